@@ -22,6 +22,9 @@ type Commit struct {
 	// more: open ones are withdrawn, others remain as they are.
 	Questions []NewQuestion
 	Withdraw  []uuid.UUID
+	// Decisions are those that the worker of a LOCAL execution has stored. The server replaces them by
+	// their hashes.
+	Decisions []StoredDecision
 	// Blocks are the final lengths of the blocks that close with the commit.
 	Blocks  []BlockEnd
 	Outcome Outcome

@@ -17,11 +17,16 @@ const FeatureContext Features = 1
 // questions. An execution needs it from its first question.
 const FeatureQuestions Features = 2
 
+// FeatureLocalQuestions is that a worker stores the contents and the answers of the questions of
+// LOCAL executions. A LOCAL execution needs it from its first question, and from its start if
+// policies guard its tool calls.
+const FeatureLocalQuestions Features = 4
+
 // AllFeatures are the features that workers of this version support.
-const AllFeatures = FeatureContext | FeatureQuestions
+const AllFeatures = FeatureContext | FeatureQuestions | FeatureLocalQuestions
 
 // featureNames are the names of the features in the order of their bits.
-var featureNames = []string{"context/1", "questions"}
+var featureNames = []string{"context/1", "questions", "questions/local"}
 
 // Lacks returns the features of needs that are not in f.
 func (f Features) Lacks(needs Features) Features { return needs &^ f }

@@ -110,6 +110,10 @@ type QuestionTerms struct {
 	OnExpiry OnExpiry `json:"onExpiry,omitempty"`
 	// Default is the answer of a question with OnExpiryDefault. It fits the schema or is a choice.
 	Default json.RawMessage `json:"default,omitempty"`
+	// Withheld, if set, refers to the content of a question of a LOCAL execution, which is on its
+	// worker: Prompt, Schema, Choices and Default are then empty, and so are the details. The API shows
+	// the content, or ContentMark.
+	Withheld *WithheldQuestion `json:"withheld,omitempty" hidden:"true"`
 }
 
 // QuestionOption is one of the possible answers to a question.
@@ -154,6 +158,9 @@ type Question struct {
 	ExecutionTitle string `json:"agentExecutionTitle,omitempty" wire:"-"`
 	// DetailsBytes is the size of details that are left out. The API shows them separately.
 	DetailsBytes int64 `json:"detailsBytes,omitempty" wire:"-"`
+	// ContentMark is set in the API if the worker of a LOCAL execution is not connected, and the
+	// question is shown without its content. Such a question can only be denied.
+	ContentMark `wire:"-"`
 
 	Org string `json:"-"`
 	// Place is the position of the question in the conversation.
@@ -171,6 +178,14 @@ type Answer struct {
 	By string `json:"by"`
 	// GrantID is the grant that has answered, if By is "grant".
 	GrantID *uuid.UUID `json:"grantId,omitempty" wire:"-"`
+	// Withheld, if set, refers to the Decision in a LOCAL execution, which is on its worker: Value and
+	// Reason are then empty, and so are changed details. The API shows the decision, or ContentMark.
+	Withheld *WithheldContent `json:"withheld,omitempty" hidden:"true"`
+	// BareSHA256 is set for an approval in a LOCAL execution: the SHA-256 of the bytes of the details
+	// that were approved. The input of the task must have it.
+	BareSHA256 *Hash `json:"bareSha256,omitempty" wire:"-" hidden:"true"`
+	// ContentMark is set in the API as in Question.
+	ContentMark `wire:"-"`
 }
 
 // Vote is what one person said about a question.
@@ -188,7 +203,10 @@ type Vote struct {
 	EditedFrom *Hash `json:"editedFrom,omitempty"`
 	// Remember, if set, asks that the approval also answers later questions.
 	Remember *Remember `json:"remember,omitempty"`
-	At       Time      `json:"at"`
+	// ContentSHA256 is set in a LOCAL execution once Value and Reason are erased: the SHA-256 of the
+	// Decision that has them.
+	ContentSHA256 *Hash `json:"contentSha256,omitempty"`
+	At            Time  `json:"at"`
 }
 
 // NewQuestion asks a question in a commit. Its id is derived from the key. If a question with the
@@ -201,6 +219,9 @@ type NewQuestion struct {
 	Details json.RawMessage
 	// DetailsSHA256 is the hash of the details, as DetailsHash returns it.
 	DetailsSHA256 Hash
+	// BareSHA256 is the SHA-256 of the arguments of the call that EntryID and CallID name. Only Withhold
+	// needs it.
+	BareSHA256 Hash `wire:"-"`
 	// ExpiresAfter is the time from the commit until the question expires; 0 means never.
 	ExpiresAfter time.Duration
 	Place        Place
@@ -225,4 +246,6 @@ func DetailsHash(kind QuestionKind, subject string, details []byte) Hash {
 func (t QuestionTerms) Votes() int { return max(t.Needed, 1) }
 
 // TakesValue reports whether the question is answered with a value.
-func (t QuestionTerms) TakesValue() bool { return t.Schema != nil || len(t.Choices) > 0 }
+func (t QuestionTerms) TakesValue() bool {
+	return t.Schema != nil || len(t.Choices) > 0 || t.Withheld != nil && t.Withheld.ValueSHA256 != nil
+}

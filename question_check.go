@@ -19,6 +19,11 @@ func (q NewQuestion) Check(at string) error {
 			return err
 		}
 	}
+	if q.Withheld != nil {
+		if err := q.checkWithheld(at); err != nil {
+			return err
+		}
+	}
 	if len(q.Prompt) > MaxQuestionPrompt {
 		return FieldErrorf(at+".prompt", "has %d bytes, and %d are allowed", len(q.Prompt), MaxQuestionPrompt)
 	}
@@ -58,11 +63,25 @@ func (q NewQuestion) checkDetails(at string) error {
 	if err := CheckDocumentBytes(at+".details", q.Details, DocumentRules{Workers: true}); q.Details != nil && err != nil {
 		return err
 	}
-	if q.EntryID == nil && q.DetailsSHA256 != DetailsHash(q.Kind, q.Subject, q.Details) {
+	if q.EntryID == nil && q.Withheld == nil && q.DetailsSHA256 != DetailsHash(q.Kind, q.Subject, q.Details) {
 		return FieldErrorf(at+".detailsSha256", "is not the hash of kind, subject and details")
 	}
 	return nil
 }
+
+// checkWithheld checks a question whose content is on the worker.
+func (q NewQuestion) checkWithheld(at string) error {
+	if q.Prompt != "" || q.Schema != nil || q.Choices != nil || q.Default != nil || q.Details != nil {
+		return FieldErrorf(at+".withheld", "stands in place of the prompt, schema, choices, default and details; send one of both")
+	}
+	if n := q.Withheld.Bytes; n <= 0 || n > MaxQuestionContent {
+		return FieldErrorf(at+".withheld.bytes", "must be from 1 to %d", MaxQuestionContent)
+	}
+	return nil
+}
+
+// withholdsValue reports whether the schema or the choices are on the worker.
+func (t QuestionTerms) withholdsValue() bool { return t.Withheld != nil && t.TakesValue() }
 
 // check checks the terms.
 func (t QuestionTerms) check(at string) error {
@@ -72,9 +91,9 @@ func (t QuestionTerms) check(at string) error {
 	switch {
 	case t.Kind == QuestionApproval && t.TakesValue():
 		return FieldErrorf(at+".kind", "an approval takes neither a schema nor choices")
-	case t.Kind == QuestionInput && t.Schema == nil:
+	case t.Kind == QuestionInput && t.Schema == nil && !t.withholdsValue():
 		return FieldErrorf(at+".schema", "is missing: a question of kind input has a schema")
-	case t.Kind == QuestionChoice && len(t.Choices) == 0:
+	case t.Kind == QuestionChoice && len(t.Choices) == 0 && !t.withholdsValue():
 		return FieldErrorf(at+".choices", "are missing: a question of kind choice has choices")
 	}
 	if len(t.Schema) > MaxQuestionSchema {
@@ -105,11 +124,14 @@ func (t QuestionTerms) checkExpiry(at string) error {
 			return FieldErrorf(at+".default", "needs onExpiry default")
 		}
 	case OnExpiryDefault:
-		if t.Default == nil {
+		if t.Default == nil && t.Withheld == nil {
 			return FieldErrorf(at+".default", "is missing: onExpiry default answers with it")
 		}
 		if !t.TakesValue() {
 			return FieldErrorf(at+".default", "needs a schema or choices")
+		}
+		if t.Withheld != nil {
+			return nil
 		}
 		if len(t.Default) > InlineLimit {
 			return FieldErrorf(at+".default", "has %d bytes, and %d are allowed", len(t.Default), InlineLimit)

@@ -137,7 +137,7 @@ type Context interface {
 	AwaitQuestion(a Asked) (perdure.Question, error)
 	// Ask asks a question and waits for its answer. A denial is an answer. It blocks. Errors:
 	// ErrExpired, ErrWithdrawn, question_key_reused, idempotency_key_reused (the name was used for
-	// another question), unsupported (a LOCAL execution).
+	// another question).
 	Ask(q Question) (perdure.Answer, error)
 	// WithdrawQuestion withdraws a question with the next commit. An answer that was given before
 	// remains.

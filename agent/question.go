@@ -1,6 +1,7 @@
 package agent
 
 import (
+	"crypto/sha256"
 	"encoding/json"
 	"errors"
 	"fmt"
@@ -88,6 +89,7 @@ func (q Question) New() (perdure.NewQuestion, error) {
 		details = n.Details
 	case q.Call != nil:
 		n.EntryID, n.CallID, details = &q.Call.EntryID, q.Call.CallID, []byte(q.Call.Arguments)
+		n.BareSHA256 = sha256.Sum256(details)
 	}
 	n.DetailsSHA256 = perdure.DetailsHash(n.Kind, n.Subject, details)
 	return n, n.Check("question")

@@ -28,7 +28,7 @@ type RunOptions struct {
 	// MaxTurns is the maximum number of model calls; 0 means 50.
 	MaxTurns int
 	// Approvals is a policy about the tool calls. It can tighten the policies with which the execution
-	// was started, and never loosen them. Run judges it, not the server. A LOCAL execution cannot ask.
+	// was started, and never loosen them. Run judges it, not the server.
 	Approvals perdure.ApprovalPolicy
 	// Net is the network limit of bash calls: open, loopback or none; "" means the worker's.
 	Net tool.Net
@@ -83,9 +83,8 @@ func (r RunResult) Text() string { return r.Message.PlainText() }
 // messages is as for Generate. Neither it nor the answers become part of the execution's conversation.
 // A Run does not compact: its messages have to fit into the model's window. It blocks. Errors:
 // invalid_argument; step_name_reused, if another Run of the function has the same Name and Instance;
-// unsupported, if Approvals ask in a LOCAL execution; the error of a model call that has failed for
-// good, a *perdure.TaskError whose code begins with model_. The result then has the messages before that
-// call.
+// the error of a model call that has failed for good, a *perdure.TaskError whose code begins with
+// model_. The result then has the messages before that call.
 func Run(ctx agent.Context, messages []perdure.Message, o RunOptions) (RunResult, error) {
 	record, err := o.record(ctx, messages)
 	if err != nil {
@@ -117,7 +116,7 @@ type callRules struct {
 	Timeout time.Duration  `json:"timeout,omitempty"`
 }
 
-// record returns the record of a Run. Errors: invalid_argument, unsupported.
+// record returns the record of a Run. Error: invalid_argument.
 func (o RunOptions) record(ctx agent.Context, messages []perdure.Message) (runRecord, error) {
 	g := GenerateOptions{
 		Model: o.Model, Name: o.Name, Instance: o.Instance, System: o.System, ToolChoice: o.ToolChoice, ToolName: o.ToolName,
@@ -140,11 +139,11 @@ func (o RunOptions) record(ctx agent.Context, messages []perdure.Message) (runRe
 	if err := perdure.CheckToolNames(perdure.ListPlaces("tools"), names, []perdure.ModelConfig{o.Model}); err != nil {
 		return r, err
 	}
-	return r, o.check(ctx)
+	return r, o.check()
 }
 
-// check checks the options that Generate does not have. Errors: invalid_argument, unsupported.
-func (o RunOptions) check(ctx agent.Context) error {
+// check checks the options that Generate does not have. Error: invalid_argument.
+func (o RunOptions) check() error {
 	if o.MaxTurns < 0 {
 		return perdure.FieldErrorf("maxTurns", "must not be negative")
 	}
@@ -159,9 +158,6 @@ func (o RunOptions) check(ctx agent.Context) error {
 			if _, err := ruleSchemas.Compile(rule.When); err != nil {
 				return perdure.FieldErrorf(fmt.Sprintf("approvals[%d].when", i), "does not compile: %v", err)
 			}
-		}
-		if rule.Then == perdure.ApprovalAsk && ctx.Execution().PersistenceMode == perdure.Local {
-			return perdure.Errorf(perdure.Unsupported, "approvals[%d] asks people, and a LOCAL execution cannot ask; start it as REMOTE", i)
 		}
 	}
 	return nil

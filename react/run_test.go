@@ -156,44 +156,35 @@ func (s *theatre) checkRebuilt(id uuid.UUID, providers *llm.Providers, asked []l
 	}
 }
 
-// TestRunIsApprovedOverTheWire checks that a worker learns the policies of a run of any kind over gRPC,
-// before and after it was parked, and that an approved call runs with exactly its bytes.
-func TestRunIsApprovedOverTheWire(t *testing.T) {
-	for _, parked := range []int{-1, 100} {
-		s := emptyTheatre(t, "turn\n  call bash {\"command\":  \"echo '<1>'\"}\nturn\n  expect <1>\n  call bash {\"command\": \"echo 2\"}\nturn\n  expect 2\n  text Done.\n")
-		s.work(parked, func(c *staff) {
-			c.others = []agent.Definition{runner(react.RunOptions{Model: perdure.ModelConfig{Provider: "scripted", ModelID: "s"}, Tools: c.Tools})}
-			c.over = func(perdure.Dispatch) perdure.Dispatch { return s.overWire() }
-		})
-		var policy perdure.ApprovalPolicy
-		if err := json.Unmarshal([]byte(`"ask"`), &policy); err != nil {
-			t.Fatal(err)
-		}
-		id := s.startRunner(engine.StartRequest{Approvals: policy}, "go")
-		for range 2 {
-			s.until(id, func(x *perdure.Execution) bool { return x.OpenQuestions > 0 || ended(x) })
-			page, err := s.store.Questions(t.Context(), "default", store.QuestionFilter{ExecutionID: &id, Limit: 10, Status: []perdure.QuestionStatus{perdure.QuestionOpen}})
-			if err != nil {
-				t.Fatal(err)
-			}
-			for _, q := range page.Items {
-				_, err := s.engine.Answer(t.Context(), "default", engine.AnswerRequest{
-					Question: q.ID, Verdict: perdure.VerdictApprove, DetailsSHA256: &q.DetailsSHA256, Role: perdure.KeyAdmin,
+// TestRunIsApproved checks that a worker learns the policies of a run of any kind over gRPC, before and
+// after it was parked, and that an approved call runs with exactly its bytes. It checks REMOTE and LOCAL
+// executions, and the policies of the start and of the Run.
+func TestRunIsApproved(t *testing.T) {
+	var policy perdure.ApprovalPolicy
+	if err := json.Unmarshal([]byte(`"ask"`), &policy); err != nil {
+		t.Fatal(err)
+	}
+	for _, mode := range []perdure.PersistenceMode{perdure.Remote, perdure.Local} {
+		for _, parked := range []int{-1, 100} {
+			for _, inCode := range []bool{false, true} {
+				t.Run(fmt.Sprint(mode, " parked ", parked, " in code ", inCode), func(t *testing.T) {
+					r := engine.StartRequest{PersistenceMode: mode}
+					o := react.RunOptions{Model: perdure.ModelConfig{Provider: "scripted", ModelID: "s"}}
+					if inCode {
+						o.Approvals = policy
+					} else {
+						r.Approvals = policy
+					}
+					runApproved(t, parked, r, o)
 				})
-				if err != nil {
-					t.Fatal(err)
-				}
 			}
-		}
-		if x := s.until(id, ended); string(x.Output) != `"Done."` {
-			t.Errorf("with %d parked, it is %s, %s: %s", parked, x.Status, errorOf(x), x.Output)
 		}
 	}
 }
 
-// TestALocalRunCannotAsk checks that a Run whose own policy asks is refused in a LOCAL execution.
-func TestALocalRunCannotAsk(t *testing.T) {
-	s := emptyTheatre(t, "turn\n  text Done.\n")
+// runApproved plays a Run with two calls, and approves both.
+func runApproved(t *testing.T, parked int, r engine.StartRequest, o react.RunOptions) {
+	s := emptyTheatre(t, "turn\n  call bash {\"command\":  \"echo '<1>'\"}\nturn\n  expect <1>\n  call bash {\"command\": \"echo 2\"}\nturn\n  expect 2\n  text Done.\n")
 	kept, err := local.Open(t.TempDir())
 	if err != nil {
 		t.Fatal(err)
@@ -203,15 +194,28 @@ func TestALocalRunCannotAsk(t *testing.T) {
 			t.Error(err)
 		}
 	})
-	s.work(100, func(c *staff) {
-		c.local = kept
-		c.others = []agent.Definition{runner(react.RunOptions{
-			Model:     perdure.ModelConfig{Provider: "scripted", ModelID: "s"},
-			Approvals: perdure.ApprovalPolicy{{Tools: []string{"bash"}, Then: perdure.ApprovalAsk}},
-		})}
+	s.work(parked, func(c *staff) {
+		o.Tools = c.Tools
+		c.local, c.others = kept, []agent.Definition{runner(o)}
+		c.over = func(perdure.Dispatch) perdure.Dispatch { return s.overWire() }
 	})
-	x := s.until(s.startRunner(engine.StartRequest{PersistenceMode: perdure.Local}, "go"), ended)
-	if x.Status != perdure.StatusFailed || x.ErrorCode == nil || *x.ErrorCode != perdure.Unsupported {
-		t.Errorf("it is %s, %s", x.Status, errorOf(x))
+	id := s.startRunner(r, "go")
+	for range 2 {
+		s.until(id, func(x *perdure.Execution) bool { return x.OpenQuestions > 0 || ended(x) })
+		page, err := s.store.Questions(t.Context(), "default", store.QuestionFilter{ExecutionID: &id, Limit: 10, Status: []perdure.QuestionStatus{perdure.QuestionOpen}})
+		if err != nil {
+			t.Fatal(err)
+		}
+		for _, q := range page.Items {
+			_, err := s.engine.Answer(t.Context(), "default", engine.AnswerRequest{
+				Question: q.ID, Verdict: perdure.VerdictApprove, DetailsSHA256: &q.DetailsSHA256, Role: perdure.KeyAdmin,
+			})
+			if err != nil {
+				t.Fatal(err)
+			}
+		}
+	}
+	if x := s.until(id, ended); x.Status != perdure.StatusCompleted || r.PersistenceMode == perdure.Remote && string(x.Output) != `"Done."` {
+		t.Errorf("it is %s, %s: %s", x.Status, errorOf(x), x.Output)
 	}
 }

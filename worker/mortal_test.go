@@ -114,6 +114,13 @@ func (m *mortal) Tasks(ctx context.Context, execution uuid.UUID, ids []uuid.UUID
 	return m.Dispatch.Tasks(ctx, execution, ids)
 }
 
+func (m *mortal) Questions(ctx context.Context, execution uuid.UUID, ids []uuid.UUID) ([]*perdure.Question, error) {
+	if m.isDead() {
+		return nil, lost()
+	}
+	return m.Dispatch.Questions(ctx, execution, ids)
+}
+
 func (m *mortal) Ended(ctx context.Context, q perdure.EndedQuery) (perdure.EndedPage, error) {
 	if m.isDead() {
 		return perdure.EndedPage{}, lost()

@@ -6,6 +6,7 @@ import (
 	"github.com/google/uuid"
 	"github.com/perdure/perdure"
 	"github.com/perdure/perdure/agent"
+	"github.com/perdure/perdure/internal/schema"
 )
 
 // OpenQuestion implements agent.Context.
@@ -18,10 +19,29 @@ func (r *run) OpenQuestion(q agent.Question) agent.Asked {
 		return agent.NotAsked(perdure.Errorf(perdure.QuestionKeyReused,
 			"the question %q was asked twice; give each use an Instance of its own", n.Key))
 	}
+	if err := r.checkLocal(n); err != nil {
+		return agent.NotAsked(err)
+	}
 	r.questionKeys[n.Key] = true
 	n.Place = r.place
 	r.pending.Questions = append(r.pending.Questions, n)
 	return agent.AskedOf(perdure.QuestionID(r.ID(), n.Key))
+}
+
+// checkLocal checks the schema of a question of a LOCAL execution, and that the default fits it. The
+// server, which checks those of other executions, does not see them.
+func (r *run) checkLocal(n perdure.NewQuestion) error {
+	if n.Schema == nil || r.w.localDispatch == nil || !r.w.localDispatch.Keeps(r.ID()) {
+		return nil
+	}
+	compiled, err := r.w.schemas.Compile(n.Schema)
+	if err != nil {
+		return perdure.FieldErrorf("question.schema", "is no JSON Schema that is taken here: %s", schema.Brief(err.Error()))
+	}
+	if n.Default == nil {
+		return nil
+	}
+	return compiled.Check("question.default", n.Default)
 }
 
 // AwaitQuestion implements agent.Context.

@@ -1,7 +1,6 @@
 package worker
 
 import (
-	"context"
 	"encoding/json"
 	"errors"
 	"fmt"
@@ -35,6 +34,18 @@ func (b *bench) answer(id uuid.UUID, key string, a perdure.Answer) {
 
 var approved = perdure.Answer{Verdict: perdure.VerdictApprove, Reason: "tested"}
 
+// everyMode runs a test as everyWay does, in each persistence mode.
+func everyMode(t *testing.T, lease time.Duration, test func(b *bench, way func(*Config))) {
+	for _, mode := range modes {
+		t.Run(string(mode), func(t *testing.T) {
+			everyWay(t, lease, func(b *bench, way func(*Config)) {
+				b.mode = mode
+				test(b, way)
+			})
+		})
+	}
+}
+
 // input is a question for any object.
 func input(name string) agent.Question {
 	return agent.Question{Name: name, Prompt: "Which?", Schema: json.RawMessage(`{"type":"object"}`)}
@@ -43,7 +54,7 @@ func input(name string) agent.Question {
 // TestAsk checks that an agent gets the answers to its questions, and gets the same when it is
 // entered again.
 func TestAsk(t *testing.T) {
-	everyWay(t, 20*time.Second, func(b *bench, way func(*Config)) {
+	everyMode(t, 20*time.Second, func(b *bench, way func(*Config)) {
 		b.agent("a", func(ctx agent.Context) (string, error) {
 			said := ""
 			for _, q := range []agent.Question{input("version"), {Name: "sure", Details: map[string]int{"hosts": 3}}, {Name: "sure", Instance: "2"}} {
@@ -82,7 +93,7 @@ func (b *bench) asked(id uuid.UUID, key string) {
 // TestAQuestionIsAnsweredBeforeTheWait checks a question that has its answer when the agent begins
 // to wait for it, and one that nobody waits for.
 func TestAQuestionIsAnsweredBeforeTheWait(t *testing.T) {
-	everyWay(t, 20*time.Second, func(b *bench, way func(*Config)) {
+	everyMode(t, 20*time.Second, func(b *bench, way func(*Config)) {
 		b.agent("a", func(ctx agent.Context) (string, error) {
 			early, _ := ctx.OpenQuestion(agent.Question{Name: "early"}), ctx.OpenQuestion(agent.Question{Name: "forgotten"})
 			if _, err := ctx.WaitSignal("go", 0); err != nil {
@@ -110,7 +121,7 @@ func TestAQuestionIsAnsweredBeforeTheWait(t *testing.T) {
 // TestQuestionsInWaitAny checks a wait for two questions, of which the second is answered first. The
 // choice is the same after the first is answered, too, and the function is entered again.
 func TestQuestionsInWaitAny(t *testing.T) {
-	everyWay(t, 20*time.Second, func(b *bench, way func(*Config)) {
+	everyMode(t, 20*time.Second, func(b *bench, way func(*Config)) {
 		b.agent("a", func(ctx agent.Context) (string, error) {
 			one, two := ctx.OpenQuestion(agent.Question{Name: "one"}), ctx.OpenQuestion(input("two"))
 			met, err := ctx.WaitAny(0, agent.OnQuestion(one), agent.OnQuestion(two))
@@ -141,7 +152,7 @@ func TestQuestionsInWaitAny(t *testing.T) {
 // TestQuestionsThatAreNotAnswered checks questions that expire, with and without a decision, and one
 // that is withdrawn.
 func TestQuestionsThatAreNotAnswered(t *testing.T) {
-	everyWay(t, 20*time.Second, func(b *bench, way func(*Config)) {
+	everyMode(t, 20*time.Second, func(b *bench, way func(*Config)) {
 		b.agent("a", func(ctx agent.Context) (string, error) {
 			_, failed := ctx.Ask(agent.Question{Name: "fail", Expires: time.Millisecond, OnExpiry: perdure.OnExpiryFail})
 			denied, err := ctx.Ask(agent.Question{Name: "deny", Expires: time.Millisecond})
@@ -171,7 +182,7 @@ func TestQuestionsThatAreNotAnswered(t *testing.T) {
 // TestQuestionsThatAreRefused checks that the errors of questions reach the agent, and that the run
 // continues after them.
 func TestQuestionsThatAreRefused(t *testing.T) {
-	eachWay(t, 20*time.Second, func(b *bench, way func(*Config)) {
+	everyMode(t, 20*time.Second, func(b *bench, way func(*Config)) {
 		b.agent("a", func(ctx agent.Context) (string, error) {
 			ctx.OpenQuestion(agent.Question{Name: "q"})
 			twice := ctx.OpenQuestion(agent.Question{Name: "q"})
@@ -239,7 +250,7 @@ func TestAQuestionWithOtherDetails(t *testing.T) {
 // that expired with a default.
 func TestLargeAnswers(t *testing.T) {
 	const n = 6
-	eachWay(t, 20*time.Second, func(b *bench, way func(*Config)) {
+	everyMode(t, 20*time.Second, func(b *bench, way func(*Config)) {
 		b.agent("a", func(ctx agent.Context) (string, error) {
 			var all []agent.Condition
 			for i := range n {
@@ -275,7 +286,7 @@ func TestLargeAnswers(t *testing.T) {
 // answer: the question is asked once, and its answer is there again.
 func TestAWorkerIsLostWhileItAsks(t *testing.T) {
 	longtest.Skip(t, "seconds")
-	everyWay(t, time.Second, func(b *bench, way func(*Config)) {
+	everyMode(t, time.Second, func(b *bench, way func(*Config)) {
 		b.agent("a", func(ctx agent.Context) (string, error) {
 			answer, err := ctx.Ask(agent.Question{Name: "q"})
 			if err != nil {
@@ -284,32 +295,21 @@ func TestAWorkerIsLostWhileItAsks(t *testing.T) {
 			return answer.Reason, ctx.Checkpoint(1)
 		})
 		first := &doomed{Dispatch: b.e.Dispatch(org, false)}
-		dead := b.work(way, func(c *Config) { c.Dispatch = first })
+		home := func(*Config) {}
+		if b.mode == perdure.Local {
+			kept := b.newStore()
+			home = func(c *Config) { c.Local = kept }
+		}
+		dead := b.work(way, home, func(c *Config) { c.Dispatch = first })
 		id := b.start("a")
 		b.waiting(id, "question")
 		b.answer(id, "q", approved)
 		eventually(t, "the worker to be lost", first.dead.Load)
 		dead.stop()
-		b.work(way)
+		b.work(way, home)
 		b.output(id, "tested")
 		if asked, answered := b.count(id, perdure.EventQuestionAsked), b.count(id, perdure.EventQuestionAnswered); asked != 1 || answered != 1 {
 			t.Errorf("asked %d times, answered %d times", asked, answered)
 		}
 	})
-}
-
-// TestALocalExecutionAsks checks that the question of a LOCAL execution is refused with a reason,
-// and that the execution continues.
-func TestALocalExecutionAsks(t *testing.T) {
-	b := newBench(t, 20*time.Second)
-	b.mode = perdure.Local
-	b.agent("a", func(ctx agent.Context) (string, error) {
-		if _, err := ctx.Ask(agent.Question{Name: "q"}); !perdure.IsCode(err, perdure.Unsupported) || !strings.Contains(err.Error(), "LOCAL") {
-			return "", fmt.Errorf("a LOCAL execution asked: %w", err)
-		}
-		_, err := agent.Step(ctx, "s", func(context.Context) (int, error) { return 1, nil })
-		return "fine", err
-	})
-	b.work()
-	b.output(b.start("a"), "fine")
 }

@@ -10,16 +10,13 @@ import (
 
 // freeze checks the policies about tool calls of a new execution, and returns their gate; nil if every
 // call is allowed. Errors: invalid_argument.
-func (e *Engine) freeze(ctx context.Context, a perdure.Approvals, mode perdure.PersistenceMode) (*perdure.Gate, error) {
+func (e *Engine) freeze(ctx context.Context, a perdure.Approvals) (*perdure.Gate, error) {
 	if err := e.checkPolicy("approvals", a.Start); err != nil {
 		return nil, err
 	}
 	gate := a.Gate()
 	if gate == nil {
 		return nil, nil
-	}
-	if mode == perdure.Local {
-		return nil, perdure.FieldErrorf("persistenceMode", "must be REMOTE: a LOCAL execution cannot ask for approvals, and these are required")
 	}
 	if err := e.checkVoters(ctx, a); err != nil {
 		return nil, err

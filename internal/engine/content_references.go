@@ -36,12 +36,21 @@ func (d dispatch) fill(ctx context.Context, execution uuid.UUID, into *json.RawM
 		return err
 	}
 	defer r.Close()
-	content := make([]byte, (*ref).Length)
-	if _, err := io.ReadFull(r, content); err != nil {
-		return &perdure.Error{Code: perdure.Internal, Message: "a blob is not all there", Err: err}
+	content, err := readContent(r, (*ref).Length)
+	if err != nil {
+		return err
 	}
 	*into, *ref = content, nil
 	return nil
+}
+
+// readContent reads a content of that length. Errors: internal.
+func readContent(r io.Reader, length int64) ([]byte, error) {
+	content := make([]byte, length)
+	if _, err := io.ReadFull(r, content); err != nil {
+		return nil, &perdure.Error{Code: perdure.Internal, Message: "a blob is not all there", Err: err}
+	}
+	return content, nil
 }
 
 func (d dispatch) fillTasks(ctx context.Context, tasks ...*perdure.Task) error {
@@ -87,6 +96,9 @@ func (d dispatch) fillAgent(ctx context.Context, c *perdure.AgentClaim) error {
 	if err := d.fillSignals(ctx, id, c.Signals); err != nil {
 		return err
 	}
+	if err := d.e.fillDecisions(ctx, id, c.Questions); err != nil {
+		return err
+	}
 	return d.fillTasks(ctx, c.Results...)
 }
 
@@ -95,6 +107,9 @@ func (d dispatch) fillReply(ctx context.Context, execution uuid.UUID, r *perdure
 		return err
 	}
 	if err := d.fillTasks(ctx, r.Tasks...); err != nil {
+		return err
+	}
+	if err := d.e.fillDecisions(ctx, execution, r.Questions); err != nil {
 		return err
 	}
 	for i := range r.Claims {

@@ -13,13 +13,14 @@ import (
 
 // judge compares the new tasks of a commit that carry a clearance with the policies of their
 // execution. The policies and the bytes of the calls come from the store and the commit, so a worker
-// cannot misstate them. A commit without clearances costs nothing.
+// cannot misstate them. A commit without clearances costs nothing. Those of a LOCAL execution are on
+// its worker, which judges them.
 func (e *Engine) judge(ctx context.Context, org string, c perdure.Commit) (rules.JudgedTasks, error) {
 	if !slices.ContainsFunc(c.Tasks, func(t perdure.NewTask) bool { return t.Clearance != nil }) {
 		return nil, nil
 	}
 	x, err := e.Store.Execution(ctx, org, c.Lease.ExecutionID)
-	if err != nil || x.Gate == nil {
+	if err != nil || x.Gate == nil || x.PersistenceMode == perdure.Local {
 		return nil, err
 	}
 	policies, err := x.Approvals()

@@ -120,13 +120,10 @@ func TestTheGateRefusesWhatIsNotCleared(t *testing.T) {
 // be applied.
 func TestPoliciesThatCannotBeAreRefused(t *testing.T) {
 	b := newBench(t)
-	ask := perdure.ApprovalPolicy{{Tools: []string{"*"}, Then: perdure.ApprovalAsk}}
 	two := perdure.ApprovalPolicy{{Tools: []string{"*"}, Then: perdure.ApprovalAsk, Needed: 2}}
 	models := []perdure.ModelConfig{{Provider: "scripted", ModelID: "m"}}
 	for name, r := range map[string]StartRequest{
-		"another kind LOCAL": {Kind: "agent", Approvals: ask, PersistenceMode: perdure.Local},
-		"LOCAL":              {UserPrompt: "x", Models: models, Approvals: ask, PersistenceMode: perdure.Local},
-		"two without keys":   {UserPrompt: "x", Models: models, Approvals: two},
+		"two without keys": {UserPrompt: "x", Models: models, Approvals: two},
 		"a schema that is no": {UserPrompt: "x", Models: models, Approvals: perdure.ApprovalPolicy{
 			{Tools: []string{"*"}, Then: perdure.ApprovalAsk, When: json.RawMessage(`{"type": 7}`)},
 		}},

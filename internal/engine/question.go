@@ -66,13 +66,13 @@ func questionsFor(ctx context.Context, refs store.ClaimReader, execution uuid.UU
 		if q == nil {
 			continue
 		}
-		q.QuestionTerms = perdure.QuestionTerms{Kind: q.Kind, Subject: q.Subject}
+		q.QuestionTerms = perdure.QuestionTerms{Kind: q.Kind, Subject: q.Subject, Withheld: q.Withheld}
 		if !q.Edited() {
 			q.Details = nil
 		}
 		q.Votes = nil
 		if q.Answer != nil {
-			if size += len(q.Answer.Value) + len(q.Answer.Reason) + len(q.Details); size > inlineAnswers {
+			if size += len(q.Answer.Value) + len(q.Answer.Reason) + len(q.Details) + int(withheldBytes(q)); size > inlineAnswers {
 				q.Answer = &perdure.Answer{}
 				q.Details = nil
 			}
@@ -101,10 +101,13 @@ func (d dispatch) Questions(ctx context.Context, execution uuid.UUID, ids []uuid
 		return nil, err
 	}
 	found, err := d.read().QuestionsOf(ctx, execution, ids)
+	if err != nil {
+		return nil, err
+	}
 	for _, q := range found {
 		if q != nil && !q.Edited() {
 			q.Details = nil // the worker has asked them
 		}
 	}
-	return found, err
+	return found, d.e.fillDecisions(ctx, execution, found)
 }

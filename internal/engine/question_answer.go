@@ -48,10 +48,13 @@ func (e *Engine) Answer(ctx context.Context, org string, r AnswerRequest) (Answe
 		return AnswerReply{}, err
 	}
 	vote := newVote(ctx, r)
-	if r.Verdict == perdure.VerdictAnswer && q.TakesValue() && r.Value != nil {
+	if err := e.readFor(ctx, org, q, &vote); err != nil {
+		return AnswerReply{}, err
+	}
+	if r.Verdict == perdure.VerdictAnswer && q.TakesValue() && r.Value != nil && q.Withheld == nil {
 		vote.Misfit = e.misfitAnswer("answer", q.QuestionTerms, r.Value)
 	}
-	if vote.Edit, err = e.editOf(ctx, org, q, r); err != nil {
+	if vote.Edit, err = e.editOf(ctx, org, q, r, vote.Unread == nil && vote.Reads(q)); err != nil {
 		return AnswerReply{}, err
 	}
 	if r.Verdict == perdure.VerdictApprove {

@@ -25,6 +25,9 @@ func (e *Engine) CheckAnswer(ctx context.Context, org string, r AnswerRequest, v
 		}
 	}
 	vote := newVote(ctx, r)
+	if err := e.readFor(ctx, org, q, &vote); err != nil {
+		return err
+	}
 	if r.Verdict == perdure.VerdictApprove {
 		vote.OtherDetails = e.otherDetails(ctx, q, r.DetailsSHA256)
 	}

@@ -12,15 +12,58 @@ import (
 
 // QuestionDetails returns the details of a question: its own, or the arguments of the tool call that
 // it names, byte by byte as the model wrote them or as a voter has changed them. They are nil if the
-// question has none. Errors: not_found if there is no such call.
+// question has none. The question of a LOCAL execution is one that ShowQuestions has shown. Errors:
+// not_found if there is no such call; unavailable if they are on a worker that is not connected, which
+// the mark of the question then says.
 func (e *Engine) QuestionDetails(ctx context.Context, q *perdure.Question) ([]byte, error) {
-	if q.EntryID == nil || q.Details != nil {
+	switch {
+	case q.OnWorker() || q.Answer != nil && q.Answer.OnWorker() && q.Edited():
+		return nil, detailsAway(q)
+	case q.EntryID == nil || q.Details != nil:
 		return q.Details, nil
+	case q.Edited():
+		return nil, perdure.Errorf(perdure.NotFound, "the details of question %s were erased, because it was decided without an approval", q.ID)
 	}
 	entry, err := e.Store.Entry(ctx, q.ExecutionID, *q.EntryID)
 	if err != nil {
 		return nil, err
 	}
+	if entry.Content == nil && entry.Blob != nil {
+		x, err := e.refs.Execution(ctx, q.Org, q.ExecutionID)
+		if err != nil {
+			return nil, err
+		}
+		within, cancel := context.WithTimeout(ctx, questionReadWithin)
+		defer cancel()
+		arguments, err := e.arguments(within, x, q)
+		if err != nil && ctx.Err() == nil && (within.Err() != nil || perdure.IsCode(err, perdure.Unavailable)) {
+			err = detailsAway(q)
+		}
+		return arguments, err
+	}
+	return argumentsIn(entry, q)
+}
+
+func detailsAway(q *perdure.Question) error {
+	q.Content = perdure.ContentOnWorker
+	return perdure.Errorf(perdure.Unavailable, "the details of question %s are on the worker of its run, which is not connected or does not answer", q.ID)
+}
+
+// arguments returns the arguments of the tool call that a question of a LOCAL execution names. Errors:
+// not_found, unavailable, internal.
+func (e *Engine) arguments(ctx context.Context, x *perdure.Execution, q *perdure.Question) ([]byte, error) {
+	entry, err := e.Store.Entry(ctx, x.ID, *q.EntryID)
+	if err == nil && entry.Content == nil && entry.Blob != nil {
+		entry.Content, err = e.homes.Whole(ctx, x, *entry.Blob)
+	}
+	if err != nil {
+		return nil, err
+	}
+	return argumentsIn(entry, q)
+}
+
+// argumentsIn returns the arguments of the call in its entry. Errors: not_found, internal.
+func argumentsIn(entry *perdure.Entry, q *perdure.Question) ([]byte, error) {
 	entry.Unfold()
 	var content perdure.Content
 	if err := json.Unmarshal(entry.Content, &content); err != nil {
@@ -49,7 +92,7 @@ func callArguments(call perdure.Part) []byte {
 // worker states the hash of a tool call's arguments; people are shown the arguments themselves.
 // Error: details_changed.
 func (e *Engine) otherDetails(ctx context.Context, q *perdure.Question, seen *perdure.Hash) error {
-	if q.EntryID == nil || q.Details != nil || seen == nil {
+	if q.EntryID == nil || q.Details != nil || seen == nil || q.Withheld != nil {
 		return nil
 	}
 	details, err := e.QuestionDetails(ctx, q)

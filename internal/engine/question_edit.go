@@ -9,14 +9,16 @@ import (
 )
 
 // editOf returns the details that an answer carries; nil if it carries none. The decision finds out
-// whether they change anything. The changed arguments of a tool call must fit the schema of the tool, and are judged by the policies
-// of the run as the model's are. Errors: those of the store, not_found.
-func (e *Engine) editOf(ctx context.Context, org string, q *perdure.Question, r AnswerRequest) (*rules.Edit, error) {
+// whether they change anything. The changed arguments of a tool call must fit the schema of the tool,
+// and are judged by the policies of the run as the model's are. They are not judged if the vote is
+// refused anyway. Errors: those of the store, not_found; unavailable if the policies are on a worker
+// that is not connected.
+func (e *Engine) editOf(ctx context.Context, org string, q *perdure.Question, r AnswerRequest, judged bool) (*rules.Edit, error) {
 	if r.Details == nil {
 		return nil, nil
 	}
 	edit := &rules.Edit{Details: r.Details, SHA256: perdure.DetailsHash(q.Kind, q.Subject, r.Details)}
-	if q.Kind != perdure.QuestionApproval {
+	if q.Kind != perdure.QuestionApproval || !judged {
 		return edit, nil
 	}
 	x, err := e.Store.Execution(ctx, org, q.ExecutionID)
@@ -28,6 +30,9 @@ func (e *Engine) editOf(ctx context.Context, org string, q *perdure.Question, r 
 	}
 	if edit.Refused, err = e.misfitArguments(ctx, org, q.Subject, r.Details); err != nil || edit.Refused != nil {
 		return edit, err
+	}
+	if x.Input, err = e.storedInput(ctx, x); err != nil {
+		return nil, err
 	}
 	edit.Refused, err = e.editJudged(x, q, r.Details)
 	return edit, err

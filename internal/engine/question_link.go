@@ -93,6 +93,7 @@ var ErrLinkEnded = rules.ErrLinkEnded
 // Linked is what a link leads to.
 type Linked struct {
 	store.Link
+	// Question is shown as ShowQuestions does, if it is open.
 	Question *perdure.Question
 	// Open reports that the key may answer now. Otherwise the question has been decided, or the link was
 	// used, or the question now excludes its key.
@@ -129,8 +130,10 @@ func (e *Engine) FollowLink(ctx context.Context, token string) (*Linked, error) 
 	}
 	voter := Voter{Role: link.Key.Role, KeyID: &link.Key.ID, Name: link.Key.Name, Since: &link.Key.CreatedAt}
 	mine, err := e.Answerable(ctx, link.Org, []*perdure.Question{q}, voter)
-	l.Open = len(mine) > 0
-	return l, err
+	if l.Open = len(mine) > 0; !l.Open || err != nil {
+		return l, err
+	}
+	return l, e.ShowQuestions(ctx, link.Org, q)
 }
 
 // LinkToken returns AnswerRequest.Link for a token.

@@ -194,7 +194,7 @@ func (e *Engine) inputOf(ctx context.Context, org string, r StartRequest, spec p
 	if err := e.schemas.check("input", spec, r.Input); err != nil {
 		return nil, nil, err
 	}
-	gate, err := e.freeze(ctx, policies, r.PersistenceMode)
+	gate, err := e.freeze(ctx, policies)
 	if gate != nil {
 		gate.Policies = &policies // the input is the caller's, so they are stored here
 	}
@@ -222,7 +222,7 @@ func (e *Engine) reactInput(ctx context.Context, org string, r StartRequest, spe
 	if err := perdure.CheckMessages("messages", open, r.Messages); err != nil {
 		return nil, nil, err
 	}
-	gate, err := e.freeze(ctx, policies, r.PersistenceMode)
+	gate, err := e.freeze(ctx, policies)
 	if err != nil {
 		return nil, nil, err
 	}

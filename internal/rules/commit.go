@@ -190,7 +190,7 @@ func checkTurn(x *perdure.Execution, c perdure.Commit) error {
 }
 
 // apply writes everything but the outcome, in a fixed order: block ends, signals, entries, steps,
-// questions, tasks, cancels, events, checkpoint.
+// decisions, questions, tasks, cancels, events, checkpoint.
 func (d *draft) apply(c perdure.Commit, a *CommitAnswer) error {
 	if err := d.endBlocks(c.Blocks); err != nil {
 		return err
@@ -205,6 +205,9 @@ func (d *draft) apply(c perdure.Commit, a *CommitAnswer) error {
 		if err := d.step(s); err != nil {
 			return err
 		}
+	}
+	if err := d.decisionsStored(c.Decisions); err != nil {
+		return err
 	}
 	if err := d.ask(c, a); err != nil {
 		return err

@@ -12,6 +12,7 @@ import (
 func EndNeeds(x *perdure.Execution) store.Needs {
 	needs := store.Needs{OpenTasks: true, OpenBlocks: true, Taken: true, CallNames: true, Blobs: inputBlobs(x)}
 	needs.OpenQuestions = x != nil && x.OpenQuestions > 0
+	needs.DecidedQuestions = x != nil && x.PersistenceMode == perdure.Local && x.NeedsFeatures.Lacks(perdure.FeatureLocalQuestions) != x.NeedsFeatures
 	if x != nil && x.Leaf != nil {
 		needs.Entries = []uuid.UUID{*x.Leaf}
 	}
@@ -86,6 +87,7 @@ func (d *draft) end(e ending) error {
 	}
 	d.c.ConsumeTaken = true
 	if d.local() {
+		d.eraseDecisions()
 		d.c.EraseSignals = true
 		if d.x.HomeID != nil { // otherwise only the server has it
 			d.eraseInput()

@@ -44,6 +44,8 @@ func (d *draft) pass(n perdure.NewTask) error {
 	switch {
 	case n.Clearance == nil || (n.Clearance.Rule == nil) == (n.Clearance.Question == nil):
 		return refuse("the task needs a clearance: the number of the rule that allows it, or an approved question")
+	case d.local():
+		return d.passLocal(n, refuse)
 	case !known:
 		return refuse("its input could not be compared with them")
 	case judged.Judged.Then == perdure.ApprovalDeny:
@@ -59,23 +61,59 @@ func (d *draft) pass(n perdure.NewTask) error {
 	return d.passBy(*n.Clearance.Question, n, judged, refuse)
 }
 
-// passBy checks that a question permits the task, and notes the task in the question. One approval
-// permits one task.
-func (d *draft) passBy(id uuid.UUID, n perdure.NewTask, known JudgedTask, refuse func(string) error) error {
-	q, task, judged := d.s.Questions[id], perdure.TaskID(n.Key), known.Judged
+// passLocal checks the clearance of a task of a LOCAL execution. The calls and the policies are on the
+// worker, so it judges them: its word is taken for what a rule allows. A question permits exactly the
+// input whose hash was approved.
+func (d *draft) passLocal(n perdure.NewTask, refuse func(string) error) error {
+	if n.Clearance.Rule != nil {
+		return nil
+	}
+	q, err := d.approval(n, refuse)
+	if err != nil {
+		return err
+	}
+	approved := q.Answer.BareSHA256
+	if n.Input.Blob == nil || approved == nil || *approved != n.Input.Blob.SHA256 {
+		return refuse("question " + q.ID.String() + " approved other arguments")
+	}
+	return d.permit(q, n, refuse)
+}
+
+// approval returns the approved question that a clearance names.
+func (d *draft) approval(n perdure.NewTask, refuse func(string) error) (*perdure.Question, error) {
+	q := d.s.Questions[*n.Clearance.Question]
 	switch {
 	case q == nil || q.Kind != perdure.QuestionApproval || q.Subject != n.Kind:
-		return refuse("it names no question about this tool")
+		return nil, refuse("it names no question about this tool")
 	case q.Status != perdure.QuestionAnswered || q.Answer == nil || q.Answer.Verdict != perdure.VerdictApprove:
-		return refuse("question " + id.String() + " is not approved")
+		return nil, refuse("question " + q.ID.String() + " is not approved")
+	}
+	return q, nil
+}
+
+// passBy checks that a question permits the task, and notes the task in the question.
+func (d *draft) passBy(id uuid.UUID, n perdure.NewTask, known JudgedTask, refuse func(string) error) error {
+	q, err := d.approval(n, refuse)
+	if err != nil {
+		return err
+	}
+	judged := known.Judged
+	switch {
 	case q.DetailsSHA256 != known.Details:
 		return refuse("question " + id.String() + " approved other arguments")
 	case judged.Rule != nil && judged.Then == perdure.ApprovalAsk && !judged.Rule.Covers(q.QuestionTerms):
 		return refuse("question " + id.String() + " was asked in other terms than the rule has")
 	case q.Answer.GrantID != nil && judged.Rule != nil && judged.Rule.Question(n.Kind).NoGrants:
 		return refuse("question " + id.String() + " was answered by a grant, and the rule takes none")
-	case q.TaskID != nil && *q.TaskID != task:
-		return refuse("question " + id.String() + " permitted another task already")
+	}
+	return d.permit(q, n, refuse)
+}
+
+// permit notes the task in the question that permits it. One approval permits one task.
+func (d *draft) permit(q *perdure.Question, n perdure.NewTask, refuse func(string) error) error {
+	task := perdure.TaskID(n.Key)
+	if q.TaskID != nil && *q.TaskID != task {
+		return refuse("question " + q.ID.String() + " permitted another task already")
 	}
 	if q.TaskID == nil {
 		q.TaskID = &task

@@ -81,6 +81,12 @@ func (c Config) checkLocalCommit(x *perdure.Execution, commit perdure.Commit) er
 		k.payload("checkpoint.state", commit.Checkpoint.State)
 	}
 	k.payload("outcome.output", commit.Outcome.Output)
+	for _, q := range commit.Questions {
+		k.question("questions."+q.Key, q)
+	}
+	if !k.local && k.err == nil && commit.Decisions != nil {
+		return perdure.FieldErrorf("decisions", "are of LOCAL executions: the answers to other executions remain on the server")
+	}
 	return k.err
 }
 

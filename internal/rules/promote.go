@@ -53,6 +53,7 @@ func Promote(s *store.State, id uuid.UUID) (*store.Changes, error) {
 		return d.done(Promotion{}), nil
 	}
 	d.x.PersistenceMode, d.x.HomeID = perdure.Remote, nil
+	d.x.NeedsFeatures &^= perdure.FeatureLocalQuestions
 	d.c.Unveil = true
 	return d.done(Promotion{Done: true}), nil
 }

@@ -19,6 +19,9 @@ type NewVote struct {
 	DetailsSHA256 *perdure.Hash
 	// Misfit, if set, is the error of a value that does not fit the question.
 	Misfit error
+	// Unread, if set, is the error with which the content of a question of a LOCAL execution could not
+	// be read. Without it, the question can only be denied.
+	Unread error
 	// OtherDetails, if set, is the error of a tool call whose arguments do not have the hash that the
 	// voter has seen. Such a call cannot be approved.
 	OtherDetails error
@@ -82,7 +85,11 @@ func AnswerQuestion(s *store.State, cfg Config, execution uuid.UUID, v NewVote) 
 		d.questionEvent(perdure.EventQuestionVoted, q, v.members(q))
 		return d.done(VoteReply{Question: *q}), nil
 	}
-	d.decide(q, perdure.QuestionAnswered, &perdure.Answer{Verdict: v.Verdict, Value: v.Value, Reason: v.Reason, By: v.Name})
+	answer := &perdure.Answer{Verdict: v.Verdict, Value: v.Value, Reason: v.Reason, By: v.Name}
+	if d.local() && v.Verdict == perdure.VerdictApprove {
+		answer.BareSHA256 = approvedBare(q)
+	}
+	d.decide(q, perdure.QuestionAnswered, answer)
 	members := v.members(q)
 	if d.c.Grant = v.grant(s, q); d.c.Grant != nil {
 		members["grantId"] = d.c.Grant.ID
@@ -112,6 +119,9 @@ func (v NewVote) members(q *perdure.Question) map[string]any {
 	members := map[string]any{"verdict": v.Verdict, "by": v.Name, "votes": len(q.Votes), "needed": q.QuestionTerms.Votes()}
 	if v.KeyID != nil {
 		members["keyId"] = v.KeyID
+	}
+	if q.Withheld != nil {
+		return members // the texts are content
 	}
 	if v.Reason != "" {
 		members["reason"] = v.Reason
@@ -174,6 +184,11 @@ func (v NewVote) Check(q *perdure.Question, voter Voter, askers []uuid.UUID) err
 	return v.sameValue(q)
 }
 
+// Reads reports whether the vote, if it is taken, needs the content of the question.
+func (v NewVote) Reads(q *perdure.Question) bool {
+	return v.Verdict != perdure.VerdictDeny && q.Status == perdure.QuestionOpen && !v.repeats(q)
+}
+
 // repeats reports whether the vote is stored already.
 func (v NewVote) repeats(q *perdure.Question) bool {
 	return slices.ContainsFunc(q.Votes, func(known perdure.Vote) bool { return known.AnswerID == v.AnswerID && sameVoter(known, v.Vote) })
@@ -183,6 +198,9 @@ func (v NewVote) repeats(q *perdure.Question) bool {
 func (v NewVote) checkTerms(q *perdure.Question, voter Voter, askers []uuid.UUID) error {
 	if err := voter.MayAnswer(q, askers); err != nil {
 		return err
+	}
+	if v.Unread != nil && v.Verdict != perdure.VerdictDeny {
+		return v.Unread
 	}
 	switch {
 	case v.DetailsSHA256 == nil && v.Verdict == perdure.VerdictApprove:

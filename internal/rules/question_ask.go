@@ -16,13 +16,14 @@ func questionNeeds(n *store.Needs, c perdure.Commit) {
 	}
 	n.Grants = slices.ContainsFunc(c.Questions, func(q perdure.NewQuestion) bool { return q.Grantable() })
 	n.Questions = append(n.Questions, c.Withdraw...)
+	localQuestionNeeds(n, c)
 	if c.Outcome.Wait != nil {
 		n.Questions = append(n.Questions, c.Outcome.Wait.Questions()...)
 	}
 }
 
 // ask stores the questions of a commit and withdraws others. The answer contains the ids of all of
-// them. Errors: idempotency_key_reused, invalid_argument, unsupported (LOCAL).
+// them. Errors: idempotency_key_reused, invalid_argument.
 func (d *draft) ask(c perdure.Commit, a *CommitAnswer) error {
 	for _, n := range c.Questions {
 		id := perdure.QuestionID(d.x.ID, n.Key)
@@ -62,18 +63,30 @@ func noQuestionHere(execution uuid.UUID, field string, id uuid.UUID) error {
 // sameQuestion returns nil if the stored question asks the same. Otherwise its answer would be
 // taken for the answer to something else.
 func sameQuestion(known *perdure.Question, n perdure.NewQuestion) error {
-	if known.Kind == n.Kind && known.Subject == n.Subject && known.AskedSHA256() == n.DetailsSHA256 && EqualJSON(known.Schema, n.Schema) &&
-		slices.Equal(known.Choices, n.Choices) {
+	if known.Kind == n.Kind && known.Subject == n.Subject && known.AskedSHA256() == n.DetailsSHA256 && sameValue(known.QuestionTerms, n.QuestionTerms) {
 		return nil
 	}
 	return perdure.Errorf(perdure.IdempotencyKeyReused,
 		"the key %q belongs to a question with another kind, subject, schema or details; use another name or an Instance", n.Key)
 }
 
+// sameValue reports whether two questions take the same values. The content of one that a LOCAL
+// execution has asked remains withheld after its promotion.
+func sameValue(known, n perdure.QuestionTerms) bool {
+	if known.Withheld != nil || n.Withheld != nil {
+		return known.SameValue(n)
+	}
+	return EqualJSON(known.Schema, n.Schema) && slices.Equal(known.Choices, n.Choices)
+}
+
 // askOne stores a new question.
 func (d *draft) askOne(id uuid.UUID, n perdure.NewQuestion) error {
 	if d.local() {
-		return perdure.Errorf(perdure.Unsupported, "a LOCAL execution cannot ask questions; start it as REMOTE")
+		n.NoGrants = true // a grant would answer what its voter cannot be shown
+		if err := d.withholdOne(n.Withheld.Ref(d.x.ID)); err != nil {
+			return err
+		}
+		d.x.NeedsFeatures |= perdure.FeatureLocalQuestions
 	}
 	q := &perdure.Question{
 		ID: id, ExecutionID: d.x.ID, Org: d.x.Org, Key: n.Key, QuestionTerms: n.QuestionTerms, EntryID: n.EntryID, CallID: n.CallID,
@@ -100,7 +113,12 @@ func (d *draft) askOne(id uuid.UUID, n perdure.NewQuestion) error {
 }
 
 func askedMembers(q *perdure.Question) map[string]any {
-	members := map[string]any{"prompt": q.Prompt, "detailsSha256": q.DetailsSHA256, "needed": q.QuestionTerms.Votes()}
+	members := map[string]any{"detailsSha256": q.DetailsSHA256, "needed": q.QuestionTerms.Votes()}
+	if w := q.Withheld; w != nil {
+		members["content"], members["contentBytes"], members["contentSha256"] = perdure.OnWorker, w.Bytes, w.SHA256
+	} else {
+		members["prompt"] = q.Prompt
+	}
 	if q.ExpiresAt != nil {
 		members["expiresAt"] = q.ExpiresAt
 	}
@@ -130,6 +148,9 @@ func (d *draft) decide(q *perdure.Question, status perdure.QuestionStatus, answe
 	now := d.s.Now
 	q.Status, q.Answer, q.DecidedAt = status, answer, &now
 	d.x.OpenQuestions--
+	if d.local() && status != perdure.QuestionAnswered {
+		d.erase(q) // no worker reads what voters have written so far
+	}
 	d.question(q)
 }
 

@@ -42,7 +42,10 @@ func (d *draft) edit(q *perdure.Question, v *NewVote) {
 	d.c.DropLinks = &store.LinkDrop{QuestionID: q.ID}
 	q.Details, q.DetailsSHA256, q.Votes, v.EditedFrom = v.Edit.Details, v.Edit.SHA256, nil, &asked
 	d.question(q)
-	members := map[string]any{"by": v.Name, "details": v.Edit.Details, "detailsSha256": q.DetailsSHA256, "before": before}
+	members := map[string]any{"by": v.Name, "detailsSha256": q.DetailsSHA256, "before": before}
+	if q.Withheld == nil {
+		members["details"] = v.Edit.Details
+	}
 	if v.KeyID != nil {
 		members["keyId"] = v.KeyID
 	}

@@ -19,6 +19,8 @@ func (v NewVote) checkRemember(s *store.State, q *perdure.Question) error {
 		return perdure.FieldErrorf("remember", "is for approvals of tool calls; this question is of kind %s", q.Kind)
 	case q.NotAsker:
 		return perdure.FieldErrorf("remember", "is not possible: this question excludes its asker, so it is answered each time")
+	case q.Withheld != nil:
+		return perdure.FieldErrorf("remember", "is not possible: the content of this question is on the worker of a LOCAL run; such questions are answered each time")
 	case q.NoGrants:
 		return perdure.FieldErrorf("remember", "is not possible: the rule of this question has grants: false")
 	}

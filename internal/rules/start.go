@@ -48,6 +48,9 @@ func Start(s *store.State, r NewExecution) (*store.Changes, error) {
 	x.CreatedAt, x.ReadyAt = s.Now, s.Now
 	if x.Gate != nil {
 		x.NeedsFeatures |= perdure.FeatureQuestions
+		if x.PersistenceMode == perdure.Local {
+			x.NeedsFeatures |= perdure.FeatureLocalQuestions
+		}
 	}
 	s.Execution, s.Head = &x, store.Head{Epoch: r.Epoch}
 	d := begin(s)

@@ -56,6 +56,9 @@ type Changes struct {
 	// EraseSignals deletes the values of all signals of the execution. In a LOCAL execution,
 	// ConsumeTaken already deletes the values of consumed signals.
 	EraseSignals bool
+	// EraseAnswers is set if Questions no longer have texts that the stored rows have. The texts are
+	// then soon erased from the disk.
+	EraseAnswers bool
 	// SweepBlobs deletes the blobs begun more than LooseBlobAge ago that no commit refers to.
 	SweepBlobs bool
 	// Prune deletes data of the execution whose retention period is over.

@@ -27,7 +27,9 @@ type Needs struct {
 	// requests State.SignalKeys, if one of the questions excludes its askers.
 	Questions     []uuid.UUID
 	OpenQuestions bool
-	SignalKeys    bool
+	// DecidedQuestions adds all questions of the execution that are not open.
+	DecidedQuestions bool
+	SignalKeys       bool
 	// Link is the SHA-256 of the token of a link to a question of the execution.
 	Link *perdure.Hash
 	// LinksOf is a question of the execution whose links are requested.

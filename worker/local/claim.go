@@ -61,6 +61,9 @@ func (d *Dispatch) agentClaim(ctx context.Context, c *perdure.AgentClaim) error 
 			return err
 		}
 	}
+	if err := d.questions(ctx, x.ID, c.Questions); err != nil {
+		return err
+	}
 	return d.tasks(ctx, x.ID, c.Results)
 }
 

@@ -32,6 +32,7 @@ func (d *Dispatch) Commit(ctx context.Context, c perdure.Commit) (perdure.Commit
 		return reply, err
 	}
 	k.forgetEnded(c.Blocks)
+	k.decisionsErased(c.Decisions)
 	return d.committed(context.WithoutCancel(ctx), c.Lease, reply)
 }
 
@@ -43,6 +44,9 @@ func (d *Dispatch) committed(ctx context.Context, l perdure.Lease, reply perdure
 	err := d.keepSignals(ctx, l.ExecutionID, reply.Signals)
 	if err == nil {
 		err = d.tasks(ctx, l.ExecutionID, reply.Tasks)
+	}
+	if err == nil {
+		err = d.questions(ctx, l.ExecutionID, reply.Questions)
 	}
 	if err == nil {
 		return reply, nil
@@ -80,6 +84,7 @@ func (d *Dispatch) withholdCommit(ctx context.Context, k *kept, c *perdure.Commi
 	for _, e := range c.Events {
 		b.Add(e.Fields)
 	}
+	withholdQuestions(b, k, c)
 	c.Outcome.Output = withheld(b, c.Outcome.Output)
 	if c.Outcome.Error != nil {
 		b.Name(errorName, []byte(c.Outcome.Error.Message))

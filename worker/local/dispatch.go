@@ -33,6 +33,8 @@ type kept struct {
 	mu     sync.Mutex           // guards the fields below
 	unsent []perdure.StepRecord // records of steps that the server may not have
 	blocks map[blockKey]growing // state of blocks that are being streamed
+	// decided are the decisions of questions that are stored here and that the server may still have.
+	decided []perdure.StoredDecision
 }
 
 // blockKey identifies a block by its source (see sourceOf) and its number.

@@ -260,7 +260,10 @@ type CommitRequest struct {
 	WithdrawQuestions [][]byte `protobuf:"bytes,17,rep,name=withdraw_questions,json=withdrawQuestions,proto3" json:"withdraw_questions,omitempty"`
 	// Ids of tasks to cancel whose streamed text remains: open blocks of text close with the
 	// reason done, others as for cancel_tasks. Servers that do not know the field ignore it.
-	StopTasks     [][]byte `protobuf:"bytes,18,rep,name=stop_tasks,json=stopTasks,proto3" json:"stop_tasks,omitempty"`
+	StopTasks [][]byte `protobuf:"bytes,18,rep,name=stop_tasks,json=stopTasks,proto3" json:"stop_tasks,omitempty"`
+	// Decisions that the worker of a LOCAL execution has stored. The server replaces them by
+	// their hashes.
+	Decisions     []*StoredDecision `protobuf:"bytes,19,rep,name=decisions,proto3" json:"decisions,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
@@ -417,6 +420,13 @@ func (x *CommitRequest) GetWithdrawQuestions() [][]byte {
 func (x *CommitRequest) GetStopTasks() [][]byte {
 	if x != nil {
 		return x.StopTasks
+	}
+	return nil
+}
+
+func (x *CommitRequest) GetDecisions() []*StoredDecision {
+	if x != nil {
+		return x.Decisions
 	}
 	return nil
 }
@@ -3450,7 +3460,7 @@ const file_perdure_v1_agent_proto_rawDesc = "" +
 	"\x05ended\x18\a \x01(\bR\x05ended\x12\x1a\n" +
 	"\bfeatures\x18\b \x03(\tR\bfeatures\"C\n" +
 	"\x11PollAgentResponse\x12.\n" +
-	"\x06claims\x18\x01 \x03(\v2\x16.perdure.v1.AgentClaimR\x06claims\"\xff\x05\n" +
+	"\x06claims\x18\x01 \x03(\v2\x16.perdure.v1.AgentClaimR\x06claims\"\xb9\x06\n" +
 	"\rCommitRequest\x12'\n" +
 	"\x05lease\x18\x01 \x01(\v2\x11.perdure.v1.LeaseR\x05lease\x12\x16\n" +
 	"\x06number\x18\x02 \x01(\x03R\x06number\x12.\n" +
@@ -3473,7 +3483,8 @@ const file_perdure_v1_agent_proto_rawDesc = "" +
 	"\tquestions\x18\x10 \x03(\v2\x17.perdure.v1.NewQuestionR\tquestions\x12-\n" +
 	"\x12withdraw_questions\x18\x11 \x03(\fR\x11withdrawQuestions\x12\x1d\n" +
 	"\n" +
-	"stop_tasks\x18\x12 \x03(\fR\tstopTasks\"J\n" +
+	"stop_tasks\x18\x12 \x03(\fR\tstopTasks\x128\n" +
+	"\tdecisions\x18\x13 \x03(\v2\x1a.perdure.v1.StoredDecisionR\tdecisions\"J\n" +
 	"\x06Choice\x12\x12\n" +
 	"\x04name\x18\x01 \x01(\tR\x04name\x12\x16\n" +
 	"\x06number\x18\x02 \x01(\x03R\x06number\x12\x14\n" +
@@ -3779,22 +3790,23 @@ var file_perdure_v1_agent_proto_goTypes = []any{
 	(*Place)(nil),                       // 57: perdure.v1.Place
 	(*Kept)(nil),                        // 58: perdure.v1.Kept
 	(*NewQuestion)(nil),                 // 59: perdure.v1.NewQuestion
-	(*Entry)(nil),                       // 60: perdure.v1.Entry
-	(*Content)(nil),                     // 61: perdure.v1.Content
-	(*TaskOptions)(nil),                 // 62: perdure.v1.TaskOptions
-	(*Clearance)(nil),                   // 63: perdure.v1.Clearance
-	(*TaskError)(nil),                   // 64: perdure.v1.TaskError
-	(*Wait)(nil),                        // 65: perdure.v1.Wait
-	(ExecutionStatus)(0),                // 66: perdure.v1.ExecutionStatus
-	(*Signal)(nil),                      // 67: perdure.v1.Signal
-	(*Task)(nil),                        // 68: perdure.v1.Task
-	(*TaskClaim)(nil),                   // 69: perdure.v1.TaskClaim
-	(*timestamppb.Timestamp)(nil),       // 70: google.protobuf.Timestamp
-	(*Question)(nil),                    // 71: perdure.v1.Question
-	(*Execution)(nil),                   // 72: perdure.v1.Execution
-	(*EndedPage)(nil),                   // 73: perdure.v1.EndedPage
-	(*Checkpoint)(nil),                  // 74: perdure.v1.Checkpoint
-	(*Frame)(nil),                       // 75: perdure.v1.Frame
+	(*StoredDecision)(nil),              // 60: perdure.v1.StoredDecision
+	(*Entry)(nil),                       // 61: perdure.v1.Entry
+	(*Content)(nil),                     // 62: perdure.v1.Content
+	(*TaskOptions)(nil),                 // 63: perdure.v1.TaskOptions
+	(*Clearance)(nil),                   // 64: perdure.v1.Clearance
+	(*TaskError)(nil),                   // 65: perdure.v1.TaskError
+	(*Wait)(nil),                        // 66: perdure.v1.Wait
+	(ExecutionStatus)(0),                // 67: perdure.v1.ExecutionStatus
+	(*Signal)(nil),                      // 68: perdure.v1.Signal
+	(*Task)(nil),                        // 69: perdure.v1.Task
+	(*TaskClaim)(nil),                   // 70: perdure.v1.TaskClaim
+	(*timestamppb.Timestamp)(nil),       // 71: google.protobuf.Timestamp
+	(*Question)(nil),                    // 72: perdure.v1.Question
+	(*Execution)(nil),                   // 73: perdure.v1.Execution
+	(*EndedPage)(nil),                   // 74: perdure.v1.EndedPage
+	(*Checkpoint)(nil),                  // 75: perdure.v1.Checkpoint
+	(*Frame)(nil),                       // 76: perdure.v1.Frame
 }
 var file_perdure_v1_agent_proto_depIdxs = []int32{
 	52, // 0: perdure.v1.PollAgentRequest.wait:type_name -> google.protobuf.Duration
@@ -3812,108 +3824,109 @@ var file_perdure_v1_agent_proto_depIdxs = []int32{
 	4,  // 12: perdure.v1.CommitRequest.chose:type_name -> perdure.v1.Choice
 	58, // 13: perdure.v1.CommitRequest.keeps:type_name -> perdure.v1.Kept
 	59, // 14: perdure.v1.CommitRequest.questions:type_name -> perdure.v1.NewQuestion
-	60, // 15: perdure.v1.NewEntry.entry:type_name -> perdure.v1.Entry
-	61, // 16: perdure.v1.NewEntry.content:type_name -> perdure.v1.Content
-	6,  // 17: perdure.v1.NewEntry.covers:type_name -> perdure.v1.CompactionRange
-	61, // 18: perdure.v1.NewTask.input:type_name -> perdure.v1.Content
-	62, // 19: perdure.v1.NewTask.options:type_name -> perdure.v1.TaskOptions
-	57, // 20: perdure.v1.NewTask.place:type_name -> perdure.v1.Place
-	63, // 21: perdure.v1.NewTask.clearance:type_name -> perdure.v1.Clearance
-	61, // 22: perdure.v1.StepRecord.result:type_name -> perdure.v1.Content
-	64, // 23: perdure.v1.StepRecord.error:type_name -> perdure.v1.TaskError
-	61, // 24: perdure.v1.NewCheckpoint.state:type_name -> perdure.v1.Content
-	0,  // 25: perdure.v1.Outcome.kind:type_name -> perdure.v1.OutcomeKind
-	65, // 26: perdure.v1.Outcome.wait:type_name -> perdure.v1.Wait
-	61, // 27: perdure.v1.Outcome.output:type_name -> perdure.v1.Content
-	64, // 28: perdure.v1.Outcome.error:type_name -> perdure.v1.TaskError
-	66, // 29: perdure.v1.CommitResponse.ended:type_name -> perdure.v1.ExecutionStatus
-	67, // 30: perdure.v1.CommitResponse.signals:type_name -> perdure.v1.Signal
-	68, // 31: perdure.v1.CommitResponse.tasks:type_name -> perdure.v1.Task
-	69, // 32: perdure.v1.CommitResponse.claims:type_name -> perdure.v1.TaskClaim
-	13, // 33: perdure.v1.CommitResponse.adopted:type_name -> perdure.v1.AdoptedEntry
-	70, // 34: perdure.v1.CommitResponse.at:type_name -> google.protobuf.Timestamp
-	65, // 35: perdure.v1.CommitResponse.wait:type_name -> perdure.v1.Wait
-	71, // 36: perdure.v1.CommitResponse.questions:type_name -> perdure.v1.Question
-	72, // 37: perdure.v1.GetExecutionResponse.execution:type_name -> perdure.v1.Execution
-	60, // 38: perdure.v1.GetEntriesResponse.entry:type_name -> perdure.v1.Entry
-	18, // 39: perdure.v1.GetEntriesResponse.batch:type_name -> perdure.v1.EntryBatch
-	60, // 40: perdure.v1.EntryBatch.entries:type_name -> perdure.v1.Entry
-	68, // 41: perdure.v1.GetTasksResponse.task:type_name -> perdure.v1.Task
-	54, // 42: perdure.v1.GetEndedRequest.lease:type_name -> perdure.v1.Lease
-	73, // 43: perdure.v1.GetEndedResponse.page:type_name -> perdure.v1.EndedPage
-	67, // 44: perdure.v1.GetSignalsResponse.signal:type_name -> perdure.v1.Signal
-	71, // 45: perdure.v1.GetQuestionsResponse.question:type_name -> perdure.v1.Question
-	74, // 46: perdure.v1.GetLatestCheckpointResponse.checkpoint:type_name -> perdure.v1.Checkpoint
-	54, // 47: perdure.v1.AppendEntryRequest.lease:type_name -> perdure.v1.Lease
-	5,  // 48: perdure.v1.AppendEntryRequest.entry:type_name -> perdure.v1.NewEntry
-	12, // 49: perdure.v1.AppendEntryResponse.commit:type_name -> perdure.v1.CommitResponse
-	54, // 50: perdure.v1.SubmitCheckpointRequest.lease:type_name -> perdure.v1.Lease
-	9,  // 51: perdure.v1.SubmitCheckpointRequest.checkpoint:type_name -> perdure.v1.NewCheckpoint
-	12, // 52: perdure.v1.SubmitCheckpointResponse.commit:type_name -> perdure.v1.CommitResponse
-	36, // 53: perdure.v1.ScheduleAgentTaskRequest.header:type_name -> perdure.v1.ScheduleAgentTaskHeader
-	54, // 54: perdure.v1.ScheduleAgentTaskHeader.lease:type_name -> perdure.v1.Lease
-	62, // 55: perdure.v1.ScheduleAgentTaskHeader.options:type_name -> perdure.v1.TaskOptions
-	57, // 56: perdure.v1.ScheduleAgentTaskHeader.place:type_name -> perdure.v1.Place
-	12, // 57: perdure.v1.ScheduleAgentTaskResponse.commit:type_name -> perdure.v1.CommitResponse
-	54, // 58: perdure.v1.SuspendAgentRequest.lease:type_name -> perdure.v1.Lease
-	65, // 59: perdure.v1.SuspendAgentRequest.wait:type_name -> perdure.v1.Wait
-	12, // 60: perdure.v1.SuspendAgentResponse.commit:type_name -> perdure.v1.CommitResponse
-	54, // 61: perdure.v1.CompleteAgentRequest.lease:type_name -> perdure.v1.Lease
-	61, // 62: perdure.v1.CompleteAgentRequest.output:type_name -> perdure.v1.Content
-	12, // 63: perdure.v1.CompleteAgentResponse.commit:type_name -> perdure.v1.CommitResponse
-	54, // 64: perdure.v1.FailAgentRequest.lease:type_name -> perdure.v1.Lease
-	64, // 65: perdure.v1.FailAgentRequest.error:type_name -> perdure.v1.TaskError
-	12, // 66: perdure.v1.FailAgentResponse.commit:type_name -> perdure.v1.CommitResponse
-	54, // 67: perdure.v1.ConsumeSignalsRequest.lease:type_name -> perdure.v1.Lease
-	12, // 68: perdure.v1.ConsumeSignalsResponse.commit:type_name -> perdure.v1.CommitResponse
-	66, // 69: perdure.v1.SignalAgentResponse.status:type_name -> perdure.v1.ExecutionStatus
-	75, // 70: perdure.v1.StreamAgentDataRequest.frames:type_name -> perdure.v1.Frame
-	56, // 71: perdure.v1.StreamAgentDataResponse.held:type_name -> perdure.v1.BlockEnd
-	1,  // 72: perdure.v1.AgentDispatch.PollAgent:input_type -> perdure.v1.PollAgentRequest
-	3,  // 73: perdure.v1.AgentDispatch.Commit:input_type -> perdure.v1.CommitRequest
-	14, // 74: perdure.v1.AgentDispatch.GetExecution:input_type -> perdure.v1.GetExecutionRequest
-	16, // 75: perdure.v1.AgentDispatch.GetEntries:input_type -> perdure.v1.GetEntriesRequest
-	19, // 76: perdure.v1.AgentDispatch.GetTasks:input_type -> perdure.v1.GetTasksRequest
-	21, // 77: perdure.v1.AgentDispatch.GetEnded:input_type -> perdure.v1.GetEndedRequest
-	23, // 78: perdure.v1.AgentDispatch.GetSignals:input_type -> perdure.v1.GetSignalsRequest
-	25, // 79: perdure.v1.AgentDispatch.GetQuestions:input_type -> perdure.v1.GetQuestionsRequest
-	27, // 80: perdure.v1.AgentDispatch.GetStreamedText:input_type -> perdure.v1.GetStreamedTextRequest
-	29, // 81: perdure.v1.AgentDispatch.GetLatestCheckpoint:input_type -> perdure.v1.GetLatestCheckpointRequest
-	31, // 82: perdure.v1.AgentDispatch.AppendEntry:input_type -> perdure.v1.AppendEntryRequest
-	33, // 83: perdure.v1.AgentDispatch.SubmitCheckpoint:input_type -> perdure.v1.SubmitCheckpointRequest
-	35, // 84: perdure.v1.AgentDispatch.ScheduleAgentTask:input_type -> perdure.v1.ScheduleAgentTaskRequest
-	38, // 85: perdure.v1.AgentDispatch.SuspendAgent:input_type -> perdure.v1.SuspendAgentRequest
-	40, // 86: perdure.v1.AgentDispatch.CompleteAgent:input_type -> perdure.v1.CompleteAgentRequest
-	42, // 87: perdure.v1.AgentDispatch.FailAgent:input_type -> perdure.v1.FailAgentRequest
-	44, // 88: perdure.v1.AgentDispatch.ConsumeSignals:input_type -> perdure.v1.ConsumeSignalsRequest
-	46, // 89: perdure.v1.AgentDispatch.HasSignal:input_type -> perdure.v1.HasSignalRequest
-	48, // 90: perdure.v1.AgentDispatch.SignalAgent:input_type -> perdure.v1.SignalAgentRequest
-	50, // 91: perdure.v1.AgentDispatch.StreamAgentData:input_type -> perdure.v1.StreamAgentDataRequest
-	2,  // 92: perdure.v1.AgentDispatch.PollAgent:output_type -> perdure.v1.PollAgentResponse
-	12, // 93: perdure.v1.AgentDispatch.Commit:output_type -> perdure.v1.CommitResponse
-	15, // 94: perdure.v1.AgentDispatch.GetExecution:output_type -> perdure.v1.GetExecutionResponse
-	17, // 95: perdure.v1.AgentDispatch.GetEntries:output_type -> perdure.v1.GetEntriesResponse
-	20, // 96: perdure.v1.AgentDispatch.GetTasks:output_type -> perdure.v1.GetTasksResponse
-	22, // 97: perdure.v1.AgentDispatch.GetEnded:output_type -> perdure.v1.GetEndedResponse
-	24, // 98: perdure.v1.AgentDispatch.GetSignals:output_type -> perdure.v1.GetSignalsResponse
-	26, // 99: perdure.v1.AgentDispatch.GetQuestions:output_type -> perdure.v1.GetQuestionsResponse
-	28, // 100: perdure.v1.AgentDispatch.GetStreamedText:output_type -> perdure.v1.GetStreamedTextResponse
-	30, // 101: perdure.v1.AgentDispatch.GetLatestCheckpoint:output_type -> perdure.v1.GetLatestCheckpointResponse
-	32, // 102: perdure.v1.AgentDispatch.AppendEntry:output_type -> perdure.v1.AppendEntryResponse
-	34, // 103: perdure.v1.AgentDispatch.SubmitCheckpoint:output_type -> perdure.v1.SubmitCheckpointResponse
-	37, // 104: perdure.v1.AgentDispatch.ScheduleAgentTask:output_type -> perdure.v1.ScheduleAgentTaskResponse
-	39, // 105: perdure.v1.AgentDispatch.SuspendAgent:output_type -> perdure.v1.SuspendAgentResponse
-	41, // 106: perdure.v1.AgentDispatch.CompleteAgent:output_type -> perdure.v1.CompleteAgentResponse
-	43, // 107: perdure.v1.AgentDispatch.FailAgent:output_type -> perdure.v1.FailAgentResponse
-	45, // 108: perdure.v1.AgentDispatch.ConsumeSignals:output_type -> perdure.v1.ConsumeSignalsResponse
-	47, // 109: perdure.v1.AgentDispatch.HasSignal:output_type -> perdure.v1.HasSignalResponse
-	49, // 110: perdure.v1.AgentDispatch.SignalAgent:output_type -> perdure.v1.SignalAgentResponse
-	51, // 111: perdure.v1.AgentDispatch.StreamAgentData:output_type -> perdure.v1.StreamAgentDataResponse
-	92, // [92:112] is the sub-list for method output_type
-	72, // [72:92] is the sub-list for method input_type
-	72, // [72:72] is the sub-list for extension type_name
-	72, // [72:72] is the sub-list for extension extendee
-	0,  // [0:72] is the sub-list for field type_name
+	60, // 15: perdure.v1.CommitRequest.decisions:type_name -> perdure.v1.StoredDecision
+	61, // 16: perdure.v1.NewEntry.entry:type_name -> perdure.v1.Entry
+	62, // 17: perdure.v1.NewEntry.content:type_name -> perdure.v1.Content
+	6,  // 18: perdure.v1.NewEntry.covers:type_name -> perdure.v1.CompactionRange
+	62, // 19: perdure.v1.NewTask.input:type_name -> perdure.v1.Content
+	63, // 20: perdure.v1.NewTask.options:type_name -> perdure.v1.TaskOptions
+	57, // 21: perdure.v1.NewTask.place:type_name -> perdure.v1.Place
+	64, // 22: perdure.v1.NewTask.clearance:type_name -> perdure.v1.Clearance
+	62, // 23: perdure.v1.StepRecord.result:type_name -> perdure.v1.Content
+	65, // 24: perdure.v1.StepRecord.error:type_name -> perdure.v1.TaskError
+	62, // 25: perdure.v1.NewCheckpoint.state:type_name -> perdure.v1.Content
+	0,  // 26: perdure.v1.Outcome.kind:type_name -> perdure.v1.OutcomeKind
+	66, // 27: perdure.v1.Outcome.wait:type_name -> perdure.v1.Wait
+	62, // 28: perdure.v1.Outcome.output:type_name -> perdure.v1.Content
+	65, // 29: perdure.v1.Outcome.error:type_name -> perdure.v1.TaskError
+	67, // 30: perdure.v1.CommitResponse.ended:type_name -> perdure.v1.ExecutionStatus
+	68, // 31: perdure.v1.CommitResponse.signals:type_name -> perdure.v1.Signal
+	69, // 32: perdure.v1.CommitResponse.tasks:type_name -> perdure.v1.Task
+	70, // 33: perdure.v1.CommitResponse.claims:type_name -> perdure.v1.TaskClaim
+	13, // 34: perdure.v1.CommitResponse.adopted:type_name -> perdure.v1.AdoptedEntry
+	71, // 35: perdure.v1.CommitResponse.at:type_name -> google.protobuf.Timestamp
+	66, // 36: perdure.v1.CommitResponse.wait:type_name -> perdure.v1.Wait
+	72, // 37: perdure.v1.CommitResponse.questions:type_name -> perdure.v1.Question
+	73, // 38: perdure.v1.GetExecutionResponse.execution:type_name -> perdure.v1.Execution
+	61, // 39: perdure.v1.GetEntriesResponse.entry:type_name -> perdure.v1.Entry
+	18, // 40: perdure.v1.GetEntriesResponse.batch:type_name -> perdure.v1.EntryBatch
+	61, // 41: perdure.v1.EntryBatch.entries:type_name -> perdure.v1.Entry
+	69, // 42: perdure.v1.GetTasksResponse.task:type_name -> perdure.v1.Task
+	54, // 43: perdure.v1.GetEndedRequest.lease:type_name -> perdure.v1.Lease
+	74, // 44: perdure.v1.GetEndedResponse.page:type_name -> perdure.v1.EndedPage
+	68, // 45: perdure.v1.GetSignalsResponse.signal:type_name -> perdure.v1.Signal
+	72, // 46: perdure.v1.GetQuestionsResponse.question:type_name -> perdure.v1.Question
+	75, // 47: perdure.v1.GetLatestCheckpointResponse.checkpoint:type_name -> perdure.v1.Checkpoint
+	54, // 48: perdure.v1.AppendEntryRequest.lease:type_name -> perdure.v1.Lease
+	5,  // 49: perdure.v1.AppendEntryRequest.entry:type_name -> perdure.v1.NewEntry
+	12, // 50: perdure.v1.AppendEntryResponse.commit:type_name -> perdure.v1.CommitResponse
+	54, // 51: perdure.v1.SubmitCheckpointRequest.lease:type_name -> perdure.v1.Lease
+	9,  // 52: perdure.v1.SubmitCheckpointRequest.checkpoint:type_name -> perdure.v1.NewCheckpoint
+	12, // 53: perdure.v1.SubmitCheckpointResponse.commit:type_name -> perdure.v1.CommitResponse
+	36, // 54: perdure.v1.ScheduleAgentTaskRequest.header:type_name -> perdure.v1.ScheduleAgentTaskHeader
+	54, // 55: perdure.v1.ScheduleAgentTaskHeader.lease:type_name -> perdure.v1.Lease
+	63, // 56: perdure.v1.ScheduleAgentTaskHeader.options:type_name -> perdure.v1.TaskOptions
+	57, // 57: perdure.v1.ScheduleAgentTaskHeader.place:type_name -> perdure.v1.Place
+	12, // 58: perdure.v1.ScheduleAgentTaskResponse.commit:type_name -> perdure.v1.CommitResponse
+	54, // 59: perdure.v1.SuspendAgentRequest.lease:type_name -> perdure.v1.Lease
+	66, // 60: perdure.v1.SuspendAgentRequest.wait:type_name -> perdure.v1.Wait
+	12, // 61: perdure.v1.SuspendAgentResponse.commit:type_name -> perdure.v1.CommitResponse
+	54, // 62: perdure.v1.CompleteAgentRequest.lease:type_name -> perdure.v1.Lease
+	62, // 63: perdure.v1.CompleteAgentRequest.output:type_name -> perdure.v1.Content
+	12, // 64: perdure.v1.CompleteAgentResponse.commit:type_name -> perdure.v1.CommitResponse
+	54, // 65: perdure.v1.FailAgentRequest.lease:type_name -> perdure.v1.Lease
+	65, // 66: perdure.v1.FailAgentRequest.error:type_name -> perdure.v1.TaskError
+	12, // 67: perdure.v1.FailAgentResponse.commit:type_name -> perdure.v1.CommitResponse
+	54, // 68: perdure.v1.ConsumeSignalsRequest.lease:type_name -> perdure.v1.Lease
+	12, // 69: perdure.v1.ConsumeSignalsResponse.commit:type_name -> perdure.v1.CommitResponse
+	67, // 70: perdure.v1.SignalAgentResponse.status:type_name -> perdure.v1.ExecutionStatus
+	76, // 71: perdure.v1.StreamAgentDataRequest.frames:type_name -> perdure.v1.Frame
+	56, // 72: perdure.v1.StreamAgentDataResponse.held:type_name -> perdure.v1.BlockEnd
+	1,  // 73: perdure.v1.AgentDispatch.PollAgent:input_type -> perdure.v1.PollAgentRequest
+	3,  // 74: perdure.v1.AgentDispatch.Commit:input_type -> perdure.v1.CommitRequest
+	14, // 75: perdure.v1.AgentDispatch.GetExecution:input_type -> perdure.v1.GetExecutionRequest
+	16, // 76: perdure.v1.AgentDispatch.GetEntries:input_type -> perdure.v1.GetEntriesRequest
+	19, // 77: perdure.v1.AgentDispatch.GetTasks:input_type -> perdure.v1.GetTasksRequest
+	21, // 78: perdure.v1.AgentDispatch.GetEnded:input_type -> perdure.v1.GetEndedRequest
+	23, // 79: perdure.v1.AgentDispatch.GetSignals:input_type -> perdure.v1.GetSignalsRequest
+	25, // 80: perdure.v1.AgentDispatch.GetQuestions:input_type -> perdure.v1.GetQuestionsRequest
+	27, // 81: perdure.v1.AgentDispatch.GetStreamedText:input_type -> perdure.v1.GetStreamedTextRequest
+	29, // 82: perdure.v1.AgentDispatch.GetLatestCheckpoint:input_type -> perdure.v1.GetLatestCheckpointRequest
+	31, // 83: perdure.v1.AgentDispatch.AppendEntry:input_type -> perdure.v1.AppendEntryRequest
+	33, // 84: perdure.v1.AgentDispatch.SubmitCheckpoint:input_type -> perdure.v1.SubmitCheckpointRequest
+	35, // 85: perdure.v1.AgentDispatch.ScheduleAgentTask:input_type -> perdure.v1.ScheduleAgentTaskRequest
+	38, // 86: perdure.v1.AgentDispatch.SuspendAgent:input_type -> perdure.v1.SuspendAgentRequest
+	40, // 87: perdure.v1.AgentDispatch.CompleteAgent:input_type -> perdure.v1.CompleteAgentRequest
+	42, // 88: perdure.v1.AgentDispatch.FailAgent:input_type -> perdure.v1.FailAgentRequest
+	44, // 89: perdure.v1.AgentDispatch.ConsumeSignals:input_type -> perdure.v1.ConsumeSignalsRequest
+	46, // 90: perdure.v1.AgentDispatch.HasSignal:input_type -> perdure.v1.HasSignalRequest
+	48, // 91: perdure.v1.AgentDispatch.SignalAgent:input_type -> perdure.v1.SignalAgentRequest
+	50, // 92: perdure.v1.AgentDispatch.StreamAgentData:input_type -> perdure.v1.StreamAgentDataRequest
+	2,  // 93: perdure.v1.AgentDispatch.PollAgent:output_type -> perdure.v1.PollAgentResponse
+	12, // 94: perdure.v1.AgentDispatch.Commit:output_type -> perdure.v1.CommitResponse
+	15, // 95: perdure.v1.AgentDispatch.GetExecution:output_type -> perdure.v1.GetExecutionResponse
+	17, // 96: perdure.v1.AgentDispatch.GetEntries:output_type -> perdure.v1.GetEntriesResponse
+	20, // 97: perdure.v1.AgentDispatch.GetTasks:output_type -> perdure.v1.GetTasksResponse
+	22, // 98: perdure.v1.AgentDispatch.GetEnded:output_type -> perdure.v1.GetEndedResponse
+	24, // 99: perdure.v1.AgentDispatch.GetSignals:output_type -> perdure.v1.GetSignalsResponse
+	26, // 100: perdure.v1.AgentDispatch.GetQuestions:output_type -> perdure.v1.GetQuestionsResponse
+	28, // 101: perdure.v1.AgentDispatch.GetStreamedText:output_type -> perdure.v1.GetStreamedTextResponse
+	30, // 102: perdure.v1.AgentDispatch.GetLatestCheckpoint:output_type -> perdure.v1.GetLatestCheckpointResponse
+	32, // 103: perdure.v1.AgentDispatch.AppendEntry:output_type -> perdure.v1.AppendEntryResponse
+	34, // 104: perdure.v1.AgentDispatch.SubmitCheckpoint:output_type -> perdure.v1.SubmitCheckpointResponse
+	37, // 105: perdure.v1.AgentDispatch.ScheduleAgentTask:output_type -> perdure.v1.ScheduleAgentTaskResponse
+	39, // 106: perdure.v1.AgentDispatch.SuspendAgent:output_type -> perdure.v1.SuspendAgentResponse
+	41, // 107: perdure.v1.AgentDispatch.CompleteAgent:output_type -> perdure.v1.CompleteAgentResponse
+	43, // 108: perdure.v1.AgentDispatch.FailAgent:output_type -> perdure.v1.FailAgentResponse
+	45, // 109: perdure.v1.AgentDispatch.ConsumeSignals:output_type -> perdure.v1.ConsumeSignalsResponse
+	47, // 110: perdure.v1.AgentDispatch.HasSignal:output_type -> perdure.v1.HasSignalResponse
+	49, // 111: perdure.v1.AgentDispatch.SignalAgent:output_type -> perdure.v1.SignalAgentResponse
+	51, // 112: perdure.v1.AgentDispatch.StreamAgentData:output_type -> perdure.v1.StreamAgentDataResponse
+	93, // [93:113] is the sub-list for method output_type
+	73, // [73:93] is the sub-list for method input_type
+	73, // [73:73] is the sub-list for extension type_name
+	73, // [73:73] is the sub-list for extension extendee
+	0,  // [0:73] is the sub-list for field type_name
 }
 
 func init() { file_perdure_v1_agent_proto_init() }

@@ -3946,7 +3946,10 @@ type QuestionTerms struct {
 	// approver (approvers, too); nobody if not set.
 	Edit string `protobuf:"bytes,11,opt,name=edit,proto3" json:"edit,omitempty"`
 	// The question is asked each time: no vote is remembered, and no grant answers it.
-	NoGrants      bool `protobuf:"varint,12,opt,name=no_grants,json=noGrants,proto3" json:"no_grants,omitempty"`
+	NoGrants bool `protobuf:"varint,12,opt,name=no_grants,json=noGrants,proto3" json:"no_grants,omitempty"`
+	// Set in a LOCAL execution, and only there. prompt, schema, choices and default are then
+	// not set, and neither are the details of the question.
+	Withheld      *WithheldQuestion `protobuf:"bytes,13,opt,name=withheld,proto3" json:"withheld,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
@@ -4065,6 +4068,188 @@ func (x *QuestionTerms) GetNoGrants() bool {
 	return false
 }
 
+func (x *QuestionTerms) GetWithheld() *WithheldQuestion {
+	if x != nil {
+		return x.Withheld
+	}
+	return nil
+}
+
+// A content of a LOCAL execution that its worker stores and the server does not.
+type WithheldContent struct {
+	state         protoimpl.MessageState `protogen:"open.v1"`
+	Sha256        []byte                 `protobuf:"bytes,1,opt,name=sha256,proto3" json:"sha256,omitempty"`
+	Bytes         int64                  `protobuf:"varint,2,opt,name=bytes,proto3" json:"bytes,omitempty"`
+	unknownFields protoimpl.UnknownFields
+	sizeCache     protoimpl.SizeCache
+}
+
+func (x *WithheldContent) Reset() {
+	*x = WithheldContent{}
+	mi := &file_perdure_v1_types_proto_msgTypes[31]
+	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+	ms.StoreMessageInfo(mi)
+}
+
+func (x *WithheldContent) String() string {
+	return protoimpl.X.MessageStringOf(x)
+}
+
+func (*WithheldContent) ProtoMessage() {}
+
+func (x *WithheldContent) ProtoReflect() protoreflect.Message {
+	mi := &file_perdure_v1_types_proto_msgTypes[31]
+	if x != nil {
+		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+		if ms.LoadMessageInfo() == nil {
+			ms.StoreMessageInfo(mi)
+		}
+		return ms
+	}
+	return mi.MessageOf(x)
+}
+
+// Deprecated: Use WithheldContent.ProtoReflect.Descriptor instead.
+func (*WithheldContent) Descriptor() ([]byte, []int) {
+	return file_perdure_v1_types_proto_rawDescGZIP(), []int{31}
+}
+
+func (x *WithheldContent) GetSha256() []byte {
+	if x != nil {
+		return x.Sha256
+	}
+	return nil
+}
+
+func (x *WithheldContent) GetBytes() int64 {
+	if x != nil {
+		return x.Bytes
+	}
+	return 0
+}
+
+// What the server knows about the content of a question of a LOCAL execution. The content is
+// a JSON object with the members prompt, schema, choices, default and details; those that are
+// not set are left out. choices is an array of {value, label, description}. The others are
+// texts: schema, default and details have the bytes of their documents.
+type WithheldQuestion struct {
+	state   protoimpl.MessageState `protogen:"open.v1"`
+	Content *WithheldContent       `protobuf:"bytes,1,opt,name=content,proto3" json:"content,omitempty"`
+	// SHA-256 of such an object with only schema (without white space between its tokens) and
+	// choices. Not set if the question takes no value.
+	ValueSha256 []byte `protobuf:"bytes,2,opt,name=value_sha256,json=valueSha256,proto3,oneof" json:"value_sha256,omitempty"`
+	// SHA-256 of the bytes of the details, of a tool call those of its arguments.
+	BareSha256    []byte `protobuf:"bytes,3,opt,name=bare_sha256,json=bareSha256,proto3" json:"bare_sha256,omitempty"`
+	unknownFields protoimpl.UnknownFields
+	sizeCache     protoimpl.SizeCache
+}
+
+func (x *WithheldQuestion) Reset() {
+	*x = WithheldQuestion{}
+	mi := &file_perdure_v1_types_proto_msgTypes[32]
+	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+	ms.StoreMessageInfo(mi)
+}
+
+func (x *WithheldQuestion) String() string {
+	return protoimpl.X.MessageStringOf(x)
+}
+
+func (*WithheldQuestion) ProtoMessage() {}
+
+func (x *WithheldQuestion) ProtoReflect() protoreflect.Message {
+	mi := &file_perdure_v1_types_proto_msgTypes[32]
+	if x != nil {
+		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+		if ms.LoadMessageInfo() == nil {
+			ms.StoreMessageInfo(mi)
+		}
+		return ms
+	}
+	return mi.MessageOf(x)
+}
+
+// Deprecated: Use WithheldQuestion.ProtoReflect.Descriptor instead.
+func (*WithheldQuestion) Descriptor() ([]byte, []int) {
+	return file_perdure_v1_types_proto_rawDescGZIP(), []int{32}
+}
+
+func (x *WithheldQuestion) GetContent() *WithheldContent {
+	if x != nil {
+		return x.Content
+	}
+	return nil
+}
+
+func (x *WithheldQuestion) GetValueSha256() []byte {
+	if x != nil {
+		return x.ValueSha256
+	}
+	return nil
+}
+
+func (x *WithheldQuestion) GetBareSha256() []byte {
+	if x != nil {
+		return x.BareSha256
+	}
+	return nil
+}
+
+// Says that the worker of a LOCAL execution has stored a decision that it has received. The
+// content is a JSON object of texts: value and details have the bytes of their documents, and
+// reason is the reason. Members that are not set are left out.
+type StoredDecision struct {
+	state         protoimpl.MessageState `protogen:"open.v1"`
+	QuestionId    []byte                 `protobuf:"bytes,1,opt,name=question_id,json=questionId,proto3" json:"question_id,omitempty"`
+	Content       *WithheldContent       `protobuf:"bytes,2,opt,name=content,proto3" json:"content,omitempty"`
+	unknownFields protoimpl.UnknownFields
+	sizeCache     protoimpl.SizeCache
+}
+
+func (x *StoredDecision) Reset() {
+	*x = StoredDecision{}
+	mi := &file_perdure_v1_types_proto_msgTypes[33]
+	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+	ms.StoreMessageInfo(mi)
+}
+
+func (x *StoredDecision) String() string {
+	return protoimpl.X.MessageStringOf(x)
+}
+
+func (*StoredDecision) ProtoMessage() {}
+
+func (x *StoredDecision) ProtoReflect() protoreflect.Message {
+	mi := &file_perdure_v1_types_proto_msgTypes[33]
+	if x != nil {
+		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
+		if ms.LoadMessageInfo() == nil {
+			ms.StoreMessageInfo(mi)
+		}
+		return ms
+	}
+	return mi.MessageOf(x)
+}
+
+// Deprecated: Use StoredDecision.ProtoReflect.Descriptor instead.
+func (*StoredDecision) Descriptor() ([]byte, []int) {
+	return file_perdure_v1_types_proto_rawDescGZIP(), []int{33}
+}
+
+func (x *StoredDecision) GetQuestionId() []byte {
+	if x != nil {
+		return x.QuestionId
+	}
+	return nil
+}
+
+func (x *StoredDecision) GetContent() *WithheldContent {
+	if x != nil {
+		return x.Content
+	}
+	return nil
+}
+
 type QuestionOption struct {
 	state         protoimpl.MessageState `protogen:"open.v1"`
 	Value         string                 `protobuf:"bytes,1,opt,name=value,proto3" json:"value,omitempty"`
@@ -4076,7 +4261,7 @@ type QuestionOption struct {
 
 func (x *QuestionOption) Reset() {
 	*x = QuestionOption{}
-	mi := &file_perdure_v1_types_proto_msgTypes[31]
+	mi := &file_perdure_v1_types_proto_msgTypes[34]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -4088,7 +4273,7 @@ func (x *QuestionOption) String() string {
 func (*QuestionOption) ProtoMessage() {}
 
 func (x *QuestionOption) ProtoReflect() protoreflect.Message {
-	mi := &file_perdure_v1_types_proto_msgTypes[31]
+	mi := &file_perdure_v1_types_proto_msgTypes[34]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -4101,7 +4286,7 @@ func (x *QuestionOption) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use QuestionOption.ProtoReflect.Descriptor instead.
 func (*QuestionOption) Descriptor() ([]byte, []int) {
-	return file_perdure_v1_types_proto_rawDescGZIP(), []int{31}
+	return file_perdure_v1_types_proto_rawDescGZIP(), []int{34}
 }
 
 func (x *QuestionOption) GetValue() string {
@@ -4148,7 +4333,7 @@ type NewQuestion struct {
 
 func (x *NewQuestion) Reset() {
 	*x = NewQuestion{}
-	mi := &file_perdure_v1_types_proto_msgTypes[32]
+	mi := &file_perdure_v1_types_proto_msgTypes[35]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -4160,7 +4345,7 @@ func (x *NewQuestion) String() string {
 func (*NewQuestion) ProtoMessage() {}
 
 func (x *NewQuestion) ProtoReflect() protoreflect.Message {
-	mi := &file_perdure_v1_types_proto_msgTypes[32]
+	mi := &file_perdure_v1_types_proto_msgTypes[35]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -4173,7 +4358,7 @@ func (x *NewQuestion) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use NewQuestion.ProtoReflect.Descriptor instead.
 func (*NewQuestion) Descriptor() ([]byte, []int) {
-	return file_perdure_v1_types_proto_rawDescGZIP(), []int{32}
+	return file_perdure_v1_types_proto_rawDescGZIP(), []int{35}
 }
 
 func (x *NewQuestion) GetTerms() *QuestionTerms {
@@ -4259,7 +4444,7 @@ type Question struct {
 
 func (x *Question) Reset() {
 	*x = Question{}
-	mi := &file_perdure_v1_types_proto_msgTypes[33]
+	mi := &file_perdure_v1_types_proto_msgTypes[36]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -4271,7 +4456,7 @@ func (x *Question) String() string {
 func (*Question) ProtoMessage() {}
 
 func (x *Question) ProtoReflect() protoreflect.Message {
-	mi := &file_perdure_v1_types_proto_msgTypes[33]
+	mi := &file_perdure_v1_types_proto_msgTypes[36]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -4284,7 +4469,7 @@ func (x *Question) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Question.ProtoReflect.Descriptor instead.
 func (*Question) Descriptor() ([]byte, []int) {
-	return file_perdure_v1_types_proto_rawDescGZIP(), []int{33}
+	return file_perdure_v1_types_proto_rawDescGZIP(), []int{36}
 }
 
 func (x *Question) GetId() []byte {
@@ -4415,14 +4600,17 @@ type Answer struct {
 	Reason string `protobuf:"bytes,3,opt,name=reason,proto3" json:"reason,omitempty"`
 	// Who decided: the name of a key, "token", "expiry" or
 	// "grant".
-	By            string `protobuf:"bytes,4,opt,name=by,proto3" json:"by,omitempty"`
+	By string `protobuf:"bytes,4,opt,name=by,proto3" json:"by,omitempty"`
+	// Set in a LOCAL execution once the server has erased value, reason and changed details:
+	// the content that the worker has reported as stored.
+	Withheld      *WithheldContent `protobuf:"bytes,5,opt,name=withheld,proto3" json:"withheld,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
 
 func (x *Answer) Reset() {
 	*x = Answer{}
-	mi := &file_perdure_v1_types_proto_msgTypes[34]
+	mi := &file_perdure_v1_types_proto_msgTypes[37]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -4434,7 +4622,7 @@ func (x *Answer) String() string {
 func (*Answer) ProtoMessage() {}
 
 func (x *Answer) ProtoReflect() protoreflect.Message {
-	mi := &file_perdure_v1_types_proto_msgTypes[34]
+	mi := &file_perdure_v1_types_proto_msgTypes[37]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -4447,7 +4635,7 @@ func (x *Answer) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Answer.ProtoReflect.Descriptor instead.
 func (*Answer) Descriptor() ([]byte, []int) {
-	return file_perdure_v1_types_proto_rawDescGZIP(), []int{34}
+	return file_perdure_v1_types_proto_rawDescGZIP(), []int{37}
 }
 
 func (x *Answer) GetVerdict() string {
@@ -4478,6 +4666,13 @@ func (x *Answer) GetBy() string {
 	return ""
 }
 
+func (x *Answer) GetWithheld() *WithheldContent {
+	if x != nil {
+		return x.Withheld
+	}
+	return nil
+}
+
 // Why a task may run whose kind the policies of its execution guard. Exactly one field
 // is set.
 type Clearance struct {
@@ -4492,7 +4687,7 @@ type Clearance struct {
 
 func (x *Clearance) Reset() {
 	*x = Clearance{}
-	mi := &file_perdure_v1_types_proto_msgTypes[35]
+	mi := &file_perdure_v1_types_proto_msgTypes[38]
 	ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 	ms.StoreMessageInfo(mi)
 }
@@ -4504,7 +4699,7 @@ func (x *Clearance) String() string {
 func (*Clearance) ProtoMessage() {}
 
 func (x *Clearance) ProtoReflect() protoreflect.Message {
-	mi := &file_perdure_v1_types_proto_msgTypes[35]
+	mi := &file_perdure_v1_types_proto_msgTypes[38]
 	if x != nil {
 		ms := protoimpl.X.MessageStateOf(protoimpl.Pointer(x))
 		if ms.LoadMessageInfo() == nil {
@@ -4517,7 +4712,7 @@ func (x *Clearance) ProtoReflect() protoreflect.Message {
 
 // Deprecated: Use Clearance.ProtoReflect.Descriptor instead.
 func (*Clearance) Descriptor() ([]byte, []int) {
-	return file_perdure_v1_types_proto_rawDescGZIP(), []int{35}
+	return file_perdure_v1_types_proto_rawDescGZIP(), []int{38}
 }
 
 func (x *Clearance) GetRule() int64 {
@@ -4873,7 +5068,7 @@ const file_perdure_v1_types_proto_rawDesc = "" +
 	"\n" +
 	"FrameReply\x12\x12\n" +
 	"\x04held\x18\x01 \x01(\x03R\x04held\x12'\n" +
-	"\x05error\x18\x02 \x01(\v2\x11.perdure.v1.ErrorR\x05error\"\xf1\x02\n" +
+	"\x05error\x18\x02 \x01(\v2\x11.perdure.v1.ErrorR\x05error\"\xab\x03\n" +
 	"\rQuestionTerms\x12\x12\n" +
 	"\x04kind\x18\x01 \x01(\tR\x04kind\x12\x18\n" +
 	"\asubject\x18\x02 \x01(\tR\asubject\x12\x16\n" +
@@ -4887,10 +5082,24 @@ const file_perdure_v1_types_proto_rawDesc = "" +
 	"\adefault\x18\n" +
 	" \x01(\fH\x01R\adefault\x88\x01\x01\x12\x12\n" +
 	"\x04edit\x18\v \x01(\tR\x04edit\x12\x1b\n" +
-	"\tno_grants\x18\f \x01(\bR\bnoGrantsB\t\n" +
+	"\tno_grants\x18\f \x01(\bR\bnoGrants\x128\n" +
+	"\bwithheld\x18\r \x01(\v2\x1c.perdure.v1.WithheldQuestionR\bwithheldB\t\n" +
 	"\a_schemaB\n" +
 	"\n" +
-	"\b_default\"^\n" +
+	"\b_default\"?\n" +
+	"\x0fWithheldContent\x12\x16\n" +
+	"\x06sha256\x18\x01 \x01(\fR\x06sha256\x12\x14\n" +
+	"\x05bytes\x18\x02 \x01(\x03R\x05bytes\"\xa3\x01\n" +
+	"\x10WithheldQuestion\x125\n" +
+	"\acontent\x18\x01 \x01(\v2\x1b.perdure.v1.WithheldContentR\acontent\x12&\n" +
+	"\fvalue_sha256\x18\x02 \x01(\fH\x00R\vvalueSha256\x88\x01\x01\x12\x1f\n" +
+	"\vbare_sha256\x18\x03 \x01(\fR\n" +
+	"bareSha256B\x0f\n" +
+	"\r_value_sha256\"h\n" +
+	"\x0eStoredDecision\x12\x1f\n" +
+	"\vquestion_id\x18\x01 \x01(\fR\n" +
+	"questionId\x125\n" +
+	"\acontent\x18\x02 \x01(\v2\x1b.perdure.v1.WithheldContentR\acontent\"^\n" +
 	"\x0eQuestionOption\x12\x14\n" +
 	"\x05value\x18\x01 \x01(\tR\x05value\x12\x14\n" +
 	"\x05label\x18\x02 \x01(\tR\x05label\x12 \n" +
@@ -4933,12 +5142,13 @@ const file_perdure_v1_types_proto_rawDesc = "" +
 	"\n" +
 	"\b_detailsB\n" +
 	"\n" +
-	"\b_task_id\"o\n" +
+	"\b_task_id\"\xa8\x01\n" +
 	"\x06Answer\x12\x18\n" +
 	"\averdict\x18\x01 \x01(\tR\averdict\x12\x19\n" +
 	"\x05value\x18\x02 \x01(\fH\x00R\x05value\x88\x01\x01\x12\x16\n" +
 	"\x06reason\x18\x03 \x01(\tR\x06reason\x12\x0e\n" +
-	"\x02by\x18\x04 \x01(\tR\x02byB\b\n" +
+	"\x02by\x18\x04 \x01(\tR\x02by\x127\n" +
+	"\bwithheld\x18\x05 \x01(\v2\x1b.perdure.v1.WithheldContentR\bwithheldB\b\n" +
 	"\x06_value\"c\n" +
 	"\tClearance\x12\x17\n" +
 	"\x04rule\x18\x01 \x01(\x03H\x00R\x04rule\x88\x01\x01\x12$\n" +
@@ -5081,7 +5291,7 @@ func file_perdure_v1_types_proto_rawDescGZIP() []byte {
 }
 
 var file_perdure_v1_types_proto_enumTypes = make([]protoimpl.EnumInfo, 12)
-var file_perdure_v1_types_proto_msgTypes = make([]protoimpl.MessageInfo, 36)
+var file_perdure_v1_types_proto_msgTypes = make([]protoimpl.MessageInfo, 39)
 var file_perdure_v1_types_proto_goTypes = []any{
 	(ExecutionStatus)(0),          // 0: perdure.v1.ExecutionStatus
 	(PersistenceMode)(0),          // 1: perdure.v1.PersistenceMode
@@ -5126,119 +5336,126 @@ var file_perdure_v1_types_proto_goTypes = []any{
 	(*Frame)(nil),                 // 40: perdure.v1.Frame
 	(*FrameReply)(nil),            // 41: perdure.v1.FrameReply
 	(*QuestionTerms)(nil),         // 42: perdure.v1.QuestionTerms
-	(*QuestionOption)(nil),        // 43: perdure.v1.QuestionOption
-	(*NewQuestion)(nil),           // 44: perdure.v1.NewQuestion
-	(*Question)(nil),              // 45: perdure.v1.Question
-	(*Answer)(nil),                // 46: perdure.v1.Answer
-	(*Clearance)(nil),             // 47: perdure.v1.Clearance
-	(*durationpb.Duration)(nil),   // 48: google.protobuf.Duration
-	(*timestamppb.Timestamp)(nil), // 49: google.protobuf.Timestamp
+	(*WithheldContent)(nil),       // 43: perdure.v1.WithheldContent
+	(*WithheldQuestion)(nil),      // 44: perdure.v1.WithheldQuestion
+	(*StoredDecision)(nil),        // 45: perdure.v1.StoredDecision
+	(*QuestionOption)(nil),        // 46: perdure.v1.QuestionOption
+	(*NewQuestion)(nil),           // 47: perdure.v1.NewQuestion
+	(*Question)(nil),              // 48: perdure.v1.Question
+	(*Answer)(nil),                // 49: perdure.v1.Answer
+	(*Clearance)(nil),             // 50: perdure.v1.Clearance
+	(*durationpb.Duration)(nil),   // 51: google.protobuf.Duration
+	(*timestamppb.Timestamp)(nil), // 52: google.protobuf.Timestamp
 }
 var file_perdure_v1_types_proto_depIdxs = []int32{
-	11, // 0: perdure.v1.Error.code:type_name -> perdure.v1.ErrorCode
-	13, // 1: perdure.v1.Error.fields:type_name -> perdure.v1.FieldError
-	48, // 2: perdure.v1.Error.retry_after:type_name -> google.protobuf.Duration
-	14, // 3: perdure.v1.Content.blob:type_name -> perdure.v1.BlobRef
-	21, // 4: perdure.v1.Wait.any:type_name -> perdure.v1.WaitList
-	21, // 5: perdure.v1.Wait.all:type_name -> perdure.v1.WaitList
-	8,  // 6: perdure.v1.Wait.on:type_name -> perdure.v1.TaskCondition
-	49, // 7: perdure.v1.Wait.timer:type_name -> google.protobuf.Timestamp
-	48, // 8: perdure.v1.Wait.after:type_name -> google.protobuf.Duration
-	20, // 9: perdure.v1.WaitList.waits:type_name -> perdure.v1.Wait
-	0,  // 10: perdure.v1.Execution.status:type_name -> perdure.v1.ExecutionStatus
-	20, // 11: perdure.v1.Execution.wait:type_name -> perdure.v1.Wait
-	1,  // 12: perdure.v1.Execution.persistence_mode:type_name -> perdure.v1.PersistenceMode
-	15, // 13: perdure.v1.Execution.input:type_name -> perdure.v1.Content
-	15, // 14: perdure.v1.Execution.output:type_name -> perdure.v1.Content
-	11, // 15: perdure.v1.Execution.error_code:type_name -> perdure.v1.ErrorCode
-	49, // 16: perdure.v1.Execution.created_at:type_name -> google.protobuf.Timestamp
-	49, // 17: perdure.v1.Execution.updated_at:type_name -> google.protobuf.Timestamp
-	49, // 18: perdure.v1.Execution.started_at:type_name -> google.protobuf.Timestamp
-	49, // 19: perdure.v1.Execution.completed_at:type_name -> google.protobuf.Timestamp
-	49, // 20: perdure.v1.Execution.lease_until:type_name -> google.protobuf.Timestamp
-	18, // 21: perdure.v1.Execution.last_commit:type_name -> perdure.v1.CommitNumber
-	2,  // 22: perdure.v1.Execution.woke:type_name -> perdure.v1.Woke
-	23, // 23: perdure.v1.Execution.asked:type_name -> perdure.v1.Asked
-	26, // 24: perdure.v1.Execution.away:type_name -> perdure.v1.WorkerAway
-	24, // 25: perdure.v1.Asked.dues:type_name -> perdure.v1.Due
-	25, // 26: perdure.v1.Asked.outcomes:type_name -> perdure.v1.Outcomes
-	49, // 27: perdure.v1.Due.at:type_name -> google.protobuf.Timestamp
-	49, // 28: perdure.v1.WorkerAway.since:type_name -> google.protobuf.Timestamp
-	15, // 29: perdure.v1.Checkpoint.state:type_name -> perdure.v1.Content
-	49, // 30: perdure.v1.Checkpoint.created_at:type_name -> google.protobuf.Timestamp
-	3,  // 31: perdure.v1.Entry.entry_type:type_name -> perdure.v1.EntryType
-	4,  // 32: perdure.v1.Entry.role:type_name -> perdure.v1.Role
-	15, // 33: perdure.v1.Entry.content:type_name -> perdure.v1.Content
-	49, // 34: perdure.v1.Entry.created_at:type_name -> google.protobuf.Timestamp
-	15, // 35: perdure.v1.Signal.signal_value:type_name -> perdure.v1.Content
-	5,  // 36: perdure.v1.Signal.state:type_name -> perdure.v1.SignalState
-	49, // 37: perdure.v1.Signal.created_at:type_name -> google.protobuf.Timestamp
-	48, // 38: perdure.v1.TaskOptions.backoff_base:type_name -> google.protobuf.Duration
-	48, // 39: perdure.v1.TaskOptions.backoff_max:type_name -> google.protobuf.Duration
-	48, // 40: perdure.v1.TaskOptions.schedule_to_close:type_name -> google.protobuf.Duration
-	48, // 41: perdure.v1.TaskOptions.attempt_timeout:type_name -> google.protobuf.Duration
-	48, // 42: perdure.v1.TaskOptions.heartbeat_timeout:type_name -> google.protobuf.Duration
-	7,  // 43: perdure.v1.TaskOptions.on_lost:type_name -> perdure.v1.OnLost
-	48, // 44: perdure.v1.TaskOptions.key_ttl:type_name -> google.protobuf.Duration
-	11, // 45: perdure.v1.TaskError.code:type_name -> perdure.v1.ErrorCode
-	48, // 46: perdure.v1.TaskError.retry_after:type_name -> google.protobuf.Duration
-	6,  // 47: perdure.v1.Task.status:type_name -> perdure.v1.TaskStatus
-	15, // 48: perdure.v1.Task.input:type_name -> perdure.v1.Content
-	15, // 49: perdure.v1.Task.result:type_name -> perdure.v1.Content
-	31, // 50: perdure.v1.Task.error:type_name -> perdure.v1.TaskError
-	49, // 51: perdure.v1.Task.created_at:type_name -> google.protobuf.Timestamp
-	49, // 52: perdure.v1.Task.started_at:type_name -> google.protobuf.Timestamp
-	49, // 53: perdure.v1.Task.completed_at:type_name -> google.protobuf.Timestamp
-	30, // 54: perdure.v1.Task.options:type_name -> perdure.v1.TaskOptions
-	49, // 55: perdure.v1.Task.lease_until:type_name -> google.protobuf.Timestamp
-	49, // 56: perdure.v1.Task.not_before:type_name -> google.protobuf.Timestamp
-	19, // 57: perdure.v1.Task.place:type_name -> perdure.v1.Place
-	49, // 58: perdure.v1.Task.attempt_at:type_name -> google.protobuf.Timestamp
-	49, // 59: perdure.v1.Task.sign_at:type_name -> google.protobuf.Timestamp
-	16, // 60: perdure.v1.AgentClaim.lease:type_name -> perdure.v1.Lease
-	22, // 61: perdure.v1.AgentClaim.execution:type_name -> perdure.v1.Execution
-	48, // 62: perdure.v1.AgentClaim.lease_for:type_name -> google.protobuf.Duration
-	2,  // 63: perdure.v1.AgentClaim.woke:type_name -> perdure.v1.Woke
-	27, // 64: perdure.v1.AgentClaim.checkpoint:type_name -> perdure.v1.Checkpoint
-	18, // 65: perdure.v1.AgentClaim.last_commit:type_name -> perdure.v1.CommitNumber
-	32, // 66: perdure.v1.AgentClaim.results:type_name -> perdure.v1.Task
-	29, // 67: perdure.v1.AgentClaim.signals:type_name -> perdure.v1.Signal
-	29, // 68: perdure.v1.AgentClaim.again:type_name -> perdure.v1.Signal
-	48, // 69: perdure.v1.AgentClaim.waited:type_name -> google.protobuf.Duration
-	34, // 70: perdure.v1.AgentClaim.ended:type_name -> perdure.v1.EndedPage
-	45, // 71: perdure.v1.AgentClaim.questions:type_name -> perdure.v1.Question
-	35, // 72: perdure.v1.EndedPage.heads:type_name -> perdure.v1.EndedHead
-	6,  // 73: perdure.v1.EndedHead.status:type_name -> perdure.v1.TaskStatus
-	15, // 74: perdure.v1.EndedHead.result:type_name -> perdure.v1.Content
-	31, // 75: perdure.v1.EndedHead.error:type_name -> perdure.v1.TaskError
-	18, // 76: perdure.v1.Kept.at:type_name -> perdure.v1.CommitNumber
-	17, // 77: perdure.v1.TaskClaim.lease:type_name -> perdure.v1.TaskLease
-	48, // 78: perdure.v1.TaskClaim.lease_for:type_name -> google.protobuf.Duration
-	32, // 79: perdure.v1.TaskClaim.task:type_name -> perdure.v1.Task
-	48, // 80: perdure.v1.TaskClaim.waited:type_name -> google.protobuf.Duration
-	9,  // 81: perdure.v1.NewEvent.type:type_name -> perdure.v1.EventType
-	19, // 82: perdure.v1.NewEvent.place:type_name -> perdure.v1.Place
-	17, // 83: perdure.v1.Frame.lease:type_name -> perdure.v1.TaskLease
-	16, // 84: perdure.v1.Frame.agent_lease:type_name -> perdure.v1.Lease
-	9,  // 85: perdure.v1.Frame.type:type_name -> perdure.v1.EventType
-	19, // 86: perdure.v1.Frame.place:type_name -> perdure.v1.Place
-	10, // 87: perdure.v1.Frame.reason:type_name -> perdure.v1.BlockReason
-	12, // 88: perdure.v1.FrameReply.error:type_name -> perdure.v1.Error
-	43, // 89: perdure.v1.QuestionTerms.choices:type_name -> perdure.v1.QuestionOption
-	42, // 90: perdure.v1.NewQuestion.terms:type_name -> perdure.v1.QuestionTerms
-	48, // 91: perdure.v1.NewQuestion.expires_after:type_name -> google.protobuf.Duration
-	19, // 92: perdure.v1.NewQuestion.place:type_name -> perdure.v1.Place
-	42, // 93: perdure.v1.Question.terms:type_name -> perdure.v1.QuestionTerms
-	49, // 94: perdure.v1.Question.expires_at:type_name -> google.protobuf.Timestamp
-	46, // 95: perdure.v1.Question.answer:type_name -> perdure.v1.Answer
-	49, // 96: perdure.v1.Question.created_at:type_name -> google.protobuf.Timestamp
-	49, // 97: perdure.v1.Question.decided_at:type_name -> google.protobuf.Timestamp
-	19, // 98: perdure.v1.Question.place:type_name -> perdure.v1.Place
-	99, // [99:99] is the sub-list for method output_type
-	99, // [99:99] is the sub-list for method input_type
-	99, // [99:99] is the sub-list for extension type_name
-	99, // [99:99] is the sub-list for extension extendee
-	0,  // [0:99] is the sub-list for field type_name
+	11,  // 0: perdure.v1.Error.code:type_name -> perdure.v1.ErrorCode
+	13,  // 1: perdure.v1.Error.fields:type_name -> perdure.v1.FieldError
+	51,  // 2: perdure.v1.Error.retry_after:type_name -> google.protobuf.Duration
+	14,  // 3: perdure.v1.Content.blob:type_name -> perdure.v1.BlobRef
+	21,  // 4: perdure.v1.Wait.any:type_name -> perdure.v1.WaitList
+	21,  // 5: perdure.v1.Wait.all:type_name -> perdure.v1.WaitList
+	8,   // 6: perdure.v1.Wait.on:type_name -> perdure.v1.TaskCondition
+	52,  // 7: perdure.v1.Wait.timer:type_name -> google.protobuf.Timestamp
+	51,  // 8: perdure.v1.Wait.after:type_name -> google.protobuf.Duration
+	20,  // 9: perdure.v1.WaitList.waits:type_name -> perdure.v1.Wait
+	0,   // 10: perdure.v1.Execution.status:type_name -> perdure.v1.ExecutionStatus
+	20,  // 11: perdure.v1.Execution.wait:type_name -> perdure.v1.Wait
+	1,   // 12: perdure.v1.Execution.persistence_mode:type_name -> perdure.v1.PersistenceMode
+	15,  // 13: perdure.v1.Execution.input:type_name -> perdure.v1.Content
+	15,  // 14: perdure.v1.Execution.output:type_name -> perdure.v1.Content
+	11,  // 15: perdure.v1.Execution.error_code:type_name -> perdure.v1.ErrorCode
+	52,  // 16: perdure.v1.Execution.created_at:type_name -> google.protobuf.Timestamp
+	52,  // 17: perdure.v1.Execution.updated_at:type_name -> google.protobuf.Timestamp
+	52,  // 18: perdure.v1.Execution.started_at:type_name -> google.protobuf.Timestamp
+	52,  // 19: perdure.v1.Execution.completed_at:type_name -> google.protobuf.Timestamp
+	52,  // 20: perdure.v1.Execution.lease_until:type_name -> google.protobuf.Timestamp
+	18,  // 21: perdure.v1.Execution.last_commit:type_name -> perdure.v1.CommitNumber
+	2,   // 22: perdure.v1.Execution.woke:type_name -> perdure.v1.Woke
+	23,  // 23: perdure.v1.Execution.asked:type_name -> perdure.v1.Asked
+	26,  // 24: perdure.v1.Execution.away:type_name -> perdure.v1.WorkerAway
+	24,  // 25: perdure.v1.Asked.dues:type_name -> perdure.v1.Due
+	25,  // 26: perdure.v1.Asked.outcomes:type_name -> perdure.v1.Outcomes
+	52,  // 27: perdure.v1.Due.at:type_name -> google.protobuf.Timestamp
+	52,  // 28: perdure.v1.WorkerAway.since:type_name -> google.protobuf.Timestamp
+	15,  // 29: perdure.v1.Checkpoint.state:type_name -> perdure.v1.Content
+	52,  // 30: perdure.v1.Checkpoint.created_at:type_name -> google.protobuf.Timestamp
+	3,   // 31: perdure.v1.Entry.entry_type:type_name -> perdure.v1.EntryType
+	4,   // 32: perdure.v1.Entry.role:type_name -> perdure.v1.Role
+	15,  // 33: perdure.v1.Entry.content:type_name -> perdure.v1.Content
+	52,  // 34: perdure.v1.Entry.created_at:type_name -> google.protobuf.Timestamp
+	15,  // 35: perdure.v1.Signal.signal_value:type_name -> perdure.v1.Content
+	5,   // 36: perdure.v1.Signal.state:type_name -> perdure.v1.SignalState
+	52,  // 37: perdure.v1.Signal.created_at:type_name -> google.protobuf.Timestamp
+	51,  // 38: perdure.v1.TaskOptions.backoff_base:type_name -> google.protobuf.Duration
+	51,  // 39: perdure.v1.TaskOptions.backoff_max:type_name -> google.protobuf.Duration
+	51,  // 40: perdure.v1.TaskOptions.schedule_to_close:type_name -> google.protobuf.Duration
+	51,  // 41: perdure.v1.TaskOptions.attempt_timeout:type_name -> google.protobuf.Duration
+	51,  // 42: perdure.v1.TaskOptions.heartbeat_timeout:type_name -> google.protobuf.Duration
+	7,   // 43: perdure.v1.TaskOptions.on_lost:type_name -> perdure.v1.OnLost
+	51,  // 44: perdure.v1.TaskOptions.key_ttl:type_name -> google.protobuf.Duration
+	11,  // 45: perdure.v1.TaskError.code:type_name -> perdure.v1.ErrorCode
+	51,  // 46: perdure.v1.TaskError.retry_after:type_name -> google.protobuf.Duration
+	6,   // 47: perdure.v1.Task.status:type_name -> perdure.v1.TaskStatus
+	15,  // 48: perdure.v1.Task.input:type_name -> perdure.v1.Content
+	15,  // 49: perdure.v1.Task.result:type_name -> perdure.v1.Content
+	31,  // 50: perdure.v1.Task.error:type_name -> perdure.v1.TaskError
+	52,  // 51: perdure.v1.Task.created_at:type_name -> google.protobuf.Timestamp
+	52,  // 52: perdure.v1.Task.started_at:type_name -> google.protobuf.Timestamp
+	52,  // 53: perdure.v1.Task.completed_at:type_name -> google.protobuf.Timestamp
+	30,  // 54: perdure.v1.Task.options:type_name -> perdure.v1.TaskOptions
+	52,  // 55: perdure.v1.Task.lease_until:type_name -> google.protobuf.Timestamp
+	52,  // 56: perdure.v1.Task.not_before:type_name -> google.protobuf.Timestamp
+	19,  // 57: perdure.v1.Task.place:type_name -> perdure.v1.Place
+	52,  // 58: perdure.v1.Task.attempt_at:type_name -> google.protobuf.Timestamp
+	52,  // 59: perdure.v1.Task.sign_at:type_name -> google.protobuf.Timestamp
+	16,  // 60: perdure.v1.AgentClaim.lease:type_name -> perdure.v1.Lease
+	22,  // 61: perdure.v1.AgentClaim.execution:type_name -> perdure.v1.Execution
+	51,  // 62: perdure.v1.AgentClaim.lease_for:type_name -> google.protobuf.Duration
+	2,   // 63: perdure.v1.AgentClaim.woke:type_name -> perdure.v1.Woke
+	27,  // 64: perdure.v1.AgentClaim.checkpoint:type_name -> perdure.v1.Checkpoint
+	18,  // 65: perdure.v1.AgentClaim.last_commit:type_name -> perdure.v1.CommitNumber
+	32,  // 66: perdure.v1.AgentClaim.results:type_name -> perdure.v1.Task
+	29,  // 67: perdure.v1.AgentClaim.signals:type_name -> perdure.v1.Signal
+	29,  // 68: perdure.v1.AgentClaim.again:type_name -> perdure.v1.Signal
+	51,  // 69: perdure.v1.AgentClaim.waited:type_name -> google.protobuf.Duration
+	34,  // 70: perdure.v1.AgentClaim.ended:type_name -> perdure.v1.EndedPage
+	48,  // 71: perdure.v1.AgentClaim.questions:type_name -> perdure.v1.Question
+	35,  // 72: perdure.v1.EndedPage.heads:type_name -> perdure.v1.EndedHead
+	6,   // 73: perdure.v1.EndedHead.status:type_name -> perdure.v1.TaskStatus
+	15,  // 74: perdure.v1.EndedHead.result:type_name -> perdure.v1.Content
+	31,  // 75: perdure.v1.EndedHead.error:type_name -> perdure.v1.TaskError
+	18,  // 76: perdure.v1.Kept.at:type_name -> perdure.v1.CommitNumber
+	17,  // 77: perdure.v1.TaskClaim.lease:type_name -> perdure.v1.TaskLease
+	51,  // 78: perdure.v1.TaskClaim.lease_for:type_name -> google.protobuf.Duration
+	32,  // 79: perdure.v1.TaskClaim.task:type_name -> perdure.v1.Task
+	51,  // 80: perdure.v1.TaskClaim.waited:type_name -> google.protobuf.Duration
+	9,   // 81: perdure.v1.NewEvent.type:type_name -> perdure.v1.EventType
+	19,  // 82: perdure.v1.NewEvent.place:type_name -> perdure.v1.Place
+	17,  // 83: perdure.v1.Frame.lease:type_name -> perdure.v1.TaskLease
+	16,  // 84: perdure.v1.Frame.agent_lease:type_name -> perdure.v1.Lease
+	9,   // 85: perdure.v1.Frame.type:type_name -> perdure.v1.EventType
+	19,  // 86: perdure.v1.Frame.place:type_name -> perdure.v1.Place
+	10,  // 87: perdure.v1.Frame.reason:type_name -> perdure.v1.BlockReason
+	12,  // 88: perdure.v1.FrameReply.error:type_name -> perdure.v1.Error
+	46,  // 89: perdure.v1.QuestionTerms.choices:type_name -> perdure.v1.QuestionOption
+	44,  // 90: perdure.v1.QuestionTerms.withheld:type_name -> perdure.v1.WithheldQuestion
+	43,  // 91: perdure.v1.WithheldQuestion.content:type_name -> perdure.v1.WithheldContent
+	43,  // 92: perdure.v1.StoredDecision.content:type_name -> perdure.v1.WithheldContent
+	42,  // 93: perdure.v1.NewQuestion.terms:type_name -> perdure.v1.QuestionTerms
+	51,  // 94: perdure.v1.NewQuestion.expires_after:type_name -> google.protobuf.Duration
+	19,  // 95: perdure.v1.NewQuestion.place:type_name -> perdure.v1.Place
+	42,  // 96: perdure.v1.Question.terms:type_name -> perdure.v1.QuestionTerms
+	52,  // 97: perdure.v1.Question.expires_at:type_name -> google.protobuf.Timestamp
+	49,  // 98: perdure.v1.Question.answer:type_name -> perdure.v1.Answer
+	52,  // 99: perdure.v1.Question.created_at:type_name -> google.protobuf.Timestamp
+	52,  // 100: perdure.v1.Question.decided_at:type_name -> google.protobuf.Timestamp
+	19,  // 101: perdure.v1.Question.place:type_name -> perdure.v1.Place
+	43,  // 102: perdure.v1.Answer.withheld:type_name -> perdure.v1.WithheldContent
+	103, // [103:103] is the sub-list for method output_type
+	103, // [103:103] is the sub-list for method input_type
+	103, // [103:103] is the sub-list for extension type_name
+	103, // [103:103] is the sub-list for extension extendee
+	0,   // [0:103] is the sub-list for field type_name
 }
 
 func init() { file_perdure_v1_types_proto_init() }
@@ -5257,16 +5474,17 @@ func file_perdure_v1_types_proto_init() {
 	file_perdure_v1_types_proto_msgTypes[28].OneofWrappers = []any{}
 	file_perdure_v1_types_proto_msgTypes[30].OneofWrappers = []any{}
 	file_perdure_v1_types_proto_msgTypes[32].OneofWrappers = []any{}
-	file_perdure_v1_types_proto_msgTypes[33].OneofWrappers = []any{}
-	file_perdure_v1_types_proto_msgTypes[34].OneofWrappers = []any{}
 	file_perdure_v1_types_proto_msgTypes[35].OneofWrappers = []any{}
+	file_perdure_v1_types_proto_msgTypes[36].OneofWrappers = []any{}
+	file_perdure_v1_types_proto_msgTypes[37].OneofWrappers = []any{}
+	file_perdure_v1_types_proto_msgTypes[38].OneofWrappers = []any{}
 	type x struct{}
 	out := protoimpl.TypeBuilder{
 		File: protoimpl.DescBuilder{
 			GoPackagePath: reflect.TypeOf(x{}).PkgPath(),
 			RawDescriptor: unsafe.Slice(unsafe.StringData(file_perdure_v1_types_proto_rawDesc), len(file_perdure_v1_types_proto_rawDesc)),
 			NumEnums:      12,
-			NumMessages:   36,
+			NumMessages:   39,
 			NumExtensions: 0,
 			NumServices:   0,
 		},

@@ -56,6 +56,20 @@ func (hs *Homes) Content(ctx context.Context, org string, id uuid.UUID, sum perd
 	return content, b.Length, err
 }
 
+// Whole returns a content of an execution: the server's copy, or that of the execution's worker.
+// Errors: unavailable, not_found, internal (the worker sent other bytes).
+func (hs *Homes) Whole(ctx context.Context, x *perdure.Execution, ref perdure.BlobRef) ([]byte, error) {
+	content, err := hs.OpenContent(ctx, x, ref)
+	if err != nil {
+		return nil, err
+	}
+	if content == nil {
+		return hs.FetchWhole(ctx, x, ref)
+	}
+	defer content.Close()
+	return io.ReadAll(content)
+}
+
 // Fetch requests a content from the execution's worker. The reader checks the length and the hash.
 // Errors: unavailable, not_found.
 func (hs *Homes) Fetch(ctx context.Context, x *perdure.Execution, ref perdure.BlobRef) (io.ReadCloser, error) {
@@ -76,6 +90,8 @@ func (hs *Homes) Fetch(ctx context.Context, x *perdure.Execution, ref perdure.Bl
 	return &verifyingReader{ReadCloser: content, ref: ref, worker: *x.HomeID, hash: sha256.New()}, nil
 }
 
+// FetchWhole requests a content from the execution's worker, and checks it. Errors: unavailable,
+// not_found, internal (the worker sent other bytes).
 func (hs *Homes) FetchWhole(ctx context.Context, x *perdure.Execution, ref perdure.BlobRef) ([]byte, error) {
 	content, err := hs.Fetch(ctx, x, ref)
 	if err != nil {

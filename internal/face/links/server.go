@@ -90,6 +90,10 @@ func (s *server) answer(w http.ResponseWriter, r *http.Request) {
 		s.failed(w, r, err)
 		return
 	}
+	if v.Question.OnWorker() && f.value("verdict") != string(perdure.VerdictDeny) {
+		v.askAway() // nobody knows here what the fields of the form mean
+		return
+	}
 	request, err := f.answer(v.Linked, r.PathValue("token"))
 	if err == nil {
 		var reply engine.AnswerReply
@@ -127,9 +131,16 @@ func (v *visit) refused(f form, err error) {
 	case errors.As(err, &coded) && coded.Code == perdure.InvalidArgument:
 		f.problem = coded.Message
 		v.ask(http.StatusBadRequest, &f)
+	case now.Question.OnWorker() && perdure.IsCode(err, perdure.Unavailable):
+		v.askAway()
 	default:
 		v.failed(v.w, v.r, err)
 	}
+}
+
+// askAway shows a question again whose worker is not connected.
+func (v *visit) askAway() {
+	v.ask(http.StatusServiceUnavailable, &form{problem: "The question could not be answered, because the worker of the run is not connected now."})
 }
 
 // failed responds with an error that is not about the question.

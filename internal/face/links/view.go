@@ -91,6 +91,9 @@ func (v *visit) addDetails(page *view) error {
 	details, err := v.Engine.QuestionDetails(v.r.Context(), q)
 	missing := perdure.IsCode(err, perdure.NotFound)
 	switch {
+	case perdure.IsCode(err, perdure.Unavailable):
+		page.Unshown = "What is asked about is on the worker of the run, which is not connected now. Open the link again later; until then the question can only be denied."
+		page.TakesValue = false
 	case err != nil && !missing:
 		return err
 	case missing || perdure.DetailsHash(q.Kind, q.Subject, details) != q.DetailsSHA256:

@@ -26,6 +26,9 @@ func (a *API) Document() (*huma.OpenAPI, []byte, error) {
 			describe(schema, t)
 		}
 	}
+	for _, hidden := range []reflect.Type{reflect.TypeFor[perdure.WithheldContent](), reflect.TypeFor[perdure.WithheldQuestion]()} {
+		delete(schemas.Map(), hidden.Name()) // members that are hidden have it
+	}
 	raw, err := json.MarshalIndent(doc, "", "  ")
 	if err != nil {
 		return nil, nil, fmt.Errorf("the OpenAPI document does not encode: %w", err)

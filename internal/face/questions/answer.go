@@ -71,7 +71,7 @@ func (s *server) answer(ctx context.Context, in *answerInput) (*operation.Body[*
 	if err != nil {
 		return nil, err
 	}
-	return operation.BodyOf(&reply.Question), s.addTitles(ctx, in.Org, &reply.Question)
+	return operation.BodyOf(&reply.Question), s.show(ctx, in.Org, &reply.Question)
 }
 
 // decided returns the problem of an answer that came too late, with the question as it is.
@@ -80,7 +80,7 @@ func (s *server) decided(ctx context.Context, org string, id uuid.UUID, cause er
 	if err != nil {
 		return err
 	}
-	if err := s.addTitles(ctx, org, q); err != nil {
+	if err := s.show(ctx, org, q); err != nil {
 		return err
 	}
 	p := problem.New(perdure.QuestionDecided, s.ProblemOf(ctx, cause).Detail)

@@ -52,7 +52,7 @@ func (s *server) list(ctx context.Context, in *listInput) (*operation.Body[quest
 			return nil, err
 		}
 	}
-	if err := s.addTitles(ctx, in.Org, page.Items...); err != nil {
+	if err := s.show(ctx, in.Org, page.Items...); err != nil {
 		return nil, err
 	}
 	list := questionList{List: operation.ListOf(page.Items, page.Next).Body}
@@ -106,6 +106,15 @@ func (s *server) mine(ctx context.Context, org string, questions []*perdure.Ques
 func (s *server) open(ctx context.Context, org string) (int, bool, error) {
 	n, err := s.Engine.Read().OpenQuestions(ctx, org, openCounted+1)
 	return min(n, openCounted), n > openCounted, err
+}
+
+// show adds to questions what is not in their rows: the titles of their executions, and the contents
+// of LOCAL executions.
+func (s *server) show(ctx context.Context, org string, questions ...*perdure.Question) error {
+	if err := s.Engine.ShowQuestions(ctx, org, questions...); err != nil {
+		return err
+	}
+	return s.addTitles(ctx, org, questions...)
 }
 
 // addTitles adds the titles of the executions, which are read together.

@@ -30,7 +30,8 @@ func asDetails(op *operation.Operation) {
 	}
 }
 
-// find returns a question with the title of its execution and its details, which may be nil.
+// find returns a question with the title of its execution and its details, which may be nil. Details
+// that only a worker has, which is not connected, are the error unavailable beside the question.
 func (s *server) find(ctx context.Context, in operation.IDInput) (*perdure.Question, []byte, error) {
 	id, err := idOf(in)
 	if err != nil {
@@ -40,7 +41,7 @@ func (s *server) find(ctx context.Context, in operation.IDInput) (*perdure.Quest
 	if err != nil {
 		return nil, nil, err
 	}
-	if err := s.addTitles(ctx, in.Org, q); err != nil {
+	if err := s.show(ctx, in.Org, q); err != nil {
 		return nil, nil, err
 	}
 	details, err := s.Engine.QuestionDetails(ctx, q)
@@ -53,6 +54,9 @@ func (s *server) find(ctx context.Context, in operation.IDInput) (*perdure.Quest
 // get returns a question. Its details are not encoded again, because the hash is of their bytes.
 func (s *server) get(ctx context.Context, in *operation.IDInput) (*huma.StreamResponse, error) {
 	q, details, err := s.find(ctx, *in)
+	if q != nil && q.OnWorker() {
+		err = nil
+	}
 	if err != nil {
 		return nil, err
 	}

@@ -108,7 +108,7 @@ func (s *server) begin(ctx context.Context, org string, reader *questionfeed.Rea
 	if err != nil {
 		return err
 	}
-	if err := s.addTitles(ctx, org, page.Items...); err != nil {
+	if err := s.show(ctx, org, page.Items...); err != nil {
 		return err
 	}
 	all := opening{Items: page.Items}
@@ -129,7 +129,7 @@ func (s *server) change(ctx context.Context, org string, id uuid.UUID, out *even
 	q, err := s.changed.Get(ctx, id, func(ctx context.Context) (*perdure.Question, error) {
 		q, err := s.Engine.Read().Question(ctx, org, id)
 		if err == nil {
-			err = s.addTitles(ctx, org, q)
+			err = s.show(ctx, org, q)
 		}
 		return q, err
 	})

@@ -13,6 +13,7 @@ import (
 
 var questionTests = map[string]func(*fixture){
 	"every field of a question comes back":                          questionFields,
+	"every field of a question of a local execution comes back":     localQuestionFields,
 	"a command sees the questions that it names":                    questionsSeen,
 	"a command sees the askers only of a question that excludes":    askersSeen,
 	"questions are listed newest first, page by page":               questionsListed,
@@ -89,6 +90,26 @@ func questionFields(f *fixture) {
 	}
 }
 
+func localQuestionFields(f *fixture) {
+	x, sum := f.local(), perdure.Hash{3}
+	q := f.question(x, "local", func(q *perdure.Question) {
+		q.QuestionTerms = perdure.QuestionTerms{Kind: perdure.QuestionApproval, Subject: "bash", NoGrants: true, Withheld: &perdure.WithheldQuestion{
+			WithheldContent: perdure.WithheldContent{SHA256: perdure.Hash{1}, Bytes: 10}, ValueSHA256: &sum, BareSHA256: perdure.Hash{2},
+		}}
+		q.Votes = []perdure.Vote{{AnswerID: "v1", Name: "ada", Verdict: perdure.VerdictApprove, Reason: "so", At: milestone(3)}}
+		q.Details = json.RawMessage(`{"edited":1}`)
+	})
+	for range 2 {
+		f.ask(x, q)
+		got, err := f.s.Question(f.ctx, org, q.ID)
+		f.must(err)
+		f.equal("the question", got, q)
+		decided(q)
+		q.Details, q.Votes[0].Reason, q.Votes[0].ContentSHA256 = nil, "", &sum
+		q.Answer = &perdure.Answer{Verdict: perdure.VerdictApprove, By: "ada", BareSHA256: &sum, Withheld: &perdure.WithheldContent{SHA256: perdure.Hash{4}, Bytes: 11}}
+	}
+}
+
 func questionsSeen(f *fixture) {
 	x := f.start()
 	var all []*perdure.Question
@@ -109,6 +130,8 @@ func questionsSeen(f *fixture) {
 		"two by id, one of them twice":   {store.Needs{Questions: []uuid.UUID{all[0].ID, all[2].ID, all[0].ID, uuid.New()}}, []int{0, 2}},
 		"the open ones":                  {store.Needs{OpenQuestions: true}, []int{1, 2, 3}},
 		"the open ones that are due":     {store.Needs{DueQuestions: true}, []int{1}},
+		"the decided one":                {store.Needs{DecidedQuestions: true}, []int{0}},
+		"all":                            {store.Needs{DecidedQuestions: true, OpenQuestions: true}, []int{0, 1, 2, 3}},
 		"a decided one and the open one": {store.Needs{OpenQuestions: true, Questions: []uuid.UUID{all[0].ID}}, []int{0, 1, 2, 3}},
 	} {
 		want := map[uuid.UUID]*perdure.Question{}

@@ -15,6 +15,7 @@ import {
   grantable,
   headingOf,
   isJSON,
+  onWorker,
   parseAnswer,
   rememberChoices,
   statusText,
@@ -61,6 +62,12 @@ export function QuestionCard({ id, withRun = false }: { id: string; withRun?: bo
       </header>
       <div className="space-y-3 px-4 py-3">
         {question.prompt && <p className="whitespace-pre-wrap">{question.prompt}</p>}
+        {onWorker(question) && (
+          <p role="note" className="text-sm text-soft">
+            What is asked is on the worker of this LOCAL run, which is not connected. The question can only be
+            denied now.
+          </p>
+        )}
         <Details question={question} />
         {question.status === "open" ? (
           <Controls question={question} />
@@ -110,6 +117,7 @@ function Controls({ question }: { question: Question }) {
   const approve = (asked: Remember | null) =>
     send(asked ? { verdict: "approve", remember: asked } : { verdict: "approve" });
   const choices = choicesOf(question);
+  const shown = !onWorker(question);
   const busy = answer.isPending;
   return (
     <div className="space-y-3">
@@ -145,12 +153,12 @@ function Controls({ question }: { question: Question }) {
         />
       )}
       <div className="flex flex-wrap items-center gap-2">
-        {choices.length === 0 && question.schema === undefined && (
+        {shown && choices.length === 0 && question.schema === undefined && (
           <Button look="primary" disabled={busy} onClick={() => approve(remember[remembered]?.[1] ?? null)}>
             Approve
           </Button>
         )}
-        {grantable(question) && (
+        {shown && grantable(question) && (
           <select
             aria-label="Remember the approval"
             value={remembered}
@@ -164,7 +172,7 @@ function Controls({ question }: { question: Question }) {
             ))}
           </select>
         )}
-        {question.edit && !editing && (
+        {shown && question.edit && !editing && (
           <Button disabled={busy} onClick={() => setEditing(true)}>
             Edit…
           </Button>

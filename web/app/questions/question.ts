@@ -14,6 +14,7 @@ export const choicesOf = (q: Question) => q.choices ?? [];
  * shown as it is typed; what is approved are the arguments that contain it.
  */
 export function detailsText(q: Question): string | null {
+  if (onWorker(q)) return null;
   if (q.details === undefined) {
     return q.detailsBytes ? `${q.detailsBytes} bytes; perdure answer shows them` : null;
   }
@@ -29,6 +30,12 @@ function commandOf(q: Question): string | null {
     q.subject === "bash" && one && typeof one.command === "string" && Object.keys(one).length === 1;
   return alone ? (one.command as string) : null;
 }
+
+/**
+ * Reports whether the question is shown without its content, because the worker of a LOCAL run is not
+ * connected. Such a question can only be denied.
+ */
+export const onWorker = (q: Question) => q.content === "worker";
 
 /** Reports whether the approval of the question can be remembered. */
 export const grantable = (q: Question) =>
@@ -53,7 +60,8 @@ export function rememberChoices(q: Question, admin: boolean): [name: string, rem
 /** Returns how a question ended. */
 export function statusText(q: Question): string {
   const by = q.answer ? ` by ${q.answer.by === "grant" ? "a remembered approval" : q.answer.by}` : "";
-  const why = q.answer?.reason ? `: ${q.answer.reason}` : "";
+  const reason = q.answer?.content === "worker" ? "the rest is on the worker" : q.answer?.reason;
+  const why = reason ? `: ${reason}` : "";
   switch (q.status) {
     case "withdrawn":
       return "Withdrawn: no answer is needed any more.";

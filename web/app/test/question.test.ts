@@ -1,6 +1,6 @@
 import { expect, test } from "vitest";
 import type { Question } from "../../client/src/index";
-import { choicesOf, detailsText, headingOf, parseAnswer, statusText } from "../questions/question";
+import { choicesOf, detailsText, headingOf, onWorker, parseAnswer, statusText } from "../questions/question";
 
 const base = {
   id: "q",
@@ -29,8 +29,17 @@ test.each([
   ["expired", undefined, "Expired without an answer."],
   ["expired", { verdict: "deny", by: "expiry" }, "Expired: Denied."],
   ["answered", { verdict: "approve", by: "ann", reason: "fine" }, "Approved by ann: fine"],
+  ["answered", { verdict: "deny", by: "ann", content: "worker" }, "Denied by ann: the rest is on the worker"],
 ])("a question that is %s", (status, answer, want) => {
   expect(statusText({ ...base, status, answer } as Question)).toBe(want);
+});
+
+test("a question whose content is on a worker", () => {
+  expect(onWorker(base)).toBe(false);
+  const away = { ...base, content: "worker", contentBytes: 70, contentSha256: "0" } as Question;
+  expect(onWorker(away)).toBe(true);
+  expect(detailsText(away)).toBeNull();
+  expect(headingOf(away)).toBe("May bash run?");
 });
 
 test("an answer is text or JSON as the schema says", () => {

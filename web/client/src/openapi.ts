@@ -1141,6 +1141,11 @@ export interface components {
         };
         Answer: {
             by: string;
+            /** @enum {string} */
+            content?: "worker";
+            /** Format: int64 */
+            contentBytes?: number;
+            contentSha256?: string;
             /** Format: uuid */
             grantId?: string;
             reason?: string;
@@ -1957,6 +1962,11 @@ export interface components {
             by?: string[] | null;
             callId?: string;
             choices?: components["schemas"]["QuestionOption"][] | null;
+            /** @enum {string} */
+            content?: "worker";
+            /** Format: int64 */
+            contentBytes?: number;
+            contentSha256?: string;
             /** Format: date-time */
             createdAt: string;
             /** Format: date-time */
@@ -2321,6 +2331,7 @@ export interface components {
             answerId: string;
             /** Format: date-time */
             at: string;
+            contentSha256?: string;
             editedFrom?: string;
             /** Format: uuid */
             keyId: string | null;

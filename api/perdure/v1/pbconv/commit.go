@@ -17,6 +17,7 @@ func CommitToProto(c perdure.Commit) *perdurev1.CommitRequest {
 		Eager: eagerToProto(c.Eager), Place: placeToProto(c.Place),
 		Chose: each(c.Chose, choiceToProto), Keeps: keptToProto(c.Keeps),
 		Questions: each(c.Questions, newQuestionToProto), WithdrawQuestions: each(c.Withdraw, UUIDToProto),
+		Decisions: each(c.Decisions, storedDecisionToProto),
 	}
 }
 
@@ -32,6 +33,7 @@ func CommitFromProto(m *perdurev1.CommitRequest) (perdure.Commit, error) {
 			Eager: d.eager(m.GetEager()), Place: PlaceFromProto(m.GetPlace()),
 			Chose: each(m.GetChose(), choiceFromProto), Keeps: d.kept(m.GetKeeps()),
 			Questions: each(m.GetQuestions(), d.newQuestion), Withdraw: d.ids("withdraw_questions", m.GetWithdrawQuestions()),
+			Decisions: each(m.GetDecisions(), d.storedDecision),
 		}
 	})
 }

@@ -10,16 +10,69 @@ func termsToProto(t perdure.QuestionTerms) *perdurev1.QuestionTerms {
 	return &perdurev1.QuestionTerms{
 		Kind: string(t.Kind), Subject: t.Subject, Prompt: t.Prompt, Schema: t.Schema, Choices: each(t.Choices, optionToProto),
 		Needed: int64(t.Needed), NotAsker: t.NotAsker, By: t.By, Edit: string(t.Edit), NoGrants: t.NoGrants, OnExpiry: string(t.OnExpiry), Default: t.Default,
+		Withheld: withheldQuestionToProto(t.Withheld),
 	}
 }
 
-func termsFromProto(m *perdurev1.QuestionTerms) perdure.QuestionTerms {
+func (d *decoder) terms(m *perdurev1.QuestionTerms) perdure.QuestionTerms {
 	return perdure.QuestionTerms{
 		Kind: perdure.QuestionKind(m.GetKind()), Subject: m.GetSubject(), Prompt: m.GetPrompt(), Schema: raw(m.GetSchema()),
 		Choices: each(m.GetChoices(), optionFromProto), Needed: int(m.GetNeeded()), NotAsker: m.GetNotAsker(), By: m.GetBy(),
 		Edit: perdure.EditRight(m.GetEdit()), NoGrants: m.GetNoGrants(),
-		OnExpiry: perdure.OnExpiry(m.GetOnExpiry()), Default: raw(m.GetDefault()),
+		OnExpiry: perdure.OnExpiry(m.GetOnExpiry()), Default: raw(m.GetDefault()), Withheld: d.withheldQuestion(m.GetWithheld()),
 	}
+}
+
+func withheldContentToProto(w *perdure.WithheldContent) *perdurev1.WithheldContent {
+	if w == nil {
+		return nil
+	}
+	return &perdurev1.WithheldContent{Sha256: hashToProto(w.SHA256), Bytes: w.Bytes}
+}
+
+func (d *decoder) withheldContent(m *perdurev1.WithheldContent) *perdure.WithheldContent {
+	if m == nil {
+		return nil
+	}
+	return &perdure.WithheldContent{SHA256: d.hash("withheld.sha256", m.GetSha256()), Bytes: m.GetBytes()}
+}
+
+func withheldQuestionToProto(w *perdure.WithheldQuestion) *perdurev1.WithheldQuestion {
+	if w == nil {
+		return nil
+	}
+	m := &perdurev1.WithheldQuestion{Content: withheldContentToProto(&w.WithheldContent), BareSha256: hashToProto(w.BareSHA256)}
+	if w.ValueSHA256 != nil {
+		m.ValueSha256 = hashToProto(*w.ValueSHA256)
+	}
+	return m
+}
+
+func (d *decoder) withheldQuestion(m *perdurev1.WithheldQuestion) *perdure.WithheldQuestion {
+	if m == nil {
+		return nil
+	}
+	w := &perdure.WithheldQuestion{BareSHA256: d.hash("withheld.bare_sha256", m.GetBareSha256())}
+	if content := d.withheldContent(m.GetContent()); content != nil {
+		w.WithheldContent = *content
+	}
+	if m.ValueSha256 != nil {
+		sum := d.hash("withheld.value_sha256", m.GetValueSha256())
+		w.ValueSHA256 = &sum
+	}
+	return w
+}
+
+func storedDecisionToProto(s perdure.StoredDecision) *perdurev1.StoredDecision {
+	return &perdurev1.StoredDecision{QuestionId: UUIDToProto(s.Question), Content: withheldContentToProto(&s.WithheldContent)}
+}
+
+func (d *decoder) storedDecision(m *perdurev1.StoredDecision) perdure.StoredDecision {
+	s := perdure.StoredDecision{Question: d.id("decisions.question_id", m.GetQuestionId())}
+	if content := d.withheldContent(m.GetContent()); content != nil {
+		s.WithheldContent = *content
+	}
+	return s
 }
 
 func optionToProto(o perdure.QuestionOption) *perdurev1.QuestionOption {
@@ -39,7 +92,7 @@ func newQuestionToProto(q perdure.NewQuestion) *perdurev1.NewQuestion {
 
 func (d *decoder) newQuestion(m *perdurev1.NewQuestion) perdure.NewQuestion {
 	return perdure.NewQuestion{
-		QuestionTerms: termsFromProto(m.GetTerms()), Key: m.GetKey(), EntryID: d.idPtr("questions.entry_id", m.EntryId),
+		QuestionTerms: d.terms(m.GetTerms()), Key: m.GetKey(), EntryID: d.idPtr("questions.entry_id", m.EntryId),
 		CallID: m.GetCallId(), Details: raw(m.GetDetails()), DetailsSHA256: d.hash("questions.details_sha256", m.GetDetailsSha256()),
 		ExpiresAfter: d.duration("questions.expires_after", m.GetExpiresAfter()), Place: PlaceFromProto(m.GetPlace()),
 	}
@@ -72,10 +125,10 @@ func (d *decoder) question(m *perdurev1.Question) *perdure.Question {
 	}
 	return &perdure.Question{
 		ID: id, ExecutionID: d.id("question.agent_execution_id", m.GetAgentExecutionId()), Key: m.GetKey(),
-		QuestionTerms: termsFromProto(m.GetTerms()), EntryID: d.idPtr("question.entry_id", m.EntryId), CallID: m.GetCallId(),
+		QuestionTerms: d.terms(m.GetTerms()), EntryID: d.idPtr("question.entry_id", m.EntryId), CallID: m.GetCallId(),
 		Details: raw(m.GetDetails()), DetailsSHA256: d.hash("question.details_sha256", m.GetDetailsSha256()),
 		ExpiresAt: d.timePtr("question.expires_at", m.GetExpiresAt()), Status: perdure.QuestionStatus(m.GetStatus()),
-		Answer: answerFromProto(m.GetAnswer()), TaskID: d.idPtr("question.task_id", m.TaskId), Version: m.GetVersion(),
+		Answer: d.answer(m.GetAnswer()), TaskID: d.idPtr("question.task_id", m.TaskId), Version: m.GetVersion(),
 		CreatedAt: d.time("question.created_at", m.GetCreatedAt()), DecidedAt: d.timePtr("question.decided_at", m.GetDecidedAt()),
 		Org: m.GetOrg(), Place: PlaceFromProto(m.GetPlace()),
 	}
@@ -85,14 +138,16 @@ func answerToProto(a *perdure.Answer) *perdurev1.Answer {
 	if a == nil {
 		return nil
 	}
-	return &perdurev1.Answer{Verdict: string(a.Verdict), Value: a.Value, Reason: a.Reason, By: a.By}
+	return &perdurev1.Answer{Verdict: string(a.Verdict), Value: a.Value, Reason: a.Reason, By: a.By, Withheld: withheldContentToProto(a.Withheld)}
 }
 
-func answerFromProto(m *perdurev1.Answer) *perdure.Answer {
+func (d *decoder) answer(m *perdurev1.Answer) *perdure.Answer {
 	if m == nil {
 		return nil
 	}
-	return &perdure.Answer{Verdict: perdure.Verdict(m.GetVerdict()), Value: raw(m.Value), Reason: m.GetReason(), By: m.GetBy()}
+	return &perdure.Answer{
+		Verdict: perdure.Verdict(m.GetVerdict()), Value: raw(m.Value), Reason: m.GetReason(), By: m.GetBy(), Withheld: d.withheldContent(m.GetWithheld()),
+	}
 }
 
 func clearanceToProto(c *perdure.Clearance) *perdurev1.Clearance {

@@ -86,6 +86,8 @@ func readVerdict(a *setup.App, q *perdure.Question, arg string, r *client.Answer
 	case arg == string(perdure.VerdictDeny):
 		r.Verdict = perdure.VerdictDeny
 		return nil
+	case q.OnWorker():
+		return errOnWorker(q)
 	case !q.TakesValue() && arg == string(perdure.VerdictApprove):
 		r.Verdict = perdure.VerdictApprove
 		return nil
@@ -104,6 +106,11 @@ func readVerdict(a *setup.App, q *perdure.Question, arg string, r *client.Answer
 	}
 	r.Verdict, r.Value = perdure.VerdictAnswer, json.RawMessage(arg)
 	return nil
+}
+
+// errOnWorker returns the error of an answer to a question whose content is not shown.
+func errOnWorker(q *perdure.Question) error {
+	return perdure.Errorf(perdure.Unavailable, "question %s can only be denied now: what it asks is on the worker of run %s, which is not connected; try again when it is", q.ID, q.ExecutionID)
 }
 
 // textValue returns a text as JSON.
@@ -173,6 +180,9 @@ func Print(out *terminal.Screen, q *perdure.Question, details []byte) error {
 		name += ": " + q.Subject
 	}
 	_ = out.Linef("  %s", name)
+	if q.OnWorker() {
+		_ = out.Linef("  what is asked is on the worker of the run, which is not connected; it can only be denied")
+	}
 	if prompt := strings.TrimSpace(terminal.Clean(q.Prompt)); prompt != "" {
 		_ = out.Indented("  ", prompt)
 	}

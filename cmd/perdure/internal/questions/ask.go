@@ -47,7 +47,7 @@ func (t Terminal) Ask(ctx context.Context, q *perdure.Question, details []byte) 
 		if word, rest, _ := strings.Cut(line, " "); word == "r" && q.Grantable() {
 			r, wrong = remembered(rest)
 		}
-		if q.Edit != "" && line == "e" {
+		if q.Edit != "" && line == "e" && !q.OnWorker() {
 			r, wrong = t.edited(ctx, details)
 		}
 		if form != nil && line == "" {
@@ -90,6 +90,11 @@ func readLine(q *perdure.Question, line string) (r client.AnswerRequest, wrong s
 	switch strings.ToLower(word) {
 	case "n", "no", "deny":
 		return client.AnswerRequest{Verdict: perdure.VerdictDeny, Reason: strings.TrimSpace(rest)}, ""
+	}
+	if q.OnWorker() {
+		return r, "n; what is asked is on the worker of the run, which is not connected"
+	}
+	switch strings.ToLower(word) {
 	case "y", "yes", "approve":
 		if !q.TakesValue() && rest == "" {
 			return client.AnswerRequest{Verdict: perdure.VerdictApprove}, ""
@@ -148,6 +153,8 @@ func (f *form) rank(name string) int {
 
 func (f *form) help(q *perdure.Question) string {
 	switch {
+	case q.OnWorker():
+		return "n to deny"
 	case f != nil:
 		return "Enter to fill in the fields, JSON, or n to deny"
 	case len(q.Choices) > 0:

@@ -169,10 +169,10 @@ func (r *RunCommand) startRun(ctx context.Context, conn *connection.RunConn, q *
 }
 
 // askUnconfined lets bash ask for approvals if the worker of this command cannot confine it, unless
-// --approve says otherwise. A LOCAL run cannot ask.
+// --approve says otherwise.
 func (r *RunCommand) askUnconfined(conn *connection.RunConn, q *client.StartRequest) error {
 	auto := r.agent.approve == "" || r.agent.approve == approveAuto
-	if !auto || r.Definition != "" || !conn.HasWorker || r.local || r.worker.Confines(conn.Data) {
+	if !auto || r.Definition != "" || !conn.HasWorker || r.worker.Confines(conn.Data) {
 		return nil
 	}
 	if r.worker.Unconfined() {

@@ -9,8 +9,14 @@ import (
 	"github.com/perdure/perdure/client"
 )
 
+// onWorker stands for a text that is on the worker of a LOCAL run.
+const onWorker = "(on the worker)"
+
 // QuestionTitle returns a question in one line: its subject, or kind, and its prompt.
 func QuestionTitle(q *perdure.Question) string {
+	if q.OnWorker() && q.Prompt == "" {
+		return questionTitle(string(q.Kind), q.Subject, onWorker)
+	}
 	return questionTitle(string(q.Kind), q.Subject, q.Prompt)
 }
 
@@ -42,7 +48,11 @@ func QuestionOutcome(q *perdure.Question) string {
 	if q.Answer == nil {
 		return string(q.Status)
 	}
-	return outcome(string(q.Status), string(q.Answer.Verdict), string(q.Answer.Value), q.Answer.By, q.Answer.Reason)
+	reason := q.Answer.Reason
+	if q.Answer.OnWorker() {
+		reason = "the rest is on the worker"
+	}
+	return outcome(string(q.Status), string(q.Answer.Verdict), string(q.Answer.Value), q.Answer.By, reason)
 }
 
 func outcome(status, verdict, value, by, reason string) string {
@@ -61,6 +71,9 @@ func outcome(status, verdict, value, by, reason string) string {
 
 // QuestionAnswers returns the answers that a question takes, as arguments of perdure answer.
 func QuestionAnswers(q *perdure.Question) string {
+	if q.OnWorker() {
+		return "deny"
+	}
 	if len(q.Choices) == 0 {
 		if q.TakesValue() {
 			return "JSON|deny"

@@ -105,7 +105,9 @@ var parts = []part{
 	{func(n *store.Needs) bool { return len(n.ConcurrencyKeys) > 0 }, loadKeys},
 	{func(n *store.Needs) bool { return len(n.Queues) > 0 }, loadQueues},
 	{func(n *store.Needs) bool { return n.Retention }, loadKept},
-	{func(n *store.Needs) bool { return len(n.Questions) > 0 || n.OpenQuestions || n.DueQuestions }, loadQuestions},
+	{func(n *store.Needs) bool {
+		return len(n.Questions) > 0 || n.OpenQuestions || n.DecidedQuestions || n.DueQuestions
+	}, loadQuestions},
 	{func(n *store.Needs) bool { return n.Grants }, loadGrants},
 	{func(n *store.Needs) bool { return n.Link != nil || n.LinksOf != nil }, loadLinks},
 }

@@ -24,6 +24,7 @@ func (t *Transaction) applyQuestions(id uuid.UUID, ch *store.Changes) error {
 			return err
 		}
 	}
+	t.erased = t.erased || ch.EraseAnswers
 	return nil
 }
 
@@ -43,6 +44,11 @@ func loadQuestions(v statement.View, x *perdure.Execution, n store.Needs, s *sto
 	}
 	if n.OpenQuestions {
 		if err := add(load.Questions(v, load.OpenQuestions, x.ID[:])); err != nil {
+			return err
+		}
+	}
+	if n.DecidedQuestions {
+		if err := add(load.Questions(v, load.DecidedQuestions, x.ID[:])); err != nil {
 			return err
 		}
 	}

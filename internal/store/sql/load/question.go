@@ -42,6 +42,8 @@ var (
 	QuestionInOrg = statement.Read(questionSelect + "id = ?1 AND org_id = ?2")
 	// OpenQuestions selects the open questions of an execution.
 	OpenQuestions = statement.Read(questionSelect + "agent_execution_id = ? AND status = 'open'")
+	// DecidedQuestions selects the other questions of an execution.
+	DecidedQuestions = statement.Read(questionSelect + "agent_execution_id = ? AND status <> 'open'")
 	// DueQuestions selects the open questions of an execution that have expired at a moment.
 	DueQuestions = statement.Read(questionSelect + "agent_execution_id = ?1 AND status = 'open' AND expires_at IS NOT NULL AND expires_at <= ?2")
 	// SignalKeys selects the keys of the signals of an execution that were taken; a zero id is that

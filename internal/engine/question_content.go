@@ -1,0 +1,228 @@
+package engine
+
+import (
+	"context"
+	"crypto/sha256"
+	"encoding/json"
+	"slices"
+	"time"
+
+	"github.com/google/uuid"
+	"github.com/perdure/perdure"
+	"github.com/perdure/perdure/internal/engine/homes"
+	"github.com/perdure/perdure/internal/rules"
+	"github.com/perdure/perdure/internal/store"
+	"golang.org/x/sync/errgroup"
+)
+
+// questionReadWithin is the maximum time for which a request waits for the contents of questions from
+// workers.
+const questionReadWithin = 5 * time.Second
+
+// ShowQuestions adds to questions of LOCAL executions their contents, which it reads from their
+// workers. A question whose worker does not send it in time gets a perdure.ContentMark instead, and
+// so do those beyond store.PageBytes. Other questions remain as they are. Errors: those of the store;
+// the cause of the context's end.
+func (e *Engine) ShowQuestions(ctx context.Context, org string, questions ...*perdure.Question) error {
+	within, cancel := context.WithTimeout(ctx, questionReadWithin)
+	defer cancel()
+	var group errgroup.Group
+	group.SetLimit(homes.Fetches)
+	left := int64(store.PageBytes)
+	known := map[uuid.UUID]*perdure.Execution{}
+	for _, q := range questions {
+		size := withheldBytes(q)
+		if size == 0 {
+			continue
+		}
+		x := known[q.ExecutionID]
+		if x == nil && size <= left {
+			var err error
+			if x, err = e.refs.Execution(ctx, org, q.ExecutionID); err != nil && !perdure.IsCode(err, perdure.NotFound) {
+				return err
+			}
+			known[q.ExecutionID] = x
+		}
+		if x == nil {
+			markWithheld(q)
+			continue
+		}
+		left -= size
+		group.Go(func() error {
+			e.showQuestion(within, x, q)
+			return nil
+		})
+	}
+	if err := group.Wait(); err != nil {
+		return err
+	}
+	return context.Cause(ctx)
+}
+
+// withheldBytes returns the size of what the server does not have of a question.
+func withheldBytes(q *perdure.Question) (size int64) {
+	if q.Withheld != nil {
+		size += q.Withheld.Bytes
+	}
+	if q.Answer != nil && q.Answer.Withheld != nil {
+		size += q.Answer.Withheld.Bytes
+	}
+	return size
+}
+
+// showQuestion adds what can be read of a question, and marks the rest.
+func (e *Engine) showQuestion(ctx context.Context, x *perdure.Execution, q *perdure.Question) {
+	if q.Withheld != nil {
+		if content, err := e.questionContent(ctx, x, q); err == nil {
+			content.Fill(q)
+		}
+	}
+	if q.Answer != nil && q.Answer.Withheld != nil {
+		if decision, err := e.decisionOf(ctx, x, q); err == nil {
+			decision.Fill(q)
+		}
+	}
+	markWithheld(q)
+}
+
+// markWithheld marks what is not shown of a question, and removes what is only for the server.
+func markWithheld(q *perdure.Question) {
+	if q.Withheld != nil {
+		q.ContentMark, q.Withheld = q.Withheld.Mark(), nil
+	}
+	if q.Answer == nil {
+		return
+	}
+	q.Answer.BareSHA256 = nil
+	if q.Answer.Withheld != nil {
+		q.Answer.ContentMark, q.Answer.Withheld = q.Answer.Withheld.Mark(), nil
+	}
+}
+
+// questionContent reads the withheld content of a question. Errors: unavailable, not_found, internal.
+func (e *Engine) questionContent(ctx context.Context, x *perdure.Execution, q *perdure.Question) (perdure.QuestionContent, error) {
+	raw, err := e.homes.Whole(ctx, x, q.Withheld.Ref(x.ID))
+	if err != nil {
+		return perdure.QuestionContent{}, err
+	}
+	return perdure.DecodeQuestionContent(raw)
+}
+
+// decisionOf reads the withheld decision of a question. Errors: as for questionContent.
+func (e *Engine) decisionOf(ctx context.Context, x *perdure.Execution, q *perdure.Question) (perdure.Decision, error) {
+	raw, err := e.homes.Whole(ctx, x, q.Answer.Withheld.Ref(x.ID))
+	if err != nil {
+		return perdure.Decision{}, err
+	}
+	return perdure.DecodeDecision(raw)
+}
+
+// readFor reads the content of a question of a LOCAL execution for a vote, and compares it with the
+// vote and with the hashes that the worker has stated. It sets vote.Unread if the question cannot be
+// approved or answered. Errors: those of the store.
+func (e *Engine) readFor(ctx context.Context, org string, q *perdure.Question, vote *rules.NewVote) error {
+	if q.Withheld == nil || !vote.Reads(q) {
+		return nil
+	}
+	x, err := e.refs.Execution(ctx, org, q.ExecutionID)
+	if err != nil {
+		return err
+	}
+	within, cancel := context.WithTimeout(ctx, questionReadWithin)
+	defer cancel()
+	content, err := e.questionContent(within, x, q)
+	details := []byte(content.Details)
+	switch {
+	case err != nil:
+	case q.Details != nil:
+		details = q.Details
+	case q.EntryID != nil:
+		details, err = e.arguments(within, x, q)
+	}
+	if err != nil {
+		vote.Unread = contentAway(q, err)
+		return context.Cause(ctx)
+	}
+	asked := *q
+	content.Fill(&asked)
+	bare := perdure.Hash(sha256.Sum256(details))
+	switch {
+	case perdure.DetailsHash(q.Kind, q.Subject, details) != q.DetailsSHA256, q.Details == nil && bare != q.Withheld.BareSHA256, !asked.SameValue(q.QuestionTerms):
+		vote.Unread = perdure.Errorf(perdure.DetailsChanged, "the worker has stated another hash than the content of question %s has, so it can only be denied", q.ID)
+	case vote.Verdict == perdure.VerdictAnswer && asked.TakesValue() && vote.Value != nil:
+		if vote.Unread = e.schemas.checkRegistered("schema", "question "+q.ID.String(), asked.Schema); vote.Unread == nil {
+			vote.Misfit = e.misfitAnswer("answer", asked.QuestionTerms, vote.Value)
+		}
+	}
+	return nil
+}
+
+// contentAway returns the error of a vote on a question whose content cannot be read.
+func contentAway(q *perdure.Question, err error) error {
+	return &perdure.Error{
+		Code: perdure.Unavailable, Err: err,
+		Message: "question " + q.ID.String() + " can only be denied now, because its content cannot be read: it is on the worker of the run, which is not connected or does not answer",
+	}
+}
+
+// storedInput returns the input of an execution, that of a LOCAL one from its worker. Errors: unavailable,
+// not_found, internal.
+func (e *Engine) storedInput(ctx context.Context, x *perdure.Execution) (json.RawMessage, error) {
+	if x.Input != nil || x.InputBlob == nil {
+		return x.Input, nil
+	}
+	within, cancel := context.WithTimeout(ctx, questionReadWithin)
+	defer cancel()
+	return e.homes.Whole(within, x, *x.InputBlob)
+}
+
+// fillDecisions adds the decisions that a promotion has copied from the worker. Those of LOCAL
+// executions remain withheld: their worker has them. Errors: those of the store; internal.
+func (e *Engine) fillDecisions(ctx context.Context, execution uuid.UUID, questions []*perdure.Question) error {
+	if !slices.ContainsFunc(questions, func(q *perdure.Question) bool { return q != nil && withheldBytes(q) > 0 }) {
+		return nil
+	}
+	for _, q := range questions {
+		if q == nil {
+			continue
+		}
+		if q.Answer != nil && q.Answer.Withheld != nil {
+			raw, err := e.heldContent(ctx, execution, *q.Answer.Withheld)
+			if err != nil || raw == nil {
+				return err
+			}
+			decision, err := perdure.DecodeDecision(raw)
+			if err != nil {
+				return err
+			}
+			decision.Fill(q)
+		}
+		if q.Withheld != nil && q.Status == perdure.QuestionExpired && q.Answer != nil && q.Answer.Verdict == perdure.VerdictAnswer {
+			raw, err := e.heldContent(ctx, execution, q.Withheld.WithheldContent)
+			if err != nil || raw == nil {
+				return err
+			}
+			content, err := perdure.DecodeQuestionContent(raw)
+			if err != nil {
+				return err
+			}
+			content.Fill(q)
+		}
+	}
+	return nil
+}
+
+// heldContent returns a content of an execution that was LOCAL; nil if it still is, and only its
+// worker has the content.
+func (e *Engine) heldContent(ctx context.Context, execution uuid.UUID, w perdure.WithheldContent) ([]byte, error) {
+	ref := w.Ref(execution)
+	r, err := e.Store.Blob(ctx, execution, ref.ID)
+	if perdure.IsCode(err, perdure.NotFound) {
+		return nil, nil
+	}
+	if err != nil {
+		return nil, err
+	}
+	defer r.Close()
+	return readContent(r, ref.Length)
+}

@@ -1,0 +1,93 @@
+package rules
+
+import (
+	"slices"
+
+	"github.com/google/uuid"
+	"github.com/perdure/perdure"
+	"github.com/perdure/perdure/internal/store"
+)
+
+// localQuestionNeeds adds what a commit of a LOCAL execution needs for its questions.
+func localQuestionNeeds(n *store.Needs, c perdure.Commit) {
+	for _, q := range c.Questions {
+		if q.Withheld != nil {
+			n.Blobs = append(n.Blobs, q.Withheld.Ref(c.Lease.ExecutionID).ID)
+		}
+	}
+	for _, s := range c.Decisions {
+		n.Questions = append(n.Questions, s.Question)
+		n.Blobs = append(n.Blobs, s.Ref(c.Lease.ExecutionID).ID)
+	}
+}
+
+// question checks that the content of a question is where the mode of its execution says.
+func (k *localContents) question(at string, q perdure.NewQuestion) {
+	switch {
+	case k.err != nil:
+	case k.local && q.Withheld == nil:
+		k.err = perdure.FieldErrorf(at, "a LOCAL execution's content stays on its worker; send the reference to the question's content")
+	case !k.local && q.Withheld != nil:
+		k.err = perdure.FieldErrorf(at+".withheld", "is of LOCAL executions; send the question itself")
+	}
+}
+
+// withholdOne stores a reference like withhold. The same decision may have stored it already.
+func (d *draft) withholdOne(ref perdure.BlobRef) error {
+	if slices.Contains(d.c.Withhold, ref) {
+		return nil
+	}
+	return d.withhold(ref)
+}
+
+// decisionsStored erases the decisions that the worker of a LOCAL execution has stored. Errors:
+// invalid_argument.
+func (d *draft) decisionsStored(all []perdure.StoredDecision) error {
+	for _, s := range all {
+		q := d.s.Questions[s.Question]
+		if q == nil {
+			return noQuestionHere(d.x.ID, "decisions", s.Question)
+		}
+		if q.Answer != nil && q.Answer.Withheld != nil && *q.Answer.Withheld == s.WithheldContent {
+			continue // this commit, or an earlier one, has reported it
+		}
+		content := q.Decision().Encode()
+		if content == nil || perdure.ContentRef(d.x.ID, content) != s.Ref(d.x.ID) {
+			return perdure.FieldErrorf("decisions.sha256", "is not that of the decision of question %s", q.ID)
+		}
+		if err := d.withholdOne(s.Ref(d.x.ID)); err != nil {
+			return err
+		}
+		d.erase(q)
+		d.question(q)
+	}
+	return nil
+}
+
+// erase replaces what people have written about a question of a LOCAL execution by its hashes. It
+// reports whether there was anything. The caller stores the row.
+func (d *draft) erase(q *perdure.Question) bool {
+	erased := q.Erase()
+	d.c.EraseAnswers = d.c.EraseAnswers || erased
+	return erased
+}
+
+// eraseDecisions erases all decisions of a LOCAL execution that ends. No worker reads them any more.
+// The state must contain the decided questions.
+func (d *draft) eraseDecisions() {
+	for _, q := range sortedQuestions(d.s.Questions) {
+		if q.Status.Final() && d.erase(q) {
+			d.question(q)
+		}
+	}
+}
+
+// approvedBare returns the SHA-256 of the bytes of the details that an approval is of, in a LOCAL
+// execution. The gate compares it with the input of the task.
+func approvedBare(q *perdure.Question) *perdure.Hash {
+	if q.Edited() {
+		sum := perdure.ContentRef(uuid.Nil, q.Details).SHA256
+		return &sum
+	}
+	return &q.Withheld.BareSHA256
+}

@@ -1,0 +1,248 @@
+package perdure
+
+import (
+	"bytes"
+	"crypto/sha256"
+	"encoding/json"
+
+	"github.com/google/uuid"
+)
+
+// MaxQuestionContent is the maximum size of an encoded QuestionContent in bytes.
+const MaxQuestionContent = 2 << 20
+
+// WithheldContent identifies a content of a LOCAL execution that its worker stores and the server
+// does not.
+type WithheldContent struct {
+	SHA256 Hash  `json:"sha256"`
+	Bytes  int64 `json:"bytes"`
+}
+
+// withheld returns the identification of a content.
+func withheld(content []byte) WithheldContent {
+	return WithheldContent{SHA256: sha256.Sum256(content), Bytes: int64(len(content))}
+}
+
+// Ref returns the reference to the content of an execution.
+func (w WithheldContent) Ref(execution uuid.UUID) BlobRef {
+	return BlobRef{ID: ContentID(execution, w.SHA256), Length: w.Bytes, SHA256: w.SHA256}
+}
+
+// WithheldQuestion is what the server knows about the content of a question of a LOCAL execution.
+type WithheldQuestion struct {
+	// WithheldContent identifies the QuestionContent, as Encode returns it.
+	WithheldContent
+	// ValueSHA256 is the hash of the schema and the choices. It is nil if the question takes no value.
+	ValueSHA256 *Hash `json:"valueSha256,omitempty"`
+	// BareSHA256 is the SHA-256 of the bytes of the details alone. For a tool call it is that of the
+	// input of the task which the approval permits.
+	BareSHA256 Hash `json:"bareSha256"`
+}
+
+// ContentMark replaces, in responses to clients, a content that only the worker of a LOCAL execution
+// has.
+type ContentMark struct {
+	// Content is "worker" if the content is left out.
+	Content string `json:"content,omitempty" enum:"worker"`
+	// ContentBytes and ContentSHA256 identify the content.
+	ContentBytes  int64  `json:"contentBytes,omitempty"`
+	ContentSHA256 string `json:"contentSha256,omitempty"`
+}
+
+// ContentOnWorker is ContentMark.Content of a content that is left out.
+const ContentOnWorker = "worker"
+
+// OnWorker reports whether the content is left out.
+func (m ContentMark) OnWorker() bool { return m.Content != "" }
+
+// Mark returns the mark of the content.
+func (w WithheldContent) Mark() ContentMark {
+	return ContentMark{Content: ContentOnWorker, ContentBytes: w.Bytes, ContentSHA256: w.SHA256.String()}
+}
+
+// QuestionContent is the part of a question that the worker of a LOCAL execution stores.
+type QuestionContent struct {
+	Prompt  string
+	Schema  json.RawMessage
+	Choices []QuestionOption
+	Default json.RawMessage
+	Details json.RawMessage
+}
+
+// storedContent is the encoded form of a QuestionContent. Documents are texts in it, because their
+// bytes must not change: a hash is of the bytes of the details.
+type storedContent struct {
+	Prompt  string           `json:"prompt,omitempty"`
+	Schema  string           `json:"schema,omitempty"`
+	Choices []QuestionOption `json:"choices,omitempty"`
+	Default string           `json:"default,omitempty"`
+	Details string           `json:"details,omitempty"`
+}
+
+// Encode returns the content as one JSON document. Equal contents have equal documents.
+func (c QuestionContent) Encode() []byte {
+	return encodeContent(storedContent{
+		Prompt: c.Prompt, Schema: string(c.Schema), Choices: c.Choices, Default: string(c.Default), Details: string(c.Details),
+	})
+}
+
+// DecodeQuestionContent returns the content that Encode has encoded. Errors: internal.
+func DecodeQuestionContent(raw []byte) (QuestionContent, error) {
+	var s storedContent
+	if err := json.Unmarshal(raw, &s); err != nil {
+		return QuestionContent{}, undecoded("question", err)
+	}
+	return QuestionContent{
+		Prompt: s.Prompt, Schema: rawOf(s.Schema), Choices: s.Choices, Default: rawOf(s.Default), Details: rawOf(s.Details),
+	}, nil
+}
+
+func encodeContent(v any) []byte {
+	raw, err := json.Marshal(v)
+	if err != nil {
+		panic(err) // unreachable: it has only texts
+	}
+	return raw
+}
+
+func undecoded(what string, err error) error {
+	return &Error{Code: Internal, Message: "the stored content of a " + what + " does not decode", Err: err}
+}
+
+// rawOf returns a text as JSON; nil for "".
+func rawOf(text string) json.RawMessage {
+	if text == "" {
+		return nil
+	}
+	return json.RawMessage(text)
+}
+
+// Withhold returns the question as a LOCAL execution asks it: with a reference to its content, which
+// it returns encoded.
+func (q NewQuestion) Withhold() (NewQuestion, []byte) {
+	content := QuestionContent{Prompt: q.Prompt, Schema: q.Schema, Choices: q.Choices, Default: q.Default, Details: q.Details}.Encode()
+	w := &WithheldQuestion{WithheldContent: withheld(content), ValueSHA256: q.valueHash(), BareSHA256: q.BareSHA256}
+	if q.EntryID == nil {
+		w.BareSHA256 = sha256.Sum256(q.Details)
+	}
+	q.Prompt, q.Schema, q.Choices, q.Default, q.Details, q.Withheld = "", nil, nil, nil, nil, w
+	return q, content
+}
+
+// valueHash returns the hash of the schema and the choices; nil if the question takes no value.
+func (t QuestionTerms) valueHash() *Hash {
+	if t.Withheld != nil {
+		return t.Withheld.ValueSHA256
+	}
+	if !t.TakesValue() {
+		return nil
+	}
+	var schema bytes.Buffer
+	if t.Schema != nil && json.Compact(&schema, t.Schema) != nil {
+		schema.Write(t.Schema) // it is no JSON, which a check refuses
+	}
+	sum := Hash(sha256.Sum256(encodeContent(storedContent{Schema: schema.String(), Choices: t.Choices})))
+	return &sum
+}
+
+// SameValue reports whether two questions take the same values, if the content of one of them is
+// withheld.
+func (t QuestionTerms) SameValue(other QuestionTerms) bool {
+	a, b := t.valueHash(), other.valueHash()
+	if a == nil || b == nil {
+		return a == b
+	}
+	return *a == *b
+}
+
+// Fill sets the members of the question that the content has, and the answer of a question that
+// expired with its default. The details that a voter has changed remain.
+func (c QuestionContent) Fill(q *Question) {
+	q.Prompt, q.Schema, q.Choices, q.Default, q.Withheld = c.Prompt, c.Schema, c.Choices, c.Default, nil
+	if !q.Edited() {
+		q.Details = c.Details
+	}
+	if q.Status == QuestionExpired && q.Answer != nil && q.Answer.Verdict == VerdictAnswer {
+		q.Answer.Value = c.Default
+	}
+}
+
+// Decision is what people have written to decide a question of a LOCAL execution. Its worker stores
+// it; the server replaces it by its hash.
+type Decision struct {
+	Value   json.RawMessage
+	Reason  string
+	Details json.RawMessage // if a voter has changed them
+}
+
+// storedDecision is the encoded form of a Decision.
+type storedDecision struct {
+	Value   string `json:"value,omitempty"`
+	Reason  string `json:"reason,omitempty"`
+	Details string `json:"details,omitempty"`
+}
+
+// Encode returns the decision as one JSON document. Equal decisions have equal documents. It returns
+// nil if nothing was written.
+func (d Decision) Encode() []byte {
+	s := storedDecision{Value: string(d.Value), Reason: d.Reason, Details: string(d.Details)}
+	if s == (storedDecision{}) {
+		return nil
+	}
+	return encodeContent(s)
+}
+
+// DecodeDecision returns the decision that Encode has encoded. Errors: internal.
+func DecodeDecision(raw []byte) (Decision, error) {
+	var s storedDecision
+	if err := json.Unmarshal(raw, &s); err != nil {
+		return Decision{}, undecoded("decision", err)
+	}
+	return Decision{Value: rawOf(s.Value), Reason: s.Reason, Details: rawOf(s.Details)}, nil
+}
+
+// Decision returns what people have written to decide the question, as far as it is not withheld.
+// The reason of an expiry is no part of it.
+func (q *Question) Decision() Decision {
+	if q.Answer == nil || q.Status != QuestionAnswered {
+		return Decision{}
+	}
+	return Decision{Value: q.Answer.Value, Reason: q.Answer.Reason, Details: q.Details}
+}
+
+// Fill sets the members of the answered question that the decision has.
+func (d Decision) Fill(q *Question) {
+	q.Answer.Value, q.Answer.Reason, q.Answer.Withheld = d.Value, d.Reason, nil
+	if d.Details != nil {
+		q.Details = d.Details
+	}
+}
+
+// Erase removes from the question what people have written, and leaves the hashes. It reports whether
+// there was anything. The question must be of a LOCAL execution.
+func (q *Question) Erase() bool {
+	erased := false
+	if content := q.Decision().Encode(); content != nil {
+		w := withheld(content)
+		q.Answer.Value, q.Answer.Reason, q.Answer.Withheld = nil, "", &w
+		erased = true
+	}
+	for i := range q.Votes {
+		v := &q.Votes[i]
+		if content := (Decision{Value: v.Value, Reason: v.Reason}).Encode(); content != nil {
+			sum := withheld(content).SHA256
+			v.Value, v.Reason, v.ContentSHA256 = nil, "", &sum
+			erased = true
+		}
+	}
+	if q.Details != nil {
+		q.Details, erased = nil, true
+	}
+	return erased
+}
+
+// StoredDecision reports in a commit that the worker of a LOCAL execution has stored a decision.
+type StoredDecision struct {
+	Question uuid.UUID
+	WithheldContent
+}
