@@ -47,3 +47,23 @@ func TestThePolicyOfAStart(t *testing.T) {
 		t.Errorf("the run has %+v", a)
 	}
 }
+
+// TestThePolicyOfAnotherKind checks the policy of a start of a kind other than the react agent, and that
+// of the definition that it names.
+func TestThePolicyOfAnotherKind(t *testing.T) {
+	h := facetest.Open(t)
+	for wrong, field := range wrongPolicies {
+		h.Call("POST", "/agent-executions", `{"kind":"anything","approvals":`+wrong+`}`).Problem(400, "invalid_argument", field)
+	}
+	const local = `{"kind":"anything","persistenceMode":"LOCAL",`
+	h.Call("POST", "/agent-executions", local+`"approvals":"ask"}`).Problem(400, "invalid_argument", "persistenceMode")
+	var d struct{ ID string }
+	h.Call("POST", "/agent-definitions", `{"name":"d",`+facetest.Models+`,"approvals":"edits"}`).Want(201, &d)
+	h.Call("POST", "/agent-executions", local+`"agentDefinitionId":"`+d.ID+`"}`).Problem(400, "invalid_argument", "persistenceMode")
+	var x struct{ Input json.RawMessage }
+	h.Call("POST", "/agent-executions", `{"kind":"anything","input":{"a":1},"approvals":"ask","agentDefinitionId":"`+d.ID+`"}`).Want(201, &x)
+	if string(x.Input) != `{"a":1}` {
+		t.Errorf("the input is %s", x.Input)
+	}
+	h.Call("POST", "/agent-executions", local+`"approvals":"allow"}`).Want(201, &x)
+}
