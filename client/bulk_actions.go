@@ -11,7 +11,7 @@ import (
 
 // BulkRequest asks for a bulk action: the same command on each execution that matches a filter.
 type BulkRequest struct {
-	// Action is what is done with each execution.
+	// Action is the action on each execution: cancel or retry.
 	Action perdure.BulkActionName
 	Filter ExecutionFilter
 	// Reason is shown with the action.

@@ -21,7 +21,8 @@ const (
 	RuleRoleUnknown Rule = "role_unknown"
 	// RuleMessageEmpty: a message has a part that is not a blank text.
 	RuleMessageEmpty Rule = "message_empty"
-	// RulePartMisplaced: a part belongs to the role of its message, and a compaction is alone in it.
+	// RulePartMisplaced: each part is of a type that the role of its message permits, and a
+	// compaction is the only part of its message.
 	RulePartMisplaced Rule = "part_misplaced"
 	// RuleThinkingUnsigned: redacted thinking has the signature that is its content.
 	RuleThinkingUnsigned Rule = "thinking_unsigned"

@@ -40,7 +40,7 @@ type Generated struct {
 	// EntryID is the id of the message to which the streamed text belongs. Pass it to
 	// agent.WithEntryID to store the answer in the conversation of the execution.
 	EntryID uuid.UUID
-	// Usage is what the call has used, with its cost if the price is known.
+	// Usage is the usage of the call in tokens, with its cost if the price is known.
 	Usage      perdure.Usage
 	StopReason perdure.StopReason
 	// Latency is the time that the call has taken.

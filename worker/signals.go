@@ -16,9 +16,9 @@ const (
 	signalPage = 200
 )
 
-// addSignals adds those signals that the run does not have. Signals that are delivered once more,
-// after the function was entered again, stay first; the others are in the order in which they were
-// sent.
+// addSignals adds the signals that the run does not have yet. Signals that are delivered once more,
+// because the function was entered again, stay first. All others are in the order in which they
+// were sent.
 func (r *run) addSignals(signals []perdure.Signal) {
 	if len(signals) == 0 {
 		return

@@ -39,7 +39,7 @@ type Address struct {
 	City string `json:"city,omitempty"`
 }
 
-// Card is what a person writes for a gift.
+// Card is the text that a person writes for a gift.
 type Card struct {
 	Text  string `json:"text"`
 	Color string `json:"color,omitempty"`

@@ -9,7 +9,7 @@ import (
 	"github.com/perdure/perdure/internal/store"
 )
 
-// Work is what a worker claims: an execution or a task.
+// Work is the kind of a claim: an execution or a task.
 type Work = rules.Work
 
 // Run is an execution as a RunObserver sees it, without contents.

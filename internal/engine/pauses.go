@@ -25,13 +25,13 @@ func (e *Engine) ResumeQueue(ctx context.Context, org, queue string) error {
 	return e.Tenants.ResumeQueue(ctx, org, queue)
 }
 
-// openQueues returns those of the queues that are not paused.
+// openQueues returns the queues that are not paused.
 func (e *Engine) openQueues(ctx context.Context, org string, queues []string) ([]string, error) {
 	paused, err := e.PausedQueues(ctx, org)
 	return without(queues, paused), err
 }
 
-// without returns those of the queues that are not paused.
+// without returns the queues that are not paused.
 func without(queues []string, paused map[string]bool) []string {
 	if len(paused) == 0 {
 		return queues

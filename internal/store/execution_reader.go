@@ -9,7 +9,7 @@ import (
 	"github.com/perdure/perdure"
 )
 
-// ExecutionReader reads executions and what they consist of, for clients of the API.
+// ExecutionReader reads executions and their parts, for clients of the API.
 type ExecutionReader interface {
 	Execution(ctx context.Context, org string, id uuid.UUID) (*perdure.Execution, error)
 	// Executions lists executions, newest first, without input and output contents. It examines at
@@ -80,7 +80,7 @@ type ExecutionFilter struct {
 // QueryBytes is the number of bytes of an input that ExecutionFilter.Query searches.
 const QueryBytes = 4 << 10
 
-// Outline is what a list shows of an execution in addition to its row.
+// Outline contains the fields that a list shows of an execution in addition to its row.
 type Outline struct {
 	Input     json.RawMessage
 	InputBlob *perdure.BlobRef

@@ -116,8 +116,8 @@ type Pick struct {
 	// Home is the worker for which PickAgents chooses LOCAL executions: those with that home, and
 	// those without a home. Nil chooses no LOCAL executions.
 	Home *uuid.UUID
-	// Features are those of the worker, for PickAgents and PickTasks: they choose nothing that needs
-	// others.
+	// Features are the features of the worker. PickAgents and PickTasks choose no work that needs a
+	// feature outside this set.
 	Features perdure.Features
 }
 

@@ -32,7 +32,7 @@ type Engine interface {
 	Claims(ctx context.Context, org string) bool
 }
 
-// Store is what a Sender reads.
+// Store is the part of the store that a Sender reads.
 type Store interface {
 	DueWebhooks(ctx context.Context, now perdure.Time, after uuid.UUID, limit int) ([]*perdure.Webhook, error)
 	Overdue(ctx context.Context, limit int) ([]*perdure.Webhook, error)

@@ -326,7 +326,7 @@ func (x *execution) releaseTask(l perdure.TaskLease, started bool, now time.Time
 	}
 }
 
-// order compares tasks in the order of their claims: by priority, then by age.
+// order compares two tasks by the order in which they are claimed: by priority, then by age.
 func (t task) order(other task) int {
 	return cmp.Or(cmp.Compare(t.priority, other.priority), t.created.Compare(other.created))
 }

@@ -98,7 +98,7 @@ func needsKey(pattern, path string) bool {
 	return pattern != "" && !isPublic(pattern)
 }
 
-// Route is what the front does for the requests that match a pattern.
+// Route configures how the front handles the requests that match a pattern.
 type Route struct {
 	// Pattern is a pattern of [http.ServeMux]: a method and a path. A wildcard {org} is the org that
 	// the caller must belong to.

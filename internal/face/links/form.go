@@ -25,10 +25,10 @@ const (
 	memberField = "answer."
 )
 
-// form is what a page's form sent.
+// form contains the values that a page's form sent.
 type form struct {
 	values url.Values
-	// problem is what is wrong with it; "" if nothing is known to be.
+	// problem describes an error in the values; "" if none was found.
 	problem string
 }
 

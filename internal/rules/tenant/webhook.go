@@ -23,8 +23,8 @@ func CreateWebhook(s *store.State, by Change, w perdure.Webhook) (*store.Changes
 	return &store.Changes{Webhook: &row, Audit: by.webhook(s.Now, nil, &row), Answer: &rules.Decision{Value: &w}}, nil
 }
 
-// ReplaceWebhook changes what the org sets of a webhook, if it has that version; 0 is any version.
-// The answer is the row. Errors: not_found, conflict, invalid_argument.
+// ReplaceWebhook replaces the settings of a webhook if the webhook has that version; 0 means any
+// version. The answer is the row. Errors: not_found, conflict, invalid_argument.
 func ReplaceWebhook(s *store.State, by Change, id uuid.UUID, version int64, r perdure.WebhookRequest) (*store.Changes, error) {
 	if s.Webhook != nil && !sameID(s.Webhook.KeyID, r.KeyID) {
 		if err := checkBound(s, r.KeyID); err != nil {

@@ -119,7 +119,7 @@ func (o *output) flush() {
 	o.held = nil
 }
 
-// hold keeps what is written from now on, until release or end.
+// hold buffers all output from now on, until release or end.
 func (o *output) hold() {
 	o.mu.Lock()
 	defer o.mu.Unlock()
@@ -137,7 +137,7 @@ func (o *output) release() {
 	}
 }
 
-// end writes what was held, and passes further output on unchanged.
+// end writes the buffered output, and passes further output on unchanged.
 func (o *output) end() {
 	o.mu.Lock()
 	defer o.mu.Unlock()

@@ -48,7 +48,7 @@ func (r Rows[T]) Written(sets ...[]string) Rows[T] {
 	return r
 }
 
-// Values returns the values of the fields, with room for those of the contents.
+// Values returns the values of the fields. The slice has capacity for the values of the contents.
 func (r *Rows[T]) Values(x *T) ([]any, error) { return r.ValuesWith(x, -1, nil) }
 
 // ValuesWith is values for a row whose field at the index at has the known value; -1 for none.
