@@ -33,8 +33,8 @@ func (l *loop) compactOnly(m perdure.ModelConfig) error {
 	return l.compactOnlyFailed(perdure.InvalidArgument, "there is nothing to compact")
 }
 
-// compactOnlyFailed ends a response that only compacts, if its compaction failed. It does nothing in
-// other responses, which go on without a summary.
+// compactOnlyFailed ends a response that only compacts, if its compaction failed. It does nothing
+// in other responses, which continue without a summary.
 func (l *loop) compactOnlyFailed(code perdure.Code, why string) error {
 	if !l.onlyCompacts() {
 		return nil

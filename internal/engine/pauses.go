@@ -8,9 +8,9 @@ import (
 	"github.com/perdure/perdure/internal/notify"
 )
 
-// A paused queue gives out no work: neither polls nor handovers, eager claims or the reply to the
-// end of a task claim anything of it. What is claimed already continues. Every server reads the
-// paused queues again after a hint, and at least once per second.
+// Nothing claims work of a paused queue: no poll, no handover, no eager claim, and no reply to the
+// end of a task. What is claimed already continues. Every server reads the paused queues again
+// after a hint, and at least once per second.
 
 // PauseQueue pauses a queue of an org. When it returns, this server makes no more claims of the
 // queue. Errors: invalid_argument, conflict.

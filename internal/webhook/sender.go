@@ -215,7 +215,7 @@ func (s *Sender) signal() {
 	}
 }
 
-// start makes an attempt in the background.
+// start starts an attempt in the background.
 func (s *Sender) start(ctx context.Context, w *perdure.Webhook, d *perdure.Delivery) {
 	s.mu.Lock()
 	s.total++

@@ -39,7 +39,7 @@ func ReplaceWebhook(s *store.State, by Change, id uuid.UUID, version int64, r pe
 	})
 }
 
-// RotateWebhook gives a webhook a new secret. The secret before it signs, too, for
+// RotateWebhook replaces the secret of a webhook. The secret before it signs, too, for
 // perdure.OldSecretLife; an older one does not. The answer is the row. Errors: not_found.
 func RotateWebhook(s *store.State, by Change, id uuid.UUID, secret string) (*store.Changes, error) {
 	return changeWebhook(s, by, id, 0, func(w *perdure.Webhook) {

@@ -66,7 +66,7 @@ func EditFile(ctx context.Context, text []byte) ([]byte, error) {
 }
 
 // edited lets a person change the details in an editor, and returns the answer that approves the
-// changed details. If they are not valid, it returns the problem instead.
+// changed details. If the editor fails or the result is not JSON, it returns the problem instead.
 func (t Terminal) edited(ctx context.Context, details []byte) (r client.AnswerRequest, wrong string) {
 	changed, err := t.Edit(ctx, details)
 	switch {
