@@ -41,7 +41,7 @@ type ApprovalRule struct {
 	Tools []string `json:"tools"`
 	// When, if set, is a JSON Schema for an [ApprovalCall]. The rule fits only calls that fit it.
 	When json.RawMessage `json:"when,omitempty"`
-	// Then is what happens to a call that the rule fits.
+	// Then is the action for a call that the rule fits.
 	Then ApprovalAction `json:"then"`
 	// Requires, if it is "confined", makes a worker that cannot confine commands answer the call
 	// with an error.

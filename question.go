@@ -48,7 +48,7 @@ const (
 	VerdictAnswer Verdict = "answer"
 )
 
-// OnExpiry is what happens to a question that nobody has answered in time.
+// OnExpiry is the outcome of a question that nobody has answered in time.
 type OnExpiry string
 
 const (
@@ -106,7 +106,7 @@ type QuestionTerms struct {
 	// NoGrants means that every such question is asked: no vote can be remembered, and no grant
 	// answers it.
 	NoGrants bool `json:"noGrants,omitempty"`
-	// OnExpiry is what happens when the question expires.
+	// OnExpiry is the outcome when the question expires.
 	OnExpiry OnExpiry `json:"onExpiry,omitempty"`
 	// Default is the answer of a question with OnExpiryDefault. It fits the schema or is a choice.
 	Default json.RawMessage `json:"default,omitempty"`

@@ -58,10 +58,11 @@ func (e *RuleError) Error() string {
 }
 
 // CheckMessages checks the rules that all providers share after conversion. Messages begin with the
-// user, and end with the user or a tool result. Each call has exactly one result. No message is
-// empty. Messages of one role may be adjacent, because each provider joins them or accepts them.
-// Thinking of other models is allowed, because OwnThinking selects what is sent. The error is a
-// *RuleError about the first message that breaks a rule. p may be nil.
+// user, and end with the user or a tool result. The results of a message's calls follow it
+// directly, one for each call. No message is empty. Messages of one role may be adjacent, because
+// each provider joins them or accepts them. Thinking of other models is allowed, because
+// OwnThinking selects what is sent. The error is a *RuleError about the first message that breaks a
+// rule. p may be nil.
 //
 // It is for conversations that a program composes. A stored conversation may break some of the
 // rules, and is then adapted; CheckRequest checks the others.

@@ -21,7 +21,7 @@ type GenerateOptions struct {
 	System string
 	// Tools are offered to the model. Its calls are returned in Generated.Message, and not run.
 	Tools []llm.ToolSpec
-	// ToolChoice and ToolName are those of perdure.Turns.
+	// ToolChoice and ToolName have the meaning of the fields of perdure.Turns.
 	ToolChoice, ToolName string
 	// MaxTokens is the maximum size of the answer; 0 means the provider's default.
 	MaxTokens   int

@@ -106,7 +106,8 @@ func (r *run) look(pattern string) error {
 	return nil
 }
 
-// cover reads signals that match a pattern, if the server may have an older one than the run has.
+// cover reads signals that match a pattern from the server. It reads nothing if the oldest matching
+// signal is already in memory.
 func (r *run) cover(patterns ...string) error {
 	if !r.more {
 		return nil

@@ -33,7 +33,7 @@ type Order struct {
 	To       Address  `json:"to"`
 }
 
-// Address is where an order goes.
+// Address is the address to which an order is sent.
 type Address struct {
 	Name string `json:"name"`
 	City string `json:"city,omitempty"`

@@ -26,7 +26,7 @@ const (
 	patience = 5
 )
 
-// Store is what feeds read.
+// Store is the part of a store that feeds read.
 type Store interface {
 	QuestionMarks(ctx context.Context, org string, most int) ([]store.QuestionMark, error)
 }

@@ -58,7 +58,8 @@ type Checking interface {
 	// Unchecked reports whether the file has not passed a check since the last unclean shutdown,
 	// and the progress of that check.
 	Unchecked() (CheckProgress, bool)
-	// CheckBeside begins that check, in parallel with serving. It is called at most once.
+	// CheckBeside starts the check of the file, in parallel with serving. It is called at most
+	// once.
 	CheckBeside()
 }
 

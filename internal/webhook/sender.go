@@ -28,7 +28,7 @@ type Engine interface {
 	// the key may not answer now.
 	WebhookLink(ctx context.Context, org string, question, key uuid.UUID) (string, error)
 	DisableOverdue(ctx context.Context, org string, id uuid.UUID) (*perdure.Webhook, error)
-	// Claims reports whether the org is not disabled.
+	// Claims reports whether the org's deliveries may be sent: the org is not disabled.
 	Claims(ctx context.Context, org string) bool
 }
 
@@ -39,7 +39,7 @@ type Store interface {
 	Now() perdure.Time
 }
 
-// Observer receives what happens to deliveries.
+// Observer is notified of the outcomes of deliveries.
 type Observer interface {
 	// Attempted reports the end of an attempt that took that long: "delivered", "failed" if there will
 	// be another, or "dead".

@@ -47,7 +47,7 @@ const (
 	StreamsPath = "/v1/stream/"
 )
 
-// LinkRoute is the path of the pages of links to questions. The token is what admits a request.
+// LinkRoute is the path of the pages of links to questions. The token in the path admits a request.
 const LinkRoute = perdure.LinkPath + "{token}"
 
 // isLink reports whether a request is for the page of a link, whose path contains a secret.

@@ -171,7 +171,7 @@ func headingOf(q *perdure.Question) string {
 	return visible.Inline(string(q.Kind))
 }
 
-// taken shows that a vote counts.
+// taken renders the page that confirms a vote.
 func (v *visit) taken(verdict perdure.Verdict) {
 	if v.Question.Status.Final() {
 		v.decided(http.StatusOK)

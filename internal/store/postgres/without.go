@@ -18,7 +18,7 @@ type without struct {
 	texts bool
 }
 
-// everything is what [Options.Plain] turns off.
+// everything lists all optimizations, which [Options.Plain] turns off.
 var everything = without{batches: true, groups: true, earlyReads: true, texts: true}
 
 // dialectInTurn is the dialect of a store without groups: an update writes only the columns that have

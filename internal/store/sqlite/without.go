@@ -18,5 +18,5 @@ type without struct {
 	texts bool
 }
 
-// everything is what [Options.Plain] turns off.
+// everything lists all optimizations, which [Options.Plain] turns off.
 var everything = without{batches: true, later: true, kept: true, logLayer: true, folder: true, texts: true}

@@ -76,7 +76,8 @@ func (r *Rows[T]) Write(v statement.View, query *statement.Statement, x *T) erro
 	return v.Write(query, values...)
 }
 
-// Scan appends the destinations of the fields to dest, for the columns of [Table.List]. There is room for some more.
+// Scan appends the destinations of the fields to dest, for the columns of [Table.List]. The result
+// has capacity for some further destinations.
 func (r *Rows[T]) Scan(dest []any, x *T) []any {
 	if dest == nil {
 		dest = make([]any, 0, len(r.fields)+8)

@@ -1,6 +1,6 @@
-// Package statement declares the SQL statements that the stores share, and what runs them:
-// connections within a transaction, and the dialects of the databases. A declaration says whether
-// and how a statement runs for many rows of parameters.
+// Package statement declares the SQL statements that the stores share. It also declares the
+// interface of connections that run them in a transaction, and the dialects of the databases. A
+// declaration says whether and how a statement runs for many rows of parameters.
 package statement
 
 import (
