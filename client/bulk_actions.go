@@ -31,7 +31,7 @@ func (r BulkRequest) body() bulkBody {
 	return bulkBody{r.Action, r.Filter.json(), r.Reason}
 }
 
-// json returns the filter as bodies contain it.
+// json converts the filter to the form that the body of a request contains.
 func (f ExecutionFilter) json() perdure.BulkFilter {
 	timeOf := func(t time.Time) *perdure.Time {
 		if t.IsZero() {

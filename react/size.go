@@ -103,7 +103,7 @@ func (l *loop) anyLimits() llm.Limits {
 	return l.limits(perdure.ModelConfig{})
 }
 
-// fixedSize estimates the system prompt and the tools.
+// fixedSize returns the estimated size of the system prompt and the tools, in tokens.
 func (l *loop) fixedSize() int {
 	in := l.asked()
 	tools := specs(l.c.Tools, in.Tools)
