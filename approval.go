@@ -11,7 +11,7 @@ import (
 	"github.com/google/uuid"
 )
 
-// ApprovalAction is what a policy does with a tool call.
+// ApprovalAction is the decision of a policy about a tool call: allow, ask or deny.
 type ApprovalAction string
 
 const (
@@ -41,12 +41,12 @@ type ApprovalRule struct {
 	Tools []string `json:"tools"`
 	// When, if set, is a JSON Schema for an [ApprovalCall]. The rule fits only calls that fit it.
 	When json.RawMessage `json:"when,omitempty"`
-	// Then is what happens to a call that the rule fits.
+	// Then is the action for a call that the rule fits.
 	Then ApprovalAction `json:"then"`
 	// Requires, if it is "confined", makes a worker that cannot confine commands answer the call
 	// with an error.
 	Requires string `json:"requires,omitempty"`
-	// Needed, NotAsker and By are those of the question: see QuestionTerms.
+	// Needed, NotAsker and By are the terms of the question that the rule asks: see QuestionTerms.
 	Needed   int      `json:"needed,omitempty"`
 	NotAsker bool     `json:"notAsker,omitempty"`
 	By       []string `json:"by,omitempty"`
@@ -226,21 +226,21 @@ func CheckArguments(at string, arguments []byte) error {
 	return CheckDocumentBytes(at, arguments, DocumentRules{})
 }
 
-// Judgement is what the policies of an execution decide about a call.
+// Judgement is the decision of an execution's policies about a call.
 type Judgement struct {
 	Then ApprovalAction
 	// Rule is the rule that decided; nil if none fits, and the call is allowed. If a rule of each policy
 	// asks, it has the stricter terms of both.
 	Rule *ApprovalRule
-	// Number is the number of that rule, from 0: those of the definition before those of the start.
-	// It is -1 if no rule fits.
+	// Number is the number of that rule. Rules are counted from 0, first the rules of the
+	// definition, then those of the start. It is -1 if no rule fits.
 	Number int
 	// Requires is "confined" if one of the fitting rules requires it.
 	Requires string
 }
 
-// Judge returns what the policies decide about a call. fits reports whether the call's JSON fits a
-// schema. An error of fits denies. Errors: those of fits.
+// Judge returns the decision of the policies about a call. fits reports whether the call's JSON
+// fits a schema. An error of fits denies. Errors: those of fits.
 func (a Approvals) Judge(call ApprovalCall, fits func(schema, call json.RawMessage) (bool, error)) (Judgement, error) {
 	raw, err := json.Marshal(call)
 	if err != nil {

@@ -85,8 +85,8 @@ type ApprovalGrant struct {
 	QuestionID uuid.UUID `json:"questionId"`
 	// Voters are the names of those who approved it.
 	Voters []string `json:"voters"`
-	// Needed and By are those of that question. The grant answers no question that needs more votes,
-	// or other voters.
+	// Needed and By are the terms of the question whose votes created the grant. The grant answers
+	// no question that needs more votes, or other voters.
 	Needed    int      `json:"needed"`
 	By        []string `json:"by,omitempty"`
 	CreatedAt Time     `json:"createdAt"`

@@ -67,8 +67,9 @@ type BulkAction struct {
 	CreatedAt Time        `json:"createdAt"`
 	EndedAt   *Time       `json:"endedAt"`
 
-	// Statuses are those that an execution must have to match, without the ones on which the action
-	// has no effect. KeyID is the key of the client; nil for the token of the data directory.
+	// Statuses lists the statuses that an execution may have to match. Statuses on which the action
+	// has no effect are left out. KeyID is the key of the client; nil for the token of the data
+	// directory.
 	Statuses []Status   `json:"-"`
 	KeyID    *uuid.UUID `json:"-"`
 	// IdempotencyKey, if set, identifies the request for BulkKeyKept, together with RequestHash.
@@ -127,14 +128,15 @@ func (a *BulkAction) Takes(x *Execution) bool {
 	return a.Action.Takes(a.Statuses, x) && (!a.Filter.FailedTurn || x.TurnFailed())
 }
 
-// Takes reports whether the action has an effect on an execution in its current state, if it is for
-// executions with these statuses.
+// Takes reports whether the action has an effect on an execution in its current state. The action
+// applies only to executions with one of these statuses.
 func (n BulkActionName) Takes(statuses []Status, x *Execution) bool {
 	return slices.Contains(statuses, x.Status) && (n != BulkRetry || x.Wait != nil && x.Wait.TakesSignal(RetrySignal))
 }
 
-// BulkStatuses returns the statuses that an execution must have to match, given those of the
-// filter; none names all. Errors: invalid_argument.
+// BulkStatuses returns the statuses that an execution may have to match. filter contains the
+// statuses of the filter; if it is empty, the filter selects all statuses. Errors:
+// invalid_argument.
 func (n BulkActionName) BulkStatuses(filter []Status) ([]Status, error) {
 	var able []Status
 	switch n {

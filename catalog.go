@@ -2,9 +2,9 @@ package perdure
 
 import "encoding/json"
 
-// Catalog is what a program can offer by itself: the model providers and the tools that are built
-// into it. A server shows it to clients, together with what workers have registered. package llm
-// and package tool describe the built-in ones.
+// Catalog lists the model providers and tools that are built into a program. A server shows the
+// catalog to clients, together with the providers and tools that workers have registered. Package
+// llm and package tool describe the built-in ones.
 type Catalog struct {
 	Providers []ProviderInfo
 	Tools     []ToolInfo

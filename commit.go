@@ -16,10 +16,11 @@ type Commit struct {
 	Checkpoint *NewCheckpoint
 	Events     []NewEvent
 	CancelTask []uuid.UUID
-	// StopTask names those of CancelTask whose streamed text remains in the log.
+	// StopTask contains the ids from CancelTask whose streamed text remains in the log.
 	StopTask []uuid.UUID
-	// Questions are asked, or found by their keys. Withdraw names questions that need no answer any
-	// more: open ones are withdrawn, others remain as they are.
+	// Questions are the questions to ask. A question whose key is stored already is not asked
+	// again. Withdraw contains ids of questions that need no answer any more. Open ones are
+	// withdrawn; the others do not change.
 	Questions []NewQuestion
 	Withdraw  []uuid.UUID
 	// Decisions are those that the worker of a LOCAL execution has stored. The server replaces them by
@@ -154,9 +155,9 @@ type TaskFinish struct {
 	// for it. If the end of the task wakes the execution, the reply then holds its claim.
 	Parked   bool
 	Embedded bool
-	// Kept, if the goroutine is parked, describes what the worker knows. If it is nil, the claim is
-	// complete.
+	// Kept, if the goroutine is parked, describes the data that the worker still has. If it is nil,
+	// the claim is complete.
 	Kept *Kept
-	// Features are those of the worker, as in Poll.
+	// Features are the features of the worker, as in Poll.
 	Features Features
 }

@@ -105,8 +105,8 @@ func (c CompactionRecord) Range() CompactionRange {
 	return CompactionRange{Last: c.Last, KeepFrom: c.KeepFrom, Pinned: c.Pinned}
 }
 
-// Range returns what a compaction to append covers: as its metadata says, or as Covers says if the
-// metadata is on the worker. Errors: invalid_argument.
+// Range returns the entries that a compaction to append covers. It reads them from the metadata or,
+// if the metadata is on the worker, from Covers. Errors: invalid_argument.
 func (e NewEntry) Range() (CompactionRange, error) {
 	switch {
 	case e.Metadata != nil || e.Covers == nil:

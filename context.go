@@ -8,7 +8,7 @@ import (
 	"github.com/google/uuid"
 )
 
-// Context is what a model sees of a conversation.
+// Context is the part of a conversation that a model call sends.
 type Context struct {
 	// Entries are the entries in the order in which the model sees them.
 	Entries []ContextEntry
@@ -46,9 +46,9 @@ type LeftOut struct {
 // LeftOutByCompaction is the value of LeftOut.Why.
 const LeftOutByCompaction = "compaction"
 
-// ContextOf returns what a model sees of a path, which is in order from the root or from any entry
-// before the newest compaction's Pinned and KeepFrom. It depends only on the path, so each attempt
-// of a model call and each reader gets the same context:
+// ContextOf returns the context of a path. The path is in order, and begins at the root or at any
+// entry before the newest compaction's Pinned and KeepFrom. It depends only on the path, so each
+// attempt of a model call and each reader gets the same context:
 //
 //   - Without a compaction, the context is the path.
 //   - With compactions, the newest one applies. The context is its pinned entries, the compaction
@@ -159,8 +159,8 @@ func cutResults(parts []Part, most int) []Part {
 	})
 }
 
-// CutResult shortens the texts of a tool result to at most most bytes, and a note of what is left
-// out.
+// CutResult shortens the texts of a tool result to at most most bytes. A note in the text states
+// the size of the part that is left out.
 func CutResult(p Part, most int) Part {
 	if textBytes(p.Parts) > most {
 		p.Parts = cutTexts(p.Parts, most)
@@ -191,8 +191,8 @@ func cutTexts(parts []Part, most int) []Part {
 	return out
 }
 
-// CutText returns the head and the tail of a text over most bytes, and between them how much is left
-// out.
+// CutText shortens a text that is longer than most bytes. It returns the head and the tail of the
+// text. A note between them states the size of the part that is left out.
 func CutText(text string, most int) string {
 	if len(text) <= most {
 		return text

@@ -235,8 +235,8 @@ type InputMessage struct {
 	Provider string `json:"provider,omitempty"`
 	Model    string `json:"model,omitempty"`
 	// Compaction is set on a message with a PartCompaction: a summary that the client got from an
-	// earlier compaction. Its counts say what the summary stands for. The agent sets the entries that
-	// it covers.
+	// earlier compaction. Its counts are those of that compaction. The agent sets the entries that
+	// the summary covers.
 	Compaction *CompactionRecord `json:"compaction,omitempty"`
 }
 

@@ -86,7 +86,7 @@ type Dispatch interface {
 	ServeContents(ctx context.Context, worker uuid.UUID, source ContentSource) error
 }
 
-// MaxStreamedText is the maximum length of what Dispatch.StreamedText returns, in bytes.
+// MaxStreamedText is the maximum number of bytes that Dispatch.StreamedText returns.
 const MaxStreamedText = 1 << 20
 
 // StreamedText is the text that a task has streamed. For a LOCAL execution the server knows only the
@@ -253,7 +253,7 @@ type AgentClaim struct {
 	Ended *EndedPage
 }
 
-// Kept describes what a worker knows of an execution whose goroutine it has parked.
+// Kept describes the data that a worker still has of an execution whose goroutine it has parked.
 type Kept struct {
 	WorkerID uuid.UUID
 	// At is the commit with which the goroutine parked.
@@ -268,7 +268,7 @@ type TaskClaim struct {
 	LeaseFor time.Duration
 	Waited   time.Duration // as in AgentClaim
 	Task     *Task
-	// Workspace and Traceparent are those of the execution.
+	// Workspace and Traceparent are the execution's.
 	Workspace   string
 	Traceparent string
 }

@@ -55,7 +55,7 @@ func (s *scanner) close() {
 	s.open = s.open[:len(s.open)-1]
 }
 
-// place returns the place of the next value.
+// place returns the path of the next value in the document.
 func (s *scanner) place() string {
 	if len(s.open) == 0 || len(s.rules.Arrays) == 0 {
 		return ""

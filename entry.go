@@ -21,7 +21,7 @@ const (
 	// EntryInjection is context that an operator added.
 	EntryInjection EntryType = "injection"
 	// EntryCompaction is a summary of the conversation before it. Models see the summary instead of
-	// what it covers. The entry belongs to no response. Its metadata is a
+	// the entries that it covers. The compaction belongs to no response. Its metadata is a
 	// CompactionRecord.
 	EntryCompaction EntryType = "compaction"
 )

@@ -10,7 +10,8 @@ import (
 type Features int64
 
 // FeatureContext is the model's context as ContextOf returns it: a worker that supports it does not
-// show the model what a compaction covers. An execution needs it from its first compaction.
+// show the model the entries that a compaction covers. An execution needs the feature from its
+// first compaction.
 const FeatureContext Features = 1
 
 // FeatureQuestions is that a worker understands waits for questions, and claims that carry

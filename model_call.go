@@ -15,7 +15,7 @@ const (
 	CallGenerate   = "generate"   // a call of react.Generate
 )
 
-// ModelCall is a call of a model with its request, as it is rebuilt from what is stored.
+// ModelCall is a call of a model with its request. The request is rebuilt from stored data.
 type ModelCall struct {
 	// TaskID is the task that made the call, and the id of the call.
 	TaskID  uuid.UUID   `json:"taskExecutionId"`
@@ -65,8 +65,8 @@ type CallParameters struct {
 
 // CallPrompt compares two prompts by their hashes.
 type CallPrompt struct {
-	// SHA256 is the hash of the prompt that was sent: of the system prompt, the tools and the messages.
-	// Shown is that of the rebuilt one. Matches reports that they are equal.
+	// SHA256 is the hash of the prompt that was sent: of the system prompt, the tools and the
+	// messages. Shown is the hash of the rebuilt prompt. Matches reports that the two are equal.
 	SHA256  string `json:"sha256"`
 	Shown   string `json:"shownSha256"`
 	Matches bool   `json:"matches"`
@@ -79,7 +79,7 @@ type CallCost struct {
 	Total  float64 `json:"total"`
 }
 
-// StoredCall is what a store has of a model call.
+// StoredCall is the stored data of a model call.
 type StoredCall struct {
 	// Task is the task of the kind ModelTaskKind, with its input and result.
 	Task *Task

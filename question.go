@@ -35,7 +35,7 @@ const (
 // Final reports whether the status never changes.
 func (s QuestionStatus) Final() bool { return s != QuestionOpen }
 
-// Verdict is what a person decides about a question.
+// Verdict is the decision of a person about a question.
 type Verdict string
 
 const (
@@ -48,7 +48,7 @@ const (
 	VerdictAnswer Verdict = "answer"
 )
 
-// OnExpiry is what happens to a question that nobody has answered in time.
+// OnExpiry is the outcome of a question that nobody has answered in time.
 type OnExpiry string
 
 const (
@@ -84,7 +84,7 @@ const (
 // QuestionTerms are the parts of a question that never change.
 type QuestionTerms struct {
 	Kind QuestionKind `json:"kind"`
-	// Subject names what is asked about; for an approval, it is the tool.
+	// Subject names the thing that the question is about; for an approval, it is the tool.
 	Subject string `json:"subject,omitempty"`
 	// Prompt is the text of the question, for people.
 	Prompt string `json:"prompt,omitempty"`
@@ -106,7 +106,7 @@ type QuestionTerms struct {
 	// NoGrants means that every such question is asked: no vote can be remembered, and no grant
 	// answers it.
 	NoGrants bool `json:"noGrants,omitempty"`
-	// OnExpiry is what happens when the question expires.
+	// OnExpiry is the outcome when the question expires.
 	OnExpiry OnExpiry `json:"onExpiry,omitempty"`
 	// Default is the answer of a question with OnExpiryDefault. It fits the schema or is a choice.
 	Default json.RawMessage `json:"default,omitempty"`
@@ -136,8 +136,8 @@ type Question struct {
 	// EntryID and CallID identify the tool call whose arguments are the details of an approval.
 	EntryID *uuid.UUID `json:"entryId,omitempty"`
 	CallID  string     `json:"callId,omitempty"`
-	// Details are what is asked about, at most InlineLimit bytes; nil if there are none or if they
-	// are the arguments of a call that nobody has edited.
+	// Details is the JSON that the question is about, at most InlineLimit bytes. It is nil if there
+	// is none, or if the question is about the arguments of a tool call that nobody has edited.
 	Details json.RawMessage `json:"details,omitempty"`
 	// DetailsSHA256 is the hash that DetailsHash returns. An approval must name it.
 	DetailsSHA256 Hash           `json:"detailsSha256"`
@@ -188,7 +188,7 @@ type Answer struct {
 	ContentMark `wire:"-"`
 }
 
-// Vote is what one person said about a question.
+// Vote is one person's vote on a question.
 type Vote struct {
 	// AnswerID identifies the vote. A repeat with the same id has no effect.
 	AnswerID string `json:"answerId"`
@@ -198,8 +198,8 @@ type Vote struct {
 	Verdict Verdict         `json:"verdict"`
 	Value   json.RawMessage `json:"value,omitempty"`
 	Reason  string          `json:"reason,omitempty"`
-	// EditedFrom, if set, means that the vote approves details that the voter has changed. It is the
-	// hash of the details as they were asked about.
+	// EditedFrom is set if the vote approves details that the voter has changed. It is the hash of
+	// the details before the change.
 	EditedFrom *Hash `json:"editedFrom,omitempty"`
 	// Remember, if set, asks that the approval also answers later questions.
 	Remember *Remember `json:"remember,omitempty"`

@@ -52,7 +52,7 @@ func (r EditRight) check(at string) error {
 	return nil
 }
 
-// AskedSHA256 returns the hash of the details as they were asked about, before any edit.
+// AskedSHA256 returns the hash of the original details, before any edit.
 func (q *Question) AskedSHA256() Hash {
 	if q.Edited() {
 		return *q.Votes[0].EditedFrom

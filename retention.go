@@ -92,8 +92,8 @@ func (p *Period) UnmarshalText(text []byte) error {
 	return err
 }
 
-// Over reports whether the period since the given time is over at now. The time is that of the end
-// or the creation of the data.
+// Over reports whether the period since the given time is over at now. The given time is the end or
+// the creation of the data.
 func (p Period) Over(since, now Time) bool {
 	return p != Forever && since.Add(time.Duration(p)).Reached(now)
 }

@@ -22,8 +22,8 @@ func TakesToolName(provider, name string) bool {
 }
 
 // CheckToolNames refuses a run's tools if two have the same name, or if the provider of one of the
-// models does not accept a name. The error is invalid_argument and names the tool by its place, as
-// at(1) returns it.
+// models does not accept a name. The error is invalid_argument. at(i) returns the name of tool i in
+// the error.
 func CheckToolNames(at func(i int) string, names []string, models []ModelConfig) error {
 	first := map[string]int{}
 	for i, name := range names {

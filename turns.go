@@ -19,7 +19,8 @@ type Turns struct {
 	// MaxToolCalls limits the calls of tools that run here, over all turns of a response; nil is no
 	// limit. A call over the limit gets a result that says so.
 	MaxToolCalls *int `json:"maxToolCalls,omitempty"`
-	// Compact replaces what the config says about compaction; "" replaces nothing.
+	// Compact overrides the compaction settings of the config for this response; "" overrides
+	// nothing.
 	Compact CompactMode `json:"compact,omitempty"`
 	// CompactFrom, if set, compacts a context of this many tokens, or of the size at which it would be
 	// compacted anyway if that is less or CompactFrom is 0. The summary then covers the whole

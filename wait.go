@@ -86,8 +86,8 @@ func (w Wait) Reason() string {
 	return reason.String()
 }
 
-// reasonAfter returns the reason of a wait that contains the leaf, and whose other leaves have a
-// reason.
+// reasonAfter combines the leaf's kind with reason, the kind that was chosen for the leaves before
+// it. It returns the kind that people should be shown.
 func (w Wait) reasonAfter(reason WaitKind) WaitKind {
 	kind := w.Kind()
 	switch kind {
@@ -103,7 +103,7 @@ func (w Wait) reasonAfter(reason WaitKind) WaitKind {
 	}
 }
 
-// reasonOrder orders the kinds of leaves by what a person must know first.
+// reasonOrder ranks the kinds of leaves for Reason, which returns the kind with the highest rank.
 var reasonOrder = map[WaitKind]int{WaitKindSignal: 1, WaitKindQuestion: 2, WaitKindTask: 3}
 
 // Signals returns the patterns in the wait.

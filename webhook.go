@@ -91,8 +91,8 @@ type Delivery struct {
 	// Attempts counts the attempts. An attempt that no outcome was recorded for is repeated and counts
 	// once. Sending a delivery again starts from 0.
 	Attempts int `json:"attempts"`
-	// NextAttemptAt is nil unless the delivery is pending. While a server sends it, it is the time at
-	// which another server would.
+	// NextAttemptAt is nil unless the delivery is pending. While a server is sending the delivery,
+	// it is the time from which another server may send it.
 	NextAttemptAt *Time `json:"nextAttemptAt,omitempty"`
 	// ResponseStatus and ResponseBody are the endpoint's newest answer, ResponseBody its first bytes.
 	// Error says why there is none.

@@ -9,7 +9,7 @@ import (
 	"github.com/google/uuid"
 )
 
-// WebhookRequest is what an org sets of a webhook.
+// WebhookRequest contains the settings of a webhook that an org chooses.
 type WebhookRequest struct {
 	URL         string
 	Events      []string // none: LifecycleEvents

@@ -77,7 +77,7 @@ type QueueInfo struct {
 	Workers int `json:"workers"`
 	// Served reports whether Workers is not 0.
 	Served bool `json:"served"`
-	// Paused reports whether the queue is paused: servers give out none of its work.
+	// Paused reports whether the queue is paused. Workers get no work of a paused queue.
 	Paused   bool  `json:"paused"`
 	PausedAt *Time `json:"pausedAt"`
 }

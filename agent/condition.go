@@ -123,8 +123,8 @@ type Met struct {
 	Signals []perdure.Signal
 	// Tasks are the states of the tasks in the condition, in the order of the condition.
 	Tasks []Result
-	// Questions are the questions in the condition, in the order of the condition. Final ones have
-	// what AwaitQuestion returns; others have an id and the status open.
+	// Questions are the questions in the condition, in the order of the condition. A final question
+	// has all fields that AwaitQuestion returns. Any other has only its id and the status open.
 	Questions []perdure.Question
 }
 

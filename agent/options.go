@@ -36,7 +36,8 @@ func AsRecord(metadata []byte) AppendOption {
 }
 
 // AsCompaction sets the type of the entry to compaction. The message must be a user's message with
-// one part, perdure.Compaction. Models see it instead of what the record says that it covers.
+// one part, perdure.Compaction. The record names the entries that the compaction covers. Models see
+// the compaction instead of these entries.
 func AsCompaction(record perdure.CompactionRecord) AppendOption {
 	return func(e *perdure.Entry) {
 		metadata, err := json.Marshal(record)

@@ -30,7 +30,7 @@ type Question struct {
 	// Kind is input if Schema is set, choice if Choices is set, and approval otherwise, unless it is
 	// set.
 	Kind perdure.QuestionKind
-	// Subject is a short name of what is asked about. Prompt is the text for people.
+	// Subject names the thing that the question is about. Prompt is the text for people.
 	Subject, Prompt string
 	// Schema is the JSON Schema of the answer. Choices are the possible answers. At most one of them
 	// is set.
@@ -44,8 +44,8 @@ type Question struct {
 	Needed   int
 	NotAsker bool
 	By       []string
-	// Edit is who may change the details while approving them; perdure.Question.Details then has what
-	// was approved.
+	// Edit names who may change the details while approving them. perdure.Question.Details then
+	// contains the approved details.
 	Edit perdure.EditRight
 	// NoGrants means that people are asked each time: see perdure.QuestionTerms.
 	NoGrants bool

@@ -6,7 +6,8 @@ import (
 	"github.com/perdure/perdure"
 )
 
-// TaskKind is what a worker can register as a task kind: a Task, or a TaskDefinition.
+// TaskKind is implemented by everything that a worker can register as a task kind: a Task or a
+// TaskDefinition.
 type TaskKind interface {
 	Definition() TaskDefinition
 }

@@ -11,7 +11,7 @@ import (
 
 // BulkRequest asks for a bulk action: the same command on each execution that matches a filter.
 type BulkRequest struct {
-	// Action is what is done with each execution.
+	// Action is the action on each execution: cancel or retry.
 	Action perdure.BulkActionName
 	Filter ExecutionFilter
 	// Reason is shown with the action.
@@ -31,7 +31,7 @@ func (r BulkRequest) body() bulkBody {
 	return bulkBody{r.Action, r.Filter.json(), r.Reason}
 }
 
-// json returns the filter as bodies contain it.
+// json converts the filter to the form that the body of a request contains.
 func (f ExecutionFilter) json() perdure.BulkFilter {
 	timeOf := func(t time.Time) *perdure.Time {
 		if t.IsZero() {

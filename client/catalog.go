@@ -8,8 +8,8 @@ import (
 	"github.com/perdure/perdure"
 )
 
-// Kinds returns the kinds that workers of the org have registered. of selects those of agents or
-// those of tasks; "" selects all.
+// Kinds returns the kinds that workers of the org have registered. of selects the kinds of agents
+// or the kinds of tasks; "" selects all.
 func (c *Client) Kinds(ctx context.Context, of perdure.KindType) iter.Seq2[perdure.KindInfo, error] {
 	return catalog[perdure.KindInfo](ctx, c, "kinds", func(q url.Values) {
 		if of != "" {

@@ -7,8 +7,8 @@ import (
 	"github.com/perdure/perdure"
 )
 
-// Context is what the next model call of an execution is asked with, without the system prompt and
-// the tools.
+// Context contains the messages that the next model call of an execution sends. The system prompt
+// and the tools are not included.
 type Context struct {
 	// LeafEntryID is the end of the path that the context is built from; nil if there is no entry.
 	LeafEntryID *uuid.UUID `json:"leafEntryId"`
@@ -40,8 +40,8 @@ type contextPage struct {
 	NextCursor *string `json:"nextCursor"`
 }
 
-// Context returns what the next model call is asked with. Contents over 256 KiB are left out; Entry
-// returns them. Errors: not_found, unavailable (only the worker of a LOCAL execution has it).
+// Context returns the messages that the next model call sends. Contents over 256 KiB are left out;
+// Entry returns them. Errors: not_found, unavailable (only the worker of a LOCAL execution has it).
 func (c *Client) Context(ctx context.Context, id uuid.UUID) (*Context, error) {
 	var whole *Context
 	for o := (PageOptions{Limit: 1000}); ; {

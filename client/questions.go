@@ -104,13 +104,13 @@ type AnswerRequest struct {
 	// it is "".
 	AnswerID string          `json:"answerId"`
 	Verdict  perdure.Verdict `json:"verdict"`
-	// DetailsSHA256 is the hash of what was shown: perdure.DetailsHash of kind, subject and details.
-	// VerdictApprove needs it.
+	// DetailsSHA256 is the hash of the details that the voter was shown: perdure.DetailsHash of
+	// kind, subject and details. VerdictApprove needs it.
 	DetailsSHA256 *perdure.Hash `json:"detailsSha256,omitempty"`
 	// Value is set with VerdictAnswer.
 	Value json.RawMessage `json:"answer,omitempty"`
-	// Details, with VerdictApprove, are what is approved instead of the details of the question, if
-	// its Edit permits that. Votes before no longer count.
+	// Details, with VerdictApprove, replace the details of the question and are approved, if its
+	// Edit permits that. Earlier votes no longer count.
 	Details json.RawMessage `json:"details,omitempty"`
 	// Remember, with VerdictApprove, asks that later such calls run without a question.
 	Remember *perdure.Remember `json:"remember,omitempty"`

@@ -20,8 +20,8 @@ func (c *Client) WorkersPage(ctx context.Context, o PageOptions) (Page[*perdure.
 	return page[*perdure.WorkerInfo](ctx, c, o.query(), "workers")
 }
 
-// Queues returns the queues of the org, by name: those with work, those that connected workers take
-// work from, and paused ones.
+// Queues returns the queues of the org, ordered by name: queues with work, queues from which
+// connected workers take work, and paused queues.
 func (c *Client) Queues(ctx context.Context) iter.Seq2[*perdure.QueueInfo, error] {
 	return pages(func(o PageOptions) (Page[*perdure.QueueInfo], error) {
 		return c.QueuesPage(ctx, o)
@@ -37,9 +37,9 @@ type queueBody struct {
 	Queue string `json:"queue"`
 }
 
-// PauseQueue pauses a queue, which may have no work yet. Servers give out no more of its executions
-// and tasks; those that run continue. It may be repeated, and requires the role admin. Errors:
-// invalid_argument, conflict (too many paused queues), permission_denied.
+// PauseQueue pauses a queue, which may have no work yet. After that, no worker claims executions
+// and tasks of the queue. Running ones continue. The call may be repeated, and requires the role
+// admin. Errors: invalid_argument, conflict (too many paused queues), permission_denied.
 func (c *Client) PauseQueue(ctx context.Context, queue string) (*perdure.QueuePause, error) {
 	var p perdure.QueuePause
 	err := c.call(ctx, request{method: http.MethodPost, path: []string{"queues", "pause"}, body: queueBody{queue}}, &p)

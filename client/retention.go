@@ -59,7 +59,7 @@ type PruneRequest struct {
 	DryRun bool `json:"dryRun,omitempty"`
 }
 
-// PruneReport contains what a prune deleted or, with DryRun, would delete.
+// PruneReport counts the data that a prune deleted or, with DryRun, would delete.
 type PruneReport struct {
 	DryRun      bool       `json:"dryRun"`
 	Executions  PruneCount `json:"executions"`

@@ -9,8 +9,8 @@ import (
 	"github.com/perdure/perdure"
 )
 
-// Sessions returns the active browser sessions, oldest first. A key of the role admin receives
-// those of the org, a key of the role client only its own.
+// Sessions returns the active browser sessions, oldest first. A key of the role admin receives all
+// sessions of the org, a key of the role client only its own.
 func (c *Client) Sessions(ctx context.Context) iter.Seq2[*perdure.Session, error] {
 	return pages(func(o PageOptions) (Page[*perdure.Session], error) {
 		return page[*perdure.Session](ctx, c, o.query(), "sessions")

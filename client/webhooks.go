@@ -17,8 +17,8 @@ type NewWebhook struct {
 	Secret string `json:"secret,omitempty"`
 }
 
-// WebhookSettings are what an org sets of a webhook. Without Events, it gets agent.*. A nil Enabled
-// enables a new webhook, and leaves an existing one as it is.
+// WebhookSettings are the settings of a webhook that an org chooses. Without Events, the webhook
+// gets agent.*. A nil Enabled enables a new webhook, and does not change an existing one.
 type WebhookSettings struct {
 	URL         string   `json:"url"`
 	Events      []string `json:"events,omitempty"`

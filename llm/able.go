@@ -17,7 +17,8 @@ const (
 	AbleToSayObject   Ability = "text.format without a schema"
 )
 
-// Able is a provider with abilities.
+// Able is a provider that declares its abilities, such as choosing the tool or the format of the
+// text.
 type Able interface {
 	Abilities() []Ability
 }

@@ -11,8 +11,8 @@ import (
 // in this order.
 var knownNames = []string{"anthropic", "openai", "openai-responses", "gemini", "scripted"}
 
-// KnownProviders returns descriptions of the providers that this module implements, in the order
-// in which DefaultModel prefers them. Their models are those of DefaultPrices.
+// KnownProviders returns descriptions of the providers that this module implements, in the order in
+// which DefaultModel prefers them. Their models are the models in DefaultPrices.
 func KnownProviders() []perdure.ProviderInfo { return DescribeProviders(nil, nil) }
 
 // DescribeProviders is KnownProviders with other prices and windows.

@@ -10,8 +10,8 @@ import (
 const (
 	// unknownFile is the number of tokens of a file whose content is not known.
 	unknownFile = UnknownImage
-	// bytesOfFile is the number of bytes of a file that is no text for each token. It is that of PDFs
-	// of about 50 KiB and 2,000 tokens a page.
+	// bytesOfFile is the estimated number of bytes per token of a file that is not text. It is the
+	// ratio of a PDF page of about 50 KiB and 2,000 tokens.
 	bytesOfFile = 25
 )
 

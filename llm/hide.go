@@ -82,8 +82,9 @@ func formsOf(key string) []form {
 	return forms
 }
 
-// inBase64 returns the base64 characters that depend only on the key, if the given number of bytes
-// precede it in its group of three.
+// inBase64 returns the key as it appears inside longer base64 text. before is the number of bytes,
+// 0 to 2, that precede the key in its first group of three bytes. Characters that also depend on
+// neighbouring bytes are left out.
 func inBase64(key string, before int) string {
 	text := base64.RawStdEncoding.EncodeToString([]byte(strings.Repeat("x", before) + key))
 	bits := 8 * (before + len(key))

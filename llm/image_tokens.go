@@ -16,15 +16,16 @@ import (
 // ImageRule is a rule by which a model counts the tokens of an image.
 type ImageRule string
 
-// The rules. An image of unknown size counts UnknownImage with each of them.
+// The rules. With every rule, an image of unknown size counts as UnknownImage tokens.
 const (
-	// ImagesByArea counts width × height / 750, at most maxImage.
+	// ImagesByArea counts width × height / 750 tokens, at most maxImage.
 	ImagesByArea ImageRule = "area"
-	// ImagesByTiles counts 85, and 170 for each tile of 512 × 512. The image is first scaled to fit
-	// into 2,048 × 2,048, and its shorter side to 768. An image with the detail low counts 85.
+	// ImagesByTiles counts 85 tokens, and 170 for each tile of 512 × 512 pixels. The image is first
+	// scaled to fit into 2,048 × 2,048, and its shorter side to 768. An image with the detail low
+	// counts 85 tokens.
 	ImagesByTiles ImageRule = "tiles"
-	// ImagesByLargeTiles counts 258 for each tile of 768 × 768, and 258 for an image of at most
-	// 384 × 384, and at most maxImage.
+	// ImagesByLargeTiles counts 258 tokens for each tile of 768 × 768 pixels, at most maxImage. An
+	// image of at most 384 × 384 pixels counts 258 tokens.
 	ImagesByLargeTiles ImageRule = "large_tiles"
 )
 

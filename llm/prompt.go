@@ -42,8 +42,8 @@ type PromptHash struct {
 	markAt int    // the number of messages after which the next mark follows
 }
 
-// Of returns PromptOf(r), but hashes only new messages. The caller guarantees that the first
-// messages of r, as many as same says, equal those of the last call of Of.
+// Of returns PromptOf(r), but hashes only new messages. The caller guarantees that the first same
+// messages of r equal those of the last call of Of.
 func (h *PromptHash) Of(r Request, same int) (Prompt, error) {
 	p := Prompt{Messages: len(r.Messages)}
 	head, err := promptHead(r)

@@ -3,8 +3,9 @@ package llm
 // markChars is the number of characters of a hash in Prompt.Marks.
 const markChars = 8
 
-// nextMark returns the number of messages after which the next mark follows: after each of the first
-// ones, and later after each eighth part of what precedes it.
+// nextMark returns the number of messages at the next mark. messages is the number at the current
+// one. A mark follows each of the first 16 messages; later the distance is an eighth of the
+// messages so far.
 func nextMark(messages int) int { return messages + max(1, messages/8) }
 
 // mark adds a mark if one is due after the messages so far.

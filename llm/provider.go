@@ -53,8 +53,8 @@ type Request struct {
 	Thinking    Thinking
 	// Hints are omitted if the provider, or the model, does not accept them.
 	perdure.Hints
-	// The fields below require abilities of the provider (Able). ToolChoice and ToolName are those
-	// of perdure.Turns.
+	// The fields below require abilities of the provider (Able). ToolChoice and ToolName have the
+	// meaning of the fields of perdure.Turns.
 	ToolChoice, ToolName string
 	ParallelToolCalls    *bool
 	Format               *perdure.OutputFormat

@@ -16,7 +16,7 @@ type Providers struct {
 	byName map[string]Provider
 	// windows is the table of Limits; nil is DefaultWindows.
 	windows Windows
-	// logger is that of SetLogger; nil is slog.Default.
+	// logger is the logger set by SetLogger; nil means slog.Default.
 	logger *slog.Logger
 	// unknown are the models of which Limits has logged that their window is not known.
 	unknown loggedModels

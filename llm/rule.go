@@ -21,7 +21,8 @@ const (
 	RuleRoleUnknown Rule = "role_unknown"
 	// RuleMessageEmpty: a message has a part that is not a blank text.
 	RuleMessageEmpty Rule = "message_empty"
-	// RulePartMisplaced: a part belongs to the role of its message, and a compaction is alone in it.
+	// RulePartMisplaced: each part is of a type that the role of its message permits, and a
+	// compaction is the only part of its message.
 	RulePartMisplaced Rule = "part_misplaced"
 	// RuleThinkingUnsigned: redacted thinking has the signature that is its content.
 	RuleThinkingUnsigned Rule = "thinking_unsigned"
@@ -56,12 +57,12 @@ func (e *RuleError) Error() string {
 	return fmt.Sprintf("message %d breaks the rule %s: %s", e.Message, e.Rule, e.Detail)
 }
 
-// CheckMessages checks that messages follow the rules that all providers have in common after
-// conversion: they begin with the user, end with the user or a tool result, have each call and its
-// result in one pair, and have no empty message. Messages of one role may be adjacent, because each
-// provider joins them or accepts them. Thinking of other models is allowed, because OwnThinking
-// selects what is sent. The error is a *RuleError about the first message that breaks a rule. p may
-// be nil.
+// CheckMessages checks the rules that all providers share after conversion. Messages begin with the
+// user, and end with the user or a tool result. The results of a message's calls follow it
+// directly, one for each call. No message is empty. Messages of one role may be adjacent, because
+// each provider joins them or accepts them. Thinking of other models is allowed, because
+// OwnThinking selects what is sent. The error is a *RuleError about the first message that breaks a
+// rule. p may be nil.
 //
 // It is for conversations that a program composes. A stored conversation may break some of the
 // rules, and is then adapted; CheckRequest checks the others.

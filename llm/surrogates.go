@@ -164,8 +164,10 @@ func mark(out, text []byte, whole bool) (marked, rest []byte) {
 	return out, nil
 }
 
-// markEscape appends the escape at the beginning of text to out, or its mark, or two escapes that
-// form one character. It returns their length in bytes, 0 if text must be longer to decide.
+// markEscape appends the escape at the beginning of text to out. Two escapes that form one
+// character are appended together. Half of a surrogate pair is replaced by its mark. markEscape
+// also returns the number of bytes of text that it has handled. The number is 0 if text must be
+// longer to decide.
 func markEscape(out, text []byte, whole bool) ([]byte, int) {
 	half, n := escapeAt(text)
 	if n == 0 && !whole {

@@ -103,8 +103,9 @@ func (l *loop) ungated(c *call) (*call, json.RawMessage, []agent.TaskOption) {
 	return c, limited(c.Name, json.RawMessage(c.Arguments), l.in.Config.Net), nil
 }
 
-// cleared returns a call that a policy guards with its input and its options for scheduleCall. The input is exactly the
-// bytes of the call, so that the server can compare them with what was approved.
+// cleared returns a call that a policy guards with its input and its options for scheduleCall. The
+// input is exactly the bytes of the call, so that the server can compare them with the approved
+// bytes.
 func (l *loop) cleared(c *call, j perdure.Judgement, why perdure.Clearance) (*call, json.RawMessage, []agent.TaskOption) {
 	options := []agent.TaskOption{agent.WithClearance(why), agent.Confined("", j.Requires)}
 	if c.Name == commandTool {
@@ -143,8 +144,9 @@ func notApproved(q perdure.Question) string {
 	return "not run: it was denied"
 }
 
-// takeEdit replaces the arguments of a call by those that were approved, if a voter has changed them.
-// The conversation keeps what the model asked for; the result of the call says what was run.
+// takeEdit replaces the arguments of a call by those that were approved, if a voter has changed
+// them. The conversation keeps the model's arguments; the result of the call names the arguments
+// that were used.
 func (l *loop) takeEdit(c *call, q perdure.Question) {
 	if q.Details != nil {
 		c.Arguments, c.Edited = string(q.Details), string(q.Details)

@@ -7,8 +7,8 @@ import (
 )
 
 // choose returns the model for the turn: the one that a person has chosen, if the settings of the
-// response name it. Error: invalid_argument if there is none, or Select
-// returns another than a configured one.
+// response name it. Error: invalid_argument if no model is configured, or if Select returns a model
+// that is not configured.
 func (l *loop) choose() (perdure.ModelConfig, error) {
 	models := l.asked().Models
 	if len(models) == 0 {

@@ -24,7 +24,7 @@ type compaction struct {
 	Record perdure.CompactionRecord `json:"record"`
 	// Partial reports that another compaction follows, because the window is too small for one.
 	Partial bool `json:"partial,omitempty"`
-	// Instructions are those of the client.
+	// Instructions are the client's instructions for the summary.
 	Instructions string `json:"instructions,omitempty"`
 	// Background reports that the loop does not wait for the summary. An older worker waits for it.
 	Background bool `json:"background,omitempty"`

@@ -26,8 +26,8 @@ func hasSummary(messages []perdure.InputMessage) bool {
 func (l *loop) inputID(key string) uuid.UUID { return uuid.NewSHA1(l.ctx.ID(), []byte("input:"+key)) }
 
 // appendSummaryOf appends a summary that a client sent. It covers the whole path before it. The
-// messages of the user and the system directly before it in the same input are pinned: they are what
-// a compaction returned beside the summary.
+// messages of the user and the system directly before it in the same input are pinned: an earlier
+// compaction returned them with the summary.
 func (l *loop) appendSummaryOf(m perdure.InputMessage, key string, before []inputEntry) error {
 	record := *m.Compaction
 	record.Reason, record.KeepFrom, record.Pinned = perdure.CompactionInput, nil, []uuid.UUID{}

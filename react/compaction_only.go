@@ -33,8 +33,8 @@ func (l *loop) compactOnly(m perdure.ModelConfig) error {
 	return l.compactOnlyFailed(perdure.InvalidArgument, "there is nothing to compact")
 }
 
-// compactOnlyFailed ends a response that only compacts, if its compaction failed. It does nothing in
-// other responses, which go on without a summary.
+// compactOnlyFailed ends a response that only compacts, if its compaction failed. It does nothing
+// in other responses, which continue without a summary.
 func (l *loop) compactOnlyFailed(code perdure.Code, why string) error {
 	if !l.onlyCompacts() {
 		return nil
@@ -62,7 +62,7 @@ func (l *loop) dueSize(m perdure.ModelConfig) (size int, automatic bool) {
 
 // planAll plans the compaction of the whole path. It returns the index of the first piece that is
 // not covered yet, because the window is too small, and the pinned pieces before it: the newest
-// messages of the user and the system, as far as there is room for them.
+// messages of the user and the system, if they fit into keptTokens.
 func (p planner) planAll(pieces []piece) (pinned []uuid.UUID, keep int) {
 	said := p.newestSaid(pieces)
 	keep = p.fitting(pieces, len(pieces), seenBefore(pieces))
@@ -74,8 +74,9 @@ func (p planner) planAll(pieces []piece) (pinned []uuid.UUID, keep int) {
 	return pinned, keep
 }
 
-// seenBefore returns the pieces before an earlier compaction in the context, which it pinned. Its
-// summary is continued only by a compaction that covers something after it.
+// seenBefore returns the ids of the messages that an earlier compaction pinned: they precede it in
+// the context. A new compaction replaces the earlier summary only if it covers an entry after that
+// summary.
 func seenBefore(pieces []piece) []uuid.UUID {
 	at := slices.IndexFunc(pieces, func(c piece) bool { return c.Entry.Type == perdure.EntryCompaction })
 	var ids []uuid.UUID
@@ -85,8 +86,8 @@ func seenBefore(pieces []piece) []uuid.UUID {
 	return ids
 }
 
-// newestSaid returns the newest messages of the user and the system that fit into keptTokens, those
-// of the system first.
+// newestSaid returns the ids of the newest messages of the user and the system that fit into
+// keptTokens. Messages of the system are chosen first.
 func (p planner) newestSaid(pieces []piece) []uuid.UUID {
 	var pinned []uuid.UUID
 	room := p.keptTokens()

@@ -70,7 +70,7 @@ func (o CompactOptions) checkModel(providers *llm.Providers) error {
 // within reports whether v is a number from least to most.
 func within(v, least, most float64) bool { return !math.IsNaN(v) && v >= least && v <= most }
 
-// config returns the settings of executions whose own settings say nothing.
+// config returns the default settings, for executions without compaction settings of their own.
 func (o CompactOptions) config() *perdure.CompactionConfig {
 	at := o.At
 	if at == 0 {
@@ -79,8 +79,8 @@ func (o CompactOptions) config() *perdure.CompactionConfig {
 	return &perdure.CompactionConfig{At: &at, Off: &o.Off}
 }
 
-// compactionConfig returns when the conversation is compacted: as the settings of the response say,
-// or else as the options of the worker say.
+// compactionConfig returns the compaction settings of the response. Settings that the response
+// lacks are those of the worker's options.
 func (l *loop) compactionConfig() *perdure.CompactionConfig {
 	defaults := perdure.AgentConfig{Compaction: l.c.Compact.config()}
 	return defaults.Merge(perdure.AgentConfig{Compaction: l.asked().Config.Compaction}).Compaction

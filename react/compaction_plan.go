@@ -23,7 +23,7 @@ const (
 	instructionTokens = 2_000
 )
 
-// planner decides what a compaction covers.
+// planner decides which entries a compaction covers.
 type planner struct {
 	limits llm.Limits
 	writer llm.Limits // of the model that writes the summary
@@ -34,7 +34,8 @@ type planner struct {
 	newestOnly bool
 	// all covers the newest turn, too.
 	all bool
-	// pinnedAlone allows a compaction that covers nothing but messages that stay beside the summary.
+	// pinnedAlone allows a compaction of nothing but pinned messages, which stay in the context
+	// with the summary.
 	pinnedAlone bool
 }
 
@@ -105,7 +106,8 @@ func cuts(pieces []piece) bool {
 	return slices.ContainsFunc(pieces, func(c piece) bool { return c.kept < c.tokens })
 }
 
-// earlier is what an earlier compaction of the path says.
+// earlier describes an earlier compaction of the path. messages is the number of messages that its
+// summary replaces.
 type earlier struct{ messages int }
 
 // pieces returns the context of the path with the size of each entry.
@@ -145,7 +147,7 @@ func sum(pieces []piece) int {
 	return n
 }
 
-// keptTokens returns the maximum size of what is kept.
+// keptTokens returns the maximum size of the kept entries, in tokens.
 func (p planner) keptTokens() int {
 	if p.target > 0 {
 		return int(p.target * float64(p.limits.Window))

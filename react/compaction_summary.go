@@ -11,8 +11,8 @@ import (
 	"github.com/perdure/perdure/agent"
 )
 
-// finishCompaction waits for the summary and appends it to the conversation. If there is none, or
-// it is larger than what it covers, the conversation goes on as it is.
+// finishCompaction waits for the summary and appends it to the conversation. If there is no
+// summary, or it is larger than the entries that it covers, the conversation continues unchanged.
 func (l *loop) finishCompaction() error {
 	c := l.st.Compaction
 	results, err := l.await(c.future())
@@ -90,7 +90,8 @@ func (l *loop) appendSummary(c *compaction, a modelAnswer, t *perdure.Task) (use
 	})
 }
 
-// compacted changes what is known about the context after a compaction that leaves this size.
+// compacted updates the known size of the context after a compaction. after is the new size in
+// tokens.
 func (l *loop) compacted(c *compaction, after int) {
 	l.st.Size, l.st.CompactFrom, l.st.BackgroundFrom = contextSize{Tokens: after - l.fixedSize()}, 0, 0
 	if c.Partial {

@@ -39,7 +39,7 @@ type conversation struct {
 type source struct {
 	role    perdure.Role
 	content json.RawMessage
-	// rewritten and resultBytes are those of the entry in the context.
+	// rewritten and resultBytes are copied from the entry of the context.
 	rewritten   bool
 	resultBytes int
 }
@@ -132,8 +132,8 @@ func inOrder(entries []perdure.ContextEntry) iter.Seq2[perdure.ContextEntry, err
 	}
 }
 
-// read changes the conversation to that of a context. It returns the number of leading messages
-// that are unchanged.
+// read replaces the conversation by the messages of a context. It returns the number of messages at
+// the beginning that are unchanged.
 func (conv *conversation) read(context iter.Seq2[perdure.ContextEntry, error]) (same int, err error) {
 	known := len(conv.from)
 	n := 0

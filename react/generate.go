@@ -22,7 +22,7 @@ type GenerateOptions struct {
 	System string
 	// Tools are offered to the model. Its calls are returned in Generated.Message, and not run.
 	Tools []llm.ToolSpec
-	// ToolChoice and ToolName are those of perdure.Turns.
+	// ToolChoice and ToolName have the meaning of the fields of perdure.Turns.
 	ToolChoice, ToolName string
 	// MaxTokens is the maximum size of the answer; 0 means the provider's default.
 	MaxTokens   int
@@ -41,7 +41,7 @@ type Generated struct {
 	// EntryID is the id of the message to which the streamed text belongs. Pass it to
 	// agent.WithEntryID to store the answer in the conversation of the execution.
 	EntryID uuid.UUID
-	// Usage is what the call has used, with its cost if the price is known.
+	// Usage is the usage of the call in tokens, with its cost if the price is known.
 	Usage      perdure.Usage
 	StopReason perdure.StopReason
 	// Latency is the time that the call has taken.

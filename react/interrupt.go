@@ -48,8 +48,8 @@ func (l *loop) interrupted() (bool, error) {
 	return true, l.stop(signals[0])
 }
 
-// stop cancels what the turn runs and withdraws what it asks. One commit does this, takes the signal
-// and stores the state, so that a function that is entered again finishes the stop.
+// stop cancels the turn's tasks and withdraws its questions. The same commit takes the signal and
+// stores the state, so that a function that is entered again finishes the stop.
 func (l *loop) stop(s perdure.Signal) error {
 	var i perdure.Interrupt
 	if err := json.Unmarshal(s.Value, &i); err != nil || i.Check() != nil {
@@ -83,7 +83,7 @@ func (l *loop) stop(s perdure.Signal) error {
 	return l.ctx.Flush()
 }
 
-// finishStop stores what the stopped turn has produced, and ends the response.
+// finishStop stores the output of the stopped turn, and ends the response.
 func (l *loop) finishStop() error {
 	stopped := l.st.Stopping
 	if p := l.st.Pending; p != nil {

@@ -169,8 +169,8 @@ func (c *conversations) ask(ctx agent.TaskContext, config Config, provider llm.P
 	return r, p, nil
 }
 
-// requestSource is what a request is built from, in addition to the input of its task. An
-// agent.TaskContext is one.
+// requestSource reads the data from which a request is built, in addition to the input of its task.
+// An agent.TaskContext is one.
 type requestSource interface {
 	Execution() (*perdure.Execution, error)
 	ContextPath(leaf uuid.UUID) iter.Seq2[perdure.Entry, error]
@@ -218,8 +218,8 @@ func withoutCalls(r llm.Request, provider llm.Provider, client []perdure.ClientT
 	return r
 }
 
-// settingsOf returns the settings of a model call: those of its response or, without any, the
-// execution's input.
+// settingsOf returns the settings of a model call: the settings of its response or, if it has none,
+// the execution's input.
 func settingsOf(ctx requestSource, in modelRequest) (perdure.ReactInput, error) {
 	if in.Settings != nil {
 		return *in.Settings, nil

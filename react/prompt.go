@@ -57,8 +57,8 @@ type lastPrompt struct {
 	Touches    int        `json:"touches,omitempty"`
 }
 
-// promptCompacted stores that a compaction was appended that leaves the first messages of the context
-// as they are, as many as touches says.
+// promptCompacted records an appended compaction. touches is the number of messages at the
+// beginning of the context that the compaction does not change.
 func (l *loop) promptCompacted(id uuid.UUID, touches int) {
 	l.st.Prompt = ""
 	if last := l.st.LastPrompt; last != nil {
@@ -131,7 +131,8 @@ func (l *loop) promptChanged(r *promptRecord) {
 		"execution", l.ctx.ID(), "head", at.Head, "from", at.From, "to", at.To)
 }
 
-// promptSettings returns a hash of the settings that say what a prompt begins with.
+// promptSettings returns a hash of the settings that determine the beginning of a prompt: the
+// system prompt and the tools.
 func (l *loop) promptSettings() string {
 	in := l.asked()
 	raw, err := json.Marshal([]any{in.SystemPrompt, in.Tools, in.ClientTools, l.spent()})

@@ -7,7 +7,8 @@ import (
 	"github.com/perdure/perdure/llm"
 )
 
-// contextSize is what is known about the size of the context that the next model call gets.
+// contextSize is the known or estimated size of the context that the next model call gets, in
+// tokens.
 type contextSize struct {
 	// Tokens is the size of the context with the last answer, as the provider of Model counted it.
 	// If Model is empty, it is an estimate.
@@ -102,7 +103,7 @@ func (l *loop) anyLimits() llm.Limits {
 	return l.limits(perdure.ModelConfig{})
 }
 
-// fixedSize estimates the system prompt and the tools.
+// fixedSize returns the estimated size of the system prompt and the tools, in tokens.
 func (l *loop) fixedSize() int {
 	in := l.asked()
 	tools := specs(l.c.Tools, in.Tools)

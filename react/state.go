@@ -45,7 +45,7 @@ type state struct {
 	// Prompt is the hash of the prompt of the last model call. It is empty after a compaction.
 	Prompt     string      `json:"prompt,omitempty"`
 	LastPrompt *lastPrompt `json:"lastPrompt,omitempty"`
-	// Size is what is known about the size of the context.
+	// Size is the known or estimated size of the context.
 	Size contextSize `json:"size,omitzero"`
 	// Compaction is the compaction whose summary is being written. If it is not in the background, the
 	// loop awaits the summary before the next turn. Compactions is the number of compactions that were

@@ -118,8 +118,8 @@ type Config struct {
 	Logger         *slog.Logger
 	// Version is the program's version.
 	Version string
-	// Catalog is what the program can offer by itself: its model providers and built-in tools. The
-	// API shows it, together with what workers have registered.
+	// Catalog lists the built-in model providers and tools of the program. The API shows them,
+	// together with those that workers have registered.
 	Catalog perdure.Catalog
 	// WebhookAllowPrivate lets webhooks send to private and loopback addresses. In dev mode, loopback is
 	// always allowed, also without TLS.

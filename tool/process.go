@@ -32,8 +32,8 @@ type process struct {
 	env    []string
 	box    confinement
 	record func(pgid int) (forget func())
-	// bounded is called before the command starts, with what enforces the limits of processes and
-	// memory. It may be nil.
+	// bounded is called before the command starts, with the name of the mechanism that limits
+	// processes and memory. It may be nil.
 	bounded func(by string)
 	stdout  io.WriteCloser
 	stderr  io.WriteCloser // nil: both streams share one pipe, which keeps their order

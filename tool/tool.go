@@ -17,7 +17,7 @@ type Tool struct {
 	Description string
 	// Schema is the JSON Schema (draft 2020-12) of the arguments object.
 	Schema json.RawMessage
-	// OnLost says what happens to a call whose worker is lost during the call.
+	// OnLost decides what happens to a call whose worker is lost during the call.
 	OnLost perdure.OnLost
 	// Barrier says that calls of this tool do not overlap other calls of the same message. All
 	// calls of the message keep their order around it.

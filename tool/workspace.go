@@ -12,7 +12,8 @@ import (
 	"github.com/perdure/perdure/internal/sandbox"
 )
 
-// WorkspaceOptions configures a workspace. The zero value confines bash as far as this machine can.
+// WorkspaceOptions configures a workspace. With the zero value, bash is confined by all means that
+// this machine supports.
 type WorkspaceOptions struct {
 	// DataDir is this program's data directory, which tools must not access. The folder must exist.
 	// "" means that there is none. The folder that the path names at its first use in this process
@@ -48,8 +49,8 @@ type WorkspaceOptions struct {
 type Confine string
 
 const (
-	// ConfineAuto confines bash as far as the machine can, and runs bash even if it cannot be
-	// confined.
+	// ConfineAuto confines bash by all means that the machine supports, and runs bash even if it
+	// cannot be confined.
 	ConfineAuto Confine = "auto"
 	// ConfineRequire refuses to open a workspace if bash cannot be confined.
 	ConfineRequire Confine = "require"
@@ -235,8 +236,8 @@ func (w *Workspace) Confinement() string { return string(w.box.method) }
 // Confines reports whether commands of bash are confined.
 func (w *Workspace) Confines() bool { return w.box.method != notConfined }
 
-// ConfinementNote returns one sentence about what the confinement leaves open, or why there is
-// none. It returns "" if there is nothing to report.
+// ConfinementNote returns one sentence about the gaps of the confinement, or the reason why there
+// is none. It returns "" if there is nothing to report.
 func (w *Workspace) ConfinementNote() string { return w.box.note }
 
 func realPath(path string) (string, error) { return sandbox.RealPath(path) }

@@ -178,8 +178,8 @@ func (a *attempt) end(result json.RawMessage, failure *perdure.TaskError) {
 	}
 }
 
-// complete adds input and result of this attempt's task to the claim in the reply. The server
-// leaves them out if the worker already has them.
+// complete adds the input and the result of this attempt's task to the claim in the reply. The
+// server leaves both out if the worker has parked the goroutine.
 func (a *attempt) complete(c *perdure.AgentClaim, result json.RawMessage) {
 	for _, t := range c.Results {
 		if !c.Kept || t == nil || t.ID != a.claim.Lease.TaskID {
@@ -238,8 +238,8 @@ func (a *attempt) deliver(ctx context.Context, f perdure.TaskFinish) (perdure.Fi
 }
 
 // reserveFor takes an agent slot if this worker has the goroutine of the execution, parked or
-// running. It reports whether it took one. The second result tells the server what the goroutine
-// knows, so that a claim contains only new data.
+// running. It reports whether it took one. The second result describes the data that the goroutine
+// has. The server then sends a claim with only new data.
 func (w *Worker) reserveFor(execution uuid.UUID) (bool, *perdure.Kept) {
 	w.mu.Lock()
 	defer w.mu.Unlock()

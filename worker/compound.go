@@ -137,9 +137,9 @@ func unsupportedKind(k perdure.WaitKind) error {
 	return perdure.Errorf(perdure.Unsupported, "this worker cannot wait for a condition of the kind %s", k)
 }
 
-// metWithoutTimer returns the index of the first condition that is met by what this run knows, or
-// -1. It stops after a condition that contains a timer, because only the store can decide whether
-// that condition comes first.
+// metWithoutTimer returns the index of the first condition that is met according to the data in
+// memory, or -1. It stops after a condition that contains a timer, because only the store can
+// decide whether that condition comes first.
 func (r *run) metWithoutTimer(conditions []agent.Condition, wait perdure.Wait) int {
 	for i, c := range conditions {
 		if ok, err := wait.Any[i].Evaluate(r.meets); ok && err == nil {
@@ -152,9 +152,9 @@ func (r *run) metWithoutTimer(conditions []agent.Condition, wait perdure.Wait) i
 	return -1
 }
 
-// meets reports whether a leaf of a wait is met, by the store's mark or by what this run knows. It
-// reads signals, tasks and questions that the store has marked as present and that this run does
-// not have.
+// meets reports whether a leaf of a wait is met: the store has marked it as met, or the run has the
+// signal, task or question in memory. A signal, task or question that is marked but not in memory
+// is read from the server.
 func (r *run) meets(leaf perdure.Wait) (bool, error) {
 	switch leaf.Kind() {
 	case perdure.WaitKindTask:

@@ -105,8 +105,8 @@ func (r *run) Schedule(kind string, input any, opts ...agent.TaskOption) agent.F
 	return agent.FutureOf(id, kind)
 }
 
-// encodeInput returns the input of a task as JSON. The input of a task with a clearance that is JSON
-// already keeps its bytes, because exactly these were approved.
+// encodeInput encodes the input of a task as JSON. An input that is raw JSON is returned unchanged
+// if the task has a clearance, because the approval is for exactly these bytes.
 func encodeInput(input any, s agent.TaskSettings) (json.RawMessage, error) {
 	if raw, ok := input.(json.RawMessage); ok && s.Clearance != nil && json.Valid(raw) {
 		return raw, nil

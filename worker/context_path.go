@@ -99,8 +99,8 @@ func tail(entries []perdure.Entry) int {
 	return i
 }
 
-// contextAt returns what the context at leaf needs of the path. It reports whether the path has all
-// of it.
+// contextAt returns the entries of the cached path that the context at leaf needs. It reports
+// whether the cached path has all of them.
 func (p heldPath) contextAt(leaf uuid.UUID) (heldPath, bool) {
 	i := lastOf(p.entries, func(e *perdure.Entry) bool { return e.ID == leaf })
 	if i < 0 {
@@ -136,7 +136,7 @@ func (p heldPath) contextAt(leaf uuid.UUID) (heldPath, bool) {
 	return heldPath{pinned: pinned, entries: rest, partial: true}, true
 }
 
-// lastOf returns the index of the last entry that is what is asked for; -1 if none is.
+// lastOf returns the index of the last entry for which is returns true; -1 if there is none.
 func lastOf(entries []perdure.Entry, is func(*perdure.Entry) bool) int {
 	for i := len(entries) - 1; i >= 0; i-- {
 		if is(&entries[i]) {
@@ -156,7 +156,7 @@ func (p *paths) held(execution uuid.UUID) heldPath {
 	return heldPath{}
 }
 
-// begin caches what was read for a context, in place of the cached path.
+// begin replaces the cached path by the entries that were read for a context.
 func (p *paths) begin(execution uuid.UUID, read []perdure.Entry) {
 	if len(read) == 0 {
 		return

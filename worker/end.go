@@ -13,8 +13,9 @@ import (
 )
 
 // end commits the result of the agent's function, out or failure, and reports whether the execution
-// ended. It has not ended if pending signals that the definition lists in Unless require that the
-// function is entered once more. If the server refuses the result, end fails the execution instead.
+// ended. The execution does not end while a signal that the definition lists in Unless is pending:
+// the function is entered once more. If the server refuses the result, end fails the execution
+// instead.
 func (r *run) end(out json.RawMessage, failure error) (bool, error) {
 	if failure == nil {
 		failure = r.misfit(out)

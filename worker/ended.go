@@ -46,8 +46,8 @@ func newEnded(c perdure.AgentClaim) ended {
 	return e
 }
 
-// rewound returns e as it was before the first request, for a function that is entered again. Later
-// records are on the pages or in run.tasks.
+// rewound returns e in the state before the first request, for a function that is entered again.
+// Later records are on the pages or in run.tasks.
 func (e *ended) rewound() ended {
 	return ended{from: e.from, next: e.from, more: e.from > 0 || e.next > 0, whole: e.whole}
 }
@@ -76,8 +76,8 @@ func weightOf(h *perdure.EndedHead) int {
 // giveUp stops reading pages. Records outside the pages read so far must be requested one by one.
 func (e *ended) giveUp() { e.more, e.whole = false, false }
 
-// take removes the record from the heads and the prefetched contents: the function has requested
-// it, or its state may have changed.
+// take removes a record from the heads and the prefetched contents. It is called when the function
+// has requested the record, or when the record's state may have changed.
 func (e *ended) take(id uuid.UUID) {
 	if h := e.heads[id]; h != nil {
 		e.bytes -= weightOf(h)

@@ -31,7 +31,7 @@ func markedOf(w *perdure.Wait) perdure.Wait {
 }
 
 // setParking sets whether a claim that follows the next commit may be passed to this goroutine, and
-// prepares what the commit tells the server about the goroutine.
+// prepares the description of the goroutine that the commit sends to the server.
 func (r *run) setParking(parking bool) {
 	r.w.mu.Lock()
 	defer r.w.mu.Unlock()

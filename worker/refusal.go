@@ -18,7 +18,8 @@ func busy(err error) bool {
 func forNow(err error) bool { return busy(err) || perdure.IsCode(err, perdure.Internal) }
 
 // denied reports whether the server refused the worker's key. A retry may succeed, because the key
-// may be in renewal. A refusal that names a field is about what the call says, and is final.
+// may be in renewal. A refusal that names a field is caused by the content of the call, and is
+// final.
 func denied(err error) bool {
 	var coded *perdure.Error
 	if errors.As(err, &coded) && len(coded.Fields) > 0 {

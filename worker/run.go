@@ -86,7 +86,7 @@ type run struct {
 	parking bool
 	handed  bool
 	parkAt  perdure.CommitNumber
-	// what the commit tells the server about the goroutine; nil if it is not to be parked
+	// description of the goroutine for the server; nil if the goroutine is not to be parked
 	kept   *perdure.Kept
 	spot   *list.Element // position in the worker's list of parked runs
 	weight int           // approximate memory in bytes while the run is parked

@@ -16,9 +16,9 @@ const (
 	signalPage = 200
 )
 
-// addSignals adds those signals that the run does not have. Signals that are delivered once more,
-// after the function was entered again, stay first; the others are in the order in which they were
-// sent.
+// addSignals adds the signals that the run does not have yet. Signals that are delivered once more,
+// because the function was entered again, stay first. All others are in the order in which they
+// were sent.
 func (r *run) addSignals(signals []perdure.Signal) {
 	if len(signals) == 0 {
 		return
@@ -106,7 +106,8 @@ func (r *run) look(pattern string) error {
 	return nil
 }
 
-// cover reads signals that match a pattern, if the server may have an older one than the run has.
+// cover reads signals that match a pattern from the server. It reads nothing if the oldest matching
+// signal is already in memory.
 func (r *run) cover(patterns ...string) error {
 	if !r.more {
 		return nil

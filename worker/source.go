@@ -198,8 +198,8 @@ func (st *stream) Terminal(name string, p []byte) {
 	}
 }
 
-// truncate closes a block as truncated: the open block of t or, if t has none, that of the other
-// output. Later terminal output is dropped. The caller has locked the owner's mu.
+// truncate closes a block as truncated: the open block of t or, if t has none, the open block of
+// the other output. Later terminal output is dropped. The caller has locked the owner's mu.
 func (st *stream) truncate(t *terminal) {
 	st.full, st.terminal = true, perdure.TerminalLimit
 	for _, of := range []*terminal{t, &st.stdout, &st.stderr} {

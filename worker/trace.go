@@ -122,8 +122,8 @@ func (r *run) spanned(ctx context.Context) context.Context {
 	return ctx
 }
 
-// Value implements context.Context. It adds the span of the current claim, so that contexts that
-// agent code derives from the run have it, too.
+// Value implements context.Context. It adds the span of the current claim. Contexts that agent code
+// derives from the run therefore have the span, too.
 func (r *run) Value(key any) any {
 	if b := r.span.Load(); b != nil {
 		if v := b.ctx.Value(key); v != nil {

@@ -107,8 +107,9 @@ func loseLeaseAtEveryPoint(t *testing.T, s Scenario) []string {
 	})
 }
 
-// atEveryPoint runs the scenario for each write and each of the fates, until a run has no further
-// write. It returns the findings, and stops when it has at least shown of them.
+// atEveryPoint runs the scenario once for each write and each fate of that write, until a run has
+// no further write. It returns the findings. It stops as soon as it has found the number that shown
+// says.
 func atEveryPoint(t *testing.T, s Scenario, all bool, fates map[fate]string) []string {
 	t.Helper()
 	want, found := undisturbed(t, s)

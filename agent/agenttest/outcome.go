@@ -112,7 +112,7 @@ func (n *names) in(raw []byte) []byte {
 	})
 }
 
-// reader is what an outcome is read from.
+// reader is the part of the store from which an outcome is built.
 type reader interface {
 	Now() perdure.Time
 	Execution(ctx context.Context, org string, id uuid.UUID) (*perdure.Execution, error)

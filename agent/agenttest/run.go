@@ -98,7 +98,7 @@ func (w *world) play(t *testing.T) result {
 	return result{Outcome: o, met: w.met, what: w.what, faults: w.faults}
 }
 
-// course is what the scenario has done so far in a run.
+// course records the scenario's actions so far in a run.
 type course struct {
 	sent      []bool // by index of the signal
 	cancelled bool

@@ -39,7 +39,8 @@ type Scenario struct {
 	// It is called for each vote that the question needs, and each vote has a voter of its own.
 	// An answer with VerdictApprove and a Value changes the details to the value.
 	Answers func(q perdure.Question) *perdure.Answer
-	// Remember, if set, returns what the voter of an approval asks to be remembered, or nil.
+	// Remember, if set, is called for each approval. It returns the approval that the voter asks
+	// the server to remember, or nil.
 	Remember func(q perdure.Question) *perdure.Remember
 	// CancelAfter is the time from the start until the execution is cancelled; 0 means never.
 	CancelAfter time.Duration

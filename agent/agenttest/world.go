@@ -38,7 +38,7 @@ const (
 	never = 1 << 62
 )
 
-// world is one run of a scenario: a server, its workers, and what they did.
+// world is one run of a scenario: a server, its workers, and a record of their work.
 type world struct {
 	Scenario
 	plan   plan

@@ -48,13 +48,13 @@ type Payment struct {
 	Invoice string `json:"invoice,omitempty" jsonschema:"oneof_required=invoice,description=where the invoice is sent"`
 }
 
-// Address is where an order goes.
+// Address is the address to which an order is sent.
 type Address struct {
 	Name string `json:"name"`
 	City string `json:"city,omitempty"`
 }
 
-// Card is what a person writes for a gift.
+// Card is the text that a person writes for a gift.
 type Card struct {
 	Text  string `json:"text"`
 	Color string `json:"color,omitempty"`

@@ -80,7 +80,7 @@ func (s *stand) countAfter(ctx context.Context, turns int) (c counted, err error
 		c.stored, err = pagesOf(ctx, filepath.Join(s.database.folder, "perdure.db"))
 		return c, err
 	}
-	// For PostgreSQL, the written bytes are those of its log.
+	// For PostgreSQL, the written bytes are the bytes of its write-ahead log.
 	if err := query(ctx, s.database.url, "SELECT (pg_current_wal_lsn() - '0/0'::pg_lsn)::bigint", &c.written); err != nil {
 		return c, err
 	}

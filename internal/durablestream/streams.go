@@ -10,7 +10,7 @@ import (
 	"github.com/perdure/perdure/internal/store"
 )
 
-// Store is what Streams use of a store.
+// Store is the part of a store that Streams use.
 type Store interface {
 	store.StreamReader
 	Do(ctx context.Context, c store.Command) ([]any, error)

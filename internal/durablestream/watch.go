@@ -19,8 +19,8 @@ const (
 	patience = 5
 )
 
-// watch reads one stream's row for all of its waiting readers. It runs while it has readers, and
-// the last reader waits for its end.
+// watch reads one stream's row for all readers that wait for the stream. It runs while it has
+// readers. The last reader waits for the end of the watch.
 type watch struct {
 	refs   int // guarded by Streams.mu
 	cancel context.CancelFunc

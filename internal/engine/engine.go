@@ -35,9 +35,9 @@ type Config struct {
 	// It reports whether it could use them. If so, readers in this process do not get the log's
 	// hint. Grown must be set before the engine is used.
 	Grown func(Growth) bool
-	// Observer receives what happens to executions and tasks; it may be nil.
+	// Observer is notified of changes of executions and tasks; it may be nil.
 	Observer Observer
-	// Runs receives what happens to single executions; it may be nil.
+	// Runs is notified of changes of single executions; it may be nil.
 	Runs RunObserver
 	// Plain turns off optimizations: a commit always reads each uploaded content that it refers to,
 	// even if the upload was checked already.

@@ -45,8 +45,9 @@ func (e *Engine) judge(ctx context.Context, org string, c perdure.Commit) (rules
 	return all, nil
 }
 
-// judgeCall returns what the policies decide. Arguments that are not one JSON document, for example
-// because a member occurs twice, are denied: different programs would read them differently.
+// judgeCall returns the decision of the policies about a call. Arguments that are not one JSON
+// document, for example because a member occurs twice, are denied: different programs would read
+// them differently.
 func (e *Engine) judgeCall(a perdure.Approvals, call perdure.ApprovalCall) (perdure.Judgement, error) {
 	if perdure.CheckArguments("arguments", call.Arguments) != nil {
 		return perdure.Judgement{Then: perdure.ApprovalDeny, Number: -1}, nil

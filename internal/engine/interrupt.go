@@ -12,9 +12,9 @@ import (
 	"github.com/perdure/perdure/internal/store"
 )
 
-// Interrupt stops the current turn of an execution. It is idempotent: if there is no turn to stop, or
-// if it is being stopped, nothing changes, and SignalReply.Stopped says so. Errors: not_found,
-// invalid_argument (also for a kind that has no turns).
+// Interrupt stops the current turn of an execution. It is idempotent: if there is no turn to stop,
+// or the turn is being stopped already, nothing changes. SignalReply.Stopped reports whether there
+// was a turn to stop. Errors: not_found, invalid_argument (also for a kind that has no turns).
 func (e *Engine) Interrupt(ctx context.Context, org string, id uuid.UUID, r perdure.Interrupt) (SignalReply, error) {
 	if err := r.Check(); err != nil {
 		return SignalReply{}, err

@@ -30,9 +30,9 @@ type lostWorkers struct {
 }
 
 // WorkerGone reports that the last connection of a worker to this server was lost. After
-// Config.ReconnectTimeout its executions become PENDING, unless the worker has connected again or has
-// renewed their leases. Its tasks keep their leases, because the processes or remote calls that
-// they started may continue.
+// Config.ReconnectTimeout its executions become PENDING, unless the worker has connected again or
+// has renewed their leases. Leases of its tasks are kept, because the processes or remote calls
+// that the tasks started may continue.
 func (e *Engine) WorkerGone(org string, worker uuid.UUID) {
 	e.lost.mu.Lock()
 	defer e.lost.mu.Unlock()

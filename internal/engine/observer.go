@@ -9,14 +9,14 @@ import (
 	"github.com/perdure/perdure/internal/store"
 )
 
-// Work is what a worker claims: an execution or a task.
+// Work is the kind of a claim: an execution or a task.
 type Work = rules.Work
 
 // Run is an execution as a RunObserver sees it, without contents.
 type Run = rules.ObservedRun
 
-// RunObserver observes what happens to single executions. Its methods are called as those of an
-// Observer.
+// RunObserver is notified of changes of single executions. Its methods are called in the same way
+// as those of an Observer.
 type RunObserver interface {
 	// Started reports that an execution was started.
 	Started(Run)

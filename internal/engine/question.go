@@ -49,9 +49,10 @@ func (e *Engine) misfitAnswer(at string, t perdure.QuestionTerms, value []byte) 
 // with their answers.
 const inlineAnswers = 1 << 20
 
-// questionsFor returns questions of an execution for its worker: without what was asked and
-// without votes, but with details that a voter has changed. An answer that makes them larger than
-// inlineAnswers is the zero Answer; Dispatch.Questions returns it.
+// questionsFor returns questions of an execution for its worker. Of the terms it keeps only kind
+// and subject. It leaves out the votes, and the details unless a voter has changed them. An answer
+// with which the total size would exceed inlineAnswers is replaced by the zero Answer. The worker
+// then reads that answer with Dispatch.Questions.
 func questionsFor(ctx context.Context, refs store.ClaimReader, execution uuid.UUID, ids []uuid.UUID) ([]*perdure.Question, error) {
 	if len(ids) == 0 {
 		return nil, nil

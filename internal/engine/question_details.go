@@ -109,7 +109,7 @@ func (e *Engine) otherDetails(ctx context.Context, q *perdure.Question, seen *pe
 // Voter is a key that may answer questions, or the token of the data directory.
 type Voter = rules.Voter
 
-// Answerable returns those of the questions of an org that the voter may answer now.
+// Answerable returns the given questions of an org that the voter may answer now.
 func (e *Engine) Answerable(ctx context.Context, org string, questions []*perdure.Question, v Voter) ([]*perdure.Question, error) {
 	known := map[uuid.UUID][]uuid.UUID{}
 	var mine []*perdure.Question

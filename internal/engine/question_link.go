@@ -90,7 +90,7 @@ func (e *Engine) RevokeLinks(ctx context.Context, org string, question uuid.UUID
 // ErrLinkEnded is the error of a link that is unknown or no longer works.
 var ErrLinkEnded = rules.ErrLinkEnded
 
-// Linked is what a link leads to.
+// Linked is the question that a link leads to, with the key that answers it.
 type Linked struct {
 	store.Link
 	// Question is shown as ShowQuestions does, if it is open.
@@ -100,8 +100,9 @@ type Linked struct {
 	Open bool
 }
 
-// FollowLink returns what the link with the token leads to. Errors: ErrLinkEnded if the link is
-// unknown, has expired or was revoked, or its key was revoked, or the question was changed.
+// FollowLink returns the question and the key of the link with the token. Errors: ErrLinkEnded if
+// the link is unknown, has expired or was revoked, or its key was revoked, or the question was
+// changed.
 func (e *Engine) FollowLink(ctx context.Context, token string) (*Linked, error) {
 	link, err := e.Store.Link(ctx, linkHash(token))
 	if perdure.IsCode(err, perdure.NotFound) {

@@ -13,7 +13,7 @@ import (
 	"github.com/perdure/perdure/internal/store"
 )
 
-// signalKinds is what the workers of an agent have registered about the signals of one name.
+// signalKinds combines the registrations of one signal name by the workers of an agent.
 type signalKinds struct {
 	unexpected bool // the kind has registered its signals, and none of this name
 	any        bool // every value is accepted

@@ -85,7 +85,7 @@ func (e *Engine) checkUserMessage(value json.RawMessage) error {
 	return e.uploads.CheckSize("the message", int64(len(entry.Content))) // it may be longer than the value
 }
 
-// checkedValue is what the check of a signal's value has found.
+// checkedValue is the result of the check of a signal's value.
 type checkedValue struct {
 	whole  bool  // the referenced content is complete and valid
 	misfit error // the value fits none of the schemas of its signal

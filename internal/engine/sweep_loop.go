@@ -11,9 +11,9 @@ import (
 )
 
 const (
-	// stall is the delay of a round after which the server ends no leases for the duration of a
-	// lease. The server or its machine may have been stopped, so that workers could not renew their
-	// leases.
+	// stall is the maximum delay of a round of sweeps. After a longer delay, the server ends no
+	// leases for the duration of a lease. The server or its machine may have been stopped, so that
+	// workers could not renew their leases.
 	stall   = 2 * time.Second
 	sweep   = 250 * time.Millisecond
 	minRest = 5 * time.Millisecond

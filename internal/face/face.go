@@ -33,7 +33,8 @@ type Config struct {
 	Health health.Check
 	// Version is the program's version, shown in the OpenAPI document.
 	Version string
-	// Catalog is what the program can offer by itself, shown by /providers and /tools.
+	// Catalog lists the built-in model providers and tools of the program, shown by /providers and
+	// /tools.
 	Catalog perdure.Catalog
 	// Pages are the files of the user interface, including index.html. If nil, the root shows the
 	// API's description.

@@ -157,7 +157,7 @@ func (s *Share) withdraw(org string, w waiter) {
 	s.serve(a, time.Now())
 }
 
-// room reports whether the org may use one more place.
+// room reports whether the org may use one more place now.
 func (s *Share) room(a *account, now time.Time) bool {
 	if !s.company(a, now) {
 		a.left = burst

@@ -59,8 +59,8 @@ func content(text, toolCallID string) any {
 	return callDelta{Type: "tool_call_delta", ToolCall: callID{toolCallID}, Delta: text}
 }
 
-// ResetData is the data of a reset. The client drops what it has, and the log follows from
-// FirstAvailable.
+// ResetData is the data of a reset. The client drops all events that it has received, and the log
+// follows from FirstAvailable.
 type ResetData struct {
 	Reason         string `json:"reason" enum:"ahead,epoch,truncated"`
 	FirstAvailable int64  `json:"firstAvailable" doc:"Seq of the first event that is still there."`

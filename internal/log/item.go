@@ -9,8 +9,9 @@ import (
 	"github.com/perdure/perdure/internal/store"
 )
 
-// Item is one element of what a reader receives. It carries the typed record; [Item.Data] renders
-// it as clients receive it. Readers share what an item points to, and must not change it.
+// Item is one element of the sequence that a reader receives. It carries the typed record;
+// [Item.Data] renders the record as clients receive it. Readers share the data that an item points
+// to, and must not change it.
 type Item struct {
 	// Event is the name on the wire: the type of the record, Snapshot, Reset or End. It is "" in an
 	// item that only moves the position, and in an idle item. Idle items are sent at intervals of
@@ -91,7 +92,7 @@ func endItem(at perdure.Cursor) Item {
 	return Item{Event: End, Cursor: at, rendering: rendered([]byte("{}"))}
 }
 
-// resetItem returns the item that tells a reader to drop what it has.
+// resetItem returns the item that tells a reader to drop all records that it has received.
 func resetItem(at perdure.Cursor, data ResetData) (Item, error) {
 	raw, err := encode(data)
 	return Item{Event: Reset, Cursor: at, Reset: &data, More: true, rendering: rendered(raw)}, err

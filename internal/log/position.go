@@ -65,9 +65,10 @@ func (l *Log) BlockStart(ctx context.Context, execution uuid.UUID, seq int64, ty
 	return firstCursor(events[0], l.epoch(head)), nil
 }
 
-// BlocksFrom returns the position before the first of the blocks that are open at pos, or were open
-// together with one of those. It considers only blocks of types for which is returns true. A view
-// that assembles blocks starts reading there to know what it has shown at pos.
+// BlocksFrom returns the position before the oldest block that matters to a view at pos. These are
+// the blocks that are open at pos, the blocks that were open at the same time as one of them, and
+// so on. Only blocks of types for which is returns true count. A view that assembles blocks starts
+// reading at that position to restore its state at pos.
 func (l *Log) BlocksFrom(ctx context.Context, execution uuid.UUID, pos int64, is func(perdure.EventType) bool) (int64, error) {
 	for {
 		seq, err := l.LastSeq(ctx, execution, pos, perdure.EventTypes)

@@ -7,7 +7,7 @@ import (
 	"github.com/perdure/perdure"
 )
 
-// reset tells the reader to drop what it has, and moves to the first record.
+// reset tells the reader to drop all records that it has received, and moves to the first record.
 func (t *tail) reset(ctx context.Context, reason string) error {
 	at, data, err := t.log.resetTo(ctx, t.execution, reason)
 	if err != nil {

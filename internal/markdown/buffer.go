@@ -207,7 +207,7 @@ func (b *Buffer) Show() {
 	b.emit(Part{Seq: seq, Number: b.next[seq], HTML: html, Source: string(b.pending), Plain: plain})
 }
 
-// showAll is the length up to which Show emits the open text after any growth.
+// showAll is the length in bytes up to which Show emits the open text after any growth.
 const showAll = 4 << 10
 
 // Pending returns the source of the open text.

@@ -26,7 +26,7 @@ const (
 	patience = 5
 )
 
-// Store is what feeds read.
+// Store is the part of a store that feeds read.
 type Store interface {
 	QuestionMarks(ctx context.Context, org string, most int) ([]store.QuestionMark, error)
 }
@@ -45,8 +45,8 @@ func New(s Store, hints notify.Notifier) *Feeds {
 	return &Feeds{store: s, hints: hints, orgs: map[string]*feed{}}
 }
 
-// feed reads the open questions of one org. It runs while it has readers, and the last reader waits
-// for its end.
+// feed reads the open questions of one org. It runs while it has readers. The last reader waits for
+// the end of the feed.
 type feed struct {
 	refs   int
 	cancel context.CancelFunc
@@ -121,8 +121,8 @@ func (s *Feeds) look(ctx context.Context, org string, f *feed) {
 	}
 }
 
-// take compares the questions with those of the read before. An open question that is not among them
-// any more was decided, or is older than Window newer ones.
+// take compares the questions with those of the previous read. An open question that is missing now
+// was decided, or has at least Window newer open questions.
 func (f *feed) take(marks []store.QuestionMark, err error) {
 	f.mu.Lock()
 	defer f.mu.Unlock()

@@ -81,8 +81,8 @@ func (a *assembler) put(t *talk, u Update, c Content) *message {
 	return m
 }
 
-// putResult creates a new message for a result. It closes all messages of its talk, and of the talk
-// of its call.
+// putResult creates a new message for a result. It closes all open messages of the result's talk
+// and of its call's talk.
 func (a *assembler) putResult(t *talk, u Update, c Content) *message {
 	m := a.begin(t, u)
 	m.result, m.answers = true, c.Part.ToolCallID

@@ -94,7 +94,7 @@ const (
 // NewRemap begins a response.
 func NewRemap(of Identity) *Remap { return &Remap{of: of, seed: maphash.MakeSeed()} }
 
-// Unknown returns the number of events whose kind Remap does not know.
+// Unknown returns the number of events of kinds that Remap does not support.
 func (r *Remap) Unknown() int { return r.unknown }
 
 // Event returns the outgoing events for an incoming one, usually one. The removal of an id that

@@ -154,8 +154,8 @@ func AnswerPrefix(n perdure.CommitNumber) string {
 }
 
 // repeatedAnswer returns the stored answer to the same commit. Commit calls it before it checks the
-// fence, so that a worker whose lease has ended still learns the outcome of its last commit. After
-// a restore, a commit of another claim can have the same fence and number; its claim id differs.
+// fence, so that a worker whose lease has ended still gets the reply to its last commit. After a
+// restore, a commit of another claim can have the same fence and number; its claim id differs.
 // Error: lease_lost, if the claim ids differ.
 func repeatedAnswer(x *perdure.Execution, l perdure.Lease) (*store.Changes, error) {
 	var a CommitAnswer

@@ -83,7 +83,7 @@ type Woken struct {
 	Ended  bool            // the poll asked for the ended tasks and steps
 }
 
-// Work is what a worker claims: an execution or a task.
+// Work is the kind of a claim: an execution or a task.
 type Work string
 
 // The two kinds of Work.

@@ -86,8 +86,8 @@ var lifecycleStatus = map[perdure.EventType]perdure.Status{
 }
 
 // eventID returns the id of an event for webhooks: a UUID of version 7, so that ids increase with
-// time. It depends on the event only, so that a decision that runs again gives the same one. The
-// nonce makes it differ from that of an event of another history of the store.
+// time. The id depends on the event only, so that a decision that runs again computes the same id.
+// The nonce is part of it, so an event of another history of the store has another id.
 func (d *draft) eventID(r *perdure.Record) uuid.UUID {
 	var place [16]byte
 	binary.BigEndian.PutUint64(place[:], uint64(r.Seq))

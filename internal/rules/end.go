@@ -24,8 +24,8 @@ func EndNeeds(x *perdure.Execution) store.Needs {
 const notBegun = "cancelled: the execution is being cancelled"
 
 // Cancel ends a PENDING or WAITING execution. A RUNNING one becomes CANCELLING: its worker has
-// CancelGrace to end it, and its pending tasks are cancelled. The answer is true; there is none for
-// an execution that has ended. Error: not_found.
+// CancelGrace to end it, and its pending tasks are cancelled. The answer is true. For an execution
+// that has ended, there is no answer. Error: not_found.
 func Cancel(s *store.State, cfg Config, id uuid.UUID) (*store.Changes, error) {
 	if s.Execution == nil {
 		return nil, noExecution(id)

@@ -8,12 +8,12 @@ import (
 	"github.com/perdure/perdure/internal/store"
 )
 
-// JudgedTask is what the server knows about a new task whose kind the gate guards. It takes both
-// from the bytes of the task's input and from the frozen policies.
+// JudgedTask is a new task whose kind the gate guards, with the decision about it. The server
+// computes both from the bytes of the task's input and from the frozen policies.
 type JudgedTask struct {
 	// Details is the hash of the call, as perdure.DetailsHash returns it.
 	Details perdure.Hash
-	// Judged is what the policies decide about the call.
+	// Judged is the decision of the policies about the call.
 	Judged perdure.Judgement
 }
 

@@ -30,8 +30,8 @@ func pendingInterrupt(s *store.State) int {
 	return -1
 }
 
-// hasTurn reports whether the execution may be in a turn. It is not, if it has ended or is about to,
-// or if it waits for nothing but signals and timers.
+// hasTurn reports whether the execution may be in a turn. An execution that has ended, is being
+// cancelled, or waits only for signals and timers is in no turn.
 func hasTurn(x *perdure.Execution) bool {
 	switch {
 	case x.Status.Terminal() || x.Status == perdure.StatusCancelling:

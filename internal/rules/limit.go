@@ -7,7 +7,7 @@ import (
 )
 
 // fits reports whether the limits of the task's concurrency key and queue allow one more running
-// task. The state must contain the loads of both.
+// task. The state must contain the number of running tasks of both.
 func (c Config) fits(s *store.State, t *perdure.Task) bool {
 	if limit, limited := c.QueueLimits[t.Queue]; limited && s.Queues[t.Queue].Running >= limit {
 		return false
@@ -58,8 +58,8 @@ func (d *draft) queueUp(t *perdure.Task) {
 	}
 }
 
-// free records that the place of the task is free, because its attempt has ended or it does not
-// wait any more.
+// free records that the task no longer uses a place of its limits, because its attempt has ended or
+// the task does not wait any more.
 func (d *draft) free(t *perdure.Task) {
 	d.freed = append(d.freed, Freed{Org: t.Org, Queue: t.Queue, Keyed: t.Options.ConcurrencyKey != ""})
 }

@@ -72,7 +72,8 @@ func (d *draft) suspend(w perdure.Wait, a *CommitAnswer) error {
 	return nil
 }
 
-// waits reports what the execution waits for: in its log, and to observers if it waits for people.
+// waits writes the reason of the wait to the execution's log. It also notifies observers if the
+// execution waits for people.
 func (d *draft) waits() {
 	if d.x.WaitReason == perdure.WaitKindSignal.String() || d.x.WaitReason == perdure.WaitKindQuestion.String() {
 		d.observeRun(ObservedWait)

@@ -143,7 +143,7 @@ func (d *draft) question(q *perdure.Question) {
 	}
 }
 
-// decide gives an open question its final status.
+// decide sets the final status of an open question.
 func (d *draft) decide(q *perdure.Question, status perdure.QuestionStatus, answer *perdure.Answer) {
 	now := d.s.Now
 	q.Status, q.Answer, q.DecidedAt = status, answer, &now

@@ -28,8 +28,8 @@ func (r *ResponseRequest) row(d *draft, id, signal string) store.Response {
 	return row
 }
 
-// join records that an input got one response id when it was sent, and its entry belongs to another
-// response.
+// join records that the response id which an input got when it was sent now stands for another
+// response: the one that the input's entry belongs to.
 func (d *draft) join(e perdure.Entry) {
 	for _, s := range d.s.Signals {
 		if s.EntryKey() == e.Key && s.ResponseID != "" && e.ResponseID != "" && s.ResponseID != e.ResponseID {

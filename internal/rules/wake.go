@@ -7,8 +7,8 @@ import (
 	"github.com/perdure/perdure"
 )
 
-// facts contains what one event changes, and the time. Other conditions count as not met; those
-// that were met earlier are marked in the wait.
+// facts contains the facts that one event makes true, and the time. Conditions that it does not
+// make true count as not met, unless the wait marks them as met earlier.
 type facts struct {
 	now       perdure.Time
 	signals   []string // names of pending signals

@@ -28,8 +28,8 @@ const (
 		unix.LANDLOCK_ACCESS_FS_MAKE_SOCK | unix.LANDLOCK_ACCESS_FS_MAKE_FIFO |
 		unix.LANDLOCK_ACCESS_FS_MAKE_SYM | unix.LANDLOCK_ACCESS_FS_REFER
 
-	// landDevices is restricted but never granted, because a device node gives access independent
-	// of paths.
+	// landDevices is restricted but never granted, because a device node permits access that does
+	// not depend on paths.
 	landDevices = unix.LANDLOCK_ACCESS_FS_MAKE_CHAR | unix.LANDLOCK_ACCESS_FS_MAKE_BLOCK
 
 	// landFile are the rights that a rule for a file may contain.

@@ -68,7 +68,7 @@ func (g *graph) note(s *jsonschema.Schema) {
 	g.unevaluated = g.unevaluated || s.UnevaluatedItems != nil || s.UnevaluatedProperties != nil
 }
 
-// inPlace returns the schemas that s applies to its own value.
+// inPlace returns the subschemas of s that apply to the same value as s, not to a part of it.
 func inPlace(s *jsonschema.Schema) []*jsonschema.Schema {
 	all := some(s.Ref, s.RecursiveRef, s.Not, s.If, s.Then, s.Else, s.ContentSchema)
 	if s.DynamicRef != nil {

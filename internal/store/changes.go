@@ -5,7 +5,7 @@ import (
 	"github.com/perdure/perdure"
 )
 
-// Changes is what a command has decided to write. The zero value changes nothing.
+// Changes are the writes that a command has decided on. The zero value changes nothing.
 type Changes struct {
 	// Answer is returned to the caller of Do once the changes are durable.
 	Answer any
@@ -147,8 +147,8 @@ type Staged struct {
 	Content []byte
 }
 
-// Entry is an entry to insert, with the calls that are open after it. Covers is what a compaction
-// covers.
+// Entry is an entry to insert. Open contains the ids of the tool calls that have no result after
+// it. Covers is the range of entries that a compaction replaces; nil for other entries.
 type Entry struct {
 	perdure.Entry
 	Open   []string

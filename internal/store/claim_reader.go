@@ -8,7 +8,7 @@ import (
 	"github.com/perdure/perdure"
 )
 
-// ClaimReader reads what a worker needs to resume an execution, and to keep its suspended
+// ClaimReader reads the data that a worker needs to resume an execution, and to keep its suspended
 // goroutines.
 type ClaimReader interface {
 	// Execution, Checkpoint, Path and ContextPath are described in [ExecutionReader].

@@ -9,7 +9,7 @@ import (
 	"github.com/perdure/perdure"
 )
 
-// ExecutionReader reads executions and what they consist of, for clients of the API.
+// ExecutionReader reads executions and their parts, for clients of the API.
 type ExecutionReader interface {
 	Execution(ctx context.Context, org string, id uuid.UUID) (*perdure.Execution, error)
 	// Executions lists executions, newest first, without input and output contents. It examines at
@@ -28,10 +28,10 @@ type ExecutionReader interface {
 	Path(ctx context.Context, execution uuid.UUID, leaf uuid.UUID, after *uuid.UUID, newest int, lazy bool) iter.Seq2[perdure.Entry, error]
 	// ContextPath returns the entries of the path to leaf from which perdure.ContextOf builds the
 	// context, in order: the pinned entries of the newest compaction, and the path from the first
-	// entry that it keeps. It reads no others. Without a compaction, or if the row of the compaction
-	// is of an earlier build, it returns the whole path. after, if it is one of these entries of the
-	// path, limits the result to the entries after it; otherwise it has no effect. Errors: not_found
-	// if the leaf does not exist.
+	// entry that it keeps. It reads no others. Without a compaction, or if the row of the
+	// compaction is of an earlier build, it returns the whole path. If after is one of these
+	// entries, only the entries after it are returned. Otherwise after has no effect. Errors:
+	// not_found if the leaf does not exist.
 	ContextPath(ctx context.Context, execution, leaf uuid.UUID, after *uuid.UUID, lazy bool) iter.Seq2[perdure.Entry, error]
 	// LeftOut returns what the context at leaf leaves out of the path before ContextPath's first kept
 	// entry. It reads no entries. It is nil if ContextPath returns the whole path.
@@ -82,7 +82,7 @@ type ExecutionFilter struct {
 // QueryBytes is the number of bytes of an input that ExecutionFilter.Query searches.
 const QueryBytes = 4 << 10
 
-// Outline is what a list shows of an execution in addition to its row.
+// Outline contains the fields that a list shows of an execution in addition to its row.
 type Outline struct {
 	Input     json.RawMessage
 	InputBlob *perdure.BlobRef

@@ -40,9 +40,9 @@ type Needs struct {
 	// org, which no other command then reads.
 	Grants       bool
 	ChangeGrants bool
-	// Worker selects what a worker holds. ConcurrencyKeys and Queues select what runs under them in
-	// the execution's org. A pick of PickAgents or PickTasks loads those of the candidate without
-	// being asked.
+	// Worker selects the work that a worker has claimed. ConcurrencyKeys and Queues select the
+	// running tasks with these keys or on these queues, in the execution's org. A pick of
+	// PickAgents or PickTasks always loads the counts for the candidate's key and queue.
 	Worker          *uuid.UUID
 	ConcurrencyKeys []string
 	Queues          []string

@@ -17,8 +17,8 @@ func (l Lane) String() string {
 
 var laneNames = [Lanes]string{"claims", "commits", "chunks", "sweeps"}
 
-// Observer receives what a store's committers do. Its functions are called by many goroutines at
-// once, must not block, and may be nil.
+// Observer is notified of the work of a store's committers. Its functions are called by many
+// goroutines at once, must not block, and may be nil.
 type Observer struct {
 	// Command is called when a command has got its outcome. took is the time since the command was
 	// queued, so it is the time that its caller has waited.
@@ -58,7 +58,8 @@ type Checking interface {
 	// Unchecked reports whether the file has not passed a check since the last unclean shutdown,
 	// and the progress of that check.
 	Unchecked() (CheckProgress, bool)
-	// CheckBeside begins that check, in parallel with serving. It is called at most once.
+	// CheckBeside starts the check of the file, in parallel with serving. It is called at most
+	// once.
 	CheckBeside()
 }
 
@@ -106,7 +107,7 @@ type QueueCensus struct {
 
 // Counter takes a census. Every Reader of a database implements it.
 type Counter interface {
-	// Census counts by indexes alone. Its cost grows with what is pending, running and waiting, and
-	// not with what has ended.
+	// Census counts by indexes alone. Its cost grows with the number of pending, running and
+	// waiting executions and tasks. Ended ones cost nothing.
 	Census(ctx context.Context) (Census, error)
 }

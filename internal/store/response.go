@@ -26,12 +26,12 @@ type Response struct {
 	// Request holds what the client asked for in addition to the input, if it asked for a response;
 	// nil otherwise.
 	Request json.RawMessage
-	// History is what the client knows of the conversation up to the response's end. It is zero
-	// until a client has received the end.
+	// History identifies the conversation up to the response's end, as the client knows it. It is
+	// zero until a client has received the end.
 	History History
 }
 
-// History distinguishes conversations by what their clients know of them.
+// History identifies a conversation by hashes of the messages that its client knows.
 type History struct {
 	// Said is the hash of the messages of both sides. SaidAndRun also covers the calls of tools
 	// that ran at the server, which some clients leave out.

@@ -35,7 +35,7 @@ type State struct {
 	// SignalKeys are the keys of the signals of the execution that are taken or consumed, each once,
 	// at most SignalKeyLimit; uuid.Nil stands for the token of the data directory.
 	SignalKeys []uuid.UUID
-	// Grants are those of the execution and of its definition, without the ones that have expired, the
+	// Grants are the approval grants of the execution and of its definition that have not expired,
 	// oldest first. They are exact.
 	Grants []*perdure.ApprovalGrant
 	// Retention is the org's policy, overridden by the definition's policy as of the start, with
@@ -43,9 +43,9 @@ type State struct {
 	Retention perdure.Retention
 
 	// The following fields also depend on other executions. They are exact: no two committed
-	// transactions have both used the same free place of a limit. Only Holds may miss what is
-	// claimed concurrently, in the same pick or elsewhere, as long as neither that nor this
-	// execution must run alone.
+	// transactions have both used the same free place of a limit. Only Holds may miss work that is
+	// claimed concurrently, in the same pick or elsewhere. It never misses work that must run
+	// alone, nor any work if this execution must run alone.
 	Holds  Holding
 	Keys   map[string]Load // by concurrency key
 	Queues map[string]Load

@@ -113,11 +113,11 @@ type Pick struct {
 	// AskedSince limits PickQuestions to questions that were created at or after this time; zero
 	// means all.
 	AskedSince perdure.Time
-	// Home is the worker for which PickAgents chooses LOCAL executions: those with that home, and
-	// those without a home. Nil chooses no LOCAL executions.
+	// Home is the worker for which PickAgents chooses LOCAL executions. It chooses executions with
+	// that home, and executions without a home. Nil chooses no LOCAL executions.
 	Home *uuid.UUID
-	// Features are those of the worker, for PickAgents and PickTasks: they choose nothing that needs
-	// others.
+	// Features are the features of the worker. PickAgents and PickTasks choose no work that needs a
+	// feature outside this set.
 	Features perdure.Features
 }
 

@@ -7,7 +7,7 @@ import (
 	"github.com/perdure/perdure"
 )
 
-// SweepReader reads what a server's sweeps have to do.
+// SweepReader finds the work of a server's sweeps.
 type SweepReader interface {
 	// Due returns when the next work by time is due. It needs one query.
 	Due(ctx context.Context, q DueQuery) (Due, error)

@@ -11,7 +11,7 @@ import (
 	"github.com/perdure/perdure"
 )
 
-// body is what one attempt sends.
+// body is the body of one attempt's request.
 type body struct {
 	content []byte
 	// token is the token of the link that the content contains; "" if it contains none. It is not

@@ -57,7 +57,7 @@ func groupByOrg(due []*perdure.Webhook) (orgs []string, byOrg map[string][]*perd
 	return orgs, byOrg
 }
 
-// gifts are the places that a round gives, in addition to those that are taken.
+// gifts are the places that a round has assigned to webhooks, in addition to the places in use.
 type gifts struct {
 	*Sender
 	webhooks map[uuid.UUID]int
@@ -65,8 +65,8 @@ type gifts struct {
 	total    int
 }
 
-// give gives a place to a webhook, if there is one. A webhook's first place does not depend on its
-// org's other webhooks.
+// give assigns a free place to a webhook, if there is one. A webhook's first place does not depend
+// on its org's other webhooks.
 func (g *gifts) give(w *perdure.Webhook) bool {
 	own, org, total := g.byWebhook[w.ID]+g.webhooks[w.ID], g.byOrg[w.Org]+g.orgs[w.Org], g.Sender.total+g.total
 	if own >= perWebhook || own > 0 && (org >= perOrg || total >= atOnce) || total >= 2*atOnce {

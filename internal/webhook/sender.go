@@ -28,18 +28,18 @@ type Engine interface {
 	// the key may not answer now.
 	WebhookLink(ctx context.Context, org string, question, key uuid.UUID) (string, error)
 	DisableOverdue(ctx context.Context, org string, id uuid.UUID) (*perdure.Webhook, error)
-	// Claims reports whether the org is not disabled.
+	// Claims reports whether the org's deliveries may be sent: the org is not disabled.
 	Claims(ctx context.Context, org string) bool
 }
 
-// Store is what a Sender reads.
+// Store is the part of the store that a Sender reads.
 type Store interface {
 	DueWebhooks(ctx context.Context, now perdure.Time, after uuid.UUID, limit int) ([]*perdure.Webhook, error)
 	Overdue(ctx context.Context, limit int) ([]*perdure.Webhook, error)
 	Now() perdure.Time
 }
 
-// Observer receives what happens to deliveries.
+// Observer is notified of the outcomes of deliveries.
 type Observer interface {
 	// Attempted reports the end of an attempt that took that long: "delivered", "failed" if there will
 	// be another, or "dead".
@@ -215,7 +215,7 @@ func (s *Sender) signal() {
 	}
 }
 
-// start makes an attempt in the background.
+// start starts an attempt in the background.
 func (s *Sender) start(ctx context.Context, w *perdure.Webhook, d *perdure.Delivery) {
 	s.mu.Lock()
 	s.total++

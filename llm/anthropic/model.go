@@ -106,8 +106,8 @@ func setLimits(p *anthropic.MessageNewParams, req llm.Request) {
 // leastTopP is the smallest top_p that the API accepts with reasoning.
 const leastTopP = 0.95
 
-// setSampling sets temperature and top_p as far as the model accepts them. Not all values are
-// accepted with reasoning. Models from 4.1 on accept only one of both; setSampling then sets the
+// setSampling sets temperature and top_p if the model accepts them. Not all values are accepted
+// with reasoning. Models from 4.1 on accept only one of both; setSampling then sets the
 // temperature.
 func setSampling(p *anthropic.MessageNewParams, req llm.Request, thinks, one bool) {
 	if req.Temperature != nil && !thinks {

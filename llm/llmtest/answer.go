@@ -7,9 +7,9 @@ import "github.com/perdure/perdure"
 // Answer is the answer, or the failure, of a fake server to one call.
 type Answer struct {
 	Thinking, Signature string
-	// Redacted is the data of a redacted thinking block, if the wire has them.
+	// Redacted is the data of a redacted thinking block, for wires with such blocks.
 	Redacted string
-	// CallSignature is the signature of the first call, if the wire has that.
+	// CallSignature is the signature of the first call, for wires whose calls have signatures.
 	CallSignature string
 	Text          []string // streamed in these pieces
 	Calls         []Call

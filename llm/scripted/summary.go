@@ -8,8 +8,8 @@ import (
 	"github.com/perdure/perdure"
 )
 
-// counted matches the end of a summary that this provider wrote. The number is that of the answers
-// in the summarized messages.
+// counted matches the end of a summary that this provider wrote. The number in it counts the
+// answers in the summarized messages.
 var counted = regexp.MustCompile(`\((\d+) answers before\)\s*$`)
 
 // summarize returns the steps of a summary of a conversation with n answers. The text ends with n,

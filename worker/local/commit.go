@@ -95,7 +95,7 @@ func (d *Dispatch) withholdCommit(ctx context.Context, k *kept, c *perdure.Commi
 
 // withholdEntry checks the content of an entry, because the server cannot, and replaces it by a
 // reference. Metadata is content, too, so withholdEntry first moves it into the content. The server
-// still gets what a compaction covers.
+// still gets the range of entries that a compaction covers.
 func (d *Dispatch) withholdEntry(ctx context.Context, b *Batch, e *perdure.NewEntry) error {
 	if e.Type == perdure.EntryCompaction {
 		covers, err := e.Range()

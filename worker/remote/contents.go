@@ -50,7 +50,7 @@ type serving struct {
 	open map[int64]*asked
 }
 
-// asked is a request of the server for one content.
+// asked is a request from the server for the bytes of one content.
 type asked struct {
 	id        int64
 	execution uuid.UUID

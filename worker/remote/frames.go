@@ -95,8 +95,8 @@ func cut(frame perdure.Frame) []perdure.Frame {
 	return append(pieces, frame)
 }
 
-// frameStream is the client's only stream of frames. It is opened when it is needed, and replaced
-// when it breaks.
+// frameStream is the client's only stream of frames. The stream is opened at the first use, and
+// replaced when it breaks.
 type frameStream struct {
 	open func(context.Context, ...grpc.CallOption) (perdurev1.WorkerDispatch_StreamDataClient, error)
 

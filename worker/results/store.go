@@ -57,8 +57,7 @@ type name struct{ execution, task uuid.UUID }
 
 func (k Key) name() name { return name{k.ExecutionID, k.TaskID} }
 
-// file is what the Store knows of a file without reading it: its name, counted size and time of
-// writing.
+// file describes a stored file without its content: its name, counted size and time of writing.
 type file struct {
 	name name
 	size int64
@@ -90,7 +89,8 @@ func Open(dir string, o Options) (*Store, error) {
 	return s, nil
 }
 
-// list reads the names in the directory. It ignores files whose names are not those of results.
+// list reads the names in the directory. It ignores names that do not have the form of a result's
+// name.
 func (s *Store) list() error {
 	found, err := os.ReadDir(s.dir)
 	if err != nil {

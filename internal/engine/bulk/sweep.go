@@ -106,8 +106,8 @@ func (a *Actions) turn(ctx context.Context, action *perdure.BulkAction, at int, 
 	return row, nil
 }
 
-// retry returns the signal that an action sends to an execution. Its id is that of the action, so
-// that the action sends it once.
+// retry returns the signal that an action sends to an execution. The signal's id is the action's
+// id, so the action sends it at most once.
 func (a *Actions) retry(ctx context.Context, action *perdure.BulkAction, execution uuid.UUID) (rules.NewSignal, error) {
 	n, err := a.Signal(ctx, action.Org, execution, perdure.RetrySignal, action.ID.String())
 	n.KeyID = action.KeyID

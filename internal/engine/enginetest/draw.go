@@ -60,7 +60,7 @@ func below(t *rapid.T, label string, n int) int {
 	return drawn % n
 }
 
-// one draws an element, each with about the same probability.
+// one draws an element. All elements have about the same probability.
 func one[E any](t *rapid.T, label string, from []E) E {
 	return from[below(t, label, len(from))]
 }

@@ -192,7 +192,8 @@ func (x *execution) release(l perdure.Lease, panicked bool, now time.Time) {
 	x.rest(x.panics, now)
 }
 
-// rest sets the pause before the next claim, after a bad end that raised the score to this value.
+// rest sets the pause before the next claim, after the end of a claim that raised a score of the
+// crash guard. score is the new value.
 func (x *execution) rest(score int, now time.Time) {
 	if x.status == perdure.StatusPending {
 		x.notBefore = now.Add(min(time.Second<<(score/2-1), time.Minute))
@@ -326,7 +327,7 @@ func (x *execution) releaseTask(l perdure.TaskLease, started bool, now time.Time
 	}
 }
 
-// order compares tasks in the order of their claims: by priority, then by age.
+// order compares two tasks by the order in which they are claimed: by priority, then by age.
 func (t task) order(other task) int {
 	return cmp.Or(cmp.Compare(t.priority, other.priority), t.created.Compare(other.created))
 }

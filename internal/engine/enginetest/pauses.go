@@ -9,9 +9,9 @@ import (
 	"github.com/perdure/perdure/internal/store"
 )
 
-// Pauses checks that servers that share a database agree which queues are paused: none gives out
-// the work of a queue that another one has paused, and a poll on one gets the work that another one
-// resumes. Both list the same queues and workers.
+// Pauses checks that servers that share a database agree which queues are paused: no server hands
+// out work of a queue that another server has paused, and a poll on one server gets the work of a
+// queue that another server has resumed. Both list the same queues and workers.
 func Pauses(t *testing.T, stores []store.Store) {
 	var all []*fixture
 	for _, s := range stores {

@@ -13,7 +13,7 @@ import (
 	"github.com/perdure/perdure/internal/store"
 )
 
-// Store is what Homes use of a store.
+// Store is the part of a store that Homes use.
 type Store interface {
 	store.BlobReader
 	Now() perdure.Time

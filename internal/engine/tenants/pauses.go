@@ -78,9 +78,9 @@ func (t *Tenants) PausedQueues(ctx context.Context, org string) (map[string]bool
 // ForgetPauses makes the next calls of PausedQueues read the store.
 func (t *Tenants) ForgetPauses() { t.pauses.clear() }
 
-// PauseQueue pauses a queue, which may have no work yet: servers give out no more of its executions
-// and tasks. Those that run continue. It returns the pause; a paused queue stays as it is. Errors:
-// invalid_argument, conflict.
+// PauseQueue pauses a queue, which may have no work yet: no more executions and tasks of the queue
+// are claimed. Running ones continue. It returns the pause. The pause of a queue that is paused
+// already does not change. Errors: invalid_argument, conflict.
 func (t *Tenants) PauseQueue(ctx context.Context, org, queue string) (*perdure.QueuePause, error) {
 	value, err := t.changePause(ctx, org, queue, perdure.AuditQueuePaused, tenant.PauseQueue)
 	p, _ := value.(*perdure.QueuePause)

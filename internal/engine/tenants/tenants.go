@@ -10,7 +10,7 @@ import (
 	"github.com/perdure/perdure/internal/store"
 )
 
-// Store is what Tenants use of a store.
+// Store is the part of a store that Tenants use.
 type Store interface {
 	store.TenantReader
 	QueuePauses(ctx context.Context, org string) ([]*perdure.QueuePause, error)

@@ -47,7 +47,7 @@ func (t *Tenants) CreateWebhook(ctx context.Context, org string, r perdure.Webho
 	return made, secret, err
 }
 
-// ReplaceWebhook replaces what the org sets of a webhook, if the webhook has that version; 0 is any
+// ReplaceWebhook replaces the settings of a webhook if the webhook has that version; 0 means any
 // version. Errors: invalid_argument, not_found, conflict.
 func (t *Tenants) ReplaceWebhook(ctx context.Context, org string, id uuid.UUID, version int64, r perdure.WebhookRequest) (*perdure.Webhook, error) {
 	r = r.Normal()

@@ -30,7 +30,7 @@ type executionReader interface {
 // Config configures an [Uploads]. All fields but Plain are required.
 type Config struct {
 	Store store.BlobReader
-	// Refs reads like Store, but returns references to contents.
+	// Refs reads executions. It returns large contents as references.
 	Refs executionReader
 	// One runs a command and returns the value of its decision.
 	One func(context.Context, store.Command) (any, error)

@@ -82,7 +82,8 @@ func (s *Stream) Must() Event {
 	return e
 }
 
-// All reads to the clean end.
+// All reads all events up to the regular end of the stream. A stream that is cut off fails the
+// test.
 func (s *Stream) All() []Event {
 	s.T.Helper()
 	var events []Event

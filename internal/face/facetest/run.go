@@ -130,7 +130,6 @@ func (r *Run) Finish(f perdure.TaskFinish) {
 	}
 }
 
-// Frame is a perdure.Frame.
 // Frame is a piece of a stream.
 type Frame = perdure.Frame
 

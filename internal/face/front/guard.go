@@ -47,7 +47,7 @@ const (
 	StreamsPath = "/v1/stream/"
 )
 
-// LinkRoute is the path of the pages of links to questions. The token is what admits a request.
+// LinkRoute is the path of the pages of links to questions. The token in the path admits a request.
 const LinkRoute = perdure.LinkPath + "{token}"
 
 // isLink reports whether a request is for the page of a link, whose path contains a secret.
@@ -98,7 +98,7 @@ func needsKey(pattern, path string) bool {
 	return pattern != "" && !isPublic(pattern)
 }
 
-// Route is what the front does for the requests that match a pattern.
+// Route configures how the front handles the requests that match a pattern.
 type Route struct {
 	// Pattern is a pattern of [http.ServeMux]: a method and a path. A wildcard {org} is the org that
 	// the caller must belong to.

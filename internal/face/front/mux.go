@@ -16,7 +16,7 @@ type Mux struct {
 	patterns []string
 }
 
-// actionsPath is where "actions" stands in place of the id of an execution.
+// actionsPath is a path in which "actions" stands in place of the id of an execution.
 const actionsPath = "/agent-executions/actions/"
 
 // HandleFunc registers the handler of a pattern. It panics if the pattern is invalid or conflicts

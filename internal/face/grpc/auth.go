@@ -94,7 +94,7 @@ func enter(ctx context.Context, visit *fair.Visit, method string) error {
 	return visit.Enter(ctx)
 }
 
-// pollCost is about what a poll computes outside of its commands.
+// pollCost is the approximate processor time of a poll, without its commands.
 const pollCost = 50 * time.Microsecond
 
 // long are the unary calls that wait for work.

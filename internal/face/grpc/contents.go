@@ -74,7 +74,7 @@ type workerContents struct {
 	open map[int64]*request // nil after the end of the stream
 }
 
-// request is a request for one content.
+// request is one open request for a content, with the channel for the answers of the worker.
 type request struct {
 	id int64
 	// answers has a buffer for all that the worker may send: the pieces of a window, and the end.

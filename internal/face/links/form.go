@@ -25,10 +25,10 @@ const (
 	memberField = "answer."
 )
 
-// form is what a page's form sent.
+// form contains the values that a page's form sent.
 type form struct {
 	values url.Values
-	// problem is what is wrong with it; "" if nothing is known to be.
+	// problem describes an error in the values; "" if none was found.
 	problem string
 }
 
@@ -69,7 +69,7 @@ func (f form) answer(l *engine.Linked, token string) (engine.AnswerRequest, erro
 	return r, err
 }
 
-// answerValue returns the value that the fields mean. Errors: invalid_argument.
+// answerValue builds the value of the answer from the fields of the form. Errors: invalid_argument.
 func (f form) answerValue(q *perdure.Question) (json.RawMessage, error) {
 	if fields := fieldsOf(q.Schema); fields != nil {
 		return f.object(fields)

@@ -30,7 +30,8 @@ button.go{color:Canvas;background:var(--go);border-color:var(--go)}
 :focus-visible{outline:3px solid var(--go);outline-offset:2px}
 `
 
-// policy lets a page load nothing, run nothing and be in no frame. It names the style by its hash.
+// policy is the Content-Security-Policy of a page. The page may load nothing, run no script and be
+// in no frame. Its own style is allowed by its hash.
 var policy = "default-src 'none'; style-src '" + styleHash() + "'; base-uri 'none'; form-action 'self'; frame-ancestors 'none'"
 
 func styleHash() string {

@@ -53,8 +53,8 @@ func (s *server) show(w http.ResponseWriter, r *http.Request) {
 	}
 }
 
-// follow returns the visit of a request. It returns nil if it has responded, because the token leads
-// nowhere or too many requests came.
+// follow returns the visit of a request. If the token is unknown, its link has ended, too many
+// tokens were tried, or the link cannot be read, follow sends the response itself and returns nil.
 func (s *server) follow(w http.ResponseWriter, r *http.Request) *visit {
 	address := s.PeerAddress(r)
 	if wait := s.wrong.wait(address); wait > 0 {
@@ -107,8 +107,8 @@ func (s *server) answer(w http.ResponseWriter, r *http.Request) {
 	v.taken(request.Verdict)
 }
 
-// refused responds to a vote that was not taken. Where the question can still be answered, the page
-// shows it again, as it is now.
+// refused responds to a vote that was not taken. If the question can still be answered, the page
+// shows its present state.
 func (v *visit) refused(f form, err error) {
 	now, again := v.Engine.FollowLink(v.r.Context(), v.r.PathValue("token"))
 	var coded *perdure.Error

@@ -13,7 +13,7 @@ import (
 	"github.com/perdure/perdure/internal/visible"
 )
 
-// view is what a page shows. Its texts are visible: see package visible.
+// view contains the texts of a page. Its texts are visible: see package visible.
 type view struct {
 	Title   string
 	Message string // instead of a question
@@ -54,7 +54,8 @@ const (
 	tooLarge = perdure.ShownLimit
 )
 
-// ask shows the question with a form. given is what was sent before, nil for nothing.
+// ask shows the question with a form. given contains the values of a form that was refused; nil if
+// none was sent.
 func (v *visit) ask(status int, given *form) {
 	q := v.Question
 	run, err := v.titleOf(q.ExecutionID)
@@ -84,8 +85,8 @@ func (v *visit) ask(status int, given *form) {
 	v.render(v.w, status, page)
 }
 
-// addDetails adds what is asked about. Details whose hash is not the question's are not shown: they
-// cannot be approved.
+// addDetails adds the details of the question. Details whose hash differs from the question's
+// cannot be approved, so they are not shown.
 func (v *visit) addDetails(page *view) error {
 	q := v.Question
 	details, err := v.Engine.QuestionDetails(v.r.Context(), q)
@@ -134,7 +135,7 @@ func textOf(value json.RawMessage) string {
 	return b.String()
 }
 
-// addFields adds the fields for a value. They contain what was given before.
+// addFields adds the fields for a value, filled with the values that were sent before.
 func (p *view) addFields(q *perdure.Question, given *form) {
 	if !p.TakesValue {
 		return
@@ -173,7 +174,7 @@ func headingOf(q *perdure.Question) string {
 	return visible.Inline(string(q.Kind))
 }
 
-// taken shows that a vote counts.
+// taken renders the page that confirms a vote.
 func (v *visit) taken(verdict perdure.Verdict) {
 	if v.Question.Status.Final() {
 		v.decided(http.StatusOK)
@@ -185,7 +186,8 @@ func (v *visit) taken(verdict perdure.Verdict) {
 	})
 }
 
-// decided shows how a question ended and who answered it, and nothing of what was asked about.
+// decided shows how a question ended and who answered it. It does not show the subject or the
+// details of the question.
 func (v *visit) decided(status int) {
 	q := v.Question
 	text := "The question was withdrawn: no answer is needed any more."

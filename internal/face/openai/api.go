@@ -52,7 +52,7 @@ type API struct {
 	mux front.Mux
 }
 
-// reader is what the API reads of the store.
+// reader is the part of the store that the API reads.
 type reader interface {
 	store.ExecutionReader
 	store.ResponseReader

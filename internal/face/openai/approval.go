@@ -81,8 +81,8 @@ func (v verdict) unknown(response string) *Error {
 		"Approval request with id '%s' not found; send the id of an item of type 'mcp_approval_request' in the output %s.", v.request, of)
 }
 
-// checkVerdicts checks the parameters of a create that answers approval requests. The response goes
-// on with the parameters that it began with.
+// checkVerdicts checks the parameters of a create that answers approval requests. The response
+// continues with the parameters of the create that began it.
 func (r *request) checkVerdicts() error {
 	switch {
 	case r.compacts:

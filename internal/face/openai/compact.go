@@ -25,7 +25,7 @@ type compacted struct {
 }
 
 // compact compacts a conversation: it runs an execution of one response, whose summary it returns.
-// The execution goes on if the client disconnects.
+// The execution continues if the client disconnects.
 func (a *API) compact(w http.ResponseWriter, r *http.Request) {
 	body, err := io.ReadAll(http.MaxBytesReader(w, r.Body, bodyLimit))
 	if err != nil {

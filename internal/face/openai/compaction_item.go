@@ -10,8 +10,8 @@ import (
 	"github.com/perdure/perdure/internal/sealed"
 )
 
-// sealedSummary is the content of the encrypted_content of a compaction. The counts say what the
-// summary stands for.
+// sealedSummary is the content of the encrypted_content of a compaction. Messages is the number of
+// messages that the summary replaces.
 type sealedSummary struct {
 	Summary      string `json:"summary"`
 	Messages     int    `json:"messages"`

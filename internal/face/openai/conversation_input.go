@@ -121,8 +121,8 @@ func shownPending(c *store.Conversation, p pendingItem, index int) Item {
 	return i
 }
 
-// itemOfMessages converts the messages of one item back to it: a message, or a call of a tool that
-// ran at Perdure with its result.
+// itemOfMessages converts messages back to the item that they were made from. One message becomes a
+// message item. A call and its result become the item of a tool call that ran at Perdure.
 func itemOfMessages(messages []perdure.InputMessage) Item {
 	if len(messages) < 2 {
 		return itemOf(messages[0])

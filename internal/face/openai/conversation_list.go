@@ -27,8 +27,8 @@ func (a *API) itemsOf(ctx context.Context, org, id string) (*itemList, error) {
 	return &itemList{API: a, c: c, executions: executions}, err
 }
 
-// itemAt is the place of an item. The item belongs to a response of one of the executions or, if
-// row is nil, to the pending items.
+// itemAt locates an item of a conversation. The item belongs to a response of one of the executions
+// or, if row is nil, to the pending items.
 type itemAt struct {
 	execution int
 	row       *store.Response

@@ -162,7 +162,7 @@ func checkTools(settings perdure.ReactInput, agent string) error {
 	return nil
 }
 
-// beginning is a create in progress.
+// beginning is the state of a create request from its check until its execution has started.
 type beginning struct {
 	*API
 	org      string
@@ -175,8 +175,8 @@ type beginning struct {
 	prefixes []prefix // prefixes of the input that may be conversations of existing executions
 }
 
-// know finds the previous response, if the create names one, and computes the history that the
-// client knows.
+// know finds the previous response, if the create names one. It also computes the history: the hash
+// of the conversation that the client knows.
 func (b *beginning) know(ctx context.Context) error {
 	h := newHistory(b.org, b.req)
 	if b.req.origin().id != "" {
@@ -310,7 +310,7 @@ func (b *beginning) first(ctx context.Context, execution uuid.UUID) (string, err
 	return page.Items[0].Record.Place.ResponseID, nil
 }
 
-// agent is the configuration that answers a create.
+// agent is the configuration of the agent that answers a create.
 type agent struct {
 	definition *uuid.UUID
 	settings   perdure.ReactInput

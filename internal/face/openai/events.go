@@ -63,7 +63,7 @@ type itemEvent struct {
 	Item  Item `json:"item"`
 }
 
-// at is the place in the output that an event belongs to.
+// at identifies the position in the output that an event belongs to.
 type at struct {
 	head
 	ItemID string `json:"item_id"`

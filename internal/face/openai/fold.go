@@ -88,7 +88,7 @@ func (f *fold) take() []Event {
 	return events
 }
 
-// merged returns the response's stored messages with its finish reason and usage, as far as they are
+// merged returns the response's stored messages, with its finish reason and its usage if they are
 // known.
 func (f *fold) merged() response.Response {
 	if r := f.tree.Response(f.id()); r != nil {

@@ -11,8 +11,8 @@ import (
 
 // history is a conversation as its client knows it, hashed turn by turn. It identifies the
 // conversation of a client that sends all of it. Reasoning, item ids and the division of text into
-// items are not hashed, because clients differ in what they keep of them. Calls of tools that ran
-// at Perdure are in only one of the two hashes, because some clients drop them.
+// items are not hashed, because not every client keeps them. Calls of tools that ran at Perdure are
+// in only one of the two hashes, because some clients drop them.
 type history struct {
 	store.History
 	turn turn

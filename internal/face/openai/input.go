@@ -153,7 +153,7 @@ func (i givenItem) message(at string) (perdure.InputMessage, error) {
 	return m, err
 }
 
-// roles maps the roles of message items.
+// roles maps each role of OpenAI's message items to a role of Perdure.
 var roles = map[string]perdure.Role{
 	"user": perdure.RoleUser, "assistant": perdure.RoleAssistant, "system": perdure.RoleSystem, "developer": perdure.RoleSystem,
 }

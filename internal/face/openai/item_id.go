@@ -30,7 +30,7 @@ func itemID(prefix, response string, of side, index int) string {
 	return prefix + strings.TrimPrefix(response, responsePrefix) + string(of) + strconv.Itoa(index)
 }
 
-// itemPlace is the place of an item.
+// itemPlace locates an item by the parts of its id: prefix, response, side and index.
 type itemPlace struct {
 	prefix, response string
 	side             side

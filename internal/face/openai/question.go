@@ -52,7 +52,7 @@ func (f *fold) asked(r *perdure.Record) error {
 	return nil
 }
 
-// askedAbout shows the question whether a call may run.
+// askedAbout shows the question that asks whether a call may run.
 func (f *fold) askedAbout(call *growing, q logfold.Asked) {
 	call.Approval = approvalID(q.ID)
 	g := f.add(Item{Type: itemApproval, ID: call.Approval, Name: q.Subject, Arguments: call.Arguments}, "")

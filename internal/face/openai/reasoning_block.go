@@ -19,9 +19,10 @@ type reasoningBlock struct {
 	Answer   uuid.UUID `json:"answer"` // the id of the entry; blocks of one answer have the same
 	Provider string    `json:"provider"`
 	Model    string    `json:"model"`
-	// Parts are the parts that no other item shows in full, with their places.
+	// Parts are the parts of the answer that the client gets only in this block, each with its
+	// index in the answer. Other items show the rest.
 	Parts []placedPart `json:"parts,omitempty"`
-	// Signatures are the signatures of parts that other items show.
+	// Signatures are the signatures of the parts that other items show in full.
 	Signatures []signature `json:"signatures,omitempty"`
 }
 

@@ -141,7 +141,7 @@ func noItem(i readItem) *Error {
 	return invalid(i.at+".id", "item_not_found", "Item with id '%s' not found.", i.id)
 }
 
-// item resolves the item that an item refers to.
+// item returns the stored item to which an item_reference points.
 func (r *references) item(ctx context.Context, i readItem) (resolvedItem, error) {
 	place, ok := placeOf(i.id)
 	if !ok || i.whole && place.prefix != prefixToolCall {

@@ -41,7 +41,8 @@ func (a *API) retrieve(w http.ResponseWriter, r *http.Request) {
 	}
 }
 
-// includeMore adds to a response what the retrieve includes and its create did not.
+// includeMore adds the values that the retrieve requests by include and that the create did not
+// request.
 func (a *API) includeMore(ctx context.Context, org string, f *found, include []string) error {
 	asked := request{Include: include}
 	if !asked.wants(includeReasoning) {

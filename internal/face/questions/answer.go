@@ -74,7 +74,8 @@ func (s *server) answer(ctx context.Context, in *answerInput) (*operation.Body[*
 	return operation.BodyOf(&reply.Question), s.show(ctx, in.Org, &reply.Question)
 }
 
-// decided returns the problem of an answer that came too late, with the question as it is.
+// decided returns the problem document for an answer that came too late. It contains the decided
+// question.
 func (s *server) decided(ctx context.Context, org string, id uuid.UUID, cause error) error {
 	q, err := s.Engine.Read().Question(ctx, org, id)
 	if err != nil {

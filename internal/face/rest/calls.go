@@ -47,7 +47,8 @@ type shownMessage struct {
 // maxCallBytes is the maximum size of the conversation of a call that can be inspected.
 const maxCallBytes = 32 << 20
 
-// storedCall returns what the store has of a call. Errors: not_found, conflict (a LOCAL execution).
+// storedCall returns the stored data of a model call. Errors: not_found, conflict (a LOCAL
+// execution).
 func (s *server) storedCall(ctx context.Context, in CallInput) (x *perdure.Execution, call perdure.StoredCall, err error) {
 	if x, err = s.execution(ctx, in.IDInput); err != nil {
 		return nil, call, err

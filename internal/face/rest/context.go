@@ -35,7 +35,7 @@ func (s *server) compact(ctx context.Context, in *compactInput) (*operation.Body
 	return operation.BodyOf(reply), nil
 }
 
-// contextPage is a page of what a model sees of an execution's conversation.
+// contextPage is a page of an execution's context: the messages that the next model call sends.
 type contextPage struct {
 	LeafEntryID *uuid.UUID         `json:"leafEntryId" doc:"The end of the path that the context is built from; null if there is no entry yet."`
 	Compaction  *contextCompaction `json:"compaction" doc:"The newest compaction of the path, or null."`
@@ -58,7 +58,7 @@ type contextEntry struct {
 	Entry       perdure.Entry `json:"entry"`
 }
 
-// context returns what the next model call is asked with.
+// context returns the messages that the next model call sends.
 func (s *server) context(ctx context.Context, in *PartsInput) (*operation.Body[contextPage], error) {
 	x, err := s.execution(ctx, in.IDInput)
 	if err != nil {

@@ -8,7 +8,7 @@ import (
 	"github.com/perdure/perdure/internal/store"
 )
 
-// reader is what the operations read of the store.
+// reader is the part of the store that the operations read.
 type reader interface {
 	store.ExecutionReader
 	store.CatalogReader

@@ -15,7 +15,8 @@ type Config struct {
 	Log *eventlog.Log
 	// Health checks whether requests can be served.
 	Health health.Check
-	// Catalog is what the program can offer by itself, shown by /providers and /tools.
+	// Catalog lists the built-in model providers and tools of the program, shown by /providers and
+	// /tools.
 	Catalog perdure.Catalog
 }
 

@@ -118,7 +118,7 @@ func (t *Tree) settle(m *Message) {
 	}
 }
 
-// isEmpty reports whether a stored part shows nothing.
+// isEmpty reports whether a stored part is a text or a thinking part without text.
 func isEmpty(p perdure.Part) bool {
 	return p.Type == perdure.PartText && p.Text == "" || p.Type == perdure.PartThinking && p.Thinking == ""
 }

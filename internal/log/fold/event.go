@@ -78,7 +78,7 @@ const (
 	FileWrite   = "file_write"
 )
 
-// Payload is the content of an event of type data, as far as views know it.
+// Payload contains the members of an event of type data that views use.
 type Payload struct {
 	Type     string `json:"type"`
 	ToolCall struct {

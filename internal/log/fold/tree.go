@@ -48,7 +48,7 @@ type Response struct {
 // finish reason and its usage.
 func (r *Response) Merged() response.Response { return r.merger.Response() }
 
-// Turn is a model call and what it led to.
+// Turn is a model call with its messages and the results of its tool calls.
 type Turn struct {
 	ID       string
 	Messages []*Message

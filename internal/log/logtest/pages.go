@@ -32,7 +32,7 @@ func give(records []record, yield func(Event, error) bool) (more, over bool) {
 	return true, over
 }
 
-// isOver reports whether the client already has the end.
+// isOver reports whether the client has already received the end of the log.
 func isOver(held []Event) bool {
 	for i := len(held) - 1; i >= 0; i-- {
 		if held[i].Name == "end" || ends(held[i].Name) {

@@ -42,8 +42,8 @@ func (s snapshot) Read(ctx context.Context, held []Event) iter.Seq2[Event, error
 	}
 }
 
-// Show implements Projection. It returns the entries, whichever way they arrived, and the faults of
-// the later events.
+// Show implements Projection. It returns the entries, from snapshots and from events, and the
+// faults of the later events.
 func (s snapshot) Show(given []Event) string {
 	entries, seqs, p := []string{}, map[string]bool{}, newPicture()
 	add := func(raw []byte) {

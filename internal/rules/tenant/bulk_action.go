@@ -26,8 +26,9 @@ func BulkByKey(s *store.State, key string, request perdure.Hash) (*store.Changes
 	return rules.Answer(known), nil
 }
 
-// StartBulkAction inserts a bulk action. The answer is its row, or that of the action which the
-// idempotency key belongs to. Errors: conflict (too many run), idempotency_key_reused.
+// StartBulkAction inserts a bulk action. The answer is the action's row. If the idempotency key
+// belongs to an existing action, the answer is the row of that action. Errors: conflict (too many
+// run), idempotency_key_reused.
 func StartBulkAction(s *store.State, by Change, n NewBulkAction) (*store.Changes, error) {
 	if s.BulkAction != nil {
 		return rules.Answer(s.BulkAction), nil // the store repeats a command whose outcome is unknown
@@ -81,8 +82,8 @@ func (t BulkTurn) Needs(name perdure.BulkActionName, x *perdure.Execution) store
 	return n
 }
 
-// TakeBulkTurn does what a bulk action does with an execution, and counts it in the same
-// transaction. Each execution has one turn: if it is over, nothing changes. A refusal counts as a
+// TakeBulkTurn applies a bulk action to one execution, and counts the execution as handled in the
+// same transaction. If the execution was handled already, nothing changes. A refusal counts as a
 // failure. The answer is the action after the turn; nil if it is gone.
 func TakeBulkTurn(s *store.State, cfg rules.Config, t BulkTurn) (*store.Changes, error) {
 	a := s.BulkAction

@@ -23,8 +23,8 @@ func CreateWebhook(s *store.State, by Change, w perdure.Webhook) (*store.Changes
 	return &store.Changes{Webhook: &row, Audit: by.webhook(s.Now, nil, &row), Answer: &rules.Decision{Value: &w}}, nil
 }
 
-// ReplaceWebhook changes what the org sets of a webhook, if it has that version; 0 is any version.
-// The answer is the row. Errors: not_found, conflict, invalid_argument.
+// ReplaceWebhook replaces the settings of a webhook if the webhook has that version; 0 means any
+// version. The answer is the row. Errors: not_found, conflict, invalid_argument.
 func ReplaceWebhook(s *store.State, by Change, id uuid.UUID, version int64, r perdure.WebhookRequest) (*store.Changes, error) {
 	if s.Webhook != nil && !sameID(s.Webhook.KeyID, r.KeyID) {
 		if err := checkBound(s, r.KeyID); err != nil {
@@ -39,7 +39,7 @@ func ReplaceWebhook(s *store.State, by Change, id uuid.UUID, version int64, r pe
 	})
 }
 
-// RotateWebhook gives a webhook a new secret. The secret before it signs, too, for
+// RotateWebhook replaces the secret of a webhook. The secret before it signs, too, for
 // perdure.OldSecretLife; an older one does not. The answer is the row. Errors: not_found.
 func RotateWebhook(s *store.State, by Change, id uuid.UUID, secret string) (*store.Changes, error) {
 	return changeWebhook(s, by, id, 0, func(w *perdure.Webhook) {

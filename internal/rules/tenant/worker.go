@@ -57,8 +57,8 @@ func SeeWorkers(s *store.State, seen []uuid.UUID) (*store.Changes, error) {
 	return &store.Changes{SeenWorkers: seen, ForgetWorkers: &old, Answer: &rules.Decision{}}, nil
 }
 
-// PauseQueue pauses a queue. The answer is its pause; that of a paused queue does not change.
-// Errors: conflict, if the org has as many paused queues as it may have.
+// PauseQueue pauses a queue. The answer is the pause. The pause of a queue that is paused already
+// does not change. Errors: conflict, if the org has as many paused queues as it may have.
 func PauseQueue(s *store.State, by Change, queue string) (*store.Changes, error) {
 	if s.Pause != nil {
 		return rules.Answer(s.Pause), nil

@@ -39,7 +39,7 @@ func Contexts(t *testing.T, s store.Store, r read.Reader) {
 
 func ptr[T any](v T) *T { return &v }
 
-// contextCost is what a read of a context costs. Bytes are those of the entries.
+// contextCost is the cost of a read of a context. Bytes is the size of the entries.
 type contextCost struct {
 	Reads
 	Bytes int

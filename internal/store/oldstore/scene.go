@@ -219,7 +219,7 @@ func question(key string) perdure.NewQuestion {
 	return n
 }
 
-// approval returns a question whether a tool may run.
+// approval returns a question that asks whether a tool may run.
 func approval(key string) perdure.NewQuestion {
 	n := perdure.NewQuestion{Key: key, Details: json.RawMessage(`{"command":"ls"}`)}
 	n.Kind, n.Subject = perdure.QuestionApproval, "bash"

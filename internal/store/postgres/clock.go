@@ -14,8 +14,8 @@ type clock struct {
 	ahead atomic.Int64     // how far the database is ahead of this machine's clock, in nanoseconds
 }
 
-// set updates the clock with the database's time in microseconds. It returns the time of the
-// transaction that has read it.
+// set updates the clock. micros is the database's time, read by a transaction, in microseconds
+// since 1970. set returns the time of that transaction.
 func (c *clock) set(micros int64) perdure.Time {
 	if c.fixed != nil {
 		return perdure.At(c.fixed())

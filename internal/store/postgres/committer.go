@@ -37,7 +37,7 @@ type committer struct {
 	inTurn  bool      // commands run one after the other, instead of concurrently
 	conn    *pgx.Conn // nil if there is none
 	peer    backend   // database process of the newest connection
-	// warnings are the warnings of conn.
+	// warnings receives the warnings that the database sends on conn.
 	warnings *warnings
 	number   int64 // number of the last transaction that wrote
 	stored   int64 // the number in the row, as read by the newest connection

@@ -127,7 +127,7 @@ func earliest(users, end, step time.Time) (first time.Time, ours bool) {
 	return first, true
 }
 
-// know sets the database process at the other end.
+// know records which database process serves the connection.
 func (w *watched) know(peer backend) {
 	w.mu.Lock()
 	defer w.mu.Unlock()

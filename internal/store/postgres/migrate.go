@@ -107,9 +107,10 @@ func newestMigration() (version int64, count int, err error) {
 	return version, len(all), err
 }
 
-// relabel deletes the rows of migrations before firstVersion from goose's table of versions. The
-// tables of such a database equal those of the first migration. It returns an error if the database
-// is older than firstVersion. The caller must hold the migration lock.
+// relabel deletes the rows of migrations before firstVersion from goose's table of versions. A
+// database at firstVersion that has such rows has the same tables as one created by the first
+// migration. It returns an error if the database is older than firstVersion. The caller must hold
+// the migration lock.
 func relabel(ctx context.Context, conn *pgx.Conn) error {
 	var has, older int64
 	err := conn.QueryRow(ctx, "SELECT coalesce(max(version_id), 0), count(*) FILTER (WHERE version_id > 0 AND version_id < $1)"+

@@ -63,8 +63,10 @@ func (m *many) statementFor(rows [][]any, early bool) (query string, args []any)
 	return chosen.query, args
 }
 
-// choose returns the statement with the most common parameters that fits a group with these equal
-// parameters; nil if there is none. With telling, the group counts for learning new statements.
+// choose returns the statement for a group of rows. same marks the parameters that are equal in all
+// rows of the group. Of the statements that fit, choose returns the one with the most such
+// parameters; nil if none fits. If telling is set, the group also counts as an example from which
+// new statements are learned.
 func (m *many) choose(same []bool, telling bool, learn int) (best *narrow) {
 	m.mu.Lock()
 	defer m.mu.Unlock()

@@ -14,7 +14,7 @@ import (
 // []byte, nil); ids are their 16 bytes, booleans are 0 and 1.
 func scanner(rows pgx.Rows) func(dest ...any) error { return scannerOf(rows, 0) }
 
-// scannerOf is scanner, but leaves out the last columns, as many as without.
+// scannerOf is scanner, but leaves out the last columns. without is their number.
 func scannerOf(rows pgx.Rows, without int) func(dest ...any) error {
 	var fields []pgconn.FieldDescription
 	return func(dest ...any) error {

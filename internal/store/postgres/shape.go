@@ -108,8 +108,8 @@ func eachParam(query string, f func(before string, number int)) (rest string) {
 	}
 }
 
-// statement returns the statement for parameters of these types, some of which are the same for all
-// rows; "" if a type has no array type.
+// statement returns the SQL for parameters of these types. Some parameters are the same for all
+// rows. It returns "" if a type has no array type.
 func (s *shape) statement(types []uint32, same []bool) string {
 	var arraysOf, names, values []string
 	for i, oid := range types {

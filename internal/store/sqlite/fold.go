@@ -98,7 +98,7 @@ func foldOn(c *conn) (folded int, err error) {
 	return folded, err
 }
 
-// logged is what the committer knows about the log since its last reset, as numbers of pages.
+// logged counts the pages of the log since its last reset, as the committer knows them.
 type logged struct {
 	held   int // in the log
 	folded int // of those, checkpointed

@@ -62,9 +62,9 @@ const (
 	versionsOf = "SELECT coalesce(max(version_id), 0), count(*) FILTER (WHERE version_id > 0 AND version_id < ?1) FROM goose_db_version"
 )
 
-// relabel deletes the rows of migrations before firstVersion from goose's table of versions. The
-// tables of such a file equal those of the first migration. It returns an error if the file is
-// older than firstVersion.
+// relabel deletes the rows of migrations before firstVersion from goose's table of versions. A file
+// at firstVersion that has such rows has the same tables as one created by the first migration. It
+// returns an error if the file is older than firstVersion.
 func relabel(ctx context.Context, db *sql.DB) error {
 	var has bool
 	if err := db.QueryRowContext(ctx, labelled).Scan(&has); err != nil || !has {

@@ -97,7 +97,7 @@ func (p *pool) read(ctx context.Context, f func(v view) error) error {
 	return refusal(err)
 }
 
-// readRows is read for a reader of rows.
+// readRows runs a read that only needs a statement.Conn.
 func (p *pool) readRows(ctx context.Context, read func(c statement.Conn) error) error {
 	return p.read(ctx, func(v view) error { return read(v) })
 }

@@ -70,7 +70,8 @@ func comingName(path string) (string, error) {
 	}
 }
 
-// isFree reports whether no file has one of these names, or belongs to a database with such a name.
+// isFree reports whether all of these names are free. A name is taken if a file has it, or if a
+// file beside a database of that name exists, such as its log.
 func isFree(paths ...string) (bool, error) {
 	for _, path := range paths {
 		for _, end := range beside {

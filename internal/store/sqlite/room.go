@@ -104,7 +104,8 @@ func (c *committer) roomNow() room {
 // sizeInLog returns the approximate number of bytes that a call adds to the log.
 func sizeInLog(call *commit.Call) int64 { return int64(call.Bytes) + int64(call.Bytes)/8 + callPages }
 
-// callPages is what a call writes in addition to its content: rows and index pages, in bytes.
+// callPages is the number of bytes that a call writes in addition to its content: rows and index
+// pages.
 const callPages = 16 << 10
 
 // stillShort reports whether the largest refused write would be refused again.

@@ -18,7 +18,7 @@ import (
 // pauses leave the disk to reads and writes of the server.
 const checkRest = 2
 
-// soundness is what is known about the integrity of the file.
+// soundness is the known state of the file's integrity.
 type soundness struct {
 	path   string
 	mark   pagecheck.Mark

@@ -1,7 +1,7 @@
 package sqlite
 
-// without lists the optimizations of the store that are turned off. Each optimization changes only
-// what an operation costs, and not its result, its errors, its order or its durability.
+// without lists the optimizations of the store that are turned off. An optimization changes only
+// the cost of an operation. It changes neither results, errors and their order nor durability.
 type without struct {
 	// batches: each command is committed by itself, instead of with all that wait.
 	batches bool
@@ -18,5 +18,5 @@ type without struct {
 	texts bool
 }
 
-// everything is what [Options.Plain] turns off.
+// everything lists all optimizations, which [Options.Plain] turns off.
 var everything = without{batches: true, later: true, kept: true, logLayer: true, folder: true, texts: true}

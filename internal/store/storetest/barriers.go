@@ -237,8 +237,8 @@ func contextsAcrossBranches(f *fixture) {
 	f.equal("without the other branch", idsOfEntries(tr.sameContext(pins.ID)), []uuid.UUID{root, one, pins.ID})
 }
 
-// picksByFeatures checks that a worker is not given executions and tasks that need features that it
-// does not have, and that these are not in the way of others.
+// picksByFeatures checks that a worker gets no execution or task that needs a feature the worker
+// lacks. Such work must not block other work.
 func picksByFeatures(f *fixture) {
 	start := func(needs perdure.Features, n int) uuid.UUID {
 		return f.start(func(x *perdure.Execution) {

@@ -18,7 +18,7 @@ type barrierText struct {
 }
 
 // DamagedBarriers checks that an audit finds each way in which the barrier of a compaction can be
-// damaged, and that it finds nothing in a whole barrier and in a row without one. execute executes a
+// damaged. It must find nothing in an intact barrier, nor in a row without one. execute executes a
 // statement in the database of the store.
 func DamagedBarriers(t *testing.T, s store.Store, execute func(query string)) {
 	tr := (&fixture{T: t, s: s, ctx: t.Context()}).tree()

@@ -15,7 +15,7 @@ import (
 	"pgregory.net/rapid"
 )
 
-// blockLog writes blocks by the rules, and records what it has written.
+// blockLog writes blocks by the rules, and records each write.
 type blockLog struct {
 	*logWriter
 	blocks map[perdure.BlockKey]*store.Block

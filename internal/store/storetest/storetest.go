@@ -79,7 +79,7 @@ func (f *fixture) change(id uuid.UUID, decide func(s *store.State) *store.Change
 	}})
 }
 
-// look returns the state that a decision with these needs gets, and changes nothing.
+// look returns the state that a decision with these needs gets. It changes nothing.
 func (f *fixture) look(id uuid.UUID, needs store.Needs) *store.State {
 	f.Helper()
 	var seen *store.State

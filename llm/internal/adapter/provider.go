@@ -9,7 +9,7 @@ import (
 	"github.com/perdure/perdure/llm"
 )
 
-// API is what differs between the providers.
+// API describes the differences between the providers.
 type API struct {
 	// Name is the provider's name in the names of models.
 	Name      string

@@ -1,5 +1,5 @@
-// Package gpt has what the two APIs of OpenAI share: the options of the SDK, and the families of
-// models, as far as the APIs treat them differently.
+// Package gpt contains the code that the two APIs of OpenAI share: the options of the SDK, and the
+// families of models that the APIs treat differently.
 package gpt
 
 import (

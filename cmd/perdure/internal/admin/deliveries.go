@@ -97,7 +97,7 @@ func deliveryStyle(cell string) terminal.Style {
 	return terminal.StyleNone
 }
 
-// deliveryAnswer returns what is known of the endpoint's answer.
+// deliveryAnswer describes the endpoint's answer, or the error that took its place.
 func deliveryAnswer(d *perdure.Delivery) string {
 	switch {
 	case d.Error != "" && d.ResponseStatus != 0:

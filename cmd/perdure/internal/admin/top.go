@@ -21,7 +21,7 @@ type topCommand struct {
 	once  bool
 }
 
-// overview is what one refresh of the command shows.
+// overview contains the data that one refresh of the command shows.
 type overview struct {
 	Queues  []*perdure.QueueInfo  `json:"queues"`
 	Workers []*perdure.WorkerInfo `json:"workers"`

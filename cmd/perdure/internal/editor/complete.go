@@ -10,7 +10,7 @@ import (
 type Candidate struct {
 	// Text replaces the word.
 	Text string
-	// Note says what the candidate is, in a few words.
+	// Note is a short description of the candidate.
 	Note string
 }
 

@@ -28,8 +28,8 @@ type Options struct {
 	Interrupt func(again bool)
 }
 
-// maxWaiting is the maximum number of inputs that have not been read yet. The editor keeps further
-// ones in the input line.
+// maxWaiting is the maximum number of sent inputs that the command has not read yet. While that
+// many wait, the editor keeps the next input in the input line.
 const maxWaiting = 32
 
 // Editor is a line editor that runs until Close.
@@ -50,7 +50,8 @@ func Usable(s terminal.Streams) bool {
 	return in && terminal.IsTerminal(s.Stdin) && terminal.IsTerminal(s.Stdout) && s.Stdout.Columns() > 0
 }
 
-// Start starts the editor. Until Close, what is written to the streams is shown above the input line.
+// Start starts the editor. Until Close, all text that is written to the streams is shown above the
+// input line.
 func Start(o Options) *Editor {
 	e := &Editor{o: o, inputs: make(chan string, maxWaiting), ended: make(chan struct{})}
 	e.output = newOutput(o.Streams.Stdout)

@@ -120,7 +120,7 @@ func (o *output) flush() {
 	o.held = nil
 }
 
-// hold keeps what is written from now on, until release or end.
+// hold buffers all output from now on, until release or end.
 func (o *output) hold() {
 	o.mu.Lock()
 	defer o.mu.Unlock()
@@ -144,7 +144,7 @@ func (o *output) runFrom(s outputState) {
 	}
 }
 
-// end writes what was held, and passes further output on unchanged.
+// end writes the buffered output, and passes further output on unchanged.
 func (o *output) end() {
 	o.mu.Lock()
 	defer o.mu.Unlock()

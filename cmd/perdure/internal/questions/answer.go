@@ -122,7 +122,7 @@ func textValue(text string) json.RawMessage {
 	return raw
 }
 
-// answer prints what is answered, and answers it.
+// answer prints the question and then answers it.
 func answer(ctx context.Context, a *setup.App, c *client.Client, q *perdure.Question, r client.AnswerRequest) error {
 	details, err := Details(ctx, c, q)
 	if err != nil {

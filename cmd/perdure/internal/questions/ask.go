@@ -76,7 +76,8 @@ func (t Terminal) prompt(ctx context.Context, text string, part bool) (string, b
 	return strings.TrimSpace(line), ok, err
 }
 
-// readLine returns the answer that a line means, or what is wrong with the line.
+// readLine parses a line and returns the answer. If the line is not valid, it returns the problem
+// instead.
 func readLine(q *perdure.Question, line string) (r client.AnswerRequest, wrong string) {
 	word, rest, _ := strings.Cut(line, " ")
 	if n, err := strconv.Atoi(line); err == nil && n >= 1 && n <= len(q.Choices) {

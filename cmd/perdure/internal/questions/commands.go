@@ -12,7 +12,8 @@ func Commands(a *setup.App) []*cobra.Command {
 	return []*cobra.Command{newQuestionsCommand(a), newAnswerCommand(a), newGrantsCommand(a)}
 }
 
-// parseID returns the id that an argument names. what is the thing of the id.
+// parseID parses an id. The error names what the id belongs to, such as "question", and list, the
+// command that lists the ids.
 func parseID(what, list, arg string) (uuid.UUID, error) {
 	id, err := uuid.Parse(arg)
 	if err != nil || len(arg) != 36 {

@@ -65,8 +65,8 @@ func EditFile(ctx context.Context, text []byte) ([]byte, error) {
 	return []byte(strings.TrimSpace(string(changed))), err
 }
 
-// edited returns the answer that approves what a person makes of the details in an editor, or what
-// is wrong with it.
+// edited lets a person change the details in an editor, and returns the answer that approves the
+// changed details. If the editor fails or the result is not JSON, it returns the problem instead.
 func (t Terminal) edited(ctx context.Context, details []byte) (r client.AnswerRequest, wrong string) {
 	changed, err := t.Edit(ctx, details)
 	switch {

@@ -39,7 +39,8 @@ func readRemember(form string, life time.Duration, r *client.AnswerRequest) erro
 	return nil
 }
 
-// remembered returns the approval that "r" with these words means, or what is wrong with them.
+// remembered parses the words after "r" and returns the approval to remember. If the words are not
+// valid, it returns the problem instead.
 func remembered(words string) (r client.AnswerRequest, wrong string) {
 	remember := perdure.Remember{Scope: perdure.GrantRun, Match: perdure.GrantExact}
 	for word := range strings.FieldsSeq(words) {

@@ -89,7 +89,7 @@ func (r *RunCommand) instructions(system string, here bool) (string, error) {
 	return strings.Join(all, "\n\n"), nil
 }
 
-// planTools returns those of the tools that change nothing.
+// planTools returns the tools that change nothing.
 func planTools(names []string) []string {
 	kept := []string{}
 	known := tool.Builtin()

@@ -26,7 +26,7 @@ const (
 // skippedFolders are folders whose files completion does not offer.
 var skippedFolders = []string{".git", ".hg", ".svn", "node_modules", ".venv", "__pycache__", ".cache"}
 
-// offers is what completion offers besides commands.
+// offers contains the words that completion offers in addition to commands.
 type offers struct {
 	mu      sync.Mutex
 	root    string

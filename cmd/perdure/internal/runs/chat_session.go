@@ -187,8 +187,8 @@ func (s *chatSession) newWatcher(id uuid.UUID) *watcher {
 	return w
 }
 
-// follow follows a run until it ends, or the user leaves it. It reports whether the chat goes on with
-// another run.
+// follow follows a run until it ends, or the user leaves it. switched reports whether the chat
+// continues with another run.
 func (s *chatSession) follow(ctx context.Context, w *watcher) (switched bool, err error) {
 	run, leave := context.WithCancelCause(ctx)
 	defer leave(nil)
@@ -228,7 +228,7 @@ func (s *chatSession) follow(ctx context.Context, w *watcher) (switched bool, er
 	}
 }
 
-// attach makes a run the one that the input is for.
+// attach directs the user's input to a run.
 func (s *chatSession) attach(x *perdure.Execution, chosen *perdure.ModelChoice) {
 	var in perdure.ReactInput
 	if x.Kind == perdure.ReactKind {
@@ -251,7 +251,7 @@ func (s *chatSession) detach() {
 	s.ed.SetQueue(nil)
 }
 
-// switchTo leaves the current run, and goes on with another one.
+// switchTo leaves the current run, and continues the chat with another run.
 func (s *chatSession) switchTo(t chatTarget) {
 	s.mu.Lock()
 	leave := s.leave

@@ -54,8 +54,8 @@ func (w *watcher) asks() bool {
 	return !a.JSON && !a.Quiet && terminal.IsTerminal(w.Stdin) && terminal.IsTerminal(w.Stdout)
 }
 
-// askInPlace asks the person at the terminal what the run asks, until the run goes on. It reports
-// whether the run goes on.
+// askInPlace shows the run's open questions to the person at the terminal, until the run continues.
+// It reports whether the run continues.
 func (w *watcher) askInPlace(ctx context.Context) (bool, error) {
 	for {
 		if w.session != nil {

@@ -112,7 +112,8 @@ func printCall(a *setup.App, m *client.ModelCall) error {
 	return nil
 }
 
-// partsText returns the text of a message, or its parts as JSON if it has others than text.
+// partsText returns the text of a message. If the message has parts that are not text, it returns
+// all parts as JSON.
 func partsText(m client.CallMessage) string {
 	var parts []perdure.Part
 	if json.Unmarshal(m.Parts, &parts) != nil || string(m.Parts) == "null" {

@@ -8,8 +8,8 @@ import (
 	"github.com/perdure/perdure"
 )
 
-// stopsTurns lets the first Ctrl-C of a turn stop the turn, in a command that goes on with the user's
-// input. The second one leaves the run, as in other commands.
+// stopsTurns lets the first Ctrl-C of a turn stop the turn, in a command that then reads the user's
+// next input. The second Ctrl-C leaves the run, as in other commands.
 func (w *watcher) stopsTurns(ctx context.Context) (release func()) {
 	if !w.chat || w.session != nil {
 		return func() {}

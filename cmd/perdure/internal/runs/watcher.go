@@ -84,8 +84,8 @@ func (w *watcher) followToEnd(ctx context.Context) error {
 	}
 }
 
-// settle handles the end of the events. It asks what the run asks, or reads the user's input, which
-// clears the status, or shows the state of the run.
+// settle handles the end of the events. It asks the run's open questions, reads the user's next
+// input, or shows the final state of the run. Reading input clears the status.
 func (w *watcher) settle(ctx context.Context) error {
 	if w.status == perdure.StatusWaiting && w.reason == waitsForQuestion {
 		goesOn := false

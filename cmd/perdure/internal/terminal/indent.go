@@ -7,7 +7,7 @@ import (
 	xansi "github.com/charmbracelet/x/ansi"
 )
 
-// gutter is what begins each row of an indented text.
+// gutter is the text at the beginning of each row of an indented text.
 type gutter struct {
 	text  string
 	style Style

@@ -31,7 +31,7 @@ func (l *layout) styled(f font, text string) string {
 	return "\x1b[" + f.begin + "m" + text + "\x1b[" + f.end + "m"
 }
 
-// inline formats the text in a block or in another text.
+// inline returns the formatted text of the child nodes of a Markdown node.
 func (l *layout) inline(in ast.Node) string {
 	var out strings.Builder
 	for node := in.FirstChild(); node != nil; node = node.NextSibling() {

@@ -63,14 +63,15 @@ func columnWidths(rows [][]string, columns, width int) []int {
 		if spare <= width || wide[at] <= minColumnWidth {
 			return wide
 		}
-		// At once down to the next width, or as far as is needed.
+		// Narrow the widest column in one step: until it is narrower than the second widest, or
+		// until the table fits.
 		rest := slices.Clone(wide)
 		rest[at] = minColumnWidth
 		wide[at] = max(slices.Max(rest)-1, wide[at]-(spare-width), minColumnWidth)
 	}
 }
 
-// tableRow returns the lines of a row.
+// tableRow returns one row of a table as lines of text. A cell that is too wide is wrapped.
 func tableRow(cells []string, wide []int, alignments []extast.Alignment) []string {
 	var columns [][]string
 	height := 1

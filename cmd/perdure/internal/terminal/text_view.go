@@ -64,7 +64,7 @@ func (v *TextView) Started(x *perdure.Execution) {
 	v.p.line(StyleDim, "run "+x.ID.String())
 }
 
-// AddEntries learns the tool calls of existing entries, and shows nothing.
+// AddEntries records the tool calls of existing entries. It prints nothing.
 func (v *TextView) AddEntries(entries []perdure.Entry) {
 	for _, e := range entries {
 		v.tools.addArguments(e)

@@ -184,8 +184,8 @@ func (t *toolCallView) cancelled(id string, at time.Time) {
 // maxResultLines is the maximum number of shown lines of a result without live output.
 const maxResultLines = 10
 
-// result shows the end of a call. The call's output comes first. If another call's lines precede
-// it, a line with the call's name comes before it.
+// result shows the end of a call. The call's output comes first. If lines of another call precede
+// the output, a line with the call's name comes first.
 func (t *toolCallView) result(id string, r fold.CallResult) {
 	c := t.call(id, "")
 	t.header(c)

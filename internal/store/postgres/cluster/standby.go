@@ -61,7 +61,7 @@ func (c *Cluster) Promote() error {
 	return execute(context.Background(), c.URL("postgres"), "SELECT pg_promote()")
 }
 
-// Both returns the URL of a database on two clusters, of which one accepts writes.
+// Both returns a URL that names a database on both clusters. One of the clusters accepts writes.
 func Both(a, b *Cluster, database string) string {
 	return fmt.Sprintf("postgres://perdure@127.0.0.1:%d,127.0.0.1:%d/%s?sslmode=disable&target_session_attrs=read-write", a.port, b.port, database)
 }

@@ -29,7 +29,7 @@ func barriersOf(v statement.View, execution uuid.UUID, k *known, entries []store
 	return barriers, nil
 }
 
-// covered finds what a compaction covers.
+// covered finds the entries that a compaction covers.
 type covered struct {
 	v         statement.View
 	execution uuid.UUID
@@ -100,7 +100,7 @@ func (c *covered) find(id uuid.UUID) (at load.TreePlace, there bool, err error) 
 	return at, slices.ContainsFunc(c.ranges, func(r load.PathRange) bool { return r.Contains(at) }), nil
 }
 
-// leaveOut adds the part of the path between two depths, both included, to what is left out.
+// leaveOut adds the entries between two depths of the path, both included, to b.LeftOut.
 func (c *covered) leaveOut(b *load.Barrier, compaction uuid.UUID, first, last int64) error {
 	if first > last {
 		return nil

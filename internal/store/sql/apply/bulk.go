@@ -31,7 +31,7 @@ func heldForBulk(org string, n store.Needs) (names []string) {
 	return names
 }
 
-// loadBulk loads what a command needs of bulk actions.
+// loadBulk loads the bulk actions that a command needs.
 func loadBulk(v statement.View, org string, n store.Needs, s *store.State) (err error) {
 	if n.BulkAction != nil {
 		if s.BulkAction, err = load.BulkRows.One(v, load.BulkByID, org, n.BulkAction[:]); err != nil {

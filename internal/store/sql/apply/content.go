@@ -14,9 +14,9 @@ import (
 	"github.com/perdure/perdure/internal/store/sql/statement"
 )
 
-// content is where a payload is stored: in its row, or in a blob that the row refers to. Rows are
-// rewritten at each change, so a payload over InlineLimit that was not uploaded as a blob becomes a
-// blob here.
+// content describes where a payload is stored: in its row, or in a blob that the row refers to.
+// Rows are rewritten at each change, so a payload over InlineLimit that was not uploaded as a blob
+// becomes a blob here.
 type content struct {
 	inline json.RawMessage
 	ref    *perdure.BlobRef

@@ -20,8 +20,9 @@ var (
 	isOfEntry    = statement.Read("SELECT EXISTS (SELECT 1 FROM agent_entry WHERE agent_execution_id = ? AND content_blob = ?)")
 )
 
-// fieldsOf returns how the fields of an event are stored: as they are, or as a reference to the
-// entry of the same commit that answers the same tool call and contains them.
+// fieldsOf returns the stored form of an event's fields. Fields that an entry of the same commit
+// contains, for the same tool call, are stored as a reference to that entry. Others are stored
+// unchanged.
 func fieldsOf(r *perdure.Record, entries []store.Entry, numbers []int64) (fields json.RawMessage, of []byte) {
 	if r.Type != perdure.EventData || r.Place.ToolCallID == "" {
 		return r.Fields, nil

@@ -50,8 +50,8 @@ func clonePtr[T any](p *T) *T {
 	return &c
 }
 
-// putExecution inserts the row, or updates an existing one. It returns the row as it is stored now,
-// without contents, and its values.
+// putExecution inserts the row, or updates an existing one. It returns the new stored row, without
+// contents, and its values.
 func putExecution(v statement.View, l load.ExecutionRow, x *perdure.Execution, now perdure.Time) (*perdure.Execution, []any, error) {
 	before := l.Row
 	after := cloneExecution(x)

@@ -68,8 +68,8 @@ func indexedOnly(all []member) []member {
 	return kept
 }
 
-// memberText returns the text by which a value is compared: a string's text, or any other value as
-// it is written.
+// memberText returns the text by which a value is compared: the text of a string, or the JSON of
+// any other value.
 func memberText(value json.RawMessage) string {
 	var s string
 	if value[0] == '"' && json.Unmarshal(value, &s) == nil {

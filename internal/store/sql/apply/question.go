@@ -80,8 +80,9 @@ func loadSignalKeys(v statement.View, x *perdure.Execution, s *store.State) erro
 	})
 }
 
-// questionBytes returns the size of what a write of a question adds: what is asked by its first
-// version, and the answer by the version that decides. A task that uses the answer adds nothing.
+// questionBytes returns the number of bytes that a write of a question adds to the stored data. The
+// first version adds the question itself. The version that decides adds the answer. The write that
+// records the answer's task adds nothing.
 func questionBytes(q *perdure.Question) int {
 	n := 0
 	if q.Version == 1 {

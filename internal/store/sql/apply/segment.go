@@ -16,7 +16,7 @@ var (
 	lastSegment = statement.Read("SELECT coalesce(max(segment), 0) FROM agent_segment WHERE agent_execution_id = ?")
 )
 
-// places computes the places of new entries in the tree of one execution.
+// places computes the places (segment and depth) of new entries in the tree of one execution.
 type places struct {
 	// known holds places of stored entries and of new ones.
 	known map[uuid.UUID]load.TreePlace
@@ -87,7 +87,8 @@ func (p *places) open(base load.TreePlace) (load.TreePlace, *newSegment, error) 
 	return load.TreePlace{Segment: opened.segment, Depth: opened.baseDepth + 1, End: true}, &opened, nil
 }
 
-// placeEntries returns the places of a command's entries, and writes the segments that they open.
+// placeEntries returns the places of a command's new entries in the tree, and writes the rows of
+// the new segments.
 func (t *Transaction) placeEntries(id uuid.UUID, l load.ExecutionRow, k *known, entries []store.Entry) ([]load.TreePlace, error) {
 	if len(entries) == 0 {
 		return nil, nil

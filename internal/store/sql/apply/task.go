@@ -23,8 +23,8 @@ func cloneTask(t *perdure.Task) *perdure.Task {
 	return &c
 }
 
-// putTask inserts the row, or updates an existing one. It returns the row as it is stored now,
-// without contents.
+// putTask inserts the row, or updates an existing one. It returns the new stored row, without
+// contents.
 func putTask(v statement.View, before *load.TaskRow, t *perdure.Task, now perdure.Time) (*load.TaskRow, error) {
 	after := cloneTask(t)
 	after.Input, after.Result = nil, nil

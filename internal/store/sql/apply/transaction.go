@@ -140,7 +140,8 @@ func (t *Transaction) decideApart(c *store.Command, one pick.Candidate) (*store.
 	return nil, refused{err}
 }
 
-// decide loads what the command needs of one execution, calls its Decide and writes the changes.
+// decide loads the state of one execution that the command needs, calls its Decide and writes the
+// changes.
 func (t *Transaction) decide(c *store.Command, one pick.Candidate) (*store.Changes, error) {
 	l, err := t.Row(t.View, one.Execution)
 	if err != nil {

@@ -39,7 +39,7 @@ const (
 	deliveryByKeyText = "x.webhook_id = ? AND x.id = ? AND x.org_id = ?"
 )
 
-// loadWebhooks loads what a command needs of webhooks and deliveries.
+// loadWebhooks loads the webhooks and deliveries that a command needs.
 func loadWebhooks(v statement.View, org string, now perdure.Time, n store.Needs, s *store.State) (err error) {
 	if n.Webhook != nil {
 		if s.Webhook, err = load.WebhookRows.One(v, load.WebhookByID, n.Webhook[:], org); err != nil {

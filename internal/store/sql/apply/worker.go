@@ -17,7 +17,7 @@ var (
 	pausesOfOrg   = statement.Read("SELECT count(*) FROM queue_pause WHERE org_id = ?")
 )
 
-// loadWorkers loads what a command needs of workers and paused queues.
+// loadWorkers loads the workers and paused queues that a command needs.
 func loadWorkers(v statement.View, org string, n store.Needs, s *store.State) (err error) {
 	if n.Workers {
 		if _, err = v.One(workersOfOrg, []any{org}, &s.WorkerCount); err != nil {

@@ -15,7 +15,8 @@ type everything struct {
 }
 
 const (
-	// everyTask is the maximum number of known tasks of an execution. taskKnown is the size of one.
+	// everyTask is the maximum number of known tasks of an execution. taskKnown is the counted size
+	// of one known task in bytes.
 	everyTask = 1000
 	taskKnown = 48
 )

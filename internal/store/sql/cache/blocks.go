@@ -17,8 +17,8 @@ var blockByKey = statement.Read(load.BlockSelect + " AND b.task_id = ? AND b.att
 type blockRows map[perdure.BlockKey]*store.Block
 
 const (
-	// maxCachedBlocks is the maximum number of open blocks of an execution in the cache. blockBytes is
-	// the size of one.
+	// maxCachedBlocks is the maximum number of open blocks of an execution in the cache. blockBytes
+	// is the counted size of one open block in bytes.
 	maxCachedBlocks = 128
 	blockBytes      = 600
 )

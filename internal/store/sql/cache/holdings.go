@@ -21,8 +21,8 @@ const (
 var countHeld = statement.Read("SELECT count(*), count(*) FILTER (WHERE crashes >= 6) FROM agent_execution INDEXED BY idx_agent_execution_held" +
 	" WHERE worker_id = ?1 AND status IN ('RUNNING', 'CANCELLING')")
 
-// LoadWorker sets s.Holds to what a worker holds, which is needed at each end of a task. With a
-// cache, the executions are counted once, and the counts are then updated with each written row.
+// LoadWorker sets s.Holds to the work that a worker has claimed. Each end of a task needs it. With
+// a cache, the executions are counted once, and the counts are then updated with each written row.
 // Clearing the cache, as after a rollback, drops these counts, too.
 func (t *Batch) LoadWorker(v statement.View, worker uuid.UUID, s *store.State) (err error) {
 	if t.cache == nil {

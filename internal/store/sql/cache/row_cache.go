@@ -1,5 +1,6 @@
-// Package cache keeps rows of executions, tasks and blocks: those that a transaction has read or
-// written, and those that a store with a single committer keeps between transactions.
+// Package cache keeps rows of executions, tasks and blocks in memory. A batch keeps the rows that
+// its transaction has read or written. A store with a single committer also keeps rows between
+// transactions.
 package cache
 
 import (

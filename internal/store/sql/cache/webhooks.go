@@ -124,7 +124,7 @@ func (h *webhookReads) learn(v statement.View) error {
 	return err
 }
 
-// settle adds what a committed transaction has read to the cache.
+// settle adds the webhooks that a committed transaction has read to the cache.
 func (h *webhookReads) settle() {
 	switch {
 	case h.cache == nil || !h.known && !h.changed:

@@ -61,7 +61,7 @@ type Query struct {
 	dialect *statement.Dialect
 	org     string
 	filter  store.ExecutionFilter
-	// options are filters of which one becomes the source.
+	// options are filters. One of them becomes the source, from which candidates are read.
 	options []option
 	sources []listSource
 	// live are statements that select the numbers of all executions that have not ended, unordered.

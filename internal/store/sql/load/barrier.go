@@ -9,8 +9,8 @@ import (
 	"github.com/perdure/perdure/internal/store/sql/statement"
 )
 
-// Barrier is what a compaction's row says about the context after it, so that readers need no
-// earlier entries.
+// Barrier describes the context after a compaction. It is stored in the compaction's row, so
+// readers need no earlier entries.
 type Barrier struct {
 	// Keep is the place of the first kept entry. It is the compaction's own place if it keeps none.
 	Keep TreePlace `json:"-"`

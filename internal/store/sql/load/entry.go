@@ -10,7 +10,7 @@ import (
 	"github.com/perdure/perdure/internal/store/sql/statement"
 )
 
-// EntryRow is an entry with its execution and what is stored for the rules of transcripts.
+// EntryRow is an entry with its execution and the columns that the transcript rules need.
 type EntryRow struct {
 	Execution uuid.UUID
 	*perdure.Entry

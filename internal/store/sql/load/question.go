@@ -56,7 +56,7 @@ func Questions(v statement.View, query *statement.Statement, args ...any) ([]*pe
 	return QuestionRows.All(v, query, args...)
 }
 
-// AskedBytes returns the size of what a question asks.
+// AskedBytes returns the size of a question without its answer, in bytes.
 func AskedBytes(q *perdure.Question) int {
 	n := len(q.Details) + len(q.Schema) + len(q.Prompt) + len(q.Default)
 	for _, c := range q.Choices {

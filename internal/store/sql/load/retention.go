@@ -31,7 +31,7 @@ func period(name string, at func(*perdure.Retention) **perdure.Period) row.Field
 		func(r *perdure.Retention) any { return &periodInto{at(r)} })
 }
 
-// periodInto scans a column that period has written.
+// periodInto scans a column of milliseconds into a period; NULL becomes nil.
 type periodInto struct{ to **perdure.Period }
 
 // Scan implements [sql.Scanner].

@@ -32,7 +32,7 @@ type EntryTexts struct {
 	texts []store.EntryText
 }
 
-// Of returns the texts of an entry. It keeps those of the last one.
+// Of returns the texts of an entry. It caches the texts of the last entry.
 func (c *EntryTexts) Of(v statement.View, execution uuid.UUID, number int64) ([]store.EntryText, error) {
 	if c.entry == number {
 		return c.texts, nil

@@ -16,7 +16,8 @@ import (
 type Candidate struct {
 	Execution uuid.UUID
 	Task      *uuid.UUID
-	// Key and queue are those of a pending task, whose limits they select.
+	// Key and Queue are the concurrency key and the queue of a pending task. They select the limits
+	// that apply to the task.
 	Key, Queue string
 }
 

@@ -12,7 +12,7 @@ import (
 	"github.com/perdure/perdure/internal/store/sql/statement"
 )
 
-// ready is the kind of pick under which delayed items are listed.
+// ready stands in place of a kind of pick in dueBy, for pending work that was delayed.
 const ready = -1
 
 // dueBy selects, for each kind of pick, the earliest moment at which something is due, from

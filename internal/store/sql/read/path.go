@@ -162,8 +162,8 @@ func notOnPath(after, leaf uuid.UUID) error {
 	return perdure.Errorf(perdure.NotFound, "entry %s is not on the path to %s", after, leaf)
 }
 
-// findPlace returns the place of an entry on the path. If the entry is beside the path, it returns
-// the place of its nearest ancestor on the path, and the entries beside the path from there to the
+// findPlace returns the place of the entry leaf if it is on the path. Otherwise it returns the
+// place of the nearest ancestor that is on the path, and the ids of the entries from there down to
 // leaf.
 func findPlace(v statement.View, execution, leaf uuid.UUID) (top load.TreePlace, beside []uuid.UUID, err error) {
 	for at := &leaf; at != nil; {

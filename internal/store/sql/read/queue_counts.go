@@ -62,7 +62,7 @@ type queueName struct {
 	tasks bool
 }
 
-// queues collects what is pending on each queue, from several indexes.
+// queues counts the pending work of each queue, from several indexes.
 type queues struct {
 	v     statement.View
 	now   int64

@@ -59,7 +59,7 @@ func (r *Reader) Together(ctx context.Context, read func(store.ClaimReader) erro
 	})
 }
 
-// get returns what a function reads.
+// get returns the result of a function that reads.
 func get[T any](ctx context.Context, r *Reader, read func(v statement.View) (T, error)) (value T, err error) {
 	err = r.read(ctx, func(v statement.View) (err error) {
 		value, err = read(v)

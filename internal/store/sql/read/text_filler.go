@@ -37,7 +37,8 @@ const (
 	fillerPause = time.Second
 )
 
-// Called counts a command. Every TextBlock commands the filler checks for a new block.
+// Called counts a command. After each TextBlock calls, it wakes the filler, which then looks for a
+// new block.
 func (f *TextFiller) Called() {
 	if f.calls.Add(1)%trigram.TextBlock != 0 {
 		return

@@ -48,7 +48,7 @@ func (r Rows[T]) Written(sets ...[]string) Rows[T] {
 	return r
 }
 
-// Values returns the values of the fields, with room for those of the contents.
+// Values returns the values of the fields. The slice has capacity for the values of the contents.
 func (r *Rows[T]) Values(x *T) ([]any, error) { return r.ValuesWith(x, -1, nil) }
 
 // ValuesWith is values for a row whose field at the index at has the known value; -1 for none.
@@ -76,7 +76,8 @@ func (r *Rows[T]) Write(v statement.View, query *statement.Statement, x *T) erro
 	return v.Write(query, values...)
 }
 
-// Scan appends the destinations of the fields to dest, for the columns of [Table.List]. There is room for some more.
+// Scan appends the destinations of the fields to dest, for the columns of [Table.List]. The result
+// has capacity for some further destinations.
 func (r *Rows[T]) Scan(dest []any, x *T) []any {
 	if dest == nil {
 		dest = make([]any, 0, len(r.fields)+8)

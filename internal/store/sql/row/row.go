@@ -19,7 +19,7 @@ type Table struct {
 	Name    string
 	Key     int // the number of key columns
 	Columns []string
-	// read are the columns that are scanned: all but those of the contents and of unread fields.
+	// read contains the columns that are scanned: all except contents and unread fields.
 	read []string
 	// Sets are groups of columns that are written together, changed or not, so that the rows of
 	// different commands use the same statement. A store that writes many rows with one statement

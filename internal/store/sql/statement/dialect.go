@@ -50,8 +50,9 @@ type Dialect struct {
 	// text. The text is passed in three forms, all in lower case: plain, escaped as JSON, and as
 	// part of an id.
 	QueryMatch func(plain, escaped, id string) (condition string, args []any)
-	// Sets makes columns that often change together be written together, changed or not. Then one
-	// statement can write many rows.
+	// Sets reports whether columns that often change together are written as a set: if one of them
+	// changes, all are written. More rows then have the same written columns, so one statement can
+	// write them.
 	Sets bool
 	// RecordsBySeq reports whether there is an index of records by seq.
 	RecordsBySeq bool

@@ -1,6 +1,6 @@
-// Package statement declares the SQL statements that the stores share, and what runs them:
-// connections within a transaction, and the dialects of the databases. A declaration says whether
-// and how a statement runs for many rows of parameters.
+// Package statement declares the SQL statements that the stores share. It also declares the
+// interface of connections that run them in a transaction, and the dialects of the databases. A
+// declaration says whether and how a statement runs for many rows of parameters.
 package statement
 
 import (
@@ -8,8 +8,8 @@ import (
 	"strings"
 )
 
-// Statement is a declared SQL statement. It says whether and how a store can run it for many rows
-// of parameters at once.
+// Statement is a declared SQL statement. It also declares whether and how a store can run it for
+// many rows of parameters at once.
 type Statement struct {
 	text  string
 	group *Group
@@ -34,8 +34,8 @@ const (
 	KindDelete                 // deletes rows that equal parameters in some columns
 )
 
-// Group declares how a statement runs for many rows of parameters. The parameters of the statement
-// are those of Columns, or those of Set and then of Where, in order.
+// Group declares how a statement runs for many rows of parameters. An insert has one parameter per
+// column of Columns, in order. Other statements have the parameters of Set and then those of Where.
 type Group struct {
 	Kind  Kind
 	Table string
@@ -48,7 +48,8 @@ type Group struct {
 	// Returning is the column that an insert returns, or "". The first two columns must identify
 	// the row.
 	Returning string
-	// Set is what an update writes. Where is the condition of an update or a deletion.
+	// Set contains the assignments of an update. Where contains the conditions of an update or a
+	// deletion.
 	Set, Where Terms
 }
 

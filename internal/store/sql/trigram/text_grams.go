@@ -89,8 +89,9 @@ func lowerBytes(text []byte) string {
 	return string(lower)
 }
 
-// A part of a block is a sorted list of trigrams: each is three bytes, the number of places minus
-// one, and the places.
+// A part of a block is a sorted list of trigrams, each with the places of the texts that contain
+// it. A trigram takes three bytes. A byte with the number of its places minus one follows, then one
+// byte for each place.
 
 // IndexTexts returns the parts of a block. A part without trigrams is nil.
 func IndexTexts(texts []FoundBy) [][]byte {
