@@ -123,8 +123,9 @@ func TestAnswersOfLocalExecutionsAreErased(t *testing.T) {
 		"an open one":  {Question: lost, WithheldContent: said.WithheldContent},
 		"no question":  {Question: uuid.New(), WithheldContent: said.WithheldContent},
 	} {
-		if _, err := k.try(func(c *perdure.Commit) { c.Decisions = []perdure.StoredDecision{wrong} }); !perdure.IsCode(err, perdure.InvalidArgument) {
-			t.Errorf("%s: %v", name, err)
+		k.commit(func(c *perdure.Commit) { c.Decisions = []perdure.StoredDecision{wrong} })
+		if q := k.stored(taken); q.Answer.Reason != mark || q.Version != 2+1 {
+			t.Errorf("a report with %s changed the question: %+v", name, q)
 		}
 	}
 	for range 2 {

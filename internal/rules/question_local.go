@@ -40,20 +40,18 @@ func (d *draft) withholdOne(ref perdure.BlobRef) error {
 	return d.withhold(ref)
 }
 
-// decisionsStored erases the decisions that the worker of a LOCAL execution has stored. Errors:
-// invalid_argument.
+// decisionsStored erases the decisions that the worker of a LOCAL execution has stored. It ignores
+// reports about other decisions than the stored ones: they can be of the time before the server was
+// restored from a backup. Errors: as for withhold.
 func (d *draft) decisionsStored(all []perdure.StoredDecision) error {
 	for _, s := range all {
 		q := d.s.Questions[s.Question]
 		if q == nil {
-			return noQuestionHere(d.x.ID, "decisions", s.Question)
-		}
-		if q.Answer != nil && q.Answer.Withheld != nil && *q.Answer.Withheld == s.WithheldContent {
-			continue // this commit, or an earlier one, has reported it
+			continue
 		}
 		content := q.Decision().Encode()
 		if content == nil || perdure.ContentRef(d.x.ID, content) != s.Ref(d.x.ID) {
-			return perdure.FieldErrorf("decisions.sha256", "is not that of the decision of question %s", q.ID)
+			continue
 		}
 		if err := d.withholdOne(s.Ref(d.x.ID)); err != nil {
 			return err
