@@ -142,12 +142,12 @@ func TestReadinessGoesFirst(t *testing.T) {
 // A server whose store does not answer reports that it is alive but not ready, with the check store
 // as the reason.
 func TestNotReadyWithoutItsStore(t *testing.T) {
-	for name, url := range map[string]func() string{
-		"sqlite":   func() string { return "" },
-		"postgres": func() string { return opentest.URL(t) },
+	for name, url := range map[string]func(testing.TB) string{
+		"sqlite":   func(testing.TB) string { return "" },
+		"postgres": opentest.URL,
 	} {
 		t.Run(name, func(t *testing.T) {
-			h := startHealthStand(t, Config{Store: url()})
+			h := startHealthStand(t, Config{Store: url(t)})
 			h.wantReady("")
 			if err := h.store.Close(); err != nil {
 				t.Fatal(err)

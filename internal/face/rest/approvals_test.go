@@ -2,6 +2,7 @@ package rest_test
 
 import (
 	"encoding/json"
+	"slices"
 	"testing"
 
 	"github.com/perdure/perdure"
@@ -56,10 +57,15 @@ func TestThePolicyOfAnotherKind(t *testing.T) {
 		h.Call("POST", "/agent-executions", `{"kind":"anything","approvals":`+wrong+`}`).Problem(400, "invalid_argument", field)
 	}
 	const local = `{"kind":"anything","persistenceMode":"LOCAL",`
-	h.Call("POST", "/agent-executions", local+`"approvals":"ask"}`).Problem(400, "invalid_argument", "persistenceMode")
 	var d struct{ ID string }
 	h.Call("POST", "/agent-definitions", `{"name":"d",`+facetest.Models+`,"approvals":"edits"}`).Want(201, &d)
-	h.Call("POST", "/agent-executions", local+`"agentDefinitionId":"`+d.ID+`"}`).Problem(400, "invalid_argument", "persistenceMode")
+	var needs struct{ NeedsFeatures []string }
+	for _, policy := range []string{`"approvals":"ask"}`, `"agentDefinitionId":"` + d.ID + `"}`} {
+		h.Call("POST", "/agent-executions", local+policy).Want(201, &needs)
+		if !slices.Contains(needs.NeedsFeatures, "questions/local") {
+			t.Errorf("%s: the run needs %v of its worker", policy, needs.NeedsFeatures)
+		}
+	}
 	var x struct{ Input json.RawMessage }
 	h.Call("POST", "/agent-executions", `{"kind":"anything","input":{"a":1},"approvals":"ask","agentDefinitionId":"`+d.ID+`"}`).Want(201, &x)
 	if string(x.Input) != `{"a":1}` {
