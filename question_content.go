@@ -86,15 +86,46 @@ func (c QuestionContent) Encode() []byte {
 	})
 }
 
-// DecodeQuestionContent returns the content that Encode has encoded. Errors: internal.
+// DecodeQuestionContent returns the content that Encode has encoded. A worker states the content, so
+// it is checked as a question of a REMOTE execution is. Errors: internal.
 func DecodeQuestionContent(raw []byte) (QuestionContent, error) {
 	var s storedContent
 	if err := json.Unmarshal(raw, &s); err != nil {
 		return QuestionContent{}, undecoded("question", err)
 	}
-	return QuestionContent{
+	c := QuestionContent{
 		Prompt: s.Prompt, Schema: rawOf(s.Schema), Choices: s.Choices, Default: rawOf(s.Default), Details: rawOf(s.Details),
-	}, nil
+	}
+	if err := c.check(); err != nil {
+		return QuestionContent{}, undecoded("question", err)
+	}
+	return c, nil
+}
+
+// check checks the sizes and the form of the content. Error: invalid_argument.
+func (c QuestionContent) check() error {
+	if len(c.Prompt) > MaxQuestionPrompt {
+		return FieldErrorf("prompt", "has %d bytes, and %d are allowed", len(c.Prompt), MaxQuestionPrompt)
+	}
+	if err := CheckText("prompt", c.Prompt); err != nil {
+		return err
+	}
+	for _, d := range []struct {
+		field string
+		raw   json.RawMessage
+		most  int
+	}{{"schema", c.Schema, MaxQuestionSchema}, {"default", c.Default, MaxAnswer}, {"details", c.Details, InlineLimit}} {
+		if d.raw == nil {
+			continue
+		}
+		if len(d.raw) > d.most {
+			return FieldErrorf(d.field, "has %d bytes, and %d are allowed", len(d.raw), d.most)
+		}
+		if err := CheckDocumentBytes(d.field, d.raw, DocumentRules{Workers: true}); err != nil {
+			return err
+		}
+	}
+	return checkOptions("choices", c.Choices)
 }
 
 func encodeContent(v any) []byte {

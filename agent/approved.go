@@ -1,6 +1,7 @@
 package agent
 
 import (
+	"bytes"
 	"encoding/json"
 	"fmt"
 
@@ -34,7 +35,7 @@ func Approved(ctx Context, kind string, input any, opts ...TaskOption) (Future, 
 	if err != nil {
 		return FailedFuture(kind, err), err
 	}
-	f := ctx.Schedule(kind, c.input, append(opts[:len(opts):len(opts)], c.cleared)...)
+	f := ctx.Schedule(kind, c.input, append(opts[:len(opts):len(opts)], c.cleared, c.distinct)...)
 	return f, f.Err()
 }
 
@@ -47,6 +48,7 @@ type guarded struct {
 	settings  TaskSettings
 	judged    perdure.Judgement
 	clearance perdure.Clearance
+	edited    bool // a voter has changed the input
 }
 
 func newGuarded(ctx Context, policies perdure.Approvals, kind string, input any, opts []TaskOption) (*guarded, error) {
@@ -62,6 +64,9 @@ func newGuarded(ctx Context, policies perdure.Approvals, kind string, input any,
 		}
 	}
 	c.input = raw // exactly these bytes are approved
+	if c.settings.KeyTTL > 0 {
+		return nil, perdure.FieldErrorf("keyTTL", "is not for the task %s, which policies guard: one approval permits one task", kind)
+	}
 	return c, perdure.CheckArguments("input", raw)
 }
 
@@ -128,8 +133,9 @@ func (c *guarded) ask() error {
 	if answer.Verdict != perdure.VerdictApprove {
 		return fmt.Errorf("%w: %s", ErrDenied, answer.Reason)
 	}
-	if final.Details != nil {
-		c.input = final.Details // a voter may have changed them
+	if final.Details != nil { // a voter may have changed them
+		c.edited = !bytes.Equal(c.input, final.Details)
+		c.input = final.Details
 	}
 	c.clearance.Question = &asked.ID
 	return c.judge() // what the input now requires
@@ -151,6 +157,14 @@ func (c *guarded) cleared(s *TaskSettings) {
 	s.Clearance = &clearance
 	if c.judged.Requires != "" {
 		s.TaskOptions.Requires = c.judged.Requires
+	}
+}
+
+// distinct is the option that distinguishes a task whose input a voter has changed from a task that was
+// scheduled with this input: each of them has an approval.
+func (c *guarded) distinct(s *TaskSettings) {
+	if c.edited && s.Key == "" {
+		s.Instance += "edited:" + c.clearance.Question.String()
 	}
 }
 

@@ -94,13 +94,19 @@ func (r *run) decided(c *call, q perdure.Question) {
 	if c.Refused = notApproved(q); c.Refused != "" {
 		return
 	}
-	if q.Details != nil && string(q.Details) != c.Arguments {
+	asked, err := r.judge(c)
+	if err == nil && q.Details != nil && string(q.Details) != c.Arguments {
 		c.Arguments, c.Edited = string(q.Details), string(q.Details)
 	}
-	judged, err := r.judge(c)
+	judged := asked
+	if err == nil && c.Edited != "" {
+		judged, err = r.judge(c)
+	}
 	switch {
 	case err != nil:
 		c.Refused = notApplicable + reason(err)
+	case judged.Then == perdure.ApprovalAsk && asked.Rule != nil && !judged.Rule.Covers(asked.Rule.Question(c.Name)):
+		c.Refused = "not run: the changed arguments come under a rule that asks other people"
 	case judged.Then == perdure.ApprovalDeny: // the edit comes under a rule of the Run, which the server does not judge
 		c.Refused = deniedByRule + because(judged.Rule)
 	default:

@@ -35,8 +35,12 @@ func (e *Engine) ShowQuestions(ctx context.Context, org string, questions ...*pe
 		if size == 0 {
 			continue
 		}
+		if size > left {
+			markWithheld(q)
+			continue
+		}
 		x := known[q.ExecutionID]
-		if x == nil && size <= left {
+		if x == nil {
 			var err error
 			if x, err = e.refs.Execution(ctx, org, q.ExecutionID); err != nil && !perdure.IsCode(err, perdure.NotFound) {
 				return err

@@ -25,11 +25,11 @@ func (e *Engine) editOf(ctx context.Context, org string, q *perdure.Question, r 
 	if err != nil {
 		return nil, err
 	}
-	if q.EntryID == nil && !x.Gate.Guards(q.Subject) {
-		return edit, nil // it is not about a tool call
-	}
 	if edit.Refused, err = e.misfitArguments(ctx, org, q.Subject, r.Details); err != nil || edit.Refused != nil {
 		return edit, err
+	}
+	if q.EntryID == nil && !x.Gate.Guards(q.Subject) {
+		return edit, nil // no frozen policy is about it
 	}
 	if x.Input, err = e.storedInput(ctx, x); err != nil {
 		return nil, err

@@ -112,14 +112,12 @@ func (d *draft) passBy(id uuid.UUID, n perdure.NewTask, known JudgedTask, refuse
 // permit notes the task in the question that permits it. One approval permits one task.
 func (d *draft) permit(q *perdure.Question, n perdure.NewTask, refuse func(string) error) error {
 	task := perdure.TaskID(n.Key)
-	if q.TaskID != nil && *q.TaskID != task {
-		return refuse("question " + q.ID.String() + " permitted another task already")
+	if q.TaskID != nil { // a key that is renewed is another task
+		return refuse("question " + q.ID.String() + " permitted a task already")
 	}
-	if q.TaskID == nil {
-		q.TaskID = &task
-		d.question(q)
-		d.questionEvent(perdure.EventQuestionClosed, q, map[string]any{"taskId": task})
-	}
+	q.TaskID = &task
+	d.question(q)
+	d.questionEvent(perdure.EventQuestionClosed, q, map[string]any{"taskId": task})
 	return nil
 }
 
