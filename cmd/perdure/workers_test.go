@@ -1,8 +1,11 @@
 package main
 
 import (
+	"bufio"
 	"encoding/json"
+	"os/exec"
 	"strings"
+	"syscall"
 	"testing"
 
 	"github.com/perdure/perdure"
@@ -49,4 +52,50 @@ func TestQueuesOnTheCommandLine(t *testing.T) {
 	if said := outputOf(t, dir, "queues", "resume", "later"); said != "later is not paused" {
 		t.Errorf("resume: %s", said)
 	}
+}
+
+// TestARunThatNobodyTakesSaysWhy checks that commands say why a run is pending: its queue is paused, or
+// no worker serves it. A run that was resumed says so as well.
+func TestARunThatNobodyTakesSaysWhy(t *testing.T) {
+	longtest.Skip(t, "seconds")
+	dir := t.TempDir()
+	write(t, dir, "s", "turn\n  text Done.\n")
+	serveDev(t, dir)
+	outputOf(t, dir, "run", "--detach", "--model", "scripted/s", "--queue", "nope", "x")
+	const unserved = "no worker serves the queue nope; perdure worker --queues nope starts one"
+	launch(t, dir, "show", "last").wantEnd(0, unserved)
+	p := launchMerged(t, dir, "resume", "last")
+	p.until(unserved)
+	p.signal(syscall.SIGINT)
+	p.end()
+	outputOf(t, dir, "queues", "pause", "default")
+	outputOf(t, dir, "run", "--detach", "--model", "scripted/s", "x")
+	const paused = "the queue default is paused; perdure queues resume default gives out its work again"
+	launch(t, dir, "show", "last").wantEnd(0, paused)
+	p = launchMerged(t, dir, "tail", "last")
+	p.until(paused)
+	outputOf(t, dir, "queues", "resume", "default")
+	p.until("Done.")
+	p.signal(syscall.SIGINT)
+	p.end()
+}
+
+// launchMerged starts perdure with its standard error in its output.
+func launchMerged(t *testing.T, dir string, args ...string) *program {
+	t.Helper()
+	p := &program{t: t, cmd: exec.Command("perdure", args...)}
+	p.cmd.Dir, p.cmd.Env = dir, clean(dir)
+	out, err := p.cmd.StdoutPipe()
+	if err != nil {
+		t.Fatal(err)
+	}
+	p.cmd.Stderr, p.out = p.cmd.Stdout, bufio.NewReader(out)
+	if err := p.cmd.Start(); err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() { // usually it has ended
+		_ = p.cmd.Process.Kill()
+		_ = p.cmd.Wait()
+	})
+	return p
 }

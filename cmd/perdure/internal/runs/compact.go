@@ -43,7 +43,7 @@ the model's window. ID may be "last".`,
 				if err != nil {
 					return err
 				}
-				return printSignal(a, conn, x, reply)
+				return printSignal(cmd.Context(), a, conn, x, reply)
 			})
 		},
 	}

@@ -22,7 +22,7 @@ func TestPrintedFieldsCannotControlTheTerminal(t *testing.T) {
 			"run":    func() error { return printExecution(a, x(), func() { _ = a.Stdout.Linef("%s", text) }) },
 			"pruned": func() error { return printPruned(a, terminaltest.Filled[client.PruneReport](text)) },
 			"signal": func() error {
-				return printSignal(a, &connection.Conn{}, x(), terminaltest.Filled[client.SignalReply](text))
+				return printSignal(t.Context(), a, &connection.Conn{}, x(), terminaltest.Filled[client.SignalReply](text))
 			},
 			"context": func() error { c := terminaltest.Filled[client.Context](text); return printContext(a, &c) },
 			"call":    func() error { m := terminaltest.Filled[client.ModelCall](text); return printCall(a, &m) },
@@ -31,7 +31,12 @@ func TestPrintedFieldsCannotControlTheTerminal(t *testing.T) {
 				return printBulk(a, &action, bulkVerb{})
 			},
 			"away": func() error { printAway(a, x()); return nil },
-			"idle": func() error { printIdle(a, &connection.Conn{}, x()); return nil },
+			"pending": func() error {
+				w := &watcher{RunConn: &connection.RunConn{App: a, Conn: &connection.Conn{}}}
+				w.printPending(t.Context(), x(), true, true)
+				return nil
+			},
+			"idle": func() error { printIdle(t.Context(), a, &connection.Conn{}, x()); return nil },
 		}
-	}, "away", "idle", "run")
+	}, "away", "idle", "pending", "run")
 }

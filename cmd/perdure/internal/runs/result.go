@@ -3,6 +3,8 @@ package runs
 import (
 	"context"
 	"encoding/json"
+	"slices"
+	"strings"
 	"time"
 
 	"github.com/google/uuid"
@@ -80,7 +82,7 @@ func readResult(ctx context.Context, conn *connection.Conn, id uuid.UUID) (termi
 		r.ErrorCode = *x.ErrorCode
 	}
 	if x.Status == perdure.StatusWaiting && x.Wait != nil {
-		r.WaitsFor = x.Wait.Signals()
+		r.WaitsFor = slices.DeleteFunc(slices.Clone(x.Wait.Signals()), func(name string) bool { return strings.HasPrefix(name, internalSignals) })
 	}
 	if x.OpenQuestions > 0 {
 		if r.Questions, err = openQuestions(ctx, conn.Client, x.ID, false); err != nil {
@@ -115,3 +117,6 @@ func exitCodeOf(x *perdure.Execution) int {
 	}
 	return setup.ExitWaiting
 }
+
+// internalSignals is the beginning of the names of signals that have commands of their own.
+const internalSignals = "perdure."

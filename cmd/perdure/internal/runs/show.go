@@ -69,7 +69,7 @@ func show(ctx context.Context, a *setup.App, conn *connection.Conn, arg string) 
 	if err := errors.Join(err, a.Stdout.Release()); err != nil {
 		return err
 	}
-	printIdle(a, conn, x)
+	printIdle(ctx, a, conn, x)
 	return nil
 }
 

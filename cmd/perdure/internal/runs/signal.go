@@ -1,6 +1,7 @@
 package runs
 
 import (
+	"context"
 	"encoding/json"
 	"io"
 	"strings"
@@ -41,7 +42,7 @@ user; it can be sent while the run works.`,
 				if err != nil {
 					return err
 				}
-				return printSignal(a, conn, x, reply)
+				return printSignal(ctx, a, conn, x, reply)
 			})
 		},
 	}
@@ -65,7 +66,7 @@ func readJSON(a *setup.App, arg string) (json.RawMessage, error) {
 	return json.RawMessage(text), nil
 }
 
-func printSignal(a *setup.App, conn *connection.Conn, x *perdure.Execution, reply client.SignalReply) error {
+func printSignal(ctx context.Context, a *setup.App, conn *connection.Conn, x *perdure.Execution, reply client.SignalReply) error {
 	if a.JSON {
 		return a.Stdout.PrintJSON(reply)
 	}
@@ -74,6 +75,6 @@ func printSignal(a *setup.App, conn *connection.Conn, x *perdure.Execution, repl
 		_ = a.Stderr.Linef("%s registers no signal of this name; the signal waits until the run takes it", x.Kind)
 	}
 	x.Status, x.WaitReason = reply.Status, ""
-	printIdle(a, conn, x)
+	printIdle(ctx, a, conn, x)
 	return err
 }

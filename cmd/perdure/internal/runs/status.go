@@ -1,6 +1,7 @@
 package runs
 
 import (
+	"context"
 	"encoding/json"
 	"fmt"
 	"strings"
@@ -102,9 +103,12 @@ func titleText(x *perdure.Execution) string {
 }
 
 // printIdle prints how to continue an unfinished run.
-func printIdle(a *setup.App, conn *connection.Conn, x *perdure.Execution) {
+func printIdle(ctx context.Context, a *setup.App, conn *connection.Conn, x *perdure.Execution) {
 	if !conn.Offline() {
 		printAway(a, x)
+		if hold := queueHold(ctx, a, conn.Client, x); hold != "" {
+			_ = a.Stderr.Linef("perdure: %s", hold)
+		}
 	}
 	if conn.Offline() && !x.Status.Terminal() && x.WaitReason != waitsForSignal && x.WaitReason != waitsForQuestion {
 		_ = a.Stderr.Linef("perdure: nothing runs it now; perdure resume %s%s goes on with it", x.ID, a.ServerFlags)

@@ -84,7 +84,7 @@ func (w *watcher) replay(ctx context.Context, x *perdure.Execution) error {
 	if err := w.showLaterSteps(ctx); err != nil {
 		return err
 	}
-	printIdle(w.RunConn.App, w.Conn, x)
+	printIdle(ctx, w.RunConn.App, w.Conn, x)
 	return w.showResult(ctx)
 }
 

@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"sync"
+	"sync/atomic"
 	"time"
 
 	"github.com/google/uuid"
@@ -138,8 +139,8 @@ func (w *watcher) follow(ctx context.Context) (perdure.Status, error) {
 			w.view.ConnectionLost(cause, pause)
 		}
 	})
-	taken := w.watchForWorker(ctx)
-	defer taken()
+	taken, stop := w.watchForWorker(ctx)
+	defer stop()
 	defer w.stopsTurns(ctx)()
 	for e, err := range c.Follow(ctx, w.id, w.cursor) {
 		if err != nil {
@@ -159,31 +160,43 @@ func (w *watcher) follow(ctx context.Context) (perdure.Status, error) {
 	return "", nil
 }
 
-// watchForWorker prints a message after a while if no worker has claimed the run, unless taken is
-// called before.
-func (w *watcher) watchForWorker(ctx context.Context) (taken func()) {
+// watchForWorker prints after a while why no worker has claimed the run. taken reports that the run has
+// an event of a worker, and stop ends the watch.
+func (w *watcher) watchForWorker(ctx context.Context) (taken, stop func()) {
 	fresh := w.cursor == ""
+	ctx, cancel := context.WithCancel(ctx)
 	var looks sync.WaitGroup
+	var seen atomic.Bool
 	looks.Add(1)
 	timer := time.AfterFunc(noWorkerAfter, func() {
 		defer looks.Done()
-		x, err := w.Get(ctx, w.id)
-		switch {
-		case err != nil || x.Status != perdure.StatusPending:
-		case x.Away != nil:
-			printAway(w.App, x)
-		case x.NeedsFeatures != 0:
-			fmt.Fprintf(w.Stderr, "perdure: no worker has taken the run yet; it needs one with %s\n", waitedFeatures(x))
-		case fresh:
-			fmt.Fprintf(w.Stderr, "perdure: no worker has taken the run yet; perdure worker starts one\n")
+		if x, err := w.Get(ctx, w.id); err == nil && x.Status == perdure.StatusPending {
+			w.printPending(ctx, x, fresh && !seen.Load(), !seen.Load())
 		}
 	})
-	return sync.OnceFunc(func() {
+	return func() { seen.Store(true) }, sync.OnceFunc(func() {
+		cancel()
 		if timer.Stop() {
 			looks.Done()
 		}
 		looks.Wait()
 	})
+}
+
+// printPending prints why a run is PENDING. fresh is set for a run that is followed from its start, and
+// untaken for one of which the watcher has seen no event of a worker.
+func (w *watcher) printPending(ctx context.Context, x *perdure.Execution, fresh, untaken bool) {
+	hold := queueHold(ctx, w.App, w.Client, x)
+	switch {
+	case x.Away != nil:
+		printAway(w.App, x)
+	case hold != "":
+		fmt.Fprintf(w.Stderr, "perdure: %s\n", hold)
+	case untaken && x.NeedsFeatures != 0:
+		fmt.Fprintf(w.Stderr, "perdure: no worker has taken the run yet; it needs one with %s\n", waitedFeatures(x))
+	case fresh:
+		fmt.Fprintf(w.Stderr, "perdure: no worker has taken the run yet; perdure worker starts one\n")
+	}
 }
 
 const noWorkerAfter = 5 * time.Second
