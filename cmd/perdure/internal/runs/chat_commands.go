@@ -228,20 +228,29 @@ func (s *chatSession) resume(ctx context.Context, operand string) error {
 	return nil
 }
 
-func (s *chatSession) listRuns(ctx context.Context) error {
+// readRuns returns the newest runs that have not ended. Completion offers them from then on.
+func (s *chatSession) readRuns(ctx context.Context) ([]*perdure.Execution, error) {
 	all, err := s.client().ListPage(ctx, client.ExecutionFilter{
 		Status: []perdure.Status{perdure.StatusPending, perdure.StatusRunning, perdure.StatusWaiting},
 	}, client.PageOptions{Limit: maxOffered})
 	if err != nil {
+		return nil, err
+	}
+	s.offers.setRuns(all.Items)
+	return all.Items, nil
+}
+
+func (s *chatSession) listRuns(ctx context.Context) error {
+	all, err := s.readRuns(ctx)
+	if err != nil {
 		return err
 	}
 	var lines []string
-	for _, x := range all.Items {
+	for _, x := range all {
 		if x.ID != s.current() {
 			lines = append(lines, terminal.Inline(fmt.Sprintf("%s  %s  %s", x.ID, statusText(x), titleText(x))))
 		}
 	}
-	s.offers.setRuns(all.Items)
 	if len(lines) == 0 {
 		lines = []string{"there is no other run that goes on"}
 	}

@@ -1,6 +1,7 @@
 package runs
 
 import (
+	"context"
 	"io/fs"
 	"path"
 	"path/filepath"
@@ -37,6 +38,7 @@ type offers struct {
 	asked   []*perdure.Question // open questions of the run, newest first
 
 	refreshing sync.Mutex // held while the questions are read, so that the newest list is set last
+	reading    sync.Mutex // held while the runs are read
 }
 
 // open lists the files below root in the background.
@@ -164,6 +166,7 @@ func (s *chatSession) complete(text string) []editor.Candidate {
 	}
 	switch command {
 	case "/resume":
+		s.refreshRuns()
 		return s.offers.runCandidates(word)
 	case "/approve":
 		return s.offers.questionCandidates(word)
@@ -171,6 +174,19 @@ func (s *chatSession) complete(text string) []editor.Candidate {
 		return s.modelCandidates(word)
 	}
 	return nil
+}
+
+// refreshRuns reads the runs that completion offers, if it does not read them already. It does not block.
+func (s *chatSession) refreshRuns() {
+	if !s.offers.reading.TryLock() {
+		return
+	}
+	go func() {
+		defer s.offers.reading.Unlock()
+		ctx, cancel := context.WithTimeout(context.Background(), refreshWithin)
+		defer cancel()
+		_, _ = s.readRuns(ctx) // else the earlier ones are offered
+	}()
 }
 
 func commandCandidates(word string) []editor.Candidate {

@@ -1,0 +1,29 @@
+package runs
+
+import (
+	"net/http"
+	"testing"
+
+	"github.com/google/uuid"
+	"github.com/perdure/perdure/cmd/perdure/internal/connection"
+)
+
+// The ids of runs are completed without a list before: the first completion reads the runs.
+func TestRunsAreCompleted(t *testing.T) {
+	run := uuid.New()
+	c := answering(t, func(*http.Request) any {
+		return map[string]any{"items": []any{map[string]any{"id": run, "kind": "react-agent", "status": "WAITING"}}}
+	})
+	s := &chatSession{RunConn: &connection.RunConn{Conn: &connection.Conn{Client: c}}}
+	haveBeenRead := func() {
+		s.offers.reading.Lock() // held until then
+		defer s.offers.reading.Unlock()
+	}
+	s.complete("/resume ")
+	haveBeenRead()
+	got := s.complete("/resume " + run.String()[:4])
+	haveBeenRead()
+	if len(got) != 1 || got[0].Text != run.String() {
+		t.Errorf("the candidates are %+v", got)
+	}
+}
