@@ -148,12 +148,7 @@ func (e *Engine) checkCommit(c perdure.Commit) error {
 			return err
 		}
 	}
-	keys := map[string]bool{}
 	for i, t := range c.Tasks {
-		if keys[t.Key] {
-			return perdure.FieldErrorf(fmt.Sprintf("tasks[%d].key", i), "is also the key of another task of this commit; give each task its own")
-		}
-		keys[t.Key] = true
 		if t.Kind == "" || t.Key == "" {
 			return perdure.FieldErrorf("tasks.kind", "a task needs a kind and a key")
 		}

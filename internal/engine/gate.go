@@ -28,7 +28,7 @@ func (e *Engine) judge(ctx context.Context, org string, c perdure.Commit) (rules
 		return nil, err
 	}
 	all := rules.JudgedTasks{}
-	for _, t := range c.Tasks {
+	for at, t := range c.Tasks {
 		if t.Clearance == nil || !x.Gate.Guards(t.Kind) {
 			continue
 		}
@@ -40,7 +40,7 @@ func (e *Engine) judge(ctx context.Context, org string, c perdure.Commit) (rules
 		if err != nil {
 			return nil, err
 		}
-		all[t.Key] = rules.JudgedTask{Details: perdure.DetailsHash(perdure.QuestionApproval, t.Kind, input), Judged: judged}
+		all[at] = rules.JudgedTask{Details: perdure.DetailsHash(perdure.QuestionApproval, t.Kind, input), Judged: judged}
 	}
 	return all, nil
 }

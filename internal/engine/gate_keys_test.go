@@ -8,27 +8,38 @@ import (
 	"github.com/perdure/perdure"
 )
 
-// Two tasks of a commit with one key are refused, because the verdict about one would count for the
-// other. One names a rule, the other an approval.
-func TestTasksOfACommitHaveKeysOfTheirOwn(t *testing.T) {
-	b := newBench(t)
-	h := b.guarded()
-	rule := 0
-	yes := h.approved("yes", `{"command":"touch a"}`, perdure.VerdictApprove)
-	for _, c := range []struct {
-		clearance   perdure.Clearance
-		first, last string
-	}{
-		{perdure.Clearance{Rule: &rule}, `{"command":"rm"}`, `{"command":"ls"}`},
-		{perdure.Clearance{Question: &yes}, `{"command":"curl"}`, `{"command":"touch a"}`},
+// Two tasks of a commit may have one key; the first is stored. Each is judged by its own input: the
+// verdict about the second does not permit the first. One case names a rule, the other an approval.
+func TestTasksWithOneKeyAreJudgedSeparately(t *testing.T) {
+	const touch = `{"command":"touch a"}`
+	for name, c := range map[string]struct{ permitted, other string }{
+		"rule":     {`{"command":"ls"}`, `{"command":"rm"}`},
+		"question": {touch, `{"command":"curl"}`},
 	} {
-		one, two := h.callOf("k", c.first, &c.clearance), h.callOf("k", c.last, &c.clearance)
-		one.Options.Key, two.Options.Key = "", ""
+		b := newBench(t)
+		h := b.guarded()
+		rule := 0
+		clearance := perdure.Clearance{Rule: &rule}
+		if name == "question" {
+			yes := h.approved("yes", touch, perdure.VerdictApprove)
+			clearance = perdure.Clearance{Question: &yes}
+		}
+		task := func(input string) perdure.NewTask {
+			n := h.callOf("k", input, &clearance)
+			n.Options.Key = "" // with a key of the caller, other input is refused anyway
+			return n
+		}
 		before := b.snapshot(h.id)
-		_, err := h.try(func(m *perdure.Commit) { m.Tasks = []perdure.NewTask{one, two} })
-		b.wantCode(err, perdure.InvalidArgument)
+		_, err := h.try(func(m *perdure.Commit) { m.Tasks = []perdure.NewTask{task(c.other), task(c.permitted)} })
+		b.wantCode(err, perdure.PermissionDenied)
 		if after := b.snapshot(h.id); after != before {
-			t.Error("the refused commit changed something")
+			t.Errorf("%s: the refused commit changed something", name)
+		}
+		h.commit(func(m *perdure.Commit) { m.Tasks = []perdure.NewTask{task(c.permitted), task(c.other)} })
+		stored, err := b.s.Tasks(t.Context(), h.id, []uuid.UUID{perdure.TaskID(task(c.permitted).Key)}, false)
+		b.must(err)
+		if string(stored[0].Input) != c.permitted {
+			t.Errorf("%s: stored is %s", name, stored[0].Input)
 		}
 	}
 }

@@ -212,8 +212,8 @@ func (d *draft) apply(c perdure.Commit, a *CommitAnswer) error {
 	if err := d.ask(c, a); err != nil {
 		return err
 	}
-	for _, t := range c.Tasks {
-		if err := d.schedule(t, c, a); err != nil {
+	for at := range c.Tasks {
+		if err := d.schedule(at, c, a); err != nil {
 			return err
 		}
 	}

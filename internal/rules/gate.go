@@ -17,8 +17,9 @@ type JudgedTask struct {
 	Judged perdure.Judgement
 }
 
-// JudgedTasks are JudgedTask by task key.
-type JudgedTasks map[string]JudgedTask
+// JudgedTasks are JudgedTask by the index of the task in its commit. A key would not do: two tasks of a
+// commit may have one key and different inputs, and only the first is stored.
+type JudgedTasks map[int]JudgedTask
 
 // clearanceNeeds adds the questions that the clearances of a commit name.
 func clearanceNeeds(n *store.Needs, c perdure.Commit) {
@@ -31,7 +32,7 @@ func clearanceNeeds(n *store.Needs, c perdure.Commit) {
 
 // pass checks the clearance of a new task, and notes it in the question that permitted the task.
 // Error: permission_denied.
-func (d *draft) pass(n perdure.NewTask) error {
+func (d *draft) pass(at int, n perdure.NewTask) error {
 	if !d.x.Gate.Guards(n.Kind) {
 		return nil
 	}
@@ -40,7 +41,7 @@ func (d *draft) pass(n perdure.NewTask) error {
 		err.Fields = []perdure.FieldError{{Location: "tasks.clearance", Message: why}}
 		return err
 	}
-	judged, known := d.judged[n.Key]
+	judged, known := d.judged[at]
 	switch {
 	case n.Clearance == nil || (n.Clearance.Rule == nil) == (n.Clearance.Question == nil):
 		return refuse("the task needs a clearance: the number of the rule that allows it, or an approved question")

@@ -8,16 +8,17 @@ import (
 	"github.com/perdure/perdure"
 )
 
-// schedule creates a task, or finds the task that has the key. If that task has ended, the answer
+// schedule creates the task with the index in the commit, or finds the task that has its key. If that task has ended, the answer
 // to the commit contains its id, so that the reply has its result. Otherwise the task continues.
 // Errors: idempotency_key_reused, conflict, permission_denied.
-func (d *draft) schedule(n perdure.NewTask, c perdure.Commit, a *CommitAnswer) error {
+func (d *draft) schedule(at int, c perdure.Commit, a *CommitAnswer) error {
+	n := c.Tasks[at]
 	id := perdure.TaskID(n.Key)
 	before, known := d.s.Tasks[id]
 	if known && !expired(d.x, before) {
 		return foundTask(before, n, a)
 	}
-	if err := d.pass(n); err != nil {
+	if err := d.pass(at, n); err != nil {
 		return err
 	}
 	if err := d.useContent(n.Input.Blob, uuid.Nil); err != nil {
