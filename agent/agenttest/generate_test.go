@@ -88,7 +88,7 @@ func TestWhatGenerateRefuses(t *testing.T) {
 	}
 }
 
-// TestGenerateInALoop checks that each call of a loop's step asks anew under the same name, and that a
+// TestGenerateInALoop checks that each call of a loop's step asks the model again under the same name, and that a
 // name with other messages is refused in the same call.
 func TestGenerateInALoop(t *testing.T) {
 	o := react.GenerateOptions{Model: part().Model, Name: "n"}

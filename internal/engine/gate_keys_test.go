@@ -44,7 +44,8 @@ func TestTasksWithOneKeyAreJudgedSeparately(t *testing.T) {
 	}
 }
 
-// An approval permits one task. A task that begins anew under an expired key is another one.
+// An approval permits one task. A second task under the same key, after the key has expired, needs an
+// approval of its own.
 func TestAnApprovalDoesNotPermitARenewedTask(t *testing.T) {
 	b := newBench(t)
 	h := b.guarded()

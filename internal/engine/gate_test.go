@@ -161,6 +161,26 @@ func TestAStartTightensItsDefinition(t *testing.T) {
 	}
 }
 
+// TestEditsFitTheToolWithoutAPolicy checks that an edit of an approval that code asks, in an execution
+// without policies, must fit the schema of the tool that its subject names.
+func TestEditsFitTheToolWithoutAPolicy(t *testing.T) {
+	b := newBench(t)
+	_, err := b.d.Register(t.Context(), perdure.Registration{WorkerID: uuid.New(), Tasks: []perdure.KindSpec{{
+		Kind: "bash", InputSchema: json.RawMessage(`{"type":"object","required":["command"]}`),
+	}}})
+	b.must(err)
+	h := b.started()
+	const touch = `{"command":"touch a"}`
+	id := h.approvable("open", touch, perdure.EditClient)
+	hash := perdure.DetailsHash(perdure.QuestionApproval, "bash", []byte(touch))
+	answer := AnswerRequest{Question: id, Verdict: perdure.VerdictApprove, DetailsSHA256: &hash, Role: perdure.KeyAdmin, Details: json.RawMessage(`{}`)}
+	_, err = b.e.Answer(t.Context(), org, answer)
+	b.wantCode(err, perdure.InvalidArgument)
+	answer.Details = json.RawMessage(`{"command":"touch b"}`)
+	_, err = b.e.Answer(t.Context(), org, answer)
+	b.must(err)
+}
+
 // TestEditedCallsAreJudgedAgain checks that changed arguments must fit the tool's schema and the
 // policies, that only the changed call may then be scheduled, and that a question in weaker terms
 // than its rule's permits nothing.

@@ -89,7 +89,8 @@ func (e *Engine) showQuestion(ctx context.Context, x *perdure.Execution, q *perd
 	markWithheld(q)
 }
 
-// markWithheld marks what is not shown of a question, and removes what is only for the server.
+// markWithheld replaces the references of a question, which are only for the server, by marks for
+// clients.
 func markWithheld(q *perdure.Question) {
 	if q.Withheld != nil {
 		q.ContentMark, q.Withheld = q.Withheld.Mark(), nil

@@ -134,7 +134,7 @@ func (o *output) release() { o.runFrom(holding) }
 // drawn reports that the input line is on the terminal. Nothing can be inserted above it before.
 func (o *output) drawn() { o.runFrom(starting) }
 
-// runFrom shows from now on what is written, if the state is the given one.
+// runFrom shows the output that was held back, and later output at once, if the state is s.
 func (o *output) runFrom(s outputState) {
 	o.mu.Lock()
 	defer o.mu.Unlock()

@@ -133,17 +133,17 @@ const refreshWithin = 10 * time.Second
 
 // refreshQuestions reads the open questions, for completion. It does not block.
 func (s *chatSession) refreshQuestions() {
-	go func() {
+	s.reads.Go(func() {
 		s.offers.refreshing.Lock()
 		defer s.offers.refreshing.Unlock()
-		ctx, cancel := context.WithTimeout(context.Background(), refreshWithin)
+		ctx, cancel := context.WithTimeout(s.live, refreshWithin)
 		defer cancel()
 		id := s.current()
 		if id == uuid.Nil {
 			return
 		}
-		_, _ = s.readQuestions(ctx, id) // else the earlier ones are offered
-	}()
+		_, _ = s.readQuestions(ctx, id) // after an error the earlier ones are offered
+	})
 }
 
 // readQuestions returns the open questions of a run with their details, newest first. Completion

@@ -181,12 +181,12 @@ func (s *chatSession) refreshRuns() {
 	if !s.offers.reading.TryLock() {
 		return
 	}
-	go func() {
+	s.reads.Go(func() {
 		defer s.offers.reading.Unlock()
-		ctx, cancel := context.WithTimeout(context.Background(), refreshWithin)
+		ctx, cancel := context.WithTimeout(s.live, refreshWithin)
 		defer cancel()
-		_, _ = s.readRuns(ctx) // else the earlier ones are offered
-	}()
+		_, _ = s.readRuns(ctx) // after an error the earlier ones are offered
+	})
 }
 
 func commandCandidates(word string) []editor.Candidate {

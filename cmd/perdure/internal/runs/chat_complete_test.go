@@ -14,15 +14,11 @@ func TestRunsAreCompleted(t *testing.T) {
 	c := answering(t, func(*http.Request) any {
 		return map[string]any{"items": []any{map[string]any{"id": run, "kind": "react-agent", "status": "WAITING"}}}
 	})
-	s := &chatSession{RunConn: &connection.RunConn{Conn: &connection.Conn{Client: c}}}
-	haveBeenRead := func() {
-		s.offers.reading.Lock() // held until then
-		defer s.offers.reading.Unlock()
-	}
+	s := newChatSession(&connection.RunConn{Conn: &connection.Conn{Client: c}}, nil, nil)
 	s.complete("/resume ")
-	haveBeenRead()
+	s.reads.Wait()
 	got := s.complete("/resume " + run.String()[:4])
-	haveBeenRead()
+	s.reads.Wait()
 	if len(got) != 1 || got[0].Text != run.String() {
 		t.Errorf("the candidates are %+v", got)
 	}

@@ -26,7 +26,7 @@ var (
 	errAnswerStopped = errors.New("the turn was stopped")
 	// errLeftOpen ends a question in the terminal that stays open.
 	errLeftOpen = errors.New("the question stays open")
-	// errSetAside ends what is asked or followed, because another question is asked first.
+	// errSetAside interrupts the current question, or the following of events, for another question.
 	errSetAside = errors.New("another question is asked first")
 )
 
@@ -46,6 +46,8 @@ type chatSession struct {
 	ed     *editor.Editor
 	view   *chatView
 	quit   context.CancelCauseFunc
+	live   context.Context // ends with the chat
+	reads  sync.WaitGroup  // reads for completion, in the background
 
 	connection sync.RWMutex // held while the connection is replaced
 	targets    chan chatTarget
@@ -67,7 +69,7 @@ type chatSession struct {
 }
 
 func newChatSession(conn *connection.RunConn, start *RunCommand, worker *setup.Worker) *chatSession {
-	return &chatSession{RunConn: conn, start: start, worker: worker, targets: make(chan chatTarget, 1)}
+	return &chatSession{RunConn: conn, start: start, worker: worker, live: context.Background(), targets: make(chan chatTarget, 1)}
 }
 
 // historyFile is the name of the file with the inputs of earlier chats, in the data directory.
@@ -78,7 +80,7 @@ const historyFile = "chat-history"
 func (s *chatSession) run(ctx context.Context, first chatTarget) error {
 	session, quit := context.WithCancelCause(ctx)
 	defer quit(nil)
-	s.quit = quit
+	s.quit, s.live = quit, session
 	path := ""
 	if s.Conn.Data != "" {
 		path = filepath.Join(s.Conn.Data, historyFile)
@@ -98,6 +100,7 @@ func (s *chatSession) run(ctx context.Context, first chatTarget) error {
 	quit(errLeft)
 	failed := s.ed.Close()
 	takes.Wait()
+	s.reads.Wait()
 	switch {
 	case ctx.Err() != nil || errors.Is(cause, errLeft):
 		if last == nil {

@@ -15,7 +15,7 @@ type Signals struct {
 	Earlier int // the number of those before them
 	// Local reports that the run is LOCAL, so that the server shows no values.
 	Local bool
-	// Ended reports that the run has ended, and takes no more signals.
+	// Ended reports that the run has ended. It then takes no more signals.
 	Ended bool
 }
 
