@@ -37,7 +37,8 @@ test("a run of another kind is shown from its input to its output, and takes its
   const form = page.getByRole("form", { name: "Signal shipped" });
   await expect(form).toContainText("the parcel has left the house");
   await form.getByRole("button", { name: "Send shipped" }).click();
-  await expect(form.getByLabel("boxes")).toBeFocused();
+  await expect(form.getByLabel("carrier")).toBeFocused();
+  await expect(form).toContainText("carrier is missing.");
   await expect(form).toContainText("boxes is missing.");
   await form.getByLabel("carrier").fill("post");
   await form.getByLabel("boxes").fill("3");
@@ -51,6 +52,64 @@ test("a run of another kind is shown from its input to its output, and takes its
   await row(page, "signal", "shipped").getByRole("button").first().click();
   await expect(page.getByRole("group", { name: "Value" })).toContainText('"boxes": 3');
   await accessible(page);
+});
+
+test("a signal that the kind does not declare is said to be none of its, with the nearest name", async ({
+  page,
+  dev,
+}) => {
+  const x = await order(dev, { article: "bowl" });
+  await dev.client().executions.signal(x.id, { signalName: "shiped", signalValue: { boxes: 1 } });
+  await page.goto(`${dev.url}/ai/runs/${x.id}`);
+  const received = row(page, "signal", "shiped");
+  await expect(received).toContainText("not declared");
+  await received.getByRole("button").first().click();
+  await expect(received).toContainText("The kind order does not declare a signal shiped.");
+  await expect(received).toContainText("Did you mean shipped?");
+  await accessible(page);
+
+  // The run waits for a signal that a newer build of its kind has renamed.
+  await page.route("**/kinds?*", async (route) => {
+    const answer = await route.fetch();
+    await route.fulfill({ response: answer, body: (await answer.text()).replace('"shipped"', '"shipped2"') });
+  });
+  await page.route("**/signal", (route) =>
+    route.fulfill({ json: { signalId: "s", status: "WAITING", unexpected: true } }),
+  );
+  await page.reload();
+  const form = page.getByRole("form", { name: "Signal shipped" });
+  await form.getByRole("button", { name: "Send shipped" }).click();
+  await expect(form.getByRole("status")).toContainText("Sent, but nothing may take it");
+  await expect(form).toContainText("does not declare a signal shipped. Did you mean shipped2?");
+  await accessible(page);
+});
+
+test("a form says which required texts are empty, and sends nothing", async ({ page, dev }) => {
+  await page.setViewportSize({ width: 390, height: 800 });
+  await page.goto(`${dev.url}/ai/runs/new?kind=order`);
+  let started = 0;
+  await page.route("**/agent-executions", (route) => {
+    if (route.request().method() === "POST") started++;
+    return route.continue();
+  });
+  await page.getByLabel("quantity").fill("2");
+  await page.getByLabel("price").fill("1.5");
+  await page.getByRole("button", { name: "Start the run" }).click();
+  await expect(page.getByText("article is missing.")).toBeVisible();
+  await expect(page.getByLabel("article")).toBeFocused();
+  await expect(page.getByLabel("article")).toBeInViewport();
+  const to = page.getByRole("group", { name: "to", exact: true });
+  await expect(to.getByLabel("name")).toHaveAttribute("aria-invalid", "true");
+  await page.getByLabel("article").fill("bell");
+  await page.getByRole("button", { name: "Start the run" }).click();
+  await expect(to.getByLabel("name")).toBeFocused();
+  await expect(to).toContainText("name is missing.");
+  await accessible(page);
+  expect(started).toBe(0);
+  await to.getByLabel("name").fill("ann");
+  await page.getByRole("button", { name: "Start the run" }).click();
+  await expect(status(page)).toHaveText("Waits for shipped");
+  expect(started).toBe(1);
 });
 
 test("the timeline is searched, and its details are opened, by keyboard", async ({ page, dev }) => {

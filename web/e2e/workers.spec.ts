@@ -7,7 +7,7 @@ test("workers and queues are listed, and a queue is paused and resumed, on a pho
 }) => {
   await page.setViewportSize({ width: 390, height: 844 });
   await page.goto(`${dev.url}/ai/settings`);
-  await page.getByRole("link", { name: "Who works, and what waits" }).click();
+  await page.getByRole("link", { name: "Workers and queues" }).click();
   await expect(page.getByRole("heading", { name: "Workers and queues" })).toBeVisible();
   const workers = page.getByRole("list", { name: "Workers" });
   await expect(workers.getByText("connected").first()).toBeVisible();

@@ -2,14 +2,15 @@ import { useQuery } from "@tanstack/react-query";
 import { type ReactNode, useMemo, useRef, useState } from "react";
 import type { Execution } from "../../client/src/index";
 import type { LiveRun, LiveState } from "../api/live";
-import { runQuery } from "../api/queries";
+import { kindsQuery, runQuery } from "../api/queries";
 import { useTasks } from "../api/tasks";
 import { Banner, Button, Card, ErrorBanner, Spinner } from "../components/ui";
+import { declaredBy } from "../fold/signal";
 import { type TaskLine, timelineOf } from "../fold/timeline";
 import { FoldedJson } from "./Json";
 import { NoWorker } from "./NoWorker";
 import { Timeline } from "./Timeline";
-import { WaitsFor } from "./WaitsFor";
+import { signalsIn, WaitsFor } from "./WaitsFor";
 
 /** The page of a run of any kind: its input and output, what it waits for, and its timeline. */
 export function AnyRun({
@@ -67,8 +68,13 @@ function Facets({ id, kind, live, state }: { id: string; kind: string; live: Liv
   const at = `${live.follower.resets} ${held.messages.length} ${state.connection}`;
   const { pages, state: tasks } = useTasks(id, at, view.status === "RUNNING");
   const names = useMemo(() => namesOf(tasks.tasks), [tasks.tasks]);
+  const kinds = useQuery(kindsQuery());
+  const declared = useMemo(() => declaredBy(kind, signalsIn(kinds.data, kind)), [kinds.data, kind]);
   // biome-ignore lint/correctness/useExhaustiveDependencies: the log changes in place, and `at` with it
-  const items = useMemo(() => timelineOf(tasks.tasks, held.messages, names), [tasks.tasks, names, held, at]);
+  const items = useMemo(
+    () => timelineOf(tasks.tasks, held.messages, names, declared),
+    [tasks.tasks, names, declared, held, at],
+  );
   const x = run.data;
   const queues = [
     ...(view.phase === "queued" && x ? [x.queue] : []),

@@ -25,6 +25,11 @@ export function ItemDetails({ item, run, pages }: { item: Item; run: string; pag
       )}
       {item.signal && (
         <>
+          {item.signal.undeclared && (
+            <p className="text-sm text-bad">
+              {item.signal.undeclared} It is stored until the run waits for a signal of this name.
+            </p>
+          )}
           <Facts
             of={[
               ["Received", time(item.start)],

@@ -2,7 +2,8 @@ import { useMutation } from "@tanstack/react-query";
 import { type FormEvent, useRef, useState } from "react";
 import { type KindInfo, PerdureError, type SignalBody } from "../../client/src/index";
 import { api } from "../api/client";
-import { Button, ErrorBanner, inputClass } from "../components/ui";
+import { Banner, Button, ErrorBanner, inputClass } from "../components/ui";
+import { type Declared, undeclaredText } from "../fold/signal";
 import { faultsAt } from "../schema/faults";
 import { useValue, ValueFields } from "../schema/ValueFields";
 
@@ -16,7 +17,17 @@ const messageSchema = {
 };
 
 /** A form for a signal, by the schema that its kind has registered. Other signals take any JSON. */
-export function SignalForm({ run, name, spec }: { run: string; name: string; spec: Spec | undefined }) {
+export function SignalForm({
+  run,
+  name,
+  spec,
+  declared,
+}: {
+  run: string;
+  name: string;
+  spec: Spec | undefined;
+  declared: Declared;
+}) {
   const schema = spec?.schema ?? (name === "userMessage" ? messageSchema : undefined);
   const value = useValue(schema, "Value");
   const [typedName, setName] = useState(name);
@@ -75,10 +86,15 @@ export function SignalForm({ run, name, spec }: { run: string; name: string; spe
         </Button>
       </ValueFields>
       {send.isError && <ErrorBanner error={send.error} what="The signal was not taken" />}
-      {send.isSuccess && (
+      {send.isSuccess && !send.data.unexpected && (
         <p role="status" className="text-sm text-soft">
-          {send.data.unexpected ? "Sent. Its kind does not register this signal." : "Sent."}
+          Sent.
         </p>
+      )}
+      {send.isSuccess && send.data.unexpected && (
+        <Banner tone="warn" title="Sent, but nothing may take it">
+          {undeclaredText(send.variables.signalName, declared)}
+        </Banner>
       )}
     </form>
   );

@@ -1,12 +1,17 @@
 import { useQuery } from "@tanstack/react-query";
-import type { ExecutionView } from "../../client/src/index";
+import type { ExecutionView, KindInfo } from "../../client/src/index";
 import { kindsQuery } from "../api/queries";
 import { Ago } from "../components/Ago";
 import { Card } from "../components/ui";
+import { declaredBy } from "../fold/signal";
 import { type Names, signalsOf, type WaitWords, waitWords } from "../fold/wait";
 import { OpenQuestions } from "../questions/OpenQuestions";
 import { dateTime } from "../text/format";
 import { SignalForm } from "./SignalForm";
+
+/** Returns the signals that the agents of a kind register. */
+export const signalsIn = (kinds: readonly KindInfo[] | undefined, kind: string) =>
+  kinds?.find((k) => k.type === "agent" && k.kind === kind)?.signals;
 
 /** What a run waits for now, with the forms that end the wait. */
 export function WaitsFor({
@@ -23,7 +28,7 @@ export function WaitsFor({
   const kinds = useQuery(kindsQuery());
   const { status, phase, wait } = view;
   if (status !== "WAITING" || !wait) return null;
-  const specs = kinds.data?.find((k) => k.type === "agent" && k.kind === kind)?.signals;
+  const specs = signalsIn(kinds.data, kind);
   const spec = (name: string) => specs?.find((s) => s.name === name);
   return (
     <Card title="Waits for">
@@ -33,7 +38,15 @@ export function WaitsFor({
         </ul>
         <OpenQuestions run={id} at={`${status} ${phase}`} />
         {(kinds.data || kinds.isError) &&
-          signalsOf(wait).map((name) => <SignalForm key={name} run={id} name={name} spec={spec(name)} />)}
+          signalsOf(wait).map((name) => (
+            <SignalForm
+              key={name}
+              run={id}
+              name={name}
+              spec={spec(name)}
+              declared={declaredBy(kind, specs)}
+            />
+          ))}
       </div>
     </Card>
   );

@@ -1,5 +1,6 @@
 import type { LogEvent, Message, Task, Wait } from "../../client/src/index";
 import { hasWords, wordsIn } from "../text/words";
+import { type Declared, isUndeclared, undeclaredText } from "./signal";
 import { type Names, waitLine } from "./wait";
 
 export type ItemKind = "task" | "step" | "wait" | "signal" | "question";
@@ -30,7 +31,8 @@ export interface Item {
   text: string;
   task?: TaskLine;
   wait?: Wait;
-  signal?: { id: string; value: unknown };
+  /** `undeclared` says that the kind does not declare the signal. */
+  signal?: { id: string; value: unknown; undeclared: string | null };
   question?: string;
 }
 
@@ -81,14 +83,15 @@ function itemOfTask(t: TaskLine, over: number | null): Item {
 /**
  * Returns the items of a run, by their begin: its tasks and steps, and the waits, signals and
  * questions of the log. Waits for tasks and questions are left out, because these are items.
- * `names` are the kinds of tasks by their ids.
+ * `names` are the kinds of tasks by their ids, `declared` the signals of the run's kind.
  */
 export function timelineOf(
   tasks: readonly TaskLine[],
   messages: readonly Message[],
   names: Names = new Map(),
+  declared: Declared = { kind: "", names: [] },
 ): Item[] {
-  const log = new LogItems(names);
+  const log = new LogItems(names, declared);
   for (const m of messages) if (m.kind === "event") log.take(m.event, Date.parse(m.createdAt));
   const items = [...tasks.map((t) => itemOfTask(t, log.over)), ...log.items];
   return items.sort((a, b) => a.start - b.start);
@@ -99,11 +102,13 @@ class LogItems {
   /** The end of the run. */
   over: number | null = null;
   readonly #names: Names;
+  readonly #declared: Declared;
   readonly #questions = new Map<string, Item>();
   #wait: Item | null = null;
 
-  constructor(names: Names) {
+  constructor(names: Names, declared: Declared) {
     this.#names = names;
+    this.#declared = declared;
   }
 
   take(e: LogEvent, at: number): void {
@@ -161,15 +166,18 @@ class LogItems {
     const value = d.signalValue;
     const text =
       `signal ${d.signalName} ${d.signalId} ${JSON.stringify(value ?? "").slice(0, most)}`.toLowerCase();
-    const signal = { id: d.signalId, value };
+    const undeclared = isUndeclared(d.signalName, this.#declared)
+      ? undeclaredText(d.signalName, this.#declared)
+      : null;
+    const signal = { id: d.signalId, value, undeclared };
     this.items.push({
       id: `signal ${d.signalId}`,
       kind: "signal",
       label: d.signalName,
       start: at,
       end: at,
-      outcome: "done",
-      status: "received",
+      outcome: undeclared ? "failed" : "done",
+      status: undeclared ? "not declared" : "received",
       text,
       signal,
     });

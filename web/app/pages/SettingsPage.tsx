@@ -47,10 +47,16 @@ export function SettingsPage() {
           </Card>
         )}
         {!search.on && role !== "approver" && (
-          <Card title="Workers and queues">
-            <Link to="/ai/workers" className="text-sm text-accent-strong underline underline-offset-2">
-              Who works, and what waits
+          <Card>
+            <Link
+              to="/ai/workers"
+              className="text-sm font-medium text-accent-strong underline underline-offset-2"
+            >
+              Workers and queues
             </Link>
+            <p className="mt-0.5 text-sm text-faint">
+              Which workers are connected, and what waits in queues.
+            </p>
           </Card>
         )}
         <Keys search={search} />

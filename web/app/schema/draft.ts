@@ -50,7 +50,10 @@ export function chosenOf(field: Field, of: readonly Field[], draft: Draft | unde
   return one && { ...one, name: field.name, label: field.label };
 }
 
-/** Returns the value that was typed, and what is wrong. Empty optional fields are left out. */
+/**
+ * Returns the value that was typed, and what is wrong. Empty optional fields are left out. An empty
+ * required field is a fault, also of text: an empty text can be written as JSON.
+ */
 export function readDraft(field: Field, draft: Draft | undefined, path = field.name): Read {
   const { shape } = field;
   switch (shape.is) {
@@ -78,8 +81,7 @@ const wrong = (field: Field, path: string, what: string): Read => ({
 function readPlain(field: Field, shape: Shape, typed: string, path: string): Read {
   if (shape.is === "boolean")
     return { value: typed !== "" || field.required ? typed === "true" : undefined, faults: {} };
-  if (typed === "" && !(shape.is === "string" && field.required))
-    return field.required ? wrong(field, path, "is missing.") : nothing;
+  if (typed === "") return field.required ? wrong(field, path, "is missing.") : nothing;
   switch (shape.is) {
     case "string":
       return { value: typed, faults: {} };

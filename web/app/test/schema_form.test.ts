@@ -87,6 +87,7 @@ describe("a form by a schema", () => {
     expect(read({ share: "much", other: "{", names: [] }).faults).toEqual({
       "input.days": "How long is missing.",
       "input.team": "team is missing.",
+      "input.to.name": "name is missing.",
       "input.share": "share must be a number.",
       "input.other": "other is not JSON. A text stands in quotation marks.",
     });
@@ -95,6 +96,15 @@ describe("a form by a schema", () => {
     });
     const list = fieldOf({ type: "array", items: { type: "integer" } }, "input");
     expect(readDraft(list, ["1", "x"]).faults).toEqual({ "input.1": "input 2 must be a whole number." });
+  });
+
+  it("says which required texts are empty, also in lists and alternatives", () => {
+    expect(read({ ...filled, to: { name: "" } }).faults).toEqual({ "input.to.name": "name is missing." });
+    expect(read({ ...filled, from: { name: "" }, note: "" }).faults).toEqual({});
+    expect(read({ ...filled, names: ["a", ""] }).faults).toEqual({ "input.names.1": "names 2 is missing." });
+    const either = fieldOf({ anyOf: [{ type: "string" }, { type: "integer" }] }, "input");
+    expect(readDraft(either, { chosen: "0" }).faults).toEqual({ input: "input is missing." });
+    expect(draftOf(field, { days: 3, team: "red", to: { name: "" } }), "stays JSON").toBeUndefined();
   });
 
   it("finds the field of an error of the server", () => {

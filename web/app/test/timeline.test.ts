@@ -90,6 +90,16 @@ describe("a timeline", () => {
   ];
   const lines = [taskLine(task(2)), taskLine(task(7, "RUNNING", null))];
 
+  it("says which signal its kind does not declare", () => {
+    const of = (names: string[]) =>
+      timelineOf([], log, new Map(), { kind: "trip", names }).filter((i) => i.kind === "signal");
+    expect(of(["went", "goo"]).map((i) => [i.status, i.outcome, i.signal?.undeclared])).toEqual([
+      ["not declared", "failed", "The kind trip does not declare a signal go. Did you mean goo?"],
+    ]);
+    for (const names of [["go"], []])
+      expect(of(names).map((i) => [i.status, i.signal?.undeclared])).toEqual([["received", null]]);
+  });
+
   it("has tasks, waits, signals and questions by their begin, with outcome and end", () => {
     const items = timelineOf(lines, log).map((i) => [i.kind, i.label, i.outcome, i.start, i.end]);
     expect(items).toEqual([
