@@ -51,3 +51,39 @@ test("matches are gone through by keyboard and by button, on a phone in the dark
   await bar.getByRole("button", { name: "Close the search" }).click();
   await expect(bar).toHaveCount(0);
 });
+
+test("each match of a long message is counted, shown and marked", async ({ page, dev }) => {
+  const lines = Array.from({ length: 200 }, (_, i) =>
+    i % 40 === 0 ? `Pebble and pebble ${i}` : `line ${i}`,
+  );
+  const x = await start(dev.client(), "short", lines.join("\n"));
+  const run = new RunView(page);
+  await run.open(dev.url, x.id);
+  await run.yourTurn();
+  await page.getByRole("button", { name: "Find in the run" }).click();
+  const bar = page.getByRole("search");
+  await bar.getByLabel("Find in the run").fill("pebble");
+  await expect(bar).toContainText("10 of 10");
+  const current = () =>
+    page.evaluate(() => {
+      const range = [...(CSS.highlights.get("perdure-find-current") ?? [])][0] as Range | undefined;
+      const box = document.querySelector("[role=log]")?.getBoundingClientRect();
+      const at = range?.getBoundingClientRect();
+      const seen = box && at && at.top >= box.top && at.bottom <= box.bottom;
+      const line = range?.startContainer.textContent?.slice(range.startOffset).split("\n")[0];
+      return `${seen ? "seen" : "out of view"}: ${line}`;
+    });
+  await expect.poll(current).toBe("seen: pebble 160");
+  await page.keyboard.press("Enter");
+  await expect(bar).toContainText("9 of 10");
+  await expect.poll(current).toBe("seen: Pebble and pebble 160");
+  await page.keyboard.press("Enter");
+  await expect(bar).toContainText("8 of 10");
+  await expect.poll(current).toBe("seen: pebble 120");
+  await page.keyboard.press("Shift+Enter");
+  await page.keyboard.press("Shift+Enter");
+  await expect(bar).toContainText("10 of 10");
+  await page.keyboard.press("Shift+Enter");
+  await expect(bar).toContainText("1 of 10");
+  await expect.poll(current).toBe("seen: Pebble and pebble 0");
+});

@@ -19,10 +19,12 @@ import {
 import { DownIcon } from "../components/icons";
 import { useSlashKey } from "../components/slash";
 import { IconButton, Spinner } from "../components/ui";
+import type { Match } from "../fold/find";
 import type { Row } from "../fold/rows";
 import { repositoryOf } from "../fold/thread";
 import { FindBar } from "./FindBar";
 import { AssistantMessage, UserMessage } from "./Message";
+import { matchIn, reveal, rowAt } from "./marks";
 
 const components = { UserMessage, AssistantMessage };
 
@@ -123,14 +125,14 @@ function Scroller({
   virtual: Virtualizer<HTMLDivElement, Element>;
 }) {
   const anchor = useAnchor(rows, scroller, virtual, hasOlder ? onOlder : undefined, tail);
-  const { away, onScroll, toEnd, toRow } = anchor;
+  const { away, onScroll, toEnd, toMatch } = anchor;
   const [shownMatch, setShownMatch] = useState<string | null>(null);
   const onFound = useCallback(
-    (id: string | null) => {
-      setShownMatch(id);
-      if (id !== null) toRow(id);
+    (match: Match | null, text: string) => {
+      setShownMatch(match?.id ?? null);
+      if (match) toMatch(match, text);
     },
-    [toRow],
+    [toMatch],
   );
   const close = useCallback(() => onFinding(false), [onFinding]);
   return (
@@ -253,18 +255,18 @@ function useAnchor(
     const box = scroller.current;
     if (box) box.scrollTop = box.scrollHeight;
   }, [scroller]);
-  return { away, onScroll, toEnd, toRow: useToRow(rows, scroller, virtual, pinned) };
+  return { away, onScroll, toEnd, toMatch: useToMatch(rows, scroller, virtual, pinned) };
 }
 
-/** How often, and with what pause in milliseconds, a jump is repeated until its row stays in view. */
+/** How often, and with what pause in milliseconds, a jump is repeated until its match stays in view. */
 const jumps = 30;
 const jumpPause = 50;
 
 /**
- * Returns a function that shows a row. Rows that are drawn for the first time move the others, so it
- * looks until the row has stayed in view, or the reader scrolls.
+ * Returns a function that shows a match. Rows that are drawn for the first time move the others, so it
+ * looks until the match has stayed in view, or the reader scrolls.
  */
-function useToRow(
+function useToMatch(
   rows: readonly Row[],
   scroller: RefObject<HTMLDivElement | null>,
   virtual: Virtualizer<HTMLDivElement, Element>,
@@ -283,13 +285,16 @@ function useToRow(
     };
   }, [scroller]);
   return useCallback(
-    (id: string) => {
+    ({ id, n }: Match, text: string) => {
       const look = (left: number, stayed: number) => {
         const i = held.current.findIndex((r) => r.id === id);
-        if (i < 0 || left === 0) return;
+        const box = scroller.current;
+        if (i < 0 || left === 0 || !box) return;
         pinned.current = false;
-        const stays = isInView(scroller.current, i);
-        if (!stays) virtual.scrollToIndex(i, { align: "center" });
+        const match = matchIn(rowAt(box, i), text, n);
+        const revealed = match ? reveal(match, box) : undefined;
+        const stays = revealed ?? isInView(box, i);
+        if (revealed === undefined && !stays) virtual.scrollToIndex(i, { align: "center" });
         if (stayed < 4) timer.current = setTimeout(() => look(left - 1, stays ? stayed + 1 : 0), jumpPause);
       };
       clearTimeout(timer.current);
@@ -299,9 +304,9 @@ function useToRow(
   );
 }
 
-function isInView(box: HTMLElement | null, index: number): boolean {
-  const row = box?.querySelector(`[data-index="${index}"]`)?.getBoundingClientRect();
-  if (!box || !row) return false;
+function isInView(box: HTMLElement, index: number): boolean {
+  const row = rowAt(box, index)?.getBoundingClientRect();
+  if (!row) return false;
   const seen = box.getBoundingClientRect();
   return row.bottom > seen.top + 20 && row.top < seen.bottom - 20;
 }

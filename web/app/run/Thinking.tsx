@@ -2,6 +2,7 @@ import { useAuiState } from "@assistant-ui/react";
 import type { MessageView } from "../../client/src/index";
 import { ChevronIcon, ThoughtIcon } from "../components/icons";
 import { firstLine } from "../text/format";
+import { echo } from "./marks";
 import { useOpened } from "./opened";
 
 /** The thinking of the model. It is collapsed once the answer begins. */
@@ -23,7 +24,9 @@ export function Thinking({ text }: { text: string }) {
       <summary className="flex w-fit max-w-full list-none items-center gap-1.5 rounded-md py-0.5 text-faint hover:text-ink [&::-webkit-details-marker]:hidden">
         <ThoughtIcon className="size-4" />
         <span className="font-medium">{now ? "Thinking" : "Thought"}</span>
-        <span className="truncate group-open:hidden">· {firstLine(text, 80)}</span>
+        <span className="truncate group-open:hidden" {...echo}>
+          · {firstLine(text, 80)}
+        </span>
         <ChevronIcon className="size-3.5 transition-transform group-open:rotate-90" />
       </summary>
       <p className="mt-1.5 ml-2 border-l-2 border-line pl-4 [overflow-wrap:anywhere] whitespace-pre-wrap text-soft">

@@ -5,10 +5,12 @@ import { DiffView } from "../components/DiffView";
 import { ChevronIcon, EditIcon, FileIcon, SearchIcon, TerminalIcon, ToolIcon } from "../components/icons";
 import { useNow } from "../components/now";
 import { Terminal } from "../components/Terminal";
+import { plainArgument } from "../fold/find";
 import { type Diff, diffIn } from "../text/diff";
 import { duration, firstLine } from "../text/format";
 import { AbsentContent } from "./Absent";
 import { useRun } from "./context";
+import { echo } from "./marks";
 import { useOpened } from "./opened";
 
 const icons: Record<string, ReactNode> = {
@@ -46,7 +48,9 @@ export const ToolCard = memo(function ToolCard({ call }: { call: ToolCallView })
           {icons[call.name] ?? <ToolIcon />}
         </span>
         <span className="font-medium">{call.name}</span>
-        <span className="min-w-0 flex-1 truncate font-mono text-xs text-faint">{summaryOf(call)}</span>
+        <span className="min-w-0 flex-1 truncate font-mono text-xs text-faint" {...(open ? echo : {})}>
+          {summaryOf(call)}
+        </span>
         <State call={call} atWork={atWork} failed={failed} />
         <ChevronIcon className={`size-3.5 text-faint transition-transform ${open ? "rotate-90" : ""}`} />
       </button>
@@ -99,19 +103,19 @@ function Body({ call, atWork }: { call: ToolCallView; atWork: boolean }) {
 
 /** The arguments: a command or a file's content as it is, others as JSON, in colours once they are complete. */
 function Arguments({ call }: { call: ToolCallView }) {
-  const args = (call.arguments ?? {}) as Record<string, unknown>;
-  if (call.name === "bash" && typeof args.command === "string") {
+  const plain = plainArgument(call);
+  if (call.name === "bash" && plain !== null) {
     return (
       <pre className="font-mono text-[12.5px] leading-relaxed [overflow-wrap:anywhere] whitespace-pre-wrap">
         <span className="text-faint select-none" aria-hidden="true">
           ${" "}
         </span>
-        {args.command}
+        {plain}
       </pre>
     );
   }
-  const content = call.name === "write-file" && typeof args.content === "string" ? args.content : null;
-  const text = content ?? (call.arguments === undefined ? call.rawArguments : JSON.stringify(args, null, 2));
+  const json = call.arguments === undefined ? call.rawArguments : JSON.stringify(call.arguments, null, 2);
+  const text = plain ?? json;
   if (!text || text === "{}") return null;
   return (
     <pre
@@ -120,7 +124,7 @@ function Arguments({ call }: { call: ToolCallView }) {
       aria-label="Arguments"
       className="max-h-60 overflow-auto rounded-lg bg-sunken px-3 py-2 font-mono text-[12.5px] leading-relaxed [overflow-wrap:anywhere] whitespace-pre-wrap"
     >
-      {content === null && call.arguments !== undefined ? <JSONCode text={text} /> : text}
+      {plain === null && call.arguments !== undefined ? <JSONCode text={text} /> : text}
     </pre>
   );
 }
