@@ -1,12 +1,14 @@
 import { AxeBuilder } from "@axe-core/playwright";
 import type { Page } from "@playwright/test";
-import type { Dev } from "../client/e2e/server";
-import type { Execution } from "../client/src/index";
+import { type Dev, eventually } from "../client/e2e/server";
+import type { Execution, StartBody } from "../client/src/index";
+import { accessible } from "./anykind";
 import { expect, RunView, test } from "./stand";
 
 /** Starts a run whose call of bash waits for its approval. */
-function ask(dev: Dev, edit = false): Promise<Execution> {
+function ask(dev: Dev, edit = false, more: Partial<StartBody> = {}): Promise<Execution> {
   return dev.client().executions.create({
+    ...more,
     userPrompt: "write a note",
     models: [{ provider: "scripted", modelId: "approve" }],
     tools: ["bash"],
@@ -113,4 +115,68 @@ test("an approval is remembered, and revoked in the settings", async ({ page, de
   await grants.getByRole("button", { name: "Revoke every call of bash" }).click();
   await expect(page.getByText("There are none.")).toBeVisible();
   expect((await dev.client().questions.grants()).items).toEqual([]);
+});
+
+test.describe("a question of a LOCAL run", () => {
+  test.use({ allowed: [/status of 503/] });
+
+  /** Starts a run whose question, with its content, is on a worker of its own. */
+  async function askAtHome(dev: Dev, home: string) {
+    const worker = dev.worker(home, home);
+    const { id } = await ask(dev, false, { queue: home, persistenceMode: "LOCAL" });
+    await eventually(
+      "it asks",
+      async () => (await dev.client().executions.get(id)).waitReason === "question",
+    );
+    return { id, worker };
+  }
+
+  test("cannot be approved while its worker is away, and shows its content when it is back", async ({
+    page,
+    dev,
+  }) => {
+    let { id, worker } = await askAtHome(dev, "cabin");
+    const run = new RunView(page);
+    await run.open(dev.url, id);
+    await expect(card(page)).toContainText("echo approved > note.txt");
+    const approve = card(page).getByRole("button", { name: "Approve" });
+    await expect(approve).toBeEnabled();
+
+    worker.kill("SIGKILL");
+    await expect(card(page).getByRole("note")).toContainText(
+      "The content of this question is on the worker of its LOCAL run, which is away.",
+    );
+    await expect(card(page)).toContainText("May bash run?");
+    await expect(card(page)).not.toContainText("echo approved");
+    await expect(approve).toBeDisabled();
+    await expect(approve).toHaveAccessibleDescription(/which is away\. .* can only be denied/);
+    await expect(card(page).getByRole("button", { name: "Deny" })).toBeEnabled();
+    await accessible(page);
+
+    worker = dev.worker("cabin", "cabin");
+    await expect(card(page)).toContainText("echo approved > note.txt");
+    await expect(card(page).getByRole("note")).toHaveCount(0);
+    await approve.click();
+    await expect(run.status).toHaveText("Completed");
+    await expect(run.assistant.last()).toContainText("It is done.");
+    worker.kill("SIGKILL");
+  });
+
+  test("is denied while its worker is away, and the run goes on when it is back", async ({ page, dev }) => {
+    const { id, worker } = await askAtHome(dev, "hut");
+    worker.kill("SIGKILL");
+    await page.goto(`${dev.url}/ai/questions`);
+    const mine = card(page).filter({ has: page.locator(`a[href*="${id}"]`) });
+    await expect(mine.getByRole("note")).toContainText("which is away");
+    await mine.getByRole("button", { name: "Deny" }).click();
+    await expect(mine).toHaveCount(0);
+    const [question] = (await dev.client().questions.list({ agentExecutionId: id })).items;
+    expect(question?.answer?.verdict).toBe("deny");
+    const back = dev.worker("hut", "hut");
+    const run = new RunView(page);
+    await run.open(dev.url, id);
+    await expect(run.status).toHaveText("Completed");
+    await expect(page.locator("[data-tool=bash]")).toContainText("denied");
+    back.kill("SIGKILL");
+  });
 });

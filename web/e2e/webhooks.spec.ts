@@ -116,6 +116,48 @@ test("a webhook that the server has disabled says why, and a dead delivery is se
   await endpoint.close();
 });
 
+test("a webhook is bound to a key that answers questions, chosen by its name and id", async ({
+  page,
+  dev,
+}) => {
+  const { keys } = dev.client();
+  const worker = await keys.create({ name: "the machine", role: "worker" });
+  const gone = await keys.create({ name: "bob", role: "approver" });
+  await keys.revoke(gone.id);
+  await page.goto(`${dev.url}/ai/settings`);
+  await page.getByLabel("Name", { exact: true }).fill("ann");
+  await page.getByLabel("Role").selectOption("approver");
+  await page.getByRole("button", { name: "Make a key" }).click();
+  await page.getByRole("button", { name: "Done" }).click();
+  const ann = (await keys.list()).items.find((k) => k.name === "ann");
+  expect(ann?.role).toBe("approver");
+
+  const choice = page.getByLabel("Links for a key");
+  const ids = () =>
+    choice.locator("option").evaluateAll((all) => all.map((o) => (o as HTMLOptionElement).value));
+  await expect.poll(ids).toContain(ann?.id);
+  expect(await ids()).not.toContain(worker.id);
+  expect(await ids()).not.toContain(gone.id);
+  await page.getByLabel("URL").fill("https://example.com/questions");
+  await page.getByLabel("Events").fill("question.*");
+  await choice.selectOption(`ann (approver) · ${ann?.id}`);
+  expect((await new AxeBuilder({ page }).analyze()).violations).toEqual([]);
+  await page.getByRole("button", { name: "Make a webhook" }).click();
+  const hook = row(page, "https://example.com/questions");
+  await expect(hook).toContainText(`links for ann · ${ann?.id.slice(-8)}`);
+  await expect(choice).toHaveValue("");
+  const bound = async () =>
+    (await dev.client().webhooks.list()).items.find((w) => w.url === "https://example.com/questions");
+  expect((await bound())?.keyId).toBe(ann?.id);
+  await hook.getByRole("button", { name: "Disable" }).click();
+  await expect(hook).toContainText("disabled");
+  expect((await bound())?.keyId, "it stays bound").toBe(ann?.id);
+  await page.getByRole("button", { name: "Revoke ann" }).click();
+  await page.getByRole("dialog").getByRole("button", { name: "Revoke" }).click();
+  await expect(hook).toContainText("(revoked)");
+  expect((await new AxeBuilder({ page }).analyze()).violations).toEqual([]);
+});
+
 test("who is no admin sees no webhooks", async ({ page, dev, allowed }) => {
   allowed.push(/403/);
   const made = await fetch(`${dev.url}/api/orgs/default/keys`, {
@@ -128,6 +170,7 @@ test("who is no admin sees no webhooks", async ({ page, dev, allowed }) => {
   await page.getByRole("button", { name: "Sign out" }).click();
   await page.getByLabel("API key", { exact: true }).fill(key);
   await page.getByRole("button", { name: "Sign in" }).click();
+  await expect(page.getByRole("navigation", { name: "Main" })).toBeVisible(); // else the next page ends the request
   await page.goto(`${dev.url}/ai/settings`);
   await expect(page.getByText("Remembered approvals")).toBeVisible();
   await expect(page.getByRole("heading", { name: "Webhooks" })).toHaveCount(0);

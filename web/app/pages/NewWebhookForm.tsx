@@ -1,21 +1,30 @@
-import { useMutation } from "@tanstack/react-query";
+import { useMutation, useQuery } from "@tanstack/react-query";
 import { type FormEvent, useState } from "react";
 import type { NewWebhook } from "../../client/src/index";
 import { api } from "../api/client";
+import { keysQuery } from "../api/queries";
 import { Button, Field, inputClass } from "../components/ui";
 
 /** A form for a new webhook. */
 export function NewWebhookForm({ onMade }: { onMade: (made: NewWebhook) => void }) {
   const [url, setUrl] = useState("");
   const [types, setTypes] = useState("");
+  const [keyId, setKeyId] = useState("");
+  const keys = useQuery(keysQuery());
+  const answering = keys.data?.filter((k) => k.role !== "worker" && !k.revokedAt) ?? [];
   const make = useMutation({
     mutationFn: () => {
       const events = types.split(/[\s,]+/).filter((t) => t !== "");
-      return api().webhooks.create({ url: url.trim(), ...(events.length > 0 ? { events } : {}) });
+      return api().webhooks.create({
+        url: url.trim(),
+        ...(events.length > 0 ? { events } : {}),
+        ...(keyId ? { keyId } : {}),
+      });
     },
     onSuccess: (made) => {
       setUrl("");
       setTypes("");
+      setKeyId("");
       onMade(made);
     },
   });
@@ -50,6 +59,28 @@ export function NewWebhookForm({ onMade }: { onMade: (made: NewWebhook) => void 
               onChange={(e) => setTypes(e.target.value)}
               className={inputClass}
             />
+          )}
+        </Field>
+      </div>
+      <div className="w-full">
+        <Field
+          label="Links for a key"
+          hint="Each question.asked then contains a link to a page at which this key answers. Needs --public-url of the server."
+        >
+          {(props) => (
+            <select
+              {...props}
+              value={keyId}
+              onChange={(e) => setKeyId(e.target.value)}
+              className={inputClass}
+            >
+              <option value="">No links</option>
+              {answering.map((k) => (
+                <option key={k.id} value={k.id}>
+                  {k.name} ({k.role}) · {k.id}
+                </option>
+              ))}
+            </select>
           )}
         </Field>
       </div>

@@ -226,6 +226,7 @@ function NewKeyForm({ onMade }: { onMade: (key: NewKey) => void }) {
             className={inputClass}
           >
             <option value="client">client: uses the API</option>
+            <option value="approver">approver: answers questions</option>
             <option value="worker">worker: runs agents</option>
             <option value="admin">admin: also makes keys</option>
           </select>

@@ -3,9 +3,10 @@ import { useState } from "react";
 import type { NewWebhook, Webhook, WebhookBody } from "../../client/src/index";
 import { PerdureError } from "../../client/src/index";
 import { api, mayBeAdmin, useAccess } from "../api/client";
-import { webhooksQuery } from "../api/queries";
+import { keysQuery, webhooksQuery } from "../api/queries";
 import { type Search, Unmatched } from "../components/SearchField";
 import { Banner, Button, Card, Chip, Confirm, CopyButton, ErrorBanner, Skeleton } from "../components/ui";
+import { shortId } from "../text/format";
 import { Deliveries } from "./Deliveries";
 import { NewWebhookForm } from "./NewWebhookForm";
 
@@ -81,6 +82,14 @@ const enabled = (w: Webhook, on: boolean): WebhookBody => ({
   ...(w.keyId ? { keyId: w.keyId } : {}),
 });
 
+/** The key whose links the deliveries contain, by its name and the end of its id. */
+function BoundKey({ id }: { id: string }) {
+  const keys = useQuery(keysQuery());
+  const key = keys.data?.find((k) => k.id === id);
+  const name = key ? `${key.name} · ${shortId(id)}` : shortId(id);
+  return <Chip title={`Key ${id}`}>{`links for ${name}${key?.revokedAt ? " (revoked)" : ""}`}</Chip>;
+}
+
 function WebhookRow({
   of,
   onChange,
@@ -115,7 +124,7 @@ function WebhookRow({
         {(of.events ?? []).map((e) => (
           <Chip key={e}>{e}</Chip>
         ))}
-        {of.keyId && <Chip title={`Key ${of.keyId}`}>with links for a key</Chip>}
+        {of.keyId && <BoundKey id={of.keyId} />}
       </div>
       <div className="flex flex-wrap gap-2">
         <Button aria-expanded={shows} onClick={() => setShows(!shows)}>

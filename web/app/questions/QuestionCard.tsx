@@ -63,9 +63,9 @@ export function QuestionCard({ id, withRun = false }: { id: string; withRun?: bo
       <div className="space-y-3 px-4 py-3">
         {question.prompt && <p className="whitespace-pre-wrap">{question.prompt}</p>}
         {onWorker(question) && (
-          <p role="note" className="text-sm text-soft">
-            What is asked is on the worker of this LOCAL run, which is not connected. The question can only be
-            denied now.
+          <p role="note" id={`away-${question.id}`} className="text-sm text-soft">
+            The content of this question is on the worker of its LOCAL run, which is away. Until the worker is
+            back, the question can only be denied.
           </p>
         )}
         <Details question={question} />
@@ -153,6 +153,11 @@ function Controls({ question }: { question: Question }) {
         />
       )}
       <div className="flex flex-wrap items-center gap-2">
+        {!shown && (
+          <Button look="primary" disabled aria-describedby={`away-${question.id}`}>
+            {question.kind === "approval" ? "Approve" : "Answer"}
+          </Button>
+        )}
         {shown && choices.length === 0 && question.schema === undefined && (
           <Button look="primary" disabled={busy} onClick={() => approve(remember[remembered]?.[1] ?? null)}>
             Approve
