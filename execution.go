@@ -100,6 +100,9 @@ type Execution struct {
 	NeedsFeatures Features `json:"needsFeatures,omitempty" wire:"-"`
 	// Gate is the gate of the execution's approval policies; nil if every tool call is allowed.
 	Gate *Gate `json:"-"`
+	// Policies are, for clients that read a single execution, what Approvals returns. It is nil if every
+	// tool call is allowed, or if the input that contains the policies is not shown.
+	Policies *Approvals `json:"approvals,omitempty" wire:"-"`
 	// RecordsSinceCheckpoint counts the steps recorded and the tasks scheduled since the newest
 	// checkpoint. A function that is entered again requests these records.
 	RecordsSinceCheckpoint int64 `json:"recordsSinceCheckpoint"`

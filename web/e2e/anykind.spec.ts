@@ -170,6 +170,35 @@ test("a question is answered with a form of its schema", async ({ page, dev, all
   await expect(page.locator("[data-question=answered]")).toContainText("Answered");
 });
 
+test("what needs approval is shown, as of the start of the run, for every kind", async ({ page, dev }) => {
+  // biome-ignore lint/suspicious/noThenProperty: the rule has a member of this name
+  const rule = { tools: ["reserve"], then: "ask", reason: "Goods are scarce." };
+  const x = await order(dev, { article: "harp" }, { approvals: [rule], queue: "attic" });
+  await page.goto(`${dev.url}/ai/runs/${x.id}`);
+  await expect(page.getByRole("heading", { name: "What needs approval" })).toBeVisible();
+  const rules = page.getByRole("list", { name: "Rules" });
+  await expect(rules).toContainText("reserve");
+  await expect(rules).toContainText("needs an approval");
+  await expect(rules).toContainText("Goods are scarce.");
+  await accessible(page);
+  await dev.client().executions.cancel(x.id);
+
+  const chat = await dev.client().executions.create({
+    userPrompt: "hello",
+    models: [{ provider: "scripted", modelId: "short" }],
+    tools: ["bash"],
+    approvals: "ask",
+  });
+  await page.goto(`${dev.url}/ai/runs/${chat.id}?panel=overview`);
+  await expect(rules).toContainText("everything else");
+  await accessible(page);
+
+  const free = await order(dev, { article: "flute" });
+  await page.goto(`${dev.url}/ai/runs/${free.id}`);
+  await expect(status(page)).toHaveText("Waits for shipped");
+  await expect(page.getByRole("heading", { name: "What needs approval" })).toHaveCount(0);
+});
+
 test("a failed run says why", async ({ page, dev }) => {
   const x = await order(dev, { article: "spoon", quantity: 101 });
   await page.goto(`${dev.url}/ai/runs/${x.id}`);
@@ -245,6 +274,9 @@ test("of a thousand steps, no more are drawn than are seen, and all are searched
   await page.getByLabel("Search the timeline").fill("number 777.");
   await expect(rows(page).getByRole("listitem")).toHaveCount(1);
   await expect(page.getByText("1 of 1203")).toBeVisible();
+  await expect(row(page, "step", "label · 777")).toBeVisible();
+  await row(page, "step", "label · 777").getByRole("button").first().click();
+  await expect(rows(page).getByText("Instance", { exact: true })).toBeVisible();
 });
 
 test("a run on a queue that nobody serves says so, in both themes and on a phone", async ({ page, dev }) => {

@@ -30,7 +30,11 @@ export interface Order {
 }
 
 /** Starts an order by the API. */
-export function order(dev: Dev, o: Order, more: { queue?: string } = {}): Promise<Execution> {
+export function order(
+  dev: Dev,
+  o: Order,
+  more: { queue?: string; approvals?: unknown } = {},
+): Promise<Execution> {
   const input = { quantity: 2, price: 1.5, to: { name: "ann" }, ...o };
   return dev.client().executions.create({ kind: "order", input, ...more });
 }

@@ -149,7 +149,7 @@ func withholdSteps(b *Batch, steps []perdure.StepRecord) ([]perdure.StepRecord, 
 			return nil, err
 		}
 		b.Name(stepName(perdure.TaskID(s.Key)), note)
-		steps[i].Error = silent(s.Error)
+		steps[i].Error, steps[i].Instance = silent(s.Error), "" // an instance may contain content
 	}
 	return steps, nil
 }

@@ -25,3 +25,17 @@ func policyOf(raw json.RawMessage) (perdure.ApprovalPolicy, error) {
 	}
 	return nil, perdure.FieldErrorf("approvals", "must be a list of rules, or one of %s", perdure.ReadyPolicies)
 }
+
+// policiesOf returns the policies about tool calls of an execution as of its start; nil if every call is
+// allowed. Those of the react agent are part of its input: if the input is not shown, because it is large
+// or on a worker that is away, policiesOf returns nil.
+func policiesOf(x *perdure.Execution) *perdure.Approvals {
+	if x.Gate == nil {
+		return nil
+	}
+	a, err := x.Approvals()
+	if err != nil || a.Gate() == nil {
+		return nil
+	}
+	return &a
+}

@@ -73,3 +73,43 @@ func TestThePolicyOfAnotherKind(t *testing.T) {
 	}
 	h.Call("POST", "/agent-executions", local+`"approvals":"allow"}`).Want(201, &x)
 }
+
+// TestAnExecutionShowsItsPolicies checks that a single execution of every kind shows the policies with
+// which it was started, also after its definition has changed, and that lists do not.
+func TestAnExecutionShowsItsPolicies(t *testing.T) {
+	h := facetest.Open(t)
+	var d struct{ ID string }
+	h.Call("POST", "/agent-definitions", `{"name":"d",`+facetest.Models+`,"approvals":"edits"}`).Want(201, &d)
+	bodies := map[string]string{
+		"the react agent": `{"userPrompt":"hi",`,
+		"another kind":    `{"kind":"anything","input":{"approvals":{"start":[]}},`,
+		"a LOCAL run":     `{"kind":"anything","persistenceMode":"LOCAL",`,
+	}
+	started := map[string]string{}
+	for of, body := range bodies {
+		var x struct{ ID string }
+		h.Call("POST", "/agent-executions", body+`"agentDefinitionId":"`+d.ID+`","approvals":[{"tools":["refund"],"then":"ask","needed":1,"reason":"It costs money."}]}`).Want(201, &x)
+		started[of] = x.ID
+	}
+	h.Call("PUT", "/agent-definitions/"+d.ID, `{"name":"d",`+facetest.Models+`,"approvals":"allow"}`).Want(200, nil)
+	for of, id := range started {
+		var x struct{ Approvals *perdure.Approvals }
+		h.Call("GET", "/agent-executions/"+id, "").Want(200, &x)
+		if a := x.Approvals; a == nil || len(a.Definition) != 3 || len(a.Start) != 1 || a.Start[0].Reason != "It costs money." {
+			t.Errorf("%s shows the policies %+v", of, a)
+		}
+	}
+	var free struct{ ID string }
+	h.Call("POST", "/agent-executions", `{"kind":"anything","approvals":"allow"}`).Want(201, &free)
+	var x map[string]json.RawMessage
+	if h.Call("GET", "/agent-executions/"+free.ID, "").Want(200, &x); x["approvals"] != nil {
+		t.Errorf("a run that may call everything shows %s", x["approvals"])
+	}
+	var all struct{ Items []map[string]json.RawMessage }
+	h.Call("GET", "/agent-executions", "").Want(200, &all)
+	for _, item := range all.Items {
+		if item["approvals"] != nil {
+			t.Errorf("a list shows %s", item["approvals"])
+		}
+	}
+}

@@ -66,7 +66,7 @@ func (s *server) executionRoutes() {
 	const one = "/agent-executions/{id}"
 	operation.On(g, http.MethodPost, "/agent-executions", "startExecution", "Start an execution", s.start, operation.Status(201))
 	operation.Get(g, "/agent-executions", "listExecutions", "List executions, newest first, without input and output; with their titles and what they have used", s.listExecutions, documentMetadata)
-	operation.Get(g, one, "getExecution", "Get an execution", s.getExecution)
+	operation.Get(g, one, "getExecution", "Get an execution, with its policies about tool calls", s.getExecution)
 	operation.On(g, http.MethodDelete, one, "cancelExecution", "Cancel an execution: 202; one that has ended stays as it is: 200", s.cancel, operation.Status(202), alsoUnchanged)
 	operation.On(g, http.MethodPost, one+"/signal", "signalExecution", "Send a signal", s.signal)
 	operation.On(g, http.MethodPost, one+"/interrupt", "interruptExecution",
@@ -166,7 +166,11 @@ func (s *server) getExecution(ctx context.Context, in *operation.IDInput) (*oper
 	if err != nil {
 		return nil, err
 	}
-	return operation.BodyOf(x), s.showExecution(ctx, x)
+	if err := s.showExecution(ctx, x); err != nil {
+		return nil, err
+	}
+	x.Policies = policiesOf(x)
+	return operation.BodyOf(x), nil
 }
 
 func (s *server) cancel(ctx context.Context, in *operation.IDInput) (*executionOutput, error) {

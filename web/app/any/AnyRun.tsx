@@ -6,7 +6,8 @@ import { kindsQuery, runQuery } from "../api/queries";
 import { useTasks } from "../api/tasks";
 import { Banner, Button, Card, ErrorBanner, Spinner } from "../components/ui";
 import { declaredBy } from "../fold/signal";
-import { type TaskLine, timelineOf } from "../fold/timeline";
+import { type TaskLine, taskName, timelineOf } from "../fold/timeline";
+import { Policies } from "../run/Policies";
 import { FoldedJson } from "./Json";
 import { NoWorker } from "./NoWorker";
 import { Timeline } from "./Timeline";
@@ -102,6 +103,11 @@ function Facets({ id, kind, live, state }: { id: string; kind: string; live: Liv
         )}
         <WaitsFor id={id} kind={kind} view={view} names={names} />
         {x && <InputOutput run={x} ended={view.ended} />}
+        {x?.approvals && (
+          <Card title="What needs approval">
+            <Policies of={x.approvals} />
+          </Card>
+        )}
         {tasks.error && (
           <ErrorBanner error={tasks.error} what="The tasks cannot be read" retry={() => pages.refresh()} />
         )}
@@ -129,7 +135,7 @@ function Facets({ id, kind, live, state }: { id: string; kind: string; live: Liv
   );
 }
 
-const namesOf = (tasks: readonly TaskLine[]) => new Map(tasks.map((t) => [t.id, t.kind]));
+const namesOf = (tasks: readonly TaskLine[]) => new Map(tasks.map((t) => [t.id, taskName(t)]));
 
 function InputOutput({ run, ended }: { run: Execution; ended: boolean }) {
   const gone = run.status === "FAILED" || run.status === "CANCELLED";

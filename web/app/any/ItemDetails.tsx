@@ -69,6 +69,7 @@ function TaskDetails({ run, line, pages }: { run: string; line: TaskLine; pages:
       <Facts
         of={[
           ["Status", line.status.toLowerCase()],
+          ["Instance", line.instance],
           ["Try", line.step ? null : `${line.attempt} of ${line.maxAttempts}`],
           ["Queue", line.step ? null : line.queue],
           ["Scheduled", time(line.createdAt)],

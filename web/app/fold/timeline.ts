@@ -46,6 +46,10 @@ const ended: Record<string, [Outcome, string]> = {
 /** Content that is kept with a task, in characters of JSON. Other content is read when it is opened. */
 const most = 2_000;
 
+/** Returns the kind of a task or the name of a step, with the instance that tells it from others. */
+export const taskName = ({ kind, instance }: Pick<Task, "kind" | "instance">) =>
+  instance ? `${kind} · ${instance}` : kind;
+
 /** Returns a task with the content that is small. */
 export function taskLine(t: Task): TaskLine {
   const json = (v: unknown) => (v === null || v === undefined ? "" : JSON.stringify(v));
@@ -53,6 +57,7 @@ export function taskLine(t: Task): TaskLine {
   const large = given.some((s) => s.length > most);
   const words = [
     t.kind,
+    t.instance,
     t.id,
     t.status,
     t.error?.code,
@@ -76,7 +81,8 @@ function itemOfTask(t: TaskLine, over: number | null): Item {
   const [outcome, status] = ended[t.status] ?? open;
   const start = Date.parse(t.startedAt ?? t.createdAt);
   const end = t.completedAt ? Date.parse(t.completedAt) : ended[t.status] ? start : over;
-  const { id, kind: label, text } = t;
+  const { id, text } = t;
+  const label = taskName(t);
   return { id, kind: t.step ? "step" : "task", label, start, end, outcome, status, text, task: t };
 }
 

@@ -90,6 +90,16 @@ describe("a timeline", () => {
   ];
   const lines = [taskLine(task(2)), taskLine(task(7, "RUNNING", null))];
 
+  it("names instances of steps and tasks, and finds them", () => {
+    const of = [{ ...task(1), kind: "label", instance: "north", step: true }, task(2)].map(taskLine);
+    const items = timelineOf(of, []);
+    expect(items.map((i) => [i.kind, i.label])).toEqual([
+      ["step", "label · north"],
+      ["task", "count"],
+    ]);
+    expect(matching(items, "NORTH label").map((i) => i.id)).toEqual(["task 1"]);
+  });
+
   it("says which signal its kind does not declare", () => {
     const of = (names: string[]) =>
       timelineOf([], log, new Map(), { kind: "trip", names }).filter((i) => i.kind === "signal");

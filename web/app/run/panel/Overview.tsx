@@ -7,6 +7,7 @@ import { chatKind, shownStatus } from "../../fold/status";
 import { cachedShare, count, money, spent } from "../../fold/usage";
 import { waitLine } from "../../fold/wait";
 import { dateTime, duration } from "../../text/format";
+import { Policies } from "../Policies";
 import { Facts, Section } from "./parts";
 import type { PanelProps } from "./SidePanel";
 
@@ -60,6 +61,11 @@ export function Overview({ id, state }: PanelProps) {
         </Section>
       )}
       {chats && <StartedWith input={x.input} />}
+      {chats && x.approvals && (
+        <Section title="What needs approval">
+          <Policies of={x.approvals} />
+        </Section>
+      )}
       <Section title="Run">
         <Facts
           of={[

@@ -3,6 +3,7 @@ import type { Task } from "../../../client/src/index";
 import { tasksQuery } from "../../api/queries";
 import { ModelCall, modelCallKind } from "../../calls/ModelCall";
 import { Empty, ErrorBanner, Spinner } from "../../components/ui";
+import { taskName } from "../../fold/timeline";
 import { clock, duration, shortId } from "../../text/format";
 import { Json, positionOf } from "./parts";
 import type { PanelProps } from "./SidePanel";
@@ -39,7 +40,7 @@ export function Tasks({ id, state }: PanelProps) {
           <details className="group">
             <summary className="flex list-none items-center gap-3 px-4 py-2.5 text-sm hover:bg-sunken [&::-webkit-details-marker]:hidden">
               <span className="min-w-0 flex-1">
-                <span className="block truncate font-mono text-[13px]">{t.kind}</span>
+                <span className="block truncate font-mono text-[13px]">{taskName(t)}</span>
                 <span className="text-xs text-faint">
                   {clock(t.createdAt)} · {shortId(t.id)}
                   {t.attempt > 1 && ` · try ${t.attempt} of ${t.maxAttempts}`}
