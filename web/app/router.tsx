@@ -6,25 +6,13 @@ import {
   lazyRouteComponent,
   redirect,
 } from "@tanstack/react-router";
-import type { Status } from "../client/src/index";
 import { Shell } from "./components/Shell";
 import { Empty, ErrorBanner, Spinner } from "./components/ui";
-
-const statuses = [
-  "PENDING",
-  "RUNNING",
-  "WAITING",
-  "CANCELLING",
-  "COMPLETED",
-  "FAILED",
-  "CANCELLED",
-  "FAILED_TURN",
-];
+import { type StatusFilter, statusFilters } from "./fold/status";
 
 /** The search parameters in the address of the list. Unknown parameters are dropped. */
 export interface RunsSearch {
-  /** FAILED_TURN are the waiting conversations whose newest turn has failed. */
-  status?: Status | "FAILED_TURN";
+  status?: StatusFilter;
   q?: string;
   agent?: string;
 }
@@ -52,7 +40,7 @@ const runs = createRoute({
   getParentRoute: () => rootRoute,
   path: "/ai/runs",
   validateSearch: (s: Record<string, unknown>): RunsSearch => {
-    const status = statuses.includes(String(s.status)) ? (s.status as RunsSearch["status"]) : undefined;
+    const status = statusFilters.find((f) => f.status === s.status)?.status;
     const q = text(s.q);
     const agent = text(s.agent);
     return { ...(status ? { status } : {}), ...(q ? { q } : {}), ...(agent ? { agent } : {}) };

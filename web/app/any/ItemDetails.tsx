@@ -2,7 +2,7 @@ import { useQuery } from "@tanstack/react-query";
 import type { Task } from "../../client/src/index";
 import { CopyButton, ErrorBanner, Spinner } from "../components/ui";
 import type { TaskPages } from "../fold/tasks";
-import type { Item, TaskLine } from "../fold/timeline";
+import { type Item, type TaskLine, taskWord } from "../fold/timeline";
 import { QuestionCard } from "../questions/QuestionCard";
 import { Facts } from "../run/panel/parts";
 import { dateTime } from "../text/format";
@@ -68,7 +68,7 @@ function TaskDetails({ run, line, pages }: { run: string; line: TaskLine; pages:
     <>
       <Facts
         of={[
-          ["Status", line.status.toLowerCase()],
+          ["Status", taskWord(line.status)],
           ["Instance", line.instance],
           ["Try", line.step ? null : `${line.attempt} of ${line.maxAttempts}`],
           ["Queue", line.step ? null : line.queue],

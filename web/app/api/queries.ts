@@ -5,8 +5,9 @@ import {
   QueryClient,
   queryOptions,
 } from "@tanstack/react-query";
-import type { Execution, ExecutionFilter, Status, Usage } from "../../client/src/index";
+import type { Execution, ExecutionFilter, Usage } from "../../client/src/index";
 import { itemsOf, PerdureError } from "../../client/src/index";
+import type { StatusFilter } from "../fold/status";
 import type { Catalog } from "../forms/draft";
 import { api, heed } from "./client";
 
@@ -30,7 +31,7 @@ const often = 2_000;
 const seldom = 5_000;
 
 export type RunFilter = Pick<ExecutionFilter, "q" | "agentDefinitionId"> & {
-  status?: Status | "FAILED_TURN";
+  status?: StatusFilter;
 };
 
 /**

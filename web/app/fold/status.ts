@@ -20,7 +20,7 @@ export interface Shown {
   busy: boolean;
 }
 
-const ends: Partial<Record<Status, Shown>> = {
+const ends: Record<"COMPLETED" | "FAILED" | "CANCELLED", Shown> = {
   COMPLETED: { label: "Completed", tone: "good", busy: false },
   FAILED: { label: "Failed", tone: "bad", busy: false },
   CANCELLED: { label: "Cancelled", tone: "idle", busy: false },
@@ -34,6 +34,34 @@ const phases: Record<Exclude<Phase, "ended">, Shown> = {
   sleeping: { label: "Sleeping", tone: "idle", busy: false },
   cancelling: { label: "Cancelling", tone: "bad", busy: true },
 };
+
+export const failedTurn: Shown = { label: "Failed turn", tone: "bad", busy: false };
+
+/** What the list of runs can be filtered by. */
+export type StatusFilter = Status | "FAILED_TURN";
+
+/**
+ * The filters of the list of runs, with their names and what they select. Running and waiting runs are
+ * selected by their status, which several words stand for: a run that waits for its model is "Working".
+ */
+export const statusFilters: readonly { label: string; status: StatusFilter; selects: string }[] = [
+  { label: phases.queued.label, status: "PENDING", selects: "Runs that wait for a worker" },
+  { label: "Running", status: "RUNNING", selects: "Runs whose agent is on a worker now" },
+  {
+    label: "Waiting",
+    status: "WAITING",
+    selects: "Runs that wait for a model or a tool, a person, a signal or a time",
+  },
+  {
+    label: failedTurn.label,
+    status: "FAILED_TURN",
+    selects: "Waiting conversations whose newest turn has failed",
+  },
+  { label: phases.cancelling.label, status: "CANCELLING", selects: "Runs that are being cancelled" },
+  { label: ends.COMPLETED.label, status: "COMPLETED", selects: "Runs that have ended with an output" },
+  { label: ends.FAILED.label, status: "FAILED", selects: "Runs that have ended with an error" },
+  { label: ends.CANCELLED.label, status: "CANCELLED", selects: "Runs that were cancelled" },
+];
 
 /** The kind whose runs are conversations. */
 export const chatKind = "react-agent";
@@ -61,8 +89,9 @@ export const retrySignal = "retry";
  * end of a turn, and only in a conversation is it the user's turn.
  */
 export function shownStatus(of: Standing, phase = phaseOf(of.status, of.waitReason ?? null)): Shown {
-  if (phase === "ended") return ends[of.status] ?? { label: of.status, tone: "idle", busy: false };
-  if (phase === "your_turn" && turnFailed(of)) return { label: "Failed turn", tone: "bad", busy: false };
+  if (phase === "ended")
+    return ends[of.status as keyof typeof ends] ?? { label: of.status, tone: "idle", busy: false };
+  if (phase === "your_turn" && turnFailed(of)) return failedTurn;
   if (phase === "your_turn" && of.kind !== chatKind) {
     const names = signalsOf(of.wait ?? null);
     return { label: `Waits for ${names.length === 1 ? names[0] : "a signal"}`, tone: "warn", busy: false };

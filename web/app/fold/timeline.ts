@@ -43,6 +43,11 @@ const ended: Record<string, [Outcome, string]> = {
   CANCELLED: ["stopped", "cancelled"],
 };
 
+/** Returns the word for the status of a task or step. */
+export function taskWord(status: Task["status"]): string {
+  return ended[status]?.[1] ?? (status === "RUNNING" ? "runs" : "waits for a worker");
+}
+
 /** Content that is kept with a task, in characters of JSON. Other content is read when it is opened. */
 const most = 2_000;
 
@@ -74,10 +79,7 @@ export function taskLine(t: Task): TaskLine {
 }
 
 function itemOfTask(t: TaskLine, over: number | null): Item {
-  const open: [Outcome, string] =
-    over === null
-      ? ["open", t.status === "RUNNING" ? "runs" : "waits for a worker"]
-      : ["stopped", "not ended"];
+  const open: [Outcome, string] = over === null ? ["open", taskWord(t.status)] : ["stopped", "not ended"];
   const [outcome, status] = ended[t.status] ?? open;
   const start = Date.parse(t.startedAt ?? t.createdAt);
   const end = t.completedAt ? Date.parse(t.completedAt) : ended[t.status] ? start : over;

@@ -17,21 +17,15 @@ import {
   Skeleton,
   StatusBadge,
 } from "../components/ui";
-import { neededWorker, shownStatus } from "../fold/status";
+import { chatKind, neededWorker, type StatusFilter, shownStatus, statusFilters } from "../fold/status";
 import { spent } from "../fold/usage";
-import type { RunsSearch } from "../router";
 import { shortId } from "../text/format";
 
 const route = getRouteApi("/ai/runs");
 
-const filters: { label: string; status?: RunsSearch["status"] }[] = [
+const filters: { label: string; status?: StatusFilter; selects?: string }[] = [
   { label: "All" },
-  { label: "Running", status: "RUNNING" },
-  { label: "Waiting", status: "WAITING" },
-  { label: "Failed turn", status: "FAILED_TURN" },
-  { label: "Completed", status: "COMPLETED" },
-  { label: "Failed", status: "FAILED" },
-  { label: "Cancelled", status: "CANCELLED" },
+  ...statusFilters,
 ];
 
 export function RunsPage() {
@@ -112,6 +106,7 @@ function Filters() {
           <button
             key={f.label}
             type="button"
+            title={f.selects}
             aria-pressed={search.status === f.status}
             onClick={() => void navigate({ search: (s) => withStatus(s, f.status) })}
             className="h-8 rounded-md px-2.5 text-sm whitespace-nowrap text-soft hover:text-ink aria-pressed:bg-accent-soft aria-pressed:font-medium aria-pressed:text-accent-strong"
@@ -172,7 +167,7 @@ function RunRow({ run }: { run: Execution }) {
           <span className="block truncate text-sm font-medium">{run.title ?? run.kind}</span>
           <span className="mt-0.5 flex items-center gap-2 truncate text-xs text-faint">
             <span className="font-mono">{shortId(run.id)}</span>
-            {run.kind !== "react-agent" && <span>{run.kind}</span>}
+            {run.kind !== chatKind && <span>{run.kind}</span>}
             {run.status === "FAILED" && run.error && <span className="truncate text-bad">{run.error}</span>}
             {run.turnError && <span className="truncate text-bad">{run.turnError}</span>}
             {run.stopReason === "turn_limit" && <span className="text-warn">turn limit reached</span>}

@@ -3,7 +3,7 @@ import { useRef } from "react";
 import type { ExecutionView } from "../../client/src/index";
 import { api } from "../api/client";
 import { Banner, Button } from "../components/ui";
-import { retrySignal } from "../fold/status";
+import { failedTurn, retrySignal } from "../fold/status";
 
 const remedies: Record<string, string> = {
   auth: "The provider does not accept the worker's key. Set the right one where the worker runs.",
@@ -28,7 +28,7 @@ export function Failure({
   failed: boolean;
   ended: boolean;
 }) {
-  const title = ended ? "The run has failed" : failed ? "Failed turn" : "Something went wrong";
+  const title = ended ? "The run has failed" : failed ? failedTurn.label : "Something went wrong";
   return (
     <Banner tone="bad" title={title} action={failed && <Retry id={id} />}>
       {error && <p>{error.message}</p>}

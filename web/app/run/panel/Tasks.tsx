@@ -3,7 +3,7 @@ import type { Task } from "../../../client/src/index";
 import { tasksQuery } from "../../api/queries";
 import { ModelCall, modelCallKind } from "../../calls/ModelCall";
 import { Empty, ErrorBanner, Spinner } from "../../components/ui";
-import { taskName } from "../../fold/timeline";
+import { taskName, taskWord } from "../../fold/timeline";
 import { clock, duration, shortId } from "../../text/format";
 import { Json, positionOf } from "./parts";
 import type { PanelProps } from "./SidePanel";
@@ -48,7 +48,7 @@ export function Tasks({ id, state }: PanelProps) {
                 </span>
               </span>
               <span className="text-right text-xs">
-                <span className={`block font-medium ${tones[t.status]}`}>{t.status.toLowerCase()}</span>
+                <span className={`block font-medium ${tones[t.status]}`}>{taskWord(t.status)}</span>
                 {t.startedAt && t.completedAt && (
                   <span className="text-faint tabular-nums">
                     {duration(Date.parse(t.completedAt) - Date.parse(t.startedAt))}
