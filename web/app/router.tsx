@@ -3,11 +3,12 @@ import {
   createRoute,
   createRouter,
   type ErrorComponentProps,
+  Link,
   lazyRouteComponent,
   redirect,
 } from "@tanstack/react-router";
-import { Shell } from "./components/Shell";
-import { Empty, ErrorBanner, Spinner } from "./components/ui";
+import { Page, Shell } from "./components/Shell";
+import { ErrorBanner, Spinner } from "./components/ui";
 import { type StatusFilter, statusFilters } from "./fold/status";
 
 /** The search parameters in the address of the list. Unknown parameters are dropped. */
@@ -132,13 +133,19 @@ declare module "@tanstack/react-router" {
 }
 
 function NotFound() {
-  return <Empty title="There is no such page">The address may be mistyped.</Empty>;
+  return (
+    <Page title="There is no such page" lead="The address may be mistyped.">
+      <Link to="/ai/runs" search={{}} className="text-accent-strong underline underline-offset-2">
+        All runs
+      </Link>
+    </Page>
+  );
 }
 
 function Broken({ error, reset }: ErrorComponentProps) {
   return (
-    <div className="mx-auto max-w-2xl p-6">
-      <ErrorBanner error={error} what="This page broke" retry={reset} />
-    </div>
+    <Page title="This page broke" narrow>
+      <ErrorBanner error={error} what="What went wrong" retry={reset} />
+    </Page>
   );
 }

@@ -1,3 +1,4 @@
+import { accessible } from "./anykind";
 import { expect, start, test } from "./stand";
 
 test.use({ allowed: [/401|403/] });
@@ -77,4 +78,19 @@ test("an approver sees questions, decides them, and is led to nothing else", asy
     .getByRole("button", { name: "Approve" })
     .click();
   await expect.poll(async () => (await dev.client().executions.get(x.id)).status).toBe("COMPLETED");
+});
+
+test.describe("an address that leads nowhere", () => {
+  test.use({ allowed: [/404/] });
+
+  test("is a page with a heading, and leads back", async ({ page, dev }) => {
+    await page.goto(`${dev.url}/ai/nowhere`);
+    await expect(page.getByRole("heading", { name: "There is no such page", level: 1 })).toBeVisible();
+    await accessible(page);
+    await page.getByRole("link", { name: "All runs" }).click();
+    await expect(page.getByRole("heading", { name: "Runs", exact: true })).toBeVisible();
+    await page.goto(`${dev.url}/ai/runs/0199d7e2-0000-7000-8000-000000000000`);
+    await expect(page.getByText("This run cannot be shown")).toBeVisible();
+    await accessible(page);
+  });
 });

@@ -86,4 +86,8 @@ test("each match of a long message is counted, shown and marked", async ({ page,
   await page.keyboard.press("Shift+Enter");
   await expect(bar).toContainText("1 of 10");
   await expect.poll(current).toBe("seen: Pebble and pebble 0");
+  // Texts of the page, such as "The agent said:", are no matches.
+  await bar.getByLabel("Find in the run").fill("a");
+  await expect(bar).toContainText("6 of 6");
+  await expect.poll(current).toBe("seen: ady.");
 });

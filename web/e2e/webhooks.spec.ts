@@ -132,6 +132,12 @@ test("a webhook is bound to a key that answers questions, chosen by its name and
   const ann = (await keys.list()).items.find((k) => k.name === "ann");
   expect(ann?.role).toBe("approver");
 
+  const listed = page
+    .getByRole("list", { name: "API keys" })
+    .getByRole("listitem")
+    .filter({ hasText: "ann" });
+  await expect(listed).toContainText(ann?.id.slice(-8) ?? "no id");
+
   const choice = page.getByLabel("Links for a key");
   const ids = () =>
     choice.locator("option").evaluateAll((all) => all.map((o) => (o as HTMLOptionElement).value));

@@ -8,7 +8,16 @@ import mark from "../mark.svg";
 import { SignInPage } from "../pages/SignInPage";
 import { noticesWanted, useNotices } from "../questions/notices";
 import { setTheme, useTheme } from "../theme";
-import { AgentIcon, GearIcon, MoonIcon, PlusIcon, QuestionIcon, RunsIcon, SunIcon } from "./icons";
+import {
+  AgentIcon,
+  GearIcon,
+  MoonIcon,
+  PlusIcon,
+  QuestionIcon,
+  RunsIcon,
+  SunIcon,
+  WorkersIcon,
+} from "./icons";
 import { buttonClass, IconButton } from "./ui";
 
 /** The common frame of all pages: the navigation, or the sign-in if it is required. */
@@ -90,7 +99,7 @@ function Header({ signedIn, asked }: { signedIn: boolean; asked: boolean }) {
                 Agents
               </NavLink>
               <span className="max-sm:hidden">
-                <NavLink to="/ai/workers" icon={<RunsIcon />}>
+                <NavLink to="/ai/workers" icon={<WorkersIcon />}>
                   Workers
                 </NavLink>
               </span>

@@ -51,6 +51,7 @@ export const SunIcon = icon(
 export const MoonIcon = icon(<path d="M13 9.5A5.5 5.5 0 0 1 6.5 3 5.5 5.5 0 1 0 13 9.5Z" />);
 export const ScreenIcon = icon(<path d="M2 3h12v8H2zM6 14h4" />);
 export const RunsIcon = icon(<path d="M2.5 4h11M2.5 8h11M2.5 12h7" />);
+export const WorkersIcon = icon(<path d="M2.5 2.5h11v4.5h-11zM2.5 9h11v4.5h-11zM5 4.8h.1M5 11.3h.1" />);
 export const AgentIcon = icon(<path d="M3.5 5.5h9v7h-9zM8 5.5V3M6.2 8.5v1m3.6-1v1M1.8 8v2m12.4-2v2" />);
 export const QuestionIcon = icon(
   <path d="M5.8 6a2.2 2.2 0 1 1 3.2 2c-.7.3-1 .8-1 1.5v.3M8 12.2v.1M8 14.5a6.5 6.5 0 1 0 0-13 6.5 6.5 0 0 0 0 13Z" />,

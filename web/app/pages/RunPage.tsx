@@ -91,6 +91,7 @@ function Run({ id }: { id: string }) {
     return (
       <div className="mx-auto max-w-2xl p-6">
         <title>Run · Perdure</title>
+        <h1 className="sr-only">Run</h1>
         <ErrorBanner error={state.error} what="This run cannot be shown" retry={() => location.reload()} />
       </div>
     );

@@ -21,6 +21,7 @@ import {
   inputClass,
   Skeleton,
 } from "../components/ui";
+import { shortId } from "../text/format";
 import { setTheme, type Theme, useTheme } from "../theme";
 import { Grants } from "./Grants";
 import { Sessions } from "./Sessions";
@@ -129,7 +130,7 @@ function Keys({ search }: { search: Search }) {
   const queries = useQueryClient();
   const keys = useQuery(keysQuery());
   const [made, setMade] = useState<NewKey | null>(null);
-  const found = keys.data?.filter((k) => search.fits(k.name, k.role, k.revokedAt && "revoked")) ?? [];
+  const found = keys.data?.filter((k) => search.fits(k.name, k.role, k.id, k.revokedAt && "revoked")) ?? [];
   const refused = keys.error instanceof PerdureError && keys.error.code === "permission_denied";
   const again = () => void queries.invalidateQueries({ queryKey: ["keys"] });
   return (
@@ -252,6 +253,9 @@ function KeyRow({ of, onChange }: { of: APIKey; onChange: () => void }) {
         className={`min-w-0 flex-1 truncate font-medium ${of.revokedAt ? "text-faint line-through" : ""}`}
       >
         {of.name}
+      </span>
+      <span className="font-mono text-xs text-faint" title={of.id}>
+        {shortId(of.id)}
       </span>
       <span className="text-xs text-faint">{of.role}</span>
       <span className="w-24 text-right text-xs text-faint max-sm:hidden">

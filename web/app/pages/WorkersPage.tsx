@@ -205,7 +205,7 @@ function WorkerRow({ of }: { of: Worker }) {
         {of.taskSlots} for tasks; kinds {[...of.agents, ...of.tasks].join(", ")}
       </span>
       <span className="block text-xs">
-        holds {countText(of.holding)}
+        {of.holding === 0 ? "idle" : `holds ${countText(of.holding)} runs and tasks`}
         {runs.map((id) => (
           <Link
             key={id}

@@ -44,6 +44,10 @@ export function FindBar({
   }, [searches, loadingOlder, onOlder, rows]);
   useMarks(scroller, wanted, current, rows);
 
+  const want = (next: string) => {
+    setWanted(next);
+    setChosen(null); // another text begins at its newest match
+  };
   const go = (step: number) => {
     if (all.total > 0) setChosen(matchAt(all, (at + step + all.total) % all.total));
   };
@@ -55,7 +59,7 @@ export function FindBar({
   };
   return (
     <search className="flex items-center gap-1 border-b border-line bg-surface px-4 py-1.5">
-      <Field value={wanted} onChange={setWanted} onKey={onKey} />
+      <Field value={wanted} onChange={want} onKey={onKey} />
       <span role="status" className="px-1 text-xs whitespace-nowrap text-faint tabular-nums">
         {all.total > 0 && `${at + 1} of ${all.total}`}
         {wanted.trim() !== "" && all.total === 0 && !searches && "Not found"}

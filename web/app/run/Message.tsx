@@ -5,6 +5,7 @@ import { Markdown } from "../components/Markdown";
 import { AbsentContent } from "./Absent";
 import { CompactionDivider } from "./CompactionDivider";
 import { useRun } from "./context";
+import { unsearched } from "./marks";
 import { Thinking } from "./Thinking";
 import { ToolCard } from "./ToolCard";
 
@@ -29,14 +30,20 @@ export function UserMessage() {
 
 /** Marks a message that a compaction hides from the model. */
 function Unseen() {
-  return <p className="text-xs text-faint">Not seen by the model</p>;
+  return (
+    <p className="text-xs text-faint" {...unsearched}>
+      Not seen by the model
+    </p>
+  );
 }
 
 function Said() {
   const { kind, of, unseen } = useCustom();
   return (
     <MessagePrimitive.Root className="flex flex-col items-end" data-role="user" data-kind={kind}>
-      <span className="sr-only">You said:</span>
+      <span className="sr-only" {...unsearched}>
+        You said:
+      </span>
       <div
         className={`max-w-[85%] space-y-2 rounded-2xl rounded-br-md bg-accent-soft px-4 py-2.5 ${
           kind === "sent" && (of as Prompt).state === "refused" ? "ring-1 ring-bad" : ""
@@ -73,7 +80,11 @@ function Sent({ prompt }: { prompt: Prompt }) {
 }
 
 function Note({ children }: { children: React.ReactNode }) {
-  return <p className="mt-1 text-xs text-faint">{children}</p>;
+  return (
+    <p className="mt-1 text-xs text-faint" {...unsearched}>
+      {children}
+    </p>
+  );
 }
 
 function PlainText({ text }: { text: string }) {
@@ -111,10 +122,16 @@ export function AssistantMessage() {
       data-role="assistant"
       data-kind={m.stored ? "message" : "live"}
     >
-      <span className="sr-only">The agent said:</span>
+      <span className="sr-only" {...unsearched}>
+        The agent said:
+      </span>
       <MessagePrimitive.Parts components={assistantParts} />
       {m.absent && <AbsentContent absent={m.absent} what="message" heard={m.parts.length > 0} />}
-      {stop && <p className="text-sm text-warn">{stop}</p>}
+      {stop && (
+        <p className="text-sm text-warn" {...unsearched}>
+          {stop}
+        </p>
+      )}
       {custom.unseen && <Unseen />}
     </MessagePrimitive.Root>
   );

@@ -41,7 +41,14 @@ function Rule({ of }: { of: RuleWords }) {
         {of.terms.length > 0 && <span className="text-soft">{of.terms.join(" · ")}</span>}
       </p>
       {of.reason && <p className="text-xs text-soft">“{of.reason}”</p>}
-      {of.when !== undefined && <FoldedJson titled label="Only calls that fit" value={of.when} />}
+      {of.when !== undefined && (
+        <details>
+          <summary className="w-fit text-xs text-soft">Only calls that fit a schema</summary>
+          <div className="mt-1">
+            <FoldedJson label="Schema of the calls" value={of.when} />
+          </div>
+        </details>
+      )}
     </li>
   );
 }

@@ -2,7 +2,7 @@ import { useAuiState } from "@assistant-ui/react";
 import type { MessageView } from "../../client/src/index";
 import { ChevronIcon, ThoughtIcon } from "../components/icons";
 import { firstLine } from "../text/format";
-import { echo } from "./marks";
+import { unsearched } from "./marks";
 import { useOpened } from "./opened";
 
 /** The thinking of the model. It is collapsed once the answer begins. */
@@ -23,8 +23,10 @@ export function Thinking({ text }: { text: string }) {
     >
       <summary className="flex w-fit max-w-full list-none items-center gap-1.5 rounded-md py-0.5 text-faint hover:text-ink [&::-webkit-details-marker]:hidden">
         <ThoughtIcon className="size-4" />
-        <span className="font-medium">{now ? "Thinking" : "Thought"}</span>
-        <span className="truncate group-open:hidden" {...echo}>
+        <span className="font-medium" {...unsearched}>
+          {now ? "Thinking" : "Thought"}
+        </span>
+        <span className="truncate group-open:hidden" {...unsearched}>
           · {firstLine(text, 80)}
         </span>
         <ChevronIcon className="size-3.5 transition-transform group-open:rotate-90" />

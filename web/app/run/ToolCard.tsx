@@ -10,7 +10,7 @@ import { type Diff, diffIn } from "../text/diff";
 import { duration, firstLine } from "../text/format";
 import { AbsentContent } from "./Absent";
 import { useRun } from "./context";
-import { echo } from "./marks";
+import { unsearched } from "./marks";
 import { useOpened } from "./opened";
 
 const icons: Record<string, ReactNode> = {
@@ -48,7 +48,7 @@ export const ToolCard = memo(function ToolCard({ call }: { call: ToolCallView })
           {icons[call.name] ?? <ToolIcon />}
         </span>
         <span className="font-medium">{call.name}</span>
-        <span className="min-w-0 flex-1 truncate font-mono text-xs text-faint" {...(open ? echo : {})}>
+        <span className="min-w-0 flex-1 truncate font-mono text-xs text-faint" {...(open ? unsearched : {})}>
           {summaryOf(call)}
         </span>
         <State call={call} atWork={atWork} failed={failed} />
@@ -62,7 +62,7 @@ export const ToolCard = memo(function ToolCard({ call }: { call: ToolCallView })
 function State({ call, atWork, failed }: { call: ToolCallView; atWork: boolean; failed: boolean }) {
   if (atWork) {
     return (
-      <span className="flex items-center gap-1.5 text-xs text-busy">
+      <span className="flex items-center gap-1.5 text-xs text-busy" {...unsearched}>
         <span className="breathe size-1.5 rounded-full bg-current" aria-hidden="true" />
         {call.state === "writing" ? "Asking" : call.startedAt ? "Running" : "Waiting"}
         {call.startedAt && !call.endedAt && <Elapsed since={call.startedAt} />}
@@ -71,7 +71,7 @@ function State({ call, atWork, failed }: { call: ToolCallView; atWork: boolean; 
   }
   const took = call.startedAt && call.endedAt ? Date.parse(call.endedAt) - Date.parse(call.startedAt) : null;
   return (
-    <span className={`text-xs whitespace-nowrap ${failed ? "text-bad" : "text-faint"}`}>
+    <span className={`text-xs whitespace-nowrap ${failed ? "text-bad" : "text-faint"}`} {...unsearched}>
       {failed && "Failed"}
       {failed && took !== null && " · "}
       {took !== null && <span className="tabular-nums">{duration(took)}</span>}

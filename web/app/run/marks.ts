@@ -2,8 +2,8 @@ import { type RefObject, useEffect } from "react";
 import type { Match } from "../fold/find";
 import type { Row } from "../fold/rows";
 
-/** The attribute of text that repeats other text of its row, and is not marked. */
-export const echo = { "data-echo": "" };
+/** The attribute of what is not searched in a row: texts of the page, and what repeats other text. */
+export const unsearched = { "data-unsearched": "" };
 
 /** The maximum number of matches that are marked at a time. */
 const mostMarks = 2_000;
@@ -68,7 +68,7 @@ function rangesOf(box: HTMLElement, text: string, most: number): Range[] {
   for (let node = walker.nextNode(); node && ranges.length < most; node = walker.nextNode()) {
     const inNode = (node.textContent ?? "").toLowerCase();
     if (inNode.length !== node.textContent?.length) continue; // a letter has another length in lower case
-    if (!inNode.includes(text) || node.parentElement?.closest("[data-echo]")) continue;
+    if (!inNode.includes(text) || node.parentElement?.closest("[data-unsearched]")) continue;
     let at = inNode.indexOf(text);
     for (; at >= 0 && ranges.length < most; at = inNode.indexOf(text, at + text.length)) {
       const range = document.createRange();
