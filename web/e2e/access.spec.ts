@@ -92,5 +92,7 @@ test.describe("an address that leads nowhere", () => {
     await page.goto(`${dev.url}/ai/runs/0199d7e2-0000-7000-8000-000000000000`);
     await expect(page.getByText("This run cannot be shown")).toBeVisible();
     await accessible(page);
+    await page.getByRole("link", { name: "All runs" }).click();
+    await expect(page.getByRole("heading", { name: "Runs", exact: true })).toBeVisible();
   });
 });

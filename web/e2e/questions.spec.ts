@@ -27,6 +27,8 @@ test("a tool call is approved on the page of its run", async ({ page, dev }) => 
   await expect(run.status).toHaveText("Asks");
   await expect(card(page)).toContainText("May bash run?");
   await expect(card(page)).toContainText("May it write?");
+  await expect(run.input).toHaveAttribute("placeholder", /Answer above/);
+  await expect(page.getByText("A message withdraws the open questions.")).toBeVisible();
   await expect(card(page)).toContainText("echo approved > note.txt");
   const { violations } = await new AxeBuilder({ page }).analyze();
   expect(violations).toEqual([]);

@@ -61,8 +61,8 @@ export function OptionFields({
             onChange={(e) => onChange({ persistenceMode: e.target.value as RunOptions["persistenceMode"] })}
             className={inputClass}
           >
-            <option value="REMOTE">REMOTE: kept by the server</option>
-            <option value="LOCAL">LOCAL: kept by its worker</option>
+            <option value="REMOTE">REMOTE: stored on the server</option>
+            <option value="LOCAL">LOCAL: stored on its worker</option>
           </select>
         )}
       </Field>

@@ -1,5 +1,5 @@
 import { useQuery } from "@tanstack/react-query";
-import { getRouteApi } from "@tanstack/react-router";
+import { getRouteApi, Link } from "@tanstack/react-router";
 import { lazy, memo, Suspense, useCallback, useEffect, useMemo, useState } from "react";
 import type { ExecutionView, PerdureError, Phase } from "../../client/src/index";
 import { AnyRun } from "../any/AnyRun";
@@ -83,7 +83,11 @@ function Run({ id }: { id: string }) {
       onFinding={setFinding}
     >
       {(chats || signalsOf(view.wait).includes(userMessage)) && (
-        <Composer input={known ? view.input : undefined} ended={view.ended} />
+        <Composer
+          input={known ? view.input : undefined}
+          asks={chats && phase === "asks"}
+          ended={view.ended}
+        />
       )}
     </Conversation>
   );
@@ -93,6 +97,13 @@ function Run({ id }: { id: string }) {
         <title>Run · Perdure</title>
         <h1 className="sr-only">Run</h1>
         <ErrorBanner error={state.error} what="This run cannot be shown" retry={() => location.reload()} />
+        <Link
+          to="/ai/runs"
+          search={{}}
+          className="mt-4 inline-block text-accent-strong underline underline-offset-2"
+        >
+          All runs
+        </Link>
       </div>
     );
   }

@@ -13,20 +13,18 @@ import { useRun } from "./context";
  */
 export const Composer = memo(function Composer({
   input,
+  asks,
   ended,
 }: {
   input: ExecutionView["input"] | undefined;
+  /** The run waits for an answer. A message withdraws its questions. */
+  asks: boolean;
   ended: boolean;
 }) {
   const { images, problem, add, remove, clear } = useImages();
   const send = useSendWithImages(images, clear);
   if (ended) return <Over />;
-  const hint =
-    input === "follow_up"
-      ? "Reply to the agent…"
-      : input === "steer"
-        ? "Steer the agent while it works…"
-        : "";
+  const hint = hintOf(input, asks);
   return (
     <div className="mx-auto w-full max-w-3xl px-4 pb-4 sm:px-6 sm:pb-5">
       {problem && (
@@ -75,11 +73,19 @@ export const Composer = memo(function Composer({
       </ComposerPrimitive.Root>
       <p className="mt-1.5 px-2 text-xs text-faint max-sm:hidden">
         Enter sends, Shift+Enter starts a new line. Images can be pasted or dropped.{" "}
-        {input === "steer" && "The agent reads it before its next model call."}
+        {asks
+          ? "A message withdraws the open questions."
+          : input === "steer" && "The agent reads it before its next model call."}
       </p>
     </div>
   );
 });
+
+function hintOf(input: ExecutionView["input"] | undefined, asks: boolean): string {
+  if (input === "follow_up") return "Reply to the agent…";
+  if (input !== "steer") return "";
+  return asks ? "Answer above, or send a message instead…" : "Steer the agent while it works…";
+}
 
 const sendClass =
   "inline-flex size-9 shrink-0 items-center justify-center rounded-xl bg-accent text-accent-ink transition hover:brightness-110 disabled:bg-line-strong disabled:text-surface";

@@ -84,7 +84,7 @@ export function Overview({ id, state }: PanelProps) {
               </code>,
             ],
             ["Queue", x.queue],
-            ["Kept", x.persistenceMode === "LOCAL" ? "by its worker" : "by the server"],
+            ["Content", x.persistenceMode === "LOCAL" ? "on its worker" : "on the server"],
             ["Created", dateTime(x.createdAt)],
             ["Events", x.maxSeq],
           ]}
