@@ -189,6 +189,11 @@ function Workers({
   );
 }
 
+function heldText(n: number): string {
+  if (n === 0) return "idle";
+  return n === 1 ? "holds 1 run or task" : `holds ${countText(n)} runs and tasks`;
+}
+
 function WorkerRow({ of }: { of: Worker }) {
   const runs = [...new Set(of.holds.map((h) => h.agentExecutionId))];
   return (
@@ -205,7 +210,7 @@ function WorkerRow({ of }: { of: Worker }) {
         {of.taskSlots} for tasks; kinds {[...of.agents, ...of.tasks].join(", ")}
       </span>
       <span className="block text-xs">
-        {of.holding === 0 ? "idle" : `holds ${countText(of.holding)} runs and tasks`}
+        {heldText(of.holding)}
         {runs.map((id) => (
           <Link
             key={id}

@@ -84,7 +84,7 @@ export const Composer = memo(function Composer({
 function hintOf(input: ExecutionView["input"] | undefined, asks: boolean): string {
   if (input === "follow_up") return "Reply to the agent…";
   if (input !== "steer") return "";
-  return asks ? "Answer above, or send a message instead…" : "Steer the agent while it works…";
+  return asks ? "Answer above, or write…" : "Steer the agent while it works…";
 }
 
 const sendClass =
