@@ -72,13 +72,10 @@ type NewTask struct {
 
 // StepRecord is the outcome of a step.
 type StepRecord struct {
-	Name string
-	Key  string
-	// Instance distinguishes steps of one name. It is part of the key, and stored for people as
-	// StoredInstance returns it.
-	Instance string
-	Result   Payload
-	Error    *TaskError
+	Name   string
+	Key    string
+	Result Payload
+	Error  *TaskError
 }
 
 // NewCheckpoint requests a checkpoint at the leaf after the commit.

@@ -193,11 +193,9 @@ type Task struct {
 	WorkerID     *uuid.UUID      `json:"workerId"`
 	// NeedsFeatures are the features of the workers that may run the task.
 	NeedsFeatures Features `json:"needsFeatures,omitempty" wire:"-"`
-	// Instance is, for clients that list tasks, the instance of the task or step.
-	Instance    string `json:"instance,omitempty" wire:"-"`
-	CreatedAt   Time   `json:"createdAt"`
-	StartedAt   *Time  `json:"startedAt"`
-	CompletedAt *Time  `json:"completedAt"`
+	CreatedAt     Time     `json:"createdAt"`
+	StartedAt     *Time    `json:"startedAt"`
+	CompletedAt   *Time    `json:"completedAt"`
 
 	Org        string      `json:"-"`
 	Key        string      `json:"-"`

@@ -63,15 +63,6 @@ func (o TaskOptions) checkNames(at string) error {
 	return nil
 }
 
-// StoredInstance returns the instance of a step as it is stored for people: "" if it has too many
-// characters or is not text. The step's key identifies the step in any case.
-func StoredInstance(instance string) string {
-	if (TaskOptions{Instance: instance}).checkNames("") != nil {
-		return ""
-	}
-	return instance
-}
-
 func (o TaskOptions) checkNumbers(at string) error {
 	switch {
 	case o.Priority != nil && (*o.Priority < 0 || *o.Priority > 9):

@@ -167,8 +167,7 @@ type StepSettings struct {
 	Lazy     bool
 }
 
-// StepInstance distinguishes a step from steps of the same name. The server stores the instance, and shows
-// it, unless the execution is LOCAL or the instance has more than 512 characters.
+// StepInstance distinguishes a step from steps of the same name.
 func StepInstance(name string) StepOption { return func(s *StepSettings) { s.Instance = name } }
 
 // Lazy stores the step's record with the next commit, instead of at once. After a crash before that

@@ -36,16 +36,16 @@ func (r *run) RunStep(name string, fn func(context.Context) (json.RawMessage, er
 		return nil, err
 	}
 	if recorded == nil {
-		if recorded, err = r.perform(perdure.StepRecord{Name: name, Key: key, Instance: perdure.StoredInstance(settings.Instance)}, fn, settings.Lazy); err != nil {
+		if recorded, err = r.perform(name, key, fn, settings.Lazy); err != nil {
 			return nil, err
 		}
 	}
 	return recorded.Result, agent.Result{Task: recorded}.Err()
 }
 
-// perform calls the function of a step and completes its record with the result or error. Unless lazy
-// is set, it commits the record.
-func (r *run) perform(rec perdure.StepRecord, fn func(context.Context) (json.RawMessage, error), lazy bool) (*perdure.Task, error) {
+// perform calls the function of a step and records its result or error. Unless lazy is set, it
+// commits the record.
+func (r *run) perform(name, key string, fn func(context.Context) (json.RawMessage, error), lazy bool) (*perdure.Task, error) {
 	if err := r.freshLease(); err != nil {
 		return nil, err
 	}
@@ -53,8 +53,8 @@ func (r *run) perform(rec perdure.StepRecord, fn func(context.Context) (json.Raw
 	if err := r.check(); err != nil {
 		return nil, err
 	}
-	rec.Result = perdure.Inline(result)
-	task := &perdure.Task{ID: perdure.TaskID(rec.Key), Kind: rec.Name, Step: true, Status: perdure.TaskCompleted, Result: result}
+	rec := perdure.StepRecord{Name: name, Key: key, Result: perdure.Inline(result)}
+	task := &perdure.Task{ID: perdure.TaskID(key), Kind: name, Step: true, Status: perdure.TaskCompleted, Result: result}
 	if failure != nil {
 		rec.Result, rec.Error = perdure.Payload{}, failureOf(failure)
 		task.Status, task.Result, task.Error = perdure.TaskFailed, nil, rec.Error

@@ -75,11 +75,6 @@ func TestLocalTasksStayHome(t *testing.T) {
 	if stored.Queue != perdure.LocalQueue(k.worker) || stored.Options.Queue != stored.Queue || stored.Options.Instance != "" {
 		t.Errorf("the task is stored with %q, %+v", stored.Queue, stored.Options)
 	}
-	step := perdure.StepRecord{Name: "s", Key: "s", Instance: mark, Result: perdure.Payload{Blob: one.Input.Blob}}
-	k.commit(func(c *perdure.Commit) { c.Steps = []perdure.StepRecord{step} })
-	if s := k.bench.task(k.id, perdure.TaskID("s")); s.Options.Instance != "" {
-		t.Errorf("the step is stored with the instance %q", s.Options.Instance)
-	}
 	eager.WorkerID = uuid.New()
 	if reply := k.commit(func(c *perdure.Commit) { c.Tasks, c.Eager = []perdure.NewTask{two}, eager }); len(reply.Claims) != 0 {
 		t.Error("another worker claimed a task eagerly")

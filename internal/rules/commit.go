@@ -266,9 +266,6 @@ func (d *draft) step(s perdure.StepRecord) error {
 		Queue: d.x.Queue, Attempt: 1, MaxAttempts: 1, Key: s.Key, Error: d.quiet(s.Error),
 		Result: s.Result.Bytes, ResultBlob: s.Result.Blob, CreatedAt: now, StartedAt: &now, CompletedAt: &now,
 	}
-	if !d.local() { // an instance may contain content
-		t.Options.Instance = perdure.StoredInstance(s.Instance)
-	}
 	if s.Error != nil {
 		t.Status = perdure.TaskFailed
 	}

@@ -149,7 +149,7 @@ func withholdSteps(b *Batch, steps []perdure.StepRecord) ([]perdure.StepRecord, 
 			return nil, err
 		}
 		b.Name(stepName(perdure.TaskID(s.Key)), note)
-		steps[i].Error, steps[i].Instance = silent(s.Error), "" // an instance may contain content
+		steps[i].Error = silent(s.Error)
 	}
 	return steps, nil
 }
