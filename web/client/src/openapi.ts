@@ -200,7 +200,7 @@ export interface paths {
             path?: never;
             cookie?: never;
         };
-        /** Get an execution */
+        /** Get an execution, with its policies about tool calls */
         get: operations["getExecution"];
         put?: never;
         post?: never;
@@ -1209,6 +1209,10 @@ export interface components {
             tools: string[] | null;
             when?: unknown;
         };
+        Approvals: {
+            definition?: components["schemas"]["ApprovalRule"][] | null;
+            start?: components["schemas"]["ApprovalRule"][] | null;
+        };
         AuditRecord: {
             action: string;
             actor: components["schemas"]["Actor"];
@@ -1518,6 +1522,7 @@ export interface components {
         Execution: {
             /** Format: uuid */
             agentDefinitionId: string | null;
+            approvals?: components["schemas"]["Approvals"];
             /** Format: date-time */
             completedAt: string | null;
             /** Format: date-time */
@@ -2276,6 +2281,7 @@ export interface components {
             /** Format: int64 */
             inputBytes?: number;
             inputSha256?: string;
+            instance?: string;
             kind: string;
             /** Format: int64 */
             maxAttempts: number;
