@@ -4,11 +4,13 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"strconv"
 	"strings"
 	"sync/atomic"
 	"testing"
 	"time"
 
+	"github.com/google/uuid"
 	"github.com/perdure/perdure"
 	"github.com/perdure/perdure/agent"
 )
@@ -201,4 +203,34 @@ func TestSignalsThatNobodyTakes(t *testing.T) {
 	if texts := b.texts(slow); fmt.Sprint(texts) != "[0 1 2]" {
 		t.Errorf("it read %q", texts)
 	}
+}
+
+// TestTheInstanceOfAStepIsStored checks that a step is stored with its instance, and that an instance that
+// is too long or no text is left out, while it still identifies the step.
+func TestTheInstanceOfAStepIsStored(t *testing.T) {
+	instances := []string{"", "seven", strings.Repeat("x", 513), "\xff", "a\x00b"}
+	eachWay(t, time.Minute, func(b *bench, way func(*Config)) {
+		b.agent("a", func(ctx agent.Context) (string, error) {
+			for i, instance := range instances {
+				n, err := agent.Step(ctx, "s", func(context.Context) (int, error) { return i, nil }, agent.StepInstance(instance))
+				if err != nil || n != i {
+					return "", errors.Join(err, fmt.Errorf("step %d gave %d", i, n))
+				}
+			}
+			return strconv.Itoa(len(instances)), nil
+		})
+		b.work(way)
+		id := b.start("a")
+		b.output(id, strconv.Itoa(len(instances)))
+		for i, instance := range instances {
+			stored, err := b.s.Tasks(b.Context(), id, []uuid.UUID{perdure.TaskID(perdure.StepKey(id, "s", instance))}, false)
+			if err != nil || len(stored) != 1 {
+				b.Fatalf("%d steps have the key of instance %d: %v", len(stored), i, err)
+			}
+			want := []string{"", "seven", "", "", ""}[i]
+			if got := stored[0].Options.Instance; got != want {
+				b.Errorf("instance %d is stored as %q", i, got)
+			}
+		}
+	})
 }
