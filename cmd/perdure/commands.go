@@ -46,5 +46,6 @@ func newRootCommand(a *setup.App) *cobra.Command {
 	for _, group := range [][]*cobra.Command{runs.Commands(a), questions.Commands(a), serving.Commands(a), admin.Commands(a), {newVersionCommand(a)}} {
 		cmd.AddCommand(group...)
 	}
+	setup.ExplainArguments(cmd)
 	return cmd
 }

@@ -18,13 +18,14 @@ import (
 func newDefinitionsCommand(a *setup.App) *cobra.Command {
 	cmd := &cobra.Command{
 		Use: "definitions", Short: "Keep agents: prompt, models, tools and limits", GroupID: "keep", Aliases: []string{"defs"},
+		Example: "  perdure definitions create --name Reviewer --model anthropic/claude-sonnet-5-5 --system \"You review code.\"\n  perdure definitions list\n  perdure definitions run reviewer \"Review the last commit\"",
 		Long: `A definition is a stored agent. A run copies it when it starts, so that later
 changes do not touch it. A definition is named by its id or its slug.`,
 		Args: setup.NoCommand,
 		RunE: func(cmd *cobra.Command, _ []string) error { return cmd.Help() },
 	}
 	cmd.AddCommand(
-		newListCommand(a, "List the definitions", (*client.Client).Definitions, printDefinitions), newDefinitionsGetCommand(a), newDefinitionsCreateCommand(a), newDefinitionsUpdateCommand(a),
+		newListCommand(a, "definitions", "List the definitions", (*client.Client).Definitions, printDefinitions), newDefinitionsGetCommand(a), newDefinitionsCreateCommand(a), newDefinitionsUpdateCommand(a),
 		newDefinitionsDeleteCommand(a), newDefinitionsRunCommand(a),
 	)
 	return cmd
@@ -66,6 +67,7 @@ func printDefinition(a *setup.App, d *perdure.Definition, plain string) error {
 func newDefinitionsGetCommand(a *setup.App) *cobra.Command {
 	cmd := &cobra.Command{
 		Use: "get NAME", Short: "Show a definition as JSON", Args: cobra.ExactArgs(1), Aliases: []string{"show"},
+		Example: "  perdure definitions get reviewer\n  perdure definitions get reviewer > reviewer.json",
 		RunE: func(cmd *cobra.Command, args []string) error {
 			return connection.Read(cmd.Context(), a, func(conn *connection.Conn) error {
 				d, err := runs.FindDefinition(cmd.Context(), conn.Client, args[0])
@@ -83,6 +85,7 @@ func newDefinitionsGetCommand(a *setup.App) *cobra.Command {
 func newDefinitionsDeleteCommand(a *setup.App) *cobra.Command {
 	return &cobra.Command{
 		Use: "delete NAME", Short: "Delete a definition; runs keep their copy", Args: cobra.ExactArgs(1),
+		Example: "  perdure definitions delete reviewer",
 		RunE: func(cmd *cobra.Command, args []string) error {
 			return connection.Request(cmd.Context(), a, func(conn *connection.Conn) error {
 				d, err := runs.FindDefinition(cmd.Context(), conn.Client, args[0])
@@ -102,7 +105,8 @@ func newDefinitionsRunCommand(a *setup.App) *cobra.Command {
 	r := &runs.RunCommand{App: a}
 	cmd := &cobra.Command{
 		Use: "run NAME PROMPT", Short: "Start a run from a definition and follow it",
-		Long: "Like perdure run --definition NAME. Flags replace what the definition says.",
+		Example: "  perdure definitions run reviewer \"Review the last commit\"",
+		Long:    "Like perdure run --definition NAME. Flags replace what the definition says.",
 		Args: func(cmd *cobra.Command, args []string) error {
 			if len(args) == 0 {
 				return setup.NewUsageError("the name of the definition is missing", "perdure definitions list shows them")

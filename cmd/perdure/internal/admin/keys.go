@@ -16,6 +16,7 @@ import (
 func newKeysCommand(a *setup.App) *cobra.Command {
 	cmd := &cobra.Command{
 		Use: "keys", Short: "Make, list, limit and revoke API keys", GroupID: "keep",
+		Example: "  perdure keys create --role admin me\n  perdure keys list\n  perdure keys revoke 0199d7e2-...",
 		Long: `API keys let clients and workers use a server. A key has a role: client starts and
 reads runs, worker runs them, approver reads the questions of runs and answers
 them, admin does all, keys too. Only an admin may use this command; who owns the
@@ -23,7 +24,7 @@ data directory is one.`,
 		Args: setup.NoCommand,
 		RunE: func(cmd *cobra.Command, _ []string) error { return cmd.Help() },
 	}
-	cmd.AddCommand(newKeysCreateCommand(a), newListCommand(a, "List the keys, revoked ones too", (*client.Client).Keys, printKeys), newKeysSetCommand(a), newKeysRevokeCommand(a))
+	cmd.AddCommand(newKeysCreateCommand(a), newListCommand(a, "keys", "List the keys, revoked ones too", (*client.Client).Keys, printKeys), newKeysSetCommand(a), newKeysRevokeCommand(a))
 	return cmd
 }
 
@@ -107,6 +108,7 @@ func revokedStyle(cell string) terminal.Style {
 func newKeysRevokeCommand(a *setup.App) *cobra.Command {
 	cmd := &cobra.Command{
 		Use: "revoke ID", Short: "End a key; it stops within 5 s", Args: cobra.ExactArgs(1),
+		Example: "  perdure keys revoke 0199d7e2-...",
 		RunE: func(cmd *cobra.Command, args []string) error {
 			id, err := uuid.Parse(args[0])
 			if err != nil {

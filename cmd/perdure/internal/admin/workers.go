@@ -15,7 +15,7 @@ import (
 )
 
 func newWorkersCommand(a *setup.App) *cobra.Command {
-	cmd := newListCommand(a, "List the workers, and what they hold", (*client.Client).Workers, printWorkers)
+	cmd := newListCommand(a, "workers", "List the workers, and what they hold", (*client.Client).Workers, printWorkers)
 	cmd.Use, cmd.GroupID = "workers", "serve"
 	cmd.Args = setup.NoCommand
 	cmd.Long = `Lists the workers that any server of the store has seen within the last hour. A
@@ -74,13 +74,13 @@ func countOf(n int) string {
 }
 
 func newQueuesCommand(a *setup.App) *cobra.Command {
-	cmd := newListCommand(a, "List the queues; pause and resume them", (*client.Client).Queues, printQueues)
+	cmd := newListCommand(a, "queues", "List the queues; pause and resume them", (*client.Client).Queues, printQueues)
 	cmd.Use, cmd.GroupID = "queues", "serve"
 	cmd.Args = setup.NoCommand
 	cmd.Long = `Lists the queues that have work, that connected workers serve, or that are paused.
 WAITING counts runs and tasks that a worker could claim now, AGE is how long the
 oldest of them has waited, RUNNING counts those that workers hold. A queue with
-waiting work and no workers is not served: start a worker with --queues NAME.
+waiting work and no workers is not served: start a worker with --queue NAME.
 
 A paused queue gives out no more work. What runs continues, and what arrives waits.`
 	cmd.Example = "  perdure queues\n  perdure queues pause default\n  perdure queues resume default"

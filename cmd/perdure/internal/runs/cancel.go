@@ -11,8 +11,9 @@ import (
 func newCancelCommand(a *setup.App) *cobra.Command {
 	cmd := &cobra.Command{
 		Use: "cancel ID", Short: "End a run", GroupID: "runs",
-		Long: "Cancels a run and all that it has started. A run that works has 30 s\nto end by itself. One that has ended stays as it is. ID may be \"last\".",
-		Args: cobra.ExactArgs(1), ValidArgsFunction: completeRuns(a),
+		Example: "  perdure cancel last\n  perdure cancel 0199d7e2-...",
+		Long:    "Cancels a run and all that it has started. A run that works has 30 s\nto end by itself. One that has ended stays as it is. ID may be \"last\".",
+		Args:    cobra.ExactArgs(1), ValidArgsFunction: completeRuns(a),
 		RunE: func(cmd *cobra.Command, args []string) error {
 			ctx := cmd.Context()
 			return connection.Request(ctx, a, func(conn *connection.Conn) error {

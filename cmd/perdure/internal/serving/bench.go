@@ -66,7 +66,8 @@ func newLatencyCommand(a *setup.App) *cobra.Command {
 	var l bench.Latency
 	cmd := &cobra.Command{
 		Use: "latency", Short: "Measure how long text takes to its readers", Args: cobra.NoArgs,
-		RunE: func(cmd *cobra.Command, _ []string) error { return l.Run(cmd.Context(), a.Stdout) },
+		Example: "  perdure bench latency",
+		RunE:    func(cmd *cobra.Command, _ []string) error { return l.Run(cmd.Context(), a.Stdout) },
 	}
 	f := cmd.Flags()
 	f.IntSliceVar(&l.Streams, "streams", []int{1, 10, 50, 1000}, "how many executions stream at once; each is a run of its own")
@@ -81,7 +82,8 @@ func newScaleCommand(a *setup.App) *cobra.Command {
 	var s bench.Scale
 	cmd := &cobra.Command{
 		Use: "scale", Short: "Measure what many readers cost", Args: cobra.NoArgs,
-		RunE: func(cmd *cobra.Command, _ []string) error { return s.Run(cmd.Context(), a.Stdout) },
+		Example: "  perdure bench scale",
+		RunE:    func(cmd *cobra.Command, _ []string) error { return s.Run(cmd.Context(), a.Stdout) },
 	}
 	f := cmd.Flags()
 	f.IntVar(&s.Executions, "executions", 1000, "executions that stream, each with one reader")
