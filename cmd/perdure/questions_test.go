@@ -130,9 +130,9 @@ func TestQuestionsAndAnswers(t *testing.T) {
 	r := a.claim()
 	id := r.ask("one", deploy, `{"version": "1.2", "odd": "\u202e"}`).String()
 	run := r.lease.ExecutionID.String()
-	p.wantEnd(4, "Deploy it?", "perdure answer "+id+" approve|deny", "waiting")
+	p.wantEnd(4, "Deploy it?", "perdure answer "+id+" approve|deny", "asks · ")
 
-	launch(t, a.dir, "runs").wantEnd(0, "waiting (question)")
+	launch(t, a.dir, "runs").wantEnd(0, "asks")
 	launch(t, a.dir, "questions").wantEnd(0, id, "open", "plan", run, "deploy: Deploy it?")
 	launch(t, a.dir, "questions", "--kind", "other").wantEnd(0, "no questions")
 	launch(t, a.dir, "questions", "--run", "x").wantEnd(2, "x is no id of a run")

@@ -62,7 +62,7 @@ func TestARunThatNobodyTakesSaysWhy(t *testing.T) {
 	write(t, dir, "s", "turn\n  text Done.\n")
 	serveDev(t, dir)
 	outputOf(t, dir, "run", "--detach", "--model", "scripted/s", "--queue", "nope", "x")
-	const unserved = "no worker serves the queue nope; perdure worker --queues nope starts one"
+	const unserved = "no worker serves the queue nope; perdure worker --queue nope starts one"
 	launch(t, dir, "show", "last").wantEnd(0, unserved)
 	p := launchMerged(t, dir, "resume", "last")
 	p.until(unserved)

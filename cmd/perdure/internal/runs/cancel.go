@@ -1,8 +1,6 @@
 package runs
 
 import (
-	"strings"
-
 	"github.com/perdure/perdure/cmd/perdure/internal/connection"
 	"github.com/perdure/perdure/cmd/perdure/internal/setup"
 	"github.com/spf13/cobra"
@@ -25,7 +23,7 @@ func newCancelCommand(a *setup.App) *cobra.Command {
 					return err
 				}
 				return printExecution(a, x, func() {
-					_ = a.Stdout.Linef("run %s is %s", x.ID, strings.ToLower(string(x.Status)))
+					_ = a.Stdout.Linef("run %s is %s", x.ID, statusWord(x))
 				})
 			})
 		},

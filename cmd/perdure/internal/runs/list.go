@@ -32,7 +32,11 @@ func newRunsCommand(a *setup.App) *cobra.Command {
 				if err != nil {
 					return err
 				}
-				return printRuns(a, p)
+				var h holds
+				if !conn.Offline() && !a.JSON {
+					h = queueHolds(cmd.Context(), a, conn.Client, p.Items)
+				}
+				return printRuns(a, p, h)
 			})
 		},
 	}
@@ -56,7 +60,8 @@ func listRuns(ctx context.Context, c *client.Client, f client.ExecutionFilter, o
 	return all, err
 }
 
-func printRuns(a *setup.App, p client.Page[*perdure.Execution]) error {
+// printRuns prints a list of runs. In a pipe each run is one line, and why it failed is its last column.
+func printRuns(a *setup.App, p client.Page[*perdure.Execution], h holds) error {
 	if a.JSON {
 		return a.Stdout.PrintJSON(p)
 	}
@@ -73,15 +78,24 @@ func printRuns(a *setup.App, p client.Page[*perdure.Execution]) error {
 		{Head: "TOOK", Omit: 3},
 		{Head: "TITLE", Omit: 1, Cut: true, Least: 20},
 	}}
+	piped := a.Stdout.Columns() == 0
+	if piped {
+		t.Columns = append(t.Columns, terminal.Column{Head: "REASON"})
+	}
 	for _, x := range p.Items {
 		started, took := x.CreatedAt.Local().Format(terminal.TimeFormat), "-"
-		if a.Stdout.Columns() > 0 {
+		if !piped {
 			started = terminal.Ago(now.Sub(x.CreatedAt.Time))
 		}
 		if x.CompletedAt != nil {
 			took = terminal.Duration(runTime(x))
 		}
-		t.Add(x.ID.String(), statusText(x), x.Kind, started, took, titleText(x))
+		cells := []string{x.ID.String(), heldStatus(x, h.of(x)), x.Kind, started, took, titleText(x)}
+		if piped {
+			t.Add(append(cells, reasonText(x))...)
+			continue
+		}
+		t.Add(cells...)
 		t.Note(reasonText(x))
 	}
 	if err := t.Print(a.Stdout); err != nil {
