@@ -163,10 +163,16 @@ follow within a second. Only an admin may use it.`,
 func newResumeQueueCommand(a *setup.App) *cobra.Command {
 	cmd := &cobra.Command{
 		Use: "resume NAME", Short: "Give out the work of a paused queue again",
+		Long: `Ends the pause of a queue on all servers. Of a queue that was not paused the command
+prints the state, and nothing changes. Only an admin may use it.`,
 		Example: "  perdure queues resume default",
 		Args:    cobra.ExactArgs(1),
 		RunE: func(cmd *cobra.Command, args []string) error {
 			return connection.Request(cmd.Context(), a, func(conn *connection.Conn) error {
+				queues, err := all(conn.Client.Queues(cmd.Context()))
+				if err != nil {
+					return err
+				}
 				if err := conn.Client.ResumeQueue(cmd.Context(), args[0]); err != nil {
 					return err
 				}
@@ -176,10 +182,29 @@ func newResumeQueueCommand(a *setup.App) *cobra.Command {
 						Paused bool   `json:"paused"`
 					}{args[0], false})
 				}
-				return a.Stdout.Linef("%s is not paused", args[0])
+				return printResumed(a, args[0], queues)
 			})
 		},
 	}
 	a.JSONFlag(cmd)
 	return cmd
+}
+
+// printResumed prints what a resume has changed. queues are the queues before it.
+func printResumed(a *setup.App, name string, queues []*perdure.QueueInfo) error {
+	var names []string
+	for _, q := range queues {
+		names = append(names, q.Name)
+		switch {
+		case q.Name != name:
+		case q.Paused:
+			return a.Stdout.Linef("the queue %s is no longer paused and gives out its work again", name)
+		default:
+			return a.Stdout.Linef("the queue %s was not paused, and nothing has changed: it is %s, with %s waiting and %s running", name, queueState(q), countOf(q.Waiting), countOf(q.Running))
+		}
+	}
+	if near := setup.Nearest(name, names); len(near) > 0 {
+		return a.Stdout.Linef("the queue %s was not paused, and nothing has changed: it has no work and no workers; did you mean %s?", name, strings.Join(near, " or "))
+	}
+	return a.Stdout.Linef("the queue %s was not paused, and nothing has changed: it has no work and no workers", name)
 }

@@ -20,7 +20,7 @@ func Example(raw json.RawMessage) json.RawMessage {
 	if d == nil {
 		return nil
 	}
-	root := d.resolve(d.root)
+	root := d.resolveFirst(d.root)
 	if len(root.Type) == 0 && !root.isObject() && given(root) == nil {
 		return nil
 	}
@@ -63,7 +63,7 @@ func (d *document) example(s *schema, depth int) json.RawMessage {
 		if s.Items == nil || depth >= maxExampleDepth {
 			return json.RawMessage("[]")
 		}
-		return slices.Concat([]byte("["), d.example(d.resolve(s.Items), depth+1), []byte("]"))
+		return slices.Concat([]byte("["), d.example(d.resolveFirst(s.Items), depth+1), []byte("]"))
 	case "integer", "number":
 		if s.Minimum != "" {
 			return json.RawMessage(s.Minimum)
@@ -89,7 +89,7 @@ func (d *document) exampleObject(s *schema, depth int) json.RawMessage {
 			object = append(object, ',')
 		}
 		name, _ := json.Marshal(p.name) // a string can always be encoded
-		object = slices.Concat(object, name, []byte(":"), d.example(d.resolve(p.value), depth+1))
+		object = slices.Concat(object, name, []byte(":"), d.example(d.resolveFirst(p.value), depth+1))
 	}
 	return append(object, '}')
 }

@@ -98,9 +98,28 @@ func parse(raw json.RawMessage) *document {
 // maxRefs is the maximum length of a chain of references.
 const maxRefs = 10
 
-// resolve follows references within the document. It joins the parts of "allOf", and adds the first
-// alternative of "oneOf" and "anyOf", because an example must fit one of them.
+// resolve follows references within the document, and joins the parts of "allOf". The members of all
+// alternatives of "oneOf" and "anyOf" are optional.
 func (d *document) resolve(s *schema) *schema {
+	return d.joined(s, func(joined *schema, alternatives []*schema) {
+		for _, one := range alternatives {
+			part := *d.direct(one)
+			part.Required = nil
+			joined.join(&part)
+		}
+	})
+}
+
+// resolveFirst is resolve for an example, which must fit the first alternative.
+func (d *document) resolveFirst(s *schema) *schema {
+	return d.joined(s, func(joined *schema, alternatives []*schema) {
+		if len(alternatives) > 0 {
+			joined.join(d.direct(alternatives[0]))
+		}
+	})
+}
+
+func (d *document) joined(s *schema, choose func(joined *schema, alternatives []*schema)) *schema {
 	for range maxRefs {
 		if s == nil || s.Ref == "" {
 			break
@@ -114,11 +133,8 @@ func (d *document) resolve(s *schema) *schema {
 	for _, part := range s.AllOf {
 		joined.join(d.direct(part))
 	}
-	for _, alternatives := range [][]*schema{s.OneOf, s.AnyOf} {
-		if len(alternatives) > 0 {
-			joined.join(d.direct(alternatives[0]))
-		}
-	}
+	choose(&joined, s.OneOf)
+	choose(&joined, s.AnyOf)
 	return &joined
 }
 

@@ -26,7 +26,7 @@ to        object, required
   name    string, required
   city    string
 payment   object, required
-  card    string, required`
+  card    string`
 	if diff := cmp.Diff(want, strings.Join(Fields(json.RawMessage(order)), "\n")); diff != "" {
 		t.Error(diff)
 	}
