@@ -129,24 +129,17 @@ func readDefinition(a *setup.App, path string, into *perdure.Definition) error {
 	if path != "-" {
 		f, err := os.Open(path)
 		if err != nil {
-			return setup.NewUsageError("the file "+path+" cannot be read: "+reasonOf(err), "")
+			return setup.NewFileError("the definition cannot be read", err, "perdure definitions get NAME shows how one looks")
 		}
 		defer func() { _ = f.Close() }() // opened only for reading
 		in = f
 	}
 	raw, err := io.ReadAll(in)
 	if err != nil {
-		return setup.NewUsageError("the definition cannot be read: "+err.Error(), "")
+		return setup.NewFileError("the definition cannot be read", err, "give a file, or - for standard input")
 	}
 	if err := perdure.DecodeExactly("", raw, into); err != nil {
 		return setup.NewUsageError(path+" is no definition: "+terminal.ErrorMessage(err), "perdure definitions get NAME shows how one looks")
 	}
 	return nil
-}
-
-func reasonOf(err error) string {
-	if os.IsNotExist(err) {
-		return "it does not exist"
-	}
-	return err.Error()
 }
