@@ -53,7 +53,7 @@ func TestQueuesOnTheCommandLine(t *testing.T) {
 		{"later", "the queue later is no longer paused and gives out its work again"},
 		{"later", "the queue later was not paused, and nothing has changed: it has no work and no workers"},
 		{"default", "the queue default was not paused, and nothing has changed: it is served, with 0 waiting and 0 running"},
-		{"defualt", "the queue defualt was not paused, and nothing has changed: it has no work and no workers; did you mean default?"},
+		{"deflt", "the queue deflt was not paused, and nothing has changed: it has no work and no workers; did you mean default?"},
 	} {
 		if said := outputOf(t, dir, "queues", "resume", c.name); said != c.want {
 			t.Errorf("resume %s: %s", c.name, said)

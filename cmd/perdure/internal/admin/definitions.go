@@ -17,7 +17,7 @@ import (
 
 func newDefinitionsCommand(a *setup.App) *cobra.Command {
 	cmd := &cobra.Command{
-		Use: "definitions", Short: "Keep agents: prompt, models, tools and limits", GroupID: "keep", Aliases: []string{"defs"},
+		Use: "definitions", Short: "Store agents: prompt, models, tools and limits", GroupID: "keep", Aliases: []string{"defs"},
 		Example: "  perdure definitions create --name Reviewer --model anthropic/claude-sonnet-5-5 --system \"You review code.\"\n  perdure definitions list\n  perdure definitions run reviewer \"Review the last commit\"",
 		Long: `A definition is a stored agent. A run copies it when it starts, so that later
 changes do not touch it. A definition is named by its id or its slug.`,

@@ -36,6 +36,9 @@ func newKeysCreateCommand(a *setup.App) *cobra.Command {
 	roles := []string{string(perdure.KeyAdmin), string(perdure.KeyClient), string(perdure.KeyWorker), string(perdure.KeyApprover)}
 	cmd := &cobra.Command{
 		Use: "create NAME --role ROLE", Short: "Make a key and print its secret, this once",
+		Long: `Makes an API key with a name and prints its secret on standard output. The secret is
+not stored and cannot be shown again. The role is admin (everything), client (start
+and read runs), worker (run them) or approver (read and answer questions).`,
 		Example: "  perdure keys create --role worker build-machine\n  perdure keys create --role client --requests-per-second 20 --max-running 50 --max-stored 2G shop",
 		Args:    cobra.ExactArgs(1),
 		RunE: func(cmd *cobra.Command, args []string) error {
@@ -107,7 +110,7 @@ func revokedStyle(cell string) terminal.Style {
 
 func newKeysRevokeCommand(a *setup.App) *cobra.Command {
 	cmd := &cobra.Command{
-		Use: "revoke ID", Short: "End a key; it stops within 5 s", Args: cobra.ExactArgs(1),
+		Use: "revoke ID", Short: "Revoke a key; it is refused within 5 s", Args: cobra.ExactArgs(1),
 		Example: "  perdure keys revoke 0199d7e2-...",
 		RunE: func(cmd *cobra.Command, args []string) error {
 			id, err := uuid.Parse(args[0])

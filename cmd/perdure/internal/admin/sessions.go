@@ -22,7 +22,7 @@ directory sees those made with its token, too.`,
 		Args: setup.NoCommand,
 		RunE: func(cmd *cobra.Command, _ []string) error { return cmd.Help() },
 	}
-	cmd.AddCommand(newListCommand(a, "sessions", "List the sessions that go on", (*client.Client).Sessions, printSessions), newSessionsRevokeCommand(a))
+	cmd.AddCommand(newListCommand(a, "sessions", "List the sessions that have not ended", (*client.Client).Sessions, printSessions), newSessionsRevokeCommand(a))
 	return cmd
 }
 

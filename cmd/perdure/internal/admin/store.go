@@ -88,7 +88,7 @@ a reset, because what they were shown after the backup is gone.`,
 			return nil
 		},
 	}
-	cmd.Flags().BoolVar(&replace, "replace", false, "though there is a store; it is renamed")
+	cmd.Flags().BoolVar(&replace, "replace", false, "replace the store that is there, which is renamed")
 	return cmd
 }
 

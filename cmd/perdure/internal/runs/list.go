@@ -18,6 +18,9 @@ func newRunsCommand(a *setup.App) *cobra.Command {
 	var o client.PageOptions
 	cmd := &cobra.Command{
 		Use: "runs", Short: "List runs, newest first", GroupID: "runs", Aliases: []string{"ls"},
+		Long: `Lists runs, newest first: how they stand, their kind, when they were started, how
+long they took, and their title. In a terminal the list fits its width; in a pipe each
+run is one line, with why it failed in the last column. --json has all fields.`,
 		Example: `  perdure runs --status waiting,running
   perdure runs --failed-turn
   perdure runs --json | jq -r '.items[].id'`,
@@ -42,7 +45,7 @@ func newRunsCommand(a *setup.App) *cobra.Command {
 	}
 	flags.add(cmd.Flags())
 	cmd.Flags().IntVar(&o.Limit, "limit", 20, "how many at most, to 1000")
-	cmd.Flags().StringVar(&o.Cursor, "cursor", "", "go on with the nextCursor of an earlier list")
+	cmd.Flags().StringVar(&o.Cursor, "cursor", "", "continue with the nextCursor of an earlier list")
 	a.JSONFlag(cmd)
 	cmd.AddCommand(newPruneCommand(a), newPromoteCommand(a), newBulkCancelCommand(a), newBulkRetryCommand(a))
 	return cmd

@@ -23,7 +23,7 @@ If no server is up, nothing can come, and tail prints what there is. ID may be
 			return connection.Read(cmd.Context(), a, func(conn *connection.Conn) error { return tail(cmd.Context(), a, conn, args[0], now) })
 		},
 	}
-	cmd.Flags().BoolVar(&now, "from-now", false, "leave out what was before")
+	cmd.Flags().BoolVar(&now, "from-now", false, "leave out what happened before")
 	a.JSONFlag(cmd)
 	return cmd
 }

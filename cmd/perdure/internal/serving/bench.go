@@ -46,12 +46,12 @@ one is made beside NAME), or several of them with commas.`,
 		},
 	}
 	f := cmd.Flags()
-	f.StringSliceVar(&c.Workloads, "workload", nil, "workloads, as names before or behind")
+	f.StringSliceVar(&c.Workloads, "workload", nil, "workloads to measure, like W1,W2: the same as the arguments")
 	f.StringSliceVar(&c.Stores, "store", []string{"sqlite"}, "stores to measure")
 	f.StringSliceVar(&c.Workers, "worker", []string{"inprocess", "grpc"}, "where the worker is: inprocess (the server's process), grpc (one of its own)")
 	f.StringVar(&c.Folder, "folder", "", "where the databases are (default: the system's temporary folder)")
 	f.BoolVar(&c.Memory, "memory", false, "allow a folder in memory (tmpfs), where flushes cost nothing")
-	f.BoolVar(&c.Short, "short", false, "make everything small, to see that it works")
+	f.BoolVar(&c.Short, "short", false, "measure little, to see that the benchmark works")
 	f.IntVar(&c.Rounds, "rounds", 5, "how often what is quick is repeated")
 	f.StringVar(&c.Profiles, "profiles", "", "keep profiles of CPU and memory in this folder")
 	a.JSONFlag(cmd)
