@@ -76,7 +76,14 @@ type StepRecord struct {
 	Key    string
 	Result Payload
 	Error  *TaskError
+	// Instance is what distinguishes the step from others of its name. It is for people: Key
+	// identifies the step. It is empty if it cannot be stored as a text, or is over
+	// MaxStepInstance.
+	Instance string
 }
+
+// MaxStepInstance is the maximum number of characters of a step's stored instance.
+const MaxStepInstance = maxTaskName
 
 // NewCheckpoint requests a checkpoint at the leaf after the commit.
 type NewCheckpoint struct {

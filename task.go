@@ -219,6 +219,9 @@ type Task struct {
 	ResultBlob *BlobRef `json:"-"`
 	// Step marks the record of a step. It is created in a terminal status and never claimed.
 	Step bool `json:"step,omitempty"`
+	// Instance is what distinguishes the task or step from others of its kind, for clients. The
+	// store has it in Options.
+	Instance string `json:"instance,omitempty" wire:"-"`
 	// Place is the position of the task in the conversation.
 	Place Place `json:"-"`
 }

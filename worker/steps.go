@@ -3,6 +3,7 @@ package worker
 import (
 	"context"
 	"encoding/json"
+	"unicode/utf8"
 
 	"github.com/perdure/perdure"
 	"github.com/perdure/perdure/agent"
@@ -36,7 +37,7 @@ func (r *run) RunStep(name string, fn func(context.Context) (json.RawMessage, er
 		return nil, err
 	}
 	if recorded == nil {
-		if recorded, err = r.perform(name, key, fn, settings.Lazy); err != nil {
+		if recorded, err = r.perform(name, settings.Instance, key, fn, settings.Lazy); err != nil {
 			return nil, err
 		}
 	}
@@ -45,7 +46,7 @@ func (r *run) RunStep(name string, fn func(context.Context) (json.RawMessage, er
 
 // perform calls the function of a step and records its result or error. Unless lazy is set, it
 // commits the record.
-func (r *run) perform(name, key string, fn func(context.Context) (json.RawMessage, error), lazy bool) (*perdure.Task, error) {
+func (r *run) perform(name, instance, key string, fn func(context.Context) (json.RawMessage, error), lazy bool) (*perdure.Task, error) {
 	if err := r.freshLease(); err != nil {
 		return nil, err
 	}
@@ -53,7 +54,7 @@ func (r *run) perform(name, key string, fn func(context.Context) (json.RawMessag
 	if err := r.check(); err != nil {
 		return nil, err
 	}
-	rec := perdure.StepRecord{Name: name, Key: key, Result: perdure.Inline(result)}
+	rec := perdure.StepRecord{Name: name, Instance: storedInstance(instance), Key: key, Result: perdure.Inline(result)}
 	task := &perdure.Task{ID: perdure.TaskID(key), Kind: name, Step: true, Status: perdure.TaskCompleted, Result: result}
 	if failure != nil {
 		rec.Result, rec.Error = perdure.Payload{}, failureOf(failure)
@@ -66,6 +67,14 @@ func (r *run) perform(name, key string, fn func(context.Context) (json.RawMessag
 	}
 	_, err := r.commit(perdure.Outcome{})
 	return task, err
+}
+
+// storedInstance returns the instance of a step for its record; "" if it cannot be stored.
+func storedInstance(instance string) string {
+	if perdure.CheckText("instance", instance) != nil || utf8.RuneCountInString(instance) > perdure.MaxStepInstance {
+		return ""
+	}
+	return instance
 }
 
 // freshLease waits for a renewal if the lease is in its last fifth, because another worker might

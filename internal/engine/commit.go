@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"maps"
 	"slices"
+	"unicode/utf8"
 
 	"github.com/perdure/perdure"
 	"github.com/perdure/perdure/internal/engine/uploads"
@@ -146,6 +147,11 @@ func (e *Engine) checkCommit(c perdure.Commit) error {
 	for i, ev := range c.Events {
 		if err := validate.JSON(fmt.Sprintf("events[%d].fields", i), ev.Fields); err != nil {
 			return err
+		}
+	}
+	for i, s := range c.Steps {
+		if utf8.RuneCountInString(s.Instance) > perdure.MaxStepInstance {
+			return perdure.FieldErrorf(fmt.Sprintf("steps[%d].instance", i), "has more than %d characters", perdure.MaxStepInstance)
 		}
 	}
 	for i, t := range c.Tasks {

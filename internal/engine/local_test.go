@@ -139,7 +139,7 @@ func TestLocalSaysNothingToTheStore(t *testing.T) {
 	event := perdure.NewEvent{Type: perdure.EventData, Fields: quotedObject("event")}
 	k.commit(func(c *perdure.Commit) {
 		c.Tasks, c.Events = []perdure.NewTask{task}, []perdure.NewEvent{event}
-		c.Steps = []perdure.StepRecord{{Name: "s", Key: "task:s", Error: said}}
+		c.Steps = []perdure.StepRecord{{Name: "s", Key: "task:s", Instance: mark, Error: said}}
 	})
 	claim := k.taskClaimed()
 	_, err := k.d.Heartbeat(t.Context(), perdure.Heartbeat{WorkerID: k.worker, Tasks: []perdure.TaskBeat{{Lease: claim.Lease, Progress: quoted("progress")}}})
@@ -148,8 +148,8 @@ func TestLocalSaysNothingToTheStore(t *testing.T) {
 	k.must(err)
 	for _, id := range []uuid.UUID{perdure.TaskID(task.Key), perdure.TaskID("task:s")} {
 		stored := k.bench.task(k.id, id)
-		if stored.Error == nil || stored.Error.Code != said.Code || stored.Error.Message != perdure.KeptByWorker || stored.Progress != nil {
-			t.Errorf("a task is stored with %+v, progress %s", stored.Error, stored.Progress)
+		if stored.Error == nil || stored.Error.Code != said.Code || stored.Error.Message != perdure.KeptByWorker || stored.Progress != nil || stored.Options.Instance != "" {
+			t.Errorf("a task is stored with %+v, progress %s, instance %q", stored.Error, stored.Progress, stored.Options.Instance)
 		}
 	}
 	k.commit(func(c *perdure.Commit) { c.Outcome = perdure.Outcome{Kind: perdure.OutcomeFail, Error: said} })

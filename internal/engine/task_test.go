@@ -1,6 +1,7 @@
 package engine
 
 import (
+	"strings"
 	"testing"
 
 	"github.com/google/uuid"
@@ -196,13 +197,17 @@ func TestStepIsRecordedOnce(t *testing.T) {
 	key := perdure.StepKey(h.id, "s", "")
 	for _, result := range []string{`"first"`, `"second"`} {
 		h.commit(func(c *perdure.Commit) {
-			c.Steps = []perdure.StepRecord{{Name: "s", Key: key, Result: perdure.Inline([]byte(result))}}
+			c.Steps = []perdure.StepRecord{{Name: "s", Key: key, Instance: "one", Result: perdure.Inline([]byte(result))}}
 		})
 	}
-	if got := b.task(h.id, perdure.TaskID(key)); !got.Step || got.Status != perdure.TaskCompleted || string(got.Result) != `"first"` {
+	if got := b.task(h.id, perdure.TaskID(key)); !got.Step || got.Status != perdure.TaskCompleted || string(got.Result) != `"first"` || got.Options.Instance != "one" {
 		t.Errorf("the record is %+v", got)
 	}
 	if got := b.taskClaims(); len(got) != 0 {
 		t.Error("a step was claimed like a task")
 	}
+	_, err := h.try(func(c *perdure.Commit) {
+		c.Steps = []perdure.StepRecord{{Name: "s", Key: "task:long", Instance: strings.Repeat("é", perdure.MaxStepInstance+1)}}
+	})
+	b.wantCode(err, perdure.InvalidArgument)
 }

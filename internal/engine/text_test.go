@@ -199,7 +199,7 @@ func TestTextsThatCannotBeKeptAreRefused(t *testing.T) {
 				}
 			}
 		}
-		p.everyText("a commit", 66, &perdure.Commit{}, func(v any) error {
+		p.everyText("a commit", 67, &perdure.Commit{}, func(v any) error {
 			c := *v.(*perdure.Commit)
 			c.Lease, c.Number = l, 1
 			_, err := p.d.Commit(p.Context(), c)

@@ -266,6 +266,9 @@ func (d *draft) step(s perdure.StepRecord) error {
 		Queue: d.x.Queue, Attempt: 1, MaxAttempts: 1, Key: s.Key, Error: d.quiet(s.Error),
 		Result: s.Result.Bytes, ResultBlob: s.Result.Blob, CreatedAt: now, StartedAt: &now, CompletedAt: &now,
 	}
+	if !d.local() { // it may be content
+		t.Options.Instance = s.Instance
+	}
 	if s.Error != nil {
 		t.Status = perdure.TaskFailed
 	}

@@ -143,7 +143,7 @@ func stepName(task uuid.UUID) string { return "step:" + task.String() }
 // found even if the commit is lost. It replaces them in steps by references and silent errors.
 func withholdSteps(b *Batch, steps []perdure.StepRecord) ([]perdure.StepRecord, error) {
 	for i, s := range steps {
-		steps[i].Result = withheld(b, s.Result)
+		steps[i].Result, steps[i].Instance = withheld(b, s.Result), "" // the instance may be content
 		note, err := json.Marshal(stepNote{Name: s.Name, Key: s.Key, Result: steps[i].Result.Blob, Error: s.Error})
 		if err != nil {
 			return nil, err

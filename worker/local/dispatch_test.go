@@ -165,7 +165,7 @@ func (c *scene) marked() perdure.Commit {
 		Lease: c.lease, Number: 1, Entries: []perdure.NewEntry{{Entry: user}, {Entry: record}},
 		Tasks: []perdure.NewTask{{Kind: "k", Key: "task:1", Input: perdure.Inline(quoted("task input"))}},
 		Steps: []perdure.StepRecord{
-			{Name: "s", Key: "task:2", Result: perdure.Inline(quoted("step result"))},
+			{Name: "s", Instance: marker + " instance", Key: "task:2", Result: perdure.Inline(quoted("step result"))},
 			{Name: "f", Key: "task:3", Error: &perdure.TaskError{Code: "agent_failed", Message: marker + " step error"}},
 		},
 		Checkpoint: &perdure.NewCheckpoint{State: perdure.Inline(quoted("state"))},

@@ -719,11 +719,14 @@ func (x *NewTask) GetClearance() *Clearance {
 
 // StepRecord is the outcome of a step.
 type StepRecord struct {
-	state         protoimpl.MessageState `protogen:"open.v1"`
-	Name          string                 `protobuf:"bytes,1,opt,name=name,proto3" json:"name,omitempty"`
-	Key           string                 `protobuf:"bytes,2,opt,name=key,proto3" json:"key,omitempty"`
-	Result        *Content               `protobuf:"bytes,3,opt,name=result,proto3" json:"result,omitempty"`
-	Error         *TaskError             `protobuf:"bytes,4,opt,name=error,proto3" json:"error,omitempty"`
+	state  protoimpl.MessageState `protogen:"open.v1"`
+	Name   string                 `protobuf:"bytes,1,opt,name=name,proto3" json:"name,omitempty"`
+	Key    string                 `protobuf:"bytes,2,opt,name=key,proto3" json:"key,omitempty"`
+	Result *Content               `protobuf:"bytes,3,opt,name=result,proto3" json:"result,omitempty"`
+	Error  *TaskError             `protobuf:"bytes,4,opt,name=error,proto3" json:"error,omitempty"`
+	// What distinguishes the step from others of its name, for people: at most 512 characters. The
+	// server does not store it for a LOCAL execution.
+	Instance      string `protobuf:"bytes,5,opt,name=instance,proto3" json:"instance,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
@@ -784,6 +787,13 @@ func (x *StepRecord) GetError() *TaskError {
 		return x.Error
 	}
 	return nil
+}
+
+func (x *StepRecord) GetInstance() string {
+	if x != nil {
+		return x.Instance
+	}
+	return ""
 }
 
 // NewCheckpoint requests a checkpoint at the leaf after the commit.
@@ -3506,13 +3516,14 @@ const file_perdure_v1_agent_proto_rawDesc = "" +
 	"\x03key\x18\x04 \x01(\tR\x03key\x121\n" +
 	"\aoptions\x18\x05 \x01(\v2\x17.perdure.v1.TaskOptionsR\aoptions\x12'\n" +
 	"\x05place\x18\x06 \x01(\v2\x11.perdure.v1.PlaceR\x05place\x123\n" +
-	"\tclearance\x18\a \x01(\v2\x15.perdure.v1.ClearanceR\tclearance\"\x8c\x01\n" +
+	"\tclearance\x18\a \x01(\v2\x15.perdure.v1.ClearanceR\tclearance\"\xa8\x01\n" +
 	"\n" +
 	"StepRecord\x12\x12\n" +
 	"\x04name\x18\x01 \x01(\tR\x04name\x12\x10\n" +
 	"\x03key\x18\x02 \x01(\tR\x03key\x12+\n" +
 	"\x06result\x18\x03 \x01(\v2\x13.perdure.v1.ContentR\x06result\x12+\n" +
-	"\x05error\x18\x04 \x01(\v2\x15.perdure.v1.TaskErrorR\x05error\"\x99\x01\n" +
+	"\x05error\x18\x04 \x01(\v2\x15.perdure.v1.TaskErrorR\x05error\x12\x1a\n" +
+	"\binstance\x18\x05 \x01(\tR\binstance\"\x99\x01\n" +
 	"\rNewCheckpoint\x12)\n" +
 	"\x05state\x18\x01 \x01(\v2\x13.perdure.v1.ContentR\x05state\x12\x16\n" +
 	"\x06reason\x18\x02 \x01(\tR\x06reason\x12#\n" +

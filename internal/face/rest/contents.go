@@ -149,6 +149,7 @@ func (s *server) showCheckpoints(ctx context.Context, x *perdure.Execution, chec
 func (s *server) showTasks(ctx context.Context, x *perdure.Execution, tasks []*perdure.Task) error {
 	var all []homes.Field
 	for _, t := range tasks {
+		t.Instance = t.Options.Instance
 		all = append(all, shown(&t.Input, t.InputBlob, &t.InputBytes, &t.InputSHA256), shown(&t.Result, t.ResultBlob, &t.ResultBytes, &t.ResultSHA256))
 	}
 	return s.Engine.Homes().Fill(ctx, x, all)

@@ -2276,6 +2276,7 @@ export interface components {
             /** Format: int64 */
             inputBytes?: number;
             inputSha256?: string;
+            instance?: string;
             kind: string;
             /** Format: int64 */
             maxAttempts: number;

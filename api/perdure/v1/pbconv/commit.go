@@ -54,12 +54,12 @@ func (d *decoder) newTask(m *perdurev1.NewTask) perdure.NewTask {
 }
 
 func stepToProto(s perdure.StepRecord) *perdurev1.StepRecord {
-	return &perdurev1.StepRecord{Name: s.Name, Key: s.Key, Result: PayloadToProto(s.Result), Error: taskErrorToProto(s.Error)}
+	return &perdurev1.StepRecord{Name: s.Name, Key: s.Key, Result: PayloadToProto(s.Result), Error: taskErrorToProto(s.Error), Instance: s.Instance}
 }
 
 func (d *decoder) step(m *perdurev1.StepRecord) perdure.StepRecord {
 	return perdure.StepRecord{
-		Name: m.GetName(), Key: m.GetKey(),
+		Name: m.GetName(), Key: m.GetKey(), Instance: m.GetInstance(),
 		Result: d.payload("steps.result", m.GetResult()), Error: d.taskError(m.GetError()),
 	}
 }

@@ -29,7 +29,7 @@ func TestShowPrintsTheOutputOfAnAgent(t *testing.T) {
 			switch {
 			case strings.HasSuffix(r.URL.Path, "/tasks"):
 				return map[string]any{"items": []any{
-					map[string]any{"kind": "draft", "status": "COMPLETED", "step": true}, map[string]any{"kind": "send", "status": "COMPLETED", "attempt": 2}, map[string]any{"kind": "mail\x1b[2J", "status": "FAILED", "attempt": 1, "error": map[string]any{"message": "no\nroute"}},
+					map[string]any{"kind": "draft", "status": "COMPLETED", "step": true}, map[string]any{"kind": "draft", "instance": "b\x1b[2J", "status": "COMPLETED", "step": true}, map[string]any{"kind": "send", "status": "COMPLETED", "attempt": 2}, map[string]any{"kind": "mail\x1b[2J", "status": "FAILED", "attempt": 1, "error": map[string]any{"message": "no\nroute"}},
 				}}
 			case strings.HasSuffix(r.URL.Path, "/entries"):
 				return map[string]any{"items": []any{}}
@@ -44,7 +44,7 @@ func TestShowPrintsTheOutputOfAnAgent(t *testing.T) {
 		if !strings.Contains(out.String(), want) || out.Len() > 9000 || strings.Contains(out.String(), "\x1b") {
 			t.Errorf("show prints %d bytes without %q:\n%.200s", out.Len(), want, &out)
 		}
-		for _, want := range []string{`input: {"name":"Ann"}`, "step draft · completed\n", "task send · completed · attempt 2\n", `task mail\u001b[2J · failed · no\u000aroute` + "\n"} {
+		for _, want := range []string{`input: {"name":"Ann"}`, "step draft · completed\n", `step draft (b\u001b[2J) · completed` + "\n", "task send · completed · attempt 2\n", `task mail\u001b[2J · failed · no\u000aroute` + "\n"} {
 			if !strings.Contains(out.String(), want) {
 				t.Errorf("show does not print %q:\n%.300s", want, &out)
 			}

@@ -134,7 +134,11 @@ func taskLine(t *perdure.Task) string {
 	if t.Step {
 		what = "step "
 	}
-	facts := []string{what + Inline(t.Kind), strings.ToLower(Inline(string(t.Status)))}
+	name := Inline(t.Kind)
+	if t.Step && t.Instance != "" {
+		name += " (" + Inline(shortTitle(t.Instance)) + ")"
+	}
+	facts := []string{what + name, strings.ToLower(Inline(string(t.Status)))}
 	if t.Attempt > 1 {
 		facts = append(facts, fmt.Sprintf("attempt %d", t.Attempt))
 	}
