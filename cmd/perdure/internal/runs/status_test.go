@@ -2,6 +2,8 @@ package runs
 
 import (
 	"net/http"
+	"os"
+	"path/filepath"
 	"slices"
 	"strings"
 	"testing"
@@ -29,6 +31,10 @@ func TestStatusNamesFeatures(t *testing.T) {
 
 // TestStatusesHaveTheWordsOfThePage checks that a status has the word that the web page shows.
 func TestStatusesHaveTheWordsOfThePage(t *testing.T) {
+	page, err := os.ReadFile(filepath.Join("..", "..", "..", "..", "web", "app", "fold", "status.ts"))
+	if err != nil {
+		t.Fatal(err)
+	}
 	signal, two := perdure.WaitSignal("paid"), perdure.WaitAny(perdure.WaitSignal("paid"), perdure.WaitSignal("sent"))
 	for want, x := range map[string]perdure.Execution{
 		"your turn":          {Kind: perdure.ReactKind, Status: perdure.StatusWaiting, WaitReason: "signal", Wait: &signal},
@@ -42,6 +48,10 @@ func TestStatusesHaveTheWordsOfThePage(t *testing.T) {
 	} {
 		if got := statusText(&x); got != want {
 			t.Errorf("the status of %+v is %q, want %q", x, got, want)
+		}
+		label := strings.TrimSuffix(strings.TrimSuffix(want, "paid"), "a signal")
+		if label = strings.ToUpper(label[:1]) + label[1:]; !strings.Contains(string(page), label) {
+			t.Errorf("the page has no label %q", label)
 		}
 	}
 }

@@ -23,7 +23,7 @@ func (e UsageError) Error() string {
 	return e.Problem + "\n  " + strings.ReplaceAll(e.Remedy, "\n", "\n  ")
 }
 
-// ExplainArguments makes a command and its subcommands explain the arguments that they refuse: what is
+// ExplainArguments lets a command and its subcommands explain the arguments that they refuse: what is
 // missing or too much, the usage, and an example.
 func ExplainArguments(cmd *cobra.Command) {
 	for _, sub := range cmd.Commands() {
