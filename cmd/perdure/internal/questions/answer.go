@@ -107,6 +107,9 @@ func readVerdict(a *setup.App, q *perdure.Question, arg string, r *client.Answer
 		}
 		arg = string(raw)
 	}
+	if !json.Valid([]byte(arg)) && len(q.Choices) > 0 {
+		return setup.NewUsageError(terminal.Cut(terminal.Inline(arg), maxShownAnswer)+" is none of the choices", answersHelp(q))
+	}
 	if !json.Valid([]byte(arg)) {
 		return setup.NewUsageError("the answer is no JSON: "+terminal.Cut(terminal.Inline(arg), maxShownAnswer), `a text needs quotes of both kinds: '"like this"'`+"\n"+answersHelp(q))
 	}
