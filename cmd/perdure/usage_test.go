@@ -69,6 +69,7 @@ func TestUsageErrorsNameWhatIsWrong(t *testing.T) {
 		{[]string{"show"}, []string{"perdure: ID is missing\n", "usage:   perdure show ID [flags]\n", "example: perdure show last\n"}},
 		{[]string{"webhooks", "resend"}, []string{"ID and DELIVERY are missing"}},
 		{[]string{"cancel", "last", "now"}, []string{"perdure cancel takes only ID, so now is too much"}},
+		{[]string{"audit", "postgres://me:word@host/db"}, []string{"postgres://...@host/db is too much"}},
 		{[]string{"audit", "x"}, []string{"perdure audit takes no arguments, so x is too much"}},
 		{[]string{"signal", "last", "a", "b", "c"}, []string{"takes only ID NAME [JSON], so c is too much; an argument with spaces needs quotes"}},
 		{[]string{"keys", "create"}, []string{"NAME is missing", "perdure keys create --role worker build-machine"}},

@@ -4,6 +4,7 @@ import (
 	"errors"
 	"strings"
 
+	"github.com/perdure/perdure"
 	"github.com/spf13/cobra"
 )
 
@@ -58,7 +59,7 @@ func argumentsProblem(cmd *cobra.Command, args []string) string {
 	}
 	problem := cmd.CommandPath() + " takes " + takes
 	if len(args) > len(all) {
-		problem += ", so " + args[len(all)] + " is too much"
+		problem += ", so " + perdure.HidePassword(args[len(all)]) + " is too much"
 		if len(all) > 0 {
 			problem += "; an argument with spaces needs quotes"
 		}
