@@ -39,7 +39,7 @@ func openCertificate(cert, key, clients string, logger *slog.Logger) (*certifica
 		c.config, err = c.read()
 	}
 	if err != nil {
-		return nil, &perdure.Error{Code: perdure.InvalidArgument, Message: err.Error(), Err: err}
+		return nil, &perdure.Error{Code: perdure.InvalidArgument, Message: "TLS", Err: err}
 	}
 	return c, nil
 }

@@ -80,7 +80,7 @@ func TestChatApprovesAnyOpenQuestion(t *testing.T) {
 			s.shows("finish the answer that you have begun; nothing was sent\n")
 			s.enter("too early")
 			text = s.shows("Understood.")
-			if !strings.Contains(text, "│ ran-2 and-more") || strings.Contains(text, "│ ran-1") || !strings.Contains(text, "✗ not run: it was denied: too early") || strings.Count(text, "? bash: answered: approve by token\n") != 1 {
+			if !strings.Contains(text, "│ ran-2 and-more") || strings.Contains(text, "│ ran-1") || !strings.Contains(text, "✗ not run: it was denied: too early") || strings.Count(text, "? bash · answered: approve by token\n") != 1 {
 				t.Errorf("the answers are wrong:\n%s", text)
 			}
 			s.ready()
@@ -133,7 +133,7 @@ func TestChatApprovesWhileTheRunWorks(t *testing.T) {
 	s.enter("/approve " + first.String()[:8])
 	s.asks(`{"version": "1.2"}`, leaves)
 	s.enter("y")
-	s.shows("? deploy: Deploy it?: answered: approve by ")
+	s.shows("? deploy: Deploy it? · answered: approve by ")
 	if q := a.question(first); q.Answer.Verdict != perdure.VerdictApprove || q.DetailsSHA256 != perdure.DetailsHash(q.Kind, q.Subject, []byte(`{"version": "1.2"}`)) {
 		t.Errorf("the answer is %+v", q.Answer)
 	}

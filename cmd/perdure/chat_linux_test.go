@@ -206,7 +206,7 @@ func TestChatCommands(t *testing.T) {
 			s.shows("› another run\n\nFirst.\n")
 			s.ready()
 			s.enter("/resume")
-			s.shows(first + "  waiting (signal)  a first run")
+			s.shows(first + "  your turn  a first run")
 			s.enter("/resume " + first)
 			s.until("the first run again", func(text string) bool { return strings.Count(text, "run "+first) == 2 })
 			s.ready()

@@ -42,9 +42,10 @@ func newRootCommand(a *setup.App) *cobra.Command {
 	cmd.SetFlagErrorFunc(setup.FlagError)
 	cmd.SetOut(a.Stdout)
 	cmd.SetErr(a.Stderr)
-	cmd.AddGroup(&cobra.Group{ID: "runs", Title: "Runs:"}, &cobra.Group{ID: "serve", Title: "Serving:"}, &cobra.Group{ID: "keep", Title: "Keeping:"})
+	cmd.AddGroup(&cobra.Group{ID: "runs", Title: "Runs:"}, &cobra.Group{ID: "serve", Title: "Serving:"}, &cobra.Group{ID: "keep", Title: "Administration:"})
 	for _, group := range [][]*cobra.Command{runs.Commands(a), questions.Commands(a), serving.Commands(a), admin.Commands(a), {newVersionCommand(a)}} {
 		cmd.AddCommand(group...)
 	}
+	setup.ExplainArguments(cmd)
 	return cmd
 }

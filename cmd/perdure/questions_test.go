@@ -130,9 +130,9 @@ func TestQuestionsAndAnswers(t *testing.T) {
 	r := a.claim()
 	id := r.ask("one", deploy, `{"version": "1.2", "odd": "\u202e"}`).String()
 	run := r.lease.ExecutionID.String()
-	p.wantEnd(4, "Deploy it?", "perdure answer "+id+" approve|deny", "waiting")
+	p.wantEnd(4, "Deploy it?", "perdure answer "+id+" approve|deny", "asks · ")
 
-	launch(t, a.dir, "runs").wantEnd(0, "waiting (question)")
+	launch(t, a.dir, "runs").wantEnd(0, "asks")
 	launch(t, a.dir, "questions").wantEnd(0, id, "open", "plan", run, "deploy: Deploy it?")
 	launch(t, a.dir, "questions", "--kind", "other").wantEnd(0, "no questions")
 	launch(t, a.dir, "questions", "--run", "x").wantEnd(2, "x is no id of a run")
@@ -164,7 +164,7 @@ func TestAnswersWithValues(t *testing.T) {
 	form := a.claim().ask("form", perdure.QuestionTerms{
 		Kind: perdure.QuestionInput, Prompt: "How long?", Schema: json.RawMessage(`{"type":"object","required":["days"],"properties":{"days":{"type":"integer"}}}`),
 	}, "").String()
-	launch(t, a.dir, "answer", form, "approve").wantEnd(2, "this question takes JSON|deny")
+	launch(t, a.dir, "answer", form, "approve").wantEnd(2, "it takes a value as JSON", "days  integer, required", "perdure answer "+form+` '{"days":1}'`)
 	launch(t, a.dir, "answer", form, `{"days":"two"}`).wantEnd(2, "answer.days")
 	var q perdure.Question
 	if err := json.Unmarshal([]byte(outputOf(t, a.dir, "answer", form, `{"days": 2}`, "--json", "--id", "a")), &q); err != nil || valueOf(q) != `{"days":2}` {
@@ -176,7 +176,7 @@ func TestAnswersWithValues(t *testing.T) {
 	pick := r.ask("pick", perdure.QuestionTerms{
 		Kind: perdure.QuestionChoice, Prompt: "Which?", Choices: []perdure.QuestionOption{{Value: "red"}, {Value: "blue", Label: "Blue"}},
 	}, "").String()
-	launch(t, a.dir, "answer", pick, "green").wantEnd(2, "red|blue|deny")
+	launch(t, a.dir, "answer", pick, "green").wantEnd(2, "green is none of the choices", "perdure answer "+pick+" red\n", "perdure answer "+pick+" blue\n", "deny --reason")
 	launch(t, a.dir, "answer", pick, "blue").wantEnd(0, `answered: answer "blue"`, "2  blue (Blue)")
 }
 

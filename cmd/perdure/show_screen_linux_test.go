@@ -63,7 +63,7 @@ func serveParcels(t *testing.T, dir string) {
 
 // begins are the beginnings of the lines of a run of the agent. Every other row is indented.
 var begins = []string{
-	"run ", "parcel · ", "input: ", "step price ", "task reserve", "signal ", "waits for ", "? ", "Reserved on shelf 7.", "waiting · ", "completed · ", "output: ",
+	"run ", "parcel · ", "input: ", "step price ", "task reserve", "signal ", "waits for ", "? ", "Reserved on shelf 7.", "asks · ", "working · ", "completed · ", "output: ",
 }
 
 // wantLines checks that the text fits the width, that every row begins a line of a run or is indented,

@@ -2,6 +2,7 @@ package main
 
 import (
 	"bufio"
+	"context"
 	"encoding/json"
 	"os/exec"
 	"path/filepath"
@@ -29,6 +30,12 @@ func TestStartRunsAnAgentOfOnesOwn(t *testing.T) {
 
 	early := startEarly(t, dir)
 	work(t, dir, func(ctx agent.Context, name string) (string, error) {
+		for _, letter := range []string{"h", "i"} {
+			_, err := agent.Step(ctx, "spell", func(context.Context) (string, error) { return letter, nil }, agent.StepInstance(letter))
+			if err != nil {
+				return "", err
+			}
+		}
 		v, err := ctx.WaitSignal("word", 0)
 		return "Hello " + name + " " + string(v.Value), err
 	})
@@ -37,7 +44,9 @@ func TestStartRunsAnAgentOfOnesOwn(t *testing.T) {
 	p.until("run ")
 	outputOf(t, dir, "signal", "last", "word", `"friend"`)
 	p.until(`"Hello ann \"friend\""`)
-	p.wantEnd(0)
+	p.wantEnd(0, "step spell (h) · completed")
+	launch(t, dir, "show", "last").wantEnd(0, "step spell (h) · completed\nstep spell (i) · completed\n")
+	launch(t, dir, "tail", "last").wantEnd(0, "step spell (i) · completed")
 	launch(t, dir, "start", "greeter", `{"no": "name"}`).wantEnd(2, "input")
 
 	id := outputOf(t, dir, "start", "greeter", `"bob"`, "--detach", "--idempotency-key", "bob")

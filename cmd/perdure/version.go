@@ -16,7 +16,8 @@ func newVersionCommand(a *setup.App) *cobra.Command {
 		Use: "version", Short: "Print the version of this program",
 		Long: `Prints the version: that of the release, else that of the module as go install
 resolved it or the go command read it from git, else "dev".`,
-		Args: cobra.NoArgs,
+		Example: "  perdure version",
+		Args:    cobra.NoArgs,
 		RunE: func(*cobra.Command, []string) error {
 			_, err := fmt.Fprintln(a.Stdout, programVersion())
 			return err

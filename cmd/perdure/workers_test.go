@@ -49,8 +49,15 @@ func TestQueuesOnTheCommandLine(t *testing.T) {
 		t.Errorf("top --json: %+v, %v", o, err)
 	}
 	launch(t, dir, "top", "--every", "1ms").wantEnd(2, "--every")
-	if said := outputOf(t, dir, "queues", "resume", "later"); said != "later is not paused" {
-		t.Errorf("resume: %s", said)
+	for _, c := range []struct{ name, want string }{
+		{"later", "the queue later is no longer paused and gives out its work again"},
+		{"later", "the queue later was not paused, and nothing has changed: it has no work and no workers"},
+		{"default", "the queue default was not paused, and nothing has changed: it is served, with 0 waiting and 0 running"},
+		{"deflt", "the queue deflt was not paused, and nothing has changed: it has no work and no workers; did you mean default?"},
+	} {
+		if said := outputOf(t, dir, "queues", "resume", c.name); said != c.want {
+			t.Errorf("resume %s: %s", c.name, said)
+		}
 	}
 }
 
@@ -62,7 +69,7 @@ func TestARunThatNobodyTakesSaysWhy(t *testing.T) {
 	write(t, dir, "s", "turn\n  text Done.\n")
 	serveDev(t, dir)
 	outputOf(t, dir, "run", "--detach", "--model", "scripted/s", "--queue", "nope", "x")
-	const unserved = "no worker serves the queue nope; perdure worker --queues nope starts one"
+	const unserved = "no worker serves the queue nope; perdure worker --queue nope starts one"
 	launch(t, dir, "show", "last").wantEnd(0, unserved)
 	p := launchMerged(t, dir, "resume", "last")
 	p.until(unserved)

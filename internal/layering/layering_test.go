@@ -147,6 +147,7 @@ var rules = map[string][]string{
 	"cmd/perdure/internal/editor":                {"cmd/perdure/internal/terminal"},
 	"cmd/perdure/internal/questions":             {"..."},
 	"cmd/perdure/internal/runs":                  {"..."},
+	"cmd/perdure/internal/schemas":               {"cmd/perdure/internal/setup", "cmd/perdure/internal/terminal"},
 	"cmd/perdure/internal/serving":               {"..."},
 	"cmd/perdure/internal/setup":                 {"internal/disk", "llm", "llm/...", "react", "tool", "worker", "worker/local", "worker/metrics", "cmd/perdure/internal/terminal"},
 	"cmd/perdure/internal/terminal":              {"client", "internal/log/fold", "internal/markdown", "internal/visible"},

@@ -26,8 +26,11 @@ func Backup(ctx context.Context, path, to string, told func(bytes, about int64))
 	if _, err := os.Stat(path); errors.Is(err, fs.ErrNotExist) {
 		return perdure.Errorf(perdure.NotFound, "there is no store at %s", path)
 	}
-	if _, err := os.Lstat(to); !errors.Is(err, fs.ErrNotExist) {
+	switch _, err := os.Lstat(to); {
+	case err == nil:
 		return perdure.Errorf(perdure.Conflict, "%s is there already; give another name", to)
+	case !errors.Is(err, fs.ErrNotExist):
+		return &perdure.Error{Code: perdure.InvalidArgument, Message: "cannot write " + to, Err: err}
 	}
 	part := to + ".part"
 	if err := errors.Join(removeStore(part), makeFile(part)); err != nil {

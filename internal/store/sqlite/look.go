@@ -30,7 +30,7 @@ func OpenLook(ctx context.Context, path string) (*Look, error) {
 	}
 	p, err := openQuietPool(ctx, path)
 	if err != nil {
-		return nil, refusal(err)
+		return nil, refusal(openFailure(path, err))
 	}
 	l := &Look{Reader: read.Reader{Tx: p.readRows, Clock: time.Now, Dialect: dialect}, pool: p}
 	err = p.read(ctx, func(v view) error {
@@ -43,7 +43,7 @@ func OpenLook(ctx context.Context, path string) (*Look, error) {
 		return err
 	})
 	if err != nil {
-		return nil, errors.Join(refusal(damaged(err)), p.close())
+		return nil, errors.Join(refusal(openFailure(path, damaged(err))), p.close())
 	}
 	return l, nil
 }

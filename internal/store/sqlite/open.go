@@ -118,7 +118,7 @@ func openLocked(ctx context.Context, o Options) (*Store, error) {
 	}
 	writer, err := openWriter(ctx, o)
 	if err != nil {
-		return nil, fmt.Errorf("open %s: %w", o.Path, fullStart(damaged(err)))
+		return nil, fmt.Errorf("open %s: %w", o.Path, fullStart(openFailure(o.Path, damaged(err))))
 	}
 	s, err := start(ctx, o, writer, reserve, sound)
 	if err != nil {

@@ -62,11 +62,11 @@ func checkBackup(ctx context.Context, backup string) error {
 		return perdure.Errorf(perdure.InvalidArgument, "beside %s is a write-ahead log, so it is no backup but a store in use; perdure store backup makes one of it", backup)
 	}
 	if err := checkFile(ctx, backup); err != nil {
-		return err
+		return openFailure(backup, err)
 	}
 	c, err := openConn(ctx, backup, reading)
 	if err != nil {
-		return err
+		return openFailure(backup, err)
 	}
 	_, err = view{conn: c, ctx: ctx}.one("SELECT epoch FROM store WHERE id = 1", nil, new(int64))
 	if err != nil {

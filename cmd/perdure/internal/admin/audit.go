@@ -16,6 +16,7 @@ func newAuditCommand(a *setup.App) *cobra.Command {
 	limit := 50
 	cmd := &cobra.Command{
 		Use: "audit", Short: "Show who changed keys, definitions, retention and the org", GroupID: "keep", Args: cobra.NoArgs,
+		Example: "  perdure audit\n  perdure audit --limit 200 --json",
 		Long: `Shows the newest changes of keys, definitions, retention and the org: when, who,
 what, from where, and its hash before and after (of retention only after). Only an
 admin may.`,

@@ -127,8 +127,9 @@ func newDefinitionsUpdateCommand(a *setup.App) *cobra.Command {
 	d := &definitionFlags{App: a}
 	cmd := &cobra.Command{
 		Use: "update NAME [-f FILE] [flags]", Short: "Change a definition",
-		Long: "Changes what the file or the flags say and keeps the rest. A version in the file\nmust be the stored one, so that nobody's change is lost.",
-		Args: cobra.ExactArgs(1),
+		Example: "  perdure definitions update reviewer --max-turns 20\n  perdure definitions update reviewer -f reviewer.json",
+		Long:    "Changes what the file or the flags say and keeps the rest. A version in the file\nmust be the stored one, so that nobody's change is lost.",
+		Args:    cobra.ExactArgs(1),
 		RunE: func(cmd *cobra.Command, args []string) error {
 			return connection.Request(cmd.Context(), a, func(conn *connection.Conn) error {
 				known, err := runs.FindDefinition(cmd.Context(), conn.Client, args[0])

@@ -17,14 +17,15 @@ import (
 
 func newDefinitionsCommand(a *setup.App) *cobra.Command {
 	cmd := &cobra.Command{
-		Use: "definitions", Short: "Keep agents: prompt, models, tools and limits", GroupID: "keep", Aliases: []string{"defs"},
+		Use: "definitions", Short: "Store agents: prompt, models, tools and limits", GroupID: "keep", Aliases: []string{"defs"},
+		Example: "  perdure definitions create --name Reviewer --model anthropic/claude-sonnet-5-5 --system \"You review code.\"\n  perdure definitions list\n  perdure definitions run reviewer \"Review the last commit\"",
 		Long: `A definition is a stored agent. A run copies it when it starts, so that later
 changes do not touch it. A definition is named by its id or its slug.`,
 		Args: setup.NoCommand,
 		RunE: func(cmd *cobra.Command, _ []string) error { return cmd.Help() },
 	}
 	cmd.AddCommand(
-		newListCommand(a, "List the definitions", (*client.Client).Definitions, printDefinitions), newDefinitionsGetCommand(a), newDefinitionsCreateCommand(a), newDefinitionsUpdateCommand(a),
+		newListCommand(a, "definitions", "List the definitions", (*client.Client).Definitions, printDefinitions), newDefinitionsGetCommand(a), newDefinitionsCreateCommand(a), newDefinitionsUpdateCommand(a),
 		newDefinitionsDeleteCommand(a), newDefinitionsRunCommand(a),
 	)
 	return cmd
@@ -66,6 +67,7 @@ func printDefinition(a *setup.App, d *perdure.Definition, plain string) error {
 func newDefinitionsGetCommand(a *setup.App) *cobra.Command {
 	cmd := &cobra.Command{
 		Use: "get NAME", Short: "Show a definition as JSON", Args: cobra.ExactArgs(1), Aliases: []string{"show"},
+		Example: "  perdure definitions get reviewer\n  perdure definitions get reviewer > reviewer.json",
 		RunE: func(cmd *cobra.Command, args []string) error {
 			return connection.Read(cmd.Context(), a, func(conn *connection.Conn) error {
 				d, err := runs.FindDefinition(cmd.Context(), conn.Client, args[0])
@@ -83,6 +85,7 @@ func newDefinitionsGetCommand(a *setup.App) *cobra.Command {
 func newDefinitionsDeleteCommand(a *setup.App) *cobra.Command {
 	return &cobra.Command{
 		Use: "delete NAME", Short: "Delete a definition; runs keep their copy", Args: cobra.ExactArgs(1),
+		Example: "  perdure definitions delete reviewer",
 		RunE: func(cmd *cobra.Command, args []string) error {
 			return connection.Request(cmd.Context(), a, func(conn *connection.Conn) error {
 				d, err := runs.FindDefinition(cmd.Context(), conn.Client, args[0])
@@ -102,7 +105,8 @@ func newDefinitionsRunCommand(a *setup.App) *cobra.Command {
 	r := &runs.RunCommand{App: a}
 	cmd := &cobra.Command{
 		Use: "run NAME PROMPT", Short: "Start a run from a definition and follow it",
-		Long: "Like perdure run --definition NAME. Flags replace what the definition says.",
+		Example: "  perdure definitions run reviewer \"Review the last commit\"",
+		Long:    "Like perdure run --definition NAME. Flags replace what the definition says.",
 		Args: func(cmd *cobra.Command, args []string) error {
 			if len(args) == 0 {
 				return setup.NewUsageError("the name of the definition is missing", "perdure definitions list shows them")
@@ -125,24 +129,17 @@ func readDefinition(a *setup.App, path string, into *perdure.Definition) error {
 	if path != "-" {
 		f, err := os.Open(path)
 		if err != nil {
-			return setup.NewUsageError("the file "+path+" cannot be read: "+reasonOf(err), "")
+			return setup.NewFileError("the definition cannot be read", err, "perdure definitions get NAME shows how one looks")
 		}
 		defer func() { _ = f.Close() }() // opened only for reading
 		in = f
 	}
 	raw, err := io.ReadAll(in)
 	if err != nil {
-		return setup.NewUsageError("the definition cannot be read: "+err.Error(), "")
+		return setup.NewFileError("the definition cannot be read", err, "give a file, or - for standard input")
 	}
 	if err := perdure.DecodeExactly("", raw, into); err != nil {
 		return setup.NewUsageError(path+" is no definition: "+terminal.ErrorMessage(err), "perdure definitions get NAME shows how one looks")
 	}
 	return nil
-}
-
-func reasonOf(err error) string {
-	if os.IsNotExist(err) {
-		return "it does not exist"
-	}
-	return err.Error()
 }

@@ -113,6 +113,7 @@ func deliveryAnswer(d *perdure.Delivery) string {
 func newResendCommand(a *setup.App) *cobra.Command {
 	cmd := &cobra.Command{
 		Use: "resend ID DELIVERY", Short: "Send a delivery again, with all its attempts", Args: cobra.ExactArgs(2),
+		Example: "  perdure webhooks resend 0199d7e2-... 0199d7e5-...",
 		RunE: func(cmd *cobra.Command, args []string) error {
 			id, err := webhookID(args[0])
 			if err != nil {
@@ -138,6 +139,7 @@ func newResendCommand(a *setup.App) *cobra.Command {
 func newWebhooksTestCommand(a *setup.App) *cobra.Command {
 	cmd := &cobra.Command{
 		Use: "test ID", Short: "Send an event webhook.test and print the answer", Args: cobra.ExactArgs(1),
+		Example: "  perdure webhooks test 0199d7e2-...",
 		RunE: func(cmd *cobra.Command, args []string) error {
 			id, err := webhookID(args[0])
 			if err != nil {

@@ -46,7 +46,7 @@ func (k *keyLimits) change(cmd *cobra.Command) (c client.KeyChange, any bool) {
 func newKeysSetCommand(a *setup.App) *cobra.Command {
 	var limits keyLimits
 	cmd := &cobra.Command{
-		Use: "set ID", Short: "Change the limits of a key; it holds within 5 s",
+		Use: "set ID", Short: "Change the limits of a key; they apply within 5 s",
 		Long:    "Changes the limits of a key. What is not given stays; 0 takes a limit away.",
 		Example: "  perdure keys set 0198f7a0-... --max-running 100 --max-stored 0",
 		Args:    cobra.ExactArgs(1),

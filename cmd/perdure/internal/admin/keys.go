@@ -16,6 +16,7 @@ import (
 func newKeysCommand(a *setup.App) *cobra.Command {
 	cmd := &cobra.Command{
 		Use: "keys", Short: "Make, list, limit and revoke API keys", GroupID: "keep",
+		Example: "  perdure keys create --role admin me\n  perdure keys list\n  perdure keys revoke 0199d7e2-...",
 		Long: `API keys let clients and workers use a server. A key has a role: client starts and
 reads runs, worker runs them, approver reads the questions of runs and answers
 them, admin does all, keys too. Only an admin may use this command; who owns the
@@ -23,7 +24,7 @@ data directory is one.`,
 		Args: setup.NoCommand,
 		RunE: func(cmd *cobra.Command, _ []string) error { return cmd.Help() },
 	}
-	cmd.AddCommand(newKeysCreateCommand(a), newListCommand(a, "List the keys, revoked ones too", (*client.Client).Keys, printKeys), newKeysSetCommand(a), newKeysRevokeCommand(a))
+	cmd.AddCommand(newKeysCreateCommand(a), newListCommand(a, "keys", "List the keys, revoked ones too", (*client.Client).Keys, printKeys), newKeysSetCommand(a), newKeysRevokeCommand(a))
 	return cmd
 }
 
@@ -35,6 +36,9 @@ func newKeysCreateCommand(a *setup.App) *cobra.Command {
 	roles := []string{string(perdure.KeyAdmin), string(perdure.KeyClient), string(perdure.KeyWorker), string(perdure.KeyApprover)}
 	cmd := &cobra.Command{
 		Use: "create NAME --role ROLE", Short: "Make a key and print its secret, this once",
+		Long: `Makes an API key with a name and prints its secret on standard output. The secret is
+not stored and cannot be shown again. The role is admin (everything), client (start
+and read runs), worker (run them) or approver (read and answer questions).`,
 		Example: "  perdure keys create --role worker build-machine\n  perdure keys create --role client --requests-per-second 20 --max-running 50 --max-stored 2G shop",
 		Args:    cobra.ExactArgs(1),
 		RunE: func(cmd *cobra.Command, args []string) error {
@@ -106,7 +110,8 @@ func revokedStyle(cell string) terminal.Style {
 
 func newKeysRevokeCommand(a *setup.App) *cobra.Command {
 	cmd := &cobra.Command{
-		Use: "revoke ID", Short: "End a key; it stops within 5 s", Args: cobra.ExactArgs(1),
+		Use: "revoke ID", Short: "Revoke a key; it is refused within 5 s", Args: cobra.ExactArgs(1),
+		Example: "  perdure keys revoke 0199d7e2-...",
 		RunE: func(cmd *cobra.Command, args []string) error {
 			id, err := uuid.Parse(args[0])
 			if err != nil {

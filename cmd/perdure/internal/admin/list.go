@@ -10,10 +10,10 @@ import (
 	"github.com/spf13/cobra"
 )
 
-// newListCommand returns a command that prints all items.
-func newListCommand[T any](a *setup.App, short string, list func(*client.Client, context.Context) iter.Seq2[T, error], show func(*setup.App, []T) error) *cobra.Command {
+// newListCommand returns a command that prints all items. of is the name of its parent.
+func newListCommand[T any](a *setup.App, of, short string, list func(*client.Client, context.Context) iter.Seq2[T, error], show func(*setup.App, []T) error) *cobra.Command {
 	cmd := &cobra.Command{
-		Use: "list", Short: short, Args: cobra.NoArgs,
+		Use: "list", Short: short, Args: cobra.NoArgs, Example: "  perdure " + of + " list\n  perdure " + of + " list --json",
 		RunE: func(cmd *cobra.Command, _ []string) error {
 			return connection.Read(cmd.Context(), a, func(conn *connection.Conn) error {
 				all := []T{}

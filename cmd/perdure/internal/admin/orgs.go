@@ -2,6 +2,7 @@ package admin
 
 import (
 	"context"
+	"strings"
 
 	"github.com/perdure/perdure"
 	"github.com/perdure/perdure/client"
@@ -14,6 +15,7 @@ import (
 func newOrgsCommand(a *setup.App) *cobra.Command {
 	cmd := &cobra.Command{
 		Use: "orgs", Short: "Create, list, disable and enable orgs", GroupID: "keep",
+		Example: "  perdure orgs create acme\n  perdure orgs list\n  perdure orgs disable acme",
 		Long: `An org is a tenant: its runs, definitions, keys and streams are invisible to all
 others. Every store has the org "default".
 
@@ -27,7 +29,7 @@ keys, retention and the audit log in an org, and makes the org's first key:
 		RunE: func(cmd *cobra.Command, _ []string) error { return cmd.Help() },
 	}
 	cmd.AddCommand(
-		newListCommand(a, "List the orgs, disabled ones too", (*client.Client).Orgs, printOrgs),
+		newListCommand(a, "orgs", "List the orgs, disabled ones too", (*client.Client).Orgs, printOrgs),
 		newOrgCommand(a, "create ID", "Create an org", "is created", (*client.Client).CreateOrg),
 		newOrgCommand(a, "disable ID", "Refuse an org's keys, end its streams and stop its claims, within 5 s; its rows stay", "is disabled", (*client.Client).DisableOrg),
 		newOrgCommand(a, "enable ID", "Let a disabled org work again, with the keys that it had", "is enabled", (*client.Client).EnableOrg),
@@ -39,6 +41,7 @@ keys, retention and the audit log in an org, and makes the org's first key:
 func newOrgCommand(a *setup.App, use, short, done string, change func(*client.Client, context.Context, string) (*perdure.Org, error)) *cobra.Command {
 	cmd := &cobra.Command{
 		Use: use, Short: short, Args: cobra.ExactArgs(1),
+		Example: "  perdure orgs " + strings.Replace(use, "ID", "acme", 1),
 		RunE: func(cmd *cobra.Command, args []string) error {
 			return connection.Request(cmd.Context(), a, func(conn *connection.Conn) error {
 				org, err := change(conn.Client, cmd.Context(), args[0])

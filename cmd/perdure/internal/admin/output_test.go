@@ -29,6 +29,7 @@ func TestPrintedFieldsCannotControlTheTerminal(t *testing.T) {
 			"webhooks":       func() error { return printWebhooks(a, terminaltest.Filled[[]*perdure.Webhook](text)) },
 			"workers":        func() error { return printWorkers(a, terminaltest.Filled[[]*perdure.WorkerInfo](text)) },
 			"queues":         func() error { return printQueues(a, terminaltest.Filled[[]*perdure.QueueInfo](text)) },
+			"resumed":        func() error { return printResumed(a, text, terminaltest.Filled[[]*perdure.QueueInfo](text)) },
 			"deliveries":     func() error { return printDeliveries(a, terminaltest.Filled[[]*perdure.Delivery](text)) },
 			"audit":          func() error { return printAudit(a, terminaltest.Filled[[]perdure.AuditRecord](text)) },
 			"retention":      func() error { r := terminaltest.Filled[client.Retention](text); return printRetention(a, &r) },

@@ -15,13 +15,14 @@ import (
 func newSessionsCommand(a *setup.App) *cobra.Command {
 	cmd := &cobra.Command{
 		Use: "sessions", Short: "List and end the sign-ins of browsers", GroupID: "keep",
+		Example: "  perdure sessions list\n  perdure sessions revoke 0199d7e2-...",
 		Long: `A session is one sign-in of a browser. It lasts 12 hours, and ends with its key. An
 admin's key sees those of its org, a client's key its own; who owns the data
 directory sees those made with its token, too.`,
 		Args: setup.NoCommand,
 		RunE: func(cmd *cobra.Command, _ []string) error { return cmd.Help() },
 	}
-	cmd.AddCommand(newListCommand(a, "List the sessions that go on", (*client.Client).Sessions, printSessions), newSessionsRevokeCommand(a))
+	cmd.AddCommand(newListCommand(a, "sessions", "List the sessions that have not ended", (*client.Client).Sessions, printSessions), newSessionsRevokeCommand(a))
 	return cmd
 }
 
@@ -50,6 +51,7 @@ func printSessions(a *setup.App, sessions []*perdure.Session) error {
 func newSessionsRevokeCommand(a *setup.App) *cobra.Command {
 	cmd := &cobra.Command{
 		Use: "revoke ID", Short: "End a session; it stops within 5 s", Args: cobra.ExactArgs(1),
+		Example: "  perdure sessions revoke 0199d7e2-...",
 		RunE: func(cmd *cobra.Command, args []string) error {
 			id, err := uuid.Parse(args[0])
 			if err != nil {

@@ -13,8 +13,9 @@ import (
 func newStoreCommand(a *setup.App) *cobra.Command {
 	cmd := &cobra.Command{
 		Use: "store", Short: "Back up, check and move what is stored", GroupID: "keep",
-		Args: setup.NoCommand,
-		RunE: func(cmd *cobra.Command, _ []string) error { return cmd.Help() },
+		Example: "  perdure store backup /backups/perdure.db\n  perdure store check\n  perdure store copy --to postgres://perdure@db/perdure",
+		Args:    setup.NoCommand,
+		RunE:    func(cmd *cobra.Command, _ []string) error { return cmd.Help() },
 	}
 	cmd.AddCommand(newStoreBackupCommand(a), newStoreRestoreCommand(a), newStoreCheckCommand(a), newStoreCopyCommand(a))
 	return cmd
@@ -70,6 +71,7 @@ func newStoreRestoreCommand(a *setup.App) *cobra.Command {
 	var replace bool
 	cmd := &cobra.Command{
 		Use: "restore FILE", Short: "Put a backup in the place of the data directory's store",
+		Example: "  perdure store restore /backups/perdure.db",
 		Long: `Puts a backup into the data directory, which no server may own. With --replace a
 store that is there is renamed; without it the command refuses. Readers of logs get
 a reset, because what they were shown after the backup is gone.`,
@@ -86,7 +88,7 @@ a reset, because what they were shown after the backup is gone.`,
 			return nil
 		},
 	}
-	cmd.Flags().BoolVar(&replace, "replace", false, "though there is a store; it is renamed")
+	cmd.Flags().BoolVar(&replace, "replace", false, "replace the store that is there, which is renamed")
 	return cmd
 }
 

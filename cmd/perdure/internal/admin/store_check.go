@@ -14,6 +14,7 @@ import (
 func newStoreCheckCommand(a *setup.App) *cobra.Command {
 	cmd := &cobra.Command{
 		Use: "check [FILE]", Short: "Read everything that is stored, and say what is wrong",
+		Example: "  perdure store check\n  perdure store check /backups/perdure.db",
 		Long: `Reads every page, row, conversation and log of the data directory's store, of
 --store or of a backup, and reports what is wrong: damage, logs with gaps, texts
 that do not match their hash, conversations that no provider accepts. It does not

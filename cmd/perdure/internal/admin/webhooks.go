@@ -33,7 +33,7 @@ Only an admin may use this command; who owns the data directory is one.`,
 		RunE: func(cmd *cobra.Command, _ []string) error { return cmd.Help() },
 	}
 	cmd.AddCommand(
-		newListCommand(a, "List the webhooks", (*client.Client).Webhooks, printWebhooks),
+		newListCommand(a, "webhooks", "List the webhooks", (*client.Client).Webhooks, printWebhooks),
 		newWebhooksCreateCommand(a), newWebhooksSetCommand(a), newWebhooksDeleteCommand(a), newWebhooksRotateCommand(a),
 		newWebhooksTestCommand(a), newDeliveriesCommand(a), newResendCommand(a),
 	)
@@ -223,6 +223,7 @@ func newWebhooksSetCommand(a *setup.App) *cobra.Command {
 func newWebhooksDeleteCommand(a *setup.App) *cobra.Command {
 	cmd := &cobra.Command{
 		Use: "delete ID", Short: "Delete a webhook and its deliveries", Args: cobra.ExactArgs(1),
+		Example: "  perdure webhooks delete 0199d7e2-...",
 		RunE: func(cmd *cobra.Command, args []string) error {
 			id, err := webhookID(args[0])
 			if err != nil {
@@ -247,6 +248,7 @@ func newWebhooksRotateCommand(a *setup.App) *cobra.Command {
 	dropOld := false
 	cmd := &cobra.Command{
 		Use: "rotate ID", Short: "Make a new secret and print it, this once",
+		Example: "  perdure webhooks rotate 0199d7e2-...",
 		Long: `Makes a new secret. For 24 hours each request is signed with both secrets, so that
 your endpoint may verify it with either. Give your endpoint the new secret in that
 time; then "rotate ID --drop-old" ends the use of the old one earlier.`,

@@ -15,7 +15,7 @@ import (
 )
 
 func newWorkersCommand(a *setup.App) *cobra.Command {
-	cmd := newListCommand(a, "List the workers, and what they hold", (*client.Client).Workers, printWorkers)
+	cmd := newListCommand(a, "workers", "List the workers, and what they hold", (*client.Client).Workers, printWorkers)
 	cmd.Use, cmd.GroupID = "workers", "serve"
 	cmd.Args = setup.NoCommand
 	cmd.Long = `Lists the workers that any server of the store has seen within the last hour. A
@@ -74,13 +74,13 @@ func countOf(n int) string {
 }
 
 func newQueuesCommand(a *setup.App) *cobra.Command {
-	cmd := newListCommand(a, "List the queues; pause and resume them", (*client.Client).Queues, printQueues)
+	cmd := newListCommand(a, "queues", "List the queues; pause and resume them", (*client.Client).Queues, printQueues)
 	cmd.Use, cmd.GroupID = "queues", "serve"
 	cmd.Args = setup.NoCommand
 	cmd.Long = `Lists the queues that have work, that connected workers serve, or that are paused.
 WAITING counts runs and tasks that a worker could claim now, AGE is how long the
 oldest of them has waited, RUNNING counts those that workers hold. A queue with
-waiting work and no workers is not served: start a worker with --queues NAME.
+waiting work and no workers is not served: start a worker with --queue NAME.
 
 A paused queue gives out no more work. What runs continues, and what arrives waits.`
 	cmd.Example = "  perdure queues\n  perdure queues pause default\n  perdure queues resume default"
@@ -163,10 +163,16 @@ follow within a second. Only an admin may use it.`,
 func newResumeQueueCommand(a *setup.App) *cobra.Command {
 	cmd := &cobra.Command{
 		Use: "resume NAME", Short: "Give out the work of a paused queue again",
+		Long: `Ends the pause of a queue on all servers. Of a queue that was not paused the command
+prints the state, and nothing changes. Only an admin may use it.`,
 		Example: "  perdure queues resume default",
 		Args:    cobra.ExactArgs(1),
 		RunE: func(cmd *cobra.Command, args []string) error {
 			return connection.Request(cmd.Context(), a, func(conn *connection.Conn) error {
+				queues, err := all(conn.Client.Queues(cmd.Context()))
+				if err != nil {
+					return err
+				}
 				if err := conn.Client.ResumeQueue(cmd.Context(), args[0]); err != nil {
 					return err
 				}
@@ -176,10 +182,29 @@ func newResumeQueueCommand(a *setup.App) *cobra.Command {
 						Paused bool   `json:"paused"`
 					}{args[0], false})
 				}
-				return a.Stdout.Linef("%s is not paused", args[0])
+				return printResumed(a, args[0], queues)
 			})
 		},
 	}
 	a.JSONFlag(cmd)
 	return cmd
+}
+
+// printResumed prints what a resume has changed. queues are the queues before it.
+func printResumed(a *setup.App, name string, queues []*perdure.QueueInfo) error {
+	var names []string
+	for _, q := range queues {
+		names = append(names, q.Name)
+		switch {
+		case q.Name != name:
+		case q.Paused:
+			return a.Stdout.Linef("the queue %s is no longer paused and gives out its work again", name)
+		default:
+			return a.Stdout.Linef("the queue %s was not paused, and nothing has changed: it is %s, with %s waiting and %s running", name, queueState(q), countOf(q.Waiting), countOf(q.Running))
+		}
+	}
+	if near := setup.Nearest(name, names); len(near) > 0 {
+		return a.Stdout.Linef("the queue %s was not paused, and nothing has changed: it has no work and no workers; did you mean %s?", name, strings.Join(near, " or "))
+	}
+	return a.Stdout.Linef("the queue %s was not paused, and nothing has changed: it has no work and no workers", name)
 }

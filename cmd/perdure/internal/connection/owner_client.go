@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"io/fs"
 	"os"
 	"strings"
 	"time"
@@ -26,6 +27,9 @@ func openOrJoin(ctx context.Context, a *setup.App, data string, kind OwnerKind) 
 		}
 		if conn, err = joinOwner(ctx, a, owned); err == nil {
 			return conn, nil
+		}
+		if errors.Is(err, fs.ErrPermission) {
+			return nil, &perdure.Error{Code: perdure.InvalidArgument, Message: fmt.Sprintf("process %d owns the data directory, whose token cannot be read", owned.PID), Err: errors.Unwrap(err)}
 		}
 		if !perdure.IsCode(err, perdure.Unavailable) || time.Now().After(deadline) {
 			return nil, fmt.Errorf("process %d owns the data directory %s, but does not answer: %s", owned.PID, data, terminal.ErrorMessage(err))

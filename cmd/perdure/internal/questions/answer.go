@@ -30,20 +30,26 @@ form, or one of the choices as it is; - reads it from standard input. deny refus
 any question.
 
 The command reads the question first and prints what is answered. The answer counts
-only for that: if the details have changed by then, it is refused.`,
+only for that: if the details have changed by then, it is refused.
+
+Without an answer the command prints the question and the answers that it takes. An
+answer that does not fit is refused with the fields of the form and an example.`,
 		Example: `  perdure answer 0199d7e2-... approve
   perdure answer 0199d7e2-... approve --edit '{"command":"make test"}'
   perdure answer 0199d7e2-... approve --remember run:tool --for 8h
   perdure answer 0199d7e2-... deny --reason "Not on a Friday"
   perdure answer 0199d7e2-... '{"days": 3}'
   perdure answer 0199d7e2-... blue`,
-		Args: cobra.ExactArgs(2),
+		Args: cobra.RangeArgs(1, 2),
 		RunE: func(cmd *cobra.Command, args []string) error {
 			question, err := parseID("question", "perdure questions", args[0])
 			if err != nil {
 				return err
 			}
 			ctx := cmd.Context()
+			if len(args) == 1 {
+				return connection.Read(ctx, a, func(conn *connection.Conn) error { return showUnanswered(ctx, a, conn.Client, question) })
+			}
 			return connection.Request(ctx, a, func(conn *connection.Conn) error {
 				q, err := conn.Question(ctx, question)
 				if err != nil {
@@ -92,7 +98,7 @@ func readVerdict(a *setup.App, q *perdure.Question, arg string, r *client.Answer
 		r.Verdict = perdure.VerdictApprove
 		return nil
 	case !q.TakesValue():
-		return setup.NewUsageError(arg+" is no answer to this question", "it takes approve or deny")
+		return setup.NewUsageError(terminal.Cut(terminal.Inline(arg), maxShownAnswer)+" is no answer to this question", "it takes approve or deny\n"+answersHelp(q))
 	}
 	if arg == "-" {
 		raw, err := io.ReadAll(a.Stdin)
@@ -101,12 +107,18 @@ func readVerdict(a *setup.App, q *perdure.Question, arg string, r *client.Answer
 		}
 		arg = string(raw)
 	}
+	if !json.Valid([]byte(arg)) && len(q.Choices) > 0 {
+		return setup.NewUsageError(terminal.Cut(terminal.Inline(arg), maxShownAnswer)+" is none of the choices", answersHelp(q))
+	}
 	if !json.Valid([]byte(arg)) {
-		return setup.NewUsageError("the answer is no JSON: "+arg, "this question takes "+terminal.QuestionAnswers(q)+`; a text needs quotes of both kinds: '"like this"'`)
+		return setup.NewUsageError("the answer is no JSON: "+terminal.Cut(terminal.Inline(arg), maxShownAnswer), `a text needs quotes of both kinds: '"like this"'`+"\n"+answersHelp(q))
 	}
 	r.Verdict, r.Value = perdure.VerdictAnswer, json.RawMessage(arg)
 	return nil
 }
+
+// maxShownAnswer is the maximum width of an answer in an error.
+const maxShownAnswer = 120
 
 // errOnWorker returns the error of an answer to a question whose content is not shown.
 func errOnWorker(q *perdure.Question) error {
@@ -138,6 +150,9 @@ func answer(ctx context.Context, a *setup.App, c *client.Client, q *perdure.Ques
 	if errors.As(err, &late) && !a.JSON {
 		_ = a.Stderr.Linef("perdure: it was decided before: %s", terminal.QuestionOutcome(late.Question))
 		return setup.ExitWith(setup.ExitFailed)
+	}
+	if isAboutAnswer(err) {
+		return setup.NewUsageError(strings.TrimPrefix(terminal.ErrorMessage(err), answerField+": "), answersHelp(q))
 	}
 	if err != nil {
 		return err

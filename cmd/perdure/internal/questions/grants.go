@@ -47,7 +47,7 @@ after 30 days, unless the answer named another time.`,
 	f := cmd.Flags()
 	f.StringVar(&run, "run", "", "only those of the run with this id")
 	f.IntVar(&page.Limit, "limit", 50, "how many at most, to 1000")
-	f.StringVar(&page.Cursor, "cursor", "", "go on with the nextCursor of an earlier list")
+	f.StringVar(&page.Cursor, "cursor", "", "continue with the nextCursor of an earlier list")
 	a.JSONFlag(cmd)
 	cmd.AddCommand(newRevokeGrantCommand(a))
 	return cmd

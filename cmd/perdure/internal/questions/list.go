@@ -36,13 +36,13 @@ it. --watch prints the open questions, and then each that is asked or decided.`,
 		RunE: func(cmd *cobra.Command, _ []string) error { return l.do(cmd.Context()) },
 	}
 	f := cmd.Flags()
-	f.BoolVar(&l.watch, "watch", false, "go on with those that come, until Ctrl-C")
+	f.BoolVar(&l.watch, "watch", false, "continue with those that are asked, until Ctrl-C")
 	f.BoolVar(&l.all, "all", false, "also those that are decided")
 	f.BoolVar(&l.mine, "mine", false, "only those that your key may answer now")
 	f.StringVar(&l.kind, "kind", "", "only those of this kind, like approval, input or choice")
 	f.StringVar(&l.run, "run", "", "only those of the run with this id")
 	f.IntVar(&l.page.Limit, "limit", 50, "how many at most, to 1000")
-	f.StringVar(&l.page.Cursor, "cursor", "", "go on with the nextCursor of an earlier list")
+	f.StringVar(&l.page.Cursor, "cursor", "", "continue with the nextCursor of an earlier list")
 	a.JSONFlag(cmd)
 	cmd.AddCommand(newLinkCommand(a))
 	return cmd

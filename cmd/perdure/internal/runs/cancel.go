@@ -1,8 +1,6 @@
 package runs
 
 import (
-	"strings"
-
 	"github.com/perdure/perdure/cmd/perdure/internal/connection"
 	"github.com/perdure/perdure/cmd/perdure/internal/setup"
 	"github.com/spf13/cobra"
@@ -11,8 +9,9 @@ import (
 func newCancelCommand(a *setup.App) *cobra.Command {
 	cmd := &cobra.Command{
 		Use: "cancel ID", Short: "End a run", GroupID: "runs",
-		Long: "Cancels a run and all that it has started. A run that works has 30 s\nto end by itself. One that has ended stays as it is. ID may be \"last\".",
-		Args: cobra.ExactArgs(1), ValidArgsFunction: completeRuns(a),
+		Example: "  perdure cancel last\n  perdure cancel 0199d7e2-...",
+		Long:    "Cancels a run and all that it has started. A run that works has 30 s\nto end by itself. One that has ended stays as it is. ID may be \"last\".",
+		Args:    cobra.ExactArgs(1), ValidArgsFunction: completeRuns(a),
 		RunE: func(cmd *cobra.Command, args []string) error {
 			ctx := cmd.Context()
 			return connection.Request(ctx, a, func(conn *connection.Conn) error {
@@ -24,7 +23,7 @@ func newCancelCommand(a *setup.App) *cobra.Command {
 					return err
 				}
 				return printExecution(a, x, func() {
-					_ = a.Stdout.Linef("run %s is %s", x.ID, strings.ToLower(string(x.Status)))
+					_ = a.Stdout.Linef("run %s is %s", x.ID, statusWord(x))
 				})
 			})
 		},

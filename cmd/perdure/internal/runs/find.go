@@ -3,7 +3,6 @@ package runs
 import (
 	"context"
 	"fmt"
-	"strings"
 	"time"
 
 	"github.com/google/uuid"
@@ -78,7 +77,7 @@ func suggestRuns(a *setup.App, cmd *cobra.Command, args []string) ([]string, cob
 		return offers, none
 	}
 	for _, x := range p.Items {
-		offers = append(offers, fmt.Sprintf("%s\t%s, %s", x.ID, strings.ToLower(string(x.Status)), x.CreatedAt.Local().Format(terminal.TimeFormat)))
+		offers = append(offers, fmt.Sprintf("%s\t%s, %s", x.ID, statusWord(x), x.CreatedAt.Local().Format(terminal.TimeFormat)))
 	}
 	return offers, none
 }

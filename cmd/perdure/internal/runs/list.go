@@ -18,6 +18,9 @@ func newRunsCommand(a *setup.App) *cobra.Command {
 	var o client.PageOptions
 	cmd := &cobra.Command{
 		Use: "runs", Short: "List runs, newest first", GroupID: "runs", Aliases: []string{"ls"},
+		Long: `Lists runs, newest first: how they stand, their kind, when they were started, how
+long they took, and their title. In a terminal the list fits its width; in a pipe each
+run is one line, with why it failed in the last column. --json has all fields.`,
 		Example: `  perdure runs --status waiting,running
   perdure runs --failed-turn
   perdure runs --json | jq -r '.items[].id'`,
@@ -32,13 +35,17 @@ func newRunsCommand(a *setup.App) *cobra.Command {
 				if err != nil {
 					return err
 				}
-				return printRuns(a, p)
+				var h holds
+				if !conn.Offline() && !a.JSON {
+					h = queueHolds(cmd.Context(), a, conn.Client, p.Items)
+				}
+				return printRuns(a, p, h)
 			})
 		},
 	}
 	flags.add(cmd.Flags())
 	cmd.Flags().IntVar(&o.Limit, "limit", 20, "how many at most, to 1000")
-	cmd.Flags().StringVar(&o.Cursor, "cursor", "", "go on with the nextCursor of an earlier list")
+	cmd.Flags().StringVar(&o.Cursor, "cursor", "", "continue with the nextCursor of an earlier list")
 	a.JSONFlag(cmd)
 	cmd.AddCommand(newPruneCommand(a), newPromoteCommand(a), newBulkCancelCommand(a), newBulkRetryCommand(a))
 	return cmd
@@ -56,7 +63,8 @@ func listRuns(ctx context.Context, c *client.Client, f client.ExecutionFilter, o
 	return all, err
 }
 
-func printRuns(a *setup.App, p client.Page[*perdure.Execution]) error {
+// printRuns prints a list of runs. In a pipe each run is one line, and why it failed is its last column.
+func printRuns(a *setup.App, p client.Page[*perdure.Execution], h holds) error {
 	if a.JSON {
 		return a.Stdout.PrintJSON(p)
 	}
@@ -73,15 +81,24 @@ func printRuns(a *setup.App, p client.Page[*perdure.Execution]) error {
 		{Head: "TOOK", Omit: 3},
 		{Head: "TITLE", Omit: 1, Cut: true, Least: 20},
 	}}
+	piped := a.Stdout.Columns() == 0
+	if piped {
+		t.Columns = append(t.Columns, terminal.Column{Head: "REASON"})
+	}
 	for _, x := range p.Items {
 		started, took := x.CreatedAt.Local().Format(terminal.TimeFormat), "-"
-		if a.Stdout.Columns() > 0 {
+		if !piped {
 			started = terminal.Ago(now.Sub(x.CreatedAt.Time))
 		}
 		if x.CompletedAt != nil {
 			took = terminal.Duration(runTime(x))
 		}
-		t.Add(x.ID.String(), statusText(x), x.Kind, started, took, titleText(x))
+		cells := []string{x.ID.String(), heldStatus(x, h.of(x)), x.Kind, started, took, titleText(x)}
+		if piped {
+			t.Add(append(cells, reasonText(x))...)
+			continue
+		}
+		t.Add(cells...)
 		t.Note(reasonText(x))
 	}
 	if err := t.Print(a.Stdout); err != nil {

@@ -18,7 +18,7 @@ func TestPrintedFieldsCannotControlTheTerminal(t *testing.T) {
 		a := &setup.App{Streams: terminal.Streams{Stdout: terminal.NewScreen(out), Stderr: terminal.NewScreen(out)}, JSON: asJSON}
 		x := func() *perdure.Execution { v := terminaltest.Filled[perdure.Execution](text); return &v }
 		return map[string]func() error{
-			"runs":   func() error { return printRuns(a, terminaltest.Filled[client.Page[*perdure.Execution]](text)) },
+			"runs":   func() error { return printRuns(a, terminaltest.Filled[client.Page[*perdure.Execution]](text), holds{}) },
 			"run":    func() error { return printExecution(a, x(), func() { _ = a.Stdout.Linef("%s", text) }) },
 			"pruned": func() error { return printPruned(a, terminaltest.Filled[client.PruneReport](text)) },
 			"signal": func() error {

@@ -12,10 +12,11 @@ import (
 	"github.com/perdure/perdure/cmd/perdure/internal/terminal"
 )
 
-// The values of waitReason at which a command stops following.
+// Values of waitReason. At the first two of them a command stops following.
 const (
 	waitsForSignal   = "signal"
 	waitsForQuestion = "question"
+	waitsForTimer    = "timer"
 )
 
 // openQuestions returns the open questions of a run, oldest first.

@@ -66,7 +66,7 @@ func readResult(ctx context.Context, conn *connection.Conn, id uuid.UUID) (termi
 		return terminal.Result{}, err
 	}
 	r := terminal.Result{
-		ID: x.ID, React: x.Kind == perdure.ReactKind, Local: x.PersistenceMode == perdure.Local, Status: x.Status, ExitCode: exitCodeOf(x), StopReason: s.StopReason, Text: s.Text, Turns: s.TurnIndex,
+		ID: x.ID, Word: statusWord(x), React: x.Kind == perdure.ReactKind, Local: x.PersistenceMode == perdure.Local, Status: x.Status, ExitCode: exitCodeOf(x), StopReason: s.StopReason, Text: s.Text, Turns: s.TurnIndex,
 		Usage: s.TotalUsage, ByModel: s.UsageByModel, Error: s.Error, Seconds: runTime(x).Round(time.Millisecond).Seconds(),
 	}
 	if x.Status == perdure.StatusCancelled {

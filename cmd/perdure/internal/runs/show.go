@@ -5,6 +5,7 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
+	"time"
 
 	"github.com/google/uuid"
 	"github.com/perdure/perdure"
@@ -64,13 +65,43 @@ func show(ctx context.Context, a *setup.App, conn *connection.Conn, arg string) 
 		return err
 	}
 	work.Questions = asked
+	r.Command, r.Repeat = "show", repeatOf(x)
+	r.Watchable = !conn.Offline() && continues(x)
+	var h hold
+	if !conn.Offline() {
+		h = queueHold(ctx, a, conn.Client, x)
+	}
 	a.Stdout.Hold()
-	err = showText(a, x, entries, r, changed, work)
+	err = showText(a, x, entries, r, changed, work, h)
 	if err := errors.Join(err, a.Stdout.Release()); err != nil {
 		return err
 	}
 	printIdle(ctx, a, conn, x)
 	return nil
+}
+
+// continues reports whether a run works, or wakes up by itself.
+func continues(x *perdure.Execution) bool {
+	if x.Status == perdure.StatusWaiting {
+		return x.WaitReason != waitsForSignal && x.WaitReason != waitsForQuestion
+	}
+	return !x.Status.Terminal()
+}
+
+// maxRepeated is the maximum size of an input that is shown in a command, in bytes.
+const maxRepeated = 1000
+
+// repeatOf returns the command that starts a run of the same kind with the same input; "" if the input
+// is long or not known. The built-in agent has its own command, with settings that are not repeated.
+func repeatOf(x *perdure.Execution) string {
+	if x.Kind == perdure.ReactKind || x.PersistenceMode == perdure.Local || len(x.Input) > maxRepeated {
+		return ""
+	}
+	command := "perdure start " + setup.ShellWord(x.Kind)
+	if len(x.Input) > 0 && string(x.Input) != "null" {
+		command += " " + setup.ShellWord(string(x.Input))
+	}
+	return command
 }
 
 // fetchInput loads the input of a run if the server left it out. Without an error the input may still
@@ -83,9 +114,9 @@ func fetchInput(ctx context.Context, conn *connection.Conn, x *perdure.Execution
 	return err
 }
 
-func showText(a *setup.App, x *perdure.Execution, entries []perdure.Entry, r terminal.Result, changed []uuid.UUID, work terminal.Work) error {
+func showText(a *setup.App, x *perdure.Execution, entries []perdure.Entry, r terminal.Result, changed []uuid.UUID, work terminal.Work, h hold) error {
 	v := terminal.NewTextView(a.Streams, a.ServerFlags)
-	v.Heading(fmt.Sprintf("%s · %s · started %s", x.Kind, statusText(x), x.CreatedAt.Local().Format(terminal.TimeFormat)))
+	v.Heading(fmt.Sprintf("%s · %s · started %s", x.Kind, heldStatus(x, h), x.CreatedAt.Local().Format(terminal.TimeFormat)))
 	if x.Kind != perdure.ReactKind {
 		v.Work(work)
 	}
@@ -102,6 +133,7 @@ func showText(a *setup.App, x *perdure.Execution, entries []perdure.Entry, r ter
 			return err
 		}
 	}
+	v.Running(work.Running, time.Now())
 	for _, q := range work.Questions {
 		v.Question(q)
 	}

@@ -3,13 +3,14 @@ package runs
 import (
 	"context"
 	"encoding/json"
+	"fmt"
 	"io"
-	"strings"
 
 	"github.com/perdure/perdure"
 	"github.com/perdure/perdure/client"
 	"github.com/perdure/perdure/cmd/perdure/internal/connection"
 	"github.com/perdure/perdure/cmd/perdure/internal/setup"
+	"github.com/perdure/perdure/cmd/perdure/internal/terminal"
 	"github.com/spf13/cobra"
 )
 
@@ -20,27 +21,53 @@ func newSignalCommand(a *setup.App) *cobra.Command {
 		Long: `Sends a signal: a message that is stored until the run takes it. Signals of one
 name are taken in order. The value is any JSON, null if it is left out; - reads it
 from standard input. The signal userMessage is {"text": "..."}, a message of the
-user; it can be sent while the run works.`,
+user; it can be sent while the run works.
+
+Without NAME the command lists the signals of the run's kind, and which of them the
+run waits for. A value that does not fit the schema of the signal is answered with
+the fields and an example. A signal that the kind has not registered is stored, too.`,
 		Example: `  perdure signal last userMessage '{"text": "Leave the docs alone"}'
   perdure signal 0199d7e2-... approval true --id approval-1`,
-		Args: cobra.RangeArgs(2, 3), ValidArgsFunction: completeRuns(a),
+		Args: cobra.RangeArgs(1, 3), ValidArgsFunction: completeRuns(a),
 		RunE: func(cmd *cobra.Command, args []string) error {
+			ctx := cmd.Context()
+			if len(args) == 1 {
+				return connection.Read(ctx, a, func(conn *connection.Conn) error {
+					x, err := findRun(ctx, conn.Client, args[0])
+					if err != nil {
+						return err
+					}
+					return errNoSignal(ctx, cmd, conn.Client, x)
+				})
+			}
 			q := client.SignalRequest{Name: args[1], ID: id, Value: json.RawMessage("null")}
 			if len(args) == 3 {
 				var err error
 				if q.Value, err = readJSON(a, args[2]); err != nil {
+					running(ctx, a, func(ctx context.Context, c *client.Client) {
+						if x, missing := findRun(ctx, c, args[0]); missing == nil {
+							err = explainValue(ctx, c, x, q.Name, err)
+						}
+					})
 					return err
 				}
 			}
-			ctx := cmd.Context()
 			return connection.Request(ctx, a, func(conn *connection.Conn) error {
 				x, err := findRun(ctx, conn.Client, args[0])
 				if err != nil {
 					return err
 				}
 				reply, err := conn.Signal(ctx, x.ID, q)
+				if isAbout(err, "signalValue") {
+					return explainValue(ctx, conn.Client, x, q.Name, err)
+				}
 				if err != nil {
 					return err
+				}
+				if reply.Unexpected && !a.JSON {
+					if k, err := readSignals(ctx, conn.Client, x); err == nil {
+						fmt.Fprintln(a.Stderr, "perdure: "+k.unexpectedText(q.Name))
+					}
 				}
 				return printSignal(ctx, a, conn, x, reply)
 			})
@@ -51,6 +78,10 @@ user; it can be sent while the run works.`,
 	return cmd
 }
 
+// maxShownValue is the maximum width of a value in an error.
+const maxShownValue = 120
+
+// readJSON returns the JSON of an argument, or for "-" of standard input. Error: UsageError.
 func readJSON(a *setup.App, arg string) (json.RawMessage, error) {
 	text := arg
 	if arg == "-" {
@@ -60,8 +91,9 @@ func readJSON(a *setup.App, arg string) (json.RawMessage, error) {
 		}
 		text = string(raw)
 	}
-	if !json.Valid([]byte(text)) {
-		return nil, setup.NewUsageError("the value is no JSON: "+text, `a string needs quotes of both kinds: '"like this"'; a message is '{"text": "like this"}'`)
+	var any json.RawMessage
+	if err := json.Unmarshal([]byte(text), &any); err != nil {
+		return nil, setup.NewUsageError("the value is no JSON: "+terminal.Cut(terminal.Inline(text), maxShownValue)+" ("+err.Error()+")", `a string needs quotes of both kinds: '"like this"'; a message is '{"text": "like this"}'`)
 	}
 	return json.RawMessage(text), nil
 }
@@ -70,11 +102,10 @@ func printSignal(ctx context.Context, a *setup.App, conn *connection.Conn, x *pe
 	if a.JSON {
 		return a.Stdout.PrintJSON(reply)
 	}
-	err := a.Stdout.Linef("signal %s sent; the run is %s", reply.SignalID, strings.ToLower(string(reply.Status)))
-	if reply.Unexpected {
-		_ = a.Stderr.Linef("%s registers no signal of this name; the signal waits until the run takes it", x.Kind)
+	if x.Status != reply.Status {
+		x.Status, x.WaitReason, x.Wait = reply.Status, "", nil
 	}
-	x.Status, x.WaitReason = reply.Status, ""
+	err := a.Stdout.Linef("signal %s sent · the run: %s", reply.SignalID, statusWord(x))
 	printIdle(ctx, a, conn, x)
 	return err
 }

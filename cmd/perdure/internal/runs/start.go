@@ -3,8 +3,6 @@ package runs
 import (
 	"context"
 	"encoding/json"
-	"errors"
-	"slices"
 	"strings"
 	"time"
 
@@ -33,7 +31,8 @@ func newStartCommand(a *setup.App) *cobra.Command {
 		Use: "start KIND [JSON]", Short: "Start a run of an agent of your own", GroupID: "runs",
 		Long: `Starts a run of an agent that a worker has registered, and follows it to its end.
 The input is any JSON, null if it is left out; - reads it from standard input. It
-has to fit the schema of the kind, which GET /kinds shows.
+has to fit the schema of the kind: an input that does not fit, or is missing, is
+answered with the fields and an example. Without KIND the command lists the kinds.
 
 The run belongs to the server: after Ctrl-C it goes on, and perdure tail follows it
 again. perdure run starts the built-in agent.`,
@@ -41,12 +40,17 @@ again. perdure run starts the built-in agent.`,
   perdure start order '{"number": "A-17"}' --idempotency-key order-A-17 --detach
   perdure start report - < input.json
   perdure start shop '{"order": 7}' --approve '[{"tools": ["refund"], "then": "ask"}]'`,
-		Args: cobra.RangeArgs(1, 2), ValidArgsFunction: completeKinds(a),
+		Args: cobra.MaximumNArgs(2), ValidArgsFunction: completeKinds(a),
 		RunE: func(cmd *cobra.Command, args []string) error {
+			if len(args) == 0 {
+				return s.errNoKind(cmd)
+			}
 			q := client.StartRequest{Kind: args[0], Queue: s.queue, IdempotencyKey: s.key}
 			if len(args) == 2 {
 				var err error
 				if q.Input, err = readJSON(a, args[1]); err != nil {
+					q.Input = json.RawMessage(args[1])
+					running(cmd.Context(), a, func(ctx context.Context, c *client.Client) { err = s.explainInput(ctx, c, q, err) })
 					return err
 				}
 			}
@@ -90,7 +94,12 @@ func (s *startCommand) run(ctx context.Context, q client.StartRequest) error {
 			return setup.NewUsageError("no server is up, so no worker could run it", "start perdure dev, and the worker of the agent")
 		}
 		x, err := s.startSoon(ctx, conn, q)
-		if err != nil {
+		switch {
+		case isAbout(err, "kind"):
+			return s.explainKind(ctx, conn.Client, q.Kind, err)
+		case isAbout(err, "input"):
+			return s.explainInput(ctx, conn.Client, q, err)
+		case err != nil:
 			return err
 		}
 		if s.detach {
@@ -135,7 +144,7 @@ func (s *startCommand) startSoon(ctx context.Context, conn *connection.Conn, q c
 	}
 	for left := client.WorkerWait; ; left -= pause {
 		x, err := conn.Start(ctx, q)
-		if !isUnknownKind(err) || left <= 0 {
+		if !isAbout(err, "kind") || left <= 0 {
 			return x, err
 		}
 		if left == client.WorkerWait {
@@ -146,15 +155,6 @@ func (s *startCommand) startSoon(ctx context.Context, conn *connection.Conn, q c
 			return nil, err
 		}
 	}
-}
-
-// isUnknownKind reports whether a start was refused because no worker has registered its kind.
-func isUnknownKind(err error) bool {
-	var coded *perdure.Error
-	if !errors.As(err, &coded) || coded.Code != perdure.InvalidArgument {
-		return false
-	}
-	return slices.ContainsFunc(coded.Fields, func(f perdure.FieldError) bool { return f.Location == "kind" })
 }
 
 func completeKinds(a *setup.App) cobra.CompletionFunc {

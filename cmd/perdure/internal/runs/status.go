@@ -21,7 +21,7 @@ func awayText(x *perdure.Execution) string {
 	if x.Away.Since != nil {
 		since += " since " + x.Away.Since.Local().Format(terminal.TimeFormat)
 	}
-	return fmt.Sprintf("%s: its content is on worker %s, %s; start that worker again", x.Status, x.Away.WorkerID, since)
+	return fmt.Sprintf("the run waits for its worker: its content is on worker %s, %s; start that worker again", x.Away.WorkerID, since)
 }
 
 // printAway prints awayText on standard error.
@@ -53,20 +53,64 @@ func reasonText(x *perdure.Execution) string {
 	return line
 }
 
-func statusText(x *perdure.Execution) string {
-	text := strings.ToLower(string(x.Status))
-	if x.TurnFailed() {
-		text = failedTurn
-	} else if x.Status == perdure.StatusWaiting && x.WaitReason != "" {
-		text += " (" + x.WaitReason + ")"
+// statusWord returns the status of a run in the words of the web page (web/app/fold/status.ts).
+// docs/vocabulary.md lists them.
+func statusWord(x *perdure.Execution) string {
+	switch x.Status {
+	case perdure.StatusPending:
+		return "starting"
+	case perdure.StatusRunning:
+		return "working"
+	case perdure.StatusWaiting:
+		return waitWord(x)
 	}
+	return strings.ToLower(string(x.Status))
+}
+
+// waitWord returns the word for a WAITING run. A run that waits for its own tasks works.
+func waitWord(x *perdure.Execution) string {
+	switch x.WaitReason {
+	case waitsForQuestion:
+		return "asks"
+	case waitsForTimer:
+		return "sleeping"
+	case waitsForSignal, "":
+	default:
+		return "working"
+	}
+	if x.Kind == perdure.ReactKind {
+		if x.TurnFailed() {
+			return failedTurn
+		}
+		return "your turn"
+	}
+	if x.Wait != nil {
+		if names := x.Wait.Signals(); len(names) == 1 {
+			return "waits for " + terminal.Cut(terminal.Inline(names[0]), maxWaitName)
+		}
+	}
+	return "waits for a signal"
+}
+
+// maxWaitName is the maximum width of the name of a signal in a status.
+const maxWaitName = 24
+
+// statusText returns the status of a run in words, and what it needs to continue.
+func statusText(x *perdure.Execution) string { return heldStatus(x, hold{}) }
+
+// heldStatus is statusText of a run that the hold keeps from being taken. The hold is said in place of
+// what the run needs of a worker, because no worker could take the run.
+func heldStatus(x *perdure.Execution, h hold) string {
+	text := statusWord(x)
 	if x.OpenQuestions > 1 || x.OpenQuestions == 1 && x.WaitReason != waitsForQuestion {
 		text += fmt.Sprintf(" (%d open questions)", x.OpenQuestions)
 	}
 	if x.Away != nil {
 		text += " (worker away)"
 	}
-	if names := waitedFeatures(x); names != "" {
+	if h.word != "" {
+		text += " (" + h.word + ")"
+	} else if names := waitedFeatures(x); names != "" {
 		text += " (needs a worker with " + names + ")"
 	}
 	return text
@@ -74,18 +118,15 @@ func statusText(x *perdure.Execution) string {
 
 // statusStyle returns the style of a status. A status that needs a person is highlighted.
 func statusStyle(text string) terminal.Style {
-	if strings.HasPrefix(text, failedTurn) {
-		return terminal.StyleError
-	}
 	word, _, _ := strings.Cut(text, " ")
-	switch perdure.Status(strings.ToUpper(word)) {
-	case perdure.StatusCompleted:
+	switch word {
+	case "completed":
 		return terminal.StyleGood
-	case perdure.StatusFailed:
+	case "failed": // also a failed turn
 		return terminal.StyleError
-	case perdure.StatusRunning, perdure.StatusPending:
+	case "starting", "working":
 		return terminal.StyleTool
-	case perdure.StatusWaiting:
+	case "asks", "your", "waits":
 		return terminal.StyleWarn
 	}
 	return terminal.StyleDim
@@ -106,9 +147,7 @@ func titleText(x *perdure.Execution) string {
 func printIdle(ctx context.Context, a *setup.App, conn *connection.Conn, x *perdure.Execution) {
 	if !conn.Offline() {
 		printAway(a, x)
-		if hold := queueHold(ctx, a, conn.Client, x); hold != "" {
-			_ = a.Stderr.Linef("perdure: %s", hold)
-		}
+		printHold(a, queueHold(ctx, a, conn.Client, x))
 	}
 	if conn.Offline() && !x.Status.Terminal() && x.WaitReason != waitsForSignal && x.WaitReason != waitsForQuestion {
 		_ = a.Stderr.Linef("perdure: nothing runs it now; perdure resume %s%s goes on with it", x.ID, a.ServerFlags)

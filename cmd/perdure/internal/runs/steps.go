@@ -95,7 +95,7 @@ func (w *watcher) show(ctx context.Context, e client.Event) error {
 			}
 		}
 	}
-	return w.view.Event(e)
+	return w.view.Event(w.withContent(ctx, e))
 }
 
 // showSteps shows the steps that were recorded before an event.

@@ -14,6 +14,7 @@ func newTailCommand(a *setup.App) *cobra.Command {
 	var now bool
 	cmd := &cobra.Command{
 		Use: "tail ID", Short: "Follow a run from its start", GroupID: "runs",
+		Example: "  perdure tail last\n  perdure tail 0199d7e2-... --from-now\n  perdure tail last --json | jq .event",
 		Long: `Prints everything that a run has said and done, then what comes, until the run ends.
 If no server is up, nothing can come, and tail prints what there is. ID may be
 "last". With --json each event is a line {cursor, event, data}.`,
@@ -22,7 +23,7 @@ If no server is up, nothing can come, and tail prints what there is. ID may be
 			return connection.Read(cmd.Context(), a, func(conn *connection.Conn) error { return tail(cmd.Context(), a, conn, args[0], now) })
 		},
 	}
-	cmd.Flags().BoolVar(&now, "from-now", false, "leave out what was before")
+	cmd.Flags().BoolVar(&now, "from-now", false, "leave out what happened before")
 	a.JSONFlag(cmd)
 	return cmd
 }

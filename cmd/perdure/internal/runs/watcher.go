@@ -186,12 +186,12 @@ func (w *watcher) watchForWorker(ctx context.Context) (taken, stop func()) {
 // printPending prints why a run is PENDING. fresh is set for a run that is followed from its start, and
 // untaken for one of which the watcher has seen no event of a worker.
 func (w *watcher) printPending(ctx context.Context, x *perdure.Execution, fresh, untaken bool) {
-	hold := queueHold(ctx, w.App, w.Client, x)
+	h := queueHold(ctx, w.App, w.Client, x)
 	switch {
 	case x.Away != nil:
 		printAway(w.App, x)
-	case hold != "":
-		fmt.Fprintf(w.Stderr, "perdure: %s\n", hold)
+	case h != hold{}:
+		printHold(w.App, h)
 	case untaken && x.NeedsFeatures != 0:
 		fmt.Fprintf(w.Stderr, "perdure: no worker has taken the run yet; it needs one with %s\n", waitedFeatures(x))
 	case fresh:

@@ -18,7 +18,13 @@ func readWork(ctx context.Context, conn *connection.Conn, x *perdure.Execution) 
 	w.Signals.Newest, w.Signals.Earlier, err = newest(signalsOf(ctx, conn, x.ID), terminal.MaxShownSignals, func(s *perdure.Signal) bool {
 		return x.Kind != perdure.ReactKind || s.Name != perdure.UserMessage || s.State == perdure.SignalPending
 	})
-	if err != nil || x.Kind == perdure.ReactKind {
+	if err != nil {
+		return w, err
+	}
+	if x.Kind == perdure.ReactKind {
+		if continues(x) {
+			w.Running, _, err = newest(conn.AllTasks(ctx, x.ID), terminal.MaxShownTasks, func(t *perdure.Task) bool { return !t.Step && !t.Status.Terminal() })
+		}
 		return w, err
 	}
 	if err := fetchInput(ctx, conn, x); err != nil {

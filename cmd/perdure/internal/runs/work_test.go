@@ -46,7 +46,7 @@ func TestShowPrintsSignals(t *testing.T) {
 		"an ended run":  {"order", "COMPLETED", "REMOTE", nil, signals, []string{"signal long · not taken · 20"}, []string{"not taken yet"}},
 		"a LOCAL run":   {"order", "COMPLETED", "LOCAL", "worker", []any{signal("a", "taken", "worker")}, []string{"input: (content on worker)\n", " · (content on worker)\n", "output: (content on worker)\n"}, []string{`"worker"`}},
 		"many":          {"order", "WAITING", "REMOTE", "worker", many, []string{`input: "worker"`, "… 50 earlier signals; --json shows all\nsignal n50 ", "signal n149 "}, []string{"signal n49 "}},
-		"an old server": {"order", "WAITING", "REMOTE", nil, nil, []string{"waiting"}, []string{"signal"}},
+		"an old server": {"order", "WAITING", "REMOTE", nil, nil, []string{"order · waits for a signal"}, []string{"signal model"}},
 	} {
 		run := uuid.New()
 		conn := &connection.Conn{Client: answeringStatus(t, func(r *http.Request) (int, any) {

@@ -46,12 +46,12 @@ one is made beside NAME), or several of them with commas.`,
 		},
 	}
 	f := cmd.Flags()
-	f.StringSliceVar(&c.Workloads, "workload", nil, "workloads, as names before or behind")
+	f.StringSliceVar(&c.Workloads, "workload", nil, "workloads to measure, like W1,W2: the same as the arguments")
 	f.StringSliceVar(&c.Stores, "store", []string{"sqlite"}, "stores to measure")
 	f.StringSliceVar(&c.Workers, "worker", []string{"inprocess", "grpc"}, "where the worker is: inprocess (the server's process), grpc (one of its own)")
 	f.StringVar(&c.Folder, "folder", "", "where the databases are (default: the system's temporary folder)")
 	f.BoolVar(&c.Memory, "memory", false, "allow a folder in memory (tmpfs), where flushes cost nothing")
-	f.BoolVar(&c.Short, "short", false, "make everything small, to see that it works")
+	f.BoolVar(&c.Short, "short", false, "measure little, to see that the benchmark works")
 	f.IntVar(&c.Rounds, "rounds", 5, "how often what is quick is repeated")
 	f.StringVar(&c.Profiles, "profiles", "", "keep profiles of CPU and memory in this folder")
 	a.JSONFlag(cmd)
@@ -66,7 +66,8 @@ func newLatencyCommand(a *setup.App) *cobra.Command {
 	var l bench.Latency
 	cmd := &cobra.Command{
 		Use: "latency", Short: "Measure how long text takes to its readers", Args: cobra.NoArgs,
-		RunE: func(cmd *cobra.Command, _ []string) error { return l.Run(cmd.Context(), a.Stdout) },
+		Example: "  perdure bench latency",
+		RunE:    func(cmd *cobra.Command, _ []string) error { return l.Run(cmd.Context(), a.Stdout) },
 	}
 	f := cmd.Flags()
 	f.IntSliceVar(&l.Streams, "streams", []int{1, 10, 50, 1000}, "how many executions stream at once; each is a run of its own")
@@ -81,7 +82,8 @@ func newScaleCommand(a *setup.App) *cobra.Command {
 	var s bench.Scale
 	cmd := &cobra.Command{
 		Use: "scale", Short: "Measure what many readers cost", Args: cobra.NoArgs,
-		RunE: func(cmd *cobra.Command, _ []string) error { return s.Run(cmd.Context(), a.Stdout) },
+		Example: "  perdure bench scale",
+		RunE:    func(cmd *cobra.Command, _ []string) error { return s.Run(cmd.Context(), a.Stdout) },
 	}
 	f := cmd.Flags()
 	f.IntVar(&s.Executions, "executions", 1000, "executions that stream, each with one reader")

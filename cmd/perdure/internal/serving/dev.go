@@ -32,7 +32,7 @@ workers' port on loopback, a random token as the key. Runs work in folders below
 	s.flags(cmd)
 	s.worker.Flags(cmd)
 	s.worker.LimitFlags(cmd, 5*time.Second)
-	cmd.Flags().BoolVar(&s.noPark, "no-park", false, "enter agents again at every wait, to find agents that do not bear that")
+	cmd.Flags().BoolVar(&s.noPark, "no-park", false, "enter agents again at every wait, to find agents that fail if they are entered again")
 	return cmd
 }
 

@@ -19,6 +19,7 @@ import (
 func newReadyCommand(a *setup.App) *cobra.Command {
 	return &cobra.Command{
 		Use: "ready [URL]", Short: "Report whether a server can serve", GroupID: "serve",
+		Example: "  perdure ready\n  perdure ready http://127.0.0.1:8080",
 		Long: `Asks /readyz of the server at URL, at --server, or of the one that owns the data
 directory, and prints the answer. The exit code is 0 if it can serve, else 1: for
 health checks of containers that have no other program.`,

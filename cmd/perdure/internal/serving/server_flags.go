@@ -55,7 +55,7 @@ func (s *serverCommand) flags(cmd *cobra.Command) {
 	f.BoolVar(&s.allowPrivate, "webhook-allow-private", false, "let webhooks send to private and loopback addresses, for endpoints in your own network")
 	opsFlag(cmd, &s.opsAddr)
 	checkFlag(cmd, &s.when)
-	f.DurationVar(&s.drainDelay, "drain-delay", 0, "how long to serve on as before after a signal to stop, while /readyz says no, for load balancers to notice")
+	f.DurationVar(&s.drainDelay, "drain-delay", 0, "how long to serve after a signal to stop while /readyz already says no, so that load balancers notice")
 	f.DurationVar(&s.lease, "lease", 15*time.Second, "how long a worker may be silent before its work goes to another")
 	f.StringToIntVar(&s.queueLimits, "queue-limit", nil, "how many tasks of one org run at once on a queue, as name=N")
 }

@@ -36,7 +36,7 @@ type App struct {
 func (a *App) Flags(cmd *cobra.Command) {
 	flags := cmd.PersistentFlags()
 	flags.StringVar(&a.Server, "server", "", "address of a server, like http://127.0.0.1:8080; default: that of the data directory")
-	flags.StringVar(&a.Key, "key", "", "API key for --server; others see a command line while it starts, so rather PERDURE_KEY or PERDURE_KEY_FILE")
+	flags.StringVar(&a.Key, "key", "", "API key for --server; other users of the machine can see a command line, so prefer PERDURE_KEY or PERDURE_KEY_FILE")
 	flags.StringVar(&a.Org, "org", "", "org to act in: that of --key, or any with the data directory's own token (default \"default\")")
 	flags.StringVar(&a.data, "data", "", "data directory (default "+defaultDataDir("~")+")")
 	flags.StringVar(&a.Store, "store", "", "URL of the database, postgres://...; default: a file in the data directory")

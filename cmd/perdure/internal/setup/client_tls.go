@@ -36,7 +36,7 @@ func (s *ClientTLS) Config() (*tls.Config, error) {
 	if s.ca != "" {
 		raw, err := os.ReadFile(s.ca)
 		if err != nil {
-			return nil, NewUsageError("--tls-ca: "+err.Error(), "give a file of certificates in PEM")
+			return nil, NewFileError("--tls-ca", err, "give a file of certificates in PEM")
 		}
 		c.RootCAs = x509.NewCertPool()
 		if !c.RootCAs.AppendCertsFromPEM(raw) {
@@ -45,7 +45,7 @@ func (s *ClientTLS) Config() (*tls.Config, error) {
 	}
 	if s.cert != "" {
 		if _, err := tls.LoadX509KeyPair(s.cert, s.key); err != nil {
-			return nil, NewUsageError("--tls-cert and --tls-key: "+err.Error(), "")
+			return nil, NewFileError("--tls-cert and --tls-key", err, "give a certificate and its key in PEM")
 		}
 		// Read the files for each connection, so that a renewed certificate is used.
 		c.GetClientCertificate = func(*tls.CertificateRequestInfo) (*tls.Certificate, error) {
@@ -62,7 +62,7 @@ func (s *ClientTLS) Config() (*tls.Config, error) {
 func TrustCertificate(file string) (*tls.Config, error) {
 	raw, err := os.ReadFile(file)
 	if err != nil {
-		return nil, NewUsageError("the certificate of the server here cannot be read: "+err.Error(), "name the server with --server, and --tls")
+		return nil, NewFileError("the certificate of the server here cannot be read", err, "name the server with --server, and --tls")
 	}
 	block, _ := pem.Decode(raw)
 	if block == nil {

@@ -58,7 +58,7 @@ func fromVariable(name string) (string, error) {
 	}
 	raw, err := os.ReadFile(file)
 	if err != nil {
-		return "", NewUsageError(name+"_FILE: "+err.Error(), "mend or unset the variable")
+		return "", NewFileError(name+"_FILE", err, "mend or unset the variable")
 	}
 	value, _, _ := strings.Cut(string(raw), "\n")
 	return strings.TrimSpace(value), nil

@@ -3,7 +3,9 @@ package setup
 import (
 	"errors"
 	"fmt"
+	"io/fs"
 	"os"
+	"strings"
 
 	"github.com/perdure/perdure"
 	"github.com/perdure/perdure/cmd/perdure/internal/terminal"
@@ -54,10 +56,27 @@ func (a *App) ErrorText(err error, code int) string {
 	if code == ExitUsage && !errors.As(err, &usage) && !a.begun {
 		text += "\n  perdure --help shows the commands, perdure COMMAND --help what one takes"
 	}
-	if hint := a.hint(err); hint != "" {
-		text += "\n  " + hint
+	for _, hint := range []string{a.hint(err), a.pathHint(err)} {
+		if hint != "" {
+			text += "\n  " + strings.ReplaceAll(hint, "\n", "\n  ")
+		}
 	}
 	return text
+}
+
+// pathHint returns what to do about a file or folder that cannot be used; "" for other errors.
+func (a *App) pathHint(err error) string {
+	remedy := fileRemedy(err)
+	var usage UsageError
+	if remedy == "" || errors.As(err, &usage) {
+		return ""
+	}
+	var of *fs.PathError
+	data, unknown := a.DataDir()
+	if errors.As(err, &of) && unknown == nil && isWithin(of.Path, data) {
+		remedy += "\n--data DIR or PERDURE_DATA names another data directory"
+	}
+	return remedy
 }
 
 // hint returns the remedy for an error whose text has none.
@@ -71,7 +90,7 @@ func (a *App) hint(err error) string {
 		return "give the key with --key or in PERDURE_KEY; perdure keys create makes one"
 	case coded.Code == perdure.Unavailable && a.Server != "":
 		return "is the server running, and is " + a.Server + " its address? --server or PERDURE_SERVER sets it"
-	case coded.Code == perdure.NotFound:
+	case coded.Code == perdure.NotFound && strings.Contains(coded.Message, "execution"):
 		return "perdure runs lists the runs of this server"
 	}
 	return ""

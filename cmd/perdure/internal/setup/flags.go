@@ -45,11 +45,12 @@ func inRows(begin string, names []string) string {
 	return rows
 }
 
-// FlagError adds the flags with the most similar names to the error of an unknown flag.
+// FlagError adds the flags with the most similar names to the error of an unknown flag, and the usage to
+// other errors of flags.
 func FlagError(cmd *cobra.Command, err error) error {
 	var unknown *pflag.NotExistError
 	if !errors.As(err, &unknown) || len(unknown.GetSpecifiedName()) < 2 {
-		return err
+		return NewUsageError(err.Error(), UsageOf(cmd))
 	}
 	var names []string
 	cmd.Flags().VisitAll(func(f *pflag.Flag) {
@@ -59,7 +60,7 @@ func FlagError(cmd *cobra.Command, err error) error {
 	})
 	near := Nearest(unknown.GetSpecifiedName(), names)
 	if len(near) == 0 {
-		return err
+		return NewUsageError(err.Error(), UsageOf(cmd))
 	}
 	return NewUsageError(err.Error(), "did you mean --"+strings.Join(near, " or --")+"? "+cmd.CommandPath()+" --help shows the flags")
 }

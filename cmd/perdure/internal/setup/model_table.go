@@ -24,7 +24,7 @@ func (w *Worker) models() (llm.Prices, llm.Windows, error) {
 	const advice = `write it like {"openai/my-model": {"window": 32768, "maxOutput": 8192, "price": {"input": 0.2, "output": 0.8}}}`
 	text, err := os.ReadFile(w.modelTable)
 	if err != nil {
-		return nil, nil, NewUsageError("--model-table cannot be read: "+err.Error(), advice)
+		return nil, nil, NewFileError("--model-table cannot be read", err, advice)
 	}
 	prices, windows, err := llm.ParseModels(text)
 	if err != nil {

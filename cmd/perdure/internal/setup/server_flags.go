@@ -12,14 +12,14 @@ func serverFlags(flags *pflag.FlagSet) string {
 	text := ""
 	for _, name := range []string{"server", "data", "org"} {
 		if f := flags.Lookup(name); f != nil && f.Changed && len(f.Annotations[FromVariable]) == 0 {
-			text += " --" + name + " " + shellWord(f.Value.String())
+			text += " --" + name + " " + ShellWord(f.Value.String())
 		}
 	}
 	return text
 }
 
-// shellWord quotes a string for a shell.
-func shellWord(s string) string {
+// ShellWord quotes a string for a shell.
+func ShellWord(s string) string {
 	plain := func(r rune) bool {
 		return r >= 'a' && r <= 'z' || r >= 'A' && r <= 'Z' || r >= '0' && r <= '9' || slices.Contains([]rune("-_./:@%+=,"), r)
 	}

@@ -6,7 +6,7 @@ import (
 
 func TestShellWord(t *testing.T) {
 	for word, want := range map[string]string{"/a-b/c.d": "/a-b/c.d", "a b": "'a b'", "it's $HOME": `'it'\''s $HOME'`} {
-		if got := shellWord(word); got != want {
+		if got := ShellWord(word); got != want {
 			t.Errorf("%s: %s", word, got)
 		}
 	}

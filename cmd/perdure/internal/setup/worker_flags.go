@@ -51,6 +51,11 @@ func checkFolder(dir string) error {
 	case !found.IsDir():
 		return NewUsageError("the workspace "+dir+" is no folder", "give a folder with --workspace")
 	}
+	folder, err := os.Open(dir)
+	if err != nil {
+		return NewFileError("the workspace folder cannot be used", err, "give another one with --workspace")
+	}
+	_ = folder.Close() // only opened
 	return nil
 }
 

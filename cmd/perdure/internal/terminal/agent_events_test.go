@@ -45,6 +45,31 @@ signal large · (too large to be shown here; perdure show has it)
 	}
 }
 
+// The answer to a question is shown with the beginning of its value, unless the value is on the worker or
+// too large for the log.
+func TestAnswersAreShownWithTheirValue(t *testing.T) {
+	const begin = `question.asked {"questionId":"02a1fc84-46e5-7b0a-a4e9-4a14f3bc5720","kind":"input","subject":"card","prompt":"Which one?"}
+	`
+	long := strings.Repeat("x", 5000)
+	for event, want := range map[string]string{
+		`question.answered {"questionId":"02a1fc84-46e5-7b0a-a4e9-4a14f3bc5720","status":"answered","verdict":"answer","value":{"a": 1},"by":"ann"}`:       `? card: Which one? · answered: answer {"a":1} by ann`,
+		`question.answered {"questionId":"02a1fc84-46e5-7b0a-a4e9-4a14f3bc5720","status":"answered","verdict":"answer","value":"` + long + `","by":"ann"}`: `xx… (4.9 KiB) by ann`,
+		`question.answered {"questionId":"02a1fc84-46e5-7b0a-a4e9-4a14f3bc5720","status":"answered","verdict":"answer","by":"ann"}`:                        `answer (too large to be shown here; perdure show has it) by ann`,
+		`question.answered {"questionId":"02a1fc84-46e5-7b0a-a4e9-4a14f3bc5720","status":"answered","verdict":"approve","by":"ann","reason":"ok"}`:         `? card: Which one? · answered: approve by ann (ok)`,
+		`question.voted {"questionId":"02a1fc84-46e5-7b0a-a4e9-4a14f3bc5720","verdict":"approve","by":"ann","votes":1,"needed":2}`:                         `? card: Which one? · approve by ann, 1 of 2 votes`,
+		`question.expired {"questionId":"02a1fc84-46e5-7b0a-a4e9-4a14f3bc5720","status":"expired"}`:                                                        `? card: Which one? · expired`,
+	} {
+		if got := shownOf(t, "order", begin+event); !strings.HasSuffix(got, want+"\n") || len(got) > 700 {
+			t.Errorf("%.200s is shown as %s, want %s", event, got, want)
+		}
+	}
+	v := NewTextView(Streams{Stdout: NewScreen(&strings.Builder{})}, "")
+	v.Started(&perdure.Execution{Kind: "order", PersistenceMode: perdure.Local})
+	if got := v.answerValue("answer", nil); got != "(its value is on the worker)" {
+		t.Errorf("the value of a LOCAL run is shown as %q", got)
+	}
+}
+
 // Of a react agent, whose messages and calls are shown in another way, only other signals are shown.
 func TestSignalsOfAReactAgentAreShown(t *testing.T) {
 	got := shownOf(t, perdure.ReactKind, workOfAnAgent+`	signal.received {"signalId":"4","signalName":"model","signalValue":"`+strings.Repeat("é", 300)+`"}`)

@@ -1,6 +1,7 @@
 package terminal
 
 import (
+	"encoding/json"
 	"fmt"
 	"strings"
 
@@ -52,7 +53,7 @@ func QuestionOutcome(q *perdure.Question) string {
 	if q.Answer.OnWorker() {
 		reason = "the rest is on the worker"
 	}
-	return outcome(string(q.Status), string(q.Answer.Verdict), string(q.Answer.Value), q.Answer.By, reason)
+	return outcome(string(q.Status), string(q.Answer.Verdict), signalValue(q.Answer.Value, 0, q.Answer.OnWorker()), q.Answer.By, reason)
 }
 
 func outcome(status, verdict, value, by, reason string) string {
@@ -101,18 +102,18 @@ func (v *TextView) Question(q *perdure.Question) {
 // question shows an event of a question.
 func (v *TextView) question(e client.Event) error {
 	var d struct {
-		ID       string `json:"questionId"`
-		Kind     string `json:"kind"`
-		Subject  string `json:"subject"`
-		Status   string `json:"status"`
-		Prompt   string `json:"prompt"`
-		Verdict  string `json:"verdict"`
-		By       string `json:"by"`
-		Reason   string `json:"reason"`
-		OnExpiry string `json:"onExpiry"`
-		Votes    int    `json:"votes"`
-		Needed   int    `json:"needed"`
-		Value    any    `json:"value"`
+		ID       string          `json:"questionId"`
+		Kind     string          `json:"kind"`
+		Subject  string          `json:"subject"`
+		Status   string          `json:"status"`
+		Prompt   string          `json:"prompt"`
+		Verdict  string          `json:"verdict"`
+		By       string          `json:"by"`
+		Reason   string          `json:"reason"`
+		OnExpiry string          `json:"onExpiry"`
+		Votes    int             `json:"votes"`
+		Needed   int             `json:"needed"`
+		Value    json.RawMessage `json:"value"`
 	}
 	if err := e.Decode(&d); err != nil {
 		return err
@@ -130,15 +131,29 @@ func (v *TextView) question(e client.Event) error {
 		v.p.hanging(StyleWarn, "? "+name)
 		v.p.hanging(StyleDim, "  question "+Clean(d.ID))
 	case perdure.EventQuestionVoted:
-		v.p.hanging(StyleDim, fmt.Sprintf("? %s: %s by %s, %d of %d votes", name, Clean(d.Verdict), Clean(Inline(d.By)), d.Votes, d.Needed))
+		v.p.hanging(StyleDim, fmt.Sprintf("? %s · %s by %s, %d of %d votes", name, Clean(d.Verdict), Clean(Inline(d.By)), d.Votes, d.Needed))
 	case perdure.EventQuestionAnswered, perdure.EventQuestionExpired, perdure.EventQuestionWithdrawn:
 		text := d.Status
 		if d.Verdict != "" {
-			text = outcome(d.Status, d.Verdict, "", d.By, d.Reason)
+			text = outcome(d.Status, d.Verdict, v.answerValue(d.Verdict, d.Value), d.By, d.Reason)
 		} else if d.Reason != "" {
 			text += " (" + d.Reason + ")"
 		}
-		v.p.hanging(StyleDim, "? "+name+": "+Clean(Inline(text)))
+		v.p.hanging(StyleDim, "? "+name+" · "+Clean(Inline(text)))
 	}
 	return v.p.err
+}
+
+// answerValue returns the value of an answer in an event, which has neither the values of a LOCAL run
+// nor large ones.
+func (v *TextView) answerValue(verdict string, value json.RawMessage) string {
+	switch {
+	case verdict != string(perdure.VerdictAnswer):
+		return ""
+	case v.agent.local:
+		return "(its value is on the worker)"
+	case value == nil:
+		return "(too large to be shown here; perdure show has it)"
+	}
+	return signalValue(value, 0, false)
 }

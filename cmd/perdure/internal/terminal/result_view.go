@@ -14,7 +14,10 @@ import (
 // Result shows the state of the run, its usage, and the possible next commands.
 func (v *TextView) Result(r Result) error {
 	v.p.section("result")
-	s, word := StyleGood, strings.ToLower(string(r.Status))
+	s, word := StyleGood, r.Word
+	if word == "" {
+		word = strings.ToLower(string(r.Status))
+	}
 	switch r.Status {
 	case perdure.StatusFailed:
 		s = StyleError
@@ -115,9 +118,23 @@ func (v *TextView) next(r Result) []string {
 		}
 		return lines
 	case r.Status == perdure.StatusFailed:
-		return []string{"what happened:  perdure show " + id + flags}
+		return failedCommands(r, flags)
+	case r.Watchable:
+		return []string{"watch it:  perdure tail " + id + flags}
 	}
 	return nil
+}
+
+// failedCommands returns the commands for a run that has failed, other than the one that shows it.
+func failedCommands(r Result, flags string) []string {
+	lines := []string{"what happened:  perdure show " + r.ID.String() + flags}
+	if r.Command == "show" {
+		lines = []string{"its log:      perdure tail " + r.ID.String() + flags}
+		if r.Repeat != "" {
+			lines = append(lines, "start again:  "+r.Repeat+flags)
+		}
+	}
+	return lines
 }
 
 // mostSuggested is the number of questions or signals for which a command is suggested.

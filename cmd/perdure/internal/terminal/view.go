@@ -35,6 +35,14 @@ type Result struct {
 	Text       string             `json:"text"`
 	// React reports that it is a run of the react agent.
 	React bool `json:"-"`
+	// Word is the status for people; "" stands for the status itself.
+	Word string `json:"-"`
+	// Command is the command that shows the result; "" is one that has shown the whole run.
+	Command string `json:"-"`
+	// Watchable reports that the run continues without the user, while a server is up.
+	Watchable bool `json:"-"`
+	// Repeat is the command that starts a run with the same input; "" if it is not known.
+	Repeat string `json:"-"`
 	// Local reports that the run is LOCAL, so that its output may be on its worker.
 	Local bool `json:"-"`
 	// Output is the output of an agent other than the react agent.

@@ -4,6 +4,7 @@ import (
 	"encoding/json"
 	"fmt"
 	"strings"
+	"time"
 
 	"github.com/google/uuid"
 	"github.com/perdure/perdure"
@@ -22,6 +23,8 @@ type Work struct {
 	Tasks        []*perdure.Task
 	EarlierTasks int
 	Signals      Signals
+	// Running are the tasks of a react agent that have not ended.
+	Running []*perdure.Task
 	// Wait is nil if the agent does not wait.
 	Wait *perdure.Wait
 	// Questions are those that the wait may name.
@@ -131,7 +134,11 @@ func taskLine(t *perdure.Task) string {
 	if t.Step {
 		what = "step "
 	}
-	facts := []string{what + Inline(t.Kind), strings.ToLower(Inline(string(t.Status)))}
+	name := Inline(t.Kind)
+	if t.Step && t.Instance != "" {
+		name += " (" + Inline(shortTitle(t.Instance)) + ")"
+	}
+	facts := []string{what + name, strings.ToLower(Inline(string(t.Status)))}
 	if t.Attempt > 1 {
 		facts = append(facts, fmt.Sprintf("attempt %d", t.Attempt))
 	}
@@ -152,4 +159,33 @@ func taskStyle(t *perdure.Task) Style {
 		return StyleNone
 	}
 	return StyleDim
+}
+
+// Running shows the tool calls and model calls of a react agent that have not ended.
+func (v *TextView) Running(tasks []*perdure.Task, now time.Time) {
+	for _, t := range tasks {
+		v.p.section(toolSection)
+		v.p.hanging(StyleTool, "● "+runningLine(t, now))
+	}
+}
+
+// runningLine names a call, and says since when it runs.
+func runningLine(t *perdure.Task, now time.Time) string {
+	facts := []string{Inline(t.Kind)}
+	if t.Kind == perdure.ModelTaskKind {
+		facts[0] = "model call"
+		var input struct {
+			Model perdure.ModelChoice `json:"model"`
+		}
+		if json.Unmarshal(t.Input, &input) == nil && input.Model.ModelID != "" {
+			facts[0] += " " + Inline(input.Model.Provider+"/"+input.Model.ModelID)
+		}
+	} else if !ContentOnWorker(t.Input) {
+		facts[0] = strings.TrimSpace(facts[0] + " " + summarise(perdure.Part{Arguments: t.Input}))
+	}
+	if t.StartedAt == nil || t.Status == perdure.TaskPending {
+		return strings.Join(append(facts, "waits for a worker"), " · ")
+	}
+	facts = append(facts, "runs since "+t.StartedAt.Local().Format(TimeFormat+":05"), Duration(max(0, now.Sub(t.StartedAt.Time))))
+	return strings.Join(facts, " · ")
 }

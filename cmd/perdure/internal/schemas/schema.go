@@ -1,0 +1,184 @@
+// Package schemas describes JSON Schemas to people who type a value on a command line.
+package schemas
+
+import (
+	"bytes"
+	"encoding/json"
+	"slices"
+	"strings"
+)
+
+// schema has the keywords that a description uses. A schema that is true or false has none of them.
+type schema struct {
+	Ref         string             `json:"$ref"`
+	Type        types              `json:"type"`
+	Title       string             `json:"title"`
+	Description string             `json:"description"`
+	Format      string             `json:"format"`
+	Enum        []json.RawMessage  `json:"enum"`
+	Const       json.RawMessage    `json:"const"`
+	Default     json.RawMessage    `json:"default"`
+	Examples    []json.RawMessage  `json:"examples"`
+	Properties  properties         `json:"properties"`
+	Required    []string           `json:"required"`
+	Items       *schema            `json:"items"`
+	Minimum     json.Number        `json:"minimum"`
+	AllOf       []*schema          `json:"allOf"`
+	AnyOf       []*schema          `json:"anyOf"`
+	OneOf       []*schema          `json:"oneOf"`
+	Defs        map[string]*schema `json:"$defs"`
+	Definitions map[string]*schema `json:"definitions"`
+}
+
+// UnmarshalJSON implements json.Unmarshaler.
+func (s *schema) UnmarshalJSON(raw []byte) error {
+	if text := string(bytes.TrimSpace(raw)); text == "true" || text == "false" {
+		*s = schema{}
+		return nil
+	}
+	type plain schema
+	return json.Unmarshal(raw, (*plain)(s))
+}
+
+// types are the values of the keyword "type", which is a name or a list of names.
+type types []string
+
+// UnmarshalJSON implements json.Unmarshaler.
+func (t *types) UnmarshalJSON(raw []byte) error {
+	var one string
+	if json.Unmarshal(raw, &one) == nil {
+		*t = types{one}
+		return nil
+	}
+	return json.Unmarshal(raw, (*[]string)(t))
+}
+
+// property is a named member of an object.
+type property struct {
+	name  string
+	value *schema
+}
+
+// properties are the properties of an object in the order of their schema.
+type properties []property
+
+// UnmarshalJSON implements json.Unmarshaler.
+func (p *properties) UnmarshalJSON(raw []byte) error {
+	d := json.NewDecoder(bytes.NewReader(raw))
+	if _, err := d.Token(); err != nil {
+		return err
+	}
+	for d.More() {
+		name, err := d.Token()
+		if err != nil {
+			return err
+		}
+		var value schema
+		if err := d.Decode(&value); err != nil {
+			return err
+		}
+		text, _ := name.(string)
+		*p = append(*p, property{text, &value})
+	}
+	return nil
+}
+
+// document is a schema with the definitions to which it refers.
+type document struct{ root *schema }
+
+// parse decodes a schema; nil if there is none or it has another form.
+func parse(raw json.RawMessage) *document {
+	var root schema
+	if len(raw) == 0 || json.Unmarshal(raw, &root) != nil {
+		return nil
+	}
+	return &document{&root}
+}
+
+// maxRefs is the maximum length of a chain of references.
+const maxRefs = 10
+
+// resolve follows references within the document, and joins the parts of "allOf". The members of all
+// alternatives of "oneOf" and "anyOf" are optional.
+func (d *document) resolve(s *schema) *schema {
+	return d.joined(s, func(joined *schema, alternatives []*schema) {
+		for _, one := range alternatives {
+			part := *d.direct(one)
+			part.Required = nil
+			joined.join(&part)
+		}
+	})
+}
+
+// resolveFirst is resolve for an example, which must fit the first alternative.
+func (d *document) resolveFirst(s *schema) *schema {
+	return d.joined(s, func(joined *schema, alternatives []*schema) {
+		if len(alternatives) > 0 {
+			joined.join(d.direct(alternatives[0]))
+		}
+	})
+}
+
+func (d *document) joined(s *schema, choose func(joined *schema, alternatives []*schema)) *schema {
+	for range maxRefs {
+		if s == nil || s.Ref == "" {
+			break
+		}
+		s = d.target(s.Ref)
+	}
+	if s == nil {
+		return &schema{}
+	}
+	joined := *s
+	for _, part := range s.AllOf {
+		joined.join(d.direct(part))
+	}
+	choose(&joined, s.OneOf)
+	choose(&joined, s.AnyOf)
+	return &joined
+}
+
+// direct returns the schema that a part refers to, without parts of its own.
+func (d *document) direct(s *schema) *schema {
+	if s != nil && s.Ref != "" {
+		s = d.target(s.Ref)
+	}
+	if s == nil {
+		return &schema{}
+	}
+	return s
+}
+
+func (d *document) target(ref string) *schema {
+	if ref == "#" {
+		return d.root
+	}
+	if name, ok := strings.CutPrefix(ref, "#/$defs/"); ok {
+		return d.root.Defs[name]
+	}
+	if name, ok := strings.CutPrefix(ref, "#/definitions/"); ok {
+		return d.root.Definitions[name]
+	}
+	return nil
+}
+
+// join adds the keywords of another schema that the same value must fit.
+func (s *schema) join(o *schema) {
+	if len(s.Type) == 0 {
+		s.Type = o.Type
+	}
+	if len(s.Enum) == 0 {
+		s.Enum = o.Enum
+	}
+	if s.Const == nil {
+		s.Const = o.Const
+	}
+	if s.Items == nil {
+		s.Items = o.Items
+	}
+	s.Properties = slices.Concat(s.Properties, o.Properties)
+	s.Required = slices.Concat(s.Required, o.Required)
+}
+
+// isObject reports whether the value is an object with known members.
+func (s *schema) isObject() bool { return len(s.Properties) > 0 }

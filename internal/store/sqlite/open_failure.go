@@ -1,0 +1,43 @@
+package sqlite
+
+import (
+	"io/fs"
+	"os"
+	"path/filepath"
+	"syscall"
+
+	"github.com/perdure/perdure"
+	lib "modernc.org/sqlite/lib"
+)
+
+// openFailure replaces SQLite's error for a file that cannot be opened, which names neither the file nor
+// the reason, by the system's error. Other errors remain unchanged.
+func openFailure(path string, err error) error {
+	switch resultCode(err) {
+	case lib.SQLITE_CANTOPEN, lib.SQLITE_READONLY, lib.SQLITE_PERM:
+	default:
+		return err
+	}
+	reason := accessFailure(path)
+	if reason == nil {
+		reason = &fs.PathError{Op: "open", Path: path, Err: err}
+	}
+	return &perdure.Error{Code: perdure.InvalidArgument, Message: "the store cannot be opened", Err: reason}
+}
+
+// accessFailure returns why this process cannot use a database file: SQLite reads the file, and writes
+// its log and its shared memory in the folder of the file. It returns nil if it finds no reason.
+func accessFailure(path string) error {
+	file, err := os.Open(path)
+	if err != nil {
+		return err
+	}
+	_ = file.Close() // only opened
+	const mayWrite = 2
+	for _, name := range []string{filepath.Dir(path), path} {
+		if err := syscall.Access(name, mayWrite); err != nil {
+			return &fs.PathError{Op: "write", Path: name, Err: err}
+		}
+	}
+	return nil
+}
