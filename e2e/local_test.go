@@ -253,7 +253,7 @@ func TestLocalRunWaitsForItsWorker(t *testing.T) {
 	s.idle(s.begin(perdure.Remote), 1)
 	for _, args := range [][]string{{"show", id.String()}, {"runs"}} {
 		text := s.ask(args...)
-		if !strings.Contains(text, "starting (worker away)") {
+		if !strings.Contains(text, "queued (worker away)") {
 			t.Errorf("perdure %s does not say that the worker is away:\n%s", args[0], text)
 		}
 	}

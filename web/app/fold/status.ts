@@ -27,7 +27,7 @@ const ends: Record<"COMPLETED" | "FAILED" | "CANCELLED", Shown> = {
 };
 
 const phases: Record<Exclude<Phase, "ended">, Shown> = {
-  queued: { label: "Starting", tone: "busy", busy: true },
+  queued: { label: "Queued", tone: "busy", busy: true },
   working: { label: "Working", tone: "busy", busy: true },
   asks: { label: "Asks", tone: "warn", busy: false },
   your_turn: { label: "Your turn", tone: "warn", busy: false },

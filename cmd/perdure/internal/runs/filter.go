@@ -20,7 +20,7 @@ type filterFlags struct {
 }
 
 func (f *filterFlags) add(flags *pflag.FlagSet) {
-	flags.StringSliceVar(&f.status, "status", nil, "only those with one of these statuses: pending (shown as starting), running (working), waiting (your turn, asks, sleeping, waits for), cancelling, completed, failed, cancelled")
+	flags.StringSliceVar(&f.status, "status", nil, "only those with one of these statuses: pending (shown as queued), running (working), waiting (your turn, asks, sleeping, waits for), cancelling, completed, failed, cancelled")
 	flags.StringVar(&f.f.Kind, "kind", "", "only those of this kind of agent")
 	flags.StringVar(&f.f.Tag, "tag", "", "only those of kinds with this tag")
 	flags.StringArrayVar(&f.metadata, "metadata", nil, "KEY=VALUE: only those with this metadata; may be repeated")

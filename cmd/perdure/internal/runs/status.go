@@ -58,7 +58,7 @@ func reasonText(x *perdure.Execution) string {
 func statusWord(x *perdure.Execution) string {
 	switch x.Status {
 	case perdure.StatusPending:
-		return "starting"
+		return "queued"
 	case perdure.StatusRunning:
 		return "working"
 	case perdure.StatusWaiting:
@@ -124,7 +124,7 @@ func statusStyle(text string) terminal.Style {
 		return terminal.StyleGood
 	case "failed": // also a failed turn
 		return terminal.StyleError
-	case "starting", "working":
+	case "queued", "working":
 		return terminal.StyleTool
 	case "asks", "your", "waits":
 		return terminal.StyleWarn

@@ -19,8 +19,8 @@ import (
 // while it is PENDING.
 func TestStatusNamesFeatures(t *testing.T) {
 	for want, x := range map[string]perdure.Execution{
-		"starting": {Status: perdure.StatusPending},
-		"starting (needs a worker with context/1)": {Status: perdure.StatusPending, NeedsFeatures: perdure.FeatureContext},
+		"queued": {Status: perdure.StatusPending},
+		"queued (needs a worker with context/1)": {Status: perdure.StatusPending, NeedsFeatures: perdure.FeatureContext},
 		"working": {Status: perdure.StatusRunning, NeedsFeatures: perdure.FeatureContext},
 	} {
 		if got := statusText(&x); got != want {
@@ -74,7 +74,7 @@ func TestAPausedQueueIsSaidBeforeFeatures(t *testing.T) {
 	for _, x := range runs {
 		got = append(got, heldStatus(x, h.of(x)))
 	}
-	if want := []string{"starting (queue paused)", "starting (no worker)", "starting (needs a worker with context/1)", "working"}; !slices.Equal(got, want) || reads != 1 {
+	if want := []string{"queued (queue paused)", "queued (no worker)", "queued (needs a worker with context/1)", "working"}; !slices.Equal(got, want) || reads != 1 {
 		t.Errorf("the statuses are %q after %d reads, want %q", got, reads, want)
 	}
 	if text := h.of(runs[1]).text(); text != "no worker serves the queue none; perdure worker --queue none starts one" {
