@@ -16,19 +16,32 @@ import (
 	"github.com/perdure/perdure/internal/store"
 )
 
-// flooded is the number of executions that the hostile org starts, and of signals that it sends to
+// Flooded is the number of executions that the hostile org starts, and of signals that it sends to
 // one execution.
-const flooded = 1500
+const Flooded = 1500
 
 // Visit opens the store, calls use with it and returns the amount of examined data: rows, or steps
 // that grow with them.
 type Visit func(use func(s store.Store)) (looked int)
 
-// Run compares the cost of a quiet org's day before and after another org has flooded the store.
-// The second must be at most a quarter higher, or higher by a twentieth of the executions of the flood:
-// the quiet org's own earlier days count, too. least is the minimum cost of a day, below which the
-// count is considered broken.
-func Run(t *testing.T, visit Visit, least int) {
+// Limits are the limits of [Run], in the unit of a [Visit].
+type Limits struct {
+	// Day is the minimum cost of a day of the quiet org. A lower count is considered broken.
+	Day int
+	// Command is the maximum average cost of a command of the flood.
+	Command int
+	// Added is how much a day may cost more beside the flood; 0 means a twentieth of the executions
+	// of the flood, because the quiet org's own earlier days count, too. A quarter is always allowed.
+	Added int
+}
+
+// Run compares the cost of a quiet org's day before and after another org has flooded the store. It
+// also checks the cost of the flood: its signals are all for one execution, and none may cost more
+// because there are many.
+func Run(t *testing.T, visit Visit, limits Limits) {
+	if limits.Added == 0 {
+		limits.Added = Flooded / 20
+	}
 	days := func(s store.Store) {
 		quiet := newGuest(t, s, "quiet")
 		quiet.register()
@@ -36,20 +49,23 @@ func Run(t *testing.T, visit Visit, least int) {
 	}
 	visit(days) // compiles statements and fills caches
 	alone := visit(days)
-	visit(func(s store.Store) {
+	flood := visit(func(s store.Store) {
 		hostile := newGuest(t, s, "hostile")
 		hostile.register()
 		hostile.flood()
 	})
 	visit(days)
 	beside := visit(days)
-	if alone < least {
+	if each := flood / (2 * Flooded); each > limits.Command {
+		t.Errorf("each command of a flood looks at %d, want at most %d", each, limits.Command)
+	}
+	if alone < limits.Day {
 		t.Fatalf("only %d were counted", alone)
 	}
-	if beside > alone+max(alone/4, flooded/20) {
+	if beside > alone+max(alone/4, limits.Added) {
 		t.Errorf("a day of a quiet org looks at %d beside a flood of another, at %d without", beside, alone)
 	}
-	t.Logf("a day looks at %d alone, at %d beside %d executions of another org", alone, beside, flooded)
+	t.Logf("a day looks at %d alone, at %d beside %d executions of another org; each command of these at %d", alone, beside, Flooded, flood/(2*Flooded))
 }
 
 // guest calls the engine and the store like the worker and the clients of one org.
@@ -132,7 +148,7 @@ func (g guest) flood() {
 	var group sync.WaitGroup
 	for range 50 {
 		group.Go(func() {
-			for range flooded / 50 {
+			for range Flooded / 50 {
 				id := uuid.NewString()
 				_, err := g.e.Start(context.WithoutCancel(g.Context()), g.org, engine.StartRequest{
 					Kind: "agent", Input: json.RawMessage(fmt.Sprintf(`{"a":%q}`, id)), Metadata: json.RawMessage(fmt.Sprintf(`{"n":%q}`, id)),

@@ -1,7 +1,10 @@
 package postgres
 
 import (
+	"bytes"
+	"cmp"
 	"context"
+	"slices"
 	"strconv"
 	"strings"
 
@@ -21,9 +24,12 @@ var dialect = &statement.Dialect{
 	Moved: statement.NewAlone(moved), Standings: standings,
 	FirstLease:     "min(lease_until) FROM agent_execution WHERE status IN ('RUNNING', 'CANCELLING')",
 	FirstTaskLease: "min(lease_until) FROM task_execution WHERE status = 'RUNNING'",
-	AmongIDs:       "= ANY(?2)", AmongNumbers: "= ANY(?2)",
-	IDs:            func(ids []uuid.UUID) (any, error) { return rawIDs(ids), nil },
-	Numbers:        func(numbers []int64) (any, error) { return numbers, nil },
+	AmongIDs:       func(table, alias string) string { return among(table, alias, "agent_execution_id", "id", "UUID[]") },
+	IDs:            func(ids []uuid.UUID) (any, error) { return rawIDs(distinct(ids, compareIDs)), nil },
+	AmongNumbers: func(table, alias, owner string) string {
+		return among(table, alias, owner, "number", "BIGINT[]")
+	},
+	Numbers:        func(numbers []int64) (any, error) { return distinct(numbers, cmp.Compare[int64]), nil },
 	KindAmong:      func(kinds []string) (string, any) { return "x.kind = ANY(?)", kinds },
 	MetadataMember: func(key, value string) (string, []any) { return metadataMember, []any{key, key, value} },
 	QueryMatch:     matchQuery,
@@ -40,6 +46,25 @@ var dialect = &statement.Dialect{
 var databaseSize = statement.NewRead("SELECT pg_database_size(current_database())")
 
 var looseBlobMillis = strconv.FormatInt(store.LooseBlobAge.Milliseconds(), 10)
+
+// among returns a FROM item that looks up rows by the distinct values of the list ?2. With a condition
+// like id = ANY(?2), PostgreSQL may instead read all rows of the owner, if it expects them to be few;
+// OFFSET 0 keeps it from merging the subquery into such a plan.
+func among(table, alias, owner, column, list string) string {
+	condition := owner + " = ?1 AND " + column + " = listed." + column
+	if column == "number" {
+		condition += " AND number > 0" // some indexes of numbers have this condition
+	}
+	return "unnest(CAST(?2 AS " + list + ")) listed (" + column + ") CROSS JOIN LATERAL (SELECT * FROM " + table + " WHERE " + condition + " OFFSET 0) " + alias
+}
+
+// distinct returns the different values of a list.
+func distinct[T any](all []T, compare func(a, b T) int) []T {
+	sorted := slices.SortedFunc(slices.Values(all), compare)
+	return slices.CompactFunc(sorted, func(a, b T) bool { return compare(a, b) == 0 })
+}
+
+func compareIDs(a, b uuid.UUID) int { return bytes.Compare(a[:], b[:]) }
 
 // rawIDs converts ids to a parameter of ANY.
 func rawIDs(ids []uuid.UUID) [][]byte {

@@ -17,9 +17,13 @@ var dialect = &statement.Dialect{
 	Due: due, FirstLease: firstLease, FirstTaskLease: firstTaskLease, PendingAgents: statement.NewAlone(pendingAgents), PendingAlone: statement.NewAlone(pendingAlone), PendingTasks: statement.NewAlone(pendingTasks),
 	TheseExecutions: these,
 	Moved:           statement.NewAlone(moved), Standings: standings,
-	AmongIDs:     "IN (SELECT unhex(j.value) FROM json_each(?2) j)",
-	AmongNumbers: "IN (SELECT j.value FROM json_each(?2) j)",
-	IDs:          digits,
+	AmongIDs: func(table, alias string) string {
+		return "(SELECT * FROM " + table + " WHERE agent_execution_id = ?1 AND id IN (SELECT unhex(j.value) FROM json_each(?2) j)) " + alias
+	},
+	IDs: digits,
+	AmongNumbers: func(table, alias, owner string) string {
+		return "(SELECT * FROM " + table + " WHERE " + owner + " = ?1 AND number > 0 AND number IN (SELECT j.value FROM json_each(?2) j)) " + alias
+	},
 	Numbers: func(numbers []int64) (any, error) {
 		list, err := json.Marshal(numbers)
 		return string(list), err

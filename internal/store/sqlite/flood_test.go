@@ -17,7 +17,7 @@ func TestOneOrgsRowsCostOthersNothing(t *testing.T) {
 		before := s.steps()
 		use(s)
 		return s.steps() - before
-	}, 1000)
+	}, floodtest.Limits{Day: 1000, Command: 5000})
 }
 
 // steps returns how many steps the statements of all connections have taken.

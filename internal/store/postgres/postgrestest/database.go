@@ -94,6 +94,24 @@ func Database(t testing.TB, migrate func(ctx context.Context, url string) error)
 	return database
 }
 
+// NewDatabase returns the URL of a new database like [Database]. No other test uses it, so the test may
+// change its tables and statistics.
+func NewDatabase(t testing.TB, migrate func(ctx context.Context, url string) error) string {
+	t.Helper()
+	longtest.Skip(t, "PostgreSQL")
+	ctx := context.WithoutCancel(t.Context())
+	shared.Lock()
+	defer shared.Unlock()
+	if err := begin(ctx, migrate); err != nil {
+		t.Fatal(err)
+	}
+	database, err := create(ctx)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return database
+}
+
 // take returns the URL of an unused or new database. Emptying a database is faster than creating
 // one.
 func take(ctx context.Context) (string, error) {
@@ -102,6 +120,10 @@ func take(ctx context.Context) (string, error) {
 		shared.free = shared.free[:n-1]
 		return last, nil
 	}
+	return create(ctx)
+}
+
+func create(ctx context.Context) (string, error) {
 	name := fmt.Sprintf("%s_%d", shared.template, len(shared.made)+1)
 	if err := execute(ctx, shared.admin, "CREATE DATABASE "+name+" TEMPLATE "+shared.template); err != nil {
 		return "", err

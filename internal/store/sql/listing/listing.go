@@ -345,6 +345,6 @@ func (l *Query) matching(v statement.View, candidates []int64) ([]int64, error) 
 }
 
 func (l *Query) matchQuery() *statement.Statement {
-	return statement.NewAlone("SELECT x.number FROM agent_execution x WHERE x.org_id = ?1 AND x.number " + l.dialect.AmongNumbers + " AND " +
+	return statement.NewAlone("SELECT x.number FROM " + l.dialect.AmongNumbers("agent_execution", "x", "org_id") + " WHERE " +
 		numberedFrom(strings.Join(l.where, " AND "), 3))
 }

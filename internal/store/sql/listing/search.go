@@ -59,8 +59,7 @@ func (s *Search) Examine(v statement.View) (ended bool, err error) {
 
 func listedByNumber(w *statement.Dialect) *statement.Statement {
 	return statement.NewAlone("SELECT x.number, coalesce(h.last_seq, 0), " + load.ExecutionRows.List("x") +
-		" FROM agent_execution x LEFT JOIN log_head h ON h.agent_execution_id = x.id" +
-		" WHERE x.org_id = ?1 AND x.number " + w.AmongNumbers + " AND " + load.Hidden)
+		" FROM " + w.AmongNumbers("agent_execution", "x", "org_id") + " LEFT JOIN log_head h ON h.agent_execution_id = x.id WHERE " + load.Hidden)
 }
 
 // loadListed returns the executions with these numbers, newest first, without those that are being

@@ -36,7 +36,7 @@ var (
 	namedPending = statement.Read(signalSelect + " AND state = 'pending' AND signal_name = ? AND signal_order > ? ORDER BY signal_order LIMIT ?")
 	allPending   = statement.Read(signalSelect + " AND state = 'pending' AND signal_order > ? ORDER BY signal_order")
 	// SignalsAfter selects the signals in any state that follow an order.
-	SignalsAfter = statement.Read(signalSelect + " AND signal_order > ? ORDER BY signal_order LIMIT ?")
+	SignalsAfter = statement.Read(signalSelect + " AND signal_order > ? AND signal_order > 0 ORDER BY signal_order LIMIT ?")
 	allTaken     = statement.Read(signalSelect + " AND state = 'taken' ORDER BY taken_order")
 	// SignalByID selects a signal by its id.
 	SignalByID = statement.Read(signalSelect + " AND id = ?")

@@ -17,7 +17,7 @@ var (
 )
 
 func tasksAmong(w *statement.Dialect) *statement.Statement {
-	return statement.NewAlone("SELECT " + load.TaskRows.List("t") + ", t.input, t.result, t.result_of FROM task_execution t WHERE t.agent_execution_id = ?1 AND t.id " + w.AmongIDs)
+	return statement.NewAlone("SELECT " + load.TaskRows.List("t") + ", t.input, t.result, t.result_of FROM " + w.AmongIDs("task_execution", "t"))
 }
 
 // loadTaskPage reads tasks with their numbers, oldest first.

@@ -15,7 +15,7 @@ import (
 var (
 	questionList = "SELECT number, " + load.QuestionRows.List("") + " FROM question WHERE "
 	newestFirst  = " AND number < ? ORDER BY number DESC LIMIT ?"
-	questionsOf  = statement.Read(questionList + "org_id = ? AND agent_execution_id = ?" + newestFirst)
+	questionsOf  = statement.Read(questionList + "org_id = ? AND agent_execution_id = ? AND number > 0" + newestFirst)
 	questionsAll = statement.Read(questionList + "org_id = ?" + newestFirst)
 	// questionsOpen is for lists of only open questions, which are few among all.
 	questionsOpen = statement.Read(questionList + "org_id = ? AND status = 'open'" + newestFirst)
@@ -23,7 +23,7 @@ var (
 )
 
 func questionsAmong(w *statement.Dialect) *statement.Statement {
-	return statement.NewAlone("SELECT " + load.QuestionRows.List("q") + " FROM question q WHERE q.agent_execution_id = ?1 AND q.id " + w.AmongIDs)
+	return statement.NewAlone("SELECT " + load.QuestionRows.List("q") + " FROM " + w.AmongIDs("question", "q"))
 }
 
 // Question implements [store.QuestionReader].

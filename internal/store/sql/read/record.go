@@ -11,7 +11,7 @@ import (
 )
 
 func bodiesOf(w *statement.Dialect) *statement.Statement {
-	return statement.NewAlone("SELECT e.number, e.content_blob, e.content FROM agent_entry e WHERE e.agent_execution_id = ?1 AND e.number > 0 AND e.number " + w.AmongNumbers)
+	return statement.NewAlone("SELECT e.number, e.content_blob, e.content FROM " + w.AmongNumbers("agent_entry", "e", "agent_execution_id"))
 }
 
 // bodies reads the contents of entries by their numbers, in one query round.

@@ -17,12 +17,11 @@ import (
 
 func entriesByID(w *statement.Dialect) *statement.Statement {
 	return statement.NewAlone("SELECT " + load.EntryColumns + ", b.length, b.sha256, b.held" +
-		" FROM agent_entry e LEFT JOIN blob b ON b.agent_execution_id = ?1 AND b.id = e.content_blob" +
-		" WHERE e.agent_execution_id = ?1 AND e.id " + w.AmongIDs)
+		" FROM " + w.AmongIDs("agent_entry", "e") + " LEFT JOIN blob b ON b.agent_execution_id = ?1 AND b.id = e.content_blob")
 }
 
 func blobsByID(w *statement.Dialect) *statement.Statement {
-	return statement.NewAlone("SELECT c.id, c.content FROM blob_chunk c WHERE c.agent_execution_id = ?1 AND c.id " + w.AmongIDs + " ORDER BY c.id, c.n")
+	return statement.NewAlone("SELECT c.id, c.content FROM " + w.AmongIDs("blob_chunk", "c") + " ORDER BY c.id, c.n")
 }
 
 // foundEntry is an entry with the stored length of its blob.

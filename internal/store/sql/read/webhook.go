@@ -30,7 +30,7 @@ var (
 	deliveriesBefore = statement.Read("SELECT " + load.DeliveryHeads.List("x") + " FROM delivery x" +
 		" WHERE x.webhook_id = ? AND x.id < ? AND x.org_id = ? ORDER BY x.id DESC LIMIT ?")
 	deliveriesByStatus = statement.Read("SELECT " + load.DeliveryHeads.List("x") + " FROM delivery x INDEXED BY idx_delivery_status" +
-		" WHERE x.webhook_id = ? AND x.id < ? AND x.org_id = ? AND x.status = ? ORDER BY x.id DESC LIMIT ?")
+		" WHERE x.webhook_id = ? AND x.id < ? AND x.org_id = ? AND x.status = ? AND x.attempts >= 0 ORDER BY x.id DESC LIMIT ?")
 	oldDelivery = statement.Read("SELECT EXISTS (SELECT 1 FROM delivery WHERE remove_at <= ?)" +
 		" OR EXISTS (SELECT 1 FROM webhook WHERE deleted_at IS NOT NULL)")
 	censusDeliveries = statement.Alone("SELECT count(*) FROM delivery INDEXED BY idx_delivery_due WHERE status = 'pending'")

@@ -35,11 +35,14 @@ type Dialect struct {
 	// further parameters.
 	Moved     *Statement
 	Standings func(all []store.Standing) (args []any, err error)
-	// AmongIDs and AmongNumbers complete a condition on a column: its value is in the list ?2. IDs
-	// and Numbers create such a list.
-	AmongIDs, AmongNumbers string
-	IDs                    func(ids []uuid.UUID) (list any, err error)
-	Numbers                func(numbers []int64) (list any, err error)
+	// AmongIDs returns a FROM item: the rows of a table whose agent_execution_id is ?1 and whose id is
+	// in the list ?2, which IDs creates. It looks up each of them, however many rows the execution has.
+	AmongIDs func(table, alias string) string
+	IDs      func(ids []uuid.UUID) (list any, err error)
+	// AmongNumbers returns a FROM item: the rows of a table whose column owner is ?1 and whose number
+	// is in the list ?2, which Numbers creates. It looks up each of them, too.
+	AmongNumbers func(table, alias, owner string) string
+	Numbers      func(numbers []int64) (list any, err error)
 	// KindAmong returns a condition on an execution x and its parameter: the kind is one of these.
 	KindAmong func(kinds []string) (condition string, arg any)
 	// MetadataMember returns a condition on an execution x and its parameters: a top-level member

@@ -1,0 +1,98 @@
+package postgres
+
+import (
+	"context"
+	"fmt"
+	"regexp"
+	"strings"
+	"testing"
+
+	"github.com/jackc/pgx/v5"
+	"github.com/perdure/perdure/internal/store/postgres/postgrestest"
+	"github.com/perdure/perdure/internal/store/sql/catalog"
+	"github.com/perdure/perdure/internal/store/sql/statement"
+)
+
+// statistics are states of PostgreSQL's statistics in which it expects few rows of each execution, org
+// and webhook.
+var statistics = map[string]func(t *testing.T, conn *pgx.Conn){
+	"never taken":        func(*testing.T, *pgx.Conn) {},
+	"of empty tables":    func(t *testing.T, conn *pgx.Conn) { run(t, conn, "ANALYZE") },
+	"of many short runs": func(t *testing.T, conn *pgx.Conn) { run(t, conn, shortRuns); run(t, conn, "ANALYZE") },
+}
+
+// TestRowsOfLongRunsAreFoundByTheirIDs checks the plans of the statements of the catalog, whatever the
+// statistics. PostgreSQL must not read all rows of an execution, org or webhook and compare their ids:
+// one of them may have very many.
+func TestRowsOfLongRunsAreFoundByTheirIDs(t *testing.T) {
+	queries := catalog.Statements(dialect)
+	for name, query := range catalog.ListStatements(dialect) {
+		queries["list: "+name] = query
+	}
+	for name, take := range statistics {
+		t.Run("statistics "+name, func(t *testing.T) {
+			conn, err := pgx.Connect(t.Context(), postgrestest.NewDatabase(t, migrated))
+			if err != nil {
+				t.Fatal(err)
+			}
+			defer conn.Close(context.WithoutCancel(t.Context()))
+			take(t, conn)
+			run(t, conn, "SET plan_cache_mode = force_generic_plan")
+			findByID(t, conn, "reading", queries)
+			for setting, value := range planning {
+				run(t, conn, fmt.Sprintf("SET %s = %s", setting, value))
+			}
+			findByID(t, conn, "writing", queries)
+		})
+	}
+}
+
+func run(t *testing.T, conn *pgx.Conn, query string) {
+	t.Helper()
+	if _, err := conn.Exec(t.Context(), query, pgx.QueryExecModeSimpleProtocol); err != nil {
+		t.Fatal(err)
+	}
+}
+
+func findByID(t *testing.T, conn *pgx.Conn, connection string, queries map[string]*statement.Statement) {
+	t.Helper()
+	for name, query := range queries {
+		steps := plan(t, conn, connection+" "+name, translate(query.Text()))
+		if at := comparesIDs(steps); at >= 0 {
+			t.Errorf("%s, %s:\n%s\n%s", connection, name, query.Text(), strings.Join(steps[max(at-2, 0):at+1], "\n"))
+		}
+	}
+}
+
+var (
+	ofOwner = regexp.MustCompile(`Index Cond: .*\b(agent_execution_id|org_id|webhook_id) = `)
+	byID    = regexp.MustCompile(`\b(id|number) = `)
+)
+
+// comparesIDs returns the index of a step that reads all rows of an execution, org or webhook and
+// filters them by id; -1 if there is none.
+func comparesIDs(steps []string) int {
+	for i := 1; i < len(steps); i++ {
+		if strings.Contains(steps[i], "Filter: ") && byID.MatchString(steps[i]) && ofOwner.MatchString(steps[i-1]) && !byID.MatchString(steps[i-1]) {
+			return i
+		}
+	}
+	return -1
+}
+
+// shortRuns inserts 500 rows into each table, each of another execution, without regard to constraints.
+const shortRuns = `DO $$
+DECLARE tab regclass; con name; cols text; vals text;
+BEGIN
+	SET LOCAL session_replication_role = replica;
+	FOR tab, con IN SELECT conrelid::regclass, conname FROM pg_constraint WHERE contype = 'c' AND connamespace = 'public'::regnamespace LOOP
+		EXECUTE format('ALTER TABLE %s DROP CONSTRAINT %I', tab, con);
+	END LOOP;
+	FOR tab IN SELECT oid::regclass FROM pg_class WHERE relkind = 'r' AND relnamespace = 'public'::regnamespace AND relname NOT IN ('store', 'goose_db_version') LOOP
+		SELECT string_agg(quote_ident(attname), ', '), string_agg(CASE atttypid::regtype::text
+				WHEN 'uuid' THEN 'gen_random_uuid()' WHEN 'text' THEN quote_literal('x') || ' || i' WHEN 'bytea' THEN 'decode(md5(i::text), ' || quote_literal('hex') || ')'
+				WHEN 'boolean' THEN 'true' ELSE 'i' END, ', ')
+			INTO cols, vals FROM pg_attribute WHERE attrelid = tab AND attnum > 0 AND NOT attisdropped AND attnotnull AND attgenerated = '';
+		EXECUTE format('INSERT INTO %s (%s) OVERRIDING SYSTEM VALUE SELECT %s FROM generate_series(1, 500) i', tab, cols, vals);
+	END LOOP;
+END $$`
