@@ -134,7 +134,7 @@ func TestChatAnswersQuestionsInTheInputLine(t *testing.T) {
 	s := onScreen(t, dir, 80, "run", "--chat", "--model", "scripted/s", "--approve", "ask", "--confine", "off", "x")
 	for i, answer := range []string{"y", "n not that one", "/approve"} {
 		s.until("the question", func(text string) bool {
-			asked := strings.Contains(text, fmt.Sprintf(`{"command": "echo ran-%d"}`, i+1))
+			asked := strings.Contains(text, fmt.Sprintf("\n  │ echo ran-%d\n", i+1)) && strings.Count(text, "? May bash run?") == i+1 && strings.Count(text, "  question ") == i+1
 			return asked && strings.HasSuffix(text, "n to deny ›\n›\nscripted/s · the run asks you · Esc stops the turn\n")
 		})
 		if i == 0 {

@@ -66,7 +66,7 @@ func (s *chatSession) listQuestions(open []*perdure.Question, asked *askedHere) 
 	s.view.note(terminal.StyleNone, strings.Join(lines, "\n"))
 }
 
-// askedText returns a question in one line: its tool or kind, and the arguments or the prompt.
+// askedText returns a question in one line: its tool or kind, and the call or the prompt.
 func askedText(q *perdure.Question) string {
 	if len(q.Details) == 0 {
 		return terminal.Inline(terminal.QuestionTitle(q))
@@ -75,7 +75,7 @@ func askedText(q *perdure.Question) string {
 	if name == "" {
 		name = string(q.Kind)
 	}
-	return terminal.Inline(name + "  " + strings.Join(strings.Fields(string(q.Details)), " "))
+	return terminal.Inline(name + "  " + terminal.CallSummary(q.Details))
 }
 
 // shortIDLength is the number of characters with which ids of questions are listed, if they differ.

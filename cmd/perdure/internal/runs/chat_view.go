@@ -45,6 +45,12 @@ func (v *chatView) Event(e client.Event) (err error) {
 	return err
 }
 
+// Headed reports whether the last lines of the chat are the heading of a question.
+func (v *chatView) Headed(q *perdure.Question) (headed bool) {
+	v.locked(func(t *terminal.TextView) { headed = t.Headed(q) })
+	return headed
+}
+
 func (v *chatView) UserMessage(string) {}
 func (v *chatView) Prompt()            {}
 

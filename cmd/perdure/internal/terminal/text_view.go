@@ -34,6 +34,7 @@ type TextView struct {
 	tools     toolCallView
 	shownSeqs map[uuid.UUID][]int64 // shown blocks by task, until the task ends
 	lastError string                // the last error shown
+	headed    uuid.UUID             // the question whose heading was shown last
 }
 
 // shownBlock is a growing block of text that is shown.

@@ -1,6 +1,7 @@
 package terminal
 
 import (
+	"bytes"
 	"encoding/json"
 	"slices"
 	"strings"
@@ -285,9 +286,18 @@ const maxTitle = 120
 
 // summarise formats a call's arguments in one line: the main argument, or all.
 func summarise(part perdure.Part) string {
-	text := part.RawArguments
-	if text == "" {
-		text = string(part.Arguments)
+	if part.RawArguments != "" {
+		return CallSummary([]byte(part.RawArguments))
+	}
+	return CallSummary(part.Arguments)
+}
+
+// CallSummary returns the beginning of a call's arguments in one line: the main argument, or all.
+func CallSummary(arguments []byte) string {
+	text := string(arguments)
+	var dense bytes.Buffer
+	if json.Compact(&dense, arguments) == nil {
+		text = dense.String()
 	}
 	var args map[string]any
 	if json.Unmarshal([]byte(text), &args) == nil {
@@ -307,7 +317,7 @@ func summarise(part perdure.Part) string {
 	if text == "{}" {
 		return ""
 	}
-	text = strings.ReplaceAll(strings.TrimSpace(Clean(text)), "\n", " ⏎ ")
+	text = strings.ReplaceAll(strings.TrimSpace(Visible(text)), "\n", " ⏎ ")
 	if runes := []rune(text); len(runes) > maxTitle {
 		text = string(runes[:maxTitle-1]) + "…"
 	}
