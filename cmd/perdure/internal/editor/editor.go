@@ -18,6 +18,9 @@ type Options struct {
 	Streams terminal.Streams
 	// History is the history of inputs; nil means none.
 	History *History
+	// Remembers reports whether a sent input belongs to the history; nil means that every input does.
+	// It must not block.
+	Remembers func(text string) bool
 	// Complete returns the candidates for the word before the cursor; nil means none.
 	Complete Completer
 	// Escape is called when the user presses Esc and there is no menu or text to leave. It must not

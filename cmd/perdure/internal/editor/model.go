@@ -153,6 +153,7 @@ func (m *model) edit(msg tea.Msg) tea.Cmd {
 // enter submits the input. A backslash at the end continues it in the next line.
 func (m *model) enter() tea.Cmd {
 	text := m.area.Value()
+	remembered := m.e.o.Remembers == nil || m.e.o.Remembers(text)
 	if head, ok := strings.CutSuffix(text, `\`); ok {
 		m.set(head + "\n")
 		return nil
@@ -163,7 +164,9 @@ func (m *model) enter() tea.Cmd {
 		return nil // too many inputs wait; the text stays in the line
 	}
 	m.set("")
-	m.recall.add(text)
+	if remembered {
+		m.recall.add(text)
+	}
 	return nil
 }
 

@@ -57,8 +57,7 @@ func (s *chatSession) takeInputs(ctx context.Context) {
 func (s *chatSession) take(ctx context.Context, text string) error {
 	asked := s.askedNow()
 	word, operand, _ := strings.Cut(strings.TrimSpace(text), " ")
-	isCommand := func(c chatCommand) bool { return c.name == word }
-	if i := slices.IndexFunc(chatCommands(), isCommand); i >= 0 {
+	if i := commandIndex(word); i >= 0 {
 		c := chatCommands()[i]
 		if !c.alone && s.current() == uuid.Nil {
 			return errors.New(c.name + " needs a run: type what is to be done")
@@ -74,6 +73,18 @@ func (s *chatSession) take(ctx context.Context, text string) error {
 		return unknownChatCommand(word)
 	}
 	return s.say(ctx, text)
+}
+
+// commandIndex returns the index of the command with a name; -1 if there is none.
+func commandIndex(name string) int {
+	return slices.IndexFunc(chatCommands(), func(c chatCommand) bool { return c.name == name })
+}
+
+// remembers reports whether an input belongs to the history. A line of an answer to a question does
+// not: it has no meaning elsewhere.
+func (s *chatSession) remembers(text string) bool {
+	word, _, _ := strings.Cut(strings.TrimSpace(text), " ")
+	return s.askedNow() == nil || commandIndex(word) >= 0
 }
 
 // unknownChatCommand returns an error that names the command with the nearest name.
@@ -124,12 +135,12 @@ func (s *chatSession) say(ctx context.Context, text string) error {
 
 // startWith starts a run with the settings of the command.
 func (s *chatSession) startWith(text string, parts []perdure.Part) error {
-	if s.start == nil {
-		return errors.New("this chat continues a run; perdure chat starts another one")
-	}
-	q, err := s.start.check("")
+	q, chosen, err := s.startRequest()
 	if err != nil {
 		return err
+	}
+	if chosen != "" && s.current() != uuid.Nil {
+		s.view.note(terminal.StyleDim, "the new run asks "+chosen+", which you have chosen")
 	}
 	q.UserPrompt, q.Parts = text, parts
 	if parts != nil {
@@ -179,8 +190,9 @@ func (s *chatSession) tools(context.Context, string) error {
 }
 
 func (s *chatSession) compact(ctx context.Context, operand string) error {
+	busy := s.isBusy() // a run that waits compacts at once
 	_, err := s.client().Compact(ctx, s.current(), client.CompactRequest{Instructions: operand, IdempotencyKey: uuid.NewString()})
-	if err == nil && s.isBusy() {
+	if err == nil && busy {
 		s.view.note(terminal.StyleDim, "the conversation is compacted before the next model call")
 	}
 	return err
@@ -188,17 +200,10 @@ func (s *chatSession) compact(ctx context.Context, operand string) error {
 
 func (s *chatSession) startNew(_ context.Context, operand string) error {
 	if operand == "" {
-		if s.start == nil {
-			return s.startWith("", nil)
+		if s.current() == uuid.Nil && s.start != nil {
+			return nil // the chat waits for the prompt already
 		}
-		q, err := s.start.check("")
-		if err != nil {
-			return err
-		}
-		if s.current() != uuid.Nil {
-			s.switchTo(chatTarget{start: &q})
-		}
-		return nil
+		return s.startWith("", nil)
 	}
 	parts, err := messageParts(s.workspaceRoot(), operand)
 	if err != nil {

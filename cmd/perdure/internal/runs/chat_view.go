@@ -20,7 +20,7 @@ type chatView struct {
 
 func newChatView(s *chatSession) *chatView {
 	v := &chatView{s: s, text: terminal.NewTextView(s.Streams, s.ServerFlags)}
-	v.text.ShowUserMessages = true
+	v.text.ShowUserMessages, v.text.FoldUserMessages, v.text.StoppedHere = true, true, s.stoppedHere
 	return v
 }
 
@@ -98,7 +98,8 @@ func (s *chatSession) saw(e client.Event) {
 		}
 	case e.Type == perdure.EventSignal:
 		if c := chosenBy(e); c != nil {
-			s.chosen, chosen = c, true
+			s.choose(c)
+			chosen = true
 		}
 	case e.Type == perdure.EventStarted, e.Type == perdure.EventResumed, e.Type == perdure.EventTaskScheduled:
 		s.busy = true

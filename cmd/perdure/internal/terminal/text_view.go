@@ -23,6 +23,11 @@ type TextView struct {
 	// ShowUserMessages shows the user's messages, as tail does. run and resume show a message only
 	// if it was sent elsewhere.
 	ShowUserMessages bool
+	// FoldUserMessages shows only the beginning of the user's long messages.
+	FoldUserMessages bool
+	// StoppedHere reports whether it was this program that asked for a turn to be stopped. It is called
+	// once for each such request in the log; nil means that it never was.
+	StoppedHere func() bool
 	// ShowSignals shows the signals of a react agent other than messages. Those of other agents are
 	// always shown.
 	ShowSignals   bool
@@ -185,6 +190,8 @@ func (v *TextView) data(r *perdure.Record) {
 	case d.Type == fold.CallEnd && d.Result != nil:
 		v.tools.call(d.ToolCall.ID, d.ToolCall.Name)
 		v.tools.result(d.ToolCall.ID, *d.Result)
+	case d.Type == "compaction" && d.State == "failed" && d.Reason == perdure.CompactionManual:
+		v.notice(StyleWarn, "the conversation was not compacted: "+Clean(d.Error))
 	}
 }
 
@@ -211,8 +218,15 @@ func (v *TextView) entryAppended(entry perdure.Entry) error {
 
 func (v *TextView) user(m perdure.Content) {
 	v.p.section("user")
-	v.p.indented(userGutter, StyleUser, Clean(partsText(m.Parts)))
+	text, left := Clean(partsText(m.Parts)), ""
+	if v.FoldUserMessages && v.p.width() > 0 {
+		text, left = foldMessage(text)
+	}
+	v.p.indented(userGutter, StyleUser, text)
 	v.p.newline()
+	if left != "" {
+		v.p.line(StyleDim, left)
+	}
 }
 
 // failure shows an error of the model, which ends an answer.

@@ -27,6 +27,7 @@ type toolCall struct {
 	waitingOutput  string
 	begun, end     time.Time
 	endReason      string // the reason of its end, if it did not end by itself
+	hasVerdict     bool   // its end is shown
 	cleaner        cleaner
 	folded         folded
 }
@@ -62,7 +63,7 @@ func (t *toolCallView) addArguments(e perdure.Entry) {
 
 func (t *toolCallView) started(id, name string, at time.Time) {
 	c := t.call(id, name)
-	c.begun, c.end = at, time.Time{}
+	c.begun, c.end, c.hasVerdict = at, time.Time{}, false
 	if !slices.Contains(t.queue, c) {
 		t.queue = append(t.queue, c)
 	}
@@ -180,6 +181,7 @@ func (t *toolCallView) cancelled(id string, at time.Time) {
 	t.header(c)
 	c.endReason = "cancelled"
 	t.verdict(c, StyleWarn, "✗", c.endReason)
+	c.hasVerdict = true
 }
 
 // maxResultLines is the maximum number of shown lines of a result without live output.
@@ -189,6 +191,9 @@ const maxResultLines = 10
 // the output, a line with the call's name comes first.
 func (t *toolCallView) result(id string, r fold.CallResult) {
 	c := t.call(id, "")
+	if c.hasVerdict {
+		return
+	}
 	t.header(c)
 	t.print(c, c.waitingOutput)
 	t.unfold(c)
