@@ -13,6 +13,7 @@ type firstFrame struct {
 	*os.File
 	drawn func() // must not block
 	once  sync.Once
+	wrote func() // is called after each write; it must not block
 }
 
 func (f *firstFrame) Write(p []byte) (int, error) { return f.WriteString(string(p)) }
@@ -23,5 +24,6 @@ func (f *firstFrame) WriteString(text string) (int, error) {
 	if strings.Contains(text, strings.TrimSpace(promptText)) {
 		f.once.Do(f.drawn)
 	}
+	f.wrote()
 	return n, err
 }

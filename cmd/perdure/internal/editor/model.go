@@ -181,6 +181,7 @@ func (m *model) set(text string) {
 // View implements tea.Model.
 func (m *model) View() tea.View {
 	if m.closing {
+		m.e.reflow.next.Store(nil)
 		return tea.NewView("")
 	}
 	rows := m.openRows()
@@ -204,6 +205,7 @@ func (m *model) View() tea.View {
 		c.Y += above
 		v.Cursor = c
 	}
+	m.e.reflow.next.Store(newFrame(rows, v.Cursor, m.height))
 	return v
 }
 
