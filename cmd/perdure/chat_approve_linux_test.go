@@ -42,7 +42,9 @@ func TestChatApprovesAnyOpenQuestion(t *testing.T) {
 			long := strings.Repeat(" and-more", 20)
 			write(t, dir, "s", "turn\n  call bash {\"command\": \"echo ran-1\"}\n  call bash {\"command\": \"echo ran-2"+long+"\"}\nturn\n  text Understood.\n")
 			s := onScreen(t, dir, width, "chat", "--model", "scripted/s", "--approve", "ask", "--confine", "off", "x")
-			s.asks("echo ran-1", asksHere)
+			if text := s.asks("echo ran-1", asksHere); strings.Count(text, "? May bash run?") != 1 || strings.Count(text, "  question ") != 1 {
+				t.Errorf("a question is shown more than once:\n%s", text)
+			}
 			s.enter("/approve")
 			s.shows("/approve ID shows one of them and asks it\n")
 			text := s.asks("echo ran-1", asksHere)
@@ -111,8 +113,7 @@ func TestChatApprovesWhileTheRunWorks(t *testing.T) {
 	run := a.claim()
 	first := run.open("first", deploy, `{"version": "1.2"}`)
 	withdrawn := run.open("second", deploy, `{"version": "1.3"}`)
-	s.shows(withdrawn.String())
-	s.shows("working")
+	s.shows("scripted/s · working · 2 questions are open: /approve · Esc stops the turn\n")
 	s.enter("/approve")
 	text := s.shows("/approve ID shows one of them and asks it\n")
 	if at := strings.Index(text, "\n  "+withdrawn.String()[:8]); at < 0 || !strings.HasPrefix(text[at+1:][strings.Index(text[at+1:], "\n"):], "\n  "+first.String()[:8]+"  deploy  {\"version\":\"1.2\"}\n") {
@@ -122,7 +123,7 @@ func TestChatApprovesWhileTheRunWorks(t *testing.T) {
 	s.asks(`{"version": "1.2"}`, leaves)
 	s.keys(keyEsc)
 	s.shows("the question stays open; /approve " + first.String()[:8] + " asks it again\n")
-	s.shows("scripted/s · working · Esc stops the turn\n")
+	s.shows("scripted/s · working · 2 questions are open: /approve · Esc stops the turn\n")
 	s.enter("/approve " + withdrawn.String()[:8])
 	s.asks(`{"version": "1.3"}`, leaves)
 	run.commit(perdure.Commit{Withdraw: []uuid.UUID{withdrawn}})

@@ -10,7 +10,7 @@ import (
 	"github.com/perdure/perdure/internal/longtest"
 )
 
-// rewrap gives the screen another width, as most terminals do: rows that are too long continue in the
+// rewrap changes the width of the screen, as most terminals do: rows that are too long continue in the
 // next row, and the cursor stays at its character.
 func (s *chatScreen) rewrap(width int) {
 	s.Helper()

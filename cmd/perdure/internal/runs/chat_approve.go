@@ -147,7 +147,7 @@ func (s *chatSession) refreshQuestions() {
 }
 
 // readQuestions returns the open questions of a run with their details, newest first. Completion
-// offers them from then on.
+// offers them from then on, and the status counts them.
 func (s *chatSession) readQuestions(ctx context.Context, run uuid.UUID) ([]*perdure.Question, error) {
 	c := s.client()
 	open, err := openQuestions(ctx, c, run, false)
@@ -163,5 +163,6 @@ func (s *chatSession) readQuestions(ctx context.Context, run uuid.UUID) ([]*perd
 		}
 	}
 	s.offers.setQuestions(open)
+	s.showStatus()
 	return open, nil
 }

@@ -97,6 +97,13 @@ func (o *offers) setQuestions(open []*perdure.Question) {
 	o.asked = open
 }
 
+// openQuestions returns the number of the open questions of the run.
+func (o *offers) openQuestions() int {
+	o.mu.Lock()
+	defer o.mu.Unlock()
+	return len(o.asked)
+}
+
 // question returns an offered question; nil if it is not offered.
 func (o *offers) question(id uuid.UUID) *perdure.Question {
 	o.mu.Lock()

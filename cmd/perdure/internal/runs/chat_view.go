@@ -2,6 +2,7 @@ package runs
 
 import (
 	"encoding/json"
+	"fmt"
 	"sync"
 	"time"
 
@@ -20,7 +21,8 @@ type chatView struct {
 
 func newChatView(s *chatSession) *chatView {
 	v := &chatView{s: s, text: terminal.NewTextView(s.Streams, s.ServerFlags)}
-	v.text.ShowUserMessages, v.text.FoldUserMessages, v.text.StoppedHere = true, true, s.stoppedHere
+	v.text.ShowUserMessages, v.text.FoldUserMessages, v.text.AsksInPlace = true, true, true
+	v.text.StoppedHere = s.stoppedHere
 	return v
 }
 
@@ -149,6 +151,11 @@ func (s *chatSession) showStatus() {
 		}
 	case s.busy:
 		text = "working · Esc stops the turn"
+		if n := s.offers.openQuestions(); n == 1 {
+			text = "working · a question is open: /approve · Esc stops the turn"
+		} else if n > 1 {
+			text = fmt.Sprintf("working · %d questions are open: /approve · Esc stops the turn", n)
+		}
 	}
 	if name := s.modelName(); name != "" {
 		text = name + " · " + text

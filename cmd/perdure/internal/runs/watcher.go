@@ -66,6 +66,9 @@ func (w *watcher) started(x *perdure.Execution) {
 // determines the exit code. If the server was in the process of another run and that process ends,
 // followToEnd reconnects.
 func (w *watcher) followToEnd(ctx context.Context) error {
+	if v, ok := w.view.(*terminal.TextView); ok {
+		v.AsksInPlace = w.asks()
+	}
 	for {
 		var err error
 		if w.status == "" {

@@ -148,15 +148,18 @@ func (v *TextView) question(e client.Event) error {
 	if err := e.Decode(&d); err != nil {
 		return err
 	}
-	v.p.section(questionSection)
 	title := questionTitle(d.Kind, d.Subject, d.Prompt)
 	if id, err := uuid.Parse(d.ID); err == nil && e.Type == perdure.EventQuestionAsked {
 		v.agent.names.questions[id] = shortTitle(title)
 	} else if asked := v.agent.names.questions[id]; asked != "" && d.Prompt == "" {
 		title = asked
 	}
+	if e.Type == perdure.EventQuestionAsked && v.AsksInPlace && !v.agent.other() {
+		return v.p.err
+	}
 	name := Clean(Inline(title))
 	v.headed = uuid.Nil
+	v.p.section(questionSection)
 	switch e.Type {
 	case perdure.EventQuestionAsked:
 		v.p.heading(d.Kind, d.Subject, d.Prompt, d.ID)

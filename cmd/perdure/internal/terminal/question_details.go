@@ -101,8 +101,7 @@ func callLines(tool string, arguments []byte) (lines []detailLine, ok bool) {
 		lines = linesOf(detailGutter, StyleNone, take("command"))
 	case "edit-file":
 		lines = linesOf(detailPadding, StyleNone, Inline(take("path")))
-		lines = append(lines, diffLines("-", StyleRemoved, take("oldString"))...)
-		lines = append(lines, diffLines("+", StyleAdded, take("newString"))...)
+		lines = append(lines, changeLines(take("oldString"), take("newString"))...)
 	case "write-file":
 		lines = linesOf(detailPadding, StyleNone, Inline(take("path")))
 		lines = append(lines, diffLines("+", StyleAdded, take("content"))...)
@@ -113,6 +112,28 @@ func callLines(tool string, arguments []byte) (lines []detailLine, ok bool) {
 		lines = append(lines, detailLine{detailPadding, StyleDim, Inline(m.name) + ": " + Inline(string(m.value))})
 	}
 	return lines, ok
+}
+
+// changeLines returns a change of a text as a diff. Lines that stay at its beginning and at its end are
+// context.
+func changeLines(old, new string) []detailLine {
+	var before, after []detailLine
+	if strings.HasSuffix(old, "\n") == strings.HasSuffix(new, "\n") { // else the last lines differ
+		oldLines, newLines := strings.SplitAfter(old, "\n"), strings.SplitAfter(new, "\n")
+		same := 0
+		for same < min(len(oldLines), len(newLines)) && oldLines[same] == newLines[same] {
+			same++
+		}
+		before = diffLines(" ", StyleDim, strings.Join(oldLines[:same], ""))
+		oldLines, newLines, same = oldLines[same:], newLines[same:], 0
+		for same < min(len(oldLines), len(newLines)) && oldLines[len(oldLines)-1-same] == newLines[len(newLines)-1-same] {
+			same++
+		}
+		after = diffLines(" ", StyleDim, strings.Join(oldLines[len(oldLines)-same:], ""))
+		old, new = strings.Join(oldLines[:len(oldLines)-same], ""), strings.Join(newLines[:len(newLines)-same], "")
+	}
+	lines := append(before, diffLines("-", StyleRemoved, old)...)
+	return append(append(lines, diffLines("+", StyleAdded, new)...), after...)
 }
 
 // diffLines returns the lines of a text with a sign before each.

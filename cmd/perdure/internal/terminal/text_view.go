@@ -25,6 +25,9 @@ type TextView struct {
 	ShowUserMessages bool
 	// FoldUserMessages shows only the beginning of the user's long messages.
 	FoldUserMessages bool
+	// AsksInPlace reports that the command asks the questions of a react agent itself, when the run
+	// waits for them. The view then does not show that they are asked.
+	AsksInPlace bool
 	// StoppedHere reports whether it was this program that asked for a turn to be stopped. It is called
 	// once for each such request in the log; nil means that it never was.
 	StoppedHere func() bool
