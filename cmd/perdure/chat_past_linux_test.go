@@ -148,3 +148,19 @@ func TestChatFoldsTheEchoOfALongMessage(t *testing.T) {
 		})
 	}
 }
+
+// After the model has failed, the chat says so, and /retry asks it again.
+func TestChatRetriesAFailedTurn(t *testing.T) {
+	dir := t.TempDir()
+	write(t, dir, "s", "turn\n  fail auth the key is no good\n")
+	s := onScreen(t, dir, 80, "chat", "--model", "scripted/s", "x")
+	s.shows("scripted/s · the model failed · /retry asks it again\n")
+	write(t, dir, "s", "turn\n  text Fine now.\n")
+	s.enter("/retry")
+	s.shows("Fine now.")
+	s.ready()
+	s.enter("/retry")
+	s.shows("no turn has failed\n")
+	s.keys(keyCtrlD)
+	s.ends(4)
+}

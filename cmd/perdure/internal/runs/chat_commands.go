@@ -2,6 +2,7 @@ package runs
 
 import (
 	"context"
+	"encoding/json"
 	"errors"
 	"fmt"
 	"slices"
@@ -30,6 +31,7 @@ func chatCommands() []chatCommand {
 		{"/cost", "", "tokens and cost of the run until now", (*chatSession).cost, false},
 		{"/tools", "", "the tools that the model may use", (*chatSession).tools, false},
 		{"/compact", "[INSTRUCTIONS]", "replace the older part of the conversation by a summary", (*chatSession).compact, false},
+		{"/retry", "", "ask the model again after it has failed", (*chatSession).retry, false},
 		{"/approve", "[ID]", "approve what is asked here, or list what is asked; with ID, show and ask it", (*chatSession).approve, false},
 		{"/new", "[PROMPT]", "leave this run and start another one", (*chatSession).startNew, true},
 		{"/resume", "[ID]", "leave this run and continue another one; without ID, list the newest", (*chatSession).resume, true},
@@ -195,6 +197,19 @@ func (s *chatSession) compact(ctx context.Context, operand string) error {
 	if err == nil && busy {
 		s.view.note(terminal.StyleDim, "the conversation is compacted before the next model call")
 	}
+	return err
+}
+
+// retry repeats the turn that has failed.
+func (s *chatSession) retry(ctx context.Context, _ string) error {
+	x, err := s.client().Get(ctx, s.current())
+	if err != nil {
+		return err
+	}
+	if !x.TurnFailed() {
+		return errors.New("no turn has failed")
+	}
+	_, err = s.client().Signal(ctx, x.ID, client.SignalRequest{Name: perdure.RetrySignal, Value: json.RawMessage("null")})
 	return err
 }
 

@@ -62,6 +62,8 @@ type chatSession struct {
 	// preferred are the models of the run in which the user has chosen one, which is the first of them.
 	preferred []perdure.ModelConfig
 	busy      bool
+	react     bool // the run is of the react agent
+	failed    bool // the last turn has failed, and the run waits
 	leave     context.CancelCauseFunc
 	asked     *askedHere // the question that the terminal asks; nil if there is none
 	// next is the question that the user has chosen to be asked next; uuid.Nil if there is none.
@@ -116,6 +118,7 @@ func (s *chatSession) run(ctx context.Context, first chatTarget) error {
 		return failed
 	case errors.Is(cause, errInputEnd):
 		last.view = terminal.NewTextView(s.Streams, s.ServerFlags)
+		_ = s.Stdout.Linef("")
 		return last.showResult(ctx)
 	}
 	return err
@@ -246,7 +249,8 @@ func (s *chatSession) attach(x *perdure.Execution, chosen *perdure.ModelChoice) 
 		_ = decodeInput(x, &in) // the content may be on its worker; then nothing is known of it
 	}
 	s.mu.Lock()
-	s.id, s.input, s.busy, s.waiting, s.next = x.ID, in, x.Status != perdure.StatusWaiting, nil, uuid.Nil
+	s.id, s.input, s.busy, s.failed, s.waiting, s.next = x.ID, in, x.Status != perdure.StatusWaiting, x.TurnFailed(), nil, uuid.Nil
+	s.react = x.Kind == perdure.ReactKind
 	s.choose(chosen)
 	s.mu.Unlock()
 	s.offers.setQuestions(nil)

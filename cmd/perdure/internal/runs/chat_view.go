@@ -3,6 +3,7 @@ package runs
 import (
 	"encoding/json"
 	"fmt"
+	"slices"
 	"sync"
 	"time"
 
@@ -87,16 +88,18 @@ func (v *chatView) aside(show func(*terminal.TextView)) {
 // saw updates the state of the chat by an event of the run.
 func (s *chatSession) saw(e client.Event) {
 	s.mu.Lock()
-	busy, waiting, chosen := s.busy, len(s.waiting), false
+	busy, failed, waiting, chosen := s.busy, s.failed, len(s.waiting), false
 	switch {
 	case e.Type.Ends():
 		s.busy = false
 	case e.Type == perdure.EventWaiting:
 		var d struct {
-			Reason string `json:"reason"`
+			Reason string       `json:"reason"`
+			Wait   perdure.Wait `json:"wait"`
 		}
 		if e.Decode(&d) == nil {
 			s.busy = d.Reason != waitsForSignal
+			s.failed = s.react && slices.Contains(d.Wait.Signals(), perdure.RetrySignal)
 		}
 	case e.Type == perdure.EventSignal:
 		if c := chosenBy(e); c != nil {
@@ -113,7 +116,7 @@ func (s *chatSession) saw(e client.Event) {
 	if e.Type == perdure.EventQuestionAsked || e.Type == perdure.EventQuestionAnswered || e.Type == perdure.EventQuestionExpired || e.Type == perdure.EventQuestionWithdrawn {
 		s.refreshQuestions()
 	}
-	changed, queue := chosen || busy != s.busy, s.waiting
+	changed, queue := chosen || busy != s.busy || failed != s.failed, s.waiting
 	s.mu.Unlock()
 	if changed {
 		s.showStatus()
@@ -156,6 +159,8 @@ func (s *chatSession) showStatus() {
 		} else if n > 1 {
 			text = fmt.Sprintf("working · %d questions are open: /approve · Esc stops the turn", n)
 		}
+	case s.failed:
+		text = "the model failed · /retry asks it again"
 	}
 	if name := s.modelName(); name != "" {
 		text = name + " · " + text
