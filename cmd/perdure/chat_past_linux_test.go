@@ -161,6 +161,8 @@ func TestChatRetriesAFailedTurn(t *testing.T) {
 	s.ready()
 	s.enter("/retry")
 	s.shows("no turn has failed\n")
-	s.keys(keyCtrlD)
+	s.enter("/model")
+	s.shows("no turn has failed\n\nthe models of this run")
+	s.enter("/quit")
 	s.ends(4)
 }

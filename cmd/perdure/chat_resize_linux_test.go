@@ -46,6 +46,20 @@ func (s *chatScreen) rewrap(width int) {
 	s.resize(width)
 }
 
+// beforeCursor returns the text of the cursor's row before the cursor.
+func (s *chatScreen) beforeCursor() string {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	at := s.vt.CursorPosition()
+	var row strings.Builder
+	for x := range at.X {
+		if cell := s.vt.CellAt(x, at.Y); cell != nil {
+			row.WriteString(cell.Content)
+		}
+	}
+	return row.String()
+}
+
 // A window that becomes narrower, and wide again, has the input line once, and no row of the output
 // is lost.
 func TestChatInANarrowerWindow(t *testing.T) {
@@ -64,13 +78,12 @@ func TestChatInANarrowerWindow(t *testing.T) {
 		words = append(words, fmt.Sprintf("word%d", i))
 	}
 	s.keys(strings.Join(words, " "))
-	s.shows("word29\n")
+	s.until("the input line", func(string) bool { return strings.HasSuffix(s.beforeCursor(), "word29") })
 	for _, width := range []int{80, 60, 40, 90, 50, 120} {
 		s.rewrap(width)
 		text := s.until(fmt.Sprintf("the input line at %d columns", width), func(text string) bool {
-			at := strings.LastIndex(text, "\n› ")
-			status := strings.LastIndex(text, "\nscripted/s · your turn")
-			return at >= 0 && status > at && strings.Join(strings.Fields(strings.TrimPrefix(text[at:status], "\n› ")), " ") == strings.Join(words, " ") && longest(text[at:status]) <= width && longest(text[at:status]) > width/2
+			begin, end := strings.LastIndex(text, "\n› "), strings.LastIndex(text, "\nscripted/s · your turn")
+			return strings.HasSuffix(s.beforeCursor(), "word29") && begin >= 0 && end > begin && drawn(text[begin+1:end], words, width)
 		})
 		if strings.Count(text, "word0 ") != 1 || strings.Count(text, "word29\n") != 1 {
 			t.Fatalf("at %d columns rows of the input are left:\n%s", width, text)
@@ -84,11 +97,14 @@ func TestChatInANarrowerWindow(t *testing.T) {
 	s.ends(4)
 }
 
-// longest returns the length of the longest line.
-func longest(text string) int {
-	most := 0
-	for line := range strings.SplitSeq(text, "\n") {
-		most = max(most, len([]rune(line)))
+// drawn reports whether the rows of the input line are those of a terminal of the width. Rows that only
+// the terminal has wrapped have no indent.
+func drawn(text string, words []string, width int) bool {
+	rows := strings.Split(strings.TrimPrefix(text, "› "), "\n")
+	for i, row := range rows {
+		if len(row) > width || i > 0 && !strings.HasPrefix(row, "  word") || i < len(rows)-1 && len(row) < width-15 {
+			return false
+		}
 	}
-	return most
+	return strings.Join(strings.Fields(strings.Join(rows, " ")), " ") == strings.Join(words, " ")
 }

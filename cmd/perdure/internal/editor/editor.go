@@ -64,7 +64,7 @@ func Start(o Options) *Editor {
 	e.output.state = starting
 	device := e.output.device
 	if f, ok := device.(*os.File); ok { // else there is no terminal whose text could be overwritten
-		device = &firstFrame{File: f, drawn: func() { go e.output.drawn() }, wrote: e.reflow.written}
+		device = &firstFrame{File: f, drawn: func() { go e.output.drawn() }, writes: e.reflow.draws}
 	} else {
 		e.output.state = running
 	}

@@ -68,8 +68,8 @@ func wrapsRows(getenv func(string) string) bool {
 	return true
 }
 
-// written reports that the renderer has written to the terminal.
-func (r *reflow) written() { r.shown.Store(r.next.Load()) }
+// draws reports that the renderer is about to write to the terminal.
+func (r *reflow) draws() { r.shown.Store(r.next.Load()) }
 
 // pause reports whether another program has the terminal.
 func (r *reflow) pause(paused bool) {

@@ -29,7 +29,7 @@ func TestANarrowerTerminalErasesTheWrappedFrame(t *testing.T) {
 			var device bytes.Buffer
 			r := &reflow{device: &device, wraps: true}
 			r.next.Store(newFrame(c.rows, &c.cursor, c.height))
-			r.written()
+			r.draws()
 			for _, width := range []int{120, 40, 40, 120, 40} {
 				r.filter(nil, tea.WindowSizeMsg{Width: width, Height: c.height})
 			}
@@ -59,7 +59,7 @@ func TestTerminalsThatDoNotWrapKeepTheirRows(t *testing.T) {
 	var device bytes.Buffer
 	for _, r := range []*reflow{{device: &device}, {device: &device, wraps: true}} {
 		r.next.Store(newFrame([]string{strings.Repeat("x", 100)}, &tea.Cursor{Position: tea.Position{X: 100}}, 24))
-		r.written()
+		r.draws()
 		r.filter(nil, tea.WindowSizeMsg{Width: 120, Height: 24})
 		r.pause(r.wraps)
 		r.filter(nil, tea.WindowSizeMsg{Width: 80, Height: 24})

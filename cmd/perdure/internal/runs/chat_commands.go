@@ -35,6 +35,7 @@ func chatCommands() []chatCommand {
 		{"/approve", "[ID]", "approve what is asked here, or list what is asked; with ID, show and ask it", (*chatSession).approve, false},
 		{"/new", "[PROMPT]", "leave this run and start another one", (*chatSession).startNew, true},
 		{"/resume", "[ID]", "leave this run and continue another one; without ID, list the newest", (*chatSession).resume, true},
+		{"/quit", "", "end the chat, as Ctrl-D does", (*chatSession).end, true},
 	}
 }
 
@@ -198,6 +199,12 @@ func (s *chatSession) compact(ctx context.Context, operand string) error {
 		s.view.note(terminal.StyleDim, "the conversation is compacted before the next model call")
 	}
 	return err
+}
+
+// end ends the chat as the end of the input does.
+func (s *chatSession) end(context.Context, string) error {
+	s.quit(errInputEnd)
+	return nil
 }
 
 // retry repeats the turn that has failed.

@@ -31,7 +31,7 @@ var (
 	errSetAside = errors.New("another question is asked first")
 )
 
-// chatTarget is the run that a chat goes on with.
+// chatTarget is the run with which a chat continues.
 type chatTarget struct {
 	start  *client.StartRequest // the settings of a run to start; with a prompt, or without to ask for it
 	resume *perdure.Execution

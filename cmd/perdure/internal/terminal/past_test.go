@@ -100,3 +100,12 @@ func TestLongMessagesOfTheUserAreFolded(t *testing.T) {
 		}
 	}
 }
+
+// The exit code of a command that failed stands in its verdict, also without live output.
+func TestThePastHasTheExitCodeOfACommand(t *testing.T) {
+	result := perdure.Part{Type: perdure.PartToolResult, ToolCallID: "a", ToolName: "bash", IsError: true, Parts: []perdure.Part{perdure.Text("one\n[exit code 3]")}}
+	got := pastOf(t, messageEntry(t, perdure.RoleToolResult, result))
+	if want := "… 7 earlier entries" + showsAll + "● bash\n  │ one\n  ✗ exit code 3\n"; got != want {
+		t.Errorf("shown is %q, want %q", got, want)
+	}
+}

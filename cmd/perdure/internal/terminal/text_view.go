@@ -102,8 +102,11 @@ func (v *TextView) ConnectionLost(cause error, pause time.Duration) {
 	v.notice(StyleWarn, fmt.Sprintf("the connection is lost (%s); trying again in %s", ErrorMessage(cause), Duration(pause)))
 }
 
+// noticeSection is the page's section of notices and remarks.
+const noticeSection = "notice"
+
 func (v *TextView) notice(s Style, text string) {
-	v.p.section("notice")
+	v.p.section(noticeSection)
 	v.p.indented(noticeGutter, s, text+"\n")
 }
 

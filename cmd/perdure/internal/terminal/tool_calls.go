@@ -216,8 +216,8 @@ func (t *toolCallView) result(id string, r fold.CallResult) {
 	}
 }
 
-// resultLines splits a result into the lines to show and the reason of the end. If a command had
-// live output, only the last line is new, such as [exit code 1].
+// resultLines splits a result into the lines to show and the reason of the end, which may be the last
+// line, such as [exit code 1]. If a command had live output, the other lines are not new.
 func (c *toolCall) resultLines(r fold.CallResult) (body []string, why string) {
 	lines := strings.Split(strings.TrimSpace(Clean(r.Text)), "\n")
 	last := lines[len(lines)-1]
@@ -230,6 +230,8 @@ func (c *toolCall) resultLines(r fold.CallResult) (body []string, why string) {
 		return nil, ""
 	case len(lines) == 1:
 		return nil, last
+	case marked && r.IsError && strings.HasSuffix(inner, "]"):
+		return lines[:len(lines)-1], strings.TrimSuffix(inner, "]")
 	}
 	return lines, ""
 }
