@@ -34,7 +34,7 @@ func TestChatShowsThePast(t *testing.T) {
 			s.ends(4)
 
 			past := "\n\n› Message 2\n\nAnswer 2.\n\n› Message 3\n\nAnswer 3.\n\n› Message 4\n\nAnswer 4.\n"
-			s = onScreen(t, dir, width, "chat", "--model", "scripted/s", "--approve", "allow", "--confine", "off", first)
+			s = onScreen(t, dir, width, "chat", "--approve", "allow", "--confine", "off", first)
 			text := s.shows("run " + first + "\n… 4 earlier entries: perdure show " + first + past + "›\n")
 			if strings.Contains(text, "Answer 1.") {
 				t.Errorf("all of the run is shown:\n%s", text)

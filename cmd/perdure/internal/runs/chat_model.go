@@ -72,17 +72,18 @@ func modelsFrom(first perdure.ModelConfig, models []perdure.ModelConfig) []perdu
 }
 
 // startRequest returns the settings of a new run: those of the command, with the model that was chosen
-// in the chat. chosen is the name of that model if the command names another one first; otherwise "".
+// in the chat. If the command names no models, they are those of the run before. chosen is the name of that model if the command names another one first; otherwise "".
 func (s *chatSession) startRequest() (q client.StartRequest, chosen string, err error) {
 	if s.start == nil {
 		return q, "", errors.New("this chat continues a run; perdure chat starts another one")
 	}
+	s.mu.Lock()
+	preferred := s.preferred
+	s.start.models = s.input.Models
+	s.mu.Unlock()
 	if q, err = s.start.check(""); err != nil {
 		return q, "", err
 	}
-	s.mu.Lock()
-	preferred := s.preferred
-	s.mu.Unlock()
 	if len(preferred) == 0 || len(q.Models) > 0 && q.Models[0].String() == preferred[0].String() {
 		return q, "", nil
 	}
