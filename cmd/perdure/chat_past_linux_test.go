@@ -70,7 +70,7 @@ func TestChatKeepsTheChosenModelForNewRuns(t *testing.T) {
 	s.shows("the next turn asks scripted/other\n")
 	s.enter("/new")
 	s.shows("the new run asks scripted/other, which you have chosen\n")
-	s.shows("a new run: type what is to be done")
+	s.shows("scripted/other · a new run: type what is to be done")
 	s.enter("y")
 	s.shows("First of other.")
 	s.shows("scripted/other · your turn")

@@ -145,7 +145,7 @@ func (s *chatSession) followAll(ctx context.Context, first chatTarget) (last *wa
 				return w, err
 			}
 		}
-		s.ed.SetStatus("a new run: type what is to be done; /help lists the commands")
+		s.ed.SetStatus(newRunStatus(target))
 		select {
 		case target = <-s.targets:
 		case <-ctx.Done():

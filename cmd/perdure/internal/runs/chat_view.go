@@ -142,6 +142,15 @@ func chosenBy(e client.Event) *perdure.ModelChoice {
 	return &c
 }
 
+// newRunStatus returns the status of a chat that has no run yet.
+func newRunStatus(t chatTarget) string {
+	text := "a new run: type what is to be done; /help lists the commands"
+	if t.start != nil && len(t.start.Models) > 0 {
+		text = t.start.Models[0].String() + " · " + text
+	}
+	return text
+}
+
 // showStatus shows the state of the run below the input line.
 func (s *chatSession) showStatus() {
 	s.mu.Lock()
