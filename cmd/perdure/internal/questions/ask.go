@@ -185,7 +185,7 @@ func (f *form) help(q *perdure.Question, all bool) string {
 func approvals(q *perdure.Question) []string {
 	answers := []string{"y to approve"}
 	if q.Grantable() {
-		answers = append(answers, "r to approve for this run")
+		answers = append(answers, "r to approve and remember")
 	}
 	if q.Edit != "" {
 		answers = append(answers, "e to edit")

@@ -40,7 +40,7 @@ func asked(t *testing.T, q *perdure.Question, headed bool, details string, answe
 func TestAQuestionShowsTheCommandAndOnRequestAllOfIt(t *testing.T) {
 	const details = `{"command": "echo \"a\"\ntouch b", "timeout": 5}`
 	q := &perdure.Question{ID: uuid.New(), QuestionTerms: perdure.QuestionTerms{Kind: perdure.QuestionApproval, Subject: "bash", Prompt: "Commands are not confined."}}
-	const shown = "  │ echo \"a\"\n  │ touch b\n  timeout: 5\ny to approve, r to approve for this run, v to view all, n to deny › \n"
+	const shown = "  │ echo \"a\"\n  │ touch b\n  timeout: 5\ny to approve, r to approve and remember, v to view all, n to deny › \n"
 	head := "\n? May bash run? Commands are not confined.\n  question " + q.ID.String() + "\n"
 	text, verdict := asked(t, q, false, details, "v", "y")
 	if want := head + shown + "    " + details + "\n" + shown[strings.Index(shown, "y to"):]; text != want || verdict != perdure.VerdictApprove {
