@@ -1,7 +1,6 @@
 package terminal
 
 import (
-	"bytes"
 	"fmt"
 	"slices"
 	"strings"
@@ -52,7 +51,7 @@ func (v *TextView) Past(x *perdure.Execution, p Past) error {
 		shown--
 	}
 	cut := max(len(rows)-maxPastRows, 0)
-	v.printPast(x, rows[cut:], p.EntriesBefore+shown, cut)
+	v.writePast(x, rows[cut:], p.EntriesBefore+shown, cut)
 	return v.p.err
 }
 
@@ -72,26 +71,26 @@ func beginOfPast(entries []perdure.Entry) int {
 
 // rowsOf returns the rows in which an entry is shown.
 func (v *TextView) rowsOf(e perdure.Entry) ([]string, error) {
-	var out drawn
-	screen, fold := v.p.w, v.FoldUserMessages
-	v.p.w, v.FoldUserMessages = NewScreen(&out), true
-	v.p.w.setFrame(&out)
-	defer func() { v.p.w, v.FoldUserMessages = screen, fold }()
+	fold := v.FoldUserMessages
+	v.FoldUserMessages = true
+	defer func() { v.FoldUserMessages = fold }()
 	var err error
-	if e.Type == perdure.EntryCompaction {
-		err = v.compaction(e, false)
-	} else {
+	text := v.p.capture(func() {
+		if e.Type == perdure.EntryCompaction {
+			err = v.compaction(e, false)
+			return
+		}
 		err = v.Entry(e)
-	}
-	text := strings.TrimSuffix(strings.ReplaceAll(out.String(), EraseLine, ""), "\n")
+	})
+	text = strings.TrimSuffix(text, "\n")
 	if text == "" {
 		return nil, err
 	}
 	return strings.Split(text, "\n"), err
 }
 
-// printPast prints rows that were drawn, below a line that counts what is not shown.
-func (v *TextView) printPast(x *perdure.Execution, rows []string, earlier, cut int) {
+// writePast writes rows that were drawn, below a line that counts what is not shown.
+func (v *TextView) writePast(x *perdure.Execution, rows []string, earlier, cut int) {
 	var left []string
 	switch {
 	case earlier == 1:
@@ -113,8 +112,3 @@ func (v *TextView) printPast(x *perdure.Execution, rows []string, earlier, cut i
 		v.p.raw(row + "\n")
 	}
 }
-
-// drawn collects what is drawn, without text that is not complete.
-type drawn struct{ bytes.Buffer }
-
-func (d *drawn) SetOpen(string) {}
