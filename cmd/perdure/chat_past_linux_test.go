@@ -149,6 +149,31 @@ func TestChatFoldsTheEchoOfALongMessage(t *testing.T) {
 	}
 }
 
+// A run that waits compacts at once, and the chat says what came of it.
+func TestChatSaysWhatCompactionDid(t *testing.T) {
+	dir := t.TempDir()
+	write(t, dir, "s", "turn\n  text First."+strings.Repeat(" word", 100)+"\nturn\n  text Second.\n")
+	s := onScreen(t, dir, 80, "chat", "--model", "scripted/s", "x")
+	s.shows("First.")
+	s.ready()
+	s.enter("/compact")
+	s.shows("the conversation was not compacted: there is nothing to compact\n")
+	s.ready()
+	s.enter("y")
+	s.shows("Second.")
+	s.ready()
+	s.enter("/compact")
+	text := s.until("the divider", func(text string) bool {
+		return regexp.MustCompile(`── \d messages? summarized, [0-9.]+( k)? → [0-9.]+( k)? tokens ──`).MatchString(text)
+	})
+	if strings.Contains(text, "before the next model call") {
+		t.Errorf("the chat says that it compacts later:\n%s", text)
+	}
+	s.ready()
+	s.keys(keyCtrlD)
+	s.ends(4)
+}
+
 // After the model has failed, the chat says so, and /retry asks it again.
 func TestChatRetriesAFailedTurn(t *testing.T) {
 	dir := t.TempDir()
