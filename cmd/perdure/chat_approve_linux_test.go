@@ -17,7 +17,7 @@ const asksHere = "scripted/s · the run asks you · Esc stops the turn\n"
 func (s *chatScreen) asks(command, status string) string {
 	s.Helper()
 	return s.until("the question about "+command, func(text string) bool {
-		at := strings.LastIndex(text, "\nquestion ")
+		at := strings.LastIndex(text, "\n  question ")
 		return at >= 0 && strings.Contains(text[at:], command) && strings.HasSuffix(text, "n to deny ›\n›\n"+status)
 	})
 }
@@ -42,12 +42,14 @@ func TestChatApprovesAnyOpenQuestion(t *testing.T) {
 			long := strings.Repeat(" and-more", 20)
 			write(t, dir, "s", "turn\n  call bash {\"command\": \"echo ran-1\"}\n  call bash {\"command\": \"echo ran-2"+long+"\"}\nturn\n  text Understood.\n")
 			s := onScreen(t, dir, width, "chat", "--model", "scripted/s", "--approve", "ask", "--confine", "off", "x")
-			s.asks("echo ran-1", asksHere)
+			if text := s.asks("echo ran-1", asksHere); strings.Count(text, "? May bash run?") != 1 || strings.Count(text, "  question ") != 1 {
+				t.Errorf("a question is shown more than once:\n%s", text)
+			}
 			s.enter("/approve")
 			s.shows("/approve ID shows one of them and asks it\n")
 			text := s.asks("echo ran-1", asksHere)
 			first, second := listed(t, text, "echo ran-1"), listed(t, text, "echo ran-2")
-			if !strings.Contains(text, "\n→ "+first+"  bash  {\"command\": \"echo ran-1\"}\n  ") && !strings.Contains(text, "\n  "+second+"  bash  {\"command\": \"echo ran-2") {
+			if !strings.Contains(text, "\n→ "+first+"  bash  echo ran-1\n") || !strings.Contains(text, "\n  "+second+"  bash  echo ran-2") {
 				t.Errorf("the list is wrong:\n%s", text)
 			}
 			if strings.Contains(text[:strings.Index(text, "/approve ID shows")], "n to deny ›") {
@@ -58,13 +60,13 @@ func TestChatApprovesAnyOpenQuestion(t *testing.T) {
 			s.enter("/approve " + second + " y")
 			s.shows("/approve takes one id")
 			s.keys("/approve " + second[:4])
-			s.shows("\n→ " + second + "  bash  {")
+			s.shows("\n→ " + second + "  bash  echo")
 			s.keys(keyTab)
 			s.shows("› /approve " + second + "\n")
 			s.keys(keyEnter)
-			text = s.asks("and-more\"}", asksHere)
-			shown := text[strings.LastIndex(text, "  details:\n"):]
-			if rows := strings.Split(shown, "\n")[1:4]; !strings.HasPrefix(rows[1], "    ") || width == 80 && !strings.HasPrefix(rows[2], "    ") {
+			text = s.asks("echo ran-2", asksHere)
+			shown := text[strings.LastIndex(text, "\n  question "):]
+			if rows := strings.Split(shown, "\n")[2:5]; !strings.HasPrefix(rows[1], "  │ ") || width == 80 && !strings.HasPrefix(rows[2], "  │ ") {
 				t.Errorf("the details are not indented:\n%s", shown)
 			}
 			if strings.Contains(text, "│ ran") || strings.Contains(text, "answered") {
@@ -111,18 +113,17 @@ func TestChatApprovesWhileTheRunWorks(t *testing.T) {
 	run := a.claim()
 	first := run.open("first", deploy, `{"version": "1.2"}`)
 	withdrawn := run.open("second", deploy, `{"version": "1.3"}`)
-	s.shows(withdrawn.String())
-	s.shows("working")
+	s.shows("scripted/s · working · 2 questions are open: /approve · Esc stops the turn\n")
 	s.enter("/approve")
 	text := s.shows("/approve ID shows one of them and asks it\n")
-	if at := strings.Index(text, "\n  "+withdrawn.String()[:8]); at < 0 || !strings.HasPrefix(text[at+1:][strings.Index(text[at+1:], "\n"):], "\n  "+first.String()[:8]+"  deploy  {\"version\": \"1.2\"}\n") {
+	if at := strings.Index(text, "\n  "+withdrawn.String()[:8]); at < 0 || !strings.HasPrefix(text[at+1:][strings.Index(text[at+1:], "\n"):], "\n  "+first.String()[:8]+"  deploy  {\"version\":\"1.2\"}\n") {
 		t.Errorf("the newest question is not first:\n%s", text)
 	}
 	s.enter("/approve " + first.String())
 	s.asks(`{"version": "1.2"}`, leaves)
 	s.keys(keyEsc)
 	s.shows("the question stays open; /approve " + first.String()[:8] + " asks it again\n")
-	s.shows("scripted/s · working · Esc stops the turn\n")
+	s.shows("scripted/s · working · 2 questions are open: /approve · Esc stops the turn\n")
 	s.enter("/approve " + withdrawn.String()[:8])
 	s.asks(`{"version": "1.3"}`, leaves)
 	run.commit(perdure.Commit{Withdraw: []uuid.UUID{withdrawn}})

@@ -91,7 +91,7 @@ func TestChatStopsLeavesAndContinues(t *testing.T) {
 			s := onScreen(t, dir, width, "chat", "--model", "scripted/s", "x")
 			s.shows("many words")
 			s.keys(keyEsc)
-			s.shows("stopping the turn")
+			s.shows("you have stopped the turn\n")
 			s.ready()
 			s.keys("one" + keyCtrlJ + "two")
 			s.shows("› one\n  two\n")
@@ -134,7 +134,7 @@ func TestChatAnswersQuestionsInTheInputLine(t *testing.T) {
 	s := onScreen(t, dir, 80, "run", "--chat", "--model", "scripted/s", "--approve", "ask", "--confine", "off", "x")
 	for i, answer := range []string{"y", "n not that one", "/approve"} {
 		s.until("the question", func(text string) bool {
-			asked := strings.Contains(text, fmt.Sprintf(`{"command": "echo ran-%d"}`, i+1))
+			asked := strings.Contains(text, fmt.Sprintf("\n  │ echo ran-%d\n", i+1)) && strings.Count(text, "? May bash run?") == i+1 && strings.Count(text, "  question ") == i+1
 			return asked && strings.HasSuffix(text, "n to deny ›\n›\nscripted/s · the run asks you · Esc stops the turn\n")
 		})
 		if i == 0 {
@@ -160,7 +160,7 @@ func TestChatStopsTheTurnOfAQuestion(t *testing.T) {
 	s.shows("n to deny ›")
 	s.shows("the run asks you")
 	s.keys(keyEsc)
-	s.shows("stopping the turn")
+	s.shows("you have stopped the turn\n")
 	s.ready()
 	s.enter("go on")
 	s.shows("Then not.")

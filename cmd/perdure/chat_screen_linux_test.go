@@ -136,7 +136,7 @@ func (s *chatScreen) shows(want string) string {
 func (s *chatScreen) ready() string {
 	s.Helper()
 	return s.until("an empty input line at the user's turn", func(text string) bool {
-		return strings.Contains(text, "\n›\nscripted/s · your turn") || strings.HasPrefix(text, "›\na new run")
+		return strings.Contains(text, "\n›\nscripted/s · your turn") || strings.HasPrefix(text, "›\nscripted/s · a new run")
 	})
 }
 

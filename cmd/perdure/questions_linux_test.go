@@ -198,7 +198,7 @@ func TestRunRemembersInPlace(t *testing.T) {
 	p := inTerminal(t, a.dir, "run", "--model", "scripted/s", "x")
 	call := perdure.QuestionTerms{Kind: perdure.QuestionApproval, Subject: "bash"}
 	first := a.claim().ask("first", call, `{"command":"ls"}`)
-	p.until("y to approve, r to approve and remember for this run, n to deny › ")
+	p.until("y to approve, r to approve and remember, v to view all, n to deny › ")
 	p.enter("r often")
 	p.until("r tool (every call of the tool)")
 	p.until("› ")
@@ -244,6 +244,7 @@ func TestCtrlCStopsATurnOfAChat(t *testing.T) {
 	p.until("many words")
 	p.signal()
 	p.until("Ctrl-C again leaves the run")
+	p.until("you have stopped the turn")
 	p.until("› ")
 	p.enter("are you there?")
 	p.until("Hello again.")

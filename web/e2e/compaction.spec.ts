@@ -36,7 +36,7 @@ async function expectNoViolations(page: Page, state: string): Promise<void> {
 test("a compaction is a divider that opens to its summary by mouse", async ({ page, dev }) => {
   const run = await openCompacted(page, dev);
   const line = divider(page).locator("summary");
-  await expect(line).toHaveText(/Compaction: [0-9]+ messages, [0-9.]+( k)? → [0-9.]+( k)? tokens/);
+  await expect(line).toHaveText(/Compaction: [0-9]+ messages summarized, [0-9.]+( k)? → [0-9.]+( k)? tokens/);
   const summary = divider(page).getByText("The user counts.");
   await expect(summary).toBeHidden();
   await line.click();

@@ -24,7 +24,7 @@ func TestRenderedCompactionIsADivider(t *testing.T) {
 		whole := h.Follow(path).All()
 		want := pageOf(t, whole)
 		got := want.html()
-		if !strings.HasPrefix(got, `<details data-kind="compaction"><summary>48 messages, 112 k → 4 k tokens</summary>`) ||
+		if !strings.HasPrefix(got, `<details data-kind="compaction"><summary>48 messages summarized, 112 k → 4.0 k tokens</summary>`) ||
 			!strings.Contains(got, "<strong>Goal</strong>") || strings.Contains(got, "<script") || !strings.HasSuffix(got, "</details>\n") {
 			t.Errorf("%s: %q", kind, got)
 		}

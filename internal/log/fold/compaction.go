@@ -32,7 +32,8 @@ func CompactionOf(e *perdure.Entry) (Compaction, error) {
 	return c, err
 }
 
-// Line returns the compaction in a line, such as "48 messages, 112 k → 4 k tokens".
+// Line returns the compaction in a line, such as
+// "48 messages summarized, 112 k → 4.0 k tokens".
 func (c Compaction) Line() string {
 	if c.Record.Reason == "" {
 		return "compaction"
@@ -41,7 +42,7 @@ func (c Compaction) Line() string {
 	if c.Record.Messages == 1 {
 		messages = "message"
 	}
-	return fmt.Sprintf("%d %s, %s → %s tokens", c.Record.Messages, messages, tokens(c.Record.TokensBefore), tokens(c.Record.TokensAfter))
+	return fmt.Sprintf("%d %s summarized, %s → %s tokens", c.Record.Messages, messages, tokens(c.Record.TokensBefore), tokens(c.Record.TokensAfter))
 }
 
 // tokens returns a rounded number of tokens.
@@ -49,6 +50,9 @@ func tokens(n int) string {
 	switch {
 	case n < 1_000:
 		return fmt.Sprint(n)
+	case n < 9_950:
+		tenths := (n + 50) / 100
+		return fmt.Sprintf("%d.%d k", tenths/10, tenths%10)
 	case n < 999_500:
 		return fmt.Sprintf("%d k", (n+500)/1_000)
 	}

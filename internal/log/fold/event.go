@@ -89,6 +89,9 @@ type Payload struct {
 	// StopReason and Error are set in a response_end.
 	StopReason perdure.StopReason `json:"stopReason"`
 	Error      string             `json:"error"`
+	// State and Reason are set in a compaction. Its Error is set if it has failed.
+	State  string                   `json:"state"`
+	Reason perdure.CompactionReason `json:"reason"`
 }
 
 // CallResult is the beginning of a tool's result.

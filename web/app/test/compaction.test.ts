@@ -77,7 +77,7 @@ test("the divider has its line and its summary", () => {
   compaction(w, "c1", { last: "a2", keepFrom: null });
   const view = viewOf(w);
   const [c] = view.compactions;
-  expect(c && compactionLine(c)).toBe("48 messages, 112 k → 4 k tokens");
+  expect(c && compactionLine(c)).toBe("48 messages summarized, 112 k → 4.0 k tokens");
   expect(c?.summary).toBe("summary of c1");
   expect(view.messages.map((m) => m.id)).not.toContain("c1");
   const row = rowsOf(view, []).find((r) => r.kind === "compaction");

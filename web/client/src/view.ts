@@ -114,15 +114,16 @@ export interface CompactionView {
   createdAt: string;
 }
 
-/** Returns a compaction in a line, such as "48 messages, 112 k → 4 k tokens". */
+/** Returns a compaction in a line, such as "48 messages summarized, 112 k → 4.0 k tokens". */
 export function compactionLine({ record }: CompactionView): string {
   if (!record) return "compaction";
   const messages = record.messages === 1 ? "message" : "messages";
-  return `${record.messages} ${messages}, ${tokens(record.tokensBefore)} → ${tokens(record.tokensAfter)} tokens`;
+  return `${record.messages} ${messages} summarized, ${tokens(record.tokensBefore)} → ${tokens(record.tokensAfter)} tokens`;
 }
 
 function tokens(n: number): string {
   if (n < 1000) return String(n);
+  if (n < 9_950) return `${(Math.round(n / 100) / 10).toFixed(1)} k`;
   if (n < 999_500) return `${Math.round(n / 1000)} k`;
   return `${(Math.round(n / 100_000) / 10).toFixed(1)} M`;
 }

@@ -18,6 +18,9 @@ type Options struct {
 	Streams terminal.Streams
 	// History is the history of inputs; nil means none.
 	History *History
+	// Remembers reports whether a sent input belongs to the history; nil means that every input does.
+	// It must not block.
+	Remembers func(text string) bool
 	// Complete returns the candidates for the word before the cursor; nil means none.
 	Complete Completer
 	// Escape is called when the user presses Esc and there is no menu or text to leave. It must not
@@ -37,6 +40,7 @@ type Editor struct {
 	o       Options
 	program *tea.Program
 	output  *output
+	reflow  *reflow
 	inputs  chan string
 	ended   chan struct{} // closed when the program has ended
 	err     error         // of the program; read it after ended
@@ -55,15 +59,16 @@ func Usable(s terminal.Streams) bool {
 func Start(o Options) *Editor {
 	e := &Editor{o: o, inputs: make(chan string, maxWaiting), ended: make(chan struct{})}
 	e.output = newOutput(o.Streams.Stdout)
+	e.reflow = &reflow{device: e.output.device, wraps: wrapsRows(os.Getenv)}
 	m := newModel(e)
 	e.output.state = starting
 	device := e.output.device
 	if f, ok := device.(*os.File); ok { // else there is no terminal whose text could be overwritten
-		device = &firstFrame{File: f, drawn: func() { go e.output.drawn() }}
+		device = &firstFrame{File: f, drawn: func() { go e.output.drawn() }, writes: e.reflow.draws}
 	} else {
 		e.output.state = running
 	}
-	e.program = tea.NewProgram(m, tea.WithInput(o.Streams.Stdin), tea.WithOutput(device), tea.WithoutSignalHandler())
+	e.program = tea.NewProgram(m, tea.WithInput(o.Streams.Stdin), tea.WithOutput(device), tea.WithoutSignalHandler(), tea.WithFilter(e.reflow.filter))
 	e.output.send = e.program.Send
 	e.restore = o.Streams.Redirect(e.output)
 	go func() {
@@ -116,7 +121,9 @@ func (e *Editor) Suspend(f func() error) error {
 	if err := e.program.ReleaseTerminal(); err != nil {
 		return err
 	}
+	e.reflow.pause(true)
 	failed := f()
+	e.reflow.pause(false)
 	err := e.program.RestoreTerminal()
 	e.output.release()
 	return errors.Join(failed, err)

@@ -11,14 +11,16 @@ import (
 // the lines of the shell.
 type firstFrame struct {
 	*os.File
-	drawn func() // must not block
-	once  sync.Once
+	drawn  func() // must not block
+	once   sync.Once
+	writes func() // is called before each write; it must not block
 }
 
 func (f *firstFrame) Write(p []byte) (int, error) { return f.WriteString(string(p)) }
 
 // WriteString implements io.StringWriter, which io.WriteString prefers.
 func (f *firstFrame) WriteString(text string) (int, error) {
+	f.writes()
 	n, err := f.File.WriteString(text)
 	if strings.Contains(text, strings.TrimSpace(promptText)) {
 		f.once.Do(f.drawn)

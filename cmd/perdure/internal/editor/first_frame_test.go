@@ -26,7 +26,7 @@ func TestOutputWaitsForTheInputLine(t *testing.T) {
 			o, sent := newOutput(terminal.NewScreen(io.Discard)), 0
 			o.send = func(tea.Msg) { sent++ }
 			o.state = starting
-			f := &firstFrame{File: file, drawn: o.drawn}
+			f := &firstFrame{File: file, drawn: o.drawn, writes: func() {}}
 			_, _ = io.WriteString(o, "run 1\nopen")
 			o.SetOpen("more")
 			if _, err := write(f, "a query of the terminal"); err != nil || sent != 0 {

@@ -153,6 +153,7 @@ func (m *model) edit(msg tea.Msg) tea.Cmd {
 // enter submits the input. A backslash at the end continues it in the next line.
 func (m *model) enter() tea.Cmd {
 	text := m.area.Value()
+	remembered := m.e.o.Remembers == nil || m.e.o.Remembers(text)
 	if head, ok := strings.CutSuffix(text, `\`); ok {
 		m.set(head + "\n")
 		return nil
@@ -163,7 +164,9 @@ func (m *model) enter() tea.Cmd {
 		return nil // too many inputs wait; the text stays in the line
 	}
 	m.set("")
-	m.recall.add(text)
+	if remembered {
+		m.recall.add(text)
+	}
 	return nil
 }
 
@@ -178,6 +181,7 @@ func (m *model) set(text string) {
 // View implements tea.Model.
 func (m *model) View() tea.View {
 	if m.closing {
+		m.e.reflow.next.Store(nil)
 		return tea.NewView("")
 	}
 	rows := m.openRows()
@@ -201,6 +205,7 @@ func (m *model) View() tea.View {
 		c.Y += above
 		v.Cursor = c
 	}
+	m.e.reflow.next.Store(newFrame(rows, v.Cursor, m.height))
 	return v
 }
 

@@ -205,6 +205,12 @@ func Print(out *terminal.Screen, q *perdure.Question, details []byte) error {
 		_ = out.Linef("  details:")
 		_ = out.Indented("    ", strings.TrimSpace(string(details)))
 	}
+	listChoices(out, q)
+	return nil
+}
+
+// listChoices prints the choices of a question with their numbers.
+func listChoices(out *terminal.Screen, q *perdure.Question) {
 	for i, c := range q.Choices {
 		label := c.Value
 		if c.Label != "" {
@@ -215,5 +221,4 @@ func Print(out *terminal.Screen, q *perdure.Question, details []byte) error {
 		}
 		_ = out.Linef("  %d  %s", i+1, label)
 	}
-	return nil
 }

@@ -20,6 +20,9 @@ type Terminal struct {
 	ReadLine func(ctx context.Context, p Prompt) (line string, ok bool, err error)
 	// Edit lets the person change a text in an editor.
 	Edit func(ctx context.Context, text []byte) ([]byte, error)
+	// Headed reports whether the last lines of the screen name the question, as its event does; nil
+	// means that they do not.
+	Headed func(q *perdure.Question) bool
 }
 
 // Prompt is what is shown before a line of an answer.
@@ -33,17 +36,21 @@ type Prompt struct {
 
 // Ask shows a question and reads the answer. ok is false at the end of the input.
 func (t Terminal) Ask(ctx context.Context, q *perdure.Question, details []byte) (r client.AnswerRequest, ok bool, err error) {
-	_ = t.Out.Linef("")
-	if err := Print(t.Out, q, details); err != nil {
+	exact, err := t.show(q, details)
+	if err != nil {
 		return r, false, err
 	}
 	form := formOf(q)
 	for {
-		line, ok, err := t.prompt(ctx, form.help(q), false)
+		line, ok, err := t.prompt(ctx, form.help(q, !exact), false)
 		if !ok || err != nil {
 			return r, false, err
 		}
 		r, wrong := readLine(q, line)
+		if wrong != "" && strings.EqualFold(line, terminal.ViewAll) && details != nil {
+			_ = t.Out.Indented("    ", string(details))
+			continue
+		}
 		if word, rest, _ := strings.Cut(line, " "); word == "r" && q.Grantable() {
 			r, wrong = remembered(rest)
 		}
@@ -152,25 +159,38 @@ func (f *form) rank(name string) int {
 	return 10 * len(f.Required)
 }
 
-func (f *form) help(q *perdure.Question) string {
+// help returns the answers that a question takes. all reports whether the details can be shown in full.
+func (f *form) help(q *perdure.Question, all bool) string {
+	var answers []string
+	or := "or "
 	switch {
 	case q.OnWorker():
 		return "n to deny"
 	case f != nil:
-		return "Enter to fill in the fields, JSON, or n to deny"
+		answers = []string{"Enter to fill in the fields", "JSON"}
 	case len(q.Choices) > 0:
-		return "number, or n to deny"
+		answers = []string{"number"}
 	case q.TakesValue():
-		return "JSON, or n to deny"
+		answers = []string{"JSON"}
+	default:
+		answers, or = approvals(q), ""
 	}
-	help := "y to approve, "
+	if all {
+		answers = append(answers, terminal.ViewAll+" to view all")
+	}
+	return strings.Join(append(answers, or+"n to deny"), ", ")
+}
+
+// approvals returns the answers that approve a question.
+func approvals(q *perdure.Question) []string {
+	answers := []string{"y to approve"}
 	if q.Grantable() {
-		help += "r to approve and remember for this run, "
+		answers = append(answers, "r to approve and remember")
 	}
 	if q.Edit != "" {
-		help += "e to edit, "
+		answers = append(answers, "e to edit")
 	}
-	return help + "n to deny"
+	return answers
 }
 
 // fill asks for each field.

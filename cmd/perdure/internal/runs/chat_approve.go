@@ -66,7 +66,7 @@ func (s *chatSession) listQuestions(open []*perdure.Question, asked *askedHere) 
 	s.view.note(terminal.StyleNone, strings.Join(lines, "\n"))
 }
 
-// askedText returns a question in one line: its tool or kind, and the arguments or the prompt.
+// askedText returns a question in one line: its tool or kind, and the call or the prompt.
 func askedText(q *perdure.Question) string {
 	if len(q.Details) == 0 {
 		return terminal.Inline(terminal.QuestionTitle(q))
@@ -75,7 +75,7 @@ func askedText(q *perdure.Question) string {
 	if name == "" {
 		name = string(q.Kind)
 	}
-	return terminal.Inline(name + "  " + strings.Join(strings.Fields(string(q.Details)), " "))
+	return terminal.Inline(name + "  " + terminal.CallSummary(q.Details))
 }
 
 // shortIDLength is the number of characters with which ids of questions are listed, if they differ.
@@ -147,7 +147,7 @@ func (s *chatSession) refreshQuestions() {
 }
 
 // readQuestions returns the open questions of a run with their details, newest first. Completion
-// offers them from then on.
+// offers them from then on, and the status counts them.
 func (s *chatSession) readQuestions(ctx context.Context, run uuid.UUID) ([]*perdure.Question, error) {
 	c := s.client()
 	open, err := openQuestions(ctx, c, run, false)
@@ -163,5 +163,6 @@ func (s *chatSession) readQuestions(ctx context.Context, run uuid.UUID) ([]*perd
 		}
 	}
 	s.offers.setQuestions(open)
+	s.showStatus()
 	return open, nil
 }

@@ -27,9 +27,9 @@ func TestShortIDsDiffer(t *testing.T) {
 // A question is listed in one line, whatever its details and prompt contain.
 func TestQuestionsAreListedInOneLine(t *testing.T) {
 	for want, q := range map[string]perdure.Question{
-		`bash  { "command": "a\nb" }`: {QuestionTerms: perdure.QuestionTerms{Kind: "approval", Subject: "bash"}, Details: []byte("{\n  \"command\": \"a\\nb\"\n}")},
-		`choice: Which one?`:          {QuestionTerms: perdure.QuestionTerms{Kind: "choice", Prompt: "Which\n one?"}},
-		`plan  "\u001b[2J"`:           {QuestionTerms: perdure.QuestionTerms{Kind: "plan"}, Details: []byte("\"\x1b[2J\"")},
+		`bash  a ⏎ b`:        {QuestionTerms: perdure.QuestionTerms{Kind: "approval", Subject: "bash"}, Details: []byte("{\n  \"command\": \"a\\nb\"\n}")},
+		`choice: Which one?`: {QuestionTerms: perdure.QuestionTerms{Kind: "choice", Prompt: "Which\n one?"}},
+		`plan  "\u001b[2J"`:  {QuestionTerms: perdure.QuestionTerms{Kind: "plan"}, Details: []byte("\"\x1b[2J\"")},
 	} {
 		if got := askedText(&q); got != want {
 			t.Errorf("got %q, want %q", got, want)

@@ -2,6 +2,7 @@ package runs
 
 import (
 	"context"
+	"encoding/json"
 	"errors"
 	"fmt"
 	"slices"
@@ -30,9 +31,11 @@ func chatCommands() []chatCommand {
 		{"/cost", "", "tokens and cost of the run until now", (*chatSession).cost, false},
 		{"/tools", "", "the tools that the model may use", (*chatSession).tools, false},
 		{"/compact", "[INSTRUCTIONS]", "replace the older part of the conversation by a summary", (*chatSession).compact, false},
+		{"/retry", "", "ask the model again after it has failed", (*chatSession).retry, false},
 		{"/approve", "[ID]", "approve what is asked here, or list what is asked; with ID, show and ask it", (*chatSession).approve, false},
 		{"/new", "[PROMPT]", "leave this run and start another one", (*chatSession).startNew, true},
 		{"/resume", "[ID]", "leave this run and continue another one; without ID, list the newest", (*chatSession).resume, true},
+		{"/quit", "", "end the chat, as Ctrl-D does", (*chatSession).end, true},
 	}
 }
 
@@ -57,8 +60,7 @@ func (s *chatSession) takeInputs(ctx context.Context) {
 func (s *chatSession) take(ctx context.Context, text string) error {
 	asked := s.askedNow()
 	word, operand, _ := strings.Cut(strings.TrimSpace(text), " ")
-	isCommand := func(c chatCommand) bool { return c.name == word }
-	if i := slices.IndexFunc(chatCommands(), isCommand); i >= 0 {
+	if i := commandIndex(word); i >= 0 {
 		c := chatCommands()[i]
 		if !c.alone && s.current() == uuid.Nil {
 			return errors.New(c.name + " needs a run: type what is to be done")
@@ -74,6 +76,18 @@ func (s *chatSession) take(ctx context.Context, text string) error {
 		return unknownChatCommand(word)
 	}
 	return s.say(ctx, text)
+}
+
+// commandIndex returns the index of the command with a name; -1 if there is none.
+func commandIndex(name string) int {
+	return slices.IndexFunc(chatCommands(), func(c chatCommand) bool { return c.name == name })
+}
+
+// remembers reports whether an input belongs to the history. A line of an answer to a question does
+// not: it has no meaning elsewhere.
+func (s *chatSession) remembers(text string) bool {
+	word, _, _ := strings.Cut(strings.TrimSpace(text), " ")
+	return s.askedNow() == nil || commandIndex(word) >= 0
 }
 
 // unknownChatCommand returns an error that names the command with the nearest name.
@@ -124,12 +138,12 @@ func (s *chatSession) say(ctx context.Context, text string) error {
 
 // startWith starts a run with the settings of the command.
 func (s *chatSession) startWith(text string, parts []perdure.Part) error {
-	if s.start == nil {
-		return errors.New("this chat continues a run; perdure chat starts another one")
-	}
-	q, err := s.start.check("")
+	q, chosen, err := s.startRequest()
 	if err != nil {
 		return err
+	}
+	if chosen != "" && s.current() != uuid.Nil {
+		s.view.note(terminal.StyleDim, "the new run asks "+chosen+", which you have chosen")
 	}
 	q.UserPrompt, q.Parts = text, parts
 	if parts != nil {
@@ -179,26 +193,39 @@ func (s *chatSession) tools(context.Context, string) error {
 }
 
 func (s *chatSession) compact(ctx context.Context, operand string) error {
+	busy := s.isBusy() // a run that waits compacts at once
 	_, err := s.client().Compact(ctx, s.current(), client.CompactRequest{Instructions: operand, IdempotencyKey: uuid.NewString()})
-	if err == nil && s.isBusy() {
+	if err == nil && busy {
 		s.view.note(terminal.StyleDim, "the conversation is compacted before the next model call")
 	}
 	return err
 }
 
+// end ends the chat as the end of the input does.
+func (s *chatSession) end(context.Context, string) error {
+	s.quit(errInputEnd)
+	return nil
+}
+
+// retry repeats the turn that has failed.
+func (s *chatSession) retry(ctx context.Context, _ string) error {
+	x, err := s.client().Get(ctx, s.current())
+	if err != nil {
+		return err
+	}
+	if !x.TurnFailed() {
+		return errors.New("no turn has failed")
+	}
+	_, err = s.client().Signal(ctx, x.ID, client.SignalRequest{Name: perdure.RetrySignal, Value: json.RawMessage("null")})
+	return err
+}
+
 func (s *chatSession) startNew(_ context.Context, operand string) error {
 	if operand == "" {
-		if s.start == nil {
-			return s.startWith("", nil)
+		if s.current() == uuid.Nil && s.start != nil {
+			return nil // the chat waits for the prompt already
 		}
-		q, err := s.start.check("")
-		if err != nil {
-			return err
-		}
-		if s.current() != uuid.Nil {
-			s.switchTo(chatTarget{start: &q})
-		}
-		return nil
+		return s.startWith("", nil)
 	}
 	parts, err := messageParts(s.workspaceRoot(), operand)
 	if err != nil {

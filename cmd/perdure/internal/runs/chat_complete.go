@@ -97,6 +97,13 @@ func (o *offers) setQuestions(open []*perdure.Question) {
 	o.asked = open
 }
 
+// openQuestions returns the number of the open questions of the run.
+func (o *offers) openQuestions() int {
+	o.mu.Lock()
+	defer o.mu.Unlock()
+	return len(o.asked)
+}
+
 // question returns an offered question; nil if it is not offered.
 func (o *offers) question(id uuid.UUID) *perdure.Question {
 	o.mu.Lock()
@@ -167,7 +174,7 @@ func (s *chatSession) complete(text string) []editor.Candidate {
 	switch command {
 	case "/resume":
 		s.refreshRuns()
-		return s.offers.runCandidates(word)
+		return s.offers.runCandidates(word, s.current())
 	case "/approve":
 		return s.offers.questionCandidates(word)
 	case "/model":
@@ -199,12 +206,13 @@ func commandCandidates(word string) []editor.Candidate {
 	return all
 }
 
-func (o *offers) runCandidates(word string) []editor.Candidate {
+// runCandidates returns the runs other than the current one whose ids begin with a word.
+func (o *offers) runCandidates(word string, current uuid.UUID) []editor.Candidate {
 	o.mu.Lock()
 	defer o.mu.Unlock()
 	var all []editor.Candidate
 	for _, x := range o.runs {
-		if id := x.ID.String(); strings.HasPrefix(id, word) {
+		if id := x.ID.String(); x.ID != current && strings.HasPrefix(id, word) {
 			all = append(all, editor.Candidate{Text: id, Note: titleText(x)})
 		}
 	}

@@ -22,4 +22,9 @@ func TestRunsAreCompleted(t *testing.T) {
 	if len(got) != 1 || got[0].Text != run.String() {
 		t.Errorf("the candidates are %+v", got)
 	}
+	s.id = run
+	if got = s.complete("/resume "); len(got) > 0 {
+		t.Errorf("the run of the chat is a candidate: %+v", got)
+	}
+	s.reads.Wait()
 }

@@ -48,17 +48,28 @@ func (s *chatSession) isBusy() bool {
 	return s.busy || s.asked != nil
 }
 
-// stopTurn stops the turn of the run, and with it a question that the terminal asks.
+// stopTurn stops the turn of the run, and with it a question that the terminal asks. The view shows
+// that it has stopped when the log says so.
 func (s *chatSession) stopTurn() {
 	id := s.current()
-	s.view.note(terminal.StyleDim, "stopping the turn")
+	s.stops.Store(true)
 	ctx, cancel := context.WithTimeout(context.Background(), stopTurnWithin)
 	defer cancel()
-	if _, err := s.client().Interrupt(ctx, id, perdure.Interrupt{}); err != nil {
+	reply, err := s.client().Interrupt(ctx, id, perdure.Interrupt{})
+	if err != nil {
+		s.stops.Store(false)
 		s.view.note(terminal.StyleWarn, "the turn was not stopped: "+terminal.ErrorMessage(err))
+		return
+	}
+	if !reply.Stopped {
+		s.stops.Store(false)
+		s.view.note(terminal.StyleDim, "there was no turn to stop")
 		return
 	}
 	if asked := s.askedNow(); asked != nil {
 		asked.stop(errAnswerStopped)
 	}
 }
+
+// stoppedHere reports whether the user of the chat has asked to stop the turn, once for each request.
+func (s *chatSession) stoppedHere() bool { return s.stops.Swap(false) }

@@ -42,11 +42,63 @@ func (s *chatSession) model(ctx context.Context, operand string) error {
 		return err
 	}
 	s.mu.Lock()
-	s.chosen = &choice
+	s.choose(&choice)
 	s.mu.Unlock()
 	s.showStatus()
 	s.view.note(terminal.StyleDim, "the next turn asks "+choice.String())
 	return nil
+}
+
+// choose records the model that was chosen for the run, for new runs too. The caller has locked mu.
+func (s *chatSession) choose(c *perdure.ModelChoice) {
+	s.chosen = c
+	if c == nil {
+		return
+	}
+	if m, ok := c.Of(s.input.Models); ok {
+		s.preferred = modelsFrom(m, s.input.Models)
+	}
+}
+
+// modelsFrom returns models that begin with one of them.
+func modelsFrom(first perdure.ModelConfig, models []perdure.ModelConfig) []perdure.ModelConfig {
+	all := []perdure.ModelConfig{first}
+	for _, m := range models {
+		if m.String() != first.String() && len(all) < perdure.MaxModels {
+			all = append(all, m)
+		}
+	}
+	return all
+}
+
+// startRequest returns the settings of a new run: those of the command, with the model that was chosen
+// in the chat. If the command names no models, they are those of the run before. chosen is the name of that model if the command names another one first; otherwise "".
+func (s *chatSession) startRequest() (q client.StartRequest, chosen string, err error) {
+	if s.start == nil {
+		return q, "", errors.New("this chat continues a run; perdure chat starts another one")
+	}
+	s.mu.Lock()
+	preferred := s.preferred
+	s.start.models = s.input.Models
+	s.mu.Unlock()
+	if q, err = s.start.check(""); err != nil {
+		return q, "", err
+	}
+	if len(preferred) == 0 || len(q.Models) > 0 && q.Models[0].String() == preferred[0].String() {
+		return q, "", nil
+	}
+	first := preferred[0]
+	if q.Models == nil { // those of a definition
+		q.Models = preferred
+	}
+	if m, ok := (perdure.ModelChoice{Provider: first.Provider, ModelID: first.ModelID}).Of(q.Models); ok {
+		first = m
+	}
+	q.Models = modelsFrom(first, q.Models)
+	if s.Server == "" {
+		err = s.worker.CheckProviders(q.Models[:1])
+	}
+	return q, first.String(), err
 }
 
 func (s *chatSession) noModel(c perdure.ModelChoice, models []perdure.ModelConfig) error {

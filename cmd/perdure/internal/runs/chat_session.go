@@ -6,6 +6,7 @@ import (
 	"errors"
 	"path/filepath"
 	"sync"
+	"sync/atomic"
 	"time"
 
 	"github.com/google/uuid"
@@ -30,7 +31,7 @@ var (
 	errSetAside = errors.New("another question is asked first")
 )
 
-// chatTarget is the run that a chat goes on with.
+// chatTarget is the run with which a chat continues.
 type chatTarget struct {
 	start  *client.StartRequest // the settings of a run to start; with a prompt, or without to ask for it
 	resume *perdure.Execution
@@ -52,13 +53,19 @@ type chatSession struct {
 	connection sync.RWMutex // held while the connection is replaced
 	targets    chan chatTarget
 
+	stops atomic.Bool // the user has asked to stop the turn, and the log does not have it yet
+
 	mu     sync.Mutex
 	id     uuid.UUID // the followed run; uuid.Nil between runs
 	input  perdure.ReactInput
 	chosen *perdure.ModelChoice // the model that was chosen for the run, nil for the first one
-	busy   bool
-	leave  context.CancelCauseFunc
-	asked  *askedHere // the question that the terminal asks; nil if there is none
+	// preferred are the models of the run in which the user has chosen one, which is the first of them.
+	preferred []perdure.ModelConfig
+	busy      bool
+	react     bool // the run is of the react agent
+	failed    bool // the last turn has failed, and the run waits
+	leave     context.CancelCauseFunc
+	asked     *askedHere // the question that the terminal asks; nil if there is none
 	// next is the question that the user has chosen to be asked next; uuid.Nil if there is none.
 	next    uuid.UUID
 	pause   context.CancelCauseFunc // ends the following of the events; nil if they are not followed
@@ -91,7 +98,7 @@ func (s *chatSession) run(ctx context.Context, first chatTarget) error {
 	}
 	s.view = newChatView(s)
 	s.offers.open(s.workspaceRoot())
-	s.ed = editor.Start(editor.Options{Streams: s.Streams, History: history, Complete: s.complete, Escape: s.escape, Interrupt: s.interrupt})
+	s.ed = editor.Start(editor.Options{Streams: s.Streams, History: history, Remembers: s.remembers, Complete: s.complete, Escape: s.escape, Interrupt: s.interrupt})
 	defer s.Interrupts.Handle(func() bool { s.interrupt(s.pressed()); return true })()
 	var takes sync.WaitGroup
 	takes.Go(func() { s.takeInputs(session) })
@@ -111,6 +118,7 @@ func (s *chatSession) run(ctx context.Context, first chatTarget) error {
 		return failed
 	case errors.Is(cause, errInputEnd):
 		last.view = terminal.NewTextView(s.Streams, s.ServerFlags)
+		_ = s.Stdout.Linef("")
 		return last.showResult(ctx)
 	}
 	return err
@@ -137,7 +145,7 @@ func (s *chatSession) followAll(ctx context.Context, first chatTarget) (last *wa
 				return w, err
 			}
 		}
-		s.ed.SetStatus("a new run: type what is to be done; /help lists the commands")
+		s.ed.SetStatus(newRunStatus(target))
 		select {
 		case target = <-s.targets:
 		case <-ctx.Done():
@@ -162,6 +170,9 @@ func (s *chatSession) open(ctx context.Context, t chatTarget) (*watcher, error) 
 		if err != nil {
 			return nil, err
 		}
+		s.mu.Lock()
+		s.preferred = nil
+		s.mu.Unlock()
 		s.attach(x, state.Model)
 		return w, r.attach(ctx, w, x, t.prompt)
 	}
@@ -238,7 +249,9 @@ func (s *chatSession) attach(x *perdure.Execution, chosen *perdure.ModelChoice) 
 		_ = decodeInput(x, &in) // the content may be on its worker; then nothing is known of it
 	}
 	s.mu.Lock()
-	s.id, s.input, s.chosen, s.busy, s.waiting, s.next = x.ID, in, chosen, x.Status != perdure.StatusWaiting, nil, uuid.Nil
+	s.id, s.input, s.busy, s.failed, s.waiting, s.next = x.ID, in, x.Status != perdure.StatusWaiting, x.TurnFailed(), nil, uuid.Nil
+	s.react = x.Kind == perdure.ReactKind
+	s.choose(chosen)
 	s.mu.Unlock()
 	s.offers.setQuestions(nil)
 	if x.Status == perdure.StatusWaiting {

@@ -2,6 +2,8 @@ package runs
 
 import (
 	"encoding/json"
+	"fmt"
+	"slices"
 	"sync"
 	"time"
 
@@ -20,7 +22,8 @@ type chatView struct {
 
 func newChatView(s *chatSession) *chatView {
 	v := &chatView{s: s, text: terminal.NewTextView(s.Streams, s.ServerFlags)}
-	v.text.ShowUserMessages = true
+	v.text.ShowUserMessages, v.text.FoldUserMessages, v.text.AsksInPlace = true, true, true
+	v.text.StoppedHere = s.stoppedHere
 	return v
 }
 
@@ -43,6 +46,12 @@ func (v *chatView) Event(e client.Event) (err error) {
 	v.s.saw(e)
 	v.locked(func(t *terminal.TextView) { err = t.Event(e) })
 	return err
+}
+
+// Headed reports whether the last lines of the chat are the heading of a question.
+func (v *chatView) Headed(q *perdure.Question) (headed bool) {
+	v.locked(func(t *terminal.TextView) { headed = t.Headed(q) })
+	return headed
 }
 
 func (v *chatView) UserMessage(string) {}
@@ -79,20 +88,23 @@ func (v *chatView) aside(show func(*terminal.TextView)) {
 // saw updates the state of the chat by an event of the run.
 func (s *chatSession) saw(e client.Event) {
 	s.mu.Lock()
-	busy, waiting, chosen := s.busy, len(s.waiting), false
+	busy, failed, waiting, chosen := s.busy, s.failed, len(s.waiting), false
 	switch {
 	case e.Type.Ends():
 		s.busy = false
 	case e.Type == perdure.EventWaiting:
 		var d struct {
-			Reason string `json:"reason"`
+			Reason string       `json:"reason"`
+			Wait   perdure.Wait `json:"wait"`
 		}
 		if e.Decode(&d) == nil {
 			s.busy = d.Reason != waitsForSignal
+			s.failed = s.react && slices.Contains(d.Wait.Signals(), perdure.RetrySignal)
 		}
 	case e.Type == perdure.EventSignal:
 		if c := chosenBy(e); c != nil {
-			s.chosen, chosen = c, true
+			s.choose(c)
+			chosen = true
 		}
 	case e.Type == perdure.EventStarted, e.Type == perdure.EventResumed, e.Type == perdure.EventTaskScheduled:
 		s.busy = true
@@ -104,7 +116,7 @@ func (s *chatSession) saw(e client.Event) {
 	if e.Type == perdure.EventQuestionAsked || e.Type == perdure.EventQuestionAnswered || e.Type == perdure.EventQuestionExpired || e.Type == perdure.EventQuestionWithdrawn {
 		s.refreshQuestions()
 	}
-	changed, queue := chosen || busy != s.busy, s.waiting
+	changed, queue := chosen || busy != s.busy || failed != s.failed, s.waiting
 	s.mu.Unlock()
 	if changed {
 		s.showStatus()
@@ -130,6 +142,15 @@ func chosenBy(e client.Event) *perdure.ModelChoice {
 	return &c
 }
 
+// newRunStatus returns the status of a chat that has no run yet.
+func newRunStatus(t chatTarget) string {
+	text := "a new run: type what is to be done; /help lists the commands"
+	if t.start != nil && len(t.start.Models) > 0 {
+		text = t.start.Models[0].String() + " · " + text
+	}
+	return text
+}
+
 // showStatus shows the state of the run below the input line.
 func (s *chatSession) showStatus() {
 	s.mu.Lock()
@@ -142,6 +163,13 @@ func (s *chatSession) showStatus() {
 		}
 	case s.busy:
 		text = "working · Esc stops the turn"
+		if n := s.offers.openQuestions(); n == 1 {
+			text = "working · a question is open: /approve · Esc stops the turn"
+		} else if n > 1 {
+			text = fmt.Sprintf("working · %d questions are open: /approve · Esc stops the turn", n)
+		}
+	case s.failed:
+		text = "the model failed · /retry asks it again"
 	}
 	if name := s.modelName(); name != "" {
 		text = name + " · " + text

@@ -89,7 +89,7 @@ func (w *watcher) askOne(ctx context.Context, id uuid.UUID) (bool, error) {
 	if err != nil {
 		return false, err
 	}
-	t := questions.Terminal{Out: w.Stdout, Edit: w.editFile, ReadLine: func(ctx context.Context, p questions.Prompt) (string, bool, error) {
+	t := questions.Terminal{Out: w.Stdout, Edit: w.editFile, Headed: w.headed, ReadLine: func(ctx context.Context, p questions.Prompt) (string, bool, error) {
 		return w.readAnswer(ctx, q, p)
 	}}
 	for {
@@ -109,6 +109,14 @@ func (w *watcher) askOne(ctx context.Context, id uuid.UUID) (bool, error) {
 			return err == nil, err
 		}
 	}
+}
+
+// headed reports whether the last lines that the view has printed are the heading of a question.
+func (w *watcher) headed(q *perdure.Question) bool {
+	v, ok := w.view.(interface {
+		Headed(q *perdure.Question) bool
+	})
+	return ok && v.Headed(q)
 }
 
 // readAnswer reads a line of the answer to a question.

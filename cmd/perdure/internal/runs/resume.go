@@ -143,13 +143,18 @@ func workspaceOf(data string, x *perdure.Execution) string {
 // wake sends the signal that continues the run. It reports whether the run then still waits for the
 // user.
 func (r *resumeCommand) wake(ctx context.Context, w *watcher, x *perdure.Execution, prompt string) (waits bool, err error) {
-	snapshot, err := w.Snapshot(ctx, x.ID, 100)
+	snapshot, err := w.Snapshot(ctx, x.ID, pastEntries)
 	if err != nil {
 		return false, err
 	}
 	w.cursor = snapshot.Cursor
 	w.view.Started(x)
 	w.view.AddEntries(snapshot.Entries)
+	if w.session != nil {
+		if err := w.session.showPast(ctx, snapshot); err != nil {
+			return false, err
+		}
+	}
 	if wait := snapshot.Execution.Wait; prompt != "" && wait != nil && len(wait.Signals()) > 0 && !wait.TakesSignal(perdure.UserMessage) {
 		return false, setup.NewUsageError(
 			"the run waits for the signal "+wait.Signals()[0]+", and not for a message",

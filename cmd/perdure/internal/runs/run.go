@@ -24,6 +24,8 @@ type RunCommand struct {
 	local      bool
 	// plan offers only tools that change nothing. noAgentsFile leaves out AGENTS.md.
 	plan, noAgentsFile bool
+	// models are asked if the command names none; nil means the default model.
+	models []perdure.ModelConfig
 }
 
 const runExamples = `  perdure run "Find out why the tests fail, and mend it"
@@ -86,6 +88,9 @@ func (r *RunCommand) check(prompt string) (client.StartRequest, error) {
 	var err error
 	if q.Models, err = r.agent.ModelsGiven(); err != nil {
 		return q, err
+	}
+	if q.Models == nil && r.Definition == "" {
+		q.Models = r.models
 	}
 	if q.Models == nil && r.Definition == "" {
 		if q.Models, err = setup.DefaultModel(); err != nil {

@@ -28,10 +28,15 @@ func (w *watcher) stopsTurns(ctx context.Context) (release func()) {
 const stopTurnWithin = 10 * time.Second
 
 func (w *watcher) stopTurn(ctx context.Context) {
-	_ = w.Stderr.Linef("\nperdure: stopping the turn; Ctrl-C again leaves the run")
+	_ = w.Stderr.Linef("\nperdure: Ctrl-C again leaves the run")
+	w.stops.Store(true)
 	ctx, cancel := context.WithTimeout(ctx, stopTurnWithin)
 	defer cancel()
-	if _, err := w.Interrupt(ctx, w.id, perdure.Interrupt{}); err != nil && ctx.Err() == nil {
+	reply, err := w.Interrupt(ctx, w.id, perdure.Interrupt{})
+	if err != nil || !reply.Stopped {
+		w.stops.Store(false)
+	}
+	if err != nil && ctx.Err() == nil {
 		_ = w.Stderr.Linef("perdure: the turn was not stopped: %v", err)
 	}
 }

@@ -32,6 +32,7 @@ type watcher struct {
 	input  *lineReader
 	steps  *stepFeed // nil if steps are not shown
 	unsent *client.SignalRequest
+	stops  atomic.Bool // the user has asked to stop the turn, and the log does not have it yet
 
 	// session is the chat with an input line that the watcher belongs to; nil if there is none.
 	session *chatSession
@@ -45,7 +46,9 @@ func newWatcher(a *setup.App, conn *connection.RunConn, id uuid.UUID) *watcher {
 	case a.Quiet:
 		w.view = terminal.NewQuietView(a.Streams, a.ServerFlags)
 	default:
-		w.view = terminal.NewTextView(a.Streams, a.ServerFlags)
+		v := terminal.NewTextView(a.Streams, a.ServerFlags)
+		v.StoppedHere = func() bool { return w.stops.Swap(false) }
+		w.view = v
 	}
 	return w
 }
@@ -63,6 +66,9 @@ func (w *watcher) started(x *perdure.Execution) {
 // determines the exit code. If the server was in the process of another run and that process ends,
 // followToEnd reconnects.
 func (w *watcher) followToEnd(ctx context.Context) error {
+	if v, ok := w.view.(*terminal.TextView); ok {
+		v.AsksInPlace = w.asks()
+	}
 	for {
 		var err error
 		if w.status == "" {

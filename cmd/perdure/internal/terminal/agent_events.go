@@ -56,6 +56,9 @@ func (v *TextView) signal(e client.Event) error {
 	if err := e.Decode(&d); err != nil {
 		return err
 	}
+	if !v.agent.other() && !v.ShowSignals && d.Name == perdure.InterruptSignal {
+		return v.stopped(d.Value)
+	}
 	if !v.agent.other() && (!v.ShowSignals || d.Name == perdure.UserMessage) {
 		return v.p.err
 	}
@@ -71,6 +74,20 @@ func (v *TextView) signal(e client.Event) error {
 		}
 	}
 	v.work(StyleNone, text)
+	return v.p.err
+}
+
+// stopped shows who has stopped the turn of a react agent.
+func (v *TextView) stopped(value json.RawMessage) error {
+	text := "somebody else has stopped the turn"
+	if v.StoppedHere != nil && v.StoppedHere() {
+		text = "you have stopped the turn"
+	}
+	var i perdure.Interrupt
+	if json.Unmarshal(value, &i) == nil && i.Reason != "" {
+		text += ": " + Clean(i.Reason)
+	}
+	v.notice(StyleWarn, text)
 	return v.p.err
 }
 

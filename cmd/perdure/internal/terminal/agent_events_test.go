@@ -1,11 +1,14 @@
 package terminal
 
 import (
+	"bytes"
+	"encoding/json"
 	"strings"
 	"testing"
 
 	"github.com/google/go-cmp/cmp"
 	"github.com/perdure/perdure"
+	"github.com/perdure/perdure/client"
 )
 
 const workOfAnAgent = `
@@ -80,5 +83,18 @@ signal model · "` + strings.Repeat("é", 199) + `… (602 B)
 `
 	if diff := cmp.Diff(want, got); diff != "" {
 		t.Error(diff)
+	}
+}
+
+// A command that asks in place shows no event of a question of a react agent that it will ask.
+func TestQuestionsThatAreAskedInPlaceAreNotAnnounced(t *testing.T) {
+	for kind, want := range map[string]string{perdure.ReactKind: "", "order": "? May bash run?\n  question 02a1fc84-46e5-7b0a-a4e9-4a14f3bc5720\n"} {
+		var out bytes.Buffer
+		v := NewTextView(Streams{Stdout: NewScreen(&out)}, "")
+		v.agent.kind, v.AsksInPlace = kind, true
+		e := client.Event{Type: perdure.EventQuestionAsked, Data: json.RawMessage(`{"questionId":"02a1fc84-46e5-7b0a-a4e9-4a14f3bc5720","kind":"approval","subject":"bash"}`)}
+		if err := v.Event(e); err != nil || out.String() != want {
+			t.Errorf("of a run of the kind %s %q is shown, %v", kind, out.String(), err)
+		}
 	}
 }

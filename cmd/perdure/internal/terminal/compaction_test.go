@@ -16,7 +16,7 @@ const compactionMetadata = `{"last":"01a20a94-2bbd-7a88-a7c5-40f58df789d4","keep
 func TestACompactionIsADivider(t *testing.T) {
 	got := shown(t, `entry.appended {"id":"01a20a94-2bbf-7769-a8f9-c41471895b71","role":"user","entryType":"compaction","metadata":`+
 		compactionMetadata+`,"content":{"parts":[{"type":"compaction","text":"a summary"}]}}`)
-	if !strings.Contains(got, "── 48 messages, 112 k → 4 k tokens ──") || strings.Contains(got, "›") || strings.Contains(got, "a summary") {
+	if !strings.Contains(got, "── 48 messages summarized, 112 k → 4.0 k tokens ──") || strings.Contains(got, "›") || strings.Contains(got, "a summary") {
 		t.Errorf("shown is %q", got)
 	}
 }
@@ -32,7 +32,7 @@ func TestAWholeCompactionHasItsSummary(t *testing.T) {
 	if err := v.Entry(e); err != nil {
 		t.Fatal(err)
 	}
-	for _, want := range []string{"── 48 messages, 112 k → 4 k tokens ──\n", "│ one\n", "│ two"} {
+	for _, want := range []string{"── 48 messages summarized, 112 k → 4.0 k tokens ──\n", "│ one\n", "│ two"} {
 		if !strings.Contains(out.String(), want) {
 			t.Errorf("%q is not in %q", want, &out)
 		}

@@ -14,6 +14,35 @@ const (
 	maxFoldedLine = 4 << 10
 )
 
+const (
+	// maxMessageLines is the maximum number of lines of a user's message that is shown in full. Of a
+	// longer message, messageHead lines are shown.
+	maxMessageLines = 20
+	messageHead     = 10
+	// maxMessageBytes is the maximum length of what is shown of a user's message.
+	maxMessageBytes = 4 << 10
+)
+
+// foldMessage returns the beginning of a user's message, and a line that counts the rest; "" if there
+// is none.
+func foldMessage(text string) (head, left string) {
+	head = text
+	lines := strings.Split(strings.TrimRight(text, "\n"), "\n")
+	hidden := 0
+	if len(lines) > maxMessageLines {
+		hidden = len(lines) - messageHead
+		head = strings.Join(lines[:messageHead], "\n")
+	}
+	switch {
+	case len(head) > maxMessageBytes:
+		head = strings.ToValidUTF8(head[:maxMessageBytes], "")
+		return head, "… " + grouped(int64(len(text)-len(head))) + " more bytes of the message"
+	case hidden > 0:
+		return head, "… " + count(hidden, "more line") + " of the message"
+	}
+	return head, ""
+}
+
 // folded shortens the output of a tool, which comes in pieces. Its zero value is an empty output.
 type folded struct {
 	head int      // lines that were shown

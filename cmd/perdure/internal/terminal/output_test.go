@@ -1,6 +1,7 @@
 package terminal
 
 import (
+	"encoding/json"
 	"errors"
 	"io"
 	"testing"
@@ -28,6 +29,17 @@ func TestPrintedFieldsCannotControlTheTerminal(t *testing.T) {
 				v := NewTextView(s, "")
 				v.Work(terminaltest.Filled[Work](text))
 				return v.p.err
+			},
+			"past": func() error {
+				e := terminaltest.Filled[perdure.Entry](text)
+				e.Type, e.Role = perdure.EntryMessage, perdure.RoleUser
+				x := terminaltest.Filled[perdure.Execution](text)
+				raw, err := json.Marshal(perdure.UserText(text).Content)
+				if err != nil {
+					return err
+				}
+				e.Content = raw
+				return NewTextView(s, text).Past(&x, Past{Entries: []perdure.Entry{e}, EntriesBefore: 2, Load: func(*perdure.Entry) error { return nil }})
 			},
 			"lost":     func() error { printConnectionLost(s, errors.New(text), time.Second); return nil },
 			"progress": func() error { s.Stderr.Progress().End("%s %s", text, errors.New(text)); return nil },

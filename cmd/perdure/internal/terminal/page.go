@@ -24,6 +24,8 @@ type page struct {
 	// beforeSection is called before the section changes.
 	beforeSection func()
 
+	captured *strings.Builder // what is written, instead of w; nil if it is written to w
+
 	temporary bool   // the current line is temporary
 	midLine   bool   // the current line is not complete
 	column    int    // of an indented line that is not complete
@@ -149,9 +151,26 @@ func (p *page) raw(text string) {
 }
 
 func (p *page) out(text string) {
+	if p.captured != nil {
+		p.captured.WriteString(text)
+		return
+	}
 	if p.err == nil {
 		p.err = p.w.writeStyled(text)
 	}
+}
+
+// capture returns what f writes, instead of writing it.
+func (p *page) capture(f func()) string {
+	if p.temporary {
+		p.temporary = false
+		p.out(EraseLine)
+	}
+	var text strings.Builder
+	p.captured = &text
+	defer func() { p.captured = nil }()
+	f()
+	return text.String()
 }
 
 // EraseLine moves to the start of the line and erases it.
@@ -173,6 +192,9 @@ func suffixOf(text string, most int) (end string, cut bool) {
 // showTemporary shows the end of a text in a temporary line, which the next output replaces. ""
 // only erases the line.
 func (p *page) showTemporary(text string) {
+	if p.captured != nil {
+		return
+	}
 	if f := p.w.Frame(); f != nil {
 		end, _ := suffixOf(text, maxOpenText)
 		f.SetOpen(Visible(end))

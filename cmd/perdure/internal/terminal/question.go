@@ -32,6 +32,37 @@ func questionTitle(kind, subject, prompt string) string {
 	return name + ": " + prompt
 }
 
+// questionHeading returns what is asked in one line.
+func questionHeading(kind, subject, prompt string) string {
+	if kind != string(perdure.QuestionApproval) || subject == "" {
+		return questionTitle(kind, subject, prompt)
+	}
+	return strings.TrimSpace("May " + subject + " run? " + strings.Join(strings.Fields(prompt), " "))
+}
+
+// Heading prints what a question asks, and its id.
+func (s *Screen) Heading(q *perdure.Question) error {
+	p := newPage(s)
+	p.heading(string(q.Kind), q.Subject, q.Prompt, q.ID.String())
+	return p.err
+}
+
+func (p *page) heading(kind, subject, prompt, id string) {
+	p.hanging(StyleWarn, "? "+Clean(Inline(questionHeading(kind, subject, prompt))))
+	p.hanging(StyleDim, "  question "+Clean(Inline(id)))
+}
+
+// Headed reports whether the last lines that the view has printed are the heading of a question. A
+// question is headed only once.
+func (v *TextView) Headed(q *perdure.Question) bool {
+	headed := v.headed == q.ID && v.p.current == questionSection
+	v.headed = uuid.Nil
+	return headed
+}
+
+// questionSection is the page's section of questions.
+const questionSection = "question"
+
 // QuestionStatus returns the status of a question, and its verdict if it has one.
 func QuestionStatus(q *perdure.Question) string {
 	text := string(q.Status)
@@ -94,7 +125,7 @@ func QuestionAnswers(q *perdure.Question) string {
 
 // Question shows a question of a run and what became of it.
 func (v *TextView) Question(q *perdure.Question) {
-	v.p.section("question")
+	v.p.section(questionSection)
 	v.p.hanging(StyleWarn, "? "+Clean(QuestionTitle(q)))
 	v.p.hanging(StyleDim, "  "+Clean(Inline(QuestionOutcome(q)))+" · question "+q.ID.String())
 }
@@ -118,18 +149,22 @@ func (v *TextView) question(e client.Event) error {
 	if err := e.Decode(&d); err != nil {
 		return err
 	}
-	v.p.section("question")
 	title := questionTitle(d.Kind, d.Subject, d.Prompt)
 	if id, err := uuid.Parse(d.ID); err == nil && e.Type == perdure.EventQuestionAsked {
 		v.agent.names.questions[id] = shortTitle(title)
 	} else if asked := v.agent.names.questions[id]; asked != "" && d.Prompt == "" {
 		title = asked
 	}
+	if e.Type == perdure.EventQuestionAsked && v.AsksInPlace && !v.agent.other() {
+		return v.p.err
+	}
 	name := Clean(Inline(title))
+	v.headed = uuid.Nil
+	v.p.section(questionSection)
 	switch e.Type {
 	case perdure.EventQuestionAsked:
-		v.p.hanging(StyleWarn, "? "+name)
-		v.p.hanging(StyleDim, "  question "+Clean(d.ID))
+		v.p.heading(d.Kind, d.Subject, d.Prompt, d.ID)
+		v.headed, _ = uuid.Parse(d.ID) // without an id, no question is headed
 	case perdure.EventQuestionVoted:
 		v.p.hanging(StyleDim, fmt.Sprintf("? %s · %s by %s, %d of %d votes", name, Clean(d.Verdict), Clean(Inline(d.By)), d.Votes, d.Needed))
 	case perdure.EventQuestionAnswered, perdure.EventQuestionExpired, perdure.EventQuestionWithdrawn:

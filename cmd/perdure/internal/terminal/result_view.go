@@ -69,7 +69,13 @@ func (v *TextView) Usage(r Result) {
 }
 
 // Remark shows a remark of the command itself, which may have several lines.
-func (v *TextView) Remark(s Style, text string) { v.notice(s, Clean(text)) }
+func (v *TextView) Remark(s Style, text string) {
+	if v.p.current == noticeSection && strings.Contains(text, "\n") { // a list is apart from what is above
+		v.p.newline()
+		v.p.raw("\n")
+	}
+	v.notice(s, Clean(text))
+}
 
 // contentText is outputText of a run that may be LOCAL.
 func contentText(content json.RawMessage, local bool) string {

@@ -23,6 +23,14 @@ type TextView struct {
 	// ShowUserMessages shows the user's messages, as tail does. run and resume show a message only
 	// if it was sent elsewhere.
 	ShowUserMessages bool
+	// FoldUserMessages shows only the beginning of the user's long messages.
+	FoldUserMessages bool
+	// AsksInPlace reports that the command asks the questions of a react agent itself, when the run
+	// waits for them. The view then does not show that they are asked.
+	AsksInPlace bool
+	// StoppedHere reports whether it was this program that asked for a turn to be stopped. It is called
+	// once for each such request in the log; nil means that it never was.
+	StoppedHere func() bool
 	// ShowSignals shows the signals of a react agent other than messages. Those of other agents are
 	// always shown.
 	ShowSignals   bool
@@ -34,6 +42,7 @@ type TextView struct {
 	tools     toolCallView
 	shownSeqs map[uuid.UUID][]int64 // shown blocks by task, until the task ends
 	lastError string                // the last error shown
+	headed    uuid.UUID             // the question whose heading was shown last
 }
 
 // shownBlock is a growing block of text that is shown.
@@ -93,8 +102,11 @@ func (v *TextView) ConnectionLost(cause error, pause time.Duration) {
 	v.notice(StyleWarn, fmt.Sprintf("the connection is lost (%s); trying again in %s", ErrorMessage(cause), Duration(pause)))
 }
 
+// noticeSection is the page's section of notices and remarks.
+const noticeSection = "notice"
+
 func (v *TextView) notice(s Style, text string) {
-	v.p.section("notice")
+	v.p.section(noticeSection)
 	v.p.indented(noticeGutter, s, text+"\n")
 }
 
@@ -184,6 +196,8 @@ func (v *TextView) data(r *perdure.Record) {
 	case d.Type == fold.CallEnd && d.Result != nil:
 		v.tools.call(d.ToolCall.ID, d.ToolCall.Name)
 		v.tools.result(d.ToolCall.ID, *d.Result)
+	case d.Type == "compaction" && d.State == "failed" && d.Reason == perdure.CompactionManual:
+		v.notice(StyleWarn, "the conversation was not compacted: "+Clean(d.Error))
 	}
 }
 
@@ -210,8 +224,15 @@ func (v *TextView) entryAppended(entry perdure.Entry) error {
 
 func (v *TextView) user(m perdure.Content) {
 	v.p.section("user")
-	v.p.indented(userGutter, StyleUser, Clean(partsText(m.Parts)))
+	text, left := Clean(partsText(m.Parts)), ""
+	if v.FoldUserMessages && v.p.width() > 0 {
+		text, left = foldMessage(text)
+	}
+	v.p.indented(userGutter, StyleUser, text)
 	v.p.newline()
+	if left != "" {
+		v.p.line(StyleDim, left)
+	}
 }
 
 // failure shows an error of the model, which ends an answer.

@@ -1,6 +1,7 @@
 package terminal
 
 import (
+	"bytes"
 	"encoding/json"
 	"slices"
 	"strings"
@@ -26,6 +27,7 @@ type toolCall struct {
 	waitingOutput  string
 	begun, end     time.Time
 	endReason      string // the reason of its end, if it did not end by itself
+	hasVerdict     bool   // its end is shown
 	cleaner        cleaner
 	folded         folded
 }
@@ -61,7 +63,7 @@ func (t *toolCallView) addArguments(e perdure.Entry) {
 
 func (t *toolCallView) started(id, name string, at time.Time) {
 	c := t.call(id, name)
-	c.begun, c.end = at, time.Time{}
+	c.begun, c.end, c.hasVerdict = at, time.Time{}, false
 	if !slices.Contains(t.queue, c) {
 		t.queue = append(t.queue, c)
 	}
@@ -179,6 +181,7 @@ func (t *toolCallView) cancelled(id string, at time.Time) {
 	t.header(c)
 	c.endReason = "cancelled"
 	t.verdict(c, StyleWarn, "✗", c.endReason)
+	c.hasVerdict = true
 }
 
 // maxResultLines is the maximum number of shown lines of a result without live output.
@@ -188,6 +191,9 @@ const maxResultLines = 10
 // the output, a line with the call's name comes first.
 func (t *toolCallView) result(id string, r fold.CallResult) {
 	c := t.call(id, "")
+	if c.hasVerdict {
+		return
+	}
 	t.header(c)
 	t.print(c, c.waitingOutput)
 	t.unfold(c)
@@ -210,8 +216,8 @@ func (t *toolCallView) result(id string, r fold.CallResult) {
 	}
 }
 
-// resultLines splits a result into the lines to show and the reason of the end. If a command had
-// live output, only the last line is new, such as [exit code 1].
+// resultLines splits a result into the lines to show and the reason of the end, which may be the last
+// line, such as [exit code 1]. If a command had live output, the other lines are not new.
 func (c *toolCall) resultLines(r fold.CallResult) (body []string, why string) {
 	lines := strings.Split(strings.TrimSpace(Clean(r.Text)), "\n")
 	last := lines[len(lines)-1]
@@ -224,6 +230,8 @@ func (c *toolCall) resultLines(r fold.CallResult) (body []string, why string) {
 		return nil, ""
 	case len(lines) == 1:
 		return nil, last
+	case marked && r.IsError && strings.HasSuffix(inner, "]"):
+		return lines[:len(lines)-1], strings.TrimSuffix(inner, "]")
 	}
 	return lines, ""
 }
@@ -285,9 +293,18 @@ const maxTitle = 120
 
 // summarise formats a call's arguments in one line: the main argument, or all.
 func summarise(part perdure.Part) string {
-	text := part.RawArguments
-	if text == "" {
-		text = string(part.Arguments)
+	if part.RawArguments != "" {
+		return CallSummary([]byte(part.RawArguments))
+	}
+	return CallSummary(part.Arguments)
+}
+
+// CallSummary returns the beginning of a call's arguments in one line: the main argument, or all.
+func CallSummary(arguments []byte) string {
+	text := string(arguments)
+	var dense bytes.Buffer
+	if json.Compact(&dense, arguments) == nil {
+		text = dense.String()
 	}
 	var args map[string]any
 	if json.Unmarshal([]byte(text), &args) == nil {
@@ -307,7 +324,7 @@ func summarise(part perdure.Part) string {
 	if text == "{}" {
 		return ""
 	}
-	text = strings.ReplaceAll(strings.TrimSpace(Clean(text)), "\n", " ⏎ ")
+	text = strings.ReplaceAll(strings.TrimSpace(Visible(text)), "\n", " ⏎ ")
 	if runes := []rune(text); len(runes) > maxTitle {
 		text = string(runes[:maxTitle-1]) + "…"
 	}

@@ -1,0 +1,104 @@
+package editor
+
+import (
+	"io"
+	"strings"
+	"sync/atomic"
+
+	tea "charm.land/bubbletea/v2"
+	"github.com/charmbracelet/x/ansi"
+)
+
+// frame is the input line and what is around it, as it is drawn.
+type frame struct {
+	widths []int // of the rows
+	x, y   int   // of the cursor
+}
+
+// newFrame returns the frame of rows in a terminal of the height, which shows the last ones.
+func newFrame(rows []string, cursor *tea.Cursor, height int) *frame {
+	f := &frame{}
+	if cursor != nil {
+		f.x, f.y = cursor.X, cursor.Y
+	}
+	if over := len(rows) - height; over > 0 && height > 0 {
+		rows, f.y = rows[over:], max(f.y-over, 0)
+	}
+	for _, row := range rows {
+		f.widths = append(f.widths, ansi.StringWidth(strings.TrimRight(ansi.Strip(row), " ")))
+	}
+	return f
+}
+
+// cursorRow returns the row of the cursor after a terminal of the width has wrapped the rows.
+func (f *frame) cursorRow(width int) int {
+	row := max(f.x-1, 0) / width
+	for _, w := range f.widths[:min(f.y, len(f.widths))] {
+		row += max((w+width-1)/width, 1)
+	}
+	return row
+}
+
+// reflow erases the frame when the terminal becomes narrower. Most terminals then wrap the rows of the
+// frame. The renderer does not know that, and would erase fewer rows than the frame has become.
+type reflow struct {
+	device io.Writer
+	wraps  bool // the terminal wraps rows
+
+	next   atomic.Pointer[frame] // drawn with the next write
+	shown  atomic.Pointer[frame] // on the terminal; nil if there is none
+	paused atomic.Bool           // another program has the terminal
+	width  int                   // only for the goroutine of the program
+}
+
+// wrapsRows reports whether a terminal wraps its rows when it becomes narrower. The exceptions are
+// known by their variables.
+func wrapsRows(getenv func(string) string) bool {
+	if getenv("TMUX") != "" {
+		return true
+	}
+	if getenv("XTERM_VERSION") != "" || getenv("STY") != "" {
+		return false
+	}
+	for _, name := range []string{"linux", "vt", "rxvt"} {
+		if strings.HasPrefix(getenv("TERM"), name) {
+			return false
+		}
+	}
+	return true
+}
+
+// draws reports that the renderer is about to write to the terminal.
+func (r *reflow) draws() { r.shown.Store(r.next.Load()) }
+
+// pause reports whether another program has the terminal.
+func (r *reflow) pause(paused bool) {
+	r.shown.Store(nil)
+	r.paused.Store(paused)
+}
+
+// filter handles the change of the size before the renderer knows of it.
+func (r *reflow) filter(_ tea.Model, msg tea.Msg) tea.Msg {
+	if size, ok := msg.(tea.WindowSizeMsg); ok {
+		if size.Width < r.width && size.Width > 0 && r.wraps && !r.paused.Load() {
+			r.erase(size.Width)
+		}
+		r.width = size.Width
+	}
+	return msg
+}
+
+// erase erases the frame that the terminal has wrapped to the width, and moves the cursor to where the
+// renderer expects it.
+func (r *reflow) erase(width int) {
+	f := r.shown.Load()
+	if f == nil {
+		return
+	}
+	up := f.cursorRow(width)
+	if up == f.y {
+		return
+	}
+	r.shown.Store(nil)
+	_, _ = io.WriteString(r.device, ansi.CursorUp(up)+"\r"+ansi.EraseScreenBelow+strings.Repeat("\n", f.y)) // the terminal may be gone
+}

@@ -1,0 +1,55 @@
+package terminal
+
+import (
+	"bytes"
+	"encoding/json"
+	"testing"
+
+	"github.com/perdure/perdure"
+	"github.com/perdure/perdure/client"
+)
+
+const stoppedCall = `entry.appended {"role":"assistant","entryType":"message","content":{"parts":[{"type":"toolCall","id":"a","name":"bash","rawArguments":"{\"command\":\"one\"}"}]}}
+	task.started {"kind":"bash","toolCallId":"a"}
+	signal.received {"signalId":"1","signalName":"perdure.interrupt","signalValue":{"reason":"too\u001b[2J long"}}
+	task.cancelled {"kind":"bash","toolCallId":"a"}
+	data {"toolCallId":"a","data":{"type":"tool_call_end","tool_call":{"id":"a","name":"bash"},"result":{"isError":true,"text":"stopped by the user"}}}
+`
+
+// A turn that somebody stops has a line that says so, and each cancelled call one verdict.
+func TestAStoppedTurnIsShownOnce(t *testing.T) {
+	wantShown(t, stoppedCall, `
+● bash one
+
+somebody else has stopped the turn: too long
+
+  ✗ cancelled · 2.0 s
+`)
+}
+
+// The view knows whether the turn was stopped here.
+func TestAStopOfTheViewersOwnIsNamed(t *testing.T) {
+	var out bytes.Buffer
+	v := NewTextView(Streams{Stdout: NewScreen(&out)}, "")
+	own := true
+	v.StoppedHere = func() bool { was := own; own = false; return was }
+	e := client.Event{Type: perdure.EventSignal, Data: json.RawMessage(`{"signalName":"perdure.interrupt","signalValue":{}}`)}
+	for range 2 {
+		if err := v.Event(e); err != nil {
+			t.Fatal(err)
+		}
+	}
+	if got := out.String(); got != "you have stopped the turn\nsomebody else has stopped the turn\n" {
+		t.Errorf("shown is %q", got)
+	}
+}
+
+// A request to compact that does nothing is answered; an automatic compaction that fails is not shown.
+func TestACompactionThatDoesNothingIsExplained(t *testing.T) {
+	wantShown(t, `data {"data":{"type":"compaction","state":"started","reason":"manual"}}
+	data {"data":{"type":"compaction","state":"failed","reason":"automatic","error":"no"}}
+	data {"data":{"type":"compaction","state":"failed","reason":"manual","error":"there is nothing to compact"}}
+`, `
+the conversation was not compacted: there is nothing to compact
+`)
+}
