@@ -66,7 +66,7 @@ func TestShowOfARunAtWork(t *testing.T) {
 			map[string]any{"kind": "bash", "status": "RUNNING", "input": map[string]any{"command": "sleep\x1b[2J 30"}, "startedAt": "2026-01-01T00:00:00.000Z"},
 			map[string]any{"kind": "grep", "status": "PENDING", "input": "worker"},
 			map[string]any{"kind": perdure.ModelTaskKind, "status": "RUNNING", "input": map[string]any{"model": map[string]any{"provider": "p", "modelId": "m"}}, "startedAt": "2026-01-01T00:00:00.000Z"},
-		}, []string{"react-agent · working · ", "● bash sleep 30 · runs since 20", "● grep · waits for a worker\n", "● model call p/m · runs since 20", "watch it:  perdure tail "}, " ls"},
+		}, []string{"react-agent · working · ", `● bash sleep\u001b[2J 30 · runs since 20`, "● grep · waits for a worker\n", "● model call p/m · runs since 20", "watch it:  perdure tail "}, " ls"},
 		"FAILED": {"order", nil, []string{"its log:      perdure tail ", `start again:  perdure start order '{"a":1}'` + "\n"}, "perdure show"},
 	} {
 		run := uuid.New()
