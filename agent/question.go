@@ -59,7 +59,7 @@ type Question struct {
 // QuestionCall is a tool call.
 type QuestionCall struct {
 	// EntryID is the entry of the conversation that contains the call with the id CallID. Without an
-	// entry, the question stores the arguments, which may then have at most perdure.InlineLimit bytes.
+	// entry, the question stores the arguments.
 	EntryID uuid.UUID
 	CallID  string
 	// Arguments is the text of the call's arguments, unchanged.

@@ -19,10 +19,16 @@ func (e *Engine) QuestionDetails(ctx context.Context, q *perdure.Question) ([]by
 	switch {
 	case q.OnWorker() || q.Answer != nil && q.Answer.OnWorker() && q.Edited():
 		return nil, detailsAway(q)
-	case q.EntryID == nil || q.Details != nil:
+	case q.Details != nil:
 		return q.Details, nil
 	case q.Edited():
 		return nil, perdure.Errorf(perdure.NotFound, "the details of question %s were erased, because it was decided without an approval", q.ID)
+	case q.DetailsBlob != nil:
+		within, cancel := context.WithTimeout(ctx, questionReadWithin)
+		defer cancel()
+		return e.wholeDetails(within, q)
+	case q.EntryID == nil:
+		return nil, nil
 	}
 	entry, err := e.Store.Entry(ctx, q.ExecutionID, *q.EntryID)
 	if err != nil {

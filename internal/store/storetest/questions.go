@@ -2,7 +2,9 @@ package storetest
 
 import (
 	"encoding/json"
+	"errors"
 	"fmt"
+	"io"
 	"strings"
 	"time"
 
@@ -15,6 +17,7 @@ var questionTests = map[string]func(*fixture){
 	"every field of a question comes back":                          questionFields,
 	"every field of a question of a local execution comes back":     localQuestionFields,
 	"a command sees the questions that it names":                    questionsSeen,
+	"large details of a question are a blob":                        largeQuestionDetails,
 	"a command sees the askers only of a question that excludes":    askersSeen,
 	"questions are listed newest first, page by page":               questionsListed,
 	"a list of questions is narrowed by each field of its filter":   questionsFiltered,
@@ -87,6 +90,38 @@ func questionFields(f *fixture) {
 		decided(q)
 		q.TaskID = &task
 		q.Votes = append(q.Votes, perdure.Vote{AnswerID: "v2", Name: "token", Verdict: perdure.VerdictAnswer, Value: json.RawMessage(`"b"`), At: milestone(4)})
+	}
+}
+
+// largeQuestionDetails checks that details over perdure.InlineLimit become a blob that stays while the
+// question changes, and that no row of a list contains them.
+func largeQuestionDetails(f *fixture) {
+	x, large := f.start(), jsonText(perdure.InlineLimit+1)
+	q := f.question(x, "large", func(q *perdure.Question) {
+		q.Details, q.DetailsSHA256 = large, perdure.DetailsHash(q.Kind, q.Subject, large)
+		q.NotAsker, q.Askers = true, []uuid.UUID{uuid.New(), uuid.Nil}
+	})
+	f.ask(x, q)
+	for range 3 {
+		got, err := f.s.Question(f.ctx, org, q.ID)
+		f.must(err)
+		if got.Details != nil || got.DetailsBlob == nil || got.DetailsBlob.Length != int64(len(large)) {
+			f.Fatalf("the details are %d bytes in place, and the blob %+v", len(got.Details), got.DetailsBlob)
+		}
+		content, err := f.s.Blob(f.ctx, x, got.DetailsBlob.ID)
+		f.must(err)
+		raw, err := io.ReadAll(content)
+		f.must(errors.Join(err, content.Close()))
+		f.equal("the details", json.RawMessage(raw), large)
+		f.equal("the askers", got.Askers, q.Askers)
+		page, err := f.s.Questions(f.ctx, org, store.QuestionFilter{})
+		f.must(err)
+		f.equal("the listed question", page.Items, []*perdure.Question{got})
+		f.equal("the question decided on", f.look(x, store.Needs{Questions: []uuid.UUID{q.ID}}).Questions[q.ID], got)
+		q = got
+		q.Version++
+		q.Votes = append(q.Votes, perdure.Vote{AnswerID: fmt.Sprint(q.Version), Name: "ada", Verdict: perdure.VerdictApprove, At: milestone(3)})
+		f.ask(x, q)
 	}
 }
 

@@ -16,7 +16,7 @@ func Statements() map[string]*statement.Statement {
 		"signal blobs": signalBlobs, "signal values": signalValues, "loose blobs of one": dropUploads, "idempotency": idempotencyByKey, "sweep idempotency": sweepIdempotency,
 		"sweep sessions": sweepSessions, "trim sessions": trimSessions, "drop sessions of a key": dropSessionsOf, "take items": takeConversationItems, "waiting of a key": waitingOfKey,
 		"waiting on a queue": waitingOnQueue, "unblock": unblock, "streams of an org": streamsOfOrg, "producer": producerByID, "move stream": moveStream,
-		"put question": putQuestion, "question": load.QuestionByID, "open questions of one": load.OpenQuestions, "due questions of one": load.DueQuestions, "signal keys": load.SignalKeys,
+		"question": load.QuestionByID, "open questions of one": load.OpenQuestions, "due questions of one": load.DueQuestions, "signal keys": load.SignalKeys,
 		"link": load.LinkByToken, "links of a question": load.LinksOf, "trim links": trimLinks, "drop links": dropLinks, "drop links of a key": dropLinksOfKey,
 		"grant": load.GrantInOrg, "grants of a run": load.GrantsOfRun, "grants of a definition": load.GrantsOfDefinition,
 		"drop grant": dropGrant, "old grants of a run": dropOldOfRun, "old grants of a definition": dropOldOfDefinition,

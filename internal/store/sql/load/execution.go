@@ -65,6 +65,7 @@ var ExecutionRows = row.New("agent_execution", 1, []row.Field[perdure.Execution]
 	row.Number("needs_features", func(x *perdure.Execution) *int64 { return (*int64)(&x.NeedsFeatures) }),
 	row.Number("open_questions", func(x *perdure.Execution) *int { return &x.OpenQuestions }),
 	row.JSON("gate", func(x *perdure.Execution) **perdure.Gate { return &x.Gate }, row.IsNil),
+	row.JSON("askers", func(x *perdure.Execution) *[]uuid.UUID { return &x.Askers }, func(ids *[]uuid.UUID) bool { return *ids == nil }),
 	row.Blob("input_blob", func(x *perdure.Execution) **perdure.BlobRef { return &x.InputBlob }),
 	row.Blob("output_blob", func(x *perdure.Execution) **perdure.BlobRef { return &x.OutputBlob }),
 }, "input", "output").Written(
