@@ -92,6 +92,15 @@ func RevokeLinks(s *store.State, r LinkRevocation) (*store.Changes, error) {
 	}, nil
 }
 
+// SweepLinks deletes at most most links to questions of the execution that have expired. The answer is
+// empty if the execution does not exist.
+func SweepLinks(s *store.State, most int) (*store.Changes, error) {
+	if s.Execution == nil {
+		return nil, nil // its links are deleted with it
+	}
+	return &store.Changes{SweepLinks: most, Answer: &Decision{}}, nil
+}
+
 func linkAudit(now perdure.Time, by perdure.Actor, action perdure.AuditAction, q *perdure.Question, name string) *perdure.AuditRecord {
 	id := q.ID
 	return &perdure.AuditRecord{At: now, Actor: by, Action: action, SubjectID: &id, SubjectName: name, Org: q.Org}

@@ -17,7 +17,7 @@ func Statements() map[string]*statement.Statement {
 		"sweep sessions": sweepSessions, "trim sessions": trimSessions, "drop sessions of a key": dropSessionsOf, "take items": takeConversationItems, "waiting of a key": waitingOfKey,
 		"waiting on a queue": waitingOnQueue, "unblock": unblock, "streams of an org": streamsOfOrg, "producer": producerByID, "move stream": moveStream,
 		"question": load.QuestionByID, "open questions of one": load.OpenQuestions, "due questions of one": load.DueQuestions, "signal keys": load.SignalKeys,
-		"link": load.LinkByToken, "links of a question": load.LinksOf, "trim links": trimLinks, "drop links": dropLinks, "drop links of a key": dropLinksOfKey,
+		"sweep links": sweepLinks, "link": load.LinkByToken, "links of a question": load.LinksOf, "trim links": trimLinks, "drop links": dropLinks, "drop links of a key": dropLinksOfKey,
 		"grant": load.GrantInOrg, "grants of a run": load.GrantsOfRun, "grants of a definition": load.GrantsOfDefinition,
 		"drop grant": dropGrant, "old grants of a run": dropOldOfRun, "old grants of a definition": dropOldOfDefinition,
 		"waiting of a webhook": waitingOfWebhook, "deaden": deadenWaiting, "sweep old deliveries": sweepOld, "sweep deliveries of one": sweepOf,
