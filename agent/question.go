@@ -220,7 +220,8 @@ func AskBy(by ...string) QuestionOption { return func(q *Question) { q.By = by }
 // AskVotes sets the number of votes that a decision needs.
 func AskVotes(needed int) QuestionOption { return func(q *Question) { q.Needed = needed } }
 
-// AskOthers excludes the key that started the run, and those that sent it signals.
+// AskOthers excludes the key that started the run, and the senders of the signals that the current
+// response has taken.
 func AskOthers() QuestionOption { return func(q *Question) { q.NotAsker = true } }
 
 // AskFail lets the question expire after d without a decision.

@@ -120,23 +120,27 @@ func (e *Engine) Answerable(ctx context.Context, org string, questions []*perdur
 	known := map[uuid.UUID][]uuid.UUID{}
 	var mine []*perdure.Question
 	for _, q := range questions {
-		if q.NotAsker && known[q.ExecutionID] == nil {
-			askers, err := e.askers(ctx, org, q.ExecutionID)
-			if err != nil {
-				return nil, err
+		askers := q.Askers
+		if q.NotAsker && askers == nil {
+			if known[q.ExecutionID] == nil {
+				all, err := e.allAskers(ctx, org, q.ExecutionID)
+				if err != nil {
+					return nil, err
+				}
+				known[q.ExecutionID] = all
 			}
-			known[q.ExecutionID] = askers
+			askers = known[q.ExecutionID]
 		}
-		if v.MayAnswer(q, known[q.ExecutionID]) == nil {
+		if v.MayAnswer(q, askers) == nil {
 			mine = append(mine, q)
 		}
 	}
 	return mine, nil
 }
 
-// askers returns the keys that are excluded from questions with NotAsker. An execution that has been
-// pruned in the meantime excludes only the token.
-func (e *Engine) askers(ctx context.Context, org string, execution uuid.UUID) ([]uuid.UUID, error) {
+// allAskers returns the keys that a question with NotAsker excludes if servers have not recorded its
+// askers: those of all signals. An execution that has been pruned in the meantime excludes only the token.
+func (e *Engine) allAskers(ctx context.Context, org string, execution uuid.UUID) ([]uuid.UUID, error) {
 	x, err := e.Read().Lazy().Execution(ctx, org, execution)
 	if perdure.IsCode(err, perdure.NotFound) {
 		return rules.Askers(&perdure.Execution{}, nil), nil

@@ -98,6 +98,9 @@ func (d *draft) askOne(id uuid.UUID, n perdure.NewQuestion) error {
 		ID: id, ExecutionID: d.x.ID, Org: d.x.Org, Key: n.Key, QuestionTerms: n.QuestionTerms, EntryID: n.EntryID, CallID: n.CallID,
 		Details: n.Details, DetailsBlob: n.DetailsBlob, DetailsSHA256: n.DetailsSHA256, Status: perdure.QuestionOpen, CreatedAt: d.s.Now, Place: d.placed(n.Place),
 	}
+	if n.NotAsker && d.x.Askers != nil {
+		q.Askers = Askers(d.x, d.x.Askers)
+	}
 	if g := d.grantFor(n); g != nil {
 		d.askGranted(q, g)
 		return nil

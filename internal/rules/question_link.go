@@ -35,11 +35,12 @@ func CreateLink(s *store.State, n NewLink) (*store.Changes, error) {
 	if err := CheckLinkKey(s.Key, n.Key); err != nil {
 		return nil, err
 	}
+	askers := askersOf(s, q)
 	voter := Voter{Role: s.Key.Role, KeyID: &s.Key.ID, Name: s.Key.Name, Since: &s.Key.CreatedAt}
-	if why := voter.excluded(q, askersOf(s)); why != "" && !q.Status.Final() {
+	if why := voter.excluded(q, askers); why != "" && !q.Status.Final() {
 		return nil, perdure.FieldErrorf("keyId", "%s may not answer this question: %s", voter.Name, why)
 	}
-	if err := voter.MayAnswer(q, askersOf(s)); err != nil {
+	if err := voter.MayAnswer(q, askers); err != nil {
 		return nil, err
 	}
 	l := &perdure.QuestionLink{

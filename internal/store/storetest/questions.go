@@ -18,7 +18,7 @@ var questionTests = map[string]func(*fixture){
 	"every field of a question of a local execution comes back":     localQuestionFields,
 	"a command sees the questions that it names":                    questionsSeen,
 	"large details of a question are a blob":                        largeQuestionDetails,
-	"a command sees the askers only of a question that excludes":    askersSeen,
+	"a command sees the senders of signals only if it needs them":   askersSeen,
 	"questions are listed newest first, page by page":               questionsListed,
 	"a list of questions is narrowed by each field of its filter":   questionsFiltered,
 	"due questions are picked":                                      questionsPicked,
@@ -191,11 +191,12 @@ func askersSeen(f *fixture) {
 	f.change(x, func(*store.State) *store.Changes { return &store.Changes{Take: []string{"d"}} })
 	open := f.question(x, "open")
 	apart := f.question(x, "apart", func(q *perdure.Question) { q.NotAsker = true })
-	f.ask(x, open, apart)
+	named := f.question(x, "named", func(q *perdure.Question) { q.NotAsker, q.Askers = true, []uuid.UUID{key} })
+	f.ask(x, open, apart, named)
 	keys, err := f.s.SignalKeys(f.ctx, x)
 	f.must(err)
 	f.equal("the keys of the signals that were taken", keys, []uuid.UUID{key})
-	for q, want := range map[uuid.UUID][]uuid.UUID{open.ID: nil, apart.ID: keys} {
+	for q, want := range map[uuid.UUID][]uuid.UUID{open.ID: nil, apart.ID: keys, named.ID: nil} {
 		got := f.look(x, store.Needs{Questions: []uuid.UUID{q}, SignalKeys: true}).SignalKeys
 		f.equal("the keys of the signals", got, want)
 	}

@@ -80,10 +80,11 @@ func loadQuestions(v statement.View, x *perdure.Execution, n store.Needs, s *sto
 	return nil
 }
 
-// excludesAskers reports whether one of the loaded questions needs the keys of the signals.
+// excludesAskers reports whether one of the loaded questions needs the keys of the signals, because it
+// was asked before servers recorded its askers.
 func excludesAskers(s *store.State) bool {
 	for _, q := range s.Questions {
-		if q.NotAsker {
+		if q.NotAsker && q.Askers == nil {
 			return true
 		}
 	}
@@ -91,7 +92,7 @@ func excludesAskers(s *store.State) bool {
 }
 
 func loadSignalKeys(v statement.View, x *perdure.Execution, s *store.State) error {
-	return v.Each(load.SignalKeys, []any{x.ID[:], store.SignalKeyLimit}, func(row func(...any) error) error {
+	return v.Each(load.SignalKeys, []any{x.ID[:], store.AskerLimit}, func(row func(...any) error) error {
 		var key *uuid.UUID
 		err := row(column.OptIDInto(&key))
 		if key == nil {
