@@ -279,7 +279,7 @@ func questionsPicked(f *fixture) {
 		return func(q *perdure.Question) { q.CreatedAt, q.ExpiresAt = f.ago(asked), ptr(f.ago(ago)) }
 	}
 	old, new, later, done, never := f.start(), f.start(), f.start(), f.start(), f.start()
-	f.ask(old, f.question(old, "q", due(10*time.Hour, 3*time.Hour)))
+	f.ask(old, f.question(old, "q", due(10*time.Hour, 3*time.Hour)), f.question(old, "r", due(10*time.Hour, time.Hour)))
 	f.ask(new, f.question(new, "q", due(5*time.Hour, 2*time.Hour)), f.question(new, "r", due(5*time.Hour, -time.Hour)))
 	f.ask(later, f.question(later, "q", due(5*time.Hour, -time.Hour)))
 	f.ask(done, f.question(done, "q", due(5*time.Hour, time.Hour), decided))
@@ -287,10 +287,11 @@ func questionsPicked(f *fixture) {
 	f.equal("the executions", f.picked("", store.Pick{Kind: store.PickQuestions, Limit: 10}), []uuid.UUID{old, new})
 	f.equal("the executions of the org", f.picked(org, store.Pick{Kind: store.PickQuestions, Limit: 10}), []uuid.UUID{old, new})
 	f.equal("those of questions asked lately", f.picked("", store.Pick{Kind: store.PickQuestions, Limit: 10, AskedSince: f.ago(6 * time.Hour)}), []uuid.UUID{new})
+	f.equal("the first execution", f.picked("", store.Pick{Kind: store.PickQuestions, Limit: 1}), []uuid.UUID{old})
 	f.equal("none of another org", f.picked("other", store.Pick{Kind: store.PickQuestions, Limit: 10}), []uuid.UUID(nil))
 	f.do(store.Command{
 		Lane: store.LaneSweeps, Pick: &store.Pick{Kind: store.PickQuestions, Limit: 1}, Decide: func(s *store.State) (*store.Changes, error) {
-			if len(s.Questions) != 1 || s.Execution.ID != old {
+			if len(s.Questions) != 2 || s.Execution.ID != old {
 				f.Errorf("the sweep sees %d questions of %s", len(s.Questions), s.Execution.ID)
 			}
 			return nil, nil
