@@ -73,6 +73,13 @@ func (s *shelf) Content(_ context.Context, _ uuid.UUID, sum perdure.Hash) (io.Re
 	return io.NopCloser(bytes.NewReader(content)), nil
 }
 
+func (s *shelf) has(sum perdure.Hash) bool {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	_, ok := s.all[sum]
+	return ok
+}
+
 func (s *shelf) put(content []byte) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -248,7 +255,7 @@ func (m *localMachine) comeOrGo(*rapid.T) {
 }
 
 // look reads a question as people do. Without the worker, neither the content nor an erased decision is
-// shown.
+// shown. A decision that was erased before the worker had stored it is not shown either.
 func (m *localMachine) look(t *rapid.T) {
 	id, ok := m.someQuestion(t, m.x, perdure.Commit{})
 	if !ok {
@@ -256,16 +263,17 @@ func (m *localMachine) look(t *rapid.T) {
 	}
 	q, err := m.s.Question(m.ctx, org, id)
 	m.must(err)
+	lost := q.Answer != nil && q.Answer.Withheld != nil && (m.away || !m.has(q.Answer.Withheld.SHA256))
 	m.must(m.e.ShowQuestions(m.ctx, org, q))
 	if q.OnWorker() != m.away || (q.Prompt == "") != m.away {
 		m.Fatalf("the question is shown as %+v, away: %v", q, m.away)
 	}
-	if q.Status == perdure.QuestionAnswered && (q.Answer.Reason == "so") == (m.away && m.erased[id]) {
-		m.Fatalf("the answer is shown as %+v, away: %v, erased: %v", q.Answer, m.away, m.erased[id])
+	if q.Status == perdure.QuestionAnswered && (q.Answer.Reason == "so") == lost {
+		m.Fatalf("the answer is shown as %+v, lost: %v, erased: %v", q.Answer, lost, m.erased[id])
 	}
 	details, err := m.e.QuestionDetails(m.ctx, q)
 	switch {
-	case m.away:
+	case m.away || lost && q.Edited():
 		m.code(err, perdure.Unavailable)
 	case q.Edited() && q.Status != perdure.QuestionAnswered && q.Status != perdure.QuestionOpen:
 		m.code(err, perdure.NotFound) // they were erased
