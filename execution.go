@@ -54,6 +54,9 @@ type Execution struct {
 	// KeyID is the key that started the execution; the execution counts against the key's limits.
 	// It is nil for the token of the data directory, and for the process itself.
 	KeyID *uuid.UUID `json:"-" wire:"-"`
+	// Askers are the keys of the signals that the current response has taken; uuid.Nil is the token of
+	// the data directory. They are nil if servers did not record them yet when the response began.
+	Askers []uuid.UUID `json:"-" wire:"-"`
 	// Leaf is the entry that becomes the parent of the next entry.
 	Leaf *uuid.UUID `json:"-"`
 	// ResponseID is the id of the current or the last response. The input began the first response;

@@ -137,8 +137,11 @@ type Question struct {
 	EntryID *uuid.UUID `json:"entryId,omitempty"`
 	CallID  string     `json:"callId,omitempty"`
 	// Details is the JSON that the question is about, at most InlineLimit bytes. It is nil if there
-	// is none, or if the question is about the arguments of a tool call that nobody has edited.
+	// is none, if DetailsBlob is set, or if the question is about the arguments of a tool call. The
+	// details of an edit are always here.
 	Details json.RawMessage `json:"details,omitempty"`
+	// DetailsBlob refers to the details as they were asked, if they are over InlineLimit.
+	DetailsBlob *BlobRef `json:"-" wire:"-"`
 	// DetailsSHA256 is the hash that DetailsHash returns. An approval must name it.
 	DetailsSHA256 Hash           `json:"detailsSha256"`
 	ExpiresAt     *Time          `json:"expiresAt,omitempty"`
@@ -156,13 +159,17 @@ type Question struct {
 
 	// ExecutionTitle is the title of the execution. Only the API shows it.
 	ExecutionTitle string `json:"agentExecutionTitle,omitempty" wire:"-"`
-	// DetailsBytes is the size of details that are left out. The API shows them separately.
+	// DetailsBytes is the size of details that are left out: those over InlineLimit in lists, and
+	// those over ShownLimit. The API shows them separately.
 	DetailsBytes int64 `json:"detailsBytes,omitempty" wire:"-"`
 	// ContentMark is set in the API if the worker of a LOCAL execution is not connected, and the
 	// question is shown without its content. Such a question can only be denied.
 	ContentMark `wire:"-"`
 
 	Org string `json:"-"`
+	// Askers are the keys that NotAsker excludes; uuid.Nil is the token of the data directory. They are
+	// nil if NotAsker is not set, and for a question that was asked before servers recorded them.
+	Askers []uuid.UUID `json:"-" wire:"-"`
 	// Place is the position of the question in the conversation.
 	Place Place `json:"-"`
 }
@@ -217,6 +224,9 @@ type NewQuestion struct {
 	EntryID *uuid.UUID
 	CallID  string
 	Details json.RawMessage
+	// DetailsBlob, if set, stands in place of Details: they are over InlineLimit, and were uploaded. In
+	// a LOCAL execution they are on the worker, beside the content of the question.
+	DetailsBlob *BlobRef
 	// DetailsSHA256 is the hash of the details, as DetailsHash returns it.
 	DetailsSHA256 Hash
 	// BareSHA256 is the SHA-256 of the arguments of the call that EntryID and CallID name. Only Withhold
@@ -235,11 +245,14 @@ func QuestionID(execution uuid.UUID, key string) uuid.UUID {
 // DetailsHash returns the SHA-256 of kind, LF, subject, LF and the bytes of the details.
 func DetailsHash(kind QuestionKind, subject string, details []byte) Hash {
 	h := sha256.New()
-	for _, part := range []string{string(kind), "\n", subject, "\n"} {
-		h.Write([]byte(part))
-	}
+	h.Write(DetailsPrefix(kind, subject))
 	h.Write(details)
 	return Hash(h.Sum(nil))
+}
+
+// DetailsPrefix returns the bytes that DetailsHash hashes before the details.
+func DetailsPrefix(kind QuestionKind, subject string) []byte {
+	return []byte(string(kind) + "\n" + subject + "\n")
 }
 
 // Votes returns the number of votes that approve or answer the question; at least 1.

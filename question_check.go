@@ -57,14 +57,25 @@ func (q NewQuestion) checkDetails(at string) error {
 	if q.EntryID != nil && q.Details != nil {
 		return FieldErrorf(at+".details", "are the arguments of the call that entryId and callId name; leave them out")
 	}
-	if len(q.Details) > InlineLimit {
-		return FieldErrorf(at+".details", "have %d bytes, and %d are allowed", len(q.Details), InlineLimit)
+	if q.DetailsBlob != nil {
+		return q.checkDetailsBlob(at)
 	}
 	if err := CheckDocumentBytes(at+".details", q.Details, DocumentRules{Workers: true}); q.Details != nil && err != nil {
 		return err
 	}
 	if q.EntryID == nil && q.Withheld == nil && q.DetailsSHA256 != DetailsHash(q.Kind, q.Subject, q.Details) {
 		return FieldErrorf(at+".detailsSha256", "is not the hash of kind, subject and details")
+	}
+	return nil
+}
+
+// checkDetailsBlob checks details that are named by a reference. Their hash is checked with the bytes.
+func (q NewQuestion) checkDetailsBlob(at string) error {
+	switch {
+	case q.EntryID != nil || q.Details != nil:
+		return FieldErrorf(at+".detailsBlob", "stands in place of details and of a call; send one of them")
+	case q.Withheld != nil && q.DetailsBlob.SHA256 != q.Withheld.BareSHA256:
+		return FieldErrorf(at+".detailsBlob", "has another hash than bareSha256 states")
 	}
 	return nil
 }

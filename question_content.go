@@ -66,6 +66,8 @@ type QuestionContent struct {
 	Schema  json.RawMessage
 	Choices []QuestionOption
 	Default json.RawMessage
+	// Details are at most InlineLimit bytes. Larger ones are a content of their own: see
+	// NewQuestion.DetailsBlob.
 	Details json.RawMessage
 }
 
@@ -149,14 +151,19 @@ func rawOf(text string) json.RawMessage {
 }
 
 // Withhold returns the question as a LOCAL execution asks it: with a reference to its content, which
-// it returns encoded.
+// it returns encoded. Details over InlineLimit are not part of the content. They remain in the
+// question, and the caller replaces them by DetailsBlob.
 func (q NewQuestion) Withhold() (NewQuestion, []byte) {
+	bare, large := Hash(sha256.Sum256(q.Details)), json.RawMessage(nil)
+	if len(q.Details) > InlineLimit {
+		q.Details, large = nil, q.Details
+	}
 	content := QuestionContent{Prompt: q.Prompt, Schema: q.Schema, Choices: q.Choices, Default: q.Default, Details: q.Details}.Encode()
 	w := &WithheldQuestion{WithheldContent: withheld(content), ValueSHA256: q.valueHash(), BareSHA256: q.BareSHA256}
 	if q.EntryID == nil {
-		w.BareSHA256 = sha256.Sum256(q.Details)
+		w.BareSHA256 = bare
 	}
-	q.Prompt, q.Schema, q.Choices, q.Default, q.Details, q.Withheld = "", nil, nil, nil, nil, w
+	q.Prompt, q.Schema, q.Choices, q.Default, q.Details, q.Withheld = "", nil, nil, nil, large, w
 	return q, content
 }
 

@@ -59,7 +59,7 @@ type Question struct {
 // QuestionCall is a tool call.
 type QuestionCall struct {
 	// EntryID is the entry of the conversation that contains the call with the id CallID. Without an
-	// entry, the question stores the arguments, which may then have at most perdure.InlineLimit bytes.
+	// entry, the question stores the arguments.
 	EntryID uuid.UUID
 	CallID  string
 	// Arguments is the text of the call's arguments, unchanged.
@@ -220,7 +220,8 @@ func AskBy(by ...string) QuestionOption { return func(q *Question) { q.By = by }
 // AskVotes sets the number of votes that a decision needs.
 func AskVotes(needed int) QuestionOption { return func(q *Question) { q.Needed = needed } }
 
-// AskOthers excludes the key that started the run, and those that sent it signals.
+// AskOthers excludes the key that started the run, and the senders of the signals that the current
+// response has taken.
 func AskOthers() QuestionOption { return func(q *Question) { q.NotAsker = true } }
 
 // AskFail lets the question expire after d without a decision.

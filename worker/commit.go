@@ -157,6 +157,13 @@ func (r *run) prepare(ctx context.Context, c *perdure.Commit) error {
 			return err
 		}
 	}
+	for i := range c.Questions {
+		p := perdure.Inline(c.Questions[i].Details)
+		if err := r.w.upload(ctx, owner, &p, r.persist); err != nil {
+			return err
+		}
+		c.Questions[i].Details, c.Questions[i].DetailsBlob = p.Bytes, p.Blob
+	}
 	if c.Checkpoint != nil {
 		ckpt := *c.Checkpoint
 		if err := r.w.upload(ctx, owner, &ckpt.State, r.persist); err != nil {

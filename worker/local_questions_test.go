@@ -356,3 +356,39 @@ func killedAsker(t *testing.T, at int, after bool) bool {
 	}
 	return came
 }
+
+// TestLargeDetailsOfAQuestion checks that people read the details of a question over the limit of rows,
+// and approve them. The files of the server do not contain those of a LOCAL question.
+func TestLargeDetailsOfAQuestion(t *testing.T) {
+	for _, mode := range modes {
+		t.Run(string(mode), func(t *testing.T) {
+			b := newBench(t, 20*time.Second)
+			b.mode = mode
+			text := strings.Repeat(secret+" ", 40<<10/len(secret))
+			b.agent("a", func(ctx agent.Context) (string, error) {
+				yes, _, err := agent.Confirm(ctx, "large", "may I?", map[string]string{"text": text})
+				return fmt.Sprint(yes), err
+			})
+			b.work()
+			id := b.start("a")
+			b.asked(id, "large")
+			q := b.shownQuestion(id, "large")
+			if want := int64(len(text) + len(`{"text":""}`)); q.Details != nil || q.DetailsBytes != want {
+				t.Errorf("a list has %d bytes of the details, and says %d, want none and %d", len(q.Details), q.DetailsBytes, want)
+			}
+			details, err := b.e.QuestionDetails(t.Context(), q)
+			if err != nil || string(details) != `{"text":"`+text+`"}` {
+				t.Errorf("the details are %d bytes, %v", len(details), err)
+			}
+			if n := inFiles(t, b.folder); (mode == perdure.Local) != (len(n) == 0) {
+				t.Errorf("the details are in %v", n)
+			}
+			if err := b.vote(id, "large", engine.AnswerRequest{Verdict: perdure.VerdictApprove}); err != nil {
+				t.Fatal(err)
+			}
+			if got := string(b.content(id, b.ended(id, perdure.StatusCompleted).Output, nil)); mode == perdure.Remote && got != `"true"` {
+				t.Errorf("the agent has read %s", got)
+			}
+		})
+	}
+}

@@ -94,6 +94,24 @@ func TestTasksOfAnyKindAreApproved(t *testing.T) {
 	agenttest.All(t, s)
 }
 
+// TestLargeTasksAreApproved checks that people approve a task whose input is over the limit of rows, and
+// that it gets exactly this input.
+func TestLargeTasksAreApproved(t *testing.T) {
+	longtest.Skip(t, "seconds")
+	to := strings.Repeat("bob", perdure.InlineLimit)
+	s := agenttest.Scenario{Agent: payer, Input: []payment{{to, 500}}, Tasks: []agent.TaskKind{payTask()}, Approvals: paying(t)}
+	s.Answers = func(q perdure.Question) *perdure.Answer {
+		if want := `{"to":"` + to + `","amount":500}`; string(q.Details) != want {
+			t.Errorf("the details are %d bytes, want %d", len(q.Details), len(want))
+		}
+		return &perdure.Answer{Verdict: perdure.VerdictApprove}
+	}
+	if o := agenttest.Run(t, s); string(o.Output) != `["paid 500 to `+to+`"]` {
+		t.Errorf("it has ended with %d bytes, %s", len(o.Output), o.Error)
+	}
+	agenttest.All(t, s)
+}
+
 // TestUnansweredTasksAreDenied checks that a guarded task about which nobody decides is denied.
 func TestUnansweredTasksAreDenied(t *testing.T) {
 	s := agenttest.Scenario{Agent: payer, Input: []payment{{"bob", 500}}, Tasks: []agent.TaskKind{payTask()}, Approvals: paying(t)}

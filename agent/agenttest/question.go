@@ -29,7 +29,13 @@ func (w *world) answerOne(ctx context.Context, x *perdure.Execution, c *course) 
 		if q == nil || q.Status.Final() || c.left[q.ID] {
 			continue
 		}
-		answer := w.Answers(*q)
+		asked := *q
+		if engine.LargeDetails(q) != nil {
+			if asked.Details, err = w.core.QuestionDetails(ctx, q); err != nil {
+				return false, err
+			}
+		}
+		answer := w.Answers(asked)
 		if answer == nil {
 			c.leave(q.ID)
 			continue

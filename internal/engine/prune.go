@@ -288,6 +288,9 @@ func (e *Engine) keepRetention(ctx context.Context) {
 		if err := e.SweepDeliveries(ctx); err != nil && ctx.Err() == nil {
 			e.Logger.Error("sweeping deliveries failed", "error", err)
 		}
+		if err := e.SweepLinks(ctx); err != nil && ctx.Err() == nil {
+			e.Logger.Error("links that have expired could not be removed", "error", err)
+		}
 		if err := e.SweepSessions(ctx); err != nil && ctx.Err() == nil {
 			e.Logger.Error("sessions that have expired could not be removed", "error", err)
 		}

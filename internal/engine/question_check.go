@@ -3,7 +3,6 @@ package engine
 import (
 	"context"
 
-	"github.com/google/uuid"
 	"github.com/perdure/perdure"
 )
 
@@ -18,9 +17,9 @@ func (e *Engine) CheckAnswer(ctx context.Context, org string, r AnswerRequest, v
 	if err != nil {
 		return err
 	}
-	var askers []uuid.UUID
-	if q.NotAsker {
-		if askers, err = e.askers(ctx, org, q.ExecutionID); err != nil {
+	askers := q.Askers
+	if q.NotAsker && askers == nil {
+		if askers, err = e.allAskers(ctx, org, q.ExecutionID); err != nil {
 			return err
 		}
 	}

@@ -31,6 +31,9 @@ func (e *Engine) ShowQuestions(ctx context.Context, org string, questions ...*pe
 	left := int64(store.PageBytes)
 	known := map[uuid.UUID]*perdure.Execution{}
 	for _, q := range questions {
+		if ref := LargeDetails(q); ref != nil {
+			q.DetailsBytes = ref.Length
+		}
 		size := withheldBytes(q)
 		if size == 0 {
 			continue
@@ -136,13 +139,9 @@ func (e *Engine) readFor(ctx context.Context, org string, q *perdure.Question, v
 	within, cancel := context.WithTimeout(ctx, questionReadWithin)
 	defer cancel()
 	content, err := e.questionContent(within, x, q)
-	details := []byte(content.Details)
-	switch {
-	case err != nil:
-	case q.Details != nil:
-		details = q.Details
-	case q.EntryID != nil:
-		details, err = e.arguments(within, x, q)
+	var whole, bare perdure.Hash
+	if err == nil {
+		whole, bare, err = e.shownHashes(within, x, q, content)
 	}
 	if err != nil {
 		vote.Unread = contentAway(q, err)
@@ -150,9 +149,8 @@ func (e *Engine) readFor(ctx context.Context, org string, q *perdure.Question, v
 	}
 	asked := *q
 	content.Fill(&asked)
-	bare := perdure.Hash(sha256.Sum256(details))
 	switch {
-	case perdure.DetailsHash(q.Kind, q.Subject, details) != q.DetailsSHA256, q.Details == nil && bare != q.Withheld.BareSHA256, !asked.SameValue(q.QuestionTerms):
+	case whole != q.DetailsSHA256, q.Details == nil && bare != q.Withheld.BareSHA256, !asked.SameValue(q.QuestionTerms):
 		vote.Unread = perdure.Errorf(perdure.DetailsChanged, "the worker has stated another hash than the content of question %s has, so it can only be denied", q.ID)
 	case vote.Verdict == perdure.VerdictAnswer && asked.TakesValue() && vote.Value != nil:
 		if vote.Unread = e.schemas.checkRegistered("schema", "question "+q.ID.String(), asked.Schema); vote.Unread == nil {
@@ -160,6 +158,21 @@ func (e *Engine) readFor(ctx context.Context, org string, q *perdure.Question, v
 		}
 	}
 	return nil
+}
+
+// shownHashes returns the DetailsHash of the details that a question of a LOCAL execution shows, and the
+// SHA-256 of their bytes alone. Errors: those of the read.
+func (e *Engine) shownHashes(ctx context.Context, x *perdure.Execution, q *perdure.Question, content perdure.QuestionContent) (whole, bare perdure.Hash, err error) {
+	details := []byte(content.Details)
+	switch {
+	case q.Details != nil:
+		details = q.Details
+	case LargeDetails(q) != nil:
+		return e.largeHashes(ctx, q)
+	case q.EntryID != nil:
+		details, err = e.arguments(ctx, x, q)
+	}
+	return perdure.DetailsHash(q.Kind, q.Subject, details), sha256.Sum256(details), err
 }
 
 // contentAway returns the error of a vote on a question whose content cannot be read.

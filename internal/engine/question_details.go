@@ -19,10 +19,16 @@ func (e *Engine) QuestionDetails(ctx context.Context, q *perdure.Question) ([]by
 	switch {
 	case q.OnWorker() || q.Answer != nil && q.Answer.OnWorker() && q.Edited():
 		return nil, detailsAway(q)
-	case q.EntryID == nil || q.Details != nil:
+	case q.Details != nil:
 		return q.Details, nil
 	case q.Edited():
 		return nil, perdure.Errorf(perdure.NotFound, "the details of question %s were erased, because it was decided without an approval", q.ID)
+	case q.DetailsBlob != nil:
+		within, cancel := context.WithTimeout(ctx, questionReadWithin)
+		defer cancel()
+		return e.wholeDetails(within, q)
+	case q.EntryID == nil:
+		return nil, nil
 	}
 	entry, err := e.Store.Entry(ctx, q.ExecutionID, *q.EntryID)
 	if err != nil {
@@ -114,23 +120,27 @@ func (e *Engine) Answerable(ctx context.Context, org string, questions []*perdur
 	known := map[uuid.UUID][]uuid.UUID{}
 	var mine []*perdure.Question
 	for _, q := range questions {
-		if q.NotAsker && known[q.ExecutionID] == nil {
-			askers, err := e.askers(ctx, org, q.ExecutionID)
-			if err != nil {
-				return nil, err
+		askers := q.Askers
+		if q.NotAsker && askers == nil {
+			if known[q.ExecutionID] == nil {
+				all, err := e.allAskers(ctx, org, q.ExecutionID)
+				if err != nil {
+					return nil, err
+				}
+				known[q.ExecutionID] = all
 			}
-			known[q.ExecutionID] = askers
+			askers = known[q.ExecutionID]
 		}
-		if v.MayAnswer(q, known[q.ExecutionID]) == nil {
+		if v.MayAnswer(q, askers) == nil {
 			mine = append(mine, q)
 		}
 	}
 	return mine, nil
 }
 
-// askers returns the keys that are excluded from questions with NotAsker. An execution that has been
-// pruned in the meantime excludes only the token.
-func (e *Engine) askers(ctx context.Context, org string, execution uuid.UUID) ([]uuid.UUID, error) {
+// allAskers returns the keys that a question with NotAsker excludes if servers have not recorded its
+// askers: those of all signals. An execution that has been pruned in the meantime excludes only the token.
+func (e *Engine) allAskers(ctx context.Context, org string, execution uuid.UUID) ([]uuid.UUID, error) {
 	x, err := e.Read().Lazy().Execution(ctx, org, execution)
 	if perdure.IsCode(err, perdure.NotFound) {
 		return rules.Askers(&perdure.Execution{}, nil), nil

@@ -14,6 +14,12 @@ import (
 // random commands of several workers and clients, with jumps of the clock.
 func TestRandomCommandsFollowTheRules(t *testing.T) { opentest.Each(t, enginetest.Random) }
 
+// TestLocalQuestionsFollowTheRules checks that questions of a LOCAL execution behave like the model of
+// the rules for random commands, while the worker that has their contents comes and goes.
+func TestLocalQuestionsFollowTheRules(t *testing.T) {
+	opentest.Each(t, enginetest.RandomLocalQuestions)
+}
+
 // TestHistoriesAreLinearizable checks that some sequential order explains the answers to concurrent
 // claims, commits, releases, signals, cancels and reads.
 func TestHistoriesAreLinearizable(t *testing.T) { opentest.Each(t, enginetest.Linearizable) }

@@ -201,6 +201,7 @@ func (d *draft) apply(c perdure.Commit, a *CommitAnswer) error {
 	if err := d.appendAll(c.Entries, a); err != nil {
 		return err
 	}
+	d.recordAskers(c.Take)
 	for _, s := range c.Steps {
 		if err := d.step(s); err != nil {
 			return err

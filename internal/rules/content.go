@@ -8,9 +8,9 @@ import (
 	"github.com/perdure/perdure/internal/store"
 )
 
-// CheckedRef is one use of an uploaded content: as the content of the entry, or as any JSON if
-// Entry is Nil.
-type CheckedRef struct{ Blob, Entry uuid.UUID }
+// CheckedRef is one use of an uploaded content: as the content of the entry, as the details of the
+// question, or as any JSON if both are Nil.
+type CheckedRef struct{ Blob, Entry, Question uuid.UUID }
 
 // CheckedRefs maps the uploaded contents that were checked before a decision to the error that
 // refuses them, or to nil.
@@ -23,7 +23,13 @@ func (d *draft) useContent(ref *perdure.BlobRef, entry uuid.UUID) error {
 	if ref == nil || d.local() {
 		return d.useBlob(ref)
 	}
-	err, read := d.refs[CheckedRef{ref.ID, entry}]
+	return d.useChecked(CheckedRef{Blob: ref.ID, Entry: entry}, ref)
+}
+
+// useChecked makes an uploaded content part of the commit, if it passed the check of this use. Errors:
+// as for useContent.
+func (d *draft) useChecked(use CheckedRef, ref *perdure.BlobRef) error {
+	err, read := d.refs[use]
 	if !read {
 		return notWhole(ref.ID)
 	}

@@ -149,7 +149,7 @@ func (v NewVote) check(s *store.State, q *perdure.Question) error {
 	if v.Edit != nil {
 		asked.Votes = nil // an edit takes their force, so the editor may have voted
 	}
-	if err := v.checkTerms(&asked, v.voter(s), askersOf(s)); err != nil {
+	if err := v.checkTerms(&asked, v.voter(s), askersOf(s, q)); err != nil {
 		return err
 	}
 	if v.Edit != nil {
@@ -219,9 +219,6 @@ func (v NewVote) voter(s *store.State) Voter {
 	}
 	return voter
 }
-
-// askersOf returns the keys that NotAsker excludes.
-func askersOf(s *store.State) []uuid.UUID { return Askers(s.Execution, s.SignalKeys) }
 
 func decided(q *perdure.Question) error {
 	how := string(q.Status)

@@ -13,6 +13,9 @@ import (
 func questionNeeds(n *store.Needs, c perdure.Commit) {
 	for _, q := range c.Questions {
 		n.Questions = append(n.Questions, perdure.QuestionID(c.Lease.ExecutionID, q.Key))
+		if q.DetailsBlob != nil {
+			n.Blobs = append(n.Blobs, q.DetailsBlob.ID)
+		}
 	}
 	n.Grants = slices.ContainsFunc(c.Questions, func(q perdure.NewQuestion) bool { return q.Grantable() })
 	n.Questions = append(n.Questions, c.Withdraw...)
@@ -88,9 +91,15 @@ func (d *draft) askOne(id uuid.UUID, n perdure.NewQuestion) error {
 		}
 		d.x.NeedsFeatures |= perdure.FeatureLocalQuestions
 	}
+	if err := d.useDetails(id, n.DetailsBlob); err != nil {
+		return err
+	}
 	q := &perdure.Question{
 		ID: id, ExecutionID: d.x.ID, Org: d.x.Org, Key: n.Key, QuestionTerms: n.QuestionTerms, EntryID: n.EntryID, CallID: n.CallID,
-		Details: n.Details, DetailsSHA256: n.DetailsSHA256, Status: perdure.QuestionOpen, CreatedAt: d.s.Now, Place: d.placed(n.Place),
+		Details: n.Details, DetailsBlob: n.DetailsBlob, DetailsSHA256: n.DetailsSHA256, Status: perdure.QuestionOpen, CreatedAt: d.s.Now, Place: d.placed(n.Place),
+	}
+	if n.NotAsker && d.x.Askers != nil {
+		q.Askers = Askers(d.x, d.x.Askers)
 	}
 	if g := d.grantFor(n); g != nil {
 		d.askGranted(q, g)
@@ -110,6 +119,18 @@ func (d *draft) askOne(id uuid.UUID, n perdure.NewQuestion) error {
 	d.question(q)
 	d.questionEvent(perdure.EventQuestionAsked, q, askedMembers(q))
 	return nil
+}
+
+// useDetails makes the details of a question that are named by a reference part of the commit. Errors:
+// as for useContent and withhold.
+func (d *draft) useDetails(question uuid.UUID, ref *perdure.BlobRef) error {
+	switch {
+	case ref == nil:
+		return nil
+	case d.local():
+		return d.withholdOne(*ref)
+	}
+	return d.useChecked(CheckedRef{Blob: ref.ID, Question: question}, ref)
 }
 
 func askedMembers(q *perdure.Question) map[string]any {

@@ -35,11 +35,12 @@ func CreateLink(s *store.State, n NewLink) (*store.Changes, error) {
 	if err := CheckLinkKey(s.Key, n.Key); err != nil {
 		return nil, err
 	}
+	askers := askersOf(s, q)
 	voter := Voter{Role: s.Key.Role, KeyID: &s.Key.ID, Name: s.Key.Name, Since: &s.Key.CreatedAt}
-	if why := voter.excluded(q, askersOf(s)); why != "" && !q.Status.Final() {
+	if why := voter.excluded(q, askers); why != "" && !q.Status.Final() {
 		return nil, perdure.FieldErrorf("keyId", "%s may not answer this question: %s", voter.Name, why)
 	}
-	if err := voter.MayAnswer(q, askersOf(s)); err != nil {
+	if err := voter.MayAnswer(q, askers); err != nil {
 		return nil, err
 	}
 	l := &perdure.QuestionLink{
@@ -90,6 +91,15 @@ func RevokeLinks(s *store.State, r LinkRevocation) (*store.Changes, error) {
 		DropLinks: &store.LinkDrop{QuestionID: q.ID, KeyID: r.KeyID},
 		Audit:     linkAudit(s.Now, r.Actor, perdure.AuditLinksRevoked, q, name),
 	}, nil
+}
+
+// SweepLinks deletes at most most links to questions of the execution that have expired. The answer is
+// empty if the execution does not exist.
+func SweepLinks(s *store.State, most int) (*store.Changes, error) {
+	if s.Execution == nil {
+		return nil, nil // its links are deleted with it
+	}
+	return &store.Changes{SweepLinks: most, Answer: &Decision{}}, nil
 }
 
 func linkAudit(now perdure.Time, by perdure.Actor, action perdure.AuditAction, q *perdure.Question, name string) *perdure.AuditRecord {

@@ -30,6 +30,7 @@ func (k *localContents) question(at string, q perdure.NewQuestion) {
 	case !k.local && q.Withheld != nil:
 		k.err = perdure.FieldErrorf(at+".withheld", "is of LOCAL executions; send the question itself")
 	}
+	k.check(at+".details", q.Details, q.DetailsBlob)
 }
 
 // withholdOne stores a reference like withhold. The same decision may have stored it already.

@@ -17,7 +17,7 @@ type Voter struct {
 	Since *perdure.Time
 }
 
-// Askers returns the keys that started the execution or sent a signal that it has taken. The zero id
+// Askers returns the key that started the execution, followed by the keys of its signals. The zero id
 // is the token of the data directory.
 func Askers(x *perdure.Execution, signalKeys []uuid.UUID) []uuid.UUID {
 	return append([]uuid.UUID{keyOrToken(x.KeyID)}, signalKeys...)
@@ -48,9 +48,9 @@ func (v Voter) excluded(q *perdure.Question, askers []uuid.UUID) string {
 	case len(q.By) > 0 && !slices.ContainsFunc(q.By, v.is):
 		return "it is not among those that the question names"
 	case q.NotAsker && slices.Contains(askers, keyOrToken(v.KeyID)):
-		return "those who started the run or sent it signals are excluded"
-	case q.NotAsker && len(askers) > store.SignalKeyLimit: // there may be more of them
-		return "so many keys have sent the run signals that it cannot be told who is excluded; cancel the run"
+		return "those who started the run, or sent it the signals of this response, are excluded"
+	case q.NotAsker && len(askers) > store.AskerLimit: // there may be more of them
+		return "so many keys have sent the run signals in this response that it cannot be told who is excluded; cancel the run"
 	case q.QuestionTerms.Votes() > 1 && v.Since != nil && v.Since.After(q.CreatedAt.Time):
 		return "its key was created after the question was asked"
 	}

@@ -22,10 +22,10 @@ func TestTooManyAskersExcludeEveryone(t *testing.T) {
 		}
 		return rules.Askers(&perdure.Execution{}, keys)
 	}
-	if err := voter.MayAnswer(q, askers(store.SignalKeyLimit-1)); err != nil {
+	if err := voter.MayAnswer(q, askers(store.AskerLimit-1)); err != nil {
 		t.Errorf("below the limit: %v", err)
 	}
-	if err := voter.MayAnswer(q, askers(store.SignalKeyLimit)); !perdure.IsCode(err, perdure.PermissionDenied) {
+	if err := voter.MayAnswer(q, askers(store.AskerLimit)); !perdure.IsCode(err, perdure.PermissionDenied) {
 		t.Errorf("at the limit: %v", err)
 	}
 }

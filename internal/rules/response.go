@@ -82,7 +82,7 @@ func (d *draft) belong(e *perdure.Entry) {
 	}
 	for _, s := range d.s.Signals {
 		if e.Key == s.EntryKey() {
-			d.x.ResponseID = e.ResponseID
+			d.respond(e.ResponseID)
 		}
 	}
 }
@@ -99,7 +99,7 @@ func between(x *perdure.Execution) bool {
 // waits for it. A message that arrives during a response joins that response when it is taken.
 func (d *draft) begins(s perdure.Signal, waited string) {
 	if s.Name == perdure.UserMessage && waited == waitsForInput {
-		d.x.ResponseID = s.ResponseID
+		d.respond(s.ResponseID)
 	}
 }
 

@@ -45,7 +45,7 @@ func Start(s *store.State, r NewExecution) (*store.Changes, error) {
 	if err := roomToRun(s, int64(len(x.Input))); err != nil {
 		return nil, err
 	}
-	x.CreatedAt, x.ReadyAt = s.Now, s.Now
+	x.CreatedAt, x.ReadyAt, x.Askers = s.Now, s.Now, []uuid.UUID{}
 	if x.Gate != nil {
 		x.NeedsFeatures |= perdure.FeatureQuestions
 		if x.PersistenceMode == perdure.Local {

@@ -33,8 +33,10 @@ type Changes struct {
 	Grant     *perdure.ApprovalGrant
 	DropGrant *uuid.UUID // deleted, if it belongs to the command's org
 	// Link is inserted. The oldest links of its key to its question beyond perdure.MaxLinks are deleted.
-	Link         *perdure.QuestionLink
-	DropLinks    *LinkDrop
+	Link      *perdure.QuestionLink
+	DropLinks *LinkDrop
+	// SweepLinks deletes at most that many links to questions of the execution that have expired.
+	SweepLinks   int
 	Take         []string // ids, at this checkpoint number (Execution.CheckpointSeq)
 	ConsumeTaken bool
 	Records      []perdure.Record   // with pos and seq; events and chunks

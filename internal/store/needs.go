@@ -24,7 +24,7 @@ type Needs struct {
 	AttemptBlocks bool
 	Blobs         []uuid.UUID
 	// Questions are questions by id; OpenQuestions adds all open ones of the execution. SignalKeys
-	// requests State.SignalKeys, if one of the questions excludes its askers.
+	// requests State.SignalKeys, if one of the questions excludes its askers and does not name them.
 	Questions     []uuid.UUID
 	OpenQuestions bool
 	// DecidedQuestions adds all questions of the execution that are not open.

@@ -33,7 +33,7 @@ type State struct {
 	Link      *perdure.QuestionLink // may have expired
 	Links     []*perdure.QuestionLink
 	// SignalKeys are the keys of the signals of the execution that are taken or consumed, each once,
-	// at most SignalKeyLimit; uuid.Nil stands for the token of the data directory.
+	// at most AskerLimit; uuid.Nil stands for the token of the data directory.
 	SignalKeys []uuid.UUID
 	// Grants are the approval grants of the execution and of its definition that have not expired,
 	// oldest first. They are exact.

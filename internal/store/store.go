@@ -76,8 +76,9 @@ const (
 	PickQuestions
 )
 
-// SignalKeyLimit is the maximum length of State.SignalKeys.
-const SignalKeyLimit = 1000
+// AskerLimit is the maximum number of senders of signals that are recorded for a response, and the
+// maximum length of State.SignalKeys.
+const AskerLimit = 1000
 
 // LooseBlobAge is how long an uploaded blob may wait for the commit that refers to it.
 const LooseBlobAge = time.Hour

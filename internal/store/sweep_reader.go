@@ -24,6 +24,8 @@ type SweepReader interface {
 	// free them.
 	Unused(ctx context.Context) (pages, pageSize int64, err error)
 
+	// ExpiredLinks returns the links to questions that have expired first, at most limit.
+	ExpiredLinks(ctx context.Context, now perdure.Time, limit int) ([]*perdure.QuestionLink, error)
 	// DeadStreams reports whether rows of deleted streams remain.
 	DeadStreams(ctx context.Context) (bool, error)
 

@@ -16,6 +16,10 @@ func withholdQuestions(b *Batch, k *kept, c *perdure.Commit) {
 	for i, q := range c.Questions {
 		asked, content := q.Withhold()
 		b.Add(content)
+		if asked.Details != nil {
+			ref := b.Add(asked.Details)
+			asked.Details, asked.DetailsBlob = nil, &ref
+		}
 		c.Questions[i] = asked
 	}
 	k.mu.Lock()

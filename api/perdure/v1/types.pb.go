@@ -4325,8 +4325,11 @@ type NewQuestion struct {
 	// SHA-256 of kind, LF, subject, LF and the bytes of the details.
 	DetailsSha256 []byte `protobuf:"bytes,6,opt,name=details_sha256,json=detailsSha256,proto3" json:"details_sha256,omitempty"`
 	// The time from the commit until the question expires; never if not set.
-	ExpiresAfter  *durationpb.Duration `protobuf:"bytes,7,opt,name=expires_after,json=expiresAfter,proto3" json:"expires_after,omitempty"`
-	Place         *Place               `protobuf:"bytes,8,opt,name=place,proto3" json:"place,omitempty"`
+	ExpiresAfter *durationpb.Duration `protobuf:"bytes,7,opt,name=expires_after,json=expiresAfter,proto3" json:"expires_after,omitempty"`
+	Place        *Place               `protobuf:"bytes,8,opt,name=place,proto3" json:"place,omitempty"`
+	// Details over 32 KiB, uploaded with PutBlob; details is then not set. In a LOCAL execution,
+	// the reference to details of that size, which are then not part of the withheld content.
+	DetailsBlob   *BlobRef `protobuf:"bytes,9,opt,name=details_blob,json=detailsBlob,proto3" json:"details_blob,omitempty"`
 	unknownFields protoimpl.UnknownFields
 	sizeCache     protoimpl.SizeCache
 }
@@ -4413,6 +4416,13 @@ func (x *NewQuestion) GetExpiresAfter() *durationpb.Duration {
 func (x *NewQuestion) GetPlace() *Place {
 	if x != nil {
 		return x.Place
+	}
+	return nil
+}
+
+func (x *NewQuestion) GetDetailsBlob() *BlobRef {
+	if x != nil {
+		return x.DetailsBlob
 	}
 	return nil
 }
@@ -5103,7 +5113,7 @@ const file_perdure_v1_types_proto_rawDesc = "" +
 	"\x0eQuestionOption\x12\x14\n" +
 	"\x05value\x18\x01 \x01(\tR\x05value\x12\x14\n" +
 	"\x05label\x18\x02 \x01(\tR\x05label\x12 \n" +
-	"\vdescription\x18\x03 \x01(\tR\vdescription\"\xd1\x02\n" +
+	"\vdescription\x18\x03 \x01(\tR\vdescription\"\x89\x03\n" +
 	"\vNewQuestion\x12/\n" +
 	"\x05terms\x18\x01 \x01(\v2\x19.perdure.v1.QuestionTermsR\x05terms\x12\x10\n" +
 	"\x03key\x18\x02 \x01(\tR\x03key\x12\x1e\n" +
@@ -5112,7 +5122,8 @@ const file_perdure_v1_types_proto_rawDesc = "" +
 	"\adetails\x18\x05 \x01(\fH\x01R\adetails\x88\x01\x01\x12%\n" +
 	"\x0edetails_sha256\x18\x06 \x01(\fR\rdetailsSha256\x12>\n" +
 	"\rexpires_after\x18\a \x01(\v2\x19.google.protobuf.DurationR\fexpiresAfter\x12'\n" +
-	"\x05place\x18\b \x01(\v2\x11.perdure.v1.PlaceR\x05placeB\v\n" +
+	"\x05place\x18\b \x01(\v2\x11.perdure.v1.PlaceR\x05place\x126\n" +
+	"\fdetails_blob\x18\t \x01(\v2\x13.perdure.v1.BlobRefR\vdetailsBlobB\v\n" +
 	"\t_entry_idB\n" +
 	"\n" +
 	"\b_details\"\x97\x05\n" +
@@ -5444,18 +5455,19 @@ var file_perdure_v1_types_proto_depIdxs = []int32{
 	42,  // 93: perdure.v1.NewQuestion.terms:type_name -> perdure.v1.QuestionTerms
 	51,  // 94: perdure.v1.NewQuestion.expires_after:type_name -> google.protobuf.Duration
 	19,  // 95: perdure.v1.NewQuestion.place:type_name -> perdure.v1.Place
-	42,  // 96: perdure.v1.Question.terms:type_name -> perdure.v1.QuestionTerms
-	52,  // 97: perdure.v1.Question.expires_at:type_name -> google.protobuf.Timestamp
-	49,  // 98: perdure.v1.Question.answer:type_name -> perdure.v1.Answer
-	52,  // 99: perdure.v1.Question.created_at:type_name -> google.protobuf.Timestamp
-	52,  // 100: perdure.v1.Question.decided_at:type_name -> google.protobuf.Timestamp
-	19,  // 101: perdure.v1.Question.place:type_name -> perdure.v1.Place
-	43,  // 102: perdure.v1.Answer.withheld:type_name -> perdure.v1.WithheldContent
-	103, // [103:103] is the sub-list for method output_type
-	103, // [103:103] is the sub-list for method input_type
-	103, // [103:103] is the sub-list for extension type_name
-	103, // [103:103] is the sub-list for extension extendee
-	0,   // [0:103] is the sub-list for field type_name
+	14,  // 96: perdure.v1.NewQuestion.details_blob:type_name -> perdure.v1.BlobRef
+	42,  // 97: perdure.v1.Question.terms:type_name -> perdure.v1.QuestionTerms
+	52,  // 98: perdure.v1.Question.expires_at:type_name -> google.protobuf.Timestamp
+	49,  // 99: perdure.v1.Question.answer:type_name -> perdure.v1.Answer
+	52,  // 100: perdure.v1.Question.created_at:type_name -> google.protobuf.Timestamp
+	52,  // 101: perdure.v1.Question.decided_at:type_name -> google.protobuf.Timestamp
+	19,  // 102: perdure.v1.Question.place:type_name -> perdure.v1.Place
+	43,  // 103: perdure.v1.Answer.withheld:type_name -> perdure.v1.WithheldContent
+	104, // [104:104] is the sub-list for method output_type
+	104, // [104:104] is the sub-list for method input_type
+	104, // [104:104] is the sub-list for extension type_name
+	104, // [104:104] is the sub-list for extension extendee
+	0,   // [0:104] is the sub-list for field type_name
 }
 
 func init() { file_perdure_v1_types_proto_init() }

@@ -2,7 +2,9 @@ package uploads
 
 import (
 	"context"
+	"crypto/sha256"
 	"encoding/json"
+	"fmt"
 	"io"
 
 	"github.com/google/uuid"
@@ -16,12 +18,16 @@ type Content struct {
 	Field string // for errors
 	perdure.Payload
 	// Fit, if set, checks the content once it is known to be valid JSON.
-	Fit   func(json.RawMessage) error
-	entry *perdure.Entry // set if the content is an entry's
+	Fit      func(json.RawMessage) error
+	entry    *perdure.Entry       // set if the content is an entry's
+	question *perdure.NewQuestion // set if the content is a question's details
 }
 
 // check checks the bytes of a content that is part of the request.
 func (c Content) check(raw json.RawMessage) error {
+	if c.question != nil {
+		return nil // the details are checked with the question
+	}
 	if c.entry == nil {
 		if err := validate.JSON(c.Field, raw); err != nil || c.Fit == nil {
 			return err
@@ -35,6 +41,9 @@ func (c Content) check(raw json.RawMessage) error {
 
 // uploaded returns the rule by which an uploaded content is checked.
 func (c Content) uploaded() Rule {
+	if c.question != nil {
+		return Rule{What: "the details of a question", Scan: c.scanDetails}
+	}
 	if c.entry == nil {
 		return Rule{What: "the content", Whole: c.Fit, workersJSON: c.Fit == nil, Scan: func(text io.Reader) error {
 			return perdure.CheckDocument(c.Field, text, workersJSON)
@@ -42,6 +51,22 @@ func (c Content) uploaded() Rule {
 	}
 	scan := func(text io.Reader) error { return perdure.CheckContentText(*c.entry, text) }
 	return Rule{What: "the content", Scan: scan, Whole: c.check}
+}
+
+// scanDetails checks the uploaded details of a question, and that their hash is the stated one.
+func (c Content) scanDetails(text io.Reader) error {
+	h := sha256.New()
+	h.Write(perdure.DetailsPrefix(c.question.Kind, c.question.Subject))
+	if err := perdure.CheckDocument(c.Field, io.TeeReader(text, h), workersJSON); err != nil {
+		return err
+	}
+	if _, err := io.Copy(h, text); err != nil {
+		return err
+	}
+	if perdure.Hash(h.Sum(nil)) != c.question.DetailsSHA256 {
+		return perdure.FieldErrorf(c.Field+"Sha256", "is not the hash of kind, subject and details")
+	}
+	return nil
 }
 
 // ContentsOf returns the contents of a commit. The last one is the output.
@@ -58,6 +83,12 @@ func ContentsOf(c perdure.Commit) []Content {
 	}
 	for _, s := range c.Steps {
 		all = append(all, Content{Field: "steps." + s.Key + ".result", Payload: s.Result})
+	}
+	for i := range c.Questions {
+		q := &c.Questions[i]
+		all = append(all, Content{
+			Field: fmt.Sprintf("questions[%d].details", i), Payload: perdure.Payload{Bytes: q.Details, Blob: q.DetailsBlob}, question: q,
+		})
 	}
 	if c.Checkpoint != nil {
 		all = append(all, Content{Field: "checkpoint.state", Payload: c.Checkpoint.State})
@@ -95,8 +126,11 @@ func (u *Uploads) CheckAll(ctx context.Context, org string, execution uuid.UUID,
 
 func (u *Uploads) checkRef(ctx context.Context, org string, execution uuid.UUID, c Content, refs rules.CheckedRefs) error {
 	key := rules.CheckedRef{Blob: c.Blob.ID}
-	if c.entry != nil {
+	switch {
+	case c.entry != nil:
 		key.Entry = c.entry.ID
+	case c.question != nil:
+		key.Question = perdure.QuestionID(execution, c.question.Key)
 	}
 	if _, known := refs[key]; known {
 		return nil

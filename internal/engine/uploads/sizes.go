@@ -52,6 +52,9 @@ func (u *Uploads) CheckSizes(c perdure.Commit) error {
 	for _, s := range c.Steps {
 		sizes = append(sizes, u.CheckSize("the result of step "+s.Name, s.Result.Size()))
 	}
+	for _, q := range c.Questions {
+		sizes = append(sizes, u.CheckSize("the details of question "+q.Key, perdure.Payload{Bytes: q.Details, Blob: q.DetailsBlob}.Size()))
+	}
 	if c.Checkpoint != nil {
 		sizes = append(sizes, u.CheckSize("the checkpoint's state", c.Checkpoint.State.Size()))
 	}

@@ -9,7 +9,7 @@ import (
 	"github.com/perdure/perdure/internal/store"
 )
 
-// Brittle is a store whose reads of executions can be made to fail.
+// Brittle is a store whose reads of executions and questions can be made to fail.
 type Brittle struct {
 	store.Store
 	Err atomic.Pointer[error]
@@ -36,4 +36,12 @@ func (b *Brittle) Execution(ctx context.Context, org string, id uuid.UUID) (*per
 		return nil, *err
 	}
 	return b.Store.Execution(ctx, org, id)
+}
+
+// Question implements [store.QuestionReader].
+func (b *Brittle) Question(ctx context.Context, org string, id uuid.UUID) (*perdure.Question, error) {
+	if err := b.Err.Load(); err != nil {
+		return nil, *err
+	}
+	return b.Store.Question(ctx, org, id)
 }

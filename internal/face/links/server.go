@@ -90,6 +90,10 @@ func (s *server) answer(w http.ResponseWriter, r *http.Request) {
 		s.failed(w, r, err)
 		return
 	}
+	if vote := v.stored(f.value("answerId")); vote != nil {
+		v.taken(vote.Verdict)
+		return
+	}
 	if v.Question.OnWorker() && f.value("verdict") != string(perdure.VerdictDeny) {
 		v.askAway() // nobody knows here what the fields of the form mean
 		return
@@ -105,6 +109,17 @@ func (s *server) answer(w http.ResponseWriter, r *http.Request) {
 		return
 	}
 	v.taken(request.Verdict)
+}
+
+// stored returns the vote of the link's key with that answer id; nil if there is none. A form that is sent
+// again finds its vote, whatever can still be read of the question.
+func (v *visit) stored(answer string) *perdure.Vote {
+	for i := range v.Question.Votes {
+		if vote := &v.Question.Votes[i]; vote.AnswerID == answer && vote.KeyID != nil && *vote.KeyID == v.Key.ID {
+			return vote
+		}
+	}
+	return nil
 }
 
 // refused responds to a vote that was not taken. If the question can still be answered, the page

@@ -10,6 +10,7 @@ import (
 
 	"github.com/google/uuid"
 	"github.com/perdure/perdure"
+	"github.com/perdure/perdure/internal/engine"
 	"github.com/perdure/perdure/internal/visible"
 )
 
@@ -89,6 +90,10 @@ func (v *visit) ask(status int, given *form) {
 // cannot be approved, so they are not shown.
 func (v *visit) addDetails(page *view) error {
 	q := v.Question
+	if ref := engine.LargeDetails(q); ref != nil && ref.Length > tooLarge && !q.OnWorker() {
+		page.Unshown = tooLargeText(ref.Length)
+		return nil
+	}
 	details, err := v.Engine.QuestionDetails(v.r.Context(), q)
 	missing := perdure.IsCode(err, perdure.NotFound)
 	switch {
@@ -100,11 +105,15 @@ func (v *visit) addDetails(page *view) error {
 	case missing || perdure.DetailsHash(q.Kind, q.Subject, details) != q.DetailsSHA256:
 		page.Unshown = "What is asked about cannot be shown, because it is not what the run has stated. The question can only be denied."
 	case len(details) > tooLarge:
-		page.Unshown = fmt.Sprintf("What is asked about has %d bytes, which is too much for this page. Approve it in the web page or with perdure answer; here it can be denied.", len(details))
+		page.Unshown = tooLargeText(int64(len(details)))
 	default:
 		page.Details = membersOf(q.Subject, details)
 	}
 	return nil
+}
+
+func tooLargeText(size int64) string {
+	return fmt.Sprintf("What is asked about has %d bytes, which is too much for this page. Approve it in the web page or with perdure answer; here it can be denied.", size)
 }
 
 // membersOf returns details as text for people: the members of an object by name, and anything else

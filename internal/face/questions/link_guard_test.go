@@ -153,7 +153,7 @@ func TestTokensAreNowhere(t *testing.T) {
 	})
 	_, ann := h.newKey("Ann", perdure.KeyApprover)
 	a := h.start("x")
-	id := a.ask("one", func(n *perdure.NewQuestion) { n.NotAsker = true }) // which needs a read of the run
+	id := a.ask("one")
 	_, path := h.link(id, ann)
 	token := strings.TrimPrefix(path, "./q/")
 	page := h.open(path)

@@ -4,14 +4,16 @@ import (
 	"bytes"
 	"context"
 	"crypto/sha256"
-	"encoding/hex"
 	"encoding/json"
+	"io"
+	"log/slog"
 	"net/http"
 	"strconv"
 
 	"github.com/danielgtaylor/huma/v2"
 	"github.com/danielgtaylor/huma/v2/adapters/humago"
 	"github.com/perdure/perdure"
+	"github.com/perdure/perdure/internal/engine"
 	"github.com/perdure/perdure/internal/face/operation"
 	"github.com/perdure/perdure/internal/face/record"
 )
@@ -30,39 +32,48 @@ func asDetails(op *operation.Operation) {
 	}
 }
 
-// find returns a question with the title of its execution and its details, which may be nil. Details
-// that only a worker has, which is not connected, are the error unavailable beside the question.
-func (s *server) find(ctx context.Context, in operation.IDInput) (*perdure.Question, []byte, error) {
+// find returns a question with the title of its execution, without its details if they are stored apart.
+func (s *server) find(ctx context.Context, in operation.IDInput) (*perdure.Question, error) {
 	id, err := idOf(in)
 	if err != nil {
-		return nil, nil, err
+		return nil, err
 	}
 	q, err := s.Engine.Read().Question(ctx, in.Org, id)
 	if err != nil {
-		return nil, nil, err
+		return nil, err
 	}
-	if err := s.show(ctx, in.Org, q); err != nil {
-		return nil, nil, err
-	}
+	return q, s.show(ctx, in.Org, q)
+}
+
+// detailsOf returns the details of a question; nil if there are none. Error: unavailable if they are on
+// a worker that is not connected.
+func (s *server) detailsOf(ctx context.Context, q *perdure.Question) ([]byte, error) {
 	details, err := s.Engine.QuestionDetails(ctx, q)
 	if perdure.IsCode(err, perdure.NotFound) {
-		return q, nil, nil // a worker has named a call that does not exist; the question cannot be approved
+		return nil, nil // a worker has named a call that does not exist; the question cannot be approved
 	}
-	return q, details, err
+	return details, err
 }
 
 // get returns a question. Its details are not encoded again, because the hash is of their bytes.
 func (s *server) get(ctx context.Context, in *operation.IDInput) (*huma.StreamResponse, error) {
-	q, details, err := s.find(ctx, *in)
-	if q != nil && q.OnWorker() {
-		err = nil
-	}
+	q, err := s.find(ctx, *in)
 	if err != nil {
 		return nil, err
 	}
+	var details []byte
+	if ref := engine.LargeDetails(q); ref == nil || ref.Length <= perdure.ShownLimit {
+		details, err = s.detailsOf(ctx, q)
+	}
+	if err != nil && !q.OnWorker() {
+		return nil, err
+	}
 	q.Details = nil
-	if len(details) > perdure.ShownLimit || !json.Valid(details) {
+	switch {
+	case len(details) > perdure.ShownLimit || details != nil && !json.Valid(details):
 		q.DetailsBytes, details = int64(len(details)), nil
+	case details != nil:
+		q.DetailsBytes = 0
 	}
 	raw, err := record.JSON(q)
 	if err != nil {
@@ -75,28 +86,62 @@ func (s *server) get(ctx context.Context, in *operation.IDInput) (*huma.StreamRe
 }
 
 func (s *server) details(ctx context.Context, in *operation.IDInput) (*huma.StreamResponse, error) {
-	q, details, err := s.find(ctx, *in)
+	q, err := s.find(ctx, *in)
+	if err != nil {
+		return nil, err
+	}
+	if ref := engine.LargeDetails(q); ref != nil {
+		content, err := s.Engine.OpenLargeDetails(ctx, q)
+		if err != nil {
+			return nil, err
+		}
+		return &huma.StreamResponse{Body: func(hc huma.Context) {
+			defer content.Close()
+			s.send(hc, content, ref)
+		}}, nil
+	}
+	details, err := s.detailsOf(ctx, q)
 	if err != nil {
 		return nil, err
 	}
 	if details == nil {
 		return nil, perdure.Errorf(perdure.NotFound, "question %s has no details", q.ID)
 	}
-	sum := sha256.Sum256(details)
-	return &huma.StreamResponse{Body: func(hc huma.Context) {
-		write(hc, details, http.Header{"Etag": {`"` + hex.EncodeToString(sum[:]) + `"`}})
-	}}, nil
+	sum := perdure.Hash(sha256.Sum256(details))
+	return &huma.StreamResponse{Body: func(hc huma.Context) { write(hc, details, etag(sum)) }}, nil
 }
 
-// write sends a body of JSON.
-func write(hc huma.Context, body []byte, headers http.Header) {
+func etag(sum perdure.Hash) http.Header { return http.Header{"Etag": {`"` + sum.String() + `"`}} }
+
+// send writes details while they are read. If they end early or late, send resets the connection, so
+// that the client does not take the received part for the whole.
+func (s *server) send(hc huma.Context, content io.Reader, ref *perdure.BlobRef) {
+	r, w := begin(hc, ref.Length, etag(ref.SHA256))
+	if r.Method == http.MethodHead {
+		return
+	}
+	n, err := io.CopyBuffer(struct{ io.Writer }{w}, struct{ io.Reader }{content}, make([]byte, perdure.BlobChunk))
+	if err != nil || n != ref.Length {
+		s.Lines(r.Context()).WarnContext(r.Context(), "the details of a question were cut off", slog.Int64("bytes", n), slog.Int64("of", ref.Length), slog.Any("cause", err))
+		panic(http.ErrAbortHandler)
+	}
+}
+
+// begin writes the headers of a body of JSON.
+func begin(hc huma.Context, length int64, headers http.Header) (*http.Request, http.ResponseWriter) {
 	r, w := humago.Unwrap(hc)
 	for name, values := range headers {
 		w.Header()[name] = values
 	}
 	w.Header().Set("Content-Type", "application/json")
-	w.Header().Set("Content-Length", strconv.Itoa(len(body)))
+	w.Header().Set("Content-Length", strconv.FormatInt(length, 10))
 	w.WriteHeader(http.StatusOK)
+	return r, w
+}
+
+// write sends a body of JSON.
+func write(hc huma.Context, body []byte, headers http.Header) {
+	r, w := begin(hc, int64(len(body)), headers)
 	if r.Method != http.MethodHead {
 		_, _ = w.Write(body) // fails only if the client has disconnected
 	}

@@ -7,6 +7,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"io"
 	"iter"
 
 	"github.com/google/uuid"
@@ -21,6 +22,8 @@ type Reader interface {
 	Checkpoint(ctx context.Context, execution uuid.UUID, sequence int64) (*perdure.Checkpoint, error)
 	ListTasks(ctx context.Context, execution uuid.UUID, steps bool, cursor string, limit int) (store.Page[*perdure.Task], error)
 	Questions(ctx context.Context, org string, f store.QuestionFilter) (store.Page[*perdure.Question], error)
+	Blob(ctx context.Context, execution, id uuid.UUID) (io.ReadCloser, error)
+	BlobRow(ctx context.Context, execution, id uuid.UUID) (*store.Blob, error)
 	Log(ctx context.Context, execution uuid.UUID, after int64, limit int) ([]perdure.Record, store.Head, error)
 	LogHead(ctx context.Context, execution uuid.UUID) (store.Head, error)
 	// Audit checks the data that belongs to no execution, and then returns the id of every

@@ -1,12 +1,15 @@
 package check
 
 import (
+	"crypto/sha256"
+	"io"
+
 	"github.com/perdure/perdure"
 	"github.com/perdure/perdure/internal/store"
 )
 
 // questions checks the questions of an execution: the number of open ones in its row, that none is
-// open after its end, and that each decision has its time.
+// open after its end, that each decision has its time, and that large details have their hash.
 func (c *checker) questions(x *perdure.Execution) error {
 	open := 0
 	for cursor, more := "", true; more; more = cursor != "" {
@@ -24,6 +27,9 @@ func (c *checker) questions(x *perdure.Execution) error {
 			if q.ID != perdure.QuestionID(x.ID, q.Key) {
 				c.wrong("its question %s does not have the id of the key %q", q.ID, q.Key)
 			}
+			if err := c.largeDetails(q); err != nil {
+				return err
+			}
 		}
 		cursor = page.Next
 	}
@@ -34,4 +40,28 @@ func (c *checker) questions(x *perdure.Execution) error {
 		c.wrong("it is %s, and has %d open questions", x.Status, open)
 	}
 	return nil
+}
+
+// largeDetails checks the hash of details that are stored beside their question, unless only the worker
+// of a LOCAL execution has them.
+func (c *checker) largeDetails(q *perdure.Question) error {
+	ref := q.DetailsBlob
+	if ref == nil {
+		return nil
+	}
+	row, err := c.r.BlobRow(c.ctx, c.id, ref.ID)
+	if err != nil || row.Held != row.Length {
+		return err
+	}
+	content, err := c.r.Blob(c.ctx, c.id, ref.ID)
+	if err != nil {
+		return err
+	}
+	defer content.Close()
+	h := sha256.New()
+	n, err := io.Copy(h, content)
+	if err == nil && (n != ref.Length || perdure.Hash(h.Sum(nil)) != ref.SHA256) {
+		c.wrong("the details of its question %s have %d bytes, and not the %d with the stored hash", q.ID, n, ref.Length)
+	}
+	return err
 }

@@ -9,6 +9,7 @@ import (
 	"strings"
 
 	"github.com/google/uuid"
+	"github.com/perdure/perdure"
 	"github.com/perdure/perdure/internal/store"
 	"github.com/perdure/perdure/internal/store/sql/statement"
 )
@@ -108,9 +109,11 @@ func waiting(query *statement.Statement, wait bool) *statement.Statement {
 var due = map[store.PickKind]*statement.Statement{
 	store.PickTimers: statement.NewAlone("SELECT x.id, NULL FROM agent_timer t JOIN agent_execution x ON x.id = t.agent_execution_id" +
 		" WHERE t.due_at <= ?2 AND (?1 = '' OR x.org_id = ?1) ORDER BY t.due_at LIMIT ?3" + lockExecution),
-	store.PickQuestions: statement.NewAlone("SELECT x.id, NULL FROM question q JOIN agent_execution x ON x.id = q.agent_execution_id" +
+	store.PickQuestions: statement.NewAlone("SELECT x.id, NULL FROM (SELECT found.agent_execution_id, min(found.expires_at) AS first FROM" +
+		" (SELECT q.agent_execution_id, q.expires_at FROM question q" +
 		" WHERE q.status = 'open' AND q.expires_at IS NOT NULL AND q.expires_at <= ?2 AND q.created_at >= ?4 AND (?1 = '' OR q.org_id = ?1)" +
-		" ORDER BY q.expires_at LIMIT ?3" + lockExecution),
+		" ORDER BY q.expires_at LIMIT CAST(?3 AS BIGINT) * " + mostOpen + ") found GROUP BY found.agent_execution_id) runs" +
+		" JOIN agent_execution x ON x.id = runs.agent_execution_id ORDER BY runs.first LIMIT ?3" + lockExecution),
 	store.PickExpiredAgents: statement.NewAlone("SELECT x.id, NULL FROM agent_execution x" +
 		" WHERE x.status IN ('RUNNING', 'CANCELLING') AND x.lease_until <= ?2 AND (?1 = '' OR x.org_id = ?1) ORDER BY x.lease_until LIMIT ?3" + lockExecution),
 	store.PickExpiredTasks: statement.NewAlone("SELECT t.agent_execution_id, t.id FROM task_execution t" + ofTask +
@@ -200,6 +203,10 @@ func escapeBytes(text string) string {
 	}
 	return b.String()
 }
+
+// mostOpen is the maximum number of open questions of an execution. So many rows for each candidate
+// contain enough executions.
+var mostOpen = strconv.Itoa(perdure.MaxOpenQuestions)
 
 // Waiting for a lock has a time limit: see newDatabase.
 var (

@@ -8,6 +8,7 @@ import (
 	"strconv"
 
 	"github.com/google/uuid"
+	"github.com/perdure/perdure"
 	"github.com/perdure/perdure/internal/store"
 	"github.com/perdure/perdure/internal/store/sql/statement"
 )
@@ -59,9 +60,10 @@ var due = map[store.PickKind]*statement.Statement{
 	store.PickTimers: statement.NewAlone("SELECT t.agent_execution_id, NULL FROM agent_timer t" +
 		" WHERE t.due_at <= ?2 AND (?1 = '' OR (SELECT x.org_id FROM agent_execution x WHERE x.id = t.agent_execution_id) = ?1)" +
 		" ORDER BY t.due_at LIMIT ?3"),
-	store.PickQuestions: statement.NewAlone("SELECT q.agent_execution_id, NULL FROM question q INDEXED BY idx_question_due" +
+	store.PickQuestions: statement.NewAlone("SELECT found.agent_execution_id, NULL FROM" +
+		" (SELECT q.agent_execution_id, q.expires_at FROM question q INDEXED BY idx_question_due" +
 		" WHERE q.status = 'open' AND q.expires_at IS NOT NULL AND q.expires_at <= ?2 AND q.created_at >= ?4 AND (?1 = '' OR q.org_id = ?1)" +
-		" ORDER BY q.expires_at LIMIT ?3"),
+		" ORDER BY q.expires_at LIMIT ?3 * " + mostOpen + ") found GROUP BY found.agent_execution_id ORDER BY min(found.expires_at) LIMIT ?3"),
 	store.PickExpiredAgents: statement.NewAlone(holders +
 		" SELECT x.id, NULL FROM holder CROSS JOIN agent_execution x INDEXED BY idx_agent_execution_held" +
 		" WHERE x.worker_id IS holder.id AND x.status IN ('RUNNING', 'CANCELLING') AND x.lease_until <= ?2 AND (?1 = '' OR x.org_id = ?1)" +
@@ -89,6 +91,10 @@ var due = map[store.PickKind]*statement.Statement{
 	store.PickPruned: statement.NewAlone("SELECT p.agent_execution_id, NULL FROM pruning p WHERE p.agent_execution_id > x'' AND ?2 IS NOT NULL" +
 		" AND (?1 = '' OR (SELECT x.org_id FROM agent_execution x WHERE x.id = p.agent_execution_id) = ?1) LIMIT ?3"),
 }
+
+// mostOpen is the maximum number of open questions of an execution. So many rows for each candidate
+// contain enough executions.
+var mostOpen = strconv.Itoa(perdure.MaxOpenQuestions)
 
 // looseBlobAge is store.LooseBlobAge in milliseconds.
 var looseBlobAge = strconv.FormatInt(store.LooseBlobAge.Milliseconds(), 10)

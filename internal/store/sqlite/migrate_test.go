@@ -361,7 +361,7 @@ func rowsOf(t *testing.T, path string) map[string][]string {
 }
 
 // newColumns are the columns that migrations after the first one add.
-const newColumns = "('link_key_id')"
+const newColumns = "('link_key_id', 'details_blob', 'askers')"
 
 // rowsIn returns the rows of a table as text, without newColumns, with the columns in alphabetical
 // order.

@@ -31,12 +31,13 @@ var wholeTables = map[string]string{
 	"SELECT CAST(coalesce(sum(coalesce(length(state), 0)":                                       "the checkpoints that were found to be prunable, of one execution",
 	"SELECT x.number, x.id, x.org_id, x.kind, x.status, min(c.created_at)":                      "the checkpoints that a sweep is about to delete, by an index of those alone",
 	"SELECT x.number, x.id, x.org_id, x.kind, x.status, x.completed_at, 1 FROM agent_retention": "what a sweep is about to delete, by an index of that alone",
-	"SELECT DISTINCT sender_key_id FROM agent_signal":                                           "the signals of one run, only for an answer to a question that excludes its askers",
+	"SELECT DISTINCT sender_key_id FROM agent_signal":                                           "the signals of one run, only for a question of an earlier build that excludes its askers",
 	"WITH RECURSIVE place":                                                                      "leases that are over, of what runs",
 	"WITH RECURSIVE holder":                                                                     "leases that are over, of what runs",
 	"SELECT id, NULL FROM agent_execution INDEXED BY idx_agent_execution_held":                  "what the workers of one process held, once, when it starts",
 	"SELECT 1 FROM sqlite_schema":                                                               "as many rows as there are tables",
 	"SELECT epoch FROM store":                                                                   "one row",
+	"SELECT found.agent_execution_id, NULL FROM":                                                "questions that are due are sorted by execution, at most 100 for each that is picked",
 	"SELECT EXISTS (SELECT 1 FROM api_key":                                                      "keys are few, and the first that is valid ends it",
 }
 

@@ -16,6 +16,41 @@ var linkTests = map[string]func(*fixture){
 	"the oldest links of a key to a question are deleted":  linksTrimmed,
 	"links are deleted by key and by question":             linksDropped,
 	"the links to a question go with its execution":        linksDeleted,
+	"links that have expired are found and deleted":        linksSwept,
+}
+
+func linksSwept(f *fixture) {
+	one, two := f.start(), f.start()
+	q, key := f.askFor(one, "one")
+	other, _ := f.askFor(two, "two")
+	var expired []perdure.Hash
+	for i, of := range []*perdure.Question{q, other, q, q} {
+		l := f.link(of, key.ID, i)
+		if i < 3 {
+			l.ExpiresAt = f.ago(time.Duration(10-i) * time.Hour)
+			expired = append(expired, l.TokenSHA256)
+		}
+		f.linkTo(l)
+	}
+	found := func(limit int) (tokens []perdure.Hash) {
+		all, err := f.s.ExpiredLinks(f.ctx, f.s.Now(), limit)
+		f.must(err)
+		for _, l := range all {
+			tokens = append(tokens, l.TokenSHA256)
+		}
+		return tokens
+	}
+	f.equal("those that have expired, the first ones first", found(10), expired)
+	f.equal("the first of them", found(2), expired[:2])
+	sweep := func() { f.change(one, func(*store.State) *store.Changes { return &store.Changes{SweepLinks: 1} }) }
+	sweep()
+	f.equal("the number after one was deleted", len(found(10)), 2)
+	sweep()
+	f.equal("those of another execution", found(10), expired[1:2])
+	sweep()
+	left, err := f.s.Links(f.ctx, one, q.ID)
+	f.must(err)
+	f.equal("the number of links that have not expired", len(left), 1)
 }
 
 // askFor stores a question and a key that may answer it.

@@ -243,7 +243,9 @@ func checkpointBlobs(f *fixture) {
 		t.Input, t.InputBlob = nil, &shared
 		return &store.Changes{Tasks: []*perdure.Task{t}, OwnBlobs: []uuid.UUID{alone.ID, shared.ID, newest.ID}}
 	})
-	for _, ref := range []perdure.BlobRef{alone, shared, newest} {
+	asked := f.upload(id, jsonText(70_002), perdure.BlobChunk)
+	f.ask(id, f.question(id, "large", func(q *perdure.Question) { q.DetailsBlob = &asked }))
+	for _, ref := range []perdure.BlobRef{alone, shared, asked, newest} {
 		f.checkpoints(id, perdure.Checkpoint{Blob: &ref, CreatedAt: milestone(1)})
 	}
 	f.prune(id, store.Prune{Checkpoints: ptr(f.s.Now()), Rows: 10})
@@ -252,7 +254,7 @@ func checkpointBlobs(f *fixture) {
 	if steps := f.drop(8); steps < 3 {
 		f.Errorf("a blob of four rows went in %d steps of one", steps)
 	}
-	for _, ref := range []perdure.BlobRef{shared, newest} {
+	for _, ref := range []perdure.BlobRef{shared, asked, newest} {
 		if got := f.blob(id, ref.ID); int64(len(got)) != ref.Length {
 			f.Errorf("a blob that is still named has %d bytes of %d", len(got), ref.Length)
 		}

@@ -2,7 +2,9 @@ package storetest
 
 import (
 	"encoding/json"
+	"errors"
 	"fmt"
+	"io"
 	"strings"
 	"time"
 
@@ -15,7 +17,8 @@ var questionTests = map[string]func(*fixture){
 	"every field of a question comes back":                          questionFields,
 	"every field of a question of a local execution comes back":     localQuestionFields,
 	"a command sees the questions that it names":                    questionsSeen,
-	"a command sees the askers only of a question that excludes":    askersSeen,
+	"large details of a question are a blob":                        largeQuestionDetails,
+	"a command sees the senders of signals only if it needs them":   askersSeen,
 	"questions are listed newest first, page by page":               questionsListed,
 	"a list of questions is narrowed by each field of its filter":   questionsFiltered,
 	"due questions are picked":                                      questionsPicked,
@@ -90,6 +93,38 @@ func questionFields(f *fixture) {
 	}
 }
 
+// largeQuestionDetails checks that details over perdure.InlineLimit become a blob that stays while the
+// question changes, and that no row of a list contains them.
+func largeQuestionDetails(f *fixture) {
+	x, large := f.start(), jsonText(perdure.InlineLimit+1)
+	q := f.question(x, "large", func(q *perdure.Question) {
+		q.Details, q.DetailsSHA256 = large, perdure.DetailsHash(q.Kind, q.Subject, large)
+		q.NotAsker, q.Askers = true, []uuid.UUID{uuid.New(), uuid.Nil}
+	})
+	f.ask(x, q)
+	for range 3 {
+		got, err := f.s.Question(f.ctx, org, q.ID)
+		f.must(err)
+		if got.Details != nil || got.DetailsBlob == nil || got.DetailsBlob.Length != int64(len(large)) {
+			f.Fatalf("the details are %d bytes in place, and the blob %+v", len(got.Details), got.DetailsBlob)
+		}
+		content, err := f.s.Blob(f.ctx, x, got.DetailsBlob.ID)
+		f.must(err)
+		raw, err := io.ReadAll(content)
+		f.must(errors.Join(err, content.Close()))
+		f.equal("the details", json.RawMessage(raw), large)
+		f.equal("the askers", got.Askers, q.Askers)
+		page, err := f.s.Questions(f.ctx, org, store.QuestionFilter{})
+		f.must(err)
+		f.equal("the listed question", page.Items, []*perdure.Question{got})
+		f.equal("the question decided on", f.look(x, store.Needs{Questions: []uuid.UUID{q.ID}}).Questions[q.ID], got)
+		q = got
+		q.Version++
+		q.Votes = append(q.Votes, perdure.Vote{AnswerID: fmt.Sprint(q.Version), Name: "ada", Verdict: perdure.VerdictApprove, At: milestone(3)})
+		f.ask(x, q)
+	}
+}
+
 func localQuestionFields(f *fixture) {
 	x, sum := f.local(), perdure.Hash{3}
 	q := f.question(x, "local", func(q *perdure.Question) {
@@ -156,11 +191,12 @@ func askersSeen(f *fixture) {
 	f.change(x, func(*store.State) *store.Changes { return &store.Changes{Take: []string{"d"}} })
 	open := f.question(x, "open")
 	apart := f.question(x, "apart", func(q *perdure.Question) { q.NotAsker = true })
-	f.ask(x, open, apart)
+	named := f.question(x, "named", func(q *perdure.Question) { q.NotAsker, q.Askers = true, []uuid.UUID{key} })
+	f.ask(x, open, apart, named)
 	keys, err := f.s.SignalKeys(f.ctx, x)
 	f.must(err)
 	f.equal("the keys of the signals that were taken", keys, []uuid.UUID{key})
-	for q, want := range map[uuid.UUID][]uuid.UUID{open.ID: nil, apart.ID: keys} {
+	for q, want := range map[uuid.UUID][]uuid.UUID{open.ID: nil, apart.ID: keys, named.ID: nil} {
 		got := f.look(x, store.Needs{Questions: []uuid.UUID{q}, SignalKeys: true}).SignalKeys
 		f.equal("the keys of the signals", got, want)
 	}
@@ -243,7 +279,7 @@ func questionsPicked(f *fixture) {
 		return func(q *perdure.Question) { q.CreatedAt, q.ExpiresAt = f.ago(asked), ptr(f.ago(ago)) }
 	}
 	old, new, later, done, never := f.start(), f.start(), f.start(), f.start(), f.start()
-	f.ask(old, f.question(old, "q", due(10*time.Hour, 3*time.Hour)))
+	f.ask(old, f.question(old, "q", due(10*time.Hour, 3*time.Hour)), f.question(old, "r", due(10*time.Hour, time.Hour)))
 	f.ask(new, f.question(new, "q", due(5*time.Hour, 2*time.Hour)), f.question(new, "r", due(5*time.Hour, -time.Hour)))
 	f.ask(later, f.question(later, "q", due(5*time.Hour, -time.Hour)))
 	f.ask(done, f.question(done, "q", due(5*time.Hour, time.Hour), decided))
@@ -251,10 +287,11 @@ func questionsPicked(f *fixture) {
 	f.equal("the executions", f.picked("", store.Pick{Kind: store.PickQuestions, Limit: 10}), []uuid.UUID{old, new})
 	f.equal("the executions of the org", f.picked(org, store.Pick{Kind: store.PickQuestions, Limit: 10}), []uuid.UUID{old, new})
 	f.equal("those of questions asked lately", f.picked("", store.Pick{Kind: store.PickQuestions, Limit: 10, AskedSince: f.ago(6 * time.Hour)}), []uuid.UUID{new})
+	f.equal("the first execution", f.picked("", store.Pick{Kind: store.PickQuestions, Limit: 1}), []uuid.UUID{old})
 	f.equal("none of another org", f.picked("other", store.Pick{Kind: store.PickQuestions, Limit: 10}), []uuid.UUID(nil))
 	f.do(store.Command{
 		Lane: store.LaneSweeps, Pick: &store.Pick{Kind: store.PickQuestions, Limit: 1}, Decide: func(s *store.State) (*store.Changes, error) {
-			if len(s.Questions) != 1 || s.Execution.ID != old {
+			if len(s.Questions) != 2 || s.Execution.ID != old {
 				f.Errorf("the sweep sees %d questions of %s", len(s.Questions), s.Execution.ID)
 			}
 			return nil, nil

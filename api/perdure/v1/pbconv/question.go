@@ -87,6 +87,7 @@ func newQuestionToProto(q perdure.NewQuestion) *perdurev1.NewQuestion {
 	return &perdurev1.NewQuestion{
 		Terms: termsToProto(q.QuestionTerms), Key: q.Key, EntryId: idPtrToProto(q.EntryID), CallId: q.CallID, Details: q.Details,
 		DetailsSha256: hashToProto(q.DetailsSHA256), ExpiresAfter: durationToProto(q.ExpiresAfter), Place: placeToProto(q.Place),
+		DetailsBlob: BlobToProto(q.DetailsBlob),
 	}
 }
 
@@ -95,6 +96,7 @@ func (d *decoder) newQuestion(m *perdurev1.NewQuestion) perdure.NewQuestion {
 		QuestionTerms: d.terms(m.GetTerms()), Key: m.GetKey(), EntryID: d.idPtr("questions.entry_id", m.EntryId),
 		CallID: m.GetCallId(), Details: raw(m.GetDetails()), DetailsSHA256: d.hash("questions.details_sha256", m.GetDetailsSha256()),
 		ExpiresAfter: d.duration("questions.expires_after", m.GetExpiresAfter()), Place: PlaceFromProto(m.GetPlace()),
+		DetailsBlob: d.blob("questions.details_blob", m.GetDetailsBlob()),
 	}
 }
 

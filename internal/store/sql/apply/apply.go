@@ -34,7 +34,7 @@ func (t *Transaction) apply(org string, id uuid.UUID, l load.ExecutionRow, k *kn
 		func() error { return t.applyTasks(id, k, ch) },
 		func() error { return t.applyNames(id, ch, numbers) },
 		func() error { return t.applySignals(id, ch) },
-		func() error { return t.applyQuestions(id, ch) },
+		func() error { return t.applyQuestions(id, k, ch) },
 		func() error { return t.applyLinks(id, ch) },
 		func() error { return t.applyGrants(org, id, ch) },
 		func() error { return t.applyResponses(id, ch) },

@@ -16,6 +16,8 @@ import (
 // changed are written.
 type known struct {
 	tasks map[uuid.UUID]*load.TaskRow // a nil value means that there was no such task
+	// questions are the values of the loaded rows of questions.
+	questions map[uuid.UUID][]any
 	// blockless reports that there are no blocks, so that no query for them is needed.
 	blockless bool
 	blocks    map[perdure.BlockKey]*store.Block

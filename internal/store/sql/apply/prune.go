@@ -79,6 +79,7 @@ var (
 		" AND NOT EXISTS (SELECT 1 FROM agent_checkpoint WHERE agent_execution_id = ?1 AND state_blob = ?2)" +
 		" AND NOT EXISTS (SELECT 1 FROM agent_entry WHERE agent_execution_id = ?1 AND content_blob = ?2)" +
 		" AND NOT EXISTS (SELECT 1 FROM agent_signal WHERE agent_execution_id = ?1 AND value_blob = ?2)" +
+		" AND NOT EXISTS (SELECT 1 FROM question WHERE agent_execution_id = ?1 AND details_blob = ?2)" +
 		" AND NOT EXISTS (SELECT 1 FROM task_execution WHERE agent_execution_id = ?1 AND input_blob = ?2)" +
 		" AND NOT EXISTS (SELECT 1 FROM task_execution WHERE agent_execution_id = ?1 AND result_blob = ?2)" +
 		" AND NOT EXISTS (SELECT 1 FROM agent_execution WHERE id = ?1 AND (input_blob = ?2 OR output_blob = ?2))")

@@ -11,16 +11,12 @@ import (
 	"github.com/perdure/perdure/internal/store/sql/statement"
 )
 
-// putQuestion inserts a question, or replaces the parts that change.
-var putQuestion = statement.Declare(load.QuestionRows.UpsertStatement(
-	"org_id", "question_key", "kind", "subject", "terms", "entry_id", "call_id", "place", "created_at"))
-
-func (t *Transaction) applyQuestions(id uuid.UUID, ch *store.Changes) error {
+func (t *Transaction) applyQuestions(id uuid.UUID, k *known, ch *store.Changes) error {
 	for _, q := range ch.Questions {
 		if q.ExecutionID != id {
 			return errors.New("a command wrote a question of another execution")
 		}
-		if err := load.QuestionRows.Write(t.View, putQuestion, q); err != nil {
+		if err := t.putQuestion(k.questions[q.ID], q); err != nil {
 			return err
 		}
 	}
@@ -28,11 +24,37 @@ func (t *Transaction) applyQuestions(id uuid.UUID, ch *store.Changes) error {
 	return nil
 }
 
-func loadQuestions(v statement.View, x *perdure.Execution, n store.Needs, s *store.State, _ *known) error {
-	s.Questions = map[uuid.UUID]*perdure.Question{}
+// putQuestion inserts a question, or writes the columns of an existing one that have changed. before
+// has the values of the stored row; nil if there is none.
+func (t *Transaction) putQuestion(before []any, q *perdure.Question) error {
+	stored := *q
+	details := planContent(q.Details, q.DetailsBlob)
+	if before != nil {
+		details = content{inline: q.Details, ref: q.DetailsBlob} // details that are edited are small
+	}
+	stored.Details, stored.DetailsBlob = details.inline, details.ref
+	values, err := load.QuestionRows.Values(&stored)
+	if err != nil {
+		return err
+	}
+	if before != nil {
+		return load.QuestionRows.Update(t.View, before, values)
+	}
+	if err := load.QuestionRows.Insert(t.View, values); err != nil {
+		return err
+	}
+	return spill(t.View, q.ExecutionID, t.now, details)
+}
+
+func loadQuestions(v statement.View, x *perdure.Execution, n store.Needs, s *store.State, k *known) error {
+	s.Questions, k.questions = map[uuid.UUID]*perdure.Question{}, map[uuid.UUID][]any{}
 	add := func(found []*perdure.Question, err error) error {
 		for _, q := range found {
-			s.Questions[q.ID] = q
+			if err == nil {
+				loaded := *q // the decision modifies q, and the values refer to it
+				s.Questions[q.ID] = q
+				k.questions[q.ID], err = load.QuestionRows.Values(&loaded)
+			}
 		}
 		return err
 	}
@@ -58,10 +80,11 @@ func loadQuestions(v statement.View, x *perdure.Execution, n store.Needs, s *sto
 	return nil
 }
 
-// excludesAskers reports whether one of the loaded questions needs the keys of the signals.
+// excludesAskers reports whether one of the loaded questions needs the keys of the signals, because it
+// was asked before servers recorded its askers.
 func excludesAskers(s *store.State) bool {
 	for _, q := range s.Questions {
-		if q.NotAsker {
+		if q.NotAsker && q.Askers == nil {
 			return true
 		}
 	}
@@ -69,7 +92,7 @@ func excludesAskers(s *store.State) bool {
 }
 
 func loadSignalKeys(v statement.View, x *perdure.Execution, s *store.State) error {
-	return v.Each(load.SignalKeys, []any{x.ID[:], store.SignalKeyLimit}, func(row func(...any) error) error {
+	return v.Each(load.SignalKeys, []any{x.ID[:], store.AskerLimit}, func(row func(...any) error) error {
 		var key *uuid.UUID
 		err := row(column.OptIDInto(&key))
 		if key == nil {

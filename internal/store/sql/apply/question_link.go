@@ -6,6 +6,7 @@ import (
 	"github.com/google/uuid"
 	"github.com/perdure/perdure"
 	"github.com/perdure/perdure/internal/store"
+	"github.com/perdure/perdure/internal/store/sql/column"
 	"github.com/perdure/perdure/internal/store/sql/load"
 	"github.com/perdure/perdure/internal/store/sql/statement"
 )
@@ -16,6 +17,8 @@ var (
 	trimLinks = statement.Alone("DELETE FROM question_link WHERE (agent_execution_id, question_id, token_sha256) IN" +
 		" (SELECT agent_execution_id, question_id, token_sha256 FROM question_link" +
 		" WHERE agent_execution_id = ?1 AND question_id = ?2 AND key_id = ?3 ORDER BY created_at DESC, token_sha256 DESC LIMIT 1000 OFFSET ?4)")
+	sweepLinks = statement.Alone("DELETE FROM question_link WHERE (agent_execution_id, question_id, token_sha256) IN" +
+		" (SELECT agent_execution_id, question_id, token_sha256 FROM question_link WHERE agent_execution_id = ?1 AND expires_at <= ?2 LIMIT ?3)")
 	dropLinks      = statement.Alone("DELETE FROM question_link WHERE agent_execution_id = ? AND question_id = ?")
 	dropLinksOfKey = statement.Alone("DELETE FROM question_link WHERE agent_execution_id = ? AND question_id = ? AND key_id = ?")
 )
@@ -39,6 +42,11 @@ func loadLinks(v statement.View, x *perdure.Execution, n store.Needs, s *store.S
 func (t *Transaction) applyLinks(execution uuid.UUID, ch *store.Changes) error {
 	if err := t.dropLinks(execution, ch.DropLinks); err != nil {
 		return err
+	}
+	if ch.SweepLinks > 0 {
+		if err := t.Write(sweepLinks, execution[:], column.Millis(t.now), ch.SweepLinks); err != nil {
+			return err
+		}
 	}
 	l := ch.Link
 	if l == nil {

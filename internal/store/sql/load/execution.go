@@ -65,11 +65,12 @@ var ExecutionRows = row.New("agent_execution", 1, []row.Field[perdure.Execution]
 	row.Number("needs_features", func(x *perdure.Execution) *int64 { return (*int64)(&x.NeedsFeatures) }),
 	row.Number("open_questions", func(x *perdure.Execution) *int { return &x.OpenQuestions }),
 	row.JSON("gate", func(x *perdure.Execution) **perdure.Gate { return &x.Gate }, row.IsNil),
+	row.JSON("askers", func(x *perdure.Execution) *[]uuid.UUID { return &x.Askers }, func(ids *[]uuid.UUID) bool { return *ids == nil }),
 	row.Blob("input_blob", func(x *perdure.Execution) **perdure.BlobRef { return &x.InputBlob }),
 	row.Blob("output_blob", func(x *perdure.Execution) **perdure.BlobRef { return &x.OutputBlob }),
 }, "input", "output").Written(
 	[]string{"lease_until"}, executionGoesOn,
-	slices.Concat(executionMoves, []string{"updated_at", "version", "response_id"}),
+	slices.Concat(executionMoves, []string{"updated_at", "version", "response_id", "askers"}),
 	slices.Concat(executionMoves, executionGoesOn),
 )
 
@@ -77,7 +78,7 @@ var (
 	// executionGoesOn are columns that change together, with a commit that continues.
 	executionGoesOn = []string{
 		"updated_at", "version", "last_commit_fence", "last_commit_number", "answer",
-		"current_checkpoint_seq", "checkpoint_at", "leaf_entry_id", "entry_count", "records_since_checkpoint", "response_id", "asked",
+		"current_checkpoint_seq", "checkpoint_at", "leaf_entry_id", "entry_count", "records_since_checkpoint", "response_id", "asked", "askers",
 	}
 	// executionMoves are columns that change together, with a change of the execution's holder.
 	executionMoves = []string{

@@ -27,7 +27,7 @@ func TestRowsScanWhatTheyWrite(t *testing.T) {
 		Leaf: &id, EntryCount: 3, RecordsSinceCheckpoint: 4, ResponseID: "r", Fence: 5, ClaimID: id, LeaseUntil: at, Embedded: true,
 		LastCommit: perdure.CommitNumber{Fence: 6, Number: 7}, Answer: json.RawMessage(`[]`), ReadyAt: at, NotBefore: at, Woke: perdure.WokeLost,
 		Crashes: 8, Panics: 9, CancelBy: at, NextSignal: 10, CheckpointAt: at, HomeID: &id, Unfit: 11, KeyID: &id, NeedsFeatures: 1, InputBlob: ref, OutputBlob: ref,
-		OpenQuestions: 12, Gate: &perdure.Gate{SHA256: hash, Tools: []string{"t"}},
+		OpenQuestions: 12, Gate: &perdure.Gate{SHA256: hash, Tools: []string{"t"}}, Askers: []uuid.UUID{id},
 	}, "asked")
 	scansWhatItWrites(t, &TaskRows, &perdure.Task{
 		ExecutionID: id, ID: id, Org: "o", Kind: "k", Status: perdure.TaskRunning, Queue: "q", Key: "key", InputHash: hash,
@@ -72,7 +72,7 @@ func TestRowsScanWhatTheyWrite(t *testing.T) {
 		ID: id, ExecutionID: id, Org: "o", Key: "k", QuestionTerms: perdure.QuestionTerms{Kind: perdure.QuestionInput, Subject: "s", Prompt: "p"},
 		EntryID: &id, CallID: "c", Details: json.RawMessage(`1`), DetailsSHA256: hash, ExpiresAt: &at, Status: perdure.QuestionAnswered,
 		Answer: &perdure.Answer{Verdict: perdure.VerdictDeny}, Votes: []perdure.Vote{{AnswerID: "a"}}, TaskID: &id, Version: 2, CreatedAt: at,
-		DecidedAt: &at, Place: place,
+		DecidedAt: &at, Place: place, DetailsBlob: ref, Askers: []uuid.UUID{id},
 	})
 	scansWhatItWrites(t, &RecordRows, &RecordRow{id, perdure.Record{
 		Pos: 1, Seq: 2, Nonce: 1 << 31, Type: perdure.EventCreated, CreatedAt: at, Place: place, TaskID: &id, Attempt: 3, Fields: json.RawMessage(`{}`), Blob: ref,

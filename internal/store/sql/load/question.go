@@ -31,8 +31,13 @@ var QuestionRows = row.New("question", 2, []row.Field[perdure.Question]{
 	row.Number("version", func(q *perdure.Question) *int64 { return &q.Version }),
 	row.Time("created_at", func(q *perdure.Question) *perdure.Time { return &q.CreatedAt }),
 	row.OptTime("decided_at", func(q *perdure.Question) **perdure.Time { return &q.DecidedAt }),
+	row.JSON("askers", func(q *perdure.Question) *[]uuid.UUID { return &q.Askers }, func(ids *[]uuid.UUID) bool { return *ids == nil }),
+	row.Blob("details_blob", func(q *perdure.Question) **perdure.BlobRef { return &q.DetailsBlob }),
 	row.RawBytes("details", func(q *perdure.Question) *json.RawMessage { return &q.Details }),
-})
+}).Written(
+	[]string{"status", "answer", "votes", "task_id", "version", "decided_at"},
+	[]string{"status", "answer", "votes", "task_id", "version", "decided_at", "details_sha256", "details"},
+)
 
 var questionSelect = "SELECT " + QuestionRows.List("") + " FROM question WHERE "
 
@@ -53,7 +58,25 @@ var (
 
 // Questions reads questions.
 func Questions(v statement.View, query *statement.Statement, args ...any) ([]*perdure.Question, error) {
-	return QuestionRows.All(v, query, args...)
+	all, err := QuestionRows.All(v, query, args...)
+	if err != nil {
+		return nil, err
+	}
+	return all, CompleteQuestions(v, all...)
+}
+
+// CompleteQuestions sets the lengths and the hashes of scanned references to details. A question may be
+// nil.
+func CompleteQuestions(v statement.View, all ...*perdure.Question) error {
+	for _, q := range all {
+		if q == nil {
+			continue
+		}
+		if err := CompleteRef(v, q.ExecutionID, q.DetailsBlob); err != nil {
+			return err
+		}
+	}
+	return nil
 }
 
 // AskedBytes returns the size of a question without its answer, in bytes.

@@ -15,7 +15,7 @@ func Statements() map[string]*statement.Statement {
 		"an entry's content": entryBody, "what a blob names": namedByBlob, "chunks": ChunksOf, "blob": blobByID, "whole": blobIsWhole, "definition by slug": DefinitionBySlug,
 		"conversation": ConversationByID, "running of a key": RunningOfKey, "running on a queue": RunningOnQueue, "holds": holds, "stream": StreamByPath, "dead stream": DeadStream,
 	}
-	for _, t := range []row.Table{ExecutionRows.Table, TaskRows.Table} {
+	for _, t := range []row.Table{ExecutionRows.Table, TaskRows.Table, QuestionRows.Table} {
 		for i := range t.Sets {
 			all[fmt.Sprintf("change %s %d", t.Name, i)] = t.Sets[i].Update
 		}

@@ -29,7 +29,11 @@ func questionsAmong(w *statement.Dialect) *statement.Statement {
 // Question implements [store.QuestionReader].
 func (r *Reader) Question(ctx context.Context, org string, id uuid.UUID) (*perdure.Question, error) {
 	return find(ctx, r, func(v statement.View) (*perdure.Question, error) {
-		return load.QuestionRows.One(v, load.QuestionInOrg, id[:], org)
+		q, err := load.QuestionRows.One(v, load.QuestionInOrg, id[:], org)
+		if err != nil {
+			return nil, err
+		}
+		return q, load.CompleteQuestions(v, q)
 	}, "there is no question %s", id)
 }
 
@@ -70,7 +74,7 @@ func (r *Reader) Questions(ctx context.Context, org string, f store.QuestionFilt
 	query, args := questionsFrom(org, f)
 	err = r.read(ctx, func(v statement.View) error {
 		examined, bytes := 0, 0
-		return v.Each(query, append(args, before, rows+1), func(row func(...any) error) error {
+		err := v.Each(query, append(args, before, rows+1), func(row func(...any) error) error {
 			var (
 				q      perdure.Question
 				number int64
@@ -88,6 +92,10 @@ func (r *Reader) Questions(ctx context.Context, org string, f store.QuestionFilt
 			}
 			return nil
 		})
+		if err != nil {
+			return err
+		}
+		return load.CompleteQuestions(v, page.Items...)
 	})
 	return page, err
 }

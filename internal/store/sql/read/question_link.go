@@ -6,6 +6,7 @@ import (
 	"github.com/google/uuid"
 	"github.com/perdure/perdure"
 	"github.com/perdure/perdure/internal/store"
+	"github.com/perdure/perdure/internal/store/sql/column"
 	"github.com/perdure/perdure/internal/store/sql/load"
 	"github.com/perdure/perdure/internal/store/sql/statement"
 )
@@ -25,6 +26,13 @@ func (r *Reader) Link(ctx context.Context, token perdure.Hash) (*store.Link, err
 		}
 		return &store.Link{QuestionLink: *link, Key: key}, nil
 	}, "there is no such link")
+}
+
+// ExpiredLinks implements [store.SweepReader].
+func (r *Reader) ExpiredLinks(ctx context.Context, now perdure.Time, limit int) ([]*perdure.QuestionLink, error) {
+	return get(ctx, r, func(v statement.View) ([]*perdure.QuestionLink, error) {
+		return load.LinkRows.All(v, load.ExpiredLinks, column.Millis(now), limit)
+	})
 }
 
 // Links implements [store.QuestionReader].

@@ -40,7 +40,7 @@ func (r *Reader) QuestionMarks(ctx context.Context, org string, most int) ([]sto
 // SignalKeys implements [store.QuestionReader].
 func (r *Reader) SignalKeys(ctx context.Context, execution uuid.UUID) ([]uuid.UUID, error) {
 	return get(ctx, r, func(v statement.View) (keys []uuid.UUID, err error) {
-		err = v.Each(load.SignalKeys, []any{execution[:], store.SignalKeyLimit}, func(row func(...any) error) error {
+		err = v.Each(load.SignalKeys, []any{execution[:], store.AskerLimit}, func(row func(...any) error) error {
 			var key *uuid.UUID
 			if err := row(column.OptIDInto(&key)); err != nil {
 				return err

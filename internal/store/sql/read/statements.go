@@ -14,7 +14,7 @@ func Statements(w *statement.Dialect) map[string]*statement.Statement {
 		"entries by id": entriesByID(w), "blobs by id": blobsByID(w), "contents of entries": bodiesOf(w), "events": logEvents, "open chunks": logOpen, "blocks by seq": blocksBySeq,
 		"block by seq": blockBySeq, "first block": firstBlock, "closed content": closedContent, "closed chunks": logClosed, "head": headOf, "due": dueByLease(w), "moved": w.Moved,
 		"blob by hash": blobBySum, "key": keyByHash, "keys": keysOfOrg, "session": sessionByCookie, "sessions": sessionsOfOrg, "sessions of a key": sessionsOfKey,
-		"expired session": expiredSession, "responses in order": responsesAfter, "responses from the end": responsesBefore, "conversation of a response": conversationByResponse,
+		"expired session": expiredSession, "expired links": load.ExpiredLinks, "responses in order": responsesAfter, "responses from the end": responsesBefore, "conversation of a response": conversationByResponse,
 		"conversation items": conversationItems, "conversation executions": conversationExecutions, "held by": heldByWorker, "stream by id": streamByID, "stream content": streamContent,
 		"census of agents": censusAgents, "census of the alone": censusAlone, "census of tasks": censusTasks, "census of the blocked": censusBlocked, "census of the held": censusHeld,
 		"census of the waiting": censusWaiting, "census of deliveries": censusDeliveries, "due webhooks": dueWebhooks, "overdue webhooks": overdueWebhooks,

@@ -1,0 +1,62 @@
+package openai_test
+
+import (
+	"fmt"
+	"sync/atomic"
+	"testing"
+
+	"github.com/perdure/perdure"
+	"github.com/perdure/perdure/internal/longtest"
+	"github.com/perdure/perdure/internal/store"
+	"github.com/perdure/perdure/internal/store/storetest"
+)
+
+// TestAnswersThatAreStoredInPartAreRepeated fails a request with two answers before or after it stores
+// one of them, or stores it twice. The repeated request stores what is missing, each answer is one vote,
+// and the response continues.
+func TestAnswersThatAreStoredInPartAreRepeated(t *testing.T) {
+	longtest.Skip(t, "seconds")
+	for name, fault := range map[string]storetest.Fault{"before": storetest.FailBefore, "after": storetest.LoseAnswer, "twice": storetest.Twice} {
+		for nth := range int64(2) {
+			t.Run(fmt.Sprint(name, " ", nth), func(t *testing.T) {
+				eachStore(t, func(t *testing.T, on store.Store) { repeatAnswers(t, on, fault, nth) })
+			})
+		}
+	}
+}
+
+// repeatAnswers sends a request with two answers, of which the nth meets the fault, and repeats it.
+func repeatAnswers(t *testing.T, on store.Store, fault storetest.Fault, nth int64) {
+	t.Helper()
+	var answers atomic.Int64
+	f := &storetest.Faults{Store: on, Plan: func(_ int, c store.Command) storetest.Fault {
+		if c.Name == "answer question" && answers.Add(1)-1 == nth {
+			return fault
+		}
+		return storetest.NoFault
+	}}
+	s := newStageOn(t, f, calls("", "bash", `{"command":"echo one"}`, "bash", `{"command":"echo two"}`), says("done"))
+	s.askingAgent(perdure.ApprovalRule{})
+	first := s.asks(`"input":"go"`).object()
+	asked := first.requests()
+	body := answering(first.ID, verdict(asked[0].ID, true, `,"reason":"fine"`), verdict(asked[1].ID, false, ""))
+	if failed := s.asks(body); fault != storetest.Twice && failed.status != 503 {
+		t.Errorf("the first request gets %d %s", failed.status, failed.body)
+	}
+	for range 2 {
+		last := s.asks(body).object()
+		if last.ID != first.ID || last.Status != "completed" || last.text() != "done" {
+			t.Errorf("the repeated request gets %s", last.raw)
+		}
+	}
+	id := s.executionOf(first.ID)
+	page, err := on.Questions(t.Context(), "default", store.QuestionFilter{ExecutionID: &id})
+	if err != nil || len(page.Items) != 2 {
+		t.Fatalf("%d questions, %v", len(page.Items), err)
+	}
+	for _, q := range page.Items {
+		if len(q.Votes) != 1 || q.Status != perdure.QuestionAnswered {
+			t.Errorf("question %s is %s with %d votes", q.Key, q.Status, len(q.Votes))
+		}
+	}
+}

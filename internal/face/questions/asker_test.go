@@ -1,0 +1,59 @@
+package questions_test
+
+import (
+	"fmt"
+	"testing"
+
+	"github.com/perdure/perdure"
+)
+
+// TestAskersAreThoseOfTheResponse checks that a question with notAsker excludes the key that started the
+// run and the senders of the signals that the response had taken when it was asked, whether a message
+// began the response, joined it, or was pending when the one before ended. Senders of earlier and later
+// signals may answer.
+func TestAskersAreThoseOfTheResponse(t *testing.T) {
+	each(t, func(h *house) {
+		keys := map[string]string{"starter": h.ClientKey}
+		for _, name := range []string{"ann", "ben", "cid", "dan"} {
+			keys[name], _ = h.newKey(name, perdure.KeyClient)
+		}
+		run := h.start("x")
+		send := func(name string) {
+			h.as(keys[name], "POST", "/agent-executions/"+run.ID.String()+"/signal", `{"signalName":"userMessage","signalValue":{"text":"go on"},"signalId":"`+name+`"}`).Want(200, nil)
+		}
+		rest := func() {
+			wait := perdure.WaitSignal("userMessage")
+			run.Commit(perdure.Commit{Outcome: perdure.Outcome{Kind: perdure.OutcomeSuspend, Wait: &wait}})
+		}
+		ask := func(key string) { run.ask(key, func(n *perdure.NewQuestion) { n.NotAsker = true }) }
+		ask("of the start")
+		rest()
+		send("ann")
+		run = asker{h.Claim(), h}
+		run.Commit(perdure.Commit{Take: []string{"ann"}})
+		ask("of ann")
+		send("ben")
+		run.Commit(perdure.Commit{Take: []string{"ben"}})
+		ask("of ann and ben")
+		send("cid")
+		rest() // the pending message meets the wait at once, and the claim continues
+		run.Commit(perdure.Commit{Take: []string{"cid"}})
+		ask("of cid")
+		for name, want := range map[string]string{
+			"starter": "[]",
+			"ann":     "[of cid of the start]",
+			"ben":     "[of cid of ann of the start]",
+			"cid":     "[of ann and ben of ann of the start]",
+			"dan":     "[of cid of ann and ben of ann of the start]",
+		} {
+			if got := fmt.Sprint(keysOf(h.list(keys[name], "?mine=true"))); got != want {
+				h.T.Errorf("%s may answer %s, want %s", name, got, want)
+			}
+			id := perdure.QuestionID(run.ID, "of cid")
+			r := h.as(keys[name], "POST", "/questions/"+id.String()+"/answer", `{"verdict":"approve"}`) // without the hash
+			if want := map[bool]int{true: 403, false: 400}[name == "starter" || name == "cid"]; r.Status != want {
+				h.T.Errorf("the vote of %s gets %d, want %d", name, r.Status, want)
+			}
+		}
+	})
+}
