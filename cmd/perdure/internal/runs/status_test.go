@@ -19,9 +19,9 @@ import (
 // while it is PENDING.
 func TestStatusNamesFeatures(t *testing.T) {
 	for want, x := range map[string]perdure.Execution{
-		"queued": {Status: perdure.StatusPending},
+		"queued":                                 {Status: perdure.StatusPending},
 		"queued (needs a worker with context/1)": {Status: perdure.StatusPending, NeedsFeatures: perdure.FeatureContext},
-		"working": {Status: perdure.StatusRunning, NeedsFeatures: perdure.FeatureContext},
+		"working":                                {Status: perdure.StatusRunning, NeedsFeatures: perdure.FeatureContext},
 	} {
 		if got := statusText(&x); got != want {
 			t.Errorf("the status is %q, want %q", got, want)
