@@ -14,4 +14,5 @@ echo "== tests"
 # Tests that open a PostgreSQL store are skipped under -short. The packages left out
 # need PostgreSQL (stores) or npm packages and minutes (e2e).
 packages=$(go list ./... | grep -vE '/(internal/store/(postgres|transfer)|e2e)(/|$)')
-go test -vet=off -short -timeout 20m $packages "$@"
+# Some tests of each package wait most of the time, so more packages run at once than there are processors.
+go test -vet=off -short -timeout 5m -p $((2 * $(nproc))) $packages "$@"

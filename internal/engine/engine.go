@@ -69,6 +69,7 @@ type Engine struct {
 	*tenants.Tenants
 	// Bulk are the bulk actions.
 	Bulk       *bulk.Actions
+	opened     perdure.Time // when it was created, by the clock of the store
 	homes      *homes.Homes
 	promotions promotions
 	live       live.Contents
@@ -115,7 +116,7 @@ func New(c Config) *Engine {
 	if c.RetentionEvery <= 0 {
 		c.RetentionEvery = time.Minute
 	}
-	e := &Engine{Config: c, refs: c.Store.Lazy()}
+	e := &Engine{Config: c, refs: c.Store.Lazy(), opened: c.Store.Now()}
 	e.Tenants = tenants.New(c.Store, e.value)
 	e.homes = homes.New(c.Store, e.refs)
 	e.uploads = uploads.New(uploads.Config{Store: c.Store, Refs: e.refs, One: e.value, PayloadLimit: c.PayloadLimit, Plain: c.Plain})

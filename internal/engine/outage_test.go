@@ -63,3 +63,50 @@ func TestServerIsQuietAfterTheStoreRefused(t *testing.T) {
 		}
 	})
 }
+
+// TestQuestionsExpireAfterAnOutage checks that a question that was asked before a server was opened
+// stays open for rules.ExpiryGrace, so that people can still answer it. One that was asked since
+// expires in its time, also if it was asked before the sweeps began.
+func TestQuestionsExpireAfterAnOutage(t *testing.T) {
+	for name, before := range map[string]bool{"asked before the server was opened": true, "asked before the sweeps begin": false} {
+		t.Run(name, func(t *testing.T) {
+			bubble.Test(t, func(t *testing.T) {
+				b := newBench(t)
+				h := b.started()
+				h.commit(func(c *perdure.Commit) {
+					c.Questions = []perdure.NewQuestion{{Key: "q", DetailsSHA256: perdure.DetailsHash(perdure.QuestionInput, "", nil), ExpiresAfter: time.Second, QuestionTerms: perdure.QuestionTerms{
+						Kind: perdure.QuestionInput, Prompt: "Which?", Schema: []byte(`{"type":"string"}`), OnExpiry: perdure.OnExpiryFail,
+					}}}
+				})
+				b.clock.advance(time.Millisecond)
+				if before {
+					b.use(b.s)
+				}
+				ctx, stop := context.WithCancel(t.Context())
+				over := make(chan error, 1)
+				go func() { over <- b.e.Run(ctx) }()
+				want := func(after, step time.Duration, status perdure.QuestionStatus) {
+					t.Helper()
+					for passed := time.Duration(0); passed < after; passed += step {
+						time.Sleep(step)
+						b.clock.advance(step)
+					}
+					time.Sleep(time.Second)
+					q, err := b.s.Question(t.Context(), org, perdure.QuestionID(h.id, "q"))
+					b.must(err)
+					if q.Status != status {
+						t.Errorf("after %s the question is %s, want %s", after, q.Status, status)
+					}
+				}
+				if before {
+					want(10*time.Second, time.Second, perdure.QuestionOpen)
+					want(15*time.Minute, 20*time.Second, perdure.QuestionExpired)
+				} else {
+					want(2*time.Second, 100*time.Millisecond, perdure.QuestionExpired)
+				}
+				stop()
+				b.must(<-over)
+			})
+		})
+	}
+}

@@ -35,7 +35,7 @@ func (e *Engine) Run(ctx context.Context) error {
 	quiet := time.Now().Add(e.Lease) // after a start, workers need time to renew their leases
 	leases := time.Now()             // when leases are checked next
 	last := e.Store.Now()
-	back := last // when the server was last able to take answers again
+	back := e.opened // when the server was last able to take answers again
 	for {
 		// Leases are measured with the store's clock, which continues while the machine sleeps.
 		now := e.Store.Now()
