@@ -75,14 +75,14 @@ func TestChatApprovesAnyOpenQuestion(t *testing.T) {
 			s.enter("y")
 			s.asks("echo ran-1", asksHere)
 			s.enter("/approve " + second)
-			s.shows("is not open any more: answered: approve by token\n")
+			s.shows("is not open any more: approved by ")
 			s.enter("n")
 			s.until("the question for the reason", func(text string) bool { return strings.HasSuffix(text, "reason (may be empty) ›\n›\n"+asksHere) })
 			s.enter("/approve")
 			s.shows("finish the answer that you have begun; nothing was sent\n")
 			s.enter("too early")
 			text = s.shows("Understood.")
-			if !strings.Contains(text, "│ ran-2 and-more") || strings.Contains(text, "│ ran-1") || !strings.Contains(text, "✗ not run: it was denied: too early") || strings.Count(text, "? bash · answered: approve by token\n") != 1 {
+			if !strings.Contains(text, "│ ran-2 and-more") || strings.Contains(text, "│ ran-1") || !strings.Contains(text, "✗ not run: it was denied: too early") || strings.Count(text, "? bash · approved by the data directory's token\n") != 1 {
 				t.Errorf("the answers are wrong:\n%s", text)
 			}
 			s.ready()
@@ -134,7 +134,7 @@ func TestChatApprovesWhileTheRunWorks(t *testing.T) {
 	s.enter("/approve " + first.String()[:8])
 	s.asks(`{"version": "1.2"}`, leaves)
 	s.enter("y")
-	s.shows("? deploy: Deploy it? · answered: approve by ")
+	s.shows("? deploy: Deploy it? · approved by ")
 	if q := a.question(first); q.Answer.Verdict != perdure.VerdictApprove || q.DetailsSHA256 != perdure.DetailsHash(q.Kind, q.Subject, []byte(`{"version": "1.2"}`)) {
 		t.Errorf("the answer is %+v", q.Answer)
 	}

@@ -164,7 +164,7 @@ func TestAQuestionIsDecidedWhileTheTerminalAsks(t *testing.T) {
 	p.until("y to approve, n to deny › ")
 	launch(t, a.dir, "answer", id.String(), "deny").wantEnd(0)
 	p.enter("y")
-	p.until("it was decided before: answered: deny by ")
+	p.until("it was decided before: denied by ")
 	a.claim().complete()
 	p.wantEnd(0)
 }
@@ -230,7 +230,7 @@ func TestRunRemembersInPlace(t *testing.T) {
 	launch(t, a.dir, "answer", third.String(), "approve", "--remember", "org").wantEnd(2)
 	launch(t, a.dir, "answer", third.String(), "approve", "--remember", "run", "--for", "8h").wantEnd(0)
 	p.enter("y")
-	p.until("it was decided before: answered: approve by ")
+	p.until("it was decided before: approved by ")
 	a.claim().complete()
 	p.wantEnd(0)
 }

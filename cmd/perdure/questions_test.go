@@ -140,16 +140,16 @@ func TestQuestionsAndAnswers(t *testing.T) {
 	launch(t, a.dir, "answer", "x", "deny").wantEnd(2, "x is no id of a question")
 	launch(t, a.dir, "answer", uuid.NewString(), "deny").wantEnd(1, "there is no question")
 
-	out := launch(t, a.dir, "answer", id, "approve", "--reason", "tested").wantEnd(0, run+" Ship it", "plan: deploy", `{"version": "1.2"`, "answered: approve by ", "(tested)")
+	out := launch(t, a.dir, "answer", id, "approve", "--reason", "tested").wantEnd(0, run+" Ship it", "plan: deploy", `{"version": "1.2"`, "approved by ", "(tested)")
 	if strings.Contains(out, "details:") {
 		t.Errorf("what is answered is on standard output:\n%s", out)
 	}
-	launch(t, a.dir, "answer", id, "deny").wantEnd(1, "it was decided before: answered: approve by ")
+	launch(t, a.dir, "answer", id, "deny").wantEnd(1, "it was decided before: approved by ")
 	launch(t, a.dir, "questions").wantEnd(0, "no questions")
 	launch(t, a.dir, "questions", "--all").wantEnd(0, "answered (approve)")
 	a.claim().complete()
-	launch(t, a.dir, "show", run).wantEnd(0, "? deploy: Deploy it?", "answered: approve by ", "completed")
-	launch(t, a.dir, "tail", run).wantEnd(0, "? deploy: Deploy it?", "answered: approve by ", "completed")
+	launch(t, a.dir, "show", run).wantEnd(0, "? deploy: Deploy it?", "approved by ", "completed")
+	launch(t, a.dir, "tail", run).wantEnd(0, "? deploy: Deploy it?", "approved by ", "completed")
 	var shown struct{ Questions []perdure.Question }
 	if err := json.Unmarshal([]byte(outputOf(t, a.dir, "show", run, "--json")), &shown); err != nil || len(shown.Questions) != 1 || shown.Questions[0].Answer.Reason != "tested" {
 		t.Errorf("show --json has the questions %+v, %v", shown.Questions, err)
@@ -170,14 +170,14 @@ func TestAnswersWithValues(t *testing.T) {
 	if err := json.Unmarshal([]byte(outputOf(t, a.dir, "answer", form, `{"days": 2}`, "--json", "--id", "a")), &q); err != nil || valueOf(q) != `{"days":2}` {
 		t.Errorf("the answer is %+v, %v", q.Answer, err)
 	}
-	launch(t, a.dir, "answer", form, `{"days": 2}`, "--id", "a").wantEnd(0, "answered: answer") // a repeat
+	launch(t, a.dir, "answer", form, `{"days": 2}`, "--id", "a").wantEnd(0, "answered {") // a repeat
 	r := a.claim()
 	r.number = 0
 	pick := r.ask("pick", perdure.QuestionTerms{
 		Kind: perdure.QuestionChoice, Prompt: "Which?", Choices: []perdure.QuestionOption{{Value: "red"}, {Value: "blue", Label: "Blue"}},
 	}, "").String()
 	launch(t, a.dir, "answer", pick, "green").wantEnd(2, "green is none of the choices", "perdure answer "+pick+" red\n", "perdure answer "+pick+" blue\n", "deny --reason")
-	launch(t, a.dir, "answer", pick, "blue").wantEnd(0, `answered: answer "blue"`, "2  blue (Blue)")
+	launch(t, a.dir, "answer", pick, "blue").wantEnd(0, `answered "blue"`, "2  blue (Blue)")
 }
 
 // questions --watch prints the open questions, and then what changes.
@@ -218,6 +218,6 @@ func TestAnEditByCommand(t *testing.T) {
 	r.number = 0
 	id := r.ask("one", editable, `{"v":1}`).String()
 	launch(t, a.dir, "answer", id, "approve", "--edit", `{"v":`).wantEnd(2, "--edit is no JSON")
-	launch(t, a.dir, "answer", id, "approve", "--edit", `{"v":2}`).wantEnd(0, "answered: approve by ")
+	launch(t, a.dir, "answer", id, "approve", "--edit", `{"v":2}`).wantEnd(0, "approved by ")
 	launch(t, a.dir, "questions", "--all").wantEnd(0, "answered (approve)")
 }

@@ -131,7 +131,7 @@ func TestRunsOfAnyKindFitTheTerminal(t *testing.T) {
 			note := fmt.Sprintf(`{"text":%q}`, longNote)
 			wantLines(t, asking, width, append(told, "task reserve-more · failed · ", "waits for an answer to choice: Shall the parcel",
 				"signal note · not taken yet · 20", "  then:     perdure tail "+id)...)
-			wantLines(t, waiting, width, append(told, wait, "  answered: answer \"yes\" by token", "  it waits for:  perdure signal "+id+" sent JSON", "  and for:       perdure signal "+id+" gone JSON")...)
+			wantLines(t, waiting, width, append(told, wait, "  answered \"yes\" by the data directory's token", "  it waits for:  perdure signal "+id+" sent JSON", "  and for:       perdure signal "+id+" gone JSON")...)
 			wantLines(t, ended, width, append(told, "signal sent · taken · 20", "output: "+input)...)
 			wantLines(t, followed, width, append(told, "task reserve · started", wait, "signal note · "+note, "signal sent\n", "output: "+input)...)
 			for _, text := range []string{asking, followed} {

@@ -57,9 +57,15 @@ export function rememberChoices(q: Question, admin: boolean): [name: string, rem
   return choices;
 }
 
+/** Who decided a question, if that is not a key. */
+const voters: Record<string, string> = {
+  grant: "a remembered approval",
+  token: "the data directory's token",
+};
+
 /** Returns how a question ended. */
 export function statusText(q: Question): string {
-  const by = q.answer ? ` by ${q.answer.by === "grant" ? "a remembered approval" : q.answer.by}` : "";
+  const by = q.answer ? ` by ${voters[q.answer.by] ?? q.answer.by}` : "";
   const reason = q.answer?.content === "worker" ? "the rest is on the worker" : q.answer?.reason;
   const why = reason ? `: ${reason}` : "";
   switch (q.status) {

@@ -55,10 +55,10 @@ func TestAnswersAreShownWithTheirValue(t *testing.T) {
 	`
 	long := strings.Repeat("x", 5000)
 	for event, want := range map[string]string{
-		`question.answered {"questionId":"02a1fc84-46e5-7b0a-a4e9-4a14f3bc5720","status":"answered","verdict":"answer","value":{"a": 1},"by":"ann"}`:       `? card: Which one? · answered: answer {"a":1} by ann`,
+		`question.answered {"questionId":"02a1fc84-46e5-7b0a-a4e9-4a14f3bc5720","status":"answered","verdict":"answer","value":{"a": 1},"by":"ann"}`:       `? card: Which one? · answered {"a":1} by ann`,
 		`question.answered {"questionId":"02a1fc84-46e5-7b0a-a4e9-4a14f3bc5720","status":"answered","verdict":"answer","value":"` + long + `","by":"ann"}`: `xx… (4.9 KiB) by ann`,
-		`question.answered {"questionId":"02a1fc84-46e5-7b0a-a4e9-4a14f3bc5720","status":"answered","verdict":"answer","by":"ann"}`:                        `answer (too large to be shown here; perdure show has it) by ann`,
-		`question.answered {"questionId":"02a1fc84-46e5-7b0a-a4e9-4a14f3bc5720","status":"answered","verdict":"approve","by":"ann","reason":"ok"}`:         `? card: Which one? · answered: approve by ann (ok)`,
+		`question.answered {"questionId":"02a1fc84-46e5-7b0a-a4e9-4a14f3bc5720","status":"answered","verdict":"answer","by":"ann"}`:                        `answered (too large to be shown here; perdure show has it) by ann`,
+		`question.answered {"questionId":"02a1fc84-46e5-7b0a-a4e9-4a14f3bc5720","status":"answered","verdict":"approve","by":"ann","reason":"ok"}`:         `? card: Which one? · approved by ann (ok)`,
 		`question.voted {"questionId":"02a1fc84-46e5-7b0a-a4e9-4a14f3bc5720","verdict":"approve","by":"ann","votes":1,"needed":2}`:                         `? card: Which one? · approve by ann, 1 of 2 votes`,
 		`question.expired {"questionId":"02a1fc84-46e5-7b0a-a4e9-4a14f3bc5720","status":"expired"}`:                                                        `? card: Which one? · expired`,
 	} {

@@ -87,12 +87,27 @@ func QuestionOutcome(q *perdure.Question) string {
 	return outcome(string(q.Status), string(q.Answer.Verdict), signalValue(q.Answer.Value, 0, q.Answer.OnWorker()), q.Answer.By, reason)
 }
 
+// outcome says what became of a question in a user's words.
 func outcome(status, verdict, value, by, reason string) string {
-	text := status + ": " + verdict
+	text, known := map[string]string{
+		string(perdure.VerdictApprove): "approved", string(perdure.VerdictDeny): "denied", string(perdure.VerdictAnswer): "answered",
+	}[verdict]
+	if !known {
+		text = verdict
+	}
+	if status != string(perdure.QuestionAnswered) {
+		text = status + ": " + text
+	}
 	if value != "" {
 		text += " " + value
 	}
-	if by != "" {
+	switch by {
+	case "", "expiry": // the status says it
+	case "token":
+		text += " by the data directory's token"
+	case "grant":
+		text += " by a remembered approval"
+	default:
 		text += " by " + by
 	}
 	if reason != "" {
