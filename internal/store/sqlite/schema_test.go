@@ -90,12 +90,11 @@ func TestHotStatementsUseIndexes(t *testing.T) {
 		queries[fmt.Sprint("pick ", kind)] = query
 	}
 	// These statements may sort: expired leases are few, the claims of embedded workers are read only
-	// once, questions that are due are sorted by execution, at most 10,000 of them, and the blocks of an
-	// attempt are found by its key among those of a long run.
+	// once, and questions that are due are sorted by execution, at most 10,000 of them.
 	expired, embedded := fmt.Sprint("pick ", store.PickExpiredAgents), fmt.Sprint("pick ", store.PickEmbedded)
 	sorted := map[string]bool{
 		expired: true, fmt.Sprint("pick ", store.PickExpiredTasks): true, embedded: true, fmt.Sprint("pick ", store.PickQuestions): true,
-		"path": true, "open tasks": true, "held tasks": true, "open chunks": true, "blobs by id": true, "closed blocks": true,
+		"path": true, "open tasks": true, "held tasks": true, "open chunks": true, "blobs by id": true,
 	}
 	for name, query := range queries {
 		for _, step := range plan(t, s, query.Text()) {
