@@ -132,7 +132,7 @@ func kindsText(kinds []perdure.KindInfo) string {
 func exampleStart(kind perdure.KindInfo) string {
 	example := "example: perdure start " + setup.ShellWord(terminal.Inline(kind.Kind))
 	if value := schemas.Example(kind.InputSchema); value != nil {
-		example += " " + setup.ShellWord(string(value))
+		example += " " + setup.ShellWord(terminal.Inline(string(value)))
 	}
 	return example
 }

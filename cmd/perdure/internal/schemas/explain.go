@@ -5,6 +5,7 @@ import (
 	"strings"
 
 	"github.com/perdure/perdure/cmd/perdure/internal/setup"
+	"github.com/perdure/perdure/cmd/perdure/internal/terminal"
 )
 
 // Explain describes the value that a schema accepts, and shows an example of the command that sends it.
@@ -22,7 +23,7 @@ func Explain(raw json.RawMessage, command string) string {
 		}
 	}
 	if value := Example(raw); value != nil {
-		lines = append(lines, "example: "+command+" "+setup.ShellWord(string(value)))
+		lines = append(lines, "example: "+command+" "+setup.ShellWord(terminal.Inline(string(value))))
 	}
 	return strings.Join(lines, "\n")
 }

@@ -98,6 +98,13 @@ func parse(raw json.RawMessage) *document {
 // maxRefs is the maximum length of a chain of references.
 const maxRefs = 10
 
+const (
+	// maxParts is the maximum number of joined parts of "allOf", "oneOf" and "anyOf".
+	maxParts = 20
+	// maxJoined is the number of properties to which parts add no more.
+	maxJoined = 100
+)
+
 // resolve follows references within the document, and joins the parts of "allOf". The members of all
 // alternatives of "oneOf" and "anyOf" are optional.
 func (d *document) resolve(s *schema) *schema {
@@ -130,11 +137,11 @@ func (d *document) joined(s *schema, choose func(joined *schema, alternatives []
 		return &schema{}
 	}
 	joined := *s
-	for _, part := range s.AllOf {
+	for _, part := range s.AllOf[:min(len(s.AllOf), maxParts)] {
 		joined.join(d.direct(part))
 	}
-	choose(&joined, s.OneOf)
-	choose(&joined, s.AnyOf)
+	choose(&joined, s.OneOf[:min(len(s.OneOf), maxParts)])
+	choose(&joined, s.AnyOf[:min(len(s.AnyOf), maxParts)])
 	return &joined
 }
 
@@ -176,8 +183,17 @@ func (s *schema) join(o *schema) {
 	if s.Items == nil {
 		s.Items = o.Items
 	}
-	s.Properties = slices.Concat(s.Properties, o.Properties)
-	s.Required = slices.Concat(s.Required, o.Required)
+	s.Properties, s.Required = slices.Clip(s.Properties), slices.Clip(s.Required)
+	for _, p := range o.Properties {
+		if len(s.Properties) < maxJoined && !slices.ContainsFunc(s.Properties, func(known property) bool { return known.name == p.name }) {
+			s.Properties = append(s.Properties, p)
+		}
+	}
+	for _, name := range o.Required {
+		if len(s.Required) < maxJoined && !slices.Contains(s.Required, name) {
+			s.Required = append(s.Required, name)
+		}
+	}
 }
 
 // isObject reports whether the value is an object with known members.

@@ -86,3 +86,29 @@ func TestLargeSchemasAreDescribedBriefly(t *testing.T) {
 		t.Errorf("the values are %s", got)
 	}
 }
+
+// TestPartsThatReferToTheWholeAreJoinedOnce checks that a schema whose parts refer to itself is described
+// in a moment, with each field once.
+func TestPartsThatReferToTheWholeAreJoinedOnce(t *testing.T) {
+	var fields []string
+	for i := range 100 {
+		fields = append(fields, fmt.Sprintf(`"a%d":{"$ref":"#"}`, i))
+	}
+	parts := strings.TrimSuffix(strings.Repeat(`{"$ref":"#"},`, 100), ",")
+	raw := json.RawMessage(`{"allOf":[` + parts + `],"properties":{` + strings.Join(fields, ",") + `},"required":["a1"]}`)
+	if n := len(parse(raw).resolve(parse(raw).root).Properties); n != 100 {
+		t.Errorf("the object has %d fields", n)
+	}
+	twice := json.RawMessage(`{"allOf":[{"properties":{"a":{"type":"string"}},"required":["a"]}],"properties":{"a":{"type":"string"}},"required":["a"]}`)
+	if got := string(Example(twice)); got != `{"a":"text"}` {
+		t.Errorf("the example is %s", got)
+	}
+}
+
+// TestExamplesShowControlCharacters checks that an example of a schema cannot control a terminal.
+func TestExamplesShowControlCharacters(t *testing.T) {
+	got := Explain(json.RawMessage("{\"type\":\"string\",\"examples\":[\"\u009b2J\u202e\"]}"), "perdure start k")
+	if strings.ContainsAny(got, "\u009b\u202e") {
+		t.Errorf("the example is %q", got)
+	}
+}

@@ -159,8 +159,8 @@ var (
 	dropsWhole = []dropping{
 		drop("agent_metadata", "key", 1),
 		drop("agent_checkpoint", "sequence", 1),
-		drop("task_execution", "number", 1),
-		drop("log_record", "pos", 1),
+		drop("task_execution", "id", 1),
+		{query: statement.Alone("DELETE FROM log_record WHERE agent_execution_id = ?1 AND pos IN (SELECT pos FROM log_record WHERE agent_execution_id = ?1 ORDER BY pos LIMIT ?2)"), cost: 1},
 		drop("log_block", "task_id, attempt, block", largeRow),
 		drop("agent_entry_text", "hash", 1),
 		{entries: true},

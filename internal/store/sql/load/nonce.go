@@ -42,7 +42,7 @@ func (l NonceList) Of(i int) uint32 {
 }
 
 var (
-	eventNonce  = statement.Read("SELECT nonce FROM log_record WHERE agent_execution_id = ? AND pos = ?")
+	eventNonce  = statement.Read("SELECT nonce FROM log_record WHERE agent_execution_id = ?1 AND pos >= ?2 AND pos <= ?2 ORDER BY pos LIMIT 1")
 	openNonce   = statement.Read("SELECT c.nonce FROM log_block b CROSS JOIN log_chunk c WHERE b.agent_execution_id = ?1 AND b.open = 1 AND c.agent_execution_id = ?1 AND c.seq = b.seq AND c.pos = ?2")
 	closedNonce = statement.Alone(SpanClasses + " SELECT b.cuts, b.nonces" + FromSpans)
 )
