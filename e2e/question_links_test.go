@@ -30,7 +30,7 @@ func (s *stand) votes(id, question uuid.UUID) (n int) {
 	return n
 }
 
-// postUnread sends a form over a connection of its own, and does not read the answer.
+// postUnread sends a form over a new connection, and does not read the response.
 func (s *stand) postUnread(address string, form url.Values) {
 	s.t.Helper()
 	at, err := url.Parse(address)

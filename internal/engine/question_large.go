@@ -24,7 +24,14 @@ func (e *Engine) OpenLargeDetails(ctx context.Context, q *perdure.Question) (io.
 	if q.OnWorker() {
 		return nil, detailsAway(q)
 	}
-	content, _, err := e.homes.Content(ctx, q.Org, q.ExecutionID, q.DetailsBlob.SHA256)
+	x, err := e.refs.Execution(ctx, q.Org, q.ExecutionID)
+	if err != nil {
+		return nil, err
+	}
+	content, err := e.homes.OpenContent(ctx, x, *q.DetailsBlob)
+	if content == nil && err == nil {
+		content, err = e.homes.Fetch(ctx, x, *q.DetailsBlob)
+	}
 	if perdure.IsCode(err, perdure.Unavailable) {
 		err = detailsAway(q)
 	}

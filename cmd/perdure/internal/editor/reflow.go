@@ -9,7 +9,7 @@ import (
 	"github.com/charmbracelet/x/ansi"
 )
 
-// frame is the input line and what is around it, as it is drawn.
+// frame is the part of the terminal that the editor redraws: the input line, its menu and its status.
 type frame struct {
 	widths []int // of the rows
 	x, y   int   // of the cursor

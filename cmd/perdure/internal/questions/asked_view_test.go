@@ -11,8 +11,7 @@ import (
 	"github.com/perdure/perdure/cmd/perdure/internal/terminal"
 )
 
-// asked returns what is printed while a question is asked, and the verdict. The answers end with the
-// end of the input.
+// asked asks a question with the given input lines. It returns the output and the verdict.
 func asked(t *testing.T, q *perdure.Question, headed bool, details string, answers ...string) (text string, verdict perdure.Verdict) {
 	t.Helper()
 	var out bytes.Buffer

@@ -72,7 +72,8 @@ func modelsFrom(first perdure.ModelConfig, models []perdure.ModelConfig) []perdu
 }
 
 // startRequest returns the settings of a new run: those of the command, with the model that was chosen
-// in the chat. If the command names no models, they are those of the run before. chosen is the name of that model if the command names another one first; otherwise "".
+// in the chat. If the command names no models, it uses those of the previous run. chosen is the name of
+// the chosen model if the command names another one first; otherwise it is "".
 func (s *chatSession) startRequest() (q client.StartRequest, chosen string, err error) {
 	if s.start == nil {
 		return q, "", errors.New("this chat continues a run; perdure chat starts another one")

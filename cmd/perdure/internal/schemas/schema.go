@@ -101,7 +101,7 @@ const maxRefs = 10
 const (
 	// maxParts is the maximum number of joined parts of "allOf", "oneOf" and "anyOf".
 	maxParts = 20
-	// maxJoined is the number of properties to which parts add no more.
+	// maxJoined is the maximum number of properties of joined parts.
 	maxJoined = 100
 )
 
@@ -145,7 +145,7 @@ func (d *document) joined(s *schema, choose func(joined *schema, alternatives []
 	return &joined
 }
 
-// direct returns the schema that a part refers to, without parts of its own.
+// direct follows the reference of a part. It does not join further parts.
 func (d *document) direct(s *schema) *schema {
 	if s != nil && s.Ref != "" {
 		s = d.target(s.Ref)

@@ -24,7 +24,7 @@ type page struct {
 	// beforeSection is called before the section changes.
 	beforeSection func()
 
-	captured *strings.Builder // what is written, instead of w; nil if it is written to w
+	captured *strings.Builder // receives the output instead of w; nil to write to w
 
 	temporary bool   // the current line is temporary
 	midLine   bool   // the current line is not complete

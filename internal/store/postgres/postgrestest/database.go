@@ -68,18 +68,9 @@ func drop(ctx context.Context) error {
 // test. Under -short, which is for machines without PostgreSQL, it skips the test.
 func Database(t testing.TB, migrate func(ctx context.Context, url string) error) string {
 	t.Helper()
-	longtest.Skip(t, "PostgreSQL")
-	ctx := context.WithoutCancel(t.Context())
-	shared.Lock()
-	defer shared.Unlock()
-	if err := begin(ctx, migrate); err != nil {
-		t.Fatal(err)
-	}
-	database, err := take(ctx)
-	if err != nil {
-		t.Fatal(err)
-	}
+	database := open(t, migrate, take)
 	t.Cleanup(func() {
+		ctx := context.WithoutCancel(t.Context())
 		shared.Lock()
 		defer shared.Unlock()
 		if shared.template == "" {
@@ -98,6 +89,12 @@ func Database(t testing.TB, migrate func(ctx context.Context, url string) error)
 // change its tables and statistics.
 func NewDatabase(t testing.TB, migrate func(ctx context.Context, url string) error) string {
 	t.Helper()
+	return open(t, migrate, create)
+}
+
+// open returns the database that provide returns, once the template exists.
+func open(t testing.TB, migrate func(ctx context.Context, url string) error, provide func(ctx context.Context) (string, error)) string {
+	t.Helper()
 	longtest.Skip(t, "PostgreSQL")
 	ctx := context.WithoutCancel(t.Context())
 	shared.Lock()
@@ -105,7 +102,7 @@ func NewDatabase(t testing.TB, migrate func(ctx context.Context, url string) err
 	if err := begin(ctx, migrate); err != nil {
 		t.Fatal(err)
 	}
-	database, err := create(ctx)
+	database, err := provide(ctx)
 	if err != nil {
 		t.Fatal(err)
 	}
