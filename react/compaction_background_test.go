@@ -80,13 +80,18 @@ func (s *theatre) compactionStates(id uuid.UUID) (all []string) {
 }
 
 // summarized is the number of llm_call entries of summaries.
-func (s *theatre) summarized(id uuid.UUID) (n int) {
+func (s *theatre) summarized(id uuid.UUID) int {
 	s.t.Helper()
 	entries, err := s.store.AllEntries(s.t.Context(), id, "", 1000)
 	if err != nil {
 		s.t.Fatal(err)
 	}
-	for _, e := range entries.Items {
+	return recordsOfSummaries(entries.Items)
+}
+
+// recordsOfSummaries counts the llm_call entries of summaries.
+func recordsOfSummaries(entries []perdure.Entry) (n int) {
+	for _, e := range entries {
 		var record struct{ Purpose string }
 		if e.Type == perdure.EntryLLMCall && json.Unmarshal(e.Metadata, &record) == nil && record.Purpose == "compaction" {
 			n++
