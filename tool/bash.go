@@ -6,10 +6,10 @@ import (
 	"fmt"
 	"os/exec"
 	"strings"
-	"sync"
 	"time"
 
 	"github.com/perdure/perdure"
+	"github.com/perdure/perdure/tool/internal/excerpt"
 )
 
 const (
@@ -58,11 +58,11 @@ func runBash(ctx context.Context, call *Call, in bashArgs) (Result, error) {
 		return Result{}, err
 	}
 	box := w.withNet(call.Net)
-	t := &transcript{kept: keep{limit: bashOutput}}
+	t := excerpt.NewTranscript(bashOutput)
 	p := &process{
 		argv: []string{shell, "-c", in.Command}, dir: w.dir, env: environ(w.env), box: box, record: call.Record,
 		bounded: func(by string) { box.announce(call, by) },
-		stdout:  t.stream(call.Stdout),
+		stdout:  t.Stream(call.Stdout),
 	}
 	before := takeSnapshot(w.dir)
 	end, err := p.run(ctx, timeout)
@@ -72,7 +72,7 @@ func runBash(ctx context.Context, call *Call, in bashArgs) (Result, error) {
 	if end.changed = before.changed(w.dir); len(end.changed) > 0 {
 		call.emit(Event{Type: "tool.guarded_change", Paths: end.changed})
 	}
-	return t.result(ctx, end, timeout)
+	return result(ctx, t.String(), end, timeout)
 }
 
 // announce emits an event that describes the confinement of a run's commands on this worker, and
@@ -97,51 +97,10 @@ func findShell() (string, error) {
 	return "", errors.New("tool bash: neither bash nor sh is in PATH")
 }
 
-// transcript collects the output of both streams of a command, in order.
-type transcript struct {
-	mu   sync.Mutex // also held during live, so that calls of live never overlap
-	kept keep
-}
-
-// stream is one of the command's streams.
-type stream struct {
-	t    *transcript
-	text textStream
-	live func([]byte)
-}
-
-func (t *transcript) stream(live func([]byte)) *stream { return &stream{t: t, live: live} }
-
-// Write adds bytes of the stream. It never returns an error.
-func (s *stream) Write(p []byte) (int, error) {
-	s.add(s.text.push(p))
-	return len(p), nil
-}
-
-// Close ends the stream. An unfinished character at the end becomes replacement characters.
-func (s *stream) Close() error {
-	s.add(s.text.flush())
-	return nil
-}
-
-func (s *stream) add(text []byte) {
-	if len(text) == 0 {
-		return
-	}
-	s.t.mu.Lock()
-	defer s.t.mu.Unlock()
-	_, _ = s.t.kept.Write(text) // a write to memory never fails
-	if s.live != nil {
-		s.live(text)
-	}
-}
-
-// result describes how the command ended. If the context was cancelled, the error is the context's
-// cause, which distinguishes a cancel from the command's own end.
-func (t *transcript) result(ctx context.Context, end ending, timeout time.Duration) (Result, error) {
-	t.mu.Lock()
-	defer t.mu.Unlock()
-	out := t.kept.String()
+// result returns the answer of a command: its output, and how it ended. If the context was
+// cancelled, the error is the context's cause, which distinguishes a cancel from the command's own
+// end.
+func result(ctx context.Context, out string, end ending, timeout time.Duration) (Result, error) {
 	if out == "" {
 		out = "(no output)"
 	}

@@ -13,6 +13,7 @@ import (
 	"time"
 
 	"github.com/perdure/perdure/internal/longtest"
+	"github.com/perdure/perdure/tool/internal/excerpt"
 )
 
 func sh(t testing.TB, w *Workspace, command string) Result {
@@ -137,9 +138,9 @@ func TestPipeIsDrainedAtTheDeadline(t *testing.T) {
 	if err := r.SetReadDeadline(time.Now().Add(-time.Second)); err != nil {
 		t.Fatal(err)
 	}
-	tr := &transcript{kept: keep{limit: 100_000}}
-	pump(tr.stream(nil), r)
-	if got := tr.kept.String(); got != text {
+	tr := excerpt.NewTranscript(100_000)
+	pump(tr.Stream(nil), r)
+	if got := tr.String(); got != text {
 		t.Errorf("%d bytes came, want %d", len(got), len(text))
 	}
 }

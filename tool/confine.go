@@ -14,6 +14,7 @@ import (
 	"time"
 
 	"github.com/perdure/perdure/internal/sandbox"
+	"github.com/perdure/perdure/tool/internal/excerpt"
 )
 
 // Parts of a confinement that are passed to the sandbox child.
@@ -160,18 +161,18 @@ func probe(c confinement) error {
 	if err != nil {
 		return err
 	}
-	t := &transcript{kept: keep{limit: 2000}}
+	t := excerpt.NewTranscript(2000)
 	c.scratch, c.groups = nil, nil // a probe uses no resources of a run
 	p := &process{
 		argv: []string{shell, "-c", "exit 0"}, dir: c.policy.Dir, env: environ(nil), box: c,
-		stdout: t.stream(nil), stderr: t.stream(nil),
+		stdout: t.Stream(nil), stderr: t.Stream(nil),
 	}
 	end, err := p.run(context.Background(), 20*time.Second)
 	if err != nil {
 		return err
 	}
 	if end.code != 0 || end.timedOut {
-		return errors.New(strings.TrimSpace("a command under it fails: " + t.kept.String()))
+		return errors.New(strings.TrimSpace("a command under it fails: " + t.String()))
 	}
 	return nil
 }

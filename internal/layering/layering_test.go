@@ -35,7 +35,9 @@ var rules = map[string][]string{
 	"llm/internal/gpt":                 {"llm", "llm/internal/adapter"},
 	"llm/scripted":                     {"llm"},
 	"llm/llmtest":                      {"llm", "llm/..."},
-	"tool":                             {"internal/schema", "internal/sandbox"},
+	"tool":                             {"internal/schema", "internal/sandbox", "tool/internal/..."},
+	"tool/internal/excerpt":            nil, // pure
+	"tool/internal/glob":               nil, // pure
 	"client":                           nil,
 	"agent/agenttest":                  {"internal/bubble", "agent", "worker", "react", "llm", "llm/scripted", "tool", "server", "internal/engine", "internal/store", "internal/store/storetest"},
 	"api/perdure/v1":                   nil,

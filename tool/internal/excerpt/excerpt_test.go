@@ -1,4 +1,4 @@
-package tool
+package excerpt
 
 import (
 	"fmt"
@@ -22,7 +22,7 @@ func TestKeepIsRightForAnyCut(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
 		text := rapid.StringN(0, 200, -1).Draw(t, "text")
 		limit := rapid.IntRange(8, 60).Draw(t, "limit")
-		k := keep{limit: limit}
+		k := ends{limit: limit}
 		cuts(t, []byte(text), func(p []byte) { k.Write(p) })
 
 		got := k.String()
@@ -55,7 +55,7 @@ func TestKeepIsRightForAnyCut(t *testing.T) {
 }
 
 func TestKeepUsesBoundedMemory(t *testing.T) {
-	k := keep{limit: 1000}
+	k := ends{limit: 1000}
 	for range 10_000 {
 		k.Write([]byte(strings.Repeat("x", 99)))
 	}
@@ -70,7 +70,7 @@ func TestTextStreamDoesNotDependOnCuts(t *testing.T) {
 			rapid.SliceOfN(rapid.Byte(), 0, 40),
 			rapid.Map(rapid.StringN(0, 20, -1), func(s string) []byte { return []byte(s) }),
 		).Draw(t, "raw")
-		var s textStream
+		var s decoder
 		var got strings.Builder
 		cuts(t, raw, func(p []byte) {
 			out := s.push(p)
@@ -92,12 +92,12 @@ func TestCutAtRune(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
 		text := rapid.String().Draw(t, "text")
 		n := rapid.IntRange(0, 50).Draw(t, "n")
-		got := string(cutAtRune([]byte(text), n))
+		got := string(Cut([]byte(text), n))
 		if len(got) > n || !strings.HasPrefix(text, got) || !utf8.ValidString(got) {
-			t.Fatalf("cutAtRune(%q, %d) = %q", text, n, got)
+			t.Fatalf("Cut(%q, %d) = %q", text, n, got)
 		}
 		if len(got) < min(len(text), n)-3 {
-			t.Fatalf("cutAtRune(%q, %d) = %q, too short", text, n, got)
+			t.Fatalf("Cut(%q, %d) = %q, too short", text, n, got)
 		}
 	})
 }

@@ -1,4 +1,4 @@
-package tool
+package excerpt
 
 import (
 	"fmt"
@@ -10,9 +10,9 @@ const (
 	diffLines   = 60 // lines of a diff in a result
 )
 
-// diff returns one hunk of a unified diff, from the first to the last line that differs. A long
-// diff is cut and ends with a note. diff returns "" if the texts are equal.
-func diff(old, new string) string {
+// Diff returns one hunk of a unified diff, from the first to the last line that differs. A long
+// diff is cut and ends with a note. Diff returns "" if the texts are equal.
+func Diff(old, new string) string {
 	a, b := splitLines(old), splitLines(new)
 	start := 0
 	for start < len(a) && start < len(b) && a[start] == b[start] {
@@ -58,7 +58,7 @@ func splitLines(s string) []string {
 
 func prefixed(lines []string, mark string, more []string) []string {
 	for _, line := range more {
-		text := cutAtRune([]byte(line), lineBytes)
+		text := Cut([]byte(line), LineBytes)
 		lines = append(lines, mark+strings.TrimSuffix(validText(text), "\r"))
 	}
 	return lines

@@ -1,12 +1,12 @@
-package tool
+package excerpt
 
 import (
 	"fmt"
 	"unicode/utf8"
 )
 
-// keep holds the head and the tail of a long text in at most twice limit bytes of memory.
-type keep struct {
+// ends holds the head and the tail of a long text in at most twice limit bytes of memory.
+type ends struct {
 	limit int // bytes that are kept: half from the head, half from the tail
 	total int
 	head  []byte
@@ -14,7 +14,7 @@ type keep struct {
 }
 
 // Write adds valid UTF-8, which may be split between any two bytes. It never returns an error.
-func (k *keep) Write(p []byte) (int, error) {
+func (k *ends) Write(p []byte) (int, error) {
 	k.total += len(p)
 	rest := p
 	if room := k.limit/2 - len(k.head); room > 0 {
@@ -29,11 +29,11 @@ func (k *keep) Write(p []byte) (int, error) {
 	return len(p), nil
 }
 
-func (k *keep) tailLimit() int { return k.limit - k.limit/2 }
+func (k *ends) tailLimit() int { return k.limit - k.limit/2 }
 
 // String returns the whole text if it has at most limit bytes. Otherwise it returns the head, a
 // note with the number of omitted bytes, and the tail.
-func (k *keep) String() string {
+func (k *ends) String() string {
 	if k.total <= k.limit {
 		return string(k.head) + string(k.tail)
 	}

@@ -1,4 +1,5 @@
-package tool
+// Package glob matches paths against glob patterns.
+package glob
 
 import (
 	"errors"
@@ -7,17 +8,17 @@ import (
 	"strings"
 )
 
-// glob matches slash-separated relative paths.
-type glob struct {
+// Pattern is a compiled pattern.
+type Pattern struct {
 	re       *regexp.Regexp
 	baseOnly bool
 }
 
-// compileGlob compiles a pattern. * and ? match within a path element; ** as an element matches any
+// Compile compiles a pattern. * and ? match within a path element; ** as an element matches any
 // number of elements. [abc], [a-z] and [!a] are classes, {a,b} are alternatives, and \ makes the
 // next character literal. A pattern without a slash is matched against the last element, others
 // against the whole path.
-func compileGlob(pattern string) (*glob, error) {
+func Compile(pattern string) (*Pattern, error) {
 	p := globParser{in: strings.TrimPrefix(pattern, "./")}
 	if p.in == "" {
 		return nil, errors.New("the pattern is empty")
@@ -29,10 +30,11 @@ func compileGlob(pattern string) (*glob, error) {
 	if err != nil {
 		return nil, fmt.Errorf("the pattern %q is not valid", pattern)
 	}
-	return &glob{re: re, baseOnly: !strings.Contains(p.in, "/")}, nil
+	return &Pattern{re: re, baseOnly: !strings.Contains(p.in, "/")}, nil
 }
 
-func (g *glob) match(rel string) bool {
+// Match reports whether rel, a slash-separated relative path, matches the pattern.
+func (g *Pattern) Match(rel string) bool {
 	if g.baseOnly {
 		rel = rel[strings.LastIndexByte(rel, '/')+1:]
 	}

@@ -1,4 +1,4 @@
-package tool
+package glob
 
 import (
 	"path"
@@ -33,18 +33,18 @@ func TestGlob(t *testing.T) {
 		{"naïve*", []string{"naïve.txt"}, []string{"naive.txt"}},
 	}
 	for _, tt := range tests {
-		g, err := compileGlob(tt.pattern)
+		g, err := Compile(tt.pattern)
 		if err != nil {
 			t.Errorf("%s: %v", tt.pattern, err)
 			continue
 		}
 		for _, p := range tt.yes {
-			if !g.match(p) {
+			if !g.Match(p) {
 				t.Errorf("%s does not match %s", tt.pattern, p)
 			}
 		}
 		for _, p := range tt.no {
-			if g.match(p) {
+			if g.Match(p) {
 				t.Errorf("%s matches %s", tt.pattern, p)
 			}
 		}
@@ -53,23 +53,23 @@ func TestGlob(t *testing.T) {
 
 func TestGlobErrors(t *testing.T) {
 	for _, pattern := range []string{"", "./", "[a", "{a,b", `a\`, "[z-a]", "[/]"} {
-		if _, err := compileGlob(pattern); err == nil {
+		if _, err := Compile(pattern); err == nil {
 			t.Errorf("%q is accepted", pattern)
 		}
 	}
 }
 
-// For patterns that mean the same to path.Match, compileGlob and path.Match return the same result.
+// For patterns that mean the same to path.Match, Compile and path.Match return the same result.
 func FuzzGlob(f *testing.F) {
 	for _, s := range [][2]string{{"*.go", "a.go"}, {"a/*/c", "a/b/c"}, {"[a-z]?", "b2"}, {`\[x`, "[x"}, {"[^x]", "y"}, {"a*b*c", "aXbYc"}} {
 		f.Add(s[0], s[1])
 	}
 	f.Fuzz(func(t *testing.T, pattern, name string) {
-		g, err := compileGlob(pattern)
+		g, err := Compile(pattern)
 		if err != nil {
 			return
 		}
-		got := g.match(name)
+		got := g.Match(name)
 		// path.Match has no **, braces, [!a], names in any folder, or leading "./". Classes with a
 		// slash and text that is not UTF-8 also differ.
 		ours := strings.Contains(pattern, "**") || strings.ContainsAny(pattern, "{}") || strings.Contains(pattern, "[!") ||
