@@ -10,6 +10,7 @@ import (
 
 	"github.com/perdure/perdure"
 	"github.com/perdure/perdure/tool/internal/excerpt"
+	"github.com/perdure/perdure/tool/internal/guarded"
 )
 
 const (
@@ -18,6 +19,8 @@ const (
 	bashOutput     = 30_000 // bytes of output in a result
 	// bashCommand is the longest command in bytes. It is below Linux's limit for one argument.
 	bashCommand = 120_000
+	// changesShown is the maximum number of changed paths in a result.
+	changesShown = 10
 )
 
 type bashArgs struct {
@@ -64,12 +67,12 @@ func runBash(ctx context.Context, call *Call, in bashArgs) (Result, error) {
 		bounded: func(by string) { box.announce(call, by) },
 		stdout:  t.Stream(call.Stdout),
 	}
-	before := takeSnapshot(w.dir)
+	before := guarded.Take(w.dir)
 	end, err := p.run(ctx, timeout)
 	if err != nil {
 		return Result{}, err
 	}
-	if end.changed = before.changed(w.dir); len(end.changed) > 0 {
+	if end.changed = before.Changed(w.dir); len(end.changed) > 0 {
 		call.emit(Event{Type: "tool.guarded_change", Paths: end.changed})
 	}
 	return result(ctx, t.String(), end, timeout)
@@ -126,4 +129,14 @@ func result(ctx context.Context, out string, end ending, timeout time.Duration) 
 		return Errorf("%s[exit code %d]", out, end.code), nil
 	}
 	return Text(out + "[exit code 0]"), nil
+}
+
+// changesLine returns the line that reports the changed paths to the model and to readers of the
+// run.
+func changesLine(paths []string) string {
+	more := ""
+	if n := len(paths) - changesShown; n > 0 {
+		paths, more = paths[:changesShown], fmt.Sprintf(" and %d more", n)
+	}
+	return fmt.Sprintf("[changed: %s%s; programs outside of the sandbox run or obey these files, and the run's events name them]\n", strings.Join(paths, ", "), more)
 }

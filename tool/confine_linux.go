@@ -10,6 +10,7 @@ import (
 	"syscall"
 
 	"github.com/perdure/perdure/internal/sandbox"
+	"github.com/perdure/perdure/tool/internal/guarded"
 	"golang.org/x/sys/unix"
 )
 
@@ -133,7 +134,7 @@ func (l *launch) prepare() error {
 		l.policy.Temp = folders.dir
 		return nil
 	}
-	l.policy.Fixed = fixedFiles(l.policy.Dir)
+	l.policy.Fixed = guarded.Fixed(l.policy.Dir)
 	if l.sockets == SocketsOwn {
 		if err := l.ownView(); err != nil {
 			return err

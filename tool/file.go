@@ -10,6 +10,8 @@ import (
 	"path/filepath"
 	"slices"
 	"syscall"
+
+	"github.com/perdure/perdure/tool/internal/guarded"
 )
 
 // local returns path relative to the workspace. It accepts absolute paths below the workspace,
@@ -142,7 +144,7 @@ func (w *Workspace) replace(rel string, data []byte) (existed bool, err error) {
 	if err := w.guardNearest(folder); err != nil {
 		return false, err
 	}
-	if runsLater(w.dir, filepath.Join(w.dir, rel)) {
+	if guarded.RunsLater(w.dir, filepath.Join(w.dir, rel)) {
 		return false, errRunsLater
 	}
 	if err := w.root.MkdirAll(folder, 0o777); err != nil {
@@ -168,7 +170,7 @@ func (w *Workspace) replace(rel string, data []byte) (existed bool, err error) {
 	if err != nil {
 		return false, err
 	}
-	if runsLater(w.dir, filepath.Join(at, name)) {
+	if guarded.RunsLater(w.dir, filepath.Join(at, name)) {
 		return false, errRunsLater
 	}
 	return writeIn(parent, dir, name, data)

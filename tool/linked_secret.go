@@ -4,6 +4,8 @@ import (
 	"fmt"
 	"io/fs"
 	"path/filepath"
+
+	"github.com/perdure/perdure/internal/sandbox"
 )
 
 // linkedEntries is the maximum number of examined files in the data directory.
@@ -21,7 +23,7 @@ func linkedNote(secrets []*held, data *held) string {
 		return ""
 	}
 	dir := data.name()
-	for _, e := range someEntries(dir, linkedEntries) {
+	for _, e := range sandbox.SomeEntries(dir, linkedEntries) {
 		if info, err := e.Info(); err == nil && info.Mode().IsRegular() && namesOf(info) > 1 {
 			return linked(filepath.Join(dir, e.Name()), namesOf(info))
 		}

@@ -248,7 +248,9 @@ var (
 	errOutside = errors.New("it is outside the workspace")
 	errDataDir = errors.New("it belongs to the data directory, which tools do not touch")
 	errIsDir   = errors.New("it is a directory")
-	errSpecial = errors.New("it is neither a file nor a directory")
+	// errRunsLater is the error of file tools, which run outside the sandbox, for guarded paths.
+	errRunsLater = errors.New("programs outside of the sandbox run or obey it, so file tools do not write it")
+	errSpecial   = errors.New("it is neither a file nor a directory")
 )
 
 // reason returns the text of err for a model or an operator. It leaves out the path, which the

@@ -38,6 +38,7 @@ var rules = map[string][]string{
 	"tool":                             {"internal/schema", "internal/sandbox", "tool/internal/..."},
 	"tool/internal/excerpt":            nil, // pure
 	"tool/internal/glob":               nil, // pure
+	"tool/internal/guarded":            {"internal/sandbox"},
 	"client":                           nil,
 	"agent/agenttest":                  {"internal/bubble", "agent", "worker", "react", "llm", "llm/scripted", "tool", "server", "internal/engine", "internal/store", "internal/store/storetest"},
 	"api/perdure/v1":                   nil,

@@ -1,13 +1,16 @@
-package tool
+// Package guarded finds the files in a workspace that programs outside the sandbox later run or read
+// as configuration, and compares their state before and after a command.
+package guarded
 
 import (
-	"errors"
 	"fmt"
 	"io/fs"
 	"os"
 	"path/filepath"
 	"slices"
 	"strings"
+
+	"github.com/perdure/perdure/internal/sandbox"
 )
 
 // startFiles are files below the home directory that a user's shells, editors and tools execute or
@@ -23,17 +26,13 @@ var startFiles = []string{
 	".xprofile", ".xsessionrc", ".pam_environment", ".local/bin", "bin",
 }
 
-const (
-	// guardedEntries is the maximum number of compared entries in one guarded folder.
-	guardedEntries = 500
-	// changesShown is the maximum number of paths in a result.
-	changesShown = 10
-)
+// comparedEntries is the maximum number of compared entries in one guarded folder.
+const comparedEntries = 500
 
-// guardedPaths returns the files and folders in the workspace dir that programs outside the sandbox
+// pathsIn returns the files and folders in the workspace dir that programs outside the sandbox
 // later run or read as configuration, whether they exist or not. These are git's configuration and
 // hooks. If dir is the home directory or a folder above it, startFiles are added.
-func guardedPaths(dir string) []string {
+func pathsIn(dir string) []string {
 	var paths []string
 	links, repos := repositories(dir)
 	paths = append(paths, links...)
@@ -47,7 +46,7 @@ func guardedPaths(dir string) []string {
 	if err != nil || home == "" {
 		return paths
 	}
-	if real, err := realPath(home); err == nil && within(real, dir) {
+	if real, err := sandbox.RealPath(home); err == nil && sandbox.Within(real, dir) {
 		for _, name := range startFiles {
 			paths = append(paths, filepath.Join(real, name))
 		}
@@ -55,44 +54,40 @@ func guardedPaths(dir string) []string {
 	return paths
 }
 
-// errRunsLater is the error of file tools for guardedPaths. File tools run outside the sandbox.
-var errRunsLater = errors.New("programs outside of the sandbox run or obey it, so file tools do not write it")
-
-// runsLater reports whether path, in the workspace dir, is one of guardedPaths or lies in one. It
-// also reports true for paths in a folder .git, because only git writes files there.
-func runsLater(dir, path string) bool {
+// RunsLater reports whether path, in the workspace dir, is a guarded path or lies in one. It also reports true for paths in a folder .git, because only git writes files there.
+func RunsLater(dir, path string) bool {
 	if rel, err := filepath.Rel(dir, path); err == nil && slices.Contains(strings.Split(rel, string(filepath.Separator)), ".git") {
 		return true
 	}
-	return slices.ContainsFunc(guardedPaths(dir), func(g string) bool { return within(path, g) })
+	return slices.ContainsFunc(pathsIn(dir), func(g string) bool { return sandbox.Within(path, g) })
 }
 
-// fixedFiles returns the guarded paths in dir that exist and are not symlinks.
-func fixedFiles(dir string) []string {
+// Fixed returns the guarded paths in dir that exist and are not symlinks.
+func Fixed(dir string) []string {
 	var fixed []string
-	for _, path := range guardedPaths(dir) {
-		if real, err := realPath(path); err == nil && real == path {
+	for _, path := range pathsIn(dir) {
+		if real, err := sandbox.RealPath(path); err == nil && real == path {
 			fixed = append(fixed, path)
 		}
 	}
 	return fixed
 }
 
-// snapshot holds the state of guarded paths before a command, by path.
-type snapshot map[string]string
+// Snapshot holds the state of guarded paths before a command, by path.
+type Snapshot map[string]string
 
-// takeSnapshot records the state of the guarded paths in dir.
-func takeSnapshot(dir string) snapshot {
-	s := snapshot{}
-	for _, path := range guardedPaths(dir) {
+// Take records the state of the guarded paths in dir.
+func Take(dir string) Snapshot {
+	s := Snapshot{}
+	for _, path := range pathsIn(dir) {
 		s[path] = stateOf(path)
 	}
 	return s
 }
 
-// changed returns the guarded paths, relative to dir, whose state differs from the snapshot.
-func (s snapshot) changed(dir string) []string {
-	now := takeSnapshot(dir)
+// Changed returns the guarded paths, relative to dir, whose state differs from the snapshot.
+func (s Snapshot) Changed(dir string) []string {
+	now := Take(dir)
 	var paths []string
 	for path, state := range now {
 		if before := s[path]; before != state {
@@ -129,7 +124,7 @@ func stateOf(path string) string {
 	// The folder's own times also change with temporary files, such as git's locks. Only the
 	// folder's entries are compared.
 	var b strings.Builder
-	entries := someEntries(path, guardedEntries)
+	entries := sandbox.SomeEntries(path, comparedEntries)
 	slices.SortFunc(entries, func(a, b os.DirEntry) int { return strings.Compare(a.Name(), b.Name()) })
 	fmt.Fprintf(&b, "folder %s", info.Mode())
 	for _, e := range entries {
@@ -142,14 +137,4 @@ func stateOf(path string) string {
 
 func stampOf(info fs.FileInfo) string {
 	return fmt.Sprintf("%s %d %s", info.Mode(), info.Size(), inodeOf(info))
-}
-
-// changesLine returns the line that reports the changed paths to the model and to readers of the
-// run.
-func changesLine(paths []string) string {
-	more := ""
-	if n := len(paths) - changesShown; n > 0 {
-		paths, more = paths[:changesShown], fmt.Sprintf(" and %d more", n)
-	}
-	return fmt.Sprintf("[changed: %s%s; programs outside of the sandbox run or obey these files, and the run's events name them]\n", strings.Join(paths, ", "), more)
 }

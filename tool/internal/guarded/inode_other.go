@@ -1,6 +1,6 @@
 //go:build !linux
 
-package tool
+package guarded
 
 import "io/fs"
 

@@ -1,4 +1,4 @@
-package tool
+package guarded
 
 import (
 	"os"
@@ -6,6 +6,8 @@ import (
 	"slices"
 	"strings"
 	"syscall"
+
+	"github.com/perdure/perdure/internal/sandbox"
 )
 
 const (
@@ -43,13 +45,13 @@ func repositories(dir string) (links, repos []string) {
 }
 
 func (s *repoSearch) entries(folder string) []os.DirEntry {
-	found := someEntries(folder, s.left)
+	found := sandbox.SomeEntries(folder, s.left)
 	s.left -= len(found)
 	return found
 }
 
 func (s *repoSearch) add(repo string) {
-	if within(repo, s.dir) && !slices.Contains(s.repos, repo) {
+	if sandbox.Within(repo, s.dir) && !slices.Contains(s.repos, repo) {
 		s.repos = append(s.repos, repo)
 	}
 }
@@ -65,7 +67,7 @@ func (s *repoSearch) look(folder string, depth int) {
 		switch {
 		case e.Name() == ".git":
 			s.git(path)
-		case !e.IsDir() || slices.Contains(skippedFolders[1:], e.Name()):
+		case !e.IsDir() || e.Name() == "node_modules":
 		case depth < reposDepth:
 			s.look(path, depth+1)
 		}
@@ -90,7 +92,7 @@ func (s *repoSearch) git(path string) {
 		}
 	}
 	s.add(path)
-	if real, err := realPath(path); err == nil && real != path {
+	if real, err := sandbox.RealPath(path); err == nil && real != path {
 		s.add(real)
 	}
 	if to := gitPath(path, "gitdir:"); to != "" {
@@ -142,19 +144,8 @@ func gitPath(path, prefix string) string {
 	if !filepath.IsAbs(to) {
 		to = filepath.Join(filepath.Dir(path), to)
 	}
-	if real, err := realPath(to); err == nil {
+	if real, err := sandbox.RealPath(to); err == nil {
 		return real
 	}
 	return filepath.Clean(to)
-}
-
-// someEntries returns at most n entries of folder, or none if folder cannot be read.
-func someEntries(folder string, n int) []os.DirEntry {
-	f, err := os.Open(folder)
-	if err != nil || n <= 0 {
-		return nil
-	}
-	defer f.Close()
-	entries, _ := f.ReadDir(n)
-	return entries
 }
