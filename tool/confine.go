@@ -15,6 +15,7 @@ import (
 
 	"github.com/perdure/perdure/internal/sandbox"
 	"github.com/perdure/perdure/tool/internal/excerpt"
+	"github.com/perdure/perdure/tool/internal/hold"
 )
 
 // Parts of a confinement that are passed to the sandbox child.
@@ -58,8 +59,8 @@ type confinement struct {
 	net      Net
 	limits   Limits
 	groups   *ControlGroups // nil: a watcher enforces the limits
-	data     *held          // nil if there is no data directory
-	secrets  []*held        // files that commands must not read
+	data     *hold.File     // nil if there is no data directory
+	secrets  []*hold.File   // files that commands must not read
 	scratch  *Scratch
 	run      string
 	// refusal is the reason why no command may run; "" if commands may run.
@@ -81,7 +82,7 @@ func chooseConfinement(w *Workspace, o WorkspaceOptions) confinement {
 	for _, c := range candidates {
 		err := probed(c)
 		if err == nil {
-			if note := linkedNote(c.secrets, c.data); note != "" {
+			if note := hold.Linked(c.secrets, c.data); note != "" {
 				c.note = joined(c.note, note)
 			}
 			return c
@@ -136,13 +137,13 @@ type probeKey struct {
 	mounts, pids, child, filtered bool
 	sockets                       Sockets
 	net                           Net
-	data                          identity
+	data                          sandbox.Identity
 }
 
 // probed runs a test command under c and returns its outcome. For each probeKey it runs the command
 // once per process.
 func probed(c confinement) error {
-	key := probeKey{c.method, c.mounts, c.pids, c.child, c.filtered, c.sockets, c.net, c.data.identity()}
+	key := probeKey{c.method, c.mounts, c.pids, c.child, c.filtered, c.sockets, c.net, c.data.Identity()}
 	probes.Lock()
 	defer probes.Unlock()
 	if err, known := probes.outcome[key]; known {

@@ -11,6 +11,7 @@ import (
 
 	"github.com/perdure/perdure/internal/sandbox"
 	"github.com/perdure/perdure/tool/internal/guarded"
+	"github.com/perdure/perdure/tool/internal/hold"
 	"golang.org/x/sys/unix"
 )
 
@@ -85,9 +86,9 @@ func bubblewraps(c confinement, ready bool) []confinement {
 // launch is one command with the resources that it needs until its end.
 type launch struct {
 	confinement
-	hidden  []*held    // folders and files that a child covers: the data directory and secrets
-	vars    []string   // variables with the paths of caches, as name=path
-	shared  []*os.File // descriptors for the child, after the child's standard ones
+	hidden  []*hold.File // folders and files that a child covers: the data directory and secrets
+	vars    []string     // variables with the paths of caches, as name=path
+	shared  []*os.File   // descriptors for the child, after the child's standard ones
 	release func()
 	control *commandGroup // nil if the command has no control group
 }
@@ -156,43 +157,43 @@ func (l *launch) shown() []string {
 // directory is covered with it.
 func (l *launch) find() error {
 	if l.data != nil {
-		views, err := l.data.views()
+		views, err := l.data.Views()
 		if err != nil {
 			return err
 		}
 		l.policy.Data = views
 	}
 	for _, secret := range l.secrets {
-		views, err := secret.views()
-		if secret.deleted() {
+		views, err := secret.Views()
+		if secret.Deleted() {
 			continue
 		}
 		if err != nil {
 			return fmt.Errorf("a file with a secret: %w", err)
 		}
-		if l.covered(views[0], secret) || slices.ContainsFunc(l.hidden, secret.same) {
+		if l.covered(views[0], secret) || slices.ContainsFunc(l.hidden, secret.Same) {
 			continue
 		}
 		l.policy.Secrets = append(l.policy.Secrets, views...)
 		l.hidden = append(l.hidden, secret)
 	}
 	if l.data != nil {
-		l.hidden = append([]*held{l.data}, l.hidden...)
+		l.hidden = append([]*hold.File{l.data}, l.hidden...)
 	}
 	return nil
 }
 
 // covered reports whether path is in the data directory or in a folder of secrets other than h.
 // Such a path disappears when the folder is covered.
-func (l *launch) covered(path string, h *held) bool {
+func (l *launch) covered(path string, h *hold.File) bool {
 	if slices.ContainsFunc(l.policy.Data, func(d string) bool { return within(path, d) }) {
 		return true
 	}
-	return slices.ContainsFunc(l.secrets, func(other *held) bool {
-		if other.same(h) || !other.folder() {
+	return slices.ContainsFunc(l.secrets, func(other *hold.File) bool {
+		if other.Same(h) || !other.Folder() {
 			return false
 		}
-		above, err := other.path()
+		above, err := other.Path()
 		return err == nil && within(path, above)
 	})
 }
@@ -295,11 +296,11 @@ func (l *launch) share() error {
 		if !l.child {
 			break
 		}
-		fd, err := unix.FcntlInt(h.file.Fd(), unix.F_DUPFD_CLOEXEC, 3)
+		f, err := h.Duplicate()
 		if err != nil {
 			return err
 		}
-		l.shared = append(l.shared, os.NewFile(uintptr(fd), "hidden"))
+		l.shared = append(l.shared, f)
 	}
 	if l.method == byBwrap && l.filtered {
 		f, err := filterFile(l.filterRules())
@@ -339,7 +340,7 @@ func (l *launch) spec() (string, error) {
 		Loopback: l.net == NetLoopback,
 	}
 	for _, h := range l.hidden {
-		s.Hidden = append(s.Hidden, h.id)
+		s.Hidden = append(s.Hidden, h.Identity())
 	}
 	if l.method == byBwrap && l.filtered {
 		s.FilterFd = l.filterFd()

@@ -12,6 +12,7 @@ import (
 	"syscall"
 
 	"github.com/perdure/perdure/tool/internal/guarded"
+	"github.com/perdure/perdure/tool/internal/hold"
 )
 
 // local returns path relative to the workspace. It accepts absolute paths below the workspace,
@@ -56,25 +57,25 @@ func (w *Workspace) open(rel string) (*os.File, fs.FileInfo, error) {
 // It checks the location of the open file, so it is safe even against symlinks that change
 // concurrently.
 func (w *Workspace) guard(f *os.File) error {
-	if slices.ContainsFunc(w.secrets, func(h *held) bool { return h.is(f) }) {
+	if slices.ContainsFunc(w.secrets, func(h *hold.File) bool { return h.Is(f) }) {
 		return errSecret
 	}
 	for _, h := range w.secretFolders {
-		if inside, err := h.holds(f); err != nil || inside {
+		if inside, err := h.Holds(f); err != nil || inside {
 			return cmp.Or(err, errSecret)
 		}
 	}
 	if len(w.dataInside) == 0 {
 		return nil
 	}
-	inside, err := w.data.holds(f)
+	inside, err := w.data.Holds(f)
 	if err != nil {
 		return err
 	}
 	if inside {
 		return errDataDir
 	}
-	path, err := openedPath(f)
+	path, err := hold.OpenedPath(f)
 	if err != nil {
 		return err
 	}
@@ -166,7 +167,7 @@ func (w *Workspace) replace(rel string, data []byte) (existed bool, err error) {
 	if err := w.guard(dir); err != nil {
 		return false, err
 	}
-	at, err := openedPath(dir)
+	at, err := hold.OpenedPath(dir)
 	if err != nil {
 		return false, err
 	}

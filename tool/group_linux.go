@@ -211,15 +211,3 @@ func bootID() string {
 	}
 	return strings.TrimSpace(string(raw))
 }
-
-// openedPath returns the current path of an open file.
-func openedPath(f *os.File) (path string, err error) {
-	conn, err := f.SyscallConn()
-	if err != nil {
-		return "", err
-	}
-	ctlErr := conn.Control(func(fd uintptr) {
-		path, err = os.Readlink("/proc/self/fd/" + strconv.Itoa(int(fd)))
-	})
-	return path, errors.Join(err, ctlErr)
-}

@@ -4,9 +4,7 @@ package tool
 
 import (
 	"errors"
-	"os"
 	"os/exec"
-	"path/filepath"
 	"syscall"
 	"time"
 )
@@ -54,6 +52,3 @@ func (g *group) kill() { _ = syscall.Kill(-g.id, syscall.SIGKILL) }
 
 // awaitExit returns when the process has ended. On this system it reaps the process.
 func awaitExit(cmd *exec.Cmd) { _ = cmd.Wait() }
-
-// openedPath returns the path at which an open file was opened, with symlinks resolved.
-func openedPath(f *os.File) (string, error) { return filepath.EvalSymlinks(f.Name()) }

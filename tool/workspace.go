@@ -10,6 +10,7 @@ import (
 
 	"github.com/perdure/perdure"
 	"github.com/perdure/perdure/internal/sandbox"
+	"github.com/perdure/perdure/tool/internal/hold"
 )
 
 // WorkspaceOptions configures a workspace. With the zero value, bash is confined by all means that
@@ -72,12 +73,12 @@ const (
 // Workspace is the folder in which tools work. It is safe for concurrent use.
 type Workspace struct {
 	root *os.Root
-	dir  string // absolute, without symlinks
-	data *held  // the data directory; nil if there is none
+	dir  string     // absolute, without symlinks
+	data *hold.File // the data directory; nil if there is none
 	// secrets are files that no tool may read.
-	secrets []*held
+	secrets []*hold.File
 	// secretFolders are the secrets that are folders in the workspace.
-	secretFolders []*held
+	secretFolders []*hold.File
 	env           []string
 	box           confinement
 	options       WorkspaceOptions
@@ -118,7 +119,7 @@ func (w *Workspace) locate(dir string, o WorkspaceOptions) (err error) {
 	if err := o.check(); err != nil {
 		return err
 	}
-	if w.secrets, err = holdSecrets(o.Secrets); err != nil {
+	if w.secrets, err = hold.Secrets(o.Secrets); err != nil {
 		return err
 	}
 	if err := w.keepOutOfFolders(); err != nil {
@@ -129,7 +130,7 @@ func (w *Workspace) locate(dir string, o WorkspaceOptions) (err error) {
 			return err
 		}
 	}
-	if note := linkedNote(w.secrets, nil); o.Confine == ConfineRequire && note != "" {
+	if note := hold.Linked(w.secrets, nil); o.Confine == ConfineRequire && note != "" {
 		return perdure.FieldErrorf("secrets", "%s", note)
 	}
 	w.options, w.box = o, chooseConfinement(w, o)
@@ -160,10 +161,10 @@ func (w *Workspace) keepOut(dataDir string) error {
 		return perdure.FieldErrorf("dataDir", "%s cannot be opened: %s", dataDir, reason(err))
 	}
 	var err error
-	if w.data, err = hold(dataDir); err != nil {
+	if w.data, err = hold.DataDir(dataDir); err != nil {
 		return cannot(err)
 	}
-	views, err := w.data.views()
+	views, err := w.data.Views()
 	if err != nil {
 		return cannot(err)
 	}
@@ -181,10 +182,10 @@ func (w *Workspace) keepOut(dataDir string) error {
 // keepOutOfFolders determines the paths of secrets that are folders in the workspace.
 func (w *Workspace) keepOutOfFolders() error {
 	for _, h := range w.secrets {
-		if !h.folder() {
+		if !h.Folder() {
 			continue
 		}
-		views, err := h.views()
+		views, err := h.Views()
 		if err != nil {
 			return err
 		}
@@ -246,6 +247,7 @@ func within(path, dir string) bool { return sandbox.Within(path, dir) }
 
 var (
 	errOutside = errors.New("it is outside the workspace")
+	errSecret  = errors.New("it holds a secret of this program, which tools do not touch")
 	errDataDir = errors.New("it belongs to the data directory, which tools do not touch")
 	errIsDir   = errors.New("it is a directory")
 	// errRunsLater is the error of file tools, which run outside the sandbox, for guarded paths.

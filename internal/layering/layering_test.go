@@ -39,6 +39,7 @@ var rules = map[string][]string{
 	"tool/internal/excerpt":            nil, // pure
 	"tool/internal/glob":               nil, // pure
 	"tool/internal/guarded":            {"internal/sandbox"},
+	"tool/internal/hold":               {"internal/sandbox"},
 	"client":                           nil,
 	"agent/agenttest":                  {"internal/bubble", "agent", "worker", "react", "llm", "llm/scripted", "tool", "server", "internal/engine", "internal/store", "internal/store/storetest"},
 	"api/perdure/v1":                   nil,

@@ -1,4 +1,4 @@
-package tool
+package hold
 
 import (
 	"io/fs"
@@ -15,7 +15,7 @@ func linksOf(info fs.FileInfo) uint64 {
 }
 
 // names returns the number of names of a file. Folders count as one.
-func (h *held) names() uint64 {
+func (h *File) names() uint64 {
 	var st unix.Stat_t
 	if unix.Fstat(int(h.file.Fd()), &st) != nil || st.Mode&unix.S_IFMT == unix.S_IFDIR {
 		return 1
@@ -24,4 +24,4 @@ func (h *held) names() uint64 {
 }
 
 // name returns the path at which the file was opened.
-func (h *held) name() string { return h.file.Name() }
+func (h *File) name() string { return h.file.Name() }

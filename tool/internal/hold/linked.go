@@ -1,4 +1,4 @@
-package tool
+package hold
 
 import (
 	"fmt"
@@ -11,9 +11,9 @@ import (
 // linkedEntries is the maximum number of examined files in the data directory.
 const linkedEntries = 200
 
-// linkedNote returns a warning if a file that commands must not read has more than one hard link,
+// Linked returns a warning if a file that commands must not read has more than one hard link,
 // because a sandbox hides only known names. It returns "" if there is no such file.
-func linkedNote(secrets []*held, data *held) string {
+func Linked(secrets []*File, data *File) string {
 	for _, secret := range secrets {
 		if n := secret.names(); n > 1 {
 			return linked(secret.name(), n)
