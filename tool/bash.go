@@ -2,15 +2,14 @@ package tool
 
 import (
 	"context"
-	"errors"
 	"fmt"
-	"os/exec"
 	"strings"
 	"time"
 
 	"github.com/perdure/perdure"
 	"github.com/perdure/perdure/tool/internal/excerpt"
 	"github.com/perdure/perdure/tool/internal/guarded"
+	"github.com/perdure/perdure/tool/internal/shell"
 )
 
 const (
@@ -48,7 +47,7 @@ func runBash(ctx context.Context, call *Call, in bashArgs) (Result, error) {
 	case ctx.Err() != nil:
 		return Result{}, context.Cause(ctx)
 	}
-	shell, err := findShell()
+	path, err := shell.Find()
 	if err != nil {
 		return Result{}, err
 	}
@@ -63,7 +62,7 @@ func runBash(ctx context.Context, call *Call, in bashArgs) (Result, error) {
 	box := w.withNet(call.Net)
 	t := excerpt.NewTranscript(bashOutput)
 	p := &process{
-		argv: []string{shell, "-c", in.Command}, dir: w.dir, env: environ(w.env), box: box, record: call.Record,
+		argv: []string{path, "-c", in.Command}, dir: w.dir, env: shell.Environ(w.env), box: box, record: call.Record,
 		bounded: func(by string) { box.announce(call, by) },
 		stdout:  t.Stream(call.Stdout),
 	}
@@ -89,15 +88,6 @@ func (c confinement) announce(call *Call, boundBy string) {
 		e.Type = "tool.unconfined"
 	}
 	call.emit(e)
-}
-
-func findShell() (string, error) {
-	for _, name := range []string{"bash", "sh"} {
-		if path, err := exec.LookPath(name); err == nil {
-			return path, nil
-		}
-	}
-	return "", errors.New("tool bash: neither bash nor sh is in PATH")
 }
 
 // result returns the answer of a command: its output, and how it ended. If the context was

@@ -1,6 +1,7 @@
 package tool
 
 import (
+	"cmp"
 	"errors"
 	"io/fs"
 	"os"
@@ -76,7 +77,7 @@ func cacheVariables(slot, home string) []string {
 		}
 		vars = append(vars, c.variable+"="+filepath.Join(slot, strings.ToLower(c.variable)))
 		if path := c.path(home); c.variable == "GOMODCACHE" && path != "" {
-			vars = append(vars, "GOPROXY=file://"+filepath.Join(path, "cache", "download")+","+orElse(os.Getenv("GOPROXY"), "https://proxy.golang.org,direct"))
+			vars = append(vars, "GOPROXY=file://"+filepath.Join(path, "cache", "download")+","+cmp.Or(os.Getenv("GOPROXY"), "https://proxy.golang.org,direct"))
 		}
 	}
 	return vars

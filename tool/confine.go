@@ -15,7 +15,9 @@ import (
 
 	"github.com/perdure/perdure/internal/sandbox"
 	"github.com/perdure/perdure/tool/internal/excerpt"
+	"github.com/perdure/perdure/tool/internal/group"
 	"github.com/perdure/perdure/tool/internal/hold"
+	"github.com/perdure/perdure/tool/internal/shell"
 )
 
 // Parts of a confinement that are passed to the sandbox child.
@@ -57,10 +59,10 @@ type confinement struct {
 	filtered bool
 	sockets  Sockets
 	net      Net
-	limits   Limits
-	groups   *ControlGroups // nil: a watcher enforces the limits
-	data     *hold.File     // nil if there is no data directory
-	secrets  []*hold.File   // files that commands must not read
+	limits   group.Limits
+	groups   *group.ControlGroups // nil: a watcher enforces the limits
+	data     *hold.File           // nil if there is no data directory
+	secrets  []*hold.File         // files that commands must not read
 	scratch  *Scratch
 	run      string
 	// refusal is the reason why no command may run; "" if commands may run.
@@ -71,7 +73,7 @@ type confinement struct {
 // candidate by running a command under it.
 func chooseConfinement(w *Workspace, o WorkspaceOptions) confinement {
 	c := confinement{
-		sockets: o.Sockets, net: o.Net.stricter(NetOpen), limits: o.Limits.filled(), groups: o.Groups, data: w.data, secrets: w.secrets,
+		sockets: o.Sockets, net: o.Net.stricter(NetOpen), limits: group.Limits(o.Limits).Filled(), groups: o.Groups.opened(), data: w.data, secrets: w.secrets,
 		scratch: o.Scratch, policy: policy{Dir: w.dir},
 	}
 	if o.Unconfined || o.Confine == ConfineOff {
@@ -158,14 +160,14 @@ func probed(c confinement) error {
 }
 
 func probe(c confinement) error {
-	shell, err := findShell()
+	path, err := shell.Find()
 	if err != nil {
 		return err
 	}
 	t := excerpt.NewTranscript(2000)
 	c.scratch, c.groups = nil, nil // a probe uses no resources of a run
 	p := &process{
-		argv: []string{shell, "-c", "exit 0"}, dir: c.policy.Dir, env: environ(nil), box: c,
+		argv: []string{path, "-c", "exit 0"}, dir: c.policy.Dir, env: shell.Environ(nil), box: c,
 		stdout: t.Stream(nil), stderr: t.Stream(nil),
 	}
 	end, err := p.run(context.Background(), 20*time.Second)

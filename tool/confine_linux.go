@@ -10,6 +10,7 @@ import (
 	"syscall"
 
 	"github.com/perdure/perdure/internal/sandbox"
+	"github.com/perdure/perdure/tool/internal/group"
 	"github.com/perdure/perdure/tool/internal/guarded"
 	"github.com/perdure/perdure/tool/internal/hold"
 	"golang.org/x/sys/unix"
@@ -90,7 +91,7 @@ type launch struct {
 	vars    []string     // variables with the paths of caches, as name=path
 	shared  []*os.File   // descriptors for the child, after the child's standard ones
 	release func()
-	control *commandGroup // nil if the command has no control group
+	control *group.Control // nil if the command has no control group
 }
 
 // launch prepares a command: it creates the command's own folders and finds the current paths of
@@ -104,7 +105,7 @@ func (c confinement) launch() (*launch, error) {
 		l.release()
 		return nil, fmt.Errorf("tool bash: %w", err)
 	}
-	l.control = l.groups.take(l.limits)
+	l.control = l.groups.Take(l.limits)
 	return l, nil
 }
 
@@ -209,7 +210,7 @@ func (l *launch) environ(env []string) []string {
 
 // end kills the command's remaining processes and releases its resources.
 func (l *launch) end() {
-	l.control.close()
+	l.control.Close()
 	l.release()
 }
 
@@ -229,9 +230,9 @@ func (l *launch) startError(err error) error {
 }
 
 // group returns the process group of the command whose first process is pid.
-func (l *launch) group(pid int) *group {
-	g := newGroup(pid)
-	g.first, g.control, g.leaves = l.pids, l.control, l.method == notConfined
+func (l *launch) group(pid int) *group.Group {
+	g := group.New(pid)
+	g.First, g.Control, g.Leaves = l.pids, l.control, l.method == notConfined
 	return g
 }
 
@@ -243,7 +244,7 @@ func (l *launch) close() { closeAll(l.shared); l.shared = nil }
 func (l *launch) command(argv []string) (*exec.Cmd, error) {
 	attr := &syscall.SysProcAttr{Setsid: true, Pdeathsig: syscall.SIGKILL}
 	if l.control != nil {
-		attr.UseCgroupFD, attr.CgroupFD = true, int(l.control.file.Fd())
+		attr.UseCgroupFD, attr.CgroupFD = true, int(l.control.File.Fd())
 	}
 	// Commands must not inherit open files of this process. Descriptors that Go opened are
 	// close-on-exec already. If the kernel is too old for CloseRange, a child closes the others.
@@ -336,7 +337,7 @@ func ownMounts(attr *syscall.SysProcAttr) {
 func (l *launch) spec() (string, error) {
 	s := sandbox.Spec{
 		Parent: os.Getpid(), Method: l.method, Policy: l.policy, Mounts: l.mounts, Pids: l.pids,
-		HasData: l.data != nil, Filtered: l.filtered, Rules: l.filterRules(), Limits: l.limits.rlimits(),
+		HasData: l.data != nil, Filtered: l.filtered, Rules: l.filterRules(), Limits: l.limits.Rlimits(),
 		Loopback: l.net == NetLoopback,
 	}
 	for _, h := range l.hidden {

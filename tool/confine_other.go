@@ -8,6 +8,8 @@ import (
 	"os"
 	"os/exec"
 	"syscall"
+
+	"github.com/perdure/perdure/tool/internal/group"
 )
 
 // selfExe is "" because this system has no sandbox children.
@@ -43,7 +45,7 @@ func (*launch) boundBy() string { return boundByNothing }
 
 func (*launch) startError(err error) error { return fmt.Errorf("tool bash: start: %w", err) }
 
-func (*launch) group(pid int) *group { return newGroup(pid) }
+func (*launch) group(pid int) *group.Group { return group.New(pid) }
 
 // command returns the exec.Cmd that runs argv in a session of its own.
 func (*launch) command(argv []string) (*exec.Cmd, error) {

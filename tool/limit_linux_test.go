@@ -8,6 +8,7 @@ import (
 	"testing"
 
 	"github.com/perdure/perdure/internal/longtest"
+	"github.com/perdure/perdure/tool/internal/group"
 )
 
 // A command that exceeds a limit is stopped, and the result names the limit.
@@ -51,7 +52,7 @@ func TestLimitsAreChecked(t *testing.T) {
 	if err := (Limits{-1, -1, -1, -1}).Check(); err != nil {
 		t.Error(err)
 	}
-	full := Limits{}.filled()
+	full := group.Limits{}.Filled()
 	if full.OpenFiles != 4096 || full.FileSize != 16<<30 || full.Processes != 1024 || full.Memory < 64<<20 {
 		t.Errorf("the defaults are %+v", full)
 	}

@@ -10,6 +10,8 @@ import (
 	"runtime"
 	"syscall"
 	"time"
+
+	"github.com/perdure/perdure/tool/internal/group"
 )
 
 const (
@@ -96,13 +98,13 @@ func (p *process) runOnce(ctx context.Context, timeout time.Duration) (ending, e
 		forget = p.record(child.pid)
 	}
 	if !l.child {
-		l.limits.applyTo(child.pid)
+		l.limits.ApplyTo(child.pid)
 	}
 	out.begin()
 	g := l.group(child.pid)
 	end := child.watch(ctx, watched{g, l.limits, timeout}, out)
 	if end.excess == "" {
-		end.excess = g.killedFor()
+		end.excess = g.KilledFor()
 	}
 	state := child.reap()
 	forget()
@@ -146,7 +148,7 @@ func start(cmd *exec.Cmd) (*child, error) {
 		}
 		c.pid = cmd.Process.Pid
 		started <- nil
-		awaitExit(cmd)
+		group.AwaitExit(cmd)
 		close(c.exited)
 		<-c.release
 		// Wait returns an error if the exit code is not 0. The state already contains the code.
@@ -158,8 +160,8 @@ func start(cmd *exec.Cmd) (*child, error) {
 
 // watched holds the bounds of a command.
 type watched struct {
-	g       *group
-	limits  Limits
+	g       *group.Group
+	limits  group.Limits
 	timeout time.Duration
 }
 
@@ -172,10 +174,10 @@ func (c *child) watch(ctx context.Context, w watched, out *output) (end ending) 
 	end = c.wait(ctx, w, out)
 	switch {
 	case end.excess != "":
-		w.g.kill()
+		w.g.Kill()
 	case end.timedOut || end.cancelled:
-		w.g.stop(termGrace)
-		w.g.kill()
+		w.g.Stop(termGrace)
+		w.g.Kill()
 	default:
 		end.leftovers = c.finish(ctx, w.g, out)
 	}
@@ -203,7 +205,7 @@ func (c *child) wait(ctx context.Context, w watched, out *output) (end ending) {
 			end.cancelled = true
 			return end
 		case <-tick.C:
-			if end.excess = w.g.excess(w.limits); end.excess != "" {
+			if end.excess = w.g.Excess(w.limits); end.excess != "" {
 				return end
 			}
 		}
@@ -212,35 +214,20 @@ func (c *child) wait(ctx context.Context, w watched, out *output) (end ending) {
 
 // finish handles a command that ended by itself. It waits at most drainGrace for output of
 // background processes, then kills those processes and returns their number.
-func (c *child) finish(ctx context.Context, g *group, out *output) int {
-	if g.alive() > 0 {
+func (c *child) finish(ctx context.Context, g *group.Group, out *output) int {
+	if g.Alive() > 0 {
 		timer := time.NewTimer(drainGrace)
 		defer timer.Stop()
 		select {
 		case <-out.done:
-			g.settle(exitGrace)
+			g.Settle(exitGrace)
 		case <-timer.C:
 		case <-ctx.Done():
 		}
 	}
-	left := g.alive()
-	g.kill()
+	left := g.Alive()
+	g.Kill()
 	return left
-}
-
-// settle waits, at most for grace, until the group's processes have exited.
-func (g *group) settle(grace time.Duration) {
-	deadline := time.NewTimer(grace)
-	defer deadline.Stop()
-	tick := time.NewTicker(5 * time.Millisecond)
-	defer tick.Stop()
-	for g.alive() > 0 {
-		select {
-		case <-tick.C:
-		case <-deadline.C:
-			return
-		}
-	}
 }
 
 func (c *child) reap() *os.ProcessState {

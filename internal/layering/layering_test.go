@@ -38,8 +38,10 @@ var rules = map[string][]string{
 	"tool":                             {"internal/schema", "internal/sandbox", "tool/internal/..."},
 	"tool/internal/excerpt":            nil, // pure
 	"tool/internal/glob":               nil, // pure
+	"tool/internal/group":              {"internal/sandbox", "tool/internal/shell"},
 	"tool/internal/guarded":            {"internal/sandbox"},
 	"tool/internal/hold":               {"internal/sandbox"},
+	"tool/internal/shell":              nil,
 	"client":                           nil,
 	"agent/agenttest":                  {"internal/bubble", "agent", "worker", "react", "llm", "llm/scripted", "tool", "server", "internal/engine", "internal/store", "internal/store/storetest"},
 	"api/perdure/v1":                   nil,

@@ -1,18 +1,16 @@
-package tool
+package group
 
-import (
-	"golang.org/x/sys/unix"
-)
+import "golang.org/x/sys/unix"
 
-// rlimits returns the limits that the kernel enforces for each process. Core files are disabled,
+// Rlimits returns the limits that the kernel enforces for each process. Core files are disabled,
 // because they may contain secrets that the process read.
-func (l Limits) rlimits() map[int]int64 {
+func (l Limits) Rlimits() map[int]int64 {
 	return map[int]int64{unix.RLIMIT_NOFILE: l.OpenFiles, unix.RLIMIT_FSIZE: l.FileSize, unix.RLIMIT_CORE: 0}
 }
 
-// applyTo applies the limits to a command that was started without a sandbox child.
-func (l Limits) applyTo(pid int) {
-	for resource, most := range l.rlimits() {
+// ApplyTo applies the limits to a command that was started without a sandbox child.
+func (l Limits) ApplyTo(pid int) {
+	for resource, most := range l.Rlimits() {
 		var now unix.Rlimit
 		if most < 0 || unix.Prlimit(pid, resource, nil, &now) != nil {
 			continue

@@ -1,4 +1,4 @@
-package tool
+package group
 
 import (
 	"crypto/rand"
@@ -14,31 +14,31 @@ import (
 	"strconv"
 	"sync"
 	"syscall"
+
+	"github.com/perdure/perdure/tool/internal/shell"
 )
 
 // Names of control groups below the worker's control group.
 const (
-	workerGroupName    = "perdure-worker"
-	commandGroupPrefix = "perdure-call-"
+	workerName    = "perdure-worker"
+	controlPrefix = "perdure-call-"
 )
 
-// commandGroupName matches the names of commands' control groups.
-var commandGroupName = regexp.MustCompile("^" + commandGroupPrefix + "[0-9a-f]{16}$")
+// controlName matches the names of commands' control groups.
+var controlName = regexp.MustCompile("^" + controlPrefix + "[0-9a-f]{16}$")
 
 // ControlGroups creates a control group (cgroup v2) for each command, which limits its memory and
 // processes. A nil *ControlGroups creates none. ControlGroups is safe for concurrent use.
 type ControlGroups struct {
-	dir string // the control group in which this process was started
+	// Dir is the control group in which this process was started.
+	Dir string
 
 	mu    sync.Mutex
 	stale []string // groups that could not be removed yet
 }
 
-// OpenControlGroups divides the control group of this process. The group must be delegated, and
-// this process must be the only one in it. OpenControlGroups moves the process into a group below,
-// enables the controllers, and removes groups that an earlier process left. The error says why
-// commands cannot have control groups here.
-func OpenControlGroups() (*ControlGroups, error) {
+// Open divides the control group of this process, see tool.OpenControlGroups.
+func Open() (*ControlGroups, error) {
 	here, err := ownCgroup()
 	if err != nil {
 		return nil, err
@@ -46,7 +46,7 @@ func OpenControlGroups() (*ControlGroups, error) {
 	if err := here.usable(); err != nil {
 		return nil, err
 	}
-	g := &ControlGroups{dir: here.dir}
+	g := &ControlGroups{Dir: here.dir}
 	if err := g.divide(os.Getpid()); err != nil {
 		return nil, err
 	}
@@ -59,14 +59,14 @@ func OpenControlGroups() (*ControlGroups, error) {
 // divide moves process pid, the only one in the group, into a group below. A control group cannot
 // have both processes and controllers for the groups below it.
 func (g *ControlGroups) divide(pid int) error {
-	procs, err := procsOf(g.dir)
+	procs, err := procsOf(g.Dir)
 	if err != nil {
 		return err
 	}
 	if len(procs) != 1 || procs[0] != pid {
-		return fmt.Errorf("the worker's control group %s has other processes, too", g.dir)
+		return fmt.Errorf("the worker's control group %s has other processes, too", g.Dir)
 	}
-	leaf := filepath.Join(g.dir, workerGroupName)
+	leaf := filepath.Join(g.Dir, workerName)
 	if err := os.Mkdir(leaf, 0o755); err != nil && !errors.Is(err, fs.ErrExist) {
 		return err
 	}
@@ -77,7 +77,7 @@ func (g *ControlGroups) divide(pid int) error {
 	if err := writeGroup(leaf, "cgroup.procs", strconv.Itoa(pid)); err != nil {
 		return errors.Join(err, os.Remove(leaf))
 	}
-	if err := writeGroup(g.dir, "cgroup.subtree_control", "+memory +pids"); err != nil {
+	if err := writeGroup(g.Dir, "cgroup.subtree_control", "+memory +pids"); err != nil {
 		return errors.Join(err, g.unite())
 	}
 	return nil
@@ -86,20 +86,20 @@ func (g *ControlGroups) divide(pid int) error {
 // unite moves this process back into its original group.
 func (g *ControlGroups) unite() error {
 	return errors.Join(
-		writeGroup(g.dir, "cgroup.procs", strconv.Itoa(os.Getpid())),
-		os.Remove(filepath.Join(g.dir, workerGroupName)),
+		writeGroup(g.Dir, "cgroup.procs", strconv.Itoa(os.Getpid())),
+		os.Remove(filepath.Join(g.Dir, workerName)),
 	)
 }
 
 // sweep kills and removes command groups of workers that have ended. When sweep is called, no
 // worker runs in the group, so no command group is in use.
 func (g *ControlGroups) sweep() {
-	entries, _ := os.ReadDir(g.dir)
+	entries, _ := os.ReadDir(g.Dir)
 	for _, e := range entries {
-		if !e.IsDir() || !commandGroupName.MatchString(e.Name()) {
+		if !e.IsDir() || !controlName.MatchString(e.Name()) {
 			continue
 		}
-		if err := removeGroup(filepath.Join(g.dir, e.Name())); err != nil {
+		if err := removeGroup(filepath.Join(g.Dir, e.Name())); err != nil {
 			slog.Warn("a control group of an earlier worker is left", "error", err)
 		}
 	}
@@ -107,17 +107,17 @@ func (g *ControlGroups) sweep() {
 
 // try starts a test command in a control group.
 func (g *ControlGroups) try() error {
-	c, err := g.open(Limits{}.filled())
+	c, err := g.open(Limits{}.Filled())
 	if err != nil {
 		return err
 	}
-	defer c.close()
-	shell, err := findShell()
+	defer c.Close()
+	path, err := shell.Find()
 	if err != nil {
 		return err
 	}
-	cmd := exec.Command(shell, "-c", "exit 0")
-	cmd.SysProcAttr = &syscall.SysProcAttr{UseCgroupFD: true, CgroupFD: int(c.file.Fd())}
+	cmd := exec.Command(path, "-c", "exit 0")
+	cmd.SysProcAttr = &syscall.SysProcAttr{UseCgroupFD: true, CgroupFD: int(c.File.Fd())}
 	return cmd.Run()
 }
 
@@ -128,12 +128,12 @@ func (g *ControlGroups) Close() error {
 		return nil
 	}
 	g.removeStale()
-	return errors.Join(writeGroup(g.dir, "cgroup.subtree_control", "-memory -pids"), g.unite())
+	return errors.Join(writeGroup(g.Dir, "cgroup.subtree_control", "-memory -pids"), g.unite())
 }
 
-// take creates a control group for one command. It returns nil if that is impossible; the watcher
+// Take creates a control group for one command. It returns nil if that is impossible; the watcher
 // then enforces the limits.
-func (g *ControlGroups) take(l Limits) *commandGroup {
+func (g *ControlGroups) Take(l Limits) *Control {
 	if g == nil {
 		return nil
 	}
@@ -146,20 +146,20 @@ func (g *ControlGroups) take(l Limits) *commandGroup {
 }
 
 // open creates a control group for one command.
-func (g *ControlGroups) open(l Limits) (*commandGroup, error) {
+func (g *ControlGroups) open(l Limits) (*Control, error) {
 	g.removeStale()
 	var id [8]byte
 	_, _ = rand.Read(id[:]) // never returns an error
-	dir := filepath.Join(g.dir, commandGroupPrefix+hex.EncodeToString(id[:]))
+	dir := filepath.Join(g.Dir, controlPrefix+hex.EncodeToString(id[:]))
 	if err := os.Mkdir(dir, 0o755); err != nil {
 		return nil, err
 	}
-	c := &commandGroup{all: g, dir: dir, limits: l}
+	c := &Control{all: g, dir: dir, limits: l}
 	if err := c.bound(); err != nil {
 		return nil, errors.Join(err, os.Remove(dir))
 	}
 	var err error
-	if c.file, err = os.Open(dir); err != nil {
+	if c.File, err = os.Open(dir); err != nil {
 		return nil, errors.Join(err, os.Remove(dir))
 	}
 	return c, nil

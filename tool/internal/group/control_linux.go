@@ -1,4 +1,4 @@
-package tool
+package group
 
 import (
 	"errors"
@@ -16,17 +16,19 @@ import (
 // kernel counts threads, while the limit counts processes.
 const tasksPerProcess = 8
 
-// commandGroup is the control group of one command.
-type commandGroup struct {
+// Control is the control group of one command.
+type Control struct {
+	// File is the group's folder, used to start the command in the group.
+	File *os.File
+
 	all    *ControlGroups
 	dir    string
-	file   *os.File // the group's folder, used to start the command in the group
 	limits Limits
 }
 
 // bound writes the limits of the group. A missing swap limit is no error, because a kernel without
 // swap accounting does not count swap.
-func (c *commandGroup) bound() error {
+func (c *Control) bound() error {
 	if c.limits.Memory > 0 {
 		if err := writeGroup(c.dir, "memory.max", strconv.FormatInt(c.limits.Memory, 10)); err != nil {
 			return err
@@ -46,11 +48,11 @@ func (c *commandGroup) bound() error {
 
 // tasks returns the limit of tasks that the kernel enforces. It includes a reserve for the threads
 // of the sandbox child.
-func (c *commandGroup) tasks() int64 { return tasksPerProcess*c.limits.Processes + 64 }
+func (c *Control) tasks() int64 { return tasksPerProcess*c.limits.Processes + 64 }
 
 // excess describes the limit that the command exceeds, or returns "". If first is set, one process
 // of the group is the first process of a PID namespace, which is not part of the command.
-func (c *commandGroup) excess(first bool) string {
+func (c *Control) excess(first bool) string {
 	if over := c.outOfMemory(); over != "" {
 		return over
 	}
@@ -74,7 +76,7 @@ func (c *commandGroup) excess(first bool) string {
 
 // outOfMemory describes the memory limit for which the kernel killed the command, or returns "". If
 // the group has no limit of its own, the limit of a group above it may be the cause.
-func (c *commandGroup) outOfMemory() string {
+func (c *Control) outOfMemory() string {
 	if c.counter("memory.events", "oom_kill") == 0 {
 		return ""
 	}
@@ -87,7 +89,7 @@ func (c *commandGroup) outOfMemory() string {
 
 // counter returns the value of name in a file with lines of the form "name number", or 0 if name is
 // missing.
-func (c *commandGroup) counter(file, name string) int64 {
+func (c *Control) counter(file, name string) int64 {
 	raw, _ := os.ReadFile(filepath.Join(c.dir, file))
 	for line := range strings.Lines(string(raw)) {
 		if f := strings.Fields(line); len(f) == 2 && f[0] == name {
@@ -99,14 +101,14 @@ func (c *commandGroup) counter(file, name string) int64 {
 }
 
 // number returns the number in a file, or 0 if there is none.
-func (c *commandGroup) number(file string) int64 {
+func (c *Control) number(file string) int64 {
 	raw, _ := os.ReadFile(filepath.Join(c.dir, file))
 	n, _ := strconv.ParseInt(strings.TrimSpace(string(raw)), 10, 64)
 	return n
 }
 
 // members returns the pids of the group's processes, including processes that left the session.
-func (c *commandGroup) members() []int {
+func (c *Control) members() []int {
 	if c == nil {
 		return nil
 	}
@@ -115,18 +117,18 @@ func (c *commandGroup) members() []int {
 }
 
 // kill kills all processes of the group.
-func (c *commandGroup) kill() {
+func (c *Control) kill() {
 	if c != nil {
 		killGroup(c.dir)
 	}
 }
 
-// close kills the remaining processes and removes the group.
-func (c *commandGroup) close() {
+// Close kills the remaining processes and removes the group.
+func (c *Control) Close() {
 	if c == nil {
 		return
 	}
-	c.file.Close()
+	c.File.Close()
 	c.all.remove(c.dir)
 }
 

@@ -1,4 +1,4 @@
-package tool
+package group
 
 import (
 	"errors"
@@ -14,28 +14,28 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// cgroupHere is the control group of this process: its folder, and its path as the kernel shows it.
+// cgroup is the control group of this process: its folder, and its path as the kernel shows it.
 // The path of the root of a cgroup namespace is "/".
-type cgroupHere struct{ dir, path string }
+type cgroup struct{ dir, path string }
 
 // errNoCgroup reports that the system has no control groups of version 2.
 var errNoCgroup = errors.New("control groups of version 2 are not mounted")
 
 // ownCgroup returns the control group of this process, see cgroups(7).
-func ownCgroup() (cgroupHere, error) {
+func ownCgroup() (cgroup, error) {
 	membership, err := os.ReadFile("/proc/self/cgroup")
 	if err != nil {
-		return cgroupHere{}, err
+		return cgroup{}, err
 	}
 	mounts, err := sandbox.Mounts()
 	if err != nil {
-		return cgroupHere{}, err
+		return cgroup{}, err
 	}
 	return findCgroup(string(membership), mounts)
 }
 
 // findCgroup returns the control group for the content of /proc/self/cgroup and the given mounts.
-func findCgroup(membership string, mounts []sandbox.Mount) (cgroupHere, error) {
+func findCgroup(membership string, mounts []sandbox.Mount) (cgroup, error) {
 	path := ""
 	for line := range strings.Lines(membership) {
 		if rest, found := strings.CutPrefix(line, "0::"); found {
@@ -48,14 +48,14 @@ func findCgroup(membership string, mounts []sandbox.Mount) (cgroupHere, error) {
 		}
 		// A path with ".." is outside the cgroup namespace of the mount.
 		if rel, err := filepath.Rel(m.Root, path); err == nil && filepath.IsLocal(rel) && !strings.Contains(path, "..") {
-			return cgroupHere{filepath.Join(m.Point, rel), path}, nil
+			return cgroup{filepath.Join(m.Point, rel), path}, nil
 		}
 	}
-	return cgroupHere{}, errNoCgroup
+	return cgroup{}, errNoCgroup
 }
 
 // usable returns an error if h cannot have groups for commands.
-func (h cgroupHere) usable() error {
+func (h cgroup) usable() error {
 	if kind, err := h.read("cgroup.type"); err != nil || strings.TrimSpace(kind) != "domain" {
 		return errors.New("the worker's control group is the machine's root, or threaded")
 	}
@@ -83,7 +83,7 @@ func (h cgroupHere) usable() error {
 // cgroup namespace, a group that systemd marks as delegated, and a group of this user below a group
 // of another user. Write permission is not enough: a user's service manager and root can write
 // groups that they have not delegated.
-func (h cgroupHere) delegated() bool {
+func (h cgroup) delegated() bool {
 	if h.path == "/" {
 		return true
 	}
@@ -110,7 +110,7 @@ func ownerOf(path string) (int, error) {
 	return int(st.Uid), nil
 }
 
-func (h cgroupHere) read(name string) (string, error) {
+func (h cgroup) read(name string) (string, error) {
 	raw, err := os.ReadFile(filepath.Join(h.dir, name))
 	return string(raw), err
 }

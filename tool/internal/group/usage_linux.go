@@ -1,4 +1,4 @@
-package tool
+package group
 
 import (
 	"bytes"
@@ -48,7 +48,7 @@ func memoryLimitFiles() []string {
 // usage returns the total usage of the members. It first sums the private memory of each process,
 // where pages that processes share after a fork count for each of them. If that sum exceeds the
 // limit, usage reads the proportional share of each process, which is slower.
-func (g *group) usage(l Limits) usage {
+func (g *Group) usage(l Limits) usage {
 	members := g.members()
 	u := usage{processes: int64(len(members))}
 	for _, p := range members {

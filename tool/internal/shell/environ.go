@@ -1,6 +1,7 @@
-package tool
+package shell
 
 import (
+	"cmp"
 	"os"
 	"strings"
 )
@@ -14,12 +15,12 @@ var toolchainVars = []string{
 	"VIRTUAL_ENV", "PIP_CACHE_DIR", "UV_CACHE_DIR", "XDG_CACHE_HOME",
 }
 
-// environ returns the complete environment of a command: PATH, HOME, LANG, TMPDIR, TERM=dumb, and
+// Environ returns the complete environment of a command: PATH, HOME, LANG, TMPDIR, TERM=dumb, and
 // the variables of toolchainVars and declared that are set.
-func environ(declared []string) []string {
+func Environ(declared []string) []string {
 	env := []string{
-		"PATH=" + orElse(os.Getenv("PATH"), "/usr/local/bin:/usr/bin:/bin"),
-		"LANG=" + orElse(os.Getenv("LANG"), "C.UTF-8"),
+		"PATH=" + cmp.Or(os.Getenv("PATH"), "/usr/local/bin:/usr/bin:/bin"),
+		"LANG=" + cmp.Or(os.Getenv("LANG"), "C.UTF-8"),
 		"TMPDIR=" + os.TempDir(),
 		"TERM=dumb",
 	}
@@ -43,11 +44,4 @@ func environ(declared []string) []string {
 func isSecret(name string) bool {
 	upper := strings.ToUpper(name)
 	return strings.HasSuffix(upper, "_API_KEY") || strings.HasPrefix(upper, "PERDURE_")
-}
-
-func orElse(s, other string) string {
-	if s == "" {
-		return other
-	}
-	return s
 }
