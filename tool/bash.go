@@ -7,6 +7,8 @@ import (
 	"time"
 
 	"github.com/perdure/perdure"
+	"github.com/perdure/perdure/internal/sandbox"
+	"github.com/perdure/perdure/tool/internal/confine"
 	"github.com/perdure/perdure/tool/internal/excerpt"
 	"github.com/perdure/perdure/tool/internal/guarded"
 	"github.com/perdure/perdure/tool/internal/shell"
@@ -61,62 +63,63 @@ func runBash(ctx context.Context, call *Call, in bashArgs) (Result, error) {
 	}
 	box := w.withNet(call.Net)
 	t := excerpt.NewTranscript(bashOutput)
-	p := &process{
-		argv: []string{path, "-c", in.Command}, dir: w.dir, env: shell.Environ(w.env), box: box, record: call.Record,
-		bounded: func(by string) { box.announce(call, by) },
-		stdout:  t.Stream(call.Stdout),
+	p := &confine.Process{
+		Argv: []string{path, "-c", in.Command}, Dir: w.dir, Env: shell.Environ(w.env), Box: box, Record: call.Record,
+		Bounded: func(by string) { announce(call, box, by) },
+		Stdout:  t.Stream(call.Stdout),
 	}
 	before := guarded.Take(w.dir)
-	end, err := p.run(ctx, timeout)
+	end, err := p.Run(ctx, timeout)
 	if err != nil {
 		return Result{}, err
 	}
-	if end.changed = before.Changed(w.dir); len(end.changed) > 0 {
-		call.emit(Event{Type: "tool.guarded_change", Paths: end.changed})
+	changed := before.Changed(w.dir)
+	if len(changed) > 0 {
+		call.emit(Event{Type: "tool.guarded_change", Paths: changed})
 	}
-	return result(ctx, t.String(), end, timeout)
+	return result(ctx, t.String(), changed, end, timeout)
 }
 
 // announce emits an event that describes the confinement of a run's commands on this worker, and
 // what enforces their limits. It emits one event for each run and value of boundBy.
-func (c confinement) announce(call *Call, boundBy string) {
-	if !c.scratch.first(c.run, boundBy) {
+func announce(call *Call, box confine.Confinement, boundBy string) {
+	if !box.Scratch.First(box.Run, boundBy) {
 		return
 	}
-	e := Event{Type: "tool.confined", Fence: string(c.method), Limits: boundBy, Note: c.note}
-	if c.method == notConfined {
+	e := Event{Type: "tool.confined", Fence: string(box.Method), Limits: boundBy, Note: box.Note}
+	if box.Method == sandbox.NotConfined {
 		e.Type = "tool.unconfined"
 	}
 	call.emit(e)
 }
 
-// result returns the answer of a command: its output, and how it ended. If the context was
-// cancelled, the error is the context's cause, which distinguishes a cancel from the command's own
-// end.
-func result(ctx context.Context, out string, end ending, timeout time.Duration) (Result, error) {
+// result returns the answer of a command: its output, the guarded files that it changed, and how it
+// ended. If the context was cancelled, the error is the context's cause, which distinguishes a
+// cancel from the command's own end.
+func result(ctx context.Context, out string, changed []string, end confine.Ending, timeout time.Duration) (Result, error) {
 	if out == "" {
 		out = "(no output)"
 	}
 	if !strings.HasSuffix(out, "\n") {
 		out += "\n"
 	}
-	if end.leftovers > 0 {
-		out += fmt.Sprintf("[killed what was left in the background: processes: %d]\n", end.leftovers)
+	if end.Leftovers > 0 {
+		out += fmt.Sprintf("[killed what was left in the background: processes: %d]\n", end.Leftovers)
 	}
-	if len(end.changed) > 0 {
-		out += changesLine(end.changed)
+	if len(changed) > 0 {
+		out += changesLine(changed)
 	}
 	switch {
-	case end.excess != "":
-		return Errorf("%s[over a limit: %s; the command was killed]", out, end.excess), nil
-	case end.cancelled:
+	case end.Excess != "":
+		return Errorf("%s[over a limit: %s; the command was killed]", out, end.Excess), nil
+	case end.Cancelled:
 		return Errorf("%s[cancelled; the command was killed]", out), context.Cause(ctx)
-	case end.timedOut:
+	case end.TimedOut:
 		return Errorf("%s[timed out after %d s; the command was killed]", out, int(timeout.Seconds())), nil
-	case end.signal != "":
-		return Errorf("%s[ended by signal: %s]", out, end.signal), nil
-	case end.code != 0:
-		return Errorf("%s[exit code %d]", out, end.code), nil
+	case end.Signal != "":
+		return Errorf("%s[ended by signal: %s]", out, end.Signal), nil
+	case end.Code != 0:
+		return Errorf("%s[exit code %d]", out, end.Code), nil
 	}
 	return Text(out + "[exit code 0]"), nil
 }

@@ -13,7 +13,6 @@ import (
 	"time"
 
 	"github.com/perdure/perdure/internal/longtest"
-	"github.com/perdure/perdure/tool/internal/excerpt"
 )
 
 func sh(t testing.TB, w *Workspace, command string) Result {
@@ -119,29 +118,6 @@ func TestOutputLargerThanAPipe(t *testing.T) {
 	wantOK(t, run(t, "bash", call), "the end\n[exit code 0]")
 	if want := 3000000 + len("the end\n"); live != want {
 		t.Errorf("%d bytes came live, want %d", live, want)
-	}
-}
-
-// After its deadline, pump still reads what the pipe contains, although a process that escaped
-// holds the pipe open.
-func TestPipeIsDrainedAtTheDeadline(t *testing.T) {
-	r, w, err := os.Pipe()
-	if err != nil {
-		t.Fatal(err)
-	}
-	defer r.Close()
-	defer w.Close()
-	text := strings.Repeat("x", 50_000) + "the end"
-	if _, err := w.WriteString(text); err != nil {
-		t.Fatal(err)
-	}
-	if err := r.SetReadDeadline(time.Now().Add(-time.Second)); err != nil {
-		t.Fatal(err)
-	}
-	tr := excerpt.NewTranscript(100_000)
-	pump(tr.Stream(nil), r)
-	if got := tr.String(); got != text {
-		t.Errorf("%d bytes came, want %d", len(got), len(text))
 	}
 }
 

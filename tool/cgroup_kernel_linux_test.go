@@ -11,6 +11,7 @@ import (
 	"syscall"
 	"testing"
 
+	"github.com/perdure/perdure/tool/internal/confine"
 	"github.com/perdure/perdure/tool/internal/group"
 )
 
@@ -131,7 +132,7 @@ func TestARunIsToldOfItsControlGroups(t *testing.T) {
 	call := callOf(t, w, args{"command": "cat /proc/self/cgroup; grep -s . /sys/fs/cgroup$(cut -d: -f3 /proc/self/cgroup)/*.max"})
 	call.Emit = func(data any) { last = data.(Event) }
 	wantOK(t, run(t, "bash", call), "0::", "perdure-call-")
-	if last.Limits != boundByGroup {
+	if last.Limits != confine.BoundByGroup {
 		t.Errorf("the event is %+v", last)
 	}
 }

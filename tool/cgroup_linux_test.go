@@ -4,6 +4,7 @@ import (
 	"os"
 	"testing"
 
+	"github.com/perdure/perdure/tool/internal/confine"
 	"github.com/perdure/perdure/tool/internal/group"
 )
 
@@ -22,7 +23,7 @@ func TestWatcherTakesOver(t *testing.T) {
 		call := callOf(t, w, args{"command": "echo fine"})
 		call.Emit = func(data any) { last = data.(Event) }
 		wantOK(t, run(t, "bash", call), "fine")
-		if last.Type != "tool.confined" || last.Limits != boundByWatcher {
+		if last.Type != "tool.confined" || last.Limits != confine.BoundByWatcher {
 			t.Errorf("%s: the event is %+v", name, last)
 		}
 		if left, _ := os.ReadDir(groups); len(left) > 0 {

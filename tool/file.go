@@ -11,6 +11,7 @@ import (
 	"slices"
 	"syscall"
 
+	"github.com/perdure/perdure/internal/sandbox"
 	"github.com/perdure/perdure/tool/internal/guarded"
 	"github.com/perdure/perdure/tool/internal/hold"
 )
@@ -79,7 +80,7 @@ func (w *Workspace) guard(f *os.File) error {
 	if err != nil {
 		return err
 	}
-	if slices.ContainsFunc(w.dataInside, func(view string) bool { return within(path, view) }) {
+	if slices.ContainsFunc(w.dataInside, func(view string) bool { return sandbox.Within(path, view) }) {
 		return errDataDir
 	}
 	return nil

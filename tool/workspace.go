@@ -10,6 +10,7 @@ import (
 
 	"github.com/perdure/perdure"
 	"github.com/perdure/perdure/internal/sandbox"
+	"github.com/perdure/perdure/tool/internal/confine"
 	"github.com/perdure/perdure/tool/internal/hold"
 )
 
@@ -80,8 +81,8 @@ type Workspace struct {
 	// secretFolders are the secrets that are folders in the workspace.
 	secretFolders []*hold.File
 	env           []string
-	box           confinement
-	options       WorkspaceOptions
+	box           confine.Confinement
+	required      bool // whether commands must be confined
 	// dataInside are the paths of the data directory in the workspace. File tools must check for
 	// them.
 	dataInside []string
@@ -113,7 +114,7 @@ func OpenWorkspace(root, dir string, o WorkspaceOptions) (*Workspace, error) {
 
 // locate sets the real paths and chooses the confinement.
 func (w *Workspace) locate(dir string, o WorkspaceOptions) (err error) {
-	if w.dir, err = realPath(dir); err != nil {
+	if w.dir, err = sandbox.RealPath(dir); err != nil {
 		return folderError(dir, err)
 	}
 	if err := o.check(); err != nil {
@@ -133,9 +134,9 @@ func (w *Workspace) locate(dir string, o WorkspaceOptions) (err error) {
 	if note := hold.Linked(w.secrets, nil); o.Confine == ConfineRequire && note != "" {
 		return perdure.FieldErrorf("secrets", "%s", note)
 	}
-	w.options, w.box = o, chooseConfinement(w, o)
-	if o.Confine == ConfineRequire && w.box.method == notConfined {
-		return perdure.FieldErrorf("confine", "bash has to be confined, and cannot be here: %s", w.box.note)
+	w.required, w.box = o.Confine == ConfineRequire, w.confinement(o)
+	if w.required && !w.Confines() {
+		return perdure.FieldErrorf("confine", "bash has to be confined, and cannot be here: %s", w.box.Note)
 	}
 	return nil
 }
@@ -169,10 +170,10 @@ func (w *Workspace) keepOut(dataDir string) error {
 		return cannot(err)
 	}
 	for _, view := range views {
-		if within(w.dir, view) {
+		if sandbox.Within(w.dir, view) {
 			return perdure.FieldErrorf("workspace", "%s lies inside the data directory %s", w.dir, view)
 		}
-		if within(view, w.dir) {
+		if sandbox.Within(view, w.dir) {
 			w.dataInside = append(w.dataInside, view)
 		}
 	}
@@ -190,11 +191,11 @@ func (w *Workspace) keepOutOfFolders() error {
 			return err
 		}
 		for _, view := range views {
-			if within(w.dir, view) {
+			if sandbox.Within(w.dir, view) {
 				return perdure.FieldErrorf("workspace", "%s lies inside %s, which holds secrets", w.dir, view)
 			}
 		}
-		if slices.ContainsFunc(views, func(view string) bool { return within(view, w.dir) }) {
+		if slices.ContainsFunc(views, func(view string) bool { return sandbox.Within(view, w.dir) }) {
 			w.secretFolders = append(w.secretFolders, h)
 		}
 	}
@@ -210,20 +211,19 @@ func (w *Workspace) Close() error { return w.root.Close() }
 
 // ForRun sets the run for which the tools are called. If there is a Scratch, the commands of one
 // run share /tmp, /var/tmp, /run and /dev/shm.
-func (w *Workspace) ForRun(run string) { w.box.run = run }
+func (w *Workspace) ForRun(run string) { w.box.Run = run }
 
 // withNet returns the confinement of a call whose network is also limited to net.
-func (w *Workspace) withNet(net Net) confinement {
-	narrow := w.box.net.stricter(net)
-	if narrow == w.box.net {
+func (w *Workspace) withNet(net Net) confine.Confinement {
+	narrow := max(w.box.Net, net.level())
+	if narrow == w.box.Net {
 		return w.box
 	}
-	o := w.options
+	o := w.box.Options
 	o.Net = narrow
-	c := chooseConfinement(w, o)
-	c.run = w.box.run
-	if o.Confine == ConfineRequire && c.method == notConfined && c.refusal == "" {
-		c.refusal = "bash has to be confined, and cannot be here: " + c.note
+	c := confine.Choose(o)
+	if w.required && c.Method == sandbox.NotConfined && c.Refusal == "" {
+		c.Refusal = "bash has to be confined, and cannot be here: " + c.Note
 	}
 	return c
 }
@@ -232,18 +232,14 @@ func (w *Workspace) withNet(net Net) confinement {
 func (w *Workspace) Dir() string { return w.dir }
 
 // Confinement returns what confines bash: "landlock", "bwrap" or "none".
-func (w *Workspace) Confinement() string { return string(w.box.method) }
+func (w *Workspace) Confinement() string { return string(w.box.Method) }
 
 // Confines reports whether commands of bash are confined.
-func (w *Workspace) Confines() bool { return w.box.method != notConfined }
+func (w *Workspace) Confines() bool { return w.box.Method != sandbox.NotConfined }
 
 // ConfinementNote returns one sentence about the gaps of the confinement, or the reason why there
 // is none. It returns "" if there is nothing to report.
-func (w *Workspace) ConfinementNote() string { return w.box.note }
-
-func realPath(path string) (string, error) { return sandbox.RealPath(path) }
-
-func within(path, dir string) bool { return sandbox.Within(path, dir) }
+func (w *Workspace) ConfinementNote() string { return w.box.Note }
 
 var (
 	errOutside = errors.New("it is outside the workspace")

@@ -36,11 +36,13 @@ var rules = map[string][]string{
 	"llm/scripted":                     {"llm"},
 	"llm/llmtest":                      {"llm", "llm/..."},
 	"tool":                             {"internal/schema", "internal/sandbox", "tool/internal/..."},
+	"tool/internal/confine":            {"internal/sandbox", "tool/internal/excerpt", "tool/internal/group", "tool/internal/guarded", "tool/internal/hold", "tool/internal/scratch", "tool/internal/shell"},
 	"tool/internal/excerpt":            nil, // pure
 	"tool/internal/glob":               nil, // pure
 	"tool/internal/group":              {"internal/sandbox", "tool/internal/shell"},
 	"tool/internal/guarded":            {"internal/sandbox"},
 	"tool/internal/hold":               {"internal/sandbox"},
+	"tool/internal/scratch":            nil,
 	"tool/internal/shell":              nil,
 	"client":                           nil,
 	"agent/agenttest":                  {"internal/bubble", "agent", "worker", "react", "llm", "llm/scripted", "tool", "server", "internal/engine", "internal/store", "internal/store/storetest"},

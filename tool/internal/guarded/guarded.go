@@ -54,7 +54,8 @@ func pathsIn(dir string) []string {
 	return paths
 }
 
-// RunsLater reports whether path, in the workspace dir, is a guarded path or lies in one. It also reports true for paths in a folder .git, because only git writes files there.
+// RunsLater reports whether path, in the workspace dir, is a guarded path or lies in one. It also
+// reports true for paths in a folder .git, because only git writes files there.
 func RunsLater(dir, path string) bool {
 	if rel, err := filepath.Rel(dir, path); err == nil && slices.Contains(strings.Split(rel, string(filepath.Separator)), ".git") {
 		return true

@@ -1,4 +1,4 @@
-package tool
+package confine
 
 import (
 	"errors"
@@ -8,6 +8,7 @@ import (
 	"path/filepath"
 	"slices"
 
+	"github.com/perdure/perdure/internal/sandbox"
 	"golang.org/x/sys/unix"
 )
 
@@ -48,11 +49,11 @@ func toolchainPaths() []string {
 	}
 	var paths []string
 	for _, path := range wanted {
-		real, err := realPath(path)
+		real, err := sandbox.RealPath(path)
 		if err != nil || real == "/" || isPrivate(real) {
 			continue
 		}
-		if !slices.ContainsFunc(systemPaths, func(s string) bool { return within(real, s) }) && !slices.Contains(paths, real) {
+		if !slices.ContainsFunc(systemPaths, func(s string) bool { return sandbox.Within(real, s) }) && !slices.Contains(paths, real) {
 			paths = append(paths, real)
 		}
 	}
@@ -88,7 +89,7 @@ func unlisted(path string, err error) error {
 
 // ownViewArgs returns bubblewrap's arguments for the view that ownView describes, with a separate
 // network and separate message queues.
-func ownViewArgs(p policy) []string {
+func ownViewArgs(p sandbox.Policy) []string {
 	args := []string{"--unshare-net", "--unshare-ipc"}
 	for _, path := range systemPaths {
 		target, err := os.Readlink(path)

@@ -1,10 +1,12 @@
-package tool
+package confine
 
 import (
 	"os"
 	"os/exec"
 	"path/filepath"
 	"strconv"
+
+	"github.com/perdure/perdure/internal/sandbox"
 )
 
 // findBwrap returns the path of bubblewrap in PATH. It skips a program in the workspace dir,
@@ -12,10 +14,10 @@ import (
 func findBwrap(dir string) (string, error) {
 	for _, folder := range filepath.SplitList(os.Getenv("PATH")) {
 		path, err := exec.LookPath(filepath.Join(folder, "bwrap"))
-		if err != nil || !filepath.IsAbs(path) || within(path, dir) {
+		if err != nil || !filepath.IsAbs(path) || sandbox.Within(path, dir) {
 			continue
 		}
-		if real, err := realPath(path); err == nil && !within(real, dir) {
+		if real, err := sandbox.RealPath(path); err == nil && !sandbox.Within(real, dir) {
 			return real, nil
 		}
 	}
@@ -34,13 +36,13 @@ func (l *launch) bwrapArgs() []string {
 		args = append(args, ownViewArgs(p)...)
 	} else {
 		args = append(args, "--ro-bind", "/", "/")
-		if l.mounts {
+		if l.Mounts {
 			args = append(args, "--dev-bind", "/dev", "/dev") // the child mounts a separate devpts
 		} else {
 			args = append(args, "--dev", "/dev")
 		}
 		args = append(args, "--proc", "/proc")
-		if l.net != NetOpen {
+		if l.Net != NetOpen {
 			args = append(args, "--unshare-net")
 		}
 	}
@@ -59,7 +61,7 @@ func (l *launch) bwrapArgs() []string {
 	}
 	for _, c := range p.Caches {
 		source := c.Empty
-		if l.mounts && !p.Own {
+		if l.Mounts && !p.Own {
 			source = c.Path // the child has mounted the run's folder there
 		}
 		args = append(args, "--bind", source, c.Path)
@@ -73,7 +75,7 @@ func (l *launch) bwrapArgs() []string {
 	for _, path := range p.Sockets {
 		args = append(args, "--ro-bind", "/dev/null", path)
 	}
-	if !l.mounts {
+	if !l.Mounts {
 		for _, path := range p.Data {
 			args = append(args, "--tmpfs", path, "--remount-ro", path)
 		}

@@ -1,6 +1,6 @@
 //go:build !linux
 
-package tool
+package confine
 
 import (
 	"errors"
@@ -15,24 +15,25 @@ import (
 // selfExe is "" because this system has no sandbox children.
 const selfExe = ""
 
-func available(confinement) ([]confinement, []string) {
+// Available returns the reason why there is no confinement on this system.
+func Available(Confinement) ([]Confinement, []string) {
 	return nil, []string{"neither Landlock nor bubblewrap exists on this system"}
 }
 
 // launch is one command.
 type launch struct {
-	confinement
+	Confinement
 	shared []*os.File
 }
 
-func (c confinement) launch() (*launch, error) {
-	if c.net != NetOpen && c.refusal == "" {
-		c.refusal = c.net.refused("Linux")
+func (c Confinement) launch() (*launch, error) {
+	if c.Net != NetOpen && c.Refusal == "" {
+		c.Refusal = c.Net.refused("Linux")
 	}
-	if c.refusal != "" {
-		return nil, errors.New("tool bash: " + c.refusal)
+	if c.Refusal != "" {
+		return nil, errors.New("tool bash: " + c.Refusal)
 	}
-	return &launch{confinement: c}, nil
+	return &launch{Confinement: c}, nil
 }
 
 func (*launch) environ(env []string) []string { return env }

@@ -1,4 +1,4 @@
-package tool
+package confine
 
 import (
 	"encoding/json"
@@ -19,15 +19,15 @@ import (
 // selfExe refers to this program, even if its file has been replaced.
 const selfExe = "/proc/self/exe"
 
-// available returns the confinements to try, best first, and the reasons why other methods are not
+// Available returns the confinements to try, best first, and the reasons why other methods are not
 // available.
-func available(c confinement) (candidates []confinement, why []string) {
-	c.filtered, c.mounts, c.pids, c.child, c.note = sandbox.HasFilter(), false, false, false, ""
+func Available(c Confinement) (candidates []Confinement, why []string) {
+	c.filtered, c.Mounts, c.Pids, c.Child, c.Note = sandbox.HasFilter(), false, false, false, ""
 	abi := sandbox.LandlockABI()
-	ready := sandboxReady.Load()
-	var locks, wraps []confinement
+	ready := Ready.Load()
+	var locks, wraps []Confinement
 	switch {
-	case c.sockets == SocketsOwn:
+	case c.OwnSockets:
 		why = append(why, "landlock: it does not keep sockets with a path apart")
 	case abi < sandbox.LandlockMin:
 		why = append(why, fmt.Sprintf("landlock: the kernel has version %d, at least %d is needed", abi, sandbox.LandlockMin))
@@ -49,44 +49,44 @@ func available(c confinement) (candidates []confinement, why []string) {
 
 // landlocks returns the variants of Landlock. The note of each variant says what the variant does
 // not confine.
-func landlocks(c confinement, abi int) []confinement {
-	c.method, c.child = byLandlock, true
+func landlocks(c Confinement, abi int) []Confinement {
+	c.Method, c.Child = sandbox.ByLandlock, true
 	if abi < sandbox.LandlockScoped {
-		c.note = "commands can send signals to other processes of their user (Landlock before version 6)"
+		c.Note = "commands can send signals to other processes of their user (Landlock before version 6)"
 	}
 	whole, masked, plain := c, c, c
-	whole.mounts, whole.pids = true, true
-	masked.mounts = true
-	masked.note = joined(masked.note, "commands see the command lines of other processes, and what leaves their session may outlive them")
-	if c.net == NetLoopback {
-		return []confinement{whole, masked}
+	whole.Mounts, whole.Pids = true, true
+	masked.Mounts = true
+	masked.Note = joined(masked.Note, "commands see the command lines of other processes, and what leaves their session may outlive them")
+	if c.Net == NetLoopback {
+		return []Confinement{whole, masked}
 	}
-	plain.note = joined(masked.note, "/run and /dev/shm are closed to commands, since they cannot have their own")
-	plain.note = joined(plain.note, "there are no pseudo-terminals")
-	if c.data != nil || len(c.secrets) > 0 {
-		plain.note = joined(plain.note, "in the folders above the data directory and secrets commands cannot list or make entries")
+	plain.Note = joined(masked.Note, "/run and /dev/shm are closed to commands, since they cannot have their own")
+	plain.Note = joined(plain.Note, "there are no pseudo-terminals")
+	if c.Data != nil || len(c.Secrets) > 0 {
+		plain.Note = joined(plain.Note, "in the folders above the data directory and secrets commands cannot list or make entries")
 	}
-	return []confinement{whole, masked, plain}
+	return []Confinement{whole, masked, plain}
 }
 
 // bubblewraps returns the variants of bubblewrap. The first variant covers the data directory by
 // its descriptor before bubblewrap starts.
-func bubblewraps(c confinement, ready bool) []confinement {
-	c.method, c.mounts, c.child = byBwrap, false, ready
+func bubblewraps(c Confinement, ready bool) []Confinement {
+	c.Method, c.Mounts, c.Child = sandbox.ByBwrap, false, ready
 	masked, plain := c, c
-	masked.mounts = true
-	if c.data != nil || len(c.secrets) > 0 {
-		plain.note = "a command that renames a folder above the data directory or a secret while another one starts may uncover it"
+	masked.Mounts = true
+	if c.Data != nil || len(c.Secrets) > 0 {
+		plain.Note = "a command that renames a folder above the data directory or a secret while another one starts may uncover it"
 	}
 	if ready {
-		return []confinement{masked, plain}
+		return []Confinement{masked, plain}
 	}
-	return []confinement{plain}
+	return []Confinement{plain}
 }
 
 // launch is one command with the resources that it needs until its end.
 type launch struct {
-	confinement
+	Confinement
 	hidden  []*hold.File // folders and files that a child covers: the data directory and secrets
 	vars    []string     // variables with the paths of caches, as name=path
 	shared  []*os.File   // descriptors for the child, after the child's standard ones
@@ -96,48 +96,48 @@ type launch struct {
 
 // launch prepares a command: it creates the command's own folders and finds the current paths of
 // the data directory.
-func (c confinement) launch() (*launch, error) {
-	l := &launch{confinement: c, release: func() {}}
-	if c.refusal != "" {
-		return nil, errors.New("tool bash: " + c.refusal)
+func (c Confinement) launch() (*launch, error) {
+	l := &launch{Confinement: c, release: func() {}}
+	if c.Refusal != "" {
+		return nil, errors.New("tool bash: " + c.Refusal)
 	}
 	if err := l.prepare(); err != nil {
 		l.release()
 		return nil, fmt.Errorf("tool bash: %w", err)
 	}
-	l.control = l.groups.Take(l.limits)
+	l.control = l.Groups.Take(l.Limits)
 	return l, nil
 }
 
 func (l *launch) prepare() error {
-	if l.method == notConfined {
+	if l.Method == sandbox.NotConfined {
 		return nil
 	}
 	if err := l.find(); err != nil {
 		return err
 	}
-	folders, err := l.scratch.take(l.run)
+	folders, err := l.Scratch.Take(l.Run)
 	if err != nil {
 		return err
 	}
-	l.release = folders.release
-	places := privatePaths
-	if l.sockets != SocketsOwn {
+	l.release = folders.Release
+	places := sandbox.PrivatePaths
+	if !l.OwnSockets {
 		places = append(slices.Clone(places), homePlaces(l.policy.Dir)...)
 	}
-	if l.policy.Private, err = privateFolders(folders.dir, l.policy.Dir, places); err != nil {
+	if l.policy.Private, err = privateFolders(folders.Dir, l.policy.Dir, places); err != nil {
 		return err
 	}
 	l.policy.Kept, l.policy.Temp = keptPaths(places), "/tmp"
-	if err := l.ownCaches(folders.slot); err != nil {
+	if err := l.ownCaches(folders.Slot); err != nil {
 		return err
 	}
-	if l.method == byLandlock && !l.mounts {
-		l.policy.Temp = folders.dir
+	if l.Method == sandbox.ByLandlock && !l.Mounts {
+		l.policy.Temp = folders.Dir
 		return nil
 	}
 	l.policy.Fixed = guarded.Fixed(l.policy.Dir)
-	if l.sockets == SocketsOwn {
+	if l.OwnSockets {
 		if err := l.ownView(); err != nil {
 			return err
 		}
@@ -157,14 +157,14 @@ func (l *launch) shown() []string {
 // find determines the current paths of the data directory and the secrets. A secret inside the data
 // directory is covered with it.
 func (l *launch) find() error {
-	if l.data != nil {
-		views, err := l.data.Views()
+	if l.Data != nil {
+		views, err := l.Data.Views()
 		if err != nil {
 			return err
 		}
 		l.policy.Data = views
 	}
-	for _, secret := range l.secrets {
+	for _, secret := range l.Secrets {
 		views, err := secret.Views()
 		if secret.Deleted() {
 			continue
@@ -178,8 +178,8 @@ func (l *launch) find() error {
 		l.policy.Secrets = append(l.policy.Secrets, views...)
 		l.hidden = append(l.hidden, secret)
 	}
-	if l.data != nil {
-		l.hidden = append([]*hold.File{l.data}, l.hidden...)
+	if l.Data != nil {
+		l.hidden = append([]*hold.File{l.Data}, l.hidden...)
 	}
 	return nil
 }
@@ -187,15 +187,15 @@ func (l *launch) find() error {
 // covered reports whether path is in the data directory or in a folder of secrets other than h.
 // Such a path disappears when the folder is covered.
 func (l *launch) covered(path string, h *hold.File) bool {
-	if slices.ContainsFunc(l.policy.Data, func(d string) bool { return within(path, d) }) {
+	if slices.ContainsFunc(l.policy.Data, func(d string) bool { return sandbox.Within(path, d) }) {
 		return true
 	}
-	return slices.ContainsFunc(l.secrets, func(other *hold.File) bool {
+	return slices.ContainsFunc(l.Secrets, func(other *hold.File) bool {
 		if other.Same(h) || !other.Folder() {
 			return false
 		}
 		above, err := other.Path()
-		return err == nil && within(path, above)
+		return err == nil && sandbox.Within(path, above)
 	})
 }
 
@@ -217,9 +217,9 @@ func (l *launch) end() {
 // boundBy returns what enforces the limits of processes and memory.
 func (l *launch) boundBy() string {
 	if l.control != nil {
-		return boundByGroup
+		return BoundByGroup
 	}
-	return boundByWatcher
+	return BoundByWatcher
 }
 
 func (l *launch) startError(err error) error {
@@ -232,7 +232,7 @@ func (l *launch) startError(err error) error {
 // group returns the process group of the command whose first process is pid.
 func (l *launch) group(pid int) *group.Group {
 	g := group.New(pid)
-	g.First, g.Control, g.Leaves = l.pids, l.control, l.method == notConfined
+	g.First, g.Control, g.Leaves = l.Pids, l.control, l.Method == sandbox.NotConfined
 	return g
 }
 
@@ -253,7 +253,7 @@ func (l *launch) command(argv []string) (*exec.Cmd, error) {
 		l.close()
 		return nil, fmt.Errorf("tool bash: %w", err)
 	}
-	if l.method == byBwrap {
+	if l.Method == sandbox.ByBwrap {
 		path, err := findBwrap(l.policy.Dir)
 		if err != nil {
 			l.close()
@@ -261,7 +261,7 @@ func (l *launch) command(argv []string) (*exec.Cmd, error) {
 		}
 		argv = append(append([]string{path}, l.bwrapArgs()...), argv...)
 	}
-	if !l.child {
+	if !l.Child {
 		return &exec.Cmd{Path: argv[0], Args: argv, SysProcAttr: attr}, nil
 	}
 	spec, err := l.spec()
@@ -269,13 +269,13 @@ func (l *launch) command(argv []string) (*exec.Cmd, error) {
 		l.close()
 		return nil, fmt.Errorf("tool bash: %w", err)
 	}
-	if l.mounts {
+	if l.Mounts {
 		ownMounts(attr)
 		// bubblewrap creates its own namespaces, so the child needs only mounts.
-		if l.pids {
+		if l.Pids {
 			attr.Cloneflags |= syscall.CLONE_NEWPID
 		}
-		if l.method == byLandlock && l.net != NetOpen {
+		if l.Method == sandbox.ByLandlock && l.Net != NetOpen {
 			attr.Cloneflags |= syscall.CLONE_NEWNET
 		}
 	}
@@ -284,7 +284,7 @@ func (l *launch) command(argv []string) (*exec.Cmd, error) {
 
 // filterFd returns the descriptor from which bubblewrap reads its filter.
 func (l *launch) filterFd() int {
-	if !l.child {
+	if !l.Child {
 		return 3
 	}
 	return sandbox.HiddenFd + len(l.hidden)
@@ -294,7 +294,7 @@ func (l *launch) filterFd() int {
 // and the filter for bubblewrap.
 func (l *launch) share() error {
 	for _, h := range l.hidden {
-		if !l.child {
+		if !l.Child {
 			break
 		}
 		f, err := h.Duplicate()
@@ -303,7 +303,7 @@ func (l *launch) share() error {
 		}
 		l.shared = append(l.shared, f)
 	}
-	if l.method == byBwrap && l.filtered {
+	if l.Method == sandbox.ByBwrap && l.filtered {
 		f, err := filterFile(l.filterRules())
 		if err != nil {
 			return err
@@ -315,7 +315,7 @@ func (l *launch) share() error {
 
 // filterRules returns the rules of the system call filter.
 func (l *launch) filterRules() sandbox.FilterRules {
-	return sandbox.FilterRules{Unix: l.sockets == SocketsOwn, NoNet: l.net == NetNone}
+	return sandbox.FilterRules{Unix: l.OwnSockets, NoNet: l.Net == NetNone}
 }
 
 // ownMounts adds a mount namespace to attr. A user other than root also gets a user namespace, in
@@ -336,14 +336,14 @@ func ownMounts(attr *syscall.SysProcAttr) {
 
 func (l *launch) spec() (string, error) {
 	s := sandbox.Spec{
-		Parent: os.Getpid(), Method: l.method, Policy: l.policy, Mounts: l.mounts, Pids: l.pids,
-		HasData: l.data != nil, Filtered: l.filtered, Rules: l.filterRules(), Limits: l.limits.Rlimits(),
-		Loopback: l.net == NetLoopback,
+		Parent: os.Getpid(), Method: l.Method, Policy: l.policy, Mounts: l.Mounts, Pids: l.Pids,
+		HasData: l.Data != nil, Filtered: l.filtered, Rules: l.filterRules(), Limits: l.Limits.Rlimits(),
+		Loopback: l.Net == NetLoopback,
 	}
 	for _, h := range l.hidden {
 		s.Hidden = append(s.Hidden, h.Identity())
 	}
-	if l.method == byBwrap && l.filtered {
+	if l.Method == sandbox.ByBwrap && l.filtered {
 		s.FilterFd = l.filterFd()
 	}
 	raw, err := json.Marshal(s)

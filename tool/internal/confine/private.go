@@ -1,4 +1,4 @@
-package tool
+package confine
 
 import (
 	"os"
@@ -10,25 +10,21 @@ import (
 	"github.com/perdure/perdure/internal/sandbox"
 )
 
-// privatePaths are the folders that programs share, such as /tmp. Each run has folders of its own
-// at these paths.
-var privatePaths = sandbox.PrivatePaths
-
 // systemPaths are the parts of the system that every program needs.
 var systemPaths = []string{"/usr", "/bin", "/sbin", "/lib", "/lib32", "/lib64", "/libx32", "/etc", "/opt", "/nix/store"}
 
-// isPrivate reports whether path is one of privatePaths or a folder above one.
+// isPrivate reports whether path is one of sandbox.PrivatePaths or a folder above one.
 func isPrivate(path string) bool {
-	return slices.ContainsFunc(privatePaths, func(p string) bool { return within(p, path) })
+	return slices.ContainsFunc(sandbox.PrivatePaths, func(p string) bool { return sandbox.Within(p, path) })
 }
 
 // privateFolders creates folders in dir that replace those in places. It skips a path that does not
 // exist, is not a folder, or is a symlink. It also skips a path that the workspace equals or
 // contains.
-func privateFolders(dir, workspace string, places []string) ([]private, error) {
-	var all []private
+func privateFolders(dir, workspace string, places []string) ([]sandbox.Private, error) {
+	var all []sandbox.Private
 	for _, path := range places {
-		if real, err := realPath(path); err != nil || real != path || within(path, workspace) {
+		if real, err := sandbox.RealPath(path); err != nil || real != path || sandbox.Within(path, workspace) {
 			continue
 		}
 		p, err := privateFolder(dir, path)
@@ -41,12 +37,12 @@ func privateFolders(dir, workspace string, places []string) ([]private, error) {
 }
 
 // privateFolder creates the folder in dir that replaces path.
-func privateFolder(dir, path string) (private, error) {
+func privateFolder(dir, path string) (sandbox.Private, error) {
 	source := filepath.Join(dir, strings.ReplaceAll(path[1:], "/", "-"))
 	if err := os.Mkdir(source, 0o700); err != nil && !os.IsExist(err) {
-		return private{}, err
+		return sandbox.Private{}, err
 	}
-	return private{Path: path, Source: source}, nil
+	return sandbox.Private{Path: path, Source: source}, nil
 }
 
 // keptPaths returns the paths below places that commands need: the resolver's configuration, this
@@ -61,12 +57,12 @@ func keptPaths(places []string) []string {
 		wanted = append(wanted, filepath.SplitList(os.Getenv(name))...)
 	}
 	for _, path := range wanted {
-		real, err := realPath(path)
+		real, err := sandbox.RealPath(path)
 		if err != nil || !filepath.IsAbs(path) {
 			continue
 		}
 		for _, path := range []string{filepath.Clean(path), real} {
-			shown := slices.ContainsFunc(kept, func(k string) bool { return within(path, k) })
+			shown := slices.ContainsFunc(kept, func(k string) bool { return sandbox.Within(path, k) })
 			if below(path, places) && !shown {
 				kept = append(kept, path)
 			}
@@ -75,19 +71,19 @@ func keptPaths(places []string) []string {
 	return kept
 }
 
-func belowPrivate(path string) bool { return below(path, privatePaths) }
+func belowPrivate(path string) bool { return below(path, sandbox.PrivatePaths) }
 
 // below reports whether path lies in one of the folders.
 func below(path string, folders []string) bool {
-	return slices.ContainsFunc(folders, func(p string) bool { return path != p && within(path, p) })
+	return slices.ContainsFunc(folders, func(p string) bool { return path != p && sandbox.Within(path, p) })
 }
 
 // makePoints creates the mount points of paths below private folders: a folder for a folder, a file
 // for a file. It does not follow symlinks, because commands may have changed the private folders.
-func makePoints(all []private, paths []string) error {
+func makePoints(all []sandbox.Private, paths []string) error {
 	for _, p := range all {
 		for _, path := range paths {
-			if path == p.Path || !within(path, p.Path) {
+			if path == p.Path || !sandbox.Within(path, p.Path) {
 				continue
 			}
 			if err := makePoint(p, path); err != nil {
@@ -98,7 +94,7 @@ func makePoints(all []private, paths []string) error {
 	return nil
 }
 
-func makePoint(p private, path string) error {
+func makePoint(p sandbox.Private, path string) error {
 	rel, err := filepath.Rel(p.Path, path)
 	if err != nil {
 		return err

@@ -1,4 +1,4 @@
-package tool
+package confine
 
 import (
 	"context"
@@ -27,89 +27,88 @@ const (
 	lastGrace = 200 * time.Millisecond
 )
 
-// process is one command, in its own session and process group.
-type process struct {
-	argv   []string // argv[0] is a path
-	dir    string
-	env    []string
-	box    confinement
-	record func(pgid int) (forget func())
-	// bounded is called before the command starts, with the name of the mechanism that limits
+// Process is one command, in its own session and process group.
+type Process struct {
+	Argv   []string // Argv[0] is a path
+	Dir    string
+	Env    []string
+	Box    Confinement
+	Record func(pgid int) (forget func()) // may be nil
+	// Bounded is called before the command starts, with the name of the mechanism that limits
 	// processes and memory. It may be nil.
-	bounded func(by string)
-	stdout  io.WriteCloser
-	stderr  io.WriteCloser // nil: both streams share one pipe, which keeps their order
+	Bounded func(by string)
+	Stdout  io.WriteCloser
+	Stderr  io.WriteCloser // nil: both streams share one pipe, which keeps their order
 }
 
-// ending describes how a process ended.
-type ending struct {
-	code                int
-	signal              string // "" if it exited by itself
-	timedOut, cancelled bool
-	leftovers           int    // background processes alive at the process's end
-	excess              string // the limit that it was killed for, "" if none
-	changed             []string
+// Ending describes how a process ended.
+type Ending struct {
+	Code                int
+	Signal              string // "" if it exited by itself
+	TimedOut, Cancelled bool
+	Leftovers           int    // background processes alive at the process's end
+	Excess              string // the limit that it was killed for, "" if none
 }
 
 // errInGroup reports that a command could not be started in its control group.
 var errInGroup = errors.New("start in a control group")
 
-// run runs the process. It returns when the process and its group have ended and the output is
+// Run runs the process. It returns when the process and its group have ended and the output is
 // drained. If the process does not start in a control group, it runs without one. Errors: a failure
 // to start or to confine the process.
-func (p *process) run(ctx context.Context, timeout time.Duration) (ending, error) {
+func (p *Process) Run(ctx context.Context, timeout time.Duration) (Ending, error) {
 	end, err := p.runOnce(ctx, timeout)
 	if errors.Is(err, errInGroup) {
 		slog.Warn("a command runs without a control group", "error", err)
-		p.box.groups = nil
+		p.Box.Groups = nil
 		return p.runOnce(ctx, timeout)
 	}
 	return end, err
 }
 
-func (p *process) runOnce(ctx context.Context, timeout time.Duration) (ending, error) {
-	l, err := p.box.launch()
+func (p *Process) runOnce(ctx context.Context, timeout time.Duration) (Ending, error) {
+	l, err := p.Box.launch()
 	if err != nil {
-		return ending{}, err
+		return Ending{}, err
 	}
 	defer l.end()
-	cmd, err := l.command(p.argv)
+	cmd, err := l.command(p.Argv)
 	if err != nil {
-		return ending{}, err
+		return Ending{}, err
 	}
 	defer l.close()
-	cmd.Dir, cmd.Env = p.dir, l.environ(p.env)
-	out, err := attach(cmd, p.stdout, p.stderr)
+	cmd.Dir, cmd.Env = p.Dir, l.environ(p.Env)
+	out, err := attach(cmd, p.Stdout, p.Stderr)
 	if err != nil {
-		return ending{}, err
+		return Ending{}, err
 	}
 	defer out.close()
 	cmd.ExtraFiles = append(cmd.ExtraFiles, l.shared...)
-	if p.bounded != nil {
-		p.bounded(l.boundBy())
+	if p.Bounded != nil {
+		p.Bounded(l.boundBy())
 	}
 	child, err := start(cmd)
 	l.close()
 	if err != nil {
-		return ending{}, l.startError(err)
+		return Ending{}, l.startError(err)
 	}
 	forget := func() {}
-	if p.record != nil {
-		forget = p.record(child.pid)
+	if p.Record != nil {
+		forget = p.Record(child.pid)
 	}
-	if !l.child {
-		l.limits.ApplyTo(child.pid)
+	if !l.Child {
+		l.Limits.ApplyTo(child.pid)
 	}
 	out.begin()
 	g := l.group(child.pid)
-	end := child.watch(ctx, watched{g, l.limits, timeout}, out)
-	if end.excess == "" {
-		end.excess = g.KilledFor()
+	end := child.watch(ctx, watched{g, l.Limits, timeout}, out)
+	if end.Excess == "" {
+		end.Excess = g.KilledFor()
 	}
 	state := child.reap()
 	forget()
 	if problem := out.status.problem(); problem != "" {
-		return ending{}, errors.New("tool bash: " + problem)
+		return Ending{}, errors.New("tool bash: " + problem)
 	}
 	if !out.status.describe(&end) {
 		end.describe(state)
@@ -117,12 +116,12 @@ func (p *process) runOnce(ctx context.Context, timeout time.Duration) (ending, e
 	return end, nil
 }
 
-func (e *ending) describe(state *os.ProcessState) {
+func (e *Ending) describe(state *os.ProcessState) {
 	status, ok := state.Sys().(syscall.WaitStatus)
 	if ok && status.Signaled() {
-		e.signal = status.Signal().String()
+		e.Signal = status.Signal().String()
 	}
-	e.code = state.ExitCode()
+	e.Code = state.ExitCode()
 }
 
 // child is a started process. Its exit is detected before the process is reaped, so until then no
@@ -170,16 +169,16 @@ const usagePeriod = 100 * time.Millisecond
 
 // watch waits for the end of the command, or ends it on a timeout, a cancel or an exceeded limit.
 // It then drains the output and kills the group's remaining processes.
-func (c *child) watch(ctx context.Context, w watched, out *output) (end ending) {
+func (c *child) watch(ctx context.Context, w watched, out *output) (end Ending) {
 	end = c.wait(ctx, w, out)
 	switch {
-	case end.excess != "":
+	case end.Excess != "":
 		w.g.Kill()
-	case end.timedOut || end.cancelled:
+	case end.TimedOut || end.Cancelled:
 		w.g.Stop(termGrace)
 		w.g.Kill()
 	default:
-		end.leftovers = c.finish(ctx, w.g, out)
+		end.Leftovers = c.finish(ctx, w.g, out)
 	}
 	<-c.exited
 	out.drain(lastGrace)
@@ -187,7 +186,7 @@ func (c *child) watch(ctx context.Context, w watched, out *output) (end ending) 
 }
 
 // wait returns when the command has ended or must be ended.
-func (c *child) wait(ctx context.Context, w watched, out *output) (end ending) {
+func (c *child) wait(ctx context.Context, w watched, out *output) (end Ending) {
 	timer := time.NewTimer(w.timeout)
 	defer timer.Stop()
 	tick := time.NewTicker(usagePeriod)
@@ -199,13 +198,13 @@ func (c *child) wait(ctx context.Context, w watched, out *output) (end ending) {
 		case <-out.status.ended:
 			return end
 		case <-timer.C:
-			end.timedOut = true
+			end.TimedOut = true
 			return end
 		case <-ctx.Done():
-			end.cancelled = true
+			end.Cancelled = true
 			return end
 		case <-tick.C:
-			if end.excess = w.g.Excess(w.limits); end.excess != "" {
+			if end.Excess = w.g.Excess(w.limits); end.Excess != "" {
 				return end
 			}
 		}

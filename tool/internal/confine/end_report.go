@@ -1,4 +1,4 @@
-package tool
+package confine
 
 import (
 	"fmt"
@@ -55,16 +55,16 @@ func (s *status) problem() string {
 }
 
 // describe sets how the command ended in e. ok is false if no end was reported.
-func (s *status) describe(e *ending) (ok bool) {
+func (s *status) describe(e *Ending) (ok bool) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	code, signal, ok := s.end()
 	if !ok {
 		return false
 	}
-	e.code = code
+	e.Code = code
 	if signal != 0 {
-		e.code, e.signal = -1, syscall.Signal(signal).String()
+		e.Code, e.Signal = -1, syscall.Signal(signal).String()
 	}
 	return true
 }

@@ -1,4 +1,4 @@
-package tool
+package confine
 
 import (
 	"cmp"
@@ -9,6 +9,8 @@ import (
 	"path/filepath"
 	"slices"
 	"strings"
+
+	"github.com/perdure/perdure/internal/sandbox"
 )
 
 // ownCaches removes the toolchains' caches from the paths that a command can write. With mounts or
@@ -17,7 +19,7 @@ import (
 // that a command wrote to it.
 func (l *launch) ownCaches(slot string) error {
 	home, _ := os.UserHomeDir() // "" if there is no home directory
-	if l.method == byLandlock && !l.mounts {
+	if l.Method == sandbox.ByLandlock && !l.Mounts {
 		l.policy.Write = []string{l.policy.Dir}
 		l.vars = cacheVariables(slot, home)
 		return nil
@@ -27,14 +29,14 @@ func (l *launch) ownCaches(slot string) error {
 		switch {
 		case path == l.policy.Dir:
 		case isMissing(path): // the cache was removed after the workspace was opened
-		case within(path, l.policy.Dir) && !within(home, l.policy.Dir): // a cache of the project itself
+		case sandbox.Within(path, l.policy.Dir) && !sandbox.Within(home, l.policy.Dir): // a cache of the project itself
 		default:
 			c, err := newCacheFolder(slot, path)
 			if err != nil {
 				return err
 			}
 			// An overlay would show the covered paths below it.
-			c.NoLayer = slices.ContainsFunc(append(slices.Clone(l.policy.Data), l.policy.Secrets...), func(p string) bool { return within(p, path) })
+			c.NoLayer = slices.ContainsFunc(append(slices.Clone(l.policy.Data), l.policy.Secrets...), func(p string) bool { return sandbox.Within(p, path) })
 			l.policy.Caches = append(l.policy.Caches, c)
 		}
 	}
@@ -48,9 +50,9 @@ func isMissing(path string) bool {
 }
 
 // newCacheFolder creates the folders for the overlay of the cache at path, in slot.
-func newCacheFolder(slot, path string) (cacheFolder, error) {
+func newCacheFolder(slot, path string) (sandbox.CacheFolder, error) {
 	base := filepath.Join(slot, strings.ReplaceAll(path[1:], "/", "-"))
-	c := cacheFolder{Path: path, Upper: filepath.Join(base, "upper"), Work: filepath.Join(base, "work"), Empty: filepath.Join(base, "empty")}
+	c := sandbox.CacheFolder{Path: path, Upper: filepath.Join(base, "upper"), Work: filepath.Join(base, "work"), Empty: filepath.Join(base, "empty")}
 	for _, dir := range []string{c.Upper, c.Work, c.Empty} {
 		if err := os.MkdirAll(dir, 0o755); err != nil {
 			return c, err

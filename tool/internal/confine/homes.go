@@ -1,4 +1,4 @@
-package tool
+package confine
 
 import (
 	"bufio"
@@ -7,6 +7,8 @@ import (
 	"slices"
 	"strconv"
 	"strings"
+
+	"github.com/perdure/perdure/internal/sandbox"
 )
 
 // usersFrom and usersTo are the first and last user id of people. Other ids belong to the system.
@@ -19,14 +21,14 @@ func homePlaces(workspace string) []string {
 	own, _ := os.UserHomeDir() // "" if there is no home directory
 	var places []string
 	for _, path := range append([]string{"/home", "/root"}, listedHomes()...) {
-		real, err := realPath(path)
-		if err != nil || real != path || path == own || within(path, workspace) || own != "" && within(path, own) && path != "/home" {
+		real, err := sandbox.RealPath(path)
+		if err != nil || real != path || path == own || sandbox.Within(path, workspace) || own != "" && sandbox.Within(path, own) && path != "/home" {
 			continue
 		}
 		if info, err := os.Stat(path); err != nil || !info.IsDir() || isSystem(path) {
 			continue
 		}
-		if !slices.ContainsFunc(places, func(p string) bool { return within(path, p) }) {
+		if !slices.ContainsFunc(places, func(p string) bool { return sandbox.Within(path, p) }) {
 			places = append(places, path)
 		}
 	}
@@ -58,9 +60,9 @@ func listedHomes() []string {
 // isSystem reports whether path is a folder that every program needs, or lies in or above such a
 // folder.
 func isSystem(path string) bool {
-	system := append([]string{"/dev", "/proc", "/sys", "/boot"}, privatePaths...)
+	system := append([]string{"/dev", "/proc", "/sys", "/boot"}, sandbox.PrivatePaths...)
 	for _, s := range append(system, systemPaths...) {
-		if within(path, s) || within(s, path) {
+		if sandbox.Within(path, s) || sandbox.Within(s, path) {
 			return true
 		}
 	}
