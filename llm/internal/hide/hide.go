@@ -1,4 +1,5 @@
-package llm
+// Package hide removes a key from texts, however the key is written.
+package hide
 
 import (
 	"encoding/base64"
@@ -7,10 +8,6 @@ import (
 	"unicode/utf8"
 )
 
-// shortestKey is the minimum length in bytes of a key that is searched for. A local server's key
-// may be a word such as "none".
-const shortestKey = 8
-
 // hiddenPiece is the number of consecutive characters of a key that are hidden. A shorter key is
 // hidden as a whole.
 const hiddenPiece = 12
@@ -18,12 +15,12 @@ const hiddenPiece = 12
 // hiddenKey replaces a key, or a part of one.
 const hiddenKey = "[key]"
 
-// hider removes a key from a text that arrives in pieces of any size. It finds the key unchanged
+// Hider removes a key from a text that arrives in pieces of any size. It finds the key unchanged
 // and in these encodings: URL, JSON escapes (RFC 8259), hexadecimal in either case, and base64 in
 // either alphabet at any offset of the key in a group of three bytes. It also finds any 12
 // consecutive characters of the key, unchanged and in these encodings. The result does not depend
 // on the sizes of the pieces.
-type hider struct {
+type Hider struct {
 	plain, percent, json pass
 }
 
@@ -58,16 +55,11 @@ type unit struct {
 	hidden bool
 }
 
-// newHider creates a hider for a key. It returns nil if the key is not secret ([PlainKey]).
-func newHider(key string) *hider {
-	if PlainKey(key) {
-		return nil
-	}
-	return hiderOf(formsOf(key))
-}
+// New creates a Hider for a key. An ordinary word as the key would damage texts, see llm.PlainKey.
+func New(key string) *Hider { return hiderOf(formsOf(key)) }
 
-func hiderOf(forms []form) *hider {
-	return &hider{
+func hiderOf(forms []form) *Hider {
+	return &Hider{
 		plain: pass{forms: forms}, percent: pass{forms: forms, escape: percentEscape}, json: pass{forms: forms, escape: jsonEscape},
 	}
 }
@@ -119,43 +111,40 @@ func formOf(text string, window int, as func(byte) byte) form {
 	return f
 }
 
-// fresh returns a hider for another text.
-func (h *hider) fresh() *hider { return hiderOf(h.plain.forms) }
+// Fresh returns a Hider for another text.
+func (h *Hider) Fresh() *Hider { return hiderOf(h.plain.forms) }
 
-// hide removes the key from a whole text.
-func (h *hider) hide(text string) string {
-	if h == nil {
-		return text
-	}
-	one := h.fresh()
+// Hide removes the key from a whole text.
+func (h *Hider) Hide(text string) string {
+	one := h.Fresh()
 	var b strings.Builder
 	for len(text) > 0 {
 		n := min(4<<10, len(text))
-		b.WriteString(one.piece(text[:n]))
+		b.WriteString(one.Piece(text[:n]))
 		text = text[n:]
 	}
-	b.WriteString(one.end())
+	b.WriteString(one.End())
 	return b.String()
 }
 
-// shows reports whether a text contains something that hide would remove.
-func (h *hider) shows(text string) bool { return h != nil && h.hide(text) != text }
+// Shows reports whether a text contains something that Hide would remove.
+func (h *Hider) Shows(text string) bool { return h.Hide(text) != text }
 
-// piece adds the next piece of a text, and returns the text that cannot belong to the key any more.
-func (h *hider) piece(text string) string {
+// Piece adds the next piece of a text, and returns the text that cannot belong to the key any more.
+func (h *Hider) Piece(text string) string {
 	return h.json.piece(h.percent.piece(h.plain.piece(text)))
 }
 
-// end returns the rest of the text, which piece has not returned.
-func (h *hider) end() string {
+// End returns the rest of the text, which Piece has not returned.
+func (h *Hider) End() string {
 	text := h.percent.piece(h.plain.end())
 	text += h.percent.end()
 	text = h.json.piece(text)
 	return text + h.json.end()
 }
 
-// hid reports whether something was hidden.
-func (h *hider) hid() bool { return h.plain.hid || h.percent.hid || h.json.hid }
+// Hid reports whether something was hidden.
+func (h *Hider) Hid() bool { return h.plain.hid || h.percent.hid || h.json.hid }
 
 func (p *pass) piece(text string) string {
 	p.read(p.begun + text)
