@@ -8,6 +8,7 @@ import (
 	"strings"
 
 	"github.com/perdure/perdure"
+	"github.com/perdure/perdure/llm/internal/hide"
 )
 
 // Guarded runs a call with a key, and removes the key from everything that the call returns: the
@@ -16,14 +17,13 @@ import (
 // possible beginning of the key, Guarded emits that end only with the next piece or at the end of
 // the part. If emit is nil, the deltas are dropped.
 func Guarded(key string, emit func(Delta) error, call func(emit func(Delta) error) (*Response, error)) (*Response, error) {
-	h := newHider(key)
-	if h == nil {
+	if PlainKey(key) {
 		return call(emit)
 	}
 	if emit == nil {
 		emit = func(Delta) error { return nil }
 	}
-	g := &guard{hider: h, to: emit, parts: map[int]*guardedPart{}, last: -1}
+	g := &guard{hider: hide.New(key), to: emit, parts: map[int]*guardedPart{}, last: -1}
 	defer g.repanic()
 	resp, err := call(g.emit)
 	if flushed := g.flushAll(); err == nil && flushed != nil {
@@ -37,7 +37,7 @@ func Guarded(key string, emit func(Delta) error, call func(emit func(Delta) erro
 
 // guard removes a key from the deltas of one answer.
 type guard struct {
-	hider  *hider
+	hider  *hide.Hider
 	to     func(Delta) error
 	parts  map[int]*guardedPart
 	last   int   // index of the text or thinking part that may continue; -1 for none
@@ -46,7 +46,7 @@ type guard struct {
 
 // guardedPart is one part of an answer.
 type guardedPart struct {
-	hider *hider
+	hider *hide.Hider
 	kind  DeltaKind
 	text  strings.Builder // text emitted so far
 }
@@ -65,7 +65,7 @@ func (g *guard) emit(d Delta) error {
 	case DeltaToolEnd:
 		g.flush(d.Part)
 	}
-	d.ToolName, d.ProviderID = g.hider.hide(d.ToolName), g.hider.hide(d.ProviderID)
+	d.ToolName, d.ProviderID = g.hider.Hide(d.ToolName), g.hider.Hide(d.ProviderID)
 	return g.send(d)
 }
 
@@ -73,11 +73,11 @@ func (g *guard) emit(d Delta) error {
 func (g *guard) grow(d Delta) error {
 	p := g.parts[d.Part]
 	if p == nil {
-		p = &guardedPart{hider: g.hider.fresh(), kind: d.Kind}
+		p = &guardedPart{hider: g.hider.Fresh(), kind: d.Kind}
 		g.parts[d.Part] = p
 	}
 	given := d.Text
-	d.Text = p.hider.piece(d.Text)
+	d.Text = p.hider.Piece(d.Text)
 	if d.Text == "" && given != "" {
 		return g.failed
 	}
@@ -91,7 +91,7 @@ func (g *guard) flush(part int) {
 	if p == nil {
 		return
 	}
-	text := p.hider.end()
+	text := p.hider.End()
 	if text == "" {
 		return
 	}
@@ -123,25 +123,25 @@ func (g *guard) response(resp *Response) *Response {
 	for i := range resp.Parts {
 		g.settle(i, &resp.Parts[i])
 	}
-	resp.ProviderResponseID = g.hider.hide(resp.ProviderResponseID)
+	resp.ProviderResponseID = g.hider.Hide(resp.ProviderResponseID)
 	return resp
 }
 
 func (g *guard) settle(i int, p *perdure.Part) {
-	p.Name, p.ProviderID = g.hider.hide(p.Name), g.hider.hide(p.ProviderID)
+	p.Name, p.ProviderID = g.hider.Hide(p.Name), g.hider.Hide(p.ProviderID)
 	changed := false
-	if said := g.parts[i]; said != nil && said.hider.hid() {
+	if said := g.parts[i]; said != nil && said.hider.Hid() {
 		changed = true
 		g.replace(p, said.text.String())
 	}
 	// A signature no longer matches a changed text, and a native block may contain the key in any
 	// form.
 	for _, signature := range []*string{&p.ThinkingSignature, &p.TextSignature} {
-		if changed || g.hider.shows(*signature) {
+		if changed || g.hider.Shows(*signature) {
 			*signature = ""
 		}
 	}
-	if changed || g.hider.shows(string(p.Native)) {
+	if changed || g.hider.Shows(string(p.Native)) {
 		p.Native = nil
 	}
 }
@@ -160,22 +160,22 @@ func (g *guard) replace(p *perdure.Part, text string) {
 // failure returns err without the key. If the text of err or of a cause contains the key, failure
 // returns a new *Error without a cause.
 func (g *guard) failure(err error) error {
-	if !g.hider.shows(fmt.Sprintf("%v %+v", err, err)) && !g.causes(err) {
+	if !g.hider.Shows(fmt.Sprintf("%v %+v", err, err)) && !g.causes(err) {
 		return err
 	}
 	var said *Error
 	if !errors.As(err, &said) {
-		return &Error{Kind: Unknown, Message: g.hider.hide(err.Error())}
+		return &Error{Kind: Unknown, Message: g.hider.Hide(err.Error())}
 	}
 	hidden := *said
-	hidden.Message, hidden.Err = g.hider.hide(said.Message), nil
+	hidden.Message, hidden.Err = g.hider.Hide(said.Message), nil
 	return &hidden
 }
 
 // causes reports whether a cause of an error contains the key.
 func (g *guard) causes(err error) bool {
 	for err = errors.Unwrap(err); err != nil; err = errors.Unwrap(err) {
-		if g.hider.shows(err.Error()) {
+		if g.hider.Shows(err.Error()) {
 			return true
 		}
 	}
@@ -188,8 +188,8 @@ func (g *guard) repanic() {
 	if cause == nil {
 		return
 	}
-	if text := fmt.Sprint(cause); g.hider.shows(text) {
-		cause = g.hider.hide(text)
+	if text := fmt.Sprint(cause); g.hider.Shows(text) {
+		cause = g.hider.Hide(text)
 	}
 	panic(cause)
 }

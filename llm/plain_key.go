@@ -3,6 +3,9 @@ package llm
 import "strings"
 
 const (
+	// shortestKey is the minimum length in bytes of a secret. A local server's key may be a word such
+	// as "none".
+	shortestKey = 8
 	// wordKey is the length in bytes below which a key that consists only of words or numbers is
 	// not a secret. A longer one may be a passphrase.
 	wordKey = 20

@@ -5,6 +5,7 @@ import (
 	"testing"
 
 	"github.com/perdure/perdure"
+	"github.com/perdure/perdure/llm/internal/hide"
 )
 
 var plainKeys = []string{
@@ -42,7 +43,7 @@ func TestSecretKeysAreHidden(t *testing.T) {
 		if PlainKey(key) {
 			t.Errorf("%q counts as no secret", key)
 		}
-		if got := newHider(key).hide("it is " + key + "."); strings.Contains(got, key) {
+		if got := hide.New(key).Hide("it is " + key + "."); strings.Contains(got, key) {
 			t.Errorf("of %q stays %q", key, got)
 		}
 	}

@@ -2,14 +2,16 @@ package tool
 
 import (
 	"context"
-	"errors"
 	"fmt"
-	"os/exec"
 	"strings"
-	"sync"
 	"time"
 
 	"github.com/perdure/perdure"
+	"github.com/perdure/perdure/internal/sandbox"
+	"github.com/perdure/perdure/tool/internal/confine"
+	"github.com/perdure/perdure/tool/internal/excerpt"
+	"github.com/perdure/perdure/tool/internal/guarded"
+	"github.com/perdure/perdure/tool/internal/shell"
 )
 
 const (
@@ -18,6 +20,8 @@ const (
 	bashOutput     = 30_000 // bytes of output in a result
 	// bashCommand is the longest command in bytes. It is below Linux's limit for one argument.
 	bashCommand = 120_000
+	// changesShown is the maximum number of changed paths in a result.
+	changesShown = 10
 )
 
 type bashArgs struct {
@@ -45,7 +49,7 @@ func runBash(ctx context.Context, call *Call, in bashArgs) (Result, error) {
 	case ctx.Err() != nil:
 		return Result{}, context.Cause(ctx)
 	}
-	shell, err := findShell()
+	path, err := shell.Find()
 	if err != nil {
 		return Result{}, err
 	}
@@ -58,113 +62,74 @@ func runBash(ctx context.Context, call *Call, in bashArgs) (Result, error) {
 		return Result{}, err
 	}
 	box := w.withNet(call.Net)
-	t := &transcript{kept: keep{limit: bashOutput}}
-	p := &process{
-		argv: []string{shell, "-c", in.Command}, dir: w.dir, env: environ(w.env), box: box, record: call.Record,
-		bounded: func(by string) { box.announce(call, by) },
-		stdout:  t.stream(call.Stdout),
+	t := excerpt.NewTranscript(bashOutput)
+	p := &confine.Process{
+		Argv: []string{path, "-c", in.Command}, Dir: w.dir, Env: shell.Environ(w.env), Box: box, Record: call.Record,
+		Bounded: func(by string) { announce(call, box, by) },
+		Stdout:  t.Stream(call.Stdout),
 	}
-	before := takeSnapshot(w.dir)
-	end, err := p.run(ctx, timeout)
+	before := guarded.Take(w.dir)
+	end, err := p.Run(ctx, timeout)
 	if err != nil {
 		return Result{}, err
 	}
-	if end.changed = before.changed(w.dir); len(end.changed) > 0 {
-		call.emit(Event{Type: "tool.guarded_change", Paths: end.changed})
+	changed := before.Changed(w.dir)
+	if len(changed) > 0 {
+		call.emit(Event{Type: "tool.guarded_change", Paths: changed})
 	}
-	return t.result(ctx, end, timeout)
+	return result(ctx, t.String(), changed, end, timeout)
 }
 
 // announce emits an event that describes the confinement of a run's commands on this worker, and
 // what enforces their limits. It emits one event for each run and value of boundBy.
-func (c confinement) announce(call *Call, boundBy string) {
-	if !c.scratch.first(c.run, boundBy) {
+func announce(call *Call, box confine.Confinement, boundBy string) {
+	if !box.Scratch.First(box.Run, boundBy) {
 		return
 	}
-	e := Event{Type: "tool.confined", Fence: string(c.method), Limits: boundBy, Note: c.note}
-	if c.method == notConfined {
+	e := Event{Type: "tool.confined", Fence: string(box.Method), Limits: boundBy, Note: box.Note}
+	if box.Method == sandbox.NotConfined {
 		e.Type = "tool.unconfined"
 	}
 	call.emit(e)
 }
 
-func findShell() (string, error) {
-	for _, name := range []string{"bash", "sh"} {
-		if path, err := exec.LookPath(name); err == nil {
-			return path, nil
-		}
-	}
-	return "", errors.New("tool bash: neither bash nor sh is in PATH")
-}
-
-// transcript collects the output of both streams of a command, in order.
-type transcript struct {
-	mu   sync.Mutex // also held during live, so that calls of live never overlap
-	kept keep
-}
-
-// stream is one of the command's streams.
-type stream struct {
-	t    *transcript
-	text textStream
-	live func([]byte)
-}
-
-func (t *transcript) stream(live func([]byte)) *stream { return &stream{t: t, live: live} }
-
-// Write adds bytes of the stream. It never returns an error.
-func (s *stream) Write(p []byte) (int, error) {
-	s.add(s.text.push(p))
-	return len(p), nil
-}
-
-// Close ends the stream. An unfinished character at the end becomes replacement characters.
-func (s *stream) Close() error {
-	s.add(s.text.flush())
-	return nil
-}
-
-func (s *stream) add(text []byte) {
-	if len(text) == 0 {
-		return
-	}
-	s.t.mu.Lock()
-	defer s.t.mu.Unlock()
-	_, _ = s.t.kept.Write(text) // a write to memory never fails
-	if s.live != nil {
-		s.live(text)
-	}
-}
-
-// result describes how the command ended. If the context was cancelled, the error is the context's
-// cause, which distinguishes a cancel from the command's own end.
-func (t *transcript) result(ctx context.Context, end ending, timeout time.Duration) (Result, error) {
-	t.mu.Lock()
-	defer t.mu.Unlock()
-	out := t.kept.String()
+// result returns the answer of a command: its output, the guarded files that it changed, and how it
+// ended. If the context was cancelled, the error is the context's cause, which distinguishes a
+// cancel from the command's own end.
+func result(ctx context.Context, out string, changed []string, end confine.Ending, timeout time.Duration) (Result, error) {
 	if out == "" {
 		out = "(no output)"
 	}
 	if !strings.HasSuffix(out, "\n") {
 		out += "\n"
 	}
-	if end.leftovers > 0 {
-		out += fmt.Sprintf("[killed what was left in the background: processes: %d]\n", end.leftovers)
+	if end.Leftovers > 0 {
+		out += fmt.Sprintf("[killed what was left in the background: processes: %d]\n", end.Leftovers)
 	}
-	if len(end.changed) > 0 {
-		out += changesLine(end.changed)
+	if len(changed) > 0 {
+		out += changesLine(changed)
 	}
 	switch {
-	case end.excess != "":
-		return Errorf("%s[over a limit: %s; the command was killed]", out, end.excess), nil
-	case end.cancelled:
+	case end.Excess != "":
+		return Errorf("%s[over a limit: %s; the command was killed]", out, end.Excess), nil
+	case end.Cancelled:
 		return Errorf("%s[cancelled; the command was killed]", out), context.Cause(ctx)
-	case end.timedOut:
+	case end.TimedOut:
 		return Errorf("%s[timed out after %d s; the command was killed]", out, int(timeout.Seconds())), nil
-	case end.signal != "":
-		return Errorf("%s[ended by signal: %s]", out, end.signal), nil
-	case end.code != 0:
-		return Errorf("%s[exit code %d]", out, end.code), nil
+	case end.Signal != "":
+		return Errorf("%s[ended by signal: %s]", out, end.Signal), nil
+	case end.Code != 0:
+		return Errorf("%s[exit code %d]", out, end.Code), nil
 	}
 	return Text(out + "[exit code 0]"), nil
+}
+
+// changesLine returns the line that reports the changed paths to the model and to readers of the
+// run.
+func changesLine(paths []string) string {
+	more := ""
+	if n := len(paths) - changesShown; n > 0 {
+		paths, more = paths[:changesShown], fmt.Sprintf(" and %d more", n)
+	}
+	return fmt.Sprintf("[changed: %s%s; programs outside of the sandbox run or obey these files, and the run's events name them]\n", strings.Join(paths, ", "), more)
 }

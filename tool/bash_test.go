@@ -121,29 +121,6 @@ func TestOutputLargerThanAPipe(t *testing.T) {
 	}
 }
 
-// After its deadline, pump still reads what the pipe contains, although a process that escaped
-// holds the pipe open.
-func TestPipeIsDrainedAtTheDeadline(t *testing.T) {
-	r, w, err := os.Pipe()
-	if err != nil {
-		t.Fatal(err)
-	}
-	defer r.Close()
-	defer w.Close()
-	text := strings.Repeat("x", 50_000) + "the end"
-	if _, err := w.WriteString(text); err != nil {
-		t.Fatal(err)
-	}
-	if err := r.SetReadDeadline(time.Now().Add(-time.Second)); err != nil {
-		t.Fatal(err)
-	}
-	tr := &transcript{kept: keep{limit: 100_000}}
-	pump(tr.stream(nil), r)
-	if got := tr.kept.String(); got != text {
-		t.Errorf("%d bytes came, want %d", len(got), len(text))
-	}
-}
-
 func TestEscapedWriterDoesNotHangTheTool(t *testing.T) {
 	w := plainWorkspace(t)
 	r := sh(t, w, "(setsid sleep 60 & echo $!)")

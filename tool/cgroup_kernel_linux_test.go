@@ -10,6 +10,9 @@ import (
 	"strings"
 	"syscall"
 	"testing"
+
+	"github.com/perdure/perdure/tool/internal/confine"
+	"github.com/perdure/perdure/tool/internal/group"
 )
 
 // These tests need a control group that is delegated to their user and contains no other process.
@@ -25,7 +28,7 @@ func openGroups(t *testing.T) *ControlGroups {
 		if err := g.Close(); err != nil {
 			t.Error(err)
 		}
-		if left, _ := filepath.Glob(filepath.Join(g.dir, "perdure-*")); len(left) > 0 {
+		if left, _ := filepath.Glob(filepath.Join(g.groups.Dir, "perdure-*")); len(left) > 0 {
 			t.Errorf("left: %v", left)
 		}
 	})
@@ -76,10 +79,11 @@ func TestControlGroupEndsWhatLeavesTheSession(t *testing.T) {
 func sleepers(t *testing.T, word string) string {
 	t.Helper()
 	var found []string
-	for _, p := range allProcs() {
-		line, _ := os.ReadFile(fmt.Sprintf("/proc/%d/cmdline", p.pid))
+	files, _ := filepath.Glob("/proc/[0-9]*/cmdline")
+	for _, file := range files {
+		line, _ := os.ReadFile(file)
 		if strings.Contains(string(line), word) {
-			found = append(found, fmt.Sprintf("%d %q", p.pid, line))
+			found = append(found, fmt.Sprintf("%s %q", file, line))
 		}
 	}
 	return strings.Join(found, "; ")
@@ -91,12 +95,12 @@ func TestGroupsOfAnEarlierWorkerAreRemoved(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	c, err := g.open(Limits{}.filled())
-	if err != nil {
-		t.Fatal(err)
+	c := g.groups.Take(group.Limits{}.Filled())
+	if c == nil {
+		t.Fatal("the command has no control group")
 	}
 	cmd := sleepIn(t, c, "7272")
-	c.file.Close()
+	c.File.Close()
 	if err := g.Close(); err != nil {
 		t.Fatal(err)
 	}
@@ -104,15 +108,15 @@ func TestGroupsOfAnEarlierWorkerAreRemoved(t *testing.T) {
 	if err := cmd.Wait(); err == nil {
 		t.Error("the process ended by itself")
 	}
-	if _, err := os.Stat(c.dir); !os.IsNotExist(err) {
-		t.Errorf("%s: %v", c.dir, err)
+	if _, err := os.Stat(c.File.Name()); !os.IsNotExist(err) {
+		t.Errorf("%s: %v", c.File.Name(), err)
 	}
 }
 
-func sleepIn(t *testing.T, c *commandGroup, seconds string) *exec.Cmd {
+func sleepIn(t *testing.T, c *group.Control, seconds string) *exec.Cmd {
 	t.Helper()
 	cmd := exec.Command("sleep", seconds)
-	cmd.SysProcAttr = &syscall.SysProcAttr{UseCgroupFD: true, CgroupFD: int(c.file.Fd())}
+	cmd.SysProcAttr = &syscall.SysProcAttr{UseCgroupFD: true, CgroupFD: int(c.File.Fd())}
 	if err := cmd.Start(); err != nil {
 		t.Fatal(err)
 	}
@@ -127,8 +131,8 @@ func TestARunIsToldOfItsControlGroups(t *testing.T) {
 	var last Event
 	call := callOf(t, w, args{"command": "cat /proc/self/cgroup; grep -s . /sys/fs/cgroup$(cut -d: -f3 /proc/self/cgroup)/*.max"})
 	call.Emit = func(data any) { last = data.(Event) }
-	wantOK(t, run(t, "bash", call), "0::", commandGroupPrefix)
-	if last.Limits != boundByGroup {
+	wantOK(t, run(t, "bash", call), "0::", "perdure-call-")
+	if last.Limits != confine.BoundByGroup {
 		t.Errorf("the event is %+v", last)
 	}
 }

@@ -10,6 +10,8 @@ import (
 	"testing"
 
 	"github.com/perdure/perdure/internal/longtest"
+	"github.com/perdure/perdure/internal/sandbox"
+	"github.com/perdure/perdure/tool/internal/confine"
 )
 
 // eachConfinement runs fn in a workspace under each confinement of bash that this machine supports.
@@ -26,18 +28,18 @@ func eachConfinementWith(t *testing.T, dir string, o WorkspaceOptions, fn func(t
 	if open.Confinement() == "none" {
 		t.Fatalf("bash cannot be confined here: %s", open.ConfinementNote())
 	}
-	candidates, _ := available(open.box)
+	candidates, _ := confine.Available(open.box)
 	tried := 0
 	for _, c := range candidates {
-		if err := probe(c); err != nil {
-			t.Logf("%s, mounts %v, pids %v: %v", c.method, c.mounts, c.pids, err)
+		if err := confine.Probe(c); err != nil {
+			t.Logf("%s, mounts %v, pids %v: %v", c.Method, c.Mounts, c.Pids, err)
 			continue
 		}
 		tried++
-		t.Run(fmt.Sprintf("%s mounts=%v pids=%v", c.method, c.mounts, c.pids), func(t *testing.T) {
+		t.Run(fmt.Sprintf("%s mounts=%v pids=%v", c.Method, c.Mounts, c.Pids), func(t *testing.T) {
 			w := openDir(t, dir, o)
 			w.box = c
-			w.box.secrets = w.secrets
+			w.box.Secrets = w.secrets
 			fn(t, w)
 		})
 	}
@@ -55,7 +57,7 @@ func layout(t *testing.T, dataBelow string) (dir, data string) {
 		t.Fatal(err)
 	}
 	t.Cleanup(func() { os.RemoveAll(top) })
-	if top, err = realPath(top); err != nil {
+	if top, err = sandbox.RealPath(top); err != nil {
 		t.Fatal(err)
 	}
 	dir, data = filepath.Join(top, "ws"), filepath.Join(top, dataBelow)
@@ -111,7 +113,7 @@ func TestConfinedBashWorksInTheWorkspace(t *testing.T) {
 func TestMaskLeavesTheWorkspaceWritable(t *testing.T) {
 	dir, data := layout(t, "ws/data")
 	w := openDir(t, dir, WorkspaceOptions{DataDir: data})
-	if !w.box.mounts && w.box.method == byLandlock {
+	if !w.box.Mounts && w.box.Method == sandbox.ByLandlock {
 		t.Fatalf("no mask: %s", w.ConfinementNote())
 	}
 	wantOK(t, sh(t, w, "mkdir made && echo ok > made/x && cat made/x && rm -r made && ls"), "ok", "sub")
@@ -154,7 +156,7 @@ func TestConfinedBashCannotReachTheDataDirectory(t *testing.T) {
 						t.Errorf("%s\n%s", command, r.PlainText())
 					}
 				}
-				if w.box.mounts {
+				if w.box.Mounts {
 					wantError(t, sh(t, w, "test -e "+data+"/s"), "[exit code 1]") // there is no socket to connect to
 				}
 				if got := content(t, filepath.Join(data, "token")); got != "top secret" {
@@ -212,8 +214,8 @@ func TestConfinedBashCannotReachOtherProcesses(t *testing.T) {
 func TestConfinementThatFailsRunsNothing(t *testing.T) {
 	dir, data := layout(t, "data")
 	w := openDir(t, dir, WorkspaceOptions{DataDir: data})
-	if w.box.method != byLandlock {
-		t.Fatalf("confined by %s", w.box.method)
+	if w.box.Method != sandbox.ByLandlock {
+		t.Fatalf("confined by %s", w.box.Method)
 	}
 	if err := os.RemoveAll(data); err != nil {
 		t.Fatal(err)
@@ -228,53 +230,10 @@ func TestConfinementThatFailsRunsNothing(t *testing.T) {
 	}
 }
 
-func TestProgramWithoutSandboxChildIsNotStartedAsOne(t *testing.T) {
-	sandboxReady.Store(false)
-	defer sandboxReady.Store(true)
-	candidates, why := available(confinement{})
-	for _, c := range candidates {
-		if c.method == byLandlock {
-			t.Error("Landlock is offered")
-		}
-	}
-	if !strings.Contains(strings.Join(why, ";"), "MaybeSandboxChild") {
-		t.Errorf("why = %v", why)
-	}
-}
-
 func TestUnconfinedSaysSo(t *testing.T) {
 	w := plainWorkspace(t)
 	if w.Confinement() != "none" || !strings.Contains(w.ConfinementNote(), "not confined") {
 		t.Errorf("%q: %q", w.Confinement(), w.ConfinementNote())
-	}
-}
-
-func TestBwrapCoversTheDataDirectoryLast(t *testing.T) {
-	l := &launch{confinement: confinement{filtered: true, policy: policy{
-		Dir: "/ws", Data: []string{"/ws/data", "/again"}, Write: []string{"/ws", "/cache"}, Private: []private{{Path: "/tmp", Source: "/own"}},
-	}}}
-	got := strings.Join(l.bwrapArgs(), " ")
-	want := "--bind /own /tmp --bind /ws /ws --bind /cache /cache --tmpfs /ws/data --remount-ro /ws/data " +
-		"--tmpfs /again --remount-ro /again --seccomp 3 --chdir /ws --"
-	if !strings.HasSuffix(got, want) || !strings.Contains(got, "--ro-bind / /") || !strings.Contains(got, "--die-with-parent") {
-		t.Errorf("got %s", got)
-	}
-}
-
-func TestWritableDoesNotOpenTheHomeDirectory(t *testing.T) {
-	home := t.TempDir()
-	t.Setenv("HOME", home)
-	t.Setenv("GOPATH", home)
-	t.Setenv("GOCACHE", "off")
-	t.Setenv("CARGO_HOME", "/")
-	t.Setenv("XDG_CACHE_HOME", "")
-	for _, path := range writable("/ws") {
-		if within(home, path) && path != "/tmp" && path != os.TempDir() {
-			t.Errorf("%s is writable, and the home directory %s with it", path, home)
-		}
-	}
-	if _, err := os.Stat(filepath.Join(home, ".cache")); err != nil {
-		t.Errorf("the cache that toolchains need is not made: %v", err)
 	}
 }
 

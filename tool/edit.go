@@ -5,6 +5,8 @@ import (
 	"context"
 	"fmt"
 	"strings"
+
+	"github.com/perdure/perdure/tool/internal/excerpt"
 )
 
 type editArgs struct {
@@ -45,7 +47,7 @@ func runEdit(ctx context.Context, call *Call, in editArgs) (Result, error) {
 		return cannot("edit", in.Path, err), nil
 	}
 	announceWrite(call, rel, true)
-	return Text(fmt.Sprintf("Edited %s (%s).\n%s", in.Path, count(n, "replacement"), diff(string(old), text))), nil
+	return Text(fmt.Sprintf("Edited %s (%s).\n%s", in.Path, count(n, "replacement"), excerpt.Diff(string(old), text))), nil
 }
 
 // substitute replaces the only occurrence of old in text, or all occurrences. n is the number of

@@ -10,6 +10,10 @@ import (
 	"path/filepath"
 	"slices"
 	"syscall"
+
+	"github.com/perdure/perdure/internal/sandbox"
+	"github.com/perdure/perdure/tool/internal/guarded"
+	"github.com/perdure/perdure/tool/internal/hold"
 )
 
 // local returns path relative to the workspace. It accepts absolute paths below the workspace,
@@ -54,29 +58,29 @@ func (w *Workspace) open(rel string) (*os.File, fs.FileInfo, error) {
 // It checks the location of the open file, so it is safe even against symlinks that change
 // concurrently.
 func (w *Workspace) guard(f *os.File) error {
-	if slices.ContainsFunc(w.secrets, func(h *held) bool { return h.is(f) }) {
+	if slices.ContainsFunc(w.secrets, func(h *hold.File) bool { return h.Is(f) }) {
 		return errSecret
 	}
 	for _, h := range w.secretFolders {
-		if inside, err := h.holds(f); err != nil || inside {
+		if inside, err := h.Holds(f); err != nil || inside {
 			return cmp.Or(err, errSecret)
 		}
 	}
 	if len(w.dataInside) == 0 {
 		return nil
 	}
-	inside, err := w.data.holds(f)
+	inside, err := w.data.Holds(f)
 	if err != nil {
 		return err
 	}
 	if inside {
 		return errDataDir
 	}
-	path, err := openedPath(f)
+	path, err := hold.OpenedPath(f)
 	if err != nil {
 		return err
 	}
-	if slices.ContainsFunc(w.dataInside, func(view string) bool { return within(path, view) }) {
+	if slices.ContainsFunc(w.dataInside, func(view string) bool { return sandbox.Within(path, view) }) {
 		return errDataDir
 	}
 	return nil
@@ -142,7 +146,7 @@ func (w *Workspace) replace(rel string, data []byte) (existed bool, err error) {
 	if err := w.guardNearest(folder); err != nil {
 		return false, err
 	}
-	if runsLater(w.dir, filepath.Join(w.dir, rel)) {
+	if guarded.RunsLater(w.dir, filepath.Join(w.dir, rel)) {
 		return false, errRunsLater
 	}
 	if err := w.root.MkdirAll(folder, 0o777); err != nil {
@@ -164,11 +168,11 @@ func (w *Workspace) replace(rel string, data []byte) (existed bool, err error) {
 	if err := w.guard(dir); err != nil {
 		return false, err
 	}
-	at, err := openedPath(dir)
+	at, err := hold.OpenedPath(dir)
 	if err != nil {
 		return false, err
 	}
-	if runsLater(w.dir, filepath.Join(at, name)) {
+	if guarded.RunsLater(w.dir, filepath.Join(at, name)) {
 		return false, errRunsLater
 	}
 	return writeIn(parent, dir, name, data)

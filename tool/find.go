@@ -9,6 +9,7 @@ import (
 	"strings"
 
 	"github.com/perdure/perdure"
+	"github.com/perdure/perdure/tool/internal/glob"
 )
 
 const (
@@ -29,7 +30,7 @@ func find() Tool {
 }
 
 func runFind(ctx context.Context, call *Call, in findArgs) (Result, error) {
-	g, err := compileGlob(in.Pattern)
+	g, err := glob.Compile(in.Pattern)
 	if err != nil {
 		return Errorf("pattern cannot be used: %v.", err), nil
 	}
@@ -40,7 +41,7 @@ func runFind(ctx context.Context, call *Call, in findArgs) (Result, error) {
 	var out strings.Builder
 	found, full := 0, false
 	err = call.Workspace.walk(ctx, start, func(rel string, entry fs.DirEntry) error {
-		if !g.match(rel) {
+		if !g.Match(rel) {
 			return nil
 		}
 		if full = found == findPaths || out.Len() >= findBytes; full {

@@ -13,6 +13,8 @@ import (
 	"strings"
 
 	"github.com/perdure/perdure"
+	"github.com/perdure/perdure/tool/internal/excerpt"
+	"github.com/perdure/perdure/tool/internal/glob"
 )
 
 const (
@@ -42,7 +44,7 @@ func runGrep(ctx context.Context, call *Call, in grepArgs) (Result, error) {
 		return Errorf("pattern is not a valid regular expression: %v.", err), nil
 	}
 	if in.Glob != "" {
-		if s.glob, err = compileGlob(in.Glob); err != nil {
+		if s.glob, err = glob.Compile(in.Glob); err != nil {
 			return Errorf("glob cannot be used: %v.", err), nil
 		}
 	}
@@ -76,7 +78,7 @@ func orDot(path string) string {
 type search struct {
 	w       *Workspace
 	re      *regexp.Regexp
-	glob    *glob // nil: all files
+	glob    *glob.Pattern // nil: all files
 	out     strings.Builder
 	matches int
 	full    bool
@@ -96,7 +98,7 @@ func (s *search) run(ctx context.Context, start string) error {
 		return err
 	}
 	return s.w.walk(ctx, start, func(rel string, entry fs.DirEntry) error {
-		if !entry.Type().IsRegular() || s.glob != nil && !s.glob.match(rel) {
+		if !entry.Type().IsRegular() || s.glob != nil && !s.glob.Match(rel) {
 			return nil
 		}
 		err := s.file(ctx, filepath.Join(start, rel))
@@ -123,7 +125,7 @@ func (s *search) file(ctx context.Context, rel string) error {
 		if n%1000 == 0 && ctx.Err() != nil {
 			return context.Cause(ctx)
 		}
-		line, _, err := readLine(r, grepScan)
+		line, _, err := excerpt.ReadLine(r, grepScan)
 		if errors.Is(err, io.EOF) {
 			return nil
 		}
@@ -142,7 +144,7 @@ func (s *search) file(ctx context.Context, rel string) error {
 
 func (s *search) add(rel string, n int, line string) {
 	s.matches++
-	shown := string(cutAtRune([]byte(line), grepLineBytes))
+	shown := string(excerpt.Cut([]byte(line), grepLineBytes))
 	fmt.Fprintf(&s.out, "%s:%d:%s", path.Clean(filepath.ToSlash(rel)), n, shown)
 	if left := len(line) - len(shown); left > 0 {
 		fmt.Fprintf(&s.out, " [%d more bytes]", left)

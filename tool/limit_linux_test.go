@@ -8,6 +8,9 @@ import (
 	"testing"
 
 	"github.com/perdure/perdure/internal/longtest"
+	"github.com/perdure/perdure/internal/sandbox"
+	"github.com/perdure/perdure/tool/internal/confine"
+	"github.com/perdure/perdure/tool/internal/group"
 )
 
 // A command that exceeds a limit is stopped, and the result names the limit.
@@ -51,7 +54,7 @@ func TestLimitsAreChecked(t *testing.T) {
 	if err := (Limits{-1, -1, -1, -1}).Check(); err != nil {
 		t.Error(err)
 	}
-	full := Limits{}.filled()
+	full := group.Limits{}.Filled()
 	if full.OpenFiles != 4096 || full.FileSize != 16<<30 || full.Processes != 1024 || full.Memory < 64<<20 {
 		t.Errorf("the defaults are %+v", full)
 	}
@@ -72,7 +75,7 @@ func TestCachesAreTheRunsOwn(t *testing.T) {
 	targets := []string{"go/bin/tool", ".cargo/bin/cargo-x", ".cache/go-build/seen", "go/bin/new", ".cache/pip/wheel"}
 	s := openScratch(t)
 	eachConfinement(t, dir, data, func(t *testing.T, w *Workspace) {
-		w.box.scratch = s
+		w.box.Scratch = s.opened()
 		w.ForRun(t.Name())
 		for _, target := range targets {
 			sh(t, w, fmt.Sprintf("mkdir -p %[1]s && echo evil > %[2]s", filepath.Dir(filepath.Join(home, target)), filepath.Join(home, target)))
@@ -85,7 +88,7 @@ func TestCachesAreTheRunsOwn(t *testing.T) {
 		for _, target := range targets[3:] {
 			wantMissing(t, filepath.Join(home, target))
 		}
-		layered := w.box.mounts
+		layered := w.box.Mounts
 		if layered {
 			wantOK(t, sh(t, w, "cat "+filepath.Join(home, targets[3])), "evil")
 			w.ForRun("another " + t.Name())
@@ -123,9 +126,9 @@ func TestFilesThatRunLater(t *testing.T) {
 		for path, good := range files {
 			put(t, path, good)
 		}
-		w.box.scratch = s
+		w.box.Scratch = s.opened()
 		w.ForRun(t.Name())
-		fixed := w.box.mounts || w.box.method == byBwrap
+		fixed := w.box.Mounts || w.box.Method == sandbox.ByBwrap
 		var events []Event
 		ran := func(command string) Result {
 			events = nil
@@ -196,8 +199,8 @@ func TestRequiredConfinement(t *testing.T) {
 	if w.Confinement() == "none" {
 		t.Error("it is not confined")
 	}
-	sandboxReady.Store(false)
-	defer sandboxReady.Store(true)
+	confine.Ready.Store(false)
+	defer confine.Ready.Store(true)
 	t.Setenv("PATH", t.TempDir())
 	for name, o := range map[string]WorkspaceOptions{"require": {Confine: ConfineRequire}, "unconfined": {Confine: ConfineRequire, Unconfined: true}, "unknown": {Confine: "maybe"}} {
 		if _, err := OpenWorkspace(t.TempDir(), "", o); err == nil || !strings.Contains(err.Error(), "confine") {

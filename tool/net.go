@@ -1,10 +1,10 @@
 package tool
 
 import (
-	"fmt"
 	"slices"
 
 	"github.com/perdure/perdure"
+	"github.com/perdure/perdure/tool/internal/confine"
 )
 
 // Net is the network access of commands.
@@ -21,7 +21,7 @@ const (
 	NetNone Net = "none"
 )
 
-// nets are ordered from the least to the most strict.
+// nets are ordered from the least to the most strict, like the values of confine.Net.
 var nets = []Net{NetOpen, NetLoopback, NetNone}
 
 // Check returns an invalid_argument error that names field unless n is one of the constants or "".
@@ -33,27 +33,13 @@ func (n Net) Check(field string) error {
 	return nil
 }
 
-// stricter returns the stricter of n and other. An unknown value counts as NetNone.
-func (n Net) stricter(other Net) Net {
-	return max(n.rank(), other.rank()).net()
-}
-
-type netRank int
-
-func (n Net) rank() netRank {
+// level returns n as commands are confined by it. An unknown value counts as NetNone.
+func (n Net) level() confine.Net {
 	if n == "" {
-		return 0
+		return confine.NetOpen
 	}
 	if i := slices.Index(nets, n); i >= 0 {
-		return netRank(i)
+		return confine.Net(i)
 	}
-	return netRank(len(nets) - 1)
-}
-
-func (r netRank) net() Net { return nets[r] }
-
-// refused returns the reason why a command does not run if n is not available. how says what n
-// requires.
-func (n Net) refused(how string) string {
-	return fmt.Sprintf("a network limited to %q needs %s; the command was not run", string(n), how)
+	return confine.NetNone
 }

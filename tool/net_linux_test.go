@@ -9,6 +9,7 @@ import (
 	"sync/atomic"
 	"testing"
 
+	"github.com/perdure/perdure/internal/sandbox"
 	"golang.org/x/sys/unix"
 )
 
@@ -87,7 +88,7 @@ func TestOwnLoopbackReachesTheCommandAlone(t *testing.T) {
 	eachConfinementWith(t, dir, WorkspaceOptions{DataDir: data, Net: NetLoopback}, func(t *testing.T, w *Workspace) {
 		wantError(t, sh(t, w, program+" "+attackMark+" connect "+port), "connection refused")
 		wantOK(t, sh(t, w, program+" "+attackMark+" talk"), "reached")
-		if w.box.method == byLandlock && !w.box.mounts {
+		if w.box.Method == sandbox.ByLandlock && !w.box.Mounts {
 			t.Error("Landlock without mounts is offered")
 		}
 	})
@@ -113,7 +114,7 @@ func TestStricterNetworkHolds(t *testing.T) {
 		{"", NetLoopback, NetLoopback},
 		{NetOpen, "unknown", NetNone},
 	} {
-		if got := c.worker.stricter(c.call); got != c.want {
+		if got := max(c.worker.level(), c.call.level()); got != c.want.level() {
 			t.Errorf("%q and %q: %q, want %q", c.worker, c.call, got, c.want)
 		}
 	}

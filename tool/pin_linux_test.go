@@ -7,6 +7,8 @@ import (
 	"strings"
 	"syscall"
 	"testing"
+
+	"github.com/perdure/perdure/internal/sandbox"
 )
 
 // homeLayout returns the folders of a worker with default settings whose workspace is its home. The
@@ -40,11 +42,11 @@ func TestRenamedParentHidesNothingFromTheMask(t *testing.T) {
 		if _, err := os.Stat(filepath.Join(home, secret)); (err == nil) != renamed {
 			t.Fatalf("renamed: %v, and the token: %v", renamed, err)
 		}
-		if w.box.mounts != renamed && w.box.method == byLandlock {
+		if w.box.Mounts != renamed && w.box.Method == sandbox.ByLandlock {
 			t.Errorf("renamed: %v", renamed)
 		}
 		w = openDir(t, home, WorkspaceOptions{DataDir: data}) // as the next call does
-		w.box.method, w.box.mounts, w.box.pids, w.box.child = box.method, box.mounts, box.pids, box.child
+		w.box.Method, w.box.Mounts, w.box.Pids, w.box.Child = box.Method, box.Mounts, box.Pids, box.Child
 		for _, command := range []string{"cat " + secret, "cat local/share/perdure/token", "grep -r 'top secret' .", "cd moved/share && cat perdure/token", "mv moved/share/perdure there && cat there/token"} {
 			r := sh(t, w, command)
 			wantError(t, r)

@@ -9,6 +9,7 @@ import (
 	"testing"
 
 	"github.com/perdure/perdure/internal/longtest"
+	"github.com/perdure/perdure/internal/sandbox"
 )
 
 func wantMissing(t *testing.T, path string) {
@@ -41,7 +42,7 @@ func TestOtherProcessesAreNotTraced(t *testing.T) {
 	eachConfinement(t, dir, data, func(t *testing.T, w *Workspace) {
 		for _, pid := range []int{other.Process.Pid, os.Getpid(), 1} {
 			for _, how := range ways {
-				if pid == 1 && w.box.method == byBwrap {
+				if pid == 1 && w.box.Method == sandbox.ByBwrap {
 					continue // bubblewrap's own process, whose rights the command has as well
 				}
 				r := sh(t, w, fmt.Sprintf("%s %s %s %d", program, attackMark, how, pid))
@@ -59,7 +60,7 @@ func TestOtherProcessesAreNotTraced(t *testing.T) {
 func TestWhatACommandLeavesDiesWithTheCall(t *testing.T) {
 	dir, data := layout(t, "data")
 	eachConfinement(t, dir, data, func(t *testing.T, w *Workspace) {
-		if !w.box.pids && w.box.method != byBwrap {
+		if !w.box.Pids && w.box.Method != sandbox.ByBwrap {
 			return // as documented in the table of docs/security.md
 		}
 		wantOK(t, sh(t, w, "(setsid bash -c 'echo $BASHPID > left; exec sleep 69' > /dev/null 2>&1 < /dev/null &) ; until [ -s left ]; do :; done; rm left"))
@@ -76,7 +77,7 @@ func TestCommandEndIsReportedInEveryConfinement(t *testing.T) {
 	dir, data := layout(t, "data")
 	eachConfinement(t, dir, data, func(t *testing.T, w *Workspace) {
 		wantError(t, sh(t, w, "exit 7"), "[exit code 7]")
-		if w.box.method == byLandlock {
+		if w.box.Method == sandbox.ByLandlock {
 			wantError(t, sh(t, w, "kill -TERM $$"), "[ended by signal: terminated]")
 			wantError(t, sh(t, w, "kill -KILL $$"), "[ended by signal: killed]")
 			wantOK(t, sh(t, w, "(read -t 0.3; echo late) & echo early"), "early", "late")
@@ -94,7 +95,7 @@ func TestTerminalsOfOthersAreOutOfReach(t *testing.T) {
 		t.Fatalf("unfenced, it fails: %s", out)
 	}
 	eachConfinement(t, dir, data, func(t *testing.T, w *Workspace) {
-		if w.box.mounts || w.box.method == byBwrap || !strings.Contains(w.box.note, "pseudo-terminals") {
+		if w.box.Mounts || w.box.Method == sandbox.ByBwrap || !strings.Contains(w.box.Note, "pseudo-terminals") {
 			wantOK(t, sh(t, w, program+" "+attackMark+" terminal"), "reached") // terminals of their own work
 		}
 		wantError(t, sh(t, w, program+" "+attackMark+" write "+terminal), "failed: ")
@@ -115,7 +116,7 @@ func TestNamedPipesOutsideAreNotWritten(t *testing.T) {
 	}
 	eachConfinement(t, dir, data, func(t *testing.T, w *Workspace) {
 		r := sh(t, w, program+" "+attackMark+" write "+pipe)
-		if w.box.method == byLandlock && !r.IsError {
+		if w.box.Method == sandbox.ByLandlock && !r.IsError {
 			t.Errorf("written: %s", r.PlainText())
 		}
 	})

@@ -15,12 +15,12 @@ import (
 	"time"
 
 	"github.com/perdure/perdure"
+	"github.com/perdure/perdure/tool/internal/excerpt"
 )
 
 const (
 	readLines    = 2000      // default number of lines of one read-file
 	readBytes    = 100 << 10 // maximum text of one answer in bytes
-	lineBytes    = 2000      // maximum length of one line in bytes; the rest is omitted
 	imageBytes   = 5 << 20   // the smallest image limit of the providers
 	sniffBytes   = 8 << 10   // bytes that are searched for a NUL byte
 	fileToolTime = 2 * time.Minute
@@ -107,7 +107,7 @@ func readText(ctx context.Context, in readArgs, r *bufio.Reader) (Result, error)
 		if n%1000 == 0 && ctx.Err() != nil {
 			return Result{}, context.Cause(ctx)
 		}
-		line, left, err := readLine(r, lineBytes)
+		line, left, err := excerpt.ReadLine(r, excerpt.LineBytes)
 		if errors.Is(err, io.EOF) {
 			return endOfText(in.Path, first, n-1, out.String()), nil
 		}
@@ -137,30 +137,4 @@ func endOfText(path string, first, lines int, text string) Result {
 		return Errorf("%s has only %d lines; offset %d is past its end.", path, lines, first)
 	}
 	return Text(text)
-}
-
-// readLine reads one line without its line ending. It keeps at most limit bytes, as valid UTF-8;
-// left is the number of omitted bytes. io.EOF means that there was no line.
-func readLine(r *bufio.Reader, limit int) (line string, left int, err error) {
-	var kept, piece []byte
-	total := 0
-	for {
-		piece, err = r.ReadSlice('\n')
-		total += len(piece)
-		if room := limit + utf8Max - len(kept); room > 0 {
-			kept = append(kept, piece[:min(room, len(piece))]...)
-		}
-		if !errors.Is(err, bufio.ErrBufferFull) {
-			break
-		}
-	}
-	if err != nil && (!errors.Is(err, io.EOF) || total == 0) {
-		return "", 0, err
-	}
-	text := total - (len(piece) - len(bytes.TrimRight(piece, "\r\n")))
-	if text < len(kept) {
-		kept = kept[:text]
-	}
-	kept = cutAtRune(kept, limit)
-	return validText(kept), text - len(kept), nil
 }

@@ -5,6 +5,8 @@ import (
 	"path/filepath"
 	"testing"
 	"time"
+
+	"github.com/perdure/perdure/internal/sandbox"
 )
 
 // With mounts, a command cannot change mode, owner or times of files outside the workspace. It can
@@ -26,7 +28,7 @@ func TestAttributesOutsideAreNotChanged(t *testing.T) {
 					t.Fatal(err)
 				}
 				changed := info.Mode().Perm() != 0o644 || info.Mode()&os.ModeSetuid != 0 || !info.ModTime().Equal(then)
-				open := w.box.method == byLandlock && !w.box.mounts
+				open := w.box.Method == sandbox.ByLandlock && !w.box.Mounts
 				if changed != open {
 					t.Errorf("changed = %v: %s", changed, r.PlainText())
 				}

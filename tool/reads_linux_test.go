@@ -10,6 +10,7 @@ import (
 	"testing"
 
 	"github.com/perdure/perdure/internal/longtest"
+	"github.com/perdure/perdure/internal/sandbox"
 )
 
 // secretFile creates a file with a secret in folder.
@@ -112,12 +113,12 @@ func TestCommandLinesOfOthersAreNotSeen(t *testing.T) {
 	}
 	eachConfinement(t, dir, data, func(t *testing.T, w *Workspace) {
 		seen := !sh(t, w, read).IsError
-		open := w.box.method == byLandlock && !w.box.pids
+		open := w.box.Method == sandbox.ByLandlock && !w.box.Pids
 		if seen != open {
 			t.Errorf("seen = %v", seen)
 		}
-		if open && (w.box.mounts && !strings.Contains(w.box.note, "command lines")) {
-			t.Errorf("the note says nothing: %s", w.box.note)
+		if open && (w.box.Mounts && !strings.Contains(w.box.Note, "command lines")) {
+			t.Errorf("the note says nothing: %s", w.box.Note)
 		}
 	})
 }

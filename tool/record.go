@@ -7,6 +7,8 @@ import (
 	"os"
 	"path/filepath"
 	"strconv"
+
+	"github.com/perdure/perdure/tool/internal/group"
 )
 
 // Recorder returns a function for Call.Record. The function creates dir and writes one file per
@@ -30,7 +32,7 @@ func note(dir, path string, pgid int) error {
 	if err := os.MkdirAll(dir, 0o700); err != nil {
 		return err
 	}
-	return os.WriteFile(path, []byte(mark(pgid)), 0o600)
+	return os.WriteFile(path, []byte(group.Mark(pgid)), 0o600)
 }
 
 // KillRecorded kills the process groups that an earlier process recorded in dir and did not forget,
@@ -54,9 +56,9 @@ func KillRecorded(dir string) (killed int, err error) {
 			problems = append(problems, readErr)
 			continue
 		}
-		if isSame(pgid, string(marked)) {
-			if g := newGroup(pgid); g.alive() > 0 {
-				g.kill()
+		if group.IsSame(pgid, string(marked)) {
+			if g := group.New(pgid); g.Alive() > 0 {
+				g.Kill()
 				killed++
 			}
 		}

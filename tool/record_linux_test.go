@@ -10,6 +10,8 @@ import (
 	"strings"
 	"syscall"
 	"testing"
+
+	"github.com/perdure/perdure/tool/internal/group"
 )
 
 // A tool's process group dies with its worker: the leader immediately, the other processes when the
@@ -75,7 +77,7 @@ func TestKillRecordedSparesARecycledGroup(t *testing.T) {
 	defer other.Process.Kill()
 	pid := other.Process.Pid
 
-	right := mark(pid)
+	right := group.Mark(pid)
 	boot, start, _ := strings.Cut(strings.TrimSpace(right), " ")
 	earlier, err := strconv.Atoi(start)
 	if err != nil {
@@ -102,7 +104,7 @@ func TestKillRecordedSparesARecycledGroup(t *testing.T) {
 
 func TestKillRecordedWithoutRecords(t *testing.T) {
 	dir := t.TempDir()
-	put(t, filepath.Join(dir, "1"), mark(1))
+	put(t, filepath.Join(dir, "1"), group.Mark(1))
 	put(t, filepath.Join(dir, "notes.txt"), "not a record")
 	for _, d := range []string{dir, filepath.Join(dir, "missing")} {
 		if killed, err := KillRecorded(d); killed != 0 || err != nil {

@@ -24,7 +24,7 @@ func TestSecretFoldersAreNotRead(t *testing.T) {
 				t.Fatal(err)
 			}
 			o := WorkspaceOptions{DataDir: data, Secrets: []string{nested, folder, filepath.Dir(nested), folder, link}}
-			if w := openDir(t, dir, o); !w.box.mounts {
+			if w := openDir(t, dir, o); !w.box.Mounts {
 				t.Errorf("the fence is without mounts: %s", w.ConfinementNote())
 			}
 			eachConfinementWith(t, dir, o, func(t *testing.T, w *Workspace) {

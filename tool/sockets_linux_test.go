@@ -16,9 +16,9 @@ import (
 	"syscall"
 	"testing"
 
-	"golang.org/x/sys/unix"
-
 	"github.com/perdure/perdure/internal/longtest"
+	"github.com/perdure/perdure/tool/internal/confine"
+	"golang.org/x/sys/unix"
 )
 
 // knocks is the number of connections and messages that reach a test's sockets.
@@ -172,11 +172,12 @@ func TestOwnSocketsAreAllThatACommandReaches(t *testing.T) {
 	if w.Confinement() != "bwrap" {
 		t.Fatalf("confined by %s: %s", w.Confinement(), w.ConfinementNote())
 	}
-	for _, c := range bubblewraps(w.box, true) {
-		t.Run(fmt.Sprintf("mounts=%v", c.mounts), func(t *testing.T) {
+	candidates, _ := confine.Available(w.box)
+	for _, c := range candidates {
+		t.Run(fmt.Sprintf("mounts=%v", c.Mounts), func(t *testing.T) {
 			w.box = c
 			wantNoneReached(t, w, program, attacks)
-			for _, name := range []string{"/tmp/own", "/run/own", dir + fmt.Sprintf("/own-%v", c.mounts), "@own"} {
+			for _, name := range []string{"/tmp/own", "/run/own", dir + fmt.Sprintf("/own-%v", c.Mounts), "@own"} {
 				wantOK(t, sh(t, w, program+" "+attackMark+" own "+name), "reached")
 			}
 			wantError(t, sh(t, w, "cat "+data+"/token"))

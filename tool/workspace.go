@@ -10,6 +10,8 @@ import (
 
 	"github.com/perdure/perdure"
 	"github.com/perdure/perdure/internal/sandbox"
+	"github.com/perdure/perdure/tool/internal/confine"
+	"github.com/perdure/perdure/tool/internal/hold"
 )
 
 // WorkspaceOptions configures a workspace. With the zero value, bash is confined by all means that
@@ -72,15 +74,15 @@ const (
 // Workspace is the folder in which tools work. It is safe for concurrent use.
 type Workspace struct {
 	root *os.Root
-	dir  string // absolute, without symlinks
-	data *held  // the data directory; nil if there is none
+	dir  string     // absolute, without symlinks
+	data *hold.File // the data directory; nil if there is none
 	// secrets are files that no tool may read.
-	secrets []*held
+	secrets []*hold.File
 	// secretFolders are the secrets that are folders in the workspace.
-	secretFolders []*held
+	secretFolders []*hold.File
 	env           []string
-	box           confinement
-	options       WorkspaceOptions
+	box           confine.Confinement
+	required      bool // whether commands must be confined
 	// dataInside are the paths of the data directory in the workspace. File tools must check for
 	// them.
 	dataInside []string
@@ -112,13 +114,13 @@ func OpenWorkspace(root, dir string, o WorkspaceOptions) (*Workspace, error) {
 
 // locate sets the real paths and chooses the confinement.
 func (w *Workspace) locate(dir string, o WorkspaceOptions) (err error) {
-	if w.dir, err = realPath(dir); err != nil {
+	if w.dir, err = sandbox.RealPath(dir); err != nil {
 		return folderError(dir, err)
 	}
 	if err := o.check(); err != nil {
 		return err
 	}
-	if w.secrets, err = holdSecrets(o.Secrets); err != nil {
+	if w.secrets, err = hold.Secrets(o.Secrets); err != nil {
 		return err
 	}
 	if err := w.keepOutOfFolders(); err != nil {
@@ -129,12 +131,12 @@ func (w *Workspace) locate(dir string, o WorkspaceOptions) (err error) {
 			return err
 		}
 	}
-	if note := linkedNote(w.secrets, nil); o.Confine == ConfineRequire && note != "" {
+	if note := hold.Linked(w.secrets, nil); o.Confine == ConfineRequire && note != "" {
 		return perdure.FieldErrorf("secrets", "%s", note)
 	}
-	w.options, w.box = o, chooseConfinement(w, o)
-	if o.Confine == ConfineRequire && w.box.method == notConfined {
-		return perdure.FieldErrorf("confine", "bash has to be confined, and cannot be here: %s", w.box.note)
+	w.required, w.box = o.Confine == ConfineRequire, w.confinement(o)
+	if w.required && !w.Confines() {
+		return perdure.FieldErrorf("confine", "bash has to be confined, and cannot be here: %s", w.box.Note)
 	}
 	return nil
 }
@@ -160,18 +162,18 @@ func (w *Workspace) keepOut(dataDir string) error {
 		return perdure.FieldErrorf("dataDir", "%s cannot be opened: %s", dataDir, reason(err))
 	}
 	var err error
-	if w.data, err = hold(dataDir); err != nil {
+	if w.data, err = hold.DataDir(dataDir); err != nil {
 		return cannot(err)
 	}
-	views, err := w.data.views()
+	views, err := w.data.Views()
 	if err != nil {
 		return cannot(err)
 	}
 	for _, view := range views {
-		if within(w.dir, view) {
+		if sandbox.Within(w.dir, view) {
 			return perdure.FieldErrorf("workspace", "%s lies inside the data directory %s", w.dir, view)
 		}
-		if within(view, w.dir) {
+		if sandbox.Within(view, w.dir) {
 			w.dataInside = append(w.dataInside, view)
 		}
 	}
@@ -181,19 +183,19 @@ func (w *Workspace) keepOut(dataDir string) error {
 // keepOutOfFolders determines the paths of secrets that are folders in the workspace.
 func (w *Workspace) keepOutOfFolders() error {
 	for _, h := range w.secrets {
-		if !h.folder() {
+		if !h.Folder() {
 			continue
 		}
-		views, err := h.views()
+		views, err := h.Views()
 		if err != nil {
 			return err
 		}
 		for _, view := range views {
-			if within(w.dir, view) {
+			if sandbox.Within(w.dir, view) {
 				return perdure.FieldErrorf("workspace", "%s lies inside %s, which holds secrets", w.dir, view)
 			}
 		}
-		if slices.ContainsFunc(views, func(view string) bool { return within(view, w.dir) }) {
+		if slices.ContainsFunc(views, func(view string) bool { return sandbox.Within(view, w.dir) }) {
 			w.secretFolders = append(w.secretFolders, h)
 		}
 	}
@@ -209,20 +211,19 @@ func (w *Workspace) Close() error { return w.root.Close() }
 
 // ForRun sets the run for which the tools are called. If there is a Scratch, the commands of one
 // run share /tmp, /var/tmp, /run and /dev/shm.
-func (w *Workspace) ForRun(run string) { w.box.run = run }
+func (w *Workspace) ForRun(run string) { w.box.Run = run }
 
 // withNet returns the confinement of a call whose network is also limited to net.
-func (w *Workspace) withNet(net Net) confinement {
-	narrow := w.box.net.stricter(net)
-	if narrow == w.box.net {
+func (w *Workspace) withNet(net Net) confine.Confinement {
+	narrow := max(w.box.Net, net.level())
+	if narrow == w.box.Net {
 		return w.box
 	}
-	o := w.options
+	o := w.box.Options
 	o.Net = narrow
-	c := chooseConfinement(w, o)
-	c.run = w.box.run
-	if o.Confine == ConfineRequire && c.method == notConfined && c.refusal == "" {
-		c.refusal = "bash has to be confined, and cannot be here: " + c.note
+	c := confine.Choose(o)
+	if w.required && c.Method == sandbox.NotConfined && c.Refusal == "" {
+		c.Refusal = "bash has to be confined, and cannot be here: " + c.Note
 	}
 	return c
 }
@@ -231,24 +232,23 @@ func (w *Workspace) withNet(net Net) confinement {
 func (w *Workspace) Dir() string { return w.dir }
 
 // Confinement returns what confines bash: "landlock", "bwrap" or "none".
-func (w *Workspace) Confinement() string { return string(w.box.method) }
+func (w *Workspace) Confinement() string { return string(w.box.Method) }
 
 // Confines reports whether commands of bash are confined.
-func (w *Workspace) Confines() bool { return w.box.method != notConfined }
+func (w *Workspace) Confines() bool { return w.box.Method != sandbox.NotConfined }
 
 // ConfinementNote returns one sentence about the gaps of the confinement, or the reason why there
 // is none. It returns "" if there is nothing to report.
-func (w *Workspace) ConfinementNote() string { return w.box.note }
-
-func realPath(path string) (string, error) { return sandbox.RealPath(path) }
-
-func within(path, dir string) bool { return sandbox.Within(path, dir) }
+func (w *Workspace) ConfinementNote() string { return w.box.Note }
 
 var (
 	errOutside = errors.New("it is outside the workspace")
+	errSecret  = errors.New("it holds a secret of this program, which tools do not touch")
 	errDataDir = errors.New("it belongs to the data directory, which tools do not touch")
 	errIsDir   = errors.New("it is a directory")
-	errSpecial = errors.New("it is neither a file nor a directory")
+	// errRunsLater is the error of file tools, which run outside the sandbox, for guarded paths.
+	errRunsLater = errors.New("programs outside of the sandbox run or obey it, so file tools do not write it")
+	errSpecial   = errors.New("it is neither a file nor a directory")
 )
 
 // reason returns the text of err for a model or an operator. It leaves out the path, which the

@@ -5,6 +5,8 @@ import (
 	"fmt"
 	"path/filepath"
 	"strings"
+
+	"github.com/perdure/perdure/tool/internal/excerpt"
 )
 
 // editBytes is the maximum size of a file that edit-file changes, and of the old content of which
@@ -46,7 +48,7 @@ func runWrite(ctx context.Context, call *Call, in writeArgs) (Result, error) {
 	if readErr != nil || isBinary(old) {
 		return Text(summary), nil
 	}
-	return Text(summary + "\n" + diff(string(old), in.Content)), nil
+	return Text(summary + "\n" + excerpt.Diff(string(old), in.Content)), nil
 }
 
 func announceWrite(call *Call, rel string, existed bool) {

@@ -1,6 +1,9 @@
 package sandbox
 
-import "path/filepath"
+import (
+	"os"
+	"path/filepath"
+)
 
 // PrivatePaths are the folders for temporary files and sockets that programs share.
 var PrivatePaths = []string{"/tmp", "/var/tmp", "/run", "/dev/shm"}
@@ -18,4 +21,15 @@ func RealPath(path string) (string, error) {
 func Within(path, dir string) bool {
 	rel, err := filepath.Rel(dir, path)
 	return err == nil && filepath.IsLocal(rel)
+}
+
+// SomeEntries returns at most n entries of folder, or none if folder cannot be read.
+func SomeEntries(folder string, n int) []os.DirEntry {
+	f, err := os.Open(folder)
+	if err != nil || n <= 0 {
+		return nil
+	}
+	defer f.Close()
+	entries, _ := f.ReadDir(n)
+	return entries
 }

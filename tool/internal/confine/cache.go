@@ -1,0 +1,78 @@
+package confine
+
+import (
+	"os"
+	"os/exec"
+	"path/filepath"
+	"slices"
+
+	"github.com/perdure/perdure/internal/sandbox"
+)
+
+// cache describes where a toolchain keeps downloads and build results.
+type cache struct {
+	program  string // a missing cache is created only if this program is installed; "": always
+	variable string // environment variable that holds the cache's path
+	below    string // path below the home directory if variable is not set
+	readOnly bool   // also holds toolchains, which commands need and seldom write
+}
+
+var caches = []cache{
+	{"", "XDG_CACHE_HOME", ".cache", false},
+	{"go", "GOCACHE", ".cache/go-build", false},
+	{"go", "GOPATH", "go", false},
+	{"go", "GOMODCACHE", "go/pkg/mod", false},
+	{"cargo", "CARGO_HOME", ".cargo", false},
+	{"rustup", "RUSTUP_HOME", ".rustup", true},
+	{"npm", "NPM_CONFIG_CACHE", ".npm", false},
+	{"pnpm", "PNPM_HOME", ".local/share/pnpm", true},
+	{"gradle", "GRADLE_USER_HOME", ".gradle", false},
+	{"mvn", "", ".m2", false},
+	{"pip", "PIP_CACHE_DIR", ".cache/pip", false},
+	{"uv", "UV_CACHE_DIR", ".cache/uv", false},
+}
+
+// writable returns the paths that commands may write: the workspace and the toolchains' caches.
+func writable(dir string) []string {
+	paths := []string{dir}
+	home, err := os.UserHomeDir()
+	if err != nil {
+		home = ""
+	}
+	for _, c := range caches {
+		path := c.path(home)
+		real, err := sandbox.RealPath(path)
+		// Skip a variable that names the home directory or a folder above it, because commands
+		// could then write all of it.
+		if path == "" || err != nil || real == "/" || home != "" && sandbox.Within(home, real) || isPrivate(real) {
+			continue
+		}
+		if !slices.ContainsFunc(paths, func(p string) bool { return sandbox.Within(real, p) }) {
+			paths = append(paths, real)
+		}
+	}
+	return paths
+}
+
+// path returns the cache's path, or "" if there is none. It creates a missing cache, because a
+// confined toolchain cannot.
+func (c cache) path(home string) string {
+	path := ""
+	if c.variable != "" {
+		path = os.Getenv(c.variable)
+	}
+	if path == "" && home != "" {
+		path = filepath.Join(home, c.below)
+	}
+	if !filepath.IsAbs(path) {
+		return ""
+	}
+	if c.program != "" {
+		if _, err := exec.LookPath(c.program); err != nil {
+			return path
+		}
+	}
+	// If the cache cannot be created, commands get no access to it.
+	_ = os.MkdirAll(path, 0o755)
+	return path
+}

@@ -1,0 +1,86 @@
+package confine
+
+import (
+	"cmp"
+	"errors"
+	"io/fs"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"slices"
+	"strings"
+
+	"github.com/perdure/perdure/internal/sandbox"
+)
+
+// ownCaches removes the toolchains' caches from the paths that a command can write. With mounts or
+// bubblewrap, a command gets overlays in slot over the caches. With Landlock and no mounts,
+// environment variables name caches in slot. Other users of a cache therefore do not run a file
+// that a command wrote to it.
+func (l *launch) ownCaches(slot string) error {
+	home, _ := os.UserHomeDir() // "" if there is no home directory
+	if l.Method == sandbox.ByLandlock && !l.Mounts {
+		l.policy.Write = []string{l.policy.Dir}
+		l.vars = cacheVariables(slot, home)
+		return nil
+	}
+	write := []string{l.policy.Dir}
+	for _, path := range l.policy.Write {
+		switch {
+		case path == l.policy.Dir:
+		case isMissing(path): // the cache was removed after the workspace was opened
+		case sandbox.Within(path, l.policy.Dir) && !sandbox.Within(home, l.policy.Dir): // a cache of the project itself
+		default:
+			c, err := newCacheFolder(slot, path)
+			if err != nil {
+				return err
+			}
+			// An overlay would show the covered paths below it.
+			c.NoLayer = slices.ContainsFunc(append(slices.Clone(l.policy.Data), l.policy.Secrets...), func(p string) bool { return sandbox.Within(p, path) })
+			l.policy.Caches = append(l.policy.Caches, c)
+		}
+	}
+	l.policy.Write = write
+	return nil
+}
+
+func isMissing(path string) bool {
+	_, err := os.Lstat(path)
+	return errors.Is(err, fs.ErrNotExist)
+}
+
+// newCacheFolder creates the folders for the overlay of the cache at path, in slot.
+func newCacheFolder(slot, path string) (sandbox.CacheFolder, error) {
+	base := filepath.Join(slot, strings.ReplaceAll(path[1:], "/", "-"))
+	c := sandbox.CacheFolder{Path: path, Upper: filepath.Join(base, "upper"), Work: filepath.Join(base, "work"), Empty: filepath.Join(base, "empty")}
+	for _, dir := range []string{c.Upper, c.Work, c.Empty} {
+		if err := os.MkdirAll(dir, 0o755); err != nil {
+			return c, err
+		}
+	}
+	return c, nil
+}
+
+// cacheVariables returns environment variables (name=value) that point toolchains at caches in
+// slot. Go reads modules that are already downloaded through GOPROXY.
+func cacheVariables(slot, home string) []string {
+	var vars []string
+	for _, c := range caches {
+		if c.variable == "" {
+			continue
+		}
+		if c.program != "" {
+			if _, err := exec.LookPath(c.program); err != nil {
+				continue
+			}
+		}
+		if c.readOnly {
+			continue // installed toolchains, which commands only read
+		}
+		vars = append(vars, c.variable+"="+filepath.Join(slot, strings.ToLower(c.variable)))
+		if path := c.path(home); c.variable == "GOMODCACHE" && path != "" {
+			vars = append(vars, "GOPROXY=file://"+filepath.Join(path, "cache", "download")+","+cmp.Or(os.Getenv("GOPROXY"), "https://proxy.golang.org,direct"))
+		}
+	}
+	return vars
+}

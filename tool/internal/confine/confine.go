@@ -1,0 +1,180 @@
+// Package confine runs commands of bash, confined by Landlock, bubblewrap and a system call filter as
+// far as the machine supports them.
+package confine
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"strings"
+	"sync"
+	"sync/atomic"
+	"time"
+
+	"github.com/perdure/perdure/internal/sandbox"
+	"github.com/perdure/perdure/tool/internal/excerpt"
+	"github.com/perdure/perdure/tool/internal/group"
+	"github.com/perdure/perdure/tool/internal/hold"
+	"github.com/perdure/perdure/tool/internal/scratch"
+	"github.com/perdure/perdure/tool/internal/shell"
+)
+
+// What enforces the limits of processes and memory of a command.
+const (
+	BoundByGroup   = "cgroup"
+	BoundByWatcher = "watcher"
+	boundByNothing = "none"
+)
+
+// Ready is set when this program can be started as a sandbox child, see tool.MaybeSandboxChild.
+var Ready atomic.Bool
+
+// Options configure the confinement of a workspace's commands.
+type Options struct {
+	// Dir is the workspace.
+	Dir string
+	// Unconfined runs commands without Landlock and bubblewrap, even if they are available.
+	Unconfined bool
+	// OwnSockets lets commands create Unix sockets in separate namespaces.
+	OwnSockets bool
+	Net        Net
+	Limits     group.Limits
+	Groups     *group.ControlGroups // nil: a watcher enforces the limits
+	Data       *hold.File           // nil if there is no data directory
+	Secrets    []*hold.File         // files that commands must not read
+	Scratch    *scratch.Store
+	Run        string // the run whose folders commands use; "" if each command has its own
+}
+
+// Confinement describes how commands of a workspace are confined.
+type Confinement struct {
+	Options
+	Method sandbox.Method
+	// Note describes the gaps of the confinement, or the reason why there is none.
+	Note string
+	// Mounts runs the command in a mount namespace in which an empty folder covers the data
+	// directory. Without Mounts, bubblewrap covers the data directory, and Landlock grants every
+	// path except the data directory one by one.
+	Mounts bool
+	// Child starts the command through a sandbox child of this program.
+	Child bool
+	// Pids runs the command in a PID namespace; it requires Mounts. The command sees no other
+	// process, and its remaining processes die with the namespace.
+	Pids bool
+	// Refusal is the reason why no command may run; "" if commands may run.
+	Refusal string
+
+	policy sandbox.Policy
+	// filtered applies the system call filter to the command.
+	filtered bool
+}
+
+// Choose returns the first confinement that works on this machine. It tests each candidate by
+// running a command under it.
+func Choose(o Options) Confinement {
+	o.Limits = o.Limits.Filled()
+	c := Confinement{Options: o, policy: sandbox.Policy{Dir: o.Dir}}
+	if o.Unconfined {
+		return unconfined(c, "bash is not confined, as configured: it can do all that its user can")
+	}
+	c.policy.Write = writable(o.Dir)
+	candidates, why := Available(c)
+	for _, c := range candidates {
+		err := probed(c)
+		if err == nil {
+			if note := hold.Linked(c.Secrets, c.Data); note != "" {
+				c.Note = joined(c.Note, note)
+			}
+			return c
+		}
+		why = append(why, fmt.Sprintf("%s: %v", c.Method, err))
+	}
+	return unconfined(c, "bash is not confined: it can do all that its user can ("+strings.Join(why, "; ")+")")
+}
+
+// joined returns note with clause appended.
+func joined(note, clause string) string {
+	if note == "" {
+		return clause
+	}
+	return note + "; " + clause
+}
+
+// unconfined returns c without Landlock and bubblewrap, but with the system call filter if the
+// filter works. If c requires own sockets or an own network that are not available, no command may
+// run.
+func unconfined(c Confinement, note string) Confinement {
+	c.Method, c.Note = sandbox.NotConfined, note
+	if c.OwnSockets {
+		c.Refusal = "Unix sockets of a command's own need bubblewrap with user namespaces, and bash is not confined by it here; use --sockets deny"
+		return c
+	}
+	if c.Net == NetLoopback {
+		c.Refusal = c.Net.refused("a network namespace, by Landlock with user namespaces or bubblewrap")
+		return c
+	}
+	filtered := c
+	filtered.Child, filtered.filtered = Ready.Load(), true
+	if err := probed(filtered); filtered.Child && err == nil {
+		return filtered
+	}
+	if c.Net == NetNone {
+		c.Refusal = c.Net.refused("a system call filter, which does not work here")
+	}
+	c.Note += "; Unix sockets are open to it, too"
+	return c
+}
+
+// probes contains the outcomes of probes. They stay valid, because the kernel does not change while
+// a process runs.
+var probes struct {
+	sync.Mutex
+	outcome map[probeKey]error
+}
+
+type probeKey struct {
+	method                        sandbox.Method
+	mounts, pids, child, filtered bool
+	ownSockets                    bool
+	net                           Net
+	data                          sandbox.Identity
+}
+
+// probed runs a test command under c and returns its outcome. For each probeKey it runs the command
+// once per process.
+func probed(c Confinement) error {
+	key := probeKey{c.Method, c.Mounts, c.Pids, c.Child, c.filtered, c.OwnSockets, c.Net, c.Data.Identity()}
+	probes.Lock()
+	defer probes.Unlock()
+	if err, known := probes.outcome[key]; known {
+		return err
+	}
+	if probes.outcome == nil {
+		probes.outcome = map[probeKey]error{}
+	}
+	err := Probe(c)
+	probes.outcome[key] = err
+	return err
+}
+
+// Probe runs a test command under c and returns an error if the command fails.
+func Probe(c Confinement) error {
+	path, err := shell.Find()
+	if err != nil {
+		return err
+	}
+	t := excerpt.NewTranscript(2000)
+	c.Scratch, c.Groups = nil, nil // a probe uses no resources of a run
+	p := &Process{
+		Argv: []string{path, "-c", "exit 0"}, Dir: c.policy.Dir, Env: shell.Environ(nil), Box: c,
+		Stdout: t.Stream(nil), Stderr: t.Stream(nil),
+	}
+	end, err := p.Run(context.Background(), 20*time.Second)
+	if err != nil {
+		return err
+	}
+	if end.Code != 0 || end.TimedOut {
+		return errors.New(strings.TrimSpace("a command under it fails: " + t.String()))
+	}
+	return nil
+}

@@ -1,0 +1,21 @@
+package confine
+
+import "fmt"
+
+// Net is the network access of commands, see tool.Net.
+type Net int
+
+// The values, from the least to the most strict.
+const (
+	NetOpen Net = iota
+	NetLoopback
+	NetNone
+)
+
+func (n Net) String() string { return [...]string{"open", "loopback", "none"}[n] }
+
+// refused returns the reason why a command does not run if n is not available. how says what n
+// requires.
+func (n Net) refused(how string) string {
+	return fmt.Sprintf("a network limited to %q needs %s; the command was not run", n, how)
+}

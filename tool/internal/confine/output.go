@@ -1,0 +1,127 @@
+package confine
+
+import (
+	"errors"
+	"fmt"
+	"io"
+	"os"
+	"os/exec"
+	"sync"
+	"syscall"
+	"time"
+)
+
+// pipeBytes is the maximum capacity of an unprivileged user's pipe.
+const pipeBytes = 1 << 20
+
+// output holds the pipes of a process and their readers.
+type output struct {
+	readers []*os.File
+	writers []*os.File
+	sinks   []io.WriteCloser
+	status  *status       // reports of the sandbox child
+	done    chan struct{} // closed when all output is read
+	heard   chan struct{} // closed when all reports are read
+}
+
+// attach connects the command's streams. Without stderr, both streams share one pipe. A sandbox
+// child also gets a third pipe as descriptor 3. On this pipe the child reports why it could not
+// confine itself. If it is the first process of a PID namespace, it also reports how the command
+// ended. If the child becomes the command, the pipe closes without a report.
+func attach(cmd *exec.Cmd, stdout, stderr io.WriteCloser) (*output, error) {
+	o := &output{status: newStatus(), done: make(chan struct{}), heard: make(chan struct{})}
+	o.sinks = []io.WriteCloser{stdout, o.status}
+	if stderr != nil {
+		o.sinks = append(o.sinks, stderr)
+	}
+	for range o.sinks {
+		r, w, err := os.Pipe()
+		if err != nil {
+			o.close()
+			return nil, fmt.Errorf("tool bash: pipe: %w", err)
+		}
+		o.readers, o.writers = append(o.readers, r), append(o.writers, w)
+	}
+	cmd.Stdout, cmd.Stderr = o.writers[0], o.writers[0]
+	if stderr != nil {
+		cmd.Stderr = o.writers[2]
+	}
+	if cmd.Path == selfExe {
+		cmd.ExtraFiles = []*os.File{o.writers[1]}
+	}
+	return o, nil
+}
+
+// begin closes this process's copies of the child's write ends and starts the readers.
+func (o *output) begin() {
+	closeAll(o.writers)
+	o.writers = nil
+	var streams sync.WaitGroup
+	for i, r := range o.readers {
+		if o.sinks[i] == o.status {
+			go func() { pump(o.status, r); close(o.heard) }()
+			continue
+		}
+		streams.Go(func() { pump(o.sinks[i], r) })
+	}
+	go func() { streams.Wait(); close(o.done) }()
+}
+
+// pump copies r to sink until the end of r, or until the deadline set by drain. After the deadline
+// it reads only what the pipe already contains, so that no output is lost if sink is slow.
+func pump(sink io.WriteCloser, r *os.File) {
+	defer sink.Close()
+	buf := make([]byte, 32<<10)
+	for {
+		n, err := r.Read(buf)
+		_, _ = sink.Write(buf[:n]) // sinks never return an error
+		if errors.Is(err, os.ErrDeadlineExceeded) {
+			rest(sink, r, buf)
+			return
+		}
+		if err != nil {
+			return
+		}
+	}
+}
+
+// rest copies the content of a pipe without waiting. It copies at most about pipeBytes, so a writer
+// that never stops cannot block it.
+func rest(sink io.Writer, r *os.File, buf []byte) {
+	conn, err := r.SyscallConn()
+	if err != nil {
+		return
+	}
+	_ = conn.Control(func(fd uintptr) {
+		for total := 0; total < pipeBytes; {
+			n, err := syscall.Read(int(fd), buf)
+			if n <= 0 || err != nil {
+				return
+			}
+			_, _ = sink.Write(buf[:n])
+			total += n
+		}
+	})
+}
+
+// drain waits for the readers. It waits at most for grace if an escaped process still holds a pipe
+// open.
+func (o *output) drain(grace time.Duration) {
+	for _, r := range o.readers {
+		// Pipes of os.Pipe support deadlines. Without one only the wait would be unbounded.
+		_ = r.SetReadDeadline(time.Now().Add(grace))
+	}
+	<-o.done
+	<-o.heard
+}
+
+func (o *output) close() {
+	closeAll(o.writers)
+	closeAll(o.readers)
+}
+
+func closeAll(files []*os.File) {
+	for _, f := range files {
+		f.Close()
+	}
+}

@@ -1,0 +1,122 @@
+package confine
+
+import (
+	"os"
+	"path/filepath"
+	"slices"
+	"strings"
+	"syscall"
+
+	"github.com/perdure/perdure/internal/sandbox"
+)
+
+// systemPaths are the parts of the system that every program needs.
+var systemPaths = []string{"/usr", "/bin", "/sbin", "/lib", "/lib32", "/lib64", "/libx32", "/etc", "/opt", "/nix/store"}
+
+// isPrivate reports whether path is one of sandbox.PrivatePaths or a folder above one.
+func isPrivate(path string) bool {
+	return slices.ContainsFunc(sandbox.PrivatePaths, func(p string) bool { return sandbox.Within(p, path) })
+}
+
+// privateFolders creates folders in dir that replace those in places. It skips a path that does not
+// exist, is not a folder, or is a symlink. It also skips a path that the workspace equals or
+// contains.
+func privateFolders(dir, workspace string, places []string) ([]sandbox.Private, error) {
+	var all []sandbox.Private
+	for _, path := range places {
+		if real, err := sandbox.RealPath(path); err != nil || real != path || sandbox.Within(path, workspace) {
+			continue
+		}
+		p, err := privateFolder(dir, path)
+		if err != nil {
+			return nil, err
+		}
+		all = append(all, p)
+	}
+	return all, nil
+}
+
+// privateFolder creates the folder in dir that replaces path.
+func privateFolder(dir, path string) (sandbox.Private, error) {
+	source := filepath.Join(dir, strings.ReplaceAll(path[1:], "/", "-"))
+	if err := os.Mkdir(source, 0o700); err != nil && !os.IsExist(err) {
+		return sandbox.Private{}, err
+	}
+	return sandbox.Private{Path: path, Source: source}, nil
+}
+
+// keptPaths returns the paths below places that commands need: the resolver's configuration, this
+// user's home, and the folders of programs and toolchains.
+func keptPaths(places []string) []string {
+	var kept []string
+	if home, err := os.UserHomeDir(); err == nil && below(home, places) && !belowPrivate(home) {
+		kept = append(kept, filepath.Clean(home))
+	}
+	wanted := append([]string{"/etc/resolv.conf"}, filepath.SplitList(os.Getenv("PATH"))...)
+	for _, name := range []string{"GOROOT", "JAVA_HOME", "NODE_PATH", "VIRTUAL_ENV", "RUSTUP_HOME"} {
+		wanted = append(wanted, filepath.SplitList(os.Getenv(name))...)
+	}
+	for _, path := range wanted {
+		real, err := sandbox.RealPath(path)
+		if err != nil || !filepath.IsAbs(path) {
+			continue
+		}
+		for _, path := range []string{filepath.Clean(path), real} {
+			shown := slices.ContainsFunc(kept, func(k string) bool { return sandbox.Within(path, k) })
+			if below(path, places) && !shown {
+				kept = append(kept, path)
+			}
+		}
+	}
+	return kept
+}
+
+func belowPrivate(path string) bool { return below(path, sandbox.PrivatePaths) }
+
+// below reports whether path lies in one of the folders.
+func below(path string, folders []string) bool {
+	return slices.ContainsFunc(folders, func(p string) bool { return path != p && sandbox.Within(path, p) })
+}
+
+// makePoints creates the mount points of paths below private folders: a folder for a folder, a file
+// for a file. It does not follow symlinks, because commands may have changed the private folders.
+func makePoints(all []sandbox.Private, paths []string) error {
+	for _, p := range all {
+		for _, path := range paths {
+			if path == p.Path || !sandbox.Within(path, p.Path) {
+				continue
+			}
+			if err := makePoint(p, path); err != nil {
+				return err
+			}
+		}
+	}
+	return nil
+}
+
+func makePoint(p sandbox.Private, path string) error {
+	rel, err := filepath.Rel(p.Path, path)
+	if err != nil {
+		return err
+	}
+	info, err := os.Stat(path)
+	if err != nil {
+		return err
+	}
+	root, err := os.OpenRoot(p.Source)
+	if err != nil {
+		return err
+	}
+	defer root.Close()
+	if info.IsDir() {
+		return root.MkdirAll(rel, 0o755)
+	}
+	if err := root.MkdirAll(filepath.Dir(rel), 0o755); err != nil {
+		return err
+	}
+	f, err := root.OpenFile(rel, os.O_CREATE|os.O_RDONLY|syscall.O_NONBLOCK, 0o600)
+	if err != nil {
+		return err
+	}
+	return f.Close()
+}

@@ -1,0 +1,63 @@
+package excerpt
+
+import (
+	"fmt"
+	"strings"
+	"testing"
+
+	"pgregory.net/rapid"
+)
+
+// Applying an uncut diff to the old text returns the new text.
+func TestDiffTellsTheWholeChange(t *testing.T) {
+	lines := rapid.Map(rapid.SliceOfN(rapid.SampledFrom([]string{"a", "b", "c"}), 0, 12), func(l []string) string {
+		return strings.Join(append(l, ""), "\n")
+	})
+	rapid.Check(t, func(t *rapid.T) {
+		old, new := lines.Draw(t, "old"), lines.Draw(t, "new")
+		d := Diff(old, new)
+		if (d == "") != (old == new) {
+			t.Fatalf("diff of %q and %q is %q", old, new, d)
+		}
+		if d != "" {
+			if got := applied(t, old, d); got != new {
+				t.Fatalf("from %q to %q, but this leads to %q:\n%s", old, new, got, d)
+			}
+		}
+	})
+}
+
+// applied returns old with a diff of one hunk applied. The lines that the diff names must be at the
+// named position.
+func applied(t *rapid.T, old, d string) string {
+	head, body, _ := strings.Cut(d, "\n")
+	var from, count, to, now int
+	if _, err := fmt.Sscanf(head, "@@ -%d,%d +%d,%d @@", &from, &count, &to, &now); err != nil {
+		t.Fatalf("%s: %v", head, err)
+	}
+	if count > 0 {
+		from--
+	}
+	was, is := "", ""
+	for _, line := range strings.Split(body, "\n") {
+		if line[0] != '+' {
+			was += line[1:] + "\n"
+		}
+		if line[0] != '-' {
+			is += line[1:] + "\n"
+		}
+	}
+	lines := strings.SplitAfter(old, "\n")
+	before, found := strings.Join(lines[:from], ""), strings.Join(lines[from:from+count], "")
+	if found != was || strings.Count(is, "\n") != now {
+		t.Fatalf("%s tells of %q and %d lines, but there is %q:\n%s", head, was, now, found, d)
+	}
+	return before + is + strings.Join(lines[from+count:], "")
+}
+
+func TestLongDiffIsCut(t *testing.T) {
+	d := Diff(strings.Repeat("a\n", 100), strings.Repeat("b\n", 100))
+	if n := strings.Count(d, "\n"); n != diffLines+1 || !strings.HasSuffix(d, "[140 more lines of the diff left out]") {
+		t.Errorf("%d lines: %s", n, d)
+	}
+}

@@ -1,0 +1,61 @@
+package excerpt
+
+import (
+	"bufio"
+	"bytes"
+	"errors"
+	"io"
+	"unicode/utf8"
+)
+
+// LineBytes is the maximum length of one line in bytes that a model is shown; the rest is omitted.
+const LineBytes = 2000
+
+// ReadLine reads one line without its line ending. It keeps at most limit bytes, as valid UTF-8;
+// left is the number of omitted bytes. io.EOF means that there was no line.
+func ReadLine(r *bufio.Reader, limit int) (line string, left int, err error) {
+	var kept, piece []byte
+	total := 0
+	for {
+		piece, err = r.ReadSlice('\n')
+		total += len(piece)
+		if room := limit + utf8.UTFMax - len(kept); room > 0 {
+			kept = append(kept, piece[:min(room, len(piece))]...)
+		}
+		if !errors.Is(err, bufio.ErrBufferFull) {
+			break
+		}
+	}
+	if err != nil && (!errors.Is(err, io.EOF) || total == 0) {
+		return "", 0, err
+	}
+	end := total - (len(piece) - len(bytes.TrimRight(piece, "\r\n")))
+	if end < len(kept) {
+		kept = kept[:end]
+	}
+	kept = Cut(kept, limit)
+	return validText(kept), end - len(kept), nil
+}
+
+// validText returns all of p as valid UTF-8.
+func validText(p []byte) string {
+	if utf8.Valid(p) {
+		return string(p)
+	}
+	var s decoder
+	return string(s.push(p)) + string(s.flush())
+}
+
+// Cut returns the longest prefix of p that has at most n bytes and does not end inside a
+// character.
+func Cut(p []byte, n int) []byte {
+	if len(p) <= n {
+		return p
+	}
+	for back := 0; back < utf8.UTFMax && n-back >= 0; back++ {
+		if utf8.RuneStart(p[n-back]) {
+			return p[:n-back]
+		}
+	}
+	return p[:n]
+}

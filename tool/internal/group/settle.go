@@ -1,0 +1,18 @@
+package group
+
+import "time"
+
+// Settle waits, at most for grace, until the group's processes have exited.
+func (g *Group) Settle(grace time.Duration) {
+	deadline := time.NewTimer(grace)
+	defer deadline.Stop()
+	tick := time.NewTicker(5 * time.Millisecond)
+	defer tick.Stop()
+	for g.Alive() > 0 {
+		select {
+		case <-tick.C:
+		case <-deadline.C:
+			return
+		}
+	}
+}

@@ -1,0 +1,141 @@
+// Package guarded finds the files in a workspace that programs outside the sandbox later run or read
+// as configuration, and compares their state before and after a command.
+package guarded
+
+import (
+	"fmt"
+	"io/fs"
+	"os"
+	"path/filepath"
+	"slices"
+	"strings"
+
+	"github.com/perdure/perdure/internal/sandbox"
+)
+
+// startFiles are files below the home directory that a user's shells, editors and tools execute or
+// read as configuration when they start.
+var startFiles = []string{
+	".bashrc", ".bash_aliases", ".bash_profile", ".bash_login", ".bash_logout", ".profile", ".inputrc",
+	".zshrc", ".zshenv", ".zprofile", ".zlogin", ".zlogout", ".kshrc", ".cshrc", ".tcshrc", ".login",
+	".config/fish", ".config/git", ".config/autostart", ".config/systemd/user", ".config/environment.d",
+	".gitconfig", ".ssh", ".vimrc", ".config/nvim/init.lua", ".config/nvim/init.vim", ".npmrc", ".pypirc",
+	".emacs", ".emacs.d/init.el", ".tmux.conf", ".screenrc", ".gdbinit", ".psqlrc", ".sqliterc", ".direnvrc",
+	".config/direnv", ".config/zsh", ".config/pip/pip.conf", ".pip/pip.conf", ".docker/config.json", ".kube/config",
+	".aws/config", ".gnupg/gpg.conf", ".gnupg/gpg-agent.conf", ".xinitrc", ".xsession",
+	".xprofile", ".xsessionrc", ".pam_environment", ".local/bin", "bin",
+}
+
+// comparedEntries is the maximum number of compared entries in one guarded folder.
+const comparedEntries = 500
+
+// pathsIn returns the files and folders in the workspace dir that programs outside the sandbox
+// later run or read as configuration, whether they exist or not. These are git's configuration and
+// hooks. If dir is the home directory or a folder above it, startFiles are added.
+func pathsIn(dir string) []string {
+	var paths []string
+	links, repos := repositories(dir)
+	paths = append(paths, links...)
+	for _, repo := range repos {
+		// commondir names another folder with config and hooks.
+		for _, name := range []string{"hooks", "config", "config.worktree", "commondir", "info/attributes"} {
+			paths = append(paths, filepath.Join(repo, name))
+		}
+	}
+	home, err := os.UserHomeDir()
+	if err != nil || home == "" {
+		return paths
+	}
+	if real, err := sandbox.RealPath(home); err == nil && sandbox.Within(real, dir) {
+		for _, name := range startFiles {
+			paths = append(paths, filepath.Join(real, name))
+		}
+	}
+	return paths
+}
+
+// RunsLater reports whether path, in the workspace dir, is a guarded path or lies in one. It also
+// reports true for paths in a folder .git, because only git writes files there.
+func RunsLater(dir, path string) bool {
+	if rel, err := filepath.Rel(dir, path); err == nil && slices.Contains(strings.Split(rel, string(filepath.Separator)), ".git") {
+		return true
+	}
+	return slices.ContainsFunc(pathsIn(dir), func(g string) bool { return sandbox.Within(path, g) })
+}
+
+// Fixed returns the guarded paths in dir that exist and are not symlinks.
+func Fixed(dir string) []string {
+	var fixed []string
+	for _, path := range pathsIn(dir) {
+		if real, err := sandbox.RealPath(path); err == nil && real == path {
+			fixed = append(fixed, path)
+		}
+	}
+	return fixed
+}
+
+// Snapshot holds the state of guarded paths before a command, by path.
+type Snapshot map[string]string
+
+// Take records the state of the guarded paths in dir.
+func Take(dir string) Snapshot {
+	s := Snapshot{}
+	for _, path := range pathsIn(dir) {
+		s[path] = stateOf(path)
+	}
+	return s
+}
+
+// Changed returns the guarded paths, relative to dir, whose state differs from the snapshot.
+func (s Snapshot) Changed(dir string) []string {
+	now := Take(dir)
+	var paths []string
+	for path, state := range now {
+		if before := s[path]; before != state {
+			paths = append(paths, relative(dir, path))
+		}
+	}
+	for path, state := range s {
+		if _, known := now[path]; !known && state != "" && stateOf(path) != state {
+			paths = append(paths, relative(dir, path))
+		}
+	}
+	slices.Sort(paths)
+	return paths
+}
+
+func relative(dir, path string) string {
+	if rel, err := filepath.Rel(dir, path); err == nil {
+		return filepath.ToSlash(rel)
+	}
+	return path
+}
+
+// stateOf returns a description of path that differs after every change, or "" if path does not
+// exist. It contains the inode and the inode's change time, which no program can set.
+func stateOf(path string) string {
+	info, err := os.Lstat(path)
+	if err != nil {
+		return ""
+	}
+	state := stampOf(info)
+	if !info.IsDir() {
+		return state
+	}
+	// The folder's own times also change with temporary files, such as git's locks. Only the
+	// folder's entries are compared.
+	var b strings.Builder
+	entries := sandbox.SomeEntries(path, comparedEntries)
+	slices.SortFunc(entries, func(a, b os.DirEntry) int { return strings.Compare(a.Name(), b.Name()) })
+	fmt.Fprintf(&b, "folder %s", info.Mode())
+	for _, e := range entries {
+		if info, err := e.Info(); err == nil {
+			fmt.Fprintf(&b, "\n%q %s", e.Name(), stampOf(info))
+		}
+	}
+	return b.String()
+}
+
+func stampOf(info fs.FileInfo) string {
+	return fmt.Sprintf("%s %d %s", info.Mode(), info.Size(), inodeOf(info))
+}

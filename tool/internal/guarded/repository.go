@@ -1,0 +1,151 @@
+package guarded
+
+import (
+	"os"
+	"path/filepath"
+	"slices"
+	"strings"
+	"syscall"
+
+	"github.com/perdure/perdure/internal/sandbox"
+)
+
+const (
+	// reposDepth is the maximum depth below the workspace at which repositories are searched.
+	reposDepth = 2
+	// modulesDepth is the maximum number of elements in the name of a submodule.
+	modulesDepth = 4
+	// reposEntries is the maximum number of entries that the search examines.
+	reposEntries = 2000
+	// gitFileBytes is the maximum number of bytes that are read of a file that names a git folder.
+	gitFileBytes = 8 << 10
+)
+
+// repoSearch finds the folders from which git reads configuration and hooks.
+type repoSearch struct {
+	dir   string
+	left  int // entries that may still be examined
+	links []string
+	repos []string
+}
+
+// repositories returns the folders from which git reads configuration and hooks, in dir and in
+// folders up to reposDepth below it. repos are folders named .git, bare repositories, and folders
+// of submodules and worktrees. They include dir/.git, even if it does not exist. links are the
+// paths named .git that do not exist or are not folders; a file or symlink there leads git to
+// another folder.
+func repositories(dir string) (links, repos []string) {
+	s := &repoSearch{dir: dir, left: reposEntries}
+	s.git(filepath.Join(dir, ".git"))
+	s.look(dir, 0)
+	for i := 0; i < len(s.repos); i++ { // the loop appends to s.repos
+		s.inside(s.repos[i])
+	}
+	return s.links, s.repos
+}
+
+func (s *repoSearch) entries(folder string) []os.DirEntry {
+	found := sandbox.SomeEntries(folder, s.left)
+	s.left -= len(found)
+	return found
+}
+
+func (s *repoSearch) add(repo string) {
+	if sandbox.Within(repo, s.dir) && !slices.Contains(s.repos, repo) {
+		s.repos = append(s.repos, repo)
+	}
+}
+
+// look searches folder for repositories.
+func (s *repoSearch) look(folder string, depth int) {
+	entries := s.entries(folder)
+	if isBare(entries) {
+		s.add(folder)
+	}
+	for _, e := range entries {
+		path := filepath.Join(folder, e.Name())
+		switch {
+		case e.Name() == ".git":
+			s.git(path)
+		case !e.IsDir() || e.Name() == "node_modules":
+		case depth < reposDepth:
+			s.look(path, depth+1)
+		}
+	}
+}
+
+// isBare reports whether git treats a folder with these entries as a repository, whatever its name.
+func isBare(entries []os.DirEntry) bool {
+	for _, name := range []string{"HEAD", "objects", "refs"} {
+		if !slices.ContainsFunc(entries, func(e os.DirEntry) bool { return e.Name() == name }) {
+			return false
+		}
+	}
+	return true
+}
+
+// git adds path, whose name is .git, and the folder to which a file or symlink at path leads.
+func (s *repoSearch) git(path string) {
+	if info, err := os.Lstat(path); err != nil || !info.IsDir() {
+		if !slices.Contains(s.links, path) {
+			s.links = append(s.links, path)
+		}
+	}
+	s.add(path)
+	if real, err := sandbox.RealPath(path); err == nil && real != path {
+		s.add(real)
+	}
+	if to := gitPath(path, "gitdir:"); to != "" {
+		s.add(to)
+	}
+}
+
+// inside adds the repositories in repo, and the folder from which repo reads its configuration.
+func (s *repoSearch) inside(repo string) {
+	if to := gitPath(filepath.Join(repo, "commondir"), ""); to != "" {
+		s.add(to)
+	}
+	for _, e := range s.entries(filepath.Join(repo, "worktrees")) {
+		s.add(filepath.Join(repo, "worktrees", e.Name()))
+	}
+	s.modules(filepath.Join(repo, "modules"), 0)
+}
+
+// modules adds the repositories of submodules. The name of a submodule may have several elements.
+func (s *repoSearch) modules(folder string, depth int) {
+	entries := s.entries(folder)
+	if depth > 0 && isBare(entries) {
+		s.add(folder)
+		return
+	}
+	for _, e := range entries {
+		if e.IsDir() && depth < modulesDepth {
+			s.modules(filepath.Join(folder, e.Name()), depth+1)
+		}
+	}
+}
+
+// gitPath returns the folder that the file at path names after prefix, or "" if there is none.
+func gitPath(path, prefix string) string {
+	f, err := os.OpenFile(path, os.O_RDONLY|syscall.O_NONBLOCK, 0)
+	if err != nil {
+		return ""
+	}
+	defer f.Close()
+	if info, err := f.Stat(); err != nil || !info.Mode().IsRegular() {
+		return ""
+	}
+	raw := make([]byte, gitFileBytes)
+	n, _ := f.Read(raw)
+	to, found := strings.CutPrefix(string(raw[:n]), prefix)
+	if to = strings.TrimSpace(to); !found || to == "" {
+		return ""
+	}
+	if !filepath.IsAbs(to) {
+		to = filepath.Join(filepath.Dir(path), to)
+	}
+	if real, err := sandbox.RealPath(to); err == nil {
+		return real
+	}
+	return filepath.Clean(to)
+}

@@ -1,0 +1,37 @@
+// Package hold keeps files and folders open until this process ends: the data directory and files
+// with secrets. A rename does not hide them from tools.
+package hold
+
+import (
+	"path/filepath"
+	"sync"
+)
+
+// holds contains the data directories that this process has opened, by the path of the first use.
+var holds struct {
+	sync.Mutex
+	byPath map[string]*File
+}
+
+// DataDir returns the folder that path named at its first use. If that folder has been deleted,
+// DataDir opens the folder that is there now.
+func DataDir(path string) (*File, error) {
+	abs, err := filepath.Abs(path)
+	if err != nil {
+		return nil, err
+	}
+	holds.Lock()
+	defer holds.Unlock()
+	if h := holds.byPath[abs]; h != nil && !h.Deleted() {
+		return h, nil
+	}
+	h, err := openFolder(abs)
+	if err != nil {
+		return nil, err
+	}
+	if holds.byPath == nil {
+		holds.byPath = map[string]*File{}
+	}
+	holds.byPath[abs] = h
+	return h, nil
+}

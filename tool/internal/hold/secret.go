@@ -1,0 +1,72 @@
+package hold
+
+import (
+	"errors"
+	"fmt"
+	"io/fs"
+	"path/filepath"
+	"slices"
+	"sync"
+)
+
+// secretFiles are the files that tools of this process cannot read, by configured path. If the file
+// at a path was replaced, the path has several files, because a command could otherwise expose an
+// older file by a rename.
+var secretFiles struct {
+	sync.Mutex
+	byPath map[string][]*File
+}
+
+// secretFilesMost is the maximum number of files for one path.
+const secretFilesMost = 16
+
+// Secrets returns the files that paths name now, and those that they named before and that
+// still exist.
+func Secrets(paths []string) ([]*File, error) {
+	secretFiles.Lock()
+	defer secretFiles.Unlock()
+	var all []*File
+	for _, path := range paths {
+		abs, err := filepath.Abs(path)
+		if err != nil {
+			return nil, err
+		}
+		files, err := rehold(abs, secretFiles.byPath[abs])
+		if err != nil {
+			return nil, fmt.Errorf("the secret file %s cannot be kept from commands: %w", path, err)
+		}
+		if secretFiles.byPath == nil {
+			secretFiles.byPath = map[string][]*File{}
+		}
+		secretFiles.byPath[abs] = files
+		all = append(all, files...)
+	}
+	return all, nil
+}
+
+// rehold returns known without the deleted files and with the file that is now at path.
+func rehold(path string, known []*File) ([]*File, error) {
+	known = slices.DeleteFunc(known, func(h *File) bool {
+		gone := h.Deleted()
+		if gone {
+			h.close()
+		}
+		return gone
+	})
+	now, err := openFile(path)
+	if errors.Is(err, fs.ErrNotExist) || errors.Is(err, fs.ErrPermission) {
+		return known, nil // the file does not exist, or commands cannot open it either
+	}
+	if err != nil {
+		return known, err
+	}
+	if slices.ContainsFunc(known, now.Same) {
+		now.close()
+		return known, nil
+	}
+	if len(known) == secretFilesMost {
+		now.close()
+		return known, fmt.Errorf("%d files have taken each other's place; remove the old ones", secretFilesMost)
+	}
+	return append(known, now), nil
+}
