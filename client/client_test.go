@@ -18,20 +18,20 @@ import (
 
 var anID = uuid.MustParse("01a1fc84-46e5-7b0a-a4e9-4a14f3bc5720")
 
-// seen is a request as the server received it.
-type seen struct {
+// receivedRequest is a request as the server received it.
+type receivedRequest struct {
 	Line, Key, Body string
 	Header          http.Header
 }
 
 // answer creates a client whose server returns the same response to every request. The newest
 // request is recorded in seen.
-func answer(t *testing.T, status int, body string) (*Client, *seen) {
+func answer(t *testing.T, status int, body string) (*Client, *receivedRequest) {
 	t.Helper()
-	s := &seen{}
+	s := &receivedRequest{}
 	c, _ := newClient(t, http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		raw, _ := io.ReadAll(r.Body)
-		*s = seen{Line: r.Method + " " + r.URL.RequestURI(), Key: r.Header.Get("Authorization"), Body: string(raw), Header: r.Header}
+		*s = receivedRequest{Line: r.Method + " " + r.URL.RequestURI(), Key: r.Header.Get("Authorization"), Body: string(raw), Header: r.Header}
 		w.WriteHeader(status)
 		_, _ = io.WriteString(w, body)
 	}))

@@ -298,7 +298,7 @@ func TestRunRetriesTheModel(t *testing.T) {
 	}
 	s := agenttest.Scenario{Agent: partly(part(forecast())), Input: "Weather?"}
 	s.Before = func(s *agenttest.Scenario) {
-		s.Tasks = tasksOf(react.Config{Providers: llm.NewProviders(&shaky{Provider: scripted.New(scripted.Config{Dir: dir})}), Tools: []tool.Tool{forecast()}})
+		s.Tasks = tasksOf(react.Config{Providers: llm.NewProviders(&flakyProvider{Provider: scripted.New(scripted.Config{Dir: dir})}), Tools: []tool.Tool{forecast()}})
 	}
 	o := agenttest.Run(t, s)
 	if text := textOf(t, o); !strings.Contains(text, "assistant: Wet.") || o.Ran[react.ModelTask] != 4 {
@@ -319,13 +319,13 @@ func TestRunRetriesTheModel(t *testing.T) {
 	agenttest.All(t, s)
 }
 
-// shaky is a provider whose every first call of a conversation's turn fails for a while.
-type shaky struct {
+// flakyProvider is a provider whose every first call of a conversation's turn fails for a while.
+type flakyProvider struct {
 	llm.Provider
 	calls int
 }
 
-func (s *shaky) Stream(ctx context.Context, r llm.Request, show func(llm.Delta) error) (*llm.Response, error) {
+func (s *flakyProvider) Stream(ctx context.Context, r llm.Request, show func(llm.Delta) error) (*llm.Response, error) {
 	if s.calls++; s.calls%2 == 1 {
 		return nil, &llm.Error{Kind: llm.Overloaded, Provider: "scripted", Message: "busy", Retryable: true}
 	}
