@@ -8,7 +8,7 @@ const described = 32
 // described. Decoding a deep value costs hundreds of times its size in memory, and validation does
 // not look at that depth. The text must already be checked.
 func shallow(raw []byte) []byte {
-	var c cut
+	var c jsonTrimmer
 	for i := 0; i < len(raw); i++ {
 		switch raw[i] {
 		case '"':
@@ -35,20 +35,20 @@ func endOfText(raw []byte, i int) int {
 	return i
 }
 
-// cut copies a text and omits parts of it.
-type cut struct {
+// jsonTrimmer copies a text and omits parts of it.
+type jsonTrimmer struct {
 	out   []byte // nil until something is omitted
 	kept  int    // the end of the text that was copied or omitted
 	depth int
 }
 
-func (c *cut) open(raw []byte, i int) {
+func (c *jsonTrimmer) open(raw []byte, i int) {
 	if c.depth++; c.depth == described+1 {
 		c.out = append(append(c.out, raw[c.kept:i]...), "null"...)
 	}
 }
 
-func (c *cut) close(i int) {
+func (c *jsonTrimmer) close(i int) {
 	if c.depth--; c.depth == described {
 		c.kept = i + 1
 	}

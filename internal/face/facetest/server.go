@@ -25,8 +25,8 @@ import (
 	"github.com/perdure/perdure/internal/store/opentest"
 )
 
-// House is a whole server over a real store; the test acts as the worker.
-type House struct {
+// Server is a whole server over a real store; the test acts as the worker.
+type Server struct {
 	T         *testing.T
 	URL       string
 	Engine    *engine.Engine
@@ -44,16 +44,16 @@ type House struct {
 	WorkerKey string
 }
 
-// Open starts a house. change may modify the API's configuration.
-func Open(t *testing.T, change ...func(*face.Config)) *House {
+// Open starts a server. change may modify the API's configuration.
+func Open(t *testing.T, change ...func(*face.Config)) *Server {
 	t.Helper()
 	return OpenOver(t, opentest.Store(t), change...)
 }
 
-// OpenOver starts a house over the given store.
-func OpenOver(t *testing.T, st store.Store, change ...func(*face.Config)) *House {
+// OpenOver starts a server over the given store.
+func OpenOver(t *testing.T, st store.Store, change ...func(*face.Config)) *Server {
 	t.Helper()
-	h := &House{
+	h := &Server{
 		T: t, Store: &Brittle{Store: st}, ID: uuid.New(), Stop: make(chan struct{}), Closed: make(chan struct{}, 1), Logged: &bytes.Buffer{},
 		Conns: &Connections{}, Serve: &atomic.Pointer[http.Handler]{},
 	}
@@ -107,9 +107,9 @@ func OpenOver(t *testing.T, st store.Store, change ...func(*face.Config)) *House
 }
 
 // Restarted returns another server over the same store, without the state of the first.
-func (h *House) Restarted() *House {
+func (h *Server) Restarted() *Server {
 	h.T.Helper()
-	again := &House{T: h.T, Store: h.Store, ID: h.ID, Stop: h.Stop, AdminKey: h.AdminKey, ClientKey: h.ClientKey, WorkerKey: h.WorkerKey}
+	again := &Server{T: h.T, Store: h.Store, ID: h.ID, Stop: h.Stop, AdminKey: h.AdminKey, ClientKey: h.ClientKey, WorkerKey: h.WorkerKey}
 	again.Engine = engine.New(engine.Config{Store: h.Store, Hints: &notify.Local{}})
 	again.Worker = again.Engine.Dispatch("default", false)
 	again.Log = eventlog.New(again.Engine.Read(), h.Store.Epoch(), again.Engine.Hints)
@@ -127,13 +127,13 @@ func (h *House) Restarted() *House {
 }
 
 // Wrap installs a wrapper around the server's handler.
-func (h *House) Wrap(around func(http.HandlerFunc) http.HandlerFunc) {
+func (h *Server) Wrap(around func(http.HandlerFunc) http.HandlerFunc) {
 	var outer http.Handler = around((*h.Serve.Load()).ServeHTTP)
 	h.Serve.Store(&outer)
 }
 
 // Key creates a key and returns its secret.
-func (h *House) Key(role perdure.KeyRole) string {
+func (h *Server) Key(role perdure.KeyRole) string {
 	h.T.Helper()
 	_, secret, err := h.Engine.CreateKey(h.T.Context(), "default", "test "+string(role), role)
 	if err != nil {
@@ -154,13 +154,13 @@ type Reply struct {
 const Org = "/api/orgs/default"
 
 // Call sends a request as the client. path is relative to the org unless it begins with a dot.
-func (h *House) Call(method, path, body string, headers ...string) Reply {
+func (h *Server) Call(method, path, body string, headers ...string) Reply {
 	h.T.Helper()
 	return h.Send(h.Request(method, path, body, headers...))
 }
 
 // Send sends a request and reads the response.
-func (h *House) Send(req *http.Request) Reply {
+func (h *Server) Send(req *http.Request) Reply {
 	h.T.Helper()
 	res, err := http.DefaultTransport.RoundTrip(req) // follows no redirect
 	if err != nil {
@@ -175,7 +175,7 @@ func (h *House) Send(req *http.Request) Reply {
 }
 
 // Request returns a request as of Call.
-func (h *House) Request(method, path, body string, headers ...string) *http.Request {
+func (h *Server) Request(method, path, body string, headers ...string) *http.Request {
 	h.T.Helper()
 	if rest, bare := strings.CutPrefix(path, "."); bare {
 		path = rest
@@ -251,7 +251,7 @@ type Page[T any] struct {
 const Models = `"models":[{"provider":"scripted","modelId":"m"}]`
 
 // Start starts a react agent.
-func (h *House) Start(extra string) perdure.Execution {
+func (h *Server) Start(extra string) perdure.Execution {
 	h.T.Helper()
 	var x perdure.Execution
 	h.Call("POST", "/agent-executions", `{"userPrompt":"hi",`+Models+extra+`}`).Want(201, &x)
@@ -259,6 +259,6 @@ func (h *House) Start(extra string) perdure.Execution {
 }
 
 // Path returns the path of an execution, relative to the org.
-func (h *House) Path(id uuid.UUID, rest string) string {
+func (h *Server) Path(id uuid.UUID, rest string) string {
 	return fmt.Sprintf("/agent-executions/%s%s", id, rest)
 }

@@ -10,21 +10,21 @@ import (
 	"github.com/perdure/perdure"
 )
 
-// watch monitors all open streams with one goroutine, which runs while there are streams. It ends
-// the streams when the server stops, and rechecks each of their keys at intervals.
-type watch struct {
+// streamSupervisor monitors all open streams with one goroutine, which runs while there are
+// streams. It ends the streams when the server stops, and rechecks each of their keys at intervals.
+type streamSupervisor struct {
 	f *Front
 
 	mu    sync.Mutex // guards the fields below
-	open  map[*watched]bool
+	open  map[*supervisedStream]bool
 	leave chan struct{} // closed to end the goroutine
 	over  chan struct{} // closed at the end of the goroutine
 	// stopped is set when the server stops; streams opened later end at once.
 	stopped bool
 }
 
-// watched is one open stream.
-type watched struct {
+// supervisedStream is one open stream.
+type supervisedStream struct {
 	Caller
 	cancel context.CancelCauseFunc
 }
@@ -43,7 +43,7 @@ func (f *Front) Supervise(ctx context.Context) (context.Context, func()) { retur
 // Recheck returns a function that rechecks the key of one long request, at intervals of
 // RecheckEvery however often it is called. Its error is ErrKeyOver.
 func (f *Front) Recheck(r *http.Request) func() error {
-	key := recheck{f: f, at: time.Now()}
+	key := keyRecheck{f: f, at: time.Now()}
 	return func() error { return key.still(r.Context()) }
 }
 
@@ -57,13 +57,13 @@ func (f *Front) CountRequest(ctx context.Context) error {
 }
 
 // enter implements Supervise.
-func (w *watch) enter(ctx context.Context) (context.Context, func()) {
+func (w *streamSupervisor) enter(ctx context.Context) (context.Context, func()) {
 	ctx, cancel := context.WithCancelCause(ctx)
-	one := &watched{CallerOf(ctx), cancel}
+	one := &supervisedStream{CallerOf(ctx), cancel}
 	w.mu.Lock()
 	defer w.mu.Unlock()
 	if len(w.open) == 0 {
-		w.open = map[*watched]bool{}
+		w.open = map[*supervisedStream]bool{}
 		w.leave, w.over = make(chan struct{}), make(chan struct{})
 		go w.run(w.leave, w.over)
 	}
@@ -75,7 +75,7 @@ func (w *watch) enter(ctx context.Context) (context.Context, func()) {
 }
 
 // exit removes a stream. For the last stream it waits until the goroutine has ended.
-func (w *watch) exit(one *watched) {
+func (w *streamSupervisor) exit(one *supervisedStream) {
 	one.cancel(nil)
 	w.mu.Lock()
 	delete(w.open, one)
@@ -90,7 +90,7 @@ func (w *watch) exit(one *watched) {
 	}
 }
 
-func (w *watch) run(leave, over chan struct{}) {
+func (w *streamSupervisor) run(leave, over chan struct{}) {
 	defer close(over)
 	look := time.NewTicker(w.f.RecheckEvery)
 	defer look.Stop()
@@ -108,7 +108,7 @@ func (w *watch) run(leave, over chan struct{}) {
 }
 
 // stopping ends all streams, including later ones, until none is left.
-func (w *watch) stopping(leave chan struct{}) {
+func (w *streamSupervisor) stopping(leave chan struct{}) {
 	w.mu.Lock()
 	w.stopped = true
 	w.mu.Unlock()
@@ -116,7 +116,7 @@ func (w *watch) stopping(leave chan struct{}) {
 	<-leave
 }
 
-func (w *watch) end(cause error, which func(Caller) bool) {
+func (w *streamSupervisor) end(cause error, which func(Caller) bool) {
 	w.mu.Lock()
 	defer w.mu.Unlock()
 	for one := range w.open {
@@ -127,7 +127,7 @@ func (w *watch) end(cause error, which func(Caller) bool) {
 }
 
 // lookAgain checks the keys of all streams, and ends the streams whose keys are no longer valid.
-func (w *watch) lookAgain() {
+func (w *streamSupervisor) lookAgain() {
 	callers := map[Caller]bool{}
 	w.mu.Lock()
 	for one := range w.open {
@@ -149,13 +149,13 @@ func (w *watch) lookAgain() {
 	}
 }
 
-// recheck rechecks the key of one long request.
-type recheck struct {
+// keyRecheck rechecks the key of one long request.
+type keyRecheck struct {
 	f  *Front
 	at time.Time // of the last check
 }
 
-func (k *recheck) still(ctx context.Context) error {
+func (k *keyRecheck) still(ctx context.Context) error {
 	if time.Since(k.at) < k.f.RecheckEvery {
 		return nil
 	}

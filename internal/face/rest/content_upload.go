@@ -17,8 +17,8 @@ type contentRef struct {
 	BlobID uuid.UUID `json:"blobId" format:"uuid"`
 }
 
-// content is the response to an upload.
-type content struct {
+// uploadReply is the response to an upload.
+type uploadReply struct {
 	BlobID uuid.UUID    `json:"blobId" format:"uuid"`
 	Length int64        `json:"length"`
 	SHA256 perdure.Hash `json:"sha256"`
@@ -69,7 +69,7 @@ func (s *server) putContent(w http.ResponseWriter, r *http.Request) {
 	_ = json.NewEncoder(w).Encode(out) // fails only if the client has disconnected
 }
 
-func (s *server) takeContent(r *http.Request, w http.ResponseWriter) (*content, error) {
+func (s *server) takeContent(r *http.Request, w http.ResponseWriter) (*uploadReply, error) {
 	id, err := front.ParseID("execution", r.PathValue("id"))
 	if err != nil {
 		return nil, err
@@ -78,21 +78,21 @@ func (s *server) takeContent(r *http.Request, w http.ResponseWriter) (*content, 
 		return nil, perdure.FieldErrorf("Content-Length", "must say how many bytes the content has")
 	}
 	// An upload may take any time as long as data keeps arriving.
-	body := &patient{r: r, c: http.NewResponseController(w)}
+	body := &uploadReader{r: r, c: http.NewResponseController(w)}
 	ref, err := s.Engine.PutContent(r.Context(), r.PathValue("org"), id, r.ContentLength, body)
 	if err != nil {
 		return nil, err
 	}
-	return &content{BlobID: ref.ID, Length: ref.Length, SHA256: ref.SHA256}, nil
+	return &uploadReply{BlobID: ref.ID, Length: ref.Length, SHA256: ref.SHA256}, nil
 }
 
-// patient reads a request body and allows one minute for each read.
-type patient struct {
+// uploadReader reads a request body and allows one minute for each read.
+type uploadReader struct {
 	r *http.Request
 	c *http.ResponseController
 }
 
-func (p *patient) Read(b []byte) (int, error) {
+func (p *uploadReader) Read(b []byte) (int, error) {
 	_ = p.c.SetReadDeadline(time.Now().Add(time.Minute)) // without a deadline, the read may block forever
 	return p.r.Body.Read(b)
 }

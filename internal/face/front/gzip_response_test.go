@@ -15,7 +15,7 @@ func varies(r reply) bool {
 }
 
 // chatter creates a run with a long conversation.
-func chatter(h *house) uuid.UUID {
+func chatter(h *testServer) uuid.UUID {
 	x := h.Start("")
 	r := h.Claim()
 	for range 5 {

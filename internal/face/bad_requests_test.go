@@ -24,7 +24,7 @@ func pingSoon(c *face.Config)  { c.PingEvery = 50 * time.Millisecond }
 // with the name of its field. Any other cursor must get 204 at the last position, a reset followed
 // by the whole log, or an end of the log without a reset. The page of events must agree with the
 // stream about the reset.
-func (h *house) aftermath(id uuid.UUID, cursor string, whole []sseEvent) {
+func (h *testServer) aftermath(id uuid.UUID, cursor string, whole []sseEvent) {
 	h.T.Helper()
 	path := h.Path(id, "/stream/consolidated")
 	_, invalid := perdure.ParseCursor(cursor)

@@ -12,21 +12,21 @@ import (
 	"github.com/google/uuid"
 )
 
-// silent is a client that sends a request and then does not read.
-type silent struct {
-	*house
+// silentClient is a client that sends a request and then does not read.
+type silentClient struct {
+	*testServer
 	conn *net.TCPConn
 	req  *http.Request
 }
 
-func (h *house) silent(path string, headers ...string) *silent {
+func (h *testServer) silent(path string, headers ...string) *silentClient {
 	h.T.Helper()
 	conn, err := net.Dial("tcp", strings.TrimPrefix(h.URL, "http://"))
 	if err != nil {
 		h.T.Fatal(err)
 	}
 	h.T.Cleanup(func() { _ = conn.Close() })
-	s := &silent{h, conn.(*net.TCPConn), h.Request("GET", path, "", headers...)}
+	s := &silentClient{h, conn.(*net.TCPConn), h.Request("GET", path, "", headers...)}
 	if err := s.conn.SetReadBuffer(16 << 10); err != nil {
 		h.T.Fatal(err)
 	}
@@ -37,11 +37,11 @@ func (h *house) silent(path string, headers ...string) *silent {
 }
 
 // givenUp waits until the server has closed the client's connection.
-func (s *silent) givenUp() { <-s.Conns.Of(s.conn.LocalAddr().String()) }
+func (s *silentClient) givenUp() { <-s.Conns.Of(s.conn.LocalAddr().String()) }
 
 // rest reads all events that the server has sent, and returns the error at the end of the
 // connection.
-func (s *silent) rest() ([]sseEvent, error) {
+func (s *silentClient) rest() ([]sseEvent, error) {
 	s.T.Helper()
 	res, err := http.ReadResponse(bufio.NewReader(s.conn), s.req)
 	if err != nil {
@@ -61,7 +61,7 @@ func (s *silent) rest() ([]sseEvent, error) {
 
 // bulk streams text into a run, in pieces of 200 KiB.
 func bulk(r *run, pieces int) {
-	r.House.T.Helper()
+	r.Server.T.Helper()
 	text := strings.Repeat("x", 200<<10)
 	for i := range pieces {
 		r.Stream(0, int64(i*len(text)), "token", text)
@@ -69,7 +69,7 @@ func bulk(r *run, pieces int) {
 }
 
 // reads follows a stream to its end in a goroutine.
-func (h *house) reads(path string) <-chan []sseEvent {
+func (h *testServer) reads(path string) <-chan []sseEvent {
 	h.T.Helper()
 	s, all := h.Follow(path), make(chan []sseEvent, 1)
 	go func() {
@@ -202,7 +202,7 @@ func TestStreamsOfAKeyAreCounted(t *testing.T) {
 
 // untilAdmitted retries until a WebSocket is admitted, because the server notices the end of a
 // stream with a delay.
-func (h *house) untilAdmitted(id uuid.UUID) {
+func (h *testServer) untilAdmitted(id uuid.UUID) {
 	h.T.Helper()
 	for {
 		if c, res, err := h.DialSocket(id); err == nil {

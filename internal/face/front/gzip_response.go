@@ -25,21 +25,21 @@ const zipPiece = 64 << 10
 var zippers = sync.Pool{New: func() any {
 	out := bufio.NewWriterSize(nil, zipPiece)
 	z, _ := gzip.NewWriterLevel(out, gzip.BestSpeed) // the level is valid
-	return &zipper{z, out}
+	return &pooledGzip{z, out}
 }}
 
-// zipper compresses into a buffer.
-type zipper struct {
+// pooledGzip compresses into a buffer.
+type pooledGzip struct {
 	*gzip.Writer
 	out *bufio.Writer
 }
 
-func (z *zipper) reset(w io.Writer) {
+func (z *pooledGzip) reset(w io.Writer) {
 	z.out.Reset(w)
 	z.Reset(z.out)
 }
 
-func (z *zipper) Close() error { return errors.Join(z.Writer.Close(), z.out.Flush()) }
+func (z *pooledGzip) Close() error { return errors.Join(z.Writer.Close(), z.out.Flush()) }
 
 // compressible reports whether the response to a request may be compressed.
 func compressible(r *http.Request) bool {
@@ -64,22 +64,22 @@ func takesGzip(r *http.Request) bool {
 	return any
 }
 
-// zipped compresses a response if it is JSON or a page, is large enough, and has neither an
-// encoding nor a length yet. An event stream is never compressed: see
+// gzipResponseWriter compresses a response if it is JSON or a page, is large enough, and has
+// neither an encoding nor a length yet. An event stream is never compressed: see
 // docs/decisions/011-streams-are-not-compressed.md.
-type zipped struct {
+type gzipResponseWriter struct {
 	http.ResponseWriter
 	gzip   bool // the client accepts gzip
 	tagged bool // the request names compressed responses by their ETags
 	status int
 	begun  bool
-	to     *zipper // nil if not compressed
+	to     *pooledGzip // nil if not compressed
 }
 
 // compress returns the writer of the response, and changes the request's ETags to the uncompressed
 // ones. The caller closes the writer if the response is complete.
-func compress(w http.ResponseWriter, r *http.Request) *zipped {
-	z := &zipped{ResponseWriter: w, gzip: takesGzip(r)}
+func compress(w http.ResponseWriter, r *http.Request) *gzipResponseWriter {
+	z := &gzipResponseWriter{ResponseWriter: w, gzip: takesGzip(r)}
 	for _, name := range []string{"If-None-Match", "If-Match"} {
 		if tag := r.Header.Get(name); strings.Contains(tag, zipSuffix) {
 			r.Header.Set(name, strings.ReplaceAll(tag, zipSuffix, `"`))
@@ -90,7 +90,7 @@ func compress(w http.ResponseWriter, r *http.Request) *zipped {
 }
 
 // WriteHeader is delayed until the first bytes show whether compression is worth it.
-func (z *zipped) WriteHeader(status int) {
+func (z *gzipResponseWriter) WriteHeader(status int) {
 	if z.status != 0 {
 		return
 	}
@@ -108,19 +108,19 @@ func (z *zipped) WriteHeader(status int) {
 	z.begin()
 }
 
-func (z *zipped) mayZip() bool {
+func (z *gzipResponseWriter) mayZip() bool {
 	h := z.Header()
 	kind, _, _ := strings.Cut(h.Get("Content-Type"), ";")
 	return z.status == http.StatusOK && h.Get("Content-Encoding") == "" && h.Get("Content-Length") == "" &&
 		(kind == "application/json" || kind == "text/html" || kind == "text/javascript" || kind == "text/css")
 }
 
-func (z *zipped) begin() {
+func (z *gzipResponseWriter) begin() {
 	z.begun = true
 	z.ResponseWriter.WriteHeader(z.status)
 }
 
-func (z *zipped) Write(b []byte) (int, error) {
+func (z *gzipResponseWriter) Write(b []byte) (int, error) {
 	if z.status == 0 {
 		z.WriteHeader(http.StatusOK)
 	}
@@ -136,11 +136,11 @@ func (z *zipped) Write(b []byte) (int, error) {
 	return z.ResponseWriter.Write(b)
 }
 
-func (z *zipped) start() {
+func (z *gzipResponseWriter) start() {
 	h := z.Header()
 	h.Set("Content-Encoding", "gzip")
 	tag(h)
-	z.to = zippers.Get().(*zipper)
+	z.to = zippers.Get().(*pooledGzip)
 	z.to.reset(z.ResponseWriter)
 }
 
@@ -152,7 +152,7 @@ func tag(h http.Header) {
 }
 
 // close ends the response.
-func (z *zipped) close() {
+func (z *gzipResponseWriter) close() {
 	if z.status != 0 && !z.begun {
 		z.begin()
 	}
@@ -164,4 +164,4 @@ func (z *zipped) close() {
 }
 
 // Unwrap lets http.ResponseController reach the connection.
-func (z *zipped) Unwrap() http.ResponseWriter { return z.ResponseWriter }
+func (z *gzipResponseWriter) Unwrap() http.ResponseWriter { return z.ResponseWriter }

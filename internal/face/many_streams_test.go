@@ -17,8 +17,8 @@ import (
 	"github.com/perdure/perdure/internal/store"
 )
 
-// counting is a store's reading side that counts reads of logs by execution.
-type counting struct {
+// readCounter is a store's reading side that counts reads of logs by execution.
+type readCounter struct {
 	store.LogReader
 	mu    sync.Mutex // guards the fields below
 	pages map[uuid.UUID]int
@@ -26,21 +26,21 @@ type counting struct {
 	asked int // queries for many heads
 }
 
-func (c *counting) Log(ctx context.Context, id uuid.UUID, after int64, limit int) ([]perdure.Record, store.Head, error) {
+func (c *readCounter) Log(ctx context.Context, id uuid.UUID, after int64, limit int) ([]perdure.Record, store.Head, error) {
 	c.mu.Lock()
 	c.pages[id]++
 	c.mu.Unlock()
 	return c.LogReader.Log(ctx, id, after, limit)
 }
 
-func (c *counting) LogHead(ctx context.Context, id uuid.UUID) (store.Head, error) {
+func (c *readCounter) LogHead(ctx context.Context, id uuid.UUID) (store.Head, error) {
 	c.mu.Lock()
 	c.heads[id]++
 	c.mu.Unlock()
 	return c.LogReader.LogHead(ctx, id)
 }
 
-func (c *counting) LogHeads(ctx context.Context, ids []uuid.UUID) (map[uuid.UUID]store.Head, error) {
+func (c *readCounter) LogHeads(ctx context.Context, ids []uuid.UUID) (map[uuid.UUID]store.Head, error) {
 	c.mu.Lock()
 	c.asked++
 	c.mu.Unlock()
@@ -48,17 +48,17 @@ func (c *counting) LogHeads(ctx context.Context, ids []uuid.UUID) (map[uuid.UUID
 }
 
 // forget resets the counts.
-func (c *counting) forget() {
+func (c *readCounter) forget() {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	c.pages, c.heads, c.asked = map[uuid.UUID]int{}, map[uuid.UUID]int{}, 0
 }
 
-// unsure hides from the log that its hints are never lost.
-type unsure struct{ notify.Notifier }
+// lossyHints hides from the log that its hints are never lost.
+type lossyHints struct{ notify.Notifier }
 
-// countReads returns a configuration that counts the reads of the house's log.
-func countReads(c *counting, hints func(notify.Notifier) notify.Notifier) func(*face.Config) {
+// countReads returns a configuration that counts the reads of the server's log.
+func countReads(c *readCounter, hints func(notify.Notifier) notify.Notifier) func(*face.Config) {
 	return func(config *face.Config) {
 		c.LogReader = config.Engine.Read()
 		c.forget()
@@ -78,10 +78,10 @@ const (
 func TestManyStreamsBesideIdleReaders(t *testing.T) {
 	for name, hints := range map[string]func(notify.Notifier) notify.Notifier{
 		"hints are sure":    func(n notify.Notifier) notify.Notifier { return n },
-		"hints may be lost": func(n notify.Notifier) notify.Notifier { return unsure{n} },
+		"hints may be lost": func(n notify.Notifier) notify.Notifier { return lossyHints{n} },
 	} {
 		t.Run(name, func(t *testing.T) {
-			reads := &counting{}
+			reads := &readCounter{}
 			h := open(t, countReads(reads, hints))
 			manyBesideIdle(t, h, reads)
 			if name == "hints are sure" && reads.asked != 0 {
@@ -91,7 +91,7 @@ func TestManyStreamsBesideIdleReaders(t *testing.T) {
 	}
 }
 
-func manyBesideIdle(t *testing.T, h *house, reads *counting) {
+func manyBesideIdle(t *testing.T, h *testServer, reads *readCounter) {
 	var idle []uuid.UUID
 	var runs []*run
 	var readers []*stream
@@ -159,7 +159,7 @@ func manyBesideIdle(t *testing.T, h *house, reads *counting) {
 func chunkOf(stream, n int) string { return fmt.Sprintf("<%02d:%02d>", stream, n) }
 
 // startedRun starts an execution and claims it.
-func (h *house) startedRun() *run {
+func (h *testServer) startedRun() *run {
 	h.T.Helper()
 	h.Start("")
 	return h.Claim()
@@ -169,7 +169,7 @@ func (h *house) startedRun() *run {
 // as large.
 func TestReadersOfOneLogShareItsReads(t *testing.T) {
 	const followers, chunks = 20, 100
-	reads := &counting{}
+	reads := &readCounter{}
 	h := open(t, countReads(reads, func(n notify.Notifier) notify.Notifier { return n }))
 	r := h.startedRun()
 	var readers []*stream

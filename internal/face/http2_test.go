@@ -15,15 +15,15 @@ import (
 	"github.com/perdure/perdure/internal/face"
 )
 
-// overH2 is a client of a house over one HTTP/2 connection.
-type overH2 struct {
-	*house
+// h2Client is a client of a server over one HTTP/2 connection.
+type h2Client struct {
+	*testServer
 	conn *http.ClientConn
 }
 
 // h2 creates a client. window is the number of unread bytes of a stream that it accepts; 0 is the
 // default.
-func (h *house) h2(window int) *overH2 {
+func (h *testServer) h2(window int) *h2Client {
 	h.T.Helper()
 	var only http.Protocols
 	only.SetUnencryptedHTTP2(true)
@@ -36,10 +36,10 @@ func (h *house) h2(window int) *overH2 {
 		h.T.Fatal(err)
 	}
 	h.T.Cleanup(func() { _ = conn.Close() })
-	return &overH2{house: h, conn: conn}
+	return &h2Client{testServer: h, conn: conn}
 }
 
-func (c *overH2) get(path string, headers ...string) *http.Response {
+func (c *h2Client) get(path string, headers ...string) *http.Response {
 	c.T.Helper()
 	res, err := c.conn.RoundTrip(c.Request("GET", path, "", headers...))
 	if err != nil {
@@ -52,7 +52,7 @@ func (c *overH2) get(path string, headers ...string) *http.Response {
 	return res
 }
 
-func (c *overH2) read(path string, headers ...string) (int, []byte) {
+func (c *h2Client) read(path string, headers ...string) (int, []byte) {
 	c.T.Helper()
 	res := c.get(path, headers...)
 	raw, err := io.ReadAll(res.Body)
@@ -62,7 +62,7 @@ func (c *overH2) read(path string, headers ...string) (int, []byte) {
 	return res.StatusCode, raw
 }
 
-func (c *overH2) follow(path string, headers ...string) *stream {
+func (c *h2Client) follow(path string, headers ...string) *stream {
 	c.T.Helper()
 	res := c.get(path, headers...)
 	if res.StatusCode != 200 {
@@ -131,14 +131,14 @@ func TestHTTP2CarriesManyStreams(t *testing.T) {
 	}
 }
 
-// resets is a log handler that reports when a stream has been reset.
-type resets chan struct{}
+// resetLog is a log handler that reports when a stream has been reset.
+type resetLog chan struct{}
 
-func (r resets) Enabled(context.Context, slog.Level) bool { return true }
-func (r resets) WithAttrs([]slog.Attr) slog.Handler       { return r }
-func (r resets) WithGroup(string) slog.Handler            { return r }
+func (r resetLog) Enabled(context.Context, slog.Level) bool { return true }
+func (r resetLog) WithAttrs([]slog.Attr) slog.Handler       { return r }
+func (r resetLog) WithGroup(string) slog.Handler            { return r }
 
-func (r resets) Handle(_ context.Context, record slog.Record) error {
+func (r resetLog) Handle(_ context.Context, record slog.Record) error {
 	if record.Message == "stream reset" {
 		select {
 		case r <- struct{}{}:
@@ -151,7 +151,7 @@ func (r resets) Handle(_ context.Context, record slog.Record) error {
 // A stream that its client does not read is reset. Another stream and a page on the same connection
 // are delivered completely.
 func TestHTTP2StreamThatIsNotRead(t *testing.T) {
-	cut := make(resets, 1)
+	cut := make(resetLog, 1)
 	h := open(t, func(c *face.Config) { c.WriteTimeout, c.Logger = 2*time.Second, slog.New(cut) })
 	x := h.Start("")
 	r := h.Claim()
@@ -198,9 +198,9 @@ func TestHTTP2StreamThatIsNotRead(t *testing.T) {
 
 // HTTP/2 streams are reset, too, when the server stops and when the key is revoked.
 func TestHTTP2StreamsAreReset(t *testing.T) {
-	for name, end := range map[string]func(h *house, key uuid.UUID){
-		"the server stops": func(h *house, _ uuid.UUID) { close(h.Stop) },
-		"the key is over": func(h *house, key uuid.UUID) {
+	for name, end := range map[string]func(h *testServer, key uuid.UUID){
+		"the server stops": func(h *testServer, _ uuid.UUID) { close(h.Stop) },
+		"the key is over": func(h *testServer, key uuid.UUID) {
 			h.Call("DELETE", "/keys/"+key.String(), "", "Authorization", "Bearer "+h.AdminKey).Want(200, nil)
 		},
 	} {

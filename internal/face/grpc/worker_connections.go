@@ -9,24 +9,24 @@ import (
 	"google.golang.org/grpc/peer"
 )
 
-// lines records which workers have made calls over which connections.
-type lines struct {
+// workerConnections records which workers have made calls over which connections.
+type workerConnections struct {
 	gone     func(org string, worker uuid.UUID)
 	draining <-chan struct{}
 
 	mu  sync.Mutex // guards all
-	all map[string]map[lineEnd]bool
+	all map[string]map[workerRef]bool
 }
 
-// lineEnd identifies a worker by org and id.
-type lineEnd struct {
+// workerRef identifies a worker by org and id.
+type workerRef struct {
 	org    string
 	worker uuid.UUID
 }
 
 // note records that a worker calls over the connection of ctx. Connections over unix sockets are
 // not recorded, because their addresses do not identify them.
-func (l *lines) note(ctx context.Context, org string, worker uuid.UUID) {
+func (l *workerConnections) note(ctx context.Context, org string, worker uuid.UUID) {
 	from, ok := peer.FromContext(ctx)
 	if !ok || l.gone == nil || worker == uuid.Nil {
 		return
@@ -34,22 +34,22 @@ func (l *lines) note(ctx context.Context, org string, worker uuid.UUID) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	if on := l.all[from.Addr.String()]; on != nil {
-		on[lineEnd{org, worker}] = true
+		on[workerRef{org, worker}] = true
 	}
 }
 
-func (l *lines) begin(addr string) {
+func (l *workerConnections) begin(addr string) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	if l.all == nil {
-		l.all = map[string]map[lineEnd]bool{}
+		l.all = map[string]map[workerRef]bool{}
 	}
-	l.all[addr] = map[lineEnd]bool{}
+	l.all[addr] = map[workerRef]bool{}
 }
 
 // end reports the workers that have no other connection than this one, unless this server is
 // stopping.
-func (l *lines) end(addr string) {
+func (l *workerConnections) end(addr string) {
 	for _, end := range l.cut(addr) {
 		select {
 		case <-l.draining:
@@ -59,7 +59,7 @@ func (l *lines) end(addr string) {
 	}
 }
 
-func (l *lines) cut(addr string) (left []lineEnd) {
+func (l *workerConnections) cut(addr string) (left []workerRef) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	mine := l.all[addr]
@@ -77,7 +77,7 @@ func (l *lines) cut(addr string) (left []lineEnd) {
 }
 
 // listen returns a listener that reports the begin and end of its connections to l.
-func (l *lines) listen(from net.Listener) net.Listener {
+func (l *workerConnections) listen(from net.Listener) net.Listener {
 	if l.gone == nil || from.Addr().Network() != "tcp" {
 		return from
 	}
@@ -86,7 +86,7 @@ func (l *lines) listen(from net.Listener) net.Listener {
 
 type watchedListener struct {
 	net.Listener
-	lines *lines
+	lines *workerConnections
 }
 
 func (w watchedListener) Accept() (net.Conn, error) {
