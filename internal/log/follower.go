@@ -70,7 +70,7 @@ func (l *Log) join(org string, execution uuid.UUID) *follower {
 		f.hints, f.stop = l.hints.Subscribe(notify.Log(execution))
 		l.followers[execution] = f
 		if len(l.followers) == 1 {
-			l.startRounds()
+			l.startPoller()
 		}
 	}
 	f.refs++
@@ -271,8 +271,8 @@ func (f *follower) wake() {
 	f.changed = make(chan struct{})
 }
 
-// look is a reader's view of a follower.
-type look struct {
+// followerView is a reader's view of a follower.
+type followerView struct {
 	items   []Item
 	head    store.Head
 	turn    int
@@ -281,10 +281,10 @@ type look struct {
 }
 
 // after returns the items after pos.
-func (f *follower) after(pos int64) (look, error) {
+func (f *follower) after(pos int64) (followerView, error) {
 	f.mu.Lock()
 	defer f.mu.Unlock()
-	seen := look{head: f.head, turn: f.turn, changed: f.changed}
+	seen := followerView{head: f.head, turn: f.turn, changed: f.changed}
 	if f.err != nil || !f.ready {
 		return seen, f.err
 	}

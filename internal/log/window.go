@@ -126,7 +126,7 @@ func (l *Log) reachOver(ctx context.Context, execution uuid.UUID, w *Window, aft
 	if after == 0 {
 		return nil
 	}
-	a, err := l.across(ctx, execution, after)
+	a, err := l.snapshotsAt(ctx, execution, after)
 	w.Across, w.AcrossAt = a.items, a.head.LastPos
 	return err
 }

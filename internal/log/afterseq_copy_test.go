@@ -11,11 +11,11 @@ import (
 	eventlog "github.com/perdure/perdure/internal/log"
 )
 
-// sheet is a client's copy of a log, by seq. Data of a block that the client already has is skipped
-// by offset.
-type sheet map[int64]string
+// clientCopy is a client's copy of a log, by seq. Data of a block that the client already has is
+// skipped by offset.
+type clientCopy map[int64]string
 
-func (s sheet) take(t *testing.T, items ...eventlog.Item) {
+func (s clientCopy) take(t *testing.T, items ...eventlog.Item) {
 	t.Helper()
 	for _, i := range items {
 		switch {
@@ -34,7 +34,7 @@ func (s sheet) take(t *testing.T, items ...eventlog.Item) {
 	}
 }
 
-func (s sheet) String() string {
+func (s clientCopy) String() string {
 	var b strings.Builder
 	for _, seq := range slices.Sorted(maps.Keys(s)) {
 		fmt.Fprintf(&b, "%d %s\n", seq, s[seq])
@@ -43,7 +43,7 @@ func (s sheet) String() string {
 }
 
 // grow writes a log of overlapping blocks, and calls cut after each record.
-func grow(b *book, cut func()) {
+func grow(b *memoryLog, cut func()) {
 	event := func() { b.event(perdure.EventSignal, "{}"); cut() }
 	chunk := func(seq int64, text string) int64 { defer cut(); return b.chunk(seq, text) }
 	closed := func(seq int64) { b.closeBlock(seq, perdure.BlockDone); cut() }
@@ -63,7 +63,7 @@ func grow(b *book, cut func()) {
 // A reader is disconnected after any record and asks for the events after its newest seq, as a
 // stream or in pages. It ends with the whole log, even if it is disconnected again after any item.
 func TestAReaderThatWasCutOffInsideABlockIsGivenItsRest(t *testing.T) {
-	b := newBook()
+	b := newMemoryLog()
 	b.eventsAtOnce = 2
 	type cut struct {
 		pos, seq int64
@@ -72,11 +72,11 @@ func TestAReaderThatWasCutOffInsideABlockIsGivenItsRest(t *testing.T) {
 	grow(b, func() { cuts = append(cuts, cut{b.head.LastPos, b.head.LastSeq}) })
 	b.event(perdure.EventCompleted, "{}")
 	whole := all(t, b.log(), eventlog.From{})
-	want := sheet{}
+	want := clientCopy{}
 	want.take(t, whole...)
 	for _, c := range cuts {
-		held := func() sheet {
-			s := sheet{}
+		held := func() clientCopy {
+			s := clientCopy{}
 			for _, i := range whole {
 				if i.Cursor.Pos <= c.pos {
 					s.take(t, i)
@@ -84,7 +84,7 @@ func TestAReaderThatWasCutOffInsideABlockIsGivenItsRest(t *testing.T) {
 			}
 			return s
 		}
-		check := func(how string, got sheet) {
+		check := func(how string, got clientCopy) {
 			t.Helper()
 			if got.String() != want.String() {
 				t.Errorf("cut after %d, %s:\n%s\nwant\n%s", c.pos, how, got, want)
@@ -123,7 +123,7 @@ func TestAReaderThatWasCutOffInsideABlockIsGivenItsRest(t *testing.T) {
 
 // The snapshots in Across do not count toward the limit of a window.
 func TestSnapshotsBeforeAWindowAreNoneOfItsEvents(t *testing.T) {
-	b := newBook()
+	b := newMemoryLog()
 	b.event(perdure.EventCreated, "{}")
 	block := b.chunk(0, "text")
 	last := b.event(perdure.EventSignal, "{}")

@@ -13,8 +13,8 @@ import (
 
 func number(n int64) string { return strconv.FormatInt(n, 10) }
 
-// piece is the part of an event's data that a client reads.
-type piece struct {
+// eventData is the part of an event's data that a client reads.
+type eventData struct {
 	Seq      int64           `json:"seq"`
 	Offset   int64           `json:"offset"`
 	Type     string          `json:"type"`
@@ -30,21 +30,21 @@ type piece struct {
 	chunk bool
 }
 
-func pieceOf(e Event) piece {
-	var p piece
+func pieceOf(e Event) eventData {
+	var p eventData
 	var members map[string]json.RawMessage
 	if json.Unmarshal([]byte(e.Data), &p) != nil || json.Unmarshal([]byte(e.Data), &members) != nil {
-		return piece{}
+		return eventData{}
 	}
 	_, p.chunk = members["offset"]
 	return p
 }
 
 // isChunk reports whether the event is a chunk of a block: chunks have an offset.
-func (p piece) isChunk() bool { return p.chunk }
+func (p eventData) isChunk() bool { return p.chunk }
 
 // text returns the chunk's text or, for a tool call's arguments, the next part of them.
-func (p piece) text() string {
+func (p eventData) text() string {
 	var call struct {
 		Delta string `json:"delta"`
 	}
@@ -57,7 +57,7 @@ func (p piece) text() string {
 }
 
 // emptied returns the data of a chunk without its text.
-func (p piece) emptied(data string) string {
+func (p eventData) emptied(data string) string {
 	empty := `""`
 	if before, _, call := strings.Cut(string(p.Data), `"delta":`); call && p.Data[0] == '{' {
 		empty = before + `"delta":""}`
@@ -76,41 +76,41 @@ func superseded(given []Event) []int64 {
 	return all
 }
 
-// picture is the copy of a client that stores events by seq, and blocks as the bytes that it
+// clientCopy is the copy of a client that stores events by seq, and blocks as the bytes that it
 // received.
-type picture struct {
+type clientCopy struct {
 	events map[int64]string
-	blocks map[int64]*held
+	blocks map[int64]*blockCopy
 	newest int64 // seq
 	first  int64 // earlier seqs are not expected
 	wrong  []string
 }
 
-// held is a client's copy of a block.
-type held struct {
+// blockCopy is a client's copy of a block.
+type blockCopy struct {
 	kind, text string
 	end        *Event // the latest block.closed
 }
 
-func newPicture() *picture {
-	return &picture{events: map[int64]string{}, blocks: map[int64]*held{}}
+func newClientCopy() *clientCopy {
+	return &clientCopy{events: map[int64]string{}, blocks: map[int64]*blockCopy{}}
 }
 
-func pictureOf(given []Event) *picture {
-	p := newPicture()
+func clientCopyOf(given []Event) *clientCopy {
+	p := newClientCopy()
 	for _, e := range given {
 		p.add(e)
 	}
 	return p
 }
 
-func (p *picture) fault(e Event, format string, args ...any) {
+func (p *clientCopy) fault(e Event, format string, args ...any) {
 	p.wrong = append(p.wrong, fmt.Sprintf(format, args...)+": "+e.String())
 }
 
 // add applies an event like a client that checks everything. A missing, doubled or misplaced event
 // is recorded as a fault.
-func (p *picture) add(e Event) {
+func (p *clientCopy) add(e Event) {
 	if e.Name == "ping" || e.Name == "end" {
 		return
 	}
@@ -132,10 +132,10 @@ func (p *picture) add(e Event) {
 	}
 }
 
-func (p *picture) grow(e Event, c piece) {
+func (p *clientCopy) grow(e Event, c eventData) {
 	b := p.blocks[c.Seq]
 	if c.Snapshot {
-		whole := &held{kind: c.Type, text: c.text()}
+		whole := &blockCopy{kind: c.Type, text: c.text()}
 		if b != nil {
 			whole.end = b.end
 		}
@@ -146,7 +146,7 @@ func (p *picture) grow(e Event, c piece) {
 		if c.Seq < p.first {
 			return // it began before the client's first seq
 		}
-		b = &held{kind: e.Name}
+		b = &blockCopy{kind: e.Name}
 		p.blocks[c.Seq] = b
 	}
 	switch end := int64(len(b.text)); {
@@ -162,7 +162,7 @@ func (p *picture) grow(e Event, c piece) {
 
 // close applies the end of a block. A closed block can be superseded later; its content is then
 // dropped, too.
-func (p *picture) close(e Event, c piece) {
+func (p *clientCopy) close(e Event, c eventData) {
 	if b := p.blocks[c.BlockSeq]; b != nil {
 		b.end = &e
 		if c.Reason == "superseded" {
@@ -172,7 +172,7 @@ func (p *picture) close(e Event, c piece) {
 }
 
 // check compares a block with the length and hash in its end event.
-func (b *held) check() string {
+func (b *blockCopy) check() string {
 	if b.end == nil {
 		return ""
 	}
@@ -185,7 +185,7 @@ func (b *held) check() string {
 }
 
 // faults returns everything that is wrong with the received events.
-func (p *picture) faults() []string {
+func (p *clientCopy) faults() []string {
 	all := slices.Clone(p.wrong)
 	for _, seq := range slices.Sorted(maps.Keys(p.blocks)) {
 		if fault := p.blocks[seq].check(); fault != "" {
@@ -196,7 +196,7 @@ func (p *picture) faults() []string {
 }
 
 // String returns the client's whole copy, in order.
-func (p *picture) String() string {
+func (p *clientCopy) String() string {
 	all := maps.Clone(p.events)
 	for seq, b := range p.blocks {
 		all[seq] = "block " + b.kind + " " + b.text
@@ -212,7 +212,7 @@ func (p *picture) String() string {
 }
 
 // oldestOpen returns the seq of the oldest block that may still grow; 0 for none.
-func (p *picture) oldestOpen() int64 {
+func (p *clientCopy) oldestOpen() int64 {
 	oldest := int64(0)
 	for seq, b := range p.blocks {
 		if b.end == nil && (oldest == 0 || seq < oldest) {

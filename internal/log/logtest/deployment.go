@@ -26,15 +26,15 @@ import (
 	"github.com/perdure/perdure/worker"
 )
 
-// house is a server over a real store with a worker that runs the react agent. The server can be
-// stopped and started again at another address.
-type house struct {
+// deployment is a server over a real store with a worker that runs the react agent. The server can
+// be stopped and started again at another address.
+type deployment struct {
 	t       testing.TB
 	open    opentest.Reopener
 	folder  string // the workspace
 	scripts string
 	key     string
-	run     *recorded
+	run     *runState
 	client  *http.Client
 
 	mu     sync.Mutex // guards the fields below
@@ -45,10 +45,10 @@ type house struct {
 	worker func()
 }
 
-func newHouse(t testing.TB, open opentest.Reopener) *house {
+func newDeployment(t testing.TB, open opentest.Reopener) *deployment {
 	t.Helper()
-	h := &house{
-		t: t, open: open, folder: t.TempDir(), scripts: t.TempDir(), up: make(chan struct{}), run: newRecorded(),
+	h := &deployment{
+		t: t, open: open, folder: t.TempDir(), scripts: t.TempDir(), up: make(chan struct{}), run: newRunState(),
 		client: &http.Client{Transport: &http.Transport{MaxIdleConnsPerHost: 64}},
 	}
 	if err := os.WriteFile(filepath.Join(h.scripts, "s"), []byte(script), 0o600); err != nil {
@@ -65,7 +65,7 @@ func newHouse(t testing.TB, open opentest.Reopener) *house {
 }
 
 // start opens the store and serves it.
-func (h *house) start() {
+func (h *deployment) start() {
 	h.t.Helper()
 	h.mu.Lock()
 	defer h.mu.Unlock()
@@ -105,10 +105,10 @@ func (h *house) start() {
 
 // work starts a worker and returns the function that stops it. A stopped worker releases its work
 // at once, so that another worker continues.
-func (h *house) work() (stop func()) {
+func (h *deployment) work() (stop func()) {
 	h.t.Helper()
 	c := react.Config{
-		Providers: llm.NewProviders(&stumbling{Provider: scripted.New(scripted.Config{Dir: h.scripts}), run: h.run}),
+		Providers: llm.NewProviders(&interruptedProvider{Provider: scripted.New(scripted.Config{Dir: h.scripts}), run: h.run}),
 		Tools:     h.tools(),
 		Workspaces: func(dir string) (*tool.Workspace, error) {
 			return tool.OpenWorkspace(h.folder, dir, tool.WorkspaceOptions{})
@@ -134,7 +134,7 @@ func (h *house) work() (stop func()) {
 }
 
 // close stops everything, the worker first.
-func (h *house) close() {
+func (h *deployment) close() {
 	h.mu.Lock()
 	defer h.mu.Unlock()
 	h.up = make(chan struct{})
@@ -147,14 +147,14 @@ func (h *house) close() {
 }
 
 // restart closes the store and the server and opens them again.
-func (h *house) restart() {
+func (h *deployment) restart() {
 	h.t.Helper()
 	h.close()
 	h.start()
 }
 
 // replaceWorker replaces the worker; another one continues its work.
-func (h *house) replaceWorker() {
+func (h *deployment) replaceWorker() {
 	h.t.Helper()
 	h.mu.Lock()
 	defer h.mu.Unlock()
@@ -162,14 +162,14 @@ func (h *house) replaceWorker() {
 	h.worker = h.work()
 }
 
-func (h *house) address() string {
+func (h *deployment) address() string {
 	h.mu.Lock()
 	defer h.mu.Unlock()
 	return h.url
 }
 
 // ready waits until the server runs.
-func (h *house) ready(ctx context.Context) error {
+func (h *deployment) ready(ctx context.Context) error {
 	h.mu.Lock()
 	up := h.up
 	h.mu.Unlock()
@@ -181,6 +181,6 @@ func (h *house) ready(ctx context.Context) error {
 	}
 }
 
-func (h *house) api(id uuid.UUID) API {
+func (h *deployment) api(id uuid.UUID) API {
 	return API{URL: h.address, Org: "default", Key: h.key, Execution: id, Client: h.client}
 }

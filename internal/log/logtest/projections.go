@@ -18,11 +18,11 @@ func Projections(a API) map[string]Projection {
 		"few types":                  stream{API: a, path: few},
 		"html":                       stream{API: a, path: agents + rendered, show: page},
 		"html consolidated":          stream{API: a, path: all + rendered, show: page},
-		"after_seq":                  bySeq{stream{API: a, path: all}},
+		"after_seq":                  seqStream{stream{API: a, path: all}},
 		"snapshot":                   snapshot{stream{API: a, path: all}},
-		"durable catch-up":           durable{API: a},
-		"durable long-poll":          durable{API: a, live: "long-poll"},
-		"durable sse":                durable{API: a, live: "sse"},
+		"durable catch-up":           durableStream{API: a},
+		"durable long-poll":          durableStream{API: a, live: "long-poll"},
+		"durable sse":                durableStream{API: a, live: "sse"},
 		"websocket by cursor":        socket{API: a, limit: 1000},
 		"websocket by short cursors": socket{API: a, limit: 7},
 		"websocket by seq":           socket{API: a, limit: 9, seqs: true},
@@ -30,7 +30,7 @@ func Projections(a API) map[string]Projection {
 		"websocket after the newest": socket{API: a, limit: 5, seqs: true, newest: true},
 	}
 	for _, limit := range []int{9, 50, 1000} {
-		by[fmt.Sprintf("pages of %d", limit)] = pages{API: a, limit: limit}
+		by[fmt.Sprintf("pages of %d", limit)] = eventPages{API: a, limit: limit}
 	}
 	return by
 }

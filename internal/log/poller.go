@@ -9,19 +9,19 @@ import (
 	"github.com/perdure/perdure/internal/store"
 )
 
-// rounds is the only goroutine of a Log; it runs while the Log has followers. Once a second it
+// poller is the only goroutine of a Log; it runs while the Log has followers. Once a second it
 // retries the logs that could not be read. If hints can be lost, it also reads the heads of all
 // followed logs with one query.
-type rounds struct {
+type poller struct {
 	cancel context.CancelFunc
 	done   chan struct{}
 }
 
-// startRounds starts the rounds for the first follower. The caller holds mu.
-func (l *Log) startRounds() {
+// startPoller starts the rounds for the first follower. The caller holds mu.
+func (l *Log) startPoller() {
 	ctx, cancel := context.WithCancel(context.Background())
-	l.rounds = &rounds{cancel: cancel, done: make(chan struct{})}
-	go func(r *rounds) {
+	l.rounds = &poller{cancel: cancel, done: make(chan struct{})}
+	go func(r *poller) {
 		defer close(r.done)
 		timer := time.NewTicker(tick)
 		defer timer.Stop()
