@@ -180,7 +180,7 @@ func TestDamagedContentIsNeverHandedOn(t *testing.T) {
 				s := openStore(t, dir)
 				b := NewBatch(execution)
 				sums := []perdure.Hash{b.Add(random(t, size)).SHA256}
-				p, _, err := growing{}.addTo(perdure.Frame{Text: "shown"})
+				p, _, err := blockState{}.addTo(perdure.Frame{Text: "shown"})
 				if err != nil {
 					t.Fatal(err)
 				}
@@ -205,7 +205,9 @@ func TestDamagedContentIsNeverHandedOn(t *testing.T) {
 	}
 }
 
-func (g growing) addTo(f perdure.Frame) (piece, growing, error) { return g.add(agentSource(1), f) }
+func (g blockState) addTo(f perdure.Frame) (piece, blockState, error) {
+	return g.add(agentSource(1), f)
+}
 
 func alter(t *testing.T, dir, statement string) {
 	t.Helper()

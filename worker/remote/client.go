@@ -57,7 +57,7 @@ type Client struct {
 	closed sync.Once
 
 	again    chan struct{} // receives a token after a reconnect; has capacity one
-	line     line
+	line     reconnectSignal
 	pauses   func() backoff.BackOff // returns the pauses between the tries of one call
 	stop     context.CancelFunc
 	watching sync.WaitGroup

@@ -42,22 +42,22 @@ func (l *lastError) get() error {
 
 // watch returns credentials that also store errors of the TLS handshake in l.
 func (l *lastError) watch(secure credentials.TransportCredentials) credentials.TransportCredentials {
-	return watched{secure, l}
+	return handshakeRecorder{secure, l}
 }
 
-type watched struct {
+type handshakeRecorder struct {
 	credentials.TransportCredentials
 	last *lastError
 }
 
-func (w watched) ClientHandshake(ctx context.Context, authority string, raw net.Conn) (net.Conn, credentials.AuthInfo, error) {
+func (w handshakeRecorder) ClientHandshake(ctx context.Context, authority string, raw net.Conn) (net.Conn, credentials.AuthInfo, error) {
 	conn, auth, err := w.TransportCredentials.ClientHandshake(ctx, authority, raw)
 	w.last.set(err)
 	return conn, auth, err
 }
 
-func (w watched) Clone() credentials.TransportCredentials {
-	return watched{w.TransportCredentials.Clone(), w.last}
+func (w handshakeRecorder) Clone() credentials.TransportCredentials {
+	return handshakeRecorder{w.TransportCredentials.Clone(), w.last}
 }
 
 func unreachable(addr string, why error) error {

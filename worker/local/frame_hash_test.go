@@ -11,7 +11,7 @@ import (
 // block up to the frame's end, even if the frames are repeated. The caller's frames are not
 // modified.
 func TestFramesCarryTheirBlocksHash(t *testing.T) {
-	c := newScene(t, perdure.Local)
+	c := newDispatchTest(t, perdure.Local)
 	frame := func(at int64, text string) perdure.Frame {
 		return perdure.Frame{AgentLease: &c.lease, Type: perdure.EventToken, Offset: at, Text: text}
 	}

@@ -2,14 +2,14 @@ package remote
 
 import "sync"
 
-// line tells waiters when a lost connection is restored. The zero value is ready to use.
-type line struct {
+// reconnectSignal tells waiters when a lost connection is restored. The zero value is ready to use.
+type reconnectSignal struct {
 	mu       sync.Mutex // guards returned
 	returned chan struct{}
 }
 
 // back returns a channel that is closed at the next reconnect.
-func (l *line) back() <-chan struct{} {
+func (l *reconnectSignal) back() <-chan struct{} {
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	if l.returned == nil {
@@ -19,7 +19,7 @@ func (l *line) back() <-chan struct{} {
 }
 
 // cameBack closes the channel of all callers of back.
-func (l *line) cameBack() {
+func (l *reconnectSignal) cameBack() {
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	if l.returned != nil {

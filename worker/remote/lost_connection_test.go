@@ -17,8 +17,8 @@ import (
 	"google.golang.org/grpc/status"
 )
 
-// stuckWire is a connection whose writes block until it is closed, if stop is set.
-type stuckWire struct {
+// stuckConn is a connection whose writes block until it is closed, if stop is set.
+type stuckConn struct {
 	net.Conn
 	mu     sync.Mutex // guards stop
 	stop   bool
@@ -27,7 +27,7 @@ type stuckWire struct {
 	once   sync.Once
 }
 
-func (w *stuckWire) Write(p []byte) (int, error) {
+func (w *stuckConn) Write(p []byte) (int, error) {
 	w.mu.Lock()
 	stop := w.stop
 	w.mu.Unlock()
@@ -42,18 +42,18 @@ func (w *stuckWire) Write(p []byte) (int, error) {
 	return 0, net.ErrClosed
 }
 
-func (w *stuckWire) Close() error {
+func (w *stuckConn) Close() error {
 	w.once.Do(func() { close(w.closed) })
 	return w.Conn.Close()
 }
 
-// uploads is a server that accepts uploads.
-type uploads struct {
+// uploadServer is a server that accepts uploads.
+type uploadServer struct {
 	perdurev1.UnimplementedWorkerDispatchServer
 	ended chan int // receives the number of bytes of each upload that its client has ended
 }
 
-func (u *uploads) PutBlob(in perdurev1.WorkerDispatch_PutBlobServer) error {
+func (u *uploadServer) PutBlob(in perdurev1.WorkerDispatch_PutBlobServer) error {
 	n := 0
 	for {
 		m, err := in.Recv()
@@ -73,7 +73,7 @@ func (u *uploads) PutBlob(in perdurev1.WorkerDispatch_PutBlobServer) error {
 // were complete. A second upload succeeds.
 func TestALostConnectionCutsNoUploadShort(t *testing.T) {
 	listener := listen(t, "tcp", "127.0.0.1:0")
-	u := &uploads{ended: make(chan int, 8)}
+	u := &uploadServer{ended: make(chan int, 8)}
 	server := grpc.NewServer()
 	perdurev1.RegisterWorkerDispatchServer(server, u)
 	done := make(chan error, 1)
@@ -84,14 +84,14 @@ func TestALostConnectionCutsNoUploadShort(t *testing.T) {
 			t.Error(err)
 		}
 	})
-	wires := make(chan *stuckWire, 8)
+	wires := make(chan *stuckConn, 8)
 	dial := grpc.WithContextDialer(func(ctx context.Context, addr string) (net.Conn, error) {
 		var d net.Dialer
 		conn, err := d.DialContext(ctx, "tcp", addr)
 		if err != nil {
 			return nil, err
 		}
-		w := &stuckWire{Conn: conn, held: make(chan struct{}, 1), closed: make(chan struct{})}
+		w := &stuckConn{Conn: conn, held: make(chan struct{}, 1), closed: make(chan struct{})}
 		wires <- w
 		return w, nil
 	})
@@ -122,7 +122,7 @@ func TestALostConnectionCutsNoUploadShort(t *testing.T) {
 	// The second chunk exceeds the quota of the stream. It is being sent, or waits to be sent, when
 	// the connection breaks.
 	cutting := io.MultiReader(
-		bytes.NewReader(content[:2*perdure.BlobChunk-1]), &onRead{do: func() { _ = first.Close() }}, bytes.NewReader(content[2*perdure.BlobChunk-1:]),
+		bytes.NewReader(content[:2*perdure.BlobChunk-1]), &callbackReader{do: func() { _ = first.Close() }}, bytes.NewReader(content[2*perdure.BlobChunk-1:]),
 	)
 	_, err = c.PutBlob(t.Context(), perdure.BlobOwner{ExecutionID: uuid.New()}, int64(len(content)), cutting)
 	if !perdure.IsCode(err, perdure.Unavailable) {
@@ -141,26 +141,26 @@ func TestALostConnectionCutsNoUploadShort(t *testing.T) {
 	}
 }
 
-// onRead is an empty content that calls do when it is read.
-type onRead struct{ do func() }
+// callbackReader is an empty content that calls do when it is read.
+type callbackReader struct{ do func() }
 
-func (r *onRead) Read([]byte) (int, error) {
+func (r *callbackReader) Read([]byte) (int, error) {
 	r.do()
 	return 0, io.EOF
 }
 
-// unsent is a connection and a stream on which no message can be sent.
-type unsent struct{ grpc.ClientStream }
+// brokenConn is a connection and a stream on which no message can be sent.
+type brokenConn struct{ grpc.ClientStream }
 
-func (unsent) SendMsg(any) error { return io.EOF }
-func (unsent) CloseSend() error  { return nil }
-func (unsent) RecvMsg(any) error { return status.Error(grpccodes.Unavailable, "planned") }
+func (brokenConn) SendMsg(any) error { return io.EOF }
+func (brokenConn) CloseSend() error  { return nil }
+func (brokenConn) RecvMsg(any) error { return status.Error(grpccodes.Unavailable, "planned") }
 
-func (unsent) Invoke(ctx context.Context, method string, m, reply any, options ...grpc.CallOption) error {
+func (brokenConn) Invoke(ctx context.Context, method string, m, reply any, options ...grpc.CallOption) error {
 	return lostUnary(ctx, method, m, reply, nil, func(context.Context, string, any, any, *grpc.ClientConn, ...grpc.CallOption) error { return io.EOF }, options...)
 }
 
-func (s unsent) NewStream(ctx context.Context, desc *grpc.StreamDesc, method string, options ...grpc.CallOption) (grpc.ClientStream, error) {
+func (s brokenConn) NewStream(ctx context.Context, desc *grpc.StreamDesc, method string, options ...grpc.CallOption) (grpc.ClientStream, error) {
 	return lostStream(ctx, desc, nil, method, func(context.Context, *grpc.StreamDesc, *grpc.ClientConn, string, ...grpc.CallOption) (grpc.ClientStream, error) {
 		return s, nil
 	}, options...)
@@ -169,7 +169,7 @@ func (s unsent) NewStream(ctx context.Context, desc *grpc.StreamDesc, method str
 // TestACallThatWasNotSentIsUnavailable checks that a call whose message could not be sent fails
 // with unavailable, and does not look like an empty reply.
 func TestACallThatWasNotSentIsUnavailable(t *testing.T) {
-	c := &Client{o: options("nowhere:1"), agents: perdurev1.NewAgentDispatchClient(unsent{}), worker: perdurev1.NewWorkerDispatchClient(unsent{})}
+	c := &Client{o: options("nowhere:1"), agents: perdurev1.NewAgentDispatchClient(brokenConn{}), worker: perdurev1.NewWorkerDispatchClient(brokenConn{})}
 	c.frames.init()
 	defer c.frames.close()
 	n := 0
