@@ -13,7 +13,7 @@ import (
 // to the entries with their content, and do not contain it a second time.
 func TestContentOfATurnIsStoredOnce(t *testing.T) {
 	long := strings.Repeat("look at \"all\" of <it> & é, ", 40)
-	s := newStage(t, 2, `
+	s := newScriptedEngine(t, 2, `
 turn
   thinking `+long+`
   text I begin. `+long+`

@@ -23,55 +23,55 @@ import (
 	"github.com/perdure/perdure/worker"
 )
 
-// deaths says when the processes of a run die, each a server with its worker.
-type deaths struct {
+// crashPlan says when the processes of a run die, each a server with its worker.
+type crashPlan struct {
 	// first is the number of commits of the first process, and each that of every later one. 0 is a
 	// process that does not die.
 	first, each int
-	how         how // before or after the commit at which the process dies
+	how         interruption // before or after the commit at which the process dies
 }
 
-// mortalHouse is a store on which one process after the other works on a run of the built-in agent
+// crashStore is a store on which one process after the other works on a run of the built-in agent
 // and tools. The model has a window of 8,000 tokens.
-type mortalHouse struct {
+type crashStore struct {
 	t       *testing.T
 	store   store.Store
 	hints   *notify.Local
 	client  *engine.Engine // a server without a worker, which no test kills
-	model   *narrow
+	model   *windowModel
 	folder  string
 	journal string
-	deaths
+	crashPlan
 	died   int           // number of processes that have died
 	buried chan struct{} // receives after a death: a process may die before it sends the hint of a commit
 }
 
 const smallWindow = 8000
 
-func newMortalHouse(t *testing.T, script string, d deaths) *mortalHouse {
+func newCrashStore(t *testing.T, script string, d crashPlan) *crashStore {
 	t.Helper()
-	h := &mortalHouse{t: t, store: opentest.Store(t), hints: &notify.Local{}, folder: t.TempDir(), deaths: d, buried: make(chan struct{}, 1)}
+	h := &crashStore{t: t, store: opentest.Store(t), hints: &notify.Local{}, folder: t.TempDir(), crashPlan: d, buried: make(chan struct{}, 1)}
 	scripts := t.TempDir()
 	writeFile(t, filepath.Join(scripts, "s"), script)
 	h.journal = filepath.Join(t.TempDir(), "journal")
-	h.model = &narrow{Provider: scripted.New(scripted.Config{Dir: scripts, Journal: h.journal}), window: smallWindow, forget: true}
+	h.model = &windowModel{Provider: scripted.New(scripted.Config{Dir: scripts, Journal: h.journal}), window: smallWindow, forget: true}
 	h.client = h.server(h.store)
 	return h
 }
 
-func (h *mortalHouse) server(s store.Store) *engine.Engine {
-	return engine.New(engine.Config{Store: s, Hints: h.hints, Lease: wardLease, Logger: slog.New(slog.DiscardHandler)})
+func (h *crashStore) server(s store.Store) *engine.Engine {
+	return engine.New(engine.Config{Store: s, Hints: h.hints, Lease: runLease, Logger: slog.New(slog.DiscardHandler)})
 }
 
-// life is a process: it dies at one of its commits.
-type life struct {
-	fate *fate
-	how  how
+// crashingProcess is a process: it dies at one of its commits.
+type crashingProcess struct {
+	fate *killSwitch
+	how  interruption
 	mu   sync.Mutex
 	left int // number of commits until the process dies
 }
 
-func (l *life) plan(_ int, c store.Command) storetest.Fault {
+func (l *crashingProcess) plan(_ int, c store.Command) storetest.Fault {
 	if c.Name == "register" || c.Name == "kinds" {
 		return storetest.NoFault // these commits are not part of the run
 	}
@@ -92,7 +92,7 @@ func (l *life) plan(_ int, c store.Command) storetest.Fault {
 
 // work runs processes one after the other until stop is called. It returns when a worker has
 // registered, so that a client can start a run.
-func (h *mortalHouse) work() (stop func()) {
+func (h *crashStore) work() (stop func()) {
 	h.begin(h.client.Dispatch("default", true))()
 	over, done := make(chan struct{}), make(chan struct{})
 	go func() {
@@ -108,10 +108,10 @@ func (h *mortalHouse) work() (stop func()) {
 }
 
 // live runs a process. It returns false if the process ends because over is closed.
-func (h *mortalHouse) live(left int, over <-chan struct{}) bool {
-	l := &life{fate: newFate(point{}), how: h.how, left: left}
+func (h *crashStore) live(left int, over <-chan struct{}) bool {
+	l := &crashingProcess{fate: newKillSwitch(killPoint{}), how: h.how, left: left}
 	e := h.server(&storetest.Faults{Store: h.store, Plan: l.plan})
-	stop := h.begin(brief{&mortal{Dispatch: e.Dispatch("default", true), fate: l.fate}})
+	stop := h.begin(endingDispatch{&killedDispatch{Dispatch: e.Dispatch("default", true), fate: l.fate}})
 	defer stop()
 	select {
 	case <-over:
@@ -129,11 +129,12 @@ func (h *mortalHouse) live(left int, over <-chan struct{}) bool {
 	return true
 }
 
-// brief is the dispatch of a worker that ends its streams when it dies, so that it stops at once.
-type brief struct{ *mortal }
+// endingDispatch is the dispatch of a worker that ends its streams when it dies, so that it stops
+// at once.
+type endingDispatch struct{ *killedDispatch }
 
-func (b brief) Append(ctx context.Context, frames []perdure.Frame) ([]perdure.FrameReply, error) {
-	replies, err := b.mortal.Append(ctx, frames)
+func (b endingDispatch) Append(ctx context.Context, frames []perdure.Frame) ([]perdure.FrameReply, error) {
+	replies, err := b.killedDispatch.Append(ctx, frames)
 	if !perdure.IsCode(err, perdure.LeaseLost) {
 		return replies, err
 	}
@@ -145,7 +146,7 @@ func (b brief) Append(ctx context.Context, frames []perdure.Frame) ([]perdure.Fr
 }
 
 // begin starts a worker.
-func (h *mortalHouse) begin(d perdure.Dispatch) (stop func()) {
+func (h *crashStore) begin(d perdure.Dispatch) (stop func()) {
 	providers := llm.NewProviders(h.model)
 	providers.SetWindows(llm.Windows{{Provider: "scripted", ID: "s"}: {Window: smallWindow}})
 	c := react.Config{
@@ -174,7 +175,7 @@ func (h *mortalHouse) begin(d perdure.Dispatch) (stop func()) {
 	})
 }
 
-func (h *mortalHouse) start(prompt string, oneShot bool) uuid.UUID {
+func (h *crashStore) start(prompt string, oneShot bool) uuid.UUID {
 	h.t.Helper()
 	tools, most := []string{"read-file", "write-file", "bash", "grep"}, 10_000
 	x, err := h.client.Start(h.t.Context(), "default", engine.StartRequest{
@@ -188,7 +189,7 @@ func (h *mortalHouse) start(prompt string, oneShot bool) uuid.UUID {
 }
 
 // until returns the execution as soon as want returns true for it.
-func (h *mortalHouse) until(id uuid.UUID, want func(*perdure.Execution) bool) *perdure.Execution {
+func (h *crashStore) until(id uuid.UUID, want func(*perdure.Execution) bool) *perdure.Execution {
 	h.t.Helper()
 	hints, unsubscribe := h.hints.Subscribe(notify.Log(id))
 	defer unsubscribe()

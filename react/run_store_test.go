@@ -28,11 +28,11 @@ import (
 const (
 	turns     = 30
 	modelTask = "llm-request"
-	wardLease = time.Hour // the tests move the store's clock by this time
+	runLease  = time.Hour // the tests move the store's clock by this time
 )
 
-// ward is a store on which runs are played one after the other. It counts what the runs do.
-type ward struct {
+// runStore is a store on which runs are played one after the other. It counts what the runs do.
+type runStore struct {
 	t      *testing.T
 	store  store.Store
 	org    string       // org of the current run
@@ -45,10 +45,10 @@ type ward struct {
 	asked  map[int]int
 }
 
-func newWard(t *testing.T, open opentest.Opener) *ward {
+func newRunStore(t *testing.T, open opentest.Opener) *runStore {
 	t.Helper()
-	w := &ward{t: t, folder: t.TempDir()}
-	w.model = oracle{w}
+	w := &runStore{t: t, folder: t.TempDir()}
+	w.model = turnModel{w}
 	w.store = open(t, func() time.Time { return time.Now().Add(time.Duration(w.ahead.Load())) })
 	return w
 }
@@ -57,12 +57,12 @@ func newWard(t *testing.T, open opentest.Opener) *ward {
 type process struct{ stop func() }
 
 // server creates a server on the store s. All servers of a run share the notifier.
-func (w *ward) server(s store.Store, hints notify.Notifier) *engine.Engine {
-	return engine.New(engine.Config{Store: s, Hints: hints, Lease: wardLease, Logger: slog.New(slog.DiscardHandler)})
+func (w *runStore) server(s store.Store, hints notify.Notifier) *engine.Engine {
+	return engine.New(engine.Config{Store: s, Hints: hints, Lease: runLease, Logger: slog.New(slog.DiscardHandler)})
 }
 
 // begin starts a worker that calls the server through the dispatch that connect returns.
-func (w *ward) begin(e *engine.Engine, parked int, connect func(perdure.Dispatch) perdure.Dispatch) process {
+func (w *runStore) begin(e *engine.Engine, parked int, connect func(perdure.Dispatch) perdure.Dispatch) process {
 	w.t.Helper()
 	c := react.Config{
 		Providers: llm.NewProviders(w.model), Tools: w.tools(),
@@ -92,7 +92,7 @@ func (w *ward) begin(e *engine.Engine, parked int, connect func(perdure.Dispatch
 
 // play plays a run that is interrupted at the point p, and returns its outcome. Each run has an org
 // of its own, so that a failed run does not affect the next one.
-func (w *ward) play(t *testing.T, p point) *outcome {
+func (w *runStore) play(t *testing.T, p killPoint) *outcome {
 	t.Helper()
 	w.t, w.org = t, uuid.NewString()
 	w.mu.Lock()
@@ -100,20 +100,20 @@ func (w *ward) play(t *testing.T, p point) *outcome {
 	w.mu.Unlock()
 	id, fate := w.run(p, func(uuid.UUID, *engine.Engine) {})
 	o := w.read(id)
-	o.point, o.reached, o.calls, o.commits = p, fate.met(), fate.calls, fate.commits
+	o.killPoint, o.reached, o.calls, o.commits = p, fate.met(), fate.calls, fate.commits
 	return o
 }
 
 // run plays a run that is interrupted at the point p. As soon as the run exists, it calls begun
 // with a server that is not interrupted.
-func (w *ward) run(p point, begun func(uuid.UUID, *engine.Engine)) (uuid.UUID, *fate) {
+func (w *runStore) run(p killPoint, begun func(uuid.UUID, *engine.Engine)) (uuid.UUID, *killSwitch) {
 	w.t.Helper()
 	// A server that dies between a commit and its hint loses the hint, so the notifier is not one
 	// whose hints are sure.
-	fate, hints := newFate(p), &notify.Local{Shared: true}
+	fate, hints := newKillSwitch(p), &notify.Local{Shared: true}
 	healthy := w.server(w.store, hints)
 	first := w.begin(w.server(&storetest.Faults{Store: w.store, Plan: fate.plan}, hints), p.parked, func(d perdure.Dispatch) perdure.Dispatch {
-		return &mortal{Dispatch: d, fate: fate}
+		return &killedDispatch{Dispatch: d, fate: fate}
 	})
 	defer first.stop()
 	tools := []string{"look", "act", "alone"}
@@ -138,7 +138,7 @@ func (w *ward) run(p point, begun func(uuid.UUID, *engine.Engine)) (uuid.UUID, *
 
 // takeBack ends the leases of the worker that has died: in layer store as a new process does, and
 // otherwise by letting the lease expire.
-func (w *ward) takeBack(e *engine.Engine, layer string) {
+func (w *runStore) takeBack(e *engine.Engine, layer string) {
 	w.t.Helper()
 	if layer == "store" {
 		if err := e.ReturnEmbedded(w.t.Context()); err != nil {
@@ -146,7 +146,7 @@ func (w *ward) takeBack(e *engine.Engine, layer string) {
 		}
 		return
 	}
-	w.ahead.Add(int64(wardLease))
+	w.ahead.Add(int64(runLease))
 	if err := e.Sweep(w.t.Context()); err != nil {
 		w.t.Fatal(err)
 	}
@@ -154,7 +154,7 @@ func (w *ward) takeBack(e *engine.Engine, layer string) {
 
 // until returns false when the run has completed, and true if the process dies first. It fails the
 // test if the run fails.
-func (w *ward) until(from notify.Notifier, id uuid.UUID, died <-chan struct{}) bool {
+func (w *runStore) until(from notify.Notifier, id uuid.UUID, died <-chan struct{}) bool {
 	w.t.Helper()
 	hints, unsubscribe := from.Subscribe(notify.Log(id))
 	defer unsubscribe()
@@ -185,8 +185,8 @@ func (w *ward) until(from notify.Notifier, id uuid.UUID, died <-chan struct{}) b
 	}
 }
 
-// read returns the outcome of a run from the store and from the counts of the ward.
-func (w *ward) read(id uuid.UUID) *outcome {
+// read returns the outcome of a run from the store and from the counts of the runStore.
+func (w *runStore) read(id uuid.UUID) *outcome {
 	w.t.Helper()
 	o := &outcome{}
 	x, err := w.store.Execution(w.t.Context(), w.org, id)
@@ -219,7 +219,7 @@ func (w *ward) read(id uuid.UUID) *outcome {
 }
 
 // name labels each result with the call to which it belongs. Results are in the order of the calls.
-func (w *ward) name(o *outcome) {
+func (w *runStore) name(o *outcome) {
 	var waiting []string
 	for i, l := range o.lines {
 		switch {
@@ -236,7 +236,7 @@ func (w *ward) name(o *outcome) {
 	}
 }
 
-func (w *ward) must(err error) {
+func (w *runStore) must(err error) {
 	w.t.Helper()
 	if err != nil {
 		w.t.Fatal(err)

@@ -19,8 +19,8 @@ import (
 	"github.com/perdure/perdure/worker"
 )
 
-// House is a server with a worker and a client, in a temporary folder.
-type House struct {
+// Deployment is a server with a worker and a client, in a temporary folder.
+type Deployment struct {
 	Server *server.Server
 	Client *client.Client
 	Worker *worker.Worker
@@ -31,7 +31,7 @@ type House struct {
 
 // Open starts a server and a worker. setup registers the worker's agents and tasks. Open panics if
 // something fails, because an Example has no other way to fail.
-func Open(setup func(w *worker.Worker)) *House {
+func Open(setup func(w *worker.Worker)) *Deployment {
 	dir := must(os.MkdirTemp("", "perdure-example-"))
 	logger := slog.New(slog.DiscardHandler)
 	check(sqlitetest.Place(server.StoreFile(dir), func(path string) error {
@@ -43,14 +43,14 @@ func Open(setup func(w *worker.Worker)) *House {
 	}))
 	s := must(server.Open(context.Background(), server.Config{Data: dir, Dev: true, Logger: logger}))
 	check(s.Listen())
-	h := &House{Server: s, dir: dir, Client: client.Socket(s.Socket(), s.Token())}
+	h := &Deployment{Server: s, dir: dir, Client: client.Socket(s.Socket(), s.Token())}
 	h.run(s.Run)
 	h.Worker = h.AddWorker(worker.Config{}, setup)
 	return h
 }
 
 // AddWorker starts a further worker. setup registers its agents and tasks.
-func (h *House) AddWorker(c worker.Config, setup func(w *worker.Worker)) *worker.Worker {
+func (h *Deployment) AddWorker(c worker.Config, setup func(w *worker.Worker)) *worker.Worker {
 	c.Dispatch, c.Logger = h.Server.Dispatch(perdure.DefaultOrg), slog.New(slog.DiscardHandler)
 	w := worker.New(c)
 	setup(w)
@@ -60,7 +60,7 @@ func (h *House) AddWorker(c worker.Config, setup func(w *worker.Worker)) *worker
 }
 
 // run calls do in the background until Close.
-func (h *House) run(do func(context.Context) error) {
+func (h *Deployment) run(do func(context.Context) error) {
 	ctx, cancel := context.WithCancel(context.Background())
 	var running sync.WaitGroup
 	running.Go(func() { check(do(ctx)) })
@@ -71,17 +71,17 @@ func (h *House) run(do func(context.Context) error) {
 }
 
 // Start starts an execution of an agent.
-func (h *House) Start(kind string, input any) uuid.UUID {
+func (h *Deployment) Start(kind string, input any) uuid.UUID {
 	return h.StartWith(client.StartRequest{Kind: kind, Input: must(json.Marshal(input))})
 }
 
 // StartWith starts an execution with all options of a request, for instance of the react agent.
-func (h *House) StartWith(r client.StartRequest) uuid.UUID {
+func (h *Deployment) StartWith(r client.StartRequest) uuid.UUID {
 	return must(h.Client.Start(context.Background(), r)).ID
 }
 
 // Wait waits for the end of an execution, and returns it.
-func (h *House) Wait(id uuid.UUID) *perdure.Execution {
+func (h *Deployment) Wait(id uuid.UUID) *perdure.Execution {
 	for _, err := range h.Client.Follow(context.Background(), id, "") {
 		check(err)
 	}
@@ -89,7 +89,7 @@ func (h *House) Wait(id uuid.UUID) *perdure.Execution {
 }
 
 // Close stops everything and removes the folder.
-func (h *House) Close() {
+func (h *Deployment) Close() {
 	h.Client.Close()
 	for i := len(h.stop) - 1; i >= 0; i-- {
 		h.stop[i]()
@@ -98,8 +98,8 @@ func (h *House) Close() {
 	check(os.RemoveAll(h.dir))
 }
 
-// Run starts a House with the agent and the tasks, runs one execution to its end, and returns its
-// output or error as text.
+// Run starts a Deployment with the agent and the tasks, runs one execution to its end, and returns
+// its output or error as text.
 func Run(a agent.Definition, input any, tasks ...agent.TaskKind) string {
 	h := Open(func(w *worker.Worker) {
 		w.RegisterAgent(a)

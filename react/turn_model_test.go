@@ -9,12 +9,12 @@ import (
 	"github.com/perdure/perdure/tool"
 )
 
-// oracle is a model whose answer depends only on the turn. It counts its calls by turn.
-type oracle struct{ w *ward }
+// turnModel is a model whose answer depends only on the turn. It counts its calls by turn.
+type turnModel struct{ w *runStore }
 
-func (oracle) Name() string { return "oracle" }
+func (turnModel) Name() string { return "oracle" }
 
-func (o oracle) Stream(_ context.Context, r llm.Request, emit func(llm.Delta) error) (*llm.Response, error) {
+func (o turnModel) Stream(_ context.Context, r llm.Request, emit func(llm.Delta) error) (*llm.Response, error) {
 	turn := 0
 	for _, m := range r.Messages {
 		if m.Role == perdure.RoleAssistant {
@@ -41,25 +41,25 @@ func (o oracle) Stream(_ context.Context, r llm.Request, emit func(llm.Delta) er
 	return response, nil
 }
 
-// labelled is a tool call of the script. No other call has the same label.
-type labelled struct{ tool, label string }
+// labelledCall is a tool call of the script. No other call has the same label.
+type labelledCall struct{ tool, label string }
 
 // callsOf returns the tool calls of a turn: one tool, several at once, a barrier between others, or
 // none in the last turn.
-func callsOf(turn int) []labelled {
-	var calls []labelled
+func callsOf(turn int) []labelledCall {
+	var calls []labelledCall
 	if turn == turns-1 {
 		return nil
 	}
 	for i, name := range [][]string{{"look", "act"}, {"act", "act", "look"}, {"look", "alone", "look"}, {"look"}}[turn%4] {
-		calls = append(calls, labelled{name, fmt.Sprintf("%d-%d", turn, i)})
+		calls = append(calls, labelledCall{name, fmt.Sprintf("%d-%d", turn, i)})
 	}
 	return calls
 }
 
 // tools returns a tool that may run more than once, and two tools that may not. They count their
 // runs by label.
-func (w *ward) tools() []tool.Tool {
+func (w *runStore) tools() []tool.Tool {
 	type in struct {
 		Label string `json:"label"`
 	}

@@ -10,7 +10,7 @@ import (
 
 // Answer answers the questions with these keys that an execution asks, as soon as they are open. It
 // panics if an answer is refused.
-func (h *House) Answer(id uuid.UUID, answers map[string]client.AnswerRequest) {
+func (h *Deployment) Answer(id uuid.UUID, answers map[string]client.AnswerRequest) {
 	answer := func(q *perdure.Question) {
 		a, ok := answers[q.Key]
 		if !ok || q.ExecutionID != id || q.Status.Final() {

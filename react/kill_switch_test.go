@@ -12,9 +12,9 @@ import (
 	"github.com/perdure/perdure/internal/store/storetest"
 )
 
-// fate kills a process at a point, and counts the calls until then.
-type fate struct {
-	point
+// killSwitch kills a process at a point, and counts the calls until then.
+type killSwitch struct {
+	killPoint
 	died chan struct{}
 
 	mu             sync.Mutex // guards the fields below
@@ -22,13 +22,13 @@ type fate struct {
 	hit, dead      bool
 }
 
-func newFate(p point) *fate {
-	return &fate{point: p, died: make(chan struct{}), calls: map[string]int{}, commits: map[string]int{}}
+func newKillSwitch(p killPoint) *killSwitch {
+	return &killSwitch{killPoint: p, died: make(chan struct{}), calls: map[string]int{}, commits: map[string]int{}}
 }
 
 // next counts a call. It returns how the call is interrupted ("" for not), and whether the process
 // was dead before.
-func (f *fate) next(layer, name string) (h how, dead bool) {
+func (f *killSwitch) next(layer, name string) (h interruption, dead bool) {
 	f.mu.Lock()
 	defer f.mu.Unlock()
 	if f.dead {
@@ -50,27 +50,27 @@ func (f *fate) next(layer, name string) (h how, dead bool) {
 }
 
 // die kills the process. The caller has locked f.mu.
-func (f *fate) die() {
+func (f *killSwitch) die() {
 	if !f.dead {
 		f.dead = true
 		close(f.died)
 	}
 }
 
-func (f *fate) end() {
+func (f *killSwitch) end() {
 	f.mu.Lock()
 	defer f.mu.Unlock()
 	f.die()
 }
 
-func (f *fate) met() bool {
+func (f *killSwitch) met() bool {
 	f.mu.Lock()
 	defer f.mu.Unlock()
 	return f.hit
 }
 
 // plan interrupts commits of the store, as next does for calls.
-func (f *fate) plan(_ int, c store.Command) storetest.Fault {
+func (f *killSwitch) plan(_ int, c store.Command) storetest.Fault {
 	h, dead := f.next("store", c.Name)
 	switch {
 	case dead || h == before:
@@ -84,16 +84,16 @@ func (f *fate) plan(_ int, c store.Command) storetest.Fault {
 	return storetest.NoFault
 }
 
-// mortal is the dispatch of a worker that dies at a point.
-type mortal struct {
+// killedDispatch is the dispatch of a worker that dies at a point.
+type killedDispatch struct {
 	perdure.Dispatch
-	fate *fate
+	fate *killSwitch
 }
 
 // gone returns the error of all calls of a dead process. The worker then ends its work.
 func gone() error { return perdure.Errorf(perdure.LeaseLost, "the process is dead") }
 
-func through[T any](m *mortal, name string, call func() (T, error)) (T, error) {
+func through[T any](m *killedDispatch, name string, call func() (T, error)) (T, error) {
 	var none T
 	h, dead := m.fate.next("rpc", name)
 	if dead || h == before {
@@ -114,50 +114,50 @@ func through[T any](m *mortal, name string, call func() (T, error)) (T, error) {
 	return answer, err
 }
 
-func (m *mortal) PollAgents(ctx context.Context, p perdure.Poll) ([]perdure.AgentClaim, error) {
+func (m *killedDispatch) PollAgents(ctx context.Context, p perdure.Poll) ([]perdure.AgentClaim, error) {
 	return through(m, "PollAgents", func() ([]perdure.AgentClaim, error) { return m.Dispatch.PollAgents(ctx, p) })
 }
 
-func (m *mortal) PollTasks(ctx context.Context, p perdure.Poll) ([]perdure.TaskClaim, error) {
+func (m *killedDispatch) PollTasks(ctx context.Context, p perdure.Poll) ([]perdure.TaskClaim, error) {
 	return through(m, "PollTasks", func() ([]perdure.TaskClaim, error) { return m.Dispatch.PollTasks(ctx, p) })
 }
 
-func (m *mortal) Commit(ctx context.Context, c perdure.Commit) (perdure.CommitReply, error) {
+func (m *killedDispatch) Commit(ctx context.Context, c perdure.Commit) (perdure.CommitReply, error) {
 	return through(m, "Commit", func() (perdure.CommitReply, error) { return m.Dispatch.Commit(ctx, c) })
 }
 
-func (m *mortal) FinishTask(ctx context.Context, f perdure.TaskFinish) (perdure.FinishReply, error) {
+func (m *killedDispatch) FinishTask(ctx context.Context, f perdure.TaskFinish) (perdure.FinishReply, error) {
 	return through(m, "FinishTask", func() (perdure.FinishReply, error) { return m.Dispatch.FinishTask(ctx, f) })
 }
 
-func (m *mortal) Append(ctx context.Context, frames []perdure.Frame) ([]perdure.FrameReply, error) {
+func (m *killedDispatch) Append(ctx context.Context, frames []perdure.Frame) ([]perdure.FrameReply, error) {
 	return through(m, "Append", func() ([]perdure.FrameReply, error) { return m.Dispatch.Append(ctx, frames) })
 }
 
-func (m *mortal) Release(ctx context.Context, r perdure.Release) error {
+func (m *killedDispatch) Release(ctx context.Context, r perdure.Release) error {
 	_, err := through(m, "Release", func() (any, error) { return nil, m.Dispatch.Release(ctx, r) })
 	return err
 }
 
-func (m *mortal) Execution(ctx context.Context, id uuid.UUID) (*perdure.Execution, error) {
+func (m *killedDispatch) Execution(ctx context.Context, id uuid.UUID) (*perdure.Execution, error) {
 	return through(m, "Execution", func() (*perdure.Execution, error) { return m.Dispatch.Execution(ctx, id) })
 }
 
-func (m *mortal) Tasks(ctx context.Context, execution uuid.UUID, ids []uuid.UUID) ([]*perdure.Task, error) {
+func (m *killedDispatch) Tasks(ctx context.Context, execution uuid.UUID, ids []uuid.UUID) ([]*perdure.Task, error) {
 	return through(m, "Tasks", func() ([]*perdure.Task, error) { return m.Dispatch.Tasks(ctx, execution, ids) })
 }
 
-func (m *mortal) Signals(ctx context.Context, execution uuid.UUID, patterns []string, after int64, limit int) ([]perdure.Signal, error) {
+func (m *killedDispatch) Signals(ctx context.Context, execution uuid.UUID, patterns []string, after int64, limit int) ([]perdure.Signal, error) {
 	return through(m, "Signals", func() ([]perdure.Signal, error) { return m.Dispatch.Signals(ctx, execution, patterns, after, limit) })
 }
 
-func (m *mortal) PutBlob(ctx context.Context, owner perdure.BlobOwner, length int64, content io.Reader) (perdure.BlobRef, error) {
+func (m *killedDispatch) PutBlob(ctx context.Context, owner perdure.BlobOwner, length int64, content io.Reader) (perdure.BlobRef, error) {
 	return through(m, "PutBlob", func() (perdure.BlobRef, error) { return m.Dispatch.PutBlob(ctx, owner, length, content) })
 }
 
 // Entries reads the whole path before it returns the first entry, so that the complete reply is
 // lost.
-func (m *mortal) Entries(ctx context.Context, q perdure.EntryQuery) iter.Seq2[perdure.Entry, error] {
+func (m *killedDispatch) Entries(ctx context.Context, q perdure.EntryQuery) iter.Seq2[perdure.Entry, error] {
 	return func(yield func(perdure.Entry, error) bool) {
 		all, err := through(m, "Entries", func() ([]perdure.Entry, error) {
 			var all []perdure.Entry

@@ -40,8 +40,8 @@ type toolData struct {
 	Delta string `json:"delta"`
 }
 
-// seen is a message as a client shows it.
-type seen struct {
+// shownMessage is a message as a client shows it.
+type shownMessage struct {
 	id, response string
 	role         perdure.Role
 	pieces       []*shownPiece // pieces of a message that is being streamed
@@ -57,11 +57,11 @@ type shownPiece struct {
 	text string
 }
 
-// screen assembles messages from events as a client does.
-type screen struct{ messages []*seen }
+// clientView assembles messages from events as a client does.
+type clientView struct{ messages []*shownMessage }
 
-func fold(items []eventlog.Item) (*screen, error) {
-	s := &screen{}
+func fold(items []eventlog.Item) (*clientView, error) {
+	s := &clientView{}
 	for _, item := range items {
 		var e event
 		if err := json.Unmarshal(item.Data(), &e); err != nil {
@@ -72,7 +72,7 @@ func fold(items []eventlog.Item) (*screen, error) {
 	return s, nil
 }
 
-func (s *screen) take(kind perdure.EventType, e event) {
+func (s *clientView) take(kind perdure.EventType, e event) {
 	switch kind {
 	case perdure.EventEntry:
 		if e.EntryType != perdure.EntryMessage {
@@ -93,20 +93,20 @@ func (s *screen) take(kind perdure.EventType, e event) {
 	}
 }
 
-func (s *screen) message(e event) *seen {
+func (s *clientView) message(e event) *shownMessage {
 	for _, m := range s.messages {
 		if m.id == e.MessageID {
 			return m
 		}
 	}
-	m := &seen{id: e.MessageID, response: e.ResponseID, role: perdure.RoleAssistant}
+	m := &shownMessage{id: e.MessageID, response: e.ResponseID, role: perdure.RoleAssistant}
 	s.messages = append(s.messages, m)
 	return m
 }
 
 // grow appends a chunk to its message. The first chunk of a later attempt replaces what earlier
 // attempts have streamed.
-func (s *screen) grow(kind perdure.EventType, e event, call toolData) {
+func (s *clientView) grow(kind perdure.EventType, e event, call toolData) {
 	m := s.message(e)
 	if e.Attempt > m.attempt {
 		m.pieces, m.attempt = nil, e.Attempt
@@ -132,7 +132,7 @@ func (s *screen) grow(kind perdure.EventType, e event, call toolData) {
 }
 
 // streamed returns the parts that the streamed pieces of a message form.
-func (m *seen) streamed() []perdure.Part {
+func (m *shownMessage) streamed() []perdure.Part {
 	var parts []perdure.Part
 	last := func(kind perdure.PartType) *perdure.Part {
 		if n := len(parts); n > 0 && parts[n-1].Type == kind {

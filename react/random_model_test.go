@@ -11,10 +11,10 @@ import (
 	"github.com/perdure/perdure/llm"
 )
 
-// teller is a model that answers differently at each call, with ids that are placeholders or
+// randomModel is a model that answers differently at each call, with ids that are placeholders or
 // repeated. During some calls it also sends a message of the user.
-type teller struct {
-	w     *ward
+type randomModel struct {
+	w     *runStore
 	seed  uint64
 	turns int
 
@@ -24,23 +24,23 @@ type teller struct {
 	begun  chan struct{}
 }
 
-func (*teller) Name() string { return "oracle" }
+func (*randomModel) Name() string { return "oracle" }
 
 // begin sets the execution and the engine, and lets the model calls continue.
-func (t *teller) begin(id uuid.UUID, e *engine.Engine) {
+func (t *randomModel) begin(id uuid.UUID, e *engine.Engine) {
 	t.run, t.server = id, e
 	close(t.begun)
 }
 
 const fakeID = "__fake_id__"
 
-// telling is an answer that is being streamed.
-type telling struct {
+// randomAnswer is an answer that is being streamed.
+type randomAnswer struct {
 	*rand.Rand
 	builder *llm.Builder
 }
 
-func (t *teller) Stream(ctx context.Context, r llm.Request, emit func(llm.Delta) error) (*llm.Response, error) {
+func (t *randomModel) Stream(ctx context.Context, r llm.Request, emit func(llm.Delta) error) (*llm.Response, error) {
 	<-t.begun
 	turn := 0
 	for _, m := range r.Messages {
@@ -52,7 +52,7 @@ func (t *teller) Stream(ctx context.Context, r llm.Request, emit func(llm.Delta)
 	t.w.asked[turn]++
 	asked := t.w.asked[turn]
 	t.w.mu.Unlock()
-	g := telling{rand.New(rand.NewPCG(t.seed, uint64(turn*100+asked))), llm.NewBuilder(emit)}
+	g := randomAnswer{rand.New(rand.NewPCG(t.seed, uint64(turn*100+asked))), llm.NewBuilder(emit)}
 	calls := 0
 	if turn < t.turns-1 {
 		calls = g.IntN(4)
@@ -77,7 +77,7 @@ func (t *teller) Stream(ctx context.Context, r llm.Request, emit func(llm.Delta)
 }
 
 // say sends a message of the user. A second call with the same text has no effect.
-func (t *teller) say(ctx context.Context, text string) error {
+func (t *randomModel) say(ctx context.Context, text string) error {
 	_, err := t.server.Signal(ctx, t.w.org, t.run, engine.SignalRequest{
 		Name: perdure.UserMessage, ID: text, Value: []byte(fmt.Sprintf(`{"text":%q}`, text)),
 	})
@@ -85,7 +85,7 @@ func (t *teller) say(ctx context.Context, text string) error {
 }
 
 // tell streams an answer in small pieces. The arguments of its tool calls alternate.
-func (g telling) tell(turn, calls int) error {
+func (g randomAnswer) tell(turn, calls int) error {
 	for range g.IntN(3) {
 		if err := g.pieces(g.builder.Thinking); err != nil {
 			return err
@@ -104,7 +104,7 @@ func (g telling) tell(turn, calls int) error {
 	return g.call(turn, calls)
 }
 
-func (g telling) pieces(show func(string) error) error {
+func (g randomAnswer) pieces(show func(string) error) error {
 	for range 1 + g.IntN(4) {
 		if err := show(fmt.Sprintf("%x é ", g.IntN(1000))); err != nil {
 			return err
@@ -113,7 +113,7 @@ func (g telling) pieces(show func(string) error) error {
 	return nil
 }
 
-func (g telling) call(turn, calls int) error {
+func (g randomAnswer) call(turn, calls int) error {
 	var parts []int
 	var left []string
 	for n := range calls {

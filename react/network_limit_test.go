@@ -22,7 +22,7 @@ func TestNetworkOfADefinitionHoldsForItsCommands(t *testing.T) {
 	_, port, _ := net.SplitHostPort(l.Addr().String())
 	command := fmt.Sprintf("exec 3<>/dev/tcp/127.0.0.1/%s && echo con''nected", port)
 	for _, limit := range []string{"", "none"} {
-		s := emptyTheatre(t, fmt.Sprintf(`
+		s := emptyWorkerPool(t, fmt.Sprintf(`
 turn
   text Let me look.
   call bash {"command": "%[1]s"}

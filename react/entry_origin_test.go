@@ -12,15 +12,15 @@ import (
 	"github.com/perdure/perdure/internal/engine"
 )
 
-// dying is the dispatch of a worker whose process dies after a commit with entries: the server
-// stores such a commit, but the worker receives lease_lost.
-type dying struct {
+// crashAfterEntries is the dispatch of a worker whose process dies after a commit with entries: the
+// server stores such a commit, but the worker receives lease_lost.
+type crashAfterEntries struct {
 	perdure.Dispatch
 	died chan struct{}
 	once *sync.Once
 }
 
-func (d dying) Commit(ctx context.Context, c perdure.Commit) (perdure.CommitReply, error) {
+func (d crashAfterEntries) Commit(ctx context.Context, c perdure.Commit) (perdure.CommitReply, error) {
 	reply, err := d.Dispatch.Commit(ctx, c)
 	if err == nil && len(c.Entries) > 0 {
 		d.once.Do(func() { close(d.died) })
@@ -36,15 +36,15 @@ func user(text string) perdure.InputMessage {
 // TestAPathIsCopiedOnce checks that an execution that continues another one has each entry of its
 // path once, even if its worker dies during the copy. The other execution does not change.
 func TestAPathIsCopiedOnce(t *testing.T) {
-	s := emptyTheatre(t, "turn\n text one\nturn\n text two\n")
+	s := emptyWorkerPool(t, "turn\n text one\nturn\n text two\n")
 	stop := s.work(10)
 	long := strings.Repeat("x", 700<<10)
 	source := s.idle(s.start(engine.StartRequest{Messages: []perdure.InputMessage{user("a " + long), user("b " + long), user("c " + long)}}), 0)
 	before := s.conversation(source.ID)
 	stop()
 
-	w := dying{died: make(chan struct{}), once: &sync.Once{}}
-	stop = s.work(10, func(c *staff) {
+	w := crashAfterEntries{died: make(chan struct{}), once: &sync.Once{}}
+	stop = s.work(10, func(c *workerSetup) {
 		c.over = func(d perdure.Dispatch) perdure.Dispatch { w.Dispatch = d; return w }
 	})
 	id := s.start(engine.StartRequest{

@@ -20,24 +20,24 @@ import (
 	"github.com/perdure/perdure/worker/local"
 )
 
-// theatre is a stage whose workers and scripts change during a test.
-type theatre struct {
-	*stage
+// workerPool is a scriptedEngine whose workers and scripts change during a test.
+type workerPool struct {
+	*scriptedEngine
 	scripts string
 }
 
-// newTheatre creates a theatre with one worker.
-func newTheatre(t *testing.T, parked int, script string) *theatre {
+// newWorkerPool creates a worker pool with one worker.
+func newWorkerPool(t *testing.T, parked int, script string) *workerPool {
 	t.Helper()
-	s := emptyTheatre(t, script)
+	s := emptyWorkerPool(t, script)
 	s.work(parked)
 	return s
 }
 
-// emptyTheatre creates a theatre without a worker.
-func emptyTheatre(t *testing.T, script string) *theatre {
+// emptyWorkerPool creates a worker pool without a worker.
+func emptyWorkerPool(t *testing.T, script string) *workerPool {
 	t.Helper()
-	s := &theatre{stage: &stage{t: t, folder: t.TempDir()}, scripts: t.TempDir()}
+	s := &workerPool{scriptedEngine: &scriptedEngine{t: t, folder: t.TempDir()}, scripts: t.TempDir()}
 	s.journal = filepath.Join(t.TempDir(), "journal")
 	s.play("s", script)
 	s.store = opentest.Store(t)
@@ -55,15 +55,15 @@ func emptyTheatre(t *testing.T, script string) *theatre {
 }
 
 // play writes a script for the model with this name.
-func (s *theatre) play(name, script string) {
+func (s *workerPool) play(name, script string) {
 	s.t.Helper()
 	if err := os.WriteFile(filepath.Join(s.scripts, name), []byte(script), 0o600); err != nil {
 		s.t.Fatal(err)
 	}
 }
 
-// staff is the configuration of a worker of a theatre.
-type staff struct {
+// workerSetup is the configuration of a worker of a worker pool.
+type workerSetup struct {
 	react.Config
 	noTasks bool // the worker runs only agents
 	noAgent bool // the worker runs only tasks
@@ -74,10 +74,10 @@ type staff struct {
 
 // work starts a worker, and returns a function that stops it. Functions in change edit its
 // configuration.
-func (s *theatre) work(parked int, change ...func(*staff)) (stop func()) {
+func (s *workerPool) work(parked int, change ...func(*workerSetup)) (stop func()) {
 	s.t.Helper()
 	provider := scripted.New(scripted.Config{Dir: s.scripts, Journal: s.journal})
-	c := staff{Config: react.Config{
+	c := workerSetup{Config: react.Config{
 		Providers: llm.NewProviders(provider), Tools: tool.Builtin(),
 		Workspaces: func(dir string) (*tool.Workspace, error) {
 			return tool.OpenWorkspace(s.folder, dir, tool.WorkspaceOptions{})
