@@ -119,7 +119,7 @@ func TestMutilatedCalls(t *testing.T) {
 	}
 	for range 400 {
 		name := names[f.IntN(len(names))]
-		requests := w.namingAcme().requests(all[name])
+		requests := w.acmeFiller().requests(all[name])
 		for range 1 + f.IntN(3) {
 			at := spots(requests[f.IntN(len(requests))].ProtoReflect())
 			at[f.IntN(len(at))](f)

@@ -132,7 +132,7 @@ func RestoreStore(ctx context.Context, backup, file string, replace bool) (err e
 // CheckStore reads a whole store, named by a PostgreSQL URL or a file, and calls found for each
 // fault. Servers may use the store at the same time.
 func CheckStore(ctx context.Context, store string, told func(CheckResult), found func(CheckFinding)) (CheckResult, error) {
-	look, err := openLook(ctx, store)
+	look, err := openReadOnlyStore(ctx, store)
 	if err != nil {
 		return CheckResult{}, err
 	}
@@ -162,14 +162,14 @@ func StoreUnchecked(file string) (unchecked, damaged bool, err error) {
 	return true, state == pagecheck.Damaged, nil
 }
 
-// look is a store that is opened for reading only.
-type look interface {
+// readOnlyStore is a store that is opened for reading only.
+type readOnlyStore interface {
 	check.Reader
 	Integrity(ctx context.Context) (damage []string, err error)
 	Close() error
 }
 
-func openLook(ctx context.Context, store string) (look, error) {
+func openReadOnlyStore(ctx context.Context, store string) (readOnlyStore, error) {
 	if c := (Config{Store: store}); c.shared() {
 		l, err := postgres.OpenLook(ctx, store)
 		if err != nil {
