@@ -108,7 +108,7 @@ func TestDatabaseOfANewerVersion(t *testing.T) {
 
 // Invalid requests of a client are refused with the code and the invalid field.
 func TestServerRefuses(t *testing.T) {
-	s := newStand(t, setup{dev: true})
+	s := newDeployment(t, setup{dev: true})
 	model := []perdure.ModelConfig{{Provider: "scripted", ModelID: "x"}}
 	for _, c := range []struct {
 		name string
@@ -142,7 +142,7 @@ func TestModelThatCannotBeCalled(t *testing.T) {
 		t.Errorf("a call arrived where none may go: %s", r.URL)
 	}))
 	defer thief.Close()
-	s := newStand(t, setup{dev: true, env: []string{"SECRET=secret"}})
+	s := newDeployment(t, setup{dev: true, env: []string{"SECRET=secret"}})
 	id := s.start(client.StartRequest{UserPrompt: "hi", Models: []perdure.ModelConfig{{Provider: "anthropic", ModelID: "claude-sonnet-4-5"}}})
 	s.idle(id, 1)
 	said := slices.ContainsFunc(s.events(id), func(e client.Event) bool {
@@ -165,7 +165,7 @@ func TestModelThatCannotBeCalled(t *testing.T) {
 // Requests to dev are refused without the token, for a foreign host name, and from a page of
 // another origin.
 func TestDevKeepsOthersOut(t *testing.T) {
-	s := newStand(t, setup{dev: true})
+	s := newDeployment(t, setup{dev: true})
 	for _, c := range []struct {
 		name   string
 		header http.Header

@@ -15,9 +15,9 @@ import (
 	"github.com/perdure/perdure/internal/store/opentest"
 )
 
-// stand is an installation of the real program: a server, and a worker in a separate process or, in
-// dev mode, in the same one.
-type stand struct {
+// deployment is an installation of the real program: a server, and a worker in a separate process
+// or, in dev mode, in the same one.
+type deployment struct {
 	t         *testing.T
 	root      string
 	workspace string
@@ -29,7 +29,7 @@ type stand struct {
 	*client.Client
 }
 
-// setup configures a stand. The zero value is a server and a worker with leases of one second.
+// setup configures a deployment. The zero value is a server and a worker with leases of one second.
 type setup struct {
 	dev   bool
 	lease time.Duration
@@ -40,14 +40,14 @@ type setup struct {
 	origin string
 }
 
-// newStand starts the program.
-func newStand(t *testing.T, with setup) *stand {
+// newDeployment starts the program.
+func newDeployment(t *testing.T, with setup) *deployment {
 	t.Helper()
 	perdure := program(t)
 	root := t.TempDir()
 	web, rpc := freeAddress(t), freeAddress(t)
 	env := environment(filepath.Join(root, "home"), with.env...)
-	s := &stand{t: t, root: root, workspace: filepath.Join(root, "workspace"), url: "http://" + web, rpc: rpc, env: env}
+	s := &deployment{t: t, root: root, workspace: filepath.Join(root, "workspace"), url: "http://" + web, rpc: rpc, env: env}
 	for _, dir := range []string{s.workspace, filepath.Join(root, "home"), filepath.Join(root, "worker")} {
 		if err := os.Mkdir(dir, 0o700); err != nil {
 			t.Fatal(err)
@@ -74,7 +74,7 @@ func newStand(t *testing.T, with setup) *stand {
 }
 
 // employ starts a worker with a data directory of the given name.
-func (s *stand) employ(name string) *process {
+func (s *deployment) employ(name string) *process {
 	s.t.Helper()
 	return launch(s.t, command{name: name, env: s.env, dir: s.root, argv: []string{
 		program(s.t), "worker", "--server", s.rpc, "--key", s.token(filepath.Join(s.root, "data")),
@@ -82,7 +82,7 @@ func (s *stand) employ(name string) *process {
 	}})
 }
 
-func (s *stand) token(data string) string {
+func (s *deployment) token(data string) string {
 	s.t.Helper()
 	raw, err := os.ReadFile(filepath.Join(data, "token"))
 	if err != nil {
@@ -92,7 +92,7 @@ func (s *stand) token(data string) string {
 }
 
 // connect waits until the server answers.
-func (s *stand) connect(tokenFile string) {
+func (s *deployment) connect(tokenFile string) {
 	s.t.Helper()
 	eventually(s.t, "the server answers", func() bool {
 		select {
@@ -116,13 +116,13 @@ func (s *stand) connect(tokenFile string) {
 }
 
 // restart kills a process and starts it again.
-func (s *stand) restart(p **process) {
+func (s *deployment) restart(p **process) {
 	(*p).kill()
 	*p = launch(s.t, (*p).command)
 }
 
 // supervise restarts a worker that has ended because there was no server at its start.
-func (s *stand) supervise() {
+func (s *deployment) supervise() {
 	s.t.Helper()
 	if s.worker == nil {
 		return
@@ -138,7 +138,7 @@ func (s *stand) supervise() {
 }
 
 // start starts a run. It waits until a worker has registered the kind.
-func (s *stand) start(r client.StartRequest) uuid.UUID {
+func (s *deployment) start(r client.StartRequest) uuid.UUID {
 	s.t.Helper()
 	r.IdempotencyKey = uuid.NewString()
 	var x *perdure.Execution
@@ -158,7 +158,7 @@ func notYet(err error) bool {
 }
 
 // until waits until want reports true for the execution, even across restarts of the server.
-func (s *stand) until(id uuid.UUID, what string, want func(*perdure.Execution) bool) *perdure.Execution {
+func (s *deployment) until(id uuid.UUID, what string, want func(*perdure.Execution) bool) *perdure.Execution {
 	s.t.Helper()
 	var last *perdure.Execution
 	eventually(s.t, what, func() bool {
@@ -188,20 +188,20 @@ func describe(x *perdure.Execution) string {
 }
 
 // idle waits until the run has answered the given number of messages and waits for the user.
-func (s *stand) idle(id uuid.UUID, answers int) {
+func (s *deployment) idle(id uuid.UUID, answers int) {
 	s.t.Helper()
 	s.until(id, "the run waits for the user", func(x *perdure.Execution) bool {
 		return x.Status == perdure.StatusWaiting && x.WaitReason == "signal" && s.count(id, perdure.RoleUser) == answers
 	})
 }
 
-func (s *stand) ended(id uuid.UUID) *perdure.Execution {
+func (s *deployment) ended(id uuid.UUID) *perdure.Execution {
 	s.t.Helper()
 	return s.until(id, "the run ends", func(x *perdure.Execution) bool { return x.Status.Terminal() })
 }
 
 // count returns the number of entries of a role on the path, or -1 if the server does not answer.
-func (s *stand) count(id uuid.UUID, role perdure.Role) int {
+func (s *deployment) count(id uuid.UUID, role perdure.Role) int {
 	n := 0
 	for e, err := range s.Entries(s.t.Context(), id) {
 		if err != nil {
@@ -216,13 +216,13 @@ func (s *stand) count(id uuid.UUID, role perdure.Role) int {
 
 // say sends a message twice with one id, like a client that does not know whether the first one
 // arrived.
-func (s *stand) say(id uuid.UUID, text string) {
+func (s *deployment) say(id uuid.UUID, text string) {
 	s.t.Helper()
 	s.sayAs(id, text, text)
 }
 
 // sayAs is say with an id that differs from the text.
-func (s *stand) sayAs(id uuid.UUID, name, text string) {
+func (s *deployment) sayAs(id uuid.UUID, name, text string) {
 	s.t.Helper()
 	message := client.UserMessage(text)
 	message.ID = name
@@ -238,7 +238,7 @@ func (s *stand) sayAs(id uuid.UUID, name, text string) {
 }
 
 // write creates a file in the workspace.
-func (s *stand) write(name, content string) {
+func (s *deployment) write(name, content string) {
 	s.t.Helper()
 	path := filepath.Join(s.workspace, name)
 	if err := os.MkdirAll(filepath.Dir(path), 0o700); err != nil {
@@ -250,7 +250,7 @@ func (s *stand) write(name, content string) {
 }
 
 // read returns a file of the workspace, or "" if it does not exist.
-func (s *stand) read(name string) string {
+func (s *deployment) read(name string) string {
 	s.t.Helper()
 	raw, err := os.ReadFile(filepath.Join(s.workspace, name))
 	if err != nil && !os.IsNotExist(err) {
@@ -267,7 +267,7 @@ func within(t *testing.T) context.Context {
 }
 
 // showIfFailed logs the state of the run and its last events if the test fails.
-func (s *stand) showIfFailed(f *follower, id uuid.UUID) {
+func (s *deployment) showIfFailed(f *follower, id uuid.UUID) {
 	s.t.Cleanup(func() {
 		if !s.t.Failed() {
 			return

@@ -16,10 +16,10 @@ import (
 	"testing"
 )
 
-// tap is a proxy between a client and a server that records their messages. The first element of a
-// path names the case. With "cut" and a number after it, tap cuts each created stream after that
-// number of events, like a broken connection.
-type tap struct {
+// recordingProxy is a proxy between a client and a server that records their messages. The first
+// element of a path names the case. With "cut" and a number after it, the proxy cuts each created
+// stream after that number of events, like a broken connection.
+type recordingProxy struct {
 	server *httptest.Server
 	target string
 	http   *http.Client
@@ -39,27 +39,27 @@ type exchange struct {
 	Cut     int               // number of events after which it was cut; 0 for never
 }
 
-// newTap starts a tap in front of the server at the URL.
-func newTap(t *testing.T, target string) *tap {
+// newRecordingProxy starts a proxy in front of the server at the URL.
+func newRecordingProxy(t *testing.T, target string) *recordingProxy {
 	t.Helper()
-	p := &tap{target: target, http: &http.Client{Transport: &http.Transport{DisableKeepAlives: true}}, exchanges: map[string][]*exchange{}}
+	p := &recordingProxy{target: target, http: &http.Client{Transport: &http.Transport{DisableKeepAlives: true}}, exchanges: map[string][]*exchange{}}
 	p.server = httptest.NewServer(p)
 	t.Cleanup(p.server.Close)
 	return p
 }
 
 // url returns the base URL of a case.
-func (p *tap) url(name string) string { return p.server.URL + "/" + name + "/v1" }
+func (p *recordingProxy) url(name string) string { return p.server.URL + "/" + name + "/v1" }
 
 // of returns the exchanges of a case.
-func (p *tap) of(name string) []*exchange {
+func (p *recordingProxy) of(name string) []*exchange {
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	return p.exchanges[name]
 }
 
 // ServeHTTP implements http.Handler.
-func (p *tap) ServeHTTP(w http.ResponseWriter, r *http.Request) {
+func (p *recordingProxy) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	name, path, _ := strings.Cut(strings.TrimPrefix(r.URL.RequestURI(), "/"), "/")
 	cut := 0
 	if rest, ok := strings.CutPrefix(path, "cut/"); ok {
@@ -86,7 +86,7 @@ func (p *tap) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 }
 
 // upgrade forwards a connection that becomes a WebSocket.
-func (p *tap) upgrade(w http.ResponseWriter, r *http.Request, x *exchange) {
+func (p *recordingProxy) upgrade(w http.ResponseWriter, r *http.Request, x *exchange) {
 	target, err := url.Parse(p.target)
 	if err != nil {
 		panic(err)
@@ -106,7 +106,7 @@ func (p *tap) upgrade(w http.ResponseWriter, r *http.Request, x *exchange) {
 }
 
 // forward sends the request to the server and returns the answer to the client.
-func (p *tap) forward(w http.ResponseWriter, r *http.Request, x *exchange) {
+func (p *recordingProxy) forward(w http.ResponseWriter, r *http.Request, x *exchange) {
 	req, err := http.NewRequestWithContext(r.Context(), r.Method, p.target+x.Path, bytes.NewReader(x.Request))
 	if err != nil {
 		panic(http.ErrAbortHandler)
@@ -161,7 +161,7 @@ func (x *exchange) event(data []byte) {
 }
 
 // shown returns a case's exchanges as short text for a person.
-func (p *tap) shown(name string) string {
+func (p *recordingProxy) shown(name string) string {
 	var all strings.Builder
 	for _, x := range p.of(name) {
 		fmt.Fprintf(&all, "%s %s\n  %s\n  %d %s\n", x.Method, x.Path, shortened(x.Request), x.Status, shortened(x.Answer))

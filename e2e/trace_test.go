@@ -22,7 +22,7 @@ func TestOneTraceAcrossSIGKILL(t *testing.T) {
 	}, llmtest.Answer{HangBefore: true}, llmtest.Answer{Text: []string{"It is done."}}
 	ask.Usage.Input, ask.Usage.Output = 107, 10
 	model := llmtest.NewServer(t, llmtest.Anthropic, ask, hang, done)
-	s := newStand(t, setup{
+	s := newDeployment(t, setup{
 		env:    append([]string{"ANTHROPIC_BASE_URL=" + model.URL, "ANTHROPIC_API_KEY=" + modelKey}, spans.environment("first")...),
 		server: append(spans.environment("server"), "PERDURE_OPS_ADDR=127.0.0.1:0"),
 	})
