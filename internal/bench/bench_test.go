@@ -54,13 +54,13 @@ func TestEveryWorkloadRuns(t *testing.T) {
 	}
 }
 
-// ending cancels a run when a workload begins.
-type ending struct {
+// cancelOnOutput cancels a run when a workload begins.
+type cancelOnOutput struct {
 	name string
 	end  context.CancelFunc
 }
 
-func (e ending) Write(line []byte) (int, error) {
+func (e cancelOnOutput) Write(line []byte) (int, error) {
 	if strings.HasPrefix(string(line), e.name) {
 		e.end()
 	}
@@ -73,7 +73,7 @@ func TestWhatWasMeasuredIsTold(t *testing.T) {
 	ctx, end := context.WithCancel(t.Context())
 	defer end()
 	report, err := Run(ctx, Config{
-		Short: true, Folder: shortFolder(t), Memory: true, Workloads: []string{"W5", "W1"}, Workers: []string{inProcess}, Progress: ending{"W1", end},
+		Short: true, Folder: shortFolder(t), Memory: true, Workloads: []string{"W5", "W1"}, Workers: []string{inProcess}, Progress: cancelOnOutput{"W1", end},
 	})
 	if err == nil || report == nil {
 		t.Fatalf("it gives %v, %v", report, err)
@@ -114,8 +114,8 @@ func TestTooLateIsBegunAgain(t *testing.T) {
 		want  error
 		ahead time.Duration
 	}{
-		{"at last", []error{tooLate{time.Second}, tooLate{2 * time.Second}, nil}, 3, nil, 6 * time.Second},
-		{"never", []error{tooLate{1}, tooLate{1}, tooLate{1}, nil}, lateTries, tooLate{1}, 4},
+		{"at last", []error{lateStartError{time.Second}, lateStartError{2 * time.Second}, nil}, 3, nil, 6 * time.Second},
+		{"never", []error{lateStartError{1}, lateStartError{1}, lateStartError{1}, nil}, lateTries, lateStartError{1}, 4},
 		{"another error", []error{other, nil}, 1, other, 0},
 	} {
 		l, tries := load{}, 0

@@ -52,7 +52,7 @@ func inFolder(parent string, do func(all *stores) error) (err error) {
 
 // delays measures one run on a new server.
 func delays(ctx context.Context, all *stores, out io.Writer, where string, l load) (err error) {
-	s, err := setUp(ctx, all, "sqlite", standSpec{slots: l.Executions + 8, inProcess: where == inProcess, readers: true})
+	s, err := setUp(ctx, all, "sqlite", deploymentSpec{slots: l.Executions + 8, inProcess: where == inProcess, readers: true})
 	if err != nil {
 		return err
 	}
@@ -67,12 +67,12 @@ func delays(ctx context.Context, all *stores, out io.Writer, where string, l loa
 	if late := time.Since(at); late > 0 {
 		return fmt.Errorf("the chunks had begun %v before all streams were followed", late)
 	}
-	var got heard
+	var got readerResults
 	if err := s.readers.ask("heard", struct{}{}, &got); err != nil {
 		return err
 	}
-	var said words
-	if err := s.worker.ask("said", about{}, &said); err != nil {
+	var said streamedText
+	if err := s.worker.ask("said", workerArgs{}, &said); err != nil {
 		return err
 	}
 	wrong := lost(said, got, streams)

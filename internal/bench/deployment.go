@@ -13,8 +13,9 @@ import (
 	"golang.org/x/sync/errgroup"
 )
 
-// stand is a server with a worker and readers, each in a process of its own if the spec says so.
-type stand struct {
+// deployment is a server with a worker and readers, each in a process of its own if the spec says
+// so.
+type deployment struct {
 	ctx      context.Context
 	database *database
 	server   *child
@@ -25,8 +26,8 @@ type stand struct {
 	streams  int // number of streams so far
 }
 
-// standSpec is the configuration of a stand.
-type standSpec struct {
+// deploymentSpec is the configuration of a deployment.
+type deploymentSpec struct {
 	slots     int // of the worker, for agents, and as many for tasks
 	inProcess bool
 	readers   bool
@@ -36,8 +37,8 @@ type standSpec struct {
 
 // setUp creates a database and starts the processes of the spec. The worker runs in the server's
 // process, or connects over gRPC.
-func setUp(ctx context.Context, all *stores, store string, spec standSpec) (_ *stand, err error) {
-	s := &stand{ctx: ctx}
+func setUp(ctx context.Context, all *stores, store string, spec deploymentSpec) (_ *deployment, err error) {
+	s := &deployment{ctx: ctx}
 	if s.database, err = all.create(ctx, store); err != nil {
 		return nil, err
 	}
@@ -72,7 +73,7 @@ func setUp(ctx context.Context, all *stores, store string, spec standSpec) (_ *s
 }
 
 // newWorker starts a worker in a separate process, and returns when the worker is registered.
-func (s *stand) newWorker(slots int) (*child, error) {
+func (s *deployment) newWorker(slots int) (*child, error) {
 	spec, err := json.Marshal(workerSpec{s.at.GRPC, s.at.Token, slots})
 	if err != nil {
 		return nil, err
@@ -81,14 +82,14 @@ func (s *stand) newWorker(slots int) (*child, error) {
 	if err != nil {
 		return nil, err
 	}
-	if err := w.ask("said", about{}, nil); err != nil {
+	if err := w.ask("said", workerArgs{}, nil); err != nil {
 		return nil, errors.Join(err, w.close())
 	}
 	return w, nil
 }
 
 // close stops all processes and removes the database.
-func (s *stand) close() error {
+func (s *deployment) close() error {
 	var errs []error
 	if s.readers != nil {
 		errs = append(errs, s.readers.close())
@@ -104,11 +105,11 @@ func (s *stand) close() error {
 
 // cost is the resource usage of server, worker and database.
 type cost struct {
-	Server, Worker usageOf // Worker equals Server if the worker is in the server's process
+	Server, Worker resourceUsage // Worker equals Server if the worker is in the server's process
 	Postgres       time.Duration
 }
 
-func (s *stand) cost() (c cost, err error) {
+func (s *deployment) cost() (c cost, err error) {
 	if err := s.server.ask("used", false, &c.Server); err != nil {
 		return c, err
 	}
@@ -121,7 +122,7 @@ func (s *stand) cost() (c cost, err error) {
 
 // cpu returns the CPU time of server and worker, and that of the database, between two
 // measurements.
-func (s *stand) cpu(before, after cost) (ours, postgres time.Duration) {
+func (s *deployment) cpu(before, after cost) (ours, postgres time.Duration) {
 	ours = after.Server.CPU - before.Server.CPU
 	if s.worker != s.server {
 		ours += after.Worker.CPU - before.Worker.CPU
@@ -150,7 +151,7 @@ func (l load) lead() time.Duration {
 
 // begin starts executions whose chunks begin at the returned time. Their start times are spread
 // over the interval between two chunks.
-func (s *stand) begin(ctx context.Context, l load) ([]toFollow, time.Time, error) {
+func (s *deployment) begin(ctx context.Context, l load) ([]followTarget, time.Time, error) {
 	at := time.Now().Add(l.lead())
 	all, err := s.start(ctx, l.Executions, func(i int) client.StartRequest {
 		p := pace{ID: s.streams + i, Start: at.Add(l.every() * time.Duration(i) / time.Duration(l.Executions)), Chunks: l.chunks(), Every: l.every()}
@@ -163,14 +164,14 @@ func (s *stand) begin(ctx context.Context, l load) ([]toFollow, time.Time, error
 }
 
 // beginIdle starts executions that no worker runs.
-func (s *stand) beginIdle(ctx context.Context, n int) ([]toFollow, error) {
+func (s *deployment) beginIdle(ctx context.Context, n int) ([]followTarget, error) {
 	return s.start(ctx, n, func(int) client.StartRequest {
 		return client.StartRequest{Kind: idleKind, Input: json.RawMessage(`{}`), Queue: "idle"}
 	})
 }
 
 // agent starts an execution of a kind.
-func (s *stand) agent(kind string, input any) (uuid.UUID, error) {
+func (s *deployment) agent(kind string, input any) (uuid.UUID, error) {
 	raw, err := json.Marshal(input)
 	if err != nil {
 		return uuid.Nil, err
@@ -183,7 +184,7 @@ func (s *stand) agent(kind string, input any) (uuid.UUID, error) {
 }
 
 // agents starts n executions.
-func (s *stand) agents(n int, kind string, input any) ([]toFollow, error) {
+func (s *deployment) agents(n int, kind string, input any) ([]followTarget, error) {
 	raw, err := json.Marshal(input)
 	if err != nil {
 		return nil, err
@@ -192,19 +193,19 @@ func (s *stand) agents(n int, kind string, input any) ([]toFollow, error) {
 }
 
 // samples returns the durations that the worker has recorded under a name, and removes them there.
-func (s *stand) samples(name string) (all []time.Duration, err error) {
-	return all, s.worker.ask("samples", about{Name: name}, &all)
+func (s *deployment) samples(name string) (all []time.Duration, err error) {
+	return all, s.worker.ask("samples", workerArgs{Name: name}, &all)
 }
 
-func (s *stand) start(ctx context.Context, n int, what func(i int) client.StartRequest) ([]toFollow, error) {
-	all := make([]toFollow, n)
+func (s *deployment) start(ctx context.Context, n int, what func(i int) client.StartRequest) ([]followTarget, error) {
+	all := make([]followTarget, n)
 	g, ctx := errgroup.WithContext(ctx)
 	g.SetLimit(32)
 	for i := range n {
 		g.Go(func() error {
 			x, err := s.api.Start(ctx, what(i))
 			if err == nil {
-				all[i] = toFollow{s.streams + i, x.ID}
+				all[i] = followTarget{s.streams + i, x.ID}
 			}
 			return err
 		})
@@ -216,7 +217,7 @@ func (s *stand) start(ctx context.Context, n int, what func(i int) client.StartR
 
 // lost returns texts about the differences between the sent and the received text; none if they are
 // equal.
-func lost(said words, got heard, streams []toFollow) []string {
+func lost(said streamedText, got readerResults, streams []followTarget) []string {
 	wrong := got.Broken
 	for _, to := range streams {
 		switch sum, ok := said.Sums[to.ID]; {
@@ -231,7 +232,7 @@ func lost(said words, got heard, streams []toFollow) []string {
 
 // finished waits until the executions have completed. It returns an error if one ends with another
 // status.
-func (s *stand) finished(ctx context.Context, streams []toFollow) error {
+func (s *deployment) finished(ctx context.Context, streams []followTarget) error {
 	for _, to := range streams {
 		for {
 			x, err := s.api.Get(ctx, to.Execution)

@@ -10,13 +10,13 @@ import (
 	"github.com/perdure/perdure/agent"
 )
 
-// livedKind is the kind of the agent that is measured in a store with older data.
-const livedKind = "bench-lived"
+// grownRunKind is the kind of the agent that is measured in a store with older data.
+const grownRunKind = "bench-lived"
 
-// livedInput requests a number of entries, and then a number of steps without a checkpoint. If Wait
-// is set, the agent then waits for a signal. When the agent is entered again, it reads its records
-// and reports the time.
-type livedInput struct {
+// grownRunInput requests a number of entries, and then a number of steps without a checkpoint. If
+// Wait is set, the agent then waits for a signal. When the agent is entered again, it reads its
+// records and reports the time.
+type grownRunInput struct {
 	Entries int    `json:"entries"`
 	Steps   int    `json:"steps"`
 	Size    int    `json:"size"`   // bytes of each
@@ -24,16 +24,16 @@ type livedInput struct {
 	Prompt  string `json:"prompt"` // a text to search for
 }
 
-// livedAtOnce is the number of entries per commit.
-const livedAtOnce = 250
+// entriesPerCommit is the number of entries per commit.
+const entriesPerCommit = 250
 
-func (r *recorder) lived(ctx agent.Context, in livedInput) (string, error) {
-	var g grown
+func (r *recorder) grownRun(ctx agent.Context, in grownRunInput) (string, error) {
+	var g growState
 	if _, err := ctx.State(&g); err != nil {
 		return "", err
 	}
 	for g.Entries < in.Entries {
-		for range min(livedAtOnce, in.Entries-g.Entries) {
+		for range min(entriesPerCommit, in.Entries-g.Entries) {
 			if _, err := ctx.Append(perdure.UserText(body(in.Size))); err != nil {
 				return "", err
 			}

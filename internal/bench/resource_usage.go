@@ -13,8 +13,8 @@ import (
 	"time"
 )
 
-// usageOf is the resource usage of a process.
-type usageOf struct {
+// resourceUsage is the resource usage of a process.
+type resourceUsage struct {
 	CPU                  time.Duration // user and system time
 	Heap, Stacks, Others uint64        // bytes in use, after a collection if there was one
 	Goroutines           int
@@ -23,9 +23,9 @@ type usageOf struct {
 	Moved                int64 // bytes of all reads and writes, including sockets
 }
 
-// used returns the resource usage of this process. If collect is set, it runs several garbage
+// readUsage returns the resource usage of this process. If collect is set, it runs several garbage
 // collections before it measures, because each one shrinks a stack only by half.
-func used(collect bool) usageOf {
+func readUsage(collect bool) resourceUsage {
 	if collect {
 		for range 4 {
 			runtime.GC()
@@ -44,7 +44,7 @@ func used(collect bool) usageOf {
 	}
 	metrics.Read(samples)
 	at := func(i int) uint64 { return samples[i].Value.Uint64() }
-	return usageOf{
+	return resourceUsage{
 		CPU:  time.Duration(r.Utime.Nano() + r.Stime.Nano()),
 		Heap: at(0), Stacks: at(1) + at(2), Others: at(3) + at(4) + at(5), Goroutines: runtime.NumGoroutine(),
 		RSS: kilobytes("VmRSS"), PeakRSS: kilobytes("VmHWM"),

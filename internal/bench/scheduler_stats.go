@@ -7,9 +7,9 @@ import (
 	"time"
 )
 
-// scheduling contains the waits of a process's goroutines for a processor, and the work of its
+// schedulerStats contains the waits of a process's goroutines for a processor, and the work of its
 // garbage collector, since its start.
-type scheduling struct {
+type schedulerStats struct {
 	Bounds []time.Duration // lower bounds of the buckets
 	Counts []uint64        // goroutines by how long they waited for a processor
 	// Collecting is the CPU time of the garbage collector. Stopped is the number of times that it
@@ -19,10 +19,10 @@ type scheduling struct {
 	Stopped    []uint64
 }
 
-func scheduled() scheduling {
+func readSchedulerStats() schedulerStats {
 	all := []metrics.Sample{{Name: "/sched/latencies:seconds"}, {Name: "/cpu/classes/gc/total:cpu-seconds"}, {Name: "/sched/pauses/total/gc:seconds"}}
 	metrics.Read(all)
-	var s scheduling
+	var s schedulerStats
 	s.Bounds, s.Counts = histogram(all[0])
 	s.Collecting = time.Duration(all[1].Value.Float64() * float64(time.Second))
 	s.Stops, s.Stopped = histogram(all[2])
@@ -42,7 +42,7 @@ func histogram(of metrics.Sample) (bounds []time.Duration, counts []uint64) {
 }
 
 // within describes the scheduling since an earlier measurement; d is the time between the two.
-func (s scheduling) within(before scheduling, d time.Duration) string {
+func (s schedulerStats) within(before schedulerStats, d time.Duration) string {
 	stopped := since(s.Stopped, before.Stopped)
 	waits := since(s.Counts, before.Counts)
 	return fmt.Sprintf("goroutines waited for a processor p50 %s ms, p99 %s ms; the collector used %.2f cores and stopped the program at most %s ms",
