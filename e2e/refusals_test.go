@@ -164,7 +164,7 @@ func TestModelThatCannotBeCalled(t *testing.T) {
 
 // Requests to dev are refused without the token, for a foreign host name, and from a page of
 // another origin.
-func TestDevKeepsOthersOut(t *testing.T) {
+func TestDevRefusesForeignRequests(t *testing.T) {
 	s := newDeployment(t, setup{dev: true})
 	for _, c := range []struct {
 		name   string

@@ -243,10 +243,10 @@ func TestOverloadIsRetried(t *testing.T) {
 	}
 }
 
-// TestEntriesSayWhereTheyComeFrom checks that the key of each entry names the input, task or signal
+// TestEntriesHaveTheirOrigin checks that the key of each entry names the input, task or signal
 // it comes from. After each answer of a model, there is an entry about the model call, with usage
 // and cost.
-func TestEntriesSayWhereTheyComeFrom(t *testing.T) {
+func TestEntriesHaveTheirOrigin(t *testing.T) {
 	s := newWorkerPool(t, -1, "turn\n  call find {\"pattern\": \"*\"}\n  usage in=3 out=4\nturn\n  text Done.\nturn\n  text Bye.\n")
 	id := s.start(engine.StartRequest{UserPrompt: "go"})
 	x := s.idle(id, 0)

@@ -117,7 +117,7 @@ func (h *healthServer) wantReady(reason string) {
 
 // A server that is told to stop first reports that it is not ready. It continues to answer requests
 // during DrainDelay.
-func TestReadinessGoesFirst(t *testing.T) {
+func TestStoppingServerIsNotReady(t *testing.T) {
 	h := startHealthServer(t, Config{DrainDelay: time.Hour})
 	h.wantReady("")
 	watch, err := h.health.Watch(t.Context(), &healthpb.HealthCheckRequest{})
@@ -230,7 +230,7 @@ func (damagedStore) Failed() error {
 
 // While the check of a store runs, /readyz reports ready with a note. If the check has failed,
 // /readyz reports that the server is not ready.
-func TestReadinessTellsOfTheCheck(t *testing.T) {
+func TestReadinessReportsTheCheck(t *testing.T) {
 	s, err := Open(t.Context(), Config{Data: t.TempDir(), Logger: slog.New(slog.DiscardHandler)})
 	if err != nil {
 		t.Fatal(err)

@@ -148,7 +148,7 @@ func (f *fleet) until(what string, done func() bool) {
 
 // The servers of the workers are cut off repeatedly, in turn, during commits, uploads and streams.
 // The workers continue at the other server; no action is lost or repeated.
-func TestWorkersGoOnAtAnotherServer(t *testing.T) {
+func TestWorkersContinueAtAnotherServer(t *testing.T) {
 	f := newFleet(t, 2, notifytest.NewNATS(t).URL())
 	f.work(f.everywhere())
 	f.work(f.everywhere())

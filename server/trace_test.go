@@ -175,7 +175,7 @@ func (g *cutDispatch) PollTasks(ctx context.Context, p perdure.Poll) ([]perdure.
 
 // A worker is lost during a tool, and another worker continues in the same trace, with a link to a
 // span of that trace. One lost lease of a task is counted. Log lines name their execution.
-func TestTraceGoesOnWhereAWorkerWasLost(t *testing.T) {
+func TestTraceContinuesAfterALostWorker(t *testing.T) {
 	eachStore(t, func(t *testing.T, c server.Config) {
 		provider, kept := spans(t)
 		log := &lines{}

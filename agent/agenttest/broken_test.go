@@ -122,9 +122,9 @@ func TestCatchesOutputFromAVariable(t *testing.T) {
 	wantFinding(t, crashAtEveryCommit(t, s), "the output", "variables outside of the function")
 }
 
-// TestTellsOfMissingTask checks that a task whose kind no worker runs is reported within a minute
+// TestReportsMissingTask checks that a task whose kind no worker runs is reported within a minute
 // of virtual time.
-func TestTellsOfMissingTask(t *testing.T) {
+func TestReportsMissingTask(t *testing.T) {
 	r := Scenario{
 		Agent: agent.DefineFunc("hopeful", func(ctx agent.Context, _ int) (string, error) { return agent.Call[string](ctx, "nobody", 1) }),
 		Input: 1,
@@ -135,8 +135,8 @@ func TestTellsOfMissingTask(t *testing.T) {
 	}
 }
 
-// TestTellsOfRunWithoutEnd checks that a run that exceeds MaxVirtual reports what it waits for.
-func TestTellsOfRunWithoutEnd(t *testing.T) {
+// TestReportsRunWithoutEnd checks that a run that exceeds MaxVirtual reports what it waits for.
+func TestReportsRunWithoutEnd(t *testing.T) {
 	longtest.Skip(t, "seconds")
 	r := Scenario{
 		Agent: agent.DefineFunc("eternal", func(ctx agent.Context, _ int) (string, error) { return "", ctx.Sleep(time.Hour << 20) }),
@@ -145,8 +145,8 @@ func TestTellsOfRunWithoutEnd(t *testing.T) {
 	wantFinding(t, r.faults, "after 8760h0m0s of virtual time", "waiting for a timer")
 }
 
-// TestTellsOfWrongScenario checks that invalid scenarios are reported with the reason.
-func TestTellsOfWrongScenario(t *testing.T) {
+// TestReportsWrongScenario checks that invalid scenarios are reported with the reason.
+func TestReportsWrongScenario(t *testing.T) {
 	wantFinding(t, Scenario{Input: 1}.run(t, plan{}, 0).faults, "needs a Model")
 	typed := agent.DefineFunc("typed", func(agent.Context, int) (int, error) { return 0, nil })
 	wantFinding(t, Scenario{Agent: typed, Input: "one"}.run(t, plan{}, 0).faults, "cannot be started", "want integer")
@@ -155,9 +155,9 @@ func TestTellsOfWrongScenario(t *testing.T) {
 	wantFinding(t, found, "undisturbed: the execution cannot be started")
 }
 
-// TestComesToEveryPoint checks that a worker can be killed after each commit in turn, and that the
+// TestKillAfterEachCommit checks that a worker can be killed after each commit in turn, and that the
 // execution completes each time.
-func TestComesToEveryPoint(t *testing.T) {
+func TestKillAfterEachCommit(t *testing.T) {
 	s := Scenario{
 		Agent: agent.DefineFunc("steps", func(ctx agent.Context, n int) (int, error) {
 			for i := range n {

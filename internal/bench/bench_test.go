@@ -67,9 +67,9 @@ func (e cancelOnOutput) Write(line []byte) (int, error) {
 	return len(line), nil
 }
 
-// TestWhatWasMeasuredIsTold checks that a run that is cancelled in its second workload returns an
-// error and the results of the first.
-func TestWhatWasMeasuredIsTold(t *testing.T) {
+// TestCancelledRunReportsItsResults checks that a run that is cancelled in its second workload
+// returns an error and the results of the first.
+func TestCancelledRunReportsItsResults(t *testing.T) {
 	ctx, end := context.WithCancel(t.Context())
 	defer end()
 	report, err := Run(ctx, Config{
@@ -103,9 +103,9 @@ func checkRan(t *testing.T, report *Report, name, worker string) {
 	}
 }
 
-// TestTooLateIsBegunAgain checks that a workload is repeated with more time if its chunks began too
-// early, but not more than lateTries times and not after another error.
-func TestTooLateIsBegunAgain(t *testing.T) {
+// TestLateWorkloadIsRepeated checks that a workload is repeated with more time if its chunks began
+// too early, but not more than lateTries times and not after another error.
+func TestLateWorkloadIsRepeated(t *testing.T) {
 	other := errors.New("other")
 	for _, c := range []struct {
 		name  string
@@ -149,7 +149,7 @@ func TestHostileRuns(t *testing.T) {
 	}
 }
 
-func TestWhatIsNoAttackIsRefused(t *testing.T) {
+func TestUnknownAttacksAreRefused(t *testing.T) {
 	for field, h := range map[string]Hostile{
 		"attack": {Attacks: []string{"none"}, Orgs: 1, For: time.Minute},
 		"orgs":   {Orgs: 0, For: time.Minute},
@@ -164,7 +164,7 @@ func TestWhatIsNoAttackIsRefused(t *testing.T) {
 	}
 }
 
-func TestWhatThereIsNotIsRefused(t *testing.T) {
+func TestInvalidConfigIsRefused(t *testing.T) {
 	for field, c := range map[string]Config{
 		"workload": {Workloads: []string{"W99"}},
 		"store":    {Stores: []string{"mysql://u:secret@h/d"}},

@@ -29,7 +29,7 @@ func (h *testServer) pruneLogs() {
 
 // After pruning, a reader that asks for the start of the log, or for a pruned position, gets a
 // reset. This is checked for streams, pages, WebSockets and the Go client.
-func TestReadersOfAPrunedLogAreToldFromTheStart(t *testing.T) {
+func TestReadersOfAPrunedLogAreResetAtTheStart(t *testing.T) {
 	h := open(t)
 	id, before := pruned(h, "/stream/consolidated")
 	last := before[len(before)-2]

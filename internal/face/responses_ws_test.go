@@ -105,7 +105,7 @@ func TestResponsesSocketAccess(t *testing.T) {
 
 // A revoked key closes an idle socket and a socket with a running response with code 1008. A
 // stopping server closes a socket with code 1001.
-func TestResponsesSocketEndsAreTold(t *testing.T) {
+func TestResponsesSocketEndsAreReported(t *testing.T) {
 	h := open(t, func(c *face.Config) { c.RecheckEvery = time.Millisecond })
 	key, secret, err := h.Engine.CreateKey(t.Context(), "default", "brief", "client")
 	if err != nil {

@@ -62,7 +62,7 @@ func grow(b *memoryLog, cut func()) {
 
 // A reader is disconnected after any record and asks for the events after its newest seq, as a
 // stream or in pages. It ends with the whole log, even if it is disconnected again after any item.
-func TestAReaderThatWasCutOffInsideABlockIsGivenItsRest(t *testing.T) {
+func TestAReaderThatWasCutOffInsideABlockReceivesTheRest(t *testing.T) {
 	b := newMemoryLog()
 	b.eventsAtOnce = 2
 	type cut struct {

@@ -49,7 +49,7 @@ func TestAfterSeqGivesBlocksWhole(t *testing.T) {
 	}
 }
 
-func TestAfterSeqGoesOnInOpenBlocks(t *testing.T) {
+func TestAfterSeqContinuesInOpenBlocks(t *testing.T) {
 	bubble.Test(t, func(t *testing.T) {
 		b := newMemoryLog()
 		b.event(perdure.EventCreated, "{}")

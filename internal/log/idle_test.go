@@ -68,7 +68,7 @@ func TestIdleReadersShareOneQueryASecond(t *testing.T) {
 }
 
 // If the read after a hint fails, the log is read again later, even if hints are never lost.
-func TestAReadThatFailedIsMadeUpFor(t *testing.T) {
+func TestAFailedReadIsRepeated(t *testing.T) {
 	bubble.Test(t, func(t *testing.T) {
 		b := newMemoryLog()
 		b.event(perdure.EventCreated, "{}")

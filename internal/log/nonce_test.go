@@ -111,7 +111,7 @@ func answer(t *testing.T, l *eventlog.Log, cursor string) string {
 
 // After a restore to any position, followed by the same number of other records, cursors after that
 // position get a reset. Earlier cursors stay valid.
-func TestAStoreThatWasPutBackIsNoticedAtEveryPosition(t *testing.T) {
+func TestARestoredStoreIsNoticedAtEveryPosition(t *testing.T) {
 	first := newMemoryLog()
 	first.chat()
 	for back := range first.head.LastPos {
@@ -189,7 +189,7 @@ func TestOpeningALogReadsOneNonceAtMost(t *testing.T) {
 
 // A live reader gets one reset and then the whole log after a restore. The restored log is shorter,
 // equally long, or longer after an outage.
-func TestLiveReadersOfAStoreThatWasPutBackBeginAgain(t *testing.T) {
+func TestLiveReadersOfARestoredStoreAreReset(t *testing.T) {
 	for name, c := range map[string]struct {
 		change func(b *memoryLog)
 		reason string

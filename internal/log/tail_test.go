@@ -248,7 +248,7 @@ func TestTailEndsWithItsContextsCause(t *testing.T) {
 	})
 }
 
-func TestTailTellsOfAStoreThatKeepsFailing(t *testing.T) {
+func TestTailReportsAStoreThatKeepsFailing(t *testing.T) {
 	bubble.Test(t, func(t *testing.T) {
 		b := newMemoryLog()
 		b.event(perdure.EventCreated, "{}")

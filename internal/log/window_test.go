@@ -63,7 +63,7 @@ func TestWindowsJoinedAreTheLog(t *testing.T) {
 
 // An open block in a window has all its text. A reader that continues at the window's position
 // receives only the later text.
-func TestWindowHoldsAtItsPosition(t *testing.T) {
+func TestWindowEndsAtItsPosition(t *testing.T) {
 	b := newMemoryLog()
 	b.event(perdure.EventCreated, "{}")
 	block := b.chunk(0, "Hel")
@@ -101,7 +101,7 @@ func TestWindowOfAClientThatIsAhead(t *testing.T) {
 	}
 }
 
-func TestWindowRefusesWhatMakesNoSense(t *testing.T) {
+func TestInvalidWindowsAreRefused(t *testing.T) {
 	b := newMemoryLog()
 	one, minus := int64(1), int64(-1)
 	for _, s := range []eventlog.Span{

@@ -256,9 +256,9 @@ func TestLocalContentStaysOffTheServer(t *testing.T) {
 	}
 }
 
-// TestRemotePassesUntouched checks that calls about a REMOTE execution are passed on unchanged, and
-// that the local store has none of its contents.
-func TestRemotePassesUntouched(t *testing.T) {
+// TestRemoteCallsAreUnchanged checks that calls about a REMOTE execution are passed on unchanged,
+// and that the local store has none of its contents.
+func TestRemoteCallsAreUnchanged(t *testing.T) {
 	c := newDispatchTest(t, perdure.Remote)
 	commit := c.marked()
 	if _, err := c.d.Commit(t.Context(), commit); err != nil {
@@ -282,9 +282,9 @@ func TestRemotePassesUntouched(t *testing.T) {
 	}
 }
 
-// TestWhatComesBackIsWhole checks that entries, claims and errors of a LOCAL execution have their
-// complete contents when the worker receives them.
-func TestWhatComesBackIsWhole(t *testing.T) {
+// TestLocalContentsAreFilledIn checks that entries, claims and errors of a LOCAL execution have
+// their complete contents when the worker receives them.
+func TestLocalContentsAreFilledIn(t *testing.T) {
 	c := newDispatchTest(t, perdure.Local)
 	commit := c.marked()
 	if _, err := c.d.Commit(t.Context(), commit); err != nil {
@@ -464,9 +464,9 @@ func TestShownContentIsKept(t *testing.T) {
 	}
 }
 
-// TestPromotedExecutionPasses checks that commits of an execution are passed on unchanged after it
-// was promoted to REMOTE.
-func TestPromotedExecutionPasses(t *testing.T) {
+// TestPromotedExecutionCommitsUnchanged checks that commits of an execution are passed on unchanged
+// after it was promoted to REMOTE.
+func TestPromotedExecutionCommitsUnchanged(t *testing.T) {
 	c := newDispatchTest(t, perdure.Local)
 	c.claim(&perdure.Execution{ID: c.id, PersistenceMode: perdure.Remote})
 	commit := c.marked()

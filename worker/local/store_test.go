@@ -161,9 +161,9 @@ func TestDroppedContentIsGone(t *testing.T) {
 	}
 }
 
-// TestDamagedContentIsNeverHandedOn checks that reading a content that does not match its hash is
+// TestDamagedContentIsNeverReturned checks that reading a content that does not match its hash is
 // an error, and that Content returns no byte of it.
-func TestDamagedContentIsNeverHandedOn(t *testing.T) {
+func TestDamagedContentIsNeverReturned(t *testing.T) {
 	for name, damage := range map[string]string{
 		"a changed byte":     "UPDATE chunks SET bytes = zeroblob(length(bytes)) WHERE id = (SELECT max(id) FROM chunks)",
 		"a missing chunk":    "DELETE FROM chunks WHERE id = (SELECT max(id) FROM chunks)",
@@ -274,9 +274,9 @@ func TestConcurrentWritersShareTransactions(t *testing.T) {
 	group.Wait()
 }
 
-// TestFailedWriteLeavesItsNeighbours checks that a failed write stores nothing, and that other
+// TestFailedWriteDoesNotAffectOthers checks that a failed write stores nothing, and that other
 // writes of the same transaction succeed.
-func TestFailedWriteLeavesItsNeighbours(t *testing.T) {
+func TestFailedWriteDoesNotAffectOthers(t *testing.T) {
 	s := openStore(t, t.TempDir())
 	execution := uuid.New()
 	refused := perdure.Errorf(perdure.InvalidArgument, "planned")

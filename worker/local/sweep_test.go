@@ -83,9 +83,9 @@ func TestSweepDropsWhatIsPromotedOrDeleted(t *testing.T) {
 	}
 }
 
-// TestSweepBelievesItsOwnServerOnly checks that a sweep drops nothing if the server knows no
-// execution of this worker, or does not answer.
-func TestSweepBelievesItsOwnServerOnly(t *testing.T) {
+// TestSweepNeedsAServerThatKnowsItsExecutions checks that a sweep drops nothing if the server knows
+// no execution of this worker, or does not answer.
+func TestSweepNeedsAServerThatKnowsItsExecutions(t *testing.T) {
 	c := newDispatchTest(t, perdure.Local)
 	one, _, _ := c.litter()
 	all := len(c.kept())
@@ -101,9 +101,9 @@ func TestSweepBelievesItsOwnServerOnly(t *testing.T) {
 	}
 }
 
-// TestInterruptedDropGoesOn checks that another Drop completes an interrupted one. Until then, the
-// store still lists the execution.
-func TestInterruptedDropGoesOn(t *testing.T) {
+// TestInterruptedDropIsCompleted checks that another Drop completes an interrupted one. Until then,
+// the store still lists the execution.
+func TestInterruptedDropIsCompleted(t *testing.T) {
 	c := newDispatchTest(t, perdure.Local)
 	id, _, _ := c.litter()
 	err := c.s.writer.do(t.Context(), func(t transaction) error {

@@ -24,9 +24,9 @@ func (c tappedListener) Accept() (net.Conn, error) {
 	return conn, err
 }
 
-// TestAConnectionThatComesBackIsTold checks that the client reconnects without a call, and then
+// TestAReconnectIsReported checks that the client reconnects without a call, and then
 // sends to Reconnected. The first connection does not count as a reconnect.
-func TestAConnectionThatComesBackIsTold(t *testing.T) {
+func TestAReconnectIsReported(t *testing.T) {
 	l := tappedListener{listen(t, "tcp", "127.0.0.1:0"), make(chan net.Conn, 8)}
 	serve(t, l)
 	c, err := Dial(t.Context(), options(l.Addr().String()))

@@ -61,7 +61,7 @@ func TestJSONIsCompressedForWhoAcceptsIt(t *testing.T) {
 }
 
 // The response about one execution, a 404 and the response of /healthz are not compressed.
-func TestWhatIsNotWorthItIsNotCompressed(t *testing.T) {
+func TestSmallResponsesAreNotCompressed(t *testing.T) {
 	h := open(t)
 	id := chatter(h)
 	for _, path := range []string{h.Path(id, ""), h.Path(uuid.New(), ""), "./healthz"} {

@@ -34,9 +34,9 @@ func dialOnce(t *testing.T, w *world) *remote.Client {
 	return c
 }
 
-// TestLostConnectionsAreTold checks that a worker is reported when its last connection has ended,
-// and not while it has another one.
-func TestLostConnectionsAreTold(t *testing.T) {
+// TestLostConnectionsAreReported checks that a worker is reported when its last connection has
+// ended, and not while it has another one.
+func TestLostConnectionsAreReported(t *testing.T) {
 	w := start(t)
 	first, second, one, two := dialOnce(t, w), dialOnce(t, w), uuid.New(), uuid.New()
 	beat(t, first, one)
@@ -55,9 +55,9 @@ func TestLostConnectionsAreTold(t *testing.T) {
 	}
 }
 
-// TestAServerThatStopsTellsOfNoWorker checks that no worker is reported when the server closes its
-// connections during Shutdown.
-func TestAServerThatStopsTellsOfNoWorker(t *testing.T) {
+// TestAStoppingServerReportsNoLostWorker checks that no worker is reported when the server closes
+// its connections during Shutdown.
+func TestAStoppingServerReportsNoLostWorker(t *testing.T) {
 	w := start(t)
 	beat(t, w.dial(t, "worker"), uuid.New())
 	ctx, cancel := context.WithTimeout(t.Context(), 5*time.Second)

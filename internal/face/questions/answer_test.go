@@ -61,7 +61,7 @@ func TestAnApproverAnswers(t *testing.T) {
 
 // The second of two answers is told the decision that won. A repeat with the same answerId gets the
 // first result.
-func TestTheSecondAnswerIsTold(t *testing.T) {
+func TestTheSecondAnswerIsAConflict(t *testing.T) {
 	each(t, func(h *testServer) {
 		t := h.T
 		a := h.start("x")

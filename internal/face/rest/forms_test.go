@@ -13,7 +13,7 @@ import (
 
 // Lists have 50 items per page by default, and their pages joined equal one large page. Executions
 // are ordered newest first, other lists oldest first. Invalid cursors are refused.
-func TestListsHaveOneShapeAndOneBound(t *testing.T) {
+func TestPagesOfListsAreBounded(t *testing.T) {
 	h := open(t)
 	x := h.Start("")
 	run := h.Claim()

@@ -290,7 +290,7 @@ func TestPromote(t *testing.T) {
 }
 
 // A LOCAL execution that is ready to run while its worker is disconnected has workerAway set.
-func TestLocalSaysThatItsHomeIsAway(t *testing.T) {
+func TestLocalReportsThatItsWorkerIsAway(t *testing.T) {
 	l := newLocal(t)
 	disconnect := l.connect()
 	l.Call("POST", l.Path(l.id, "/signal"), `{"signalName":"userMessage","signalValue":{"text":"hi"}}`).Want(200, nil)

@@ -51,7 +51,7 @@ func TestFilteredStreamShowsEveryLoss(t *testing.T) {
 
 // A filtered stream that is resumed by cursor or by seq sends the same events, with the same
 // numbers, as an uninterrupted stream.
-func TestFilteredStreamGoesOnAsItWouldHave(t *testing.T) {
+func TestFilteredStreamContinuesUnchanged(t *testing.T) {
 	h := open(t)
 	r := play(h)
 	path := h.Path(r.ID, "/stream?types=entry.appended,agent.completed")
@@ -165,7 +165,7 @@ func (r positionRecorder) Log(ctx context.Context, execution uuid.UUID, after in
 }
 
 // A resumed filtered stream reads no record of the log before its position.
-func TestFilteredStreamGoesOnWithoutReadingBack(t *testing.T) {
+func TestFilteredStreamContinuesWithoutReadingBack(t *testing.T) {
 	var from atomic.Int64
 	h := open(t, func(c *face.Config) {
 		c.Log = eventlog.New(positionRecorder{c.Engine.Read(), &from}, 1, c.Engine.Hints)
