@@ -124,7 +124,7 @@ func (l *loop) appendInput(key string, open []call, messages []perdure.InputMess
 			id = fmt.Sprintf("%s.%d", key, i)
 		}
 		first = false
-		appended, err := l.appendSaid(m, id, names, summary)
+		appended, err := l.appendMessage(m, id, names, summary)
 		if err != nil {
 			return err
 		}
@@ -133,9 +133,9 @@ func (l *loop) appendInput(key string, open []call, messages []perdure.InputMess
 	return l.skip(open)
 }
 
-// appendSaid appends a message of the input, with its derived id if derive is set. It adds the names
-// of the message's calls to names.
-func (l *loop) appendSaid(m perdure.InputMessage, key string, names map[string]string, derive bool) (inputEntry, error) {
+// appendMessage appends a message of the input, with its derived id if derive is set. It adds the
+// names of the message's calls to names.
+func (l *loop) appendMessage(m perdure.InputMessage, key string, names map[string]string, derive bool) (inputEntry, error) {
 	parts := namedResults(perdure.BoundedParts(m.Role, perdure.AcceptableParts(m.Role, m.Parts)), names)
 	perdure.AddCallNames(names, parts)
 	opts := []agent.AppendOption{agent.WithKey(key)}

@@ -90,14 +90,14 @@ type killedDispatch struct {
 	fate *killSwitch
 }
 
-// gone returns the error of all calls of a dead process. The worker then ends its work.
-func gone() error { return perdure.Errorf(perdure.LeaseLost, "the process is dead") }
+// deadProcess returns the error of all calls of a dead process. The worker then ends its work.
+func deadProcess() error { return perdure.Errorf(perdure.LeaseLost, "the process is dead") }
 
 func through[T any](m *killedDispatch, name string, call func() (T, error)) (T, error) {
 	var none T
 	h, dead := m.fate.next("rpc", name)
 	if dead || h == before {
-		return none, gone()
+		return none, deadProcess()
 	}
 	answer, err := call()
 	switch h {
@@ -109,7 +109,7 @@ func through[T any](m *killedDispatch, name string, call func() (T, error)) (T, 
 	m.fate.mu.Lock()
 	defer m.fate.mu.Unlock()
 	if m.fate.dead {
-		return none, gone()
+		return none, deadProcess()
 	}
 	return answer, err
 }

@@ -194,9 +194,9 @@ func countPrefix(lines []string, prefix string) (n int) {
 	return n
 }
 
-// checkSaid checks that each message is on the path once, in order, that a model has seen it, and
-// that no request has it twice.
-func (p *serverPair) checkSaid(id uuid.UUID, messages []string) {
+// checkEachMessageOnce checks that each message is on the path once, in order, that a model has
+// seen it, and that no request has it twice.
+func (p *serverPair) checkEachMessageOnce(id uuid.UUID, messages []string) {
 	p.t.Helper()
 	p.until(id, "the compaction is on the path", func(*perdure.Execution) bool {
 		_, compactions := p.conversation(id)
@@ -265,7 +265,7 @@ func TestMessagesDuringACompaction(t *testing.T) {
 		p.idle(id, 4+len(during))
 		p.say(id, "message 4")
 		p.idle(id, 5+len(during))
-		p.checkSaid(id, during)
+		p.checkEachMessageOnce(id, during)
 	})
 }
 
@@ -290,7 +290,7 @@ func TestMessagesDuringAnAutomaticCompaction(t *testing.T) {
 		p.idle(id, 1+len(during))
 		p.say(id, "message 1")
 		p.idle(id, 2+len(during))
-		p.checkSaid(id, during)
+		p.checkEachMessageOnce(id, during)
 		p.look.mu.Lock()
 		defer p.look.mu.Unlock()
 		for i, n := range p.look.runs {

@@ -31,9 +31,9 @@ type pendingState struct {
 	} `json:"pending"`
 }
 
-// awaiting waits until the execution waits for a number of tasks. It returns the execution and the
+// awaitTasks waits until the execution waits for a number of tasks. It returns the execution and the
 // pending part of its newest checkpoint's state.
-func (s *workerPool) awaiting(id uuid.UUID, tasks int) (*perdure.Execution, pendingState) {
+func (s *workerPool) awaitTasks(id uuid.UUID, tasks int) (*perdure.Execution, pendingState) {
 	s.t.Helper()
 	x := s.until(id, func(x *perdure.Execution) bool {
 		return x.Status == perdure.StatusWaiting && x.WaitReason == "task" && len(x.Wait.Tasks()) == tasks
@@ -71,7 +71,7 @@ func TestPendingModelCallIsAskedOnce(t *testing.T) {
 	id := s.start(engine.StartRequest{UserPrompt: "hi", OneShot: true, Models: []perdure.ModelConfig{
 		{Provider: "scripted", ModelID: "s"}, {Provider: "scripted", ModelID: "other"},
 	}})
-	x, st := s.awaiting(id, 1)
+	x, st := s.awaitTasks(id, 1)
 	p := st.Pending
 	if p.ModelTask == nil || *p.ModelTask != x.Wait.Tasks()[0] || p.Model.ModelID != "s" {
 		t.Fatalf("pending is %+v, the wait %+v", p, x.Wait)
@@ -131,7 +131,7 @@ turn
 `)
 	id := s.start(engine.StartRequest{UserPrompt: "go", OneShot: true})
 	s.sees(id, "ready")
-	x, st := s.awaiting(id, 2)
+	x, st := s.awaitTasks(id, 2)
 	if st.Pending.EntryID != *x.Leaf || len(st.Pending.Calls) != 2 {
 		t.Fatalf("pending is %+v", st.Pending)
 	}

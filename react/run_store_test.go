@@ -127,7 +127,7 @@ func (w *runStore) run(p killPoint, begun func(uuid.UUID, *engine.Engine)) (uuid
 	now := first
 	if w.until(hints, x.ID, fate.died) {
 		first.stop()
-		w.takeBack(healthy, p.layer)
+		w.endLeases(healthy, p.layer)
 		now = w.begin(healthy, p.parked, func(d perdure.Dispatch) perdure.Dispatch { return d })
 		defer now.stop()
 		w.until(hints, x.ID, nil)
@@ -136,9 +136,9 @@ func (w *runStore) run(p killPoint, begun func(uuid.UUID, *engine.Engine)) (uuid
 	return x.ID, fate
 }
 
-// takeBack ends the leases of the worker that has died: in layer store as a new process does, and
+// endLeases ends the leases of the worker that has died: in layer store as a new process does, and
 // otherwise by letting the lease expire.
-func (w *runStore) takeBack(e *engine.Engine, layer string) {
+func (w *runStore) endLeases(e *engine.Engine, layer string) {
 	w.t.Helper()
 	if layer == "store" {
 		if err := e.ReturnEmbedded(w.t.Context()); err != nil {

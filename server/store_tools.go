@@ -60,7 +60,7 @@ type CopyConfig struct {
 // directory.
 func CopyStore(ctx context.Context, c CopyConfig) (_ *CopyResult, err error) {
 	if to := (Config{Store: c.To}); !to.shared() {
-		return nil, notStore()
+		return nil, invalidStoreURL()
 	}
 	if c.Logger == nil {
 		c.Logger = slog.Default()

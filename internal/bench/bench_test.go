@@ -119,7 +119,7 @@ func TestLateWorkloadIsRepeated(t *testing.T) {
 		{"another error", []error{other, nil}, 1, other, 0},
 	} {
 		l, tries := load{}, 0
-		err := readied(&l, func() error {
+		err := retryLate(&l, func() error {
 			tries++
 			return c.errs[tries-1]
 		})

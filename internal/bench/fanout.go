@@ -23,7 +23,7 @@ func (t lateStartError) Error() string {
 func fanOut(ctx context.Context, b *bench) error {
 	for _, readers := range pick(b, []int{1, 5}, []int{1, 100, 1000}) {
 		l := load{Executions: 1, For: pick(b, time.Second, 20*time.Second), PerSecond: 20, Readers: readers}
-		err := readied(&l, func() error { return b.fanOutTo(ctx, l) })
+		err := retryLate(&l, func() error { return b.fanOutTo(ctx, l) })
 		if err != nil {
 			return err
 		}
@@ -31,9 +31,9 @@ func fanOut(ctx context.Context, b *bench) error {
 	return nil
 }
 
-// readied calls run. If the readers were not connected in time, it calls run again with more time,
+// retryLate calls run. If the readers were not connected in time, it calls run again with more time,
 // at most lateTries times.
-func readied(l *load, run func() error) error {
+func retryLate(l *load, run func() error) error {
 	for try := 1; ; try++ {
 		err := run()
 		var late lateStartError
@@ -73,7 +73,7 @@ func (b *bench) fanOutTo(ctx context.Context, l load) error {
 		if err := s.worker.ask("said", workerArgs{}, &said); err != nil {
 			return err
 		}
-		if err := notLost(lost(said, got, streams)); err != nil {
+		if err := checkNoLoss(lost(said, got, streams)); err != nil {
 			return err
 		}
 		if want := l.Readers * l.chunks(); got.Chunks != want {

@@ -162,7 +162,7 @@ func (s *grownStore) restarts() error {
 		}
 		all = append(all, took)
 	}
-	s.tell("start of a server", all)
+	s.printRow("start of a server", all)
 	return nil
 }
 
@@ -199,11 +199,11 @@ func (s *grownStore) repeat(what string, do func() error) error {
 		}
 		all = append(all, time.Since(began))
 	}
-	s.tell(what, all)
+	s.printRow(what, all)
 	return nil
 }
 
-func (s *grownStore) tell(what string, all []time.Duration) {
+func (s *grownStore) printRow(what string, all []time.Duration) {
 	slices.Sort(all)
 	fmt.Fprintf(s.out, "| %s | %s | %s | %s | %s | %s |\n", s.name, s.held, what, ms(quantile(all, 0.5)), ms(quantile(all, 0.99)), ms(quantile(all, 1)))
 }
@@ -264,7 +264,7 @@ func (s *grownStore) entries(n int) error {
 	if err := s.Show(s.ctx, "http://"+s.at.HTTP, s.at.Token, id.String()); err != nil {
 		return fmt.Errorf("show: %w", err)
 	}
-	s.tell("show", []time.Duration{time.Since(began)})
+	s.printRow("show", []time.Duration{time.Since(began)})
 	return nil
 }
 
@@ -286,7 +286,7 @@ func (s *grownStore) walk(id uuid.UUID) (cursors []string, err error) {
 			return nil, err
 		}
 		if page.NextCursor == nil || *page.NextCursor == "" {
-			s.tell("all entries, by pages of 100", []time.Duration{time.Since(began)})
+			s.printRow("all entries, by pages of 100", []time.Duration{time.Since(began)})
 			return cursors, nil
 		}
 		cursor = *page.NextCursor
@@ -315,13 +315,13 @@ func (s *grownStore) again(in grownRunInput, what string) (uuid.UUID, error) {
 	if err := s.worker.ask("next", workerArgs{Name: "again " + in.Wait}, &at); err != nil {
 		return id, err
 	}
-	s.tell(what, []time.Duration{at.Sub(began)})
+	s.printRow(what, []time.Duration{at.Sub(began)})
 	if err := s.finished(s.ctx, []followTarget{{Execution: id}}); err != nil {
 		return id, err
 	}
 	all, err := s.samples("messages " + in.Wait)
 	if err == nil && in.Entries > 0 {
-		s.tell("first Messages()", all[len(all)-1:])
+		s.printRow("first Messages()", all[len(all)-1:])
 	}
 	return id, err
 }

@@ -79,10 +79,10 @@ func delays(ctx context.Context, all *stores, out io.Writer, where string, l loa
 	fmt.Fprintf(out, "| %s | %d | %d | %s | %s | %s | %s | %.2f | %s | %d |\n", where, l.Executions, got.Chunks,
 		ms(quantile(got.Delays, 0.5)), ms(quantile(got.Delays, 0.9)), ms(quantile(got.Delays, 0.99)), ms(quantile(got.Delays, 1)),
 		float64(got.Chunks)/float64(max(1, got.Records)), ms(said.Late), len(wrong))
-	return notLost(wrong)
+	return checkNoLoss(wrong)
 }
 
-func notLost(wrong []string) error {
+func checkNoLoss(wrong []string) error {
 	if len(wrong) == 0 {
 		return nil
 	}

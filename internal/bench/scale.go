@@ -137,7 +137,7 @@ func (s *scaleRun) sum() error {
 	for _, r := range s.rows[true] {
 		wrong = append(wrong, r.lost...)
 	}
-	return notLost(wrong)
+	return checkNoLoss(wrong)
 }
 
 // round makes one run.

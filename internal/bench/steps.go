@@ -112,7 +112,7 @@ func throughput(ctx context.Context, b *bench) error {
 			var rates, cpus, postgres []float64
 			var all []time.Duration
 			for round := range b.Rounds + 1 {
-				one, err := s.together(fmt.Sprintf("%s-%d-", what, round), what, agents, n, false)
+				one, err := s.runTogether(fmt.Sprintf("%s-%d-", what, round), what, agents, n, false)
 				if err != nil {
 					return err
 				}
@@ -168,7 +168,7 @@ type burst struct {
 func (b *bench) startsAndSteps(s *deployment, what string, agents, n int) error {
 	var rates []float64
 	for round := range b.Rounds + 1 {
-		one, err := s.together(fmt.Sprintf("%s-starts-%d-", what, round), what, agents, n, true)
+		one, err := s.runTogether(fmt.Sprintf("%s-starts-%d-", what, round), what, agents, n, true)
 		if err != nil {
 			return err
 		}
@@ -183,9 +183,9 @@ func (b *bench) startsAndSteps(s *deployment, what string, agents, n int) error 
 	return nil
 }
 
-// together runs agents that begin their steps at the same time. If starts is set, each agent begins
-// when it is started, and the time includes the starts.
-func (s *deployment) together(gates, what string, agents, n int, starts bool) (r burst, err error) {
+// runTogether runs agents that begin their steps at the same time. If starts is set, each agent
+// begins when it is started, and the time includes the starts.
+func (s *deployment) runTogether(gates, what string, agents, n int, starts bool) (r burst, err error) {
 	var began time.Time
 	open := func() error { return s.worker.ask("open", workerArgs{Name: gates + what}, &began) }
 	if starts {

@@ -124,7 +124,7 @@ func workerHandlers(worker func() *benchWorker) map[string]handler {
 		"arrived": func(w *benchWorker, name string, n int) any { w.recorder.arrived(name, n); return nil },
 		"next":    func(w *benchWorker, name string, _ int) any { return w.recorder.first(name) },
 		"reach":   func(w *benchWorker, name string, n int) any { return w.provider.reach(n) },
-		"go on":   func(w *benchWorker, _ string, n int) any { w.provider.goOn(n); return nil },
+		"go on":   func(w *benchWorker, _ string, n int) any { w.provider.allowTurns(n); return nil },
 		"open":    func(w *benchWorker, name string, _ int) any { return w.recorder.open(name) },
 	} {
 		verbs[name] = on(func(about workerArgs) (any, error) {

@@ -114,8 +114,8 @@ func (l *Log) advance(f *follower) {
 		var items []Item
 		var head store.Head
 		var err error
-		if f.isAway() {
-			if err = l.backAgain(f); err != nil {
+		if f.isFailing() {
+			if err = l.checkRestored(f); err != nil {
 				f.take(nil, head, err)
 				return
 			}
@@ -212,7 +212,7 @@ func (f *follower) begin(head store.Head) {
 }
 
 // isAnother reports whether head shows that the store now holds a different log. It does not
-// recognise a log that was restored and has grown since; see backAgain.
+// recognise a log that was restored and has grown since; see checkRestored.
 func (f *follower) isAnother(head store.Head) bool {
 	return head.Epoch != f.head.Epoch || head.LastPos < f.head.LastPos || head.LastPos == f.head.LastPos && head.Nonce != f.head.Nonce
 }
@@ -223,17 +223,17 @@ func (f *follower) turns() int {
 	return f.turn
 }
 
-// isAway reports whether the last read of the store failed after an earlier one had succeeded.
-func (f *follower) isAway() bool {
+// isFailing reports whether the last read of the store failed after an earlier one had succeeded.
+func (f *follower) isFailing() bool {
 	f.mu.Lock()
 	defer f.mu.Unlock()
 	return f.ready && f.failed > 0
 }
 
-// backAgain checks a log after failed reads, during which the store may have been restored. If the
-// record at the follower's head has another nonce, backAgain starts the ring over. The caller holds
-// reading.
-func (l *Log) backAgain(f *follower) error {
+// checkRestored checks a log after failed reads, during which the store may have been restored. If
+// the record at the follower's head has another nonce, checkRestored starts the ring over. The
+// caller holds reading.
+func (l *Log) checkRestored(f *follower) error {
 	nonces, head, err := l.read.Nonces(f.context(), f.execution, f.head.LastPos)
 	if err != nil {
 		return err

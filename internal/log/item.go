@@ -129,7 +129,7 @@ type renderedRecord struct {
 
 // item returns the item of a record. It leaves the cursor unset.
 func (all entries) item(execution uuid.UUID, r perdure.Record) (Item, error) {
-	if gone(r) {
+	if isPruned(r) {
 		return Item{Seq: r.Seq}, nil
 	}
 	own := &renderedRecord{record: r, rendering: rendering{execution: execution}}

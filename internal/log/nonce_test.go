@@ -13,9 +13,9 @@ import (
 	eventlog "github.com/perdure/perdure/internal/log"
 )
 
-// putBack simulates a restore to pos, after which the same number of records was appended: the
+// restore simulates a restore to pos, after which the same number of records was appended: the
 // records after pos get other nonces.
-func (b *memoryLog) putBack(pos int64) {
+func (b *memoryLog) restore(pos int64) {
 	b.mu.Lock()
 	defer b.mu.Unlock()
 	b.history++
@@ -118,7 +118,7 @@ func TestARestoredStoreIsNoticedAtEveryPosition(t *testing.T) {
 		b := newMemoryLog()
 		b.chat()
 		cursors := given(t, b)
-		b.putBack(back)
+		b.restore(back)
 		for pos, c := range cursors {
 			want := ""
 			if pos > back {
@@ -200,11 +200,11 @@ func TestLiveReadersOfARestoredStoreAreReset(t *testing.T) {
 			b.head.LastSeq, b.head.LastPos, b.head.Nonce = 2, 2, b.records[1].Nonce
 			b.mu.Unlock()
 		}, eventlog.ResetAhead},
-		"as long": {func(b *memoryLog) { b.putBack(2) }, eventlog.ResetEpoch},
+		"as long": {func(b *memoryLog) { b.restore(2) }, eventlog.ResetEpoch},
 		"longer, after an outage": {func(b *memoryLog) {
 			b.fail(errors.New("away"))
 			time.Sleep(1500 * time.Millisecond)
-			b.putBack(2)
+			b.restore(2)
 			b.silent = true
 			b.event(perdure.EventSignal, "{}")
 			b.event(perdure.EventSignal, "{}")

@@ -85,7 +85,7 @@ func (s *Store) shownContent(ctx context.Context, execution uuid.UUID, sum perdu
 	err := s.readers.QueryRowContext(ctx,
 		"SELECT source, block, at FROM shown WHERE execution = ? AND sha = ? LIMIT 1", execution[:], sum[:]).Scan(&source, &block, &at)
 	if errors.Is(err, sql.ErrNoRows) {
-		return nil, notKept(execution, sum)
+		return nil, notStored(execution, sum)
 	}
 	if err != nil {
 		return nil, unreadable(ctx, err)

@@ -176,7 +176,7 @@ func (c *dispatchTest) marked() perdure.Commit {
 	}
 }
 
-func (c *dispatchTest) stays(what string, sent any) {
+func (c *dispatchTest) checkUnchanged(what string, sent any) {
 	c.Helper()
 	raw, err := json.Marshal(sent)
 	if err != nil {
@@ -215,7 +215,7 @@ func TestLocalContentStaysOffTheServer(t *testing.T) {
 	if _, err := c.d.Commit(t.Context(), commit); err != nil {
 		t.Fatal(err)
 	}
-	c.stays("a commit", c.r.commits)
+	c.checkUnchanged("a commit", c.r.commits)
 	if c.r.commits[0].Steps[1].Error.Code != "agent_failed" || c.r.commits[0].Outcome.Error.Code != "agent_failed" {
 		t.Error("the code of an error did not pass")
 	}
@@ -231,15 +231,15 @@ func TestLocalContentStaysOffTheServer(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	c.stays("the end of a task", c.r.finishes)
+	c.checkUnchanged("the end of a task", c.r.finishes)
 	if _, err := c.d.Heartbeat(t.Context(), perdure.Heartbeat{Tasks: []perdure.TaskBeat{{Lease: task, Progress: quoted("progress")}}}); err != nil {
 		t.Fatal(err)
 	}
-	c.stays("a heartbeat", c.r.beats)
+	c.checkUnchanged("a heartbeat", c.r.beats)
 	if err := c.d.Release(t.Context(), perdure.Release{Agents: []perdure.AgentRelease{{Lease: c.lease, Panic: marker}}}); err != nil {
 		t.Fatal(err)
 	}
-	c.stays("a release", c.r.releases)
+	c.checkUnchanged("a release", c.r.releases)
 	if c.r.releases[0].Agents[0].Panic == "" {
 		t.Error("the panic is not told at all")
 	}
@@ -385,7 +385,7 @@ func TestStepOfALostCommitIsFoundAndSentAgain(t *testing.T) {
 		if len(sent.Steps) != want {
 			t.Errorf("commit %d has %d steps, want %d", n, len(sent.Steps), want)
 		}
-		c.stays("a step sent again", sent)
+		c.checkUnchanged("a step sent again", sent)
 	}
 }
 

@@ -92,7 +92,7 @@ func (d *Dispatch) keepShown(ctx context.Context, frames []perdure.Frame) (map[i
 			continue
 		}
 		g := blockUpdate{k: k, key: blockKey{string(source), f.Block}, ends: f.Close}
-		at := k.standing(g.key)
+		at := k.blockState(g.key)
 		// A later frame of the same block continues the earlier one.
 		for j := range i {
 			if before, ok := grown[j]; ok && before.k == k && before.key == g.key {
@@ -146,7 +146,7 @@ func (s *Store) writeAll(ctx context.Context, batches map[uuid.UUID]*Batch) erro
 	}, size)
 }
 
-func (k *executionState) standing(key blockKey) blockState {
+func (k *executionState) blockState(key blockKey) blockState {
 	k.mu.Lock()
 	defer k.mu.Unlock()
 	return k.blocks[key]

@@ -187,7 +187,7 @@ func (c *contentRow) wrong() error {
 	return perdure.Errorf(perdure.Internal, "the content %s of execution %s is damaged in this worker's store", c.sum, c.execution)
 }
 
-func notKept(execution uuid.UUID, sum perdure.Hash) error {
+func notStored(execution uuid.UUID, sum perdure.Hash) error {
 	return perdure.Errorf(perdure.NotFound, "this worker's store has no content %s of execution %s", sum, execution)
 }
 

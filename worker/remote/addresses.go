@@ -80,9 +80,9 @@ func hostOf(addr string) string {
 	return addr
 }
 
-// look looks up all configured addresses, and returns the results in this client's order. It
+// lookup looks up all configured addresses, and returns the results in this client's order. It
 // returns an error only if there is no result at all.
-func (a addresses) look(ctx context.Context) ([]resolver.Address, error) {
+func (a addresses) lookup(ctx context.Context) ([]resolver.Address, error) {
 	ctx, cancel := context.WithTimeout(ctx, lookWithin)
 	defer cancel()
 	var all []resolver.Address
@@ -152,7 +152,7 @@ type addressResolver struct {
 func (r *addressResolver) run(ctx context.Context) {
 	defer close(r.ended)
 	for {
-		all, err := r.look(ctx)
+		all, err := r.lookup(ctx)
 		switch {
 		case ctx.Err() != nil:
 			return

@@ -169,7 +169,7 @@ func (c *Client) watch(ctx context.Context) {
 		switch state {
 		case connectivity.Ready:
 			if lost {
-				c.line.cameBack()
+				c.line.broadcast()
 				select {
 				case c.again <- struct{}{}:
 				default: // a token that nobody has received is enough

@@ -25,7 +25,7 @@ func (c *Client) ServeContents(ctx context.Context, worker uuid.UUID, source per
 	defer s.running.Wait()
 	defer cancel()
 	// If sending fails, Recv returns the reason.
-	_ = s.tell(&perdurev1.ServeContentsRequest{WorkerId: pbconv.UUIDToProto(c.or(worker))})
+	_ = s.sendMessage(&perdurev1.ServeContentsRequest{WorkerId: pbconv.UUIDToProto(c.or(worker))})
 	for {
 		m, err := stream.Recv()
 		if errors.Is(err, io.EOF) {
@@ -63,8 +63,8 @@ type contentRequest struct {
 	room int64      // number of pieces that the server allows to be sent
 }
 
-// tell sends a message over the stream. Sends of several requests exclude each other.
-func (s *contentServer) tell(m *perdurev1.ServeContentsRequest) error {
+// sendMessage sends a message over the stream. Sends of several requests exclude each other.
+func (s *contentServer) sendMessage(m *perdurev1.ServeContentsRequest) error {
 	s.sending.Lock()
 	defer s.sending.Unlock()
 	return s.send(m)
@@ -149,7 +149,7 @@ func (s *contentServer) answer(ctx context.Context, a *contentRequest, err error
 		}
 		last.Error = pbconv.ErrorToProto(coded)
 	}
-	_ = s.tell(last) // Recv returns the reason if this fails
+	_ = s.sendMessage(last) // Recv returns the reason if this fails
 }
 
 // stream sends the pieces of the requested content.
@@ -167,7 +167,7 @@ func (s *contentServer) stream(ctx context.Context, a *contentRequest) error {
 			if !a.piece(ctx) {
 				return context.Cause(ctx)
 			}
-			if err := s.tell(&perdurev1.ServeContentsRequest{RequestId: a.id, Piece: buf[:n]}); err != nil {
+			if err := s.sendMessage(&perdurev1.ServeContentsRequest{RequestId: a.id, Piece: buf[:n]}); err != nil {
 				return err
 			}
 		}

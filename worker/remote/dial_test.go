@@ -218,8 +218,8 @@ func TestClientsAreSpread(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		all, err := at.look(t.Context())
-		again, errAgain := at.look(t.Context())
+		all, err := at.lookup(t.Context())
+		again, errAgain := at.lookup(t.Context())
 		if err != nil || errAgain != nil || len(all) != 3 || !slices.Equal(addressesOf(all), addressesOf(again)) || !at.several() {
 			t.Fatalf("the addresses are %v, then %v", all, again)
 		}

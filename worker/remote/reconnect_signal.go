@@ -18,8 +18,8 @@ func (l *reconnectSignal) back() <-chan struct{} {
 	return l.returned
 }
 
-// cameBack closes the channel of all callers of back.
-func (l *reconnectSignal) cameBack() {
+// broadcast closes the channel of all callers of back.
+func (l *reconnectSignal) broadcast() {
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	if l.returned != nil {

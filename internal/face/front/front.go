@@ -87,7 +87,7 @@ func (f *Front) serve(w http.ResponseWriter, r *http.Request) {
 	if f.cors(w, r) {
 		return
 	}
-	if p := overlong(r); p != nil {
+	if p := refuseLong(r); p != nil {
 		p.Write(w)
 		return
 	}

@@ -99,7 +99,7 @@ func (z *gzipResponseWriter) WriteHeader(status int) {
 	if status == http.StatusNotModified && z.tagged {
 		tag(h)
 	}
-	if z.mayZip() {
+	if z.mayCompress() {
 		h.Add("Vary", "Accept-Encoding")
 		if z.gzip {
 			return
@@ -108,7 +108,7 @@ func (z *gzipResponseWriter) WriteHeader(status int) {
 	z.begin()
 }
 
-func (z *gzipResponseWriter) mayZip() bool {
+func (z *gzipResponseWriter) mayCompress() bool {
 	h := z.Header()
 	kind, _, _ := strings.Cut(h.Get("Content-Type"), ";")
 	return z.status == http.StatusOK && h.Get("Content-Encoding") == "" && h.Get("Content-Length") == "" &&

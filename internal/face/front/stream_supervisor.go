@@ -44,12 +44,12 @@ func (f *Front) Supervise(ctx context.Context) (context.Context, func()) { retur
 // RecheckEvery however often it is called. Its error is ErrKeyOver.
 func (f *Front) Recheck(r *http.Request) func() error {
 	key := keyRecheck{f: f, at: time.Now()}
-	return func() error { return key.still(r.Context()) }
+	return func() error { return key.check(r.Context()) }
 }
 
 // CountRequest counts a request that arrives over an open connection of the caller of ctx.
 func (f *Front) CountRequest(ctx context.Context) error {
-	key, _, err := f.vouch(ctx, CallerOf(ctx).proof)
+	key, _, err := f.verify(ctx, CallerOf(ctx).proof)
 	if err != nil {
 		return err
 	}
@@ -100,7 +100,7 @@ func (w *streamSupervisor) run(leave, over chan struct{}) {
 			w.stopping(leave)
 			return
 		case <-look.C:
-			w.lookAgain()
+			w.recheckKeys()
 		case <-leave:
 			return
 		}
@@ -126,8 +126,8 @@ func (w *streamSupervisor) end(cause error, which func(Caller) bool) {
 	}
 }
 
-// lookAgain checks the keys of all streams, and ends the streams whose keys are no longer valid.
-func (w *streamSupervisor) lookAgain() {
+// recheckKeys checks the keys of all streams, and ends the streams whose keys are no longer valid.
+func (w *streamSupervisor) recheckKeys() {
 	callers := map[Caller]bool{}
 	w.mu.Lock()
 	for one := range w.open {
@@ -155,7 +155,7 @@ type keyRecheck struct {
 	at time.Time // of the last check
 }
 
-func (k *keyRecheck) still(ctx context.Context) error {
+func (k *keyRecheck) check(ctx context.Context) error {
 	if time.Since(k.at) < k.f.RecheckEvery {
 		return nil
 	}
@@ -166,7 +166,7 @@ func (k *keyRecheck) still(ctx context.Context) error {
 // keyOver returns ErrKeyOver if the key no longer belongs to the Caller, or its session has ended.
 // It returns nil if the store does not answer.
 func (f *Front) keyOver(ctx context.Context, c Caller) error {
-	key, _, err := f.vouch(ctx, c.proof)
+	key, _, err := f.verify(ctx, c.proof)
 	switch {
 	case perdure.IsCode(err, perdure.Unauthenticated), perdure.IsCode(err, perdure.PermissionDenied):
 		return ErrKeyOver
