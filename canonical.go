@@ -14,7 +14,7 @@ const deepest = 32
 // false and the caller applies the full rules. Most inputs of tasks are simple, and every task
 // needs a key.
 func plainCanonical(input []byte) (out []byte, ok bool) {
-	p := plain{in: input, out: make([]byte, 0, len(input))}
+	p := plainParser{in: input, out: make([]byte, 0, len(input))}
 	if !p.value(0) {
 		return nil, false
 	}
@@ -22,21 +22,21 @@ func plainCanonical(input []byte) (out []byte, ok bool) {
 	return p.out, p.at == len(p.in)
 }
 
-// plain is a parser of simple JSON, as plainCanonical defines it.
-type plain struct {
+// plainParser is a parser of simple JSON, as plainCanonical defines it.
+type plainParser struct {
 	in  []byte
 	at  int
 	out []byte
 }
 
-func (p *plain) space() {
+func (p *plainParser) space() {
 	for p.at < len(p.in) && bytes.IndexByte([]byte(" \t\r\n"), p.in[p.at]) >= 0 {
 		p.at++
 	}
 }
 
 // peek skips white space and returns the next byte, or 0 at the end.
-func (p *plain) peek() byte {
+func (p *plainParser) peek() byte {
 	p.space()
 	if p.at == len(p.in) {
 		return 0
@@ -45,7 +45,7 @@ func (p *plain) peek() byte {
 }
 
 // take consumes c if it is the next byte.
-func (p *plain) take(c byte) bool {
+func (p *plainParser) take(c byte) bool {
 	if p.peek() != c || c == 0 {
 		return false
 	}
@@ -54,7 +54,7 @@ func (p *plain) take(c byte) bool {
 	return true
 }
 
-func (p *plain) value(depth int) bool {
+func (p *plainParser) value(depth int) bool {
 	switch c := p.peek(); {
 	case c == '{':
 		return depth < deepest && p.object(depth)
@@ -69,7 +69,7 @@ func (p *plain) value(depth int) bool {
 	return p.word("true") || p.word("false") || p.word("null")
 }
 
-func (p *plain) word(w string) bool {
+func (p *plainParser) word(w string) bool {
 	if !bytes.HasPrefix(p.in[p.at:], []byte(w)) {
 		return false
 	}
@@ -78,7 +78,7 @@ func (p *plain) word(w string) bool {
 	return true
 }
 
-func (p *plain) array(depth int) bool {
+func (p *plainParser) array(depth int) bool {
 	p.take('[')
 	if p.take(']') {
 		return true
@@ -96,7 +96,7 @@ func (p *plain) array(depth int) bool {
 
 // number copies an integer of at most 15 digits, which float64 represents exactly. It returns
 // false for every other number, such as -0, 1.0 and 1e3, because their canonical form may differ.
-func (p *plain) number() bool {
+func (p *plainParser) number() bool {
 	from := p.at
 	if p.in[p.at] == '-' {
 		p.at++
@@ -118,7 +118,7 @@ func (p *plain) number() bool {
 
 // text copies a string and returns the bytes between its quotes. ok is false if the string is not
 // simple.
-func (p *plain) text() (inside []byte, ok bool) {
+func (p *plainParser) text() (inside []byte, ok bool) {
 	from := p.at
 	for p.at++; p.at < len(p.in); p.at++ {
 		switch c := p.in[p.at]; {
@@ -143,7 +143,7 @@ type member struct {
 	from, to int
 }
 
-func (p *plain) object(depth int) bool {
+func (p *plainParser) object(depth int) bool {
 	p.take('{')
 	if p.take('}') {
 		return true
@@ -169,7 +169,7 @@ func (p *plain) object(depth int) bool {
 
 // sort orders the members by their names. They begin at first in out. It returns false if two
 // members have the same name.
-func (p *plain) sort(first int, members []member) bool {
+func (p *plainParser) sort(first int, members []member) bool {
 	order := func(a, b member) int { return bytes.Compare(a.name, b.name) }
 	if !slices.IsSortedFunc(members, order) {
 		slices.SortFunc(members, order)

@@ -203,7 +203,7 @@ func TestASummaryIsAnInput(t *testing.T) {
 	}
 }
 
-func TestNothingHangsOnAnLLMCall(t *testing.T) {
+func TestLLMCallHasNoChildren(t *testing.T) {
 	e, err := perdure.NewMessageEntry(perdure.UserText("hi"))
 	if err != nil {
 		t.Fatal(err)

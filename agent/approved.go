@@ -28,7 +28,7 @@ func Approved(ctx Context, kind string, input any, opts ...TaskOption) (Future, 
 		f := ctx.Schedule(kind, input, opts...)
 		return f, f.Err()
 	}
-	c, err := newGuarded(ctx, policies, kind, input, opts)
+	c, err := newGuardedTask(ctx, policies, kind, input, opts)
 	if err == nil {
 		err = c.clear()
 	}
@@ -39,8 +39,8 @@ func Approved(ctx Context, kind string, input any, opts ...TaskOption) (Future, 
 	return f, f.Err()
 }
 
-// guarded is a task that the policies of an execution guard.
-type guarded struct {
+// guardedTask is a task that the policies of an execution guard.
+type guardedTask struct {
 	ctx       Context
 	policies  perdure.Approvals
 	kind      string
@@ -51,8 +51,8 @@ type guarded struct {
 	edited    bool // a voter has changed the input
 }
 
-func newGuarded(ctx Context, policies perdure.Approvals, kind string, input any, opts []TaskOption) (*guarded, error) {
-	c := &guarded{ctx: ctx, policies: policies, kind: kind, settings: TaskSettings{Place: ctx.Place()}}
+func newGuardedTask(ctx Context, policies perdure.Approvals, kind string, input any, opts []TaskOption) (*guardedTask, error) {
+	c := &guardedTask{ctx: ctx, policies: policies, kind: kind, settings: TaskSettings{Place: ctx.Place()}}
 	for _, opt := range opts {
 		opt(&c.settings)
 	}
@@ -71,7 +71,7 @@ func newGuarded(ctx Context, policies perdure.Approvals, kind string, input any,
 }
 
 // clear judges the task, and asks people if a rule says so. Errors: those of Approved.
-func (c *guarded) clear() error {
+func (c *guardedTask) clear() error {
 	if err := c.judge(); err != nil {
 		return err
 	}
@@ -87,7 +87,7 @@ func (c *guarded) clear() error {
 	return nil
 }
 
-func (c *guarded) denied() error {
+func (c *guardedTask) denied() error {
 	if c.judged.Rule == nil || c.judged.Rule.Reason == "" {
 		return fmt.Errorf("%w: a rule denies %s", ErrDenied, c.kind)
 	}
@@ -97,7 +97,7 @@ func (c *guarded) denied() error {
 // ruleSchemas caches the compiled schemas of approval rules.
 var ruleSchemas schema.Cache
 
-func (c *guarded) judge() (err error) {
+func (c *guardedTask) judge() (err error) {
 	call := perdure.ApprovalCall{
 		Tool: c.kind, Arguments: c.input, Workspace: c.ctx.Execution().Workspace, Turn: c.settings.Place.Turn(),
 	}
@@ -106,7 +106,7 @@ func (c *guarded) judge() (err error) {
 }
 
 // ask asks people about the task and waits for their answer.
-func (c *guarded) ask() error {
+func (c *guardedTask) ask() error {
 	name, err := c.question()
 	if err != nil {
 		return err
@@ -143,7 +143,7 @@ func (c *guarded) ask() error {
 
 // question returns the name of the question about the task. Equal tasks have one, and it does not
 // depend on the execution.
-func (c *guarded) question() (string, error) {
+func (c *guardedTask) question() (string, error) {
 	if c.settings.Key != "" {
 		return "approval:" + perdure.CallerTaskKey(uuid.Nil, c.kind, c.settings.Key), nil
 	}
@@ -152,7 +152,7 @@ func (c *guarded) question() (string, error) {
 }
 
 // cleared is the option that lets the gate of the execution pass the task.
-func (c *guarded) cleared(s *TaskSettings) {
+func (c *guardedTask) cleared(s *TaskSettings) {
 	clearance := c.clearance
 	s.Clearance = &clearance
 	if c.judged.Requires != "" {
@@ -162,7 +162,7 @@ func (c *guarded) cleared(s *TaskSettings) {
 
 // distinct is the option that distinguishes a task whose input a voter has changed from a task that was
 // scheduled with this input: each of them has an approval.
-func (c *guarded) distinct(s *TaskSettings) {
+func (c *guardedTask) distinct(s *TaskSettings) {
 	if c.edited && s.Key == "" {
 		s.Instance += "edited:" + c.clearance.Question.String()
 	}

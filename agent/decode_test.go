@@ -24,9 +24,9 @@ func FuzzDecodeText(f *testing.F) {
 	})
 }
 
-// TestTextTakesTheShortWay checks that decodeText decodes typical texts, such as documentation,
-// without json.Unmarshal.
-func TestTextTakesTheShortWay(t *testing.T) {
+// TestTypicalTextsAreDecodedWithoutUnmarshal checks that decodeText decodes typical texts, such as
+// documentation, without json.Unmarshal.
+func TestTypicalTextsAreDecodedWithoutUnmarshal(t *testing.T) {
 	for _, text := range []string{"", "plain", "two\nlines\tand a \"quote\" and C:\\dir", "Grüße, 你好 🙂", strings.Repeat("x\n", 10_000)} {
 		raw, err := json.Marshal(text)
 		if err != nil {

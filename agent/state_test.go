@@ -11,16 +11,16 @@ import (
 	"github.com/perdure/perdure/agent"
 )
 
-// stored is a Context with the state of a checkpoint.
-type stored struct {
+// checkpointContext is a Context with the state of a checkpoint.
+type checkpointContext struct {
 	agent.Context
 	state   string
 	version int
 }
 
-func (s *stored) StateVersion() int { return s.version }
+func (s *checkpointContext) StateVersion() int { return s.version }
 
-func (s *stored) State(v any) (bool, error) {
+func (s *checkpointContext) State(v any) (bool, error) {
 	if s.state == "" {
 		return false, nil
 	}
@@ -56,7 +56,7 @@ func TestVersionedState(t *testing.T) {
 		{`{"Numbers":1}`, 3, "", "of version 3 does not decode"},
 		{`{"All":[]}`, 4, "", "has version 4, and this worker knows versions up to 3; run a worker"},
 	} {
-		got, known, err := states.Load(&stored{state: test.state, version: test.version})
+		got, known, err := states.Load(&checkpointContext{state: test.state, version: test.version})
 		if test.fail == "" && (err != nil || fmt.Sprint(got, known) != test.want) || test.fail != "" && (err == nil || !strings.Contains(err.Error(), test.fail)) {
 			t.Errorf("%s of version %d gave %v, %v, %v", test.state, test.version, got, known, err)
 		}
@@ -65,7 +65,7 @@ func TestVersionedState(t *testing.T) {
 		}
 	}
 	zero := agent.DefineState[int](1, agent.Migrate(0, func(s string) (int, error) { return len(s), nil }))
-	if n, _, err := zero.Load(&stored{state: `"four"`}); n != 4 || err != nil {
+	if n, _, err := zero.Load(&checkpointContext{state: `"four"`}); n != 4 || err != nil {
 		t.Errorf("a state without a version became %d, %v", n, err)
 	}
 	for name, define := range map[string]func(){

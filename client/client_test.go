@@ -18,27 +18,27 @@ import (
 
 var anID = uuid.MustParse("01a1fc84-46e5-7b0a-a4e9-4a14f3bc5720")
 
-// seen is a request as the server received it.
-type seen struct {
+// receivedRequest is a request as the server received it.
+type receivedRequest struct {
 	Line, Key, Body string
 	Header          http.Header
 }
 
 // answer creates a client whose server returns the same response to every request. The newest
 // request is recorded in seen.
-func answer(t *testing.T, status int, body string) (*Client, *seen) {
+func answer(t *testing.T, status int, body string) (*Client, *receivedRequest) {
 	t.Helper()
-	s := &seen{}
+	s := &receivedRequest{}
 	c, _ := newClient(t, http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		raw, _ := io.ReadAll(r.Body)
-		*s = seen{Line: r.Method + " " + r.URL.RequestURI(), Key: r.Header.Get("Authorization"), Body: string(raw), Header: r.Header}
+		*s = receivedRequest{Line: r.Method + " " + r.URL.RequestURI(), Key: r.Header.Get("Authorization"), Body: string(raw), Header: r.Header}
 		w.WriteHeader(status)
 		_, _ = io.WriteString(w, body)
 	}))
 	return c, s
 }
 
-func TestCallsAskWhatTheAPISays(t *testing.T) {
+func TestCallsSendTheRequestsOfTheAPI(t *testing.T) {
 	const base = "/api/orgs/default/"
 	one := base + "agent-executions/" + anID.String()
 	none := `{"items":[],"nextCursor":null}`
@@ -121,7 +121,7 @@ func TestErrorsKeepCodeAndFields(t *testing.T) {
 }
 
 // A response without a code, such as a proxy's, gets the code of its status.
-func TestErrorsOfOthersAreTakenByStatus(t *testing.T) {
+func TestErrorsWithoutACodeAreTakenByStatus(t *testing.T) {
 	for status, code := range map[int]perdure.Code{
 		401: perdure.Unauthenticated, 404: perdure.NotFound, 409: perdure.Conflict, 413: perdure.PayloadTooLarge,
 		429: perdure.RateLimited, 500: perdure.Internal, 502: perdure.Unavailable, 503: perdure.Unavailable, 504: perdure.Unavailable,
@@ -151,7 +151,7 @@ func TestListGoesThroughAllPages(t *testing.T) {
 }
 
 // An empty page with a next cursor is not the end of the list.
-func TestListGoesOnAfterAnEmptyPage(t *testing.T) {
+func TestListContinuesAfterAnEmptyPage(t *testing.T) {
 	c, _ := newClient(t, http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		fmt.Fprint(w, map[string]string{
 			"": `{"items":[],"nextCursor":"two"}`, "two": `{"items":[],"nextCursor":"three"}`, "three": `{"items":[{"kind":"k"}],"nextCursor":null}`,
@@ -204,7 +204,7 @@ func TestSocketSpeaksToASocket(t *testing.T) {
 	}
 }
 
-func TestNobodyThereIsUnavailable(t *testing.T) {
+func TestUnreachableServerIsUnavailable(t *testing.T) {
 	c := Socket(filepath.Join(t.TempDir(), "none"), "token")
 	if _, err := c.Get(t.Context(), anID); !perdure.IsCode(err, perdure.Unavailable) {
 		t.Error(err)

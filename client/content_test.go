@@ -50,7 +50,7 @@ func TestFetch(t *testing.T) {
 	if want := "GET /api/orgs/default/agent-executions/" + anID.String() + "/content/ab12"; asked.Line != want {
 		t.Errorf("asked %s, want %s", asked.Line, want)
 	}
-	*asked = seen{}
+	*asked = receivedRequest{}
 	word := perdure.OnWorker
 	for _, err := range []error{
 		c.Fetch(t.Context(), anID, &x.Input, x.InputBytes, x.InputSHA256),

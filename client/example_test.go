@@ -17,7 +17,7 @@ import (
 
 // open starts a server with a worker that has two agents. The agent hello returns a greeting, and
 // guess waits for a signal.
-func open() *exampletest.House {
+func open() *exampletest.Deployment {
 	return exampletest.Open(func(w *worker.Worker) {
 		w.RegisterAgent(agent.DefineFunc("hello", func(ctx agent.Context, name string) (string, error) {
 			_, err := ctx.Append(perdure.UserText("I am " + name))

@@ -30,7 +30,7 @@ const (
 // unauthenticated, permission_denied, not_found, invalid_argument (cursor).
 func (c *Client) Follow(ctx context.Context, id uuid.UUID, cursor string) iter.Seq2[Event, error] {
 	return func(yield func(Event, error) bool) {
-		f := &follow{c: c, id: id, cursor: cursor, yield: yield}
+		f := &streamReader{c: c, id: id, cursor: cursor, yield: yield}
 		if err := c.resumed(ctx, f.once); err != nil {
 			yield(Event{}, err)
 		}
@@ -62,8 +62,8 @@ func (c *Client) resumed(ctx context.Context, once func(context.Context) (got bo
 // errLeft reports that the reader has left its loop.
 var errLeft = errors.New("the reader has left")
 
-// follow is the state of one reader.
-type follow struct {
+// streamReader is the state of one reader.
+type streamReader struct {
 	c      *Client
 	id     uuid.UUID
 	cursor string
@@ -72,7 +72,7 @@ type follow struct {
 
 // once reads one stream until its end. A nil error means that the log has ended. got reports
 // whether an event or the end of the log was received.
-func (f *follow) once(ctx context.Context) (got bool, err error) {
+func (f *streamReader) once(ctx context.Context) (got bool, err error) {
 	header := http.Header{}
 	if f.cursor != "" {
 		header.Set("Last-Event-ID", f.cursor)
@@ -123,7 +123,7 @@ func (c *Client) events(ctx context.Context, r request, take func(Event) error) 
 
 // take updates the cursor and passes the event to the reader. It returns io.EOF at the end of the
 // log.
-func (f *follow) take(e Event) error {
+func (f *streamReader) take(e Event) error {
 	if e.Cursor != "" {
 		f.cursor = e.Cursor
 	}

@@ -303,11 +303,11 @@ func TestEveryPieceOfAnEventCounts(t *testing.T) {
 	}
 }
 
-// served is a server in this process whose stream is the content of a pipe. It needs no network, so
-// it can run in a synctest bubble.
-type served struct{ streams chan *io.PipeReader }
+// pipeServer is a server in this process whose stream is the content of a pipe. It needs no
+// network, so it can run in a synctest bubble.
+type pipeServer struct{ streams chan *io.PipeReader }
 
-func (s served) RoundTrip(*http.Request) (*http.Response, error) {
+func (s pipeServer) RoundTrip(*http.Request) (*http.Response, error) {
 	return &http.Response{StatusCode: http.StatusOK, Header: http.Header{"Content-Type": {"text/event-stream"}}, Body: <-s.streams}, nil
 }
 
@@ -315,7 +315,7 @@ func (s served) RoundTrip(*http.Request) (*http.Response, error) {
 // continues.
 func TestACallerMayTakeItsTime(t *testing.T) {
 	bubble.Test(t, func(t *testing.T) {
-		s := served{make(chan *io.PipeReader, 1)}
+		s := pipeServer{make(chan *io.PipeReader, 1)}
 		in, out := io.Pipe()
 		s.streams <- in
 		c, err := New(Options{BaseURL: "http://server", HTTPClient: &http.Client{Transport: s}, OnReconnect: func(cause error, _ time.Duration) {

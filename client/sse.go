@@ -8,23 +8,23 @@ import (
 	"github.com/perdure/perdure"
 )
 
-// frames reads server-sent events. An event that is not complete at the end of the stream is
+// eventFrames reads server-sent events. An event that is not complete at the end of the stream is
 // dropped.
-type frames struct{ r *bufio.Reader }
+type eventFrames struct{ r *bufio.Reader }
 
 // newFrames reads events from r. alive is called for every received part of an event, because a
 // large event may take long.
-func newFrames(r io.Reader, alive func()) *frames {
-	return &frames{bufio.NewReaderSize(heard{r, alive}, 64<<10)}
+func newFrames(r io.Reader, alive func()) *eventFrames {
+	return &eventFrames{bufio.NewReaderSize(livenessReader{r, alive}, 64<<10)}
 }
 
-// heard calls a function for each part that is read.
-type heard struct {
+// livenessReader calls a function for each part that is read.
+type livenessReader struct {
 	io.Reader
 	alive func()
 }
 
-func (h heard) Read(b []byte) (int, error) {
+func (h livenessReader) Read(b []byte) (int, error) {
 	n, err := h.Reader.Read(b)
 	if n > 0 {
 		h.alive()
@@ -33,7 +33,7 @@ func (h heard) Read(b []byte) (int, error) {
 }
 
 // next returns the next event. At the end of the stream it returns io.EOF or another error.
-func (f *frames) next() (Event, error) {
+func (f *eventFrames) next() (Event, error) {
 	var e Event
 	seen := false
 	for {

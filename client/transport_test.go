@@ -12,15 +12,15 @@ import (
 	"testing"
 )
 
-// rounds answers the requests of a round when all of them, size in number, have arrived.
-type rounds struct {
+// requestRounds answers the requests of a round when all of them, size in number, have arrived.
+type requestRounds struct {
 	size    int
 	mu      sync.Mutex
 	waiting int
 	full    chan struct{}
 }
 
-func (r *rounds) ServeHTTP(w http.ResponseWriter, _ *http.Request) {
+func (r *requestRounds) ServeHTTP(w http.ResponseWriter, _ *http.Request) {
 	r.mu.Lock()
 	full := r.full
 	if r.waiting++; r.waiting == r.size {
@@ -52,7 +52,7 @@ func TestConnectionsAreUsedAgain(t *testing.T) {
 	} {
 		t.Run(name, func(t *testing.T) {
 			var conns atomic.Int32
-			server := httptest.NewUnstartedServer(&rounds{size: atOnce, full: make(chan struct{})})
+			server := httptest.NewUnstartedServer(&requestRounds{size: atOnce, full: make(chan struct{})})
 			server.Config.ConnState = func(_ net.Conn, s http.ConnState) {
 				if s == http.StateNew {
 					conns.Add(1)

@@ -17,15 +17,15 @@ import (
 	"github.com/perdure/perdure/worker"
 )
 
-// bench is an engine with its own store, and workers.
-type bench struct {
+// testEngine is an engine with its own store, and workers.
+type testEngine struct {
 	t      *testing.T
 	engine *engine.Engine
 	store  store.Store
 	stop   context.CancelFunc
 }
 
-func newBench(t *testing.T, parked int, agents []agent.Definition, tasks []agent.TaskKind) *bench {
+func newTestEngine(t *testing.T, parked int, agents []agent.Definition, tasks []agent.TaskKind) *testEngine {
 	t.Helper()
 	s := opentest.Store(t)
 	e := engine.New(engine.Config{Store: s, Lease: 5 * time.Second})
@@ -55,10 +55,10 @@ func newBench(t *testing.T, parked int, agents []agent.Definition, tasks []agent
 		<-done
 		<-done
 	})
-	return &bench{t: t, engine: e, store: s, stop: cancel}
+	return &testEngine{t: t, engine: e, store: s, stop: cancel}
 }
 
-func (b *bench) start(kind string, input any) uuid.UUID {
+func (b *testEngine) start(kind string, input any) uuid.UUID {
 	b.t.Helper()
 	raw, err := json.Marshal(input)
 	if err != nil {
@@ -72,7 +72,7 @@ func (b *bench) start(kind string, input any) uuid.UUID {
 }
 
 // until waits until want reports true for the execution.
-func (b *bench) until(id uuid.UUID, want func(*perdure.Execution) bool) *perdure.Execution {
+func (b *testEngine) until(id uuid.UUID, want func(*perdure.Execution) bool) *perdure.Execution {
 	b.t.Helper()
 	hints, unsubscribe := b.engine.Hints.Subscribe("log." + id.String())
 	defer unsubscribe()
@@ -94,11 +94,11 @@ func (b *bench) until(id uuid.UUID, want func(*perdure.Execution) bool) *perdure
 	}
 }
 
-func (b *bench) ended(id uuid.UUID) *perdure.Execution {
+func (b *testEngine) ended(id uuid.UUID) *perdure.Execution {
 	return b.until(id, func(x *perdure.Execution) bool { return x.Status.Terminal() })
 }
 
-func (b *bench) dump(id uuid.UUID) {
+func (b *testEngine) dump(id uuid.UUID) {
 	records, _, err := b.store.Log(b.t.Context(), id, 0, 1000)
 	if err != nil {
 		b.t.Log(err)
@@ -164,7 +164,7 @@ func agentUsesEverythingOnce(t *testing.T, parked int) {
 		}
 		return fmt.Sprintf("%v %s", doubled, signal.Value), nil
 	})
-	b := newBench(t, parked, []agent.Definition{all}, []agent.TaskKind{double, fails})
+	b := newTestEngine(t, parked, []agent.Definition{all}, []agent.TaskKind{double, fails})
 	id := b.start("all", 1)
 	b.until(id, func(x *perdure.Execution) bool { return x.Status == perdure.StatusWaiting && x.WaitReason == "signal" })
 	if _, err := b.engine.Signal(t.Context(), "default", id, engine.SignalRequest{Name: "go.now", Value: json.RawMessage(`"hi"`)}); err != nil {

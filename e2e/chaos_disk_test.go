@@ -76,7 +76,7 @@ func (d *disk) fill() {
 		d.t.Fatal(err)
 	}
 	defer file.Close()
-	if _, err := io.Copy(file, zeros{}); !errors.Is(err, syscall.ENOSPC) {
+	if _, err := io.Copy(file, zeroReader{}); !errors.Is(err, syscall.ENOSPC) {
 		d.t.Fatalf("the disk is not full: %v", err)
 	}
 }
@@ -89,11 +89,11 @@ func (d *disk) free() {
 	}
 }
 
-// zeros is an endless reader of zeros.
-type zeros struct{}
+// zeroReader is an endless reader of zeros.
+type zeroReader struct{}
 
 // Read implements io.Reader.
-func (zeros) Read(b []byte) (int, error) {
+func (zeroReader) Read(b []byte) (int, error) {
 	clear(b)
 	return len(b), nil
 }

@@ -17,38 +17,38 @@ import (
 	"github.com/perdure/perdure/server"
 )
 
-// storm causes the faults of a plan, each at its time.
-type storm struct {
+// faultInjector causes the faults of a plan, each at its time.
+type faultInjector struct {
 	*fleet
 	began   time.Time
 	plan    []chaos.Fault
-	healing []healing
+	healing []faultEnd
 	kills   []chaos.Kill
 	done    []chaos.Fault
 }
 
-// healing is the end of a fault.
-type healing struct {
+// faultEnd is the end of a fault.
+type faultEnd struct {
 	at  time.Time
 	end func()
 }
 
-func (f *fleet) newStorm(plan []chaos.Fault) *storm {
-	return &storm{fleet: f, began: time.Now(), plan: plan}
+func (f *fleet) newFaultInjector(plan []chaos.Fault) *faultInjector {
+	return &faultInjector{fleet: f, began: time.Now(), plan: plan}
 }
 
 // step starts and ends the faults that are due.
-func (s *storm) step() {
+func (s *faultInjector) step() {
 	s.t.Helper()
 	now := time.Now()
 	for len(s.plan) > 0 && now.Sub(s.began) >= s.plan[0].At {
 		fault := s.plan[0]
 		s.plan = s.plan[1:]
 		s.note("%s", fault)
-		s.healing = append(s.healing, healing{at: now.Add(fault.For), end: s.bring(fault)})
+		s.healing = append(s.healing, faultEnd{at: now.Add(fault.For), end: s.bring(fault)})
 		s.done = append(s.done, fault)
 	}
-	var later []healing
+	var later []faultEnd
 	for _, h := range s.healing {
 		if now.Before(h.at) {
 			later = append(later, h)
@@ -61,7 +61,7 @@ func (s *storm) step() {
 }
 
 // bring starts a fault and returns the function that ends it.
-func (s *storm) bring(f chaos.Fault) (end func()) {
+func (s *faultInjector) bring(f chaos.Fault) (end func()) {
 	s.t.Helper()
 	switch f.Kind {
 	case chaos.KillServer:
@@ -93,7 +93,7 @@ func (s *storm) bring(f chaos.Fault) (end func()) {
 }
 
 // disturb breaks connections.
-func (s *storm) disturb(f chaos.Fault) (end func()) {
+func (s *faultInjector) disturb(f chaos.Fault) (end func()) {
 	s.t.Helper()
 	links := s.linksOf(f)
 	if len(links) == 0 {
@@ -127,7 +127,7 @@ func (s *storm) disturb(f chaos.Fault) (end func()) {
 
 // linksOf returns the proxies that a fault breaks. For a worker these are the links in use, so that
 // it has to connect to another server, or all links if none is in use.
-func (s *storm) linksOf(f chaos.Fault) []*chaos.Proxy {
+func (s *faultInjector) linksOf(f chaos.Fault) []*chaos.Proxy {
 	switch {
 	case f.OfWorker():
 		all := s.workers[f.Target].links
@@ -142,7 +142,7 @@ func (s *storm) linksOf(f chaos.Fault) []*chaos.Proxy {
 	return s.servers[f.Target].links
 }
 
-func (s *storm) kill(m *member) (end func()) {
+func (s *faultInjector) kill(m *member) (end func()) {
 	m.away = true
 	m.process.kill()
 	if strings.HasPrefix(m.name, "worker") {
@@ -151,24 +151,24 @@ func (s *storm) kill(m *member) (end func()) {
 	return func() { s.again(m) }
 }
 
-func (s *storm) stop(m *member) (end func()) {
+func (s *faultInjector) stop(m *member) (end func()) {
 	m.pause(true)
 	return func() { m.pause(false) }
 }
 
-func (s *storm) jump(m *member, by time.Duration) (end func()) {
+func (s *faultInjector) jump(m *member, by time.Duration) (end func()) {
 	setClock(s.t, m.clock(), by)
 	return func() { setClock(s.t, m.clock(), 0) }
 }
 
-func (s *storm) restartDatabase(signal syscall.Signal) (end func()) {
+func (s *faultInjector) restartDatabase(signal syscall.Signal) (end func()) {
 	if err := s.cluster.Restart(signal); err != nil {
 		s.t.Fatal(err)
 	}
 	return func() {}
 }
 
-func (s *storm) dropConnections() (end func()) {
+func (s *faultInjector) dropConnections() (end func()) {
 	err := s.database(s.t.Context(), func(conn *pgx.Conn) error {
 		_, err := conn.Exec(s.t.Context(), `SELECT pg_terminate_backend(pid) FROM pg_stat_activity
 			WHERE backend_type = 'client backend' AND pid <> pg_backend_pid() ORDER BY random() LIMIT 6`)
@@ -181,7 +181,7 @@ func (s *storm) dropConnections() (end func()) {
 }
 
 // noteKill records the runs of the worker that was just killed, and the store's time.
-func (s *storm) noteKill(m *member) {
+func (s *faultInjector) noteKill(m *member) {
 	raw, err := os.ReadFile(filepath.Join(m.home, "worker", "worker-id"))
 	if err != nil {
 		return // the worker was killed before it wrote its id
@@ -225,7 +225,7 @@ func heldIn(ctx context.Context, path string, worker uuid.UUID) ([]string, error
 }
 
 // heldBy returns the database's time, and the runs of which a worker holds the agent or a task.
-func (s *storm) heldBy(ctx context.Context, worker uuid.UUID) (at time.Time, runs []string, err error) {
+func (s *faultInjector) heldBy(ctx context.Context, worker uuid.UUID) (at time.Time, runs []string, err error) {
 	err = s.database(ctx, func(conn *pgx.Conn) error {
 		if err := conn.QueryRow(ctx, "SELECT now()").Scan(&at); err != nil {
 			return err

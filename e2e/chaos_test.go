@@ -111,7 +111,7 @@ func endure(t *testing.T, size chaosSize) {
 		f.watchLeases()
 	}
 	l := f.newLoad(ctx, seed)
-	storm := f.newStorm(chaos.Plan(rand.New(rand.NewPCG(seed, 0)), size.plan()))
+	storm := f.newFaultInjector(chaos.Plan(rand.New(rand.NewPCG(seed, 0)), size.plan()))
 	storm.blow(l.over())
 	runs := l.gather()
 	for _, w := range l.wanderers {
@@ -165,7 +165,7 @@ func (s chaosSize) changed(t *testing.T) chaosSize {
 }
 
 // blow runs the plan, and waits for the end of the runs.
-func (s *storm) blow(over <-chan struct{}) {
+func (s *faultInjector) blow(over <-chan struct{}) {
 	s.t.Helper()
 	tick := time.NewTicker(20 * time.Millisecond)
 	defer tick.Stop()

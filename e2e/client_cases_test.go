@@ -29,25 +29,26 @@ type clientCase struct {
 	// calls is the expected number of model calls; 0 skips the check.
 	calls int
 	// check returns the fault, or "".
-	check func(sight, []*exchange) string
+	check func(observation, []*exchange) string
 	// only are the clients that run the case; empty means all.
 	only []string
 }
 
-// sight is what a client observed in a case.
-type sight struct {
-	Name   string          `json:"name"`
-	Error  string          `json:"error"`
-	Texts  []string        `json:"texts"`
-	Ran    []string        `json:"ran"` // the cities for which the client's tool was called
-	Object json.RawMessage `json:"object"`
-	Status string          `json:"status"`
-	End    string          `json:"end"`
-	Cuts   []cutSight      `json:"cuts"`
+// observation is what a client observed in a case.
+type observation struct {
+	Name   string           `json:"name"`
+	Error  string           `json:"error"`
+	Texts  []string         `json:"texts"`
+	Ran    []string         `json:"ran"` // the cities for which the client's tool was called
+	Object json.RawMessage  `json:"object"`
+	Status string           `json:"status"`
+	End    string           `json:"end"`
+	Cuts   []cutObservation `json:"cuts"`
 }
 
-// cutSight is what a client observed of a conversation whose streams were each cut after N events.
-type cutSight struct {
+// cutObservation is what a client observed of a conversation whose streams were each cut after N
+// events.
+type cutObservation struct {
 	N       int      `json:"n"`
 	Texts   []string `json:"texts"`
 	Ran     []string `json:"ran"`
@@ -153,15 +154,15 @@ func clientCases() []clientCase {
 	}
 	return append(all,
 		clientCase{Name: "cancel", Kind: "cancel", script: "slow", check: cancelled},
-		cuts("cut-own-tools", "own", false, sight{Texts: []string{"It is sunny in three cities."}, Ran: []string{"Paris", "Rome", "Oslo"}}),
-		cuts("cut-perdure-tools", "mixed", true, sight{Texts: []string{"The notes are done."}, Ran: []string{"Paris", "Rome"}}),
+		cuts("cut-own-tools", "own", false, observation{Texts: []string{"It is sunny in three cities."}, Ran: []string{"Paris", "Rome", "Oslo"}}),
+		cuts("cut-perdure-tools", "mixed", true, observation{Texts: []string{"The notes are done."}, Ran: []string{"Paris", "Rome"}}),
 	)
 }
 
 // cuts returns a case that repeats a conversation for each event of its longest stream. Every
 // stream is cut after that event and resumed.
-func cuts(name, script string, reads bool, want sight) clientCase {
-	return clientCase{Name: name, Kind: "cut", script: script, reads: reads, Mode: "default", Stream: true, Tools: true, Prompts: []string{"The weather, please."}, check: func(s sight, all []*exchange) string {
+func cuts(name, script string, reads bool, want observation) clientCase {
+	return clientCase{Name: name, Kind: "cut", script: script, reads: reads, Mode: "default", Stream: true, Tools: true, Prompts: []string{"The weather, please."}, check: func(s observation, all []*exchange) string {
 		longest, broken := 0, map[int]int{}
 		for _, x := range creates(all) {
 			longest = max(longest, len(x.Events))
@@ -215,8 +216,8 @@ func manyTurns(mode string) clientCase {
 	return c
 }
 
-// spoken contains the members of an item that the checks use.
-type spoken struct {
+// outputItem contains the members of an item that the checks use.
+type outputItem struct {
 	Type, ID, Status, Name, Arguments string
 	Role                              string
 	ServerLabel                       string `json:"server_label"`
@@ -225,24 +226,24 @@ type spoken struct {
 }
 
 // outputs returns the items of an answer.
-func (x *exchange) outputs() []spoken {
-	var answer struct{ Output []spoken }
+func (x *exchange) outputs() []outputItem {
+	var answer struct{ Output []outputItem }
 	_ = json.Unmarshal(x.Answer, &answer) // a refusal has none
 	return answer.Output
 }
 
 // inputs returns the input items of a create. A plain text is one item.
-func (x *exchange) inputs() []spoken {
+func (x *exchange) inputs() []outputItem {
 	var create struct{ Input json.RawMessage }
 	_ = json.Unmarshal(x.Request, &create)
-	var items []spoken
+	var items []outputItem
 	if json.Unmarshal(create.Input, &items) != nil {
-		return []spoken{{Type: "message", Role: "user"}}
+		return []outputItem{{Type: "message", Role: "user"}}
 	}
 	return items
 }
 
-func kinds(items []spoken) []string {
+func kinds(items []outputItem) []string {
 	var all []string
 	for _, i := range items {
 		all = append(all, i.Type)
@@ -274,7 +275,7 @@ func first(faults ...string) string {
 }
 
 // ownTools checks a loop of three rounds of the client's own tools, and a second turn.
-func ownTools(s sight, all []*exchange) string {
+func ownTools(s observation, all []*exchange) string {
 	return first(
 		differs("the client's tools ran for", []string{"Paris", "Rome", "Oslo", "Lima"}, s.Ran),
 		differs("the texts", []string{"It is sunny in three cities.", "It still is."}, s.Texts),
@@ -284,7 +285,7 @@ func ownTools(s sight, all []*exchange) string {
 
 // overWebSocket checks the same loop over one WebSocket connection. No response is created by an
 // HTTP request.
-func overWebSocket(s sight, all []*exchange) string {
+func overWebSocket(s observation, all []*exchange) string {
 	connections := 0
 	for _, x := range all {
 		if x.Method == "GET" && x.Path == "/v1/responses" && x.Status == 101 {
@@ -301,7 +302,7 @@ func overWebSocket(s sight, all []*exchange) string {
 
 // perdureTools checks a loop in which read-file runs at Perdure, once in a separate turn and once
 // beside a call of the client's tool, and a second turn.
-func perdureTools(s sight, all []*exchange) string {
+func perdureTools(s observation, all []*exchange) string {
 	var here, there []string
 	for _, x := range creates(all) {
 		for _, item := range x.outputs() {
@@ -329,7 +330,7 @@ func perdureTools(s sight, all []*exchange) string {
 
 // constantItems checks that each turn has the same kinds of output items, and that the number of
 // input items grows by the same number from turn to turn.
-func constantItems(s sight, all []*exchange) string {
+func constantItems(s observation, all []*exchange) string {
 	var texts []string
 	for i := range turnsOfTen {
 		texts = append(texts, fmt.Sprintf("Answer %d.", i))
@@ -349,8 +350,8 @@ func constantItems(s sight, all []*exchange) string {
 	return differs("the items that a turn sends beyond the one before", slices.Repeat(grows[:1], len(grows)), grows)
 }
 
-func sawImage(url string) func(sight, []*exchange) string {
-	return func(s sight, all []*exchange) string {
+func sawImage(url string) func(observation, []*exchange) string {
+	return func(s observation, all []*exchange) string {
 		if len(creates(all)) != 1 || !strings.Contains(string(creates(all)[0].Request), url) {
 			return "the client did not send the image"
 		}
@@ -358,7 +359,7 @@ func sawImage(url string) func(sight, []*exchange) string {
 	}
 }
 
-func structured(s sight, all []*exchange) string {
+func structured(s observation, all []*exchange) string {
 	var format struct {
 		Text struct {
 			Format struct {
@@ -380,6 +381,6 @@ func structured(s sight, all []*exchange) string {
 	)
 }
 
-func cancelled(s sight, _ []*exchange) string {
+func cancelled(s observation, _ []*exchange) string {
 	return first(differs("the cancelled response", "cancelled", s.Status), differs("its end", "cancelled", s.End))
 }

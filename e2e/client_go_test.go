@@ -39,8 +39,8 @@ func newGoClient(c clientCase, url string) *goClient {
 }
 
 // runGo runs the cases with the Go client.
-func runGo(ctx context.Context, cases []clientCase) map[string]sight {
-	sights := map[string]sight{}
+func runGo(ctx context.Context, cases []clientCase) map[string]observation {
+	sights := map[string]observation{}
 	for _, c := range cases {
 		seen, err := runGoCase(ctx, c)
 		if err != nil {
@@ -51,12 +51,12 @@ func runGo(ctx context.Context, cases []clientCase) map[string]sight {
 	return sights
 }
 
-func runGoCase(ctx context.Context, c clientCase) (sight, error) {
+func runGoCase(ctx context.Context, c clientCase) (observation, error) {
 	g := newGoClient(c, c.URL)
 	switch c.Kind {
 	case "talk":
 		texts, err := g.talk(ctx)
-		return sight{Texts: texts, Ran: g.ran}, err
+		return observation{Texts: texts, Ran: g.ran}, err
 	case "image":
 		return g.image(ctx)
 	case "structured":
@@ -68,7 +68,7 @@ func runGoCase(ctx context.Context, c clientCase) (sight, error) {
 	case "websocket":
 		return g.websocket(ctx)
 	}
-	return sight{}, fmt.Errorf("the client has no %s", c.Kind)
+	return observation{}, fmt.Errorf("the client has no %s", c.Kind)
 }
 
 // params returns the parameters of a create, which depend on how the conversation is stored.
@@ -215,10 +215,10 @@ func readAll(stream *ssestream.Stream[responses.ResponseStreamEventUnion], event
 
 // websocket runs the conversation over one connection. In the mode stateless only the connection
 // stores the chain.
-func (g *goClient) websocket(ctx context.Context) (sight, error) {
+func (g *goClient) websocket(ctx context.Context) (observation, error) {
 	connection, err := g.client.Responses.Connect(ctx, responses.ResponseConnectionOptions{})
 	if err != nil {
-		return sight{}, err
+		return observation{}, err
 	}
 	defer connection.Close()
 	store := g.Mode == "stateful"
@@ -236,12 +236,12 @@ func (g *goClient) websocket(ctx context.Context) (sight, error) {
 		return connection.FinalResponse(ctx)
 	}
 	texts, err := g.talk(ctx)
-	return sight{Texts: texts, Ran: g.ran}, err
+	return observation{Texts: texts, Ran: g.ran}, err
 }
 
 // cutEverywhere runs the conversation once for each position at which its streams can be cut.
-func (g *goClient) cutEverywhere(ctx context.Context) (sight, error) {
-	all := sight{}
+func (g *goClient) cutEverywhere(ctx context.Context) (observation, error) {
+	all := observation{}
 	for n := 1; n <= maxCuts; n++ {
 		one := newGoClient(g.clientCase, cutURL(g.URL, n))
 		one.cut = n
@@ -249,7 +249,7 @@ func (g *goClient) cutEverywhere(ctx context.Context) (sight, error) {
 		if err != nil {
 			return all, fmt.Errorf("cut after %d events: %w", n, err)
 		}
-		all.Cuts = append(all.Cuts, cutSight{N: n, Texts: texts, Ran: one.ran, Resumed: one.resumed})
+		all.Cuts = append(all.Cuts, cutObservation{N: n, Texts: texts, Ran: one.ran, Resumed: one.resumed})
 		if one.resumed == 0 {
 			break
 		}
@@ -257,7 +257,7 @@ func (g *goClient) cutEverywhere(ctx context.Context) (sight, error) {
 	return all, nil
 }
 
-func (g *goClient) image(ctx context.Context) (sight, error) {
+func (g *goClient) image(ctx context.Context) (observation, error) {
 	image := responses.ResponseInputContentParamOfInputImage(responses.ResponseInputImageDetailAuto)
 	image.OfInputImage.ImageURL = param.NewOpt(g.Image)
 	answer, err := g.create(ctx, responses.ResponseNewParams{Model: g.Model, Input: responses.ResponseNewParamsInputUnion{
@@ -266,12 +266,12 @@ func (g *goClient) image(ctx context.Context) (sight, error) {
 		}, responses.EasyInputMessageRoleUser)},
 	}})
 	if err != nil {
-		return sight{}, err
+		return observation{}, err
 	}
-	return sight{Texts: []string{answer.OutputText()}}, nil
+	return observation{Texts: []string{answer.OutputText()}}, nil
 }
 
-func (g *goClient) structured(ctx context.Context) (sight, error) {
+func (g *goClient) structured(ctx context.Context) (observation, error) {
 	p := asks(g.Model, "The weather of Paris?")
 	p.Text.Format.OfJSONSchema = &responses.ResponseFormatTextJSONSchemaConfigParam{
 		Name: "weather", Strict: param.NewOpt(true), Schema: map[string]any{
@@ -281,21 +281,21 @@ func (g *goClient) structured(ctx context.Context) (sight, error) {
 	}
 	answer, err := g.create(ctx, p)
 	if err != nil {
-		return sight{}, err
+		return observation{}, err
 	}
-	return sight{Object: json.RawMessage(answer.OutputText())}, nil
+	return observation{Object: json.RawMessage(answer.OutputText())}, nil
 }
 
-func (g *goClient) cancel(ctx context.Context) (sight, error) {
+func (g *goClient) cancel(ctx context.Context) (observation, error) {
 	p := asks(g.Model, "hi")
 	p.Background = param.NewOpt(true)
 	made, err := g.client.Responses.New(ctx, p)
 	if err != nil {
-		return sight{}, err
+		return observation{}, err
 	}
 	stream := g.client.Responses.GetStreaming(ctx, made.ID, responses.ResponseGetParams{})
 	defer stream.Close()
-	var seen sight
+	var seen observation
 	for stream.Next() {
 		if stream.Current().Type == "response.output_text.delta" && seen.Status == "" {
 			cancelled, err := g.client.Responses.Cancel(ctx, made.ID)

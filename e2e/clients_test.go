@@ -48,21 +48,21 @@ func chosenClients(t *testing.T) map[string][]string {
 	return chosen
 }
 
-// clientStand is a stand with the models of the cases.
-type clientStand struct {
-	*stand
+// clientDeployment is a deployment with the models of the cases.
+type clientDeployment struct {
+	*deployment
 	cases   []clientCase
-	tap     *tap
+	tap     *recordingProxy
 	journal string // of the models' calls
 }
 
-// newClientStand prepares the cases of a client. Each case has its own model, so that the journal
-// distinguishes their calls.
-func newClientStand(t *testing.T, client string) *clientStand {
+// newClientDeployment prepares the cases of a client. Each case has its own model, so that the
+// journal distinguishes their calls.
+func newClientDeployment(t *testing.T, client string) *clientDeployment {
 	t.Helper()
 	journal := filepath.Join(t.TempDir(), "journal")
-	s := newStand(t, setup{dev: true, env: []string{"PERDURE_SCRIPTED_JOURNAL=" + journal}})
-	all := &clientStand{stand: s, tap: newTap(t, s.url), journal: journal}
+	s := newDeployment(t, setup{dev: true, env: []string{"PERDURE_SCRIPTED_JOURNAL=" + journal}})
+	all := &clientDeployment{deployment: s, tap: newRecordingProxy(t, s.url), journal: journal}
 	s.write("note.txt", "The first city is Paris.\n")
 	s.write("second.txt", "The second city is Rome.\n")
 	key := s.token(filepath.Join(s.root, "data"))
@@ -92,7 +92,7 @@ func chosenCase(t *testing.T, name string) bool {
 }
 
 // reader creates a definition with the tool read-file and the model script of the given name.
-func (s *stand) reader(name string) string {
+func (s *deployment) reader(name string) string {
 	s.t.Helper()
 	_, err := s.CreateDefinition(s.t.Context(), perdure.Definition{
 		Name: name, Slug: name, Tools: []string{"read-file"}, Models: []perdure.ModelConfig{{Provider: "scripted", ModelID: name}},
@@ -109,7 +109,7 @@ func TestClients(t *testing.T) {
 	for name, script := range chosenClients(t) {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
-			s := newClientStand(t, name)
+			s := newClientDeployment(t, name)
 			s.judge(name, s.runScript(script))
 		})
 	}
@@ -118,13 +118,13 @@ func TestClients(t *testing.T) {
 // The official Go client passes the cases of the npm clients.
 func TestGoClient(t *testing.T) {
 	t.Parallel()
-	s := newClientStand(t, "openai-go")
+	s := newClientDeployment(t, "openai-go")
 	s.judge("openai-go", runGo(within(t), s.cases))
 }
 
 // judge compares the client's observations, the recorded exchanges and the model calls with the
 // cases.
-func (s *clientStand) judge(client string, sights map[string]sight) {
+func (s *clientDeployment) judge(client string, sights map[string]observation) {
 	s.t.Helper()
 	s.tap.server.Close() // nothing is recorded after this
 	calls := s.modelCalls()
@@ -149,7 +149,7 @@ func (s *clientStand) judge(client string, sights map[string]sight) {
 type scriptedCall struct{ Model, SHA256, Previous string }
 
 // modelCalls returns the model calls by case.
-func (s *clientStand) modelCalls() map[string][]scriptedCall {
+func (s *clientDeployment) modelCalls() map[string][]scriptedCall {
 	s.t.Helper()
 	raw, err := os.ReadFile(s.journal)
 	if err != nil && !errors.Is(err, fs.ErrNotExist) { // the file is missing if no model was called
@@ -185,7 +185,7 @@ func prompts(want int, calls []scriptedCall) string {
 }
 
 // runScript runs the cases in one process of Node.js.
-func (s *clientStand) runScript(script []string) map[string]sight {
+func (s *clientDeployment) runScript(script []string) map[string]observation {
 	t := s.t
 	t.Helper()
 	raw, err := json.Marshal(s.cases)
@@ -201,9 +201,9 @@ func (s *clientStand) runScript(script []string) map[string]sight {
 	if err != nil {
 		t.Errorf("%v: %v\n%s", script, err, stderr.String())
 	}
-	sights := map[string]sight{}
+	sights := map[string]observation{}
 	for line := range bytes.Lines(out) {
-		var seen sight
+		var seen observation
 		if json.Unmarshal(line, &seen) == nil && seen.Name != "" {
 			sights[seen.Name] = seen
 		}

@@ -44,7 +44,7 @@ func compactionOver(t *testing.T, w wire) {
 	if err := os.WriteFile(table, fmt.Appendf(nil, `{%q: {"window": 8000, "maxOutput": 1000}}`, w.model.String()), 0o600); err != nil {
 		t.Fatal(err)
 	}
-	s := newStand(t, setup{env: append(mock.environment(w.model.Provider), "PERDURE_MODEL_TABLE="+table)})
+	s := newDeployment(t, setup{env: append(mock.environment(w.model.Provider), "PERDURE_MODEL_TABLE="+table)})
 	s.write("list.txt", "alpha\nbeta\n")
 	id := s.start(client.StartRequest{UserPrompt: "Question 0?", Tools: &toolNames, Models: []perdure.ModelConfig{w.model}, Config: perdure.AgentConfig{Thinking: "low"}})
 	f := s.follow(id)
@@ -70,7 +70,7 @@ func (f *follower) has(kind perdure.EventType, words string) (found bool) {
 }
 
 // answered waits until the run waits for its user, with that many questions and a last answer.
-func (s *stand) answered(id uuid.UUID, questions int, last string) {
+func (s *deployment) answered(id uuid.UUID, questions int, last string) {
 	s.t.Helper()
 	s.until(id, "the answer "+last, func(x *perdure.Execution) bool {
 		if x.Status != perdure.StatusWaiting || x.WaitReason != "signal" {
@@ -93,7 +93,7 @@ func (s *stand) answered(id uuid.UUID, questions int, last string) {
 
 // checkCompacted checks that each question is stored once, and is in no request twice, that the
 // requests after the compaction begin with the summary, and that there was one.
-func (s *stand) checkCompacted(id uuid.UUID, calls []modelCall) {
+func (s *deployment) checkCompacted(id uuid.UUID, calls []modelCall) {
 	s.t.Helper()
 	lines := plain(s.transcript(id))
 	for i := range 4 {

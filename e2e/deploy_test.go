@@ -19,7 +19,7 @@ func TestDeployDisturbsNothing(t *testing.T) {
 		}},
 		turn{Text: "And now a long answer, in many pieces, so that there is time to end the server in its middle: " + strings.Repeat("on and on, ", 30)},
 	)...)
-	s := newStand(t, setup{lease: 10 * time.Second, env: mock.environment("anthropic")})
+	s := newDeployment(t, setup{lease: 10 * time.Second, env: mock.environment("anthropic")})
 	tools := []string{"bash"}
 	id := s.start(client.StartRequest{
 		UserPrompt: "deploy", Tools: &tools, OneShot: true, Models: []perdure.ModelConfig{{Provider: "anthropic", ModelID: "claude-sonnet-4-5"}},
@@ -56,7 +56,7 @@ func TestDeployDisturbsNothing(t *testing.T) {
 	}
 }
 
-func checkFinished(t *testing.T, tasks map[uuid.UUID]*traced) {
+func checkFinished(t *testing.T, tasks map[uuid.UUID]*taskTrace) {
 	t.Helper()
 	for _, task := range tasks {
 		if task.end != perdure.EventTaskCompleted || task.attempts != 1 {

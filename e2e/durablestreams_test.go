@@ -32,7 +32,7 @@ func TestDurableStreamsConformance(t *testing.T) {
 	if _, err := os.Stat(node); err != nil {
 		t.Fatal("the suite is not installed; run: make deps")
 	}
-	s := newStand(t, setup{origin: "https://example.com"}) // the origin that the suite uses
+	s := newDeployment(t, setup{origin: "https://example.com"}) // the origin that the suite uses
 	report := filepath.Join(s.root, "report.json")
 	run := launch(t, command{
 		name: "the suite", dir: suite,

@@ -23,19 +23,19 @@ import (
 // smallDisk is the size of the full disk's volume in bytes.
 const smallDisk = 24 << 20
 
-// cramped is a server whose data directory is on a small separate volume.
-type cramped struct {
-	*stand
+// smallDiskServer is a server whose data directory is on a small separate volume.
+type smallDiskServer struct {
+	*deployment
 	disk *disk
 	ops  string
 }
 
-func newCramped(t *testing.T) *cramped {
+func newSmallDiskServer(t *testing.T) *smallDiskServer {
 	t.Helper()
 	root := t.TempDir()
 	data := filepath.Join(root, "data")
-	s := &stand{t: t, root: root, workspace: root, url: "http://" + freeAddress(t), rpc: freeAddress(t), env: environment(root)}
-	c := &cramped{stand: s, disk: newDisk(t, data, smallDisk), ops: freeAddress(t)}
+	s := &deployment{t: t, root: root, workspace: root, url: "http://" + freeAddress(t), rpc: freeAddress(t), env: environment(root)}
+	c := &smallDiskServer{deployment: s, disk: newDisk(t, data, smallDisk), ops: freeAddress(t)}
 	s.server = launch(t, command{name: "server", env: s.env, dir: root, argv: append(c.disk.enter(),
 		program(t), "server", "--data", data, "--addr", strings.TrimPrefix(s.url, "http://"), "--grpc-addr", s.rpc, "--ops-addr", c.ops)})
 	s.connect(c.disk.outside("token"))
@@ -43,13 +43,13 @@ func newCramped(t *testing.T) *cramped {
 }
 
 // command returns a command of perdure on the data directory.
-func (c *cramped) command(args ...string) command {
+func (c *smallDiskServer) command(args ...string) command {
 	argv := append(c.disk.enter(), program(c.t), "--data", filepath.Join(c.root, "data"))
 	return command{name: args[0], env: c.env, dir: c.root, argv: append(argv, args...)}
 }
 
 // perdure runs a command and returns its output.
-func (c *cramped) perdure(args ...string) string {
+func (c *smallDiskServer) perdure(args ...string) string {
 	c.t.Helper()
 	p := launch(c.t, c.command(args...))
 	if code := p.exit(); code != 0 {
@@ -59,7 +59,7 @@ func (c *cramped) perdure(args ...string) string {
 }
 
 // ready returns the answer of /readyz.
-func (c *cramped) ready() (code int, text string) {
+func (c *smallDiskServer) ready() (code int, text string) {
 	c.t.Helper()
 	r, err := http.Get("http://" + c.ops + "/readyz")
 	if err != nil {
@@ -74,7 +74,7 @@ func (c *cramped) ready() (code int, text string) {
 }
 
 // files returns the contents of the volume's files, without empty files.
-func (c *cramped) files() map[string][]byte {
+func (c *smallDiskServer) files() map[string][]byte {
 	c.t.Helper()
 	all := map[string][]byte{}
 	entries, err := os.ReadDir(c.disk.outside(""))
@@ -97,7 +97,7 @@ func (c *cramped) files() map[string][]byte {
 }
 
 // idle registers a worker for a kind of agent. The worker then takes no work.
-func (c *cramped) idle(kind string) {
+func (c *smallDiskServer) idle(kind string) {
 	c.t.Helper()
 	worker := uuid.New()
 	d, err := remote.Dial(c.t.Context(), remote.Options{Addr: c.rpc, Token: c.token(c.disk.outside("")), WorkerID: worker, Logger: slog.New(slog.DiscardHandler)})
@@ -112,7 +112,7 @@ func (c *cramped) idle(kind string) {
 }
 
 // add creates a run with a signal of 1 MB, and cancels the run.
-func (c *cramped) add() (uuid.UUID, error) {
+func (c *smallDiskServer) add() (uuid.UUID, error) {
 	x, err := c.Start(c.t.Context(), client.StartRequest{Kind: "idle"})
 	if err != nil {
 		return uuid.Nil, err
@@ -126,7 +126,7 @@ func (c *cramped) add() (uuid.UUID, error) {
 
 // filled adds runs until two in a row are refused for lack of space, and returns the others. One
 // refusal is not enough, because it may free space.
-func (c *cramped) filled() (runs []uuid.UUID) {
+func (c *smallDiskServer) filled() (runs []uuid.UUID) {
 	c.t.Helper()
 	refused := 0
 	for range 64 {
@@ -148,7 +148,7 @@ func (c *cramped) filled() (runs []uuid.UUID) {
 	return nil
 }
 
-func (c *cramped) restart() {
+func (c *smallDiskServer) restart() {
 	c.t.Helper()
 	c.server.kill()
 	c.server = launch(c.t, c.server.command)
@@ -159,7 +159,7 @@ func (c *cramped) restart() {
 // readiness reports it. Deletes work, and the space that they free is used. A server can open the
 // full volume.
 func TestServerRecoversFromAFullDisk(t *testing.T) {
-	c := newCramped(t)
+	c := newSmallDiskServer(t)
 	c.idle("idle")
 	runs := c.filled()
 	if len(runs) < 4 {
@@ -195,7 +195,7 @@ func TestServerRecoversFromAFullDisk(t *testing.T) {
 // On a volume without a free byte, the read-only commands work after a crash of the server, and
 // write nothing.
 func TestReadOnlyCommandsWorkOnAFullDisk(t *testing.T) {
-	c := newCramped(t)
+	c := newSmallDiskServer(t)
 	c.idle("idle")
 	id, err := c.add()
 	if err != nil {

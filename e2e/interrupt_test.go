@@ -32,7 +32,7 @@ func turnIsStopped(t *testing.T, mode perdure.PersistenceMode) {
 		say("Sleep a while", false, turn{Text: "I sleep.", Calls: []toolCall{sleep, read}, Usage: tokens(200, 10)}),
 		last,
 	)
-	s := newStand(t, setup{env: mock.environment("anthropic")})
+	s := newDeployment(t, setup{env: mock.environment("anthropic")})
 	s.write("list.txt", "alpha\n")
 	id := s.start(client.StartRequest{
 		UserPrompt: "Tell a story", OneShot: true, Tools: &toolNames, Models: []perdure.ModelConfig{{Provider: "anthropic", ModelID: "claude-sonnet-4-5"}},
@@ -72,7 +72,7 @@ func turnIsStopped(t *testing.T, mode perdure.PersistenceMode) {
 }
 
 // stop stops the turn, and checks whether there was one.
-func (s *stand) stop(id uuid.UUID, want bool) {
+func (s *deployment) stop(id uuid.UUID, want bool) {
 	s.t.Helper()
 	before, err := s.Get(s.t.Context(), id)
 	if err != nil {
@@ -87,7 +87,7 @@ func (s *stand) stop(id uuid.UUID, want bool) {
 	}
 }
 
-func (s *stand) untilStopped(id uuid.UUID) {
+func (s *deployment) untilStopped(id uuid.UUID) {
 	s.t.Helper()
 	s.until(id, "the turn is stopped", func(x *perdure.Execution) bool {
 		if x.Status != perdure.StatusWaiting || x.WaitReason != "signal" {
@@ -106,7 +106,7 @@ func (s *stand) untilStopped(id uuid.UUID) {
 }
 
 // lastText returns the text of the newest answer of a model.
-func (s *stand) lastText(id uuid.UUID) (text string) {
+func (s *deployment) lastText(id uuid.UUID) (text string) {
 	s.t.Helper()
 	for e, err := range s.Entries(s.t.Context(), id) {
 		if err != nil {
@@ -120,7 +120,7 @@ func (s *stand) lastText(id uuid.UUID) (text string) {
 }
 
 // shown returns the text of all blocks of text that clients still see.
-func (s *stand) shown(id uuid.UUID) (text string) {
+func (s *deployment) shown(id uuid.UUID) (text string) {
 	s.t.Helper()
 	texts, order := map[int64]string{}, []int64{}
 	for _, e := range s.events(id) {
@@ -154,7 +154,7 @@ func (s *stand) shown(id uuid.UUID) (text string) {
 	return text
 }
 
-func (s *stand) readOrNone(name string) string {
+func (s *deployment) readOrNone(name string) string {
 	raw, err := os.ReadFile(filepath.Join(s.workspace, name))
 	if err != nil {
 		return ""

@@ -49,20 +49,20 @@ func seedOf(t *testing.T) uint64 {
 	return seed
 }
 
-// played is the result of a run of the script.
-type played struct {
+// playResult is the result of a run of the script.
+type playResult struct {
 	lines []line
-	tasks map[uuid.UUID]*traced
+	tasks map[uuid.UUID]*taskTrace
 }
 
 // play runs the script and checks the result. If random is not nil, it kills processes during the
 // run.
-func play(t *testing.T, dev bool, random *rand.Rand) played {
+func play(t *testing.T, dev bool, random *rand.Rand) playResult {
 	first, second := longScript()
 	mock := startAimock(t, append(
 		conversation("begin", 0, 8*time.Millisecond, first...),
 		conversation("go on", len(first), 8*time.Millisecond, second...)...)...)
-	s := newStand(t, setup{dev: dev, env: mock.environment("anthropic")})
+	s := newDeployment(t, setup{dev: dev, env: mock.environment("anthropic")})
 	s.furnish(len(first) + len(second))
 	tools := []string{"read-file", "write-file", "edit-file", "bash", "grep"}
 	id := s.start(client.StartRequest{
@@ -86,12 +86,12 @@ func play(t *testing.T, dev bool, random *rand.Rand) played {
 	}
 	t.Logf("%d kills, %d model calls for %d answers, the follower reconnected %d times, %d events",
 		len(killed), len(mock.calls()), len(turns), f.breaks, len(followed))
-	return played{lines: s.transcript(id), tasks: tasks}
+	return playResult{lines: s.transcript(id), tasks: tasks}
 }
 
 // checkNothingLost checks a run without kills: each task finished at its first attempt, and no
 // lease of the execution expired.
-func checkNothingLost(t *testing.T, events []event, tasks map[uuid.UUID]*traced) {
+func checkNothingLost(t *testing.T, events []event, tasks map[uuid.UUID]*taskTrace) {
 	t.Helper()
 	checkFinished(t, tasks)
 	for _, e := range events {
@@ -109,7 +109,7 @@ type kill struct {
 
 // torment kills server or worker with SIGKILL whenever the log has grown by some events, and
 // restarts the process immediately. It sends the second message when the run waits for it.
-func (s *stand) torment(id uuid.UUID, random *rand.Rand) []kill {
+func (s *deployment) torment(id uuid.UUID, random *rand.Rand) []kill {
 	s.t.Helper()
 	var done []kill
 	said, target := false, int64(0)
@@ -141,7 +141,7 @@ func (s *stand) torment(id uuid.UUID, random *rand.Rand) []kill {
 	return done
 }
 
-func (s *stand) killOne(random *rand.Rand) kill {
+func (s *deployment) killOne(random *rand.Rand) kill {
 	victim := &s.server
 	if s.worker != nil && random.IntN(2) == 1 {
 		victim = &s.worker
@@ -153,7 +153,7 @@ func (s *stand) killOne(random *rand.Rand) kill {
 
 // sameLog checks that the seqs are dense. It also checks that a client that followed the log
 // through all kills has the same events as one that reads it now.
-func (s *stand) sameLog(f *follower, id uuid.UUID) []event {
+func (s *deployment) sameLog(f *follower, id uuid.UUID) []event {
 	s.t.Helper()
 	followed, err := fold(f.all(s.t))
 	if err != nil {
@@ -173,7 +173,7 @@ func (s *stand) sameLog(f *follower, id uuid.UUID) []event {
 
 // compareConversations compares two conversations. The only allowed difference is the result of an
 // interrupted tool, which says so.
-func compareConversations(t *testing.T, want, got played) {
+func compareConversations(t *testing.T, want, got playResult) {
 	t.Helper()
 	interrupted := map[string]bool{}
 	for _, task := range got.tasks {
@@ -201,7 +201,7 @@ func compareConversations(t *testing.T, want, got played) {
 
 // checkModelCalls checks aimock's journal: each answer was requested once, or repeated after a kill
 // during the call.
-func checkModelCalls(t *testing.T, calls []modelCall, killed []kill, tasks map[uuid.UUID]*traced, turns int) {
+func checkModelCalls(t *testing.T, calls []modelCall, killed []kill, tasks map[uuid.UUID]*taskTrace, turns int) {
 	t.Helper()
 	byTurn := make([][]modelCall, turns)
 	for _, c := range calls {

@@ -29,7 +29,7 @@ turn
 
 // asked waits until the run asks, and returns the question as clients see it. With shown, the content
 // must be there.
-func (s *stand) asked(id uuid.UUID, shown bool) *perdure.Question {
+func (s *deployment) asked(id uuid.UUID, shown bool) *perdure.Question {
 	s.t.Helper()
 	var q *perdure.Question
 	eventually(s.t, "the run to ask", func() bool {
@@ -44,7 +44,7 @@ func (s *stand) asked(id uuid.UUID, shown bool) *perdure.Question {
 }
 
 // decide answers a question with the hash of what was shown.
-func (s *stand) decide(q *perdure.Question, r client.AnswerRequest) error {
+func (s *deployment) decide(q *perdure.Question, r client.AnswerRequest) error {
 	s.t.Helper()
 	r.DetailsSHA256 = &q.DetailsSHA256
 	_, err := s.Answer(s.t.Context(), q.ID, r)
@@ -59,7 +59,7 @@ func TestLocalRunAsksForApprovals(t *testing.T) {
 	if err := os.WriteFile(filepath.Join(dir, "s"), []byte(guarded), 0o600); err != nil {
 		t.Fatal(err)
 	}
-	s := newStand(t, setup{env: []string{"PERDURE_SCRIPTS=" + dir}})
+	s := newDeployment(t, setup{env: []string{"PERDURE_SCRIPTS=" + dir}})
 	tools := []string{"bash"}
 	id := s.start(client.StartRequest{
 		UserPrompt: "begin with the " + marked, Tools: &tools, PersistenceMode: perdure.Local, OneShot: true,

@@ -46,19 +46,19 @@ turn
 
 const privateTurns, privateEffects = 6, 8
 
-// newPrivateStand starts a server and a worker that plays the script.
-func newPrivateStand(t *testing.T) (s *stand, journal string) {
+// newPrivateDeployment starts a server and a worker that plays the script.
+func newPrivateDeployment(t *testing.T) (s *deployment, journal string) {
 	t.Helper()
 	dir := t.TempDir()
 	if err := os.WriteFile(filepath.Join(dir, "s"), []byte(privately), 0o600); err != nil {
 		t.Fatal(err)
 	}
 	journal = filepath.Join(dir, "journal")
-	return newStand(t, setup{env: []string{"PERDURE_SCRIPTS=" + dir, "PERDURE_SCRIPTED_JOURNAL=" + journal}}), journal
+	return newDeployment(t, setup{env: []string{"PERDURE_SCRIPTS=" + dir, "PERDURE_SCRIPTED_JOURNAL=" + journal}}), journal
 }
 
 // begin starts a run of the script.
-func (s *stand) begin(mode perdure.PersistenceMode) uuid.UUID {
+func (s *deployment) begin(mode perdure.PersistenceMode) uuid.UUID {
 	s.t.Helper()
 	tools := []string{"bash", "write-file"}
 	return s.start(client.StartRequest{
@@ -68,7 +68,7 @@ func (s *stand) begin(mode perdure.PersistenceMode) uuid.UUID {
 }
 
 // ask runs a command while the server runs, and returns its output.
-func (s *stand) ask(args ...string) string {
+func (s *deployment) ask(args ...string) string {
 	s.t.Helper()
 	p := s.command(args...)
 	if code := p.exit(); code != 0 {
@@ -77,7 +77,7 @@ func (s *stand) ask(args ...string) string {
 	return p.output.String()
 }
 
-func (s *stand) command(args ...string) *process {
+func (s *deployment) command(args ...string) *process {
 	s.t.Helper()
 	argv := append([]string{program(s.t)}, args...)
 	return launch(s.t, command{name: "perdure " + args[0], env: s.env, dir: s.root, argv: append(argv, "--data", filepath.Join(s.root, "data"))})
@@ -120,8 +120,8 @@ func TestLocalRunKilledAtRandomPoints(t *testing.T) {
 }
 
 // playPrivately runs the script LOCAL. If random is not nil, it kills processes during the run.
-func playPrivately(t *testing.T, random *rand.Rand) played {
-	s, journal := newPrivateStand(t)
+func playPrivately(t *testing.T, random *rand.Rand) playResult {
+	s, journal := newPrivateDeployment(t)
 	id := s.begin(perdure.Local)
 	f := s.follow(id)
 	s.showIfFailed(f, id)
@@ -155,13 +155,13 @@ func playPrivately(t *testing.T, random *rand.Rand) played {
 		t.Errorf("what was said is in none but %v of the worker's files", found)
 	}
 	t.Logf("%d kills, %d model calls", len(killed), len(calls))
-	return played{lines: lines, tasks: tasks}
+	return playResult{lines: lines, tasks: tasks}
 }
 
 // tormentLocal kills the worker three times and the server once, in any order. It does so when the
 // log has grown by some events or the run waits. It sends the second message when the run waits for
 // it.
-func (s *stand) tormentLocal(id uuid.UUID, random *rand.Rand) []kill {
+func (s *deployment) tormentLocal(id uuid.UUID, random *rand.Rand) []kill {
 	s.t.Helper()
 	var victims []**process
 	if random != nil {
@@ -193,7 +193,7 @@ func (s *stand) tormentLocal(id uuid.UUID, random *rand.Rand) []kill {
 }
 
 // wholeTranscript waits for the worker that has the content, and returns the transcript.
-func (s *stand) wholeTranscript(id uuid.UUID) []line {
+func (s *deployment) wholeTranscript(id uuid.UUID) []line {
 	s.t.Helper()
 	eventually(s.t, "the content comes from its worker", func() bool {
 		for e, err := range s.Entries(s.t.Context(), id) {
@@ -215,7 +215,7 @@ func callsIn(t *testing.T, journal string) map[int]int {
 
 // checkMarks checks the marks of the tools: no tool took effect twice, and without interrupted
 // tools no mark is missing.
-func (s *stand) checkMarks(tasks map[uuid.UUID]*traced) {
+func (s *deployment) checkMarks(tasks map[uuid.UUID]*taskTrace) {
 	s.t.Helper()
 	effects := map[string]int{}
 	for _, effect := range strings.Fields(s.read("effects.txt")) {
@@ -237,7 +237,7 @@ func (s *stand) checkMarks(tasks map[uuid.UUID]*traced) {
 // worker does not claim it, although it claims a REMOTE run. The run continues after its worker has
 // started again.
 func TestLocalRunWaitsForItsWorker(t *testing.T) {
-	s, _ := newPrivateStand(t)
+	s, _ := newPrivateDeployment(t)
 	id := s.begin(perdure.Local)
 	tail := s.command("tail", id.String())
 	tail.says("I begin at the " + marked) // before the text is complete
@@ -282,7 +282,7 @@ func TestLocalRunWaitsForItsWorker(t *testing.T) {
 // log equals the live log byte for byte, from the start and from several earlier cursors. No model
 // call is repeated.
 func TestLocalRunIsPromoted(t *testing.T) {
-	s, journal := newPrivateStand(t)
+	s, journal := newPrivateDeployment(t)
 	id := s.begin(perdure.Local)
 	f := s.follow(id)
 	s.showIfFailed(f, id)
@@ -330,7 +330,7 @@ func TestLocalRunIsPromoted(t *testing.T) {
 }
 
 // reconnected waits until a killed server answers.
-func (s *stand) reconnected(id uuid.UUID) {
+func (s *deployment) reconnected(id uuid.UUID) {
 	s.t.Helper()
 	eventually(s.t, "the server answers again", func() bool {
 		_, err := s.Get(s.t.Context(), id)

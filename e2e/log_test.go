@@ -38,7 +38,7 @@ type event struct {
 // fold combines events like a client, and checks that no byte is missing, duplicated or out of
 // order.
 func fold(events []client.Event) ([]event, error) {
-	f := folding{bySeq: map[int64]*event{}}
+	f := logReader{bySeq: map[int64]*event{}}
 	var wrong []error
 	for _, e := range events {
 		if err := f.add(e); err != nil {
@@ -59,12 +59,12 @@ func fold(events []client.Event) ([]event, error) {
 	return all, errors.Join(wrong...)
 }
 
-type folding struct {
+type logReader struct {
 	bySeq map[int64]*event
 	last  int64
 }
 
-func (f *folding) add(e client.Event) error {
+func (f *logReader) add(e client.Event) error {
 	head, err := e.Head()
 	if err != nil {
 		return err
@@ -147,7 +147,7 @@ func pieceOf(h client.Head) string {
 }
 
 // close compares a block's content with the server's values for it.
-func (f *folding) close(e client.Event) error {
+func (f *logReader) close(e client.Event) error {
 	var c struct {
 		BlockSeq int64               `json:"blockSeq"`
 		Length   int64               `json:"length"`
@@ -195,10 +195,10 @@ func differences(one, other []event) []string {
 }
 
 // events reads the whole log in small pages, to test many page boundaries.
-func (s *stand) events(id uuid.UUID) []client.Event { return s.eventsAfter(id, "") }
+func (s *deployment) events(id uuid.UUID) []client.Event { return s.eventsAfter(id, "") }
 
 // eventsAfter reads the log after a cursor, like events.
-func (s *stand) eventsAfter(id uuid.UUID, cursor string) []client.Event {
+func (s *deployment) eventsAfter(id uuid.UUID, cursor string) []client.Event {
 	s.t.Helper()
 	var all []client.Event
 	for {
@@ -226,7 +226,7 @@ type follower struct {
 }
 
 // follow starts a follower, which ends with the log or the test.
-func (s *stand) follow(id uuid.UUID) *follower {
+func (s *deployment) follow(id uuid.UUID) *follower {
 	f := &follower{ended: make(chan struct{})}
 	ctx, cancel := context.WithCancel(within(s.t))
 	c := s.With(func(o *client.Options) {

@@ -50,7 +50,7 @@ func TestEveryProjectionAcrossSIGKILL(t *testing.T) {
 	if err := os.WriteFile(filepath.Join(scripts, "noisy"), []byte(noisy), 0o600); err != nil {
 		t.Fatal(err)
 	}
-	s := newStand(t, setup{env: []string{"PERDURE_SCRIPTS=" + scripts}})
+	s := newDeployment(t, setup{env: []string{"PERDURE_SCRIPTS=" + scripts}})
 	tools := []string{"bash"}
 	id := s.start(client.StartRequest{
 		UserPrompt: "begin", OneShot: true, Tools: &tools, Models: []perdure.ModelConfig{{Provider: "scripted", ModelID: "noisy"}},
@@ -70,7 +70,7 @@ func TestEveryProjectionAcrossSIGKILL(t *testing.T) {
 }
 
 // killServer kills and restarts the server whenever the log has grown by some events.
-func (s *stand) killServer(id uuid.UUID, random *rand.Rand) {
+func (s *deployment) killServer(id uuid.UUID, random *rand.Rand) {
 	s.t.Helper()
 	done, target := 0, int64(2)
 	eventually(s.t, "all kills", func() bool {
@@ -91,7 +91,7 @@ func (s *stand) killServer(id uuid.UUID, random *rand.Rand) {
 
 // awaitServer waits until the server answers. It returns an error instead of ending the test, for
 // use in goroutines.
-func (s *stand) awaitServer(ctx context.Context, web *http.Client) error {
+func (s *deployment) awaitServer(ctx context.Context, web *http.Client) error {
 	tick := time.NewTicker(20 * time.Millisecond)
 	defer tick.Stop()
 	for {

@@ -20,7 +20,7 @@ import (
 var hiddenField = regexp.MustCompile(`<input type="hidden" name="(\w+)" value="([^"]*)">`)
 
 // votes returns the number of votes that the log of the run has about a question.
-func (s *stand) votes(id, question uuid.UUID) (n int) {
+func (s *deployment) votes(id, question uuid.UUID) (n int) {
 	s.t.Helper()
 	for _, e := range s.events(id) {
 		if (e.Type == perdure.EventQuestionVoted || e.Type == perdure.EventQuestionAnswered) && strings.Contains(string(e.Data), question.String()) {
@@ -31,7 +31,7 @@ func (s *stand) votes(id, question uuid.UUID) (n int) {
 }
 
 // postUnread sends a form over a new connection, and does not read the response.
-func (s *stand) postUnread(address string, form url.Values) {
+func (s *deployment) postUnread(address string, form url.Values) {
 	s.t.Helper()
 	at, err := url.Parse(address)
 	if err != nil {
@@ -60,7 +60,7 @@ func TestAVoteByLinkOutlivesAKill(t *testing.T) {
 			if err := os.WriteFile(filepath.Join(dir, "s"), []byte(guarded), 0o600); err != nil {
 				t.Fatal(err)
 			}
-			s := newStand(t, setup{env: []string{"PERDURE_SCRIPTS=" + dir}})
+			s := newDeployment(t, setup{env: []string{"PERDURE_SCRIPTS=" + dir}})
 			key, err := s.CreateKey(t.Context(), "ann", perdure.KeyApprover)
 			if err != nil {
 				t.Fatal(err)

@@ -55,7 +55,7 @@ func TestRecipesWorkAsTheyAreWritten(t *testing.T) {
 			continue
 		}
 		t.Run(strings.TrimSuffix(filepath.Base(page), ".md"), func(t *testing.T) {
-			c := newCook(t, user)
+			c := newRecipeRunner(t, user)
 			for _, b := range append(begin[:len(begin):len(begin)], recipeBlocks(t, page)...) {
 				c.do(b)
 			}
@@ -63,8 +63,8 @@ func TestRecipesWorkAsTheyAreWritten(t *testing.T) {
 	}
 }
 
-// cook carries out one recipe.
-type cook struct {
+// recipeRunner carries out one recipe.
+type recipeRunner struct {
 	t      *testing.T
 	dir    string
 	env    []string
@@ -73,7 +73,7 @@ type cook struct {
 	output string
 }
 
-func newCook(t *testing.T, user moduleUser) *cook {
+func newRecipeRunner(t *testing.T, user moduleUser) *recipeRunner {
 	t.Helper()
 	http, grpc := freeAddress(t), freeAddress(t)
 	home, err := os.MkdirTemp("", "home") // short: the path of a socket has at most some 100 bytes
@@ -81,7 +81,7 @@ func newCook(t *testing.T, user moduleUser) *cook {
 		t.Fatal(err)
 	}
 	t.Cleanup(func() { _ = os.RemoveAll(home) }) // in the system's temporary folder
-	c := &cook{t: t, dir: t.TempDir(), grpc: grpc}
+	c := &recipeRunner{t: t, dir: t.TempDir(), grpc: grpc}
 	c.ports = strings.NewReplacer(
 		"perdure dev\n", "perdure dev --addr "+http+" --grpc-addr "+grpc+"\n",
 		"127.0.0.1:8080", http, "127.0.0.1:9090", grpc,
@@ -92,7 +92,7 @@ func newCook(t *testing.T, user moduleUser) *cook {
 	return c
 }
 
-func (c *cook) do(b recipeBlock) {
+func (c *recipeRunner) do(b recipeBlock) {
 	c.t.Helper()
 	_, file, isFile := strings.Cut(b.what, " file=")
 	switch {
@@ -117,7 +117,7 @@ func (c *cook) do(b recipeBlock) {
 }
 
 // shell returns a command that runs a block in the recipe's folder. The block ends at the first error.
-func (c *cook) shell(ctx context.Context, text string) *exec.Cmd {
+func (c *recipeRunner) shell(ctx context.Context, text string) *exec.Cmd {
 	cmd := exec.CommandContext(ctx, "bash", "-euc", c.ports.Replace(text))
 	cmd.Dir, cmd.Env = c.dir, append(c.env[:len(c.env):len(c.env)], "PWD="+c.dir)
 	cmd.SysProcAttr = &syscall.SysProcAttr{Setpgid: true}
@@ -125,7 +125,7 @@ func (c *cook) shell(ctx context.Context, text string) *exec.Cmd {
 	return cmd
 }
 
-func (c *cook) run(text string) {
+func (c *recipeRunner) run(text string) {
 	c.t.Helper()
 	ctx, cancel := context.WithTimeout(c.t.Context(), 2*patience)
 	defer cancel()
@@ -145,7 +145,7 @@ func (c *cook) run(text string) {
 
 // start runs a block until the end of the test. If the block starts the server, start returns when the
 // server accepts connections.
-func (c *cook) start(text string) {
+func (c *recipeRunner) start(text string) {
 	c.t.Helper()
 	said := newOutput()
 	cmd := c.shell(context.Background(), text)

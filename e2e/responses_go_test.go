@@ -17,8 +17,8 @@ import (
 	"github.com/openai/openai-go/v3/responses"
 )
 
-// openaiGo returns the official Go client for a stand.
-func (s *stand) openaiGo() openai.Client {
+// openaiGo returns the official Go client for a deployment.
+func (s *deployment) openaiGo() openai.Client {
 	return openai.NewClient(
 		option.WithBaseURL(s.url+"/v1"), option.WithAPIKey(s.token(filepath.Join(s.root, "data"))), option.WithMaxRetries(0),
 		// goleak would see idle connections
@@ -48,7 +48,7 @@ func rawEvents(t *testing.T, stream *ssestream.Stream[responses.ResponseStreamEv
 // receives errors with their status. A stream continues after each of its events.
 func TestOfficialGoClient(t *testing.T) {
 	t.Parallel()
-	s := newResponseStand(t)
+	s := newResponseDeployment(t)
 	c, ctx := s.openaiGo(), within(t)
 
 	first, err := c.Responses.New(ctx, asks("scripted/chain", "hi"))
@@ -150,7 +150,7 @@ func goCancels(t *testing.T, c openai.Client) {
 // responses in it, and pages through its items.
 func TestOfficialGoClientConverses(t *testing.T) {
 	t.Parallel()
-	s := newResponseStand(t)
+	s := newResponseDeployment(t)
 	c, ctx := s.openaiGo(), within(t)
 	user := func(text string) responses.ResponseInputItemUnionParam {
 		return responses.ResponseInputItemParamOfMessage(text, responses.EasyInputMessageRoleUser)

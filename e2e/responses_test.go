@@ -22,10 +22,10 @@ var responseScripts = map[string]string{
 	"slow": "pace 150ms\nturn\n text One two three four five six seven eight nine ten.\n",
 }
 
-// newResponseStand starts a stand whose worker plays the scripts.
-func newResponseStand(t *testing.T) *stand {
+// newResponseDeployment starts a deployment whose worker plays the scripts.
+func newResponseDeployment(t *testing.T) *deployment {
 	t.Helper()
-	s := newStand(t, setup{})
+	s := newDeployment(t, setup{})
 	for name, script := range responseScripts {
 		if err := os.WriteFile(filepath.Join(s.root, name), []byte(script), 0o600); err != nil {
 			t.Fatal(err)
@@ -38,7 +38,7 @@ func newResponseStand(t *testing.T) *stand {
 }
 
 // node runs the official npm client.
-func (s *stand) node(args ...string) error {
+func (s *deployment) node(args ...string) error {
 	s.t.Helper()
 	cmd := exec.CommandContext(within(s.t), nodeOfClients(s.t), append([]string{"responses.mjs"}, args...)...)
 	cmd.Dir = "clients"
@@ -57,7 +57,7 @@ func (s *stand) node(args ...string) error {
 // events.
 func TestOfficialNodeClient(t *testing.T) {
 	t.Parallel()
-	newResponseStand(t).node("suite")
+	newResponseDeployment(t).node("suite")
 }
 
 // TestStreamsAreReadOnAfterTheServerWasKilled checks that a client can resume a stream after a
@@ -65,7 +65,7 @@ func TestOfficialNodeClient(t *testing.T) {
 // The events after the seventh complete the whole stream without a difference.
 func TestStreamsAreReadOnAfterTheServerWasKilled(t *testing.T) {
 	t.Parallel()
-	s := newResponseStand(t)
+	s := newResponseDeployment(t)
 	file := filepath.Join(s.root, "events.json")
 	s.node("begin", file, "7")
 	s.restart(&s.server)
@@ -78,7 +78,7 @@ func TestStreamsAreReadOnAfterTheServerWasKilled(t *testing.T) {
 // of the whole stream; their texts may differ, because a model call may be repeated.
 func TestBackgroundResponsesSurviveSIGKILL(t *testing.T) {
 	t.Parallel()
-	s := newResponseStand(t)
+	s := newResponseDeployment(t)
 	file := filepath.Join(s.root, "events.json")
 	s.node("begin", file, "7")
 	s.worker.kill()

@@ -10,7 +10,7 @@ import (
 // their own tools and resume after a cut connection.
 func TestOfficialNodeClientsOverAWebSocket(t *testing.T) {
 	t.Parallel()
-	s := newResponseStand(t)
+	s := newResponseDeployment(t)
 	cmd := exec.CommandContext(within(t), nodeOfClients(t), "sockets.mjs")
 	cmd.Dir = "clients"
 	cmd.Env = environment(s.root, "OPENAI_BASE_URL="+s.url+"/v1", "OPENAI_API_KEY="+s.token(filepath.Join(s.root, "data")))

@@ -71,24 +71,24 @@ func countCalls(turns []turn) int {
 }
 
 // furnish writes the files that the script reads and edits to the workspace.
-func (s *stand) furnish(turns int) {
+func (s *deployment) furnish(turns int) {
 	for i := range turns {
 		s.write(fmt.Sprintf("docs/%d.txt", i), fmt.Sprintf("one\nneedle-%d\nthree\n", i))
 		s.write(fmt.Sprintf("edits/%d.txt", i), "before\n")
 	}
 }
 
-// traced is a task as the log describes it.
-type traced struct {
+// taskTrace is a task as the log describes it.
+type taskTrace struct {
 	kind, call, turn string
 	attempts         int
 	end              perdure.EventType
 }
 
 // trace returns the tasks of the log. Each must have ended exactly once.
-func trace(t *testing.T, events []event) map[uuid.UUID]*traced {
+func trace(t *testing.T, events []event) map[uuid.UUID]*taskTrace {
 	t.Helper()
-	tasks := map[uuid.UUID]*traced{}
+	tasks := map[uuid.UUID]*taskTrace{}
 	for _, e := range events {
 		if !e.kind.IsTask() || e.head.TaskID == nil {
 			continue
@@ -101,7 +101,7 @@ func trace(t *testing.T, events []event) map[uuid.UUID]*traced {
 		}
 		task := tasks[*e.head.TaskID]
 		if task == nil {
-			task = &traced{kind: kind.Kind, call: e.head.ToolCallID, turn: e.head.TurnID}
+			task = &taskTrace{kind: kind.Kind, call: e.head.ToolCallID, turn: e.head.TurnID}
 			tasks[*e.head.TaskID] = task
 		}
 		if task.end != "" {
@@ -127,7 +127,7 @@ func trace(t *testing.T, events []event) map[uuid.UUID]*traced {
 
 // checkEffects checks the effects of the tools: one for a finished tool, at most one for an
 // interrupted tool.
-func (s *stand) checkEffects(tasks map[uuid.UUID]*traced, turns []turn) {
+func (s *deployment) checkEffects(tasks map[uuid.UUID]*taskTrace, turns []turn) {
 	s.t.Helper()
 	ends := s.endsOfCalls(tasks, turns)
 	effects := map[string]int{}
@@ -149,7 +149,7 @@ func (s *stand) checkEffects(tasks map[uuid.UUID]*traced, turns []turn) {
 }
 
 // effectsOf returns how often each effect of a call occurred.
-func (s *stand) effectsOf(c toolCall, turn int, lines map[string]int) map[string]int {
+func (s *deployment) effectsOf(c toolCall, turn int, lines map[string]int) map[string]int {
 	found := map[string]int{}
 	count := func(what string, there bool) {
 		found[what] = 0
@@ -175,7 +175,7 @@ func (s *stand) effectsOf(c toolCall, turn int, lines map[string]int) map[string
 
 // endsOfCalls returns how the task of each call ended, by turn and position in the turn. Each call
 // must have exactly one task.
-func (s *stand) endsOfCalls(tasks map[uuid.UUID]*traced, turns []turn) map[string]perdure.EventType {
+func (s *deployment) endsOfCalls(tasks map[uuid.UUID]*taskTrace, turns []turn) map[string]perdure.EventType {
 	s.t.Helper()
 	ends := map[string]perdure.EventType{}
 	for _, task := range tasks {

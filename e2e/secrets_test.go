@@ -16,8 +16,9 @@ import (
 	"github.com/perdure/perdure/llm/llmtest"
 )
 
-// vault is a server and a worker with secrets of every kind, and model servers that repeat them.
-type vault struct {
+// secretsDeployment is a server and a worker with secrets of every kind, and model servers that
+// repeat them.
+type secretsDeployment struct {
 	canaries
 	web            *http.Client
 	url, rpc, ops  string
@@ -36,7 +37,7 @@ func TestSecretsAreNowhere(t *testing.T) {
 	t.Run("file", func(t *testing.T) { secretsOf(t, "json", nil) })
 	t.Run("postgres", func(t *testing.T) {
 		begun := newCluster(t)
-		secretsOf(t, "text", func(v *vault) (flags []string, url string) {
+		secretsOf(t, "text", func(v *secretsDeployment) (flags []string, url string) {
 			secured, err := begun.Secured("postgres", v.one("the database's password"))
 			if err != nil {
 				t.Fatal(err)
@@ -46,8 +47,8 @@ func TestSecretsAreNowhere(t *testing.T) {
 	})
 }
 
-func secretsOf(t *testing.T, format string, database func(*vault) (flags []string, url string)) {
-	v := &vault{canaries: newCanaries(t), root: t.TempDir(), spans: newCollector(t)}
+func secretsOf(t *testing.T, format string, database func(*secretsDeployment) (flags []string, url string)) {
+	v := &secretsDeployment{canaries: newCanaries(t), root: t.TempDir(), spans: newCollector(t)}
 	var flags []string
 	var url string
 	if database != nil {
@@ -80,7 +81,7 @@ func secretsOf(t *testing.T, format string, database func(*vault) (flags []strin
 }
 
 // serve starts the server with TLS and creates the keys.
-func (v *vault) serve(format string, flags []string) {
+func (v *secretsDeployment) serve(format string, flags []string) {
 	v.Helper()
 	cert, key, trust := v.certificate(v.root)
 	transport := &http.Transport{TLSClientConfig: &tls.Config{RootCAs: trust}}
@@ -116,7 +117,7 @@ func (v *vault) serve(format string, flags []string) {
 }
 
 // employ starts the worker. Its model servers repeat the key of each call in all their output.
-func (v *vault) employ(format string) {
+func (v *secretsDeployment) employ(format string) {
 	v.Helper()
 	env := append(environment(v.root), v.spans.environment("worker")...)
 	v.models = map[string]*llmtest.Server{}
@@ -159,13 +160,13 @@ func (v *vault) employ(format string) {
 }
 
 // request sends a request with the admin's key, and records the answer.
-func (v *vault) request(method, path, body string, headers ...string) []byte {
+func (v *secretsDeployment) request(method, path, body string, headers ...string) []byte {
 	v.Helper()
 	raw := v.as(v.key, method, path, body, headers...)
 	return raw
 }
 
-func (v *vault) as(key, method, path, body string, headers ...string) []byte {
+func (v *secretsDeployment) as(key, method, path, body string, headers ...string) []byte {
 	v.Helper()
 	req, err := http.NewRequestWithContext(v.Context(), method, v.url+path, strings.NewReader(body))
 	if err != nil {
@@ -190,7 +191,7 @@ func (v *vault) as(key, method, path, body string, headers ...string) []byte {
 }
 
 // runs calls every model server until the end of the turn.
-func (v *vault) runs() {
+func (v *secretsDeployment) runs() {
 	v.Helper()
 	for provider, model := range map[string]string{
 		"anthropic": `{"provider":"anthropic","modelId":"m"}`, "openai": `{"provider":"openai","modelId":"m"}`, "gemini": `{"provider":"gemini","modelId":"m"}`,
@@ -222,7 +223,7 @@ func (v *vault) runs() {
 }
 
 // strangers sends secrets in the wrong places, and wrong secrets.
-func (v *vault) strangers() {
+func (v *secretsDeployment) strangers() {
 	v.Helper()
 	const list = "/api/orgs/default/agent-executions"
 	wrong := v.one("a wrong key")
@@ -248,7 +249,7 @@ func (v *vault) strangers() {
 }
 
 // everything reads the data that other steps have not read, and the metrics and profiles.
-func (v *vault) everything() {
+func (v *secretsDeployment) everything() {
 	v.Helper()
 	for _, path := range []string{"/api/orgs/default/keys", "/api/orgs/default/audit", "/api/orgs/default/agent-definitions", "/api/orgs/default/agent-executions", "/openapi.json", "/readyz"} {
 		v.request("GET", path, "")
@@ -267,7 +268,7 @@ func (v *vault) everything() {
 }
 
 // opsToken reads the token for profiles from a data directory.
-func (v *vault) opsToken(data string) string {
+func (v *secretsDeployment) opsToken(data string) string {
 	v.Helper()
 	raw, err := os.ReadFile(filepath.Join(v.root, data, "ops-token"))
 	if err != nil {
@@ -277,7 +278,7 @@ func (v *vault) opsToken(data string) string {
 }
 
 // stop ends both processes cleanly, so that everything is written.
-func (v *vault) stop() {
+func (v *secretsDeployment) stop() {
 	for _, p := range []*process{v.worker, v.server} {
 		p.terminate()
 		p.exit()
@@ -286,7 +287,7 @@ func (v *vault) stop() {
 
 // belong checks that the models' keys are in their intended places. Otherwise the keys were not
 // used, and the test proves nothing.
-func (v *vault) belong() {
+func (v *secretsDeployment) belong() {
 	v.Helper()
 	for provider, server := range v.models {
 		requests := server.Requests()

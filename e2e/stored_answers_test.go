@@ -32,19 +32,19 @@ func TestAnswersOutliveTheirWorker(t *testing.T) {
 			t.Fatalf("PERDURE_ANSWER_KILLS: %v", err)
 		}
 	}
-	for name, outage := range map[string]func(*stand) (over func()){
-		"the server hangs": func(s *stand) func() {
+	for name, outage := range map[string]func(*deployment) (over func()){
+		"the server hangs": func(s *deployment) func() {
 			signalProcess(s.t, s.server, syscall.SIGSTOP)
 			return func() { signalProcess(s.t, s.server, syscall.SIGCONT) }
 		},
-		"the server is down": func(s *stand) func() {
+		"the server is down": func(s *deployment) func() {
 			s.server.kill()
 			return func() { s.server = launch(s.t, s.server.command) }
 		},
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
-			a := newAnswers(t)
+			a := newAnswerDeployment(t)
 			for a.bought < total {
 				a.round(outage)
 			}
@@ -53,7 +53,7 @@ func TestAnswersOutliveTheirWorker(t *testing.T) {
 	}
 	t.Run("the server is there", func(t *testing.T) {
 		t.Parallel()
-		a := newAnswers(t)
+		a := newAnswerDeployment(t)
 		random := rand.New(rand.NewPCG(seedOf(t), 1))
 		for range total {
 			a.race(random)
@@ -68,32 +68,32 @@ func signalProcess(t *testing.T, p *process, sig syscall.Signal) {
 	}
 }
 
-// answers is a stand whose model is a script that counts its calls.
-type answers struct {
-	*stand
+// answerDeployment is a deployment whose model is a script that counts its calls.
+type answerDeployment struct {
+	*deployment
 	journal string
 	bought  int // number of answers so far
 }
 
-func newAnswers(t *testing.T) *answers {
+func newAnswerDeployment(t *testing.T) *answerDeployment {
 	dir := t.TempDir()
 	script := "turn\n  thinking Let me see.\n  text One moment,\n  pause 300ms\n  text here is the whole answer.\n"
 	if err := os.WriteFile(filepath.Join(dir, "s"), []byte(script), 0o600); err != nil {
 		t.Fatal(err)
 	}
-	a := &answers{journal: filepath.Join(t.TempDir(), "journal")}
-	a.stand = newStand(t, setup{env: []string{"PERDURE_SCRIPTS=" + dir, "PERDURE_SCRIPTED_JOURNAL=" + a.journal}})
+	a := &answerDeployment{journal: filepath.Join(t.TempDir(), "journal")}
+	a.deployment = newDeployment(t, setup{env: []string{"PERDURE_SCRIPTS=" + dir, "PERDURE_SCRIPTED_JOURNAL=" + a.journal}})
 	return a
 }
 
 // round kills the worker while its disk has complete answers that the server has not acknowledged.
 // It checks that the runs end without another model call.
-func (a *answers) round(outage func(*stand) (over func())) {
+func (a *answerDeployment) round(outage func(*deployment) (over func())) {
 	a.t.Helper()
 	runs := a.startRuns(together)
 	a.bought += together
 	eventually(a.t, "the models are asked", func() bool { return a.calls() == a.bought })
-	over := outage(a.stand)
+	over := outage(a.deployment)
 	eventually(a.t, "the answers are on the worker's disk", func() bool { return a.kept() == together })
 	a.worker.kill()
 	over()
@@ -105,7 +105,7 @@ func (a *answers) round(outage func(*stand) (over func())) {
 // race kills the worker as soon as an answer is on its disk, before or just after the server
 // receives it. If the acknowledgement is lost with the worker, the answer stays on the disk until
 // it expires.
-func (a *answers) race(random *rand.Rand) {
+func (a *answerDeployment) race(random *rand.Rand) {
 	a.t.Helper()
 	before := a.kept()
 	runs := a.startRuns(1)
@@ -119,7 +119,7 @@ func (a *answers) race(random *rand.Rand) {
 	a.finish(runs)
 }
 
-func (a *answers) startRuns(n int) (ids []uuid.UUID) {
+func (a *answerDeployment) startRuns(n int) (ids []uuid.UUID) {
 	a.t.Helper()
 	for range n {
 		ids = append(ids, a.start(client.StartRequest{
@@ -130,7 +130,7 @@ func (a *answers) startRuns(n int) (ids []uuid.UUID) {
 }
 
 // finish waits for the ends of the runs, and checks the answers and the number of model calls.
-func (a *answers) finish(runs []uuid.UUID) {
+func (a *answerDeployment) finish(runs []uuid.UUID) {
 	a.t.Helper()
 	for _, id := range runs {
 		if x := a.ended(id); x.Status != perdure.StatusCompleted || !bytes.Contains(x.Output, []byte("here is the whole answer.")) {
@@ -142,13 +142,13 @@ func (a *answers) finish(runs []uuid.UUID) {
 	}
 }
 
-func (a *answers) over(runs []uuid.UUID) bool {
+func (a *answerDeployment) over(runs []uuid.UUID) bool {
 	x, err := a.Get(a.t.Context(), runs[0])
 	return err == nil && x.Status.Terminal()
 }
 
 // calls returns the number of charged model calls.
-func (a *answers) calls() int {
+func (a *answerDeployment) calls() int {
 	raw, err := os.ReadFile(a.journal)
 	if err != nil {
 		return 0
@@ -158,7 +158,7 @@ func (a *answers) calls() int {
 
 // kept counts the answers on the worker's disk, and checks that each is readable only by its owner.
 // An empty file is not counted, because an answer is written after the file is created.
-func (a *answers) kept() (n int) {
+func (a *answerDeployment) kept() (n int) {
 	dir := filepath.Join(a.root, "worker", "worker", "results")
 	files, _ := os.ReadDir(dir) // the folder is missing before the worker runs
 	for _, f := range files {

@@ -16,7 +16,7 @@ type line struct {
 }
 
 // transcript returns the path of an execution, with one line per part.
-func (s *stand) transcript(id uuid.UUID) []line {
+func (s *deployment) transcript(id uuid.UUID) []line {
 	s.t.Helper()
 	var lines []line
 	for e, err := range s.Entries(s.t.Context(), id) {

@@ -21,7 +21,7 @@ func TestAModelWithoutAWindow(t *testing.T) {
 		fixtures = append(fixtures, f)
 	}
 	mock := startAimock(t, fixtures...)
-	s := newStand(t, setup{env: mock.environment("openai")})
+	s := newDeployment(t, setup{env: mock.environment("openai")})
 	model := perdure.ModelConfig{Provider: "openai", ModelID: "gpt-unheard-of"}
 	id := s.start(client.StartRequest{UserPrompt: "Question 0?", Tools: &toolNames, Models: []perdure.ModelConfig{model}})
 	f := s.follow(id)
@@ -48,7 +48,7 @@ func TestAModelWithoutAWindow(t *testing.T) {
 }
 
 // compactions returns the number of compactions on the run's path.
-func (s *stand) compactions(id uuid.UUID) (n int) {
+func (s *deployment) compactions(id uuid.UUID) (n int) {
 	s.t.Helper()
 	for e, err := range s.Entries(s.t.Context(), id) {
 		if err != nil {

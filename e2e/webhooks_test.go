@@ -92,7 +92,7 @@ func (r *receiver) knows(secrets map[string]string) {
 // secrets and changed deliveries.
 func TestStockLibrariesVerifyDeliveries(t *testing.T) {
 	t.Parallel()
-	s := newStand(t, setup{dev: true})
+	s := newDeployment(t, setup{dev: true})
 	s.write("hello", "turn\n text Hello.\n")
 	r := newReceiver(t, s.root)
 	made, err := s.CreateWebhook(t.Context(), client.WebhookSettings{URL: r.url, Events: []string{"agent.created", "agent.completed"}})
@@ -155,7 +155,7 @@ func TestStockLibrariesVerifyDeliveries(t *testing.T) {
 // id.
 func TestAKilledServerLosesNoEvent(t *testing.T) {
 	t.Parallel()
-	s := newStand(t, setup{dev: true})
+	s := newDeployment(t, setup{dev: true})
 	var mu sync.Mutex
 	seen := map[string]int{}
 	hold := make(chan struct{})

@@ -58,7 +58,7 @@ func conversationOver(t *testing.T, w wire) {
 		*fixtures[i].Match.TurnIndex = w.answersBefore(turns, i)
 	}
 	mock := startAimock(t, fixtures...)
-	s := newStand(t, setup{env: mock.environment(w.model.Provider)})
+	s := newDeployment(t, setup{env: mock.environment(w.model.Provider)})
 	s.write("list.txt", "alpha\nbeta\ngamma\n")
 	system := "You keep lists."
 	id := s.start(client.StartRequest{
@@ -119,7 +119,7 @@ func wireScript() []turn {
 }
 
 // checkUsage checks the usage in the record of each model call.
-func (s *stand) checkUsage(id uuid.UUID, w wire, turns []turn) {
+func (s *deployment) checkUsage(id uuid.UUID, w wire, turns []turn) {
 	s.t.Helper()
 	var records []perdure.Entry
 	for e, err := range s.AllEntries(s.t.Context(), id) {

@@ -15,7 +15,7 @@ import (
 // the run. The store fails because the system refuses to extend its log, with an error other than a
 // full disk.
 func TestAWorkerEndsWithItsStore(t *testing.T) {
-	s, _ := newPrivateStand(t)
+	s, _ := newPrivateDeployment(t)
 	id := s.begin(perdure.Local)
 	s.idle(id, 1)
 	log, err := os.Stat(filepath.Join(s.root, "worker", "worker", "contents.db-wal"))

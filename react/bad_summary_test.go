@@ -14,16 +14,16 @@ import (
 	"github.com/perdure/perdure/llm"
 )
 
-// answering is a model whose summaries are given.
-type answering struct {
-	*narrow
+// summaryModel is a model whose summaries are given.
+type summaryModel struct {
+	*windowModel
 	parts []perdure.Part
 	err   error
 }
 
-func (a answering) Stream(ctx context.Context, r llm.Request, emit func(llm.Delta) error) (*llm.Response, error) {
+func (a summaryModel) Stream(ctx context.Context, r llm.Request, emit func(llm.Delta) error) (*llm.Response, error) {
 	if r.Purpose != llm.PurposeCompaction {
-		return a.narrow.Stream(ctx, r, emit)
+		return a.windowModel.Stream(ctx, r, emit)
 	}
 	a.mu.Lock()
 	a.asked = append(a.asked, r)
@@ -38,7 +38,7 @@ func (a answering) Stream(ctx context.Context, r llm.Request, emit func(llm.Delt
 }
 
 // compactionEvents returns the data events of compactions, as "state error".
-func (s *stage) compactionEvents(id uuid.UUID) (all []string) {
+func (s *scriptedEngine) compactionEvents(id uuid.UUID) (all []string) {
 	s.t.Helper()
 	for after := int64(0); ; {
 		records, _, err := s.store.Log(s.t.Context(), id, after, 1000)
@@ -78,16 +78,16 @@ func TestABadSummaryChangesNothing(t *testing.T) {
 		"longer":         {[]perdure.Part{perdure.Text(strings.Repeat("much ", 40_000))}, nil, "the summary is longer than what it covers"},
 	} {
 		t.Run(name, func(t *testing.T) {
-			var model answering
-			s, n, _ := narrowTheatre(t, 100, 40_000, looks(turns, 9000), func(staff *staff) {
+			var model summaryModel
+			s, n, _ := windowWorkerPool(t, 100, 40_000, looks(turns, 9000), func(setup *workerSetup) {
 				windows := llm.Windows{{Provider: "scripted", ID: "s"}: {Window: 40_000}}
-				provider, err := staff.Providers.Lookup("scripted")
+				provider, err := setup.Providers.Lookup("scripted")
 				if err != nil {
 					t.Fatal(err)
 				}
-				model = answering{narrow: provider.(*narrow), parts: c.parts, err: c.err}
-				staff.Providers = llm.NewProviders(model)
-				staff.Providers.SetWindows(windows)
+				model = summaryModel{windowModel: provider.(*windowModel), parts: c.parts, err: c.err}
+				setup.Providers = llm.NewProviders(model)
+				setup.Providers.SetWindows(windows)
 			})
 			at := 0.5
 			x := s.idle(s.start(engine.StartRequest{UserPrompt: "go", Config: perdure.AgentConfig{Compaction: &perdure.CompactionConfig{At: &at}}}), 0)
@@ -116,7 +116,7 @@ func TestABadSummaryChangesNothing(t *testing.T) {
 }
 
 // summaryUsage returns the number of llm_call entries of summaries that have a usage.
-func (s *stage) summaryUsage(id uuid.UUID) (n int) {
+func (s *scriptedEngine) summaryUsage(id uuid.UUID) (n int) {
 	s.t.Helper()
 	page, err := s.store.AllEntries(s.t.Context(), id, "", 1000)
 	if err != nil {

@@ -29,8 +29,8 @@ func TestACallWithoutANameIsAnsweredWithAnError(t *testing.T) {
 			chunk(`{"tool_calls":[{"index":0,"id":"call_1","function":{"arguments":"{\"a\":1}"}}]}`, `null`), chunk(`{}`, `"tool_calls"`), `[DONE]`,
 		}},
 		llmtest.Answer{Text: []string{"done"}, Usage: perdure.Usage{Output: 1}})
-	s := emptyTheatre(t, "")
-	s.work(100, func(c *staff) { c.Providers = llm.NewProviders(provider) })
+	s := emptyWorkerPool(t, "")
+	s.work(100, func(c *workerSetup) { c.Providers = llm.NewProviders(provider) })
 	tools := []string{"grep"}
 	x, err := s.engine.Start(t.Context(), "default", engine.StartRequest{
 		UserPrompt: "look", OneShot: true, Tools: &tools, Models: []perdure.ModelConfig{{Provider: "openai", ModelID: "m"}},

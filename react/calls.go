@@ -41,8 +41,8 @@ func (r storedSource) tools() []tool.Tool {
 	return all
 }
 
-// nameless is a provider that this program does not know, without abilities.
-type nameless struct{ llm.Provider }
+// unknownProvider is a provider that this program does not know, without abilities.
+type unknownProvider struct{ llm.Provider }
 
 func (c Calls) lookup(provider string) (llm.Provider, error) {
 	if c.Providers == nil {
@@ -56,7 +56,7 @@ func (c Calls) request(s perdure.StoredCall) (in modelRequest, r llm.Request, er
 	if s.Task.Kind != perdure.ModelTaskKind || json.Unmarshal(s.Task.Input, &in) != nil {
 		return in, r, perdure.Errorf(perdure.NotFound, "task %s is no model call", s.Task.ID)
 	}
-	source, provider := storedSource{s}, llm.Provider(nameless{})
+	source, provider := storedSource{s}, llm.Provider(unknownProvider{})
 	if known, err := c.lookup(in.Model.Provider); err == nil {
 		provider = known
 	}

@@ -23,22 +23,22 @@ const (
 	last         = backgroundAt + 2
 )
 
-// heldTheatre is narrowTheatre whose summaries are held back, and whose looks stop at the given
-// numbers.
-func heldTheatre(t *testing.T, parked int, script string, stops ...int) (*theatre, *narrow, *look) {
+// heldWorkerPool is windowWorkerPool whose summaries are held back, and whose looks stop at the
+// given numbers.
+func heldWorkerPool(t *testing.T, parked int, script string, stops ...int) (*workerPool, *windowModel, *lookTool) {
 	t.Helper()
-	s := emptyTheatre(t, script)
-	n := &narrow{
+	s := emptyWorkerPool(t, script)
+	n := &windowModel{
 		Provider: scripted.New(scripted.Config{Dir: s.scripts, Journal: s.journal}), window: 8000,
 		held: make(chan struct{}), writing: make(chan struct{}, 100),
 	}
-	l := &look{runs: map[int]int{}, stops: stops, stopped: make(chan int), next: make(chan struct{})}
+	l := &lookTool{runs: map[int]int{}, stops: stops, stopped: make(chan int), next: make(chan struct{})}
 	s.work(parked, n.employ(l))
 	return s, n, l
 }
 
 // summaries returns the tasks of the execution that write summaries.
-func (s *theatre) summaries(id uuid.UUID) (all []*perdure.Task) {
+func (s *workerPool) summaries(id uuid.UUID) (all []*perdure.Task) {
 	s.t.Helper()
 	page, err := s.store.ListTasks(s.t.Context(), id, false, "", 1000)
 	if err != nil {
@@ -56,7 +56,7 @@ func (s *theatre) summaries(id uuid.UUID) (all []*perdure.Task) {
 }
 
 // written waits until each summary of the execution has ended, and returns their tasks.
-func (s *theatre) written(id uuid.UUID) (all []*perdure.Task) {
+func (s *workerPool) written(id uuid.UUID) (all []*perdure.Task) {
 	s.t.Helper()
 	s.until(id, func(*perdure.Execution) bool {
 		all = s.summaries(id)
@@ -66,7 +66,7 @@ func (s *theatre) written(id uuid.UUID) (all []*perdure.Task) {
 }
 
 // compactionStates returns the states in the events of compactions, with the errors.
-func (s *theatre) compactionStates(id uuid.UUID) (all []string) {
+func (s *workerPool) compactionStates(id uuid.UUID) (all []string) {
 	s.t.Helper()
 	for _, r := range s.log(id) {
 		var e struct {
@@ -80,7 +80,7 @@ func (s *theatre) compactionStates(id uuid.UUID) (all []string) {
 }
 
 // summarized is the number of llm_call entries of summaries.
-func (s *theatre) summarized(id uuid.UUID) int {
+func (s *workerPool) summarized(id uuid.UUID) int {
 	s.t.Helper()
 	entries, err := s.store.AllEntries(s.t.Context(), id, "", 1000)
 	if err != nil {
@@ -101,7 +101,7 @@ func recordsOfSummaries(entries []perdure.Entry) (n int) {
 }
 
 // sayOnce sends a message of the user. Another call with the same text has no effect.
-func (s *theatre) sayOnce(id uuid.UUID, text string) {
+func (s *workerPool) sayOnce(id uuid.UUID, text string) {
 	_, err := s.engine.Signal(s.t.Context(), "default", id, engine.SignalRequest{
 		Name: perdure.UserMessage, ID: text, Value: json.RawMessage(fmt.Sprintf(`{"text":%q}`, text)),
 	})
@@ -110,7 +110,7 @@ func (s *theatre) sayOnce(id uuid.UUID, text string) {
 	}
 }
 
-func (s *theatre) wantStates(id uuid.UUID, want ...string) {
+func (s *workerPool) wantStates(id uuid.UUID, want ...string) {
 	s.t.Helper()
 	if got := s.compactionStates(id); !slices.Equal(got, want) {
 		s.t.Errorf("the events of compactions are %q, want %q", got, want)
@@ -122,7 +122,7 @@ func (s *theatre) wantStates(id uuid.UUID, want ...string) {
 func TestASummaryIsWrittenWhileTheRunGoesOn(t *testing.T) {
 	for _, parked := range []int{100, -1} {
 		t.Run(fmt.Sprint(parked, " parked"), func(t *testing.T) {
-			s, n, l := heldTheatre(t, parked, looks(last+4, 1000), backgroundAt+2)
+			s, n, l := heldWorkerPool(t, parked, looks(last+4, 1000), backgroundAt+2)
 			id := s.start(engine.StartRequest{UserPrompt: "go"})
 			<-n.writing
 			<-l.stopped // two turns later, the summary is still being written
@@ -165,7 +165,7 @@ func TestASummaryIsWrittenWhileTheRunGoesOn(t *testing.T) {
 // TestASummaryInTheBackgroundIsAwaitedAtTheThreshold checks that the run waits for the summary once
 // its context is over the threshold, and orders no second one.
 func TestASummaryInTheBackgroundIsAwaitedAtTheThreshold(t *testing.T) {
-	s, n, _ := heldTheatre(t, 100, looks(last+4, 1000))
+	s, n, _ := heldWorkerPool(t, 100, looks(last+4, 1000))
 	id := s.start(engine.StartRequest{UserPrompt: "go"})
 	s.until(id, func(x *perdure.Execution) bool { return slices.Contains(s.compactionStates(id), "started") })
 	if turns, _ := n.requests(); len(turns) != awaitedAt+1 {
@@ -186,7 +186,7 @@ func TestASummaryThatFailsInTheBackground(t *testing.T) {
 		"longer": "summary\n  text " + strings.Repeat("much ", 10_000) + "\n",
 	} {
 		t.Run(name, func(t *testing.T) {
-			s, n, l := heldTheatre(t, 100, summary+looks(last+1, 1000), backgroundAt+2)
+			s, n, l := heldWorkerPool(t, 100, summary+looks(last+1, 1000), backgroundAt+2)
 			id := s.start(engine.StartRequest{UserPrompt: "go"})
 			<-n.writing
 			<-l.stopped
@@ -208,7 +208,7 @@ func TestASummaryThatFailsInTheBackground(t *testing.T) {
 // TestARunThatWaitsForAMessageWithAnOpenSummary checks that a run whose response has ended waits for
 // a message only, and that the summary is in the context of the next response.
 func TestARunThatWaitsForAMessageWithAnOpenSummary(t *testing.T) {
-	s, n, _ := heldTheatre(t, 100, looks(last, 1000))
+	s, n, _ := heldWorkerPool(t, 100, looks(last, 1000))
 	x := s.idle(s.start(engine.StartRequest{UserPrompt: "go"}), 0)
 	if len(x.Wait.Tasks()) != 0 || len(s.summaries(x.ID)) != 1 {
 		t.Fatalf("it waits for %+v, with %d summaries", x.Wait, len(s.summaries(x.ID)))
@@ -227,7 +227,7 @@ func TestARunThatWaitsForAMessageWithAnOpenSummary(t *testing.T) {
 // with an event, and appends one that is.
 func TestARunThatEndsWithAnOpenSummary(t *testing.T) {
 	t.Run("not written", func(t *testing.T) {
-		s, _, _ := heldTheatre(t, 100, looks(last, 1000))
+		s, _, _ := heldWorkerPool(t, 100, looks(last, 1000))
 		x := s.completed(s.start(engine.StartRequest{UserPrompt: "go", OneShot: true}))
 		if all := s.written(x.ID); len(all) != 1 || all[0].Status != perdure.TaskCancelled {
 			t.Errorf("summaries: %+v", all)
@@ -235,7 +235,7 @@ func TestARunThatEndsWithAnOpenSummary(t *testing.T) {
 		s.wantStates(x.ID, "scheduled", "failed the run ended before the summary was written")
 	})
 	t.Run("written", func(t *testing.T) {
-		s, n, _ := heldTheatre(t, 100, looks(last, 1000))
+		s, n, _ := heldWorkerPool(t, 100, looks(last, 1000))
 		wait := make(chan struct{})
 		n.mu.Lock()
 		n.end, n.endAt = wait, last
@@ -254,7 +254,7 @@ func TestARunThatEndsWithAnOpenSummary(t *testing.T) {
 
 // TestACancelledRunWithAnOpenSummary checks that the summary is cancelled with the run.
 func TestACancelledRunWithAnOpenSummary(t *testing.T) {
-	s, n, l := heldTheatre(t, 100, looks(last, 1000), backgroundAt+1)
+	s, n, l := heldWorkerPool(t, 100, looks(last, 1000), backgroundAt+1)
 	id := s.start(engine.StartRequest{UserPrompt: "go"})
 	<-n.writing
 	<-l.stopped
@@ -272,7 +272,7 @@ func TestACancelledRunWithAnOpenSummary(t *testing.T) {
 // TestARunThatIsCancelledWhileItWaitsForTheSummary checks that the event of the compaction's end is in
 // the log of a run that waits for the summary when it is cancelled.
 func TestARunThatIsCancelledWhileItWaitsForTheSummary(t *testing.T) {
-	s, n, _ := heldTheatre(t, 100, looks(6, 300))
+	s, n, _ := heldWorkerPool(t, 100, looks(6, 300))
 	id := s.start(engine.StartRequest{UserPrompt: "go"})
 	s.idle(id, 0)
 	s.compact(id, `{}`)
@@ -288,7 +288,7 @@ func TestARunThatIsCancelledWhileItWaitsForTheSummary(t *testing.T) {
 // that is being written, and that one with instructions drops it and orders another.
 func TestAClientCompactsDuringASummary(t *testing.T) {
 	t.Run("without instructions", func(t *testing.T) {
-		s, n, l := heldTheatre(t, 100, looks(last, 1000), backgroundAt+1)
+		s, n, l := heldWorkerPool(t, 100, looks(last, 1000), backgroundAt+1)
 		id := s.start(engine.StartRequest{UserPrompt: "go"})
 		<-n.writing
 		<-l.stopped
@@ -304,7 +304,7 @@ func TestAClientCompactsDuringASummary(t *testing.T) {
 	})
 	for _, written := range []bool{false, true} {
 		t.Run(fmt.Sprint("with instructions, written ", written), func(t *testing.T) {
-			s, n, l := heldTheatre(t, 100, looks(last, 1000), backgroundAt+1)
+			s, n, l := heldWorkerPool(t, 100, looks(last, 1000), backgroundAt+1)
 			id := s.start(engine.StartRequest{UserPrompt: "go"})
 			<-n.writing
 			<-l.stopped
@@ -338,7 +338,7 @@ func TestAClientCompactsDuringASummary(t *testing.T) {
 // TestAContextThatIsTooLongDuringASummary checks that a refused context waits for the summary that is
 // being written, and that the call is then made again.
 func TestAContextThatIsTooLongDuringASummary(t *testing.T) {
-	s, n, l := heldTheatre(t, 100, looks(last+4, 1000), backgroundAt+1)
+	s, n, l := heldWorkerPool(t, 100, looks(last+4, 1000), backgroundAt+1)
 	id := s.start(engine.StartRequest{UserPrompt: "go"})
 	<-n.writing
 	<-l.stopped

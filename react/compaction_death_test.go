@@ -23,11 +23,11 @@ func TestABackgroundCompactionSurvivesADeathAtEachCommit(t *testing.T) {
 		turns = backgroundAt + 4
 	}
 	play := func(t *testing.T, nth int) (conversation []string, reached bool) {
-		s := emptyTheatre(t, looks(turns, 1000))
-		n := &narrow{Provider: scripted.New(scripted.Config{Dir: s.scripts, Journal: s.journal}), window: 8000}
-		l := &look{runs: map[int]int{}}
+		s := emptyWorkerPool(t, looks(turns, 1000))
+		n := &windowModel{Provider: scripted.New(scripted.Config{Dir: s.scripts, Journal: s.journal}), window: 8000}
+		l := &lookTool{runs: map[int]int{}}
 		begun := make(chan uuid.UUID, 1)
-		d := dyingAt{mu: &sync.Mutex{}, left: &nth, died: make(chan struct{})}
+		d := crashAfterCommits{mu: &sync.Mutex{}, left: &nth, died: make(chan struct{})}
 		l.during = func(number int) {
 			if number == backgroundAt+1 {
 				id := <-begun
@@ -35,7 +35,7 @@ func TestABackgroundCompactionSurvivesADeathAtEachCommit(t *testing.T) {
 				s.sayOnce(id, "and look again")
 			}
 		}
-		stop := s.work(100, n.employ(l), func(c *staff) {
+		stop := s.work(100, n.employ(l), func(c *workerSetup) {
 			c.over = func(inner perdure.Dispatch) perdure.Dispatch { d.Dispatch = inner; return d }
 		})
 		id := s.start(engine.StartRequest{UserPrompt: "go"})

@@ -66,7 +66,7 @@ func (d *fullDisk) wasFull() bool {
 }
 
 // fullOr waits until a write has failed or want returns true for the execution.
-func (s *theatre) fullOr(d *fullDisk, id uuid.UUID, want func(*perdure.Execution) bool) {
+func (s *workerPool) fullOr(d *fullDisk, id uuid.UUID, want func(*perdure.Execution) bool) {
 	s.t.Helper()
 	hints, unsubscribe := s.engine.Hints.Subscribe(notify.Log(id))
 	defer unsubscribe()
@@ -94,7 +94,7 @@ func TestACompactionOnAFullDisk(t *testing.T) {
 	for _, after := range []int{-1, 0, 1, 2, 3} {
 		t.Run(fmt.Sprint("after ", after, " writes"), func(t *testing.T) {
 			d := fullDiskOf(t)
-			s, n := filledTheatre(t)
+			s, n := filledWorkerPool(t)
 			x := s.idle(s.start(engine.StartRequest{UserPrompt: "go"}), 0)
 			s.compact(x.ID, `{}`)
 			<-n.writing
@@ -125,22 +125,22 @@ func TestACompactionOnAFullDisk(t *testing.T) {
 	}
 }
 
-// filledTheatre is a theatre whose model holds back its summaries.
-func filledTheatre(t *testing.T) (*theatre, *narrow) {
+// filledWorkerPool is a worker pool whose model holds back its summaries.
+func filledWorkerPool(t *testing.T) (*workerPool, *windowModel) {
 	t.Helper()
-	s := emptyTheatre(t, looks(6, 3000))
-	n := &narrow{
+	s := emptyWorkerPool(t, looks(6, 3000))
+	n := &windowModel{
 		Provider: scripted.New(scripted.Config{Dir: s.scripts, Journal: s.journal}), window: 100_000,
 		held: make(chan struct{}), writing: make(chan struct{}, 100),
 	}
-	s.work(100, n.employ(&look{runs: map[int]int{}}))
+	s.work(100, n.employ(&lookTool{runs: map[int]int{}}))
 	return s, n
 }
 
 // wholeOrNothing checks that the entry of the compaction, its record and its event are stored together
 // or not at all. The run may be going on: a failed write of zeros ahead of the log fails no commit. So
 // the entries are read between two readings of the events that agree.
-func (s *theatre) wholeOrNothing(id uuid.UUID) {
+func (s *workerPool) wholeOrNothing(id uuid.UUID) {
 	s.t.Helper()
 	for {
 		before := s.compactionStates(id)
@@ -156,7 +156,7 @@ func (s *theatre) wholeOrNothing(id uuid.UUID) {
 }
 
 // wholeCompactions checks that there are as many entries of compactions as records and events.
-func (s *theatre) wholeCompactions(entries []perdure.Entry, states []string) {
+func (s *workerPool) wholeCompactions(entries []perdure.Entry, states []string) {
 	s.t.Helper()
 	stored, ended := 0, 0
 	for _, e := range entries {

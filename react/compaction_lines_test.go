@@ -20,27 +20,27 @@ import (
 	grpcclient "github.com/perdure/perdure/worker/remote"
 )
 
-// wired is the backend of a gRPC server for the engine of a theatre.
-type wired struct {
+// grpcBackend is the backend of a gRPC server for the engine of a worker pool.
+type grpcBackend struct {
 	grpcapi.Backend
 	e *engine.Engine
 }
 
-func (w wired) Dispatch(org string) perdure.Dispatch { return w.e.Remote(org) }
+func (w grpcBackend) Dispatch(org string) perdure.Dispatch { return w.e.Remote(org) }
 
-func (wired) Authenticate(context.Context, string) (grpcapi.Principal, error) {
+func (grpcBackend) Authenticate(context.Context, string) (grpcapi.Principal, error) {
 	return grpcapi.Principal{Org: "default", Role: perdure.KeyWorker}, nil
 }
 
 // overWire returns a dispatch that is connected to the engine over gRPC.
-func (s *theatre) overWire() perdure.Dispatch {
+func (s *workerPool) overWire() perdure.Dispatch {
 	s.t.Helper()
 	listener, err := net.Listen("tcp", "127.0.0.1:0")
 	if err != nil {
 		s.t.Fatal(err)
 	}
 	quiet := slog.New(slog.NewTextHandler(io.Discard, nil))
-	server := grpcapi.New(wired{e: s.engine}, wired{}, quiet, grpcapi.Options{})
+	server := grpcapi.New(grpcBackend{e: s.engine}, grpcBackend{}, quiet, grpcapi.Options{})
 	served := make(chan error, 1)
 	go func() { served <- server.Serve(listener) }()
 	client, err := grpcclient.Dial(s.t.Context(), grpcclient.Options{Addr: listener.Addr().String(), Token: "any", WorkerID: uuid.New(), Logger: quiet})
@@ -65,9 +65,9 @@ func TestCompactionOnEachLine(t *testing.T) {
 	for _, mode := range []perdure.PersistenceMode{perdure.Remote, perdure.Local} {
 		for _, wire := range []bool{false, true} {
 			t.Run(fmt.Sprint(mode, " over gRPC ", wire), func(t *testing.T) {
-				s := emptyTheatre(t, looks(turns, 1000))
-				n := &narrow{Provider: scripted.New(scripted.Config{Dir: s.scripts, Journal: s.journal}), window: 8000}
-				l := &look{runs: map[int]int{}}
+				s := emptyWorkerPool(t, looks(turns, 1000))
+				n := &windowModel{Provider: scripted.New(scripted.Config{Dir: s.scripts, Journal: s.journal}), window: 8000}
+				l := &lookTool{runs: map[int]int{}}
 				kept, err := local.Open(t.TempDir())
 				if err != nil {
 					t.Fatal(err)
@@ -77,7 +77,7 @@ func TestCompactionOnEachLine(t *testing.T) {
 						t.Error(err)
 					}
 				})
-				s.work(100, n.employ(l), func(c *staff) {
+				s.work(100, n.employ(l), func(c *workerSetup) {
 					c.local = kept
 					if wire {
 						c.over = func(perdure.Dispatch) perdure.Dispatch { return s.overWire() }

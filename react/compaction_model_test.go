@@ -14,9 +14,9 @@ import (
 	"github.com/perdure/perdure/tool"
 )
 
-// narrow is a scripted provider whose models have a context window. It refuses a request over the
-// window, as a provider does.
-type narrow struct {
+// windowModel is a scripted provider whose models have a context window. It refuses a request over
+// the window, as a provider does.
+type windowModel struct {
 	*scripted.Provider
 	providers *llm.Providers
 	mu        sync.Mutex
@@ -31,7 +31,7 @@ type narrow struct {
 	endAt int
 }
 
-func (n *narrow) Stream(ctx context.Context, r llm.Request, emit func(llm.Delta) error) (*llm.Response, error) {
+func (n *windowModel) Stream(ctx context.Context, r llm.Request, emit func(llm.Delta) error) (*llm.Response, error) {
 	n.mu.Lock()
 	if !n.forget {
 		n.asked = append(n.asked, r)
@@ -59,7 +59,7 @@ func (n *narrow) Stream(ctx context.Context, r llm.Request, emit func(llm.Delta)
 }
 
 // requests returns the requests so far: those of turns, and those for summaries.
-func (n *narrow) requests() (turns, summaries []llm.Request) {
+func (n *windowModel) requests() (turns, summaries []llm.Request) {
 	n.mu.Lock()
 	defer n.mu.Unlock()
 	for _, r := range n.asked {
@@ -72,8 +72,8 @@ func (n *narrow) requests() (turns, summaries []llm.Request) {
 	return turns, summaries
 }
 
-// look is a tool that returns as many bytes as asked, and counts its runs by number.
-type look struct {
+// lookTool is a tool that returns as many bytes as asked, and counts its runs by number.
+type lookTool struct {
 	mu   sync.Mutex
 	runs map[int]int
 	// stops are the numbers at which a look waits for a value of next, after it has sent its number to
@@ -90,7 +90,7 @@ type lookInput struct {
 	Bytes  int `json:"bytes"`
 }
 
-func (l *look) tool() tool.Tool {
+func (l *lookTool) tool() tool.Tool {
 	looks := tool.New("find", "Looks.", func(ctx context.Context, _ *tool.Call, in lookInput) (tool.Result, error) {
 		if l.during != nil {
 			l.during(in.Number)
@@ -120,19 +120,20 @@ func looks(n, bytes int) string {
 	return b.String() + "turn\n  text Done.\nturn\n  text You are welcome.\n"
 }
 
-// narrowTheatre creates a theatre with one worker, whose model has a window of that many tokens.
-func narrowTheatre(t *testing.T, parked, window int, script string, change ...func(*staff)) (*theatre, *narrow, *look) {
+// windowWorkerPool creates a worker pool with one worker, whose model has a window of that many
+// tokens.
+func windowWorkerPool(t *testing.T, parked, window int, script string, change ...func(*workerSetup)) (*workerPool, *windowModel, *lookTool) {
 	t.Helper()
-	s := emptyTheatre(t, script)
-	n := &narrow{Provider: scripted.New(scripted.Config{Dir: s.scripts, Journal: s.journal}), window: window}
-	l := &look{runs: map[int]int{}}
-	s.work(parked, append([]func(*staff){n.employ(l)}, change...)...)
+	s := emptyWorkerPool(t, script)
+	n := &windowModel{Provider: scripted.New(scripted.Config{Dir: s.scripts, Journal: s.journal}), window: window}
+	l := &lookTool{runs: map[int]int{}}
+	s.work(parked, append([]func(*workerSetup){n.employ(l)}, change...)...)
 	return s, n, l
 }
 
 // employ returns a change of a worker's configuration: its model is n, its tool is l.
-func (n *narrow) employ(l *look) func(*staff) {
-	return func(c *staff) {
+func (n *windowModel) employ(l *lookTool) func(*workerSetup) {
+	return func(c *workerSetup) {
 		c.Providers = llm.NewProviders(n)
 		n.providers = c.Providers
 		c.Providers.SetWindows(llm.Windows{{Provider: "scripted", ID: "s"}: {Window: n.window}})
@@ -142,7 +143,7 @@ func (n *narrow) employ(l *look) func(*staff) {
 }
 
 // compactions returns the compactions on the path of the execution.
-func (s *stage) compactions(x *perdure.Execution) []perdure.CompactionRecord {
+func (s *scriptedEngine) compactions(x *perdure.Execution) []perdure.CompactionRecord {
 	s.t.Helper()
 	var all []perdure.CompactionRecord
 	for e, err := range s.store.Path(s.t.Context(), x.ID, *x.Leaf, nil, 0, false) {

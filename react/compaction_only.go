@@ -64,8 +64,8 @@ func (l *loop) dueSize(m perdure.ModelConfig) (size int, automatic bool) {
 // not covered yet, because the window is too small, and the pinned pieces before it: the newest
 // messages of the user and the system, if they fit into keptTokens.
 func (p planner) planAll(pieces []piece) (pinned []uuid.UUID, keep int) {
-	said := p.newestSaid(pieces)
-	keep = p.fitting(pieces, len(pieces), seenBefore(pieces))
+	said := p.newestInputs(pieces)
+	keep = p.fitting(pieces, len(pieces), pinnedEarlier(pieces))
 	for _, c := range pieces[:keep] {
 		if slices.Contains(said, c.Entry.ID) {
 			pinned = append(pinned, c.Entry.ID)
@@ -74,10 +74,10 @@ func (p planner) planAll(pieces []piece) (pinned []uuid.UUID, keep int) {
 	return pinned, keep
 }
 
-// seenBefore returns the ids of the messages that an earlier compaction pinned: they precede it in
-// the context. A new compaction replaces the earlier summary only if it covers an entry after that
-// summary.
-func seenBefore(pieces []piece) []uuid.UUID {
+// pinnedEarlier returns the ids of the messages that an earlier compaction pinned: they precede it
+// in the context. A new compaction replaces the earlier summary only if it covers an entry after
+// that summary.
+func pinnedEarlier(pieces []piece) []uuid.UUID {
 	at := slices.IndexFunc(pieces, func(c piece) bool { return c.Entry.Type == perdure.EntryCompaction })
 	var ids []uuid.UUID
 	for _, c := range pieces[:max(at, 0)] {
@@ -86,9 +86,9 @@ func seenBefore(pieces []piece) []uuid.UUID {
 	return ids
 }
 
-// newestSaid returns the ids of the newest messages of the user and the system that fit into
+// newestInputs returns the ids of the newest messages of the user and the system that fit into
 // keptTokens. Messages of the system are chosen first.
-func (p planner) newestSaid(pieces []piece) []uuid.UUID {
+func (p planner) newestInputs(pieces []piece) []uuid.UUID {
 	var pinned []uuid.UUID
 	room := p.keptTokens()
 	for _, role := range []perdure.Role{perdure.RoleSystem, perdure.RoleUser} {

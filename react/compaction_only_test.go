@@ -38,11 +38,11 @@ func longTalk() []perdure.InputMessage {
 func TestAResponseThatOnlyCompacts(t *testing.T) {
 	longtest.Skip(t, "seconds")
 	play := func(t *testing.T, nth int) (conversation []string, records []perdure.CompactionRecord, summaries int, reached bool) {
-		s := emptyTheatre(t, strings.Repeat("turn\n  text ok\n", 30))
-		n := &narrow{Provider: scripted.New(scripted.Config{Dir: s.scripts, Journal: s.journal}), window: 6000}
-		d := dyingAt{mu: &sync.Mutex{}, left: &nth, died: make(chan struct{})}
-		l := &look{runs: map[int]int{}}
-		stop := s.work(100, n.employ(l), func(c *staff) {
+		s := emptyWorkerPool(t, strings.Repeat("turn\n  text ok\n", 30))
+		n := &windowModel{Provider: scripted.New(scripted.Config{Dir: s.scripts, Journal: s.journal}), window: 6000}
+		d := crashAfterCommits{mu: &sync.Mutex{}, left: &nth, died: make(chan struct{})}
+		l := &lookTool{runs: map[int]int{}}
+		stop := s.work(100, n.employ(l), func(c *workerSetup) {
 			c.over = func(inner perdure.Dispatch) perdure.Dispatch { d.Dispatch = inner; return d }
 		})
 		id := s.start(engine.StartRequest{Messages: longTalk(), OneShot: true, Turns: perdure.Turns{Compact: perdure.CompactOnly}})
@@ -103,7 +103,7 @@ func TestAResponseThatOnlyCompacts(t *testing.T) {
 // TestASummaryIsTheContext checks that a summary of a client covers what precedes it, that a later
 // compaction continues it, and that a copy of the conversation has it.
 func TestASummaryIsTheContext(t *testing.T) {
-	s, n, _ := narrowTheatre(t, 100, 100_000, strings.Repeat("turn\n  text ok\n", 30))
+	s, n, _ := windowWorkerPool(t, 100, 100_000, strings.Repeat("turn\n  text ok\n", 30))
 	id := s.start(engine.StartRequest{Messages: longTalk()})
 	x := s.idle(id, 0)
 	turns, _ := n.requests()
@@ -146,7 +146,7 @@ func TestAResponseThatOnlyCompactsFails(t *testing.T) {
 	for script, want := range map[string]string{
 		"summary\n  fail invalid_request no\n": "no", "summary\n  text I stop\n  stop max_tokens\n": "not whole",
 	} {
-		s, _, _ := narrowTheatre(t, 100, 100_000, script+"turn\n  text ok\n")
+		s, _, _ := windowWorkerPool(t, 100, 100_000, script+"turn\n  text ok\n")
 		id := s.start(engine.StartRequest{Messages: longTalk(), OneShot: true, Turns: perdure.Turns{Compact: perdure.CompactOnly}})
 		x := s.until(id, func(x *perdure.Execution) bool { return x.Status.Terminal() })
 		if x.Status != perdure.StatusFailed || x.Error == nil || !strings.Contains(*x.Error, want) {

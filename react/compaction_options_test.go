@@ -16,15 +16,15 @@ import (
 )
 
 // compacting returns a change of a worker's options of compaction.
-func compacting(o react.CompactOptions) func(*staff) {
-	return func(c *staff) { c.Compact = o }
+func compacting(o react.CompactOptions) func(*workerSetup) {
+	return func(c *workerSetup) { c.Compact = o }
 }
 
-// looked runs 24 turns of 1,500 bytes in a window of 8,000 tokens, and returns the theatre, its
+// looked runs 24 turns of 1,500 bytes in a window of 8,000 tokens, and returns the worker pool, its
 // model and the execution.
-func looked(t *testing.T, o react.CompactOptions, config perdure.AgentConfig, more ...func(*staff)) (*theatre, *narrow, *perdure.Execution) {
+func looked(t *testing.T, o react.CompactOptions, config perdure.AgentConfig, more ...func(*workerSetup)) (*workerPool, *windowModel, *perdure.Execution) {
 	t.Helper()
-	s, n, _ := narrowTheatre(t, 100, 8000, looks(24, 1500), append(more, compacting(o))...)
+	s, n, _ := windowWorkerPool(t, 100, 8000, looks(24, 1500), append(more, compacting(o))...)
 	s.play("s2", looks(24, 1500))
 	return s, n, s.idle(s.start(engine.StartRequest{UserPrompt: "go", Config: config}), 0)
 }
@@ -98,7 +98,7 @@ func TestCompactOptionTarget(t *testing.T) {
 // that its calls are recorded and counted as that model's.
 func TestCompactOptionModel(t *testing.T) {
 	writer := perdure.ModelConfig{Provider: "scripted", ModelID: "s2"}
-	s, n, x := looked(t, react.CompactOptions{Model: &writer}, perdure.AgentConfig{}, func(c *staff) {
+	s, n, x := looked(t, react.CompactOptions{Model: &writer}, perdure.AgentConfig{}, func(c *workerSetup) {
 		c.Providers.SetWindows(llm.Windows{
 			{Provider: "scripted", ID: "s"}:  {Window: 8000},
 			{Provider: "scripted", ID: "s2"}: {Window: 6000, MaxOutput: 700},
@@ -132,7 +132,7 @@ func TestCompactOptionModel(t *testing.T) {
 }
 
 // summaryModels returns the models in the records of the calls that wrote summaries.
-func (s *theatre) summaryModels(id uuid.UUID) (models []perdure.ModelConfig) {
+func (s *workerPool) summaryModels(id uuid.UUID) (models []perdure.ModelConfig) {
 	s.t.Helper()
 	entries, err := s.store.AllEntries(s.t.Context(), id, "", 200)
 	if err != nil {
@@ -167,7 +167,7 @@ func TestCompactOptionPrompt(t *testing.T) {
 // TestCompactOptionsAreChecked checks the limits of the options, that the error names the option, and
 // that Agent panics with it.
 func TestCompactOptionsAreChecked(t *testing.T) {
-	providers := llm.NewProviders(&narrow{})
+	providers := llm.NewProviders(&windowModel{})
 	model := func(provider, id, url string) *perdure.ModelConfig {
 		return &perdure.ModelConfig{Provider: provider, ModelID: id, BaseURL: url}
 	}

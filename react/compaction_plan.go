@@ -106,21 +106,21 @@ func cuts(pieces []piece) bool {
 	return slices.ContainsFunc(pieces, func(c piece) bool { return c.kept < c.tokens })
 }
 
-// earlier describes an earlier compaction of the path. messages is the number of messages that its
-// summary replaces.
-type earlier struct{ messages int }
+// earlierCompaction describes an earlier compaction of the path. messages is the number of messages
+// that its summary replaces.
+type earlierCompaction struct{ messages int }
 
 // pieces returns the context of the path with the size of each entry.
-func (p planner) pieces(path []perdure.Entry) ([]piece, earlier, error) {
+func (p planner) pieces(path []perdure.Entry) ([]piece, earlierCompaction, error) {
 	c, err := perdure.ContextOf(path)
 	if err != nil {
-		return nil, earlier{}, err
+		return nil, earlierCompaction{}, err
 	}
-	var before earlier
+	var before earlierCompaction
 	if c.Compaction != nil {
 		record, err := c.Compaction.Compaction()
 		if err != nil {
-			return nil, earlier{}, err
+			return nil, earlierCompaction{}, err
 		}
 		before.messages = record.Messages
 	}
@@ -128,7 +128,7 @@ func (p planner) pieces(path []perdure.Entry) ([]piece, earlier, error) {
 	for i, e := range c.Entries {
 		m, err := e.Message()
 		if err != nil {
-			return nil, earlier{}, err
+			return nil, earlierCompaction{}, err
 		}
 		kept := withShortCalls(m, p.textBytes())
 		pieces[i] = piece{

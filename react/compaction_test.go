@@ -25,7 +25,7 @@ func TestALongRunIsCompacted(t *testing.T) {
 	for _, parked := range []int{100, -1} {
 		t.Run(fmt.Sprint(parked, " parked"), func(t *testing.T) {
 			turns := 60
-			s, n, l := narrowTheatre(t, parked, 8000, looks(turns, 1500))
+			s, n, l := windowWorkerPool(t, parked, 8000, looks(turns, 1500))
 			most := 1000
 			x := s.idle(s.start(engine.StartRequest{UserPrompt: "look everywhere", Config: perdure.AgentConfig{MaxTurns: &most}}), 0)
 			lines := s.conversation(x.ID)
@@ -61,7 +61,7 @@ func TestALongRunIsCompacted(t *testing.T) {
 // message of the user is answered once and in order, and that the last compaction counts them.
 func TestALongChatIsCompacted(t *testing.T) {
 	const messages = 60
-	s, n, _ := narrowTheatre(t, 100, 8000, strings.Repeat("turn\n  text "+strings.Repeat("answer ", 60)+"\n", messages))
+	s, n, _ := windowWorkerPool(t, 100, 8000, strings.Repeat("turn\n  text "+strings.Repeat("answer ", 60)+"\n", messages))
 	id := s.start(engine.StartRequest{UserPrompt: "message 0"})
 	x := s.idle(id, 0)
 	for i := 1; i < messages; i++ {
@@ -94,7 +94,7 @@ func TestAContextThatIsTooLong(t *testing.T) {
 	off := true
 	config := perdure.AgentConfig{Compaction: &perdure.CompactionConfig{Off: &off}}
 	t.Run("once", func(t *testing.T) {
-		s, n, _ := narrowTheatre(t, 100, 8000, looks(12, 3000))
+		s, n, _ := windowWorkerPool(t, 100, 8000, looks(12, 3000))
 		x := s.idle(s.start(engine.StartRequest{UserPrompt: "go", Config: config}), 0)
 		all := s.compactions(x)
 		if len(all) == 0 || all[0].Reason != perdure.CompactionContextLength {
@@ -109,7 +109,7 @@ func TestAContextThatIsTooLong(t *testing.T) {
 		}
 	})
 	t.Run("twice", func(t *testing.T) {
-		s, _, _ := narrowTheatre(t, 100, 8000, "turn\n  text one\nturn\n  text two\nturn\n  text three\n")
+		s, _, _ := windowWorkerPool(t, 100, 8000, "turn\n  text one\nturn\n  text two\nturn\n  text three\n")
 		x := s.idle(s.start(engine.StartRequest{UserPrompt: "go", Config: config}), 0)
 		s.say(x.ID, strings.Repeat("too much ", 10_000))
 		x = s.idle(x.ID, x.CheckpointSeq)
@@ -130,7 +130,7 @@ func TestAContextThatIsTooLong(t *testing.T) {
 // TestAClientCompacts checks that an idle execution compacts when a client asks for it, that its
 // instructions reach the model, and that the response that ended is unchanged.
 func TestAClientCompacts(t *testing.T) {
-	s, n, _ := narrowTheatre(t, 100, 100_000, looks(6, 3000))
+	s, n, _ := windowWorkerPool(t, 100, 100_000, looks(6, 3000))
 	x := s.idle(s.start(engine.StartRequest{UserPrompt: "go"}), 0)
 	before := s.conversation(x.ID)
 	s.compact(x.ID, `{"instructions":"keep the numbers"}`)
@@ -153,7 +153,7 @@ func TestAClientCompacts(t *testing.T) {
 	})
 }
 
-func (s *stage) compact(id uuid.UUID, value string) {
+func (s *scriptedEngine) compact(id uuid.UUID, value string) {
 	s.t.Helper()
 	if _, err := s.engine.Signal(s.t.Context(), "default", id, engine.SignalRequest{Name: perdure.CompactSignal, Value: json.RawMessage(value)}); err != nil {
 		s.t.Fatal(err)
@@ -168,7 +168,7 @@ func TestASummaryThatCannotBeUsed(t *testing.T) {
 		"longer": "summary\n  text " + strings.Repeat("much ", 40_000) + "\n",
 	} {
 		t.Run(name, func(t *testing.T) {
-			s, n, _ := narrowTheatre(t, 100, 40_000, summary+looks(14, 9000))
+			s, n, _ := windowWorkerPool(t, 100, 40_000, summary+looks(14, 9000))
 			at := 0.5
 			x := s.idle(s.start(engine.StartRequest{UserPrompt: "go", Config: perdure.AgentConfig{Compaction: &perdure.CompactionConfig{At: &at}}}), 0)
 			_, summaries := n.requests()
@@ -183,16 +183,16 @@ func TestASummaryThatCannotBeUsed(t *testing.T) {
 	}
 }
 
-// dyingAt is the dispatch of a worker whose process dies after its nth commit: the server stores
-// the commit, but the worker receives lease_lost.
-type dyingAt struct {
+// crashAfterCommits is the dispatch of a worker whose process dies after its nth commit: the server
+// stores the commit, but the worker receives lease_lost.
+type crashAfterCommits struct {
 	perdure.Dispatch
 	mu   *sync.Mutex
 	left *int
 	died chan struct{}
 }
 
-func (d dyingAt) Commit(ctx context.Context, c perdure.Commit) (perdure.CommitReply, error) {
+func (d crashAfterCommits) Commit(ctx context.Context, c perdure.Commit) (perdure.CommitReply, error) {
 	reply, err := d.Dispatch.Commit(ctx, c)
 	d.mu.Lock()
 	defer d.mu.Unlock()
@@ -216,11 +216,11 @@ func TestACompactionSurvivesADeathAtEachCommit(t *testing.T) {
 	off := true // each compaction is one after a refused context, which the run waits for
 	config := perdure.AgentConfig{Compaction: &perdure.CompactionConfig{Off: &off}}
 	play := func(t *testing.T, nth int) (conversation []string, records []perdure.CompactionRecord, reached bool) {
-		s := emptyTheatre(t, looks(turns, 3000))
-		n := &narrow{Provider: scripted.New(scripted.Config{Dir: s.scripts, Journal: s.journal}), window: 5000}
-		l := &look{runs: map[int]int{}}
-		d := dyingAt{mu: &sync.Mutex{}, left: &nth, died: make(chan struct{})}
-		stop := s.work(100, n.employ(l), func(c *staff) {
+		s := emptyWorkerPool(t, looks(turns, 3000))
+		n := &windowModel{Provider: scripted.New(scripted.Config{Dir: s.scripts, Journal: s.journal}), window: 5000}
+		l := &lookTool{runs: map[int]int{}}
+		d := crashAfterCommits{mu: &sync.Mutex{}, left: &nth, died: make(chan struct{})}
+		stop := s.work(100, n.employ(l), func(c *workerSetup) {
 			c.over = func(inner perdure.Dispatch) perdure.Dispatch { d.Dispatch = inner; return d }
 		})
 		id := s.start(engine.StartRequest{UserPrompt: "go", Config: config})
@@ -269,7 +269,7 @@ func TestACompactionSurvivesADeathAtEachCommit(t *testing.T) {
 // TestAWindowSmallerThanTheSystemPrompt checks that a response whose system prompt fills the window
 // fails with an error that names both, before the model is called.
 func TestAWindowSmallerThanTheSystemPrompt(t *testing.T) {
-	s, n, _ := narrowTheatre(t, 100, 4000, looks(1, 10))
+	s, n, _ := windowWorkerPool(t, 100, 4000, looks(1, 10))
 	rules := strings.Repeat("rule ", 4000)
 	id := s.start(engine.StartRequest{UserPrompt: "go", OneShot: true, SystemPrompt: &rules})
 	x := s.until(id, func(x *perdure.Execution) bool { return x.Status.Terminal() })
@@ -284,7 +284,7 @@ func TestAWindowSmallerThanTheSystemPrompt(t *testing.T) {
 // TestACompactionWithAnOpenCall checks that a client's request during an open call of its own tool
 // changes nothing, and that the call can be answered afterwards.
 func TestACompactionWithAnOpenCall(t *testing.T) {
-	s, n, _ := narrowTheatre(t, 100, 100_000, "turn\n  call ask {}\nturn\n  text Done.\n")
+	s, n, _ := windowWorkerPool(t, 100, 100_000, "turn\n  call ask {}\nturn\n  text Done.\n")
 	id := s.start(engine.StartRequest{UserPrompt: "go", Turns: perdure.Turns{ClientTools: []perdure.ClientTool{{Name: "ask", Schema: json.RawMessage(`{"type":"object"}`)}}}})
 	x := s.idle(id, 0)
 	s.compact(id, `{}`)
@@ -303,7 +303,7 @@ func TestACompactionWithAnOpenCall(t *testing.T) {
 func TestASummaryThatIsNotWhole(t *testing.T) {
 	for _, stop := range []string{"refusal", "max_tokens"} {
 		t.Run(stop, func(t *testing.T) {
-			s, n, _ := narrowTheatre(t, 100, 100_000, "summary\n  text I cannot.\n  stop "+stop+"\n"+looks(6, 3000))
+			s, n, _ := windowWorkerPool(t, 100, 100_000, "summary\n  text I cannot.\n  stop "+stop+"\n"+looks(6, 3000))
 			x := s.idle(s.start(engine.StartRequest{UserPrompt: "go"}), 0)
 			s.compact(x.ID, `{}`)
 			x = s.idle(x.ID, x.CheckpointSeq)
@@ -320,7 +320,7 @@ func TestASummaryThatIsNotWhole(t *testing.T) {
 func TestALongMessageIsCompacted(t *testing.T) {
 	off := true
 	const answers = 12
-	s, n, _ := narrowTheatre(t, 100, 100_000, strings.Repeat("turn\n  text ok\n", answers+1))
+	s, n, _ := windowWorkerPool(t, 100, 100_000, strings.Repeat("turn\n  text ok\n", answers+1))
 	id := s.start(engine.StartRequest{UserPrompt: "first", Config: perdure.AgentConfig{Compaction: &perdure.CompactionConfig{Off: &off}}})
 	x := s.idle(id, 0)
 	for i := 1; i < answers; i++ {
@@ -345,7 +345,7 @@ func TestALongMessageIsCompacted(t *testing.T) {
 }
 
 // resize changes the window.
-func (n *narrow) resize(window int) {
+func (n *windowModel) resize(window int) {
 	n.mu.Lock()
 	defer n.mu.Unlock()
 	n.window = window
@@ -356,7 +356,7 @@ func (n *narrow) resize(window int) {
 // compacted in the next response, if the summary failed before.
 func TestACompactionIsTriedAgainInTheNextResponse(t *testing.T) {
 	off := true
-	s, n, _ := narrowTheatre(t, 100, 8000, "summary\n  fail invalid_request no\n"+looks(12, 3000))
+	s, n, _ := windowWorkerPool(t, 100, 8000, "summary\n  fail invalid_request no\n"+looks(12, 3000))
 	x := s.idle(s.start(engine.StartRequest{UserPrompt: "go", Config: perdure.AgentConfig{Compaction: &perdure.CompactionConfig{Off: &off}}}), 0)
 	if _, summaries := n.requests(); len(summaries) != 1 {
 		t.Fatalf("%d summaries", len(summaries))
@@ -373,7 +373,7 @@ func TestACompactionIsTriedAgainInTheNextResponse(t *testing.T) {
 // window is compacted to valid arguments, and that the run goes on.
 func TestACallWithLongArgumentsIsCompacted(t *testing.T) {
 	write := fmt.Sprintf("turn\n  call write-file {\"path\": \"a.txt\", \"content\": %q}\n  usage in=100 out=17000\n", strings.Repeat("x", 60_000))
-	s, n, _ := narrowTheatre(t, 100, 8000, write+"turn\n  text Done.\n")
+	s, n, _ := windowWorkerPool(t, 100, 8000, write+"turn\n  text Done.\n")
 	x := s.idle(s.start(engine.StartRequest{UserPrompt: "go"}), 0)
 	if lines := s.conversation(x.ID); lines[len(lines)-1] != "assistant: Done." || len(s.compactions(x)) != 1 {
 		t.Errorf("the last line is %q; %d compactions", lines[len(lines)-1], len(s.compactions(x)))

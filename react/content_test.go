@@ -16,13 +16,13 @@ import (
 func TestUnsupportedResultContentBecomesText(t *testing.T) {
 	for name, data := range map[string]string{"small": "aGk=", "uploaded": strings.Repeat("aGk=", 100_000)} {
 		t.Run(name, func(t *testing.T) {
-			s := emptyTheatre(t, "turn\n  call camera {}\n\nturn\n  text done\n")
+			s := emptyWorkerPool(t, "turn\n  call camera {}\n\nturn\n  text done\n")
 			camera := tool.New("camera", "Takes a picture.", func(context.Context, *tool.Call, struct{}) (tool.Result, error) {
 				return tool.Result{Parts: []perdure.Part{
 					perdure.Text("click"), {Type: perdure.PartImage, Data: data, MimeType: "image/png"}, {Type: "video"},
 				}}, nil
 			})
-			s.work(100, func(c *staff) { c.Tools = append(c.Tools, camera) })
+			s.work(100, func(c *workerSetup) { c.Tools = append(c.Tools, camera) })
 			tools := []string{"camera"}
 			x, err := s.engine.Start(t.Context(), "default", engine.StartRequest{
 				UserPrompt: "look", OneShot: true, Tools: &tools, Models: []perdure.ModelConfig{{Provider: "scripted", ModelID: "s"}},

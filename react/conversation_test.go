@@ -12,8 +12,8 @@ import (
 	"github.com/perdure/perdure/llm"
 )
 
-// uttered returns a message entry with a text.
-func uttered(role perdure.Role, text string) perdure.Entry {
+// messageEntry returns a message entry with a text.
+func messageEntry(role perdure.Role, text string) perdure.Entry {
 	m := perdure.Message{Role: role}
 	m.Parts = []perdure.Part{perdure.Text(text)}
 	e, err := perdure.NewMessageEntry(m)
@@ -63,7 +63,7 @@ func TestCachedConversationEqualsItsPath(t *testing.T) {
 			case 1: // the last entry is replaced under the same id
 				if n := len(path); n > 0 {
 					id := path[n-1].ID
-					path = append(append([]perdure.Entry{}, path[:n-1]...), uttered(perdure.RoleUser, fmt.Sprint("other ", step)))
+					path = append(append([]perdure.Entry{}, path[:n-1]...), messageEntry(perdure.RoleUser, fmt.Sprint("other ", step)))
 					path[n-1].ID = id
 				}
 			case 2: // a new process
@@ -78,7 +78,7 @@ func TestCachedConversationEqualsItsPath(t *testing.T) {
 			}
 			for range r.IntN(4) {
 				role := []perdure.Role{perdure.RoleUser, perdure.RoleAssistant, perdure.RoleToolResult}[r.IntN(3)]
-				path = append(path, uttered(role, fmt.Sprint(step, " says ", r.IntN(3))))
+				path = append(path, messageEntry(role, fmt.Sprint(step, " says ", r.IntN(3))))
 			}
 			asked := path
 			if len(calls) > 0 && r.IntN(6) == 0 {
@@ -130,15 +130,15 @@ func checkMessages(t *testing.T, what string, got []perdure.Message, path []perd
 // returns the number of known ones.
 func TestATurnDecodesWhatIsNew(t *testing.T) {
 	var conv conversation
-	path := []perdure.Entry{uttered(perdure.RoleUser, "one"), uttered(perdure.RoleAssistant, "two")}
+	path := []perdure.Entry{messageEntry(perdure.RoleUser, "one"), messageEntry(perdure.RoleAssistant, "two")}
 	for _, turn := range []struct {
 		path []perdure.Entry
 		same int
 	}{
 		{path, 0},
-		{append(reread(path), uttered(perdure.RoleUser, "three")), 2},
-		{append(reread(path), uttered(perdure.RoleUser, "three")), 3},
-		{append(reread(path[:1]), uttered(perdure.RoleAssistant, "another")), 1},
+		{append(reread(path), messageEntry(perdure.RoleUser, "three")), 2},
+		{append(reread(path), messageEntry(perdure.RoleUser, "three")), 3},
+		{append(reread(path[:1]), messageEntry(perdure.RoleAssistant, "another")), 1},
 	} {
 		if same, err := conv.read(unchanged(each(turn.path))); err != nil || same != turn.same {
 			t.Errorf("%d messages of %d are known, want %d, %v", same, len(turn.path), turn.same, err)
@@ -156,10 +156,10 @@ func TestATurnDecodesWhatIsNew(t *testing.T) {
 // TestAConversationThatCannotBeRead checks that read returns the error of an entry that cannot be
 // decoded, or of a path that cannot be read.
 func TestAConversationThatCannotBeRead(t *testing.T) {
-	broken := uttered(perdure.RoleUser, "x")
+	broken := messageEntry(perdure.RoleUser, "x")
 	broken.Content = []byte("{")
 	var conv conversation
-	if _, err := conv.read(unchanged(each([]perdure.Entry{uttered(perdure.RoleUser, "one"), broken}))); perdure.CodeOf(err) == "" || err == nil {
+	if _, err := conv.read(unchanged(each([]perdure.Entry{messageEntry(perdure.RoleUser, "one"), broken}))); perdure.CodeOf(err) == "" || err == nil {
 		t.Errorf("an entry that does not decode gives %v", err)
 	}
 	lost := perdure.Errorf(perdure.Unavailable, "gone")

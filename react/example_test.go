@@ -37,7 +37,7 @@ func sum() tool.Tool {
 
 // open starts a server and a worker with the react agent, whose model plays script. The function
 // end stops them.
-func open(change func(*react.Config)) (house *exampletest.House, end func()) {
+func open(change func(*react.Config)) (d *exampletest.Deployment, end func()) {
 	dir, err := os.MkdirTemp("", "perdure-example-")
 	if err != nil {
 		panic(err)
@@ -50,14 +50,14 @@ func open(change func(*react.Config)) (house *exampletest.House, end func()) {
 		Tools:     []tool.Tool{sum()},
 	}
 	change(&c)
-	house = exampletest.Open(func(w *worker.Worker) {
+	d = exampletest.Open(func(w *worker.Worker) {
 		w.RegisterAgent(react.Agent(c))
 		for _, t := range react.Tasks(c) {
 			w.RegisterTask(t)
 		}
 	})
-	return house, func() {
-		house.Close()
+	return d, func() {
+		d.Close()
 		_ = os.RemoveAll(dir)
 	}
 }
@@ -71,11 +71,11 @@ var question = client.StartRequest{
 
 // The react agent calls a model, and runs the tools that the model calls, until the model answers.
 func ExampleAgent() {
-	house, end := open(func(*react.Config) {})
+	d, end := open(func(*react.Config) {})
 	defer end()
-	id := house.StartWith(question)
-	house.Wait(id)
-	for entry, err := range house.Client.Entries(context.Background(), id) {
+	id := d.StartWith(question)
+	d.Wait(id)
+	for entry, err := range d.Client.Entries(context.Background(), id) {
 		if err != nil {
 			fmt.Println(err)
 			return
@@ -100,14 +100,14 @@ func ExampleAgent() {
 // Select chooses the model of each turn: here the second one from the second turn on, if there is
 // one.
 func ExampleConfig() {
-	house, end := open(func(c *react.Config) {
+	d, end := open(func(c *react.Config) {
 		c.Select = func(t react.Turn) perdure.ModelConfig {
 			fmt.Println("turn", t.Index)
 			return t.Models[min(t.Index, len(t.Models)-1)]
 		}
 	})
 	defer end()
-	x := house.Wait(house.StartWith(question))
+	x := d.Wait(d.StartWith(question))
 	fmt.Println(x.Status)
 	// Output:
 	// turn 0
@@ -118,14 +118,14 @@ func ExampleConfig() {
 // An Observer is called for every model call and every run of a tool.
 func ExampleObserver() {
 	calls, tools := make(chan react.ModelCall, 2), make(chan react.ToolCall, 1)
-	house, end := open(func(c *react.Config) {
+	d, end := open(func(c *react.Config) {
 		c.Observer = &react.Observer{
 			ModelCalled: func(call react.ModelCall) { calls <- call },
 			ToolCalled:  func(call react.ToolCall) { tools <- call },
 		}
 	})
 	defer end()
-	house.Wait(house.StartWith(question))
+	d.Wait(d.StartWith(question))
 	ran := <-tools
 	fmt.Println(len(calls), "model calls,", ran.Name, ran.Outcome)
 	// Output: 2 model calls, sum ok
@@ -148,14 +148,14 @@ func ExampleGenerate() {
 		})
 		return answer.Text(), err
 	})
-	house := exampletest.Open(func(w *worker.Worker) {
+	d := exampletest.Open(func(w *worker.Worker) {
 		w.RegisterAgent(titles)
 		for _, t := range react.ModelTasks(react.Config{Providers: llm.NewProviders(scripted.New(scripted.Config{Dir: dir}))}) {
 			w.RegisterTask(t)
 		}
 	})
-	defer house.Close()
-	x := house.Wait(house.Start("titles", "There was a dog who could read."))
+	defer d.Close()
+	x := d.Wait(d.Start("titles", "There was a dog who could read."))
 	fmt.Println(string(x.Output))
 	// Output: "A dog reads."
 }

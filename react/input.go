@@ -13,9 +13,9 @@ import (
 	"github.com/perdure/perdure/tool"
 )
 
-// said is the content of a stored userMessage signal: a message of the user, or messages and
-// settings that the server has assembled.
-type said struct {
+// userMessageSignal is the content of a stored userMessage signal: a message of the user, or
+// messages and settings that the server has assembled.
+type userMessageSignal struct {
 	Text     string                 `json:"text"`
 	Parts    []perdure.Part         `json:"parts"`
 	Messages []perdure.InputMessage `json:"messages"`
@@ -25,8 +25,8 @@ type said struct {
 // read decodes a userMessage signal; open are the calls without a result at that time. A message
 // that cannot be used becomes a text that says so, because it must not end the run. The server
 // checks messages before it stores them, but older servers did not.
-func read(s perdure.Signal, open []call) said {
-	var v said
+func read(s perdure.Signal, open []call) userMessageSignal {
+	var v userMessageSignal
 	if err := json.Unmarshal(s.Value, &v); err != nil {
 		return unread("it is not {\"text\": ...} or {\"parts\": ...}")
 	}
@@ -56,9 +56,9 @@ func usable(settings *perdure.ReactInput) *perdure.ReactInput {
 }
 
 // unread returns a user message that says why another message cannot be used.
-func unread(why string) said {
+func unread(why string) userMessageSignal {
 	text := fmt.Sprintf("(a message came that cannot be read: %s)", why)
-	return said{Messages: []perdure.InputMessage{{Role: perdure.RoleUser, Parts: []perdure.Part{perdure.Text(text)}}}}
+	return userMessageSignal{Messages: []perdure.InputMessage{{Role: perdure.RoleUser, Parts: []perdure.Part{perdure.Text(text)}}}}
 }
 
 // reason returns the text of an error for a model, with at most about 500 bytes.
@@ -124,7 +124,7 @@ func (l *loop) appendInput(key string, open []call, messages []perdure.InputMess
 			id = fmt.Sprintf("%s.%d", key, i)
 		}
 		first = false
-		appended, err := l.appendSaid(m, id, names, summary)
+		appended, err := l.appendMessage(m, id, names, summary)
 		if err != nil {
 			return err
 		}
@@ -133,9 +133,9 @@ func (l *loop) appendInput(key string, open []call, messages []perdure.InputMess
 	return l.skip(open)
 }
 
-// appendSaid appends a message of the input, with its derived id if derive is set. It adds the names
-// of the message's calls to names.
-func (l *loop) appendSaid(m perdure.InputMessage, key string, names map[string]string, derive bool) (inputEntry, error) {
+// appendMessage appends a message of the input, with its derived id if derive is set. It adds the
+// names of the message's calls to names.
+func (l *loop) appendMessage(m perdure.InputMessage, key string, names map[string]string, derive bool) (inputEntry, error) {
 	parts := namedResults(perdure.BoundedParts(m.Role, perdure.AcceptableParts(m.Role, m.Parts)), names)
 	perdure.AddCallNames(names, parts)
 	opts := []agent.AppendOption{agent.WithKey(key)}

@@ -9,9 +9,9 @@ import (
 	"github.com/perdure/perdure/tool"
 )
 
-// stopping is a turn that a person stops. The commit that stored it cancelled the turn's tasks and
-// withdrew its questions.
-type stopping struct {
+// stoppedTurn is a turn that a person stops. The commit that stored it cancelled the turn's tasks
+// and withdrew its questions.
+type stoppedTurn struct {
 	Reason string `json:"reason,omitempty"`
 }
 
@@ -55,7 +55,7 @@ func (l *loop) stop(s perdure.Signal) error {
 	if err := json.Unmarshal(s.Value, &i); err != nil || i.Check() != nil {
 		i = perdure.Interrupt{} // the server checks the value before it stores it
 	}
-	l.st.Stopping = &stopping{Reason: i.Reason}
+	l.st.Stopping = &stoppedTurn{Reason: i.Reason}
 	if p := l.st.Pending; p != nil {
 		if p.ModelTask != nil {
 			l.ctx.StopTask(agent.FutureOf(*p.ModelTask, ModelTask))

@@ -25,8 +25,8 @@ import (
 func TestEveryKillPointLeavesTheSameConversation(t *testing.T) {
 	longtest.Skip(t, "minutes")
 	opentest.Each(t, func(t *testing.T, open opentest.Opener) {
-		w := newWard(t, open)
-		want := w.play(t, point{})
+		w := newRunStore(t, open)
+		want := w.play(t, killPoint{})
 		want.undisturbed(t)
 		all := want.points()
 		tried := sample(t, all)
@@ -34,7 +34,7 @@ func TestEveryKillPointLeavesTheSameConversation(t *testing.T) {
 		for shard := range shards {
 			t.Run(fmt.Sprint("shard", shard), func(t *testing.T) {
 				t.Parallel()
-				w := newWard(t, open)
+				w := newRunStore(t, open)
 				for i := shard; i < len(tried); i += shards {
 					t.Run(tried[i].String(), func(t *testing.T) {
 						got := w.play(t, tried[i])
@@ -63,61 +63,61 @@ func TestEveryKillPointLeavesTheSameConversation(t *testing.T) {
 // the disk.
 const shards = 12
 
-// how is the way in which a call is interrupted.
-type how string
+// interruption is the way in which a call is interrupted.
+type interruption string
 
 const (
-	before how = "before" // the process dies before the call arrives
-	lost   how = "lost"   // the call is executed and its reply is lost; the process lives
-	after  how = "after"  // the call is executed, and the process dies
+	before interruption = "before" // the process dies before the call arrives
+	lost   interruption = "lost"   // the call is executed and its reply is lost; the process lives
+	after  interruption = "after"  // the call is executed, and the process dies
 )
 
-// point is the call at which a run is interrupted. In layer rpc, it is a call of the worker; if the
-// worker dies, the server lives, and the lease expires. In layer store, it is a commit of the
+// killPoint is the call at which a run is interrupted. In layer rpc, it is a call of the worker; if
+// the worker dies, the server lives, and the lease expires. In layer store, it is a commit of the
 // server, which dies together with the worker in its process.
-type point struct {
+type killPoint struct {
 	layer, name string
 	nth         int // number of the call among those with this name, from 1
-	how         how
+	how         interruption
 	parked      int
 }
 
-func (p point) String() string {
+func (p killPoint) String() string {
 	return fmt.Sprintf("%s of %s %s %d, %d parked", p.how, p.layer, p.name, p.nth, p.parked)
 }
 
 // points returns the points at which a run with these calls can be interrupted.
-func (o *outcome) points() []point {
-	var all []point
+func (o *outcome) points() []killPoint {
+	var all []killPoint
 	for layer, calls := range map[string]map[string]int{"rpc": o.calls, "store": o.commits} {
 		for name, n := range calls {
 			for nth := range n {
 				for _, h := range ways(layer, name) {
-					all = append(all, point{layer: layer, name: name, nth: nth + 1, how: h, parked: 100 - 101*(nth%2)})
+					all = append(all, killPoint{layer: layer, name: name, nth: nth + 1, how: h, parked: 100 - 101*(nth%2)})
 				}
 			}
 		}
 	}
-	slices.SortFunc(all, func(a, b point) int {
+	slices.SortFunc(all, func(a, b killPoint) int {
 		return cmp.Or(cmp.Compare(a.layer, b.layer), cmp.Compare(a.name, b.name), cmp.Compare(a.nth, b.nth), cmp.Compare(a.how, b.how))
 	})
 	return all
 }
 
-func ways(layer, name string) []how {
+func ways(layer, name string) []interruption {
 	switch {
 	case name == "start" || name == "kinds" || name == "register":
 		return nil // these calls are not part of the run
 	case layer == "rpc" && (name == "PollAgents" || name == "PollTasks"):
-		return []how{before, after} // a lost reply would only delay the run until the lease expires
+		return []interruption{before, after} // a lost reply would only delay the run until the lease expires
 	case layer == "rpc":
-		return []how{before, lost, after}
+		return []interruption{before, lost, after}
 	}
-	return []how{before, after}
+	return []interruption{before, after}
 }
 
 // sample returns a random selection of the points.
-func sample(t *testing.T, all []point) []point {
+func sample(t *testing.T, all []killPoint) []killPoint {
 	t.Helper()
 	most := 24
 	if strings.HasPrefix(t.Name(), "TestEveryKillPointLeavesTheSameConversation/postgres") {
@@ -146,7 +146,7 @@ func sample(t *testing.T, all []point) []point {
 
 // outcome is the result of a run, with what was counted during it.
 type outcome struct {
-	point
+	killPoint
 	reached        bool
 	lines          []line
 	records        int // number of llm_call entries
@@ -178,7 +178,7 @@ func (o *outcome) compare(t *testing.T, want *outcome) {
 	t.Helper()
 	bad := func(format string, args ...any) {
 		t.Helper()
-		t.Errorf("%s: "+format, append([]any{o.point}, args...)...)
+		t.Errorf("%s: "+format, append([]any{o.killPoint}, args...)...)
 	}
 	if o.records != turns || len(o.tasks) != len(want.tasks) {
 		bad("%d stored model calls and %d tasks, want %d and %d", o.records, len(o.tasks), turns, len(want.tasks))

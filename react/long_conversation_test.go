@@ -43,8 +43,8 @@ func toolTurns(n int) string {
 }
 
 // playTools plays a run of n turns with tools to its end.
-func playTools(t *testing.T, n int, d deaths) *longOutcome {
-	h := newMortalHouse(t, toolTurns(n), d)
+func playTools(t *testing.T, n int, d crashPlan) *longOutcome {
+	h := newCrashStore(t, toolTurns(n), d)
 	var notes strings.Builder
 	for i := range 40 {
 		fmt.Fprintf(&notes, "line %d of the notes, which the model reads again and again\n", i)
@@ -59,12 +59,12 @@ func playTools(t *testing.T, n int, d deaths) *longOutcome {
 }
 
 // playChat plays a chat of n messages, each of which is sent when the one before is answered.
-func playChat(t *testing.T, n int, d deaths) *longOutcome {
+func playChat(t *testing.T, n int, d crashPlan) *longOutcome {
 	var script strings.Builder
 	for i := range n {
 		fmt.Fprintf(&script, "turn\n  text answer %d %s\n", i, strings.Repeat("word ", 60))
 	}
-	h := newMortalHouse(t, script.String(), d)
+	h := newCrashStore(t, script.String(), d)
 	stop := h.work()
 	defer stop()
 	id := h.start("message 0", false)
@@ -81,7 +81,7 @@ func playChat(t *testing.T, n int, d deaths) *longOutcome {
 }
 
 // stopped returns the number of answers after which the agent waits, by its checkpoint.
-func (h *mortalHouse) stopped(x *perdure.Execution) int {
+func (h *crashStore) stopped(x *perdure.Execution) int {
 	h.t.Helper()
 	c, err := h.store.Checkpoint(h.t.Context(), x.ID, x.CheckpointSeq)
 	if err != nil {
@@ -96,7 +96,7 @@ func (h *mortalHouse) stopped(x *perdure.Execution) int {
 	return state.TurnIndex
 }
 
-func (h *mortalHouse) say(id uuid.UUID, text string) {
+func (h *crashStore) say(id uuid.UUID, text string) {
 	h.t.Helper()
 	value, err := json.Marshal(map[string]string{"text": text})
 	if err != nil {
@@ -121,22 +121,22 @@ func TestALongConversationSurvivesDeaths(t *testing.T) {
 	longtest.Skip(t, "minutes")
 	seed := longtest.Seed(t)
 	random := rand.New(rand.NewPCG(seed, 0))
-	turns, messages, plan := 80, 120, []deaths{
+	turns, messages, plan := 80, 120, []crashPlan{
 		{first: 1 + random.IntN(60), each: 50 + random.IntN(20), how: before},
 		{first: 1 + random.IntN(60), each: 50 + random.IntN(20), how: after},
 	}
 	if longtest.All() {
 		turns, messages, plan = 300, 2000, nil
 		for first := range stride {
-			plan = append(plan, deaths{first + 1, stride, before}, deaths{first + 1, stride, after})
+			plan = append(plan, crashPlan{first + 1, stride, before}, crashPlan{first + 1, stride, after})
 		}
 	}
-	for name, play := range map[string]func(*testing.T, deaths) *longOutcome{
-		"tools": func(t *testing.T, d deaths) *longOutcome { return playTools(t, turns, d) },
-		"chat":  func(t *testing.T, d deaths) *longOutcome { return playChat(t, messages, d) },
+	for name, play := range map[string]func(*testing.T, crashPlan) *longOutcome{
+		"tools": func(t *testing.T, d crashPlan) *longOutcome { return playTools(t, turns, d) },
+		"chat":  func(t *testing.T, d crashPlan) *longOutcome { return playChat(t, messages, d) },
 	} {
 		t.Run(name, func(t *testing.T) {
-			want := play(t, deaths{})
+			want := play(t, crashPlan{})
 			want.undisturbed(t)
 			for _, d := range plan {
 				t.Run(fmt.Sprintf("%s commit %d and each %d", d.how, d.first, d.each), func(t *testing.T) {

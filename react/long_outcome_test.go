@@ -27,7 +27,7 @@ type longOutcome struct {
 	died        int
 }
 
-func (h *mortalHouse) outcome(id uuid.UUID) *longOutcome {
+func (h *crashStore) outcome(id uuid.UUID) *longOutcome {
 	h.t.Helper()
 	o := &longOutcome{records: map[string]int{}, effects: map[string]int{}, paid: map[int][]scripted.Call{}, died: h.died}
 	h.readPath(id, o)
@@ -64,14 +64,14 @@ func (h *mortalHouse) outcome(id uuid.UUID) *longOutcome {
 	return o
 }
 
-func (h *mortalHouse) must(err error) {
+func (h *crashStore) must(err error) {
 	h.t.Helper()
 	if err != nil {
 		h.t.Fatal(err)
 	}
 }
 
-func (h *mortalHouse) readPath(id uuid.UUID, o *longOutcome) {
+func (h *crashStore) readPath(id uuid.UUID, o *longOutcome) {
 	h.t.Helper()
 	x, err := h.store.Execution(h.t.Context(), "default", id)
 	h.must(err)
@@ -91,7 +91,7 @@ func (h *mortalHouse) readPath(id uuid.UUID, o *longOutcome) {
 	}
 }
 
-func (h *mortalHouse) readTasks(id uuid.UUID, o *longOutcome) {
+func (h *crashStore) readTasks(id uuid.UUID, o *longOutcome) {
 	h.t.Helper()
 	for cursor := ""; ; {
 		page, err := h.store.ListTasks(h.t.Context(), id, false, cursor, 1000)

@@ -150,7 +150,7 @@ func (l *loop) idle() (done bool, err error) {
 	switch signal.Name {
 	case perdure.RetrySignal:
 		l.st.Try++
-		l.goOn()
+		l.resume()
 		return false, nil
 	case perdure.InterruptSignal: // sent in the moment in which the response ended
 		return false, nil
@@ -169,7 +169,7 @@ func (l *loop) idle() (done bool, err error) {
 	said := read(signal, open)
 	l.st.ResponseID, l.st.ResponseTurns, l.st.ResponseCalls, l.st.Text, l.st.Try = signal.ResponseID, 0, 0, "", 0
 	l.st.Open, l.st.Settings = nil, said.Settings
-	l.goOn()
+	l.resume()
 	return false, l.appendInput(signal.EntryKey(), open, said.Messages)
 }
 
@@ -185,7 +185,7 @@ func (l *loop) failure() error {
 	return &perdure.TaskError{Code: code, Message: strings.TrimPrefix(l.st.Error, string(code)+": "), Permanent: true}
 }
 
-func (l *loop) goOn() {
+func (l *loop) resume() {
 	l.st.Idle, l.st.StopReason, l.st.Error, l.st.ErrorCode = false, "", "", ""
 	l.st.TooLong = 0
 	l.place()

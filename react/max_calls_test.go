@@ -28,7 +28,7 @@ turn
 func TestMaxToolCallsHoldsOverAllTurns(t *testing.T) {
 	for _, parked := range []int{100, -1} {
 		t.Run(fmt.Sprint(parked, " parked"), func(t *testing.T) {
-			s := newTheatre(t, parked, tooManyCalls+strings.ReplaceAll(tooManyCalls, "turn\n  call bash {\"command\": \"echo two\"}", "turn\n  call bash {\"command\": \"touch five\"}"))
+			s := newWorkerPool(t, parked, tooManyCalls+strings.ReplaceAll(tooManyCalls, "turn\n  call bash {\"command\": \"echo two\"}", "turn\n  call bash {\"command\": \"touch five\"}"))
 			two := 2
 			id := s.start(engine.StartRequest{UserPrompt: "go", Turns: perdure.Turns{MaxToolCalls: &two}})
 			x := s.idle(id, 0)

@@ -25,14 +25,14 @@ import (
 	"github.com/perdure/perdure/worker"
 )
 
-// gated is a model whose summaries wait until the gate is open.
-type gated struct {
-	*narrow
+// gatedModel is a model whose summaries wait until the gate is open.
+type gatedModel struct {
+	*windowModel
 	asked chan struct{} // receives when a summary is asked for
 	gate  chan struct{} // open if it is closed
 }
 
-func (g *gated) Stream(ctx context.Context, r llm.Request, emit func(llm.Delta) error) (*llm.Response, error) {
+func (g *gatedModel) Stream(ctx context.Context, r llm.Request, emit func(llm.Delta) error) (*llm.Response, error) {
 	if r.Purpose == llm.PurposeCompaction {
 		select {
 		case g.asked <- struct{}{}:
@@ -44,39 +44,39 @@ func (g *gated) Stream(ctx context.Context, r llm.Request, emit func(llm.Delta) 
 			return nil, ctx.Err()
 		}
 	}
-	return g.narrow.Stream(ctx, r, emit)
+	return g.windowModel.Stream(ctx, r, emit)
 }
 
-// pair is two servers on one store or database. A worker is connected to each of them.
-type pair struct {
+// serverPair is two servers on one store or database. A worker is connected to each of them.
+type serverPair struct {
 	t       *testing.T
 	store   store.Store
 	servers []*engine.Engine
 	stops   []func()
 	hints   *notify.Local
-	model   *gated
-	look    *look
+	model   *gatedModel
+	look    *lookTool
 }
 
 // newPair starts both servers. There are as many workers as servers.
-func newPair(t *testing.T, stores []store.Store, script string) *pair {
+func newPair(t *testing.T, stores []store.Store, script string) *serverPair {
 	t.Helper()
 	scripts := t.TempDir()
 	writeFile(t, filepath.Join(scripts, "s"), script)
-	n := &narrow{Provider: scripted.New(scripted.Config{Dir: scripts}), window: smallWindow}
-	p := &pair{
-		t: t, store: stores[0], hints: &notify.Local{}, look: &look{runs: map[int]int{}},
-		model: &gated{narrow: n, asked: make(chan struct{}, 1), gate: make(chan struct{})},
+	n := &windowModel{Provider: scripted.New(scripted.Config{Dir: scripts}), window: smallWindow}
+	p := &serverPair{
+		t: t, store: stores[0], hints: &notify.Local{}, look: &lookTool{runs: map[int]int{}},
+		model: &gatedModel{windowModel: n, asked: make(chan struct{}, 1), gate: make(chan struct{})},
 	}
 	for _, s := range stores {
-		e := engine.New(engine.Config{Store: s, Hints: p.hints, Lease: wardLease, Logger: slog.New(slog.DiscardHandler)})
+		e := engine.New(engine.Config{Store: s, Hints: p.hints, Lease: runLease, Logger: slog.New(slog.DiscardHandler)})
 		p.servers, p.stops = append(p.servers, e), append(p.stops, p.work(e))
 	}
 	return p
 }
 
 // work starts a worker at a server.
-func (p *pair) work(e *engine.Engine) (stop func()) {
+func (p *serverPair) work(e *engine.Engine) (stop func()) {
 	p.t.Helper()
 	providers := llm.NewProviders(p.model)
 	providers.SetWindows(llm.Windows{{Provider: "scripted", ID: "s"}: {Window: smallWindow}})
@@ -100,7 +100,7 @@ func (p *pair) work(e *engine.Engine) (stop func()) {
 	return stop
 }
 
-func (p *pair) start(prompt string) uuid.UUID {
+func (p *serverPair) start(prompt string) uuid.UUID {
 	p.t.Helper()
 	tools, most := []string{"find"}, 1000
 	x, err := p.servers[0].Start(p.t.Context(), "default", engine.StartRequest{
@@ -114,7 +114,7 @@ func (p *pair) start(prompt string) uuid.UUID {
 }
 
 // say sends a message to every server, as a client does that does not know which one has stored it.
-func (p *pair) say(id uuid.UUID, text string) {
+func (p *serverPair) say(id uuid.UUID, text string) {
 	p.t.Helper()
 	value, err := json.Marshal(map[string]string{"text": text})
 	if err != nil {
@@ -128,7 +128,7 @@ func (p *pair) say(id uuid.UUID, text string) {
 }
 
 // conversation returns the messages on the path, and the number of compactions.
-func (p *pair) conversation(id uuid.UUID) (lines []string, compactions int) {
+func (p *serverPair) conversation(id uuid.UUID) (lines []string, compactions int) {
 	p.t.Helper()
 	x, err := p.store.Execution(p.t.Context(), "default", id)
 	if err != nil {
@@ -152,7 +152,7 @@ func (p *pair) conversation(id uuid.UUID) (lines []string, compactions int) {
 }
 
 // until waits until want returns true for the execution.
-func (p *pair) until(id uuid.UUID, what string, want func(*perdure.Execution) bool) {
+func (p *serverPair) until(id uuid.UUID, what string, want func(*perdure.Execution) bool) {
 	p.t.Helper()
 	hints, unsubscribe := p.hints.Subscribe(notify.Log(id))
 	defer unsubscribe()
@@ -174,7 +174,7 @@ func (p *pair) until(id uuid.UUID, what string, want func(*perdure.Execution) bo
 }
 
 // idle waits until the run waits for its user, with these messages of the user on its path.
-func (p *pair) idle(id uuid.UUID, said int) {
+func (p *serverPair) idle(id uuid.UUID, said int) {
 	p.t.Helper()
 	p.until(id, "the run waits for its user", func(x *perdure.Execution) bool {
 		if x.Status != perdure.StatusWaiting || x.WaitReason != "signal" {
@@ -194,9 +194,9 @@ func countPrefix(lines []string, prefix string) (n int) {
 	return n
 }
 
-// checkSaid checks that each message is on the path once, in order, that a model has seen it, and
-// that no request has it twice.
-func (p *pair) checkSaid(id uuid.UUID, messages []string) {
+// checkEachMessageOnce checks that each message is on the path once, in order, that a model has
+// seen it, and that no request has it twice.
+func (p *serverPair) checkEachMessageOnce(id uuid.UUID, messages []string) {
 	p.t.Helper()
 	p.until(id, "the compaction is on the path", func(*perdure.Execution) bool {
 		_, compactions := p.conversation(id)
@@ -265,7 +265,7 @@ func TestMessagesDuringACompaction(t *testing.T) {
 		p.idle(id, 4+len(during))
 		p.say(id, "message 4")
 		p.idle(id, 5+len(during))
-		p.checkSaid(id, during)
+		p.checkEachMessageOnce(id, during)
 	})
 }
 
@@ -290,7 +290,7 @@ func TestMessagesDuringAnAutomaticCompaction(t *testing.T) {
 		p.idle(id, 1+len(during))
 		p.say(id, "message 1")
 		p.idle(id, 2+len(during))
-		p.checkSaid(id, during)
+		p.checkEachMessageOnce(id, during)
 		p.look.mu.Lock()
 		defer p.look.mu.Unlock()
 		for i, n := range p.look.runs {

@@ -129,7 +129,7 @@ func modelTask(c Config) agent.TaskDefinition {
 		if err != nil {
 			return modelAnswer{}, err
 		}
-		show := newShower(ctx.Stream(), in.EntryID)
+		show := newAnswerStream(ctx.Stream(), in.EntryID)
 		if err := llm.CheckRequest(provider, request); err != nil {
 			return modelAnswer{}, modelError(err)
 		}
@@ -262,19 +262,19 @@ func nameCalls(parts []perdure.Part, entry uuid.UUID) {
 	}
 }
 
-// shower streams a model's answer to the readers of the execution's log.
-type shower struct {
+// answerStream streams a model's answer to the readers of the execution's log.
+type answerStream struct {
 	stream agent.Stream
 	entry  uuid.UUID
 	calls  map[int]bool
 	part   int // index of the part of the newest delta; each part has a block of its own
 }
 
-func newShower(stream agent.Stream, entry uuid.UUID) *shower {
-	return &shower{stream: stream, entry: entry, calls: map[int]bool{}, part: -1}
+func newAnswerStream(stream agent.Stream, entry uuid.UUID) *answerStream {
+	return &answerStream{stream: stream, entry: entry, calls: map[int]bool{}, part: -1}
 }
 
-func (s *shower) delta(d llm.Delta) error {
+func (s *answerStream) delta(d llm.Delta) error {
 	if d.Part != s.part {
 		s.stream.Break()
 		s.part = d.Part

@@ -10,7 +10,7 @@ import (
 // TestAOneShotFailsWithItsModel checks that a one-shot run whose model fails permanently becomes
 // FAILED, with the model's error code.
 func TestAOneShotFailsWithItsModel(t *testing.T) {
-	s := newTheatre(t, 100, "turn\n  fail auth no key\n")
+	s := newWorkerPool(t, 100, "turn\n  fail auth no key\n")
 	id := s.start(engine.StartRequest{UserPrompt: "go", OneShot: true})
 	x := s.until(id, func(x *perdure.Execution) bool {
 		return x.Status.Terminal() || x.Status == perdure.StatusWaiting && x.WaitReason == "signal"

@@ -31,9 +31,9 @@ type pendingState struct {
 	} `json:"pending"`
 }
 
-// awaiting waits until the execution waits for a number of tasks. It returns the execution and the
+// awaitTasks waits until the execution waits for a number of tasks. It returns the execution and the
 // pending part of its newest checkpoint's state.
-func (s *theatre) awaiting(id uuid.UUID, tasks int) (*perdure.Execution, pendingState) {
+func (s *workerPool) awaitTasks(id uuid.UUID, tasks int) (*perdure.Execution, pendingState) {
 	s.t.Helper()
 	x := s.until(id, func(x *perdure.Execution) bool {
 		return x.Status == perdure.StatusWaiting && x.WaitReason == "task" && len(x.Wait.Tasks()) == tasks
@@ -52,7 +52,7 @@ func (s *theatre) awaiting(id uuid.UUID, tasks int) (*perdure.Execution, pending
 	return x, st
 }
 
-func (s *theatre) task(execution, id uuid.UUID) *perdure.Task {
+func (s *workerPool) task(execution, id uuid.UUID) *perdure.Task {
 	s.t.Helper()
 	tasks, err := s.store.Tasks(s.t.Context(), execution, []uuid.UUID{id}, false)
 	if err != nil || tasks[0] == nil {
@@ -65,13 +65,13 @@ func (s *theatre) task(execution, id uuid.UUID) *perdure.Task {
 // pending. A worker that takes over the execution, and would choose another model, does not
 // schedule a second call.
 func TestPendingModelCallIsAskedOnce(t *testing.T) {
-	s := emptyTheatre(t, "turn\n  text Hello.\n")
+	s := emptyWorkerPool(t, "turn\n  text Hello.\n")
 	s.play("other", "turn\n  text I was not asked.\n")
-	stop := s.work(100, func(c *staff) { c.noTasks = true })
+	stop := s.work(100, func(c *workerSetup) { c.noTasks = true })
 	id := s.start(engine.StartRequest{UserPrompt: "hi", OneShot: true, Models: []perdure.ModelConfig{
 		{Provider: "scripted", ModelID: "s"}, {Provider: "scripted", ModelID: "other"},
 	}})
-	x, st := s.awaiting(id, 1)
+	x, st := s.awaitTasks(id, 1)
 	p := st.Pending
 	if p.ModelTask == nil || *p.ModelTask != x.Wait.Tasks()[0] || p.Model.ModelID != "s" {
 		t.Fatalf("pending is %+v, the wait %+v", p, x.Wait)
@@ -88,7 +88,7 @@ func TestPendingModelCallIsAskedOnce(t *testing.T) {
 		t.Errorf("the key is %s, want %s by turn and try (%v)", task.Key, key, err)
 	}
 	stop()
-	s.work(100, func(c *staff) {
+	s.work(100, func(c *workerSetup) {
 		c.Select = func(turn react.Turn) perdure.ModelConfig { return turn.Models[1] }
 	})
 	s.completed(id)
@@ -100,7 +100,7 @@ func TestPendingModelCallIsAskedOnce(t *testing.T) {
 // TestTryingAgainIsAnotherTask checks that a retry of a failed turn is another task: the key
 // contains the number of the try.
 func TestTryingAgainIsAnotherTask(t *testing.T) {
-	s := newTheatre(t, -1, "turn\n  fail auth the key is wrong\n")
+	s := newWorkerPool(t, -1, "turn\n  fail auth the key is wrong\n")
 	id := s.start(engine.StartRequest{UserPrompt: "hi"})
 	x := s.idle(id, 0)
 	if _, err := s.engine.Signal(t.Context(), "default", id, engine.SignalRequest{Name: "retry"}); err != nil {
@@ -122,7 +122,7 @@ func TestTryingAgainIsAnotherTask(t *testing.T) {
 // TestPendingToolCallsAreInTheCheckpoint checks that the commit that schedules tools stores their
 // tasks in the checkpoint. A task's key is derived from the id of the call.
 func TestPendingToolCallsAreInTheCheckpoint(t *testing.T) {
-	s := newTheatre(t, -1, `
+	s := newWorkerPool(t, -1, `
 turn
   call bash {"command": "echo ready; while [ ! -e go ]; do sleep 0.01; done"}
   call bash {"command": "while [ ! -e go ]; do sleep 0.01; done"}
@@ -131,7 +131,7 @@ turn
 `)
 	id := s.start(engine.StartRequest{UserPrompt: "go", OneShot: true})
 	s.sees(id, "ready")
-	x, st := s.awaiting(id, 2)
+	x, st := s.awaitTasks(id, 2)
 	if st.Pending.EntryID != *x.Leaf || len(st.Pending.Calls) != 2 {
 		t.Fatalf("pending is %+v", st.Pending)
 	}
@@ -147,13 +147,13 @@ turn
 	s.completed(id)
 }
 
-// counted is a dispatch that counts reads of paths.
-type counted struct {
+// readCounter is a dispatch that counts reads of paths.
+type readCounter struct {
 	perdure.Dispatch
 	reads atomic.Int32
 }
 
-func (c *counted) Entries(ctx context.Context, q perdure.EntryQuery) iter.Seq2[perdure.Entry, error] {
+func (c *readCounter) Entries(ctx context.Context, q perdure.EntryQuery) iter.Seq2[perdure.Entry, error] {
 	c.reads.Add(1)
 	return c.Dispatch.Entries(ctx, q)
 }
@@ -167,12 +167,12 @@ func TestTurnsDoNotCarryTheConversation(t *testing.T) {
 		script.WriteString("turn\n  call bash {\"command\": \"head -c 25000 /dev/zero | tr '\\\\0' x\"}\n")
 	}
 	script.WriteString("turn\n  text Done.\n")
-	s := emptyTheatre(t, script.String())
-	c := &counted{}
-	s.work(-1, func(w *staff) {
+	s := emptyWorkerPool(t, script.String())
+	c := &readCounter{}
+	s.work(-1, func(w *workerSetup) {
 		w.noTasks, w.over = true, func(d perdure.Dispatch) perdure.Dispatch { c.Dispatch = d; return c }
 	})
-	s.work(-1, func(w *staff) { w.noAgent = true })
+	s.work(-1, func(w *workerSetup) { w.noAgent = true })
 	id := s.start(engine.StartRequest{UserPrompt: "go", OneShot: true})
 	s.completed(id)
 	tasks, err := s.store.ListTasks(t.Context(), id, false, "", 100)

@@ -18,22 +18,22 @@ import (
 	"github.com/perdure/perdure/llm"
 )
 
-// warnings collects the lines of a log.
-type warnings struct {
+// warningLog collects the lines of a log.
+type warningLog struct {
 	mu  sync.Mutex
 	all bytes.Buffer
 }
 
-func (w *warnings) Write(line []byte) (int, error) {
+func (w *warningLog) Write(line []byte) (int, error) {
 	w.mu.Lock()
 	defer w.mu.Unlock()
 	return w.all.Write(line)
 }
 
-func (w *warnings) log(c *staff) { c.Logger = slog.New(slog.NewTextHandler(w, nil)) }
+func (w *warningLog) log(c *workerSetup) { c.Logger = slog.New(slog.NewTextHandler(w, nil)) }
 
 // lines returns the warnings about changed prompts.
-func (w *warnings) lines() (lines []string) {
+func (w *warningLog) lines() (lines []string) {
 	w.mu.Lock()
 	defer w.mu.Unlock()
 	for line := range strings.Lines(w.all.String()) {
@@ -45,7 +45,7 @@ func (w *warnings) lines() (lines []string) {
 }
 
 // retold changes the description of the worker's last tool.
-func retold(c *staff) {
+func retold(c *workerSetup) {
 	c.Tools = slices.Clone(c.Tools)
 	c.Tools[len(c.Tools)-1].Description += " Now better."
 }
@@ -53,7 +53,7 @@ func retold(c *staff) {
 // TestAChangedPromptWithoutACauseIsLogged checks that a worker with another tool causes one warning,
 // which names the execution and says that the beginning of the prompt differs.
 func TestAChangedPromptWithoutACauseIsLogged(t *testing.T) {
-	s, said := emptyTheatre(t, "turn\n  text One.\nturn\n  text Two.\nturn\n  text Three.\n"), &warnings{}
+	s, said := emptyWorkerPool(t, "turn\n  text One.\nturn\n  text Two.\nturn\n  text Three.\n"), &warningLog{}
 	stop := s.work(100, said.log)
 	id := s.start(engine.StartRequest{UserPrompt: "go"})
 	x := s.idle(id, 0)
@@ -72,13 +72,13 @@ func TestAChangedPromptWithoutACauseIsLogged(t *testing.T) {
 	}
 }
 
-// rewriting is a Dispatch that returns entries with another text than the stored one.
-type rewriting struct {
+// rewritingDispatch is a Dispatch that returns entries with another text than the stored one.
+type rewritingDispatch struct {
 	perdure.Dispatch
 	text, with string
 }
 
-func (d rewriting) Entries(ctx context.Context, q perdure.EntryQuery) iter.Seq2[perdure.Entry, error] {
+func (d rewritingDispatch) Entries(ctx context.Context, q perdure.EntryQuery) iter.Seq2[perdure.Entry, error] {
 	return func(yield func(perdure.Entry, error) bool) {
 		for e, err := range d.Dispatch.Entries(ctx, q) {
 			e.Content = bytes.ReplaceAll(e.Content, []byte(d.text), []byte(d.with))
@@ -91,16 +91,16 @@ func (d rewriting) Entries(ctx context.Context, q perdure.EntryQuery) iter.Seq2[
 
 // TestAChangedMessageIsFound checks that the record and the warning name the message that differs.
 func TestAChangedMessageIsFound(t *testing.T) {
-	s, said := emptyTheatre(t, strings.Repeat("turn\n  text Yes.\n", 5)), &warnings{}
+	s, said := emptyWorkerPool(t, strings.Repeat("turn\n  text Yes.\n", 5)), &warningLog{}
 	stop := s.work(100, said.log)
 	id := s.start(engine.StartRequest{UserPrompt: "message 0"})
 	x := s.idle(id, 0)
 	for i := range 4 {
 		if i == 3 {
 			stop()
-			s.work(100, said.log, func(c *staff) {
+			s.work(100, said.log, func(c *workerSetup) {
 				c.over = func(d perdure.Dispatch) perdure.Dispatch {
-					return rewriting{d, "message 1", "MESSAGE 1"} // the third message of the conversation
+					return rewritingDispatch{d, "message 1", "MESSAGE 1"} // the third message of the conversation
 				}
 			})
 		}
@@ -121,15 +121,15 @@ func TestAChangedMessageIsFound(t *testing.T) {
 // from which it changes the prompt, without a warning. A change before that message is one.
 func TestPromptsNameTheCompaction(t *testing.T) {
 	for _, deployed := range []bool{false, true} {
-		said := &warnings{}
-		s := emptyTheatre(t, looks(6, 300))
+		said := &warningLog{}
+		s := emptyWorkerPool(t, looks(6, 300))
 		stop := s.work(100, said.log)
 		x := s.idle(s.start(engine.StartRequest{UserPrompt: "go"}), 0)
 		s.compact(x.ID, `{}`)
 		x = s.until(x.ID, func(x *perdure.Execution) bool { return len(s.compactions(x)) == 1 && x.WaitReason == "signal" })
 		if deployed {
 			stop()
-			s.work(100, said.log, func(c *staff) { c.Tools = slices.Clone(c.Tools); c.Tools[0].Description += " Now better." })
+			s.work(100, said.log, func(c *workerSetup) { c.Tools = slices.Clone(c.Tools); c.Tools[0].Description += " Now better." })
 		}
 		s.say(x.ID, "thanks")
 		x = s.idle(x.ID, x.CheckpointSeq)
@@ -150,8 +150,8 @@ func TestPromptsNameTheCompaction(t *testing.T) {
 // TestCompactionsCauseNoWarnings checks that a long run with several compactions, of which each covers the
 // one before, has no changed prompt, and that each compaction is named by the call after it.
 func TestCompactionsCauseNoWarnings(t *testing.T) {
-	said := &warnings{}
-	s, _, _ := narrowTheatre(t, -1, 8000, looks(28, 1500), said.log)
+	said := &warningLog{}
+	s, _, _ := windowWorkerPool(t, -1, 8000, looks(28, 1500), said.log)
 	x := s.idle(s.start(engine.StartRequest{UserPrompt: "go"}), 0)
 	named := map[uuid.UUID]bool{}
 	for _, p := range s.prompts(x.ID) {
@@ -169,7 +169,7 @@ func TestCompactionsCauseNoWarnings(t *testing.T) {
 }
 
 // compactionEntry returns the id of the newest compaction on the path of the execution.
-func (s *stage) compactionEntry(x *perdure.Execution) (id uuid.UUID) {
+func (s *scriptedEngine) compactionEntry(x *perdure.Execution) (id uuid.UUID) {
 	s.t.Helper()
 	for e, err := range s.store.Path(s.t.Context(), x.ID, *x.Leaf, nil, 0, false) {
 		if err != nil {
@@ -185,8 +185,8 @@ func (s *stage) compactionEntry(x *perdure.Execution) (id uuid.UUID) {
 // TestPromptsNameTheModelAndTheSettings checks that a change of the model or of the settings between
 // two calls is recorded, and is no reason for a warning.
 func TestPromptsNameTheModelAndTheSettings(t *testing.T) {
-	said := &warnings{}
-	s := emptyTheatre(t, "turn\n  text One.\nturn\n  text Two.\nturn\n  text Three.\n")
+	said := &warningLog{}
+	s := emptyWorkerPool(t, "turn\n  text One.\nturn\n  text Two.\nturn\n  text Three.\n")
 	s.play("s2", "turn\n  text One.\nturn\n  text Two.\nturn\n  text Three.\n")
 	s.work(100, said.log)
 	id := s.start(engine.StartRequest{UserPrompt: "go"})

@@ -18,7 +18,7 @@ import (
 )
 
 // prompts returns the records of the prompts of an execution's model calls, in order.
-func (s *theatre) prompts(id uuid.UUID) (all []prompt) {
+func (s *workerPool) prompts(id uuid.UUID) (all []prompt) {
 	s.t.Helper()
 	entries, err := s.store.AllEntries(s.t.Context(), id, "", 100)
 	if err != nil {
@@ -51,17 +51,17 @@ type prompt struct {
 // while a conversation grows, even on another worker. A worker with another tool description causes
 // one recorded change.
 func TestPrefixChangesAreRecorded(t *testing.T) {
-	s := emptyTheatre(t, "turn\n  call find {\"pattern\": \"*\"}\nturn\n  text One.\nturn\n  text Two.\nturn\n  text Three.\nturn\n  text Four.\n")
+	s := emptyWorkerPool(t, "turn\n  call find {\"pattern\": \"*\"}\nturn\n  text One.\nturn\n  text Two.\nturn\n  text Three.\nturn\n  text Four.\n")
 	counters := &react.Counters{}
-	counted := func(c *staff) { c.Counters = counters }
-	retold := func(c *staff) {
+	counted := func(c *workerSetup) { c.Counters = counters }
+	retold := func(c *workerSetup) {
 		c.Tools = slices.Clone(c.Tools)
 		c.Tools[0].Description += " Now better."
 	}
 	stop := s.work(100, counted)
 	id := s.start(engine.StartRequest{UserPrompt: "go"})
 	x := s.idle(id, 0)
-	next := func(text string, change ...func(*staff)) {
+	next := func(text string, change ...func(*workerSetup)) {
 		stop()
 		stop = s.work(100, change...)
 		s.say(id, text)
@@ -105,8 +105,8 @@ func TestRequestBytesAreTheSameOnEveryWorker(t *testing.T) {
 	}
 	busy, done := llmtest.Answer{Status: 529}, llmtest.Answer{Text: []string{"Done."}, Usage: perdure.Usage{Output: 1}}
 	provider, server := remote.Serve(t, busy, calls, busy, done, calls, done)
-	s := emptyTheatre(t, "")
-	with := func(c *staff) { c.Providers = llm.NewProviders(provider) }
+	s := emptyWorkerPool(t, "")
+	with := func(c *workerSetup) { c.Providers = llm.NewProviders(provider) }
 	stop := s.work(100, with)
 	start := func() uuid.UUID {
 		return s.start(engine.StartRequest{

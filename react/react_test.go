@@ -23,8 +23,8 @@ import (
 	"github.com/perdure/perdure/worker"
 )
 
-// stage is an engine with a worker whose model plays a script.
-type stage struct {
+// scriptedEngine is an engine with a worker whose model plays a script.
+type scriptedEngine struct {
 	t       *testing.T
 	engine  *engine.Engine
 	store   store.Store
@@ -32,16 +32,16 @@ type stage struct {
 	journal string
 }
 
-func newStage(t *testing.T, parked int, script string) *stage {
+func newScriptedEngine(t *testing.T, parked int, script string) *scriptedEngine {
 	t.Helper()
-	return newStageOn(t, opentest.SQLite, parked, script)
+	return newScriptedEngineOn(t, opentest.SQLite, parked, script)
 }
 
-// newStageOn creates a stage whose engine uses the kind of store that open opens. The worker parks
-// up to parked goroutines; -1 means none.
-func newStageOn(t *testing.T, open opentest.Opener, parked int, script string) *stage {
+// newScriptedEngineOn creates a scriptedEngine whose engine uses the kind of store that open opens.
+// The worker parks up to parked goroutines; -1 means none.
+func newScriptedEngineOn(t *testing.T, open opentest.Opener, parked int, script string) *scriptedEngine {
 	t.Helper()
-	s := &stage{t: t, folder: t.TempDir()}
+	s := &scriptedEngine{t: t, folder: t.TempDir()}
 	s.journal = filepath.Join(t.TempDir(), "journal")
 	scripts := t.TempDir()
 	if err := os.WriteFile(filepath.Join(scripts, "s"), []byte(script), 0o600); err != nil {
@@ -77,7 +77,7 @@ func newStageOn(t *testing.T, open opentest.Opener, parked int, script string) *
 	return s
 }
 
-func (s *stage) start(r engine.StartRequest) uuid.UUID {
+func (s *scriptedEngine) start(r engine.StartRequest) uuid.UUID {
 	s.t.Helper()
 	if r.Models == nil {
 		r.Models = []perdure.ModelConfig{{Provider: "scripted", ModelID: "s"}}
@@ -91,7 +91,7 @@ func (s *stage) start(r engine.StartRequest) uuid.UUID {
 	return x.ID
 }
 
-func (s *stage) say(id uuid.UUID, text string) {
+func (s *scriptedEngine) say(id uuid.UUID, text string) {
 	s.t.Helper()
 	value, err := json.Marshal(map[string]string{"text": text})
 	if err != nil {
@@ -104,7 +104,7 @@ func (s *stage) say(id uuid.UUID, text string) {
 
 // until returns the execution as soon as want returns true for it. It fails the test after 30
 // seconds.
-func (s *stage) until(id uuid.UUID, want func(*perdure.Execution) bool) *perdure.Execution {
+func (s *scriptedEngine) until(id uuid.UUID, want func(*perdure.Execution) bool) *perdure.Execution {
 	s.t.Helper()
 	hints, unsubscribe := s.engine.Hints.Subscribe(notify.Log(id))
 	defer unsubscribe()
@@ -125,14 +125,14 @@ func (s *stage) until(id uuid.UUID, want func(*perdure.Execution) bool) *perdure
 	}
 }
 
-func (s *stage) idle(id uuid.UUID, checkpointAfter int64) *perdure.Execution {
+func (s *scriptedEngine) idle(id uuid.UUID, checkpointAfter int64) *perdure.Execution {
 	return s.until(id, func(x *perdure.Execution) bool {
 		return x.Status.Terminal() || (x.Status == perdure.StatusWaiting && x.WaitReason == "signal" && x.CheckpointSeq > checkpointAfter)
 	})
 }
 
 // conversation returns one line for each entry on the path of the execution.
-func (s *stage) conversation(id uuid.UUID) []string {
+func (s *scriptedEngine) conversation(id uuid.UUID) []string {
 	s.t.Helper()
 	x, err := s.store.Execution(s.t.Context(), "default", id)
 	if err != nil {
@@ -164,7 +164,7 @@ func (s *stage) conversation(id uuid.UUID) []string {
 	return lines
 }
 
-func (s *stage) calls() int {
+func (s *scriptedEngine) calls() int {
 	s.t.Helper()
 	raw, err := os.ReadFile(s.journal)
 	if err != nil {
@@ -200,7 +200,7 @@ func TestReactAgentNoDuplicateEntries(t *testing.T) {
 func reactAgentNoDuplicateEntries(t *testing.T, open opentest.Opener) {
 	var conversations []string
 	for _, parked := range []int{100, -1} {
-		s := newStageOn(t, open, parked, repair)
+		s := newScriptedEngineOn(t, open, parked, repair)
 		id := s.start(engine.StartRequest{UserPrompt: "mend it"})
 		x := s.idle(id, 0)
 		s.say(id, "thanks")
@@ -237,7 +237,7 @@ func TestToolSuspensionCreatesNoErrorEntry(t *testing.T) {
 	const script = "turn\n  call bash {\"command\": \"echo one\"}\n  call bash {\"command\": \"echo two\"}\nturn\n  call read-file {\"path\": \"a\"}\nturn\n  text Done.\n"
 	opentest.Each(t, func(t *testing.T, open opentest.Opener) {
 		for _, parked := range []int{100, -1} {
-			s := newStageOn(t, open, parked, script)
+			s := newScriptedEngineOn(t, open, parked, script)
 			if err := os.WriteFile(filepath.Join(s.folder, "a"), []byte("alpha\n"), 0o600); err != nil {
 				t.Fatal(err)
 			}
@@ -257,7 +257,7 @@ func TestToolSuspensionCreatesNoErrorEntry(t *testing.T) {
 }
 
 func TestOneShotCompletesWithUsage(t *testing.T) {
-	s := newStage(t, 100, "turn\n  text Hello.\n  usage in=10 out=5\n")
+	s := newScriptedEngine(t, 100, "turn\n  text Hello.\n  usage in=10 out=5\n")
 	id := s.start(engine.StartRequest{UserPrompt: "hi", OneShot: true})
 	x := s.until(id, func(x *perdure.Execution) bool { return x.Status.Terminal() })
 	var out perdure.ReactOutput
@@ -272,7 +272,7 @@ func TestOneShotCompletesWithUsage(t *testing.T) {
 
 func TestTurnLimitEndsTheResponseAndCanBeContinued(t *testing.T) {
 	one := 1
-	s := newStage(t, 100, repair)
+	s := newScriptedEngine(t, 100, repair)
 	id := s.start(engine.StartRequest{UserPrompt: "mend it", Config: perdure.AgentConfig{MaxTurns: &one}})
 	x := s.idle(id, 0)
 	if s.calls() != 1 {
@@ -288,7 +288,7 @@ func TestTurnLimitEndsTheResponseAndCanBeContinued(t *testing.T) {
 // TestSteeringSkipsWhatHasNotBegun checks that a message that arrives while a tool runs is handled
 // after that tool. A later call, which has not begun, is answered as skipped.
 func TestSteeringSkipsWhatHasNotBegun(t *testing.T) {
-	s := newStage(t, 100, `
+	s := newScriptedEngine(t, 100, `
 turn
   call bash {"command": "echo ready; while [ ! -e go ]; do sleep 0.05; done"}
   call write-file {"path": "b.txt", "content": "never"}
@@ -326,7 +326,7 @@ turn
 }
 
 func TestModelErrorWaitsAndRetrySignalTriesAgain(t *testing.T) {
-	s := newStage(t, 100, "turn\n  when second\n    text Fine.\n  else\n    fail auth the key is wrong\n")
+	s := newScriptedEngine(t, 100, "turn\n  when second\n    text Fine.\n  else\n    fail auth the key is wrong\n")
 	id := s.start(engine.StartRequest{UserPrompt: "first"})
 	x := s.idle(id, 0)
 	if x.Status != perdure.StatusWaiting {

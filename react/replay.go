@@ -22,7 +22,7 @@ func replayAnswer(ctx agent.TaskContext, result json.RawMessage) error {
 	if in.Compaction != nil || in.Generate != nil && in.Generate.Silent || in.Run != nil && in.Run.Silent { // these are not streamed
 		return nil
 	}
-	show := newShower(ctx.Stream(), in.EntryID)
+	show := newAnswerStream(ctx.Stream(), in.EntryID)
 	for i, part := range answer.Content.Parts {
 		for _, d := range deltasOf(i, part) {
 			_ = show.delta(d) // delta never returns an error

@@ -13,30 +13,30 @@ import (
 	"pgregory.net/rapid"
 )
 
-// screen records what a task streams: the text of each kind or tool call, and the events.
-type screen struct {
+// recordedStream records what a task streams: the text of each kind or tool call, and the events.
+type recordedStream struct {
 	agent.Stream
 	texts  map[string]string
 	events []string
 }
 
-func newScreen() *screen { return &screen{texts: map[string]string{}} }
+func recordStream() *recordedStream { return &recordedStream{texts: map[string]string{}} }
 
-func (s *screen) Text(text string)              { s.texts["text"] += text }
-func (s *screen) Thinking(text string)          { s.texts["thinking"] += text }
-func (s *screen) ToolArguments(id, text string) { s.texts[id] += text }
-func (s *screen) Break()                        {}
-func (s *screen) Data(v any)                    { s.events = append(s.events, fmt.Sprint(v)) }
+func (s *recordedStream) Text(text string)              { s.texts["text"] += text }
+func (s *recordedStream) Thinking(text string)          { s.texts["thinking"] += text }
+func (s *recordedStream) ToolArguments(id, text string) { s.texts[id] += text }
+func (s *recordedStream) Break()                        {}
+func (s *recordedStream) Data(v any)                    { s.events = append(s.events, fmt.Sprint(v)) }
 
-// rerun is the context of an attempt that returns a stored answer.
-type rerun struct {
+// replayContext is the context of an attempt that returns a stored answer.
+type replayContext struct {
 	agent.TaskContext
 	task   *perdure.Task
-	screen *screen
+	screen *recordedStream
 }
 
-func (r rerun) Task() *perdure.Task  { return r.task }
-func (r rerun) Stream() agent.Stream { return r.screen }
+func (r replayContext) Task() *perdure.Task  { return r.task }
+func (r replayContext) Stream() agent.Stream { return r.screen }
 
 // TestAReplayedAnswerShowsTheSame checks for random answers that replayAnswer streams the same
 // texts and events as the original call.
@@ -44,8 +44,8 @@ func TestAReplayedAnswerShowsTheSame(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
 		deltas := drawDeltas(t)
 		entry := uuid.New()
-		live := newScreen()
-		show := newShower(live, entry)
+		live := recordStream()
+		show := newAnswerStream(live, entry)
 		for _, d := range deltas {
 			if err := show.delta(d); err != nil {
 				t.Fatal(err)
@@ -53,7 +53,7 @@ func TestAReplayedAnswerShowsTheSame(t *testing.T) {
 		}
 		parts := llm.Fold(deltas)
 		nameCalls(parts, entry)
-		ctx := rerun{task: &perdure.Task{Input: encoded(t, modelRequest{EntryID: entry})}, screen: newScreen()}
+		ctx := replayContext{task: &perdure.Task{Input: encoded(t, modelRequest{EntryID: entry})}, screen: recordStream()}
 		if err := replayAnswer(ctx, encoded(t, modelAnswer{Content: perdure.Content{Parts: parts}})); err != nil {
 			t.Fatal(err)
 		}
@@ -69,7 +69,7 @@ func TestAReplayedAnswerShowsTheSame(t *testing.T) {
 // TestAnUnreadableAnswerShowsNothing checks that replayAnswer returns an error, and streams
 // nothing, if the answer has another format.
 func TestAnUnreadableAnswerShowsNothing(t *testing.T) {
-	ctx := rerun{task: &perdure.Task{Input: encoded(t, modelRequest{EntryID: uuid.New()})}, screen: newScreen()}
+	ctx := replayContext{task: &perdure.Task{Input: encoded(t, modelRequest{EntryID: uuid.New()})}, screen: recordStream()}
 	if err := replayAnswer(ctx, json.RawMessage(`{"content": 7}`)); err == nil {
 		t.Error("the answer was taken")
 	}

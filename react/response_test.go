@@ -46,7 +46,7 @@ func TestStreamMergeAndEntriesAreTheSame(t *testing.T) {
 	}
 	responses := 0
 	t.Run("runs", func(t *testing.T) {
-		w := newWard(t, opentest.SQLite)
+		w := newRunStore(t, opentest.SQLite)
 		for i := range runs {
 			t.Run(fmt.Sprint(seed+uint64(i)), func(t *testing.T) { responses += w.tell(t, seed+uint64(i)) })
 		}
@@ -57,10 +57,10 @@ func TestStreamMergeAndEntriesAreTheSame(t *testing.T) {
 }
 
 // randomPoint returns a random point at which a process dies. A run may end without reaching it.
-func randomPoint(r *rand.Rand) point {
+func randomPoint(r *rand.Rand) killPoint {
 	rpc := []string{"Commit", "FinishTask", "Append", "Entries", "PollTasks", "PollAgents", "Execution"}
 	commits := []string{"commit", "finish", "append", "claim tasks", "claim agents"}
-	p := point{layer: "rpc", name: rpc[r.IntN(len(rpc))], nth: 1 + r.IntN(12), how: []how{before, after}[r.IntN(2)], parked: 100 - 101*r.IntN(2)}
+	p := killPoint{layer: "rpc", name: rpc[r.IntN(len(rpc))], nth: 1 + r.IntN(12), how: []interruption{before, after}[r.IntN(2)], parked: 100 - 101*r.IntN(2)}
 	if r.IntN(2) == 0 {
 		p.layer, p.name = "store", commits[r.IntN(len(commits))]
 	}
@@ -68,13 +68,13 @@ func randomPoint(r *rand.Rand) point {
 }
 
 // tell plays a run with this seed, checks it, and returns the number of its responses.
-func (w *ward) tell(t *testing.T, seed uint64) int {
+func (w *runStore) tell(t *testing.T, seed uint64) int {
 	r := rand.New(rand.NewPCG(seed, 1))
 	w.t, w.org = t, uuid.NewString()
 	w.mu.Lock()
 	w.starts, w.asked = map[string]int{}, map[int]int{}
 	w.mu.Unlock()
-	model := &teller{w: w, seed: seed, turns: 4 + r.IntN(5), begun: make(chan struct{})}
+	model := &randomModel{w: w, seed: seed, turns: 4 + r.IntN(5), begun: make(chan struct{})}
 	w.model = model
 	live := make(chan []eventlog.Item, 1)
 	p := randomPoint(r)
@@ -112,7 +112,7 @@ func readAll(ctx context.Context, t *testing.T, log *eventlog.Log, id uuid.UUID)
 	return items
 }
 
-func (w *ward) path(id uuid.UUID) []perdure.Entry {
+func (w *runStore) path(id uuid.UUID) []perdure.Entry {
 	w.t.Helper()
 	x, err := w.store.Execution(w.t.Context(), w.org, id)
 	w.must(err)
@@ -124,8 +124,8 @@ func (w *ward) path(id uuid.UUID) []perdure.Entry {
 	return path
 }
 
-// talk is a message in the form in which the views are compared.
-type talk struct {
+// comparedMessage is a message in the form in which the views are compared.
+type comparedMessage struct {
 	ID, Response string
 	Role         perdure.Role
 	Parts        []perdure.Part
@@ -133,14 +133,14 @@ type talk struct {
 
 func compareFold(t *testing.T, how string, id uuid.UUID, items []eventlog.Item, path []perdure.Entry) {
 	t.Helper()
-	var stored, folded []talk
+	var stored, folded []comparedMessage
 	var fromEntries, fromStream []response.Update
 	for _, e := range path {
 		m, err := e.Message()
 		if err != nil {
 			t.Fatal(err)
 		}
-		stored = append(stored, talk{e.MessageID, e.ResponseID, e.Role, plain(m.Parts)})
+		stored = append(stored, comparedMessage{e.MessageID, e.ResponseID, e.Role, plain(m.Parts)})
 		fromEntries = append(fromEntries, updateOf(e.ResponseID, e.MessageID, e.Role, m.Parts...))
 		if text := string(e.Content) + e.MessageID + e.ResponseID; strings.Contains(text, fakeID) {
 			t.Errorf("a placeholder is stored: %s", text)
@@ -155,7 +155,7 @@ func compareFold(t *testing.T, how string, id uuid.UUID, items []eventlog.Item, 
 		if m.role == perdure.RoleAssistant {
 			parts = m.streamed()
 		}
-		folded = append(folded, talk{m.id, m.response, m.role, plain(parts)})
+		folded = append(folded, comparedMessage{m.id, m.response, m.role, plain(parts)})
 		fromStream = append(fromStream, m.updates()...)
 	}
 	for _, item := range items {
@@ -163,7 +163,7 @@ func compareFold(t *testing.T, how string, id uuid.UUID, items []eventlog.Item, 
 			t.Errorf("a placeholder is shown: %s", item.Data())
 		}
 	}
-	for name, got := range map[string][]talk{
+	for name, got := range map[string][]comparedMessage{
 		"the stream folded":  folded,
 		"the entries merged": mergeAll(id, fromEntries),
 		"the stream merged":  mergeAll(id, fromStream),
@@ -175,7 +175,7 @@ func compareFold(t *testing.T, how string, id uuid.UUID, items []eventlog.Item, 
 }
 
 // updates returns the chunks of a message in the order of their arrival.
-func (m *seen) updates() []response.Update {
+func (m *shownMessage) updates() []response.Update {
 	if m.role != perdure.RoleAssistant {
 		return []response.Update{updateOf(m.response, m.id, m.role, m.parts...)}
 	}
@@ -203,7 +203,7 @@ func updateOf(responseID, messageID string, role perdure.Role, parts ...perdure.
 
 // mergeAll merges the updates of each response, and returns the messages in the order of the
 // responses.
-func mergeAll(execution uuid.UUID, updates []response.Update) []talk {
+func mergeAll(execution uuid.UUID, updates []response.Update) []comparedMessage {
 	var order []string
 	of := map[string][]response.Update{}
 	for _, u := range updates {
@@ -212,10 +212,10 @@ func mergeAll(execution uuid.UUID, updates []response.Update) []talk {
 		}
 		of[u.ResponseID] = append(of[u.ResponseID], u)
 	}
-	var all []talk
+	var all []comparedMessage
 	for _, id := range order {
 		for _, m := range response.Merge(response.Identity{Execution: execution, Response: id}, of[id]).Messages {
-			all = append(all, talk{m.ID, id, m.Role, plain(m.Parts())})
+			all = append(all, comparedMessage{m.ID, id, m.Role, plain(m.Parts())})
 		}
 	}
 	return all
@@ -283,7 +283,7 @@ func ownership(t *testing.T, items []eventlog.Item, path []perdure.Entry) int {
 // TestRetryKeepsTheResponse checks that the retry of a failed turn belongs to the same response,
 // even on another worker.
 func TestRetryKeepsTheResponse(t *testing.T) {
-	s := emptyTheatre(t, "turn\n  fail auth no such key\n")
+	s := emptyWorkerPool(t, "turn\n  fail auth no such key\n")
 	stop := s.work(100)
 	id := s.start(engine.StartRequest{UserPrompt: "go"})
 	began := s.idle(id, 0).ResponseID

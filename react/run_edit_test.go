@@ -14,12 +14,12 @@ import (
 
 // An edit that comes under a rule of the Run with other voters is not run.
 func TestAnEditDoesNotEscapeAStricterRuleOfTheRun(t *testing.T) {
-	s := emptyTheatre(t, "turn\n  call bash {\"command\": \"echo 1\"}\nturn\n  text Done.\n")
+	s := emptyWorkerPool(t, "turn\n  call bash {\"command\": \"echo 1\"}\nturn\n  text Done.\n")
 	o := react.RunOptions{Model: perdure.ModelConfig{Provider: "scripted", ModelID: "s"}, Approvals: perdure.ApprovalPolicy{
 		{Tools: []string{"bash"}, When: json.RawMessage(`{"properties":{"arguments":{"properties":{"command":{"pattern":"DANGER"}}}}}`), Then: perdure.ApprovalAsk, Needed: 5, By: []string{"approver"}},
 		{Tools: []string{"bash"}, Then: perdure.ApprovalAsk, Edit: perdure.EditClient},
 	}}
-	s.work(-1, func(c *staff) {
+	s.work(-1, func(c *workerSetup) {
 		o.Tools = c.Tools
 		c.others = []agent.Definition{runner(o)}
 	})

@@ -87,7 +87,7 @@ func (c *runTurns) ask(from taskSource, task uuid.UUID, in modelRequest) (llm.Re
 // rebuild returns the conversation up to the call with the id and the input. It reads the turns back to
 // one that is cached, or to the first. Errors: those of from; not_found.
 func (c *runTurns) rebuild(from taskSource, id uuid.UUID, in modelRequest) (*runMessages, error) {
-	var turns []readTurn // the newest first
+	var turns []endedTurn // the newest first
 	cached := c.get(in.Run.Record)
 	for at, turn, task := *in.Run, in.Turn, id; ; turn-- {
 		if cached != nil && cached.task == task {
@@ -110,8 +110,8 @@ func (c *runTurns) rebuild(from taskSource, id uuid.UUID, in modelRequest) (*run
 	}
 }
 
-// readTurn is a turn of a Run that has ended.
-type readTurn struct {
+// endedTurn is a turn of a Run that has ended.
+type endedTurn struct {
 	in       modelRequest
 	messages []perdure.Message // the answer and the results of its calls
 	bytes    int
@@ -135,7 +135,7 @@ func readRecord(from taskSource, id uuid.UUID) (*runMessages, error) {
 }
 
 // readTurnOf returns the turn before the given one, which has the given number.
-func readTurnOf(from taskSource, next runTurn, number int) (readTurn, error) {
+func readTurnOf(from taskSource, next runTurn, number int) (endedTurn, error) {
 	ids := []uuid.UUID{*next.Previous}
 	for _, c := range next.Calls {
 		if c.Task != nil {
@@ -144,11 +144,11 @@ func readTurnOf(from taskSource, next runTurn, number int) (readTurn, error) {
 	}
 	found, err := from.Tasks(ids...)
 	if err != nil {
-		return readTurn{}, err
+		return endedTurn{}, err
 	}
 	for i, id := range ids {
 		if i >= len(found) || found[i] == nil {
-			return readTurn{}, lost("task", id)
+			return endedTurn{}, lost("task", id)
 		}
 	}
 	t, err := decodeTurn(next, found[0], found[1:])
@@ -167,8 +167,8 @@ func notPrevious() error {
 }
 
 // decodeTurn returns a turn from its model call and the tasks of its tool calls.
-func decodeTurn(next runTurn, model *perdure.Task, tools []*perdure.Task) (readTurn, error) {
-	var r readTurn
+func decodeTurn(next runTurn, model *perdure.Task, tools []*perdure.Task) (endedTurn, error) {
+	var r endedTurn
 	var a modelAnswer
 	if err := json.Unmarshal(model.Input, &r.in); err != nil {
 		return r, agent.Permanent(err)
@@ -202,7 +202,7 @@ func decodeTurn(next runTurn, model *perdure.Task, tools []*perdure.Task) (readT
 }
 
 // with returns the conversation with further turns, the newest first, up to the call with the id.
-func (m *runMessages) with(id uuid.UUID, turns []readTurn) (*runMessages, error) {
+func (m *runMessages) with(id uuid.UUID, turns []endedTurn) (*runMessages, error) {
 	next := &runMessages{task: id, record: m.record, messages: slices.Clip(m.messages), bytes: m.bytes}
 	for _, t := range slices.Backward(turns) {
 		next.messages, next.bytes = append(next.messages, t.messages...), next.bytes+t.bytes
@@ -246,7 +246,7 @@ func answerAlone(ctx agent.TaskContext, c Config, provider llm.Provider, in mode
 	}
 	show := func(llm.Delta) error { return nil }
 	if !silent {
-		show = newShower(ctx.Stream(), in.EntryID).delta
+		show = newAnswerStream(ctx.Stream(), in.EntryID).delta
 	}
 	answer, err := callModel(ctx, c, provider, in.Model, request, show)
 	if err != nil {

@@ -29,7 +29,7 @@ func runner(o react.RunOptions) agent.Definition {
 	})
 }
 
-func (s *theatre) startRunner(r engine.StartRequest, prompt string) uuid.UUID {
+func (s *workerPool) startRunner(r engine.StartRequest, prompt string) uuid.UUID {
 	s.t.Helper()
 	input, err := json.Marshal(prompt)
 	if err != nil {
@@ -74,9 +74,9 @@ func TestRunOnEachLine(t *testing.T) {
 	for _, mode := range []perdure.PersistenceMode{perdure.Remote, perdure.Local} {
 		for _, wire := range []bool{false, true} {
 			t.Run(fmt.Sprint(mode, " over gRPC ", wire), func(t *testing.T) {
-				s := emptyTheatre(t, script)
-				n := &narrow{Provider: scripted.New(scripted.Config{Dir: s.scripts, Journal: s.journal}), window: 1_000_000}
-				l := &look{runs: map[int]int{}}
+				s := emptyWorkerPool(t, script)
+				n := &windowModel{Provider: scripted.New(scripted.Config{Dir: s.scripts, Journal: s.journal}), window: 1_000_000}
+				l := &lookTool{runs: map[int]int{}}
 				kept, err := local.Open(t.TempDir())
 				if err != nil {
 					t.Fatal(err)
@@ -86,7 +86,7 @@ func TestRunOnEachLine(t *testing.T) {
 						t.Error(err)
 					}
 				})
-				s.work(100, n.employ(l), func(c *staff) {
+				s.work(100, n.employ(l), func(c *workerSetup) {
 					c.local = kept
 					o := react.RunOptions{Model: perdure.ModelConfig{Provider: "scripted", ModelID: "s"}}
 					for _, name := range []string{"read-file", "write-file", "edit-file", "bash", "grep", "find"} {
@@ -118,7 +118,7 @@ func TestRunOnEachLine(t *testing.T) {
 }
 
 // checkRebuilt compares the requests of a Run as a server rebuilds them with those that were sent.
-func (s *theatre) checkRebuilt(id uuid.UUID, providers *llm.Providers, asked []llm.Request) {
+func (s *workerPool) checkRebuilt(id uuid.UUID, providers *llm.Providers, asked []llm.Request) {
 	s.t.Helper()
 	page, err := s.store.ListTasks(s.t.Context(), id, false, "", 200)
 	if err != nil {
@@ -184,7 +184,7 @@ func TestRunIsApproved(t *testing.T) {
 
 // runApproved plays a Run with two calls, and approves both.
 func runApproved(t *testing.T, parked int, r engine.StartRequest, o react.RunOptions) {
-	s := emptyTheatre(t, "turn\n  call bash {\"command\":  \"echo '<1>'\"}\nturn\n  expect <1>\n  call bash {\"command\": \"echo 2\"}\nturn\n  expect 2\n  text Done.\n")
+	s := emptyWorkerPool(t, "turn\n  call bash {\"command\":  \"echo '<1>'\"}\nturn\n  expect <1>\n  call bash {\"command\": \"echo 2\"}\nturn\n  expect 2\n  text Done.\n")
 	kept, err := local.Open(t.TempDir())
 	if err != nil {
 		t.Fatal(err)
@@ -194,7 +194,7 @@ func runApproved(t *testing.T, parked int, r engine.StartRequest, o react.RunOpt
 			t.Error(err)
 		}
 	})
-	s.work(parked, func(c *staff) {
+	s.work(parked, func(c *workerSetup) {
 		o.Tools = c.Tools
 		c.local, c.others = kept, []agent.Definition{runner(o)}
 		c.over = func(perdure.Dispatch) perdure.Dispatch { return s.overWire() }

@@ -33,7 +33,7 @@ type state struct {
 	// Open are the calls that the client must answer. It is set only while the loop is idle.
 	Open []call `json:"open,omitempty"`
 	// Stopping is set from the commit that stops a turn until its response has ended.
-	Stopping *stopping `json:"stopping,omitempty"`
+	Stopping *stoppedTurn `json:"stopping,omitempty"`
 	// Settings are the settings of the current response. If nil, the settings in the execution's
 	// input apply.
 	Settings *perdure.ReactInput `json:"settings,omitempty"`

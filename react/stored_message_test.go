@@ -15,7 +15,7 @@ import (
 )
 
 // stored puts a userMessage signal into the store without a check, as an older server did.
-func (s *stage) stored(id uuid.UUID, value string) {
+func (s *scriptedEngine) stored(id uuid.UUID, value string) {
 	s.t.Helper()
 	_, err := s.store.Do(s.t.Context(), store.Command{
 		Name: "test", Lane: store.LaneCommits, Org: "default", Execution: id,
@@ -50,7 +50,7 @@ func TestStoredMessagesEndNoRun(t *testing.T) {
 	} {
 		for _, prompt := range []string{"", "first"} {
 			t.Run(name+" after "+prompt, func(t *testing.T) {
-				s := emptyTheatre(t, "turn\n  text Fine.\n")
+				s := emptyWorkerPool(t, "turn\n  text Fine.\n")
 				s.work(100)() // registers the kinds, and stops
 				id := s.start(engine.StartRequest{UserPrompt: prompt})
 				s.stored(id, test.value)
@@ -77,8 +77,8 @@ func findBy(tools []tool.Tool, run func(context.Context, *tool.Call) (tool.Resul
 // TestToolResultsEndNoRun checks that a part of a tool's result that cannot be part of a
 // conversation becomes a text that says so. The run completes.
 func TestToolResultsEndNoRun(t *testing.T) {
-	s := emptyTheatre(t, "turn\n  call find {\"pattern\": \"x\"}\nturn\n  text Fine.\n")
-	s.work(100, func(c *staff) {
+	s := emptyWorkerPool(t, "turn\n  call find {\"pattern\": \"x\"}\nturn\n  text Fine.\n")
+	s.work(100, func(c *workerSetup) {
 		c.Tools = findBy(c.Tools, func(context.Context, *tool.Call) (tool.Result, error) {
 			return tool.Result{Parts: []perdure.Part{{Type: perdure.PartToolCall, ID: "1", Name: "bash"}}}, nil
 		})
@@ -94,8 +94,8 @@ func TestToolResultsEndNoRun(t *testing.T) {
 // TestPanicsOfToolsLeaveNoStackInTheConversation checks that the conversation contains the message
 // of a tool's panic, but not the stack.
 func TestPanicsOfToolsLeaveNoStackInTheConversation(t *testing.T) {
-	s := emptyTheatre(t, "turn\n  call find {\"pattern\": \"x\"}\nturn\n  text Fine.\n")
-	s.work(100, func(c *staff) {
+	s := emptyWorkerPool(t, "turn\n  call find {\"pattern\": \"x\"}\nturn\n  text Fine.\n")
+	s.work(100, func(c *workerSetup) {
 		c.Tools = findBy(c.Tools, func(context.Context, *tool.Call) (tool.Result, error) { panic("boom") })
 	})
 	id := s.start(engine.StartRequest{UserPrompt: "go", OneShot: true})

@@ -15,7 +15,7 @@ import (
 	"github.com/perdure/perdure/react"
 )
 
-func (s *theatre) log(id uuid.UUID) []perdure.Record {
+func (s *workerPool) log(id uuid.UUID) []perdure.Record {
 	s.t.Helper()
 	records, _, err := s.store.Log(s.t.Context(), id, 0, 1000)
 	if err != nil {
@@ -25,7 +25,7 @@ func (s *theatre) log(id uuid.UUID) []perdure.Record {
 }
 
 // tools returns the events of tool tasks in the order of the log, without those of model calls.
-func (s *theatre) tools(id uuid.UUID) []string {
+func (s *workerPool) tools(id uuid.UUID) []string {
 	s.t.Helper()
 	var all []string
 	for _, r := range s.log(id) {
@@ -46,7 +46,7 @@ func (s *theatre) tools(id uuid.UUID) []string {
 }
 
 // sees waits until the terminal output of the execution contains text.
-func (s *theatre) sees(id uuid.UUID, text string) {
+func (s *workerPool) sees(id uuid.UUID, text string) {
 	s.t.Helper()
 	s.until(id, func(*perdure.Execution) bool {
 		return slices.ContainsFunc(s.log(id), func(r perdure.Record) bool {
@@ -56,7 +56,7 @@ func (s *theatre) sees(id uuid.UUID, text string) {
 }
 
 // touch creates an empty file in the workspace.
-func (s *theatre) touch(name string) {
+func (s *workerPool) touch(name string) {
 	s.t.Helper()
 	if err := os.WriteFile(filepath.Join(s.folder, name), nil, 0o600); err != nil {
 		s.t.Fatal(err)
@@ -64,7 +64,7 @@ func (s *theatre) touch(name string) {
 }
 
 // completed waits until the execution ends, and fails the test unless it has completed.
-func (s *theatre) completed(id uuid.UUID) *perdure.Execution {
+func (s *workerPool) completed(id uuid.UUID) *perdure.Execution {
 	s.t.Helper()
 	x := s.until(id, func(x *perdure.Execution) bool { return x.Status.Terminal() })
 	if x.Status != perdure.StatusCompleted {
@@ -77,7 +77,7 @@ func (s *theatre) completed(id uuid.UUID) *perdure.Execution {
 // the order of the calls. The calls run concurrently: the first one ends only after the second one
 // has begun.
 func TestParallelResultsAreStoredInCallOrder(t *testing.T) {
-	s := newTheatre(t, 100, `
+	s := newWorkerPool(t, 100, `
 turn
   call bash {"command": "while [ ! -e second ]; do sleep 0.01; done; echo of the first"}
   call bash {"command": "touch second; echo of the second"}
@@ -109,7 +109,7 @@ turn
 // Other calls between them run together.
 func TestBarriersRunAlone(t *testing.T) {
 	for _, parked := range []int{100, -1} {
-		s := newTheatre(t, parked, `
+		s := newWorkerPool(t, parked, `
 turn
   call bash {"command": "true"}
   call write-file {"path": "a.txt", "content": "one\n"}
@@ -138,7 +138,7 @@ turn
 func TestEqualCommandRunsAgain(t *testing.T) {
 	const again = "turn\n  call bash {\"command\": \"echo x >> effects; wc -l < effects\"}\n"
 	for _, parked := range []int{100, -1} {
-		s := newTheatre(t, parked, again+again+"turn\n  text Done.\n")
+		s := newWorkerPool(t, parked, again+again+"turn\n  text Done.\n")
 		id := s.start(engine.StartRequest{UserPrompt: "go", OneShot: true})
 		s.completed(id)
 		got := s.conversation(id)
@@ -152,7 +152,7 @@ func TestEqualCommandRunsAgain(t *testing.T) {
 // order before the next model call.
 func TestSteeringTakesAllInOrder(t *testing.T) {
 	for _, parked := range []int{100, -1} {
-		s := newTheatre(t, parked, `
+		s := newWorkerPool(t, parked, `
 turn
   call bash {"command": "echo ready; while [ ! -e go ]; do sleep 0.01; done"}
 turn
@@ -180,7 +180,7 @@ turn
 // message has arrived during the model call.
 func TestSteeringDuringTheModelCall(t *testing.T) {
 	for _, parked := range []int{100, -1} {
-		s := emptyTheatre(t, `
+		s := emptyWorkerPool(t, `
 turn
   call bash {"command": "touch effect"}
   call bash {"command": "touch effect"}
@@ -188,11 +188,11 @@ turn
   expect rather not
   text As you like.
 `)
-		s.work(parked, func(c *staff) { c.noTasks = true })
+		s.work(parked, func(c *workerSetup) { c.noTasks = true })
 		id := s.start(engine.StartRequest{UserPrompt: "write", OneShot: true})
 		s.until(id, func(x *perdure.Execution) bool { return x.WaitReason == "task" })
 		s.say(id, "rather not")
-		s.work(parked, func(c *staff) { c.noAgent = true })
+		s.work(parked, func(c *workerSetup) { c.noAgent = true })
 		s.completed(id)
 		if tools := s.tools(id); len(tools) != 0 {
 			t.Errorf("what ran: %q", tools)
@@ -207,9 +207,9 @@ turn
 // counted by model.
 func TestModelIsChosenTurnByTurn(t *testing.T) {
 	const script = "turn\n  call find {\"pattern\": \"*\"}\n  usage in=1 out=2\nturn\n  call find {\"pattern\": \"*.go\"}\n  usage in=10 out=20\nturn\n  text Done.\n  usage in=100 out=200\n"
-	s := emptyTheatre(t, script)
+	s := emptyWorkerPool(t, script)
 	s.play("other", script)
-	s.work(-1, func(c *staff) {
+	s.work(-1, func(c *workerSetup) {
 		c.Select = func(turn react.Turn) perdure.ModelConfig { return turn.Models[turn.Index%2] }
 	})
 	id := s.start(engine.StartRequest{UserPrompt: "go", OneShot: true, Models: []perdure.ModelConfig{
@@ -228,7 +228,7 @@ func TestModelIsChosenTurnByTurn(t *testing.T) {
 // TestOverloadIsRetried checks that a model call is retried if the provider is overloaded, and that
 // clients see no error.
 func TestOverloadIsRetried(t *testing.T) {
-	s := newTheatre(t, 100, "turn\n  fail overloaded come back later\n")
+	s := newWorkerPool(t, 100, "turn\n  fail overloaded come back later\n")
 	id := s.start(engine.StartRequest{UserPrompt: "go", OneShot: true})
 	s.until(id, func(*perdure.Execution) bool {
 		return slices.ContainsFunc(s.log(id), func(r perdure.Record) bool { return r.Type == perdure.EventTaskRetrying })
@@ -243,11 +243,11 @@ func TestOverloadIsRetried(t *testing.T) {
 	}
 }
 
-// TestEntriesSayWhereTheyComeFrom checks that the key of each entry names the input, task or signal
+// TestEntriesHaveTheirOrigin checks that the key of each entry names the input, task or signal
 // it comes from. After each answer of a model, there is an entry about the model call, with usage
 // and cost.
-func TestEntriesSayWhereTheyComeFrom(t *testing.T) {
-	s := newTheatre(t, -1, "turn\n  call find {\"pattern\": \"*\"}\n  usage in=3 out=4\nturn\n  text Done.\nturn\n  text Bye.\n")
+func TestEntriesHaveTheirOrigin(t *testing.T) {
+	s := newWorkerPool(t, -1, "turn\n  call find {\"pattern\": \"*\"}\n  usage in=3 out=4\nturn\n  text Done.\nturn\n  text Bye.\n")
 	id := s.start(engine.StartRequest{UserPrompt: "go"})
 	x := s.idle(id, 0)
 	if _, err := s.engine.Signal(t.Context(), "default", id, engine.SignalRequest{
@@ -304,7 +304,7 @@ func checkRecord(t *testing.T, e perdure.Entry) {
 // TestTurnLimitIsTheStopReason checks that a response that has reached MaxTurns ends with the stop
 // reason turn_limit.
 func TestTurnLimitIsTheStopReason(t *testing.T) {
-	s := newTheatre(t, 100, repair)
+	s := newWorkerPool(t, 100, repair)
 	one := 1
 	id := s.start(engine.StartRequest{UserPrompt: "mend it", OneShot: true, Config: perdure.AgentConfig{MaxTurns: &one}})
 	var out perdure.ReactOutput

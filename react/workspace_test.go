@@ -14,7 +14,7 @@ import (
 // configured, and that other tools work. The model reads the message of a tool's panic, without the
 // stack.
 func TestToolsWithoutWorkspaces(t *testing.T) {
-	s := emptyTheatre(t, `
+	s := emptyWorkerPool(t, `
 turn
   text Let me look.
   call read-file {"path": "a.txt"}
@@ -27,7 +27,7 @@ turn
 	type word struct {
 		Word string `json:"word"`
 	}
-	s.work(100, func(c *staff) {
+	s.work(100, func(c *workerSetup) {
 		c.Workspaces = nil
 		c.Tools = append(tool.Builtin(),
 			tool.New("shout", "Shouts.", func(_ context.Context, _ *tool.Call, in word) (tool.Result, error) {

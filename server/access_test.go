@@ -171,8 +171,8 @@ func TestAppendedEntriesAreCheckedOverTheWire(t *testing.T) {
 	w.append(w.entry(perdure.UserText("and?")), "")
 }
 
-// foreign is a worker in another language, with one claim.
-type foreign struct {
+// foreignWorker is a worker in another language, with one claim.
+type foreignWorker struct {
 	*testing.T
 	ctx    context.Context
 	agents perdurev1.AgentDispatchClient
@@ -181,7 +181,7 @@ type foreign struct {
 	leaf   *uuid.UUID
 }
 
-func claimOne(ctx context.Context, t *testing.T, s *server.Server, conn *grpc.ClientConn) *foreign {
+func claimOne(ctx context.Context, t *testing.T, s *server.Server, conn *grpc.ClientConn) *foreignWorker {
 	t.Helper()
 	d := s.Dispatch(server.DevOrg)
 	worker := uuid.New()
@@ -208,10 +208,10 @@ func claimOne(ctx context.Context, t *testing.T, s *server.Server, conn *grpc.Cl
 	}
 	l := claims[0].Lease
 	lease := &perdurev1.Lease{ExecutionId: l.ExecutionID[:], Fence: l.Fence, ClaimId: l.ClaimID[:]}
-	return &foreign{T: t, ctx: ctx, agents: perdurev1.NewAgentDispatchClient(conn), lease: lease}
+	return &foreignWorker{T: t, ctx: ctx, agents: perdurev1.NewAgentDispatchClient(conn), lease: lease}
 }
 
-func (w *foreign) entry(m perdure.Message) perdure.Entry {
+func (w *foreignWorker) entry(m perdure.Message) perdure.Entry {
 	w.Helper()
 	e, err := perdure.NewMessageEntry(m)
 	if err != nil {
@@ -222,7 +222,7 @@ func (w *foreign) entry(m perdure.Message) perdure.Entry {
 }
 
 // append appends one entry. want is the code of the expected refusal.
-func (w *foreign) append(e perdure.Entry, want perdure.Code) {
+func (w *foreignWorker) append(e perdure.Entry, want perdure.Code) {
 	w.Helper()
 	m := &perdurev1.AppendEntryRequest{Lease: w.lease, Number: w.number + 1, Entry: &perdurev1.NewEntry{
 		Entry: pbconv.EntryToProto(e), Content: pbconv.ContentToProto(e.Content, nil),

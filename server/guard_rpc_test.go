@@ -87,28 +87,28 @@ func methods(t *testing.T) map[string]protoreflect.MethodDescriptor {
 	return all
 }
 
-// naming fills a request with ids and leases, and with valid values in all other members. Only the
-// access check can then refuse the request.
-type naming struct {
+// requestFiller fills a request with ids and leases, and with valid values in all other members.
+// Only the access check can then refuse the request.
+type requestFiller struct {
 	execution, task, entry, blob uuid.UUID
 	claim, taskClaim             uuid.UUID
 	fence                        int64
 	worker                       uuid.UUID
 }
 
-func (w *world) namingAcme() naming {
-	return naming{
+func (w *world) acmeFiller() requestFiller {
+	return requestFiller{
 		execution: w.lease.ExecutionID, task: w.task.TaskID, entry: uuid.MustParse(w.names["entryId"]), blob: uuid.MustParse(w.names["blob"]),
 		claim: w.lease.ClaimID, taskClaim: w.task.ClaimID, fence: w.lease.Fence, worker: uuid.New(),
 	}
 }
 
-func namingNothing() naming {
-	return naming{execution: uuid.New(), task: uuid.New(), entry: uuid.New(), blob: uuid.New(), claim: uuid.New(), taskClaim: uuid.New(), fence: 1, worker: uuid.New()}
+func namingNothing() requestFiller {
+	return requestFiller{execution: uuid.New(), task: uuid.New(), entry: uuid.New(), blob: uuid.New(), claim: uuid.New(), taskClaim: uuid.New(), fence: 1, worker: uuid.New()}
 }
 
 // fill fills a message. Of members that exclude each other, it sets the one at index place.
-func (n naming) fill(m protoreflect.Message, place int) {
+func (n requestFiller) fill(m protoreflect.Message, place int) {
 	fields := m.Descriptor().Fields()
 	for i := range fields.Len() {
 		f := fields.Get(i)
@@ -135,7 +135,7 @@ func (n naming) fill(m protoreflect.Message, place int) {
 	}
 }
 
-func (n naming) message(m protoreflect.Message, f protoreflect.FieldDescriptor) {
+func (n requestFiller) message(m protoreflect.Message, f protoreflect.FieldDescriptor) {
 	switch f.Message().FullName() {
 	case "google.protobuf.Duration":
 		if f.Name() != "wait" { // polls return immediately
@@ -159,7 +159,7 @@ func (n naming) message(m protoreflect.Message, f protoreflect.FieldDescriptor) 
 // something is a valid content.
 const something = `"x"`
 
-func (n naming) scalar(m protoreflect.Message, f protoreflect.FieldDescriptor) {
+func (n requestFiller) scalar(m protoreflect.Message, f protoreflect.FieldDescriptor) {
 	switch f.Kind() {
 	case protoreflect.BytesKind:
 		m.Set(f, protoreflect.ValueOfBytes(n.bytes(m, f)))
@@ -177,7 +177,7 @@ func (n naming) scalar(m protoreflect.Message, f protoreflect.FieldDescriptor) {
 	}
 }
 
-func (n naming) bytes(m protoreflect.Message, f protoreflect.FieldDescriptor) []byte {
+func (n requestFiller) bytes(m protoreflect.Message, f protoreflect.FieldDescriptor) []byte {
 	id := n.execution
 	switch name := string(f.Name()); {
 	case strings.HasPrefix(name, "task"), name == "cancel_tasks", name == "stop_tasks", name == "withdraw_questions", strings.HasPrefix(name, "question"):
@@ -215,7 +215,7 @@ func (n naming) bytes(m protoreflect.Message, f protoreflect.FieldDescriptor) []
 
 // requests returns the messages of a call. For a stream with a oneof, these are a header and a
 // second message.
-func (n naming) requests(m protoreflect.MethodDescriptor) (all []proto.Message) {
+func (n requestFiller) requests(m protoreflect.MethodDescriptor) (all []proto.Message) {
 	count := 1
 	for i := range m.Input().Oneofs().Len() {
 		if one := m.Input().Oneofs().Get(i); m.IsStreamingClient() && !one.IsSynthetic() {
@@ -285,7 +285,7 @@ func TestCallsOfAnotherOrgReachNothing(t *testing.T) {
 	all := methods(t)
 	for _, name := range slices.Sorted(maps.Keys(all)) {
 		m := all[name]
-		ask := func(n naming) (string, error) {
+		ask := func(n requestFiller) (string, error) {
 			answers, err := w.call(conn, w.keys["rival worker"], m, n.requests(m)...)
 			text := fmt.Sprint(answers, "\n", err)
 			for what, id := range map[string]uuid.UUID{"execution": n.execution, "task": n.task, "entry": n.entry, "blob": n.blob, "claim": n.claim, "worker": n.worker} {
@@ -294,7 +294,7 @@ func TestCallsOfAnotherOrgReachNothing(t *testing.T) {
 			}
 			return text, err
 		}
-		named := w.namingAcme()
+		named := w.acmeFiller()
 		got, err := ask(named)
 		none := namingNothing()
 		none.fence = named.fence
@@ -316,7 +316,7 @@ func TestCallsOfAnotherOrgReachNothing(t *testing.T) {
 		t.Errorf("what acme has was changed:\n%s\nbefore:\n%s", after, before)
 	}
 	read := all["AgentDispatch/GetExecution"]
-	own, err := w.call(conn, w.keys["acme worker"], read, w.namingAcme().requests(read)...)
+	own, err := w.call(conn, w.keys["acme worker"], read, w.acmeFiller().requests(read)...)
 	if err != nil || !strings.Contains(own, canary) {
 		t.Errorf("acme's own worker is told %q, %v", own, err)
 	}

@@ -22,8 +22,8 @@ import (
 	healthpb "google.golang.org/grpc/health/grpc_health_v1"
 )
 
-// healthStand is a running server with a client of its gRPC health service.
-type healthStand struct {
+// healthServer is a running server with a client of its gRPC health service.
+type healthServer struct {
 	*testing.T
 	*Server
 	cancel context.CancelFunc
@@ -31,7 +31,7 @@ type healthStand struct {
 	health healthpb.HealthClient
 }
 
-func startHealthStand(t *testing.T, c Config) *healthStand {
+func startHealthServer(t *testing.T, c Config) *healthServer {
 	t.Helper()
 	c.Data, c.Dev, c.HTTPAddr, c.GRPCAddr, c.OpsAddr = t.TempDir(), true, "127.0.0.1:0", "127.0.0.1:0", "127.0.0.1:0"
 	c.Logger = slog.New(slog.DiscardHandler)
@@ -43,7 +43,7 @@ func startHealthStand(t *testing.T, c Config) *healthStand {
 		t.Fatal(err)
 	}
 	ctx, cancel := context.WithCancel(context.WithoutCancel(t.Context()))
-	h := &healthStand{T: t, Server: s, cancel: cancel, over: make(chan error, 1)}
+	h := &healthServer{T: t, Server: s, cancel: cancel, over: make(chan error, 1)}
 	go func() { h.over <- s.Run(ctx) }()
 	conn, err := grpc.NewClient(s.GRPCAddress(), grpc.WithTransportCredentials(insecure.NewCredentials()))
 	if err != nil {
@@ -59,7 +59,7 @@ func startHealthStand(t *testing.T, c Config) *healthStand {
 
 // end waits until the server has stopped, and closes it. The test must have told the server to
 // stop.
-func (h *healthStand) end() {
+func (h *healthServer) end() {
 	h.Helper()
 	if err := <-h.over; err != nil {
 		h.Error(err)
@@ -69,7 +69,7 @@ func (h *healthStand) end() {
 	}
 }
 
-func (h *healthStand) get(url, key string) (int, string) {
+func (h *healthServer) get(url, key string) (int, string) {
 	h.Helper()
 	req, err := http.NewRequestWithContext(h.Context(), http.MethodGet, url, http.NoBody)
 	if err != nil {
@@ -92,7 +92,7 @@ func (h *healthStand) get(url, key string) (int, string) {
 
 // wantReady checks the readiness over HTTP, at the operators' port and over gRPC. reason is the
 // failing check; "" means ready.
-func (h *healthStand) wantReady(reason string) {
+func (h *healthServer) wantReady(reason string) {
 	h.Helper()
 	want, serving := http.StatusOK, healthpb.HealthCheckResponse_SERVING
 	if reason != "" {
@@ -117,8 +117,8 @@ func (h *healthStand) wantReady(reason string) {
 
 // A server that is told to stop first reports that it is not ready. It continues to answer requests
 // during DrainDelay.
-func TestReadinessGoesFirst(t *testing.T) {
-	h := startHealthStand(t, Config{DrainDelay: time.Hour})
+func TestStoppingServerIsNotReady(t *testing.T) {
+	h := startHealthServer(t, Config{DrainDelay: time.Hour})
 	h.wantReady("")
 	watch, err := h.health.Watch(t.Context(), &healthpb.HealthCheckRequest{})
 	if err != nil {
@@ -147,7 +147,7 @@ func TestNotReadyWithoutItsStore(t *testing.T) {
 		"postgres": opentest.URL,
 	} {
 		t.Run(name, func(t *testing.T) {
-			h := startHealthStand(t, Config{Store: url(t)})
+			h := startHealthServer(t, Config{Store: url(t)})
 			h.wantReady("")
 			if err := h.store.Close(); err != nil {
 				t.Fatal(err)
@@ -164,7 +164,7 @@ func TestNotReadyWithoutItsStore(t *testing.T) {
 
 // The health of an unknown gRPC service is an error. A request to the API without a key is refused.
 func TestHealthNeedsNoKey(t *testing.T) {
-	h := startHealthStand(t, Config{})
+	h := startHealthServer(t, Config{})
 	if _, err := h.health.Check(t.Context(), &healthpb.HealthCheckRequest{Service: "other"}); err == nil {
 		t.Error("an unknown service has a health")
 	}
@@ -175,13 +175,13 @@ func TestHealthNeedsNoKey(t *testing.T) {
 	h.end()
 }
 
-// degraded is a store with a warning.
-type degraded struct {
+// degradedStore is a store with a warning.
+type degradedStore struct {
 	store.Store
 	reasons []store.Degradation
 }
 
-func (d degraded) Degraded(context.Context) []store.Degradation { return d.reasons }
+func (d degradedStore) Degraded(context.Context) []store.Degradation { return d.reasons }
 
 // /readyz lists warnings of a store by check, and still reports ready. Without warnings it has no
 // member degraded.
@@ -198,7 +198,7 @@ func TestReadinessNamesWhatIsWrongWithTheStore(t *testing.T) {
 	} {
 		s.store = sound
 		if check != "" {
-			s.store = degraded{sound, []store.Degradation{{Check: check, Detail: "why"}}}
+			s.store = degradedStore{sound, []store.Degradation{{Check: check, Detail: "why"}}}
 		}
 		w := httptest.NewRecorder()
 		health.Check(s.health).Handler(w, httptest.NewRequest(http.MethodGet, "/readyz", http.NoBody))
@@ -212,33 +212,33 @@ func TestReadinessNamesWhatIsWrongWithTheStore(t *testing.T) {
 	}
 }
 
-// unchecked is a store whose check still runs.
-type unchecked struct{ store.Store }
+// uncheckedStore is a store whose check still runs.
+type uncheckedStore struct{ store.Store }
 
-func (unchecked) Unchecked() (store.CheckProgress, bool) {
+func (uncheckedStore) Unchecked() (store.CheckProgress, bool) {
 	return store.CheckProgress{Bytes: 3 << 20, Of: 10 << 20}, true
 }
 
-func (unchecked) CheckBeside() {}
+func (uncheckedStore) CheckBeside() {}
 
-// damaged is a store whose check has failed.
-type damaged struct{ store.Store }
+// damagedStore is a store whose check has failed.
+type damagedStore struct{ store.Store }
 
-func (damaged) Failed() error {
+func (damagedStore) Failed() error {
 	return perdure.Errorf(perdure.Internal, "the database is damaged")
 }
 
 // While the check of a store runs, /readyz reports ready with a note. If the check has failed,
 // /readyz reports that the server is not ready.
-func TestReadinessTellsOfTheCheck(t *testing.T) {
+func TestReadinessReportsTheCheck(t *testing.T) {
 	s, err := Open(t.Context(), Config{Data: t.TempDir(), Logger: slog.New(slog.DiscardHandler)})
 	if err != nil {
 		t.Fatal(err)
 	}
 	sound := s.store
 	for want, of := range map[string]store.Store{
-		`200 {"status":"ready","notes":[{"check":"unchecked","detail":"the store was not closed in order, and is being checked for damage: 3 of 10 MiB"}]}`: unchecked{sound},
-		`503 {"status":"unready","reasons":[{"check":"store","detail":"the database is damaged"}]}`:                                                         damaged{sound},
+		`200 {"status":"ready","notes":[{"check":"unchecked","detail":"the store was not closed in order, and is being checked for damage: 3 of 10 MiB"}]}`: uncheckedStore{sound},
+		`503 {"status":"unready","reasons":[{"check":"store","detail":"the database is damaged"}]}`:                                                         damagedStore{sound},
 	} {
 		s.store = of
 		w := httptest.NewRecorder()

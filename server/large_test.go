@@ -28,8 +28,8 @@ import (
 
 const huge = perdure.DefaultPayloadLimit
 
-// remotely is a worker's connection to a server over gRPC.
-type remotely struct {
+// remoteWorker is a worker's connection to a server over gRPC.
+type remoteWorker struct {
 	testing.TB
 	d      *remote.Client
 	raw    perdurev1.AgentDispatchClient
@@ -38,7 +38,7 @@ type remotely struct {
 }
 
 // serve runs a server in this process.
-func serve(t testing.TB, limit int64) (*server.Server, *remotely) {
+func serve(t testing.TB, limit int64) (*server.Server, *remoteWorker) {
 	t.Helper()
 	s, err := server.Open(t.Context(), server.Config{
 		Lease: 10 * time.Minute,
@@ -66,9 +66,9 @@ func serve(t testing.TB, limit int64) (*server.Server, *remotely) {
 	return s, dial(t, s.GRPCAddress(), s.Token())
 }
 
-func dial(t testing.TB, addr, token string) *remotely {
+func dial(t testing.TB, addr, token string) *remoteWorker {
 	t.Helper()
-	w := &remotely{TB: t, worker: uuid.New()}
+	w := &remoteWorker{TB: t, worker: uuid.New()}
 	var err error
 	if w.d, err = remote.Dial(t.Context(), remote.Options{Addr: addr, Token: token, WorkerID: w.worker, Logger: slog.New(slog.DiscardHandler)}); err != nil {
 		t.Fatal(err)
@@ -86,7 +86,7 @@ func dial(t testing.TB, addr, token string) *remotely {
 	return w
 }
 
-func (w *remotely) must(err error) {
+func (w *remoteWorker) must(err error) {
 	w.Helper()
 	if err != nil {
 		w.Fatal(err)
@@ -108,7 +108,7 @@ func messageContent(size int) []byte {
 }
 
 // claim claims the one pending execution.
-func (w *remotely) claim() perdure.AgentClaim {
+func (w *remoteWorker) claim() perdure.AgentClaim {
 	w.Helper()
 	claims, err := w.d.PollAgents(w.Context(), perdure.Poll{WorkerID: w.worker, Queues: []string{"default"}, Kinds: []string{"agent"}, Slots: 1, Wait: time.Minute})
 	if err != nil || len(claims) != 1 {
@@ -118,7 +118,7 @@ func (w *remotely) claim() perdure.AgentClaim {
 }
 
 // start calls create, which creates an execution, and claims that execution.
-func (w *remotely) start(create func(context.Context) error) perdure.AgentClaim {
+func (w *remoteWorker) start(create func(context.Context) error) perdure.AgentClaim {
 	w.Helper()
 	_, err := w.d.Register(w.Context(), perdure.Registration{WorkerID: w.worker, Queues: []string{"default"}, Agents: []perdure.KindSpec{{Kind: "agent"}}})
 	w.must(err)
@@ -126,7 +126,7 @@ func (w *remotely) start(create func(context.Context) error) perdure.AgentClaim 
 	return w.claim()
 }
 
-func (w *remotely) put(owner perdure.BlobOwner, c []byte) perdure.BlobRef {
+func (w *remoteWorker) put(owner perdure.BlobOwner, c []byte) perdure.BlobRef {
 	w.Helper()
 	ref, err := w.d.PutBlob(w.Context(), owner, int64(len(c)), bytes.NewReader(c))
 	w.must(err)
@@ -136,7 +136,7 @@ func (w *remotely) put(owner perdure.BlobOwner, c []byte) perdure.BlobRef {
 	return ref
 }
 
-func (w *remotely) same(what string, got, want []byte) {
+func (w *remoteWorker) same(what string, got, want []byte) {
 	w.Helper()
 	if !bytes.Equal(got, want) {
 		w.Errorf("%s comes back with %d bytes, was sent with %d", what, len(got), len(want))
@@ -227,7 +227,7 @@ func TestAPayloadOverTheLimitIsRefusedAtOnce(t *testing.T) {
 	for _, owner := range []perdure.BlobOwner{
 		{ExecutionID: claim.Lease.ExecutionID, Lease: &claim.Lease}, {ExecutionID: claim.Lease.ExecutionID},
 	} {
-		read := &counting{r: bytes.NewReader(content('x', 64<<20))}
+		read := &countingReader{r: bytes.NewReader(content('x', 64<<20))}
 		_, err := w.d.PutBlob(t.Context(), owner, limit+1, read)
 		if !perdure.IsCode(err, perdure.PayloadTooLarge) {
 			t.Fatalf("it gives %v", err)
@@ -243,12 +243,12 @@ func TestAPayloadOverTheLimitIsRefusedAtOnce(t *testing.T) {
 	}
 }
 
-type counting struct {
+type countingReader struct {
 	r io.Reader
 	n int
 }
 
-func (c *counting) Read(p []byte) (int, error) {
+func (c *countingReader) Read(p []byte) (int, error) {
 	n, err := c.r.Read(p)
 	c.n += n
 	return n, err

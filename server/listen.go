@@ -169,7 +169,7 @@ func listen(addr, flag string) (net.Listener, error) {
 	if addr == "" {
 		return nil, nil
 	}
-	how := net.ListenConfig{Control: patient, KeepAliveConfig: net.KeepAliveConfig{
+	how := net.ListenConfig{Control: closeUnacknowledged, KeepAliveConfig: net.KeepAliveConfig{
 		Enable: true, Idle: vanished / 3, Interval: vanished / 3, Count: 2,
 	}}
 	l, err := how.Listen(context.Background(), "tcp", addr)

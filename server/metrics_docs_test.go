@@ -46,28 +46,28 @@ func (c *catalogue) add(t *testing.T, collector prometheus.Collector) {
 	}
 }
 
-type adder struct {
+type catalogueRegisterer struct {
 	*testing.T
 	*catalogue
 }
 
 // Register implements prometheus.Registerer.
-func (a adder) Register(c prometheus.Collector) error { a.add(a.T, c); return nil }
+func (a catalogueRegisterer) Register(c prometheus.Collector) error { a.add(a.T, c); return nil }
 
 // MustRegister implements prometheus.Registerer.
-func (a adder) MustRegister(all ...prometheus.Collector) {
+func (a catalogueRegisterer) MustRegister(all ...prometheus.Collector) {
 	for _, c := range all {
 		a.add(a.T, c)
 	}
 }
 
 // Unregister implements prometheus.Registerer.
-func (a adder) Unregister(prometheus.Collector) bool { return false }
+func (a catalogueRegisterer) Unregister(prometheus.Collector) bool { return false }
 
 // allMetrics returns the metrics of a server and a worker.
 func allMetrics(t *testing.T) map[string]string {
 	t.Helper()
-	a := adder{t, &catalogue{labels: map[string]string{}}}
+	a := catalogueRegisterer{t, &catalogue{labels: map[string]string{}}}
 	s, err := server.Open(t.Context(), server.Config{Data: t.TempDir(), Dev: true, Registerer: a, Logger: slog.New(slog.DiscardHandler)})
 	if err != nil {
 		t.Fatal(err)

@@ -45,8 +45,8 @@ turn
   usage in=300 out=30
 `
 
-// observed is a server whose metrics or traces a test reads. employ adds workers.
-type observed struct {
+// observedServer is a server whose metrics or traces a test reads. employ adds workers.
+type observedServer struct {
 	*testing.T
 	server *server.Server
 	client *client.Client
@@ -59,7 +59,7 @@ func eachStore(t *testing.T, test func(t *testing.T, c server.Config)) {
 	t.Run("postgres", func(t *testing.T) { test(t, server.Config{Store: opentest.URL(t)}) })
 }
 
-func observe(t *testing.T, c server.Config) *observed {
+func observe(t *testing.T, c server.Config) *observedServer {
 	t.Helper()
 	c.Dev, c.HTTPAddr, c.GRPCAddr, c.OpsAddr = true, "127.0.0.1:0", "127.0.0.1:0", "127.0.0.1:0"
 	if c.Logger == nil {
@@ -71,12 +71,12 @@ func observe(t *testing.T, c server.Config) *observed {
 		t.Fatal(err)
 	}
 	t.Cleanup(cl.Close)
-	o := &observed{T: t, server: s, client: cl, dir: t.TempDir()}
+	o := &observedServer{T: t, server: s, client: cl, dir: t.TempDir()}
 	o.script("run", script)
 	return o
 }
 
-func (o *observed) script(name, text string) {
+func (o *observedServer) script(name, text string) {
 	o.Helper()
 	if err := os.WriteFile(filepath.Join(o.dir, name), []byte(text), 0o600); err != nil {
 		o.Fatal(err)
@@ -85,7 +85,7 @@ func (o *observed) script(name, text string) {
 
 // employ starts a worker over gRPC and returns a function that stops it. change may change the
 // configuration.
-func (o *observed) employ(change func(c *worker.Config, r *react.Config)) (stop func()) {
+func (o *observedServer) employ(change func(c *worker.Config, r *react.Config)) (stop func()) {
 	o.Helper()
 	d, err := remote.Dial(o.Context(), remote.Options{Addr: o.server.GRPCAddress(), Token: o.server.Token(), Logger: o.server.Logger})
 	if err != nil {
@@ -133,7 +133,7 @@ func (o *observed) employ(change func(c *worker.Config, r *react.Config)) (stop 
 }
 
 // counted registers a worker's metrics with the server's registry.
-func (o *observed) counted(r prometheus.Registerer) func(*worker.Config, *react.Config) {
+func (o *observedServer) counted(r prometheus.Registerer) func(*worker.Config, *react.Config) {
 	m, err := metrics.New(r)
 	if err != nil {
 		o.Fatal(err)
@@ -142,13 +142,13 @@ func (o *observed) counted(r prometheus.Registerer) func(*worker.Config, *react.
 }
 
 // run starts a one-shot execution of a script, and waits for its end.
-func (o *observed) run(ctx context.Context, name string) *perdure.Execution {
+func (o *observedServer) run(ctx context.Context, name string) *perdure.Execution {
 	o.Helper()
 	x := o.start(ctx, name)
 	return o.ended(x.ID)
 }
 
-func (o *observed) start(ctx context.Context, name string) *perdure.Execution {
+func (o *observedServer) start(ctx context.Context, name string) *perdure.Execution {
 	o.Helper()
 	tools := []string{"one", "two"}
 	x, err := o.client.Start(ctx, client.StartRequest{
@@ -160,7 +160,7 @@ func (o *observed) start(ctx context.Context, name string) *perdure.Execution {
 	return x
 }
 
-func (o *observed) ended(id uuid.UUID) *perdure.Execution {
+func (o *observedServer) ended(id uuid.UUID) *perdure.Execution {
 	o.Helper()
 	for e, err := range o.client.Follow(o.Context(), id, "") {
 		if err != nil {
@@ -178,7 +178,7 @@ func (o *observed) ended(id uuid.UUID) *perdure.Execution {
 }
 
 // get sends a request to the operators' port.
-func (o *observed) get(path string) (int, string) {
+func (o *observedServer) get(path string) (int, string) {
 	o.Helper()
 	return get(o.T, "http://"+o.server.OpsAddress()+path)
 }
@@ -203,7 +203,7 @@ func get(t *testing.T, url string) (int, string) {
 
 // scrape returns every sample by name and labels, sorted. A histogram has its count and, with the
 // suffix "_sum", its sum.
-func (o *observed) scrape() map[string]float64 {
+func (o *observedServer) scrape() map[string]float64 {
 	o.Helper()
 	status, body := o.get("/metrics")
 	if status != http.StatusOK {

@@ -22,7 +22,7 @@ import (
 type Reading struct {
 	server *Server
 	front  *http.Server
-	line   *line
+	line   *pipeListener
 	ended  chan error
 }
 
@@ -43,7 +43,7 @@ func OpenReading(ctx context.Context, c Config) (*Reading, error) {
 	if err := s.assemble(observers{}); err != nil {
 		return nil, errors.Join(err, look.Close())
 	}
-	r := &Reading{server: s, line: newLine(), ended: make(chan error, 1)}
+	r := &Reading{server: s, line: newPipeListener(), ended: make(chan error, 1)}
 	r.front = front.NewServer(s.http, slog.NewLogLogger(c.Logger.Handler(), slog.LevelDebug))
 	go func() { r.ended <- r.front.Serve(r.line) }()
 	return r, nil
@@ -85,16 +85,18 @@ func (readStore) Do(context.Context, store.Command) ([]any, error) {
 // Tidy implements [store.Store].
 func (readStore) Tidy(context.Context) error { return nil }
 
-// line is a listener for connections within the process.
-type line struct {
+// pipeListener is a listener for connections within the process.
+type pipeListener struct {
 	conns  chan net.Conn
 	closed chan struct{}
 	once   sync.Once
 }
 
-func newLine() *line { return &line{conns: make(chan net.Conn), closed: make(chan struct{})} }
+func newPipeListener() *pipeListener {
+	return &pipeListener{conns: make(chan net.Conn), closed: make(chan struct{})}
+}
 
-func (l *line) dial(ctx context.Context) (net.Conn, error) {
+func (l *pipeListener) dial(ctx context.Context) (net.Conn, error) {
 	near, far := net.Pipe()
 	select {
 	case l.conns <- far:
@@ -107,7 +109,7 @@ func (l *line) dial(ctx context.Context) (net.Conn, error) {
 }
 
 // Accept implements net.Listener.
-func (l *line) Accept() (net.Conn, error) {
+func (l *pipeListener) Accept() (net.Conn, error) {
 	select {
 	case c := <-l.conns:
 		return c, nil
@@ -117,10 +119,10 @@ func (l *line) Accept() (net.Conn, error) {
 }
 
 // Close implements net.Listener.
-func (l *line) Close() error {
+func (l *pipeListener) Close() error {
 	l.once.Do(func() { close(l.closed) })
 	return nil
 }
 
 // Addr implements net.Listener.
-func (l *line) Addr() net.Addr { return &net.UnixAddr{Name: "reading", Net: "pipe"} }
+func (l *pipeListener) Addr() net.Addr { return &net.UnixAddr{Name: "reading", Net: "pipe"} }

@@ -17,19 +17,19 @@ import (
 	"github.com/perdure/perdure/server"
 )
 
-// ears record everything that is logged.
-type ears struct {
+// logBuffer record everything that is logged.
+type logBuffer struct {
 	mu  sync.Mutex // guards all
 	all bytes.Buffer
 }
 
-func (e *ears) Write(b []byte) (int, error) {
+func (e *logBuffer) Write(b []byte) (int, error) {
 	e.mu.Lock()
 	defer e.mu.Unlock()
 	return e.all.Write(b)
 }
 
-func (e *ears) String() string {
+func (e *logBuffer) String() string {
 	e.mu.Lock()
 	defer e.mu.Unlock()
 	return e.all.String()
@@ -39,7 +39,7 @@ func (e *ears) String() string {
 // of keys, and the token, are then in no response, log line or file; the token is in its own file
 // only. The hash of a key does not work as a key.
 func TestSecretsOfKeysAreNowhere(t *testing.T) {
-	logged := &ears{}
+	logged := &logBuffer{}
 	w := newWorld(t, func(c *server.Config) {
 		c.Logger = slog.New(slog.NewTextHandler(logged, &slog.HandlerOptions{Level: slog.LevelDebug}))
 	})
@@ -55,7 +55,7 @@ func TestSecretsOfKeysAreNowhere(t *testing.T) {
 			answers[name+" of nothing as "+who] = a.head + a.body
 		}
 		for name, m := range methods(t) {
-			said, err := w.call(conn, key, m, w.namingAcme().requests(m)...)
+			said, err := w.call(conn, key, m, w.acmeFiller().requests(m)...)
 			if err != nil {
 				said += err.Error()
 			}
@@ -94,7 +94,7 @@ func TestSecretsOfKeysAreNowhere(t *testing.T) {
 
 // After a sign-in, the two halves of the session's secret are in no response, log line or file.
 func TestSecretsOfSessionsAreNowhere(t *testing.T) {
-	logged := &ears{}
+	logged := &logBuffer{}
 	w := newWorld(t, func(c *server.Config) {
 		c.Logger = slog.New(slog.NewTextHandler(logged, &slog.HandlerOptions{Level: slog.LevelDebug}))
 	})
@@ -125,7 +125,7 @@ func TestSecretsOfSessionsAreNowhere(t *testing.T) {
 // TestSecretsOfWebhooksAreNowhere checks that the secrets of webhooks, and the keys that they encode, are
 // in no answer but those that make them, in no log, and in no file.
 func TestSecretsOfWebhooksAreNowhere(t *testing.T) {
-	logged := &ears{}
+	logged := &logBuffer{}
 	w := newWorld(t, func(c *server.Config) {
 		c.Logger = slog.New(slog.NewTextHandler(logged, &slog.HandlerOptions{Level: slog.LevelDebug}))
 	})

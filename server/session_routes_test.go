@@ -115,7 +115,7 @@ func TestASessionIsItsKey(t *testing.T) {
 
 // A session is refused after 12 hours of the store's clock.
 func TestASessionIsOverInTime(t *testing.T) {
-	clock := &shifted{}
+	clock := &shiftedClock{}
 	w := newWorld(t, func(c *server.Config) { c.Clock = clock.Now })
 	b := w.signIn(w.keys["acme client"])
 	const list = "GET /api/orgs/{org}/agent-executions"

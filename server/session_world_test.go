@@ -38,7 +38,7 @@ func (w *world) signIn(key string) browser {
 	return browser{reply.SessionID, cookie.Name + "=" + cookie.Value, reply.Session}
 }
 
-// shifted is a clock that can be advanced.
-type shifted struct{ by atomic.Int64 }
+// shiftedClock is a clock that can be advanced.
+type shiftedClock struct{ by atomic.Int64 }
 
-func (s *shifted) Now() time.Time { return time.Now().Add(time.Duration(s.by.Load())) }
+func (s *shiftedClock) Now() time.Time { return time.Now().Add(time.Duration(s.by.Load())) }

@@ -30,7 +30,7 @@ func openStore(ctx context.Context, c Config, observer *store.Observer, fatal fu
 		return s, nil
 	}
 	if c.Store != "" {
-		return nil, notStore()
+		return nil, invalidStoreURL()
 	}
 	if len(c.StoreAllowOff) > 0 {
 		return nil, perdure.Errorf(perdure.InvalidArgument, "the settings %s are those of a database; name it by its URL, too", strings.Join(c.StoreAllowOff, ", "))
@@ -42,8 +42,8 @@ func openStore(ctx context.Context, c Config, observer *store.Observer, fatal fu
 	return s, nil
 }
 
-// notStore returns an error without the URL, which may contain a password.
-func notStore() error {
+// invalidStoreURL returns an error without the URL, which may contain a password.
+func invalidStoreURL() error {
 	return perdure.Errorf(perdure.InvalidArgument, "the store's URL begins with postgres://")
 }
 
@@ -51,7 +51,7 @@ func notStore() error {
 // Servers call it when they start.
 func Migrate(ctx context.Context, url string) (from, to int64, err error) {
 	if c := (Config{Store: url}); !c.shared() {
-		return 0, 0, notStore()
+		return 0, 0, invalidStoreURL()
 	}
 	return postgres.Migrate(ctx, url)
 }

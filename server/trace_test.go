@@ -117,56 +117,56 @@ func TestOneTraceThroughEverything(t *testing.T) {
 	}
 }
 
-// gone is a connection to the server that can be cut. Calls then fail with unavailable and do not
-// reach the server.
-type gone struct {
+// cutDispatch is a connection to the server that can be cut. Calls then fail with unavailable and
+// do not reach the server.
+type cutDispatch struct {
 	perdure.Dispatch
 	cut atomic.Bool
 }
 
-func (g *gone) away() error {
+func (g *cutDispatch) away() error {
 	if g.cut.Load() {
 		return perdure.Errorf(perdure.Unavailable, "cut off")
 	}
 	return nil
 }
 
-func (g *gone) Commit(ctx context.Context, c perdure.Commit) (perdure.CommitReply, error) {
+func (g *cutDispatch) Commit(ctx context.Context, c perdure.Commit) (perdure.CommitReply, error) {
 	if err := g.away(); err != nil {
 		return perdure.CommitReply{}, err
 	}
 	return g.Dispatch.Commit(ctx, c)
 }
 
-func (g *gone) FinishTask(ctx context.Context, f perdure.TaskFinish) (perdure.FinishReply, error) {
+func (g *cutDispatch) FinishTask(ctx context.Context, f perdure.TaskFinish) (perdure.FinishReply, error) {
 	if err := g.away(); err != nil {
 		return perdure.FinishReply{}, err
 	}
 	return g.Dispatch.FinishTask(ctx, f)
 }
 
-func (g *gone) Heartbeat(ctx context.Context, h perdure.Heartbeat) (perdure.HeartbeatReply, error) {
+func (g *cutDispatch) Heartbeat(ctx context.Context, h perdure.Heartbeat) (perdure.HeartbeatReply, error) {
 	if err := g.away(); err != nil {
 		return perdure.HeartbeatReply{}, err
 	}
 	return g.Dispatch.Heartbeat(ctx, h)
 }
 
-func (g *gone) Release(ctx context.Context, r perdure.Release) error {
+func (g *cutDispatch) Release(ctx context.Context, r perdure.Release) error {
 	if err := g.away(); err != nil {
 		return err
 	}
 	return g.Dispatch.Release(ctx, r)
 }
 
-func (g *gone) PollAgents(ctx context.Context, p perdure.Poll) ([]perdure.AgentClaim, error) {
+func (g *cutDispatch) PollAgents(ctx context.Context, p perdure.Poll) ([]perdure.AgentClaim, error) {
 	if err := g.away(); err != nil {
 		return nil, err
 	}
 	return g.Dispatch.PollAgents(ctx, p)
 }
 
-func (g *gone) PollTasks(ctx context.Context, p perdure.Poll) ([]perdure.TaskClaim, error) {
+func (g *cutDispatch) PollTasks(ctx context.Context, p perdure.Poll) ([]perdure.TaskClaim, error) {
 	if err := g.away(); err != nil {
 		return nil, err
 	}
@@ -175,14 +175,14 @@ func (g *gone) PollTasks(ctx context.Context, p perdure.Poll) ([]perdure.TaskCla
 
 // A worker is lost during a tool, and another worker continues in the same trace, with a link to a
 // span of that trace. One lost lease of a task is counted. Log lines name their execution.
-func TestTraceGoesOnWhereAWorkerWasLost(t *testing.T) {
+func TestTraceContinuesAfterALostWorker(t *testing.T) {
 	eachStore(t, func(t *testing.T, c server.Config) {
 		provider, kept := spans(t)
 		log := &lines{}
 		c.TracerProvider, c.Lease = provider, time.Second
 		c.Logger = slog.New(slog.NewJSONHandler(log, &slog.HandlerOptions{Level: slog.LevelDebug}))
 		o := observe(t, c)
-		way, inside := &gone{}, make(chan struct{})
+		way, inside := &cutDispatch{}, make(chan struct{})
 		block := func(ctx context.Context, _ *tool.Call) (tool.Result, error) {
 			close(inside)
 			<-ctx.Done()

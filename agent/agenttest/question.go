@@ -17,7 +17,7 @@ const maxQuestions = 1000
 
 // answerOne answers the oldest question that the execution waits for, and that the scenario answers.
 // It reports whether it has answered one.
-func (w *world) answerOne(ctx context.Context, x *perdure.Execution, c *course) (bool, error) {
+func (w *world) answerOne(ctx context.Context, x *perdure.Execution, c *runProgress) (bool, error) {
 	if w.Answers == nil || x.Status != perdure.StatusWaiting || x.OpenQuestions == 0 {
 		return false, nil
 	}
@@ -80,7 +80,7 @@ func voter(q *perdure.Question) (perdure.KeyRole, uuid.UUID) {
 }
 
 // leave notes that the scenario does not answer a question.
-func (c *course) leave(id uuid.UUID) {
+func (c *runProgress) leave(id uuid.UUID) {
 	if c.left == nil {
 		c.left = map[uuid.UUID]bool{}
 	}

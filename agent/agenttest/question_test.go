@@ -62,8 +62,8 @@ func TestAnAgentAsks(t *testing.T) {
 	agenttest.All(t, s)
 }
 
-// TestAnswersThatAreNo checks denials and questions that stay open or expire.
-func TestAnswersThatAreNo(t *testing.T) {
+// TestDeniedAndExpiredQuestions checks denials and questions that stay open or expire.
+func TestDeniedAndExpiredQuestions(t *testing.T) {
 	denied := func(q perdure.Question) *perdure.Answer {
 		if q.Key == "version" {
 			return told(q)

@@ -98,8 +98,8 @@ func (w *world) play(t *testing.T) result {
 	return result{Outcome: o, met: w.met, what: w.what, faults: w.faults}
 }
 
-// course records the scenario's actions so far in a run.
-type course struct {
+// runProgress records the scenario's actions so far in a run.
+type runProgress struct {
 	sent      []bool // by index of the signal
 	cancelled bool
 	quiet     time.Time          // time of the last call of a worker
@@ -111,7 +111,7 @@ func (w *world) live(ctx context.Context) error {
 	if err := w.start(ctx); err != nil {
 		return err
 	}
-	c := &course{sent: make([]bool, len(w.Signals)), quiet: time.Now()}
+	c := &runProgress{sent: make([]bool, len(w.Signals)), quiet: time.Now()}
 	for {
 		synctest.Wait() // work that is due now is done first
 		rest, err := w.step(ctx, c)
@@ -133,7 +133,7 @@ func (w *world) live(ctx context.Context) error {
 
 // step does what the scenario has to do now. It returns a duration in which nothing else becomes
 // due, or a negative one if the run has ended.
-func (w *world) step(ctx context.Context, c *course) (time.Duration, error) {
+func (w *world) step(ctx context.Context, c *runProgress) (time.Duration, error) {
 	x, err := w.core.Store.Execution(ctx, org, w.id)
 	if err != nil || x.Status.Terminal() {
 		return -1, err
@@ -287,7 +287,7 @@ func (w *world) stuck(x *perdure.Execution, open []*perdure.Task) error {
 }
 
 // rest returns a duration in which nothing becomes due.
-func (w *world) rest(ctx context.Context, x *perdure.Execution, c *course, deadline time.Time) (time.Duration, error) {
+func (w *world) rest(ctx context.Context, x *perdure.Execution, c *runProgress, deadline time.Time) (time.Duration, error) {
 	const least, part = 250 * time.Millisecond, 16
 	now := time.Now()
 	rest := w.MaxVirtual - w.elapsed()

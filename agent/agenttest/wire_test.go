@@ -16,9 +16,10 @@ import (
 
 func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }
 
-// TestFates checks for each fate how often the function is entered, and how often it then finds a
-// checkpoint. It finds one if the commit was stored before the worker died or lost its lease.
-func TestFates(t *testing.T) {
+// TestFaultsAtACommit checks for each fate how often the function is entered, and how often it then
+// finds a checkpoint. It finds one if the commit was stored before the worker died or lost its
+// lease.
+func TestFaultsAtACommit(t *testing.T) {
 	entered, kept := 0, 0
 	s := Scenario{
 		Agent: agent.DefineFunc("witness", func(ctx agent.Context, _ int) (string, error) {
@@ -58,9 +59,9 @@ func TestFates(t *testing.T) {
 	}
 }
 
-// TestTwice checks that send and repeat deliver a call once or twice, and return the reply that the
-// plan selects.
-func TestTwice(t *testing.T) {
+// TestRepeatedDelivery checks that send and repeat deliver a call once or twice, and return the
+// reply that the plan selects.
+func TestRepeatedDelivery(t *testing.T) {
 	for p, want := range map[plan][2]int{
 		{}:                         {1, 1},
 		{twice: true}:              {2, 2},

@@ -95,7 +95,7 @@ func TestChatApprovesAnyOpenQuestion(t *testing.T) {
 }
 
 // open asks a question and continues.
-func (c *claimed) open(key string, terms perdure.QuestionTerms, details string) uuid.UUID {
+func (c *claimedRun) open(key string, terms perdure.QuestionTerms, details string) uuid.UUID {
 	c.a.Helper()
 	n := perdure.NewQuestion{QuestionTerms: terms, Key: key, Details: []byte(details)}
 	n.DetailsSHA256 = perdure.DetailsHash(n.Kind, n.Subject, n.Details)
@@ -107,7 +107,7 @@ func (c *claimed) open(key string, terms perdure.QuestionTerms, details string) 
 // and the run continues.
 func TestChatApprovesWhileTheRunWorks(t *testing.T) {
 	longtest.Skip(t, "seconds")
-	a := newAsking(t)
+	a := newAskingServer(t)
 	const leaves = "scripted/s · the run asks you · Esc leaves the question open\n"
 	s := onScreen(t, a.dir, 80, "chat", "--model", "scripted/s", "x")
 	run := a.claim()

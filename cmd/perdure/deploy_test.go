@@ -19,8 +19,9 @@ import (
 
 const deployed = "../../"
 
-// composed holds the members of compose.yaml that the tests know. A new member must be added here.
-type composed struct {
+// composeFile holds the members of compose.yaml that the tests know. A new member must be added
+// here.
+type composeFile struct {
 	Name     string             `yaml:"name"`
 	Services map[string]service `yaml:"services"`
 	Volumes  map[string]any     `yaml:"volumes"`
@@ -93,14 +94,14 @@ func (n *networkNames) UnmarshalYAML(node *yaml.Node) error {
 	return err
 }
 
-func composition(t *testing.T) composed {
+func composition(t *testing.T) composeFile {
 	t.Helper()
 	f, err := os.Open(deployed + "compose.yaml")
 	if err != nil {
 		t.Fatal(err)
 	}
 	defer f.Close()
-	var c composed
+	var c composeFile
 	d := yaml.NewDecoder(f)
 	d.KnownFields(true)
 	if err := d.Decode(&c); err != nil {

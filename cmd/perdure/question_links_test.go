@@ -52,7 +52,7 @@ func TestLinksByCommand(t *testing.T) {
 
 // TestALinkNeedsAServer checks that a server without an address makes no link.
 func TestALinkNeedsAServer(t *testing.T) {
-	a := newAsking(t)
+	a := newAskingServer(t)
 	launch(t, a.dir, "run", "--detach", "--model", "scripted/s", "x").wantEnd(0)
 	id := a.claim().ask("one", deploy, `{"v":1}`).String()
 	key, _, err := a.server.CreateKey(t.Context(), "default", "ann", perdure.KeyApprover)

@@ -89,7 +89,7 @@ func (p *tty) wantEnd(code int) {
 
 // In a terminal, run asks in place what the run asks, and goes on.
 func TestRunAsksInPlace(t *testing.T) {
-	a := newAsking(t)
+	a := newAskingServer(t)
 	p := inTerminal(t, a.dir, "run", "--model", "scripted/s", "x")
 	r := a.claim()
 	first := r.ask("first", deploy, `{"version": "1.2"}`)
@@ -141,7 +141,7 @@ func TestRunAsksInPlace(t *testing.T) {
 }
 
 // question reads a question in JSON.
-func (a *asking) question(id fmt.Stringer) perdure.Question {
+func (a *askingServer) question(id fmt.Stringer) perdure.Question {
 	a.Helper()
 	var list struct{ Items []perdure.Question }
 	if err := json.Unmarshal([]byte(outputOf(a.T, a.dir, "questions", "--all", "--json")), &list); err != nil {
@@ -158,7 +158,7 @@ func (a *asking) question(id fmt.Stringer) perdure.Question {
 
 // A question that is decided elsewhere while the terminal asks is told.
 func TestAQuestionIsDecidedWhileTheTerminalAsks(t *testing.T) {
-	a := newAsking(t)
+	a := newAskingServer(t)
 	p := inTerminal(t, a.dir, "run", "--model", "scripted/s", "x")
 	id := a.claim().ask("one", deploy, "")
 	p.until("y to approve, n to deny › ")
@@ -171,7 +171,7 @@ func TestAQuestionIsDecidedWhileTheTerminalAsks(t *testing.T) {
 
 // e opens the details in the editor, and approves what the person makes of them.
 func TestRunEditsInPlace(t *testing.T) {
-	a := newAsking(t)
+	a := newAskingServer(t)
 	editor := filepath.Join(a.dir, "editor")
 	if err := os.WriteFile(editor, []byte("#!/bin/sh\nsed -i s/1.2/1.3/ \"$2\"\n"), 0o700); err != nil {
 		t.Fatal(err)
@@ -194,7 +194,7 @@ func TestRunEditsInPlace(t *testing.T) {
 // r approves and remembers: the next question about such a call is answered without the terminal.
 func TestRunRemembersInPlace(t *testing.T) {
 	longtest.Skip(t, "seconds")
-	a := newAsking(t)
+	a := newAskingServer(t)
 	p := inTerminal(t, a.dir, "run", "--model", "scripted/s", "x")
 	call := perdure.QuestionTerms{Kind: perdure.QuestionApproval, Subject: "bash"}
 	first := a.claim().ask("first", call, `{"command":"ls"}`)

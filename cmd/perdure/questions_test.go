@@ -17,8 +17,8 @@ import (
 	"github.com/perdure/perdure/server"
 )
 
-// asking is a server on the data directory of a folder. The test is the worker, and asks.
-type asking struct {
+// askingServer is a server on the data directory of a folder. The test is the worker, and asks.
+type askingServer struct {
 	*testing.T
 	dir    string
 	server *server.Server
@@ -26,13 +26,13 @@ type asking struct {
 	id     uuid.UUID
 }
 
-func newAsking(t *testing.T) *asking {
+func newAskingServer(t *testing.T) *askingServer {
 	t.Helper()
 	return newAskingAt(t, "")
 }
 
-// newAskingAt is newAsking with a server that listens at an address; "" for none.
-func newAskingAt(t *testing.T, address string) *asking {
+// newAskingAt is newAskingServer with a server that listens at an address; "" for none.
+func newAskingAt(t *testing.T, address string) *askingServer {
 	t.Helper()
 	dir := t.TempDir()
 	write(t, dir, "s", "turn\n  text hi\n")
@@ -55,7 +55,7 @@ func newAskingAt(t *testing.T, address string) *asking {
 		<-ended
 		_ = s.Close()
 	})
-	a := &asking{t, dir, s, s.Dispatch("default"), uuid.New()}
+	a := &askingServer{t, dir, s, s.Dispatch("default"), uuid.New()}
 	_, err = a.worker.Register(t.Context(), perdure.Registration{
 		WorkerID: a.id, Queues: []string{"default"}, Features: perdure.AllFeatures,
 		Agents: []perdure.KindSpec{{Kind: perdure.ReactKind, Providers: []string{"scripted"}}},
@@ -66,14 +66,14 @@ func newAskingAt(t *testing.T, address string) *asking {
 	return a
 }
 
-// claimed is a run that the test has claimed.
-type claimed struct {
-	a      *asking
+// claimedRun is a run that the test has claimed.
+type claimedRun struct {
+	a      *askingServer
 	lease  perdure.Lease
 	number int64
 }
 
-func (a *asking) claim() *claimed {
+func (a *askingServer) claim() *claimedRun {
 	a.Helper()
 	claims, err := a.worker.PollAgents(a.Context(), perdure.Poll{
 		WorkerID: a.id, Queues: []string{"default"}, Kinds: []string{perdure.ReactKind}, Slots: 1, Wait: time.Minute, Features: perdure.AllFeatures,
@@ -81,10 +81,10 @@ func (a *asking) claim() *claimed {
 	if err != nil || len(claims) != 1 {
 		a.Fatalf("%d claims, %v", len(claims), err)
 	}
-	return &claimed{a: a, lease: claims[0].Lease}
+	return &claimedRun{a: a, lease: claims[0].Lease}
 }
 
-func (c *claimed) commit(change perdure.Commit) {
+func (c *claimedRun) commit(change perdure.Commit) {
 	c.a.Helper()
 	c.number++
 	change.Lease, change.Number = c.lease, c.number
@@ -94,7 +94,7 @@ func (c *claimed) commit(change perdure.Commit) {
 }
 
 // ask asks a question and waits for it.
-func (c *claimed) ask(key string, terms perdure.QuestionTerms, details string) uuid.UUID {
+func (c *claimedRun) ask(key string, terms perdure.QuestionTerms, details string) uuid.UUID {
 	c.a.Helper()
 	n := perdure.NewQuestion{QuestionTerms: terms, Key: key}
 	if details != "" {
@@ -107,7 +107,7 @@ func (c *claimed) ask(key string, terms perdure.QuestionTerms, details string) u
 	return id
 }
 
-func (c *claimed) complete() {
+func (c *claimedRun) complete() {
 	c.a.Helper()
 	c.commit(perdure.Commit{Outcome: perdure.Outcome{Kind: perdure.OutcomeComplete, Output: perdure.Inline([]byte(`{"text":"Bye.","stopReason":"end_turn"}`))}})
 }
@@ -125,7 +125,7 @@ var deploy = perdure.QuestionTerms{Kind: "plan", Subject: "deploy", Prompt: "Dep
 
 // The commands list questions, show what is answered, answer, and show what became of it.
 func TestQuestionsAndAnswers(t *testing.T) {
-	a := newAsking(t)
+	a := newAskingServer(t)
 	p := launch(t, a.dir, "run", "--model", "scripted/s", "Ship it")
 	r := a.claim()
 	id := r.ask("one", deploy, `{"version": "1.2", "odd": "\u202e"}`).String()
@@ -159,7 +159,7 @@ func TestQuestionsAndAnswers(t *testing.T) {
 // Values are given as JSON, and choices as they are; what does not fit names the member.
 func TestAnswersWithValues(t *testing.T) {
 	longtest.Skip(t, "seconds")
-	a := newAsking(t)
+	a := newAskingServer(t)
 	launch(t, a.dir, "run", "--detach", "--model", "scripted/s", "x").wantEnd(0)
 	form := a.claim().ask("form", perdure.QuestionTerms{
 		Kind: perdure.QuestionInput, Prompt: "How long?", Schema: json.RawMessage(`{"type":"object","required":["days"],"properties":{"days":{"type":"integer"}}}`),
@@ -182,7 +182,7 @@ func TestAnswersWithValues(t *testing.T) {
 
 // questions --watch prints the open questions, and then what changes.
 func TestWatchingQuestions(t *testing.T) {
-	a := newAsking(t)
+	a := newAskingServer(t)
 	launch(t, a.dir, "run", "--detach", "--model", "scripted/s", "x").wantEnd(0)
 	r := a.claim()
 	first := r.ask("one", deploy, "").String()
@@ -195,7 +195,7 @@ func TestWatchingQuestions(t *testing.T) {
 
 // resume of a run that waits for a question does not wait for an event that has been before.
 func TestResumeOfARunThatAsks(t *testing.T) {
-	a := newAsking(t)
+	a := newAskingServer(t)
 	launch(t, a.dir, "run", "--detach", "--model", "scripted/s", "x").wantEnd(0)
 	id := a.claim().ask("one", deploy, "").String()
 	launch(t, a.dir, "resume", "last").wantEnd(4, "perdure answer "+id)
@@ -205,7 +205,7 @@ func TestResumeOfARunThatAsks(t *testing.T) {
 // approve --edit approves other details than were asked about, if the question permits edits.
 func TestAnEditByCommand(t *testing.T) {
 	longtest.Skip(t, "seconds")
-	a := newAsking(t)
+	a := newAskingServer(t)
 	launch(t, a.dir, "run", "--detach", "--model", "scripted/s", "x").wantEnd(0)
 	editable := deploy
 	editable.Edit = perdure.EditClient

@@ -14,7 +14,7 @@ import (
 // played returns a correct run. A message arrives in the second turn and skips a tool, another tool
 // is interrupted, and one model call was made twice.
 func played() Run {
-	p := &playing{Run: Run{
+	p := &runBuilder{Run: Run{
 		ID: "x", Script: Script{Run: 7, Turns: 4, Late: 1, Pause: "0"}, OneShot: true, Status: perdure.StatusCompleted, Effects: map[string]int{},
 	}}
 	p.event(Event{Type: perdure.EventCreated})
@@ -26,18 +26,18 @@ func played() Run {
 	return p.Run
 }
 
-type playing struct{ Run }
+type runBuilder struct{ Run }
 
-func (p *playing) event(e Event) {
+func (p *runBuilder) event(e Event) {
 	e.Seq = int64(len(p.Log)) + 1
 	p.Log = append(p.Log, e)
 }
 
-func (p *playing) user(text string) {
+func (p *runBuilder) user(text string) {
 	p.Messages = append(p.Messages, perdure.Message{Role: perdure.RoleUser, Content: perdure.Content{Parts: []perdure.Part{perdure.Text(text)}}})
 }
 
-func (p *playing) turn(n int) {
+func (p *runBuilder) turn(n int) {
 	name, previous := fmt.Sprintf("turn_%d", n-1), ""
 	if n > 1 {
 		previous = fmt.Sprint("prompt ", n-1)
@@ -67,7 +67,7 @@ func (p *playing) turn(n int) {
 	}
 }
 
-func (p *playing) tool(id string, c Call, skip, interrupt bool) {
+func (p *runBuilder) tool(id string, c Call, skip, interrupt bool) {
 	text := c.Result
 	switch {
 	case skip:

@@ -39,7 +39,7 @@ func (d *demonstration) newestRun(ctx context.Context) (string, error) {
 	return list.Items[0].ID, nil
 }
 
-type shown struct {
+type shownRun struct {
 	Status string `json:"status"`
 	Tasks  []struct {
 		Kind    string `json:"kind"`
@@ -61,7 +61,7 @@ type shown struct {
 
 // check compares the outcome with the promises of the runtime.
 func (d *demonstration) check(ctx context.Context, id string) error {
-	var s shown
+	var s shownRun
 	if err := d.read(ctx, &s, "show", id); err != nil {
 		return err
 	}
@@ -80,7 +80,7 @@ func verdict(ok bool, format string, args ...any) error {
 
 // checkModel counts the calls in the scripted model's journal. The model records each call when it
 // begins, before anything can be lost.
-func (d *demonstration) checkModel(s shown) error {
+func (d *demonstration) checkModel(s shownRun) error {
 	file, err := os.Open(d.journal())
 	if err != nil {
 		return err
@@ -106,7 +106,7 @@ func (d *demonstration) checkModel(s shown) error {
 		"no model call was paid twice: %d calls for %d answers", calls, answers)
 }
 
-func (d *demonstration) checkTools(s shown) error {
+func (d *demonstration) checkTools(s shownRun) error {
 	finished, again, cut := 0, 0, 0
 	for _, t := range s.Tasks {
 		switch {
@@ -126,7 +126,7 @@ func (d *demonstration) checkTools(s shown) error {
 }
 
 // checkTold checks the message to the model about the interrupted tool.
-func (d *demonstration) checkTold(s shown) error {
+func (d *demonstration) checkTold(s shownRun) error {
 	for _, e := range s.Entries {
 		for _, p := range e.Content.Parts {
 			for _, text := range p.Parts {
@@ -139,7 +139,7 @@ func (d *demonstration) checkTold(s shown) error {
 	return verdict(false, "the model was told of the tool that was cut off")
 }
 
-func (d *demonstration) checkWork(ctx context.Context, s shown) error {
+func (d *demonstration) checkWork(ctx context.Context, s shownRun) error {
 	test := exec.CommandContext(ctx, "go", "test", "-count=1", "./...")
 	test.Dir = d.workspace()
 	out, err := test.CombinedOutput()

@@ -26,7 +26,7 @@ func (r *recorder) register(w *worker.Worker) {
 	w.RegisterAgent(agent.DefineFunc(stepsKind, r.steps))
 	w.RegisterAgent(agent.DefineFunc(signalKind, r.signals))
 	w.RegisterAgent(agent.DefineFunc(growKind, r.grow))
-	w.RegisterAgent(agent.DefineFunc(livedKind, r.lived))
+	w.RegisterAgent(agent.DefineFunc(grownRunKind, r.grownRun))
 	w.RegisterAgent(agent.DefineFunc(windowKind, r.windowed))
 	w.RegisterAgent(agent.DefineFunc(waitKind, func(ctx agent.Context, _ struct{}) (string, error) {
 		_, err := ctx.WaitSignal("never", 0)
@@ -104,8 +104,8 @@ func (r *recorder) steps(ctx agent.Context, in stepsInput) (string, error) {
 	return "", nil
 }
 
-// sent is the value of a signal.
-type sent struct {
+// signalValue is the value of a signal.
+type signalValue struct {
 	At int64 `json:"at"` // in nanoseconds since 1970
 }
 
@@ -120,7 +120,7 @@ func (r *recorder) signals(ctx agent.Context, in signalsInput) (string, error) {
 		if err != nil {
 			return "", err
 		}
-		var value sent
+		var value signalValue
 		if err := json.Unmarshal(got.Value, &value); err != nil {
 			return "", err
 		}
@@ -129,14 +129,14 @@ func (r *recorder) signals(ctx agent.Context, in signalsInput) (string, error) {
 	return "", nil
 }
 
-// grownInput requests a number of entries, and then steps without end.
-type grownInput struct {
+// growInput requests a number of entries, and then steps without end.
+type growInput struct {
 	Entries int `json:"entries"`
 	Size    int `json:"size"` // bytes of each entry
 }
 
-// grown is the state of an agent with grownInput.
-type grown struct {
+// growState is the state of an agent with growInput.
+type growState struct {
 	Entries int
 	Steps   int
 }
@@ -147,8 +147,8 @@ const entriesAtOnce = 32
 // stepTime is the duration of each step of the agent that never ends.
 const stepTime = time.Millisecond
 
-func (r *recorder) grow(ctx agent.Context, in grownInput) (string, error) {
-	var g grown
+func (r *recorder) grow(ctx agent.Context, in growInput) (string, error) {
+	var g growState
 	if _, err := ctx.State(&g); err != nil {
 		return "", err
 	}
@@ -170,7 +170,7 @@ func (r *recorder) grow(ctx agent.Context, in grownInput) (string, error) {
 }
 
 // beat runs steps without end.
-func (r *recorder) beat(ctx agent.Context, g grown) error {
+func (r *recorder) beat(ctx agent.Context, g growState) error {
 	for {
 		_, err := agent.Step(ctx, "beat", func(c context.Context) (string, error) {
 			r.now("beat")

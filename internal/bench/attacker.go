@@ -84,7 +84,7 @@ func attackerRole(ctx context.Context, args []string) error {
 	var running sync.WaitGroup
 	defer running.Wait()
 	defer cancel()
-	return answering(ctx, map[string]verb{
+	return serveRequests(ctx, map[string]handler{
 		"begin": on(func(names []string) (any, error) {
 			if len(names) == 0 {
 				names = Attacks()

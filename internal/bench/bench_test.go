@@ -54,26 +54,26 @@ func TestEveryWorkloadRuns(t *testing.T) {
 	}
 }
 
-// ending cancels a run when a workload begins.
-type ending struct {
+// cancelOnOutput cancels a run when a workload begins.
+type cancelOnOutput struct {
 	name string
 	end  context.CancelFunc
 }
 
-func (e ending) Write(line []byte) (int, error) {
+func (e cancelOnOutput) Write(line []byte) (int, error) {
 	if strings.HasPrefix(string(line), e.name) {
 		e.end()
 	}
 	return len(line), nil
 }
 
-// TestWhatWasMeasuredIsTold checks that a run that is cancelled in its second workload returns an
-// error and the results of the first.
-func TestWhatWasMeasuredIsTold(t *testing.T) {
+// TestCancelledRunReportsItsResults checks that a run that is cancelled in its second workload
+// returns an error and the results of the first.
+func TestCancelledRunReportsItsResults(t *testing.T) {
 	ctx, end := context.WithCancel(t.Context())
 	defer end()
 	report, err := Run(ctx, Config{
-		Short: true, Folder: shortFolder(t), Memory: true, Workloads: []string{"W5", "W1"}, Workers: []string{inProcess}, Progress: ending{"W1", end},
+		Short: true, Folder: shortFolder(t), Memory: true, Workloads: []string{"W5", "W1"}, Workers: []string{inProcess}, Progress: cancelOnOutput{"W1", end},
 	})
 	if err == nil || report == nil {
 		t.Fatalf("it gives %v, %v", report, err)
@@ -103,9 +103,9 @@ func checkRan(t *testing.T, report *Report, name, worker string) {
 	}
 }
 
-// TestTooLateIsBegunAgain checks that a workload is repeated with more time if its chunks began too
-// early, but not more than lateTries times and not after another error.
-func TestTooLateIsBegunAgain(t *testing.T) {
+// TestLateWorkloadIsRepeated checks that a workload is repeated with more time if its chunks began
+// too early, but not more than lateTries times and not after another error.
+func TestLateWorkloadIsRepeated(t *testing.T) {
 	other := errors.New("other")
 	for _, c := range []struct {
 		name  string
@@ -114,12 +114,12 @@ func TestTooLateIsBegunAgain(t *testing.T) {
 		want  error
 		ahead time.Duration
 	}{
-		{"at last", []error{tooLate{time.Second}, tooLate{2 * time.Second}, nil}, 3, nil, 6 * time.Second},
-		{"never", []error{tooLate{1}, tooLate{1}, tooLate{1}, nil}, lateTries, tooLate{1}, 4},
+		{"at last", []error{lateStartError{time.Second}, lateStartError{2 * time.Second}, nil}, 3, nil, 6 * time.Second},
+		{"never", []error{lateStartError{1}, lateStartError{1}, lateStartError{1}, nil}, lateTries, lateStartError{1}, 4},
 		{"another error", []error{other, nil}, 1, other, 0},
 	} {
 		l, tries := load{}, 0
-		err := readied(&l, func() error {
+		err := retryLate(&l, func() error {
 			tries++
 			return c.errs[tries-1]
 		})
@@ -149,7 +149,7 @@ func TestHostileRuns(t *testing.T) {
 	}
 }
 
-func TestWhatIsNoAttackIsRefused(t *testing.T) {
+func TestUnknownAttacksAreRefused(t *testing.T) {
 	for field, h := range map[string]Hostile{
 		"attack": {Attacks: []string{"none"}, Orgs: 1, For: time.Minute},
 		"orgs":   {Orgs: 0, For: time.Minute},
@@ -164,7 +164,7 @@ func TestWhatIsNoAttackIsRefused(t *testing.T) {
 	}
 }
 
-func TestWhatThereIsNotIsRefused(t *testing.T) {
+func TestInvalidConfigIsRefused(t *testing.T) {
 	for field, c := range map[string]Config{
 		"workload": {Workloads: []string{"W99"}},
 		"store":    {Stores: []string{"mysql://u:secret@h/d"}},

@@ -64,14 +64,14 @@ func spawn(ctx context.Context, role string, args ...string) (*child, error) {
 	return c, c.cmd.Start()
 }
 
-// question is a question to a child: a verb and its arguments.
-type question struct {
+// childRequest is a request to a child: the name of a handler and its arguments.
+type childRequest struct {
 	Do   string
 	Args json.RawMessage `json:",omitempty"`
 }
 
-// answer is the answer of a child.
-type answer struct {
+// childReply is the answer of a child.
+type childReply struct {
 	Error string
 	Value json.RawMessage
 }
@@ -84,14 +84,14 @@ func (c *child) ask(do string, args, reply any) error {
 	if err != nil {
 		return err
 	}
-	if err := json.NewEncoder(c.in).Encode(question{do, raw}); err != nil {
+	if err := json.NewEncoder(c.in).Encode(childRequest{do, raw}); err != nil {
 		return fmt.Errorf("%s: %w", c.role, err)
 	}
 	line, err := c.out.ReadBytes('\n')
 	if err != nil {
 		return fmt.Errorf("%s has ended: %w", c.role, err)
 	}
-	var a answer
+	var a childReply
 	if err := json.Unmarshal(line, &a); err != nil {
 		return fmt.Errorf("%s said %.100q: %w", c.role, line, err)
 	}
@@ -109,11 +109,11 @@ func (c *child) close() error {
 	return errors.Join(c.in.Close(), c.cmd.Wait())
 }
 
-// verb answers one kind of question.
-type verb func(args json.RawMessage) (any, error)
+// handler answers one kind of question.
+type handler func(args json.RawMessage) (any, error)
 
-// on creates a verb from a function with typed arguments.
-func on[T any](do func(T) (any, error)) verb {
+// on creates a handler from a function with typed arguments.
+func on[T any](do func(T) (any, error)) handler {
 	return func(raw json.RawMessage) (any, error) {
 		var args T
 		if err := json.Unmarshal(raw, &args); err != nil {
@@ -123,10 +123,10 @@ func on[T any](do func(T) (any, error)) verb {
 	}
 }
 
-// answering is the main loop of a child. It returns at the end of the questions or of ctx.
-func answering(ctx context.Context, verbs map[string]verb) error {
+// serveRequests is the main loop of a child. It returns at the end of the questions or of ctx.
+func serveRequests(ctx context.Context, verbs map[string]handler) error {
 	over := make(chan error, 1)
-	go func() { over <- answers(verbs) }() // ends with the process at the latest
+	go func() { over <- handleRequests(verbs) }() // ends with the process at the latest
 	select {
 	case err := <-over:
 		return err
@@ -135,18 +135,18 @@ func answering(ctx context.Context, verbs map[string]verb) error {
 	}
 }
 
-func answers(verbs map[string]verb) error {
+func handleRequests(verbs map[string]handler) error {
 	in := json.NewDecoder(os.Stdin)
 	out := json.NewEncoder(os.Stdout)
 	for {
-		var q question
+		var q childRequest
 		if err := in.Decode(&q); err != nil {
 			if errors.Is(err, io.EOF) {
 				return nil
 			}
 			return err
 		}
-		var a answer
+		var a childReply
 		value, err := func() (any, error) {
 			if verbs[q.Do] == nil {
 				return nil, fmt.Errorf("there is no %q", q.Do)

@@ -12,16 +12,18 @@ import (
 // connected. On a busy machine, the time that readers need is unknown.
 const lateTries = 3
 
-// tooLate reports that the chunks began before all readers were connected, and by how much.
-type tooLate struct{ by time.Duration }
+// lateStartError reports that the chunks began before all readers were connected, and by how much.
+type lateStartError struct{ by time.Duration }
 
-func (t tooLate) Error() string { return fmt.Sprintf("the chunks had begun %v before all read", t.by) }
+func (t lateStartError) Error() string {
+	return fmt.Sprintf("the chunks had begun %v before all read", t.by)
+}
 
 // fanOut is W8: many readers of one execution's stream. It fails if a chunk is lost.
 func fanOut(ctx context.Context, b *bench) error {
 	for _, readers := range pick(b, []int{1, 5}, []int{1, 100, 1000}) {
 		l := load{Executions: 1, For: pick(b, time.Second, 20*time.Second), PerSecond: 20, Readers: readers}
-		err := readied(&l, func() error { return b.fanOutTo(ctx, l) })
+		err := retryLate(&l, func() error { return b.fanOutTo(ctx, l) })
 		if err != nil {
 			return err
 		}
@@ -29,12 +31,12 @@ func fanOut(ctx context.Context, b *bench) error {
 	return nil
 }
 
-// readied calls run. If the readers were not connected in time, it calls run again with more time,
+// retryLate calls run. If the readers were not connected in time, it calls run again with more time,
 // at most lateTries times.
-func readied(l *load, run func() error) error {
+func retryLate(l *load, run func() error) error {
 	for try := 1; ; try++ {
 		err := run()
-		var late tooLate
+		var late lateStartError
 		if !errors.As(err, &late) || try == lateTries {
 			return err
 		}
@@ -44,7 +46,7 @@ func readied(l *load, run func() error) error {
 
 // fanOutTo measures one load.
 func (b *bench) fanOutTo(ctx context.Context, l load) error {
-	return b.on(ctx, standSpec{slots: 8, readers: true}, func(s *stand) error {
+	return b.on(ctx, deploymentSpec{slots: 8, readers: true}, func(s *deployment) error {
 		streams, at, err := s.begin(ctx, l)
 		if err != nil {
 			return err
@@ -53,13 +55,13 @@ func (b *bench) fanOutTo(ctx context.Context, l load) error {
 			return err
 		}
 		if late := time.Since(at); late > 0 {
-			return tooLate{late}
+			return lateStartError{late}
 		}
 		before, err := s.cost()
 		if err != nil {
 			return err
 		}
-		var got heard
+		var got readerResults
 		if err := s.readers.ask("heard", struct{}{}, &got); err != nil {
 			return err
 		}
@@ -67,11 +69,11 @@ func (b *bench) fanOutTo(ctx context.Context, l load) error {
 		if err != nil {
 			return err
 		}
-		var said words
-		if err := s.worker.ask("said", about{}, &said); err != nil {
+		var said streamedText
+		if err := s.worker.ask("said", workerArgs{}, &said); err != nil {
 			return err
 		}
-		if err := notLost(lost(said, got, streams)); err != nil {
+		if err := checkNoLoss(lost(said, got, streams)); err != nil {
 			return err
 		}
 		if want := l.Readers * l.chunks(); got.Chunks != want {

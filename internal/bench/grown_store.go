@@ -66,7 +66,7 @@ func (g Growth) Run(ctx context.Context, out io.Writer) error {
 // grownStore is a store that is being filled and measured.
 type grownStore struct {
 	Growth
-	*stand
+	*deployment
 	name string // of the store
 	held string // what the store contains, for the table
 	out  io.Writer
@@ -75,7 +75,7 @@ type grownStore struct {
 
 func (g Growth) on(ctx context.Context, all *stores, store string, out io.Writer) (err error) {
 	s := &grownStore{Growth: g, name: strings.SplitN(store, ":", 2)[0], out: out}
-	if s.stand, err = setUp(ctx, all, store, standSpec{slots: 64, inProcess: true}); err != nil {
+	if s.deployment, err = setUp(ctx, all, store, deploymentSpec{slots: 64, inProcess: true}); err != nil {
 		return err
 	}
 	defer func() { err = errors.Join(err, s.close()) }()
@@ -99,7 +99,7 @@ func (g Growth) on(ctx context.Context, all *stores, store string, out io.Writer
 	for _, n := range g.Steps {
 		fmt.Fprintf(g.Progress, "%s: a run of %d steps\n", s.name, n)
 		s.held = fmt.Sprintf("%d steps of 1 KiB", n)
-		if _, err := s.again(livedInput{Steps: n, Size: 1 << 10, Wait: fmt.Sprint("steps-", n)}, "resume without a checkpoint"); err != nil {
+		if _, err := s.again(grownRunInput{Steps: n, Size: 1 << 10, Wait: fmt.Sprint("steps-", n)}, "resume without a checkpoint"); err != nil {
 			return err
 		}
 	}
@@ -118,8 +118,8 @@ func (s *grownStore) fill(n int) error {
 	for n > 0 {
 		part := min(n, 2000)
 		all, err := s.start(s.ctx, part, func(i int) client.StartRequest {
-			input, _ := json.Marshal(livedInput{Entries: 1, Size: 400, Prompt: body(100)}) // numbers and texts always marshal
-			return client.StartRequest{Kind: livedKind, Input: input, Metadata: fmt.Appendf(nil, `{"customer":"c%d"}`, i%1000)}
+			input, _ := json.Marshal(grownRunInput{Entries: 1, Size: 400, Prompt: body(100)}) // numbers and texts always marshal
+			return client.StartRequest{Kind: grownRunKind, Input: input, Metadata: fmt.Appendf(nil, `{"customer":"c%d"}`, i%1000)}
 		})
 		if err != nil {
 			return err
@@ -162,7 +162,7 @@ func (s *grownStore) restarts() error {
 		}
 		all = append(all, took)
 	}
-	s.tell("start of a server", all)
+	s.printRow("start of a server", all)
 	return nil
 }
 
@@ -199,23 +199,23 @@ func (s *grownStore) repeat(what string, do func() error) error {
 		}
 		all = append(all, time.Since(began))
 	}
-	s.tell(what, all)
+	s.printRow(what, all)
 	return nil
 }
 
-func (s *grownStore) tell(what string, all []time.Duration) {
+func (s *grownStore) printRow(what string, all []time.Duration) {
 	slices.Sort(all)
 	fmt.Fprintf(s.out, "| %s | %s | %s | %s | %s | %s |\n", s.name, s.held, what, ms(quantile(all, 0.5)), ms(quantile(all, 0.99)), ms(quantile(all, 1)))
 }
 
-// listed is a page of any list.
-type listed struct {
+// listPage is a page of any list.
+type listPage struct {
 	Items      []json.RawMessage `json:"items"`
 	NextCursor *string           `json:"nextCursor"`
 }
 
 // get requests a path below the executions.
-func (s *grownStore) get(path string) (page listed, err error) {
+func (s *grownStore) get(path string) (page listPage, err error) {
 	req, err := http.NewRequestWithContext(s.ctx, http.MethodGet, "http://localhost/api/orgs/default/agent-executions"+path, http.NoBody)
 	if err != nil {
 		return page, err
@@ -238,7 +238,7 @@ func (s *grownStore) get(path string) (page listed, err error) {
 
 // entries measures an execution with n entries.
 func (s *grownStore) entries(n int) error {
-	id, err := s.again(livedInput{Entries: n, Size: 200, Wait: fmt.Sprint("entries-", n)}, "resume after a checkpoint")
+	id, err := s.again(grownRunInput{Entries: n, Size: 200, Wait: fmt.Sprint("entries-", n)}, "resume after a checkpoint")
 	if err != nil {
 		return err
 	}
@@ -264,7 +264,7 @@ func (s *grownStore) entries(n int) error {
 	if err := s.Show(s.ctx, "http://"+s.at.HTTP, s.at.Token, id.String()); err != nil {
 		return fmt.Errorf("show: %w", err)
 	}
-	s.tell("show", []time.Duration{time.Since(began)})
+	s.printRow("show", []time.Duration{time.Since(began)})
 	return nil
 }
 
@@ -286,7 +286,7 @@ func (s *grownStore) walk(id uuid.UUID) (cursors []string, err error) {
 			return nil, err
 		}
 		if page.NextCursor == nil || *page.NextCursor == "" {
-			s.tell("all entries, by pages of 100", []time.Duration{time.Since(began)})
+			s.printRow("all entries, by pages of 100", []time.Duration{time.Since(began)})
 			return cursors, nil
 		}
 		cursor = *page.NextCursor
@@ -296,8 +296,8 @@ func (s *grownStore) walk(id uuid.UUID) (cursors []string, err error) {
 // again starts a run, and restarts the server with its worker while the run waits. It measures the
 // time that the new worker, whose caches are empty, needs from a signal until it has reached the
 // same position.
-func (s *grownStore) again(in livedInput, what string) (uuid.UUID, error) {
-	id, err := s.agent(livedKind, in)
+func (s *grownStore) again(in grownRunInput, what string) (uuid.UUID, error) {
+	id, err := s.agent(grownRunKind, in)
 	if err != nil {
 		return id, err
 	}
@@ -312,16 +312,16 @@ func (s *grownStore) again(in livedInput, what string) (uuid.UUID, error) {
 		return id, err
 	}
 	var at time.Time
-	if err := s.worker.ask("next", about{Name: "again " + in.Wait}, &at); err != nil {
+	if err := s.worker.ask("next", workerArgs{Name: "again " + in.Wait}, &at); err != nil {
 		return id, err
 	}
-	s.tell(what, []time.Duration{at.Sub(began)})
-	if err := s.finished(s.ctx, []toFollow{{Execution: id}}); err != nil {
+	s.printRow(what, []time.Duration{at.Sub(began)})
+	if err := s.finished(s.ctx, []followTarget{{Execution: id}}); err != nil {
 		return id, err
 	}
 	all, err := s.samples("messages " + in.Wait)
 	if err == nil && in.Entries > 0 {
-		s.tell("first Messages()", all[len(all)-1:])
+		s.printRow("first Messages()", all[len(all)-1:])
 	}
 	return id, err
 }

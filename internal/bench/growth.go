@@ -17,7 +17,7 @@ import (
 // in the conversation.
 func growth(ctx context.Context, b *bench) error {
 	window := pick(b, 4, 50)
-	return b.on(ctx, standSpec{slots: 8}, func(s *stand) error {
+	return b.on(ctx, deploymentSpec{slots: 8}, func(s *deployment) error {
 		many := 1 << 20
 		_, err := s.api.Start(s.ctx, client.StartRequest{
 			UserPrompt: "go", Tools: &[]string{lookUp.Name}, Config: perdure.AgentConfig{MaxTurns: &many},
@@ -27,7 +27,7 @@ func growth(ctx context.Context, b *bench) error {
 			return err
 		}
 		for _, after := range pick(b, []int{2, 10}, []int{10, 1000}) {
-			if err := s.worker.ask("go on", about{N: after}, nil); err != nil {
+			if err := s.worker.ask("go on", workerArgs{N: after}, nil); err != nil {
 				return err
 			}
 			var f Figures
@@ -36,17 +36,17 @@ func growth(ctx context.Context, b *bench) error {
 			}
 			b.add(fmt.Sprintf("after %d turns", after), f)
 		}
-		return s.worker.ask("go on", about{N: many}, nil) // so that the worker can stop
+		return s.worker.ask("go on", workerArgs{N: many}, nil) // so that the worker can stop
 	})
 }
 
 // turnsOf measures window turns that follow the first after turns.
-func (s *stand) turnsOf(ctx context.Context, after, window int, f *Figures) error {
+func (s *deployment) turnsOf(ctx context.Context, after, window int, f *Figures) error {
 	before, err := s.countAfter(ctx, after)
 	if err != nil {
 		return err
 	}
-	if err := s.worker.ask("go on", about{N: after + window}, nil); err != nil {
+	if err := s.worker.ask("go on", workerArgs{N: after + window}, nil); err != nil {
 		return err
 	}
 	end, err := s.countAfter(ctx, after+window)
@@ -61,15 +61,15 @@ func (s *stand) turnsOf(ctx context.Context, after, window int, f *Figures) erro
 	return nil
 }
 
-// counted contains the resource usage and the sizes at one time.
-type counted struct {
+// growthSample contains the resource usage and the sizes at one time.
+type growthSample struct {
 	cost
 	stored, written int64 // bytes
 }
 
 // countAfter waits until the given number of turns has ended, and measures.
-func (s *stand) countAfter(ctx context.Context, turns int) (c counted, err error) {
-	if err := s.worker.ask("reach", about{N: turns}, nil); err != nil {
+func (s *deployment) countAfter(ctx context.Context, turns int) (c growthSample, err error) {
+	if err := s.worker.ask("reach", workerArgs{N: turns}, nil); err != nil {
 		return c, err
 	}
 	if c.cost, err = s.cost(); err != nil {

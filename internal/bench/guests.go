@@ -29,7 +29,7 @@ func (o orgSpec) client() (*client.Client, error) {
 type guest struct {
 	orgSpec
 	api       *client.Client
-	working   *working
+	working   *benchWorker
 	signalled uuid.UUID // an execution that waits for signals
 	begun     int       // number of streams
 
@@ -62,8 +62,8 @@ func guestsRole(ctx context.Context, args []string) error {
 		defer g.working.stop()
 		guests = append(guests, g)
 	}
-	return answering(ctx, map[string]verb{
-		// window runs for the duration, and returns the times of each verb.
+	return serveRequests(ctx, map[string]handler{
+		// window runs for the duration, and returns the times of each kind of request.
 		"window": on(func(d time.Duration) (any, error) { return window(ctx, guests, d) }),
 	})
 }
@@ -78,7 +78,7 @@ func newGuest(ctx context.Context, spec orgSpec) (*guest, error) {
 	if err != nil {
 		return nil, err
 	}
-	if g.working, err = work(ctx, d, workerSpec{Slots: guestSlots}); err != nil {
+	if g.working, err = startWorker(ctx, d, workerSpec{Slots: guestSlots}); err != nil {
 		return nil, err
 	}
 	input, err := json.Marshal(signalsInput{N: 1 << 30})
@@ -177,7 +177,7 @@ func (g *guest) start(ctx context.Context, _ time.Time) error {
 
 // signal sends a signal. The agent's code records the time at which the signal arrives.
 func (g *guest) signal(ctx context.Context, due time.Time) error {
-	value, err := json.Marshal(sent{At: due.UnixNano()})
+	value, err := json.Marshal(signalValue{At: due.UnixNano()})
 	if err != nil {
 		return err
 	}
@@ -213,7 +213,7 @@ func (g *guest) stream(ctx context.Context, begin time.Time, d time.Duration) er
 	r := &readers{addr: g.HTTP, token: g.Key, org: g.Org}
 	r.begin(ctx)
 	defer r.cancel()
-	if err := r.follow([]toFollow{{p.ID, x.ID}}); err != nil {
+	if err := r.follow([]followTarget{{p.ID, x.ID}}); err != nil {
 		return err
 	}
 	r.reading.Wait()

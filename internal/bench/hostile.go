@@ -80,7 +80,7 @@ func (h Hostile) check() error {
 
 // on measures one store.
 func (h Hostile) on(ctx context.Context, all *stores, store string, out io.Writer) (err error) {
-	s, err := setUp(ctx, all, store, standSpec{noWorker: true, orgsCPU: h.OrgsCPU})
+	s, err := setUp(ctx, all, store, deploymentSpec{noWorker: true, orgsCPU: h.OrgsCPU})
 	if err != nil {
 		return err
 	}
@@ -94,7 +94,7 @@ func (h Hostile) on(ctx context.Context, all *stores, store string, out io.Write
 	if err := guests.ask("window", max(2*time.Second, h.For/4), &warm); err != nil {
 		return err
 	}
-	var quiet measured
+	var quiet windowUsage
 	if alone, quiet, err = h.window(s, guests); err != nil {
 		return err
 	}
@@ -135,28 +135,28 @@ func (h Hostile) on(ctx context.Context, all *stores, store string, out io.Write
 	return nil
 }
 
-// measured is the resource usage of the server in a window.
-type measured struct {
-	usageOf
+// windowUsage is the resource usage of the server in a window.
+type windowUsage struct {
+	resourceUsage
 	scheduling string
 	took       time.Duration
 }
 
-func (m measured) String() string {
+func (m windowUsage) String() string {
 	return fmt.Sprintf("the server used %.2f cores; %s", m.CPU.Seconds()/m.took.Seconds(), m.scheduling)
 }
 
 // window measures the guests and the server.
-func (h Hostile) window(s *stand, guests *child) (samples map[string][]time.Duration, m measured, err error) {
-	var before, after scheduling
-	var used usageOf
+func (h Hostile) window(s *deployment, guests *child) (samples map[string][]time.Duration, m windowUsage, err error) {
+	var before, after schedulerStats
+	var used resourceUsage
 	began := time.Now()
 	err = errors.Join(s.server.ask("used", false, &used), s.server.ask("scheduled", struct{}{}, &before))
 	if err == nil {
 		err = guests.ask("window", h.For, &samples)
 	}
 	if err == nil {
-		err = errors.Join(s.server.ask("used", false, &m.usageOf), s.server.ask("scheduled", struct{}{}, &after))
+		err = errors.Join(s.server.ask("used", false, &m.resourceUsage), s.server.ask("scheduled", struct{}{}, &after))
 	}
 	if err != nil {
 		return nil, m, err
@@ -169,7 +169,7 @@ func (h Hostile) window(s *stand, guests *child) (samples map[string][]time.Dura
 
 // profile starts a CPU profile of the server if Profiles is set. The caller must call end to stop
 // it.
-func (h Hostile) profile(s *stand, store string) (end func() error, err error) {
+func (h Hostile) profile(s *deployment, store string) (end func() error, err error) {
 	if h.Profiles == "" {
 		return func() error { return nil }, nil
 	}
@@ -178,7 +178,7 @@ func (h Hostile) profile(s *stand, store string) (end func() error, err error) {
 	return end, s.server.ask("profile", filepath.Join(h.Profiles, "hostile-"+kind+".cpu"), nil)
 }
 
-func (h Hostile) guests(s *stand) (*child, error) {
+func (h Hostile) guests(s *deployment) (*child, error) {
 	var specs []orgSpec
 	for i := range h.Orgs {
 		spec, err := s.newOrg(fmt.Sprintf("guest-%d", i))
@@ -192,7 +192,7 @@ func (h Hostile) guests(s *stand) (*child, error) {
 
 // attacker starts the process of the hostile org with the lowest priority, because in production
 // its clients would run on other machines.
-func (h Hostile) attacker(s *stand) (*child, error) {
+func (h Hostile) attacker(s *deployment) (*child, error) {
 	spec, err := s.newOrg("hostile")
 	if err != nil {
 		return nil, err
@@ -205,7 +205,7 @@ func (h Hostile) attacker(s *stand) (*child, error) {
 	return c, syscall.Setpriority(syscall.PRIO_PGRP, c.cmd.Process.Pid, lowest)
 }
 
-func (s *stand) spawnFor(role string, spec any) (*child, error) {
+func (s *deployment) spawnFor(role string, spec any) (*child, error) {
 	raw, err := json.Marshal(spec)
 	if err != nil {
 		return nil, err
@@ -214,7 +214,7 @@ func (s *stand) spawnFor(role string, spec any) (*child, error) {
 }
 
 // newOrg creates an org with an admin key without limits.
-func (s *stand) newOrg(name string) (orgSpec, error) {
+func (s *deployment) newOrg(name string) (orgSpec, error) {
 	if _, err := s.api.CreateOrg(s.ctx, name); err != nil {
 		return orgSpec{}, err
 	}

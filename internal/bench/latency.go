@@ -52,7 +52,7 @@ func inFolder(parent string, do func(all *stores) error) (err error) {
 
 // delays measures one run on a new server.
 func delays(ctx context.Context, all *stores, out io.Writer, where string, l load) (err error) {
-	s, err := setUp(ctx, all, "sqlite", standSpec{slots: l.Executions + 8, inProcess: where == inProcess, readers: true})
+	s, err := setUp(ctx, all, "sqlite", deploymentSpec{slots: l.Executions + 8, inProcess: where == inProcess, readers: true})
 	if err != nil {
 		return err
 	}
@@ -67,22 +67,22 @@ func delays(ctx context.Context, all *stores, out io.Writer, where string, l loa
 	if late := time.Since(at); late > 0 {
 		return fmt.Errorf("the chunks had begun %v before all streams were followed", late)
 	}
-	var got heard
+	var got readerResults
 	if err := s.readers.ask("heard", struct{}{}, &got); err != nil {
 		return err
 	}
-	var said words
-	if err := s.worker.ask("said", about{}, &said); err != nil {
+	var said streamedText
+	if err := s.worker.ask("said", workerArgs{}, &said); err != nil {
 		return err
 	}
 	wrong := lost(said, got, streams)
 	fmt.Fprintf(out, "| %s | %d | %d | %s | %s | %s | %s | %.2f | %s | %d |\n", where, l.Executions, got.Chunks,
 		ms(quantile(got.Delays, 0.5)), ms(quantile(got.Delays, 0.9)), ms(quantile(got.Delays, 0.99)), ms(quantile(got.Delays, 1)),
 		float64(got.Chunks)/float64(max(1, got.Records)), ms(said.Late), len(wrong))
-	return notLost(wrong)
+	return checkNoLoss(wrong)
 }
 
-func notLost(wrong []string) error {
+func checkNoLoss(wrong []string) error {
 	if len(wrong) == 0 {
 		return nil
 	}

@@ -8,7 +8,7 @@ import (
 // payloads is W4: steps with large results, and tasks with large inputs and results.
 func payloads(ctx context.Context, b *bench) error {
 	for _, mib := range pick(b, []int{1}, []int{1, 4, 16, 64}) {
-		err := b.on(ctx, standSpec{slots: 4}, func(s *stand) error {
+		err := b.on(ctx, deploymentSpec{slots: 4}, func(s *deployment) error {
 			for _, what := range stepsAndTasks {
 				in := stepsInputOf(what, pick(b, 1, 3), "")
 				// In JSON, a text is two bytes longer, and the input of a task some more. 64 bytes
@@ -18,7 +18,7 @@ func payloads(ctx context.Context, b *bench) error {
 				if err != nil {
 					return err
 				}
-				if err := s.finished(s.ctx, []toFollow{{Execution: id}}); err != nil {
+				if err := s.finished(s.ctx, []followTarget{{Execution: id}}); err != nil {
 					return err
 				}
 				all, err := s.samples(what)

@@ -11,7 +11,7 @@ import (
 
 // profile starts CPU profiles of the server, and of a worker in another process, if Profiles is
 // set. The caller must call end to stop them.
-func (b *bench) profile(s *stand) (end func() error, err error) {
+func (b *bench) profile(s *deployment) (end func() error, err error) {
 	if b.Profiles == "" {
 		return func() error { return nil }, nil
 	}
@@ -23,7 +23,7 @@ func (b *bench) profile(s *stand) (end func() error, err error) {
 }
 
 // heap writes a profile of the server's memory if Profiles is set.
-func (b *bench) heap(s *stand) error {
+func (b *bench) heap(s *deployment) error {
 	if b.Profiles == "" {
 		return nil
 	}
@@ -38,21 +38,21 @@ func (b *bench) profilePath(kind string) string {
 
 // processVerbs returns the questions about a child's process: resource usage, scheduling and
 // profiles.
-func processVerbs() map[string]verb {
-	var p profiling
-	return map[string]verb{
-		"used":      on(func(collect bool) (any, error) { return used(collect), nil }),
-		"scheduled": on(func(struct{}) (any, error) { return scheduled(), nil }),
+func processVerbs() map[string]handler {
+	var p cpuProfile
+	return map[string]handler{
+		"used":      on(func(collect bool) (any, error) { return readUsage(collect), nil }),
+		"scheduled": on(func(struct{}) (any, error) { return readSchedulerStats(), nil }),
 		"profile":   on(func(path string) (any, error) { return nil, p.to(path) }),
 		"heap":      on(func(path string) (any, error) { return nil, heapTo(path) }),
 	}
 }
 
-// profiling is the CPU profile of this process.
-type profiling struct{ file *os.File }
+// cpuProfile is the CPU profile of this process.
+type cpuProfile struct{ file *os.File }
 
 // to starts a profile to the file path; path "" stops it.
-func (p *profiling) to(path string) (err error) {
+func (p *cpuProfile) to(path string) (err error) {
 	if path == "" {
 		pprof.StopCPUProfile()
 		return p.file.Close()

@@ -22,14 +22,14 @@ import (
 	"github.com/perdure/perdure/client"
 )
 
-// toFollow is a stream for a reader.
-type toFollow struct {
+// followTarget is a stream for a reader.
+type followTarget struct {
 	ID        int // of the stream, at the provider
 	Execution uuid.UUID
 }
 
-// heard is the result of the readers of an experiment.
-type heard struct {
+// readerResults is the result of the readers of an experiment.
+type readerResults struct {
 	Sums    map[int]string  // SHA-256 of the text by stream, of streams that have ended
 	Delays  []time.Duration // of every chunk, in ascending order
 	Broken  []string        // readers that were disconnected or received wrong data
@@ -46,7 +46,7 @@ type readers struct {
 	cancel      context.CancelFunc
 	mu          sync.Mutex    // guards got
 	ended       chan struct{} // one value per reader that has ended
-	got         heard
+	got         readerResults
 	reading     sync.WaitGroup
 }
 
@@ -56,9 +56,9 @@ func readersRole(ctx context.Context, args []string) error {
 	}
 	r := &readers{addr: args[0], token: args[1]}
 	r.begin(ctx)
-	return answering(ctx, map[string]verb{
+	return serveRequests(ctx, map[string]handler{
 		// follow returns when each reader has received its first event.
-		"follow": on(func(all []toFollow) (any, error) { return nil, r.follow(all) }),
+		"follow": on(func(all []followTarget) (any, error) { return nil, r.follow(all) }),
 		// heard waits until all streams have ended.
 		"heard": on(func(struct{}) (any, error) {
 			r.reading.Wait()
@@ -77,13 +77,13 @@ func readersRole(ctx context.Context, args []string) error {
 			r.begin(ctx)
 			return got, nil
 		}),
-		"used": on(func(collect bool) (any, error) { return used(collect), nil }),
+		"used": on(func(collect bool) (any, error) { return readUsage(collect), nil }),
 	})
 }
 
 func (r *readers) begin(ctx context.Context) {
 	r.ctx, r.cancel = context.WithCancel(ctx)
-	r.got, r.ended = heard{Sums: map[int]string{}}, make(chan struct{}, 1<<16)
+	r.got, r.ended = readerResults{Sums: map[int]string{}}, make(chan struct{}, 1<<16)
 }
 
 // wait returns when n readers have ended.
@@ -93,7 +93,7 @@ func (r *readers) wait(n int) {
 	}
 }
 
-func (r *readers) follow(all []toFollow) error {
+func (r *readers) follow(all []followTarget) error {
 	const atOnce = 64
 	free := make(chan struct{}, atOnce)
 	var opened sync.WaitGroup
@@ -102,7 +102,7 @@ func (r *readers) follow(all []toFollow) error {
 		opened.Add(1)
 		r.reading.Go(func() {
 			first := sync.OnceFunc(func() { <-free; opened.Done() })
-			one := &reading{toFollow: to, hash: sha256.New(), first: first}
+			one := &streamReader{followTarget: to, hash: sha256.New(), first: first}
 			err := one.follow(r)
 			first()
 			r.add(one, err)
@@ -112,7 +112,7 @@ func (r *readers) follow(all []toFollow) error {
 	return nil
 }
 
-func (r *readers) add(one *reading, err error) {
+func (r *readers) add(one *streamReader, err error) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	if err != nil && r.ctx.Err() == nil {
@@ -130,9 +130,9 @@ func (r *readers) add(one *reading, err error) {
 	r.got.Records += one.records
 }
 
-// reading is one reader.
-type reading struct {
-	toFollow
+// streamReader is one reader.
+type streamReader struct {
+	followTarget
 	hash    hash.Hash
 	delays  []time.Duration
 	rest    []byte // of an incomplete chunk
@@ -144,7 +144,7 @@ type reading struct {
 
 // follow reads the stream to its end. It implements HTTP/1.1 itself, on its own connection, to use
 // less memory than a client library.
-func (one *reading) follow(r *readers) error {
+func (one *streamReader) follow(r *readers) error {
 	var d net.Dialer
 	conn, err := d.DialContext(r.ctx, "tcp", r.addr)
 	if err != nil {
@@ -167,7 +167,7 @@ func (one *reading) follow(r *readers) error {
 	return one.read(bufio.NewReaderSize(resp.Body, 1024))
 }
 
-func (one *reading) read(in *bufio.Reader) error {
+func (one *streamReader) read(in *bufio.Reader) error {
 	var event, data []byte
 	for {
 		line, err := in.ReadBytes('\n')
@@ -190,7 +190,7 @@ func (one *reading) read(in *bufio.Reader) error {
 }
 
 // event processes one event, and reports whether it is the last one.
-func (one *reading) event(name string, data []byte) (over bool, err error) {
+func (one *streamReader) event(name string, data []byte) (over bool, err error) {
 	one.first()
 	switch name {
 	case "ping":
@@ -208,7 +208,7 @@ func (one *reading) event(name string, data []byte) (over bool, err error) {
 	return false, nil
 }
 
-func (one *reading) text(data []byte) error {
+func (one *streamReader) text(data []byte) error {
 	now := time.Now()
 	var piece struct{ Data string }
 	if err := json.Unmarshal(data, &piece); err != nil {

@@ -15,11 +15,11 @@ const entrySize = 16 << 10
 // process continues. It measures the time from the end of the worker to the agent's next step.
 func resume(ctx context.Context, b *bench) error {
 	for _, entries := range pick(b, []int{20}, []int{50, 200, 1000, 3000, 30_000}) {
-		err := b.on(ctx, standSpec{slots: 4}, func(s *stand) error {
-			if _, err := s.agent(growKind, grownInput{Entries: entries, Size: entrySize}); err != nil {
+		err := b.on(ctx, deploymentSpec{slots: 4}, func(s *deployment) error {
+			if _, err := s.agent(growKind, growInput{Entries: entries, Size: entrySize}); err != nil {
 				return err
 			}
-			if err := s.worker.ask("arrived", about{"grown", 1}, nil); err != nil {
+			if err := s.worker.ask("arrived", workerArgs{"grown", 1}, nil); err != nil {
 				return err
 			}
 			for _, how := range []syscall.Signal{syscall.SIGTERM, syscall.SIGKILL} {
@@ -37,7 +37,7 @@ func resume(ctx context.Context, b *bench) error {
 }
 
 // takeovers measures several takeovers, in which the worker gets the signal how.
-func (b *bench) takeovers(s *stand, entries int, how syscall.Signal) error {
+func (b *bench) takeovers(s *deployment, entries int, how syscall.Signal) error {
 	var all []time.Duration
 	var bytes []float64
 	for range pick(b, 1, min(3, b.Rounds)) {
@@ -59,14 +59,14 @@ func (b *bench) takeovers(s *stand, entries int, how syscall.Signal) error {
 
 // takeover starts a worker and ends the previous one with a signal. It returns the time until the
 // agent's next step, and the bytes that the new process read and wrote in that time.
-func (s *stand) takeover(how syscall.Signal) (took time.Duration, moved int64, err error) {
+func (s *deployment) takeover(how syscall.Signal) (took time.Duration, moved int64, err error) {
 	next, err := s.newWorker(4)
 	if err != nil {
 		return 0, 0, err
 	}
 	before := s.worker
 	s.worker = next
-	var idle, busy usageOf
+	var idle, busy resourceUsage
 	if err := next.ask("used", false, &idle); err != nil {
 		return 0, 0, err
 	}
@@ -75,7 +75,7 @@ func (s *stand) takeover(how syscall.Signal) (took time.Duration, moved int64, e
 		return 0, 0, err
 	}
 	var at time.Time
-	if err := next.ask("next", about{Name: "beat"}, &at); err != nil {
+	if err := next.ask("next", workerArgs{Name: "beat"}, &at); err != nil {
 		return 0, 0, err
 	}
 	if err := next.ask("used", false, &busy); err != nil {

@@ -13,8 +13,8 @@ import (
 	"time"
 )
 
-// scaling is the experiment with many readers.
-type scaling struct {
+// scaleRun is the experiment with many readers.
+type scaleRun struct {
 	load
 	idle   int
 	rounds int
@@ -23,13 +23,13 @@ type scaling struct {
 	inProcess bool
 	out       io.Writer
 
-	*stand
-	idlers []toFollow
-	rows   map[bool][]round // by whether there were readers
+	*deployment
+	idlers []followTarget
+	rows   map[bool][]scaleResult // by whether there were readers
 }
 
-// round is the result of one run.
-type round struct {
+// scaleResult is the result of one run.
+type scaleResult struct {
 	chunks         int
 	writer, server time.Duration // CPU time of the writing, and of the whole process
 	worker         time.Duration
@@ -55,9 +55,9 @@ type Scale struct {
 // Run measures, and prints tables. It fails if a chunk was lost.
 func (c Scale) Run(ctx context.Context, out io.Writer) error {
 	return inFolder(c.Folder, func(all *stores) error {
-		s := &scaling{
+		s := &scaleRun{
 			load: load{Executions: c.Executions, For: c.For, PerSecond: c.Rate}, idle: c.Idle, rounds: c.Rounds,
-			keep: c.Profiles, inProcess: c.Worker == inProcess, out: out, rows: map[bool][]round{},
+			keep: c.Profiles, inProcess: c.Worker == inProcess, out: out, rows: map[bool][]scaleResult{},
 		}
 		s.fit()
 		m, err := machine(all.folder)
@@ -70,7 +70,7 @@ func (c Scale) Run(ctx context.Context, out io.Writer) error {
 }
 
 // fit reduces the experiment to this machine's limit of open files.
-func (s *scaling) fit() {
+func (s *scaleRun) fit() {
 	const others = 200 // files of the database, standard ones, and the worker's
 	room := files() - others
 	if s.Executions+s.idle <= room {
@@ -83,8 +83,8 @@ func (s *scaling) fit() {
 		files(), before, before+others-files(), s.Executions, s.idle)
 }
 
-func (s *scaling) run(ctx context.Context, all *stores) (err error) {
-	if s.stand, err = setUp(ctx, all, "sqlite", standSpec{slots: s.Executions + 8, inProcess: s.inProcess, readers: true}); err != nil {
+func (s *scaleRun) run(ctx context.Context, all *stores) (err error) {
+	if s.deployment, err = setUp(ctx, all, "sqlite", deploymentSpec{slots: s.Executions + 8, inProcess: s.inProcess, readers: true}); err != nil {
 		return err
 	}
 	defer func() { err = errors.Join(err, s.close()) }()
@@ -109,18 +109,18 @@ func (s *scaling) run(ctx context.Context, all *stores) (err error) {
 	return s.sum()
 }
 
-func (r round) print(out io.Writer, with bool) {
+func (r scaleResult) print(out io.Writer, with bool) {
 	fmt.Fprintf(out, "| %v | %d | %.1f | %.1f | %.1f | %d | %s | %s | %s | %d |\n", map[bool]string{true: "idle and active", false: "none"}[with], r.chunks,
 		perChunk(r.writer, r), perChunk(r.server, r), perChunk(r.worker, r), r.perIdle, ms(r.p50), ms(r.p99), ms(r.late), len(r.lost))
 }
 
-func perChunk(d time.Duration, r round) float64 {
+func perChunk(d time.Duration, r scaleResult) float64 {
 	return float64(d.Microseconds()) / float64(max(1, r.chunks))
 }
 
 // sum prints the medians. It fails if a chunk was lost.
-func (s *scaling) sum() error {
-	median := func(with bool, of func(round) float64) float64 {
+func (s *scaleRun) sum() error {
+	median := func(with bool, of func(scaleResult) float64) float64 {
 		var all []float64
 		for _, r := range s.rows[with] {
 			all = append(all, of(r))
@@ -128,20 +128,20 @@ func (s *scaling) sum() error {
 		slices.Sort(all)
 		return all[len(all)/2]
 	}
-	writer := func(r round) float64 { return perChunk(r.writer, r) }
-	whole := func(r round) float64 { return perChunk(r.server, r) }
+	writer := func(r scaleResult) float64 { return perChunk(r.writer, r) }
+	whole := func(r scaleResult) float64 { return perChunk(r.server, r) }
 	fmt.Fprintf(s.out, "medians: the writer's CPU per chunk with readers is %.2f of that without, the server's %.2f; %.0f bytes an idle reader\n",
 		median(true, writer)/median(false, writer), median(true, whole)/median(false, whole),
-		median(true, func(r round) float64 { return float64(r.perIdle) }))
+		median(true, func(r scaleResult) float64 { return float64(r.perIdle) }))
 	var wrong []string
 	for _, r := range s.rows[true] {
 		wrong = append(wrong, r.lost...)
 	}
-	return notLost(wrong)
+	return checkNoLoss(wrong)
 }
 
 // round makes one run.
-func (s *scaling) round(ctx context.Context, with bool, long time.Duration) (r round, err error) {
+func (s *scaleRun) round(ctx context.Context, with bool, long time.Duration) (r scaleResult, err error) {
 	if with {
 		if r.perIdle, err = s.idleReaders(); err != nil {
 			return r, err
@@ -172,8 +172,8 @@ func (s *scaling) round(ctx context.Context, with bool, long time.Duration) (r r
 }
 
 // idleReaders opens the idle readers, and returns the bytes that each needs in the server.
-func (s *scaling) idleReaders() (int, error) {
-	var before, after usageOf
+func (s *scaleRun) idleReaders() (int, error) {
+	var before, after resourceUsage
 	if err := s.server.ask("used", true, &before); err != nil {
 		return 0, err
 	}
@@ -194,13 +194,13 @@ func (s *scaling) idleReaders() (int, error) {
 }
 
 // measure profiles the server until the end of the chunks.
-func (s *scaling) measure(ctx context.Context, until time.Time, r *round) error {
+func (s *scaleRun) measure(ctx context.Context, until time.Time, r *scaleResult) error {
 	folder := s.keep
 	if folder == "" {
 		folder = s.database.folder
 	}
 	profile := filepath.Join(folder, fmt.Sprintf("cpu-%d.pprof", s.streams))
-	var before, after, workerBefore, workerAfter usageOf
+	var before, after, workerBefore, workerAfter resourceUsage
 	for _, step := range []func() error{
 		func() error { return s.server.ask("profile", profile, nil) },
 		func() error { return s.server.ask("used", false, &before) },
@@ -239,12 +239,12 @@ func share(ctx context.Context, profile string) (time.Duration, error) {
 }
 
 // hear waits for the end, and compares the received with the sent text.
-func (s *scaling) hear(ctx context.Context, with bool, streams []toFollow, r *round) error {
+func (s *scaleRun) hear(ctx context.Context, with bool, streams []followTarget, r *scaleResult) error {
 	if err := s.finished(ctx, streams); err != nil {
 		return err
 	}
-	var said words
-	if err := s.worker.ask("said", about{}, &said); err != nil {
+	var said streamedText
+	if err := s.worker.ask("said", workerArgs{}, &said); err != nil {
 		return err
 	}
 	r.late = said.Late
@@ -252,7 +252,7 @@ func (s *scaling) hear(ctx context.Context, with bool, streams []toFollow, r *ro
 		return nil
 	}
 	// The streams of the idle readers have no end.
-	var got heard
+	var got readerResults
 	if err := s.readers.ask("leave", len(streams), &got); err != nil {
 		return err
 	}

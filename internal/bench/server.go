@@ -11,11 +11,11 @@ import (
 	"github.com/perdure/perdure/server"
 )
 
-// serving is the state of the child process that is the server.
-type serving struct {
+// serverProcess is the state of the child process that is the server.
+type serverProcess struct {
 	ctx    context.Context
 	s      *server.Server
-	worker *working // in this process, if requested
+	worker *benchWorker // in this process, if requested
 }
 
 // serverSpec is the configuration of a server.
@@ -48,8 +48,8 @@ func serverRole(ctx context.Context, args []string) error {
 	runCtx, cancel := context.WithCancel(context.WithoutCancel(ctx))
 	ended := make(chan error, 1)
 	go func() { ended <- s.Run(runCtx) }()
-	child := &serving{ctx: runCtx, s: s}
-	err = answering(ctx, child.verbs())
+	child := &serverProcess{ctx: runCtx, s: s}
+	err = serveRequests(ctx, child.handlers())
 	if child.worker != nil {
 		child.worker.stop()
 	}
@@ -61,18 +61,18 @@ func quietLogger() *slog.Logger {
 	return slog.New(slog.NewTextHandler(os.Stderr, &slog.HandlerOptions{Level: slog.LevelWarn}))
 }
 
-func (c *serving) verbs() map[string]verb {
-	verbs := map[string]verb{
+func (c *serverProcess) handlers() map[string]handler {
+	verbs := map[string]handler{
 		"where": on(func(struct{}) (any, error) {
 			return addresses{c.s.HTTPAddress(), c.s.GRPCAddress(), c.s.Socket(), c.s.Token()}, nil
 		}),
 		"work": on(func(spec workerSpec) (any, error) {
-			w, err := work(c.ctx, c.s.Dispatch(server.DevOrg), spec)
+			w, err := startWorker(c.ctx, c.s.Dispatch(server.DevOrg), spec)
 			c.worker = w
 			return nil, err
 		}),
 	}
 	maps.Copy(verbs, processVerbs())
-	maps.Copy(verbs, workerVerbs(func() *working { return c.worker }))
+	maps.Copy(verbs, workerHandlers(func() *benchWorker { return c.worker }))
 	return verbs
 }

@@ -15,7 +15,7 @@ import (
 func signals(ctx context.Context, b *bench) error {
 	n := pick(b, 10, 200)
 	warm := n / 5
-	return b.on(ctx, standSpec{slots: 16}, func(s *stand) error {
+	return b.on(ctx, deploymentSpec{slots: 16}, func(s *deployment) error {
 		id, err := s.agent(signalKind, signalsInput{N: n + warm})
 		if err != nil {
 			return err
@@ -24,7 +24,7 @@ func signals(ctx context.Context, b *bench) error {
 			if err := s.waiting(id); err != nil {
 				return err
 			}
-			value, err := json.Marshal(sent{At: time.Now().UnixNano()})
+			value, err := json.Marshal(signalValue{At: time.Now().UnixNano()})
 			if err != nil {
 				return err
 			}
@@ -32,7 +32,7 @@ func signals(ctx context.Context, b *bench) error {
 				return err
 			}
 		}
-		if err := s.finished(s.ctx, []toFollow{{Execution: id}}); err != nil {
+		if err := s.finished(s.ctx, []followTarget{{Execution: id}}); err != nil {
 			return err
 		}
 		all, err := s.samples("signal")
@@ -47,7 +47,7 @@ func signals(ctx context.Context, b *bench) error {
 }
 
 // waiting waits until the execution is WAITING.
-func (s *stand) waiting(id uuid.UUID) error {
+func (s *deployment) waiting(id uuid.UUID) error {
 	for {
 		x, err := s.api.Get(s.ctx, id)
 		if err != nil || x.Status == perdure.StatusWaiting {

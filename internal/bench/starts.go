@@ -9,7 +9,7 @@ import (
 )
 
 // startsOnly measures many concurrent starts of executions that no worker claims.
-func (b *bench) startsOnly(s *stand) error {
+func (b *bench) startsOnly(s *deployment) error {
 	n, atOnce := pick(b, 16, 2000), pick(b, 8, 200)
 	var rates, cpus, postgres []float64
 	for round := range b.Rounds + 1 {
@@ -34,7 +34,7 @@ func (b *bench) startsOnly(s *stand) error {
 }
 
 // startMany starts n executions, atOnce at a time.
-func (s *stand) startMany(n, atOnce int) (r rush, err error) {
+func (s *deployment) startMany(n, atOnce int) (r burst, err error) {
 	input, err := json.Marshal(body(stepSize))
 	if err != nil {
 		return r, err

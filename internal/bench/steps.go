@@ -16,7 +16,7 @@ var stepsAndTasks = []string{"step", "task"}
 // latencyOfSteps is W1: one agent with sequential steps, and then tasks.
 func latencyOfSteps(ctx context.Context, b *bench) error {
 	n := pick(b, 10, 200)
-	return b.on(ctx, standSpec{slots: 16}, func(s *stand) error {
+	return b.on(ctx, deploymentSpec{slots: 16}, func(s *deployment) error {
 		for _, what := range stepsAndTasks {
 			var all []time.Duration
 			var before cost
@@ -48,8 +48,8 @@ func latencyOfSteps(ctx context.Context, b *bench) error {
 	})
 }
 
-// on creates a stand, calls do with it, and removes the stand.
-func (b *bench) on(ctx context.Context, spec standSpec, do func(s *stand) error) (err error) {
+// on creates a deployment, calls do with it, and removes it.
+func (b *bench) on(ctx context.Context, spec deploymentSpec, do func(s *deployment) error) (err error) {
 	spec.inProcess = b.worker == inProcess
 	s, err := setUp(ctx, b.stores, b.store, spec)
 	if err != nil {
@@ -64,12 +64,12 @@ func (b *bench) on(ctx context.Context, spec standSpec, do func(s *stand) error)
 }
 
 // stepsOf runs one agent with n steps or tasks, and returns the time of each.
-func (s *stand) stepsOf(what string, n int) ([]time.Duration, error) {
+func (s *deployment) stepsOf(what string, n int) ([]time.Duration, error) {
 	id, err := s.agent(stepsKind, stepsInputOf(what, n, ""))
 	if err != nil {
 		return nil, err
 	}
-	if err := s.finished(s.ctx, []toFollow{{Execution: id}}); err != nil {
+	if err := s.finished(s.ctx, []followTarget{{Execution: id}}); err != nil {
 		return nil, err
 	}
 	all, err := s.samples(what)
@@ -90,7 +90,7 @@ func stepsInputOf(what string, n int, gates string) stepsInput {
 }
 
 // perThousand adds the CPU time per thousand operations; n is their number.
-func (s *stand) perThousand(f *Figures, before, after cost, n int) {
+func (s *deployment) perThousand(f *Figures, before, after cost, n int) {
 	ours, postgres := s.cpu(before, after)
 	f.add("CPU s/1000", ours.Seconds()*1000/float64(n))
 	if s.database.pid != 0 {
@@ -101,7 +101,7 @@ func (s *stand) perThousand(f *Figures, before, after cost, n int) {
 // throughput is W2: many agents with steps, and then tasks, at the same time.
 func throughput(ctx context.Context, b *bench) error {
 	agents, n := pick(b, 8, 200), pick(b, 4, 20)
-	return b.on(ctx, standSpec{slots: agents + 16}, func(s *stand) error {
+	return b.on(ctx, deploymentSpec{slots: agents + 16}, func(s *deployment) error {
 		if err := b.startsOnly(s); err != nil {
 			return err
 		}
@@ -112,7 +112,7 @@ func throughput(ctx context.Context, b *bench) error {
 			var rates, cpus, postgres []float64
 			var all []time.Duration
 			for round := range b.Rounds + 1 {
-				one, err := s.together(fmt.Sprintf("%s-%d-", what, round), what, agents, n, false)
+				one, err := s.runTogether(fmt.Sprintf("%s-%d-", what, round), what, agents, n, false)
 				if err != nil {
 					return err
 				}
@@ -142,7 +142,7 @@ func throughput(ctx context.Context, b *bench) error {
 }
 
 // memory adds the maximum resident memory of the processes.
-func (s *stand) memory(f *Figures, c cost) {
+func (s *deployment) memory(f *Figures, c cost) {
 	f.add("server MiB", float64(c.Server.PeakRSS)/(1<<20))
 	if s.worker != s.server {
 		f.add("worker MiB", float64(c.Worker.PeakRSS)/(1<<20))
@@ -157,18 +157,18 @@ func best(all []float64) float64 {
 	return most
 }
 
-// rush is the result of many agents or starts that run at the same time.
-type rush struct {
+// burst is the result of many agents or starts that run at the same time.
+type burst struct {
 	rate          float64 // steps per second
 	cpu, postgres float64 // seconds per thousand
 	delays        []time.Duration
 }
 
 // startsAndSteps measures the rate of steps, including the starts of their agents.
-func (b *bench) startsAndSteps(s *stand, what string, agents, n int) error {
+func (b *bench) startsAndSteps(s *deployment, what string, agents, n int) error {
 	var rates []float64
 	for round := range b.Rounds + 1 {
-		one, err := s.together(fmt.Sprintf("%s-starts-%d-", what, round), what, agents, n, true)
+		one, err := s.runTogether(fmt.Sprintf("%s-starts-%d-", what, round), what, agents, n, true)
 		if err != nil {
 			return err
 		}
@@ -183,11 +183,11 @@ func (b *bench) startsAndSteps(s *stand, what string, agents, n int) error {
 	return nil
 }
 
-// together runs agents that begin their steps at the same time. If starts is set, each agent begins
-// when it is started, and the time includes the starts.
-func (s *stand) together(gates, what string, agents, n int, starts bool) (r rush, err error) {
+// runTogether runs agents that begin their steps at the same time. If starts is set, each agent
+// begins when it is started, and the time includes the starts.
+func (s *deployment) runTogether(gates, what string, agents, n int, starts bool) (r burst, err error) {
 	var began time.Time
-	open := func() error { return s.worker.ask("open", about{Name: gates + what}, &began) }
+	open := func() error { return s.worker.ask("open", workerArgs{Name: gates + what}, &began) }
 	if starts {
 		if err := open(); err != nil {
 			return r, err
@@ -197,7 +197,7 @@ func (s *stand) together(gates, what string, agents, n int, starts bool) (r rush
 	if err != nil {
 		return r, err
 	}
-	if err := s.worker.ask("arrived", about{gates + what, agents}, nil); err != nil {
+	if err := s.worker.ask("arrived", workerArgs{gates + what, agents}, nil); err != nil {
 		return r, err
 	}
 	before, err := s.cost()
@@ -209,7 +209,7 @@ func (s *stand) together(gates, what string, agents, n int, starts bool) (r rush
 			return r, err
 		}
 	}
-	if err := s.worker.ask("arrived", about{gates + what + " done", agents}, nil); err != nil {
+	if err := s.worker.ask("arrived", workerArgs{gates + what + " done", agents}, nil); err != nil {
 		return r, err
 	}
 	took := time.Since(began)

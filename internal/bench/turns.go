@@ -45,8 +45,8 @@ func (p *provider) turn(r llm.Request, emit func(llm.Delta) error) (*llm.Respons
 	return b.Finish(llm.Model{Provider: providerName, ID: r.Model}, perdure.StopToolUse, perdure.Usage{Input: 100, Output: 300}, nil)
 }
 
-// goOn allows turns up to number n.
-func (p *provider) goOn(n int) {
+// allowTurns allows turns up to number n.
+func (p *provider) allowTurns(n int) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	p.allowed = n

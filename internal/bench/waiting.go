@@ -13,7 +13,7 @@ import (
 // and, over a minute, the CPU time of server and worker.
 func manyWaiting(ctx context.Context, b *bench) error {
 	n := pick(b, 50, 10_000)
-	return b.on(ctx, standSpec{slots: 64}, func(s *stand) error {
+	return b.on(ctx, deploymentSpec{slots: 64}, func(s *deployment) error {
 		if _, err := s.agents(n, waitKind, struct{}{}); err != nil {
 			return err
 		}
@@ -52,7 +52,7 @@ func manyWaiting(ctx context.Context, b *bench) error {
 }
 
 // busy reports whether an execution is PENDING or RUNNING.
-func (s *stand) busy() (bool, error) {
+func (s *deployment) busy() (bool, error) {
 	for _, err := range s.api.List(s.ctx, client.ExecutionFilter{Status: []perdure.Status{perdure.StatusPending, perdure.StatusRunning}}) {
 		return err == nil, err
 	}
@@ -60,7 +60,7 @@ func (s *stand) busy() (bool, error) {
 }
 
 // allWaiting waits until no execution is PENDING or RUNNING.
-func (s *stand) allWaiting() error {
+func (s *deployment) allWaiting() error {
 	for {
 		busy, err := s.busy()
 		if err != nil || !busy {

@@ -27,22 +27,22 @@ type windowInput struct {
 // entries.
 func contextWindow(ctx context.Context, b *bench) error {
 	for _, entries := range pick(b, []int{200}, []int{1000, 10_000, 100_000}) {
-		err := b.on(ctx, standSpec{slots: 4}, func(s *stand) error {
+		err := b.on(ctx, deploymentSpec{slots: 4}, func(s *deployment) error {
 			if _, err := s.agent(windowKind, windowInput{Entries: entries}); err != nil {
 				return err
 			}
-			if err := s.worker.ask("arrived", about{"compacted", 1}, nil); err != nil {
+			if err := s.worker.ask("arrived", workerArgs{"compacted", 1}, nil); err != nil {
 				return err
 			}
 			if err := b.takeovers(s, entries, syscall.SIGTERM); err != nil {
 				return err
 			}
 			var took []time.Duration
-			if err := s.worker.ask("samples", about{Name: "context"}, &took); err != nil {
+			if err := s.worker.ask("samples", workerArgs{Name: "context"}, &took); err != nil {
 				return err
 			}
 			var bytes []time.Duration
-			if err := s.worker.ask("samples", about{Name: "context bytes"}, &bytes); err != nil {
+			if err := s.worker.ask("samples", workerArgs{Name: "context bytes"}, &bytes); err != nil {
 				return err
 			}
 			var f Figures
@@ -61,7 +61,7 @@ func contextWindow(ctx context.Context, b *bench) error {
 // windowed appends the entries, compacts them, and then runs steps without end. When it is entered
 // again, it reads the context first.
 func (r *recorder) windowed(ctx agent.Context, in windowInput) (string, error) {
-	var g grown
+	var g growState
 	if _, err := ctx.State(&g); err != nil {
 		return "", err
 	}
@@ -95,7 +95,7 @@ func (r *recorder) compactAfter(ctx agent.Context, n int) error {
 		if err != nil {
 			return err
 		}
-		if ids = append(ids, id); i%livedAtOnce == livedAtOnce-1 {
+		if ids = append(ids, id); i%entriesPerCommit == entriesPerCommit-1 {
 			if err := ctx.Flush(); err != nil {
 				return err
 			}

@@ -28,15 +28,15 @@ type workerSpec struct {
 	Slots       int    // for agents, and as many for tasks
 }
 
-// working is a worker with react agents on the provider, and with the agents of the workloads.
-type working struct {
+// benchWorker is a worker with react agents on the provider, and with the agents of the workloads.
+type benchWorker struct {
 	provider *provider
 	recorder *recorder
 	stop     func()
 }
 
-// work starts a worker, and returns when the worker is registered.
-func work(ctx context.Context, d perdure.Dispatch, spec workerSpec) (*working, error) {
+// startWorker starts a worker, and returns when the worker is registered.
+func startWorker(ctx context.Context, d perdure.Dispatch, spec workerSpec) (*benchWorker, error) {
 	p := newProvider()
 	r := newRecorder()
 	c := react.Config{
@@ -60,7 +60,7 @@ func work(ctx context.Context, d perdure.Dispatch, spec workerSpec) (*working, e
 	ctx, cancel := context.WithCancel(ctx)
 	ended := make(chan error, 1)
 	go func() { ended <- w.Run(ctx) }()
-	running := &working{provider: p, recorder: r, stop: sync.OnceFunc(func() {
+	running := &benchWorker{provider: p, recorder: r, stop: sync.OnceFunc(func() {
 		r.close()
 		cancel()
 		if err := <-ended; err != nil {
@@ -76,17 +76,17 @@ func work(ctx context.Context, d perdure.Dispatch, spec workerSpec) (*working, e
 	}
 }
 
-// words describes the text that a provider has streamed: its hash by stream, and the maximum delay
-// of a chunk.
-type words struct {
+// streamedText describes the text that a provider has streamed: its hash by stream, and the maximum
+// delay of a chunk.
+type streamedText struct {
 	Sums map[int]string
 	Late time.Duration
 }
 
-func (w *working) said() words {
+func (w *benchWorker) streamedText() streamedText {
 	w.provider.mu.Lock()
 	defer w.provider.mu.Unlock()
-	said := words{maps.Clone(w.provider.sums), w.provider.late}
+	said := streamedText{maps.Clone(w.provider.sums), w.provider.late}
 	clear(w.provider.sums)
 	w.provider.late = 0
 	return said
@@ -103,31 +103,31 @@ func workerRole(ctx context.Context, args []string) error {
 	}
 	defer func() { _ = d.Close() }()
 	// After the signal that stops it, the worker runs until it is drained.
-	w, err := work(context.WithoutCancel(ctx), d, spec)
+	w, err := startWorker(context.WithoutCancel(ctx), d, spec)
 	if err != nil {
 		return err
 	}
 	defer w.stop()
-	verbs := workerVerbs(func() *working { return w })
+	verbs := workerHandlers(func() *benchWorker { return w })
 	maps.Copy(verbs, processVerbs())
-	return answering(ctx, verbs)
+	return serveRequests(ctx, verbs)
 }
 
 var errNoWorker = errors.New("there is no worker in this process")
 
-// workerVerbs returns the questions to a process with a worker.
-func workerVerbs(worker func() *working) map[string]verb {
-	verbs := map[string]verb{}
-	for name, do := range map[string]func(w *working, name string, n int) any{
-		"said":    func(w *working, _ string, _ int) any { return w.said() },
-		"samples": func(w *working, name string, _ int) any { return w.recorder.take(name) },
-		"arrived": func(w *working, name string, n int) any { w.recorder.arrived(name, n); return nil },
-		"next":    func(w *working, name string, _ int) any { return w.recorder.first(name) },
-		"reach":   func(w *working, name string, n int) any { return w.provider.reach(n) },
-		"go on":   func(w *working, _ string, n int) any { w.provider.goOn(n); return nil },
-		"open":    func(w *working, name string, _ int) any { return w.recorder.open(name) },
+// workerHandlers returns the questions to a process with a worker.
+func workerHandlers(worker func() *benchWorker) map[string]handler {
+	verbs := map[string]handler{}
+	for name, do := range map[string]func(w *benchWorker, name string, n int) any{
+		"said":    func(w *benchWorker, _ string, _ int) any { return w.streamedText() },
+		"samples": func(w *benchWorker, name string, _ int) any { return w.recorder.take(name) },
+		"arrived": func(w *benchWorker, name string, n int) any { w.recorder.arrived(name, n); return nil },
+		"next":    func(w *benchWorker, name string, _ int) any { return w.recorder.first(name) },
+		"reach":   func(w *benchWorker, name string, n int) any { return w.provider.reach(n) },
+		"go on":   func(w *benchWorker, _ string, n int) any { w.provider.allowTurns(n); return nil },
+		"open":    func(w *benchWorker, name string, _ int) any { return w.recorder.open(name) },
 	} {
-		verbs[name] = on(func(about about) (any, error) {
+		verbs[name] = on(func(about workerArgs) (any, error) {
 			w := worker()
 			if w == nil {
 				return nil, errNoWorker
@@ -138,8 +138,8 @@ func workerVerbs(worker func() *working) map[string]verb {
 	return verbs
 }
 
-// about holds the arguments of a question to a worker.
-type about struct {
+// workerArgs holds the arguments of a question to a worker.
+type workerArgs struct {
 	Name string
 	N    int
 }

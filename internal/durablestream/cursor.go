@@ -17,7 +17,7 @@ const (
 )
 
 // cursor returns the cursor of a page. It is always greater than the cursor of the request.
-func (d *reading) cursor(check uint64) string {
+func (d *readRequest) cursor(check uint64) string {
 	span := time.Now().Unix() / int64(cursorSpan/time.Second)
 	had, err := strconv.ParseInt(d.r.URL.Query().Get("cursor"), 10, 64)
 	if check == 0 {
@@ -33,7 +33,7 @@ func (d *reading) cursor(check uint64) string {
 }
 
 // sameContent refuses an offset whose cursor has a different check.
-func (d *reading) sameContent(cursor string) error {
+func (d *readRequest) sameContent(cursor string) error {
 	had, err := strconv.ParseInt(cursor, 10, 64)
 	if err != nil {
 		return nil // a cursor that this server did not create has no check

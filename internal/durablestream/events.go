@@ -19,7 +19,7 @@ type control struct {
 
 // events serves the stream as server-sent events, for about a minute. On an error it resets the
 // connection, and the reader reconnects with the last offset that it received.
-func (d *reading) events() error {
+func (d *readRequest) events() error {
 	first, err := d.Page(d.r.Context(), d.at)
 	if err != nil {
 		return err // an error response is still possible
@@ -52,14 +52,14 @@ func (d *reading) events() error {
 
 // over ends the event stream after its time, so that the reader reconnects. It returns an error if
 // the reader may no longer read.
-func (d *reading) over() error {
+func (d *readRequest) over() error {
 	if d.Alive() != nil {
 		panic(http.ErrAbortHandler)
 	}
 	return nil
 }
 
-func (d *reading) begin() {
+func (d *readRequest) begin() {
 	h := d.w.Header()
 	h.Set("Content-Type", "text/event-stream")
 	h.Set("Cache-Control", "no-cache, no-store")
@@ -73,7 +73,7 @@ func (d *reading) begin() {
 // whole removes an incomplete character at the end of a page of text, because events hold whole
 // characters. The removed bytes are sent with the rest of the character, or when the stream is
 // closed.
-func (d *reading) whole(p Page) Page {
+func (d *readRequest) whole(p Page) Page {
 	if p.Closed || !isText(d.ContentType()) || isJSON(d.ContentType()) {
 		return p
 	}
@@ -87,7 +87,7 @@ func (d *reading) whole(p Page) Page {
 
 // batch writes a page and its control event, and moves the position. An empty page has only a
 // control event, and only if it is the first or last page.
-func (d *reading) batch(p Page, first bool) error {
+func (d *readRequest) batch(p Page, first bool) error {
 	d.at = p.Next
 	if p.Empty && !first && !p.Closed {
 		return nil
@@ -112,7 +112,7 @@ func (d *reading) batch(p Page, first bool) error {
 }
 
 // lines encodes content as the lines of an event.
-func (d *reading) lines(content []byte) string {
+func (d *readRequest) lines(content []byte) string {
 	if !isText(d.ContentType()) {
 		return base64.StdEncoding.EncodeToString(content)
 	}

@@ -24,8 +24,8 @@ import (
 
 func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }
 
-// rig serves the streams of a store over HTTP; the first segment of a path is the org.
-type rig struct {
+// testServer serves the streams of a store over HTTP; the first segment of a path is the org.
+type testServer struct {
 	*testing.T
 	store   store.Store
 	streams *Streams
@@ -34,14 +34,14 @@ type rig struct {
 	cut     chan struct{} // receives when the server has reset a connection
 }
 
-func open(t *testing.T) *rig {
+func open(t *testing.T) *testServer {
 	t.Helper()
 	return serve(t, opentest.Store(t), &notify.Local{})
 }
 
-func serve(t *testing.T, s store.Store, hints notify.Notifier) *rig {
+func serve(t *testing.T, s store.Store, hints notify.Notifier) *testServer {
 	t.Helper()
-	r := &rig{T: t, store: s, streams: New(s, hints, 0), reading: Reading{
+	r := &testServer{T: t, store: s, streams: New(s, hints, 0), reading: Reading{
 		Alive: func() error { return nil }, WriteTimeout: 30 * time.Second,
 	}, cut: make(chan struct{}, 10)}
 	srv := httptest.NewServer(http.HandlerFunc(r.answer))
@@ -54,7 +54,7 @@ func serve(t *testing.T, s store.Store, hints notify.Notifier) *rig {
 	return r
 }
 
-func (r *rig) answer(w http.ResponseWriter, req *http.Request) {
+func (r *testServer) answer(w http.ResponseWriter, req *http.Request) {
 	defer func() {
 		if cause := recover(); cause != nil {
 			r.cut <- struct{}{}
@@ -100,7 +100,7 @@ type reply struct {
 	body   string
 }
 
-func (r *rig) call(method, path, body string, headers ...string) reply {
+func (r *testServer) call(method, path, body string, headers ...string) reply {
 	r.Helper()
 	res := r.start(r.Context(), method, path, body, headers...)
 	defer res.Body.Close()
@@ -112,7 +112,7 @@ func (r *rig) call(method, path, body string, headers ...string) reply {
 }
 
 // start sends a request to a stream of the org acme, and leaves the body unread.
-func (r *rig) start(ctx context.Context, method, path, body string, headers ...string) *http.Response {
+func (r *testServer) start(ctx context.Context, method, path, body string, headers ...string) *http.Response {
 	r.Helper()
 	if !strings.HasPrefix(path, "/") {
 		path = "/acme/" + path
@@ -159,25 +159,25 @@ const (
 	typeName = "Content-Type"
 )
 
-func (r *rig) make(path, contentType, body string) reply {
+func (r *testServer) make(path, contentType, body string) reply {
 	r.Helper()
 	return r.call("PUT", path, body, typeName, contentType).want(201)
 }
 
-func (r *rig) add(path, contentType, body string, headers ...string) reply {
+func (r *testServer) add(path, contentType, body string, headers ...string) reply {
 	r.Helper()
 	return r.call("POST", path, body, append([]string{typeName, contentType}, headers...)...)
 }
 
 // whole returns the whole content of a stream.
-func (r *rig) whole(path string) string {
+func (r *testServer) whole(path string) string {
 	r.Helper()
 	return r.rest(path, "-1")
 }
 
 // rest reads the content after an offset, page by page: the bytes, or the messages joined by
 // commas.
-func (r *rig) rest(path, offset string) string {
+func (r *testServer) rest(path, offset string) string {
 	r.Helper()
 	var pages []string
 	separator := ""
@@ -199,25 +199,25 @@ func (r *rig) rest(path, offset string) string {
 	}
 }
 
-// live is an open event stream.
-type live struct {
+// eventStream is an open event stream.
+type eventStream struct {
 	*testing.T
 	res   *http.Response
 	lines *bufio.Reader
 }
 
-func (r *rig) follow(path, offset string) *live {
+func (r *testServer) follow(path, offset string) *eventStream {
 	r.Helper()
 	res := r.start(r.Context(), "GET", path+"?live=sse&offset="+offset, "")
 	if res.StatusCode != 200 {
 		r.Fatalf("status %d", res.StatusCode)
 	}
 	r.Cleanup(func() { res.Body.Close() })
-	return &live{r.T, res, bufio.NewReader(res.Body)}
+	return &eventStream{r.T, res, bufio.NewReader(res.Body)}
 }
 
 // batch reads one or two events: the content, if any, and the control event.
-func (l *live) batch() (content string, c control, err error) {
+func (l *eventStream) batch() (content string, c control, err error) {
 	l.Helper()
 	for {
 		name, data, err := l.event()
@@ -234,7 +234,7 @@ func (l *live) batch() (content string, c control, err error) {
 	}
 }
 
-func (l *live) event() (name, data string, err error) {
+func (l *eventStream) event() (name, data string, err error) {
 	var lines []string
 	for {
 		line, err := l.lines.ReadString('\n')
@@ -259,7 +259,7 @@ func (l *live) event() (name, data string, err error) {
 }
 
 // until reads batches until the content has arrived, or the stream has ended.
-func (l *live) until(want string) control {
+func (l *eventStream) until(want string) control {
 	l.Helper()
 	got := ""
 	for {

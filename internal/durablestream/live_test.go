@@ -19,18 +19,18 @@ import (
 	"github.com/perdure/perdure/internal/store/opentest"
 )
 
-// deaf is a notifier that loses every hint.
-type deaf struct{}
+// lossyNotifier is a notifier that loses every hint.
+type lossyNotifier struct{}
 
-func (deaf) Publish(string) {}
+func (lossyNotifier) Publish(string) {}
 
-func (deaf) PublishAway(string) {}
+func (lossyNotifier) PublishAway(string) {}
 
-func (deaf) Subscribe(...string) (<-chan struct{}, func()) { return nil, func() {} }
+func (lossyNotifier) Subscribe(...string) (<-chan struct{}, func()) { return nil, func() {} }
 
 // Waiting readers receive new content, with hints and without, and the end of the stream.
 func TestLiveReadersSeeWhatComes(t *testing.T) {
-	for name, hints := range map[string]notify.Notifier{"with hints": &notify.Local{}, "without": deaf{}} {
+	for name, hints := range map[string]notify.Notifier{"with hints": &notify.Local{}, "without": lossyNotifier{}} {
 		t.Run(name, func(t *testing.T) {
 			r := serve(t, opentest.Store(t), hints)
 			offset := r.make("s", asText, "a").next()
@@ -55,7 +55,7 @@ func TestLiveReadersSeeWhatComes(t *testing.T) {
 			events.until("b")
 			tail.until("b")
 			r.call("POST", "s", "", headerClosed, "true").want(204)
-			for _, l := range []*live{events, tail} {
+			for _, l := range []*eventStream{events, tail} {
 				if c := l.until(""); !c.Closed || c.Next != next || c.Cursor != "" {
 					t.Errorf("the end is %+v", c)
 				}
@@ -68,7 +68,7 @@ func TestLiveReadersSeeWhatComes(t *testing.T) {
 }
 
 // awaitReaders returns once n readers wait.
-func (r *rig) awaitReaders(n int) {
+func (r *testServer) awaitReaders(n int) {
 	r.Helper()
 	look := time.NewTicker(time.Millisecond)
 	defer look.Stop()
@@ -197,13 +197,13 @@ func TestReaderThatNeverReads(t *testing.T) {
 	<-r.cut
 }
 
-// moody is a store whose reads of streams fail for a while.
-type moody struct {
+// failingStore is a store whose reads of streams fail for a while.
+type failingStore struct {
 	store.Store
 	fails atomic.Int64
 }
 
-func (m *moody) StreamContent(ctx context.Context, id uuid.UUID, after int64, bytes int) ([]store.StreamPiece, *store.Stream, error) {
+func (m *failingStore) StreamContent(ctx context.Context, id uuid.UUID, after int64, bytes int) ([]store.StreamPiece, *store.Stream, error) {
 	if m.fails.Add(-1) >= 0 {
 		return nil, nil, perdure.Errorf(perdure.Unavailable, "not now")
 	}
@@ -214,7 +214,7 @@ func (m *moody) StreamContent(ctx context.Context, id uuid.UUID, after int64, by
 // readers get the error.
 func TestStoreThatIsAway(t *testing.T) {
 	longtest.Skip(t, "seconds")
-	s := &moody{Store: opentest.Store(t)}
+	s := &failingStore{Store: opentest.Store(t)}
 	hints := &notify.Local{}
 	r := serve(t, s, hints)
 	offset := r.make("s", asText, "a").next()

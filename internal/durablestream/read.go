@@ -46,8 +46,8 @@ type Reading struct {
 	WriteTimeout time.Duration
 }
 
-// reading is one GET or HEAD request.
-type reading struct {
+// readRequest is one GET or HEAD request.
+type readRequest struct {
 	Reading
 	Source
 	live context.Context // ends only waiting; the request's own context ends everything
@@ -62,7 +62,7 @@ type reading struct {
 // response: the error is a [*Refusal], or has a code. live is derived from the request's context
 // and may end earlier; then Serve no longer waits for content.
 func Serve(live context.Context, w http.ResponseWriter, r *http.Request, s Source, c Reading) error {
-	d := &reading{Reading: c, Source: s, live: live, w: w, r: r}
+	d := &readRequest{Reading: c, Source: s, live: live, w: w, r: r}
 	protect(w)
 	if r.Method == http.MethodHead {
 		return d.head()
@@ -92,7 +92,7 @@ func protect(w http.ResponseWriter) {
 }
 
 // parse parses the offset: -1 or none is the start, "now" is the end.
-func (d *reading) parse() (err error) {
+func (d *readRequest) parse() (err error) {
 	q := d.r.URL.Query()
 	offset := q.Get("offset")
 	switch {
@@ -114,7 +114,7 @@ func (d *reading) parse() (err error) {
 }
 
 // describe sets the headers with the next position.
-func (d *reading) describe(p Page) {
+func (d *readRequest) describe(p Page) {
 	h := d.w.Header()
 	h.Set("Content-Type", d.ContentType())
 	h.Set("Cache-Control", "private, no-cache")
@@ -128,7 +128,7 @@ func (d *reading) describe(p Page) {
 	}
 }
 
-func (d *reading) head() error {
+func (d *readRequest) head() error {
 	end, err := d.End(d.r.Context())
 	if err != nil {
 		return err
@@ -139,7 +139,7 @@ func (d *reading) head() error {
 	return nil
 }
 
-func (d *reading) catchUp() error {
+func (d *readRequest) catchUp() error {
 	if d.now {
 		end, err := d.End(d.r.Context())
 		if err != nil {
@@ -159,7 +159,7 @@ func (d *reading) catchUp() error {
 }
 
 // answer sends a page, or 304 if the reader already has it.
-func (d *reading) answer(p Page) {
+func (d *readRequest) answer(p Page) {
 	d.describe(p)
 	tag := fmt.Sprintf("%s:%d:%d", d.Tag(), d.at, p.Next)
 	if p.Mark != "" {
@@ -191,7 +191,7 @@ func holds(lists []string, tag string) bool {
 
 // write writes a body or a part of it. It returns an error if the reader has disconnected, or does
 // not take the next piece in time; the connection is then unusable.
-func (d *reading) write(body []byte) error {
+func (d *readRequest) write(body []byte) error {
 	c := http.NewResponseController(d.w)
 	for len(body) > 0 {
 		// It fails on a connection without deadlines, which then has none.
@@ -207,7 +207,7 @@ func (d *reading) write(body []byte) error {
 
 var errOver = errors.New("the time for this request is over")
 
-func (d *reading) longPoll() error {
+func (d *readRequest) longPoll() error {
 	ctx, cancel := context.WithTimeoutCause(d.live, pollWait, errOver)
 	defer cancel()
 	for {

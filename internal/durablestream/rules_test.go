@@ -124,7 +124,7 @@ func checkAppends(t *testing.T, seed uint64, s *Streams, writers, each int) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	p, err := (&general{s, x}).Page(t.Context(), 0)
+	p, err := (&generalStream{s, x}).Page(t.Context(), 0)
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -50,25 +50,25 @@ type Page struct {
 // pageBytes is the approximate size of one response.
 const pageBytes = 1 << 20
 
-// general is a general stream as it was at the start of the request.
-type general struct {
+// generalStream is a general stream as it was at the start of the request.
+type generalStream struct {
 	*Streams
 	stream *store.Stream
 }
 
-func (g *general) ContentType() string { return g.stream.ContentType }
+func (g *generalStream) ContentType() string { return g.stream.ContentType }
 
-func (g *general) Tag() string { return mark(g.store.Epoch(), g.stream) }
+func (g *generalStream) Tag() string { return mark(g.store.Epoch(), g.stream) }
 
-func (g *general) Offset(at int64) string { return g.offset(g.stream, at) }
+func (g *generalStream) Offset(at int64) string { return g.offset(g.stream, at) }
 
-func (g *general) Parse(offset string) (int64, error) { return g.parseOffset(g.stream, offset) }
+func (g *generalStream) Parse(offset string) (int64, error) { return g.parseOffset(g.stream, offset) }
 
 // Check implements [Source]. It returns 0, because offsets of general streams identify their
 // content.
-func (g *general) Check(context.Context, int64) (uint64, error) { return 0, nil }
+func (g *generalStream) Check(context.Context, int64) (uint64, error) { return 0, nil }
 
-func (g *general) End(ctx context.Context) (Page, error) {
+func (g *generalStream) End(ctx context.Context) (Page, error) {
 	_, now, err := g.store.StreamContent(ctx, g.stream.ID, 0, 0)
 	if err != nil {
 		return Page{}, err
@@ -76,7 +76,7 @@ func (g *general) End(ctx context.Context) (Page, error) {
 	return g.page(nil, now.Tail, now), nil
 }
 
-func (g *general) Page(ctx context.Context, at int64) (Page, error) {
+func (g *generalStream) Page(ctx context.Context, at int64) (Page, error) {
 	pieces, now, err := g.store.StreamContent(ctx, g.stream.ID, at, pageBytes)
 	if err != nil {
 		return Page{}, err
@@ -95,7 +95,7 @@ func (g *general) Page(ctx context.Context, at int64) (Page, error) {
 	return g.page(rows, at+length(rows), now), nil
 }
 
-func (g *general) page(rows [][]byte, next int64, now *store.Stream) Page {
+func (g *generalStream) page(rows [][]byte, next int64, now *store.Stream) Page {
 	p := Page{Empty: len(rows) == 0, Next: next, UpToDate: next == now.Tail, Closed: now.Closed && next == now.Tail}
 	if isJSON(now.ContentType) {
 		p.Content = array(rows)
@@ -105,6 +105,6 @@ func (g *general) page(rows [][]byte, next int64, now *store.Stream) Page {
 	return p
 }
 
-func (g *general) Await(ctx context.Context, at int64, idle func() error) error {
+func (g *generalStream) Await(ctx context.Context, at int64, idle func() error) error {
 	return g.await(ctx, g.stream.ID, at, idle)
 }

@@ -205,16 +205,16 @@ func TestDeletedStreamIsGone(t *testing.T) {
 	r.call("GET", "s?offset="+fresh.next(), "").want(200)
 }
 
-// renewed is a store that was restored from a copy of itself.
-type renewed struct{ store.Store }
+// restoredStore is a store that was restored from a copy of itself.
+type restoredStore struct{ store.Store }
 
-func (r renewed) Epoch() uint64 { return r.Store.Epoch() + 1 }
+func (r restoredStore) Epoch() uint64 { return r.Store.Epoch() + 1 }
 
 func TestOffsetFromBeforeARestoreIsGone(t *testing.T) {
 	r := open(t)
 	offset := r.make("s", asText, "abc").next()
 	tag := r.call("GET", "s", "").header.Get("ETag")
-	restored := serve(t, renewed{r.store}, r.streams.hints)
+	restored := serve(t, restoredStore{r.store}, r.streams.hints)
 	restored.call("GET", "s?offset="+offset, "").want(410)
 	restored.call("GET", "s?live=long-poll&offset="+offset, "").want(410)
 	restored.call("GET", "s", "", "If-None-Match", tag).want(200)
@@ -222,7 +222,7 @@ func TestOffsetFromBeforeARestoreIsGone(t *testing.T) {
 
 // Each of many writers finds its own appends in order, and all readers see the same content.
 func TestWritersAndReadersAtOnce(t *testing.T) {
-	r := serve(t, opentest.Store(t), deaf{})
+	r := serve(t, opentest.Store(t), lossyNotifier{})
 	r.make("s", asBytes, "")
 	const writers, each = 4, 10
 	var all sync.WaitGroup
@@ -235,7 +235,7 @@ func TestWritersAndReadersAtOnce(t *testing.T) {
 			}
 		})
 	}
-	readers := []*live{r.follow("s", "-1"), r.follow("s", "-1")}
+	readers := []*eventStream{r.follow("s", "-1"), r.follow("s", "-1")}
 	all.Wait()
 	whole := r.whole("s")
 	for _, l := range readers {

@@ -43,7 +43,7 @@ func (s *Streams) Handle(live context.Context, w http.ResponseWriter, r *http.Re
 		if err != nil {
 			return err
 		}
-		return Serve(live, w, r, &general{s, x}, c)
+		return Serve(live, w, r, &generalStream{s, x}, c)
 	case http.MethodPut:
 		return s.put(w, r, org, path)
 	case http.MethodPost:

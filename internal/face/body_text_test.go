@@ -12,7 +12,7 @@ import (
 )
 
 // refer uploads a value and sends a signal that refers to it.
-func (h *house) refer(x uuid.UUID, name, value string) reply {
+func (h *testServer) refer(x uuid.UUID, name, value string) reply {
 	h.T.Helper()
 	var c struct{ BlobID uuid.UUID }
 	h.Call("PUT", h.Path(x, "/content"), value).Want(200, &c)

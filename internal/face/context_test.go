@@ -13,14 +13,14 @@ import (
 )
 
 // begin starts an execution and claims it.
-func (h *house) begin() *run {
+func (h *testServer) begin() *run {
 	h.T.Helper()
 	h.Start("")
 	return h.Claim()
 }
 
 // compactSignals returns the values of the pending signals that ask for a compaction.
-func (h *house) compactSignals(id uuid.UUID) (values []string) {
+func (h *testServer) compactSignals(id uuid.UUID) (values []string) {
 	h.T.Helper()
 	signals, err := h.Worker.Signals(h.T.Context(), id, []string{perdure.CompactSignal}, 0, 10)
 	if err != nil {
@@ -113,8 +113,8 @@ func TestCompactSignalsAreChecked(t *testing.T) {
 	refer(`{"instructions":"short"}`).Want(200, nil)
 }
 
-// seenContext is the body of GET .../context.
-type seenContext struct {
+// contextBody is the body of GET .../context.
+type contextBody struct {
 	LeafEntryID *uuid.UUID
 	Compaction  *struct {
 		Entry  perdure.Entry
@@ -130,14 +130,14 @@ type seenContext struct {
 	NextCursor *string
 }
 
-func (h *house) context(id uuid.UUID, query string) (c seenContext) {
+func (h *testServer) context(id uuid.UUID, query string) (c contextBody) {
 	h.T.Helper()
 	h.Call("GET", h.Path(id, "/context"+query), "").Want(200, &c)
 	return c
 }
 
 // texts returns the texts of the entries. A summary is in brackets.
-func (c seenContext) texts(t *testing.T) (texts []string) {
+func (c contextBody) texts(t *testing.T) (texts []string) {
 	t.Helper()
 	for _, e := range c.Entries {
 		m, err := e.Entry.Message()

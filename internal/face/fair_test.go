@@ -12,9 +12,9 @@ import (
 	"github.com/perdure/perdure/internal/fair"
 )
 
-// openFair opens a house with a share of the processor for two orgs. The org default has one place,
+// openFair opens a server with a share of the processor for two orgs. The org default has one place,
 // which a test can occupy.
-func openFair(t *testing.T) (*house, *fair.Share) {
+func openFair(t *testing.T) (*testServer, *fair.Share) {
 	share := fair.New(2, 100)
 	share.Longest = time.Hour
 	h := open(t, func(c *face.Config) { c.Share = share })

@@ -9,13 +9,13 @@ import (
 	"github.com/perdure/perdure"
 )
 
-// guest is a client of another org, which may do there what any client may.
-type guest struct {
-	*house
+// otherOrgClient is a client of another org, which may do there what any client may.
+type otherOrgClient struct {
+	*testServer
 	key string
 }
 
-func (h *house) guest() guest {
+func (h *testServer) guest() otherOrgClient {
 	h.T.Helper()
 	if _, err := h.Engine.CreateOrg(h.T.Context(), "other"); err != nil {
 		h.T.Fatal(err)
@@ -30,11 +30,11 @@ func (h *house) guest() guest {
 	if err != nil {
 		h.T.Fatal(err)
 	}
-	return guest{h, secret}
+	return otherOrgClient{h, secret}
 }
 
-// in sends a request as the guest, with a path in an org.
-func (g guest) in(org, method, path, body string) reply {
+// in sends a request as the client, with a path in an org.
+func (g otherOrgClient) in(org, method, path, body string) reply {
 	g.T.Helper()
 	return g.Call(method, "./api/orgs/"+org+path, body, "Authorization", "Bearer "+g.key)
 }

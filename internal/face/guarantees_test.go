@@ -17,11 +17,11 @@ func TestTwoServersNeverAssignTheSameSeq(t *testing.T) {
 	h := open(t)
 	x := h.Start("")
 	r := h.Claim()
-	other := &house{h.Restarted()}
+	other := &testServer{h.Restarted()}
 	const pieces = 40
 	var writers sync.WaitGroup
 	for n := range int64(6) {
-		server := []*house{h, other}[n%2]
+		server := []*testServer{h, other}[n%2]
 		writers.Go(func() {
 			for i := range int64(pieces) {
 				replies, err := server.Worker.Append(context.WithoutCancel(t.Context()), []frame{

@@ -12,22 +12,22 @@ import (
 
 func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }
 
-// house is the server of facetest, with the methods of the tests of this package.
-type house struct{ *facetest.House }
+// testServer is the server of facetest, with the methods of the tests of this package.
+type testServer struct{ *facetest.Server }
 
-func open(t *testing.T, change ...func(*face.Config)) *house {
+func open(t *testing.T, change ...func(*face.Config)) *testServer {
 	t.Helper()
-	return &house{facetest.Open(t, change...)}
+	return &testServer{facetest.Open(t, change...)}
 }
 
-func openOver(t *testing.T, st store.Store, change ...func(*face.Config)) *house {
+func openOver(t *testing.T, st store.Store, change ...func(*face.Config)) *testServer {
 	t.Helper()
-	return &house{facetest.OpenOver(t, st, change...)}
+	return &testServer{facetest.OpenOver(t, st, change...)}
 }
 
-func play(h *house) *run { return facetest.Play(h.House) }
+func play(h *testServer) *run { return facetest.Play(h.Server) }
 
-func talk(h *house) *run { return facetest.Talk(h.House) }
+func talk(h *testServer) *run { return facetest.Talk(h.Server) }
 
 type (
 	run         = facetest.Run

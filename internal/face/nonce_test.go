@@ -47,7 +47,7 @@ func TestCursorsAreTheSameOnEveryStream(t *testing.T) {
 
 // A cursor with another nonce, or without a nonce as older versions sent it, leads to a reset. This
 // holds at every position for streams and pages; a WebSocket reports it as stale.
-func TestCursorsOfAnotherRecordBeginAgain(t *testing.T) {
+func TestCursorsOfAnotherRecordAreReset(t *testing.T) {
 	h := open(t)
 	r := play(h)
 	for pos, cursor := range cursorsOf(t, h.Follow(h.Path(r.ID, "/stream/consolidated")).All()) {

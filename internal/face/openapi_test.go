@@ -79,7 +79,7 @@ func TestOpenAPIDescribesEverything(t *testing.T) {
 
 // The document says of every operation of an org that it may return 429, and where the response
 // contains the pause.
-func TestOpenAPITellsOfLimits(t *testing.T) {
+func TestOpenAPIDescribesLimits(t *testing.T) {
 	var doc struct {
 		Paths map[string]map[string]struct {
 			OperationID string

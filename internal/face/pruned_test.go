@@ -12,7 +12,7 @@ import (
 
 // pruned creates a run, ends it and prunes its log. It returns the events of the path from before
 // the pruning.
-func pruned(h *house, path string) (id uuid.UUID, before []sseEvent) {
+func pruned(h *testServer, path string) (id uuid.UUID, before []sseEvent) {
 	h.T.Helper()
 	r := play(h)
 	before = h.Follow(h.Path(r.ID, path)).All()
@@ -21,7 +21,7 @@ func pruned(h *house, path string) (id uuid.UUID, before []sseEvent) {
 }
 
 // pruneLogs prunes the logs of all runs that have ended.
-func (h *house) pruneLogs() {
+func (h *testServer) pruneLogs() {
 	h.T.Helper()
 	h.Call("PUT", "/retention", `{"logs":"1ms"}`, "Authorization", "Bearer "+h.AdminKey).Want(200, nil)
 	h.Call("POST", "/agent-executions/prune", `{}`, "Authorization", "Bearer "+h.AdminKey).Want(200, nil)
@@ -29,7 +29,7 @@ func (h *house) pruneLogs() {
 
 // After pruning, a reader that asks for the start of the log, or for a pruned position, gets a
 // reset. This is checked for streams, pages, WebSockets and the Go client.
-func TestReadersOfAPrunedLogAreToldFromTheStart(t *testing.T) {
+func TestReadersOfAPrunedLogAreResetAtTheStart(t *testing.T) {
 	h := open(t)
 	id, before := pruned(h, "/stream/consolidated")
 	last := before[len(before)-2]
@@ -71,7 +71,7 @@ func TestReadersOfAPrunedLogAreToldFromTheStart(t *testing.T) {
 }
 
 // firstReset returns the first reset that the Go client receives.
-func (h *house) firstReset(id uuid.UUID) client.Reset {
+func (h *testServer) firstReset(id uuid.UUID) client.Reset {
 	h.T.Helper()
 	c, err := client.New(client.Options{BaseURL: h.URL, Key: h.ClientKey})
 	if err != nil {

@@ -19,7 +19,7 @@ import (
 const responsesPath = "./v1/responses"
 
 // dialResponses opens a WebSocket of responses.
-func (h *house) dialResponses(headers ...string) (*wsClient, *http.Response, error) {
+func (h *testServer) dialResponses(headers ...string) (*wsClient, *http.Response, error) {
 	req := h.Request("GET", responsesPath, "", headers...)
 	ctx, cancel := context.WithTimeout(h.T.Context(), 30*time.Second)
 	h.T.Cleanup(cancel)
@@ -31,7 +31,7 @@ func (h *house) dialResponses(headers ...string) (*wsClient, *http.Response, err
 	return &wsClient{T: h.T, Ctx: ctx, Conn: conn}, res, err
 }
 
-func (h *house) responses(headers ...string) *wsClient {
+func (h *testServer) responses(headers ...string) *wsClient {
 	h.T.Helper()
 	c, res, err := h.dialResponses(headers...)
 	if err != nil {
@@ -105,7 +105,7 @@ func TestResponsesSocketAccess(t *testing.T) {
 
 // A revoked key closes an idle socket and a socket with a running response with code 1008. A
 // stopping server closes a socket with code 1001.
-func TestResponsesSocketEndsAreTold(t *testing.T) {
+func TestResponsesSocketEndsAreReported(t *testing.T) {
 	h := open(t, func(c *face.Config) { c.RecheckEvery = time.Millisecond })
 	key, secret, err := h.Engine.CreateKey(t.Context(), "default", "brief", "client")
 	if err != nil {

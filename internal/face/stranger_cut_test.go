@@ -51,11 +51,11 @@ func cutsOf(chance *rand.Rand, bytes int64, few int) []int64 {
 	return cuts
 }
 
-func (h *house) address() string { return strings.TrimPrefix(h.URL, "http://") }
+func (h *testServer) address() string { return strings.TrimPrefix(h.URL, "http://") }
 
 // whole lets the stranger read a log without a cut, and returns the number of bytes that it
 // received.
-func (s *stranger) whole(h *house, id uuid.UUID, w way, want heldLog, resets int) int64 {
+func (s *stranger) whole(h *testServer, id uuid.UUID, w way, want heldLog, resets int) int64 {
 	s.t.Helper()
 	s.proxy.follow(func(int) (string, int64) { return h.address(), -1 })
 	if wrong := s.read(h, id, w).differs(want, resets); wrong != "" {
@@ -66,7 +66,7 @@ func (s *stranger) whole(h *house, id uuid.UUID, w way, want heldLog, resets int
 
 // cutOff lets the stranger read a log. The first connection is cut after at bytes, the second after
 // a random number of bytes, and the third never.
-func (s *stranger) cutOff(h *house, id uuid.UUID, w way, at int64, chance *rand.Rand) answer {
+func (s *stranger) cutOff(h *testServer, id uuid.UUID, w way, at int64, chance *rand.Rand) answer {
 	s.t.Helper()
 	second := chance.Int64N(2*at + 500)
 	s.proxy.follow(func(n int) (string, int64) { return h.address(), []int64{at, second, -1}[min(n, 2)] })
@@ -198,7 +198,7 @@ func TestAStrangerComesBackToARestoredLog(t *testing.T) {
 		t.Fatal(err)
 	}
 	restored := openOver(t, opentest.At(path+".copy")(t, nil))
-	again := &run{House: restored.House, ID: r.ID, Lease: r.Lease, Number: r.Number, Leaf: r.Leaf}
+	again := &run{Server: restored.Server, ID: r.ID, Lease: r.Lease, Number: r.Number, Leaf: r.Leaf}
 	for n, one := range []*run{r, again} {
 		one.Stream(0, 10, "token", fmt.Sprintf("have, and history %d alone", n))
 		one.Stream(1, 0, "terminal", fmt.Sprintf("%d\n", n))
@@ -215,7 +215,7 @@ func TestAStrangerComesBackToARestoredLog(t *testing.T) {
 		bytes := s.whole(h, x.ID, w, h.stored(x.ID, w), 0)
 		for _, at := range cutsOf(chance, bytes, 4*fewCuts) {
 			s.proxy.follow(func(n int) (string, int64) {
-				return []*house{h, restored}[min(n, 1)].address(), []int64{at, -1}[min(n, 1)]
+				return []*testServer{h, restored}[min(n, 1)].address(), []int64{at, -1}[min(n, 1)]
 			})
 			got, want := s.read(h, x.ID, w), want
 			if got.Resets == 0 && s.proxy.connections() == 1 {

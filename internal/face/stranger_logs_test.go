@@ -62,15 +62,15 @@ func (s *source) done() {
 
 // recordings are functions that create runs for a client to read. The caller ends each run that has
 // not ended itself.
-var recordings = map[string]func(h *house, r *run){
-	"nothing but its end": func(*house, *run) {},
-	"one text": func(_ *house, r *run) {
+var recordings = map[string]func(h *testServer, r *run){
+	"nothing but its end": func(*testServer, *run) {},
+	"one text": func(_ *testServer, r *run) {
 		s := newSource(r, nil)
 		s.chunk(0, "token", "Hello ")
 		s.chunk(0, "token", "world")
 		s.close(0)
 	},
-	"characters of many bytes": func(_ *house, r *run) {
+	"characters of many bytes": func(_ *testServer, r *run) {
 		s := newSource(r, nil)
 		for _, text := range []string{"é", "漢字", "👩‍👩‍👧", "a\u00a0b", "\u2028", "\x00", "ﬁ"} {
 			s.chunk(0, "token", text)
@@ -78,13 +78,13 @@ var recordings = map[string]func(h *house, r *run){
 		}
 		s.close(1)
 	},
-	"lines and markup": func(_ *house, r *run) {
+	"lines and markup": func(_ *testServer, r *run) {
 		s := newSource(r, nil)
 		for _, text := range []string{"id: 7\n", "\n\n", "event: end\ndata: {}\n\n", "\r\n", `{"seq":9}`, "<b>&amp;</b>"} {
 			s.chunk(0, "token", text)
 		}
 	},
-	"blocks side by side": func(_ *house, r *run) {
+	"blocks side by side": func(_ *testServer, r *run) {
 		s, one, two := newSource(r, nil), newAttempt(r, "one"), newAttempt(r, "two")
 		for n := range 4 {
 			s.chunk(0, "token", fmt.Sprint("text ", n))
@@ -95,14 +95,14 @@ var recordings = map[string]func(h *house, r *run){
 		s.chunk(0, "token", "more")
 		one.done()
 	},
-	"a terminal": func(_ *house, r *run) {
+	"a terminal": func(_ *testServer, r *run) {
 		s := newAttempt(r, "ls")
 		s.chunk(0, "terminal", "$ ls\n")
 		s.chunk(1, "terminal", "wärning\n")
 		s.chunk(0, "terminal", "\x1b[1ma b\x1b[0m\n")
 		s.done()
 	},
-	"arguments of calls": func(_ *house, r *run) {
+	"arguments of calls": func(_ *testServer, r *run) {
 		s := newSource(r, nil)
 		s.emit(0, "data", `{"data":{"type":"tool_call_start","tool_call":{"id":"call_1","name":"bash"}}}`)
 		s.chunk(1, "data", `{"command":`)
@@ -112,7 +112,7 @@ var recordings = map[string]func(h *house, r *run){
 		s.chunk(2, "data", `"}`)
 		s.emit(3, "data", `{"data":{"type":"tool_call_end","tool_call":{"id":"call_1","name":"bash"},"result":{"text":"a"}}}`)
 	},
-	"an attempt that is given up": func(_ *house, r *run) {
+	"an attempt that is given up": func(_ *testServer, r *run) {
 		s := newAttempt(r, "one")
 		s.chunk(0, "token", "a dra")
 		s.chunk(1, "thinking", "hmm")
@@ -120,7 +120,7 @@ var recordings = map[string]func(h *house, r *run){
 		r.Fail(*s.lease)
 		newSource(r, nil).chunk(0, "token", "the text")
 	},
-	"a thought that was whole before its attempt was given up": func(_ *house, r *run) {
+	"a thought that was whole before its attempt was given up": func(_ *testServer, r *run) {
 		s := newAttempt(r, "one")
 		s.chunk(0, "thinking", "a tho")
 		s.chunk(0, "thinking", "ught")
@@ -130,14 +130,14 @@ var recordings = map[string]func(h *house, r *run){
 		r.Say(userText("meanwhile"))
 		r.Fail(*s.lease)
 	},
-	"tasks and entries": func(_ *house, r *run) {
+	"tasks and entries": func(_ *testServer, r *run) {
 		r.Say(userText("hi"))
 		for n := range 3 {
 			r.Task("bash", fmt.Sprint(n))
 		}
 		r.Say(assistantText("done"))
 	},
-	"events of the application": func(_ *house, r *run) {
+	"events of the application": func(_ *testServer, r *run) {
 		s := newAttempt(r, "one")
 		s.emit(0, "data", `{"data":{"type":"progress","n":1}}`)
 		s.chunk(1, "terminal", "half ")
@@ -145,35 +145,35 @@ var recordings = map[string]func(h *house, r *run){
 		s.chunk(1, "terminal", "way\n")
 		s.done()
 	},
-	"messages of the user": func(h *house, r *run) {
+	"messages of the user": func(h *testServer, r *run) {
 		s := newSource(r, nil)
 		s.chunk(0, "token", "Let me")
 		h.Call("POST", h.Path(r.ID, "/signal"), `{"signalName":"userMessage","signalValue":{"text":"stöp"}}`).Want(200, nil)
 		s.chunk(0, "token", " see")
 		r.Say(userText("stöp"))
 	},
-	"a large entry": func(_ *house, r *run) {
+	"a large entry": func(_ *testServer, r *run) {
 		s := newSource(r, nil)
 		s.chunk(0, "token", "x")
 		r.Say(userText(strings.Repeat("x", 300<<10)))
 		s.chunk(0, "token", "y")
 	},
-	"blocks that are open at the end": func(_ *house, r *run) {
+	"blocks that are open at the end": func(_ *testServer, r *run) {
 		newAttempt(r, "one").chunk(0, "terminal", "cut off")
 		newSource(r, nil).chunk(0, "token", "so far")
 	},
-	"a run that failed": func(_ *house, r *run) {
+	"a run that failed": func(_ *testServer, r *run) {
 		newSource(r, nil).chunk(0, "token", "oh")
 		r.Commit(perdure.Commit{Outcome: perdure.Outcome{Kind: perdure.OutcomeFail, Error: &perdure.TaskError{Code: "internal", Message: "no"}}})
 	},
-	"a text in one piece": func(_ *house, r *run) { newSource(r, nil).chunk(0, "token", strings.Repeat("0123456789", 1000)) },
-	"a text in many pieces": func(_ *house, r *run) {
+	"a text in one piece": func(_ *testServer, r *run) { newSource(r, nil).chunk(0, "token", strings.Repeat("0123456789", 1000)) },
+	"a text in many pieces": func(_ *testServer, r *run) {
 		s := newSource(r, nil)
 		for n := range 60 {
 			s.chunk(0, "token", fmt.Sprintf("%d ", n))
 		}
 	},
-	"events of many kinds": func(_ *house, r *run) {
+	"events of many kinds": func(_ *testServer, r *run) {
 		s := newSource(r, nil)
 		r.Say(userText("hi"))
 		r.Task("bash", "one")
@@ -185,13 +185,13 @@ var recordings = map[string]func(h *house, r *run){
 		r.Task("bash", "two")
 		r.Say(assistantText("Hello wörld"))
 	},
-	"chance": func(_ *house, r *run) {
+	"chance": func(_ *testServer, r *run) {
 		chance := rand.New(rand.NewPCG(1, 2))
 		for step := newChance(r, chance); chance.IntN(60) > 0; {
 			step()
 		}
 	},
-	"more chance": func(_ *house, r *run) {
+	"more chance": func(_ *testServer, r *run) {
 		step := newChance(r, rand.New(rand.NewPCG(3, 4)))
 		for range 120 {
 			step()

@@ -110,7 +110,7 @@ type answer struct {
 }
 
 // read lets the stranger read a log to its end, through the proxy.
-func (s *stranger) read(h *house, id uuid.UUID, w way) answer {
+func (s *stranger) read(h *testServer, id uuid.UUID, w way) answer {
 	s.t.Helper()
 	job := struct {
 		way
@@ -145,7 +145,7 @@ func (a answer) differs(want heldLog, resets int) string {
 
 // stored returns what a client that reads this way must hold, from the store: events as they are
 // rendered one by one, and blocks as they are stored whole.
-func (h *house) stored(id uuid.UUID, w way) heldLog {
+func (h *testServer) stored(id uuid.UUID, w way) heldLog {
 	h.T.Helper()
 	want := heldLog{map[int64][]any{}, map[int64]heldBlock{}}
 	for after := int64(0); ; {

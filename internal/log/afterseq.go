@@ -14,7 +14,7 @@ import (
 // beginAfterSeq yields a full snapshot of every block with a seq up to n that is open or was closed
 // after event n. It then moves the position to just before the first event after n.
 func (t *tail) beginAfterSeq(ctx context.Context, n int64) error {
-	across, err := t.log.across(ctx, t.execution, n)
+	across, err := t.log.snapshotsAt(ctx, t.execution, n)
 	if err != nil {
 		return err
 	}
@@ -44,9 +44,9 @@ func (l *Log) lost(ctx context.Context, execution uuid.UUID, head store.Head, n 
 	return len(first) == 1 && first[0].Seq > n+1, err
 }
 
-// across holds the snapshots that a reader with the events up to a seq needs, because it may lack
-// the end of some blocks among them.
-type across struct {
+// seqSnapshots holds the snapshots that a reader with the events up to a seq needs, because it may
+// lack the end of some blocks among them.
+type seqSnapshots struct {
 	// items are snapshots of the blocks that are open or were closed after the seq, oldest first,
 	// as of head.
 	items []Item
@@ -55,21 +55,21 @@ type across struct {
 	head store.Head
 }
 
-// across reads the blocks with a seq up to n that are open or were closed after event n. A reader
-// that resumes at the cursor of a snapshot misses nothing: it receives the later blocks from their
-// first chunk, and every event after n. It may receive some data twice, and recognises that data by
-// seq and offset.
-func (l *Log) across(ctx context.Context, execution uuid.UUID, n int64) (across, error) {
+// snapshotsAt reads the blocks with a seq up to n that are open or were closed after event n. A
+// reader that resumes at the cursor of a snapshot misses nothing: it receives the later blocks from
+// their first chunk, and every event after n. It may receive some data twice, and recognises that
+// data by seq and offset.
+func (l *Log) snapshotsAt(ctx context.Context, execution uuid.UUID, n int64) (seqSnapshots, error) {
 	blocks, pos, head, err := l.read.BlocksAcross(ctx, execution, n)
 	if err != nil {
-		return across{}, err
+		return seqSnapshots{}, err
 	}
 	slices.SortFunc(blocks, func(a, b store.BlockContent) int { return cmp.Compare(a.Seq, b.Seq) })
 	cursors, err := l.CursorsAt(ctx, execution, endsOf(blocks, pos)...)
 	if err != nil {
-		return across{}, err
+		return seqSnapshots{}, err
 	}
-	a := across{head: head, at: cursors[len(blocks)]}
+	a := seqSnapshots{head: head, at: cursors[len(blocks)]}
 	for i, b := range blocks {
 		item := snapshotItem(b, execution)
 		item.Cursor = cursors[i]
@@ -95,7 +95,7 @@ func endsOf(blocks []store.BlockContent, pos int64) []int64 {
 // closed after event n. It also returns the position after n; a reader that continues there misses
 // nothing. Errors: not_found.
 func (l *Log) OpenBlocks(ctx context.Context, execution uuid.UUID, n int64) ([]json.RawMessage, perdure.Cursor, error) {
-	a, err := l.across(ctx, execution, n)
+	a, err := l.snapshotsAt(ctx, execution, n)
 	if err != nil {
 		return nil, perdure.Cursor{}, err
 	}

@@ -11,7 +11,7 @@ import (
 )
 
 func TestAfterSeqGivesBlocksWhole(t *testing.T) {
-	b := newBook()
+	b := newMemoryLog()
 	b.chat()
 	texts := map[int64]string{3: "Hello wörld", 4: "one two", 6: ""}
 	closedAt := map[int64]int64{}
@@ -49,9 +49,9 @@ func TestAfterSeqGivesBlocksWhole(t *testing.T) {
 	}
 }
 
-func TestAfterSeqGoesOnInOpenBlocks(t *testing.T) {
+func TestAfterSeqContinuesInOpenBlocks(t *testing.T) {
 	bubble.Test(t, func(t *testing.T) {
-		b := newBook()
+		b := newMemoryLog()
 		b.event(perdure.EventCreated, "{}")
 		one := b.chunk(0, "ab")
 		two := b.chunk(0, "xy")
@@ -85,7 +85,7 @@ func TestAfterSeqGoesOnInOpenBlocks(t *testing.T) {
 
 // A reader that is disconnected after the first of two snapshots still receives the second block.
 func TestAfterSeqCursorBetweenSnapshotsLosesNothing(t *testing.T) {
-	b := newBook()
+	b := newMemoryLog()
 	b.event(perdure.EventCreated, "{}")
 	one := b.chunk(0, "ab")
 	two := b.chunk(0, "xy")

@@ -9,8 +9,8 @@ import (
 	"github.com/perdure/perdure"
 )
 
-// common holds the leading members of the data of every record.
-type common struct {
+// commonFields holds the leading members of the data of every record.
+type commonFields struct {
 	Seq         int64        `json:"seq"`
 	ExecutionID uuid.UUID    `json:"agentExecutionId"`
 	CreatedAt   perdure.Time `json:"createdAt"`
@@ -19,14 +19,14 @@ type common struct {
 	Attempt int        `json:"attempt,omitempty"`
 }
 
-// commonNames are the members of common; an event's own fields cannot replace them.
+// commonNames are the members of commonFields; an event's own fields cannot replace them.
 var commonNames = []string{
 	"seq", "agentExecutionId", "createdAt", "responseId", "turnId", "messageId", "toolCallId", "taskExecutionId", "attempt",
 }
 
 // chunk is the data of a chunk of a block, or of a snapshot of a block.
 type chunk struct {
-	common
+	commonFields
 	Offset   int64             `json:"offset"`
 	Type     perdure.EventType `json:"type,omitempty"` // the type of the block; only in snapshots
 	Stream   string            `json:"stream,omitempty"`

@@ -82,7 +82,7 @@ func TestBlockDataReplacesTheBlock(t *testing.T) {
 }
 
 func TestEntryEventsCarryTheEntry(t *testing.T) {
-	b := newBook()
+	b := newMemoryLog()
 	for i, content := range []string{`{"parts":[{"type":"text","text":"hi"}]}`, `"` + strings.Repeat("x", 300<<10) + `"`} {
 		id := uuid.NewSHA1(uuid.Nil, []byte{byte(i)})
 		b.entries[id] = &perdure.Entry{
@@ -105,7 +105,7 @@ func TestEntryEventsCarryTheEntry(t *testing.T) {
 
 // The entries of a page or a window are read from the store with one read.
 func TestEntriesAreReadAPageAtATime(t *testing.T) {
-	b := newBook()
+	b := newMemoryLog()
 	for i := range 200 {
 		id := uuid.NewSHA1(uuid.Nil, []byte{byte(i)})
 		b.entries[id] = &perdure.Entry{ID: id, Type: perdure.EntryLLMCall, Content: json.RawMessage(fmt.Sprint(i)), CreatedAt: noon}
@@ -139,7 +139,7 @@ func TestEntriesAreReadAPageAtATime(t *testing.T) {
 }
 
 func TestPagesJoinToTheLog(t *testing.T) {
-	b := newBook()
+	b := newMemoryLog()
 	b.chat()
 	l := b.log()
 	whole := all(t, l, eventlog.From{})
@@ -169,7 +169,7 @@ func TestPagesJoinToTheLog(t *testing.T) {
 }
 
 func TestAtEnd(t *testing.T) {
-	b := newBook()
+	b := newMemoryLog()
 	l := b.log()
 	at := func(from eventlog.From) bool {
 		t.Helper()

@@ -78,9 +78,9 @@ func entryNamed(r perdure.Record) (*uuid.UUID, error) {
 	return named.EntryID, nil
 }
 
-// gone reports whether the record is a later chunk of a superseded block, whose content was pruned.
-// The first chunk is still shown, with empty text, so that no seq is missing.
-func gone(r perdure.Record) bool {
+// isPruned reports whether the record is a later chunk of a superseded block, whose content was
+// pruned. The first chunk is still shown, with empty text, so that no seq is missing.
+func isPruned(r perdure.Record) bool {
 	return r.Chunk != nil && r.Chunk.Text == "" && r.Chunk.Length == 0 && r.Chunk.Offset > 0
 }
 

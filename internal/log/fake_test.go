@@ -25,9 +25,9 @@ var execution = uuid.MustParse("018f0000-0000-7000-8000-000000000001")
 
 const storeEpoch = 7
 
-// book is a log in memory. It implements the methods of a store that a Log reads.
-type book struct {
-	store.LogReader // panics in methods that book does not override
+// memoryLog is a log in memory. It implements the methods of a store that a Log reads.
+type memoryLog struct {
+	store.LogReader // panics in methods that memoryLog does not override
 	hints           notify.Local
 	silent          bool // sends no hints
 
@@ -36,7 +36,7 @@ type book struct {
 	head       store.Head
 	blocks     map[int64]*store.BlockContent
 	entries    map[uuid.UUID]*perdure.Entry
-	history    uint32 // differs for each history of the book
+	history    uint32 // differs for each history of the log
 	nonceReads int
 	reads      int
 	heads      int
@@ -48,26 +48,26 @@ type book struct {
 	err                       error
 }
 
-func newBook() *book {
-	return &book{
+func newMemoryLog() *memoryLog {
+	return &memoryLog{
 		head:   store.Head{Epoch: 99},
 		blocks: map[int64]*store.BlockContent{}, entries: map[uuid.UUID]*perdure.Entry{}, eventsAtOnce: 3,
 	}
 }
 
-// unsure hides the fact that its hints are never lost.
-type unsure struct{ notify.Notifier }
+// lossyHints hides the fact that its hints are never lost.
+type lossyHints struct{ notify.Notifier }
 
-func (b *book) log() *eventlog.Log { return eventlog.New(b, storeEpoch, unsure{&b.hints}) }
+func (b *memoryLog) log() *eventlog.Log { return eventlog.New(b, storeEpoch, lossyHints{&b.hints}) }
 
 // cursor returns the cursor of a reader that has the record at pos, in the current history.
-func (b *book) cursor(pos int64) string {
+func (b *memoryLog) cursor(pos int64) string {
 	nonces, head, _ := b.Nonces(context.Background(), execution, pos)
 	return perdure.Cursor{Epoch: perdure.EpochOf(head.Epoch, storeEpoch), Pos: pos, Nonce: nonces[pos]}.String()
 }
 
-// Nonces returns the nonces of the records that the book has, and of the record before them.
-func (b *book) Nonces(_ context.Context, _ uuid.UUID, positions ...int64) (map[int64]uint32, store.Head, error) {
+// Nonces returns the nonces of the records that the log has, and of the record before them.
+func (b *memoryLog) Nonces(_ context.Context, _ uuid.UUID, positions ...int64) (map[int64]uint32, store.Head, error) {
 	b.mu.Lock()
 	defer b.mu.Unlock()
 	b.nonceReads++
@@ -91,13 +91,13 @@ func (b *book) Nonces(_ context.Context, _ uuid.UUID, positions ...int64) (map[i
 	return nonces, b.head, b.err
 }
 
-// nonceOf returns the nonce of the record at pos in the current history of the book.
-func (b *book) nonceOf(pos int64) uint32 { return uint32(pos)<<8 + 1 + b.history }
+// nonceOf returns the nonce of the record at pos in the current history of the log.
+func (b *memoryLog) nonceOf(pos int64) uint32 { return uint32(pos)<<8 + 1 + b.history }
 
 var noon = perdure.At(time.Date(2026, 1, 2, 12, 0, 0, 0, time.UTC))
 
 // event appends an event and returns its seq.
-func (b *book) event(t perdure.EventType, fields string) int64 {
+func (b *memoryLog) event(t perdure.EventType, fields string) int64 {
 	b.mu.Lock()
 	b.head.LastSeq++
 	b.put(perdure.Record{Seq: b.head.LastSeq, Type: t, Fields: json.RawMessage(fields)})
@@ -108,7 +108,7 @@ func (b *book) event(t perdure.EventType, fields string) int64 {
 }
 
 // chunk appends text to the block with that seq, or to a new block for 0.
-func (b *book) chunk(seq int64, text string) int64 {
+func (b *memoryLog) chunk(seq int64, text string) int64 {
 	b.mu.Lock()
 	if seq == 0 {
 		b.head.LastSeq++
@@ -125,7 +125,7 @@ func (b *book) chunk(seq int64, text string) int64 {
 	return seq
 }
 
-func (b *book) closeBlock(seq int64, reason perdure.BlockReason) {
+func (b *memoryLog) closeBlock(seq int64, reason perdure.BlockReason) {
 	b.mu.Lock()
 	if reason == perdure.BlockSuperseded {
 		for i, r := range b.records {
@@ -141,20 +141,20 @@ func (b *book) closeBlock(seq int64, reason perdure.BlockReason) {
 }
 
 // put sets a record's pos and appends it. The caller holds mu.
-func (b *book) put(r perdure.Record) {
+func (b *memoryLog) put(r perdure.Record) {
 	b.head.LastPos++
 	b.head.Nonce = b.nonceOf(b.head.LastPos)
 	r.Pos, r.Nonce, r.CreatedAt = b.head.LastPos, b.head.Nonce, noon
 	b.records = append(b.records, r)
 }
 
-func (b *book) hint() {
+func (b *memoryLog) hint() {
 	if !b.silent {
 		b.hints.Publish(notify.Log(execution))
 	}
 }
 
-func (b *book) Log(ctx context.Context, _ uuid.UUID, after int64, limit int) ([]perdure.Record, store.Head, error) {
+func (b *memoryLog) Log(ctx context.Context, _ uuid.UUID, after int64, limit int) ([]perdure.Record, store.Head, error) {
 	b.mu.Lock()
 	defer b.mu.Unlock()
 	b.reads++
@@ -171,20 +171,20 @@ func (b *book) Log(ctx context.Context, _ uuid.UUID, after int64, limit int) ([]
 }
 
 // fail makes every read fail with err; nil ends the failure.
-func (b *book) fail(err error) {
+func (b *memoryLog) fail(err error) {
 	b.mu.Lock()
 	defer b.mu.Unlock()
 	b.err = err
 }
 
-func (b *book) LogHead(context.Context, uuid.UUID) (store.Head, error) {
+func (b *memoryLog) LogHead(context.Context, uuid.UUID) (store.Head, error) {
 	b.mu.Lock()
 	defer b.mu.Unlock()
 	b.heads++
 	return b.head, b.err
 }
 
-func (b *book) LogHeads(_ context.Context, ids []uuid.UUID) (map[uuid.UUID]store.Head, error) {
+func (b *memoryLog) LogHeads(_ context.Context, ids []uuid.UUID) (map[uuid.UUID]store.Head, error) {
 	b.mu.Lock()
 	defer b.mu.Unlock()
 	b.rounds++
@@ -195,7 +195,7 @@ func (b *book) LogHeads(_ context.Context, ids []uuid.UUID) (map[uuid.UUID]store
 	return heads, b.err
 }
 
-func (b *book) OpenBlocks(context.Context, uuid.UUID) ([]store.BlockContent, store.Head, error) {
+func (b *memoryLog) OpenBlocks(context.Context, uuid.UUID) ([]store.BlockContent, store.Head, error) {
 	b.mu.Lock()
 	defer b.mu.Unlock()
 	var open []store.BlockContent
@@ -206,7 +206,7 @@ func (b *book) OpenBlocks(context.Context, uuid.UUID) ([]store.BlockContent, sto
 }
 
 // blocksIn assembles the blocks of the records. The caller holds mu.
-func (b *book) blocksIn() map[int64]*store.BlockContent {
+func (b *memoryLog) blocksIn() map[int64]*store.BlockContent {
 	whole := map[int64]*store.BlockContent{}
 	for _, r := range b.records {
 		if r.Chunk == nil {
@@ -225,7 +225,7 @@ func (b *book) blocksIn() map[int64]*store.BlockContent {
 	return whole
 }
 
-func (b *book) Events(_ context.Context, _ uuid.UUID, after, upTo int64) ([]store.Event, store.Head, error) {
+func (b *memoryLog) Events(_ context.Context, _ uuid.UUID, after, upTo int64) ([]store.Event, store.Head, error) {
 	b.mu.Lock()
 	defer b.mu.Unlock()
 	b.reads++
@@ -245,7 +245,7 @@ func (b *book) Events(_ context.Context, _ uuid.UUID, after, upTo int64) ([]stor
 	return found, b.head, b.err
 }
 
-func (b *book) BlocksAcross(_ context.Context, _ uuid.UUID, n int64) ([]store.BlockContent, int64, store.Head, error) {
+func (b *memoryLog) BlocksAcross(_ context.Context, _ uuid.UUID, n int64) ([]store.BlockContent, int64, store.Head, error) {
 	b.mu.Lock()
 	defer b.mu.Unlock()
 	closed, pos := map[int64]int64{}, b.head.LastPos
@@ -269,7 +269,7 @@ func (b *book) BlocksAcross(_ context.Context, _ uuid.UUID, n int64) ([]store.Bl
 	return across, pos, b.head, b.err
 }
 
-func (b *book) EntriesOf(_ context.Context, _ uuid.UUID, ids []uuid.UUID, most int64) ([]perdure.Entry, error) {
+func (b *memoryLog) EntriesOf(_ context.Context, _ uuid.UUID, ids []uuid.UUID, most int64) ([]perdure.Entry, error) {
 	b.mu.Lock()
 	defer b.mu.Unlock()
 	b.entryReads++
@@ -286,9 +286,9 @@ func (b *book) EntriesOf(_ context.Context, _ uuid.UUID, ids []uuid.UUID, most i
 	return found, nil
 }
 
-// chat fills the book with a small run: two blocks that grow side by side, one superseded block,
+// chat fills the log with a small run: two blocks that grow side by side, one superseded block,
 // events between them, and the end.
-func (b *book) chat() {
+func (b *memoryLog) chat() {
 	b.event(perdure.EventCreated, `{"kind":"react-agent"}`)
 	b.event(perdure.EventTaskScheduled, `{"kind":"llm-request"}`)
 	first := b.chunk(0, "Hel")

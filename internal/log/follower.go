@@ -70,7 +70,7 @@ func (l *Log) join(org string, execution uuid.UUID) *follower {
 		f.hints, f.stop = l.hints.Subscribe(notify.Log(execution))
 		l.followers[execution] = f
 		if len(l.followers) == 1 {
-			l.startRounds()
+			l.startPoller()
 		}
 	}
 	f.refs++
@@ -114,8 +114,8 @@ func (l *Log) advance(f *follower) {
 		var items []Item
 		var head store.Head
 		var err error
-		if f.isAway() {
-			if err = l.backAgain(f); err != nil {
+		if f.isFailing() {
+			if err = l.checkRestored(f); err != nil {
 				f.take(nil, head, err)
 				return
 			}
@@ -212,7 +212,7 @@ func (f *follower) begin(head store.Head) {
 }
 
 // isAnother reports whether head shows that the store now holds a different log. It does not
-// recognise a log that was restored and has grown since; see backAgain.
+// recognise a log that was restored and has grown since; see checkRestored.
 func (f *follower) isAnother(head store.Head) bool {
 	return head.Epoch != f.head.Epoch || head.LastPos < f.head.LastPos || head.LastPos == f.head.LastPos && head.Nonce != f.head.Nonce
 }
@@ -223,17 +223,17 @@ func (f *follower) turns() int {
 	return f.turn
 }
 
-// isAway reports whether the last read of the store failed after an earlier one had succeeded.
-func (f *follower) isAway() bool {
+// isFailing reports whether the last read of the store failed after an earlier one had succeeded.
+func (f *follower) isFailing() bool {
 	f.mu.Lock()
 	defer f.mu.Unlock()
 	return f.ready && f.failed > 0
 }
 
-// backAgain checks a log after failed reads, during which the store may have been restored. If the
-// record at the follower's head has another nonce, backAgain starts the ring over. The caller holds
-// reading.
-func (l *Log) backAgain(f *follower) error {
+// checkRestored checks a log after failed reads, during which the store may have been restored. If
+// the record at the follower's head has another nonce, checkRestored starts the ring over. The
+// caller holds reading.
+func (l *Log) checkRestored(f *follower) error {
 	nonces, head, err := l.read.Nonces(f.context(), f.execution, f.head.LastPos)
 	if err != nil {
 		return err
@@ -271,8 +271,8 @@ func (f *follower) wake() {
 	f.changed = make(chan struct{})
 }
 
-// look is a reader's view of a follower.
-type look struct {
+// followerView is a reader's view of a follower.
+type followerView struct {
 	items   []Item
 	head    store.Head
 	turn    int
@@ -281,10 +281,10 @@ type look struct {
 }
 
 // after returns the items after pos.
-func (f *follower) after(pos int64) (look, error) {
+func (f *follower) after(pos int64) (followerView, error) {
 	f.mu.Lock()
 	defer f.mu.Unlock()
-	seen := look{head: f.head, turn: f.turn, changed: f.changed}
+	seen := followerView{head: f.head, turn: f.turn, changed: f.changed}
 	if f.err != nil || !f.ready {
 		return seen, f.err
 	}

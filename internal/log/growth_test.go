@@ -11,7 +11,7 @@ import (
 )
 
 // last returns the newest record and the head.
-func (b *book) last() (store.Head, []perdure.Record) {
+func (b *memoryLog) last() (store.Head, []perdure.Record) {
 	b.mu.Lock()
 	defer b.mu.Unlock()
 	return b.head, b.records[len(b.records)-1:]
@@ -20,7 +20,7 @@ func (b *book) last() (store.Head, []perdure.Record) {
 // Records that are passed to Grown reach the readers unchanged, without a read of the store.
 func TestGrownRecordsAreNotReadFromTheStore(t *testing.T) {
 	bubble.Test(t, func(t *testing.T) {
-		b := newBook()
+		b := newMemoryLog()
 		b.event(perdure.EventCreated, "{}")
 		seq := b.chunk(0, "a")
 		l := eventlog.New(b, storeEpoch, &b.hints)
@@ -54,7 +54,7 @@ func TestGrownRecordsAreNotReadFromTheStore(t *testing.T) {
 // receives the whole log.
 func TestGrownRecordsWithAGapAreRejected(t *testing.T) {
 	bubble.Test(t, func(t *testing.T) {
-		b := newBook()
+		b := newMemoryLog()
 		b.event(perdure.EventCreated, "{}")
 		seq := b.chunk(0, "a")
 		l := eventlog.New(b, storeEpoch, &b.hints)

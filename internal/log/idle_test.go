@@ -13,7 +13,7 @@ import (
 )
 
 // read returns the numbers of reads of the store so far.
-func (b *book) read() (pages, heads, rounds int) {
+func (b *memoryLog) read() (pages, heads, rounds int) {
 	b.mu.Lock()
 	defer b.mu.Unlock()
 	return b.reads, b.heads, b.rounds
@@ -23,13 +23,13 @@ func (b *book) read() (pages, heads, rounds int) {
 // be lost, they cause one query per second in total.
 func TestIdleReadersShareOneQueryASecond(t *testing.T) {
 	const readers, seconds = 200, 60
-	for name, open := range map[string]func(*book) *eventlog.Log{
-		"hints are sure":    func(b *book) *eventlog.Log { return eventlog.New(b, storeEpoch, &b.hints) },
-		"hints may be lost": (*book).log,
+	for name, open := range map[string]func(*memoryLog) *eventlog.Log{
+		"hints are sure":    func(b *memoryLog) *eventlog.Log { return eventlog.New(b, storeEpoch, &b.hints) },
+		"hints may be lost": (*memoryLog).log,
 	} {
 		t.Run(name, func(t *testing.T) {
 			bubble.Test(t, func(t *testing.T) {
-				b := newBook()
+				b := newMemoryLog()
 				b.event(perdure.EventCreated, "{}")
 				l := open(b)
 				ctx, cancel := context.WithCancel(t.Context())
@@ -68,9 +68,9 @@ func TestIdleReadersShareOneQueryASecond(t *testing.T) {
 }
 
 // If the read after a hint fails, the log is read again later, even if hints are never lost.
-func TestAReadThatFailedIsMadeUpFor(t *testing.T) {
+func TestAFailedReadIsRepeated(t *testing.T) {
 	bubble.Test(t, func(t *testing.T) {
-		b := newBook()
+		b := newMemoryLog()
 		b.event(perdure.EventCreated, "{}")
 		done := live(t.Context(), eventlog.New(b, storeEpoch, &b.hints), eventlog.From{})
 		synctest.Wait()
@@ -87,7 +87,7 @@ func TestAReadThatFailedIsMadeUpFor(t *testing.T) {
 // A reader with an idle interval of 5 s receives its first idle item after 5 s.
 func TestReaderChoosesHowLongItIsIdle(t *testing.T) {
 	bubble.Test(t, func(t *testing.T) {
-		b := newBook()
+		b := newMemoryLog()
 		b.event(perdure.EventCreated, "{}")
 		began := time.Now()
 		for item, err := range b.log().Tail(t.Context(), execution, eventlog.From{Idle: 5 * time.Second}) {
@@ -108,7 +108,7 @@ func TestReaderChoosesHowLongItIsIdle(t *testing.T) {
 // Twenty readers leave at the first of several new items. A reader that stays receives all items.
 func TestReaderThatTookTheHintLeaves(t *testing.T) {
 	bubble.Test(t, func(t *testing.T) {
-		b := newBook()
+		b := newMemoryLog()
 		b.event(perdure.EventCreated, "{}")
 		l := eventlog.New(b, storeEpoch, &b.hints)
 		for range 20 {

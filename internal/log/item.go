@@ -100,7 +100,7 @@ func resetItem(at perdure.Cursor, data ResetData) (Item, error) {
 
 // snapshotItem returns a block as a snapshot. It leaves the cursor unset.
 func snapshotItem(b store.BlockContent, execution uuid.UUID) Item {
-	own := &stored{record: recordOf(b), rendering: rendering{execution: execution}}
+	own := &renderedRecord{record: recordOf(b), rendering: rendering{execution: execution}}
 	return Item{Event: Snapshot, Type: b.Type, Seq: b.Seq, Record: &own.record, rendering: &own.rendering}
 }
 
@@ -121,18 +121,18 @@ func recordOf(b store.BlockContent) perdure.Record {
 	return r
 }
 
-// stored is a record with its rendering, in one allocation.
-type stored struct {
+// renderedRecord is a record with its rendering, in one allocation.
+type renderedRecord struct {
 	record    perdure.Record
 	rendering rendering
 }
 
 // item returns the item of a record. It leaves the cursor unset.
 func (all entries) item(execution uuid.UUID, r perdure.Record) (Item, error) {
-	if gone(r) {
+	if isPruned(r) {
 		return Item{Seq: r.Seq}, nil
 	}
-	own := &stored{record: r, rendering: rendering{execution: execution}}
+	own := &renderedRecord{record: r, rendering: rendering{execution: execution}}
 	i := Item{Event: r.Type, Type: r.Type, Seq: r.Seq, Record: &own.record, rendering: &own.rendering}
 	var err error
 	if r.Type == perdure.EventEntry {

@@ -12,7 +12,7 @@ import (
 
 // withhold replaces the texts of a log by their lengths, as in a log of a LOCAL execution whose
 // texts only its worker stores.
-func (b *book) withhold() {
+func (b *memoryLog) withhold() {
 	for i, r := range b.records {
 		if r.Chunk != nil {
 			b.records[i].Chunk = &perdure.Chunk{Offset: r.Chunk.Offset, Length: int64(len(r.Chunk.Text))}
@@ -26,7 +26,7 @@ func (b *book) withhold() {
 
 // If only the worker stores the texts, a reader gets each chunk with its offset and length.
 func TestWithheldPiecesKeepTheirPlaces(t *testing.T) {
-	b := newBook()
+	b := newMemoryLog()
 	b.event(perdure.EventCreated, "{}")
 	one := b.chunk(0, "hello")
 	b.chunk(one, ", world")
@@ -48,7 +48,7 @@ func TestWithheldPiecesKeepTheirPlaces(t *testing.T) {
 // closed blocks are checked.
 func TestWithheldBlocksAreGivenByLength(t *testing.T) {
 	for _, closed := range []bool{false, true} {
-		b := newBook()
+		b := newMemoryLog()
 		b.event(perdure.EventCreated, "{}")
 		one := b.chunk(0, "hello")
 		b.chunk(one, ", world")
@@ -67,7 +67,7 @@ func TestWithheldBlocksAreGivenByLength(t *testing.T) {
 // If only the worker stores the content of an entry, the event of the entry has the length and hash
 // of the content.
 func TestWithheldEntryIsNamedByItsHash(t *testing.T) {
-	b := newBook()
+	b := newMemoryLog()
 	ref := perdure.ContentRef(execution, []byte("hello"))
 	e := &perdure.Entry{ID: uuid.New(), Type: perdure.EntryMessage, Role: perdure.RoleUser, Blob: &ref, CreatedAt: noon}
 	b.entries[e.ID] = e

@@ -48,7 +48,7 @@ type Log struct {
 
 	mu        sync.Mutex // guards followers, rounds and the followers' refs
 	followers map[uuid.UUID]*follower
-	rounds    *rounds // nil without followers
+	rounds    *poller // nil without followers
 }
 
 // New creates a Log over a store's reading side and its epoch.

@@ -13,9 +13,9 @@ import (
 	eventlog "github.com/perdure/perdure/internal/log"
 )
 
-// putBack simulates a restore to pos, after which the same number of records was appended: the
+// restore simulates a restore to pos, after which the same number of records was appended: the
 // records after pos get other nonces.
-func (b *book) putBack(pos int64) {
+func (b *memoryLog) restore(pos int64) {
 	b.mu.Lock()
 	defer b.mu.Unlock()
 	b.history++
@@ -30,7 +30,7 @@ func (b *book) putBack(pos int64) {
 
 // given returns the cursors of a log by position, from streams of the whole log, streams and
 // windows after each seq, and CursorAt.
-func given(t *testing.T, b *book) map[int64][]string {
+func given(t *testing.T, b *memoryLog) map[int64][]string {
 	t.Helper()
 	l, cursors := b.log(), map[int64][]string{}
 	add := func(c perdure.Cursor) {
@@ -66,7 +66,7 @@ func given(t *testing.T, b *book) map[int64][]string {
 
 // Streams, windows and CursorAt return the same cursor for a position.
 func TestEveryWayToAPositionGivesTheSameCursor(t *testing.T) {
-	b := newBook()
+	b := newMemoryLog()
 	b.chat()
 	cursors := given(t, b)
 	if int64(len(cursors)) != b.head.LastPos+1 {
@@ -111,14 +111,14 @@ func answer(t *testing.T, l *eventlog.Log, cursor string) string {
 
 // After a restore to any position, followed by the same number of other records, cursors after that
 // position get a reset. Earlier cursors stay valid.
-func TestAStoreThatWasPutBackIsNoticedAtEveryPosition(t *testing.T) {
-	first := newBook()
+func TestARestoredStoreIsNoticedAtEveryPosition(t *testing.T) {
+	first := newMemoryLog()
 	first.chat()
 	for back := range first.head.LastPos {
-		b := newBook()
+		b := newMemoryLog()
 		b.chat()
 		cursors := given(t, b)
-		b.putBack(back)
+		b.restore(back)
 		for pos, c := range cursors {
 			want := ""
 			if pos > back {
@@ -136,7 +136,7 @@ func TestAStoreThatWasPutBackIsNoticedAtEveryPosition(t *testing.T) {
 
 // A cursor without a nonce, as older versions sent it, gets a reset at every position.
 func TestACursorWithoutANonceResets(t *testing.T) {
-	b := newBook()
+	b := newMemoryLog()
 	b.chat()
 	for pos := range b.head.LastPos + 1 {
 		c, err := perdure.ParseCursor(b.cursor(pos))
@@ -153,7 +153,7 @@ func TestACursorWithoutANonceResets(t *testing.T) {
 // Cursors of records that were stored without a nonce are valid. A cursor with another nonce at
 // such a record gets a reset.
 func TestACursorOfAnOldRecordIsValid(t *testing.T) {
-	b := newBook()
+	b := newMemoryLog()
 	b.chat()
 	for i := range b.records[:7] {
 		b.records[i].Nonce = 0
@@ -172,7 +172,7 @@ func TestACursorOfAnOldRecordIsValid(t *testing.T) {
 // A stream from the start or from the head of a log reads no nonce. A stream from a position
 // between them reads one.
 func TestOpeningALogReadsOneNonceAtMost(t *testing.T) {
-	b := newBook()
+	b := newMemoryLog()
 	b.chat()
 	for pos, want := range map[int64]int{0: 0, 4: 1, b.head.LastPos: 0} {
 		cursor, l := b.cursor(pos), b.log()
@@ -189,22 +189,22 @@ func TestOpeningALogReadsOneNonceAtMost(t *testing.T) {
 
 // A live reader gets one reset and then the whole log after a restore. The restored log is shorter,
 // equally long, or longer after an outage.
-func TestLiveReadersOfAStoreThatWasPutBackBeginAgain(t *testing.T) {
+func TestLiveReadersOfARestoredStoreAreReset(t *testing.T) {
 	for name, c := range map[string]struct {
-		change func(b *book)
+		change func(b *memoryLog)
 		reason string
 	}{
-		"shorter": {func(b *book) {
+		"shorter": {func(b *memoryLog) {
 			b.mu.Lock()
 			b.records = b.records[:2]
 			b.head.LastSeq, b.head.LastPos, b.head.Nonce = 2, 2, b.records[1].Nonce
 			b.mu.Unlock()
 		}, eventlog.ResetAhead},
-		"as long": {func(b *book) { b.putBack(2) }, eventlog.ResetEpoch},
-		"longer, after an outage": {func(b *book) {
+		"as long": {func(b *memoryLog) { b.restore(2) }, eventlog.ResetEpoch},
+		"longer, after an outage": {func(b *memoryLog) {
 			b.fail(errors.New("away"))
 			time.Sleep(1500 * time.Millisecond)
-			b.putBack(2)
+			b.restore(2)
 			b.silent = true
 			b.event(perdure.EventSignal, "{}")
 			b.event(perdure.EventSignal, "{}")
@@ -213,7 +213,7 @@ func TestLiveReadersOfAStoreThatWasPutBackBeginAgain(t *testing.T) {
 	} {
 		t.Run(name, func(t *testing.T) {
 			bubble.Test(t, func(t *testing.T) {
-				b := newBook()
+				b := newMemoryLog()
 				for range 4 {
 					b.event(perdure.EventCheckpoint, "{}")
 				}

@@ -53,8 +53,8 @@ func (r *rendering) render(i Item) ([]byte, error) {
 }
 
 // headOf returns the leading members of a record's data.
-func headOf(r perdure.Record, execution uuid.UUID) common {
-	return common{
+func headOf(r perdure.Record, execution uuid.UUID) commonFields {
+	return commonFields{
 		Seq: r.Seq, ExecutionID: execution, CreatedAt: r.CreatedAt, Place: r.Place, TaskID: r.TaskID, Attempt: r.Attempt,
 	}
 }
@@ -63,7 +63,7 @@ func headOf(r perdure.Record, execution uuid.UUID) common {
 // copy of the block.
 func chunkData(r perdure.Record, execution uuid.UUID, snapshot bool) ([]byte, error) {
 	c := r.Chunk
-	piece := chunk{common: headOf(r, execution), Offset: c.Offset, Stream: c.Stream, Snapshot: snapshot}
+	piece := chunk{commonFields: headOf(r, execution), Offset: c.Offset, Stream: c.Stream, Snapshot: snapshot}
 	if snapshot {
 		piece.Type = r.Type
 	}

@@ -30,7 +30,7 @@ func TestRenderingIsTheSameByteForByte(t *testing.T) {
 }
 
 // projections renders a log as a stream, in pages, in windows and as snapshots.
-func projections(t *testing.T, b *book) string {
+func projections(t *testing.T, b *memoryLog) string {
 	t.Helper()
 	ctx, l := t.Context(), b.log()
 	var out strings.Builder
@@ -62,8 +62,8 @@ func goldenTypes() []perdure.EventType {
 }
 
 // mixedLog has every kind of record, with members, texts and places drawn at random.
-func mixedLog() *book {
-	b, r := newBook(), rand.New(rand.NewPCG(18, 1))
+func mixedLog() *memoryLog {
+	b, r := newMemoryLog(), rand.New(rand.NewPCG(18, 1))
 	b.eventsAtOnce = 1000
 	types := goldenTypes()
 	var open []int64
@@ -95,7 +95,7 @@ func mixedLog() *book {
 }
 
 // place sets a place on the newest record and, if it is a chunk, a random kind of block.
-func (b *book) place(r *rand.Rand) {
+func (b *memoryLog) place(r *rand.Rand) {
 	last := &b.records[len(b.records)-1]
 	if last.Type.Ends() || last.Type == perdure.EventEntry || last.Type == perdure.EventBlockClosed {
 		last.Type, last.Fields = perdure.EventError, json.RawMessage(`{"message":"<no>"}`)
@@ -116,7 +116,7 @@ func (b *book) place(r *rand.Rand) {
 	}
 }
 
-func (b *book) appendEntry(r *rand.Rand) {
+func (b *memoryLog) appendEntry(r *rand.Rand) {
 	id := uuid.NewSHA1(uuid.Nil, []byte{byte(len(b.entries))})
 	e := &perdure.Entry{ID: id, Type: perdure.EntryMessage, Role: perdure.RoleUser, TurnID: "turn_1", Metadata: json.RawMessage(randomFields(r)), CreatedAt: noon}
 	switch r.IntN(5) {

@@ -14,7 +14,7 @@ import (
 )
 
 func TestCursorThatDoesNotFitIsAnsweredByOneReset(t *testing.T) {
-	b := newBook()
+	b := newMemoryLog()
 	b.chat()
 	whole := lines(all(t, b.log(), eventlog.From{}))
 	other := perdure.Cursor{Epoch: 5, Pos: 3}.String()
@@ -43,7 +43,7 @@ func TestCursorThatDoesNotFitIsAnsweredByOneReset(t *testing.T) {
 // A reader of a pruned log gets a reset at the start of the log, and at every pruned position that
 // is tested. A reader directly before the first remaining record gets none.
 func TestTruncatedLogResets(t *testing.T) {
-	b := newBook()
+	b := newMemoryLog()
 	b.chat()
 	b.records = b.records[5:]
 	b.head.FirstPos = b.records[0].Pos
@@ -74,7 +74,7 @@ func TestTruncatedLogResets(t *testing.T) {
 }
 
 func TestGapInTheLogIsAnErrorAndNeverSkipped(t *testing.T) {
-	b := newBook()
+	b := newMemoryLog()
 	b.chat()
 	b.records = slices.Delete(b.records, 4, 5)
 	for _, from := range []eventlog.From{{}, {Cursor: b.cursor(4)}} {
@@ -97,7 +97,7 @@ func TestGapInTheLogIsAnErrorAndNeverSkipped(t *testing.T) {
 
 func TestRestoredLogResetsItsLiveReaders(t *testing.T) {
 	bubble.Test(t, func(t *testing.T) {
-		b := newBook()
+		b := newMemoryLog()
 		b.event(perdure.EventCreated, "{}")
 		b.event(perdure.EventStarted, "{}")
 		done := live(t.Context(), b.log(), eventlog.From{})
@@ -121,7 +121,7 @@ func TestRestoredLogResetsItsLiveReaders(t *testing.T) {
 // If an event refers to a missing entry, streams, pages and windows return the error internal, and
 // the stream sends no event.
 func TestEntryThatIsMissingIsDamage(t *testing.T) {
-	b := newBook()
+	b := newMemoryLog()
 	b.event(perdure.EventCreated, `{}`)
 	b.event(perdure.EventEntry, `{"entryId":"018f0000-0000-7000-8000-0000000000ff"}`)
 	b.event(perdure.EventCompleted, `{}`)

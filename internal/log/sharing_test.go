@@ -15,7 +15,7 @@ import (
 // the same time. WithPrevious does not change these bytes.
 func TestReadersShareTheRendering(t *testing.T) {
 	bubble.Test(t, func(t *testing.T) {
-		b := newBook()
+		b := newMemoryLog()
 		b.event(perdure.EventCreated, "{}")
 		l := b.log()
 		readers := make([]<-chan []eventlog.Item, 8)

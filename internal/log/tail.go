@@ -118,8 +118,8 @@ func (t *tail) check(ctx context.Context, turn int) error {
 }
 
 // next reads the follower's ring, or the store if the ring begins after the position.
-func (t *tail) next(ctx context.Context) (look, error) {
-	var seen look
+func (t *tail) next(ctx context.Context) (followerView, error) {
+	var seen followerView
 	if t.follower != nil {
 		var err error
 		if seen, err = t.follower.after(t.at.Pos); err != nil || seen.held {
@@ -131,7 +131,7 @@ func (t *tail) next(ctx context.Context) (look, error) {
 	items, head, err := t.log.page(ctx, t.execution, t.at.Pos, pageRecords)
 	fair.Charge(ctx, time.Duration(sizeOf(items))*fair.PerByte) // they are written without a place
 	// changed is older than the read, so a record that the read missed will close it.
-	return look{items: items, head: head, turn: seen.turn, changed: seen.changed}, err
+	return followerView{items: items, head: head, turn: seen.turn, changed: seen.changed}, err
 }
 
 // sizeOf returns the approximate number of bytes of the items' data.

@@ -16,7 +16,7 @@ import (
 )
 
 func TestLateReaderSeesEverything(t *testing.T) {
-	b := newBook()
+	b := newMemoryLog()
 	b.chat()
 	items := all(t, b.log(), eventlog.From{})
 	seen := map[int64]int{}
@@ -35,7 +35,7 @@ func TestLateReaderSeesEverything(t *testing.T) {
 }
 
 func TestCatchUpKeepsTheOldestEvents(t *testing.T) {
-	b := newBook()
+	b := newMemoryLog()
 	for range 3000 {
 		b.event(perdure.EventData, `{"data":{"type":"note"}}`)
 	}
@@ -49,7 +49,7 @@ func TestCatchUpKeepsTheOldestEvents(t *testing.T) {
 }
 
 func TestResumeAfterEveryRecordEqualsWhole(t *testing.T) {
-	b := newBook()
+	b := newMemoryLog()
 	b.chat()
 	whole := all(t, b.log(), eventlog.From{})
 	for cut := range whole {
@@ -86,7 +86,7 @@ func TestNothingIsMissedBetweenReplayAndLive(t *testing.T) {
 	for _, silent := range []bool{false, true} {
 		t.Run(fmt.Sprintf("hints lost=%v", silent), func(t *testing.T) {
 			bubble.Test(t, func(t *testing.T) {
-				b := newBook()
+				b := newMemoryLog()
 				b.silent = silent
 				l := b.log()
 				var readers []<-chan []eventlog.Item
@@ -117,13 +117,14 @@ func TestNothingIsMissedBetweenReplayAndLive(t *testing.T) {
 	}
 }
 
-// late runs a function after a reader has read the store, and before the reader receives hints.
-type late struct {
+// lateSubscriber runs a function after a reader has read the store, and before the reader receives
+// hints.
+type lateSubscriber struct {
 	notify.Notifier
 	between func()
 }
 
-func (l late) Subscribe(topics ...string) (<-chan struct{}, func()) {
+func (l lateSubscriber) Subscribe(topics ...string) (<-chan struct{}, func()) {
 	l.between()
 	return l.Notifier.Subscribe(topics...)
 }
@@ -131,9 +132,9 @@ func (l late) Subscribe(topics ...string) (<-chan struct{}, func()) {
 // A record that is committed while a reader subscribes is delivered without a delay.
 func TestRecordBetweenReadAndSubscriptionIsDeliveredAtOnce(t *testing.T) {
 	bubble.Test(t, func(t *testing.T) {
-		b := newBook()
+		b := newMemoryLog()
 		b.event(perdure.EventCreated, "{}")
-		l := eventlog.New(b, storeEpoch, late{&b.hints, func() { b.event(perdure.EventCompleted, "{}") }})
+		l := eventlog.New(b, storeEpoch, lateSubscriber{&b.hints, func() { b.event(perdure.EventCompleted, "{}") }})
 		began := time.Now()
 		items := <-live(t.Context(), l, eventlog.From{})
 		if took := time.Since(began); took != 0 || len(items) != 3 {
@@ -144,7 +145,7 @@ func TestRecordBetweenReadAndSubscriptionIsDeliveredAtOnce(t *testing.T) {
 
 func TestHintsAreFollowedAtOnce(t *testing.T) {
 	bubble.Test(t, func(t *testing.T) {
-		b := newBook()
+		b := newMemoryLog()
 		b.event(perdure.EventCreated, "{}")
 		done := live(t.Context(), b.log(), eventlog.From{})
 		synctest.Wait()
@@ -159,7 +160,7 @@ func TestHintsAreFollowedAtOnce(t *testing.T) {
 
 func TestReadersAtTheHeadShareTheReading(t *testing.T) {
 	bubble.Test(t, func(t *testing.T) {
-		b := newBook()
+		b := newMemoryLog()
 		b.event(perdure.EventCreated, "{}")
 		l := b.log()
 		var readers []<-chan []eventlog.Item
@@ -191,7 +192,7 @@ func TestReadersAtTheHeadShareTheReading(t *testing.T) {
 
 func TestSlowReaderDoesNotDisturbOthers(t *testing.T) {
 	bubble.Test(t, func(t *testing.T) {
-		b := newBook()
+		b := newMemoryLog()
 		b.event(perdure.EventCreated, "{}")
 		l := b.log()
 		next, stop := pull(t, l)
@@ -218,7 +219,7 @@ func TestSlowReaderDoesNotDisturbOthers(t *testing.T) {
 
 func TestReaderIsIdleWhileThereIsNothing(t *testing.T) {
 	bubble.Test(t, func(t *testing.T) {
-		b := newBook()
+		b := newMemoryLog()
 		b.event(perdure.EventCreated, "{}")
 		next, stop := pull(t, b.log())
 		defer stop()
@@ -233,7 +234,7 @@ func TestReaderIsIdleWhileThereIsNothing(t *testing.T) {
 
 func TestTailEndsWithItsContextsCause(t *testing.T) {
 	bubble.Test(t, func(t *testing.T) {
-		b := newBook()
+		b := newMemoryLog()
 		stopping := errors.New("stopping")
 		ctx, cancel := context.WithCancelCause(t.Context())
 		time.AfterFunc(time.Millisecond, func() { cancel(stopping) })
@@ -247,9 +248,9 @@ func TestTailEndsWithItsContextsCause(t *testing.T) {
 	})
 }
 
-func TestTailTellsOfAStoreThatKeepsFailing(t *testing.T) {
+func TestTailReportsAStoreThatKeepsFailing(t *testing.T) {
 	bubble.Test(t, func(t *testing.T) {
-		b := newBook()
+		b := newMemoryLog()
 		b.event(perdure.EventCreated, "{}")
 		time.AfterFunc(1500*time.Millisecond, func() {
 			b.mu.Lock()

@@ -116,17 +116,17 @@ func (l *Log) forward(ctx context.Context, execution uuid.UUID, after int64, lim
 	}
 	w.bound()
 	w.More = max(after, w.Last) < head.LastSeq
-	return w, l.reachOver(ctx, execution, &w, after)
+	return w, l.addEarlierBlocks(ctx, execution, &w, after)
 }
 
-// reachOver adds snapshots of the blocks that began before, and were not closed by, the event with
-// the given seq. The snapshots are read after the window's events, so they are complete at the
-// window's position or later.
-func (l *Log) reachOver(ctx context.Context, execution uuid.UUID, w *Window, after int64) error {
+// addEarlierBlocks adds snapshots of the blocks that began before, and were not closed by, the
+// event with the given seq. The snapshots are read after the window's events, so they are complete
+// at the window's position or later.
+func (l *Log) addEarlierBlocks(ctx context.Context, execution uuid.UUID, w *Window, after int64) error {
 	if after == 0 {
 		return nil
 	}
-	a, err := l.across(ctx, execution, after)
+	a, err := l.snapshotsAt(ctx, execution, after)
 	w.Across, w.AcrossAt = a.items, a.head.LastPos
 	return err
 }

@@ -11,7 +11,7 @@ import (
 	eventlog "github.com/perdure/perdure/internal/log"
 )
 
-func window(t *testing.T, b *book, s eventlog.Span) eventlog.Window {
+func window(t *testing.T, b *memoryLog, s eventlog.Span) eventlog.Window {
 	t.Helper()
 	w, err := b.log().Window(t.Context(), execution, s)
 	if err != nil {
@@ -24,7 +24,7 @@ func window(t *testing.T, b *book, s eventlog.Span) eventlog.Window {
 // events that the store returns at once.
 func TestWindowsJoinedAreTheLog(t *testing.T) {
 	for _, atOnce := range []int{1, 2, 100} {
-		b := newBook()
+		b := newMemoryLog()
 		b.chat()
 		b.eventsAtOnce = atOnce
 		for limit := 1; limit <= int(b.head.LastSeq)+1; limit++ {
@@ -63,8 +63,8 @@ func TestWindowsJoinedAreTheLog(t *testing.T) {
 
 // An open block in a window has all its text. A reader that continues at the window's position
 // receives only the later text.
-func TestWindowHoldsAtItsPosition(t *testing.T) {
-	b := newBook()
+func TestWindowEndsAtItsPosition(t *testing.T) {
+	b := newMemoryLog()
 	b.event(perdure.EventCreated, "{}")
 	block := b.chunk(0, "Hel")
 	b.chunk(block, "lo")
@@ -89,7 +89,7 @@ func TestWindowHoldsAtItsPosition(t *testing.T) {
 // A client that is ahead of the log gets the newest events and a reset. A client at the end gets
 // neither.
 func TestWindowOfAClientThatIsAhead(t *testing.T) {
-	b := newBook()
+	b := newMemoryLog()
 	b.chat()
 	ahead, last := b.head.LastSeq+5, b.head.LastSeq
 	w := window(t, b, eventlog.Span{After: &ahead, Limit: 2})
@@ -101,8 +101,8 @@ func TestWindowOfAClientThatIsAhead(t *testing.T) {
 	}
 }
 
-func TestWindowRefusesWhatMakesNoSense(t *testing.T) {
-	b := newBook()
+func TestInvalidWindowsAreRefused(t *testing.T) {
+	b := newMemoryLog()
 	one, minus := int64(1), int64(-1)
 	for _, s := range []eventlog.Span{
 		{}, {Limit: -1}, {Limit: 1, After: &one, Before: &one}, {Limit: 1, After: &minus}, {Limit: 1, Before: &minus},
@@ -115,7 +115,7 @@ func TestWindowRefusesWhatMakesNoSense(t *testing.T) {
 
 // A client that asks for events after a seq gets a reset if the next event was pruned.
 func TestPrunedEventsResetTheClient(t *testing.T) {
-	b := newBook()
+	b := newMemoryLog()
 	b.chat()
 	b.mu.Lock()
 	b.records = b.records[len(b.records)-1:]
@@ -139,7 +139,7 @@ func TestPrunedEventsResetTheClient(t *testing.T) {
 // A window has at most 1 MiB of data, although the limit allows more events. The joined windows
 // contain all events.
 func TestWindowsAreBoundedInBytes(t *testing.T) {
-	b := newBook()
+	b := newMemoryLog()
 	b.eventsAtOnce = 1000
 	for range 20 {
 		e := perdure.Entry{ID: uuid.New(), Content: json.RawMessage(`"` + strings.Repeat("x", 200<<10) + `"`)}

@@ -119,7 +119,7 @@ func TestReadersShareReads(t *testing.T) {
 }
 
 // A reader that misses more changes than are remembered is told to begin again.
-func TestASlowReaderBeginsAgain(t *testing.T) {
+func TestASlowReaderIsReset(t *testing.T) {
 	s := &table{}
 	feeds := questionfeed.New(s, s)
 	slow, quick := feeds.Read("org"), feeds.Read("org")

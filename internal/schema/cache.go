@@ -12,7 +12,7 @@ import (
 // safe for concurrent use.
 type Cache struct {
 	mu     sync.Mutex
-	byText lru.Map[[sha256.Size]byte, *cached]
+	byText lru.Map[[sha256.Size]byte, *cacheEntry]
 	weight int
 }
 
@@ -22,7 +22,7 @@ const MaxCached = 32 << 20
 // errorWeight is the weight of a cached error in bytes.
 const errorWeight = 1 << 10
 
-type cached struct {
+type cacheEntry struct {
 	schema *Schema
 	err    error
 }
@@ -37,19 +37,19 @@ func (c *Cache) Compile(raw json.RawMessage) (*Schema, error) {
 	if one := c.get(text); one != nil {
 		return one.schema, one.err
 	}
-	one := &cached{}
+	one := &cacheEntry{}
 	one.schema, one.err = Compile(raw)
 	c.put(text, one)
 	return one.schema, one.err
 }
 
-func (c *Cache) get(text [sha256.Size]byte) *cached {
+func (c *Cache) get(text [sha256.Size]byte) *cacheEntry {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	return c.byText.Get(text)
 }
 
-func (c *Cache) put(text [sha256.Size]byte, one *cached) {
+func (c *Cache) put(text [sha256.Size]byte, one *cacheEntry) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	if c.byText.Peek(text) != nil {
@@ -61,7 +61,7 @@ func (c *Cache) put(text [sha256.Size]byte, one *cached) {
 	}
 }
 
-func (c *cached) weight() int {
+func (c *cacheEntry) weight() int {
 	if c.schema == nil {
 		return errorWeight
 	}

@@ -13,7 +13,7 @@ type answer struct {
 	adapter.Answer
 	open map[int64]*block
 	stop anthropic.StopReason
-	echo echo
+	echo blockEcho
 }
 
 // block is an open content block.

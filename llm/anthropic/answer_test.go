@@ -93,8 +93,9 @@ func TestSilentRefusal(t *testing.T) {
 	}
 }
 
-// TestNothingMoreToSay checks that a response without content is valid if it has output tokens.
-func TestNothingMoreToSay(t *testing.T) {
+// TestEmptyAnswerWithOutputTokens checks that a response without content is valid if it has output
+// tokens.
+func TestEmptyAnswerWithOutputTokens(t *testing.T) {
 	resp, err := ask(t, begin, `{"type":"message_delta","delta":{"stop_reason":"end_turn"},"usage":{"output_tokens":2}}`, finish)
 	if err != nil || resp.StopReason != perdure.StopEndTurn || len(resp.Parts) != 0 || resp.Parts == nil {
 		t.Errorf("got %+v, %v", resp, err)

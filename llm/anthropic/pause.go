@@ -15,17 +15,17 @@ import (
 // maxPauses is the maximum number of continuations of a paused answer, per call.
 const maxPauses = 5
 
-// paused holds the answers of one call that ended with pause_turn. The API continues such an answer
-// if the request returns it unchanged, including the blocks of the API's own tools.
-type paused struct {
+// pausedAnswer holds the answers of one call that ended with pause_turn. The API continues such an
+// answer if the request returns it unchanged, including the blocks of the API's own tools.
+type pausedAnswer struct {
 	blocks []json.RawMessage
 	usage  perdure.Usage // of the earlier requests
 	times  int
 }
 
-// goesOn reports whether another request must continue the answer, and stores the answer's blocks
+// continues reports whether another request must continue the answer, and stores the answer's blocks
 // if so. An answer with tool calls is not continued, because the agent must run them first.
-func (p *paused) goesOn(a *answer) bool {
+func (p *pausedAnswer) continues(a *answer) bool {
 	if !a.Done || a.stop != anthropic.StopReasonPauseTurn || len(a.Calls.All()) > 0 || p.times == maxPauses {
 		return false
 	}
@@ -41,7 +41,7 @@ func (p *paused) goesOn(a *answer) bool {
 }
 
 // message returns the answer so far as the assistant's message.
-func (p *paused) message() (anthropic.MessageParam, error) {
+func (p *pausedAnswer) message() (anthropic.MessageParam, error) {
 	raw, err := json.Marshal(map[string]any{"role": "assistant", "content": p.blocks})
 	return param.Override[anthropic.MessageParam](json.RawMessage(raw)), err
 }
@@ -50,33 +50,33 @@ func (p *paused) message() (anthropic.MessageParam, error) {
 // far remain.
 func (a *answer) again() {
 	a.Builder.Break()
-	a.open, a.echo = map[int64]*block{}, echo{}
+	a.open, a.echo = map[int64]*block{}, blockEcho{}
 	a.stop, a.Usage, a.Done = "", perdure.Usage{}, false
 }
 
-// echo stores the blocks of a stream unchanged.
-type echo struct {
+// blockEcho stores the blocks of a stream unchanged.
+type blockEcho struct {
 	order []int64
-	open  map[int64]*echoed
+	open  map[int64]*echoedBlock
 }
 
-// echoed is a block: its members, and the deltas of some members.
-type echoed struct {
+// echoedBlock is a block: its members, and the deltas of some members.
+type echoedBlock struct {
 	members   map[string]json.RawMessage
 	added     map[string]*llm.GrowingText
 	input     llm.GrowingText
 	citations []json.RawMessage
 }
 
-func (e *echo) take(event anthropic.MessageStreamEventUnion) {
+func (e *blockEcho) take(event anthropic.MessageStreamEventUnion) {
 	switch event.Type {
 	case "content_block_start":
-		b := &echoed{added: map[string]*llm.GrowingText{}}
+		b := &echoedBlock{added: map[string]*llm.GrowingText{}}
 		if json.Unmarshal(llm.Escaped([]byte(event.ContentBlock.RawJSON())), &b.members) != nil || b.members == nil {
 			return
 		}
 		if e.open == nil {
-			e.open = map[int64]*echoed{}
+			e.open = map[int64]*echoedBlock{}
 		}
 		e.open[event.Index] = b
 		e.order = append(e.order, event.Index)
@@ -87,7 +87,7 @@ func (e *echo) take(event anthropic.MessageStreamEventUnion) {
 	}
 }
 
-func (b *echoed) add(event anthropic.MessageStreamEventUnion) {
+func (b *echoedBlock) add(event anthropic.MessageStreamEventUnion) {
 	switch d := event.Delta; d.Type {
 	case "text_delta":
 		b.more("text", d.Text)
@@ -108,7 +108,7 @@ func (b *echoed) add(event anthropic.MessageStreamEventUnion) {
 }
 
 // more appends a delta to a member.
-func (b *echoed) more(member, piece string) {
+func (b *echoedBlock) more(member, piece string) {
 	if b.added[member] == nil {
 		b.added[member] = &llm.GrowingText{}
 	}
@@ -116,7 +116,7 @@ func (b *echoed) more(member, piece string) {
 }
 
 // blocks returns the blocks of the stream in order, without blank texts, which the API refuses.
-func (e *echo) blocks() []json.RawMessage {
+func (e *blockEcho) blocks() []json.RawMessage {
 	var all []json.RawMessage
 	for _, index := range slices.Compact(slices.Clone(e.order)) {
 		if raw, ok := e.open[index].json(); ok {
@@ -126,7 +126,7 @@ func (e *echo) blocks() []json.RawMessage {
 	return all
 }
 
-func (b *echoed) json() (json.RawMessage, bool) {
+func (b *echoedBlock) json() (json.RawMessage, bool) {
 	for member, more := range b.added {
 		var before string
 		_ = json.Unmarshal(b.members[member], &before) // an absent or null member is empty
@@ -145,7 +145,7 @@ func (b *echoed) json() (json.RawMessage, bool) {
 	return raw, err == nil && (kind != "text" || strings.TrimSpace(text) != "")
 }
 
-func (b *echoed) set(member string, v any) {
+func (b *echoedBlock) set(member string, v any) {
 	if raw, err := json.Marshal(v); err == nil { // strings and raw JSON always marshal
 		b.members[member] = raw
 	}

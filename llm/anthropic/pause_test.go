@@ -61,9 +61,9 @@ var pausedStream = []string{
 	`{"type":"message_delta","delta":{"stop_reason":"pause_turn"},"usage":{"output_tokens":5}}`, finish,
 }
 
-// TestAPausedTurnGoesOn checks that a second request contains the blocks of a paused answer
+// TestAPausedTurnIsContinued checks that a second request contains the blocks of a paused answer
 // unchanged. The response joins the text of both streams and has the usage of both requests.
-func TestAPausedTurnGoesOn(t *testing.T) {
+func TestAPausedTurnIsContinued(t *testing.T) {
 	p, got := pausing(t, pausedStream, []string{
 		`{"type":"message_start","message":{"id":"msg_2","usage":{"input_tokens":7}}}`,
 		`{"type":"content_block_start","index":0,"content_block":{"type":"text","text":""}}`,

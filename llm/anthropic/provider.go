@@ -38,12 +38,12 @@ func New(config Config) *Provider {
 func call(ctx context.Context, c *adapter.Call) (*llm.Response, error) {
 	messages := anthropic.NewMessageService(options(c)...)
 	answer, sent := newAnswer(c), params(c.Request)
-	turns, sofar := sent.Messages, paused{}
+	turns, sofar := sent.Messages, pausedAnswer{}
 	for {
 		if err := adapter.Read[anthropic.MessageStreamEventUnion](ctx, &answer.Answer, events{messages.NewStreaming(ctx, sent)}, answer.take); err != nil {
 			return nil, err
 		}
-		if !sofar.goesOn(answer) {
+		if !sofar.continues(answer) {
 			break
 		}
 		m, err := sofar.message()

@@ -206,10 +206,10 @@ func TestLimits(t *testing.T) {
 	}
 }
 
-// TestOddConversations checks the messages for a conversation with blank texts, foreign reasoning,
-// broken arguments and an empty error: turns alternate, begin and end with the user, and have no
-// blank text.
-func TestOddConversations(t *testing.T) {
+// TestInvalidConversationsAreNormalized checks the messages for a conversation with blank texts,
+// foreign reasoning, broken arguments and an empty error: turns alternate, begin and end with the
+// user, and have no blank text.
+func TestInvalidConversationsAreNormalized(t *testing.T) {
 	body := sent(t, llm.Request{Model: model, System: "  ", Messages: []perdure.Message{
 		{Role: perdure.RoleSystem, Content: perdure.Content{Parts: []perdure.Part{perdure.Text("Rules.")}}},
 		perdure.UserText("hi"),

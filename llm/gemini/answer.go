@@ -28,7 +28,7 @@ type tokenCounts struct {
 }
 
 type receivedPart struct {
-	Text                 marked
+	Text                 markedText
 	Thought              bool
 	ThoughtSignature     []byte
 	InlineData, FileData *struct{}
@@ -38,15 +38,15 @@ type receivedPart struct {
 // receivedCall is a function call. Args is the received text, with the order of its keys and its
 // numbers.
 type receivedCall struct {
-	ID, Name marked
+	ID, Name markedText
 	Args     json.RawMessage
 }
 
-// marked is a text for llm.NewWireBuilder.
-type marked string
+// markedText is a text for llm.NewWireBuilder.
+type markedText string
 
 // UnmarshalJSON implements json.Unmarshaler.
-func (m *marked) UnmarshalJSON(raw []byte) error {
+func (m *markedText) UnmarshalJSON(raw []byte) error {
 	return json.Unmarshal(llm.Marked(raw), (*string)(m))
 }
 

@@ -16,7 +16,7 @@ type Batch struct {
 	execution uuid.UUID
 	contents  []content
 	known     map[perdure.Hash]bool
-	names     []named
+	names     []contentName
 	shown     []piece
 	size      int
 }
@@ -26,7 +26,7 @@ type content struct {
 	bytes []byte
 }
 
-type named struct {
+type contentName struct {
 	name string
 	sum  perdure.Hash
 }
@@ -51,7 +51,7 @@ func (b *Batch) Add(bytes []byte) perdure.BlobRef {
 // Name adds a content to the batch, and stores it under a name. A later content with the same name
 // replaces it.
 func (b *Batch) Name(name string, bytes []byte) {
-	b.names = append(b.names, named{name, b.Add(bytes).SHA256})
+	b.names = append(b.names, contentName{name, b.Add(bytes).SHA256})
 }
 
 func (b *Batch) show(p piece) {

@@ -27,9 +27,9 @@ type piece struct {
 	text []byte
 }
 
-// growing is the state of a block that is still being streamed: its length in bytes, and the hash
+// blockState is the state of a block that is still being streamed: its length in bytes, and the hash
 // of its text.
-type growing struct {
+type blockState struct {
 	length int64
 	hash   hash.Hash
 }
@@ -37,8 +37,8 @@ type growing struct {
 // add returns the text of frame f that the block does not have yet, and the state of the block
 // after it. For a repeated frame, the text is empty. add does not change g; the caller replaces it
 // when the piece is stored. Errors: conflict if text before the frame is missing.
-func (g *growing) add(source []byte, f perdure.Frame) (p piece, next growing, err error) {
-	next = growing{length: g.length, hash: sha256.New()}
+func (g *blockState) add(source []byte, f perdure.Frame) (p piece, next blockState, err error) {
+	next = blockState{length: g.length, hash: sha256.New()}
 	if g.hash != nil {
 		if next.hash, err = cloneHash(g.hash); err != nil {
 			return p, next, err
@@ -85,7 +85,7 @@ func (s *Store) shownContent(ctx context.Context, execution uuid.UUID, sum perdu
 	err := s.readers.QueryRowContext(ctx,
 		"SELECT source, block, at FROM shown WHERE execution = ? AND sha = ? LIMIT 1", execution[:], sum[:]).Scan(&source, &block, &at)
 	if errors.Is(err, sql.ErrNoRows) {
-		return nil, notKept(execution, sum)
+		return nil, notStored(execution, sum)
 	}
 	if err != nil {
 		return nil, unreadable(ctx, err)
@@ -108,7 +108,7 @@ func (s *Store) shownContent(ctx context.Context, execution uuid.UUID, sum perdu
 		return nil, unreadable(ctx, err)
 	}
 	if sha256.Sum256(text) != sum {
-		return nil, (&stored{execution: execution, sum: sum}).wrong()
+		return nil, (&contentRow{execution: execution, sum: sum}).wrong()
 	}
 	return io.NopCloser(bytes.NewReader(text)), nil
 }

@@ -69,7 +69,7 @@ func (d *Dispatch) agentClaim(ctx context.Context, c *perdure.AgentClaim) error 
 
 // begin removes the unsent steps and the blocks of earlier claims of the execution. Their leases
 // have ended, and code that is entered again requests its steps once more.
-func (k *kept) begin(fence int64) {
+func (k *executionState) begin(fence int64) {
 	k.mu.Lock()
 	defer k.mu.Unlock()
 	k.unsent = nil
@@ -118,7 +118,7 @@ func (d *Dispatch) taskClaims(ctx context.Context, claims []perdure.TaskClaim) [
 }
 
 // beginTask removes the blocks of earlier attempts of the task from memory.
-func (k *kept) beginTask(l perdure.TaskLease) {
+func (k *executionState) beginTask(l perdure.TaskLease) {
 	k.mu.Lock()
 	defer k.mu.Unlock()
 	for key := range k.blocks {

@@ -60,7 +60,7 @@ func (d *Dispatch) committed(ctx context.Context, l perdure.Lease, reply perdure
 
 // withholdCommit stores the contents of a commit here and replaces them in c by references. It does
 // not modify the caller's slices, because the caller may send the commit once more.
-func (d *Dispatch) withholdCommit(ctx context.Context, k *kept, c *perdure.Commit) error {
+func (d *Dispatch) withholdCommit(ctx context.Context, k *executionState, c *perdure.Commit) error {
 	b := NewBatch(c.Lease.ExecutionID)
 	c.Entries = slices.Clone(c.Entries)
 	for i := range c.Entries {
@@ -155,7 +155,7 @@ func withholdSteps(b *Batch, steps []perdure.StepRecord) ([]perdure.StepRecord, 
 }
 
 // with returns steps, preceded by earlier steps that the server may not have.
-func (k *kept) with(steps []perdure.StepRecord) []perdure.StepRecord {
+func (k *executionState) with(steps []perdure.StepRecord) []perdure.StepRecord {
 	k.mu.Lock()
 	defer k.mu.Unlock()
 	all := slices.Clone(k.unsent)
@@ -169,7 +169,7 @@ func (k *kept) with(steps []perdure.StepRecord) []perdure.StepRecord {
 
 // sent removes the unsent steps: the server has stored or refused them. A refused step is found in
 // the store when it is requested.
-func (k *kept) sent() {
+func (k *executionState) sent() {
 	k.mu.Lock()
 	defer k.mu.Unlock()
 	k.unsent = nil
@@ -177,7 +177,7 @@ func (k *kept) sent() {
 
 // found returns the record of a step whose commit did not reach the server, in the form in which
 // the server would return it. The next commit includes the step.
-func (k *kept) found(note stepNote) *perdure.Task {
+func (k *executionState) found(note stepNote) *perdure.Task {
 	k.mu.Lock()
 	defer k.mu.Unlock()
 	if !slices.ContainsFunc(k.unsent, func(s perdure.StepRecord) bool { return s.Key == note.Key }) {

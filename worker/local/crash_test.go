@@ -146,7 +146,7 @@ func TestShownBlockIsFoundByEveryHashItHad(t *testing.T) {
 	frames := []perdure.Frame{
 		{Text: "The "}, {Offset: 4, Text: "quick"}, {Offset: 4, Text: "quick"}, {Offset: 4, Text: "quick brown"}, {Offset: 15, Text: "", Close: true},
 	}
-	b, g := NewBatch(execution), growing{}
+	b, g := NewBatch(execution), blockState{}
 	for _, f := range frames {
 		p, next, err := g.addTo(f)
 		if err != nil {

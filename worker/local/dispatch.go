@@ -22,17 +22,18 @@ type Dispatch struct {
 	logger *slog.Logger
 
 	mu   sync.Mutex // guards runs
-	runs map[uuid.UUID]*kept
+	runs map[uuid.UUID]*executionState
 }
 
 var _ perdure.Dispatch = (*Dispatch)(nil)
 
-// kept is the state of a LOCAL execution from which this process has claimed work. It is in memory
-// until the execution is promoted to REMOTE, because an attempt may end after its execution.
-type kept struct {
-	mu     sync.Mutex           // guards the fields below
-	unsent []perdure.StepRecord // records of steps that the server may not have
-	blocks map[blockKey]growing // state of blocks that are being streamed
+// executionState is the state of a LOCAL execution from which this process has claimed work. It is
+// in memory until the execution is promoted to REMOTE, because an attempt may end after its
+// execution.
+type executionState struct {
+	mu     sync.Mutex              // guards the fields below
+	unsent []perdure.StepRecord    // records of steps that the server may not have
+	blocks map[blockKey]blockState // state of blocks that are being streamed
 	// decided are the decisions of questions that are stored here and that the server may still have.
 	decided []perdure.StoredDecision
 }
@@ -49,7 +50,7 @@ func Wrap(d perdure.Dispatch, s *Store, logger *slog.Logger) *Dispatch {
 	if logger == nil {
 		logger = slog.Default()
 	}
-	return &Dispatch{Dispatch: d, store: s, logger: logger, runs: map[uuid.UUID]*kept{}}
+	return &Dispatch{Dispatch: d, store: s, logger: logger, runs: map[uuid.UUID]*executionState{}}
 }
 
 // Keeps reports whether the execution is a LOCAL one whose contents this worker stores. It knows
@@ -57,19 +58,19 @@ func Wrap(d perdure.Dispatch, s *Store, logger *slog.Logger) *Dispatch {
 func (d *Dispatch) Keeps(execution uuid.UUID) bool { return d.of(execution) != nil }
 
 // of returns the state of a LOCAL execution, or nil if it is unknown or not LOCAL.
-func (d *Dispatch) of(execution uuid.UUID) *kept {
+func (d *Dispatch) of(execution uuid.UUID) *executionState {
 	d.mu.Lock()
 	defer d.mu.Unlock()
 	return d.runs[execution]
 }
 
 // keep returns the state of a LOCAL execution, and creates it if necessary.
-func (d *Dispatch) keep(execution uuid.UUID) *kept {
+func (d *Dispatch) keep(execution uuid.UUID) *executionState {
 	d.mu.Lock()
 	defer d.mu.Unlock()
 	k := d.runs[execution]
 	if k == nil {
-		k = &kept{blocks: map[blockKey]growing{}}
+		k = &executionState{blocks: map[blockKey]blockState{}}
 		d.runs[execution] = k
 	}
 	return k

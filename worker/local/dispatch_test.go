@@ -112,9 +112,9 @@ func (r *recorder) GetBlob(context.Context, uuid.UUID, uuid.UUID) (io.ReadCloser
 	return nil, perdure.Errorf(perdure.NotFound, "withheld")
 }
 
-// scene is a local store, a recorder behind a Dispatch with that store, and an execution that was
-// claimed through it.
-type scene struct {
+// dispatchTest is a local store, a recorder behind a Dispatch with that store, and an execution
+// that was claimed through it.
+type dispatchTest struct {
 	*testing.T
 	s     *Store
 	r     *recorder
@@ -123,15 +123,15 @@ type scene struct {
 	lease perdure.Lease
 }
 
-func newScene(t *testing.T, mode perdure.PersistenceMode) *scene {
+func newDispatchTest(t *testing.T, mode perdure.PersistenceMode) *dispatchTest {
 	t.Helper()
-	c := &scene{T: t, s: openStore(t, t.TempDir()), r: &recorder{known: map[uuid.UUID]*perdure.Task{}}, id: uuid.New()}
+	c := &dispatchTest{T: t, s: openStore(t, t.TempDir()), r: &recorder{known: map[uuid.UUID]*perdure.Task{}}, id: uuid.New()}
 	c.d = Wrap(c.r, c.s, slog.New(slog.NewTextHandler(io.Discard, nil)))
 	c.claim(&perdure.Execution{ID: c.id, PersistenceMode: mode, Input: json.RawMessage(`"the input"`)})
 	return c
 }
 
-func (c *scene) claim(x *perdure.Execution, change ...func(*perdure.AgentClaim)) []perdure.AgentClaim {
+func (c *dispatchTest) claim(x *perdure.Execution, change ...func(*perdure.AgentClaim)) []perdure.AgentClaim {
 	c.Helper()
 	c.lease = perdure.Lease{ExecutionID: c.id, Fence: c.lease.Fence + 1, ClaimID: uuid.New()}
 	claim := perdure.AgentClaim{Lease: c.lease, Execution: x}
@@ -151,7 +151,7 @@ const marker = "what-stays-here"
 func quoted(what string) json.RawMessage { return json.RawMessage(fmt.Sprintf("%q", marker+" "+what)) }
 
 // marked returns a commit that contains marker in every field that can have content.
-func (c *scene) marked() perdure.Commit {
+func (c *dispatchTest) marked() perdure.Commit {
 	c.Helper()
 	user, err := perdure.NewMessageEntry(perdure.UserText(marker + " user"))
 	if err != nil {
@@ -176,7 +176,7 @@ func (c *scene) marked() perdure.Commit {
 	}
 }
 
-func (c *scene) stays(what string, sent any) {
+func (c *dispatchTest) checkUnchanged(what string, sent any) {
 	c.Helper()
 	raw, err := json.Marshal(sent)
 	if err != nil {
@@ -191,7 +191,7 @@ func (c *scene) stays(what string, sent any) {
 // blobs of a LOCAL execution bring no content to the server. The contents of a commit are in the
 // local store before the server receives the commit.
 func TestLocalContentStaysOffTheServer(t *testing.T) {
-	c := newScene(t, perdure.Local)
+	c := newDispatchTest(t, perdure.Local)
 	commit := c.marked()
 	before, err := json.Marshal(commit)
 	if err != nil {
@@ -215,7 +215,7 @@ func TestLocalContentStaysOffTheServer(t *testing.T) {
 	if _, err := c.d.Commit(t.Context(), commit); err != nil {
 		t.Fatal(err)
 	}
-	c.stays("a commit", c.r.commits)
+	c.checkUnchanged("a commit", c.r.commits)
 	if c.r.commits[0].Steps[1].Error.Code != "agent_failed" || c.r.commits[0].Outcome.Error.Code != "agent_failed" {
 		t.Error("the code of an error did not pass")
 	}
@@ -231,15 +231,15 @@ func TestLocalContentStaysOffTheServer(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	c.stays("the end of a task", c.r.finishes)
+	c.checkUnchanged("the end of a task", c.r.finishes)
 	if _, err := c.d.Heartbeat(t.Context(), perdure.Heartbeat{Tasks: []perdure.TaskBeat{{Lease: task, Progress: quoted("progress")}}}); err != nil {
 		t.Fatal(err)
 	}
-	c.stays("a heartbeat", c.r.beats)
+	c.checkUnchanged("a heartbeat", c.r.beats)
 	if err := c.d.Release(t.Context(), perdure.Release{Agents: []perdure.AgentRelease{{Lease: c.lease, Panic: marker}}}); err != nil {
 		t.Fatal(err)
 	}
-	c.stays("a release", c.r.releases)
+	c.checkUnchanged("a release", c.r.releases)
 	if c.r.releases[0].Agents[0].Panic == "" {
 		t.Error("the panic is not told at all")
 	}
@@ -256,10 +256,10 @@ func TestLocalContentStaysOffTheServer(t *testing.T) {
 	}
 }
 
-// TestRemotePassesUntouched checks that calls about a REMOTE execution are passed on unchanged, and
-// that the local store has none of its contents.
-func TestRemotePassesUntouched(t *testing.T) {
-	c := newScene(t, perdure.Remote)
+// TestRemoteCallsAreUnchanged checks that calls about a REMOTE execution are passed on unchanged,
+// and that the local store has none of its contents.
+func TestRemoteCallsAreUnchanged(t *testing.T) {
+	c := newDispatchTest(t, perdure.Remote)
 	commit := c.marked()
 	if _, err := c.d.Commit(t.Context(), commit); err != nil {
 		t.Fatal(err)
@@ -282,10 +282,10 @@ func TestRemotePassesUntouched(t *testing.T) {
 	}
 }
 
-// TestWhatComesBackIsWhole checks that entries, claims and errors of a LOCAL execution have their
-// complete contents when the worker receives them.
-func TestWhatComesBackIsWhole(t *testing.T) {
-	c := newScene(t, perdure.Local)
+// TestLocalContentsAreFilledIn checks that entries, claims and errors of a LOCAL execution have
+// their complete contents when the worker receives them.
+func TestLocalContentsAreFilledIn(t *testing.T) {
+	c := newDispatchTest(t, perdure.Local)
 	commit := c.marked()
 	if _, err := c.d.Commit(t.Context(), commit); err != nil {
 		t.Fatal(err)
@@ -352,7 +352,7 @@ func TestWhatComesBackIsWhole(t *testing.T) {
 // commit did not reach the server. Commits include its record until the server has received one of
 // them.
 func TestStepOfALostCommitIsFoundAndSentAgain(t *testing.T) {
-	c := newScene(t, perdure.Local)
+	c := newDispatchTest(t, perdure.Local)
 	c.r.refuse = perdure.Errorf(perdure.LeaseLost, "planned")
 	if _, err := c.d.Commit(t.Context(), c.marked()); !perdure.IsCode(err, perdure.LeaseLost) {
 		t.Fatal(err)
@@ -385,7 +385,7 @@ func TestStepOfALostCommitIsFoundAndSentAgain(t *testing.T) {
 		if len(sent.Steps) != want {
 			t.Errorf("commit %d has %d steps, want %d", n, len(sent.Steps), want)
 		}
-		c.stays("a step sent again", sent)
+		c.checkUnchanged("a step sent again", sent)
 	}
 }
 
@@ -395,7 +395,7 @@ func TestStepOfALostCommitIsFoundAndSentAgain(t *testing.T) {
 func TestLostContentGivesTheExecutionBackWithTheReason(t *testing.T) {
 	for name, damage := range map[string]string{"lost": "DELETE FROM contents", "damaged": "UPDATE chunks SET bytes = zeroblob(length(bytes))"} {
 		t.Run(name, func(t *testing.T) {
-			c := newScene(t, perdure.Local)
+			c := newDispatchTest(t, perdure.Local)
 			if _, err := c.d.Commit(t.Context(), c.marked()); err != nil {
 				t.Fatal(err)
 			}
@@ -430,7 +430,7 @@ func TestLostContentGivesTheExecutionBackWithTheReason(t *testing.T) {
 // the end of each frame, even if frames were repeated. After they are closed, no block remains in
 // memory.
 func TestShownContentIsKept(t *testing.T) {
-	c := newScene(t, perdure.Local)
+	c := newDispatchTest(t, perdure.Local)
 	task := &perdure.TaskLease{ExecutionID: c.id, TaskID: uuid.New(), Attempt: 1}
 	fields := json.RawMessage(`{"data":{"type":"plan"}}`)
 	show := func(frames ...perdure.Frame) {
@@ -464,10 +464,10 @@ func TestShownContentIsKept(t *testing.T) {
 	}
 }
 
-// TestPromotedExecutionPasses checks that commits of an execution are passed on unchanged after it
-// was promoted to REMOTE.
-func TestPromotedExecutionPasses(t *testing.T) {
-	c := newScene(t, perdure.Local)
+// TestPromotedExecutionCommitsUnchanged checks that commits of an execution are passed on unchanged
+// after it was promoted to REMOTE.
+func TestPromotedExecutionCommitsUnchanged(t *testing.T) {
+	c := newDispatchTest(t, perdure.Local)
 	c.claim(&perdure.Execution{ID: c.id, PersistenceMode: perdure.Remote})
 	commit := c.marked()
 	if _, err := c.d.Commit(t.Context(), commit); err != nil {
@@ -482,7 +482,7 @@ func TestPromotedExecutionPasses(t *testing.T) {
 // transcript of a LOCAL execution and does not send the commit, because the server cannot check the
 // content.
 func TestInvalidContentIsRefusedBeforeItIsStored(t *testing.T) {
-	c := newScene(t, perdure.Local)
+	c := newDispatchTest(t, perdure.Local)
 	commit := c.marked()
 	commit.Entries[0].Content = json.RawMessage(`{"parts": [{"type": "toolCall", "id": "1", "name": "x"}]}`)
 	if _, err := c.d.Commit(t.Context(), commit); !perdure.IsCode(err, perdure.InvalidTranscript) || len(c.r.commits) > 0 {

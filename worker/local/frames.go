@@ -33,11 +33,11 @@ func isAgentSource(source string) bool { return isSourceOf(source, uuid.Nil) }
 
 func isSourceOf(source string, task uuid.UUID) bool { return source[:len(task)] == string(task[:]) }
 
-// growth is the state that a block gets when a frame is stored.
-type growth struct {
-	k    *kept
+// blockUpdate is the state that a block gets when a frame is stored.
+type blockUpdate struct {
+	k    *executionState
 	key  blockKey
-	next growing
+	next blockState
 	ends bool
 }
 
@@ -60,7 +60,7 @@ func (d *Dispatch) Append(ctx context.Context, frames []perdure.Frame) ([]perdur
 
 // sumAt returns the hash of a block up to the end of the text of frame f. For a repeated frame, it
 // reads the hash from the store.
-func (d *Dispatch) sumAt(ctx context.Context, execution uuid.UUID, p piece, next growing, f perdure.Frame) (perdure.Hash, error) {
+func (d *Dispatch) sumAt(ctx context.Context, execution uuid.UUID, p piece, next blockState, f perdure.Frame) (perdure.Hash, error) {
 	end := f.Offset + int64(len(f.Text))
 	if end == next.length {
 		return p.sum, nil
@@ -70,9 +70,9 @@ func (d *Dispatch) sumAt(ctx context.Context, execution uuid.UUID, p piece, next
 
 // keepShown adds hashes to the frames of LOCAL executions, and stores their text in one
 // transaction. It returns the new states of the blocks, by the index of the frame.
-func (d *Dispatch) keepShown(ctx context.Context, frames []perdure.Frame) (map[int]growth, error) {
+func (d *Dispatch) keepShown(ctx context.Context, frames []perdure.Frame) (map[int]blockUpdate, error) {
 	var batches map[uuid.UUID]*Batch
-	var grown map[int]growth
+	var grown map[int]blockUpdate
 	for i, f := range frames {
 		execution, source := sourceOf(f)
 		k := d.of(execution)
@@ -80,7 +80,7 @@ func (d *Dispatch) keepShown(ctx context.Context, frames []perdure.Frame) (map[i
 			continue
 		}
 		if batches == nil {
-			batches, grown = map[uuid.UUID]*Batch{}, map[int]growth{}
+			batches, grown = map[uuid.UUID]*Batch{}, map[int]blockUpdate{}
 		}
 		b := batches[execution]
 		if b == nil {
@@ -91,8 +91,8 @@ func (d *Dispatch) keepShown(ctx context.Context, frames []perdure.Frame) (map[i
 			b.Add(f.Fields)
 			continue
 		}
-		g := growth{k: k, key: blockKey{string(source), f.Block}, ends: f.Close}
-		at := k.standing(g.key)
+		g := blockUpdate{k: k, key: blockKey{string(source), f.Block}, ends: f.Close}
+		at := k.blockState(g.key)
 		// A later frame of the same block continues the earlier one.
 		for j := range i {
 			if before, ok := grown[j]; ok && before.k == k && before.key == g.key {
@@ -146,26 +146,26 @@ func (s *Store) writeAll(ctx context.Context, batches map[uuid.UUID]*Batch) erro
 	}, size)
 }
 
-func (k *kept) standing(key blockKey) growing {
+func (k *executionState) blockState(key blockKey) blockState {
 	k.mu.Lock()
 	defer k.mu.Unlock()
 	return k.blocks[key]
 }
 
-func (k *kept) grow(key blockKey, g growing) {
+func (k *executionState) grow(key blockKey, g blockState) {
 	k.mu.Lock()
 	defer k.mu.Unlock()
 	k.blocks[key] = g
 }
 
-func (k *kept) forget(key blockKey) {
+func (k *executionState) forget(key blockKey) {
 	k.mu.Lock()
 	defer k.mu.Unlock()
 	delete(k.blocks, key)
 }
 
 // forgetEnded removes blocks that the server has closed from memory.
-func (k *kept) forgetEnded(ends []perdure.BlockEnd) {
+func (k *executionState) forgetEnded(ends []perdure.BlockEnd) {
 	for _, end := range ends {
 		source := binary.BigEndian.AppendUint64(bytes.Clone(end.Key.TaskID[:]), uint64(end.Key.Attempt))
 		k.forget(blockKey{string(source), end.Key.Block})

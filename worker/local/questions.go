@@ -11,7 +11,7 @@ import (
 
 // withholdQuestions stores the contents of the questions of a commit here, and replaces them in c by
 // references. It adds the decisions that are stored here and that the server may still have.
-func withholdQuestions(b *Batch, k *kept, c *perdure.Commit) {
+func withholdQuestions(b *Batch, k *executionState, c *perdure.Commit) {
 	c.Questions = slices.Clone(c.Questions)
 	for i, q := range c.Questions {
 		asked, content := q.Withhold()
@@ -28,7 +28,7 @@ func withholdQuestions(b *Batch, k *kept, c *perdure.Commit) {
 }
 
 // decisionsErased removes the decisions that the server has erased.
-func (k *kept) decisionsErased(all []perdure.StoredDecision) {
+func (k *executionState) decisionsErased(all []perdure.StoredDecision) {
 	k.mu.Lock()
 	defer k.mu.Unlock()
 	k.decided = slices.DeleteFunc(k.decided, func(s perdure.StoredDecision) bool { return slices.Contains(all, s) })

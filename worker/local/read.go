@@ -80,18 +80,18 @@ func (s *Store) Has(ctx context.Context, execution uuid.UUID) (bool, error) {
 	return there, unreadable(ctx, err)
 }
 
-// stored describes a content in the store: the id of its row, its length, its execution and its
+// contentRow describes a content in the store: the id of its row, its length, its execution and its
 // hash.
-type stored struct {
+type contentRow struct {
 	id, length int64
 	execution  uuid.UUID
 	sum        perdure.Hash
 }
 
 // find returns the content with this hash, or nil if there is none.
-func (s *Store) find(ctx context.Context, execution uuid.UUID, sum perdure.Hash) (*stored, error) {
+func (s *Store) find(ctx context.Context, execution uuid.UUID, sum perdure.Hash) (*contentRow, error) {
 	ref := perdure.ContentID(execution, sum)
-	c := &stored{execution: execution, sum: sum}
+	c := &contentRow{execution: execution, sum: sum}
 	err := s.readers.QueryRowContext(ctx, "SELECT id, length FROM contents WHERE ref = ?", ref[:]).Scan(&c.id, &c.length)
 	if errors.Is(err, sql.ErrNoRows) {
 		return nil, nil
@@ -114,7 +114,7 @@ func (s *Store) sumOf(ctx context.Context, id uuid.UUID) (sum perdure.Hash, foun
 	return sum, err == nil, unreadable(ctx, err)
 }
 
-func (s *Store) whole(ctx context.Context, c *stored) ([]byte, error) {
+func (s *Store) whole(ctx context.Context, c *contentRow) ([]byte, error) {
 	// Limit the allocation, because a damaged row may contain a wrong length.
 	content := bytes.NewBuffer(make([]byte, 0, min(c.length, wholeInMemory)+bytes.MinRead))
 	if _, err := content.ReadFrom(s.reader(ctx, c)); err != nil {
@@ -125,14 +125,14 @@ func (s *Store) whole(ctx context.Context, c *stored) ([]byte, error) {
 
 // reader returns a reader of a content. At the end it returns an error instead of io.EOF if the
 // bytes do not match the hash.
-func (s *Store) reader(ctx context.Context, c *stored) io.ReadCloser {
+func (s *Store) reader(ctx context.Context, c *contentRow) io.ReadCloser {
 	return &chunkReader{s: s, ctx: ctx, c: c, next: firstChunk(c.id), hash: sha256.New()}
 }
 
 type chunkReader struct {
 	s    *Store
 	ctx  context.Context
-	c    *stored
+	c    *contentRow
 	next int64
 	read int64
 	left []byte
@@ -183,11 +183,11 @@ func (r *chunkReader) Close() error {
 	return nil
 }
 
-func (c *stored) wrong() error {
+func (c *contentRow) wrong() error {
 	return perdure.Errorf(perdure.Internal, "the content %s of execution %s is damaged in this worker's store", c.sum, c.execution)
 }
 
-func notKept(execution uuid.UUID, sum perdure.Hash) error {
+func notStored(execution uuid.UUID, sum perdure.Hash) error {
 	return perdure.Errorf(perdure.NotFound, "this worker's store has no content %s of execution %s", sum, execution)
 }
 

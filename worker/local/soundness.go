@@ -144,7 +144,7 @@ func (s *soundness) check(ctx context.Context, how func(*pagecheck.File, context
 		if err != nil {
 			return err
 		}
-		return errors.Join(f(moment{ctx, tx}), tx.Rollback())
+		return errors.Join(f(readSnapshot{ctx, tx}), tx.Rollback())
 	}}, ctx)
 	var found *pagecheck.Damage
 	if errors.As(err, &found) || ctx.Err() == nil && isUnsound(err) {
@@ -162,14 +162,14 @@ func isUnsound(err error) bool {
 	return false
 }
 
-// moment is a read transaction that implements [pagecheck.Snapshot].
-type moment struct {
+// readSnapshot is a read transaction that implements [pagecheck.Snapshot].
+type readSnapshot struct {
 	ctx context.Context
 	*sql.Tx
 }
 
 // Page implements [pagecheck.Snapshot]. It returns nil if there is no such page.
-func (m moment) Page(number uint32) (page []byte, err error) {
+func (m readSnapshot) Page(number uint32) (page []byte, err error) {
 	err = m.QueryRowContext(m.ctx, "SELECT data FROM sqlite_dbpage WHERE pgno = ?", number).Scan(&page)
 	if errors.Is(err, sql.ErrNoRows) {
 		return nil, nil
@@ -178,7 +178,7 @@ func (m moment) Page(number uint32) (page []byte, err error) {
 }
 
 // Roots implements [pagecheck.Snapshot].
-func (m moment) Roots() (roots []uint32, err error) {
+func (m readSnapshot) Roots() (roots []uint32, err error) {
 	rows, err := m.QueryContext(m.ctx, "SELECT rootpage FROM sqlite_schema WHERE rootpage > 0")
 	if err != nil {
 		return nil, err
@@ -195,6 +195,6 @@ func (m moment) Roots() (roots []uint32, err error) {
 }
 
 // Quick implements [pagecheck.Snapshot].
-func (m moment) Quick() (verdict string, err error) {
+func (m readSnapshot) Quick() (verdict string, err error) {
 	return verdict, m.QueryRowContext(m.ctx, "PRAGMA quick_check(1)").Scan(&verdict)
 }

@@ -161,9 +161,9 @@ func TestDroppedContentIsGone(t *testing.T) {
 	}
 }
 
-// TestDamagedContentIsNeverHandedOn checks that reading a content that does not match its hash is
+// TestDamagedContentIsNeverReturned checks that reading a content that does not match its hash is
 // an error, and that Content returns no byte of it.
-func TestDamagedContentIsNeverHandedOn(t *testing.T) {
+func TestDamagedContentIsNeverReturned(t *testing.T) {
 	for name, damage := range map[string]string{
 		"a changed byte":     "UPDATE chunks SET bytes = zeroblob(length(bytes)) WHERE id = (SELECT max(id) FROM chunks)",
 		"a missing chunk":    "DELETE FROM chunks WHERE id = (SELECT max(id) FROM chunks)",
@@ -180,7 +180,7 @@ func TestDamagedContentIsNeverHandedOn(t *testing.T) {
 				s := openStore(t, dir)
 				b := NewBatch(execution)
 				sums := []perdure.Hash{b.Add(random(t, size)).SHA256}
-				p, _, err := growing{}.addTo(perdure.Frame{Text: "shown"})
+				p, _, err := blockState{}.addTo(perdure.Frame{Text: "shown"})
 				if err != nil {
 					t.Fatal(err)
 				}
@@ -205,7 +205,9 @@ func TestDamagedContentIsNeverHandedOn(t *testing.T) {
 	}
 }
 
-func (g growing) addTo(f perdure.Frame) (piece, growing, error) { return g.add(agentSource(1), f) }
+func (g blockState) addTo(f perdure.Frame) (piece, blockState, error) {
+	return g.add(agentSource(1), f)
+}
 
 func alter(t *testing.T, dir, statement string) {
 	t.Helper()
@@ -272,9 +274,9 @@ func TestConcurrentWritersShareTransactions(t *testing.T) {
 	group.Wait()
 }
 
-// TestFailedWriteLeavesItsNeighbours checks that a failed write stores nothing, and that other
+// TestFailedWriteDoesNotAffectOthers checks that a failed write stores nothing, and that other
 // writes of the same transaction succeed.
-func TestFailedWriteLeavesItsNeighbours(t *testing.T) {
+func TestFailedWriteDoesNotAffectOthers(t *testing.T) {
 	s := openStore(t, t.TempDir())
 	execution := uuid.New()
 	refused := perdure.Errorf(perdure.InvalidArgument, "planned")

@@ -11,7 +11,7 @@ import (
 
 // litter stores data of three executions: a content, a name, and a piece of a streamed block. It
 // returns their ids.
-func (c *scene) litter() (content, named, shown uuid.UUID) {
+func (c *dispatchTest) litter() (content, named, shown uuid.UUID) {
 	c.Helper()
 	content, named, shown = uuid.New(), uuid.New(), uuid.New()
 	if _, err := c.s.Put(c.Context(), content, []byte("one"), random(c.T, dropBytes), []byte("three")); err != nil {
@@ -29,7 +29,7 @@ func (c *scene) litter() (content, named, shown uuid.UUID) {
 }
 
 // kept returns the executions that have data in the store.
-func (c *scene) kept() map[uuid.UUID]bool {
+func (c *dispatchTest) kept() map[uuid.UUID]bool {
 	c.Helper()
 	all := map[uuid.UUID]bool{}
 	for after := uuid.Nil; ; {
@@ -47,14 +47,14 @@ func (c *scene) kept() map[uuid.UUID]bool {
 	}
 }
 
-func (c *scene) local(id, home uuid.UUID) *perdure.Execution {
+func (c *dispatchTest) local(id, home uuid.UUID) *perdure.Execution {
 	return &perdure.Execution{ID: id, PersistenceMode: perdure.Local, HomeID: &home}
 }
 
 // TestSweepDropsWhatIsPromotedOrDeleted checks that a sweep drops executions that the server has
 // promoted or deleted, and no other ones.
 func TestSweepDropsWhatIsPromotedOrDeleted(t *testing.T) {
-	c := newScene(t, perdure.Local)
+	c := newDispatchTest(t, perdure.Local)
 	promoted, deleted, alsoDeleted := c.litter()
 	ended, stays, _ := c.litter()
 	over := c.local(ended, c.s.WorkerID())
@@ -83,10 +83,10 @@ func TestSweepDropsWhatIsPromotedOrDeleted(t *testing.T) {
 	}
 }
 
-// TestSweepBelievesItsOwnServerOnly checks that a sweep drops nothing if the server knows no
-// execution of this worker, or does not answer.
-func TestSweepBelievesItsOwnServerOnly(t *testing.T) {
-	c := newScene(t, perdure.Local)
+// TestSweepNeedsAServerThatKnowsItsExecutions checks that a sweep drops nothing if the server knows
+// no execution of this worker, or does not answer.
+func TestSweepNeedsAServerThatKnowsItsExecutions(t *testing.T) {
+	c := newDispatchTest(t, perdure.Local)
 	one, _, _ := c.litter()
 	all := len(c.kept())
 	// an execution of another worker
@@ -101,10 +101,10 @@ func TestSweepBelievesItsOwnServerOnly(t *testing.T) {
 	}
 }
 
-// TestInterruptedDropGoesOn checks that another Drop completes an interrupted one. Until then, the
-// store still lists the execution.
-func TestInterruptedDropGoesOn(t *testing.T) {
-	c := newScene(t, perdure.Local)
+// TestInterruptedDropIsCompleted checks that another Drop completes an interrupted one. Until then,
+// the store still lists the execution.
+func TestInterruptedDropIsCompleted(t *testing.T) {
+	c := newDispatchTest(t, perdure.Local)
 	id, _, _ := c.litter()
 	err := c.s.writer.do(t.Context(), func(t transaction) error {
 		more, err := dropSome(t, id)

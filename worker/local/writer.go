@@ -37,7 +37,7 @@ type writer struct {
 	// reserve is a file whose space is freed when the disk is full. It may be nil.
 	reserve  *disk.Reserve
 	sound    *soundness
-	unfolded int // approximate bytes in the log since its last checkpoint
+	walBytes int // approximate bytes in the write-ahead log since its last checkpoint
 }
 
 // write is the write of one caller. Its result is sent to done.
@@ -203,27 +203,27 @@ func (w *writer) run() {
 			group, size = append(group, next), size+next.size
 		}
 		w.makeGroup(group)
-		w.fold(group)
+		w.checkpoint(group)
 	}
 }
 
-// foldAfter is the approximate number of bytes between two checkpoints of the log. Each group
+// checkpointAfter is the approximate number of bytes between two checkpoints of the log. Each group
 // counts for at least groupBytes.
-const foldAfter, groupBytes = 16 << 20, 64 << 10
+const checkpointAfter, groupBytes = 16 << 20, 64 << 10
 
-// fold runs a checkpoint of the log after about foldAfter bytes. SQLite would do so itself, but
-// would not report an error if the file cannot be written.
-func (w *writer) fold(group []*write) {
-	w.unfolded += groupBytes
+// checkpoint runs a checkpoint of the log after about checkpointAfter bytes. SQLite would do so
+// itself, but would not report an error if the file cannot be written.
+func (w *writer) checkpoint(group []*write) {
+	w.walBytes += groupBytes
 	for _, one := range group {
-		w.unfolded += 2 * one.size
+		w.walBytes += 2 * one.size
 	}
-	if w.unfolded < foldAfter || w.broken != nil {
+	if w.walBytes < checkpointAfter || w.broken != nil {
 		return
 	}
-	w.unfolded = 0
-	var busy, frames, folded int
-	err := w.raw.QueryRowContext(context.Background(), "PRAGMA wal_checkpoint(PASSIVE)").Scan(&busy, &frames, &folded)
+	w.walBytes = 0
+	var busy, frames, moved int
+	err := w.raw.QueryRowContext(context.Background(), "PRAGMA wal_checkpoint(PASSIVE)").Scan(&busy, &frames, &moved)
 	switch {
 	case resultCode(err) == lib.SQLITE_FULL:
 		w.makeRoom()
@@ -296,8 +296,8 @@ func (w *writer) fail(err error) {
 // tries to make the reserve again.
 func (w *writer) makeRoom() {
 	w.reserve.Release()
-	var busy, frames, folded int
-	err := w.raw.QueryRowContext(context.Background(), "PRAGMA wal_checkpoint(TRUNCATE)").Scan(&busy, &frames, &folded)
+	var busy, frames, moved int
+	err := w.raw.QueryRowContext(context.Background(), "PRAGMA wal_checkpoint(TRUNCATE)").Scan(&busy, &frames, &moved)
 	if err != nil && resultCode(err) != lib.SQLITE_FULL {
 		w.fail(err)
 	}

@@ -80,9 +80,9 @@ func hostOf(addr string) string {
 	return addr
 }
 
-// look looks up all configured addresses, and returns the results in this client's order. It
+// lookup looks up all configured addresses, and returns the results in this client's order. It
 // returns an error only if there is no result at all.
-func (a addresses) look(ctx context.Context) ([]resolver.Address, error) {
+func (a addresses) lookup(ctx context.Context) ([]resolver.Address, error) {
 	ctx, cancel := context.WithTimeout(ctx, lookWithin)
 	defer cancel()
 	var all []resolver.Address
@@ -135,13 +135,13 @@ func (a addresses) OverrideAuthority(resolver.Target) string { return hostOf(a.g
 // lost connection.
 func (a addresses) Build(_ resolver.Target, conn resolver.ClientConn, _ resolver.BuildOptions) (resolver.Resolver, error) {
 	ctx, cancel := context.WithCancel(context.Background())
-	r := &resolving{addresses: a, conn: conn, cancel: cancel, again: make(chan struct{}, 1), ended: make(chan struct{})}
+	r := &addressResolver{addresses: a, conn: conn, cancel: cancel, again: make(chan struct{}, 1), ended: make(chan struct{})}
 	go r.run(ctx)
 	return r, nil
 }
 
-// resolving is the resolver of one connection.
-type resolving struct {
+// addressResolver is the resolver of one connection.
+type addressResolver struct {
 	addresses
 	conn   resolver.ClientConn
 	cancel context.CancelFunc
@@ -149,10 +149,10 @@ type resolving struct {
 	ended  chan struct{}
 }
 
-func (r *resolving) run(ctx context.Context) {
+func (r *addressResolver) run(ctx context.Context) {
 	defer close(r.ended)
 	for {
-		all, err := r.look(ctx)
+		all, err := r.lookup(ctx)
 		switch {
 		case ctx.Err() != nil:
 			return
@@ -180,7 +180,7 @@ func (r *resolving) run(ctx context.Context) {
 }
 
 // ResolveNow implements resolver.Resolver.
-func (r *resolving) ResolveNow(resolver.ResolveNowOptions) {
+func (r *addressResolver) ResolveNow(resolver.ResolveNowOptions) {
 	select {
 	case r.again <- struct{}{}:
 	default:
@@ -188,7 +188,7 @@ func (r *resolving) ResolveNow(resolver.ResolveNowOptions) {
 }
 
 // Close implements resolver.Resolver.
-func (r *resolving) Close() {
+func (r *addressResolver) Close() {
 	r.cancel()
 	<-r.ended
 }

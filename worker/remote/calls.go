@@ -41,7 +41,7 @@ func (c *Client) Heartbeat(ctx context.Context, h perdure.Heartbeat) (perdure.He
 	h.WorkerID = c.or(h.WorkerID)
 	m := pbconv.HeartbeatToProto(h)
 	reply, err := again(ctx, c, "Heartbeat", func(ctx context.Context) (*perdurev1.HeartbeatResponse, error) {
-		defer c.impatient(ctx)()
+		defer c.breakAtHalfDeadline(ctx)()
 		return c.worker.Heartbeat(ctx, m)
 	})
 	if err != nil {
@@ -50,10 +50,10 @@ func (c *Client) Heartbeat(ctx context.Context, h perdure.Heartbeat) (perdure.He
 	return pbconv.HeartbeatReplyFromProto(reply)
 }
 
-// impatient breaks the connection after half of the time until ctx's deadline, unless stop is
-// called first. The call then fails with unavailable and is retried at another server. It does
-// nothing if there is one server or no deadline.
-func (c *Client) impatient(ctx context.Context) (stop func()) {
+// breakAtHalfDeadline breaks the connection after half of the time until ctx's deadline, unless
+// stop is called first. The call then fails with unavailable and is retried at another server. It
+// does nothing if there is one server or no deadline.
+func (c *Client) breakAtHalfDeadline(ctx context.Context) (stop func()) {
 	until, limited := ctx.Deadline()
 	if !limited || !c.at.several() {
 		return func() {}
@@ -123,10 +123,10 @@ func (c *Client) PollTasks(ctx context.Context, p perdure.Poll) ([]perdure.TaskC
 	return claims, nil
 }
 
-// inVain returns the time since began, rounded down. It is the time that failed tries of a call
+// failedTime returns the time since began, rounded down. It is the time that failed tries of a call
 // have taken. Claims in the reply are newer than these tries, so their leases do not count from the
 // first try.
-func inVain(began time.Time) time.Duration {
+func failedTime(began time.Time) time.Duration {
 	return time.Since(began).Truncate(100 * time.Millisecond)
 }
 
@@ -142,7 +142,7 @@ func (c *Client) Commit(ctx context.Context, commit perdure.Commit) (perdure.Com
 	}
 	began := time.Now()
 	return again(ctx, c, "Commit", func(ctx context.Context) (perdure.CommitReply, error) {
-		waited := inVain(began)
+		waited := failedTime(began)
 		got, err := c.agents.Commit(ctx, m)
 		if err != nil {
 			return perdure.CommitReply{}, err
@@ -166,7 +166,7 @@ func (c *Client) FinishTask(ctx context.Context, f perdure.TaskFinish) (perdure.
 	}
 	began := time.Now()
 	return again(ctx, c, "FinishTask", func(ctx context.Context) (perdure.FinishReply, error) {
-		waited := inVain(began)
+		waited := failedTime(began)
 		reply, err := c.worker.FinishTask(ctx, m)
 		if err != nil || reply.GetClaim() == nil {
 			return perdure.FinishReply{}, err

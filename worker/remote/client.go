@@ -57,7 +57,7 @@ type Client struct {
 	closed sync.Once
 
 	again    chan struct{} // receives a token after a reconnect; has capacity one
-	line     line
+	line     reconnectSignal
 	pauses   func() backoff.BackOff // returns the pauses between the tries of one call
 	stop     context.CancelFunc
 	watching sync.WaitGroup
@@ -169,7 +169,7 @@ func (c *Client) watch(ctx context.Context) {
 		switch state {
 		case connectivity.Ready:
 			if lost {
-				c.line.cameBack()
+				c.line.broadcast()
 				select {
 				case c.again <- struct{}{}:
 				default: // a token that nobody has received is enough

@@ -21,11 +21,11 @@ func (c *Client) ServeContents(ctx context.Context, worker uuid.UUID, source per
 	if err != nil {
 		return c.fail(ctx, err)
 	}
-	s := &serving{ctx: ctx, source: source, send: stream.Send, open: map[int64]*asked{}}
+	s := &contentServer{ctx: ctx, source: source, send: stream.Send, open: map[int64]*contentRequest{}}
 	defer s.running.Wait()
 	defer cancel()
 	// If sending fails, Recv returns the reason.
-	_ = s.tell(&perdurev1.ServeContentsRequest{WorkerId: pbconv.UUIDToProto(c.or(worker))})
+	_ = s.sendMessage(&perdurev1.ServeContentsRequest{WorkerId: pbconv.UUIDToProto(c.or(worker))})
 	for {
 		m, err := stream.Recv()
 		if errors.Is(err, io.EOF) {
@@ -38,8 +38,8 @@ func (c *Client) ServeContents(ctx context.Context, worker uuid.UUID, source per
 	}
 }
 
-// serving answers the server's requests for contents over one stream.
-type serving struct {
+// contentServer answers the server's requests for contents over one stream.
+type contentServer struct {
 	ctx     context.Context
 	source  perdure.ContentSource
 	sending sync.Mutex
@@ -47,11 +47,11 @@ type serving struct {
 	running sync.WaitGroup
 
 	mu   sync.Mutex // guards open
-	open map[int64]*asked
+	open map[int64]*contentRequest
 }
 
-// asked is a request from the server for the bytes of one content.
-type asked struct {
+// contentRequest is a request from the server for the bytes of one content.
+type contentRequest struct {
 	id        int64
 	execution uuid.UUID
 	sum       perdure.Hash
@@ -63,8 +63,8 @@ type asked struct {
 	room int64      // number of pieces that the server allows to be sent
 }
 
-// tell sends a message over the stream. Sends of several requests exclude each other.
-func (s *serving) tell(m *perdurev1.ServeContentsRequest) error {
+// sendMessage sends a message over the stream. Sends of several requests exclude each other.
+func (s *contentServer) sendMessage(m *perdurev1.ServeContentsRequest) error {
 	s.sending.Lock()
 	defer s.sending.Unlock()
 	return s.send(m)
@@ -72,7 +72,7 @@ func (s *serving) tell(m *perdurev1.ServeContentsRequest) error {
 
 // take processes a message of the server: a new request, more room for a request, or its
 // cancellation.
-func (s *serving) take(m *perdurev1.ServeContentsResponse) {
+func (s *contentServer) take(m *perdurev1.ServeContentsResponse) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	a := s.open[m.GetRequestId()]
@@ -85,7 +85,7 @@ func (s *serving) take(m *perdurev1.ServeContentsResponse) {
 		a.add(m.GetPieces())
 	case len(m.GetSha256()) > 0:
 		ctx, cancel := context.WithCancel(s.ctx)
-		a = &asked{id: m.GetRequestId(), cancel: cancel, more: make(chan struct{}, 1), room: m.GetPieces()}
+		a = &contentRequest{id: m.GetRequestId(), cancel: cancel, more: make(chan struct{}, 1), room: m.GetPieces()}
 		s.open[a.id] = a
 		execution, err := pbconv.UUIDFromProto("execution_id", m.GetExecutionId())
 		a.execution = execution
@@ -96,7 +96,7 @@ func (s *serving) take(m *perdurev1.ServeContentsResponse) {
 	}
 }
 
-func (a *asked) add(pieces int64) {
+func (a *contentRequest) add(pieces int64) {
 	a.mu.Lock()
 	a.room += pieces
 	a.mu.Unlock()
@@ -107,7 +107,7 @@ func (a *asked) add(pieces int64) {
 }
 
 // piece waits until a piece may be sent, and counts it. It returns false if ctx ends first.
-func (a *asked) piece(ctx context.Context) bool {
+func (a *contentRequest) piece(ctx context.Context) bool {
 	for {
 		a.mu.Lock()
 		there := a.room > 0
@@ -128,7 +128,7 @@ func (a *asked) piece(ctx context.Context) bool {
 
 // answer sends a content in pieces, and then the end or an error. It sends neither if the request
 // was cancelled or the stream is broken.
-func (s *serving) answer(ctx context.Context, a *asked, err error) {
+func (s *contentServer) answer(ctx context.Context, a *contentRequest, err error) {
 	defer func() {
 		a.cancel()
 		s.mu.Lock()
@@ -149,11 +149,11 @@ func (s *serving) answer(ctx context.Context, a *asked, err error) {
 		}
 		last.Error = pbconv.ErrorToProto(coded)
 	}
-	_ = s.tell(last) // Recv returns the reason if this fails
+	_ = s.sendMessage(last) // Recv returns the reason if this fails
 }
 
 // stream sends the pieces of the requested content.
-func (s *serving) stream(ctx context.Context, a *asked) error {
+func (s *contentServer) stream(ctx context.Context, a *contentRequest) error {
 	content, err := s.source.Content(ctx, a.execution, a.sum)
 	if err != nil {
 		return err
@@ -167,7 +167,7 @@ func (s *serving) stream(ctx context.Context, a *asked) error {
 			if !a.piece(ctx) {
 				return context.Cause(ctx)
 			}
-			if err := s.tell(&perdurev1.ServeContentsRequest{RequestId: a.id, Piece: buf[:n]}); err != nil {
+			if err := s.sendMessage(&perdurev1.ServeContentsRequest{RequestId: a.id, Piece: buf[:n]}); err != nil {
 				return err
 			}
 		}

@@ -14,27 +14,27 @@ import (
 	"github.com/perdure/perdure/api/perdure/v1/pbconv"
 )
 
-// kept is a ContentSource with one content.
-type kept []byte
+// singleContent is a ContentSource with one content.
+type singleContent []byte
 
-func (k kept) Content(_ context.Context, _ uuid.UUID, sum perdure.Hash) (io.ReadCloser, error) {
+func (k singleContent) Content(_ context.Context, _ uuid.UUID, sum perdure.Hash) (io.ReadCloser, error) {
 	if sum != sha256.Sum256(k) {
 		return nil, perdure.Errorf(perdure.NotFound, "there is none")
 	}
 	return io.NopCloser(bytes.NewReader(k)), nil
 }
 
-// asking is the server's end of a stream for contents.
-type asking struct {
+// contentCaller is the server's end of a stream for contents.
+type contentCaller struct {
 	*testing.T
-	s    *serving
+	s    *contentServer
 	sent chan *perdurev1.ServeContentsRequest
 }
 
-func newAsking(t *testing.T, content []byte) *asking {
-	a := &asking{T: t, sent: make(chan *perdurev1.ServeContentsRequest, 100)}
+func newContentCaller(t *testing.T, content []byte) *contentCaller {
+	a := &contentCaller{T: t, sent: make(chan *perdurev1.ServeContentsRequest, 100)}
 	ctx, cancel := context.WithCancel(t.Context())
-	a.s = &serving{ctx: ctx, source: kept(content), open: map[int64]*asked{}, send: func(m *perdurev1.ServeContentsRequest) error {
+	a.s = &contentServer{ctx: ctx, source: singleContent(content), open: map[int64]*contentRequest{}, send: func(m *perdurev1.ServeContentsRequest) error {
 		a.sent <- m
 		return nil
 	}}
@@ -42,13 +42,13 @@ func newAsking(t *testing.T, content []byte) *asking {
 	return a
 }
 
-func (a *asking) ask(id int64, sum perdure.Hash, pieces int64) {
+func (a *contentCaller) ask(id int64, sum perdure.Hash, pieces int64) {
 	a.s.take(&perdurev1.ServeContentsResponse{
 		RequestId: id, ExecutionId: pbconv.UUIDToProto(uuid.New()), Sha256: sum[:], Pieces: pieces,
 	})
 }
 
-func (a *asking) next() *perdurev1.ServeContentsRequest {
+func (a *contentCaller) next() *perdurev1.ServeContentsRequest {
 	a.Helper()
 	select {
 	case m := <-a.sent:
@@ -64,7 +64,7 @@ func (a *asking) next() *perdurev1.ServeContentsRequest {
 // answered in the meantime.
 func TestContentIsServedWithinTheWindow(t *testing.T) {
 	content := bytes.Repeat([]byte("0123456789abcdef"), 5*perdure.BlobChunk/16-1)
-	a := newAsking(t, content)
+	a := newContentCaller(t, content)
 	a.ask(1, sha256.Sum256(content), 2)
 	var got []byte
 	for range 2 {
@@ -91,7 +91,7 @@ func TestContentIsServedWithinTheWindow(t *testing.T) {
 // short hash is refused.
 func TestCancelledRequestEnds(t *testing.T) {
 	content := make([]byte, 3*perdure.BlobChunk)
-	a := newAsking(t, content)
+	a := newContentCaller(t, content)
 	a.ask(1, sha256.Sum256(content), 1)
 	a.next()
 	a.s.take(&perdurev1.ServeContentsResponse{RequestId: 1, Cancel: true})

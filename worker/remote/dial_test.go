@@ -91,7 +91,7 @@ func TestAServerThatDoesNotAnswerIsNamed(t *testing.T) {
 	}
 }
 
-func TestAnotherServerIsToldApart(t *testing.T) {
+func TestAnotherServerIsDistinguished(t *testing.T) {
 	listener := listen(t, "tcp", "127.0.0.1:0")
 	serve(t, listener)
 	c, err := Dial(t.Context(), options(listener.Addr().String()))
@@ -218,8 +218,8 @@ func TestClientsAreSpread(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		all, err := at.look(t.Context())
-		again, errAgain := at.look(t.Context())
+		all, err := at.lookup(t.Context())
+		again, errAgain := at.lookup(t.Context())
 		if err != nil || errAgain != nil || len(all) != 3 || !slices.Equal(addressesOf(all), addressesOf(again)) || !at.several() {
 			t.Fatalf("the addresses are %v, then %v", all, again)
 		}
@@ -239,7 +239,7 @@ func addressesOf(all []resolver.Address) (list []string) {
 	return list
 }
 
-func TestPlainTextOverTheNetworkIsToldOf(t *testing.T) {
+func TestPrivateAddresses(t *testing.T) {
 	for addr, want := range map[string]bool{
 		"127.0.0.1:9090": true, "[::1]:9090": true, "localhost:9090": true, "unix:/run/perdure": true,
 		"10.0.0.7:9090": false, "perdure.example:9090": false, "127.0.0.1:9090,10.0.0.7:9090": false, "localhost:9090, [::1]:9091": true,

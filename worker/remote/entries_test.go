@@ -10,13 +10,13 @@ import (
 	"google.golang.org/grpc"
 )
 
-// oneByOne is a server that sends each entry in a message of its own, without batches.
-type oneByOne struct {
+// unbatchedServer is a server that sends each entry in a message of its own, without batches.
+type unbatchedServer struct {
 	perdurev1.UnimplementedAgentDispatchServer
 	entries []perdure.Entry
 }
 
-func (o *oneByOne) GetEntries(_ *perdurev1.GetEntriesRequest, out perdurev1.AgentDispatch_GetEntriesServer) error {
+func (o *unbatchedServer) GetEntries(_ *perdurev1.GetEntriesRequest, out perdurev1.AgentDispatch_GetEntriesServer) error {
 	for _, e := range o.entries {
 		m := pbconv.EntryToProto(e)
 		content := m.GetContent().GetInline()
@@ -35,7 +35,7 @@ func (o *oneByOne) GetEntries(_ *perdurev1.GetEntriesRequest, out perdurev1.Agen
 // TestAnOlderServerSendsEntriesOneByOne checks that Entries reads the entries of a server that does
 // not send batches.
 func TestAnOlderServerSendsEntriesOneByOne(t *testing.T) {
-	server := &oneByOne{}
+	server := &unbatchedServer{}
 	for range 3 {
 		e, err := perdure.NewMessageEntry(perdure.UserText(uuid.NewString()))
 		if err != nil {

@@ -42,22 +42,22 @@ func (l *lastError) get() error {
 
 // watch returns credentials that also store errors of the TLS handshake in l.
 func (l *lastError) watch(secure credentials.TransportCredentials) credentials.TransportCredentials {
-	return watched{secure, l}
+	return handshakeRecorder{secure, l}
 }
 
-type watched struct {
+type handshakeRecorder struct {
 	credentials.TransportCredentials
 	last *lastError
 }
 
-func (w watched) ClientHandshake(ctx context.Context, authority string, raw net.Conn) (net.Conn, credentials.AuthInfo, error) {
+func (w handshakeRecorder) ClientHandshake(ctx context.Context, authority string, raw net.Conn) (net.Conn, credentials.AuthInfo, error) {
 	conn, auth, err := w.TransportCredentials.ClientHandshake(ctx, authority, raw)
 	w.last.set(err)
 	return conn, auth, err
 }
 
-func (w watched) Clone() credentials.TransportCredentials {
-	return watched{w.TransportCredentials.Clone(), w.last}
+func (w handshakeRecorder) Clone() credentials.TransportCredentials {
+	return handshakeRecorder{w.TransportCredentials.Clone(), w.last}
 }
 
 func unreachable(addr string, why error) error {
@@ -134,14 +134,14 @@ func again[T any](ctx context.Context, c *Client, name string, call func(context
 		if err == nil {
 			return reply, nil
 		}
-		if !refusedForNow(err) {
-			return reply, c.lastWord(ctx, err, unavailable)
+		if !isTemporary(err) {
+			return reply, c.finalError(ctx, err, unavailable)
 		}
 		unavailable = err
 		wait, atOnce := pauseAfter(err, pauses.NextBackOff(), back)
 		c.o.Logger.WarnContext(ctx, "the server did not answer; trying again", "call", name, "in", wait, "error", err)
 		if err := rest(trying, wait, atOnce); err != nil {
-			return reply, c.lastWord(ctx, err, unavailable)
+			return reply, c.finalError(ctx, err, unavailable)
 		}
 	}
 }
@@ -154,8 +154,8 @@ func shortPauses() backoff.BackOff {
 	return pauses
 }
 
-// refusedForNow reports whether the same call may succeed later.
-func refusedForNow(err error) bool {
+// isTemporary reports whether the same call may succeed later.
+func isTemporary(err error) bool {
 	return (perdure.IsCode(err, perdure.Unavailable) || perdure.IsCode(err, perdure.RateLimited)) && !errors.Is(err, errClosed)
 }
 
@@ -183,23 +183,23 @@ func rest(ctx context.Context, pause time.Duration, early <-chan struct{}) error
 	return nil
 }
 
-// lastWord returns the error of a call that is not repeated: errClosed after Close; for a deadline,
-// the reason of the earlier tries; or else err.
-func (c *Client) lastWord(ctx context.Context, err, unavailable error) error {
+// finalError returns the error of a call that is not repeated: errClosed after Close; for a
+// deadline, the reason of the earlier tries; or else err.
+func (c *Client) finalError(ctx context.Context, err, unavailable error) error {
 	switch {
 	case c.frames.ctx.Err() != nil:
 		return errClosed
 	case errors.Is(err, context.DeadlineExceeded):
-		return overdue(err, unavailable)
+		return deadlineError(err, unavailable)
 	case ctx.Err() != nil && errors.Is(err, context.Cause(ctx)):
 		return ctx.Err()
 	}
 	return err
 }
 
-// overdue returns the error of a call whose deadline has passed: the error of its earlier tries, if
-// there is one, joined with err.
-func overdue(err, unavailable error) error {
+// deadlineError returns the error of a call whose deadline has passed: the error of its earlier
+// tries, if there is one, joined with err.
+func deadlineError(err, unavailable error) error {
 	var coded *perdure.Error
 	if !errors.As(unavailable, &coded) {
 		return err

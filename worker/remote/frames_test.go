@@ -65,7 +65,7 @@ func TestBatchesKeepOrderAndSize(t *testing.T) {
 	}
 }
 
-func TestOfPiecesTheFirstRefusalCounts(t *testing.T) {
+func TestFirstRefusalOfPiecesIsReturned(t *testing.T) {
 	refused := perdure.Errorf(perdure.LeaseLost, "over")
 	b := batch{of: []int{0, 0, 0}}
 	got := b.join(nil, []perdure.FrameReply{{Held: 1}, {Err: refused}, {Held: 1}})

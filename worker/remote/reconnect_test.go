@@ -10,13 +10,13 @@ import (
 	"github.com/perdure/perdure"
 )
 
-// tapped is a listener that also sends its connections to the test.
-type tapped struct {
+// tappedListener is a listener that also sends its connections to the test.
+type tappedListener struct {
 	net.Listener
 	conns chan net.Conn
 }
 
-func (c tapped) Accept() (net.Conn, error) {
+func (c tappedListener) Accept() (net.Conn, error) {
 	conn, err := c.Listener.Accept()
 	if err == nil {
 		c.conns <- conn
@@ -24,10 +24,10 @@ func (c tapped) Accept() (net.Conn, error) {
 	return conn, err
 }
 
-// TestAConnectionThatComesBackIsTold checks that the client reconnects without a call, and then
+// TestAReconnectIsReported checks that the client reconnects without a call, and then
 // sends to Reconnected. The first connection does not count as a reconnect.
-func TestAConnectionThatComesBackIsTold(t *testing.T) {
-	l := tapped{listen(t, "tcp", "127.0.0.1:0"), make(chan net.Conn, 8)}
+func TestAReconnectIsReported(t *testing.T) {
+	l := tappedListener{listen(t, "tcp", "127.0.0.1:0"), make(chan net.Conn, 8)}
 	serve(t, l)
 	c, err := Dial(t.Context(), options(l.Addr().String()))
 	if err != nil {
@@ -48,7 +48,7 @@ func TestAConnectionThatComesBackIsTold(t *testing.T) {
 // TestACallIsMadeAgainWhenTheConnectionIsBack checks that a call that waits for its retry is
 // retried after a reconnect, without waiting for the end of the pause of an hour.
 func TestACallIsMadeAgainWhenTheConnectionIsBack(t *testing.T) {
-	l := tapped{listen(t, "tcp", "127.0.0.1:0"), make(chan net.Conn, 8)}
+	l := tappedListener{listen(t, "tcp", "127.0.0.1:0"), make(chan net.Conn, 8)}
 	serve(t, l)
 	c, err := Dial(t.Context(), options(l.Addr().String()))
 	if err != nil {

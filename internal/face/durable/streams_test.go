@@ -85,9 +85,9 @@ func TestLogsAreReadOnlyStreams(t *testing.T) {
 	}
 }
 
-// restored returns a house with another server over the same store. Its event log has another
+// restored returns another server over the same store. Its event log has another
 // epoch, as after a restore of the store.
-func (h *house) restored() *house {
+func (h *testServer) restored() *testServer {
 	h.T.Helper()
 	handler, err := face.New(face.Config{Config: front.Config{Engine: h.Engine}, Log: eventlog.New(h.Engine.Read(), h.Store.Epoch()+1, h.Engine.Hints)})
 	if err != nil {
@@ -95,9 +95,9 @@ func (h *house) restored() *house {
 	}
 	srv := httptest.NewServer(handler)
 	h.T.Cleanup(srv.Close)
-	other := *h.House
+	other := *h.Server
 	other.URL = srv.URL
-	return &house{&other}
+	return &testServer{&other}
 }
 
 // After a restore, an offset gets 410 if it comes with a cursor from before the restore. An offset

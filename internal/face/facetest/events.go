@@ -29,7 +29,7 @@ type Stream struct {
 }
 
 // Follow opens a stream.
-func (h *House) Follow(path string, headers ...string) *Stream {
+func (h *Server) Follow(path string, headers ...string) *Stream {
 	h.T.Helper()
 	res, err := http.DefaultTransport.RoundTrip(h.Request("GET", path, "", headers...))
 	if err != nil {
@@ -113,7 +113,7 @@ func Show(events []Event) string {
 }
 
 // Play creates a run with events of many kinds, and ends it.
-func Play(h *House) *Run {
+func Play(h *Server) *Run {
 	x := h.Start("")
 	r := h.Claim()
 	if r.ID != x.ID {
@@ -136,7 +136,7 @@ func Play(h *House) *Run {
 const AnswerText = "# Plan\n\nFirst **this**:\n\n- one\n- two\n\n```go\nx := 1\n\ny := 2\n```\n\n| a | b |\n|---|---|\n| 1 | 2 |\n\nThe <script>end</script>."
 
 // Talk creates a run whose text arrives in small chunks, with other events in the middle of blocks.
-func Talk(h *House) *Run {
+func Talk(h *Server) *Run {
 	x := h.Start("")
 	r := h.Claim()
 	if r.ID != x.ID {

@@ -50,15 +50,15 @@ func (l WatchedListener) Accept() (net.Conn, error) {
 		return nil, err
 	}
 	over := l.All.Begin(conn.RemoteAddr().String())
-	return &watchedConn{Conn: conn, Over: sync.OnceFunc(func() { close(over) })}, nil
+	return &countedConn{Conn: conn, Over: sync.OnceFunc(func() { close(over) })}, nil
 }
 
-type watchedConn struct {
+type countedConn struct {
 	net.Conn
 	Over func()
 }
 
-func (c *watchedConn) Close() error {
+func (c *countedConn) Close() error {
 	c.Over()
 	return c.Conn.Close()
 }

@@ -11,7 +11,7 @@ import (
 
 // Run is an execution that the worker has claimed.
 type Run struct {
-	House  *House
+	Server *Server
 	ID     uuid.UUID
 	Lease  perdure.Lease
 	Number int64
@@ -19,7 +19,7 @@ type Run struct {
 }
 
 // Claim claims the only pending execution.
-func (h *House) Claim() *Run {
+func (h *Server) Claim() *Run {
 	h.T.Helper()
 	claims, err := h.Worker.PollAgents(h.T.Context(), perdure.Poll{
 		WorkerID: h.ID, Queues: []string{"default"}, Kinds: []string{perdure.ReactKind, "count", "anything"}, Slots: 1, Wait: time.Second,
@@ -28,27 +28,27 @@ func (h *House) Claim() *Run {
 	if err != nil || len(claims) != 1 {
 		h.T.Fatalf("claimed %d: %v", len(claims), err)
 	}
-	return &Run{House: h, ID: claims[0].Lease.ExecutionID, Lease: claims[0].Lease, Leaf: claims[0].Execution.Leaf}
+	return &Run{Server: h, ID: claims[0].Lease.ExecutionID, Lease: claims[0].Lease, Leaf: claims[0].Execution.Leaf}
 }
 
 // Commit makes a commit.
 func (r *Run) Commit(c perdure.Commit) perdure.CommitReply {
-	r.House.T.Helper()
+	r.Server.T.Helper()
 	r.Number++
 	c.Lease, c.Number = r.Lease, r.Number
-	reply, err := r.House.Worker.Commit(context.WithoutCancel(r.House.T.Context()), c)
+	reply, err := r.Server.Worker.Commit(context.WithoutCancel(r.Server.T.Context()), c)
 	if err != nil {
-		r.House.T.Fatal(err)
+		r.Server.T.Fatal(err)
 	}
 	return reply
 }
 
 // Say appends a message and a checkpoint.
 func (r *Run) Say(m perdure.Message) perdure.Entry {
-	r.House.T.Helper()
+	r.Server.T.Helper()
 	e, err := perdure.NewMessageEntry(m)
 	if err != nil {
-		r.House.T.Fatal(err)
+		r.Server.T.Fatal(err)
 	}
 	e.ParentID = r.Leaf
 	r.Leaf = &e.ID
@@ -61,7 +61,7 @@ func (r *Run) Say(m perdure.Message) perdure.Entry {
 
 // Compact appends a compaction with that summary.
 func (r *Run) Compact(c perdure.CompactionRecord, summary string) perdure.Entry {
-	r.House.T.Helper()
+	r.Server.T.Helper()
 	e, err := perdure.NewMessageEntry(perdure.Message{
 		Role: perdure.RoleUser, Content: perdure.Content{Parts: []perdure.Part{perdure.Compaction(summary)}},
 	})
@@ -69,7 +69,7 @@ func (r *Run) Compact(c perdure.CompactionRecord, summary string) perdure.Entry 
 		e.Metadata, err = json.Marshal(c)
 	}
 	if err != nil {
-		r.House.T.Fatal(err)
+		r.Server.T.Fatal(err)
 	}
 	e.Type, e.ParentID = perdure.EntryCompaction, r.Leaf
 	r.Leaf = &e.ID
@@ -79,7 +79,7 @@ func (r *Run) Compact(c perdure.CompactionRecord, summary string) perdure.Entry 
 
 // Stream appends text to the run's block with that number.
 func (r *Run) Stream(block int64, offset int64, typ perdure.EventType, text string) {
-	r.House.T.Helper()
+	r.Server.T.Helper()
 	f := perdure.Frame{AgentLease: &r.Lease, Block: block, Type: typ, Offset: offset, Text: text}
 	if typ == perdure.EventTerminal {
 		f.Stream = "stdout"
@@ -88,45 +88,45 @@ func (r *Run) Stream(block int64, offset int64, typ perdure.EventType, text stri
 }
 
 func (r *Run) Complete() {
-	r.House.T.Helper()
+	r.Server.T.Helper()
 	r.Commit(perdure.Commit{Outcome: perdure.Outcome{Kind: perdure.OutcomeComplete, Output: perdure.Inline([]byte(`{"text":"bye"}`))}})
 }
 
 // Task schedules and runs a task to its end.
 func (r *Run) Task(kind string, instance string) {
-	r.House.T.Helper()
+	r.Server.T.Helper()
 	r.Finish(perdure.TaskFinish{Lease: r.Schedule(kind, instance), Result: perdure.Inline([]byte(`"ok"`))})
 }
 
 // Schedule schedules a task and claims it.
 func (r *Run) Schedule(kind, instance string) perdure.TaskLease {
-	r.House.T.Helper()
+	r.Server.T.Helper()
 	input := json.RawMessage(`{"a":1}`)
 	key, err := perdure.DefaultTaskKey(r.ID, kind, input, instance)
 	if err != nil {
-		r.House.T.Fatal(err)
+		r.Server.T.Fatal(err)
 	}
 	reply := r.Commit(perdure.Commit{
 		Tasks: []perdure.NewTask{{Kind: kind, Input: perdure.Inline(input), Key: key}},
-		Eager: perdure.Eager{WorkerID: r.House.ID, Kinds: []string{kind}, Queues: []string{"default"}, Slots: 1},
+		Eager: perdure.Eager{WorkerID: r.Server.ID, Kinds: []string{kind}, Queues: []string{"default"}, Slots: 1},
 	})
 	if len(reply.Claims) != 1 {
-		r.House.T.Fatalf("the commit claimed %d tasks", len(reply.Claims))
+		r.Server.T.Fatalf("the commit claimed %d tasks", len(reply.Claims))
 	}
 	return reply.Claims[0].Lease
 }
 
 // Fail fails an attempt so that it is retried.
 func (r *Run) Fail(lease perdure.TaskLease) {
-	r.House.T.Helper()
+	r.Server.T.Helper()
 	r.Finish(perdure.TaskFinish{Lease: lease, Error: &perdure.TaskError{Code: perdure.Unavailable, Message: "no answer"}})
 }
 
 func (r *Run) Finish(f perdure.TaskFinish) {
-	r.House.T.Helper()
-	f.WorkerID = r.House.ID
-	if _, err := r.House.Worker.FinishTask(context.WithoutCancel(r.House.T.Context()), f); err != nil {
-		r.House.T.Fatal(err)
+	r.Server.T.Helper()
+	f.WorkerID = r.Server.ID
+	if _, err := r.Server.Worker.FinishTask(context.WithoutCancel(r.Server.T.Context()), f); err != nil {
+		r.Server.T.Fatal(err)
 	}
 }
 
@@ -135,14 +135,14 @@ type Frame = perdure.Frame
 
 // Append appends frames to the log.
 func (r *Run) Append(frames ...Frame) {
-	r.House.T.Helper()
-	replies, err := r.House.Worker.Append(context.WithoutCancel(r.House.T.Context()), frames)
+	r.Server.T.Helper()
+	replies, err := r.Server.Worker.Append(context.WithoutCancel(r.Server.T.Context()), frames)
 	if err != nil {
-		r.House.T.Fatal(err)
+		r.Server.T.Fatal(err)
 	}
 	for _, reply := range replies {
 		if reply.Err != nil {
-			r.House.T.Fatal(reply.Err)
+			r.Server.T.Fatal(reply.Err)
 		}
 	}
 }

@@ -22,10 +22,10 @@ func (b Browser) Headers(more ...string) []string {
 func (b Browser) Protocols() string { return "perdure, perdure.session." + b.Half }
 
 // Port returns the server's port.
-func (h *House) Port() string { return h.URL[strings.LastIndex(h.URL, ":")+1:] }
+func (h *Server) Port() string { return h.URL[strings.LastIndex(h.URL, ":")+1:] }
 
 // SignIn creates a session.
-func (h *House) SignIn(key string, headers ...string) Browser {
+func (h *Server) SignIn(key string, headers ...string) Browser {
 	h.T.Helper()
 	r := h.Call("POST", "./api/login", `{"key":"`+key+`"}`, append([]string{"Authorization", "", "User-Agent", "Test 1"}, headers...)...)
 	var reply struct {

@@ -55,7 +55,7 @@ type LogEvent struct {
 }
 
 // Socket opens the WebSocket of a run and reads the first message.
-func (h *House) Socket(id uuid.UUID, headers ...string) *Socket {
+func (h *Server) Socket(id uuid.UUID, headers ...string) *Socket {
 	h.T.Helper()
 	c, res, err := h.DialSocket(id, headers...)
 	if err != nil {
@@ -69,7 +69,7 @@ func (h *House) Socket(id uuid.UUID, headers ...string) *Socket {
 }
 
 // DialSocket opens the WebSocket of a run.
-func (h *House) DialSocket(id uuid.UUID, headers ...string) (*Socket, *http.Response, error) {
+func (h *Server) DialSocket(id uuid.UUID, headers ...string) (*Socket, *http.Response, error) {
 	req := h.Request("GET", h.Path(id, "/ws"), "", headers...)
 	ctx, cancel := context.WithTimeout(h.T.Context(), 30*time.Second)
 	h.T.Cleanup(cancel)
@@ -198,7 +198,7 @@ func (c *Socket) Picture() string {
 }
 
 // StreamedPicture returns the picture of a client that reads the event stream of a run to its end.
-func (h *House) StreamedPicture(id uuid.UUID) string {
+func (h *Server) StreamedPicture(id uuid.UUID) string {
 	h.T.Helper()
 	c := &Socket{T: h.T, Events: map[int64]string{}, Text: map[int64]string{}}
 	for _, e := range h.Follow(h.Path(id, "/stream/consolidated")).All() {

@@ -16,15 +16,15 @@ type Brittle struct {
 }
 
 // Lazy implements [store.Reader].
-func (b *Brittle) Lazy() store.Reader { return brittleRefs{b.Store.Lazy(), b} }
+func (b *Brittle) Lazy() store.Reader { return brittleReader{b.Store.Lazy(), b} }
 
-// brittleRefs is a lazy reader that fails when its store does.
-type brittleRefs struct {
+// brittleReader is a lazy reader that fails when its store does.
+type brittleReader struct {
 	store.Reader
 	b *Brittle
 }
 
-func (r brittleRefs) Execution(ctx context.Context, org string, id uuid.UUID) (*perdure.Execution, error) {
+func (r brittleReader) Execution(ctx context.Context, org string, id uuid.UUID) (*perdure.Execution, error) {
 	if err := r.b.Err.Load(); err != nil {
 		return nil, *err
 	}

@@ -122,7 +122,7 @@ func (f *Front) authenticate(r *http.Request) (Caller, *problem.Problem) {
 	if !any {
 		return Caller{}, problem.New(perdure.Unauthenticated, "no key was given; "+HowToGiveKey)
 	}
-	key, session, err := f.vouch(r.Context(), given)
+	key, session, err := f.verify(r.Context(), given)
 	switch {
 	case !perdure.IsCode(err, perdure.Unauthenticated):
 	case given.session:

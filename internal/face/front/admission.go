@@ -36,7 +36,7 @@ func (f *Front) shared(ctx context.Context, w http.ResponseWriter, r *http.Reque
 		a.visit = visit
 	}
 	ctx = fair.With(ctx, visit)
-	body, ok := r.Body.(*kept)
+	body, ok := r.Body.(*requestBody)
 	if !ok || r.ContentLength == 0 {
 		return ctx, visit.Enter(ctx)
 	}

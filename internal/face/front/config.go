@@ -72,7 +72,7 @@ func (c Config) normal() Config {
 		c.Logger = slog.Default()
 	}
 	if c.Observer == nil {
-		c.Observer = nobody{}
+		c.Observer = noObserver{}
 	}
 	if c.PingEvery <= 0 {
 		c.PingEvery = 15 * time.Second

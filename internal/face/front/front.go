@@ -24,14 +24,14 @@ type Front struct {
 	routes  map[string]Route // by pattern
 	tree    Tree             // nil without one
 	readers readers
-	tracer  trace.Tracer // nil without a TracerProvider
-	watch   *watch       // watches open streams
+	tracer  trace.Tracer      // nil without a TracerProvider
+	watch   *streamSupervisor // watches open streams
 }
 
 // New creates a front without routes.
 func New(c Config) *Front {
 	f := &Front{Config: c.normal(), routes: map[string]Route{}, readers: readers{open: map[perdure.Hash]int{}}}
-	f.watch = &watch{f: f}
+	f.watch = &streamSupervisor{f: f}
 	if c.TracerProvider != nil {
 		f.tracer = c.TracerProvider.Tracer("github.com/perdure/perdure/internal/face/front")
 	}
@@ -50,7 +50,7 @@ func QueryOf(ctx context.Context) url.Values {
 func (f *Front) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	answer := &answer{ResponseWriter: w, c: http.NewResponseController(w), timeout: f.WriteTimeout}
 	defer func() { answer.visit.Leave() }()
-	if f.Observer != (nobody{}) || f.tracer != nil {
+	if f.Observer != (noObserver{}) || f.tracer != nil {
 		method, began, route := r.Method, time.Now(), f.routeOf(r)
 		defer func() { f.Observer.Request(method, route, answer.code(), time.Since(began)) }()
 		if f.tracer != nil {
@@ -64,7 +64,7 @@ func (f *Front) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	answer.Header().Set("Referrer-Policy", "no-referrer")
 	// Change a copy of the request: the server uses the Body of its own to know whether a
 	// client still waits for "100 Continue".
-	body := &kept{ReadCloser: r.Body, c: answer.c, within: f.BodyTimeout}
+	body := &requestBody{ReadCloser: r.Body, c: answer.c, within: f.BodyTimeout}
 	r = r.WithContext(r.Context())
 	r.Body = body
 	f.serve(answer, r)
@@ -87,7 +87,7 @@ func (f *Front) serve(w http.ResponseWriter, r *http.Request) {
 	if f.cors(w, r) {
 		return
 	}
-	if p := overlong(r); p != nil {
+	if p := refuseLong(r); p != nil {
 		p.Write(w)
 		return
 	}

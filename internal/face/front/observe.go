@@ -35,12 +35,12 @@ func Transports() []string {
 	return []string{TransportSSE, TransportWebSocket, TransportDurable, TransportResponses, TransportResponsesSocket}
 }
 
-// nobody is the default Observer; it does nothing.
-type nobody struct{}
+// noObserver is the default Observer; it does nothing.
+type noObserver struct{}
 
-func (nobody) Request(string, string, int, time.Duration) {}
-func (nobody) Reading(string) func()                      { return func() {} }
-func (nobody) Delivered(string, time.Duration)            {}
+func (noObserver) Request(string, string, int, time.Duration) {}
+func (noObserver) Reading(string) func()                      { return func() {} }
+func (noObserver) Delivered(string, time.Duration)            {}
 
 // routeOf returns the pattern that a request matches, so that the number of different values is
 // small.

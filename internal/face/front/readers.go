@@ -16,8 +16,8 @@ const (
 	headerLimit = 64 << 10
 )
 
-// overlong refuses URLs and headers that are longer than any request of the API needs.
-func overlong(r *http.Request) *problem.Problem {
+// refuseLong refuses URLs and headers that are longer than any request of the API needs.
+func refuseLong(r *http.Request) *problem.Problem {
 	if len(r.RequestURI) > urlLimit {
 		p := problem.New(perdure.InvalidArgument, fmt.Sprintf("the URL has %d bytes; at most %d are taken, and what is longer goes into a body", len(r.RequestURI), urlLimit))
 		p.Status = http.StatusRequestURITooLong

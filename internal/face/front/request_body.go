@@ -7,9 +7,9 @@ import (
 	"time"
 )
 
-// kept is a request body whose Close does nothing, so that the rest of the body can be drained
-// later. Its read deadline starts with the first read, unless the reader sets another one.
-type kept struct {
+// requestBody is a request body whose Close does nothing, so that the rest of the body can be
+// drained later. Its read deadline starts with the first read, unless the reader sets another one.
+type requestBody struct {
 	io.ReadCloser
 	c      *http.ResponseController
 	within time.Duration
@@ -18,7 +18,7 @@ type kept struct {
 	ended  func() error // called once, when the whole body has arrived; its error fails the read; may be nil
 }
 
-func (k *kept) Read(b []byte) (int, error) {
+func (k *requestBody) Read(b []byte) (int, error) {
 	if !k.began {
 		k.began = true
 		_ = k.c.SetReadDeadline(time.Now().Add(k.within)) // without a deadline, the read may block forever
@@ -37,11 +37,11 @@ func (k *kept) Read(b []byte) (int, error) {
 	return n, err
 }
 
-func (k *kept) Close() error { return nil }
+func (k *requestBody) Close() error { return nil }
 
 // drain reads the rest of a refused body. A client that is still sending would otherwise see a
 // connection reset instead of the response.
-func (k *kept) drain(w http.ResponseWriter) {
+func (k *requestBody) drain(w http.ResponseWriter) {
 	c := http.NewResponseController(w)
 	_ = c.SetReadDeadline(time.Now().Add(10 * time.Second)) // without a deadline, the copy is still bounded
 	_, _ = io.Copy(io.Discard, io.LimitReader(k.ReadCloser, 8*BodyLimit))

@@ -80,9 +80,9 @@ func (f *Front) cookieFor(r *http.Request) http.Cookie {
 	return c
 }
 
-// vouch returns the key of a proof, and the session if the proof is one. Errors: unauthenticated;
+// verify returns the key of a proof, and the session if the proof is one. Errors: unauthenticated;
 // permission_denied if the key's org is disabled.
-func (f *Front) vouch(ctx context.Context, p proof) (*perdure.APIKey, *perdure.Session, error) {
+func (f *Front) verify(ctx context.Context, p proof) (*perdure.APIKey, *perdure.Session, error) {
 	if !p.session {
 		key, err := f.Auth.KeyOf(ctx, p.key)
 		return key, nil, err

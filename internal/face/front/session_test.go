@@ -16,7 +16,7 @@ import (
 )
 
 // sessions lists the sessions that the key may see.
-func (h *house) sessions(headers ...string) (all []perdure.Session) {
+func (h *testServer) sessions(headers ...string) (all []perdure.Session) {
 	h.T.Helper()
 	var list struct{ Items []perdure.Session }
 	if err := json.Unmarshal(h.Call("GET", "/sessions", "", headers...).Want(200, nil).Body, &list); err != nil {

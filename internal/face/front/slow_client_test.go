@@ -80,7 +80,7 @@ func TestHeadersHaveTheirTime(t *testing.T) {
 }
 
 // Compressed, deeply nested and numerically huge bodies get 400, and no execution is created.
-func TestBodiesThatAreBombs(t *testing.T) {
+func TestDecompressionBombsAreRefused(t *testing.T) {
 	h := open(t)
 	bomb := strings.Repeat("[", 4<<20)
 	for name, body := range map[string]string{

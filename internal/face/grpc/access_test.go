@@ -43,7 +43,7 @@ func TestOnlyWorkersAreLetIn(t *testing.T) {
 	}
 }
 
-func TestARefusedKeyIsSaidClearly(t *testing.T) {
+func TestARefusedKeyHasAClearError(t *testing.T) {
 	w := start(t)
 	c := w.dial(t, "unknown")
 	_, err := c.Register(t.Context(), perdure.Registration{})

@@ -15,7 +15,7 @@ type agentService struct {
 	backend  Backend
 	limit    int64
 	draining <-chan struct{}
-	lines    *lines
+	lines    *workerConnections
 }
 
 func (s *agentService) PollAgent(ctx context.Context, m *perdurev1.PollAgentRequest) (*perdurev1.PollAgentResponse, error) {

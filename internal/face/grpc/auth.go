@@ -40,7 +40,7 @@ type access struct {
 	backend Backend
 	auth    Authenticator
 	recheck time.Duration
-	answers answers
+	answers errorConverter
 	share   *fair.Share
 }
 
@@ -116,16 +116,16 @@ func (a access) stream(server any, s grpc.ServerStream, call *grpc.StreamServerI
 	ctx, stop := a.watch(ctx, bearer)
 	defer stop()
 	ctx = fair.With(ctx, a.share.Visit(callerOf(ctx).Org)) // its commands are charged
-	return causeOf(ctx, next(server, &admitted{ServerStream: s, ctx: ctx}))
+	return causeOf(ctx, next(server, &callerStream{ServerStream: s, ctx: ctx}))
 }
 
-// admitted is a stream whose context contains the caller.
-type admitted struct {
+// callerStream is a stream whose context contains the caller.
+type callerStream struct {
 	grpc.ServerStream
 	ctx context.Context
 }
 
-func (s *admitted) Context() context.Context { return s.ctx }
+func (s *callerStream) Context() context.Context { return s.ctx }
 
 // uncounted are the calls to which no limit applies.
 var uncounted = map[string]bool{perdurev1.WorkerDispatch_Heartbeat_FullMethodName: true}

@@ -15,30 +15,30 @@ import (
 	"github.com/perdure/perdure/api/perdure/v1/pbconv"
 )
 
-// kept are the generated contents of a worker, by hash.
-type kept struct {
+// generatedContents are the generated contents of a worker, by hash.
+type generatedContents struct {
 	mu     sync.Mutex
-	opened map[perdure.Hash]*tape
+	opened map[perdure.Hash]*contentTape
 	sizes  map[perdure.Hash]int
 	gate   chan struct{} // unless nil, contents are sent after it is closed
 }
 
-// tape counts the bytes that are read of a content.
-type tape struct {
+// contentTape counts the bytes that are read of a content.
+type contentTape struct {
 	io.Reader
 	read   atomic.Int64
 	closed chan struct{}
 }
 
-func (r *tape) Read(p []byte) (int, error) {
+func (r *contentTape) Read(p []byte) (int, error) {
 	n, err := r.Reader.Read(p)
 	r.read.Add(int64(n))
 	return n, err
 }
 
-func (r *tape) Close() error { close(r.closed); return nil }
+func (r *contentTape) Close() error { close(r.closed); return nil }
 
-func (k *kept) Content(_ context.Context, _ uuid.UUID, sum perdure.Hash) (io.ReadCloser, error) {
+func (k *generatedContents) Content(_ context.Context, _ uuid.UUID, sum perdure.Hash) (io.ReadCloser, error) {
 	if k.gate != nil {
 		<-k.gate
 	}
@@ -48,12 +48,12 @@ func (k *kept) Content(_ context.Context, _ uuid.UUID, sum perdure.Hash) (io.Rea
 	if !ok {
 		return nil, perdure.Errorf(perdure.NotFound, "no content %x", sum[:1])
 	}
-	r := &tape{Reader: bytes.NewReader(contentOf(sum, size)), closed: make(chan struct{})}
+	r := &contentTape{Reader: bytes.NewReader(contentOf(sum, size)), closed: make(chan struct{})}
 	k.opened[sum] = r
 	return r, nil
 }
 
-func (k *kept) tape(sum perdure.Hash) *tape {
+func (k *generatedContents) tape(sum perdure.Hash) *contentTape {
 	k.mu.Lock()
 	defer k.mu.Unlock()
 	return k.opened[sum]
@@ -62,7 +62,7 @@ func (k *kept) tape(sum perdure.Hash) *tape {
 func contentOf(sum perdure.Hash, size int) []byte { return bytes.Repeat(sum[:1], size) }
 
 // served runs a test with the ContentSource that the engine gets for a worker.
-func served(t *testing.T, k *kept, test func(source perdure.ContentSource)) {
+func served(t *testing.T, k *generatedContents, test func(source perdure.ContentSource)) {
 	t.Helper()
 	h := start(t)
 	client := h.dial(t, "worker")
@@ -96,7 +96,7 @@ func served(t *testing.T, k *kept, test func(source perdure.ContentSource)) {
 // TestContentsAreServedSideBySide checks that several contents are read concurrently over one
 // stream, each complete and in order. A missing content is not_found.
 func TestContentsAreServedSideBySide(t *testing.T) {
-	k := &kept{opened: map[perdure.Hash]*tape{}, sizes: map[perdure.Hash]int{}}
+	k := &generatedContents{opened: map[perdure.Hash]*contentTape{}, sizes: map[perdure.Hash]int{}}
 	for i := range 8 {
 		k.sizes[perdure.Hash{byte(i + 1)}] = i * 700_000
 	}
@@ -128,7 +128,7 @@ func TestContentsAreServedSideBySide(t *testing.T) {
 // closes the content.
 func TestSlowReaderOfContentsIsAlone(t *testing.T) {
 	slow, quick := perdure.Hash{1}, perdure.Hash{2}
-	k := &kept{opened: map[perdure.Hash]*tape{}, sizes: map[perdure.Hash]int{slow: 64 << 20, quick: 5 << 20}}
+	k := &generatedContents{opened: map[perdure.Hash]*contentTape{}, sizes: map[perdure.Hash]int{slow: 64 << 20, quick: 5 << 20}}
 	served(t, k, func(source perdure.ContentSource) {
 		r, err := source.Content(t.Context(), uuid.New(), slow)
 		if err != nil {

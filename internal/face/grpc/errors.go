@@ -13,11 +13,11 @@ import (
 	"google.golang.org/grpc/status"
 )
 
-// answers converts errors to the form that callers may see.
-type answers struct{ logger *slog.Logger }
+// errorConverter converts errors to the form that callers may see.
+type errorConverter struct{ logger *slog.Logger }
 
 // end must be deferred by every call: it recovers a panic, and converts *err to a gRPC status.
-func (a answers) end(ctx context.Context, method string, err *error) {
+func (a errorConverter) end(ctx context.Context, method string, err *error) {
 	if reason := recover(); reason != nil {
 		*err = fmt.Errorf("panic: %v\n%s", reason, debug.Stack())
 	}
@@ -26,7 +26,7 @@ func (a answers) end(ctx context.Context, method string, err *error) {
 
 // status returns the gRPC status for err. Text that is not meant for callers is logged only, under
 // an id that the status contains.
-func (a answers) status(ctx context.Context, method string, err error) error {
+func (a errorConverter) status(ctx context.Context, method string, err error) error {
 	if err == nil {
 		return nil
 	}
@@ -52,7 +52,7 @@ func ctxError(err error) error {
 }
 
 // shown returns the error that callers see for err, and logs err.
-func (a answers) shown(ctx context.Context, method string, err error) *perdure.Error {
+func (a errorConverter) shown(ctx context.Context, method string, err error) *perdure.Error {
 	var coded *perdure.Error
 	if errors.As(err, &coded) && coded.Code != perdure.Internal {
 		if coded.Err != nil {

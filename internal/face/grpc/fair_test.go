@@ -57,7 +57,7 @@ func TestRequestWaitingForContentFreesItsPlace(t *testing.T) {
 	enter(t, other)
 	other.Leave()
 	enter(t, first)
-	k := &kept{opened: map[perdure.Hash]*tape{}, sizes: map[perdure.Hash]int{{1}: 10}, gate: make(chan struct{})}
+	k := &generatedContents{opened: map[perdure.Hash]*contentTape{}, sizes: map[perdure.Hash]int{{1}: 10}, gate: make(chan struct{})}
 	served(t, k, func(source perdure.ContentSource) {
 		read := make(chan error, 1)
 		go func() {

@@ -324,7 +324,7 @@ func TestAnUploadFailsWithItsContent(t *testing.T) {
 	w := start(t)
 	c := w.dial(t, "worker")
 	want := errors.New("the disk is gone")
-	content := io.MultiReader(bytes.NewReader(make([]byte, perdure.BlobChunk+1)), failing{want})
+	content := io.MultiReader(bytes.NewReader(make([]byte, perdure.BlobChunk+1)), failingReader{want})
 	if _, err := c.PutBlob(t.Context(), perdure.BlobOwner{}, 1<<20, content); !errors.Is(err, want) {
 		t.Fatalf("the upload gave %v", err)
 	}
@@ -348,6 +348,6 @@ func TestAnUploadThatDidNotArriveWholeIsSentAgain(t *testing.T) {
 	}
 }
 
-type failing struct{ err error }
+type failingReader struct{ err error }
 
-func (f failing) Read([]byte) (int, error) { return 0, f.err }
+func (f failingReader) Read([]byte) (int, error) { return 0, f.err }

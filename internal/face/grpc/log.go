@@ -8,9 +8,9 @@ import (
 	perdurev1 "github.com/perdure/perdure/api/perdure/v1"
 )
 
-// subject describes a call for the log: the caller's org and the execution. The fields are set as
-// they become known.
-type subject struct {
+// callSubject describes a call for the log: the caller's org and the execution. The fields are set
+// as they become known.
+type callSubject struct {
 	org       string
 	execution uuid.UUID
 	fence     int64
@@ -21,7 +21,7 @@ type subjectKey struct{}
 
 // withSubject returns a call's context with the ids in its message.
 func withSubject(ctx context.Context, m any) context.Context {
-	s := &subject{}
+	s := &callSubject{}
 	switch m := m.(type) {
 	case interface{ GetLease() *perdurev1.Lease }:
 		s.execution, _ = uuid.FromBytes(m.GetLease().GetExecutionId()) // an invalid id is logged as none
@@ -37,15 +37,15 @@ func withSubject(ctx context.Context, m any) context.Context {
 
 // about records the org of a call.
 func about(ctx context.Context, org string) {
-	if s, ok := ctx.Value(subjectKey{}).(*subject); ok {
+	if s, ok := ctx.Value(subjectKey{}).(*callSubject); ok {
 		s.org = org
 	}
 }
 
 // lines returns the logger for a call.
-func (a answers) lines(ctx context.Context) *slog.Logger {
+func (a errorConverter) lines(ctx context.Context) *slog.Logger {
 	l := a.logger
-	s, ok := ctx.Value(subjectKey{}).(*subject)
+	s, ok := ctx.Value(subjectKey{}).(*callSubject)
 	if !ok {
 		return l
 	}

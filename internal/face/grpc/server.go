@@ -79,7 +79,7 @@ type Server struct {
 	health   *healthService
 	draining chan struct{}
 	drain    sync.Once
-	lines    *lines
+	lines    *workerConnections
 }
 
 // New creates a server. Serve starts it.
@@ -91,8 +91,8 @@ func New(backend Backend, auth Authenticator, logger *slog.Logger, o Options) *S
 		o.PayloadLimit = perdure.DefaultPayloadLimit
 	}
 	s := &Server{draining: make(chan struct{}), health: newHealthService(o.Health)}
-	s.lines = &lines{gone: o.Gone, draining: s.draining}
-	answers := answers{logger: logger}
+	s.lines = &workerConnections{gone: o.Gone, draining: s.draining}
+	answers := errorConverter{logger: logger}
 	access := access{backend: backend, auth: auth, recheck: o.Recheck, answers: answers, share: o.Share}
 	options := append(transport(o.TLS), observed(o.Observer)...)
 	options = append(options, traced(o.TracerProvider)...)

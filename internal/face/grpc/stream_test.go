@@ -116,8 +116,8 @@ func TestAFrameOfAnySizeArrives(t *testing.T) {
 	}
 }
 
-// flaky is a proxy that breaks its connections on request.
-type flaky struct {
+// breakingProxy is a proxy that breaks its connections on request.
+type breakingProxy struct {
 	listener net.Listener
 	to       string
 	mu       sync.Mutex
@@ -125,13 +125,13 @@ type flaky struct {
 	running  sync.WaitGroup
 }
 
-func newFlaky(t *testing.T, to string) *flaky {
+func newBreakingProxy(t *testing.T, to string) *breakingProxy {
 	t.Helper()
 	listener, err := net.Listen("tcp", "127.0.0.1:0")
 	if err != nil {
 		t.Fatal(err)
 	}
-	f := &flaky{listener: listener, to: to}
+	f := &breakingProxy{listener: listener, to: to}
 	f.running.Go(f.accept)
 	t.Cleanup(func() {
 		_ = listener.Close()
@@ -141,7 +141,7 @@ func newFlaky(t *testing.T, to string) *flaky {
 	return f
 }
 
-func (f *flaky) accept() {
+func (f *breakingProxy) accept() {
 	for {
 		in, err := f.listener.Accept()
 		if err != nil {
@@ -166,7 +166,7 @@ func pass(from, to net.Conn) {
 }
 
 // cut breaks all connections.
-func (f *flaky) cut() {
+func (f *breakingProxy) cut() {
 	f.mu.Lock()
 	defer f.mu.Unlock()
 	for _, conn := range f.open {
@@ -177,7 +177,7 @@ func (f *flaky) cut() {
 
 func TestABrokenConnectionLosesNothing(t *testing.T) {
 	w := start(t)
-	proxy := newFlaky(t, w.addr)
+	proxy := newBreakingProxy(t, w.addr)
 	var b block
 	var batch, commits atomic.Int64 // the end of a broken call may overlap with the next call
 	w.fake.appendFrames = func(_ context.Context, frames []perdure.Frame) ([]perdure.FrameReply, error) {

@@ -13,9 +13,9 @@ import (
 // workerService implements the calls of all workers, and those of workers that run tasks.
 type workerService struct {
 	perdurev1.UnimplementedWorkerDispatchServer
-	answers  answers
+	answers  errorConverter
 	draining <-chan struct{}
-	lines    *lines
+	lines    *workerConnections
 }
 
 func (s *workerService) Register(ctx context.Context, m *perdurev1.RegisterRequest) (*perdurev1.RegisterResponse, error) {

@@ -40,11 +40,11 @@ const refusedMark = "refused: "
 // init makes huma compare member names exactly. The option is a package variable.
 func init() { huma.ValidateStrictCasing = true }
 
-// mending replaces bytes that are not UTF-8 in JSON that an older server has stored. Each Write
+// utf8Writer replaces bytes that are not UTF-8 in JSON that an older server has stored. Each Write
 // must contain a whole document.
-type mending struct{ io.Writer }
+type utf8Writer struct{ io.Writer }
 
-func (m mending) Write(p []byte) (int, error) {
+func (m utf8Writer) Write(p []byte) (int, error) {
 	if _, err := m.Writer.Write(perdure.ValidJSON(p)); err != nil {
 		return 0, err
 	}

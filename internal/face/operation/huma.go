@@ -15,10 +15,10 @@ func humaConfig(version string) huma.Config {
 	}
 	plain := huma.Format{
 		Marshal: func(w io.Writer, v any) error {
-			if is, err := encodeList(mending{w}, v); is {
+			if is, err := encodeList(utf8Writer{w}, v); is {
 				return err
 			}
-			e := json.NewEncoder(mending{w})
+			e := json.NewEncoder(utf8Writer{w})
 			e.SetEscapeHTML(false)
 			return e.Encode(v)
 		},

@@ -25,7 +25,7 @@ func wantField(t *testing.T, r facetest.Reply, field string) {
 // An approver reads a question with the run's title and its details, and approves it; the run goes
 // on. The execution shows how many questions are open.
 func TestAnApproverAnswers(t *testing.T) {
-	each(t, func(h *house) {
+	each(t, func(h *testServer) {
 		t := h.T
 		a := h.start("Ship the release.")
 		id := a.ask("one")
@@ -61,8 +61,8 @@ func TestAnApproverAnswers(t *testing.T) {
 
 // The second of two answers is told the decision that won. A repeat with the same answerId gets the
 // first result.
-func TestTheSecondAnswerIsTold(t *testing.T) {
-	each(t, func(h *house) {
+func TestTheSecondAnswerIsAConflict(t *testing.T) {
+	each(t, func(h *testServer) {
 		t := h.T
 		a := h.start("x")
 		id := a.ask("one")
@@ -87,7 +87,7 @@ func TestTheSecondAnswerIsTold(t *testing.T) {
 
 // Of many answers at once exactly one decides.
 func TestOneOfManyAnswersDecides(t *testing.T) {
-	each(t, func(h *house) {
+	each(t, func(h *testServer) {
 		t := h.T
 		a := h.start("x")
 		id := a.ask("one")
@@ -156,7 +156,7 @@ func TestAnApprovalNamesWhatItApproves(t *testing.T) {
 
 // An answer that does not fit the schema, or is not one of the choices, names the member.
 func TestAnAnswerFitsTheQuestion(t *testing.T) {
-	each(t, func(h *house) {
+	each(t, func(h *testServer) {
 		t := h.T
 		a := h.start("x")
 		form := a.ask("form", func(n *perdure.NewQuestion) {
@@ -184,7 +184,7 @@ func TestAnAnswerFitsTheQuestion(t *testing.T) {
 // By, notAsker and needed limit who may answer, and mine=true shows exactly the questions that the
 // key may answer.
 func TestWhoMayAnswer(t *testing.T) {
-	each(t, func(h *house) {
+	each(t, func(h *testServer) {
 		t := h.T
 		friend, friendID := h.newKey("friend", perdure.KeyApprover)
 		a := h.start("x") // started with the key of the client
@@ -240,7 +240,7 @@ func TestWhoMayAnswer(t *testing.T) {
 
 // Votes agree on a value however it is written: stored values are compact, with characters escaped.
 func TestVotesAgreeOnAValue(t *testing.T) {
-	each(t, func(h *house) {
+	each(t, func(h *testServer) {
 		t := h.T
 		friend, _ := h.newKey("friend", perdure.KeyApprover)
 		id := h.start("x").ask("two", func(n *perdure.NewQuestion) {
@@ -259,7 +259,7 @@ func TestVotesAgreeOnAValue(t *testing.T) {
 
 // The keys of signals that the run has taken are askers, too.
 func TestSendersOfSignalsAreAskers(t *testing.T) {
-	each(t, func(h *house) {
+	each(t, func(h *testServer) {
 		t := h.T
 		a := h.start("x")
 		wait := perdure.WaitSignal("userMessage")
@@ -278,7 +278,7 @@ func TestSendersOfSignalsAreAskers(t *testing.T) {
 
 // An expired question takes no answer.
 func TestAnExpiredQuestionTakesNoAnswer(t *testing.T) {
-	each(t, func(h *house) {
+	each(t, func(h *testServer) {
 		t := h.T
 		a := h.start("x")
 		id := a.ask("one", func(n *perdure.NewQuestion) { n.ExpiresAfter = time.Minute })

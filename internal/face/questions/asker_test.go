@@ -12,7 +12,7 @@ import (
 // began the response, joined it, or was pending when the one before ended. Senders of earlier and later
 // signals may answer.
 func TestAskersAreThoseOfTheResponse(t *testing.T) {
-	each(t, func(h *house) {
+	each(t, func(h *testServer) {
 		keys := map[string]string{"starter": h.ClientKey}
 		for _, name := range []string{"ann", "ben", "cid", "dan"} {
 			keys[name], _ = h.newKey(name, perdure.KeyClient)

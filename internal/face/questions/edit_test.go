@@ -16,7 +16,7 @@ func editable(by perdure.EditRight, needed int) func(*perdure.NewQuestion) {
 // An edit replaces what is approved: the question shows it, its hash is of it, the log tells it, and
 // the votes before have lost their force. A repeat changes nothing.
 func TestAnEditReplacesWhatIsApproved(t *testing.T) {
-	each(t, func(h *house) {
+	each(t, func(h *testServer) {
 		t := h.T
 		second, _ := h.newKey("second", perdure.KeyClient)
 		a := h.start("x")

@@ -23,7 +23,7 @@ func calls(tool, arguments string, change ...func(*perdure.NewQuestion)) func(*p
 }
 
 // startOf starts a run of a new definition, or of the one with this id, and claims it.
-func (h *house) startOf(definition *uuid.UUID) asker {
+func (h *testServer) startOf(definition *uuid.UUID) asker {
 	h.T.Helper()
 	if *definition == uuid.Nil {
 		var d perdure.Definition
@@ -34,7 +34,7 @@ func (h *house) startOf(definition *uuid.UUID) asker {
 	return asker{h.Claim(), h}
 }
 
-func (h *house) grants(query string) (ids []uuid.UUID) {
+func (h *testServer) grants(query string) (ids []uuid.UUID) {
 	h.T.Helper()
 	var l struct{ Items []perdure.ApprovalGrant }
 	h.as(h.ClientKey, "GET", "/approval-grants"+query, "").Want(200, &l)
@@ -45,7 +45,7 @@ func (h *house) grants(query string) (ids []uuid.UUID) {
 }
 
 // answered reports whether a question was answered by a grant.
-func (h *house) answered(id uuid.UUID) bool {
+func (h *testServer) answered(id uuid.UUID) bool {
 	q := h.get(id)
 	return q.Status == perdure.QuestionAnswered && q.Answer.By == perdure.AnsweredByGrant && q.Answer.GrantID != nil && len(q.Votes) == 0
 }
@@ -53,7 +53,7 @@ func (h *house) answered(id uuid.UUID) bool {
 // TestAnApprovalIsRemembered checks grants of both scopes and matches: which later questions they
 // answer, what the log tells, and that nothing is open then.
 func TestAnApprovalIsRemembered(t *testing.T) {
-	each(t, func(h *house) {
+	each(t, func(h *testServer) {
 		t := h.T
 		var definition uuid.UUID
 		a := h.startOf(&definition)
@@ -121,7 +121,7 @@ func TestAnApprovalIsRemembered(t *testing.T) {
 // TestAGrantAnswersOpenQuestions checks that an approval that is remembered also answers the questions
 // that the run has asked already and that it covers. The run wakes with all of them.
 func TestAGrantAnswersOpenQuestions(t *testing.T) {
-	each(t, func(h *house) {
+	each(t, func(h *testServer) {
 		t := h.T
 		a, other := h.start("x"), h.start("y")
 		first, second := a.ask("first", calls("bash", `{"n":1}`)), a.ask("second", calls("bash", `{"n":2}`))
@@ -148,7 +148,7 @@ func TestAGrantAnswersOpenQuestions(t *testing.T) {
 
 // TestGrantsEnd checks that a revoked grant and one that has expired answer nothing, and who may revoke.
 func TestGrantsEnd(t *testing.T) {
-	each(t, func(h *house) {
+	each(t, func(h *testServer) {
 		t := h.T
 		var definition uuid.UUID
 		a := h.startOf(&definition)
@@ -186,7 +186,7 @@ func TestGrantsEnd(t *testing.T) {
 
 // TestSeveralVotersRemember checks that only votes that all ask for the same make a grant.
 func TestSeveralVotersRemember(t *testing.T) {
-	each(t, func(h *house) {
+	each(t, func(h *testServer) {
 		t := h.T
 		a := h.start("x")
 		two := func(n *perdure.NewQuestion) { n.Needed = 2 }

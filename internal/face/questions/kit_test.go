@@ -16,27 +16,27 @@ import (
 
 func TestMain(m *testing.M) { os.Exit(opentest.Main(m)) }
 
-// house is a server with a key of the role approver.
-type house struct {
-	*facetest.House
+// testServer is a server with a key of the role approver.
+type testServer struct {
+	*facetest.Server
 	approver string
 	shift    time.Duration // of the store's clock
 }
 
 // each runs a test on every store.
-func each(t *testing.T, test func(h *house)) {
+func each(t *testing.T, test func(h *testServer)) {
 	t.Helper()
 	opentest.Each(t, func(t *testing.T, open opentest.Opener) {
-		h := &house{}
-		h.House = facetest.OpenOver(t, open(t, func() time.Time { return time.Now().Add(h.shift) }))
+		h := &testServer{}
+		h.Server = facetest.OpenOver(t, open(t, func() time.Time { return time.Now().Add(h.shift) }))
 		h.approver = h.Key(perdure.KeyApprover)
 		test(h)
 	})
 }
 
-func open(t *testing.T, change ...func(*face.Config)) *house {
+func open(t *testing.T, change ...func(*face.Config)) *testServer {
 	t.Helper()
-	h := &house{House: facetest.Open(t, change...)}
+	h := &testServer{Server: facetest.Open(t, change...)}
 	h.approver = h.Key(perdure.KeyApprover)
 	return h
 }
@@ -44,11 +44,11 @@ func open(t *testing.T, change ...func(*face.Config)) *house {
 // asker is a run that asks.
 type asker struct {
 	*facetest.Run
-	h *house
+	h *testServer
 }
 
 // start starts a run with a prompt and claims it.
-func (h *house) start(prompt string) asker {
+func (h *testServer) start(prompt string) asker {
 	h.T.Helper()
 	h.Call("POST", "/agent-executions", `{"userPrompt":"`+prompt+`",`+facetest.Models+`}`).Want(201, nil)
 	return asker{h.Claim(), h}
@@ -81,13 +81,13 @@ func (a asker) rest(ids ...uuid.UUID) {
 }
 
 // as sends a request with a key.
-func (h *house) as(key, method, path, body string) facetest.Reply {
+func (h *testServer) as(key, method, path, body string) facetest.Reply {
 	h.T.Helper()
 	return h.Call(method, path, body, "Authorization", "Bearer "+key)
 }
 
 // get returns a question as the approver reads it.
-func (h *house) get(id uuid.UUID) perdure.Question {
+func (h *testServer) get(id uuid.UUID) perdure.Question {
 	h.T.Helper()
 	var q perdure.Question
 	h.as(h.approver, "GET", "/questions/"+id.String(), "").Want(200, &q)
@@ -95,28 +95,28 @@ func (h *house) get(id uuid.UUID) perdure.Question {
 }
 
 // vote sends a vote with the hash that the question shows.
-func (h *house) vote(key string, id uuid.UUID, body string) facetest.Reply {
+func (h *testServer) vote(key string, id uuid.UUID, body string) facetest.Reply {
 	h.T.Helper()
 	q := h.get(id)
 	return h.as(key, "POST", "/questions/"+id.String()+"/answer", `{"detailsSha256":"`+q.DetailsSHA256.String()+`",`+body+`}`)
 }
 
-// listed is a page of questions.
-type listed struct {
+// questionPage is a page of questions.
+type questionPage struct {
 	Items      []perdure.Question
 	NextCursor *string
 	Open       int
 	OpenMore   bool
 }
 
-func (h *house) list(key, query string) listed {
+func (h *testServer) list(key, query string) questionPage {
 	h.T.Helper()
-	var l listed
+	var l questionPage
 	h.as(key, "GET", "/questions"+query, "").Want(200, &l)
 	return l
 }
 
-func keysOf(l listed) (keys []string) {
+func keysOf(l questionPage) (keys []string) {
 	for _, q := range l.Items {
 		keys = append(keys, q.Key)
 	}
@@ -124,7 +124,7 @@ func keysOf(l listed) (keys []string) {
 }
 
 // execution reads an execution as the client.
-func (h *house) execution(id uuid.UUID) perdure.Execution {
+func (h *testServer) execution(id uuid.UUID) perdure.Execution {
 	h.T.Helper()
 	var x perdure.Execution
 	h.Call("GET", "/agent-executions/"+id.String(), "").Want(200, &x)
@@ -132,7 +132,7 @@ func (h *house) execution(id uuid.UUID) perdure.Execution {
 }
 
 // newKey creates a key and returns its secret and its id.
-func (h *house) newKey(name string, role perdure.KeyRole) (string, uuid.UUID) {
+func (h *testServer) newKey(name string, role perdure.KeyRole) (string, uuid.UUID) {
 	h.T.Helper()
 	key, secret, err := h.Engine.CreateKey(context.WithoutCancel(h.T.Context()), "default", name, role)
 	if err != nil {

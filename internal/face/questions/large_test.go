@@ -13,7 +13,7 @@ import (
 // TestLargeDetails checks that lists leave out details over 32 KiB, that a question shows those of up
 // to 256 KiB, that all are read byte by byte, and that they can be approved and edited.
 func TestLargeDetails(t *testing.T) {
-	each(t, func(h *house) {
+	each(t, func(h *testServer) {
 		run := h.start("x")
 		for name, n := range map[string]int{"middle": 40 << 10, "large": 300 << 10} {
 			details := `{"plan":  "` + strings.Repeat("x", n) + `"}`

@@ -18,12 +18,12 @@ import (
 // TestOneOfManyFormsDecides checks that forms of one link that are sent at once, to two servers over
 // one store, are one vote.
 func TestOneOfManyFormsDecides(t *testing.T) {
-	each(t, func(h *house) {
+	each(t, func(h *testServer) {
 		t := h.T
 		_, ann := h.newKey("Ann", perdure.KeyApprover)
 		id := h.start("x").ask("one")
 		_, path := h.link(id, ann)
-		servers := []*house{h, {House: h.Restarted(), approver: h.approver}}
+		servers := []*testServer{h, {Server: h.Restarted(), approver: h.approver}}
 		forms := make([]url.Values, 8)
 		for i := range forms {
 			forms[i] = hidden(servers[i%2].open(path))

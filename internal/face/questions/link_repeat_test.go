@@ -12,7 +12,7 @@ import (
 // that the vote counts: for a question with an answer, of a REMOTE and of a LOCAL run, that needs
 // another vote and that is decided.
 func TestARepeatedFormIsTakenOnce(t *testing.T) {
-	each(t, func(h *house) {
+	each(t, func(h *testServer) {
 		_, ann := h.newKey("ann", perdure.KeyApprover)
 		remote, home := h.start("x"), h.startLocal()
 		for name, needed := range map[string]int{"one": 1, "two": 2} {

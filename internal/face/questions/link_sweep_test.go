@@ -11,7 +11,7 @@ import (
 // TestExpiredLinksAreSwept checks that links are deleted once they have expired, those of decided
 // questions, too, and not before.
 func TestExpiredLinksAreSwept(t *testing.T) {
-	each(t, func(h *house) {
+	each(t, func(h *testServer) {
 		_, ann := h.newKey("Ann", perdure.KeyApprover)
 		a, b := h.start("x"), h.start("y")
 		used, open := a.ask("used"), b.ask("open")

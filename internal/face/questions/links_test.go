@@ -20,7 +20,7 @@ type link struct {
 }
 
 // link creates a link and returns the path of its page.
-func (h *house) link(question, key uuid.UUID) (link, string) {
+func (h *testServer) link(question, key uuid.UUID) (link, string) {
 	h.T.Helper()
 	var l link
 	h.as(h.AdminKey, "POST", "/questions/"+question.String()+"/links", `{"keyId":"`+key.String()+`"}`).Want(201, &l)
@@ -32,7 +32,7 @@ func (h *house) link(question, key uuid.UUID) (link, string) {
 }
 
 // open gets a page without a key.
-func (h *house) open(path string) facetest.Reply {
+func (h *testServer) open(path string) facetest.Reply {
 	h.T.Helper()
 	return h.Call("GET", path, "", "Authorization", "")
 }
@@ -47,7 +47,7 @@ func hidden(page facetest.Reply) url.Values {
 }
 
 // submit sends the form of a page as a browser does.
-func (h *house) submit(path string, page facetest.Reply, fields ...string) facetest.Reply {
+func (h *testServer) submit(path string, page facetest.Reply, fields ...string) facetest.Reply {
 	h.T.Helper()
 	form := hidden(page)
 	for i := 0; i < len(fields); i += 2 {
@@ -56,7 +56,7 @@ func (h *house) submit(path string, page facetest.Reply, fields ...string) facet
 	return h.post(path, form)
 }
 
-func (h *house) post(path string, form url.Values) facetest.Reply {
+func (h *testServer) post(path string, form url.Values) facetest.Reply {
 	h.T.Helper()
 	return h.Call("POST", path, form.Encode(), "Authorization", "", "Content-Type", "application/x-www-form-urlencoded", "Origin", "null")
 }
@@ -97,7 +97,7 @@ const noLink = "This link does not work"
 // TestALinkAnswersWithItsKey checks that the page shows the question and changes nothing, and that
 // its form votes with the link's key.
 func TestALinkAnswersWithItsKey(t *testing.T) {
-	each(t, func(h *house) {
+	each(t, func(h *testServer) {
 		t := h.T
 		_, ann := h.newKey("Ann <b>", perdure.KeyApprover)
 		a := h.start("Ship <it>.")
@@ -157,7 +157,7 @@ func TestALinkDeniesWithAReason(t *testing.T) {
 
 // TestLinksEnd checks each way in which a link ends. All of them get the page of an unknown token.
 func TestLinksEnd(t *testing.T) {
-	each(t, func(h *house) {
+	each(t, func(h *testServer) {
 		t := h.T
 		ended := h.open("./q/" + strings.Repeat("A", 43))
 		wantPage(t, ended, 404, noLink)
@@ -266,7 +266,7 @@ func TestALinkRefusesWhatItsKeyMayNot(t *testing.T) {
 
 // TestLinksAreListedAndLimited checks the list, the maximum number, and the revocation of all.
 func TestLinksAreListedAndLimited(t *testing.T) {
-	each(t, func(h *house) {
+	each(t, func(h *testServer) {
 		t := h.T
 		_, ann := h.newKey("Ann", perdure.KeyApprover)
 		_, ben := h.newKey("Ben", perdure.KeyApprover)

@@ -13,7 +13,7 @@ import (
 
 // Lists show questions newest first, filtered and in pages, with the number of open ones.
 func TestListsOfQuestions(t *testing.T) {
-	each(t, func(h *house) {
+	each(t, func(h *testServer) {
 		t := h.T
 		one, two := h.start("The first."), h.start("The second.")
 		first := one.ask("a")
@@ -75,7 +75,7 @@ func about(entry uuid.UUID, call, hashOf string) func(*perdure.NewQuestion) {
 // The details of a tool call are its arguments, byte by byte as the model wrote them. Large ones are
 // separate.
 func TestDetailsOfAToolCall(t *testing.T) {
-	each(t, func(h *house) {
+	each(t, func(h *testServer) {
 		t := h.T
 		const arguments = `{ "command" : "ls <>&",  "n": 9007199254740993 }`
 		large := `{"command":"` + strings.Repeat("x", perdure.ShownLimit) + `"}`
@@ -114,7 +114,7 @@ func TestDetailsOfAToolCall(t *testing.T) {
 
 // A question whose hash is of other bytes than people are shown cannot be approved, only denied.
 func TestAHashOfOtherBytesIsNotApproved(t *testing.T) {
-	each(t, func(h *house) {
+	each(t, func(h *testServer) {
 		t := h.T
 		a := h.start("x")
 		entry := a.call("call_1", `{"command":"ls"}`)

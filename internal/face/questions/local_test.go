@@ -18,14 +18,14 @@ import (
 // secret is in every content of the LOCAL questions of these tests.
 const secret = "zebracrossing"
 
-// shelf is the contents of the worker that the test plays. A deaf one does not answer.
-type shelf struct {
+// workerContents is the contents of the worker that the test plays. A deaf one does not answer.
+type workerContents struct {
 	all  map[perdure.Hash][]byte
 	deaf bool
 }
 
 // Content implements perdure.ContentSource.
-func (s *shelf) Content(ctx context.Context, _ uuid.UUID, sum perdure.Hash) (io.ReadCloser, error) {
+func (s *workerContents) Content(ctx context.Context, _ uuid.UUID, sum perdure.Hash) (io.ReadCloser, error) {
 	if s.deaf {
 		<-ctx.Done()
 		return nil, context.Cause(ctx)
@@ -37,16 +37,16 @@ func (s *shelf) Content(ctx context.Context, _ uuid.UUID, sum perdure.Hash) (io.
 	return io.NopCloser(bytes.NewReader(content)), nil
 }
 
-func (s *shelf) put(content []byte) { s.all[sha256.Sum256(content)] = content }
+func (s *workerContents) put(content []byte) { s.all[sha256.Sum256(content)] = content }
 
-// local is a LOCAL run that asks.
-type local struct {
+// localRun is a LOCAL run that asks.
+type localRun struct {
 	asker
-	*shelf
+	*workerContents
 }
 
 // startLocal starts a LOCAL run and claims it.
-func (h *house) startLocal() *local {
+func (h *testServer) startLocal() *localRun {
 	h.T.Helper()
 	h.Call("POST", "/agent-executions", `{"userPrompt":"x","persistenceMode":"local",`+facetest.Models+`}`).Want(201, nil)
 	claims, err := h.Worker.PollAgents(h.T.Context(), perdure.Poll{
@@ -56,12 +56,12 @@ func (h *house) startLocal() *local {
 	if err != nil || len(claims) != 1 {
 		h.T.Fatalf("claimed %d: %v", len(claims), err)
 	}
-	r := &facetest.Run{House: h.House, ID: claims[0].Lease.ExecutionID, Lease: claims[0].Lease}
-	return &local{asker{r, h}, &shelf{all: map[perdure.Hash][]byte{}}}
+	r := &facetest.Run{Server: h.Server, ID: claims[0].Lease.ExecutionID, Lease: claims[0].Lease}
+	return &localRun{asker{r, h}, &workerContents{all: map[perdure.Hash][]byte{}}}
 }
 
-// ask asks a question whose content is on the shelf.
-func (l *local) ask(key string, n perdure.NewQuestion) uuid.UUID {
+// ask asks a question whose content the worker has.
+func (l *localRun) ask(key string, n perdure.NewQuestion) uuid.UUID {
 	l.h.T.Helper()
 	n.Key = key
 	n.DetailsSHA256 = perdure.DetailsHash(n.Kind, n.Subject, n.Details)
@@ -72,13 +72,13 @@ func (l *local) ask(key string, n perdure.NewQuestion) uuid.UUID {
 }
 
 // connect connects the worker until disconnect is called.
-func (l *local) connect() (disconnect func()) {
+func (l *localRun) connect() (disconnect func()) {
 	l.h.T.Helper()
 	ctx, cancel := context.WithCancel(context.WithoutCancel(l.h.T.Context()))
 	ended := make(chan struct{})
 	go func() {
 		defer close(ended)
-		_ = l.h.Worker.ServeContents(ctx, l.h.ID, l.shelf) // it ends with ctx
+		_ = l.h.Worker.ServeContents(ctx, l.h.ID, l.workerContents) // it ends with ctx
 	}()
 	for {
 		if _, err := l.h.Engine.Homes().Source("default", l.h.ID); err == nil {
@@ -101,7 +101,7 @@ func secretPlan() perdure.NewQuestion {
 // The question of a LOCAL run is shown like any other while its worker is connected. Otherwise a mark
 // stands in its place, in every way to read it, and it can only be denied.
 func TestALocalQuestionIsReadThroughItsWorker(t *testing.T) {
-	each(t, func(h *house) {
+	each(t, func(h *testServer) {
 		t := h.T
 		l := h.startLocal()
 		id, other := l.ask("one", secretPlan()), l.ask("two", secretPlan())
@@ -156,7 +156,7 @@ func TestAListDoesNotWaitForDeafWorkers(t *testing.T) {
 
 // Nothing of a question of a LOCAL run is in the events, the audit log or the deliveries of webhooks.
 func TestALocalQuestionIsInNoRecord(t *testing.T) {
-	each(t, func(h *house) {
+	each(t, func(h *testServer) {
 		t := h.T
 		h.as(h.AdminKey, "POST", "/webhooks", `{"url":"https://example.com/hook","events":["question.asked","question.answered","question.voted","question.edited"]}`).Want(201, nil)
 		l := h.startLocal()

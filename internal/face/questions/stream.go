@@ -27,8 +27,8 @@ func asStream(op *operation.Operation) {
 	}
 }
 
-// opening is the event questions.
-type opening struct {
+// openingEvent is the event questions.
+type openingEvent struct {
 	Items    []*perdure.Question `json:"items"`
 	Open     int                 `json:"open"`
 	OpenMore bool                `json:"openMore,omitempty"`
@@ -48,7 +48,7 @@ func (s *server) stream(ctx context.Context, in *operation.OrgInput) (*huma.Stre
 		r, w := humago.Unwrap(hc)
 		ctx, over := s.Supervise(hc.Context())
 		defer over()
-		out := newEvents(w, s.WriteTimeout)
+		out := newEventWriter(w, s.WriteTimeout)
 		out.begin()
 		if r.Method == http.MethodHead {
 			return
@@ -62,7 +62,7 @@ func (s *server) stream(ctx context.Context, in *operation.OrgInput) (*huma.Stre
 }
 
 // follow writes the questions and their changes until an error, which is returned.
-func (s *server) follow(ctx context.Context, org string, reader *questionfeed.Reader, out *events) error {
+func (s *server) follow(ctx context.Context, org string, reader *questionfeed.Reader, out *eventWriter) error {
 	if err := s.begin(ctx, org, reader, out); err != nil {
 		return err
 	}
@@ -100,7 +100,7 @@ func (s *server) follow(ctx context.Context, org string, reader *questionfeed.Re
 }
 
 // begin writes the open questions as they are now.
-func (s *server) begin(ctx context.Context, org string, reader *questionfeed.Reader, out *events) error {
+func (s *server) begin(ctx context.Context, org string, reader *questionfeed.Reader, out *eventWriter) error {
 	if err := reader.Reset(ctx); err != nil {
 		return err
 	}
@@ -111,7 +111,7 @@ func (s *server) begin(ctx context.Context, org string, reader *questionfeed.Rea
 	if err := s.show(ctx, org, page.Items...); err != nil {
 		return err
 	}
-	all := opening{Items: page.Items}
+	all := openingEvent{Items: page.Items}
 	if all.Items == nil {
 		all.Items = []*perdure.Question{}
 	}
@@ -122,7 +122,7 @@ func (s *server) begin(ctx context.Context, org string, reader *questionfeed.Rea
 }
 
 // change writes a question as it is now. A question whose execution is pruned is not shown.
-func (s *server) change(ctx context.Context, org string, id uuid.UUID, out *events) error {
+func (s *server) change(ctx context.Context, org string, id uuid.UUID, out *eventWriter) error {
 	if err := context.Cause(ctx); err != nil {
 		return err
 	}
@@ -142,18 +142,18 @@ func (s *server) change(ctx context.Context, org string, id uuid.UUID, out *even
 	return out.json("question", q)
 }
 
-// events writes server-sent events. A write fails if the reader does not take it in time.
-type events struct {
+// eventWriter writes server-sent events. A write fails if the reader does not take it in time.
+type eventWriter struct {
 	w       http.ResponseWriter
 	c       *http.ResponseController
 	timeout time.Duration
 }
 
-func newEvents(w http.ResponseWriter, timeout time.Duration) *events {
-	return &events{w, http.NewResponseController(w), timeout}
+func newEventWriter(w http.ResponseWriter, timeout time.Duration) *eventWriter {
+	return &eventWriter{w, http.NewResponseController(w), timeout}
 }
 
-func (e *events) begin() {
+func (e *eventWriter) begin() {
 	e.w.Header().Set("Content-Type", "text/event-stream")
 	e.w.Header().Set("Cache-Control", "no-store")
 	e.w.Header().Set("X-Accel-Buffering", "no")
@@ -161,7 +161,7 @@ func (e *events) begin() {
 	_ = e.c.Flush() // if the reader has disconnected, the first write fails
 }
 
-func (e *events) json(name string, v any) error {
+func (e *eventWriter) json(name string, v any) error {
 	data, err := record.JSON(v)
 	if err != nil {
 		return err
@@ -169,7 +169,7 @@ func (e *events) json(name string, v any) error {
 	return e.event(name, data)
 }
 
-func (e *events) event(name string, data []byte) error {
+func (e *eventWriter) event(name string, data []byte) error {
 	b := append([]byte("event: "+name+"\ndata: "), data...)
 	b = append(b, "\n\n"...)
 	for len(b) > 0 {

@@ -15,7 +15,7 @@ import (
 )
 
 // follow opens the stream with the approver's key.
-func (h *house) follow() *facetest.Stream {
+func (h *testServer) follow() *facetest.Stream {
 	h.T.Helper()
 	return h.Follow("/questions/stream", "Authorization", "Bearer "+h.approver)
 }
@@ -35,7 +35,7 @@ func question(t *testing.T, e facetest.Event) perdure.Question {
 
 // The stream begins with the open questions and then shows each question that changes.
 func TestTheStreamOfQuestions(t *testing.T) {
-	each(t, func(h *house) {
+	each(t, func(h *testServer) {
 		t := h.T
 		a := h.start("The run.")
 		first := a.ask("first")
@@ -43,7 +43,7 @@ func TestTheStreamOfQuestions(t *testing.T) {
 		h.vote(h.approver, done, `"verdict":"deny"`).Want(200, nil)
 		s := h.follow()
 		e := s.Must()
-		var all listed
+		var all questionPage
 		if err := json.Unmarshal([]byte(e.Data), &all); err != nil || e.Event != "questions" {
 			t.Fatal(err, e)
 		}

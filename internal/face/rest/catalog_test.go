@@ -28,7 +28,7 @@ var programCatalog = perdure.Catalog{
 // withCatalog configures a server of a program with programCatalog.
 func withCatalog(c *face.Config) { c.Catalog = programCatalog }
 
-func (h *house) register(r perdure.Registration) {
+func (h *testServer) register(r perdure.Registration) {
 	h.T.Helper()
 	r.WorkerID, r.Queues = uuid.New(), []string{"default"}
 	if _, err := h.Worker.Register(h.T.Context(), r); err != nil {

@@ -30,7 +30,7 @@ func TestTheNetworkOfAStart(t *testing.T) {
 }
 
 // netOf starts an execution and returns the network of its input.
-func netOf(h *facetest.House, members string) string {
+func netOf(h *facetest.Server, members string) string {
 	h.T.Helper()
 	var x struct{ Input perdure.ReactInput }
 	h.Call("POST", "/agent-executions", `{"userPrompt":"hi",`+facetest.Models+`,`+members+`}`).Want(201, &x)

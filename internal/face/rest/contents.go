@@ -81,7 +81,7 @@ func (s *server) send(hc huma.Context, content io.Reader, length int64) {
 	if r.Method == http.MethodHead {
 		return
 	}
-	out := slowly{w: w, c: http.NewResponseController(w), timeout: s.WriteTimeout}
+	out := deadlineWriter{w: w, c: http.NewResponseController(w), timeout: s.WriteTimeout}
 	n, err := io.CopyBuffer(out, struct{ io.Reader }{content}, make([]byte, perdure.BlobChunk))
 	if err != nil || n != length {
 		s.Lines(r.Context()).WarnContext(r.Context(), "a content was cut off", slog.Int64("bytes", n), slog.Int64("of", length), slog.Any("cause", err))
@@ -89,14 +89,14 @@ func (s *server) send(hc huma.Context, content io.Reader, length int64) {
 	}
 }
 
-// slowly sets a write deadline for each write.
-type slowly struct {
+// deadlineWriter sets a write deadline for each write.
+type deadlineWriter struct {
 	w       io.Writer
 	c       *http.ResponseController
 	timeout time.Duration
 }
 
-func (p slowly) Write(b []byte) (int, error) {
+func (p deadlineWriter) Write(b []byte) (int, error) {
 	_ = p.c.SetWriteDeadline(time.Now().Add(p.timeout)) // without a deadline, a slow reader is waited for
 	return p.w.Write(b)
 }

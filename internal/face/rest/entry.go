@@ -106,11 +106,11 @@ func unfolded(x *perdure.Execution, e *perdure.Entry, content io.ReadCloser) (io
 		_ = content.Close() // the error of the content is returned
 		return nil, err
 	}
-	return both{rest, content}, nil
+	return readCloser{rest, content}, nil
 }
 
-// both reads from Reader and closes Closer.
-type both struct {
+// readCloser reads from Reader and closes Closer.
+type readCloser struct {
 	io.Reader
 	io.Closer
 }
@@ -123,7 +123,7 @@ func (s *server) pass(hc huma.Context, answer io.Reader) {
 	if r.Method == http.MethodHead {
 		return
 	}
-	out := slowly{w: w, c: http.NewResponseController(w), timeout: s.WriteTimeout}
+	out := deadlineWriter{w: w, c: http.NewResponseController(w), timeout: s.WriteTimeout}
 	n, err := io.CopyBuffer(out, struct{ io.Reader }{answer}, make([]byte, perdure.BlobChunk))
 	if err != nil {
 		s.Lines(r.Context()).WarnContext(r.Context(), "an entry was cut off", slog.Int64("bytes", n), slog.Any("cause", err))

@@ -73,7 +73,7 @@ func TestUnknownAndMalformedIDsAreNotFound(t *testing.T) {
 	}
 }
 
-func TestWhatIsNotThereIsAProblem(t *testing.T) {
+func TestMissingObjectsAreProblems(t *testing.T) {
 	h := open(t)
 	h.Call("GET", "./nothing", "").Problem(404, "not_found", "")
 	h.Call("GET", "/nothing", "").Problem(404, "not_found", "")

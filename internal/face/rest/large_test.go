@@ -19,63 +19,63 @@ import (
 	"github.com/perdure/perdure/internal/store"
 )
 
-// wary is a store that counts reads that load whole contents, except those of its lazy reader. It
-// also counts reads of a large blob that ask for more than one chunk. If seen is set, reads of a
-// large blob block after the first chunks until seen is closed.
-type wary struct {
+// countingStore is a store that counts reads that load whole contents, except those of its lazy
+// reader. It also counts reads of a large blob that ask for more than one chunk. If seen is set,
+// reads of a large blob block after the first chunks until seen is closed.
+type countingStore struct {
 	store.Store
 	whole, greedy atomic.Int64
 	seen          chan struct{}
 }
 
-func (w *wary) Execution(ctx context.Context, org string, id uuid.UUID) (*perdure.Execution, error) {
+func (w *countingStore) Execution(ctx context.Context, org string, id uuid.UUID) (*perdure.Execution, error) {
 	w.whole.Add(1)
 	return w.Store.Execution(ctx, org, id)
 }
 
-func (w *wary) Path(ctx context.Context, execution, leaf uuid.UUID, after *uuid.UUID, newest int, lazy bool) iter.Seq2[perdure.Entry, error] {
+func (w *countingStore) Path(ctx context.Context, execution, leaf uuid.UUID, after *uuid.UUID, newest int, lazy bool) iter.Seq2[perdure.Entry, error] {
 	w.whole.Add(1)
 	return w.Store.Path(ctx, execution, leaf, after, newest, lazy)
 }
 
-func (w *wary) Entry(ctx context.Context, execution, id uuid.UUID) (*perdure.Entry, error) {
+func (w *countingStore) Entry(ctx context.Context, execution, id uuid.UUID) (*perdure.Entry, error) {
 	w.whole.Add(1)
 	return w.Store.Entry(ctx, execution, id)
 }
 
-func (w *wary) AllEntries(ctx context.Context, execution uuid.UUID, cursor string, limit int) (store.Page[perdure.Entry], error) {
+func (w *countingStore) AllEntries(ctx context.Context, execution uuid.UUID, cursor string, limit int) (store.Page[perdure.Entry], error) {
 	w.whole.Add(1)
 	return w.Store.AllEntries(ctx, execution, cursor, limit)
 }
 
-func (w *wary) Checkpoint(ctx context.Context, execution uuid.UUID, sequence int64) (*perdure.Checkpoint, error) {
+func (w *countingStore) Checkpoint(ctx context.Context, execution uuid.UUID, sequence int64) (*perdure.Checkpoint, error) {
 	w.whole.Add(1)
 	return w.Store.Checkpoint(ctx, execution, sequence)
 }
 
-func (w *wary) Checkpoints(ctx context.Context, execution uuid.UUID, cursor string, limit int) (store.Page[*perdure.Checkpoint], error) {
+func (w *countingStore) Checkpoints(ctx context.Context, execution uuid.UUID, cursor string, limit int) (store.Page[*perdure.Checkpoint], error) {
 	w.whole.Add(1)
 	return w.Store.Checkpoints(ctx, execution, cursor, limit)
 }
 
-func (w *wary) ListTasks(ctx context.Context, execution uuid.UUID, steps bool, cursor string, limit int) (store.Page[*perdure.Task], error) {
+func (w *countingStore) ListTasks(ctx context.Context, execution uuid.UUID, steps bool, cursor string, limit int) (store.Page[*perdure.Task], error) {
 	w.whole.Add(1)
 	return w.Store.ListTasks(ctx, execution, steps, cursor, limit)
 }
 
-func (w *wary) Blob(ctx context.Context, execution, id uuid.UUID) (io.ReadCloser, error) {
+func (w *countingStore) Blob(ctx context.Context, execution, id uuid.UUID) (io.ReadCloser, error) {
 	r, err := w.Store.Blob(ctx, execution, id)
-	return &slow{ReadCloser: r, w: w, ctx: ctx}, err
+	return &countingBlob{ReadCloser: r, w: w, ctx: ctx}, err
 }
 
-type slow struct {
+type countingBlob struct {
 	io.ReadCloser
-	w     *wary
+	w     *countingStore
 	ctx   context.Context
 	given int
 }
 
-func (s *slow) Read(p []byte) (int, error) {
+func (s *countingBlob) Read(p []byte) (int, error) {
 	if len(p) > perdure.ShownLimit {
 		s.w.greedy.Add(1)
 	}
@@ -96,34 +96,34 @@ func text(mark string, bytes int) json.RawMessage {
 	return json.RawMessage(`"` + mark + strings.Repeat("x", bytes-2-len(mark)) + `"`)
 }
 
-// heavy is an execution whose contents are stored in the store only by reference; the test acts as
-// its worker.
-type heavy struct {
-	*house
-	wary    *wary
+// largeExecution is an execution whose contents are stored in the store only by reference; the test
+// acts as its worker.
+type largeExecution struct {
+	*testServer
+	wary    *countingStore
 	id      uuid.UUID
 	lease   perdure.Lease
 	commits int64
 	parent  *uuid.UUID
 }
 
-func newHeavy(t *testing.T, input string) *heavy {
+func newLargeExecution(t *testing.T, input string) *largeExecution {
 	t.Helper()
-	h := &heavy{house: open(t)}
+	h := &largeExecution{testServer: open(t)}
 	var x perdure.Execution
 	h.Call("POST", "/agent-executions", `{"kind":"count","input":`+input+`}`).Want(201, &x)
 	h.id = x.ID
-	claims, err := h.Worker.PollAgents(t.Context(), perdure.Poll{WorkerID: h.house.ID, Queues: []string{"default"}, Kinds: []string{"count"}, Slots: 1})
+	claims, err := h.Worker.PollAgents(t.Context(), perdure.Poll{WorkerID: h.testServer.ID, Queues: []string{"default"}, Kinds: []string{"count"}, Slots: 1})
 	if err != nil || len(claims) != 1 {
 		t.Fatalf("claimed %d, %v", len(claims), err)
 	}
 	h.lease = claims[0].Lease
-	h.wary = &wary{Store: h.Store.Store}
+	h.wary = &countingStore{Store: h.Store.Store}
 	h.Store.Store = h.wary
 	return h
 }
 
-func (h *heavy) commit(edit func(c *perdure.Commit)) {
+func (h *largeExecution) commit(edit func(c *perdure.Commit)) {
 	h.T.Helper()
 	h.commits++
 	c := perdure.Commit{Lease: h.lease, Number: h.commits}
@@ -135,7 +135,7 @@ func (h *heavy) commit(edit func(c *perdure.Commit)) {
 }
 
 // add adds an entry with that content to a commit.
-func (h *heavy) add(c *perdure.Commit, content json.RawMessage) uuid.UUID {
+func (h *largeExecution) add(c *perdure.Commit, content json.RawMessage) uuid.UUID {
 	e := perdure.Entry{ID: uuid.New(), ParentID: h.parent, Type: perdure.EntryMessage, Role: perdure.RoleUser, Content: content, Metadata: json.RawMessage(`{"a":"<&>"}`)}
 	c.Entries = append(c.Entries, perdure.NewEntry{Entry: e})
 	h.parent = &e.ID
@@ -149,7 +149,7 @@ func body(mark string, bytes int) json.RawMessage {
 }
 
 // left checks that a member was omitted, and that its content can be fetched by its hash.
-func (h *heavy) left(what string, m map[string]any, name string, content []byte) {
+func (h *largeExecution) left(what string, m map[string]any, name string, content []byte) {
 	h.T.Helper()
 	sum := perdure.Hash(sha256.Sum256(content)).String()
 	if value, there := m[name]; !there || value != nil || m[name+"Bytes"] != float64(len(content)) || m[name+"Sha256"] != sum {
@@ -161,7 +161,7 @@ func (h *heavy) left(what string, m map[string]any, name string, content []byte)
 	}
 }
 
-func (h *heavy) there(what string, m map[string]any, name string, content json.RawMessage) {
+func (h *largeExecution) there(what string, m map[string]any, name string, content json.RawMessage) {
 	h.T.Helper()
 	var want any
 	if err := json.Unmarshal(content, &want); err != nil {
@@ -172,14 +172,14 @@ func (h *heavy) there(what string, m map[string]any, name string, content json.R
 	}
 }
 
-func (h *heavy) items(rest string) []map[string]any {
+func (h *largeExecution) items(rest string) []map[string]any {
 	h.T.Helper()
 	var p page[map[string]any]
 	h.Call("GET", h.Path(h.id, rest), "").Want(200, &p)
 	return p.Items
 }
 
-func (h *heavy) one(rest string) map[string]any {
+func (h *largeExecution) one(rest string) map[string]any {
 	h.T.Helper()
 	var m map[string]any
 	h.Call("GET", h.Path(h.id, rest), "").Want(200, &m)
@@ -191,7 +191,7 @@ func (h *heavy) one(rest string) map[string]any {
 func TestLargeContentsAreLeftOut(t *testing.T) {
 	const large = 1 << 20
 	input := `{"n":1,"pad":` + string(text("in", large)) + `}`
-	h := newHeavy(t, input)
+	h := newLargeExecution(t, input)
 	entry, state, asked := body("e", large), text("s", large), text("t", large)
 	fits := body("fits", perdure.ShownLimit)
 	var id, second uuid.UUID
@@ -200,14 +200,14 @@ func TestLargeContentsAreLeftOut(t *testing.T) {
 		c.Tasks = []perdure.NewTask{{Kind: "work", Key: "task:1", Input: perdure.Inline(asked)}, {Kind: "work", Key: "task:2", Input: perdure.Inline(text("f", perdure.ShownLimit))}}
 		c.Checkpoint = &perdure.NewCheckpoint{State: perdure.Inline(state)}
 	})
-	tasks, err := h.Worker.PollTasks(t.Context(), perdure.Poll{WorkerID: h.house.ID, Queues: []string{"default"}, Kinds: []string{"work"}, Slots: 1})
+	tasks, err := h.Worker.PollTasks(t.Context(), perdure.Poll{WorkerID: h.testServer.ID, Queues: []string{"default"}, Kinds: []string{"work"}, Slots: 1})
 	if err != nil || len(tasks) != 1 {
 		t.Fatalf("claimed %d tasks, %v", len(tasks), err)
 	}
 	value := text("v", large)
 	h.Call("POST", h.Path(h.id, "/signal"), `{"signalName":"large","signalValue":`+string(value)+`}`).Want(200, nil)
 	result, output := text("r", large), text("o", large)
-	if _, err := h.Worker.FinishTask(t.Context(), perdure.TaskFinish{WorkerID: h.house.ID, Lease: tasks[0].Lease, Result: perdure.Inline(result)}); err != nil {
+	if _, err := h.Worker.FinishTask(t.Context(), perdure.TaskFinish{WorkerID: h.testServer.ID, Lease: tasks[0].Lease, Result: perdure.Inline(result)}); err != nil {
 		t.Fatal(err)
 	}
 	h.commit(func(c *perdure.Commit) {
@@ -252,7 +252,7 @@ func TestLargeContentsAreLeftOut(t *testing.T) {
 
 // The first 64 KiB of a large content arrive while the rest cannot be read from the store yet.
 func TestAnEntryIsPassedOnAsItIsRead(t *testing.T) {
-	h := newHeavy(t, `{"n":1}`)
+	h := newLargeExecution(t, `{"n":1}`)
 	content := body("e", 3<<20)
 	var id uuid.UUID
 	h.commit(func(c *perdure.Commit) { id = h.add(c, content) })
@@ -279,7 +279,7 @@ func TestAnEntryIsPassedOnAsItIsRead(t *testing.T) {
 // contains the newest entries that fit.
 func TestPagesAreBoundedInBytes(t *testing.T) {
 	const count, size = store.PageBytes/perdure.ShownLimit + 1, perdure.ShownLimit
-	h := newHeavy(t, `{"n":1}`)
+	h := newLargeExecution(t, `{"n":1}`)
 	var ids []string
 	h.commit(func(c *perdure.Commit) {
 		for i := range count {

@@ -16,14 +16,14 @@ import (
 	"github.com/perdure/perdure/internal/face/facetest"
 )
 
-// shelf is the contents of the worker that the test plays.
-type shelf struct {
+// workerContents is the contents of the worker that the test plays.
+type workerContents struct {
 	mu    sync.Mutex // guards the fields below
 	all   map[perdure.Hash][]byte
 	spoil bool // send something else
 }
 
-func (s *shelf) Content(_ context.Context, _ uuid.UUID, sum perdure.Hash) (io.ReadCloser, error) {
+func (s *workerContents) Content(_ context.Context, _ uuid.UUID, sum perdure.Hash) (io.ReadCloser, error) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	content, ok := s.all[sum]
@@ -36,31 +36,31 @@ func (s *shelf) Content(_ context.Context, _ uuid.UUID, sum perdure.Hash) (io.Re
 	return io.NopCloser(bytes.NewReader(content)), nil
 }
 
-func (s *shelf) spoiled(yes bool) {
+func (s *workerContents) spoiled(yes bool) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	s.spoil = yes
 }
 
-// local is a LOCAL execution with contents of every kind, which waits for a message.
-type local struct {
-	*facetest.House
-	*shelf
+// localExecution is a LOCAL execution with contents of every kind, which waits for a message.
+type localExecution struct {
+	*facetest.Server
+	*workerContents
 	id    uuid.UUID
 	entry uuid.UUID
 	large []byte // the result of its task
 }
 
-func (l *local) ref(content []byte) perdure.Payload {
+func (l *localExecution) ref(content []byte) perdure.Payload {
 	l.all[sha256.Sum256(content)] = content
 	ref := perdure.ContentRef(l.id, content)
 	return perdure.Payload{Blob: &ref}
 }
 
-func newLocal(t *testing.T) *local {
+func newLocal(t *testing.T) *localExecution {
 	t.Helper()
 	h := facetest.Open(t)
-	l := &local{House: h, shelf: &shelf{all: map[perdure.Hash][]byte{}}}
+	l := &localExecution{Server: h, workerContents: &workerContents{all: map[perdure.Hash][]byte{}}}
 	var x perdure.Execution
 	h.Call("POST", "/agent-executions", `{"kind":"count","input":{"n":1},"persistenceMode":"local"}`).Want(201, &x)
 	if x.PersistenceMode != perdure.Local || string(x.Input) != `{"n":1}` {
@@ -101,7 +101,7 @@ func newLocal(t *testing.T) *local {
 	return l
 }
 
-func (l *local) must(err error) {
+func (l *localExecution) must(err error) {
 	l.T.Helper()
 	if err != nil {
 		l.T.Fatal(err)
@@ -110,13 +110,13 @@ func (l *local) must(err error) {
 
 // connect connects the worker, so that the server can request contents until the test ends or
 // disconnect is called.
-func (l *local) connect() (disconnect func()) {
+func (l *localExecution) connect() (disconnect func()) {
 	l.T.Helper()
 	ctx, cancel := context.WithCancel(context.Background())
 	done := make(chan struct{})
 	go func() {
 		defer close(done)
-		_ = l.Worker.ServeContents(ctx, l.House.ID, l.shelf) // it ends with ctx
+		_ = l.Worker.ServeContents(ctx, l.Server.ID, l.workerContents) // it ends with ctx
 	}()
 	stop := sync.OnceFunc(func() { cancel(); <-done })
 	l.T.Cleanup(stop)
@@ -129,7 +129,7 @@ func (l *local) connect() (disconnect func()) {
 }
 
 // get reads one object, or the items of a list.
-func (l *local) get(rest string) []map[string]any {
+func (l *localExecution) get(rest string) []map[string]any {
 	l.T.Helper()
 	var raw json.RawMessage
 	l.Call("GET", l.Path(l.id, rest), "").Want(200, &raw)
@@ -148,7 +148,7 @@ func (l *local) get(rest string) []map[string]any {
 
 // withheld checks that a member has the value "worker", and that its length and hash are those of
 // the content.
-func (l *local) withheld(what string, m map[string]any, name string, content []byte) {
+func (l *localExecution) withheld(what string, m map[string]any, name string, content []byte) {
 	l.T.Helper()
 	sum := perdure.Hash(sha256.Sum256(content)).String()
 	if m[name] != "worker" || m[name+"Bytes"] != float64(len(content)) || m[name+"Sha256"] != sum {
@@ -156,7 +156,7 @@ func (l *local) withheld(what string, m map[string]any, name string, content []b
 	}
 }
 
-func (l *local) whole(what string, m map[string]any, name, content string) {
+func (l *localExecution) whole(what string, m map[string]any, name, content string) {
 	l.T.Helper()
 	raw, err := json.Marshal(m[name])
 	l.must(err)
@@ -214,7 +214,7 @@ func TestContentByItsHash(t *testing.T) {
 		return l.Path(l.id, "/content/"+perdure.Hash(sha256.Sum256(content)).String())
 	}
 	p := l.Call("GET", at(l.large), "").Problem(503, perdure.Unavailable, "")
-	if !strings.Contains(p.Detail, l.House.ID.String()) {
+	if !strings.Contains(p.Detail, l.Server.ID.String()) {
 		t.Errorf("%q does not name the worker", p.Detail)
 	}
 	disconnect := l.connect()
@@ -290,16 +290,16 @@ func TestPromote(t *testing.T) {
 }
 
 // A LOCAL execution that is ready to run while its worker is disconnected has workerAway set.
-func TestLocalSaysThatItsHomeIsAway(t *testing.T) {
+func TestLocalReportsThatItsWorkerIsAway(t *testing.T) {
 	l := newLocal(t)
 	disconnect := l.connect()
 	l.Call("POST", l.Path(l.id, "/signal"), `{"signalName":"userMessage","signalValue":{"text":"hi"}}`).Want(200, nil)
-	if x := l.get("")[0]; x["status"] != "PENDING" || x["workerAway"] != nil || x["homeWorkerId"] != l.House.ID.String() {
+	if x := l.get("")[0]; x["status"] != "PENDING" || x["workerAway"] != nil || x["homeWorkerId"] != l.Server.ID.String() {
 		t.Errorf("with its home there it is %v, away %v, home %v", x["status"], x["workerAway"], x["homeWorkerId"])
 	}
 	disconnect()
 	away, _ := l.get("")[0]["workerAway"].(map[string]any)
-	if away["workerId"] != l.House.ID.String() || away["since"] == nil {
+	if away["workerId"] != l.Server.ID.String() || away["since"] == nil {
 		t.Errorf("without its home it says %v", away)
 	}
 	var page facetest.Page[map[string]any]

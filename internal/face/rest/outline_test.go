@@ -31,7 +31,7 @@ func TestListAsksTheWorkersOfLocalExecutions(t *testing.T) {
 }
 
 // A list shows the title and the usage of each execution, from its input and its newest checkpoint.
-func TestListTellsTitleAndUsage(t *testing.T) {
+func TestListHasTitleAndUsage(t *testing.T) {
 	h := facetest.Open(t)
 	h.Start("")
 	r := h.Claim()
@@ -62,7 +62,7 @@ func TestListTellsTitleAndUsage(t *testing.T) {
 }
 
 // A list shows why the newest response of a conversation has ended, only while it waits for its user.
-func TestListTellsFailedTurn(t *testing.T) {
+func TestListHasFailedTurn(t *testing.T) {
 	h := facetest.Open(t)
 	h.Start("")
 	r := h.Claim()

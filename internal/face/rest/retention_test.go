@@ -10,7 +10,7 @@ import (
 	"github.com/perdure/perdure"
 )
 
-type policy struct {
+type retentionPolicy struct {
 	Executions, Checkpoints, Logs string
 	Set                           bool
 }
@@ -19,16 +19,16 @@ type policy struct {
 func TestRetentionPolicy(t *testing.T) {
 	h := open(t)
 	admin := []string{"Authorization", "Bearer " + h.AdminKey}
-	var p policy
+	var p retentionPolicy
 	h.Call("GET", "/retention", "").Want(200, &p)
-	if p != (policy{"forever", "7d", "forever", false}) {
+	if p != (retentionPolicy{"forever", "7d", "forever", false}) {
 		t.Errorf("the default is %+v", p)
 	}
 	h.Call("PUT", "/retention", `{"executions":"30d"}`).Problem(403, perdure.PermissionDenied, "")
 	h.Call("PUT", "/retention", `{"executions":"soon"}`, admin...).Problem(400, perdure.InvalidArgument, "retention.executions")
 	h.Call("PUT", "/retention", `{"executions":"30d","logs":"36h"}`, admin...).Want(200, &p)
 	h.Call("GET", "/retention", "").Want(200, &p)
-	if p != (policy{"30d", "7d", "1d12h", true}) {
+	if p != (retentionPolicy{"30d", "7d", "1d12h", true}) {
 		t.Errorf("it is %+v", p)
 	}
 }
@@ -145,7 +145,7 @@ func TestContentOverTheLimitIsRefusedAtOnce(t *testing.T) {
 	h := open(t)
 	x := h.Start("")
 	req := h.Request("PUT", h.Path(x.ID, "/content"), "")
-	req.Body, req.ContentLength = &unread{t: t}, 64<<20+1
+	req.Body, req.ContentLength = &unreadableBody{t: t}, 64<<20+1
 	req.Header.Set("Expect", "100-continue")
 	p := h.Send(req).Problem(413, perdure.PayloadTooLarge, "")
 	for _, number := range []string{"67108865", "67108864"} {
@@ -155,12 +155,12 @@ func TestContentOverTheLimitIsRefusedAtOnce(t *testing.T) {
 	}
 }
 
-// unread is a body that must not be read.
-type unread struct{ t *testing.T }
+// unreadableBody is a body that must not be read.
+type unreadableBody struct{ t *testing.T }
 
-func (u *unread) Read([]byte) (int, error) {
+func (u *unreadableBody) Read([]byte) (int, error) {
 	u.t.Error("the body is sent although the length alone is too much")
 	return 0, fmt.Errorf("unread")
 }
 
-func (u *unread) Close() error { return nil }
+func (u *unreadableBody) Close() error { return nil }

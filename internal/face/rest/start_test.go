@@ -10,7 +10,7 @@ import (
 
 // The members of a start's body are stored in the execution, and omitted members have their
 // defaults.
-func TestWhatAnExecutionIsAskedFor(t *testing.T) {
+func TestStartBodyIsStored(t *testing.T) {
 	h := open(t)
 	var x struct {
 		perdure.Execution

@@ -14,10 +14,10 @@ import (
 	"github.com/perdure/perdure/internal/face/front"
 )
 
-// ownConn is an HTTP/1.1 connection that was taken over from the server, with a chunked response on
-// it. An idle stream then holds neither the server's buffers (10 KiB) nor the deep stack of a
-// handler (16 KiB).
-type ownConn struct {
+// hijackedConn is an HTTP/1.1 connection that was taken over from the server, with a chunked
+// response on it. An idle stream then holds neither the server's buffers (10 KiB) nor the deep
+// stack of a handler (16 KiB).
+type hijackedConn struct {
 	net.Conn
 	head []byte // status and headers; nil once sent
 }
@@ -27,7 +27,7 @@ var errLeft = errors.New("the reader has left")
 
 // takeOver takes the connection of a request over from the server, if the request allows it. The
 // response has the headers that are set when takeOver is called.
-func takeOver(w http.ResponseWriter, r *http.Request) (*ownConn, error) {
+func takeOver(w http.ResponseWriter, r *http.Request) (*hijackedConn, error) {
 	if r.ProtoMajor != 1 || r.ProtoMinor != 1 || r.Method != http.MethodGet {
 		return nil, http.ErrNotSupported
 	}
@@ -40,12 +40,12 @@ func takeOver(w http.ResponseWriter, r *http.Request) (*ownConn, error) {
 	if err != nil {
 		return nil, err
 	}
-	return &ownConn{conn, head.Bytes()}, nil
+	return &hijackedConn{conn, head.Bytes()}, nil
 }
 
 // begin implements eventSink. It sends the headers at once, so that a reader of an empty log knows
 // that it is connected.
-func (o *ownConn) begin() {
+func (o *hijackedConn) begin() {
 	_ = o.SetWriteDeadline(time.Now().Add(headWithin))
 	_, _ = o.Write(o.head) // if the reader has disconnected, the first write of an event fails
 	o.head = nil
@@ -57,7 +57,7 @@ const headWithin = 10 * time.Second
 
 // write implements eventSink. It writes one HTTP chunk. A small one is written with one call from
 // one buffer, because a vectored write of it takes about a third longer. A large one is not copied.
-func (o *ownConn) write(b []byte, timeout time.Duration) error {
+func (o *hijackedConn) write(b []byte, timeout time.Duration) error {
 	framed := append(strconv.AppendInt(gathered(), int64(len(b)), 16), "\r\n"...)
 	defer func() { ungather(framed) }()
 	if len(b) <= 2*flushAt {
@@ -73,7 +73,7 @@ func (o *ownConn) write(b []byte, timeout time.Duration) error {
 }
 
 // pieces writes b in pieces, each of which the reader has to take within the timeout.
-func (o *ownConn) pieces(b []byte, timeout time.Duration) error {
+func (o *hijackedConn) pieces(b []byte, timeout time.Duration) error {
 	for piece := range slices.Chunk(b, front.PieceBytes) {
 		if err := o.SetWriteDeadline(time.Now().Add(timeout)); err != nil {
 			return err
@@ -86,14 +86,14 @@ func (o *ownConn) pieces(b []byte, timeout time.Duration) error {
 }
 
 // finish completes the response.
-func (o *ownConn) finish() error {
+func (o *hijackedConn) finish() error {
 	_, err := o.Write([]byte("0\r\n\r\n"))
 	return err
 }
 
 // listen returns when the reader has closed its end, or after close. It discards what the reader
 // sends.
-func (o *ownConn) listen(left context.CancelCauseFunc) {
+func (o *hijackedConn) listen(left context.CancelCauseFunc) {
 	var b [16]byte
 	for {
 		if _, err := o.Read(b[:]); err != nil {
@@ -103,4 +103,4 @@ func (o *ownConn) listen(left context.CancelCauseFunc) {
 	}
 }
 
-func (o *ownConn) close() { _ = o.Close() } // everything was already sent
+func (o *hijackedConn) close() { _ = o.Close() } // everything was already sent

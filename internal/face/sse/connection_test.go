@@ -16,7 +16,7 @@ import (
 )
 
 // raw sends a request with the path exactly as given.
-func (h *house) raw(proto, path string) net.Conn {
+func (h *testServer) raw(proto, path string) net.Conn {
 	h.T.Helper()
 	host := strings.TrimPrefix(h.URL, "http://")
 	conn, err := net.Dial("tcp", host)

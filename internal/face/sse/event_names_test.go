@@ -13,7 +13,7 @@ import (
 )
 
 // tell creates a run with an event of every type that a run of this test can have.
-func tell(h *house) *run {
+func tell(h *testServer) *run {
 	x := h.Start("")
 	r := h.Claim()
 	r.Say(userText("hi"))

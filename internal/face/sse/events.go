@@ -115,22 +115,22 @@ func (e *eventWriter) flush() error {
 	return err
 }
 
-// answered implements eventSink for the response to a request.
-type answered struct {
+// responseSink implements eventSink for the response to a request.
+type responseSink struct {
 	w http.ResponseWriter
 	c *http.ResponseController
 }
 
-func newAnswered(w http.ResponseWriter) answered {
-	return answered{w, http.NewResponseController(w)}
+func newResponseSink(w http.ResponseWriter) responseSink {
+	return responseSink{w, http.NewResponseController(w)}
 }
 
-func (a answered) begin() {
+func (a responseSink) begin() {
 	a.w.WriteHeader(http.StatusOK)
 	_ = a.c.Flush() // if the reader has disconnected, the first write fails
 }
 
-func (a answered) write(b []byte, timeout time.Duration) error {
+func (a responseSink) write(b []byte, timeout time.Duration) error {
 	for piece := range slices.Chunk(b, front.PieceBytes) {
 		if err := a.c.SetWriteDeadline(time.Now().Add(timeout)); err != nil && !errors.Is(err, http.ErrNotSupported) {
 			return err

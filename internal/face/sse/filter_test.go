@@ -51,7 +51,7 @@ func TestFilteredStreamShowsEveryLoss(t *testing.T) {
 
 // A filtered stream that is resumed by cursor or by seq sends the same events, with the same
 // numbers, as an uninterrupted stream.
-func TestFilteredStreamGoesOnAsItWouldHave(t *testing.T) {
+func TestFilteredStreamContinuesUnchanged(t *testing.T) {
 	h := open(t)
 	r := play(h)
 	path := h.Path(r.ID, "/stream?types=entry.appended,agent.completed")
@@ -143,7 +143,7 @@ func TestCursorsThatDoNotFitOnEveryStream(t *testing.T) {
 }
 
 // lastPos returns the position of the end of the log.
-func (h *house) lastPos(id uuid.UUID) int64 {
+func (h *testServer) lastPos(id uuid.UUID) int64 {
 	h.T.Helper()
 	head, err := h.Engine.Read().LogHead(h.T.Context(), id)
 	if err != nil {
@@ -152,23 +152,23 @@ func (h *house) lastPos(id uuid.UUID) int64 {
 	return head.LastPos
 }
 
-// reading records the lowest position from which a store's logs are read.
-type reading struct {
+// positionRecorder records the lowest position from which a store's logs are read.
+type positionRecorder struct {
 	store.LogReader
 	from *atomic.Int64
 }
 
-func (r reading) Log(ctx context.Context, execution uuid.UUID, after int64, limit int) ([]perdure.Record, store.Head, error) {
+func (r positionRecorder) Log(ctx context.Context, execution uuid.UUID, after int64, limit int) ([]perdure.Record, store.Head, error) {
 	for was := r.from.Load(); after < was && !r.from.CompareAndSwap(was, after); was = r.from.Load() {
 	}
 	return r.LogReader.Log(ctx, execution, after, limit)
 }
 
 // A resumed filtered stream reads no record of the log before its position.
-func TestFilteredStreamGoesOnWithoutReadingBack(t *testing.T) {
+func TestFilteredStreamContinuesWithoutReadingBack(t *testing.T) {
 	var from atomic.Int64
 	h := open(t, func(c *face.Config) {
-		c.Log = eventlog.New(reading{c.Engine.Read(), &from}, 1, c.Engine.Hints)
+		c.Log = eventlog.New(positionRecorder{c.Engine.Read(), &from}, 1, c.Engine.Hints)
 	})
 	r := play(h)
 	whole := h.Follow(h.Path(r.ID, "/stream/consolidated")).All()

@@ -26,7 +26,7 @@ type htmlView struct {
 	// again returns the events since a text block began, up to shownTo.
 	again func(block int64) ([]eventlog.Item, error)
 	out   []eventlog.Item // output for the current item
-	behind
+	cursorTracker
 }
 
 // source is the origin of the chunks of a block. The parts of a block have the source of its

@@ -2,8 +2,8 @@ package sse
 
 import "github.com/perdure/perdure"
 
-// behind tracks the cursor before the current item.
-type behind struct {
+// cursorTracker tracks the cursor before the current item.
+type cursorTracker struct {
 	last, previous perdure.Cursor // previous is directly before last, unless zero
 	// at reads the cursor at a position.
 	at func(pos int64) (perdure.Cursor, error)
@@ -11,7 +11,7 @@ type behind struct {
 
 // before returns the cursor directly before now, and records now as the last cursor. It reads the
 // log only if the cursor is needed and the items did not come one by one.
-func (b *behind) before(now perdure.Cursor, needed bool) (perdure.Cursor, error) {
+func (b *cursorTracker) before(now perdure.Cursor, needed bool) (perdure.Cursor, error) {
 	switch {
 	case now.Epoch == b.last.Epoch && now.Pos == b.last.Pos+1:
 		b.previous = b.last

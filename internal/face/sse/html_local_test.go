@@ -8,13 +8,13 @@ import (
 	"github.com/perdure/perdure"
 )
 
-// speech is a LOCAL execution whose text arrives in chunks.
-type speech struct {
+// localText is a LOCAL execution whose text arrives in chunks.
+type localText struct {
 	*run
 	said string
 }
 
-func (h *house) speech() *speech {
+func (h *testServer) speech() *localText {
 	h.T.Helper()
 	h.Call("POST", "/agent-executions", `{"kind":"count","input":{"n":1},"persistenceMode":"local"}`).Want(201, nil)
 	claims, err := h.Worker.PollAgents(h.T.Context(), perdure.Poll{
@@ -23,11 +23,11 @@ func (h *house) speech() *speech {
 	if err != nil || len(claims) != 1 {
 		h.T.Fatalf("claimed %d, %v", len(claims), err)
 	}
-	return &speech{run: &run{House: h.House, ID: claims[0].Lease.ExecutionID, Lease: claims[0].Lease}}
+	return &localText{run: &run{Server: h.Server, ID: claims[0].Lease.ExecutionID, Lease: claims[0].Lease}}
 }
 
-func (s *speech) say(pieces ...string) {
-	s.House.T.Helper()
+func (s *localText) say(pieces ...string) {
+	s.Server.T.Helper()
 	for _, p := range pieces {
 		f := frame{AgentLease: &s.Lease, Type: "token", Offset: int64(len(s.said)), Text: p}
 		s.said += p
@@ -36,8 +36,8 @@ func (s *speech) say(pieces ...string) {
 	}
 }
 
-func (s *speech) complete() {
-	s.House.T.Helper()
+func (s *localText) complete() {
+	s.Server.T.Helper()
 	ref := perdure.ContentRef(s.ID, []byte(`{}`))
 	s.Commit(perdure.Commit{Outcome: perdure.Outcome{Kind: perdure.OutcomeComplete, Output: perdure.Payload{Blob: &ref}}})
 }
@@ -73,7 +73,7 @@ func TestRenderedLocalTextThatIsOnItsWorker(t *testing.T) {
 	s := h.speech()
 	s.say("- one\n")
 	later := h.Restarted()
-	s.House = later
+	s.Server = later
 	s.say("- two\n")
 	stream := later.Follow(h.Path(s.ID, "/stream?render=html"))
 	var got []string

@@ -14,16 +14,16 @@ import (
 	"github.com/perdure/perdure/internal/face/front"
 )
 
-// pipedAnswer is a response over an unbuffered pipe: a write returns only when the reader has taken
-// the bytes.
-type pipedAnswer struct {
+// pipedResponse is a response over an unbuffered pipe: a write returns only when the reader has
+// taken the bytes.
+type pipedResponse struct {
 	net.Conn
 	header http.Header
 }
 
-func (p *pipedAnswer) Header() http.Header { return p.header }
-func (p *pipedAnswer) WriteHeader(int)     {}
-func (p *pipedAnswer) FlushError() error   { return nil }
+func (p *pipedResponse) Header() http.Header { return p.header }
+func (p *pipedResponse) WriteHeader(int)     {}
+func (p *pipedResponse) FlushError() error   { return nil }
 
 // A reader that takes each piece within the timeout receives the whole event, however long that
 // takes. A reader that stops is disconnected after the timeout.
@@ -31,8 +31,8 @@ func TestSlowReaderOfALargeEventMakesProgress(t *testing.T) {
 	const timeout = 30 * time.Second
 	large := bytes.Repeat([]byte("0123456789abcdef"), 1<<16)
 	for name, sink := range map[string]func(net.Conn) eventSink{
-		"a connection of its own": func(c net.Conn) eventSink { return &ownConn{Conn: c} },
-		"an answer":               func(c net.Conn) eventSink { return newAnswered(&pipedAnswer{c, http.Header{}}) },
+		"a connection of its own": func(c net.Conn) eventSink { return &hijackedConn{Conn: c} },
+		"an answer":               func(c net.Conn) eventSink { return newResponseSink(&pipedResponse{c, http.Header{}}) },
 	} {
 		t.Run(name, func(t *testing.T) {
 			bubble.Test(t, func(t *testing.T) {

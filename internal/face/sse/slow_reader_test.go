@@ -20,7 +20,7 @@ func TestSlowReaderIsResetAndDisturbsNobody(t *testing.T) {
 	reset := make(chan struct{})
 	h := open(t, func(c *face.Config) {
 		c.WriteTimeout = 5 * time.Second // enough for the fast reader on a busy machine
-		c.Logger = slog.New(&ear{Handler: c.Logger.Handler(), message: "stream reset", heard: reset})
+		c.Logger = slog.New(&logWaiter{Handler: c.Logger.Handler(), message: "stream reset", heard: reset})
 	})
 	x := h.Start("")
 	conn, err := net.Dial("tcp", strings.TrimPrefix(h.URL, "http://"))
@@ -53,21 +53,21 @@ func TestSlowReaderIsResetAndDisturbsNobody(t *testing.T) {
 	<-reset // not a clean end; see TestServerStopResetsStreams
 }
 
-// ear closes heard at the first log record with that message.
-type ear struct {
+// logWaiter closes heard at the first log record with that message.
+type logWaiter struct {
 	slog.Handler
 	message string
 	heard   chan struct{}
 	once    sync.Once
 }
 
-func (e *ear) Enabled(context.Context, slog.Level) bool { return true }
+func (e *logWaiter) Enabled(context.Context, slog.Level) bool { return true }
 
-// WithAttrs implements slog.Handler. It returns the same handler, so ear also sees the records of
-// derived loggers.
-func (e *ear) WithAttrs([]slog.Attr) slog.Handler { return e }
+// WithAttrs implements slog.Handler. It returns the same handler, so logWaiter also sees the
+// records of derived loggers.
+func (e *logWaiter) WithAttrs([]slog.Attr) slog.Handler { return e }
 
-func (e *ear) Handle(ctx context.Context, r slog.Record) error {
+func (e *logWaiter) Handle(ctx context.Context, r slog.Record) error {
 	if r.Message == e.message {
 		e.once.Do(func() { close(e.heard) })
 	}

@@ -57,7 +57,7 @@ func (s *server) stream(hc huma.Context, execution uuid.UUID, from eventlog.From
 	defer leave()
 	ctx, over := s.Supervise(hc.Context())
 	defer over()
-	out := s.newEventWriter(newAnswered(w))
+	out := s.newEventWriter(newResponseSink(w))
 	out.begin()
 	if r.Method == http.MethodHead {
 		return
@@ -69,7 +69,7 @@ func (s *server) stream(hc huma.Context, execution uuid.UUID, from eventlog.From
 }
 
 // streamAlone implements stream on a connection that was taken over.
-func (s *server) streamAlone(ctx context.Context, own *ownConn, execution uuid.UUID, from eventlog.From, v view) {
+func (s *server) streamAlone(ctx context.Context, own *hijackedConn, execution uuid.UUID, from eventlog.From, v view) {
 	ctx, over := s.Supervise(ctx)
 	defer over()
 	ctx, left := context.WithCancelCause(ctx)

@@ -304,10 +304,10 @@ func TestBlockThatHadClosedIsTakenBack(t *testing.T) {
 	}
 }
 
-// damaged is a store whose logs have a missing record.
-type damaged struct{ store.LogReader }
+// damagedLog is a store whose logs have a missing record.
+type damagedLog struct{ store.LogReader }
 
-func (d damaged) Log(ctx context.Context, execution uuid.UUID, after int64, limit int) ([]perdure.Record, store.Head, error) {
+func (d damagedLog) Log(ctx context.Context, execution uuid.UUID, after int64, limit int) ([]perdure.Record, store.Head, error) {
 	records, head, err := d.LogReader.Log(ctx, execution, after, limit)
 	return slices.DeleteFunc(records, func(r perdure.Record) bool { return r.Pos == 2 }), head, err
 }
@@ -316,7 +316,7 @@ func (d damaged) Log(ctx context.Context, execution uuid.UUID, after int64, limi
 func TestDamageOfALogIsLogged(t *testing.T) {
 	logged := make(lineWriter, 100)
 	h := open(t, func(c *face.Config) {
-		c.Log = eventlog.New(damaged{c.Engine.Read()}, 1, c.Engine.Hints)
+		c.Log = eventlog.New(damagedLog{c.Engine.Read()}, 1, c.Engine.Hints)
 		c.Logger = slog.New(slog.NewTextHandler(logged, nil))
 	})
 	x := h.Start("")

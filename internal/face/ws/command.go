@@ -149,10 +149,10 @@ func (k *socket) window(ctx context.Context, w eventlog.Window, prepend bool) er
 		return err
 	}
 	if len(w.Items) > 0 {
-		k.pages.add(covered{w.First, w.Last, w.At.Pos})
+		k.pages.add(sentPage{w.First, w.Last, w.At.Pos})
 	}
 	for _, block := range w.Across {
-		k.pages.add(covered{block.Seq, block.Seq, w.AcrossAt})
+		k.pages.add(sentPage{block.Seq, block.Seq, w.AcrossAt})
 	}
 	return nil
 }

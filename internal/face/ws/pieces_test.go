@@ -15,25 +15,25 @@ import (
 	"github.com/perdure/perdure/internal/face/front"
 )
 
-// pipes is a listener for connections inside this process, and dials them.
-type pipes chan net.Conn
+// pipeListener is a listener for connections inside this process, and dials them.
+type pipeListener chan net.Conn
 
-func (p pipes) Accept() (net.Conn, error) {
+func (p pipeListener) Accept() (net.Conn, error) {
 	c, ok := <-p
 	if !ok {
 		return nil, net.ErrClosed
 	}
 	return c, nil
 }
-func (p pipes) Close() error   { close(p); return nil }
-func (p pipes) Addr() net.Addr { return &net.UnixAddr{Name: "pipe"} }
+func (p pipeListener) Close() error   { close(p); return nil }
+func (p pipeListener) Addr() net.Addr { return &net.UnixAddr{Name: "pipe"} }
 
 // A client that takes each piece of a large message within the timeout receives the whole message.
 func TestSlowReaderOfALargeMessageMakesProgress(t *testing.T) {
 	bubble.Test(t, func(t *testing.T) {
 		text := string(bytes.Repeat([]byte("0123456789abcdef"), 1<<16))
 		sent := make(chan error, 1)
-		listener := make(pipes)
+		listener := make(pipeListener)
 		srv := &http.Server{Handler: http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 			conn, err := websocket.Accept(w, r, nil)
 			if err != nil {

@@ -82,7 +82,7 @@ func TestWebSocketLoadsWhileTheRunIsLive(t *testing.T) {
 }
 
 // A client that continues from any cursor, also inside a block, ends with the whole log.
-func TestWebSocketGoesOnFromEveryCursor(t *testing.T) {
+func TestWebSocketContinuesFromEveryCursor(t *testing.T) {
 	h := open(t)
 	r := play(h)
 	whole := h.Follow(h.Path(r.ID, "/stream/consolidated")).All()
@@ -281,7 +281,7 @@ func TestWebSocketAccess(t *testing.T) {
 }
 
 // A stopping server and a revoked key close the socket with a reason.
-func TestWebSocketEndsAreTold(t *testing.T) {
+func TestWebSocketEndsAreReported(t *testing.T) {
 	h := open(t, func(c *face.Config) { c.RecheckEvery = time.Millisecond })
 	x := h.Start("")
 	key, secret, err := h.Engine.CreateKey(t.Context(), "default", "brief", "client")

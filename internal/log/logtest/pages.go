@@ -49,17 +49,17 @@ func lastID(held []Event) string {
 	return held[len(held)-1].ID
 }
 
-// pages reads pages of GET events, and continues from the cursor of the last item.
-type pages struct {
+// eventPages reads pages of GET events, and continues from the cursor of the last item.
+type eventPages struct {
 	API
 	limit int
 }
 
 // Show implements Projection.
-func (p pages) Show(given []Event) string { return lines(given) }
+func (p eventPages) Show(given []Event) string { return lines(given) }
 
 // Read implements Projection.
-func (p pages) Read(ctx context.Context, held []Event) iter.Seq2[Event, error] {
+func (p eventPages) Read(ctx context.Context, held []Event) iter.Seq2[Event, error] {
 	return func(yield func(Event, error) bool) {
 		cursor, over := lastID(held), isOver(held)
 		for {
@@ -97,14 +97,14 @@ func (p pages) Read(ctx context.Context, held []Event) iter.Seq2[Event, error] {
 	}
 }
 
-// durable reads the log as a durable stream; live is "", "long-poll" or "sse".
-type durable struct {
+// durableStream reads the log as a durable stream; live is "", "long-poll" or "sse".
+type durableStream struct {
 	API
 	live string
 }
 
 // Show implements Projection.
-func (d durable) Show(given []Event) string { return lines(given) }
+func (d durableStream) Show(given []Event) string { return lines(given) }
 
 // batch is the content after an offset.
 type batch struct {
@@ -115,7 +115,7 @@ type batch struct {
 
 // Read implements Projection. An offset is a position in the log, so it can be derived from a
 // record's cursor. Readers of the protocol themselves store only offsets.
-func (d durable) Read(ctx context.Context, held []Event) iter.Seq2[Event, error] {
+func (d durableStream) Read(ctx context.Context, held []Event) iter.Seq2[Event, error] {
 	return func(yield func(Event, error) bool) {
 		offset, err := offsetOf(lastID(held))
 		for {
@@ -152,7 +152,7 @@ func offsetOf(cursor string) (string, error) {
 }
 
 // batches yields the batches of one request.
-func (d durable) batches(ctx context.Context, offset string) iter.Seq2[batch, error] {
+func (d durableStream) batches(ctx context.Context, offset string) iter.Seq2[batch, error] {
 	path := "/v1/stream/executions/" + d.Execution.String() + "?offset=" + offset
 	if d.live == "sse" {
 		return d.events(ctx, path+"&live=sse")
@@ -167,7 +167,7 @@ func (d durable) batches(ctx context.Context, offset string) iter.Seq2[batch, er
 }
 
 // ask sends a catch-up read or a long poll.
-func (d durable) ask(ctx context.Context, path string) (batch, error) {
+func (d durableStream) ask(ctx context.Context, path string) (batch, error) {
 	if d.live == "long-poll" && !strings.Contains(path, "live=") {
 		path += "&live=long-poll"
 	}
@@ -188,7 +188,7 @@ func (d durable) ask(ctx context.Context, path string) (batch, error) {
 
 // events reads an event stream: batches, each with a control event that contains the next offset.
 // The server closes the stream from time to time.
-func (d durable) events(ctx context.Context, path string) iter.Seq2[batch, error] {
+func (d durableStream) events(ctx context.Context, path string) iter.Seq2[batch, error] {
 	return func(yield func(batch, error) bool) {
 		res, err := d.get(ctx, path, nil, http.StatusOK)
 		if err != nil {

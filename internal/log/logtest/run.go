@@ -57,28 +57,28 @@ Done:
 END
 `
 
-// recorded is state of a run that must exist only once, however often its code is entered.
-type recorded struct {
+// runState is state of a run that must exist only once, however often its code is entered.
+type runState struct {
 	stumbled, held atomic.Bool
 	holds          chan struct{} // closed when the stubborn tool waits for the end of its worker
 	started        sync.WaitGroup
 	id             uuid.UUID // of the execution, once it has started
 }
 
-func newRecorded() *recorded {
-	r := &recorded{holds: make(chan struct{})}
+func newRunState() *runState {
+	r := &runState{holds: make(chan struct{})}
 	r.started.Add(1)
 	return r
 }
 
-// stumbling interrupts one model call in the middle of a table.
-type stumbling struct {
+// interruptedProvider interrupts one model call in the middle of a table.
+type interruptedProvider struct {
 	llm.Provider
-	run *recorded
+	run *runState
 }
 
 // Stream implements llm.Provider.
-func (s *stumbling) Stream(ctx context.Context, req llm.Request, emit func(llm.Delta) error) (*llm.Response, error) {
+func (s *interruptedProvider) Stream(ctx context.Context, req llm.Request, emit func(llm.Delta) error) (*llm.Response, error) {
 	second := 0
 	for _, m := range req.Messages {
 		if m.Role == perdure.RoleAssistant {
@@ -113,7 +113,7 @@ func noise(_ context.Context, call *tool.Call, in noiseIn) (tool.Result, error) 
 	return tool.Text("made a noise"), nil
 }
 
-func (h *house) tools() []tool.Tool {
+func (h *deployment) tools() []tool.Tool {
 	again := tool.WithOnLost(perdure.OnLostRetry)
 	return []tool.Tool{
 		tool.New("noise", "Makes a noise.", noise, again),
@@ -127,7 +127,7 @@ func (h *house) tools() []tool.Tool {
 	}
 }
 
-func (h *house) stubborn(ctx context.Context, call *tool.Call, _ struct{}) (tool.Result, error) {
+func (h *deployment) stubborn(ctx context.Context, call *tool.Call, _ struct{}) (tool.Result, error) {
 	call.Stdout([]byte("at first this"))
 	if h.run.held.CompareAndSwap(false, true) {
 		close(h.run.holds)
@@ -138,7 +138,7 @@ func (h *house) stubborn(ctx context.Context, call *tool.Call, _ struct{}) (tool
 	return tool.Text("gave in"), nil
 }
 
-func (h *house) hail(ctx context.Context, call *tool.Call, _ struct{}) (tool.Result, error) {
+func (h *deployment) hail(ctx context.Context, call *tool.Call, _ struct{}) (tool.Result, error) {
 	h.run.started.Wait()
 	call.Stdout([]byte("hey\n"))
 	_, err := h.engine.Signal(ctx, "default", h.run.id, engine.SignalRequest{
@@ -149,7 +149,7 @@ func (h *house) hail(ctx context.Context, call *tool.Call, _ struct{}) (tool.Res
 
 // begin starts the run. Its worker is replaced when the stubborn tool waits for that; done is
 // closed after the replacement.
-func (h *house) begin() (id uuid.UUID, done <-chan struct{}) {
+func (h *deployment) begin() (id uuid.UUID, done <-chan struct{}) {
 	h.t.Helper()
 	body, err := json.Marshal(map[string]any{
 		"userPrompt": "begin", "oneShot": true, "models": []any{map[string]string{"provider": "scripted", "modelId": "s"}},

@@ -45,7 +45,7 @@ func (s snapshot) Read(ctx context.Context, held []Event) iter.Seq2[Event, error
 // Show implements Projection. It returns the entries, from snapshots and from events, and the
 // faults of the later events.
 func (s snapshot) Show(given []Event) string {
-	entries, seqs, p := []string{}, map[string]bool{}, newPicture()
+	entries, seqs, p := []string{}, map[string]bool{}, newClientCopy()
 	add := func(raw []byte) {
 		var e struct {
 			ID      string
@@ -79,7 +79,7 @@ func (s snapshot) Show(given []Event) string {
 }
 
 // begin applies a snapshot, and returns its entries.
-func (p *picture) begin(e Event) []json.RawMessage {
+func (p *clientCopy) begin(e Event) []json.RawMessage {
 	var s struct {
 		Execution  struct{ MaxSeq int64 }
 		Entries    []json.RawMessage

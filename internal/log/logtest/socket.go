@@ -24,7 +24,7 @@ type socket struct {
 // Show implements Projection.
 func (s socket) Show(given []Event) string {
 	if s.seqs {
-		return pictureOf(given).String()
+		return clientCopyOf(given).String()
 	}
 	return lines(given)
 }
@@ -132,7 +132,7 @@ func (s socket) first(held []Event) map[string]any {
 	if !s.seqs {
 		return map[string]any{"after_seq": 0, "limit": 1}
 	}
-	p := pictureOf(held)
+	p := clientCopyOf(held)
 	after := p.newest
 	if oldest := p.oldestOpen(); oldest > 0 && !s.newest {
 		after = oldest - 1

@@ -91,19 +91,19 @@ func lines(given []Event) string {
 	return b.String()
 }
 
-// bySeq is an SSE stream that is resumed by after_seq. The client stores events and blocks, and a
-// snapshot replaces its block.
-type bySeq struct{ stream }
+// seqStream is an SSE stream that is resumed by after_seq. The client stores events and blocks, and
+// a snapshot replaces its block.
+type seqStream struct{ stream }
 
 // Show implements Projection.
-func (s bySeq) Show(given []Event) string { return pictureOf(given).String() }
+func (s seqStream) Show(given []Event) string { return clientCopyOf(given).String() }
 
 // Read implements Projection.
-func (s bySeq) Read(ctx context.Context, held []Event) iter.Seq2[Event, error] {
+func (s seqStream) Read(ctx context.Context, held []Event) iter.Seq2[Event, error] {
 	if len(held) == 0 {
 		return s.from(ctx, s.path, nil, nil)
 	}
-	return s.from(ctx, with(s.path, "after_seq="+number(pictureOf(held).newest)), nil, held)
+	return s.from(ctx, with(s.path, "after_seq="+number(clientCopyOf(held).newest)), nil, held)
 }
 
 // with adds a query parameter.

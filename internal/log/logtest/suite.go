@@ -20,9 +20,9 @@ import (
 const patience = 2 * time.Minute
 
 // finished creates a run and waits for its end.
-func finished(t *testing.T, open opentest.Reopener) (*house, uuid.UUID) {
+func finished(t *testing.T, open opentest.Reopener) (*deployment, uuid.UUID) {
 	t.Helper()
-	h := newHouse(t, open)
+	h := newDeployment(t, open)
 	id, done := h.begin()
 	ctx, cancel := context.WithTimeout(t.Context(), patience)
 	defer cancel()
@@ -85,7 +85,7 @@ func checkNumbers(t *testing.T, given map[string][]Event) {
 // the server is restarted restarts times. Each reader's content must equal that of a later reader,
 // after blocks have been compacted.
 func Live(t *testing.T, open opentest.Reopener, restarts int) {
-	h := newHouse(t, open)
+	h := newDeployment(t, open)
 	ctx, cancel := context.WithTimeout(t.Context(), patience)
 	defer cancel()
 	id, done := h.begin()
@@ -148,7 +148,7 @@ func (r *Readers) Compare(ctx context.Context) {
 }
 
 // restartAfter restarts the server that many times, each time after some events.
-func (h *house) restartAfter(ctx context.Context, p Projection, times int) {
+func (h *deployment) restartAfter(ctx context.Context, p Projection, times int) {
 	h.t.Helper()
 	var held []Event
 	for range times {

@@ -12,9 +12,9 @@ import (
 	"github.com/perdure/perdure"
 )
 
-// TestEveryWordHasANumber checks that each constant of the root package whose type is in tables
-// has an enum number that maps back to it. A constant without a number would be sent as "".
-func TestEveryWordHasANumber(t *testing.T) {
+// TestEveryConstantHasAnEnumNumber checks that each constant of the root package whose type is in
+// tables has an enum number that maps back to it. A constant without a number would be sent as "".
+func TestEveryConstantHasAnEnumNumber(t *testing.T) {
 	tables := map[string]func(string) bool{
 		"Status":          has(statuses),
 		"PersistenceMode": has(persistenceModes),

@@ -7,8 +7,8 @@ import (
 	"google.golang.org/protobuf/types/known/durationpb"
 )
 
-// poll has the getters that the messages of both polls share.
-type poll interface {
+// pollMessage has the getters that the messages of both polls share.
+type pollMessage interface {
 	GetWorkerId() []byte
 	GetQueues() []string
 	GetKinds() []string

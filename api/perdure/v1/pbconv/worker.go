@@ -111,7 +111,7 @@ func PollTasksToProto(p perdure.Poll) *perdurev1.PollTaskRequest {
 // PollMessage is the message of a poll for executions or for tasks.
 type PollMessage interface {
 	*perdurev1.PollAgentRequest | *perdurev1.PollTaskRequest
-	poll
+	pollMessage
 }
 
 // PollFromProto converts a poll for executions or for tasks from its message. Errors:

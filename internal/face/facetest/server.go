@@ -1,0 +1,264 @@
+// Package facetest is a whole server over a real store, for tests of the rooms of the face.
+package facetest
+
+import (
+	"bytes"
+	"encoding/json"
+	"fmt"
+	"io"
+	"log/slog"
+	"net"
+	"net/http"
+	"net/http/httptest"
+	"strings"
+	"sync/atomic"
+	"testing"
+
+	"github.com/google/uuid"
+	"github.com/perdure/perdure"
+	"github.com/perdure/perdure/internal/engine"
+	"github.com/perdure/perdure/internal/face"
+	"github.com/perdure/perdure/internal/face/front"
+	eventlog "github.com/perdure/perdure/internal/log"
+	"github.com/perdure/perdure/internal/notify"
+	"github.com/perdure/perdure/internal/store"
+	"github.com/perdure/perdure/internal/store/opentest"
+)
+
+// Server is a whole server over a real store; the test acts as the worker.
+type Server struct {
+	T         *testing.T
+	URL       string
+	Engine    *engine.Engine
+	Store     *Brittle
+	Log       *eventlog.Log
+	Worker    perdure.Dispatch
+	ID        uuid.UUID // of the worker
+	Stop      chan struct{}
+	Closed    chan struct{} // receives when the server has closed a connection
+	Logged    *bytes.Buffer
+	Conns     *Connections
+	Serve     *atomic.Pointer[http.Handler]
+	AdminKey  string
+	ClientKey string
+	WorkerKey string
+}
+
+// Open starts a server. change may modify the API's configuration.
+func Open(t *testing.T, change ...func(*face.Config)) *Server {
+	t.Helper()
+	return OpenOver(t, opentest.Store(t), change...)
+}
+
+// OpenOver starts a server over the given store.
+func OpenOver(t *testing.T, st store.Store, change ...func(*face.Config)) *Server {
+	t.Helper()
+	h := &Server{
+		T: t, Store: &Brittle{Store: st}, ID: uuid.New(), Stop: make(chan struct{}), Closed: make(chan struct{}, 1), Logged: &bytes.Buffer{},
+		Conns: &Connections{}, Serve: &atomic.Pointer[http.Handler]{},
+	}
+	logger := slog.New(slog.NewTextHandler(h.Logged, nil))
+	h.Engine = engine.New(engine.Config{Store: h.Store, Hints: &notify.Local{}, Logger: logger})
+	h.Worker = h.Engine.Dispatch("default", false)
+	_, err := h.Worker.Register(t.Context(), perdure.Registration{
+		WorkerID: h.ID, Queues: []string{"default"}, Features: perdure.AllFeatures,
+		Agents: []perdure.KindSpec{
+			{Kind: perdure.ReactKind, Providers: []string{"scripted"}},
+			{Kind: "count", InputSchema: json.RawMessage(`{"type":"object","required":["n"],"properties":{"n":{"type":"integer"}}}`)},
+			{Kind: "anything"},
+		},
+	})
+	if err != nil {
+		t.Fatal(err)
+	}
+	h.AdminKey, h.ClientKey, h.WorkerKey = h.Key("admin"), h.Key("client"), h.Key("worker")
+	h.Log = eventlog.New(h.Engine.Read(), st.Epoch(), h.Engine.Hints)
+	c := face.Config{Config: front.Config{Engine: h.Engine, Logger: logger, Stop: h.Stop}, Log: h.Log}
+	for _, f := range change {
+		f(&c)
+	}
+	h.Engine.Grown = func(g engine.Growth) bool { return c.Log.Grown(g.Execution, g.Head, g.Records) }
+	api, err := face.New(c)
+	if err != nil {
+		t.Fatal(err)
+	}
+	var handler http.Handler = api
+	h.Serve.Store(&handler)
+	srv := httptest.NewUnstartedServer(nil)
+	whole := http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) { (*h.Serve.Load()).ServeHTTP(w, r) })
+	srv.Listener = WatchedListener{srv.Listener, h.Conns}
+	srv.Config = front.NewServer(whole, slog.NewLogLogger(logger.Handler(), slog.LevelError))
+	srv.Config.ConnState = func(_ net.Conn, state http.ConnState) {
+		if state == http.StateClosed {
+			select {
+			case h.Closed <- struct{}{}:
+			default:
+			}
+		}
+	}
+	srv.Start()
+	t.Cleanup(func() {
+		srv.CloseClientConnections()
+		srv.Close()
+		http.DefaultClient.CloseIdleConnections()
+	})
+	h.URL = srv.URL
+	return h
+}
+
+// Restarted returns another server over the same store, without the state of the first.
+func (h *Server) Restarted() *Server {
+	h.T.Helper()
+	again := &Server{T: h.T, Store: h.Store, ID: h.ID, Stop: h.Stop, AdminKey: h.AdminKey, ClientKey: h.ClientKey, WorkerKey: h.WorkerKey}
+	again.Engine = engine.New(engine.Config{Store: h.Store, Hints: &notify.Local{}})
+	again.Worker = again.Engine.Dispatch("default", false)
+	again.Log = eventlog.New(again.Engine.Read(), h.Store.Epoch(), again.Engine.Hints)
+	handler, err := face.New(face.Config{Config: front.Config{Engine: again.Engine, Stop: h.Stop}, Log: again.Log})
+	if err != nil {
+		h.T.Fatal(err)
+	}
+	srv := httptest.NewServer(handler)
+	h.T.Cleanup(func() {
+		srv.CloseClientConnections()
+		srv.Close()
+	})
+	again.URL = srv.URL
+	return again
+}
+
+// Wrap installs a wrapper around the server's handler.
+func (h *Server) Wrap(around func(http.HandlerFunc) http.HandlerFunc) {
+	var outer http.Handler = around((*h.Serve.Load()).ServeHTTP)
+	h.Serve.Store(&outer)
+}
+
+// Key creates a key and returns its secret.
+func (h *Server) Key(role perdure.KeyRole) string {
+	h.T.Helper()
+	_, secret, err := h.Engine.CreateKey(h.T.Context(), "default", "test "+string(role), role)
+	if err != nil {
+		h.T.Fatal(err)
+	}
+	return secret
+}
+
+// Reply is a response.
+type Reply struct {
+	T      *testing.T
+	Status int
+	Header http.Header
+	Body   []byte
+}
+
+// Org is the path of the org of the tests.
+const Org = "/api/orgs/default"
+
+// Call sends a request as the client. path is relative to the org unless it begins with a dot.
+func (h *Server) Call(method, path, body string, headers ...string) Reply {
+	h.T.Helper()
+	return h.Send(h.Request(method, path, body, headers...))
+}
+
+// Send sends a request and reads the response.
+func (h *Server) Send(req *http.Request) Reply {
+	h.T.Helper()
+	res, err := http.DefaultTransport.RoundTrip(req) // follows no redirect
+	if err != nil {
+		h.T.Fatal(err)
+	}
+	defer res.Body.Close()
+	raw, err := io.ReadAll(res.Body)
+	if err != nil {
+		h.T.Fatal(err)
+	}
+	return Reply{h.T, res.StatusCode, res.Header, raw}
+}
+
+// Request returns a request as of Call.
+func (h *Server) Request(method, path, body string, headers ...string) *http.Request {
+	h.T.Helper()
+	if rest, bare := strings.CutPrefix(path, "."); bare {
+		path = rest
+	} else {
+		path = Org + path
+	}
+	req, err := http.NewRequestWithContext(h.T.Context(), method, h.URL+path, strings.NewReader(body))
+	if err != nil {
+		h.T.Fatal(err)
+	}
+	req.Header.Set("Authorization", "Bearer "+h.ClientKey)
+	if body != "" {
+		req.Header.Set("Content-Type", "application/json")
+	}
+	for i := 0; i < len(headers); i += 2 {
+		if headers[i+1] == "" {
+			req.Header.Del(headers[i])
+		} else if headers[i] == "Host" {
+			req.Host = headers[i+1]
+		} else {
+			req.Header.Set(headers[i], headers[i+1])
+		}
+	}
+	return req
+}
+
+// Want checks the status and decodes the body.
+func (r Reply) Want(status int, v any) Reply {
+	r.T.Helper()
+	if r.Status != status {
+		r.T.Fatalf("status %d, want %d: %s", r.Status, status, r.Body)
+	}
+	if v != nil {
+		if err := json.Unmarshal(r.Body, v); err != nil {
+			r.T.Fatalf("%v: %s", err, r.Body)
+		}
+	}
+	return r
+}
+
+// Problem is the body of an error.
+type Problem struct {
+	Type, Title, Detail, Code string
+	Status                    int
+	Errors                    []perdure.FieldError
+}
+
+// Problem checks that the reply is an error with that code and, unless field is "", about that
+// field.
+func (r Reply) Problem(status int, code perdure.Code, field string) Problem {
+	r.T.Helper()
+	var p Problem
+	r.Want(status, &p)
+	if ct := r.Header.Get("Content-Type"); ct != "application/problem+json" {
+		r.T.Errorf("an error of type %q", ct)
+	}
+	if p.Code != string(code) || p.Status != status || p.Title == "" || p.Type == "" || p.Detail == "" {
+		r.T.Errorf("got the problem %s, want %s", r.Body, code)
+	}
+	if field != "" && (len(p.Errors) == 0 || p.Errors[0].Location != field || p.Errors[0].Message == "") {
+		r.T.Errorf("got the problem %s, want one about %s", r.Body, field)
+	}
+	return p
+}
+
+// Page is the body of a list.
+type Page[T any] struct {
+	Items      []T
+	NextCursor *string
+}
+
+// Models is a member of the body of a start.
+const Models = `"models":[{"provider":"scripted","modelId":"m"}]`
+
+// Start starts a react agent.
+func (h *Server) Start(extra string) perdure.Execution {
+	h.T.Helper()
+	var x perdure.Execution
+	h.Call("POST", "/agent-executions", `{"userPrompt":"hi",`+Models+extra+`}`).Want(201, &x)
+	return x
+}
+
+// Path returns the path of an execution, relative to the org.
+func (h *Server) Path(id uuid.UUID, rest string) string {
+	return fmt.Sprintf("/agent-executions/%s%s", id, rest)
+}

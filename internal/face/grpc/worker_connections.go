@@ -1,0 +1,112 @@
+package grpcapi
+
+import (
+	"context"
+	"net"
+	"sync"
+
+	"github.com/google/uuid"
+	"google.golang.org/grpc/peer"
+)
+
+// workerConnections records which workers have made calls over which connections.
+type workerConnections struct {
+	gone     func(org string, worker uuid.UUID)
+	draining <-chan struct{}
+
+	mu  sync.Mutex // guards all
+	all map[string]map[workerRef]bool
+}
+
+// workerRef identifies a worker by org and id.
+type workerRef struct {
+	org    string
+	worker uuid.UUID
+}
+
+// note records that a worker calls over the connection of ctx. Connections over unix sockets are
+// not recorded, because their addresses do not identify them.
+func (l *workerConnections) note(ctx context.Context, org string, worker uuid.UUID) {
+	from, ok := peer.FromContext(ctx)
+	if !ok || l.gone == nil || worker == uuid.Nil {
+		return
+	}
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	if on := l.all[from.Addr.String()]; on != nil {
+		on[workerRef{org, worker}] = true
+	}
+}
+
+func (l *workerConnections) begin(addr string) {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	if l.all == nil {
+		l.all = map[string]map[workerRef]bool{}
+	}
+	l.all[addr] = map[workerRef]bool{}
+}
+
+// end reports the workers that have no other connection than this one, unless this server is
+// stopping.
+func (l *workerConnections) end(addr string) {
+	for _, end := range l.cut(addr) {
+		select {
+		case <-l.draining:
+		default:
+			l.gone(end.org, end.worker)
+		}
+	}
+}
+
+func (l *workerConnections) cut(addr string) (left []workerRef) {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	mine := l.all[addr]
+	delete(l.all, addr)
+	for end := range mine {
+		elsewhere := false
+		for _, on := range l.all {
+			elsewhere = elsewhere || on[end]
+		}
+		if !elsewhere {
+			left = append(left, end)
+		}
+	}
+	return left
+}
+
+// listen returns a listener that reports the begin and end of its connections to l.
+func (l *workerConnections) listen(from net.Listener) net.Listener {
+	if l.gone == nil || from.Addr().Network() != "tcp" {
+		return from
+	}
+	return watchedListener{from, l}
+}
+
+type watchedListener struct {
+	net.Listener
+	lines *workerConnections
+}
+
+func (w watchedListener) Accept() (net.Conn, error) {
+	conn, err := w.Listener.Accept()
+	if err != nil {
+		return nil, err
+	}
+	addr := conn.RemoteAddr().String()
+	w.lines.begin(addr)
+	return &watchedConn{Conn: conn, end: sync.OnceFunc(func() { w.lines.end(addr) })}, nil
+}
+
+// watchedConn calls end when it is closed. gRPC closes a connection when the other side is gone.
+type watchedConn struct {
+	net.Conn
+	end func()
+}
+
+func (c *watchedConn) Close() error {
+	err := c.Conn.Close()
+	c.end()
+	return err
+}

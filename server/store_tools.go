@@ -1,0 +1,185 @@
+package server
+
+import (
+	"context"
+	"errors"
+	"log/slog"
+	"net/url"
+	"os"
+	"path/filepath"
+	"strings"
+	"time"
+
+	"github.com/perdure/perdure"
+	"github.com/perdure/perdure/internal/engine"
+	"github.com/perdure/perdure/internal/pagecheck"
+	"github.com/perdure/perdure/internal/store/check"
+	"github.com/perdure/perdure/internal/store/postgres"
+	"github.com/perdure/perdure/internal/store/sqlite"
+	"github.com/perdure/perdure/internal/store/transfer"
+)
+
+// storeFile is the store's name in a data directory.
+const storeFile = "perdure.db"
+
+// StoreFile returns the path of the embedded store in a data directory.
+func StoreFile(data string) string { return filepath.Join(data, storeFile) }
+
+// Types of a copy's progress and of a check's findings.
+type (
+	// CopyProgress is the progress of one table.
+	CopyProgress = transfer.Progress
+	// CopyResult is the result of a copy.
+	CopyResult = transfer.Result
+	// CheckResult counts what a check has read.
+	CheckResult = check.Result
+	// CheckFinding is a fault in a store.
+	CheckFinding = check.Finding
+)
+
+// StepCompare is the step of a copy that reads and compares both sides.
+const StepCompare = transfer.StepCompare
+
+// CopyConfig names the source and the destination of a copy.
+type CopyConfig struct {
+	// From is the file of an embedded store. No process may own its data directory.
+	From string
+	// To is the URL of a PostgreSQL database that contains no store.
+	To string
+	// Keep leaves the source in use. The copy then has another epoch, so that cursors of the source
+	// do not match its logs.
+	Keep   bool
+	Logger *slog.Logger
+	// Told is called with the progress of the copy.
+	Told func(CopyProgress)
+}
+
+// CopyStore copies an embedded store into a PostgreSQL database, where runs continue from their
+// current state. The source is closed permanently unless Keep is set. CopyStore may be interrupted
+// at any time and called again. The error is an *OwnedError while a process owns the data
+// directory.
+func CopyStore(ctx context.Context, c CopyConfig) (_ *CopyResult, err error) {
+	if to := (Config{Store: c.To}); !to.shared() {
+		return nil, invalidStoreURL()
+	}
+	if c.Logger == nil {
+		c.Logger = slog.Default()
+	}
+	free, err := alone(c.From)
+	if err != nil {
+		return nil, err
+	}
+	defer func() { err = errors.Join(err, free()) }()
+	return transfer.Copy(ctx, transfer.Options{
+		From: c.From, To: c.To, ToName: nameOf(c.To), Keep: c.Keep, Told: c.Told, Now: perdure.At(time.Now()),
+		Prepare: func(ctx context.Context) error { return prepare(ctx, c) },
+	})
+}
+
+// alone locks the data directory of a store file until free is called. A file whose name is not
+// storeFile is a backup; it belongs to no data directory, so alone locks nothing.
+func alone(file string) (free func() error, err error) {
+	if filepath.Base(file) != storeFile {
+		return func() error { return nil }, nil
+	}
+	lock, err := own(filepath.Dir(file))
+	if err != nil {
+		return nil, err
+	}
+	return lock.release, nil
+}
+
+// prepare migrates the source's tables and releases the leases of workers that ran in the process
+// of its server.
+func prepare(ctx context.Context, c CopyConfig) error {
+	s, err := sqlite.Open(ctx, sqlite.Options{Path: c.From, Logger: c.Logger})
+	if err != nil {
+		return err
+	}
+	return errors.Join(engine.New(engine.Config{Store: s, Logger: c.Logger}).ReturnEmbedded(ctx), s.Close())
+}
+
+// nameOf returns a database's URL for messages, without user, password and settings.
+func nameOf(database string) string {
+	u, err := url.Parse(database)
+	if err != nil {
+		return "PostgreSQL"
+	}
+	return (&url.URL{Scheme: u.Scheme, Host: u.Host, Path: u.Path}).String()
+}
+
+// BackupStore writes a copy of an embedded store to a new file. A server may use the store at the
+// same time. told is called with the bytes written and the approximate total.
+func BackupStore(ctx context.Context, file, to string, told func(bytes, about int64)) error {
+	return sqlite.Backup(ctx, file, to, told)
+}
+
+// RestoreStore puts a backup in the place of a data directory's store. An existing store is kept
+// under another name; replace must be set to allow that. The error is an *OwnedError while a
+// process owns the data directory.
+func RestoreStore(ctx context.Context, backup, file string, replace bool) (err error) {
+	if err := os.MkdirAll(filepath.Dir(file), 0o700); err != nil {
+		return &perdure.Error{Code: perdure.InvalidArgument, Message: "cannot make the data directory", Err: err}
+	}
+	free, err := alone(file)
+	if err != nil {
+		return err
+	}
+	defer func() { err = errors.Join(err, free()) }()
+	return sqlite.Restore(ctx, backup, file, replace)
+}
+
+// CheckStore reads a whole store, named by a PostgreSQL URL or a file, and calls found for each
+// fault. Servers may use the store at the same time.
+func CheckStore(ctx context.Context, store string, told func(CheckResult), found func(CheckFinding)) (CheckResult, error) {
+	look, err := openReadOnlyStore(ctx, store)
+	if err != nil {
+		return CheckResult{}, err
+	}
+	damage, err := look.Integrity(ctx)
+	if err != nil {
+		return CheckResult{}, errors.Join(err, look.Close())
+	}
+	for _, line := range damage {
+		found(CheckFinding{What: "the file is damaged: " + strings.TrimSpace(line)})
+	}
+	result, err := check.Run(ctx, look, told, found)
+	result.Findings += int64(len(damage))
+	return result, errors.Join(err, look.Close())
+}
+
+// StoreUnchecked reports whether an embedded store was not closed cleanly and has not passed a
+// server's check since. It is false while a process owns the data directory of a store that is in
+// use. damaged reports whether the last check found damage.
+func StoreUnchecked(file string) (unchecked, damaged bool, err error) {
+	state, err := pagecheck.MarkOf(file).Read()
+	if err != nil || state == pagecheck.Checked {
+		return false, false, err
+	}
+	if state == pagecheck.Open && isOwned(filepath.Dir(file)) {
+		return false, false, nil
+	}
+	return true, state == pagecheck.Damaged, nil
+}
+
+// readOnlyStore is a store that is opened for reading only.
+type readOnlyStore interface {
+	check.Reader
+	Integrity(ctx context.Context) (damage []string, err error)
+	Close() error
+}
+
+func openReadOnlyStore(ctx context.Context, store string) (readOnlyStore, error) {
+	if c := (Config{Store: store}); c.shared() {
+		l, err := postgres.OpenLook(ctx, store)
+		if err != nil {
+			return nil, err
+		}
+		return l, nil
+	}
+	l, err := sqlite.OpenLook(ctx, store)
+	if err != nil {
+		return nil, err
+	}
+	return l, nil
+}
