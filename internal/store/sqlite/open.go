@@ -20,6 +20,7 @@ import (
 	"github.com/perdure/perdure/internal/store/commit"
 	"github.com/perdure/perdure/internal/store/sql/cache"
 	"github.com/perdure/perdure/internal/store/sql/read"
+	"github.com/perdure/perdure/internal/store/sqlite/clock"
 	_ "modernc.org/sqlite" // the driver "sqlite"
 	lib "modernc.org/sqlite/lib"
 )
@@ -132,7 +133,7 @@ func (o Options) normal() Options {
 		o.Logger = slog.Default()
 	}
 	if o.Clock == nil {
-		o.Clock = newSteadyClock(machine(), slept(), o.Logger).Now
+		o.Clock = clock.New(o.Logger).Now
 	}
 	if o.Fatal == nil {
 		o.Fatal = func(error) {}

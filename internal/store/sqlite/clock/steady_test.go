@@ -1,4 +1,4 @@
-package sqlite
+package clock
 
 import (
 	"log/slog"
@@ -9,7 +9,7 @@ import (
 // wallClock simulates a machine whose clock can be set.
 type wallClock struct {
 	*testing.T
-	c      *steadyClock
+	c      *Steady
 	wall   time.Time
 	passed time.Duration
 	slept  time.Duration
@@ -18,7 +18,7 @@ type wallClock struct {
 
 func newWallClock(t *testing.T) *wallClock {
 	w := &wallClock{T: t, wall: time.Date(2026, 11, 21, 12, 0, 0, 0, time.UTC)}
-	w.c = newSteadyClock(func() (time.Time, time.Duration) { return w.wall, w.passed }, func() time.Duration { return w.slept }, slog.New(slog.DiscardHandler))
+	w.c = newSteady(func() (time.Time, time.Duration) { return w.wall, w.passed }, func() time.Duration { return w.slept }, slog.New(slog.DiscardHandler))
 	w.last = w.c.Now()
 	return w
 }
@@ -99,15 +99,9 @@ func TestSleepCountsAsTime(t *testing.T) {
 	}
 }
 
-// TestTheClockIsTheMachines checks that the time of a new store differs from the machine's by at
-// most a second, and that a clock that reads the real clocks does not go back.
-func TestTheClockIsTheMachines(t *testing.T) {
-	s := open(t, Options{})
-	before := time.Now().Add(-time.Second)
-	if now := s.Now(); now.Before(before) || now.After(time.Now().Add(time.Second)) {
-		t.Errorf("the store's time is %s", now)
-	}
-	c := newSteadyClock(machine(), slept(), slog.New(slog.DiscardHandler))
+// TestTheMachinesClockDoesNotGoBack checks a clock that reads the real clocks.
+func TestTheMachinesClockDoesNotGoBack(t *testing.T) {
+	c := New(slog.New(slog.DiscardHandler))
 	last := c.Now()
 	for range 10_000 {
 		now := c.Now()

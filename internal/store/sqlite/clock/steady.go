@@ -1,4 +1,5 @@
-package sqlite
+// Package clock measures a time that setting the machine's clock does not move.
+package clock
 
 import (
 	"log/slog"
@@ -23,13 +24,13 @@ const (
 	sleepUnit = 10 * time.Millisecond
 )
 
-// steadyClock is the store's time. It starts with the machine's clock when the store is opened and
+// Steady is the store's time. It starts with the machine's clock when the store is opened and
 // advances with the elapsed time, including the machine's sleep. So setting the machine's clock
 // does not end leases, limits or timers early, and does not delay them. The store's time slowly
 // follows the machine's clock. If that clock is set forward and stays ahead, it is adopted. If it
 // is set back, the store's time advances more slowly, because it must never go back. See decision
 // 37.
-type steadyClock struct {
+type Steady struct {
 	read   func() (wall time.Time, passed time.Duration) // the machine's clock, and a monotonic clock, which nobody can set
 	slept  func() time.Duration                          // how long the machine has slept since boot
 	logger *slog.Logger
@@ -43,9 +44,13 @@ type steadyClock struct {
 	ahead     time.Duration // how long the machine's clock has been ahead by more than aside
 }
 
-func newSteadyClock(read func() (time.Time, time.Duration), slept func() time.Duration, logger *slog.Logger) *steadyClock {
+// New returns a clock that starts with this machine's time. It logs when it adopts a clock that was
+// set.
+func New(logger *slog.Logger) *Steady { return newSteady(machine(), slept(), logger) }
+
+func newSteady(read func() (time.Time, time.Duration), slept func() time.Duration, logger *slog.Logger) *Steady {
 	wall, passed := read()
-	return &steadyClock{read: read, slept: slept, logger: logger, time: wall, last: passed, looked: passed, asleep: slept()}
+	return &Steady{read: read, slept: slept, logger: logger, time: wall, last: passed, looked: passed, asleep: slept()}
 }
 
 // machine returns a function that reads the clocks of this machine.
@@ -58,7 +63,7 @@ func machine() func() (time.Time, time.Duration) {
 }
 
 // Now returns the store's time.
-func (c *steadyClock) Now() time.Time {
+func (c *Steady) Now() time.Time {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	wall, at := c.read()
@@ -81,7 +86,7 @@ func (c *steadyClock) Now() time.Time {
 
 // settle moves the store's time towards the machine's clock. off is how far the machine's clock is
 // ahead; passed is the time elapsed since the last call.
-func (c *steadyClock) settle(off, passed time.Duration) {
+func (c *Steady) settle(off, passed time.Duration) {
 	if off <= aside {
 		c.ahead = 0
 	} else if c.ahead += passed; c.ahead >= adoptAfter {
