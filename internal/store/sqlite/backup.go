@@ -64,7 +64,7 @@ func vacuumInto(ctx context.Context, path, part string, told func(bytes, about i
 	if err != nil {
 		return err
 	}
-	v := view{conn: c, ctx: ctx}
+	v := c.with(ctx)
 	var pages, free, size int64
 	for _, asked := range []struct {
 		pragma string
@@ -146,7 +146,7 @@ func renewEpoch(ctx context.Context, path string) error {
 	if err != nil {
 		return err
 	}
-	_, err = view{conn: c, ctx: ctx}.exec("UPDATE store SET epoch = ? WHERE id = 1", randomEpoch())
+	_, err = c.with(ctx).exec("UPDATE store SET epoch = ? WHERE id = 1", randomEpoch())
 	return errors.Join(err, c.close())
 }
 

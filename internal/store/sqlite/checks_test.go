@@ -23,7 +23,7 @@ func TestUnknownStatusesAreRefused(t *testing.T) {
 func refusesUnknown(t *testing.T, s *Store) {
 	t.Helper()
 	x := uuid.New()
-	v := view{conn: s.committer.conn, ctx: t.Context()}
+	v := s.committer.conn.with(t.Context())
 	put := func(query, state string) error {
 		_, err := v.exec(query, x[:], state)
 		return err
@@ -68,7 +68,7 @@ func TestWritesMakeNoTables(t *testing.T) {
 		if query == nil {
 			t.Fatalf("there is no statement %q", name)
 		}
-		err := view{conn: s.committer.conn, ctx: t.Context()}.each("EXPLAIN "+query.Text(), noArguments(query.Text()), func(row func(...any) error) error {
+		err := s.committer.conn.with(t.Context()).each("EXPLAIN "+query.Text(), noArguments(query.Text()), func(row func(...any) error) error {
 			var op string
 			var addr, p1, p2, p3, p4, p5, comment any
 			err := row(&addr, &op, &p1, &p2, &p3, &p4, &p5, &comment)

@@ -15,6 +15,10 @@ import (
 	"github.com/perdure/perdure/internal/store/sql/cache"
 )
 
+// laterFrom is the minimum number of commands in a batch whose writes are deferred. A single command
+// would only wait for another goroutine.
+const laterFrom = 8
+
 // committer owns the only connection that writes. Its goroutine takes batches from the queue. Calls
 // that arrive while a batch commits go into the next one.
 type committer struct {
@@ -138,14 +142,15 @@ func (c *committer) Attempt(batch []*commit.Call, careful bool) ([]commit.Outcom
 }
 
 func (c *committer) attempt(batch []*commit.Call, careful bool) ([]commit.Outcome, error) {
-	v := view{conn: c.conn, ctx: context.Background()}
+	ctx := context.Background()
+	v := c.conn.with(ctx)
 	if _, err := v.exec("BEGIN IMMEDIATE"); err != nil {
 		return nil, brokenOr(err)
 	}
 	c.notice()
 	now := c.clock()
 	c.conn.goAhead(c.haste.commit(now))
-	t := apply.Begin(v.ctx, v, dialect, perdure.At(now), c.logger, careful).WithCache(c.cache)
+	t := apply.Begin(ctx, v, dialect, perdure.At(now), c.logger, careful).WithCache(c.cache)
 	outcomes, err := c.decide(t, batch, careful)
 	if err != nil {
 		return nil, errors.Join(brokenOr(err), c.rollback(v))
@@ -204,7 +209,7 @@ func (c *committer) audit(ctx context.Context) error {
 	if c.brokenErr() != nil {
 		return nil
 	}
-	v := view{conn: c.conn, ctx: context.WithoutCancel(ctx)}
+	v := c.conn.with(context.WithoutCancel(ctx))
 	if _, err := v.exec("BEGIN"); err != nil {
 		return err
 	}

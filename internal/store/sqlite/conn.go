@@ -135,6 +135,41 @@ func (c *conn) watch(ctx context.Context) (release func()) {
 	}
 }
 
+// with returns a view of the connection for a caller with this context.
+func (c *conn) with(ctx context.Context) view { return view{conn: c, ctx: ctx} }
+
+// snapshot calls f with a consistent snapshot of the file.
+func (c *conn) snapshot(ctx context.Context, f func(v view) error) error {
+	always := c.with(context.Background())
+	if _, err := always.exec("BEGIN"); err != nil {
+		return err
+	}
+	unwatch := c.watch(ctx)
+	err := f(view{conn: c, ctx: ctx, watched: true})
+	unwatch()
+	_, endErr := always.exec("ROLLBACK")
+	if err == nil {
+		err = endErr
+	}
+	return err
+}
+
+// cost counts how often a statement has run, and how many steps of SQLite's virtual machine it has
+// taken.
+type cost struct{ Runs, Steps int }
+
+// costs returns the costs of the compiled statements, by their texts.
+func (c *conn) costs() map[string]cost {
+	all := map[string]cost{}
+	for query, s := range c.stmts {
+		all[query] = cost{
+			Runs:  int(lib.Xsqlite3_stmt_status(c.tls, s.handle, lib.SQLITE_STMTSTATUS_RUN, 0)),
+			Steps: int(lib.Xsqlite3_stmt_status(c.tls, s.handle, lib.SQLITE_STMTSTATUS_VM_STEP, 0)),
+		}
+	}
+	return all
+}
+
 // view is a connection for one caller, with the caller's context.
 type view struct {
 	*conn

@@ -75,3 +75,16 @@ func isUnique(err error) bool {
 	}
 	return false
 }
+
+// sharedPiece is the size by which SQLite extends the memory that processes share, which is a file.
+const sharedPiece = 32 << 10
+
+// fullStart converts err to an error about a full disk, if it means that there is no space for the
+// shared memory.
+func fullStart(err error) error {
+	var failure coded
+	if errors.As(err, &failure) && (isFull(err) || failure.Code() == lib.SQLITE_IOERR_SHMSIZE) {
+		return unavailable(err, "the disk is full: at least %d bytes more must be free", sharedPiece)
+	}
+	return err
+}

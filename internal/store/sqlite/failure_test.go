@@ -116,7 +116,7 @@ func TestFullDisk(t *testing.T) {
 			t.Errorf("an execution that was answered: %v", err)
 		}
 	}
-	if _, err := (view{conn: s.committer.conn, ctx: t.Context()}).exec("PRAGMA max_page_count = 100000"); err != nil {
+	if _, err := s.committer.conn.with(t.Context()).exec("PRAGMA max_page_count = 100000"); err != nil {
 		t.Fatal(err)
 	}
 	if err := begin(t, s, uuid.New(), large); err != nil {

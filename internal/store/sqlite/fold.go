@@ -3,11 +3,8 @@ package sqlite
 import (
 	"context"
 	"sync"
-	"unsafe"
 
 	"github.com/perdure/perdure/internal/disk"
-	"modernc.org/libc"
-	lib "modernc.org/sqlite/lib"
 )
 
 // foldAt is the number of 4 KiB pages in the write-ahead log at which the first checkpoint runs. As
@@ -94,7 +91,7 @@ func (f *folder) close() error {
 // how many pages of the log are checkpointed now. The file is synced when it returns.
 func foldOn(c *conn) (folded int, err error) {
 	var busy, frames int
-	_, err = view{conn: c, ctx: context.Background()}.one("PRAGMA wal_checkpoint(PASSIVE)", nil, &busy, &frames, &folded)
+	_, err = c.with(context.Background()).one("PRAGMA wal_checkpoint(PASSIVE)", nil, &busy, &frames, &folded)
 	return folded, err
 }
 
@@ -181,22 +178,3 @@ func foldFrom(reserve *disk.Reserve) int {
 	}
 	return min(foldAt, int(reserve.Size()/4096))
 }
-
-// countLog makes SQLite record the length of the log for logPages. It replaces SQLite's automatic
-// checkpoint, which would run before a commit is answered.
-func (n *native) countLog() {
-	lib.Xsqlite3_wal_hook(n.tls, n.db, callback(notePages), n.pages())
-}
-
-func notePages(_ *libc.TLS, place, _, _ uintptr, pages int32) int32 {
-	*(*int32)(at(place)) = pages
-	return lib.SQLITE_OK
-}
-
-// logPages returns the number of pages in the log after this connection's last commit.
-func (n *native) logPages() int { return int(*(*int32)(at(n.pages()))) }
-
-// noPages records that the log was emptied.
-func (n *native) noPages() { *(*int32)(at(n.pages())) = 0 }
-
-func (n *native) pages() uintptr { return n.stopped + 2*unsafe.Sizeof(int32(0)) }

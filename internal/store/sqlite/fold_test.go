@@ -5,15 +5,12 @@ import (
 	"encoding/json"
 	"path/filepath"
 	"strings"
-	"sync"
 	"testing"
-	"unsafe"
 
 	"github.com/google/uuid"
+	"github.com/perdure/perdure/internal/disktest"
 	"github.com/perdure/perdure/internal/store"
 	"github.com/perdure/perdure/internal/store/storetest"
-	"modernc.org/libc"
-	lib "modernc.org/sqlite/lib"
 )
 
 // grow changes an execution of several pages, and so adds these pages to the log.
@@ -28,63 +25,17 @@ func grow(t *testing.T, s *Store, id uuid.UUID) {
 	}
 }
 
-// stall is the state of stalledWrite, which pauses the folder after its first write to the file
-// until on is closed. Only one test at a time may use it.
-var stall struct {
-	real    uintptr
-	once    *sync.Once
-	reached chan struct{}
-	on      chan struct{}
-}
-
-func stalledWrite(tls *libc.TLS, file, p uintptr, n int32, offset int64) int32 {
-	code := called[pieceMethod](stall.real)(tls, file, p, n, offset)
-	stall.once.Do(func() {
-		close(stall.reached)
-		<-stall.on
-	})
-	return code
-}
-
-// stalling lets the folder pause in the middle of its next pass, when part of the log is in the
-// file. reached is then closed, and goOn continues the pass.
-func stalling(t *testing.T, s *Store) (reached <-chan struct{}, goOn func()) {
-	t.Helper()
-	c := s.committer.folder.conn
-	if _, err := (view{conn: c, ctx: t.Context()}).one("SELECT count(*) FROM store", nil, new(int)); err != nil { // opens the file
-		t.Fatal(err)
-	}
-	place, err := c.malloc(int(unsafe.Sizeof(uintptr(0))))
-	if err != nil {
-		t.Fatal(err)
-	}
-	defer c.free(place)
-	if err := c.failed(lib.Xsqlite3_file_control(c.tls, c.db, 0, lib.SQLITE_FCNTL_FILE_POINTER, place)); err != nil {
-		t.Fatal(err)
-	}
-	file := methodsOf(*(*uintptr)(at(place)))
-	memory, err := c.malloc(1 << 10)
-	if err != nil {
-		t.Fatal(err)
-	}
-	methods := (*lib.Tsqlite3_io_methods)(at(memory))
-	*methods = *(*lib.Tsqlite3_io_methods)(at(file.FpMethods))
-	stall.real, stall.once, stall.reached, stall.on = methods.FxWrite, new(sync.Once), make(chan struct{}), make(chan struct{})
-	methods.FxWrite = callback(stalledWrite)
-	file.FpMethods = memory // SQLite's own memory, which lives as long as the process
-	goOn = sync.OnceFunc(func() { close(stall.on) })
-	t.Cleanup(goOn)
-	return stall.reached, goOn
-}
-
 // TestACrashWhileTheLogIsFoldedLosesNothing checks that the committer continues during a checkpoint
 // of the log, and that a crash in the middle of it loses no answered write, from before or during
 // the checkpoint.
 func TestACrashWhileTheLogIsFoldedLosesNothing(t *testing.T) {
-	path := filepath.Join(t.TempDir(), "perdure.db")
+	folder := t.TempDir()
+	d := disktest.New(t, folder)
+	path := filepath.Join(folder, database)
 	s := open(t, Options{Path: path})
 	s.committer.foldAt = 64
-	reached, goOn := stalling(t, s)
+	reached, goOn := d.StallAfterWrite(database)
+	t.Cleanup(goOn)
 	input := json.RawMessage(`"` + strings.Repeat("x", 3000) + `"`)
 	var answered []uuid.UUID
 	add := func() {

@@ -1,13 +1,10 @@
 package sqlite
 
 import (
-	"fmt"
 	"os"
 	"path/filepath"
 	"testing"
 
-	"github.com/google/uuid"
-	"github.com/perdure/perdure/internal/store"
 	"modernc.org/libc"
 	lib "modernc.org/sqlite/lib"
 )
@@ -53,21 +50,9 @@ func counting(t *testing.T, c *conn) {
 func writer(t *testing.T) (path string, v view) {
 	t.Helper()
 	path = filepath.Join(t.TempDir(), "gather.db")
-	if err := makeFile(path); err != nil {
-		t.Fatal(err)
-	}
-	c, err := openWriter(t.Context(), Options{Path: path}.normal())
-	if err != nil {
-		t.Fatal(err)
-	}
-	t.Cleanup(func() {
-		if err := c.close(); err != nil {
-			t.Error(err)
-		}
-	})
-	v = view{conn: c, ctx: t.Context()}
+	v = openFile(t, path, "journal_mode(wal)", "synchronous(full)", "cache_size(-4096)")
 	must(t, v, "CREATE TABLE page (id INTEGER PRIMARY KEY, content BLOB)")
-	if err := c.gather(); err != nil {
+	if err := v.gather(); err != nil {
 		t.Fatal(err)
 	}
 	return path, v
@@ -253,73 +238,55 @@ func TestLargeTransactionsReadWhatTheyHaveWritten(t *testing.T) {
 	}
 }
 
-// TestFullLogFailsTheBatchAlone checks that a command fails while the log cannot be written, and
-// that earlier and later commands are not affected.
-func TestFullLogFailsTheBatchAlone(t *testing.T) {
-	s := open(t, Options{})
-	counting(t, s.committer.conn)
-	first, second := uuid.New(), uuid.New()
-	if err := begin(t, s, first, nil); err != nil {
-		t.Fatal(err)
-	}
-	logCalls.fail = lib.SQLITE_FULL
-	if err := begin(t, s, second, nil); err == nil {
-		t.Error("a command is done without a log")
-	}
-	logCalls.fail = 0
-	for _, id := range []uuid.UUID{first, second} {
-		err := do(t, s, id, func(st *store.State) (*store.Changes, error) {
-			if (st.Execution != nil) != (id == first) {
-				return nil, fmt.Errorf("there is %v", st.Execution)
-			}
-			return nil, nil
-		})
-		if err != nil {
-			t.Error(err)
+// TestPagesOfARollbackAreNotWritten checks that no collected data remains after a rollback, and that
+// none of it is written after forgetGathered.
+func TestPagesOfARollbackAreNotWritten(t *testing.T) {
+	_, v := writer(t)
+	counting(t, v.conn)
+	g := (*gathered)(at(v.gathering))
+	for _, forget := range []bool{true, false} {
+		must(t, v, "BEGIN IMMEDIATE")
+		must(t, v, fill, 1200) // more than fits into the cache
+		if g.n == 0 {
+			t.Fatal("nothing is gathered")
+		}
+		before := logCalls.bytes
+		if forget {
+			v.forgetGathered()
+		}
+		must(t, v, "ROLLBACK")
+		if g.n != 0 {
+			t.Errorf("%d bytes are left of what was given up", g.n)
+		}
+		if written := logCalls.bytes - before; written != 0 && forget {
+			t.Errorf("%d bytes were written of what was given up", written)
 		}
 	}
-	if err := begin(t, s, second, nil); err != nil {
-		t.Errorf("after that: %v", err)
-	}
 }
 
-// TestPagesOfARollbackAreNotWritten checks that no collected data remains after a rollback. A
-// rollback by the committer must also write none of it.
-func TestPagesOfARollbackAreNotWritten(t *testing.T) {
-	s := open(t, Options{})
-	c := s.committer.conn
-	v := view{conn: c, ctx: t.Context()}
-	for name, giveUp := range map[string]func() error{
-		"by the committer": func() error { return s.committer.rollback(v) },
-		"by SQLite": func() error {
-			_, err := v.exec("ROLLBACK")
-			return err
-		},
-	} {
-		t.Run(name, func(t *testing.T) { givenUp(t, s, giveUp, name == "by the committer") })
+// TestOnlyQuickCommitsMakeTheLogLonger checks that goAhead(false) makes a commit extend the log
+// only by its own data, and that goAhead(true) makes it extend the log ahead.
+func TestOnlyQuickCommitsMakeTheLogLonger(t *testing.T) {
+	path, v := writer(t)
+	size := func() int64 {
+		t.Helper()
+		info, err := os.Stat(path + "-wal")
+		if err != nil {
+			t.Fatal(err)
+		}
+		return info.Size()
 	}
-}
-
-func givenUp(t *testing.T, s *Store, giveUp func() error, unwritten bool) {
-	t.Helper()
-	c := s.committer.conn
-	v := view{conn: c, ctx: t.Context()}
-	counting(t, c)
-	must(t, v, "BEGIN IMMEDIATE")
-	must(t, v, "CREATE TABLE page (id INTEGER PRIMARY KEY, content BLOB)")
-	must(t, v, fill, 1200) // more than fits into the cache
-	g := (*gathered)(at(c.gathering))
-	if g.n == 0 {
-		t.Fatal("nothing is gathered")
+	counting(t, v.conn)
+	v.conn.goAhead(false)
+	before := size()
+	must(t, v, fill, 30)
+	if written := int64(logCalls.bytes); size()-before != written {
+		t.Errorf("the log grew by %d bytes for %d that were written", size()-before, written)
 	}
-	before := logCalls.bytes
-	if err := giveUp(); err != nil {
-		t.Fatal(err)
-	}
-	if g.n != 0 {
-		t.Errorf("%d bytes are left of what was given up", g.n)
-	}
-	if written := logCalls.bytes - before; written != 0 && unwritten {
-		t.Errorf("%d bytes were written of what was given up", written)
+	v.conn.goAhead(true)
+	before, logCalls.bytes = size(), 0
+	must(t, v, fill, 1)
+	if grown := size() - before; grown < logAhead {
+		t.Errorf("the log of a quick commit grew by %d bytes, less than %d", grown, logAhead)
 	}
 }

@@ -107,7 +107,7 @@ func TestAuditComparesWhatWorkersHold(t *testing.T) {
 	}
 	storetest.Invariants(t, s)
 	// This simulates a write by the committer that was not counted.
-	v := view{conn: s.committer.conn, ctx: t.Context()}
+	v := s.committer.conn.with(t.Context())
 	must(t, v, "UPDATE agent_execution SET status = 'RUNNING', worker_id = ? WHERE id = ?", worker[:], id[:])
 	s.committer.version = s.committer.conn.version()
 	found := false

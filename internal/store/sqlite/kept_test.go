@@ -197,7 +197,7 @@ func TestKeptRowsAreLetGoWhereOthersWrite(t *testing.T) {
 		t.Fatal(err)
 	}
 	defer other.close()
-	if _, err := (view{conn: other, ctx: t.Context()}).exec("UPDATE agent_execution SET version = 4711"); err != nil {
+	if _, err := other.with(t.Context()).exec("UPDATE agent_execution SET version = 4711"); err != nil {
 		t.Fatal(err)
 	}
 	err = do(t, s, id, func(st *store.State) (*store.Changes, error) {
@@ -233,7 +233,7 @@ func TestAuditComparesWhatIsKept(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		if _, err := (view{conn: s.committer.conn, ctx: t.Context()}).exec(one.query); err != nil {
+		if _, err := s.committer.conn.with(t.Context()).exec(one.query); err != nil {
 			t.Fatal(err)
 		}
 		s.committer.version = s.committer.conn.version() // as if it had noticed the write

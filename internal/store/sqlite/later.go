@@ -7,13 +7,8 @@ import (
 	"sync"
 )
 
-const (
-	// laterFrom is the minimum number of commands in a batch whose writes are deferred. A single
-	// command would only wait for another goroutine.
-	laterFrom = 8
-	// laterPiece is the number of writes that are handed over at once.
-	laterPiece = 8
-)
+// laterPiece is the number of writes that are handed over at once.
+const laterPiece = 8
 
 // later executes deferred writes on its own goroutine while the committer decides on further
 // commands. This pays off because deciding on a task takes about as long as its statements. Writes
@@ -32,6 +27,12 @@ type later struct {
 type write struct {
 	query string
 	args  []any
+}
+
+// startLater lets transactions defer writes. The caller must call later.close.
+func (c *conn) startLater() {
+	c.later = newLater(c)
+	go c.later.run()
 }
 
 func newLater(c *conn) *later {

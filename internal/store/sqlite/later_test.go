@@ -2,7 +2,6 @@ package sqlite
 
 import (
 	"encoding/json"
-	"errors"
 	"fmt"
 	"log/slog"
 	"testing"
@@ -142,19 +141,4 @@ func TestACommandThatFailsAfterWritesWerePutOff(t *testing.T) {
 		t.Errorf("%d entries are stored", n)
 	}
 	storetest.Invariants(t, s)
-}
-
-// TestAPanicOfAWriteIsItsError checks that a panic during a deferred write is returned as an error.
-func TestAPanicOfAWriteIsItsError(t *testing.T) {
-	s := open(t, Options{})
-	l := newLater(s.committer.conn)
-	s.committer.deciding.Lock()
-	defer s.committer.deciding.Unlock()
-	stmts := s.committer.conn.stmts
-	s.committer.conn.stmts = nil // so that caching a new statement panics
-	err := l.write(write{"SELECT 4711", nil})
-	s.committer.conn.stmts = stmts
-	if err == nil || errors.Is(err, errLost) {
-		t.Errorf("it gives %v", err)
-	}
 }

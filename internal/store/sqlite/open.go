@@ -178,16 +178,16 @@ func openWriter(ctx context.Context, o Options) (*conn, error) {
 }
 
 func start(ctx context.Context, o Options, writer *conn, reserve *disk.Reserve, sound *soundness) (*Store, error) {
-	if err := sound.start(view{conn: writer, ctx: ctx}, !o.CheckBeside); err != nil {
+	if err := sound.start(ctx, writer.with(ctx), !o.CheckBeside); err != nil {
 		return nil, err
 	}
-	if err := checkPlace(view{conn: writer, ctx: ctx}); err != nil {
+	if err := checkPlace(writer.with(ctx)); err != nil {
 		return nil, err
 	}
 	if err := migrate(ctx, o.Path); err != nil {
 		return nil, err
 	}
-	epoch, err := loadEpoch(view{conn: writer, ctx: ctx}, o)
+	epoch, err := loadEpoch(writer.with(ctx), o)
 	if err != nil {
 		return nil, err
 	}
@@ -245,8 +245,7 @@ func startCommitter(ctx context.Context, o Options, writer *conn, reserve *disk.
 		c.makeRoom()
 	}
 	if !o.without.later {
-		writer.later = newLater(writer)
-		go writer.later.run()
+		writer.startLater()
 	}
 	go c.folder.run()
 	go c.run()
@@ -257,7 +256,7 @@ func startCommitter(ctx context.Context, o Options, writer *conn, reserve *disk.
 // file is damaged.
 func check(ctx context.Context, c *conn) error {
 	var verdict string
-	_, err := view{conn: c, ctx: ctx}.one("PRAGMA quick_check(1)", nil, &verdict)
+	_, err := c.with(ctx).one("PRAGMA quick_check(1)", nil, &verdict)
 	if err == nil && verdict != "ok" {
 		return &perdure.Error{Code: perdure.Internal, Message: damage, Err: errors.New(verdict)}
 	}

@@ -80,18 +80,8 @@ func (p *pool) read(ctx context.Context, f func(v view) error) error {
 		return err
 	}
 	defer p.put(ctx, c)
-	always := view{conn: c, ctx: context.Background()}
-	if _, err := always.exec("BEGIN"); err != nil {
-		return refusal(err)
-	}
-	unwatch := c.watch(ctx)
-	err = f(view{conn: c, ctx: ctx, watched: true})
-	unwatch()
-	_, endErr := always.exec("ROLLBACK")
-	switch {
-	case err == nil:
-		return refusal(endErr)
-	case ctx.Err() != nil:
+	err = c.snapshot(ctx, f)
+	if err != nil && ctx.Err() != nil {
 		return ctx.Err()
 	}
 	return refusal(err)
@@ -102,16 +92,36 @@ func (p *pool) readRows(ctx context.Context, read func(c statement.Conn) error) 
 	return p.read(ctx, func(v view) error { return read(v) })
 }
 
+// costs returns the costs of the statements of all connections, by their texts. It waits for running
+// reads.
+func (p *pool) costs() map[string]cost {
+	defer p.takeAll()()
+	all := map[string]cost{}
+	for _, c := range p.conns {
+		for query, more := range c.costs() {
+			all[query] = cost{all[query].Runs + more.Runs, all[query].Steps + more.Steps}
+		}
+	}
+	return all
+}
+
+// takeAll waits for running reads. Until leave is called, no other read runs.
+func (p *pool) takeAll() (leave func()) {
+	for range p.conns {
+		_ = p.turns.Take(context.Background(), "") // fails only if the context ends
+	}
+	return func() {
+		for range p.conns {
+			p.turns.Leave("")
+		}
+	}
+}
+
 // close waits for running reads and closes the connections. Later reads return unavailable.
 func (p *pool) close() error {
 	var errs []error
 	close(p.closed)
-	for range p.conns {
-		_ = p.turns.Take(context.Background(), "") // fails only if the context ends
-	}
-	for range p.conns {
-		p.turns.Leave("")
-	}
+	p.takeAll()()
 	for _, c := range p.conns {
 		errs = append(errs, c.close())
 	}

@@ -68,7 +68,7 @@ func checkBackup(ctx context.Context, backup string) error {
 	if err != nil {
 		return openFailure(backup, err)
 	}
-	_, err = view{conn: c, ctx: ctx}.one("SELECT epoch FROM store WHERE id = 1", nil, new(int64))
+	_, err = c.with(ctx).one("SELECT epoch FROM store WHERE id = 1", nil, new(int64))
 	if err != nil {
 		err = &perdure.Error{Code: perdure.InvalidArgument, Message: backup + " is no store", Err: err}
 	}

@@ -17,7 +17,7 @@ import (
 func TestExecutionsAreDeletedWhole(t *testing.T) {
 	s := open(t, Options{})
 	x, d := uuid.New(), uuid.New()
-	v := view{conn: s.committer.conn, ctx: t.Context()}
+	v := s.committer.conn.with(t.Context())
 	for _, query := range []string{
 		"INSERT INTO agent_definition (id, org_id, name, slug, system_prompt, models, created_at, updated_at) VALUES (?2, 'o', 'n', 's', 'p', '[]', 1, 1)",
 		"INSERT INTO agent_execution (id, org_id, agent_definition_id, kind, created_at, updated_at) VALUES (?1, 'o', ?2, 'k', 1, 1)",

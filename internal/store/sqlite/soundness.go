@@ -71,8 +71,7 @@ func (s *soundness) settle(reserve *disk.Reserve) error {
 // start checks what must be intact before anything is served. It checks the whole file if the last
 // check found damage, or if before is set and the state of the file is unknown. A copied file
 // counts as unchecked, like a file that was not closed cleanly.
-func (s *soundness) start(v view, before bool) error {
-	ctx := v.ctx
+func (s *soundness) start(ctx context.Context, v view, before bool) error {
 	if err := s.check(ctx, (*pagecheck.File).Start); err != nil {
 		return err
 	}
@@ -145,7 +144,10 @@ func (s *soundness) check(ctx context.Context, how func(*pagecheck.File, context
 		return damaged(err)
 	}
 	c.givesWay()
-	file := &pagecheck.File{Read: c.snapshot, Progress: func(pages, of uint32) {
+	read := func(ctx context.Context, f func(pagecheck.Snapshot) error) error {
+		return c.snapshot(ctx, func(v view) error { return f(moment{v}) })
+	}
+	file := &pagecheck.File{Read: read, Progress: func(pages, of uint32) {
 		s.pages.Store(pages)
 		s.of.Store(of)
 	}}
@@ -200,22 +202,6 @@ func (s *Store) Failed() error {
 		return *err
 	}
 	return nil
-}
-
-// snapshot calls f with a consistent snapshot of the file.
-func (c *conn) snapshot(ctx context.Context, f func(pagecheck.Snapshot) error) error {
-	always := view{conn: c, ctx: context.Background()}
-	if _, err := always.exec("BEGIN"); err != nil {
-		return err
-	}
-	unwatch := c.watch(ctx)
-	err := f(moment{view{conn: c, ctx: ctx, watched: true}})
-	unwatch()
-	_, endErr := always.exec("ROLLBACK")
-	if err == nil {
-		err = endErr
-	}
-	return err
 }
 
 // moment implements [pagecheck.Snapshot].

@@ -70,7 +70,7 @@ func openLockedSource(ctx context.Context, path string) (*Source, error) {
 // hold locks the file against all other connections, including readers. It sets SQLite's exclusive
 // locking mode, which takes effect with the next transaction, so it also runs an empty one.
 func (s *Source) hold(ctx context.Context) error {
-	v := view{conn: s.conn, ctx: ctx}
+	v := s.conn.with(ctx)
 	if _, err := v.exec("PRAGMA busy_timeout = 1000"); err != nil {
 		return err
 	}
@@ -81,11 +81,11 @@ func (s *Source) hold(ctx context.Context) error {
 }
 
 func (s *Source) transact(ctx context.Context, f func(v view) error) error {
-	v := view{conn: s.conn, ctx: ctx}
+	v := s.conn.with(ctx)
 	if _, err := v.exec("BEGIN IMMEDIATE"); err != nil {
 		return err
 	}
-	always := view{conn: s.conn, ctx: context.WithoutCancel(ctx)}
+	always := s.conn.with(context.WithoutCancel(ctx))
 	if err := f(v); err != nil {
 		_, endErr := always.exec("ROLLBACK")
 		return errors.Join(err, endErr)
@@ -98,20 +98,20 @@ func (s *Source) transact(ctx context.Context, f func(v view) error) error {
 // milliseconds.
 func (s *Source) Identity(ctx context.Context) (epoch uint64, madeAt int64, err error) {
 	var stored int64
-	_, err = view{conn: s.conn, ctx: ctx}.one("SELECT epoch, created_at FROM store WHERE id = 1", nil, &stored, &madeAt)
+	_, err = s.conn.with(ctx).one("SELECT epoch, created_at FROM store WHERE id = 1", nil, &stored, &madeAt)
 	return uint64(stored), madeAt, refusal(err)
 }
 
 // Opened returns a number (SQLite's user_version) that changes whenever a server opens the store.
 func (s *Source) Opened(ctx context.Context) (n int64, err error) {
-	_, err = view{conn: s.conn, ctx: ctx}.one("PRAGMA user_version", nil, &n)
+	_, err = s.conn.with(ctx).one("PRAGMA user_version", nil, &n)
 	return n, refusal(err)
 }
 
 // Tables returns every table with stored data. It leaves out the tables that describe the file
 // itself.
 func (s *Source) Tables(ctx context.Context) ([]schema.Table, error) {
-	return tablesOf(view{conn: s.conn, ctx: ctx})
+	return tablesOf(s.conn.with(ctx))
 }
 
 const tableColumns = "SELECT m.name, c.name, c.pk FROM sqlite_schema m JOIN pragma_table_info(m.name) c" +
@@ -155,7 +155,7 @@ func (s *Source) Rows(ctx context.Context, t schema.Table, after []any, take fun
 	for i := range values {
 		dest[i] = &values[i]
 	}
-	err := view{conn: s.conn, ctx: ctx}.each(query+" ORDER BY "+key, after, func(row func(...any) error) error {
+	err := s.conn.with(ctx).each(query+" ORDER BY "+key, after, func(row func(...any) error) error {
 		if err := row(dest...); err != nil {
 			return err
 		}
@@ -166,7 +166,7 @@ func (s *Source) Rows(ctx context.Context, t schema.Table, after []any, take fun
 
 // Moved returns where and when the store was moved; nil if it was not moved.
 func (s *Source) Moved(ctx context.Context) (*Moved, error) {
-	m, err := movedFrom(view{conn: s.conn, ctx: ctx})
+	m, err := movedFrom(s.conn.with(ctx))
 	return m, refusal(err)
 }
 

@@ -5,6 +5,7 @@ import (
 	"context"
 	"encoding/json"
 	"errors"
+	"os"
 	"path/filepath"
 	"strings"
 	"testing"
@@ -15,11 +16,16 @@ import (
 
 func openAlone(t testing.TB) view {
 	t.Helper()
-	path := filepath.Join(t.TempDir(), "alone.db")
-	if err := makeFile(path); err != nil {
+	return openFile(t, filepath.Join(t.TempDir(), "alone.db"))
+}
+
+// openFile creates a file and opens a writing connection to it.
+func openFile(t testing.TB, path string, pragmas ...string) view {
+	t.Helper()
+	if err := os.WriteFile(path, nil, 0o600); err != nil {
 		t.Fatal(err)
 	}
-	c, err := openConn(t.Context(), path, writing)
+	c, err := openConn(t.Context(), path, writing, pragmas...)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -108,21 +114,38 @@ func TestStatementsWithinStatements(t *testing.T) {
 
 const endless = "WITH RECURSIVE n (i) AS (SELECT 1 UNION ALL SELECT i + 1 FROM n) SELECT max(i) FROM n"
 
+// readers opens a pool for a file with the table t.
+func readers(t *testing.T) *pool {
+	t.Helper()
+	path := filepath.Join(t.TempDir(), "readers.db")
+	must(t, openFile(t, path, "journal_mode(wal)"), "CREATE TABLE t (id INTEGER PRIMARY KEY)")
+	p, err := openPool(t.Context(), path, 2)
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() {
+		if err := p.close(); err != nil {
+			t.Error(err)
+		}
+	})
+	return p
+}
+
 // TestReadsEndWithTheirContext checks that an endless statement ends when its context is canceled,
 // before or during the statement, and that the connection remains usable.
 func TestReadsEndWithTheirContext(t *testing.T) {
-	s := open(t, Options{})
+	p := readers(t)
 	for range 20 {
 		ctx, cancel := context.WithCancel(t.Context())
-		err := s.pool.read(ctx, func(v view) error {
+		err := p.read(ctx, func(v view) error {
 			cancel()
 			return v.each(endless, nil, func(row func(...any) error) error { return nil })
 		})
 		if !errors.Is(err, context.Canceled) {
 			t.Fatalf("a read of an ended context gives %v", err)
 		}
-		err = s.pool.read(t.Context(), func(v view) error {
-			_, err := v.one("SELECT count(*) FROM store", nil, new(int))
+		err = p.read(t.Context(), func(v view) error {
+			_, err := v.one("SELECT count(*) FROM t", nil, new(int))
 			return err
 		})
 		if err != nil {
@@ -143,15 +166,15 @@ func TestReadsEndWithTheirContext(t *testing.T) {
 // TestReadersCannotWrite checks that a connection of the pool cannot write, and that ErrStop ends a
 // read without an error.
 func TestReadersCannotWrite(t *testing.T) {
-	s := open(t, Options{})
-	err := s.pool.read(t.Context(), func(v view) error {
-		_, err := v.exec("DELETE FROM store")
+	p := readers(t)
+	err := p.read(t.Context(), func(v view) error {
+		_, err := v.exec("DELETE FROM t")
 		return err
 	})
 	if err == nil {
 		t.Error("a reader wrote")
 	}
-	err = s.pool.read(t.Context(), func(v view) error {
+	err = p.read(t.Context(), func(v view) error {
 		return v.each("SELECT 1", nil, func(func(...any) error) error { return statement.ErrStop })
 	})
 	if err != nil {

@@ -51,7 +51,7 @@ func (c *committer) beginAnew(patience int) bool {
 		return false
 	}
 	defer c.folder.working.Unlock()
-	v := view{conn: c.conn, ctx: context.Background()}
+	v := c.conn.with(context.Background())
 	var busy, frames, folded int64
 	_, err := v.exec("PRAGMA busy_timeout = " + strconv.Itoa(patience))
 	if err == nil {
