@@ -14,6 +14,7 @@ import (
 	"github.com/google/uuid"
 	"github.com/perdure/perdure"
 	"github.com/perdure/perdure/internal/store"
+	"github.com/perdure/perdure/internal/store/sqlite/connection"
 	"github.com/perdure/perdure/internal/store/storetest"
 )
 
@@ -53,7 +54,7 @@ func TestUnknownOutcome(t *testing.T) {
 			if err := begin(t, s, before, nil); err != nil {
 				t.Fatal(err)
 			}
-			s.committer.commit = func(v view) error {
+			s.committer.commit = func(v connection.View) error {
 				if written {
 					if err := commitNow(v); err != nil {
 						t.Error(err)
@@ -116,7 +117,7 @@ func TestFullDisk(t *testing.T) {
 			t.Errorf("an execution that was answered: %v", err)
 		}
 	}
-	if _, err := s.committer.conn.with(t.Context()).exec("PRAGMA max_page_count = 100000"); err != nil {
+	if _, err := s.committer.conn.With(t.Context()).Run("PRAGMA max_page_count = 100000"); err != nil {
 		t.Fatal(err)
 	}
 	if err := begin(t, s, uuid.New(), large); err != nil {

@@ -5,6 +5,7 @@ import (
 
 	"github.com/perdure/perdure/internal/store"
 	"github.com/perdure/perdure/internal/store/floodtest"
+	"github.com/perdure/perdure/internal/store/sqlite/connection"
 )
 
 // TestOneOrgsRowsCostOthersNothing runs [floodtest.Run] with the steps of SQLite's virtual machine
@@ -22,7 +23,7 @@ func TestOneOrgsRowsCostOthersNothing(t *testing.T) {
 // steps returns how many steps the statements of all connections have taken.
 func (s *Store) steps() int {
 	total := 0
-	for _, costs := range []map[string]cost{s.costs(), s.pool.costs()} {
+	for _, costs := range []map[string]connection.Cost{s.costs(), s.pool.Costs()} {
 		for _, cost := range costs {
 			total += cost.Steps
 		}

@@ -10,6 +10,7 @@ import (
 	"github.com/google/uuid"
 	"github.com/perdure/perdure/internal/disktest"
 	"github.com/perdure/perdure/internal/store"
+	"github.com/perdure/perdure/internal/store/sqlite/connection"
 	"github.com/perdure/perdure/internal/store/storetest"
 )
 
@@ -87,7 +88,7 @@ func TestTheLogIsBegunAnewWithoutAPause(t *testing.T) {
 			t.Fatalf("after %d commits, the log has been begun anew %d times", n, anew)
 		}
 		grow(t, s, id)
-		held := s.committer.conn.logPages()
+		held := s.committer.conn.LogPages()
 		if held < before {
 			anew++
 		}
@@ -110,13 +111,13 @@ func TestTheLogIsBegunAnewAfterALongRead(t *testing.T) {
 	}
 	reading, release, done := make(chan struct{}), make(chan struct{}), make(chan error, 1)
 	go func() {
-		done <- s.pool.read(context.Background(), func(v view) error {
+		done <- s.pool.Read(context.Background(), func(v connection.View) error {
 			var before, after int
-			_, err := v.one("SELECT sum(version) FROM agent_execution", nil, &before)
+			_, err := v.One("SELECT sum(version) FROM agent_execution", nil, &before)
 			close(reading)
 			<-release
 			if err == nil {
-				_, err = v.one("SELECT sum(version) FROM agent_execution", nil, &after)
+				_, err = v.One("SELECT sum(version) FROM agent_execution", nil, &after)
 			}
 			if before != after {
 				t.Errorf("the reader's moment has changed from %d to %d", before, after)
@@ -126,7 +127,7 @@ func TestTheLogIsBegunAnewAfterALongRead(t *testing.T) {
 	}()
 	<-reading
 	held := 0
-	for before := -1; held > before && held < 8*at; held = s.committer.conn.logPages() {
+	for before := -1; held > before && held < 8*at; held = s.committer.conn.LogPages() {
 		before = held
 		grow(t, s, id)
 	}
@@ -137,11 +138,11 @@ func TestTheLogIsBegunAnewAfterALongRead(t *testing.T) {
 	if err := <-done; err != nil {
 		t.Fatal(err)
 	}
-	for n := 0; s.committer.conn.logPages() >= held; n++ {
+	for n := 0; s.committer.conn.LogPages() >= held; n++ {
 		if n == manyCommits {
 			t.Fatalf("after %d commits, the log has %d pages", n, held)
 		}
-		held = s.committer.conn.logPages()
+		held = s.committer.conn.LogPages()
 		grow(t, s, id)
 	}
 	storetest.Invariants(t, s)

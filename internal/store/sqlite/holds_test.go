@@ -107,9 +107,9 @@ func TestAuditComparesWhatWorkersHold(t *testing.T) {
 	}
 	storetest.Invariants(t, s)
 	// This simulates a write by the committer that was not counted.
-	v := s.committer.conn.with(t.Context())
+	v := s.committer.conn.With(t.Context())
 	must(t, v, "UPDATE agent_execution SET status = 'RUNNING', worker_id = ? WHERE id = ?", worker[:], id[:])
-	s.committer.version = s.committer.conn.version()
+	s.committer.version = s.committer.conn.Version()
 	found := false
 	for _, err := range s.Audit(t.Context()) {
 		found = found || err != nil && strings.Contains(err.Error(), "is known to hold")
@@ -118,5 +118,5 @@ func TestAuditComparesWhatWorkersHold(t *testing.T) {
 		t.Error("the audit finds nothing")
 	}
 	must(t, v, "UPDATE agent_execution SET status = 'PENDING', worker_id = NULL WHERE id = ?", id[:])
-	s.committer.version = s.committer.conn.version()
+	s.committer.version = s.committer.conn.Version()
 }

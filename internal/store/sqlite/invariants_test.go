@@ -112,9 +112,9 @@ func TestInvariantsFindWhatIsWrong(t *testing.T) {
 		t.Run(what, func(t *testing.T) {
 			s := open(t, Options{})
 			sound(t, s)
-			v := s.committer.conn.with(t.Context())
+			v := s.committer.conn.With(t.Context())
 			for _, query := range append([]string{"PRAGMA foreign_keys = 0", "PRAGMA ignore_check_constraints = 1"}, strings.Split(query, "; ")...) {
-				if _, err := v.exec(query); err != nil {
+				if _, err := v.Run(query); err != nil {
 					t.Fatal(err)
 				}
 			}

@@ -10,6 +10,7 @@ import (
 	"github.com/perdure/perdure"
 	"github.com/perdure/perdure/internal/store"
 	"github.com/perdure/perdure/internal/store/commit"
+	"github.com/perdure/perdure/internal/store/sqlite/connection"
 	"github.com/perdure/perdure/internal/store/storetest"
 )
 
@@ -104,7 +105,7 @@ func TestWhatWasPutOffAndFailsSpoilsTheBatch(t *testing.T) {
 					},
 				}})
 			}
-			if _, err := attempt(s, batch); resultCode(err) == 0 {
+			if _, err := attempt(s, batch); connection.ResultCode(err) == 0 {
 				t.Errorf("the batch gives %v, want an error of SQLite", err)
 			}
 			if n := count(t, s, "SELECT count(*) FROM agent_execution"); n != 1 {

@@ -8,6 +8,7 @@ import (
 	"github.com/google/uuid"
 	"github.com/perdure/perdure/internal/disktest"
 	"github.com/perdure/perdure/internal/store"
+	"github.com/perdure/perdure/internal/store/sqlite/connection"
 	lib "modernc.org/sqlite/lib"
 )
 
@@ -55,7 +56,7 @@ func TestARollbackOfTheCommitterWritesNothing(t *testing.T) {
 	s := open(t, Options{Path: filepath.Join(folder, database)})
 	s.committer.deciding.Lock()
 	defer s.committer.deciding.Unlock()
-	v := s.committer.conn.with(t.Context())
+	v := s.committer.conn.With(t.Context())
 	must(t, v, "BEGIN IMMEDIATE")
 	must(t, v, "CREATE TABLE page (id INTEGER PRIMARY KEY, content BLOB)")
 	writes := 0
@@ -77,4 +78,11 @@ func TestARollbackOfTheCommitterWritesNothing(t *testing.T) {
 		t.Errorf("%d writes were made of what was given up", writes)
 	}
 	d.Before(nil)
+}
+
+func must(t *testing.T, v connection.View, query string, args ...any) {
+	t.Helper()
+	if _, err := v.Run(query, args...); err != nil {
+		t.Fatalf("%s: %v", query, err)
+	}
 }

@@ -6,6 +6,7 @@ import (
 	"github.com/perdure/perdure"
 	"github.com/perdure/perdure/internal/disk"
 	"github.com/perdure/perdure/internal/sqlitelog"
+	"github.com/perdure/perdure/internal/store/sqlite/connection"
 )
 
 // settleLog syncs the content of the log to the disk. It must be called before anything is written.
@@ -15,8 +16,8 @@ func settleLog(path string, reserve *disk.Reserve) error {
 	switch {
 	case errors.As(err, &full):
 		return &perdure.Error{Code: perdure.Unavailable, Message: full.Error(), Err: full.Unwrap()}
-	case isBusy(err):
-		return unavailable(err, "the write-ahead log cannot be folded into the file while another process reads or writes it; end that process")
+	case connection.IsBusy(err):
+		return connection.Unavailable(err, "the write-ahead log cannot be folded into the file while another process reads or writes it; end that process")
 	}
 	return damaged(err)
 }

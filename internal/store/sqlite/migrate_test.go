@@ -22,6 +22,7 @@ import (
 	"github.com/google/uuid"
 	"github.com/perdure/perdure"
 	"github.com/perdure/perdure/internal/store/migrationtest"
+	"github.com/perdure/perdure/internal/store/sqlite/connection"
 	"github.com/perdure/perdure/internal/store/storetest"
 	"github.com/pressly/goose/v3"
 	lib "modernc.org/sqlite"
@@ -330,7 +331,7 @@ func emptyStore(t *testing.T) string {
 
 func connect(t *testing.T, path string) *sql.DB {
 	t.Helper()
-	db, err := sql.Open("sqlite", dsn(path, url.Values{}))
+	db, err := sql.Open("sqlite", connection.DSN(path, url.Values{}))
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -21,6 +21,7 @@ import (
 	"github.com/perdure/perdure/internal/store/sql/cache"
 	"github.com/perdure/perdure/internal/store/sql/read"
 	"github.com/perdure/perdure/internal/store/sqlite/clock"
+	"github.com/perdure/perdure/internal/store/sqlite/connection"
 	_ "modernc.org/sqlite" // the driver "sqlite"
 	lib "modernc.org/sqlite/lib"
 )
@@ -62,7 +63,7 @@ type Options struct {
 // Store is a store in a SQLite database.
 type Store struct {
 	read.Reader
-	pool      *pool
+	pool      *connection.Pool
 	committer *committer
 	path      string
 	epoch     uint64
@@ -119,11 +120,11 @@ func openLocked(ctx context.Context, o Options) (*Store, error) {
 	}
 	writer, err := openWriter(ctx, o)
 	if err != nil {
-		return nil, fmt.Errorf("open %s: %w", o.Path, fullStart(openFailure(o.Path, damaged(err))))
+		return nil, fmt.Errorf("open %s: %w", o.Path, connection.FullStart(openFailure(o.Path, damaged(err))))
 	}
 	s, err := start(ctx, o, writer, reserve, sound)
 	if err != nil {
-		return nil, errors.Join(fmt.Errorf("open %s: %w", o.Path, fullStart(err)), writer.close())
+		return nil, errors.Join(fmt.Errorf("open %s: %w", o.Path, connection.FullStart(err)), writer.Close())
 	}
 	return s, nil
 }
@@ -157,7 +158,7 @@ func makeFile(path string) error {
 	return f.Close()
 }
 
-func openWriter(ctx context.Context, o Options) (*conn, error) {
+func openWriter(ctx context.Context, o Options) (*connection.Conn, error) {
 	var pragmas []string
 	if size, err := os.Stat(o.Path); err == nil && size.Size() == 0 {
 		// This pragma is set only for an empty file: otherwise it has no effect, but writes to the
@@ -174,39 +175,39 @@ func openWriter(ctx context.Context, o Options) (*conn, error) {
 	if o.MaxPages > 0 {
 		pragmas = append(pragmas, fmt.Sprintf("max_page_count(%d)", o.MaxPages))
 	}
-	return openConn(ctx, o.Path, writing, pragmas...)
+	return connection.Open(ctx, o.Path, connection.Writing, pragmas...)
 }
 
-func start(ctx context.Context, o Options, writer *conn, reserve *disk.Reserve, sound *soundness) (*Store, error) {
-	if err := sound.start(ctx, writer.with(ctx), !o.CheckBeside); err != nil {
+func start(ctx context.Context, o Options, writer *connection.Conn, reserve *disk.Reserve, sound *soundness) (*Store, error) {
+	if err := sound.start(ctx, writer.With(ctx), !o.CheckBeside); err != nil {
 		return nil, err
 	}
-	if err := checkPlace(writer.with(ctx)); err != nil {
+	if err := checkPlace(writer.With(ctx)); err != nil {
 		return nil, err
 	}
 	if err := migrate(ctx, o.Path); err != nil {
 		return nil, err
 	}
-	epoch, err := loadEpoch(writer.with(ctx), o)
+	epoch, err := loadEpoch(writer.With(ctx), o)
 	if err != nil {
 		return nil, err
 	}
 	if !o.without.logLayer {
-		if err := writer.gather(); err != nil { // the writer's first transaction has opened the log
+		if err := writer.GatherLog(); err != nil { // the writer's first transaction has opened the log
 			return nil, err
 		}
 	}
-	pool, err := openPool(ctx, o.Path, poolSize())
+	pool, err := connection.OpenPool(ctx, o.Path, connection.PoolSize())
 	if err != nil {
 		return nil, err
 	}
 	c, err := startCommitter(ctx, o, writer, reserve)
 	if err != nil {
-		return nil, errors.Join(err, pool.close())
+		return nil, errors.Join(err, pool.Close())
 	}
 	sound.found = c.foundDamage
 	s := &Store{
-		Reader:    read.Reader{Tx: pool.readRows, Clock: o.Clock, Dialect: dialect, WithoutTexts: o.without.texts},
+		Reader:    read.Reader{Tx: pool.ReadRows, Clock: o.Clock, Dialect: dialect, WithoutTexts: o.without.texts},
 		pool:      pool,
 		committer: c,
 		path:      o.Path,
@@ -226,7 +227,7 @@ func (s *Store) fill(ctx context.Context) {
 	}
 }
 
-func startCommitter(ctx context.Context, o Options, writer *conn, reserve *disk.Reserve) (*committer, error) {
+func startCommitter(ctx context.Context, o Options, writer *connection.Conn, reserve *disk.Reserve) (*committer, error) {
 	queue := commit.NewQueue()
 	queue.Observer, queue.Plain = o.Observer, o.without.batches
 	c := &committer{
@@ -240,12 +241,12 @@ func startCommitter(ctx context.Context, o Options, writer *conn, reserve *disk.
 	if c.folder, err = openFolder(ctx, o.Path, c); err != nil {
 		return nil, err
 	}
-	writer.countLog()
+	writer.CountLog()
 	if reserve != nil {
 		c.makeRoom()
 	}
 	if !o.without.later {
-		writer.startLater()
+		writer.StartLater()
 	}
 	go c.folder.run()
 	go c.run()
@@ -254,9 +255,9 @@ func startCommitter(ctx context.Context, o Options, writer *conn, reserve *disk.
 
 // check runs SQLite's quick_check on the whole file. It returns an error with code internal if the
 // file is damaged.
-func check(ctx context.Context, c *conn) error {
+func check(ctx context.Context, c *connection.Conn) error {
 	var verdict string
-	_, err := c.with(ctx).one("PRAGMA quick_check(1)", nil, &verdict)
+	_, err := c.With(ctx).One("PRAGMA quick_check(1)", nil, &verdict)
 	if err == nil && verdict != "ok" {
 		return &perdure.Error{Code: perdure.Internal, Message: damage, Err: errors.New(verdict)}
 	}
@@ -268,7 +269,7 @@ const damage = "the database is damaged; restore it from a backup"
 // damaged converts err to an error about damage if it means that the file is not an intact
 // database.
 func damaged(err error) error {
-	switch resultCode(err) {
+	switch connection.ResultCode(err) {
 	case lib.SQLITE_CORRUPT, lib.SQLITE_NOTADB:
 		return &perdure.Error{Code: perdure.Internal, Message: damage, Err: err}
 	}
@@ -277,8 +278,8 @@ func damaged(err error) error {
 
 // loadEpoch returns the store's epoch. It creates the epoch in a new store, and renews it if the
 // file was restored or copied.
-func loadEpoch(v view, o Options) (epoch uint64, err error) {
-	_, err = v.exec("INSERT INTO store (id, epoch, created_at) VALUES (1, ?, ?) ON CONFLICT (id) DO NOTHING",
+func loadEpoch(v connection.View, o Options) (epoch uint64, err error) {
+	_, err = v.Run("INSERT INTO store (id, epoch, created_at) VALUES (1, ?, ?) ON CONFLICT (id) DO NOTHING",
 		randomEpoch(), perdure.At(o.Clock()).UnixMilli())
 	if err != nil {
 		return 0, err
@@ -287,7 +288,7 @@ func loadEpoch(v view, o Options) (epoch uint64, err error) {
 		return 0, err
 	}
 	var stored int64
-	_, err = v.one("SELECT epoch FROM store WHERE id = 1", nil, &stored)
+	_, err = v.One("SELECT epoch FROM store WHERE id = 1", nil, &stored)
 	return uint64(stored), err
 }
 
@@ -344,9 +345,9 @@ func (s *Store) close() error {
 	if s.committer.brokenErr() != nil {
 		// The last connection that is closed checkpoints the log into the file. Readers are
 		// read-only and cannot do that, so the writer must not be the last one.
-		return errors.Join(err, s.committer.conn.close(), s.pool.close())
+		return errors.Join(err, s.committer.conn.Close(), s.pool.Close())
 	}
-	if err := errors.Join(err, s.pool.close(), s.committer.conn.close()); err != nil {
+	if err := errors.Join(err, s.pool.Close(), s.committer.conn.Close()); err != nil {
 		return err
 	}
 	return s.soundness.closed()

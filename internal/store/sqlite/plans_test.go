@@ -101,5 +101,5 @@ func excepted(query string) (begins, reason string) {
 
 // statementsOf returns the statements that the store's connections have compiled.
 func statementsOf(s *Store) []string {
-	return slices.AppendSeq(slices.Collect(maps.Keys(s.costs())), maps.Keys(s.pool.costs()))
+	return slices.AppendSeq(slices.Collect(maps.Keys(s.costs())), maps.Keys(s.pool.Costs()))
 }

@@ -7,6 +7,7 @@ import (
 	"os"
 
 	"github.com/perdure/perdure"
+	"github.com/perdure/perdure/internal/store/sqlite/connection"
 )
 
 // Restore replaces the store at path with a backup. Nobody may have the store open. If mayReplace
@@ -64,15 +65,15 @@ func checkBackup(ctx context.Context, backup string) error {
 	if err := checkFile(ctx, backup); err != nil {
 		return openFailure(backup, err)
 	}
-	c, err := openConn(ctx, backup, reading)
+	c, err := connection.Open(ctx, backup, connection.Reading)
 	if err != nil {
 		return openFailure(backup, err)
 	}
-	_, err = c.with(ctx).one("SELECT epoch FROM store WHERE id = 1", nil, new(int64))
+	_, err = c.With(ctx).One("SELECT epoch FROM store WHERE id = 1", nil, new(int64))
 	if err != nil {
 		err = &perdure.Error{Code: perdure.InvalidArgument, Message: backup + " is no store", Err: err}
 	}
-	return errors.Join(err, c.close())
+	return errors.Join(err, c.Close())
 }
 
 func copyFile(from, to string) error {

@@ -6,13 +6,14 @@ import (
 	"testing"
 
 	"github.com/perdure/perdure/internal/store/counttest"
+	"github.com/perdure/perdure/internal/store/sqlite/connection"
 )
 
 // costs returns the costs of the statements of the writing connection.
-func (s *Store) costs() map[string]cost {
+func (s *Store) costs() map[string]connection.Cost {
 	s.committer.deciding.Lock() // the committer may still be running
 	defer s.committer.deciding.Unlock()
-	return s.committer.conn.costs()
+	return s.committer.conn.Costs()
 }
 
 // written returns how often each statement of the writing connection has run, by its first two or

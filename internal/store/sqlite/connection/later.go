@@ -1,4 +1,4 @@
-package sqlite
+package connection
 
 import (
 	"context"
@@ -10,12 +10,12 @@ import (
 // laterPiece is the number of writes that are handed over at once.
 const laterPiece = 8
 
-// later executes deferred writes on its own goroutine while the committer decides on further
+// Later executes deferred writes on its own goroutine while the committer decides on further
 // commands. This pays off because deciding on a task takes about as long as its statements. Writes
 // are executed in the order in which they were deferred. The committer waits for them before it
 // reads, commits or rolls back, so only one goroutine uses the connection at a time.
-type later struct {
-	conn    *conn
+type Later struct {
+	conn    *Conn
 	on      bool // whether the current transaction defers writes
 	pending []write
 	pieces  chan []write
@@ -29,17 +29,17 @@ type write struct {
 	args  []any
 }
 
-// startLater lets transactions defer writes. The caller must call later.close.
-func (c *conn) startLater() {
-	c.later = newLater(c)
-	go c.later.run()
+// StartLater lets transactions defer writes. The caller must call [Later.Close].
+func (c *Conn) StartLater() {
+	c.Later = newLater(c)
+	go c.Later.run()
 }
 
-func newLater(c *conn) *later {
-	return &later{conn: c, pieces: make(chan []write, 256), ended: make(chan struct{})}
+func newLater(c *Conn) *Later {
+	return &Later{conn: c, pieces: make(chan []write, 256), ended: make(chan struct{})}
 }
 
-func (l *later) run() {
+func (l *Later) run() {
 	defer close(l.ended)
 	for piece := range l.pieces {
 		for _, w := range piece {
@@ -51,24 +51,24 @@ func (l *later) run() {
 	}
 }
 
-func (l *later) write(w write) (err error) {
+func (l *Later) write(w write) (err error) {
 	defer func() {
 		if p := recover(); p != nil {
 			err = fmt.Errorf("panic: %v\n%s", p, debug.Stack())
 		}
 	}()
-	_, err = view{conn: l.conn, ctx: context.Background(), now: true}.exec(w.query, w.args...)
+	_, err = View{Conn: l.conn, ctx: context.Background(), now: true}.Run(w.query, w.args...)
 	return err
 }
 
-func (l *later) put(query string, args []any) {
+func (l *Later) put(query string, args []any) {
 	l.pending = append(l.pending, write{query, args})
 	if len(l.pending) >= laterPiece {
 		l.hand()
 	}
 }
 
-func (l *later) hand() {
+func (l *Later) hand() {
 	if len(l.pending) > 0 {
 		l.written.Add(1)
 		l.pieces <- l.pending
@@ -77,17 +77,19 @@ func (l *later) hand() {
 }
 
 // settle waits until all deferred writes are executed, and returns the first error.
-func (l *later) settle() error {
+func (l *Later) settle() error {
 	l.hand()
 	l.written.Wait()
 	return l.err
 }
 
-// begin enables deferred writes for a transaction. The caller must call end, which disables them
+// Begin enables deferred writes for a transaction. The caller must call End, which disables them
 // again and returns the first error.
-func (l *later) begin() { l.on, l.err = true, nil }
+func (l *Later) Begin() { l.on, l.err = true, nil }
 
-func (l *later) end() error {
+// End executes the deferred writes of a transaction and returns their first error. It does nothing if
+// the transaction defers no writes.
+func (l *Later) End() error {
 	if l == nil || !l.on {
 		return nil
 	}
@@ -96,7 +98,8 @@ func (l *later) end() error {
 	return err
 }
 
-func (l *later) close() {
+// Close ends the goroutine of the deferred writes.
+func (l *Later) Close() {
 	close(l.pieces)
 	<-l.ended
 }

@@ -1,4 +1,4 @@
-package sqlite
+package connection
 
 import (
 	"os"
@@ -27,7 +27,7 @@ func countedWrite(tls *libc.TLS, file, p uintptr, n int32, offset int64) int32 {
 }
 
 // counting replaces the write of the log's own methods by countedWrite.
-func counting(t *testing.T, c *conn) {
+func counting(t *testing.T, c *Conn) {
 	t.Helper()
 	g := (*gathered)(at(c.gathering))
 	memory, err := c.malloc(1 << 10)
@@ -47,20 +47,20 @@ func counting(t *testing.T, c *conn) {
 }
 
 // writer creates a file with a table, and opens a writing connection with the layer [gathered].
-func writer(t *testing.T) (path string, v view) {
+func writer(t *testing.T) (path string, v View) {
 	t.Helper()
 	path = filepath.Join(t.TempDir(), "gather.db")
 	v = openFile(t, path, "journal_mode(wal)", "synchronous(full)", "cache_size(-4096)")
 	must(t, v, "CREATE TABLE page (id INTEGER PRIMARY KEY, content BLOB)")
-	if err := v.gather(); err != nil {
+	if err := v.GatherLog(); err != nil {
 		t.Fatal(err)
 	}
 	return path, v
 }
 
-func must(t *testing.T, v view, query string, args ...any) {
+func must(t *testing.T, v View, query string, args ...any) {
 	t.Helper()
-	if _, err := v.exec(query, args...); err != nil {
+	if _, err := v.Run(query, args...); err != nil {
 		t.Fatalf("%s: %v", query, err)
 	}
 }
@@ -71,7 +71,7 @@ const fill = "INSERT INTO page (content) WITH RECURSIVE n (i) AS (SELECT 1 UNION
 // commit on average.
 func TestPagesOfACommitAreWrittenTogether(t *testing.T) {
 	_, v := writer(t)
-	counting(t, v.conn)
+	counting(t, v.Conn)
 	must(t, v, fill, 300)
 	if pages := logCalls.bytes / 4096; pages < 300 || logCalls.writes > pages/20 {
 		t.Errorf("%d pages were written with %d calls", pages, logCalls.writes)
@@ -99,13 +99,13 @@ func TestLogIsMadeLongerAhead(t *testing.T) {
 // ahead fails, and that the log is hardly longer than the data written.
 func TestLogThatCannotBeMadeLongerAhead(t *testing.T) {
 	path, v := writer(t)
-	counting(t, v.conn)
+	counting(t, v.Conn)
 	logCalls.fail, logCalls.noAhead = lib.SQLITE_FULL, true
 	for range 3 {
 		must(t, v, fill, 40)
 	}
 	var rows int
-	if _, err := v.one("SELECT count(*) FROM page", nil, &rows); err != nil || rows != 120 {
+	if _, err := v.One("SELECT count(*) FROM page", nil, &rows); err != nil || rows != 120 {
 		t.Errorf("there are %d rows, %v", rows, err)
 	}
 	if info, err := os.Stat(path + "-wal"); err != nil || info.Size() > int64(logCalls.bytes)+logAhead {
@@ -140,17 +140,17 @@ func TestCommitsAreInTheFiles(t *testing.T) {
 // the file.
 func digest(t *testing.T, path string) (d string) {
 	t.Helper()
-	c, err := openConn(t.Context(), path, writing)
+	c, err := Open(t.Context(), path, Writing)
 	if err != nil {
 		t.Fatal(err)
 	}
-	defer c.close()
-	v := view{conn: c, ctx: t.Context()}
-	if _, err := v.one("SELECT count(*) || ' ' || coalesce(hex(max(content)), '') || ' ' || coalesce(hex(min(content)), '') FROM page", nil, &d); err != nil {
+	defer c.Close()
+	v := View{Conn: c, ctx: t.Context()}
+	if _, err := v.One("SELECT count(*) || ' ' || coalesce(hex(max(content)), '') || ' ' || coalesce(hex(min(content)), '') FROM page", nil, &d); err != nil {
 		t.Fatal(err)
 	}
 	var sound string
-	if _, err := v.one("PRAGMA integrity_check", nil, &sound); err != nil || sound != "ok" {
+	if _, err := v.One("PRAGMA integrity_check", nil, &sound); err != nil || sound != "ok" {
 		t.Errorf("%s: %s, %v", path, sound, err)
 	}
 	return d
@@ -228,7 +228,7 @@ func TestLargeTransactionsReadWhatTheyHaveWritten(t *testing.T) {
 		must(t, v, "UPDATE page SET content = id || ':' || hex(content) WHERE typeof(content) = 'blob'")
 		must(t, v, "DELETE FROM page WHERE id % 3 = 0")
 		var wrong int
-		if _, err := v.one("SELECT count(*) FROM page WHERE id % 3 = 0 OR content NOT LIKE id || ':%'", nil, &wrong); err != nil || wrong != 0 {
+		if _, err := v.One("SELECT count(*) FROM page WHERE id % 3 = 0 OR content NOT LIKE id || ':%'", nil, &wrong); err != nil || wrong != 0 {
 			t.Errorf("%d rows are wrong, %v", wrong, err)
 		}
 		must(t, v, end)
@@ -239,10 +239,10 @@ func TestLargeTransactionsReadWhatTheyHaveWritten(t *testing.T) {
 }
 
 // TestPagesOfARollbackAreNotWritten checks that no collected data remains after a rollback, and that
-// none of it is written after forgetGathered.
+// none of it is written after ForgetGathered.
 func TestPagesOfARollbackAreNotWritten(t *testing.T) {
 	_, v := writer(t)
-	counting(t, v.conn)
+	counting(t, v.Conn)
 	g := (*gathered)(at(v.gathering))
 	for _, forget := range []bool{true, false} {
 		must(t, v, "BEGIN IMMEDIATE")
@@ -252,7 +252,7 @@ func TestPagesOfARollbackAreNotWritten(t *testing.T) {
 		}
 		before := logCalls.bytes
 		if forget {
-			v.forgetGathered()
+			v.ForgetGathered()
 		}
 		must(t, v, "ROLLBACK")
 		if g.n != 0 {
@@ -276,14 +276,14 @@ func TestOnlyQuickCommitsMakeTheLogLonger(t *testing.T) {
 		}
 		return info.Size()
 	}
-	counting(t, v.conn)
-	v.conn.goAhead(false)
+	counting(t, v.Conn)
+	v.Conn.GoAhead(false)
 	before := size()
 	must(t, v, fill, 30)
 	if written := int64(logCalls.bytes); size()-before != written {
 		t.Errorf("the log grew by %d bytes for %d that were written", size()-before, written)
 	}
-	v.conn.goAhead(true)
+	v.Conn.GoAhead(true)
 	before, logCalls.bytes = size(), 0
 	must(t, v, fill, 1)
 	if grown := size() - before; grown < logAhead {

@@ -1,4 +1,4 @@
-package sqlite
+package connection
 
 import (
 	"unsafe"
@@ -56,10 +56,10 @@ func (n *native) logFile() (file uintptr, err error) {
 
 func methodsOf(file uintptr) *lib.Tsqlite3_file { return (*lib.Tsqlite3_file)(at(file)) }
 
-// gather inserts the layer [gathered] between SQLite and the connection's write-ahead log, which
+// GatherLog inserts the layer [gathered] between SQLite and the connection's write-ahead log, which
 // must be open. The layer writes the log in large pieces and syncs it as [dataSync] describes.
 // Without the layer, SQLite writes each page separately and syncs with fsync.
-func (n *native) gather() error {
+func (n *native) GatherLog() error {
 	file, err := n.logFile()
 	if err != nil {
 		return err
@@ -126,8 +126,8 @@ func (g *gathered) grown(tls *libc.TLS, file uintptr, to int64) {
 	g.lengthen(tls, file, to)
 }
 
-// goAhead sets whether the log is extended ahead of writes.
-func (n *native) goAhead(ahead bool) {
+// GoAhead sets whether the log is extended ahead of writes.
+func (n *native) GoAhead(ahead bool) {
 	if n.gathering != 0 {
 		(*gathered)(at(n.gathering)).short = !ahead
 	}
@@ -151,10 +151,10 @@ func (g *gathered) lengthen(tls *libc.TLS, file uintptr, to int64) {
 	}
 }
 
-// forgetGathered drops the collected data of a transaction that will be rolled back. Writing that
+// ForgetGathered drops the collected data of a transaction that will be rolled back. Writing that
 // data later would need space and time, and could fail an unrelated transaction. Data of earlier
 // commits is not affected: their syncs have written it.
-func (n *native) forgetGathered() {
+func (n *native) ForgetGathered() {
 	if n.gathering != 0 {
 		(*gathered)(at(n.gathering)).n = 0
 	}

@@ -1,4 +1,4 @@
-package sqlite
+package connection
 
 import (
 	"testing"
@@ -23,7 +23,7 @@ func countedSync(tls *libc.TLS, file uintptr, flags int32) int32 {
 }
 
 // countSyncs replaces the sync of the log's own methods by countedSync.
-func countSyncs(t *testing.T, c *conn) *gathered {
+func countSyncs(t *testing.T, c *Conn) *gathered {
 	t.Helper()
 	counting(t, c)
 	g := (*gathered)(at(c.gathering))
@@ -36,9 +36,9 @@ func countSyncs(t *testing.T, c *conn) *gathered {
 // called until it succeeds once. Later commits sync only the data, if the system can do that.
 func TestTheLogsDataIsSynced(t *testing.T) {
 	path, v := writer(t)
-	g := countSyncs(t, v.conn)
+	g := countSyncs(t, v.Conn)
 	fullSyncs.fail = lib.SQLITE_IOERR_FSYNC
-	if _, err := v.exec(fill, 1); err == nil {
+	if _, err := v.Run(fill, 1); err == nil {
 		t.Fatal("a commit passed whose sync failed")
 	}
 	fullSyncs.fail = 0

@@ -1,4 +1,4 @@
-package sqlite
+package connection
 
 import (
 	"errors"
@@ -124,8 +124,8 @@ func (n *native) stop() *int32 { return (*int32)(at(n.stopped)) }
 // progress is SQLite's progress handler.
 func progress(_ *libc.TLS, stopped uintptr) int32 { return atomic.LoadInt32((*int32)(at(stopped))) }
 
-// givesWay makes long statements yield to other goroutines from time to time.
-func (n *native) givesWay() {
+// GiveWay makes long statements yield to other goroutines from time to time.
+func (n *native) GiveWay() {
 	lib.Xsqlite3_progress_handler(n.tls, n.db, stopEvery, callback(progressGivingWay), n.stopped)
 }
 
@@ -139,9 +139,9 @@ func callback[F any](f F) uintptr {
 	return *(*uintptr)(unsafe.Pointer(&f))
 }
 
-// version returns the data version of the file, as this connection sees it since its last
+// Version returns the data version of the file, as this connection sees it since its last
 // transaction began. Every commit changes it.
-func (n *native) version() (version uint32) {
+func (n *native) Version() (version uint32) {
 	place := n.stopped + unsafe.Sizeof(int32(0))
 	if lib.Xsqlite3_file_control(n.tls, n.db, 0, lib.SQLITE_FCNTL_DATA_VERSION, place) != lib.SQLITE_OK {
 		return 0

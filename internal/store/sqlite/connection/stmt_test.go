@@ -1,4 +1,4 @@
-package sqlite
+package connection
 
 import (
 	"bytes"
@@ -14,34 +14,34 @@ import (
 	"github.com/perdure/perdure/internal/store/sql/statement"
 )
 
-func openAlone(t testing.TB) view {
+func openAlone(t testing.TB) View {
 	t.Helper()
 	return openFile(t, filepath.Join(t.TempDir(), "alone.db"))
 }
 
 // openFile creates a file and opens a writing connection to it.
-func openFile(t testing.TB, path string, pragmas ...string) view {
+func openFile(t testing.TB, path string, pragmas ...string) View {
 	t.Helper()
 	if err := os.WriteFile(path, nil, 0o600); err != nil {
 		t.Fatal(err)
 	}
-	c, err := openConn(t.Context(), path, writing, pragmas...)
+	c, err := Open(t.Context(), path, Writing, pragmas...)
 	if err != nil {
 		t.Fatal(err)
 	}
 	t.Cleanup(func() {
-		if err := c.close(); err != nil {
+		if err := c.Close(); err != nil {
 			t.Error(err)
 		}
 	})
-	return view{conn: c, ctx: t.Context()}
+	return View{Conn: c, ctx: t.Context()}
 }
 
 // TestValuesComeBack checks that stored values are read unchanged, and that an empty value differs
 // from NULL. Unknown types, missing arguments and two statements in one text must be rejected.
 func TestValuesComeBack(t *testing.T) {
 	v := openAlone(t)
-	if _, err := v.exec("CREATE TABLE t (id INTEGER PRIMARY KEY, v ANY) STRICT"); err != nil {
+	if _, err := v.Run("CREATE TABLE t (id INTEGER PRIMARY KEY, v ANY) STRICT"); err != nil {
 		t.Fatal(err)
 	}
 	large := strings.Repeat("large", 100_000)
@@ -57,12 +57,12 @@ func TestValuesComeBack(t *testing.T) {
 		{[]byte(large), []byte(large)},
 		{json.RawMessage(`{}`), []byte(`{}`)},
 	} {
-		n, err := v.exec("INSERT INTO t (id, v) VALUES (?, ?)", i, c.in)
+		n, err := v.Run("INSERT INTO t (id, v) VALUES (?, ?)", i, c.in)
 		if err != nil || n != 1 {
 			t.Fatalf("%d: %d rows, %v", i, n, err)
 		}
 		var got any
-		if found, err := v.one("SELECT v FROM t WHERE id = ?", []any{i}, &got); err != nil || !found {
+		if found, err := v.One("SELECT v FROM t WHERE id = ?", []any{i}, &got); err != nil || !found {
 			t.Fatalf("%d: %v, %v", i, found, err)
 		}
 		a, isBytes := got.([]byte)
@@ -71,16 +71,16 @@ func TestValuesComeBack(t *testing.T) {
 			t.Errorf("%d: %T comes back as %T", i, c.in, got)
 		}
 	}
-	if _, err := v.exec("INSERT INTO t (v) VALUES (?)", uuid.New()); err == nil {
+	if _, err := v.Run("INSERT INTO t (v) VALUES (?)", uuid.New()); err == nil {
 		t.Error("a value of a kind that is not known was stored")
 	}
-	if _, err := v.exec("INSERT INTO t (v) VALUES (?)"); err == nil {
+	if _, err := v.Run("INSERT INTO t (v) VALUES (?)"); err == nil {
 		t.Error("a missing argument was taken for an earlier one")
 	}
-	if _, err := v.one("SELECT NULL", nil, new(string)); err == nil {
+	if _, err := v.One("SELECT NULL", nil, new(string)); err == nil {
 		t.Error("NULL was read into a string")
 	}
-	if _, err := v.exec("DELETE FROM t; DELETE FROM t"); err == nil {
+	if _, err := v.Run("DELETE FROM t; DELETE FROM t"); err == nil {
 		t.Error("the second of two statements was passed over")
 	}
 }
@@ -92,7 +92,7 @@ func TestStatementsWithinStatements(t *testing.T) {
 	const query = "SELECT value FROM json_each(?)"
 	var got []string
 	read := func(list string, each func(s string)) {
-		err := v.each(query, []any{list}, func(row func(...any) error) error {
+		err := v.Rows(query, []any{list}, func(row func(...any) error) error {
 			var s string
 			if err := row(&s); err != nil {
 				return err
@@ -115,16 +115,16 @@ func TestStatementsWithinStatements(t *testing.T) {
 const endless = "WITH RECURSIVE n (i) AS (SELECT 1 UNION ALL SELECT i + 1 FROM n) SELECT max(i) FROM n"
 
 // readers opens a pool for a file with the table t.
-func readers(t *testing.T) *pool {
+func readers(t *testing.T) *Pool {
 	t.Helper()
 	path := filepath.Join(t.TempDir(), "readers.db")
 	must(t, openFile(t, path, "journal_mode(wal)"), "CREATE TABLE t (id INTEGER PRIMARY KEY)")
-	p, err := openPool(t.Context(), path, 2)
+	p, err := OpenPool(t.Context(), path, 2)
 	if err != nil {
 		t.Fatal(err)
 	}
 	t.Cleanup(func() {
-		if err := p.close(); err != nil {
+		if err := p.Close(); err != nil {
 			t.Error(err)
 		}
 	})
@@ -137,15 +137,15 @@ func TestReadsEndWithTheirContext(t *testing.T) {
 	p := readers(t)
 	for range 20 {
 		ctx, cancel := context.WithCancel(t.Context())
-		err := p.read(ctx, func(v view) error {
+		err := p.Read(ctx, func(v View) error {
 			cancel()
-			return v.each(endless, nil, func(row func(...any) error) error { return nil })
+			return v.Rows(endless, nil, func(row func(...any) error) error { return nil })
 		})
 		if !errors.Is(err, context.Canceled) {
 			t.Fatalf("a read of an ended context gives %v", err)
 		}
-		err = p.read(t.Context(), func(v view) error {
-			_, err := v.one("SELECT count(*) FROM t", nil, new(int))
+		err = p.Read(t.Context(), func(v View) error {
+			_, err := v.One("SELECT count(*) FROM t", nil, new(int))
 			return err
 		})
 		if err != nil {
@@ -155,10 +155,10 @@ func TestReadsEndWithTheirContext(t *testing.T) {
 	v := openAlone(t)
 	ctx, cancel := context.WithCancel(t.Context())
 	go cancel()
-	if _, err := (view{conn: v.conn, ctx: ctx}).one(endless, nil, new(int)); !errors.Is(err, context.Canceled) {
+	if _, err := (View{Conn: v.Conn, ctx: ctx}).One(endless, nil, new(int)); !errors.Is(err, context.Canceled) {
 		t.Errorf("a statement whose context ends gives %v", err)
 	}
-	if _, err := v.one("SELECT 1", nil, new(int)); err != nil {
+	if _, err := v.One("SELECT 1", nil, new(int)); err != nil {
 		t.Errorf("the next one gives %v", err)
 	}
 }
@@ -167,15 +167,15 @@ func TestReadsEndWithTheirContext(t *testing.T) {
 // read without an error.
 func TestReadersCannotWrite(t *testing.T) {
 	p := readers(t)
-	err := p.read(t.Context(), func(v view) error {
-		_, err := v.exec("DELETE FROM t")
+	err := p.Read(t.Context(), func(v View) error {
+		_, err := v.Run("DELETE FROM t")
 		return err
 	})
 	if err == nil {
 		t.Error("a reader wrote")
 	}
-	err = p.read(t.Context(), func(v view) error {
-		return v.each("SELECT 1", nil, func(func(...any) error) error { return statement.ErrStop })
+	err = p.Read(t.Context(), func(v View) error {
+		return v.Rows("SELECT 1", nil, func(func(...any) error) error { return statement.ErrStop })
 	})
 	if err != nil {
 		t.Error(err)
@@ -191,11 +191,11 @@ func BenchmarkStatement(b *testing.B) {
 		"CREATE TABLE l (id BLOB NOT NULL, pos INTEGER NOT NULL, a TEXT, b INTEGER, PRIMARY KEY (id, pos)) STRICT, WITHOUT ROWID",
 		"BEGIN",
 	} {
-		if _, err := v.exec(query); err != nil {
+		if _, err := v.Run(query); err != nil {
 			b.Fatal(err)
 		}
 	}
-	if _, err := v.exec("INSERT INTO t (id) VALUES (?)", id[:]); err != nil {
+	if _, err := v.Run("INSERT INTO t (id) VALUES (?)", id[:]); err != nil {
 		b.Fatal(err)
 	}
 	for _, one := range []struct {
@@ -203,23 +203,23 @@ func BenchmarkStatement(b *testing.B) {
 		run  func(i int) error
 	}{
 		{"update", func(i int) error {
-			_, err := v.exec("UPDATE t SET a = ?, b = ?, c = ?, d = ?, e = ?, f = ? WHERE id = ?", "some text", i, id[:], "another", i, id[:], id[:])
+			_, err := v.Run("UPDATE t SET a = ?, b = ?, c = ?, d = ?, e = ?, f = ? WHERE id = ?", "some text", i, id[:], "another", i, id[:], id[:])
 			return err
 		}},
 		{"select", func(int) error {
 			var n, e int64
 			var a, d string
 			var i, c, f uuid.UUID
-			_, err := v.one("SELECT * FROM t WHERE id = ?", []any{id[:]}, &n, &i, &a, &e, &c, &d, &e, &f)
+			_, err := v.One("SELECT * FROM t WHERE id = ?", []any{id[:]}, &n, &i, &a, &e, &c, &d, &e, &f)
 			return err
 		}},
 		{"insert", func(i int) error {
-			_, err := v.exec("INSERT INTO l (id, pos, a, b) VALUES (?, ?, ?, ?)", id[:], i, "some text", i)
+			_, err := v.Run("INSERT INTO l (id, pos, a, b) VALUES (?, ?, ?, ?)", id[:], i, "some text", i)
 			return err
 		}},
 	} {
 		b.Run(one.name, func(b *testing.B) {
-			if _, err := v.exec("DELETE FROM l"); err != nil {
+			if _, err := v.Run("DELETE FROM l"); err != nil {
 				b.Fatal(err)
 			}
 			b.ReportAllocs()

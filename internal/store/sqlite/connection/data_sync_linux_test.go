@@ -1,4 +1,4 @@
-package sqlite
+package connection
 
 import (
 	"os"
@@ -11,7 +11,7 @@ import (
 // system's sync fails.
 func TestASyncOfTheLogsDataThatFails(t *testing.T) {
 	_, v := writer(t)
-	g := countSyncs(t, v.conn)
+	g := countSyncs(t, v.Conn)
 	must(t, v, fill, 1)
 	if !g.enough || !g.system {
 		t.Fatal("the log is not synced by the system's own call")

@@ -1,4 +1,4 @@
-package sqlite
+package connection
 
 import (
 	"golang.org/x/sys/unix"

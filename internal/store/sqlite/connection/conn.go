@@ -1,4 +1,6 @@
-package sqlite
+// Package connection calls SQLite through its own interface: connections, their statements, the pool
+// of those that read, and how the write-ahead log is written and synced.
+package connection
 
 import (
 	"context"
@@ -16,24 +18,26 @@ import (
 // a connection uses fewer; only updates of varying columns could produce more.
 const maxStatements = 512
 
-// conn is a connection with its compiled statements. It must be used by one goroutine at a time.
-type conn struct {
+// Conn is a connection with its compiled statements. It must be used by one goroutine at a time.
+type Conn struct {
 	*native
 	stmts map[string]*stmt
-	later *later // nil if writes are never deferred
+	Later *Later // the deferred writes; nil if writes are never deferred
 }
 
-// access says whether a connection may write, as a flag of sqlite3_open_v2.
-type access int32
+// Access says whether a connection may write, as a flag of sqlite3_open_v2.
+type Access int32
 
 const (
-	reading access = lib.SQLITE_OPEN_READONLY
-	writing access = lib.SQLITE_OPEN_READWRITE
+	// Reading opens a file only for reading.
+	Reading Access = lib.SQLITE_OPEN_READONLY
+	// Writing opens a file for reading and writing.
+	Writing Access = lib.SQLITE_OPEN_READWRITE
 )
 
-// dsn returns the data source name of the file for database/sql, with the pragmas that every
+// DSN returns the data source name of the file for database/sql, with the pragmas that every
 // connection sets.
-func dsn(path string, query url.Values) string {
+func DSN(path string, query url.Values) string {
 	for _, pragma := range everywhere {
 		query.Add("_pragma", pragma)
 	}
@@ -44,24 +48,24 @@ func dsn(path string, query url.Values) string {
 // everywhere lists the pragmas that every connection sets.
 var everywhere = []string{"busy_timeout(10000)", "foreign_keys(1)", "temp_store(memory)"}
 
-// openConn opens an existing file.
-func openConn(ctx context.Context, path string, mode access, pragmas ...string) (*conn, error) {
+// Open opens an existing file.
+func Open(ctx context.Context, path string, mode Access, pragmas ...string) (*Conn, error) {
 	n, err := openNative(path, int32(mode))
 	if err != nil {
 		return nil, err
 	}
-	c := &conn{native: n, stmts: map[string]*stmt{}}
+	c := &Conn{native: n, stmts: map[string]*stmt{}}
 	for _, pragma := range append(everywhere[:len(everywhere):len(everywhere)], pragmas...) {
 		if err := c.once(ctx, "PRAGMA "+pragma); err != nil {
-			return nil, errors.Join(err, c.close())
+			return nil, errors.Join(err, c.Close())
 		}
 	}
 	return c, nil
 }
 
 // once runs a statement without caching it.
-func (c *conn) once(ctx context.Context, query string) error {
-	_, err := view{conn: c, ctx: ctx}.exec(query)
+func (c *Conn) once(ctx context.Context, query string) error {
+	_, err := View{Conn: c, ctx: ctx}.Run(query)
 	if s := c.stmts[query]; s != nil {
 		s.close()
 		delete(c.stmts, query)
@@ -69,12 +73,13 @@ func (c *conn) once(ctx context.Context, query string) error {
 	return err
 }
 
-func (c *conn) close() error {
+// Close closes the connection and its statements.
+func (c *Conn) Close() error {
 	c.forget()
 	return c.native.close()
 }
 
-func (c *conn) forget() {
+func (c *Conn) forget() {
 	for _, s := range c.stmts {
 		s.close()
 	}
@@ -83,7 +88,7 @@ func (c *conn) forget() {
 
 // prepared returns a compiled statement that is not running. It caches the statement, unless the
 // cached one is in use.
-func (c *conn) prepared(query string) (*stmt, error) {
+func (c *Conn) prepared(query string) (*stmt, error) {
 	known := c.stmts[query]
 	if known != nil && !known.running {
 		return known, nil
@@ -102,7 +107,7 @@ func (c *conn) prepared(query string) (*stmt, error) {
 	return s, nil
 }
 
-func (c *conn) compile(query string) (*stmt, error) {
+func (c *Conn) compile(query string) (*stmt, error) {
 	s, err := c.prepare(query)
 	if err != nil {
 		return nil, fmt.Errorf("prepare %s: %w", query, err)
@@ -111,7 +116,7 @@ func (c *conn) compile(query string) (*stmt, error) {
 }
 
 // forgetIdle closes all cached statements that are not running.
-func (c *conn) forgetIdle() {
+func (c *Conn) forgetIdle() {
 	for query, s := range c.stmts {
 		if !s.running {
 			s.close()
@@ -121,7 +126,7 @@ func (c *conn) forgetIdle() {
 }
 
 // watch interrupts the connection's statements when ctx ends, until release is called.
-func (c *conn) watch(ctx context.Context) (release func()) {
+func (c *Conn) watch(ctx context.Context) (release func()) {
 	ended := make(chan struct{})
 	stop := context.AfterFunc(ctx, func() {
 		atomic.StoreInt32(c.stop(), 1)
@@ -135,34 +140,34 @@ func (c *conn) watch(ctx context.Context) (release func()) {
 	}
 }
 
-// with returns a view of the connection for a caller with this context.
-func (c *conn) with(ctx context.Context) view { return view{conn: c, ctx: ctx} }
+// With returns a view of the connection for a caller with this context.
+func (c *Conn) With(ctx context.Context) View { return View{Conn: c, ctx: ctx} }
 
-// snapshot calls f with a consistent snapshot of the file.
-func (c *conn) snapshot(ctx context.Context, f func(v view) error) error {
-	always := c.with(context.Background())
-	if _, err := always.exec("BEGIN"); err != nil {
+// Snapshot calls f with a consistent snapshot of the file.
+func (c *Conn) Snapshot(ctx context.Context, f func(v View) error) error {
+	always := c.With(context.Background())
+	if _, err := always.Run("BEGIN"); err != nil {
 		return err
 	}
 	unwatch := c.watch(ctx)
-	err := f(view{conn: c, ctx: ctx, watched: true})
+	err := f(View{Conn: c, ctx: ctx, watched: true})
 	unwatch()
-	_, endErr := always.exec("ROLLBACK")
+	_, endErr := always.Run("ROLLBACK")
 	if err == nil {
 		err = endErr
 	}
 	return err
 }
 
-// cost counts how often a statement has run, and how many steps of SQLite's virtual machine it has
+// Cost counts how often a statement has run, and how many steps of SQLite's virtual machine it has
 // taken.
-type cost struct{ Runs, Steps int }
+type Cost struct{ Runs, Steps int }
 
-// costs returns the costs of the compiled statements, by their texts.
-func (c *conn) costs() map[string]cost {
-	all := map[string]cost{}
+// Costs returns the costs of the compiled statements, by their texts.
+func (c *Conn) Costs() map[string]Cost {
+	all := map[string]Cost{}
 	for query, s := range c.stmts {
-		all[query] = cost{
+		all[query] = Cost{
 			Runs:  int(lib.Xsqlite3_stmt_status(c.tls, s.handle, lib.SQLITE_STMTSTATUS_RUN, 0)),
 			Steps: int(lib.Xsqlite3_stmt_status(c.tls, s.handle, lib.SQLITE_STMTSTATUS_VM_STEP, 0)),
 		}
@@ -170,9 +175,9 @@ func (c *conn) costs() map[string]cost {
 	return all
 }
 
-// view is a connection for one caller, with the caller's context.
-type view struct {
-	*conn
+// View is a connection for one caller, with the caller's context.
+type View struct {
+	*Conn
 	ctx context.Context
 	// watched reports that the caller already interrupts the connection when the context ends.
 	watched bool
@@ -184,17 +189,17 @@ type view struct {
 // use is a running statement.
 type use struct {
 	*stmt
-	view    view
+	view    View
 	unwatch func() // may be nil
 }
 
 // begin starts a statement. The caller must call finish.
-func (v view) begin(query string, args []any) (use, error) {
+func (v View) begin(query string, args []any) (use, error) {
 	if err := v.ctx.Err(); err != nil {
 		return use{}, err
 	}
-	if !v.now && v.later != nil && v.later.on {
-		if err := v.later.settle(); err != nil {
+	if !v.now && v.Later != nil && v.Later.on {
+		if err := v.Later.settle(); err != nil {
 			return use{}, err
 		}
 	}
@@ -226,14 +231,14 @@ func (u use) finish(err error) error {
 	if err == nil {
 		return nil
 	}
-	if ended := u.view.ctx.Err(); ended != nil && resultCode(err) == lib.SQLITE_INTERRUPT {
+	if ended := u.view.ctx.Err(); ended != nil && ResultCode(err) == lib.SQLITE_INTERRUPT {
 		return ended
 	}
 	return err
 }
 
-// exec runs a statement and returns the number of rows that it changed.
-func (v view) exec(query string, args ...any) (int64, error) {
+// Run runs a statement and returns the number of rows that it changed.
+func (v View) Run(query string, args ...any) (int64, error) {
 	s, err := v.begin(query, args)
 	if err != nil {
 		return 0, err
@@ -249,9 +254,9 @@ func (v view) exec(query string, args ...any) (int64, error) {
 	return changed, s.finish(nil)
 }
 
-// one scans the first row into dest, and reports whether there is a row.
-func (v view) one(query string, args []any, dest ...any) (found bool, err error) {
-	err = v.each(query, args, func(row func(...any) error) error {
+// One scans the first row into dest, and reports whether there is a row.
+func (v View) One(query string, args []any, dest ...any) (found bool, err error) {
+	err = v.Rows(query, args, func(row func(...any) error) error {
 		found = true
 		if err := row(dest...); err != nil {
 			return err
@@ -261,9 +266,9 @@ func (v view) one(query string, args []any, dest ...any) (found bool, err error)
 	return found && err == nil, err
 }
 
-// each reads every row. It calls scan for each with the row's Scan function. It stops when scan
+// Rows reads every row. It calls scan for each with the row's Scan function. It stops when scan
 // returns an error; it returns that error unless it is statement.ErrStop.
-func (v view) each(query string, args []any, scan func(row func(dest ...any) error) error) error {
+func (v View) Rows(query string, args []any, scan func(row func(dest ...any) error) error) error {
 	s, err := v.begin(query, args)
 	if err != nil {
 		return err
@@ -283,15 +288,15 @@ func (v view) each(query string, args []any, scan func(row func(dest ...any) err
 }
 
 // Exec implements [statement.Conn].
-func (v view) Exec(ctx context.Context, query *statement.Statement, args ...any) (int64, error) {
-	return view{v.conn, ctx, v.watched, v.now}.exec(query.Text(), args...)
+func (v View) Exec(ctx context.Context, query *statement.Statement, args ...any) (int64, error) {
+	return View{v.Conn, ctx, v.watched, v.now}.Run(query.Text(), args...)
 }
 
 // Write implements [statement.Conn]. It defers the write while the current transaction defers
 // writes, and otherwise executes it at once.
-func (v view) Write(ctx context.Context, query *statement.Statement, args ...any) error {
-	if v.later != nil && v.later.on {
-		v.later.put(query.Text(), args)
+func (v View) Write(ctx context.Context, query *statement.Statement, args ...any) error {
+	if v.Later != nil && v.Later.on {
+		v.Later.put(query.Text(), args)
 		return nil
 	}
 	_, err := v.Exec(ctx, query, args...)
@@ -299,12 +304,12 @@ func (v view) Write(ctx context.Context, query *statement.Statement, args ...any
 }
 
 // Each implements [statement.Conn].
-func (v view) Each(ctx context.Context, query *statement.Statement, args []any, scan func(row func(dest ...any) error) error) error {
-	return view{v.conn, ctx, v.watched, v.now}.each(query.Text(), args, scan)
+func (v View) Each(ctx context.Context, query *statement.Statement, args []any, scan func(row func(dest ...any) error) error) error {
+	return View{v.Conn, ctx, v.watched, v.now}.Rows(query.Text(), args, scan)
 }
 
 // Together implements [statement.Conn]. It runs one function after the other.
-func (v view) Together(fs ...func(c statement.Conn) error) error {
+func (v View) Together(fs ...func(c statement.Conn) error) error {
 	for _, f := range fs {
 		if err := f(v); err != nil {
 			return err
@@ -314,12 +319,12 @@ func (v view) Together(fs ...func(c statement.Conn) error) error {
 }
 
 // Apart implements [statement.Conn]. It runs one piece after the other.
-func (v view) Apart(pieces ...statement.Piece) error { return statement.InTurn(v, pieces) }
+func (v View) Apart(pieces ...statement.Piece) error { return statement.InTurn(v, pieces) }
 
 // Hold implements [statement.Conn]. It does nothing, because only one transaction decides at a
 // time.
-func (v view) Hold(context.Context, ...string) error { return nil }
+func (v View) Hold(context.Context, ...string) error { return nil }
 
 // Share implements [statement.Conn]. It does nothing, because only one transaction decides at a
 // time.
-func (v view) Share(context.Context, ...string) error { return nil }
+func (v View) Share(context.Context, ...string) error { return nil }

@@ -1,4 +1,4 @@
-package sqlite
+package connection
 
 import (
 	"context"
@@ -16,8 +16,8 @@ type coded interface {
 	Code() int
 }
 
-// resultCode returns SQLite's primary result code; 0 if err is not an error of SQLite.
-func resultCode(err error) int {
+// ResultCode returns SQLite's primary result code; 0 if err is not an error of SQLite.
+func ResultCode(err error) int {
 	var failure coded
 	if errors.As(err, &failure) {
 		return failure.Code() & 0xff
@@ -25,39 +25,42 @@ func resultCode(err error) int {
 	return 0
 }
 
-func isFull(err error) bool { return resultCode(err) == lib.SQLITE_FULL }
+// IsFull reports whether err means that the disk is full.
+func IsFull(err error) bool { return ResultCode(err) == lib.SQLITE_FULL }
 
-func isBusy(err error) bool {
-	code := resultCode(err)
+// IsBusy reports whether err means that another connection holds a lock.
+func IsBusy(err error) bool {
+	code := ResultCode(err)
 	return code == lib.SQLITE_BUSY || code == lib.SQLITE_LOCKED
 }
 
-// isBroken reports whether err means that the file or the disk can no longer be trusted.
-func isBroken(err error) bool {
-	switch resultCode(err) {
+// IsBroken reports whether err means that the file or the disk can no longer be trusted.
+func IsBroken(err error) bool {
+	switch ResultCode(err) {
 	case lib.SQLITE_IOERR, lib.SQLITE_CORRUPT, lib.SQLITE_NOTADB, lib.SQLITE_READONLY, lib.SQLITE_CANTOPEN:
 		return true
 	}
 	return false
 }
 
-func unavailable(err error, format string, args ...any) error {
+// Unavailable returns an error with code unavailable.
+func Unavailable(err error, format string, args ...any) error {
 	return &perdure.Error{Code: perdure.Unavailable, Message: fmt.Sprintf(format, args...), Err: err}
 }
 
-// refusal converts an error of SQLite to the error that the caller of a command or a read gets.
+// Refusal converts an error of SQLite to the error that the caller of a command or a read gets.
 // Coded errors remain unchanged.
-func refusal(err error) error {
+func Refusal(err error) error {
 	var coded *perdure.Error
 	switch {
 	case err == nil || errors.As(err, &coded):
 		return err
 	case errors.Is(err, context.Canceled) || errors.Is(err, context.DeadlineExceeded):
 		return err
-	case isFull(err):
-		return unavailable(err, "the disk is full")
-	case isBusy(err):
-		return unavailable(err, "the database is busy")
+	case IsFull(err):
+		return Unavailable(err, "the disk is full")
+	case IsBusy(err):
+		return Unavailable(err, "the database is busy")
 	case isUnique(err):
 		return &perdure.Error{Code: perdure.AlreadyExists, Message: "a row of that identity exists already", Err: err}
 	}
@@ -79,12 +82,12 @@ func isUnique(err error) bool {
 // sharedPiece is the size by which SQLite extends the memory that processes share, which is a file.
 const sharedPiece = 32 << 10
 
-// fullStart converts err to an error about a full disk, if it means that there is no space for the
+// FullStart converts err to an error about a full disk, if it means that there is no space for the
 // shared memory.
-func fullStart(err error) error {
+func FullStart(err error) error {
 	var failure coded
-	if errors.As(err, &failure) && (isFull(err) || failure.Code() == lib.SQLITE_IOERR_SHMSIZE) {
-		return unavailable(err, "the disk is full: at least %d bytes more must be free", sharedPiece)
+	if errors.As(err, &failure) && (IsFull(err) || failure.Code() == lib.SQLITE_IOERR_SHMSIZE) {
+		return Unavailable(err, "the disk is full: at least %d bytes more must be free", sharedPiece)
 	}
 	return err
 }
