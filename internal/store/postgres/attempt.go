@@ -81,23 +81,22 @@ var (
 // sideBySide decides the commands concurrently. Commands with picks run first, one group of equal
 // picks after the other, because each pick must see the changes of the previous ones.
 func (a *attempt) sideBySide() error {
-	p := newPipe(a.ctx, a.conn, &a.db.grouped, &a.idle, a.wait)
-	p.before = []request{{query: beginBatch}}
+	p := newPipe(a.ctx, a.conn, beginBatch, &a.db.grouped, &a.idle, a.wait)
 	a.rows = apply.Begin(a.ctx, nil, a.dialect, perdure.Time{}, a.logger, false)
 	a.rows.UseWebhooks(&a.db.hooks)
-	p.begin(nil, a.prepare)
+	p.do(a.prepare)
 	if err := p.run(); err != nil {
 		return err
 	}
 	for _, same := range a.picks() {
-		p.begin(nil, func(c statement.Conn) error { return a.pick(c, same) })
+		p.do(func(c statement.Conn) error { return a.pick(c, same) })
 		if err := p.run(); err != nil {
 			return err
 		}
 	}
 	for i, call := range a.batch {
 		if call.Pick == nil {
-			p.begin(nil, a.command(i))
+			p.do(a.command(i))
 		}
 	}
 	if err := p.run(); err != nil {
@@ -182,7 +181,7 @@ func (a *attempt) command(i int) func(c statement.Conn) error {
 	call := a.batch[i]
 	return func(c statement.Conn) (err error) {
 		if call.Execution != uuid.Nil {
-			if err := c.(*strand).own(pick.HeldExecution(call.Execution), false); err != nil {
+			if err := own(c, pick.HeldExecution(call.Execution)); err != nil {
 				return err
 			}
 		}
@@ -193,7 +192,7 @@ func (a *attempt) command(i int) func(c statement.Conn) error {
 
 // oneByOne runs the commands in their order, one statement at a time.
 func (a *attempt) oneByOne(careful bool) error {
-	c := &plain{conn: a.conn, wait: a.wait, held: map[lock]bool{}, first: []request{{query: beginBatch}}}
+	c := newPlain(a.conn, beginBatch, a.wait)
 	a.rows = apply.Begin(a.ctx, c, a.dialect, perdure.Time{}, a.logger, careful)
 	a.rows.UseWebhooks(&a.db.hooks)
 	if err := a.prepare(c); err != nil {
@@ -205,7 +204,7 @@ func (a *attempt) oneByOne(careful bool) error {
 			return err
 		}
 	}
-	return a.commit(&pipe{ctx: a.ctx, conn: a.conn, wrote: c.wrote})
+	return a.commit(&pipe{wrote: c.wrote})
 }
 
 // run runs a command. It reports the command as missed, to be repeated in a later batch, if another

@@ -1,6 +1,7 @@
 package postgres
 
 import (
+	"context"
 	"encoding/binary"
 	"errors"
 	"fmt"
@@ -21,6 +22,33 @@ type grouped struct {
 
 // asks reports whether a statement for many rows is to be used for that number of rows.
 func (g *grouped) asks(rows int) bool { return rows > 1 || g.single }
+
+// texts are the texts by which PostgreSQL runs a statement.
+type texts struct {
+	One string
+	// Many runs it for many rows, and Narrow for many that differ only in the first parameter. Both
+	// are "" if it cannot run for many rows.
+	Many, Narrow string
+}
+
+// texts returns the texts of a statement, for the tests of query plans.
+func (g *grouped) texts(ctx context.Context, conn *pgx.Conn, query *statement.Statement) (texts, error) {
+	all := texts{One: translate(query.Text())}
+	s := shapeOf(query)
+	if s == nil {
+		return all, nil
+	}
+	m, err := g.of(ctx, conn, s)
+	if err != nil {
+		return all, err
+	}
+	same := make([]bool, s.params)
+	for i := range same {
+		same[i] = i > 0
+	}
+	all.Many, all.Narrow = m.whole, s.statement(m.types, same)
+	return all, nil
+}
 
 // chain is the writes of one command, in order.
 type chain struct {

@@ -5,6 +5,7 @@ import (
 	"context"
 	"hash/fnv"
 	"slices"
+	"strings"
 
 	"github.com/perdure/perdure/internal/store/sql/statement"
 )
@@ -74,6 +75,10 @@ func (s *strand) own(name string, shared bool) error {
 	return nil
 }
 
+// own waits until no other work of c's pipe owns the name, then makes c's work its owner. Unlike
+// Hold, it takes no lock in the database.
+func own(c statement.Conn, name string) error { return c.(*strand).own(name, false) }
+
 func (s *strand) root() *strand {
 	for s.parent != nil && !s.apart {
 		s = s.parent
@@ -130,6 +135,27 @@ func (s *strand) holdAll(ctx context.Context, shared bool, names []string) error
 		}
 	}
 	return nil
+}
+
+var (
+	tryHold   = statement.NewAlone("SELECT pg_try_advisory_xact_lock(?)")
+	waitHold  = statement.NewAlone("SELECT pg_advisory_xact_lock(?) IS NULL")
+	tryShare  = statement.NewAlone("SELECT pg_try_advisory_xact_lock_shared(?)")
+	waitShare = statement.NewAlone("SELECT pg_advisory_xact_lock_shared(?) IS NULL")
+)
+
+// skipLocked ends the text of a statement that leaves out rows that other transactions have locked.
+const skipLocked = " SKIP LOCKED"
+
+// waiting returns query without SKIP LOCKED if wait is set, so that it waits for rows that other
+// transactions have locked. Otherwise it returns query. A command that was skipped too often
+// because of such locks runs alone and uses wait.
+func waiting(query *statement.Statement, wait bool) *statement.Statement {
+	waits, skips := strings.CutSuffix(query.Text(), skipLocked)
+	if !wait || !skips {
+		return query
+	}
+	return statement.NewAlone(waits)
 }
 
 // lock is an advisory lock of PostgreSQL.

@@ -218,7 +218,7 @@ func (s *Store) read(ctx context.Context, read func(c statement.Conn) error) err
 		return unreachable(err)
 	}
 	defer s.release(conn)
-	err = read(&plain{conn: conn.Conn(), first: []request{{query: beginRead}}})
+	err = read(newPlain(conn.Conn(), beginRead, false))
 	if conn.Conn().IsClosed() && err != nil {
 		if errors.Is(err, errSilent) {
 			s.pool.Reset() // idle connections have probably died, too

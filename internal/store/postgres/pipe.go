@@ -22,7 +22,7 @@ type pipe struct {
 	strands []*strand
 	names   map[string]*ownership // in this transaction
 	held    map[lock]bool         // locks that this transaction has, or could not get
-	before  []request             // to be sent first
+	first   *statement.Statement  // to be sent first; nil if it was sent
 	ended   []*chain              // unwritten chains of ended strands
 	wrote   bool
 }
@@ -65,9 +65,14 @@ var _ statement.Conn = (*strand)(nil)
 // errGivenUp is the error that ends a strand after its transaction has failed.
 var errGivenUp = errors.New("the transaction has failed elsewhere")
 
-func newPipe(ctx context.Context, conn *pgx.Conn, grouped *grouped, idle *coroutines, wait bool) *pipe {
-	return &pipe{ctx: ctx, conn: conn, grouped: grouped, idle: idle, wait: wait, names: map[string]*ownership{}, held: map[lock]bool{}}
+// newPipe returns a pipe that sends the statement first before all others. With wait, its locks wait
+// for other transactions.
+func newPipe(ctx context.Context, conn *pgx.Conn, first *statement.Statement, grouped *grouped, idle *coroutines, wait bool) *pipe {
+	return &pipe{ctx: ctx, conn: conn, first: first, grouped: grouped, idle: idle, wait: wait, names: map[string]*ownership{}, held: map[lock]bool{}}
 }
+
+// do adds a piece of work, which starts with the next call of run.
+func (p *pipe) do(f func(c statement.Conn) error) { p.begin(nil, f) }
 
 // begin creates a strand for f. The strand starts when run is called, or continues.
 func (p *pipe) begin(parent *strand, f func(c statement.Conn) error) *strand {
@@ -176,8 +181,8 @@ func (p *pipe) ask() error {
 
 // flush queues the deferred writes.
 func (p *pipe) flush(batch *pgx.Batch) error {
-	for _, st := range p.before {
-		batch.Queue(translate(st.query.Text()), st.args...)
+	if p.first != nil {
+		batch.Queue(translate(p.first.Text()))
 	}
 	chains := p.ended
 	for _, s := range p.strands {
@@ -196,7 +201,7 @@ func (p *pipe) flush(batch *pgx.Batch) error {
 	for _, c := range chains {
 		*c = chain{}
 	}
-	p.before, p.ended = nil, nil
+	p.first, p.ended = nil, nil
 	return nil
 }
 

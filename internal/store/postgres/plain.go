@@ -15,18 +15,24 @@ type plain struct {
 	conn  *pgx.Conn
 	wait  bool
 	held  map[lock]bool
-	first []request // sent together with the first statement
+	first *statement.Statement // sent together with the first other statement; nil if it was sent
 	wrote bool
 }
 
 var _ statement.Conn = (*plain)(nil)
 
+// newPlain returns a plain connection that sends the statement first before all others. With wait,
+// its locks wait for other transactions.
+func newPlain(conn *pgx.Conn, first *statement.Statement, wait bool) *plain {
+	return &plain{conn: conn, first: first, wait: wait}
+}
+
 func (p *plain) send(ctx context.Context, queue func(b *pgx.Batch)) error {
 	var batch pgx.Batch
-	for _, st := range p.first {
-		batch.Queue(st.query.Text(), st.args...)
+	if p.first != nil {
+		batch.Queue(p.first.Text())
+		p.first = nil
 	}
-	p.first = nil
 	queue(&batch)
 	return p.conn.SendBatch(ctx, &batch).Close()
 }
@@ -77,6 +83,9 @@ func (p *plain) Hold(ctx context.Context, names ...string) error { return p.hold
 func (p *plain) Share(ctx context.Context, names ...string) error { return p.holdAll(ctx, true, names) }
 
 func (p *plain) holdAll(ctx context.Context, shared bool, names []string) error {
+	if p.held == nil {
+		p.held = map[lock]bool{}
+	}
 	for _, name := range slices.Sorted(slices.Values(names)) {
 		l := lock{name, shared}
 		if _, known := l.in(p.held); !known {

@@ -1,54 +1,12 @@
 package postgres
 
 import (
-	"context"
 	"strings"
 	"testing"
 
-	"github.com/jackc/pgx/v5"
 	"github.com/jackc/pgx/v5/pgtype"
-	"github.com/perdure/perdure/internal/store/sql/catalog"
 	"github.com/perdure/perdure/internal/store/sql/statement"
 )
-
-// TestEveryStatementRunsForManyRows checks that PostgreSQL accepts every declared statement, and the
-// statement that runs it for many rows.
-func TestEveryStatementRunsForManyRows(t *testing.T) {
-	conn, err := pgx.Connect(t.Context(), emptyDatabase(t))
-	if err != nil {
-		t.Fatal(err)
-	}
-	defer conn.Close(context.WithoutCancel(t.Context()))
-	all := statement.Declared()
-	for _, of := range []map[string]*statement.Statement{catalog.Statements(dialect), catalog.ListStatements(dialect)} {
-		for _, query := range of {
-			all = append(all, query)
-		}
-	}
-	var g grouped
-	many := 0
-	for _, query := range all {
-		if _, err := conn.PgConn().Prepare(t.Context(), "", translate(query.Text()), nil); err != nil {
-			t.Errorf("%s: %v", query.Text(), err)
-			continue
-		}
-		s := shapeOf(query)
-		if s == nil {
-			continue
-		}
-		many++
-		m, err := g.of(t.Context(), conn, s)
-		if err == nil {
-			_, err = conn.PgConn().Prepare(t.Context(), "", m.whole, nil)
-		}
-		if err != nil {
-			t.Errorf("%s, for many rows: %v", query.Text(), err)
-		}
-	}
-	if many < 200 {
-		t.Errorf("only %d of %d statements run for many rows", many, len(all))
-	}
-}
 
 // TestShapes checks the text of the statement for many rows for each kind of statement.
 func TestShapes(t *testing.T) {
