@@ -5,6 +5,7 @@ import (
 	"testing"
 
 	"github.com/jackc/pgx/v5"
+	"github.com/perdure/perdure/internal/store/postgres/pipe"
 	"github.com/perdure/perdure/internal/store/sql/catalog"
 	"github.com/perdure/perdure/internal/store/sql/statement"
 )
@@ -23,10 +24,10 @@ func TestEveryStatementRunsForManyRows(t *testing.T) {
 			all = append(all, query)
 		}
 	}
-	var g grouped
+	var g pipe.Groups
 	many := 0
 	for _, query := range all {
-		texts, err := g.texts(t.Context(), conn, query)
+		texts, err := g.Texts(t.Context(), conn, query)
 		if err != nil {
 			t.Errorf("%s: %v", query.Text(), err)
 		}

@@ -18,6 +18,7 @@ import (
 	"github.com/perdure/perdure"
 	"github.com/perdure/perdure/internal/store"
 	"github.com/perdure/perdure/internal/store/commit"
+	"github.com/perdure/perdure/internal/store/postgres/pipe"
 	"github.com/perdure/perdure/internal/store/sql/read"
 	"github.com/perdure/perdure/internal/store/sql/statement"
 	"github.com/perdure/perdure/internal/store/turns"
@@ -218,7 +219,7 @@ func (s *Store) read(ctx context.Context, read func(c statement.Conn) error) err
 		return unreachable(err)
 	}
 	defer s.release(conn)
-	err = read(newPlain(conn.Conn(), beginRead, false))
+	err = read(pipe.NewPlain(conn.Conn(), beginRead, false))
 	if conn.Conn().IsClosed() && err != nil {
 		if errors.Is(err, errSilent) {
 			s.pool.Reset() // idle connections have probably died, too

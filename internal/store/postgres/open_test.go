@@ -10,6 +10,7 @@ import (
 	"github.com/google/uuid"
 	"github.com/jackc/pgx/v5"
 	"github.com/perdure/perdure"
+	"github.com/perdure/perdure/internal/store/postgres/pipe"
 	"github.com/perdure/perdure/internal/store/sql/catalog"
 )
 
@@ -72,8 +73,8 @@ func TestHotStatementsUseIndexes(t *testing.T) {
 	}
 	many := 0
 	for name, query := range queries {
-		var g grouped
-		texts, err := g.texts(t.Context(), conn, query)
+		var g pipe.Groups
+		texts, err := g.Texts(t.Context(), conn, query)
 		if err != nil {
 			t.Errorf("%s: %v", name, err)
 		}
@@ -131,7 +132,7 @@ func TestRowsAreFoundByTheirKeys(t *testing.T) {
 			"SELECT 1 FROM ONLY " + table + " x WHERE agent_execution_id = ? AND id = ? FOR KEY SHARE OF x", // as foreign keys query
 			"UPDATE " + table + " SET created_at = ? WHERE agent_execution_id = ? AND id = ?",
 		} {
-			steps := strings.Join(plan(t, conn, query[:7]+table, translate(query)), "\n")
+			steps := strings.Join(plan(t, conn, query[:7]+table, pipe.Translate(query)), "\n")
 			if !strings.Contains(steps, table+"_pkey") {
 				t.Errorf("%s:\n%s", query, steps)
 			}
@@ -190,7 +191,7 @@ func TestListsUseIndexes(t *testing.T) {
 		}
 	}
 	for name, query := range catalog.ListStatements(dialect) {
-		steps := plan(t, conn, name, translate(query.Text()))
+		steps := plan(t, conn, name, pipe.Translate(query.Text()))
 		usesIndexes(t, query.Text(), steps)
 		for i, step := range steps {
 			if strings.Contains(step, "Sort") {

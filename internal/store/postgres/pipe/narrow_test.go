@@ -1,4 +1,4 @@
-package postgres
+package pipe
 
 import (
 	"strconv"

@@ -1,4 +1,4 @@
-package postgres
+package pipe
 
 import (
 	"bytes"
@@ -181,7 +181,7 @@ func equal(a, b any) bool {
 
 // of returns the cached many of a statement. The first call for a statement asks the database for
 // the types of the parameters.
-func (g *grouped) of(ctx context.Context, conn *pgx.Conn, s *shape) (*many, error) {
+func (g *Groups) of(ctx context.Context, conn *pgx.Conn, s *shape) (*many, error) {
 	if known, ok := g.made.Load(s.text); ok {
 		return known.(*many), nil
 	}

@@ -1,4 +1,6 @@
-package postgres
+// Package pipe sends the statements of a PostgreSQL transaction in which many commands are decided
+// concurrently: in few round trips, with equal statements as one for many rows.
+package pipe
 
 import (
 	"context"
@@ -9,22 +11,22 @@ import (
 	"github.com/perdure/perdure/internal/store/sql/statement"
 )
 
-// pipe is one transaction in which many commands are decided concurrently. Each command has a
+// Pipe is one transaction in which many commands are decided concurrently. Each command has a
 // strand, which runs until it needs an answer of the database. The requests of all strands are sent
 // together, and equal statements of several strands are combined into one. So the transaction takes
 // as many round trips as the strand with the most requests. Only one strand runs at a time.
-type pipe struct {
+type Pipe struct {
 	ctx     context.Context
 	conn    *pgx.Conn
-	grouped *grouped
-	idle    *coroutines
+	grouped *Groups
+	idle    *Coroutines
 	wait    bool // Hold waits for other transactions
 	strands []*strand
 	names   map[string]*ownership // in this transaction
 	held    map[lock]bool         // locks that this transaction has, or could not get
 	first   *statement.Statement  // to be sent first; nil if it was sent
 	ended   []*chain              // unwritten chains of ended strands
-	wrote   bool
+	Wrote   bool                  // whether the transaction has written anything
 }
 
 // request is a statement whose result nobody needs.
@@ -45,7 +47,7 @@ type question struct {
 
 // strand is a piece of work in a pipe. It is the Conn of that work.
 type strand struct {
-	*pipe
+	*Pipe
 	*coroutine
 	work    func(c statement.Conn) error
 	parent  *strand
@@ -65,26 +67,26 @@ var _ statement.Conn = (*strand)(nil)
 // errGivenUp is the error that ends a strand after its transaction has failed.
 var errGivenUp = errors.New("the transaction has failed elsewhere")
 
-// newPipe returns a pipe that sends the statement first before all others. With wait, its locks wait
+// New returns a pipe that sends the statement first before all others. With wait, its locks wait
 // for other transactions.
-func newPipe(ctx context.Context, conn *pgx.Conn, first *statement.Statement, grouped *grouped, idle *coroutines, wait bool) *pipe {
-	return &pipe{ctx: ctx, conn: conn, first: first, grouped: grouped, idle: idle, wait: wait, names: map[string]*ownership{}, held: map[lock]bool{}}
+func New(ctx context.Context, conn *pgx.Conn, first *statement.Statement, grouped *Groups, idle *Coroutines, wait bool) *Pipe {
+	return &Pipe{ctx: ctx, conn: conn, first: first, grouped: grouped, idle: idle, wait: wait, names: map[string]*ownership{}, held: map[lock]bool{}}
 }
 
-// do adds a piece of work, which starts with the next call of run.
-func (p *pipe) do(f func(c statement.Conn) error) { p.begin(nil, f) }
+// Do adds a piece of work, which starts with the next call of Run.
+func (p *Pipe) Do(f func(c statement.Conn) error) { p.begin(nil, f) }
 
 // begin creates a strand for f. The strand starts when run is called, or continues.
-func (p *pipe) begin(parent *strand, f func(c statement.Conn) error) *strand {
-	s := &strand{pipe: p, parent: parent, work: f}
+func (p *Pipe) begin(parent *strand, f func(c statement.Conn) error) *strand {
+	s := &strand{Pipe: p, parent: parent, work: f}
 	p.idle.start(s)
 	p.strands = append(p.strands, s)
 	return s
 }
 
-// run advances all strands and sends their requests, until every strand has ended. After an error
+// Run advances all strands and sends their requests, until every strand has ended. After an error
 // the transaction has failed, and the remaining strands are stopped.
-func (p *pipe) run() error {
+func (p *Pipe) Run() error {
 	defer p.giveUp()
 	for len(p.strands) > 0 {
 		if err := p.advance(); err != nil {
@@ -98,7 +100,7 @@ func (p *pipe) run() error {
 }
 
 // giveUp stops the remaining strands: the call in which they wait returns errGivenUp.
-func (p *pipe) giveUp() {
+func (p *Pipe) giveUp() {
 	for len(p.strands) > 0 {
 		last := p.strands[len(p.strands)-1]
 		p.strands = p.strands[:len(p.strands)-1]
@@ -110,7 +112,7 @@ func (p *pipe) giveUp() {
 
 // advance runs every strand until it waits for an answer, for other strands or for a name. An error
 // of a strand without a parent fails the transaction.
-func (p *pipe) advance() error {
+func (p *Pipe) advance() error {
 	for moved := true; moved; {
 		moved = false
 		for _, s := range slices.Clone(p.strands) {
@@ -131,7 +133,7 @@ func (p *pipe) advance() error {
 	return nil
 }
 
-func (p *pipe) end(s *strand) error {
+func (p *Pipe) end(s *strand) error {
 	s.ended = true
 	if s.parent != nil {
 		s.parent.waiting--
@@ -150,12 +152,12 @@ func (p *pipe) end(s *strand) error {
 }
 
 // ask sends deferred writes and the questions of all strands, and passes the answers to them.
-func (p *pipe) ask() error {
+func (p *Pipe) ask() error {
 	if len(p.strands) == 0 {
 		return nil
 	}
 	var batch pgx.Batch
-	if err := p.flush(&batch); err != nil {
+	if err := p.Flush(&batch); err != nil {
 		return err
 	}
 	asked := map[string][]*question{}
@@ -179,10 +181,10 @@ func (p *pipe) ask() error {
 	return p.conn.SendBatch(p.ctx, &batch).Close()
 }
 
-// flush queues the deferred writes.
-func (p *pipe) flush(batch *pgx.Batch) error {
+// Flush queues the deferred writes.
+func (p *Pipe) Flush(batch *pgx.Batch) error {
 	if p.first != nil {
-		batch.Queue(translate(p.first.Text()))
+		batch.Queue(Translate(p.first.Text()))
 	}
 	chains := p.ended
 	for _, s := range p.strands {
@@ -216,21 +218,21 @@ func (s *strand) pause() error {
 // Exec implements [statement.Conn].
 func (s *strand) Exec(_ context.Context, query *statement.Statement, args ...any) (int64, error) {
 	q := &question{request: request{query, args}}
-	s.asks, s.wrote = q, true
+	s.asks, s.Wrote = q, true
 	err := s.pause()
 	return q.number, err
 }
 
 // Write implements [statement.Conn]. It defers the statement.
 func (s *strand) Write(_ context.Context, query *statement.Statement, args ...any) error {
-	s.wrote = true
+	s.Wrote = true
 	s.later = append(s.later, request{query, args})
 	return nil
 }
 
 // Each implements [statement.Conn].
 func (s *strand) Each(_ context.Context, query *statement.Statement, args []any, scan scan) error {
-	s.wrote = s.wrote || inserts(query)
+	s.Wrote = s.Wrote || inserts(query)
 	s.asks = &question{request: request{waiting(query, s.wait), args}, rows: scan}
 	return s.pause()
 }

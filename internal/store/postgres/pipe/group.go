@@ -1,4 +1,4 @@
-package postgres
+package pipe
 
 import (
 	"context"
@@ -14,26 +14,26 @@ import (
 	"github.com/perdure/perdure/internal/store/sql/statement"
 )
 
-// grouped caches, for each statement, the statements that run it for many rows of parameters.
-type grouped struct {
+// Groups caches, for each statement, the statements that run it for many rows of parameters.
+type Groups struct {
 	made   sync.Map // *many
-	single bool     // for tests: single rows use these statements, too, and each group is learned from
+	Single bool     // for tests: single rows use these statements, too, and each group is learned from
 }
 
 // asks reports whether a statement for many rows is to be used for that number of rows.
-func (g *grouped) asks(rows int) bool { return rows > 1 || g.single }
+func (g *Groups) asks(rows int) bool { return rows > 1 || g.Single }
 
-// texts are the texts by which PostgreSQL runs a statement.
-type texts struct {
+// Texts are the texts by which PostgreSQL runs a statement.
+type Texts struct {
 	One string
 	// Many runs it for many rows, and Narrow for many that differ only in the first parameter. Both
 	// are "" if it cannot run for many rows.
 	Many, Narrow string
 }
 
-// texts returns the texts of a statement, for the tests of query plans.
-func (g *grouped) texts(ctx context.Context, conn *pgx.Conn, query *statement.Statement) (texts, error) {
-	all := texts{One: translate(query.Text())}
+// Texts returns the texts of a statement, for the tests of query plans.
+func (g *Groups) Texts(ctx context.Context, conn *pgx.Conn, query *statement.Statement) (Texts, error) {
+	all := Texts{One: Translate(query.Text())}
 	s := shapeOf(query)
 	if s == nil {
 		return all, nil
@@ -196,7 +196,7 @@ func wholeKey(args []any) string {
 
 // queue adds the statements of a group to a batch, as one statement for many rows if possible.
 // Their results are ignored.
-func (p *pipe) queue(batch *pgx.Batch, g group) error {
+func (p *Pipe) queue(batch *pgx.Batch, g group) error {
 	if s := shapeOf(g.query); s != nil && p.grouped.asks(len(g.rows)) {
 		if err := s.fits(g.rows[0]); err != nil {
 			return err
@@ -205,19 +205,19 @@ func (p *pipe) queue(batch *pgx.Batch, g group) error {
 		if err != nil {
 			return err
 		}
-		query, args := m.statementFor(g.rows, p.grouped.single)
+		query, args := m.statementFor(g.rows, p.grouped.Single)
 		batch.Queue(query, args...)
 		return nil
 	}
 	for _, row := range g.rows {
-		batch.Queue(translate(g.query.Text()), row...)
+		batch.Queue(Translate(g.query.Text()), row...)
 	}
 	return nil
 }
 
 // queueAsked adds the questions with one statement to a batch, as one statement for many rows if
 // possible.
-func (p *pipe) queueAsked(batch *pgx.Batch, asked []*question) error {
+func (p *Pipe) queueAsked(batch *pgx.Batch, asked []*question) error {
 	s := shapeOf(asked[0].query)
 	if p.grouped.asks(len(asked)) && s != nil && asked[0].rows != nil && differ(asked, s.unlike) {
 		if err := s.fits(asked[0].args); err != nil {
@@ -232,7 +232,7 @@ func (p *pipe) queueAsked(batch *pgx.Batch, asked []*question) error {
 		return nil
 	}
 	for _, q := range asked {
-		queued := batch.Queue(translate(q.query.Text()), q.args...)
+		queued := batch.Queue(Translate(q.query.Text()), q.args...)
 		if q.rows == nil {
 			queued.Exec(func(tag pgconn.CommandTag) error {
 				q.number = tag.RowsAffected()

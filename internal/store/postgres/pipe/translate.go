@@ -1,4 +1,4 @@
-package postgres
+package pipe
 
 import (
 	"strconv"
@@ -10,9 +10,9 @@ import (
 // translated caches statements in PostgreSQL's dialect.
 var translated sync.Map
 
-// translate converts the parameters ? and ?1 of a shared statement to $1, and removes hints for
+// Translate converts the parameters ? and ?1 of a shared statement to $1, and removes hints for
 // SQLite's planner. No statement may have a question mark in a text literal.
-func translate(query string) string {
+func Translate(query string) string {
 	if known, ok := translated.Load(query); ok {
 		return known.(string)
 	}

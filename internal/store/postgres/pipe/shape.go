@@ -1,4 +1,4 @@
-package postgres
+package pipe
 
 import (
 	"fmt"
@@ -42,7 +42,7 @@ func shapeOf(query *statement.Statement) *shape {
 }
 
 func newShape(text string, g *statement.Group) *shape {
-	s := &shape{text: translate(text), group: g}
+	s := &shape{text: Translate(text), group: g}
 	switch g.Kind {
 	case statement.KindRead:
 		if s.params = lastParam(s.text); s.params == 0 {

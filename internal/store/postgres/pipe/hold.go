@@ -1,4 +1,4 @@
-package postgres
+package pipe
 
 import (
 	"cmp"
@@ -75,9 +75,9 @@ func (s *strand) own(name string, shared bool) error {
 	return nil
 }
 
-// own waits until no other work of c's pipe owns the name, then makes c's work its owner. Unlike
+// Own waits until no other work of c's pipe owns the name, then makes c's work its owner. Unlike
 // Hold, it takes no lock in the database.
-func own(c statement.Conn, name string) error { return c.(*strand).own(name, false) }
+func Own(c statement.Conn, name string) error { return c.(*strand).own(name, false) }
 
 func (s *strand) root() *strand {
 	for s.parent != nil && !s.apart {

@@ -1,4 +1,4 @@
-package postgres
+package pipe
 
 import "iter"
 
@@ -14,12 +14,12 @@ type coroutine struct {
 	runs  *strand // nil: the strand has ended
 }
 
-// coroutines holds a committer's idle coroutines.
-type coroutines struct{ idle []*coroutine }
+// Coroutines holds a committer's idle coroutines.
+type Coroutines struct{ idle []*coroutine }
 
 // start assigns an idle or new coroutine to a strand. The first call of next starts the strand's
 // work.
-func (c *coroutines) start(s *strand) {
+func (c *Coroutines) start(s *strand) {
 	if n := len(c.idle); n > 0 {
 		s.coroutine, c.idle = c.idle[n-1], c.idle[:n-1]
 		s.coroutine.runs = s
@@ -37,7 +37,7 @@ func (c *coroutines) start(s *strand) {
 }
 
 // ended keeps the coroutine of an ended strand for later strands, or stops it if there are enough.
-func (c *coroutines) ended(s *strand) {
+func (c *Coroutines) ended(s *strand) {
 	if len(c.idle) < maxIdle {
 		c.idle = append(c.idle, s.coroutine)
 	} else {
@@ -46,8 +46,8 @@ func (c *coroutines) ended(s *strand) {
 	s.coroutine = nil
 }
 
-// close stops all idle coroutines.
-func (c *coroutines) close() {
+// Close stops all idle coroutines.
+func (c *Coroutines) Close() {
 	for _, idle := range c.idle {
 		idle.stop()
 	}
