@@ -20,6 +20,7 @@ import (
 	"github.com/perdure/perdure/internal/store/commit"
 	"github.com/perdure/perdure/internal/store/postgres/pipe"
 	"github.com/perdure/perdure/internal/store/sql/read"
+	"github.com/perdure/perdure/internal/store/sql/read/base"
 	"github.com/perdure/perdure/internal/store/sql/statement"
 	"github.com/perdure/perdure/internal/store/turns"
 )
@@ -145,7 +146,7 @@ func (s *Store) start(ctx context.Context, o Options) error {
 		return err
 	}
 	s.waitsForEnds = o.without.earlyReads
-	s.Reader = read.Reader{Tx: s.read, Clock: s.clock.Now, Dialect: dialect, WithoutTexts: o.without.texts}
+	s.Reader = read.New(base.Source{Tx: s.read, Clock: s.clock.Now, Dialect: dialect, WithoutTexts: o.without.texts})
 	for range o.Committers {
 		queue := commit.NewQueue()
 		queue.Observer, queue.Plain = o.Observer, o.without.batches

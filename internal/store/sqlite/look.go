@@ -10,6 +10,7 @@ import (
 	"github.com/perdure/perdure"
 	"github.com/perdure/perdure/internal/store"
 	"github.com/perdure/perdure/internal/store/sql/read"
+	"github.com/perdure/perdure/internal/store/sql/read/base"
 	"github.com/perdure/perdure/internal/store/sqlite/connection"
 )
 
@@ -33,7 +34,7 @@ func OpenLook(ctx context.Context, path string) (*Look, error) {
 	if err != nil {
 		return nil, connection.Refusal(openFailure(path, err))
 	}
-	l := &Look{Reader: read.Reader{Tx: p.ReadRows, Clock: time.Now, Dialect: dialect}, pool: p}
+	l := &Look{Reader: read.New(base.Source{Tx: p.ReadRows, Clock: time.Now, Dialect: dialect}), pool: p}
 	err = p.Read(ctx, func(v connection.View) error {
 		if err := checkVersion(v); err != nil {
 			return err

@@ -20,6 +20,7 @@ import (
 	"github.com/perdure/perdure/internal/store/commit"
 	"github.com/perdure/perdure/internal/store/sql/cache"
 	"github.com/perdure/perdure/internal/store/sql/read"
+	"github.com/perdure/perdure/internal/store/sql/read/base"
 	"github.com/perdure/perdure/internal/store/sqlite/clock"
 	"github.com/perdure/perdure/internal/store/sqlite/connection"
 	_ "modernc.org/sqlite" // the driver "sqlite"
@@ -207,7 +208,7 @@ func start(ctx context.Context, o Options, writer *connection.Conn, reserve *dis
 	}
 	sound.found = c.foundDamage
 	s := &Store{
-		Reader:    read.Reader{Tx: pool.ReadRows, Clock: o.Clock, Dialect: dialect, WithoutTexts: o.without.texts},
+		Reader:    read.New(base.Source{Tx: pool.ReadRows, Clock: o.Clock, Dialect: dialect, WithoutTexts: o.without.texts}),
 		pool:      pool,
 		committer: c,
 		path:      o.Path,

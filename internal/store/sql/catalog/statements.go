@@ -17,7 +17,7 @@ import (
 // check their query plans.
 func Statements(w *statement.Dialect) map[string]*statement.Statement {
 	all := map[string]*statement.Statement{}
-	for _, some := range []map[string]*statement.Statement{cache.Statements(), read.Statements(w), apply.Statements(), load.Statements(), pick.Statements()} {
+	for _, some := range []map[string]*statement.Statement{cache.Statements(), read.Statements(w), read.TenantsStatements(), read.LogsStatements(w), read.WorkStatements(w), apply.Statements(), load.Statements(), pick.Statements()} {
 		maps.Copy(all, some)
 	}
 	return all

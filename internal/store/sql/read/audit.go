@@ -20,17 +20,17 @@ var executionsByAge = statement.Read("SELECT x.number, x.id FROM agent_execution
 
 // Audit checks that no row refers to a missing row, that the content of streams has no gaps, and
 // that deliveries have the times of their status. Then it returns the id of every execution of every org, oldest first.
-func (r *Reader) Audit(ctx context.Context) iter.Seq2[uuid.UUID, error] {
+func (r *Auditor) Audit(ctx context.Context) iter.Seq2[uuid.UUID, error] {
 	return func(yield func(uuid.UUID, error) bool) {
 		for _, check := range []func(statement.View) error{r.references, denseStreams, soundDeliveries} {
-			if err := r.read(ctx, check); err != nil {
+			if err := r.Read(ctx, check); err != nil {
 				yield(uuid.Nil, err)
 				return
 			}
 		}
 		for after := int64(0); ; {
 			var ids []uuid.UUID
-			err := r.read(ctx, func(v statement.View) error {
+			err := r.Read(ctx, func(v statement.View) error {
 				return v.Each(executionsByAge, []any{after, auditStep},
 					func(row func(...any) error) error {
 						var id uuid.UUID
@@ -55,7 +55,7 @@ func (r *Reader) Audit(ctx context.Context) iter.Seq2[uuid.UUID, error] {
 	}
 }
 
-func (r *Reader) references(v statement.View) error {
+func (r *Auditor) references(v statement.View) error {
 	if r.Dialect.Audit == nil {
 		return nil
 	}
@@ -90,9 +90,9 @@ var closedBlocks = statement.Read("SELECT b.task_id, b.attempt, b.block, b.seq, 
 	" WHERE b.agent_execution_id = ? AND b.open = 0 AND b.event = 0 AND b.seq > 0")
 
 // AuditBlocks returns how the closed blocks of an execution are stored.
-func (r *Reader) AuditBlocks(ctx context.Context, execution uuid.UUID) ([]store.BlockRest, error) {
+func (r *Auditor) AuditBlocks(ctx context.Context, execution uuid.UUID) ([]store.BlockRest, error) {
 	var all []store.BlockRest
-	err := r.read(ctx, func(v statement.View) error {
+	err := r.Read(ctx, func(v statement.View) error {
 		return v.Each(closedBlocks, []any{execution[:]}, func(row func(...any) error) error {
 			var (
 				b            store.BlockRest
@@ -129,9 +129,9 @@ var namedResults = statement.Read("SELECT t.id, coalesce(t.result_of, b.content_
 var entryByNumber = statement.Read("SELECT id FROM agent_entry WHERE number = ? AND number > 0 AND agent_execution_id = ?")
 
 // AuditResults returns how the task results of an execution that refer to an entry are stored.
-func (r *Reader) AuditResults(ctx context.Context, execution uuid.UUID) ([]store.ResultRest, error) {
+func (r *Auditor) AuditResults(ctx context.Context, execution uuid.UUID) ([]store.ResultRest, error) {
 	var all []store.ResultRest
-	err := r.read(ctx, func(v statement.View) error {
+	err := r.Read(ctx, func(v statement.View) error {
 		var names []load.Named
 		err := v.Each(namedResults, []any{execution[:]}, func(row func(...any) error) error {
 			var (

@@ -7,14 +7,15 @@ import (
 	"github.com/perdure/perdure"
 	"github.com/perdure/perdure/internal/store"
 	"github.com/perdure/perdure/internal/store/sql/load"
+	"github.com/perdure/perdure/internal/store/sql/read/base"
 	"github.com/perdure/perdure/internal/store/sql/statement"
 )
 
 var auditOfOrg = statement.Read("SELECT number, " + load.AuditRows.List("") + " FROM audit_log WHERE org_id = ? AND number < ? ORDER BY number DESC LIMIT ?")
 
 // AuditLog implements [store.Reader].
-func (r *Reader) AuditLog(ctx context.Context, org, cursor string, limit int) (store.Page[perdure.AuditRecord], error) {
-	return list(ctx, r, cursor, limit, math.MaxInt64, func(v statement.View, before int64, limit int, add func(int64, perdure.AuditRecord) bool) error {
+func (r *Tenants) AuditLog(ctx context.Context, org, cursor string, limit int) (store.Page[perdure.AuditRecord], error) {
+	return base.List(ctx, r.Source, cursor, limit, math.MaxInt64, func(v statement.View, before int64, limit int, add func(int64, perdure.AuditRecord) bool) error {
 		return v.Each(auditOfOrg, []any{org, before, limit}, func(row func(...any) error) error {
 			var (
 				a      perdure.AuditRecord
@@ -26,5 +27,5 @@ func (r *Reader) AuditLog(ctx context.Context, org, cursor string, limit int) (s
 			}
 			return err
 		})
-	}, nothing[perdure.AuditRecord])
+	}, base.Nothing[perdure.AuditRecord])
 }

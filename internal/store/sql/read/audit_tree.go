@@ -23,9 +23,9 @@ var (
 // AuditTree checks for each entry of an execution that its stored place in the tree (see TreePlace)
 // follows from its parent, that each segment has an entry, and that the barriers of compactions name
 // the entries of their paths. It returns at most ten findings.
-func (r *Reader) AuditTree(ctx context.Context, execution uuid.UUID) (found []string, err error) {
+func (r *Auditor) AuditTree(ctx context.Context, execution uuid.UUID) (found []string, err error) {
 	a := treeAudit{bases: map[int64]load.TreePlace{}, known: map[uuid.UUID]load.TreePlace{}, begun: map[int64]bool{}}
-	err = r.read(ctx, func(v statement.View) error {
+	err = r.Read(ctx, func(v statement.View) error {
 		return v.Each(segmentsOf, []any{execution[:]}, func(row func(...any) error) error {
 			var segment int64
 			var base load.TreePlace
@@ -35,13 +35,13 @@ func (r *Reader) AuditTree(ctx context.Context, execution uuid.UUID) (found []st
 		})
 	})
 	for more := true; more && err == nil; {
-		err = r.read(ctx, func(v statement.View) (err error) {
+		err = r.Read(ctx, func(v statement.View) (err error) {
 			more, err = a.page(v, execution)
 			return err
 		})
 	}
 	for more := true; more && err == nil; {
-		err = r.read(ctx, func(v statement.View) (err error) {
+		err = r.Read(ctx, func(v statement.View) (err error) {
 			more, err = a.barriers(v, execution)
 			return err
 		})

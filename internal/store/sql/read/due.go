@@ -40,13 +40,13 @@ func dueByLease(w *statement.Dialect) *statement.Statement {
 }
 
 // Due implements [store.Reader].
-func (r *Reader) Due(ctx context.Context, q store.DueQuery) (store.Due, error) {
+func (r *Work) Due(ctx context.Context, q store.DueQuery) (store.Due, error) {
 	due := store.Due{At: map[store.PickKind]perdure.Time{}}
 	query := dueBy
 	if q.Leases {
 		query = dueByLease(r.Dialect)
 	}
-	err := r.read(ctx, func(v statement.View) error {
+	err := r.Read(ctx, func(v statement.View) error {
 		return v.Each(query, []any{column.Millis(q.Since)}, func(row func(...any) error) error {
 			var (
 				kind int64
@@ -67,7 +67,7 @@ func (r *Reader) Due(ctx context.Context, q store.DueQuery) (store.Due, error) {
 }
 
 // Moved implements [store.Reader].
-func (r *Reader) Moved(ctx context.Context, org string, all []store.Standing) (moved []uuid.UUID, err error) {
+func (r *Work) Moved(ctx context.Context, org string, all []store.Standing) (moved []uuid.UUID, err error) {
 	if len(all) == 0 {
 		return nil, nil
 	}
@@ -75,5 +75,5 @@ func (r *Reader) Moved(ctx context.Context, org string, all []store.Standing) (m
 	if err != nil {
 		return nil, err
 	}
-	return r.ids(ctx, r.Dialect.Moved, append([]any{org}, args...)...)
+	return r.IDs(ctx, r.Dialect.Moved, append([]any{org}, args...)...)
 }

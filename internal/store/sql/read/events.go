@@ -40,12 +40,12 @@ func scanRecord(row func(...any) error) (r load.RecordRow, err error) {
 }
 
 // Events implements [store.Reader].
-func (r *Reader) Events(ctx context.Context, execution uuid.UUID, after, upTo int64) ([]store.Event, store.Head, error) {
+func (r *Logs) Events(ctx context.Context, execution uuid.UUID, after, upTo int64) ([]store.Event, store.Head, error) {
 	var (
 		found []store.Event
 		head  store.Head
 	)
-	err := r.read(ctx, func(v statement.View) (err error) {
+	err := r.Read(ctx, func(v statement.View) (err error) {
 		if head, err = loadHead(v, execution); err != nil {
 			return err
 		}
@@ -172,13 +172,13 @@ func contentsOf(v statement.View, execution uuid.UUID, blocks []*store.Block) (a
 }
 
 // BlocksAcross implements [store.Reader].
-func (r *Reader) BlocksAcross(ctx context.Context, execution uuid.UUID, n int64) ([]store.BlockContent, int64, store.Head, error) {
+func (r *Logs) BlocksAcross(ctx context.Context, execution uuid.UUID, n int64) ([]store.BlockContent, int64, store.Head, error) {
 	var (
 		across []store.BlockContent
 		pos    int64
 		head   store.Head
 	)
-	err := r.read(ctx, func(v statement.View) (err error) {
+	err := r.Read(ctx, func(v statement.View) (err error) {
 		if head, err = loadHead(v, execution); err != nil {
 			return err
 		}

@@ -8,6 +8,7 @@ import (
 	"github.com/perdure/perdure/internal/store"
 	"github.com/perdure/perdure/internal/store/sql/column"
 	"github.com/perdure/perdure/internal/store/sql/load"
+	"github.com/perdure/perdure/internal/store/sql/read/base"
 	"github.com/perdure/perdure/internal/store/sql/statement"
 )
 
@@ -19,19 +20,19 @@ var (
 )
 
 // Grants implements [store.QuestionReader].
-func (r *Reader) Grants(ctx context.Context, f store.GrantFilter) (store.Page[*perdure.ApprovalGrant], error) {
+func (r *Tenants) Grants(ctx context.Context, f store.GrantFilter) (store.Page[*perdure.ApprovalGrant], error) {
 	var page store.Page[*perdure.ApprovalGrant]
-	before, err := parseListCursor(f.Cursor, math.MaxInt64)
+	before, err := base.ParseListCursor(f.Cursor, math.MaxInt64)
 	if err != nil {
 		return page, err
 	}
-	limit, rows := pageLimit(f.Limit), r.ListRows
+	limit, rows := base.PageLimit(f.Limit), r.ListRows
 	if rows == 0 {
 		rows = store.ListRows
 	}
 	query, args := grantsFrom(f)
 	now := column.Millis(f.Now)
-	err = r.read(ctx, func(v statement.View) error {
+	err = r.Read(ctx, func(v statement.View) error {
 		examined := 0
 		return v.Each(query, append(args, before, rows+1), func(row func(...any) error) error {
 			var (
@@ -42,7 +43,7 @@ func (r *Reader) Grants(ctx context.Context, f store.GrantFilter) (store.Page[*p
 				return err
 			}
 			if examined++; examined > rows || len(page.Items) == limit {
-				page.Next = listCursor(before)
+				page.Next = base.ListCursor(before)
 				return statement.ErrStop
 			}
 			if before = number; column.Millis(g.ExpiresAt) > now {

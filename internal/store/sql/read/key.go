@@ -6,6 +6,7 @@ import (
 	"github.com/perdure/perdure"
 	"github.com/perdure/perdure/internal/store/sql/column"
 	"github.com/perdure/perdure/internal/store/sql/load"
+	"github.com/perdure/perdure/internal/store/sql/read/base"
 	"github.com/perdure/perdure/internal/store/sql/statement"
 )
 
@@ -15,15 +16,15 @@ var (
 )
 
 // KeyByHash implements [store.Reader].
-func (r *Reader) KeyByHash(ctx context.Context, hash perdure.Hash) (*perdure.APIKey, error) {
-	return find(ctx, r, func(v statement.View) (*perdure.APIKey, error) {
+func (r *Tenants) KeyByHash(ctx context.Context, hash perdure.Hash) (*perdure.APIKey, error) {
+	return base.Find(ctx, r.Source, func(v statement.View) (*perdure.APIKey, error) {
 		return load.KeyRows.One(v, keyByHash, hash[:])
 	}, "there is no such key")
 }
 
 // Keys implements [store.Reader].
-func (r *Reader) Keys(ctx context.Context, org string) ([]*perdure.APIKey, error) {
-	return get(ctx, r, func(v statement.View) ([]*perdure.APIKey, error) {
+func (r *Tenants) Keys(ctx context.Context, org string) ([]*perdure.APIKey, error) {
+	return base.Get(ctx, r.Source, func(v statement.View) ([]*perdure.APIKey, error) {
 		all, err := load.KeyRows.All(v, keysOfOrg, org)
 		if err != nil {
 			return nil, err
@@ -44,8 +45,8 @@ func (r *Reader) Keys(ctx context.Context, org string) ([]*perdure.APIKey, error
 var anyKey = statement.Read("SELECT EXISTS (SELECT 1 FROM api_key WHERE revoked_at IS NULL)")
 
 // AnyKey implements [store.Reader].
-func (r *Reader) AnyKey(ctx context.Context) (bool, error) {
-	return get(ctx, r, func(v statement.View) (any bool, err error) {
+func (r *Tenants) AnyKey(ctx context.Context) (bool, error) {
+	return base.Get(ctx, r.Source, func(v statement.View) (any bool, err error) {
 		_, err = v.One(anyKey, nil, column.FlagInto(&any))
 		return any, err
 	})

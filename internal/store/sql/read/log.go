@@ -10,6 +10,7 @@ import (
 	"github.com/perdure/perdure/internal/store"
 	"github.com/perdure/perdure/internal/store/sql/column"
 	"github.com/perdure/perdure/internal/store/sql/load"
+	"github.com/perdure/perdure/internal/store/sql/read/base"
 	"github.com/perdure/perdure/internal/store/sql/statement"
 )
 
@@ -40,24 +41,24 @@ var (
 func loadHead(v statement.View, execution uuid.UUID) (h store.Head, err error) {
 	found, err := v.One(headOf, []any{execution[:]}, append(load.HeadInto(&h), &h.FirstPos)...)
 	if err == nil && !found {
-		err = noExecution(execution)
+		err = base.NoExecution(execution)
 	}
 	return h, err
 }
 
 // LogHead implements [store.Reader].
-func (r *Reader) LogHead(ctx context.Context, execution uuid.UUID) (store.Head, error) {
-	return get(ctx, r, func(v statement.View) (store.Head, error) { return loadHead(v, execution) })
+func (r *Logs) LogHead(ctx context.Context, execution uuid.UUID) (store.Head, error) {
+	return base.Get(ctx, r.Source, func(v statement.View) (store.Head, error) { return loadHead(v, execution) })
 }
 
 // LogHeads implements [store.Reader].
-func (r *Reader) LogHeads(ctx context.Context, executions []uuid.UUID) (map[uuid.UUID]store.Head, error) {
+func (r *Logs) LogHeads(ctx context.Context, executions []uuid.UUID) (map[uuid.UUID]store.Head, error) {
 	from, arg, err := r.Dialect.TheseExecutions(executions)
 	if err != nil {
 		return nil, err
 	}
 	heads := make(map[uuid.UUID]store.Head, len(executions))
-	err = r.read(ctx, func(v statement.View) error {
+	err = r.Read(ctx, func(v statement.View) error {
 		return v.Each(statement.NewAlone("SELECT "+headColumns+", x.id"+from+headOfThese), []any{arg}, func(row func(...any) error) error {
 			var (
 				id uuid.UUID
@@ -72,13 +73,13 @@ func (r *Reader) LogHeads(ctx context.Context, executions []uuid.UUID) (map[uuid
 }
 
 // Log implements [store.Reader].
-func (r *Reader) Log(ctx context.Context, execution uuid.UUID, after int64, limit int) ([]perdure.Record, store.Head, error) {
-	limit = pageLimit(limit)
+func (r *Logs) Log(ctx context.Context, execution uuid.UUID, after int64, limit int) ([]perdure.Record, store.Head, error) {
+	limit = base.PageLimit(limit)
 	var (
 		head store.Head
 		w    logWindow
 	)
-	err := r.read(ctx, func(v statement.View) (err error) {
+	err := r.Read(ctx, func(v statement.View) (err error) {
 		if head, err = loadHead(v, execution); err != nil {
 			return err
 		}
@@ -237,12 +238,12 @@ func (w *logWindow) openChunks() ([]perdure.Record, error) {
 }
 
 // OpenBlocks implements [store.Reader].
-func (r *Reader) OpenBlocks(ctx context.Context, execution uuid.UUID) ([]store.BlockContent, store.Head, error) {
+func (r *Logs) OpenBlocks(ctx context.Context, execution uuid.UUID) ([]store.BlockContent, store.Head, error) {
 	var (
 		open []store.BlockContent
 		head store.Head
 	)
-	err := r.read(ctx, func(v statement.View) (err error) {
+	err := r.Read(ctx, func(v statement.View) (err error) {
 		if head, err = loadHead(v, execution); err != nil {
 			return err
 		}

@@ -12,12 +12,12 @@ import (
 var prunedNonce = statement.Read("SELECT pruned_nonce FROM log_head WHERE agent_execution_id = ?")
 
 // Nonces implements [store.Reader].
-func (r *Reader) Nonces(ctx context.Context, execution uuid.UUID, positions ...int64) (map[int64]uint32, store.Head, error) {
+func (r *Logs) Nonces(ctx context.Context, execution uuid.UUID, positions ...int64) (map[int64]uint32, store.Head, error) {
 	var (
 		nonces = make(map[int64]uint32, len(positions))
 		head   store.Head
 	)
-	err := r.read(ctx, func(v statement.View) (err error) {
+	err := r.Read(ctx, func(v statement.View) (err error) {
 		if head, err = loadHead(v, execution); err != nil {
 			return err
 		}

@@ -36,7 +36,7 @@ func (r *Reader) Outlines(ctx context.Context, org string, ids []uuid.UUID) (map
 	if err != nil {
 		return nil, err
 	}
-	err = r.read(ctx, func(v statement.View) error {
+	err = r.Read(ctx, func(v statement.View) error {
 		var rows []outlineRow
 		err := v.Each(statement.NewAlone(outlineColumns+from+outlinesOf), []any{these, org}, func(row func(...any) error) error {
 			var o outlineRow

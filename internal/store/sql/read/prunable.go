@@ -9,6 +9,7 @@ import (
 	"github.com/perdure/perdure/internal/store"
 	"github.com/perdure/perdure/internal/store/sql/column"
 	"github.com/perdure/perdure/internal/store/sql/load"
+	"github.com/perdure/perdure/internal/store/sql/read/base"
 	"github.com/perdure/perdure/internal/store/sql/statement"
 )
 
@@ -57,14 +58,14 @@ func parsePrunable(text string) (c prunableCursor, err error) {
 }
 
 // Prunable implements [store.Reader].
-func (r *Reader) Prunable(ctx context.Context, q store.PruneQuery) (store.Page[store.Prunable], error) {
+func (r *Work) Prunable(ctx context.Context, q store.PruneQuery) (store.Page[store.Prunable], error) {
 	var page store.Page[store.Prunable]
 	at, err := parsePrunable(q.Cursor)
 	if err != nil {
 		return page, err
 	}
-	limit := pageLimit(q.Limit)
-	err = r.read(ctx, func(v statement.View) error {
+	limit := base.PageLimit(q.Limit)
+	err = r.Read(ctx, func(v statement.View) error {
 		for ; at.pass < 2; at = (prunableCursor{pass: at.pass + 1}) {
 			query, args, err := prunableQuery(v, q, at, column.Millis(r.Now()), limit-len(page.Items)+1)
 			if err != nil {
@@ -191,7 +192,7 @@ var (
 )
 
 // weigh sets p.Bytes.
-func (r *Reader) weigh(ctx context.Context, kind store.PruneKind, p *store.Prunable) error {
+func (r *Work) weigh(ctx context.Context, kind store.PruneKind, p *store.Prunable) error {
 	query, args := weighExecution, []any{p.ID[:]}
 	switch kind {
 	case store.PruneLogs:
@@ -199,7 +200,7 @@ func (r *Reader) weigh(ctx context.Context, kind store.PruneKind, p *store.Pruna
 	case store.PruneCheckpoints:
 		query, args = weighCheckpoints, append(args, p.Count)
 	}
-	return r.read(ctx, func(v statement.View) error {
+	return r.Read(ctx, func(v statement.View) error {
 		var bytes *int64
 		_, err := v.One(query, args, &bytes)
 		if bytes != nil {
@@ -210,11 +211,11 @@ func (r *Reader) weigh(ctx context.Context, kind store.PruneKind, p *store.Pruna
 }
 
 // Unused implements [store.Reader].
-func (r *Reader) Unused(ctx context.Context) (pages, pageSize int64, err error) {
+func (r *Work) Unused(ctx context.Context) (pages, pageSize int64, err error) {
 	if r.Dialect.Unused == nil {
 		return 0, 0, nil
 	}
-	err = r.read(ctx, func(v statement.View) (err error) {
+	err = r.Read(ctx, func(v statement.View) (err error) {
 		pages, pageSize, err = r.Dialect.Unused(ctx, v.Conn)
 		return err
 	})

@@ -8,6 +8,7 @@ import (
 	"github.com/perdure/perdure/internal/store"
 	"github.com/perdure/perdure/internal/store/sql/column"
 	"github.com/perdure/perdure/internal/store/sql/load"
+	"github.com/perdure/perdure/internal/store/sql/read/base"
 	"github.com/perdure/perdure/internal/store/sql/statement"
 )
 
@@ -15,7 +16,7 @@ var keyForLink = statement.Read(load.KeySelect + "k.id = ? AND " + load.Unindexe
 
 // Link implements [store.QuestionReader].
 func (r *Reader) Link(ctx context.Context, token perdure.Hash) (*store.Link, error) {
-	return find(ctx, r, func(v statement.View) (*store.Link, error) {
+	return base.Find(ctx, r.Source, func(v statement.View) (*store.Link, error) {
 		link, err := load.LinkRows.One(v, load.LinkByToken, token[:])
 		if err != nil || link == nil {
 			return nil, err
@@ -30,14 +31,14 @@ func (r *Reader) Link(ctx context.Context, token perdure.Hash) (*store.Link, err
 
 // ExpiredLinks implements [store.SweepReader].
 func (r *Reader) ExpiredLinks(ctx context.Context, now perdure.Time, limit int) ([]*perdure.QuestionLink, error) {
-	return get(ctx, r, func(v statement.View) ([]*perdure.QuestionLink, error) {
+	return base.Get(ctx, r.Source, func(v statement.View) ([]*perdure.QuestionLink, error) {
 		return load.LinkRows.All(v, load.ExpiredLinks, column.Millis(now), limit)
 	})
 }
 
 // Links implements [store.QuestionReader].
 func (r *Reader) Links(ctx context.Context, execution, question uuid.UUID) ([]*perdure.QuestionLink, error) {
-	return get(ctx, r, func(v statement.View) ([]*perdure.QuestionLink, error) {
+	return base.Get(ctx, r.Source, func(v statement.View) ([]*perdure.QuestionLink, error) {
 		return load.LinkRows.All(v, load.LinksOf, execution[:], question[:])
 	})
 }

@@ -9,6 +9,7 @@ import (
 	"github.com/perdure/perdure/internal/store"
 	"github.com/perdure/perdure/internal/store/sql/column"
 	"github.com/perdure/perdure/internal/store/sql/load"
+	"github.com/perdure/perdure/internal/store/sql/read/base"
 	"github.com/perdure/perdure/internal/store/sql/statement"
 )
 
@@ -51,16 +52,16 @@ var (
 )
 
 // QueuePauses implements [store.Reader].
-func (r *Reader) QueuePauses(ctx context.Context, org string) ([]*perdure.QueuePause, error) {
-	return get(ctx, r, func(v statement.View) ([]*perdure.QueuePause, error) {
+func (r *Work) QueuePauses(ctx context.Context, org string) ([]*perdure.QueuePause, error) {
+	return base.Get(ctx, r.Source, func(v statement.View) ([]*perdure.QueuePause, error) {
 		return load.PauseRows.All(v, pausesAll, org)
 	})
 }
 
 // Queues implements [store.Reader].
-func (r *Reader) Queues(ctx context.Context, org string, since perdure.Time, after string, limit int) ([]*perdure.QueueInfo, error) {
+func (r *Work) Queues(ctx context.Context, org string, since perdure.Time, after string, limit int) ([]*perdure.QueueInfo, error) {
 	now := r.Now()
-	return get(ctx, r, func(v statement.View) ([]*perdure.QueueInfo, error) {
+	return base.Get(ctx, r.Source, func(v statement.View) ([]*perdure.QueueInfo, error) {
 		l := queueList{v: v, org: org, after: after, limit: limit, found: map[string]*perdure.QueueInfo{}}
 		for _, step := range []func() error{l.pauses, l.names, func() error { return l.workers(since) }, func() error { return l.held(since) }} {
 			if err := step(); err != nil {

@@ -24,12 +24,14 @@ var (
 	censusBlocked = statement.Read("SELECT " + readyCounts + sinceCreated + " FROM task_execution INDEXED BY idx_task_execution_blocked WHERE status = 'PENDING' AND blocked = 1 GROUP BY queue")
 	censusHeld    = statement.Alone("SELECT status, count(*) FROM agent_execution INDEXED BY idx_agent_execution_held WHERE status IN ('RUNNING', 'CANCELLING') GROUP BY status")
 	censusWaiting = statement.Alone("SELECT wait_reason, count(*) FROM agent_execution INDEXED BY idx_agent_execution_waiting WHERE status = 'WAITING' GROUP BY wait_reason")
+
+	censusDeliveries = statement.Alone("SELECT count(*) FROM delivery INDEXED BY idx_delivery_due WHERE status = 'pending'")
 )
 
 // Census implements [store.Counter].
-func (r *Reader) Census(ctx context.Context) (store.Census, error) {
+func (r *Work) Census(ctx context.Context) (store.Census, error) {
 	c := store.Census{At: r.Now(), Held: map[perdure.Status]int{}, Waiting: map[string]int{}}
-	err := r.read(ctx, func(v statement.View) (err error) {
+	err := r.Read(ctx, func(v statement.View) (err error) {
 		queues := queues{v: v, now: column.Millis(c.At), found: map[queueName]*store.QueueCensus{}}
 		for _, one := range []struct {
 			query *statement.Statement

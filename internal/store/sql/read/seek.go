@@ -57,7 +57,7 @@ var (
 )
 
 // LastSeqOf implements [store.Reader].
-func (r *Reader) LastSeqOf(ctx context.Context, execution uuid.UUID, pos int64, types []perdure.EventType) (int64, error) {
+func (r *Logs) LastSeqOf(ctx context.Context, execution uuid.UUID, pos int64, types []perdure.EventType) (int64, error) {
 	var names strings.Builder
 	names.WriteByte(',')
 	for _, t := range types {
@@ -65,7 +65,7 @@ func (r *Reader) LastSeqOf(ctx context.Context, execution uuid.UUID, pos int64, 
 		names.WriteByte(',')
 	}
 	newest := int64(0)
-	err := r.read(ctx, func(v statement.View) error {
+	err := r.Read(ctx, func(v statement.View) error {
 		for _, query := range []*statement.Statement{newestRecord, newestBlock} {
 			var seq int64
 			if _, err := v.One(query, []any{execution[:], pos, names.String()}, &seq); err != nil {

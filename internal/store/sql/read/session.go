@@ -7,6 +7,7 @@ import (
 	"github.com/perdure/perdure/internal/store"
 	"github.com/perdure/perdure/internal/store/sql/column"
 	"github.com/perdure/perdure/internal/store/sql/load"
+	"github.com/perdure/perdure/internal/store/sql/read/base"
 	"github.com/perdure/perdure/internal/store/sql/statement"
 )
 
@@ -19,25 +20,25 @@ var (
 var expiredSession = statement.Read("SELECT s.id FROM web_session s WHERE s.expires_at <= ? LIMIT 1")
 
 // SessionByCookie implements [store.Reader].
-func (r *Reader) SessionByCookie(ctx context.Context, cookie perdure.Hash) (*perdure.Session, error) {
-	return find(ctx, r, func(v statement.View) (*perdure.Session, error) {
+func (r *Tenants) SessionByCookie(ctx context.Context, cookie perdure.Hash) (*perdure.Session, error) {
+	return base.Find(ctx, r.Source, func(v statement.View) (*perdure.Session, error) {
 		return load.SessionRows.One(v, sessionByCookie, cookie[:])
 	}, "there is no such session")
 }
 
 // Sessions implements [store.Reader].
-func (r *Reader) Sessions(ctx context.Context, q store.SessionQuery) ([]*perdure.Session, error) {
+func (r *Tenants) Sessions(ctx context.Context, q store.SessionQuery) ([]*perdure.Session, error) {
 	query, args := sessionsOfOrg, []any{q.Org, q.After[:], column.Millis(q.Now), column.Flag(q.Operator), q.Limit}
 	if q.Key != nil {
 		query, args = sessionsOfKey, []any{q.Key[:], q.Org, q.After[:], column.Millis(q.Now), q.Limit}
 	}
-	return get(ctx, r, func(v statement.View) ([]*perdure.Session, error) {
+	return base.Get(ctx, r.Source, func(v statement.View) ([]*perdure.Session, error) {
 		return load.SessionRows.All(v, query, args...)
 	})
 }
 
 // ExpiredSessions implements [store.Reader].
-func (r *Reader) ExpiredSessions(ctx context.Context, now perdure.Time) (bool, error) {
-	expired, err := r.ids(ctx, expiredSession, column.Millis(now))
+func (r *Tenants) ExpiredSessions(ctx context.Context, now perdure.Time) (bool, error) {
+	expired, err := r.IDs(ctx, expiredSession, column.Millis(now))
 	return len(expired) > 0, err
 }

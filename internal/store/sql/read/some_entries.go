@@ -39,7 +39,7 @@ func (e *foundEntry) whole(most int64) bool {
 // EntriesOf implements [store.Reader].
 func (r *Reader) EntriesOf(ctx context.Context, execution uuid.UUID, ids []uuid.UUID, most int64) ([]perdure.Entry, error) {
 	var entries []perdure.Entry
-	err := r.read(ctx, func(v statement.View) error {
+	err := r.Read(ctx, func(v statement.View) error {
 		found, err := findEntries(v, execution, ids)
 		if err != nil {
 			return err

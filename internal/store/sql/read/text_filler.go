@@ -82,7 +82,7 @@ func rest(ctx context.Context, d time.Duration) {
 // will be complete within [store.TextAge].
 func (f *TextFiller) Fill(ctx context.Context) (filled, later bool, err error) {
 	var b *store.TextBlock
-	err = f.reader.read(ctx, func(v statement.View) (err error) {
+	err = f.reader.Read(ctx, func(v statement.View) (err error) {
 		b, later, err = f.reader.readBlock(v)
 		return err
 	})

@@ -8,6 +8,7 @@ import (
 	"github.com/perdure/perdure/internal/store"
 	"github.com/perdure/perdure/internal/store/sql/column"
 	"github.com/perdure/perdure/internal/store/sql/load"
+	"github.com/perdure/perdure/internal/store/sql/read/base"
 	"github.com/perdure/perdure/internal/store/sql/statement"
 )
 
@@ -33,44 +34,43 @@ var (
 		" WHERE x.webhook_id = ? AND x.id < ? AND x.org_id = ? AND x.status = ? AND x.attempts >= 0 ORDER BY x.id DESC LIMIT ?")
 	oldDelivery = statement.Read("SELECT EXISTS (SELECT 1 FROM delivery WHERE remove_at <= ?)" +
 		" OR EXISTS (SELECT 1 FROM webhook WHERE deleted_at IS NOT NULL)")
-	censusDeliveries = statement.Alone("SELECT count(*) FROM delivery INDEXED BY idx_delivery_due WHERE status = 'pending'")
 )
 
 // Webhook implements [store.Reader].
-func (r *Reader) Webhook(ctx context.Context, org string, id uuid.UUID) (*perdure.Webhook, error) {
-	return find(ctx, r, func(v statement.View) (*perdure.Webhook, error) {
+func (r *Tenants) Webhook(ctx context.Context, org string, id uuid.UUID) (*perdure.Webhook, error) {
+	return base.Find(ctx, r.Source, func(v statement.View) (*perdure.Webhook, error) {
 		return load.WebhookRows.One(v, load.WebhookByID, id[:], org)
 	}, "there is no webhook %s", id)
 }
 
 // Webhooks implements [store.Reader].
-func (r *Reader) Webhooks(ctx context.Context, org string) ([]*perdure.Webhook, error) {
-	return get(ctx, r, func(v statement.View) ([]*perdure.Webhook, error) {
+func (r *Tenants) Webhooks(ctx context.Context, org string) ([]*perdure.Webhook, error) {
+	return base.Get(ctx, r.Source, func(v statement.View) ([]*perdure.Webhook, error) {
 		return load.WebhookRows.All(v, load.WebhooksOfOrg, org)
 	})
 }
 
 // Delivery implements [store.Reader].
-func (r *Reader) Delivery(ctx context.Context, org string, k store.DeliveryKey) (*perdure.Delivery, error) {
-	return find(ctx, r, func(v statement.View) (*perdure.Delivery, error) {
+func (r *Tenants) Delivery(ctx context.Context, org string, k store.DeliveryKey) (*perdure.Delivery, error) {
+	return base.Find(ctx, r.Source, func(v statement.View) (*perdure.Delivery, error) {
 		return load.DeliveryRows.One(v, deliveryByKey, k.Webhook[:], k.ID[:], org)
 	}, "webhook %s has no delivery %s", k.Webhook, k.ID)
 }
 
 // Deliveries implements [store.Reader].
-func (r *Reader) Deliveries(ctx context.Context, q store.DeliveryQuery) (page store.Page[*perdure.Delivery], err error) {
+func (r *Tenants) Deliveries(ctx context.Context, q store.DeliveryQuery) (page store.Page[*perdure.Delivery], err error) {
 	before := uuid.Max
 	if q.Cursor != "" {
 		if before, err = uuid.Parse(q.Cursor); err != nil || before.String() != q.Cursor {
 			return page, perdure.FieldErrorf("cursor", "is not a cursor of this list; leave it out to read from the start")
 		}
 	}
-	limit := pageLimit(q.Limit)
+	limit := base.PageLimit(q.Limit)
 	query, args := deliveriesBefore, []any{q.Webhook[:], before[:], q.Org}
 	if q.Status != "" {
 		query, args = deliveriesByStatus, append(args, string(q.Status))
 	}
-	page.Items, err = get(ctx, r, func(v statement.View) ([]*perdure.Delivery, error) {
+	page.Items, err = base.Get(ctx, r.Source, func(v statement.View) ([]*perdure.Delivery, error) {
 		return load.DeliveryHeads.All(v, query, append(args, limit+1)...)
 	})
 	if err == nil && len(page.Items) > limit {
@@ -81,22 +81,22 @@ func (r *Reader) Deliveries(ctx context.Context, q store.DeliveryQuery) (page st
 }
 
 // DueWebhooks implements [store.Reader].
-func (r *Reader) DueWebhooks(ctx context.Context, now perdure.Time, after uuid.UUID, limit int) ([]*perdure.Webhook, error) {
-	return get(ctx, r, func(v statement.View) ([]*perdure.Webhook, error) {
+func (r *Tenants) DueWebhooks(ctx context.Context, now perdure.Time, after uuid.UUID, limit int) ([]*perdure.Webhook, error) {
+	return base.Get(ctx, r.Source, func(v statement.View) ([]*perdure.Webhook, error) {
 		return load.WebhookRows.All(v, dueWebhooks, after[:], column.Millis(now), limit)
 	})
 }
 
 // Overdue implements [store.Reader].
-func (r *Reader) Overdue(ctx context.Context, limit int) ([]*perdure.Webhook, error) {
-	return get(ctx, r, func(v statement.View) ([]*perdure.Webhook, error) {
+func (r *Tenants) Overdue(ctx context.Context, limit int) ([]*perdure.Webhook, error) {
+	return base.Get(ctx, r.Source, func(v statement.View) ([]*perdure.Webhook, error) {
 		return load.WebhookRows.All(v, overdueWebhooks, uuid.Nil[:], perdure.MaxUndelivered+1, limit)
 	})
 }
 
 // OldDeliveries implements [store.Reader].
-func (r *Reader) OldDeliveries(ctx context.Context, now perdure.Time) (bool, error) {
-	return get(ctx, r, func(v statement.View) (old bool, err error) {
+func (r *Tenants) OldDeliveries(ctx context.Context, now perdure.Time) (bool, error) {
+	return base.Get(ctx, r.Source, func(v statement.View) (old bool, err error) {
 		_, err = v.One(oldDelivery, []any{column.Millis(now)}, column.FlagInto(&old))
 		return old, err
 	})

@@ -8,6 +8,7 @@ import (
 	"github.com/perdure/perdure/internal/store"
 	"github.com/perdure/perdure/internal/store/sql/column"
 	"github.com/perdure/perdure/internal/store/sql/load"
+	"github.com/perdure/perdure/internal/store/sql/read/base"
 	"github.com/perdure/perdure/internal/store/sql/statement"
 )
 
@@ -22,8 +23,8 @@ var (
 )
 
 // Workers implements [store.Reader].
-func (r *Reader) Workers(ctx context.Context, org string, since perdure.Time, after uuid.UUID, limit int) ([]*perdure.WorkerInfo, error) {
-	return get(ctx, r, func(v statement.View) ([]*perdure.WorkerInfo, error) {
+func (r *Work) Workers(ctx context.Context, org string, since perdure.Time, after uuid.UUID, limit int) ([]*perdure.WorkerInfo, error) {
+	return base.Get(ctx, r.Source, func(v statement.View) ([]*perdure.WorkerInfo, error) {
 		all, err := load.WorkerRows.All(v, workersAfter, org, after[:], column.Millis(since), limit)
 		if err != nil || len(all) == 0 {
 			return all, err
