@@ -13,6 +13,7 @@ import (
 	"github.com/perdure/perdure/internal/store/sql/column"
 	"github.com/perdure/perdure/internal/store/sql/load"
 	"github.com/perdure/perdure/internal/store/sql/read/base"
+	"github.com/perdure/perdure/internal/store/sql/read/tenant"
 	"github.com/perdure/perdure/internal/store/sql/statement"
 )
 
@@ -24,7 +25,7 @@ type Reader struct {
 	*base.Source
 	Auditor
 	Logs
-	Tenants
+	tenant.Tenants
 	Work
 
 	lazy bool // contents in blobs are left as references
@@ -32,7 +33,7 @@ type Reader struct {
 
 // New returns a reader of a store.
 func New(s base.Source) Reader {
-	return Reader{Source: &s, Auditor: Auditor{&s}, Logs: Logs{&s}, Tenants: Tenants{&s}, Work: Work{&s}}
+	return Reader{Source: &s, Auditor: Auditor{Source: &s}, Logs: Logs{Source: &s}, Tenants: tenant.Tenants{Source: &s}, Work: Work{Source: &s}}
 }
 
 // Lazy implements [store.Reader].

@@ -1,4 +1,6 @@
-package read
+// Package tenant reads what belongs to an org and to none of its executions: keys, sessions,
+// grants, webhooks.
+package tenant
 
 import (
 	"github.com/perdure/perdure/internal/store/sql/read/base"
@@ -10,7 +12,7 @@ type Tenants struct{ *base.Source }
 
 // Statements returns the statements of this package that run often, by name, so that each store can
 // check their query plans.
-func TenantsStatements() map[string]*statement.Statement {
+func Statements() map[string]*statement.Statement {
 	return map[string]*statement.Statement{
 		"key": keyByHash, "keys": keysOfOrg, "session": sessionByCookie, "sessions": sessionsOfOrg, "sessions of a key": sessionsOfKey,
 		"expired session": expiredSession, "due webhooks": dueWebhooks, "overdue webhooks": overdueWebhooks, "grants": grantsOfOrg,
