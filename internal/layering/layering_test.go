@@ -74,6 +74,7 @@ var rules = map[string][]string{
 	"internal/store/sql/trigram":           nil,
 	"internal/store/sql/read":              {"internal/store", "internal/store/sql/column", "internal/store/sql/listing", "internal/store/sql/load", "internal/store/sql/read/...", "internal/store/sql/statement", "internal/store/sql/trigram"},
 	"internal/store/sql/read/tenant":       {"internal/store", "internal/store/sql/column", "internal/store/sql/load", "internal/store/sql/read/base", "internal/store/sql/statement"},
+	"internal/store/sql/read/audit":        {"internal/store", "internal/store/sql/column", "internal/store/sql/load", "internal/store/sql/read/base", "internal/store/sql/statement"},
 	"internal/store/sql/read/base":         {"internal/store", "internal/store/sql/statement"},
 	"internal/store/sql/apply":             {"internal/store", "internal/store/commit", "internal/store/sql/cache", "internal/store/sql/column", "internal/store/sql/listing", "internal/store/sql/load", "internal/store/sql/pick", "internal/store/sql/row", "internal/store/sql/statement", "internal/store/sql/trigram"},
 	"internal/store/sql/catalog":           {"internal/store/sql/apply", "internal/store/sql/cache", "internal/store/sql/listing", "internal/store/sql/load", "internal/store/sql/pick", "internal/store/sql/read", "internal/store/sql/read/tenant", "internal/store/sql/statement"},

@@ -12,6 +12,7 @@ import (
 	"github.com/perdure/perdure/internal/store"
 	"github.com/perdure/perdure/internal/store/sql/column"
 	"github.com/perdure/perdure/internal/store/sql/load"
+	"github.com/perdure/perdure/internal/store/sql/read/audit"
 	"github.com/perdure/perdure/internal/store/sql/read/base"
 	"github.com/perdure/perdure/internal/store/sql/read/tenant"
 	"github.com/perdure/perdure/internal/store/sql/statement"
@@ -23,7 +24,7 @@ const signalBytes = 1 << 20
 // Reader implements [store.Reader] for SQL databases.
 type Reader struct {
 	*base.Source
-	Auditor
+	audit.Auditor
 	Logs
 	tenant.Tenants
 	Work
@@ -33,7 +34,7 @@ type Reader struct {
 
 // New returns a reader of a store.
 func New(s base.Source) Reader {
-	return Reader{Source: &s, Auditor: Auditor{Source: &s}, Logs: Logs{Source: &s}, Tenants: tenant.Tenants{Source: &s}, Work: Work{Source: &s}}
+	return Reader{Source: &s, Auditor: audit.Auditor{Source: &s}, Logs: Logs{Source: &s}, Tenants: tenant.Tenants{Source: &s}, Work: Work{Source: &s}}
 }
 
 // Lazy implements [store.Reader].

@@ -1,4 +1,5 @@
-package read
+// Package audit checks the stored rows of executions, streams and deliveries.
+package audit
 
 import "github.com/perdure/perdure/internal/store/sql/read/base"
 
