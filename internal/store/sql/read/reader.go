@@ -14,6 +14,7 @@ import (
 	"github.com/perdure/perdure/internal/store/sql/load"
 	"github.com/perdure/perdure/internal/store/sql/read/audit"
 	"github.com/perdure/perdure/internal/store/sql/read/base"
+	"github.com/perdure/perdure/internal/store/sql/read/log"
 	"github.com/perdure/perdure/internal/store/sql/read/tenant"
 	"github.com/perdure/perdure/internal/store/sql/statement"
 )
@@ -25,7 +26,7 @@ const signalBytes = 1 << 20
 type Reader struct {
 	*base.Source
 	audit.Auditor
-	Logs
+	log.Logs
 	tenant.Tenants
 	Work
 
@@ -34,7 +35,7 @@ type Reader struct {
 
 // New returns a reader of a store.
 func New(s base.Source) Reader {
-	return Reader{Source: &s, Auditor: audit.Auditor{Source: &s}, Logs: Logs{Source: &s}, Tenants: tenant.Tenants{Source: &s}, Work: Work{Source: &s}}
+	return Reader{Source: &s, Auditor: audit.Auditor{Source: &s}, Logs: log.Logs{Source: &s}, Tenants: tenant.Tenants{Source: &s}, Work: Work{Source: &s}}
 }
 
 // Lazy implements [store.Reader].

@@ -1,4 +1,5 @@
-package read
+// Package log reads the logs of executions.
+package log
 
 import (
 	"github.com/perdure/perdure/internal/store/sql/read/base"
@@ -10,7 +11,7 @@ type Logs struct{ *base.Source }
 
 // Statements returns the statements of this package that run often, by name, so that each store can
 // check their query plans.
-func LogsStatements(w *statement.Dialect) map[string]*statement.Statement {
+func Statements(w *statement.Dialect) map[string]*statement.Statement {
 	all := map[string]*statement.Statement{
 		"contents of entries": bodiesOf(w), "events": logEvents, "open chunks": logOpen, "blocks by seq": blocksBySeq, "block by seq": blockBySeq,
 		"first block": firstBlock, "closed content": closedContent, "closed chunks": logClosed, "head": headOf,
