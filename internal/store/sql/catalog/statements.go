@@ -12,6 +12,7 @@ import (
 	"github.com/perdure/perdure/internal/store/sql/read"
 	"github.com/perdure/perdure/internal/store/sql/read/log"
 	"github.com/perdure/perdure/internal/store/sql/read/tenant"
+	"github.com/perdure/perdure/internal/store/sql/read/work"
 	"github.com/perdure/perdure/internal/store/sql/statement"
 )
 
@@ -19,7 +20,7 @@ import (
 // check their query plans.
 func Statements(w *statement.Dialect) map[string]*statement.Statement {
 	all := map[string]*statement.Statement{}
-	for _, some := range []map[string]*statement.Statement{cache.Statements(), read.Statements(w), tenant.Statements(), log.Statements(w), read.WorkStatements(w), apply.Statements(), load.Statements(), pick.Statements()} {
+	for _, some := range []map[string]*statement.Statement{cache.Statements(), read.Statements(w), tenant.Statements(), log.Statements(w), work.Statements(w), apply.Statements(), load.Statements(), pick.Statements()} {
 		maps.Copy(all, some)
 	}
 	return all

@@ -16,6 +16,7 @@ import (
 	"github.com/perdure/perdure/internal/store/sql/read/base"
 	"github.com/perdure/perdure/internal/store/sql/read/log"
 	"github.com/perdure/perdure/internal/store/sql/read/tenant"
+	"github.com/perdure/perdure/internal/store/sql/read/work"
 	"github.com/perdure/perdure/internal/store/sql/statement"
 )
 
@@ -28,14 +29,14 @@ type Reader struct {
 	audit.Auditor
 	log.Logs
 	tenant.Tenants
-	Work
+	work.Work
 
 	lazy bool // contents in blobs are left as references
 }
 
 // New returns a reader of a store.
 func New(s base.Source) Reader {
-	return Reader{Source: &s, Auditor: audit.Auditor{Source: &s}, Logs: log.Logs{Source: &s}, Tenants: tenant.Tenants{Source: &s}, Work: Work{Source: &s}}
+	return Reader{Source: &s, Auditor: audit.Auditor{Source: &s}, Logs: log.Logs{Source: &s}, Tenants: tenant.Tenants{Source: &s}, Work: work.Work{Source: &s}}
 }
 
 // Lazy implements [store.Reader].

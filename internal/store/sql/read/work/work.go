@@ -1,4 +1,5 @@
-package read
+// Package work reads what waits, runs and is due: queues, workers, leases, rows to delete.
+package work
 
 import (
 	"github.com/perdure/perdure/internal/store/sql/read/base"
@@ -10,7 +11,7 @@ type Work struct{ *base.Source }
 
 // Statements returns the statements of this package that run often, by name, so that each store can
 // check their query plans.
-func WorkStatements(w *statement.Dialect) map[string]*statement.Statement {
+func Statements(w *statement.Dialect) map[string]*statement.Statement {
 	return map[string]*statement.Statement{
 		"census of agents": censusAgents, "census of the alone": censusAlone, "census of tasks": censusTasks, "census of the blocked": censusBlocked,
 		"census of the held": censusHeld, "census of the waiting": censusWaiting, "census of deliveries": censusDeliveries, "due": dueByLease(w),
