@@ -11,12 +11,9 @@ func Statements(w *statement.Dialect) map[string]*statement.Statement {
 	return map[string]*statement.Statement{
 		"whole execution": executionWhole, "tasks page": tasksAfter, "tasks by id": tasksAmong(w), "ended page": endedAfter, "ended before": endedBefore, "entries page": entriesAfter,
 		"path": entriesOfRange, "checkpoint": checkpointNewest, "checkpoints page": checkpointsAfter, "response": responseByID,
-		"entries by id": entriesByID(w), "blobs by id": blobsByID(w),
-		"moved":         w.Moved,
-		"blob by hash":  blobBySum,
-		"expired links": load.ExpiredLinks, "responses in order": responsesAfter, "responses from the end": responsesBefore, "conversation of a response": conversationByResponse,
+		"entries by id": entriesByID(w), "blobs by id": blobsByID(w), "moved": w.Moved, "blob by hash": blobBySum, "expired links": load.ExpiredLinks,
+		"responses in order": responsesAfter, "responses from the end": responsesBefore, "conversation of a response": conversationByResponse,
 		"conversation items": conversationItems, "conversation executions": conversationExecutions, "held by": heldByWorker, "stream by id": streamByID, "stream content": streamContent,
-
 		"questions": questionsAll, "open questions": questionsOpen, "questions of one": questionsOf, "count of open questions": countOpen, "questions by id": questionsAmong(w),
 		"marks of open questions": openMarks, "newest marks": newestMarks, "question in org": load.QuestionInOrg,
 	}
