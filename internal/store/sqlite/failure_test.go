@@ -15,7 +15,7 @@ import (
 	"github.com/perdure/perdure"
 	"github.com/perdure/perdure/internal/store"
 	"github.com/perdure/perdure/internal/store/sqlite/connection"
-	"github.com/perdure/perdure/internal/store/storetest"
+	"github.com/perdure/perdure/internal/store/storetest/invariants"
 )
 
 func do(t *testing.T, s *Store, id uuid.UUID, decide func(s *store.State) (*store.Changes, error)) error {
@@ -81,7 +81,7 @@ func TestUnknownOutcome(t *testing.T) {
 			if _, err := again.Execution(t.Context(), "acme", lost); (err == nil) != written {
 				t.Errorf("the write of unknown outcome gives %v", err)
 			}
-			storetest.Invariants(t, again)
+			invariants.Check(t, again)
 		})
 	}
 }
@@ -126,7 +126,7 @@ func TestFullDisk(t *testing.T) {
 	if fatal.Load() != 0 {
 		t.Error("a full disk was taken for a broken one")
 	}
-	storetest.Invariants(t, s)
+	invariants.Check(t, s)
 }
 
 // TestNewerVersion checks that a database that a newer program has written is refused with conflict

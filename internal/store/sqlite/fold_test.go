@@ -11,7 +11,7 @@ import (
 	"github.com/perdure/perdure/internal/disktest"
 	"github.com/perdure/perdure/internal/store"
 	"github.com/perdure/perdure/internal/store/sqlite/connection"
-	"github.com/perdure/perdure/internal/store/storetest"
+	"github.com/perdure/perdure/internal/store/storetest/invariants"
 )
 
 // grow changes an execution of several pages, and so adds these pages to the log.
@@ -70,8 +70,8 @@ func TestACrashWhileTheLogIsFoldedLosesNothing(t *testing.T) {
 			t.Fatalf("after the crash, what was answered gives %v", err)
 		}
 	}
-	storetest.Invariants(t, again)
-	storetest.Invariants(t, s)
+	invariants.Check(t, again)
+	invariants.Check(t, s)
 }
 
 // TestTheLogIsBegunAnewWithoutAPause checks that the log is reset repeatedly while commits follow
@@ -145,7 +145,7 @@ func TestTheLogIsBegunAnewAfterALongRead(t *testing.T) {
 		held = s.committer.conn.LogPages()
 		grow(t, s, id)
 	}
-	storetest.Invariants(t, s)
+	invariants.Check(t, s)
 }
 
 // TestWhoFoldsTheLog checks for sequences of commits when a pass of the folder is requested, and

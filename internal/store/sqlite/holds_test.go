@@ -11,7 +11,7 @@ import (
 	"github.com/google/uuid"
 	"github.com/perdure/perdure"
 	"github.com/perdure/perdure/internal/store"
-	"github.com/perdure/perdure/internal/store/storetest"
+	"github.com/perdure/perdure/internal/store/storetest/invariants"
 )
 
 // TestWhatWorkersHoldIsWhatIsStored checks at random that State.Holds, which is computed from
@@ -105,7 +105,7 @@ func TestAuditComparesWhatWorkersHold(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	storetest.Invariants(t, s)
+	invariants.Check(t, s)
 	// This simulates a write by the committer that was not counted.
 	v := s.committer.conn.With(t.Context())
 	must(t, v, "UPDATE agent_execution SET status = 'RUNNING', worker_id = ? WHERE id = ?", worker[:], id[:])

@@ -10,6 +10,7 @@ import (
 	"github.com/perdure/perdure/internal/longtest"
 	"github.com/perdure/perdure/internal/store"
 	"github.com/perdure/perdure/internal/store/storetest"
+	"github.com/perdure/perdure/internal/store/storetest/invariants"
 )
 
 // recorder is a test that only records its errors.
@@ -120,7 +121,7 @@ func TestInvariantsFindWhatIsWrong(t *testing.T) {
 			}
 			s.committer.cache.Clear()
 			r := &recorder{TB: t}
-			storetest.Invariants(r, s)
+			invariants.Check(r, s)
 			all := strings.Join(r.errors, "\n")
 			if what == "" && all != "" || !strings.Contains(all, what) {
 				t.Errorf("the invariants say %q, want %q", all, what)
@@ -167,6 +168,6 @@ func TestFaults(t *testing.T) {
 		if faulty.Count() != 2 {
 			t.Errorf("Do was called %d times", faulty.Count())
 		}
-		storetest.Invariants(t, faulty)
+		invariants.Check(t, faulty)
 	}
 }

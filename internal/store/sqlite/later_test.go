@@ -11,7 +11,7 @@ import (
 	"github.com/perdure/perdure/internal/store"
 	"github.com/perdure/perdure/internal/store/commit"
 	"github.com/perdure/perdure/internal/store/sqlite/connection"
-	"github.com/perdure/perdure/internal/store/storetest"
+	"github.com/perdure/perdure/internal/store/storetest/invariants"
 )
 
 // addition returns a command that adds an entry to an execution after it has read the previous one.
@@ -73,7 +73,7 @@ func TestCommandsSeeWhatWasPutOff(t *testing.T) {
 	if n := count(t, s, "SELECT count(*) FROM agent_entry"); n != len(entries) {
 		t.Errorf("%d entries are stored, want %d", n, len(entries))
 	}
-	storetest.Invariants(t, s)
+	invariants.Check(t, s)
 }
 
 // TestWhatWasPutOffAndFailsSpoilsTheBatch checks that a failed deferred write, at any place of a
@@ -118,7 +118,7 @@ func TestWhatWasPutOffAndFailsSpoilsTheBatch(t *testing.T) {
 			if n := count(t, s, "SELECT count(*) FROM agent_entry"); n != len(entries) {
 				t.Errorf("%d entries are stored, want %d", n, len(entries))
 			}
-			storetest.Invariants(t, s)
+			invariants.Check(t, s)
 		})
 	}
 }
@@ -141,5 +141,5 @@ func TestACommandThatFailsAfterWritesWerePutOff(t *testing.T) {
 	if n := count(t, s, "SELECT count(*) FROM agent_entry"); n != 0 {
 		t.Errorf("%d entries are stored", n)
 	}
-	storetest.Invariants(t, s)
+	invariants.Check(t, s)
 }

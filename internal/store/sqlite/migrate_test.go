@@ -23,7 +23,7 @@ import (
 	"github.com/perdure/perdure"
 	"github.com/perdure/perdure/internal/store/migrationtest"
 	"github.com/perdure/perdure/internal/store/sqlite/connection"
-	"github.com/perdure/perdure/internal/store/storetest"
+	"github.com/perdure/perdure/internal/store/storetest/invariants"
 	"github.com/pressly/goose/v3"
 	lib "modernc.org/sqlite"
 
@@ -78,7 +78,7 @@ func TestStoresOfEveryVersionOpen(t *testing.T) {
 			}
 			before := rowsOf(t, path)
 			s := open(t, Options{Path: path})
-			storetest.Invariants(t, s)
+			invariants.Check(t, s)
 			if err := begin(t, s, uuid.New(), nil); err != nil {
 				t.Errorf("a write after it: %v", err)
 			}
@@ -153,7 +153,7 @@ func TestMigrationsGoBack(t *testing.T) {
 		if err := db.Close(); err != nil {
 			t.Fatal(err)
 		}
-		storetest.Invariants(t, open(t, Options{Path: path}))
+		invariants.Check(t, open(t, Options{Path: path}))
 	}
 }
 
@@ -170,7 +170,7 @@ func TestInterruptedMigrationsContinue(t *testing.T) {
 				continue // the store of the build before is interrupted at each statement
 			}
 			images++
-			storetest.Invariants(t, open(t, Options{Path: image}))
+			invariants.Check(t, open(t, Options{Path: image}))
 			sameRows(t, image, before)
 			sameSchema(t, image, fresh)
 		}
@@ -204,7 +204,7 @@ func TestNoOtherServerOpensDuringAMigration(t *testing.T) {
 	if err := lock.release(); err != nil {
 		t.Fatal(err)
 	}
-	storetest.Invariants(t, open(t, Options{Path: path}))
+	invariants.Check(t, open(t, Options{Path: path}))
 }
 
 // stop is the function that is called between the statements of a migration.

@@ -19,7 +19,7 @@ import (
 	"github.com/perdure/perdure/internal/disktest"
 	"github.com/perdure/perdure/internal/store"
 	"github.com/perdure/perdure/internal/store/sqlite/connection"
-	"github.com/perdure/perdure/internal/store/storetest"
+	"github.com/perdure/perdure/internal/store/storetest/invariants"
 	lib "modernc.org/sqlite/lib"
 )
 
@@ -262,7 +262,7 @@ func TestDeletionsFreeSpaceOnAFullDisk(t *testing.T) {
 	if err := add(); err != nil {
 		t.Errorf("with room again a write gives %v", err)
 	}
-	storetest.Invariants(t, s)
+	invariants.Check(t, s)
 	if err := s.Close(); err != nil {
 		t.Error(err)
 	}

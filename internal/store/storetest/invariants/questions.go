@@ -1,4 +1,4 @@
-package storetest
+package invariants
 
 import (
 	"github.com/perdure/perdure"
@@ -7,7 +7,7 @@ import (
 
 // checkQuestions checks that the execution's count of open questions is right, that none is open
 // after its end or while it is being cancelled, and that each decision has its time.
-func (i *invariant) checkQuestions() {
+func (i *execution) checkQuestions() {
 	i.Helper()
 	open := 0
 	for cursor, more := "", true; more; more = cursor != "" {

@@ -1,4 +1,5 @@
-package storetest
+// Package invariants checks the properties that the stored data of every store must always have.
+package invariants
 
 import (
 	"context"
@@ -12,7 +13,7 @@ import (
 	"github.com/perdure/perdure/internal/store"
 )
 
-// Auditor examines the stored data across all orgs. Every store must implement it for Invariants.
+// Auditor examines the stored data across all orgs. Every store must implement it for Check.
 type Auditor interface {
 	// Audit checks that no row refers to a missing row and that streams have no gaps. It returns
 	// the id of every execution.
@@ -27,13 +28,13 @@ type Auditor interface {
 	AuditTree(ctx context.Context, execution uuid.UUID) ([]string, error)
 }
 
-// Invariants checks the properties that every execution in the store must always have. The log has
+// Check checks the properties that every execution in the store must always have. The log has
 // no gaps, the tree is connected, the transcript is valid, at most one lease is held, status and
 // wait are legal, and every task belongs to its execution.
-func Invariants(t testing.TB, s store.Store) {
+func Check(t testing.TB, s store.Store) {
 	t.Helper()
 	ctx := context.WithoutCancel(t.Context())
-	a := auditorOf(s)
+	a := AuditorOf(s)
 	if a == nil {
 		t.Fatalf("%T cannot be audited", s)
 	}
@@ -42,12 +43,13 @@ func Invariants(t testing.TB, s store.Store) {
 			t.Errorf("the store does not hold together: %v", err)
 			return
 		}
-		i := &invariant{TB: t, s: s, audit: a, ctx: ctx, id: id, retried: map[perdure.BlockKey]bool{}}
+		i := &execution{TB: t, s: s, audit: a, ctx: ctx, id: id, retried: map[perdure.BlockKey]bool{}}
 		i.check()
 	}
 }
 
-func auditorOf(s store.Store) Auditor {
+// AuditorOf returns the auditor of a store, or of the store that it wraps; nil if there is none.
+func AuditorOf(s store.Store) Auditor {
 	for {
 		if a, ok := s.(Auditor); ok {
 			return a
@@ -60,8 +62,8 @@ func auditorOf(s store.Store) Auditor {
 	}
 }
 
-// invariant is the check of one execution.
-type invariant struct {
+// execution is the check of one execution.
+type execution struct {
 	testing.TB
 	s     store.Store
 	audit Auditor
@@ -72,7 +74,7 @@ type invariant struct {
 	retried map[perdure.BlockKey]bool
 }
 
-func (i *invariant) check() {
+func (i *execution) check() {
 	i.Helper()
 	var err error
 	if i.x, err = i.s.Execution(i.ctx, "", i.id); err != nil {
@@ -91,12 +93,12 @@ func (i *invariant) check() {
 	i.checkQuestions()
 }
 
-func (i *invariant) broken(format string, args ...any) {
+func (i *execution) broken(format string, args ...any) {
 	i.Helper()
 	i.Errorf("execution %s "+format, append([]any{i.id}, args...)...)
 }
 
-func (i *invariant) failed(what string, err error) bool {
+func (i *execution) failed(what string, err error) bool {
 	i.Helper()
 	if err != nil {
 		i.broken("does not read its %s: %v", what, err)
@@ -104,7 +106,7 @@ func (i *invariant) failed(what string, err error) bool {
 	return err != nil
 }
 
-func (i *invariant) checkStatus() {
+func (i *execution) checkStatus() {
 	i.Helper()
 	x := i.x
 	if _, err := perdure.ParseStatus(string(x.Status)); err != nil {
@@ -129,7 +131,7 @@ func (i *invariant) checkStatus() {
 
 // checkHome checks that a LOCAL execution has a home from its first claim on and is claimed only by
 // that worker, and that a REMOTE one has no home.
-func (i *invariant) checkHome() {
+func (i *execution) checkHome() {
 	i.Helper()
 	x := i.x
 	local := x.PersistenceMode == perdure.Local
@@ -141,7 +143,7 @@ func (i *invariant) checkHome() {
 	}
 }
 
-func (i *invariant) checkWait(w *perdure.Wait) {
+func (i *execution) checkWait(w *perdure.Wait) {
 	i.Helper()
 	if w == nil {
 		i.broken("is WAITING for nothing")
@@ -158,7 +160,7 @@ func (i *invariant) checkWait(w *perdure.Wait) {
 	}
 }
 
-func (i *invariant) checkLease() {
+func (i *execution) checkLease() {
 	i.Helper()
 	x := i.x
 	leased := x.WorkerID != nil && x.ClaimID != uuid.Nil && !x.LeaseUntil.IsZero()
@@ -173,7 +175,7 @@ func (i *invariant) checkLease() {
 
 // checkTasks checks that a task belongs to the execution, that ended tasks have an end time, and
 // that no task of an ended execution is open.
-func (i *invariant) checkTasks() {
+func (i *execution) checkTasks() {
 	i.Helper()
 	for cursor, more := "", true; more; more = cursor != "" {
 		page, err := i.s.ListTasks(i.ctx, i.id, true, cursor, 200)
@@ -187,7 +189,7 @@ func (i *invariant) checkTasks() {
 	}
 }
 
-func (i *invariant) checkTask(t *perdure.Task) {
+func (i *execution) checkTask(t *perdure.Task) {
 	i.Helper()
 	if t.ExecutionID != i.id || t.Org != i.x.Org {
 		i.broken("lists the task %s of execution %s, org %q", t.ID, t.ExecutionID, t.Org)
@@ -206,7 +208,7 @@ func (i *invariant) checkTask(t *perdure.Task) {
 	}
 }
 
-func (i *invariant) checkSignals() {
+func (i *execution) checkSignals() {
 	i.Helper()
 	signals, err := i.s.PendingSignals(i.ctx, i.id, nil, 0, 1000)
 	if i.failed("signals", err) {

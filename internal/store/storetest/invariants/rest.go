@@ -1,7 +1,8 @@
-package storetest
+package invariants
 
 import (
 	"crypto/sha256"
+	"encoding/json"
 	"errors"
 
 	"github.com/google/uuid"
@@ -12,7 +13,7 @@ import (
 // checkRest checks that repeated texts are stored once. A closed block has its content or refers to
 // an equal text of an entry; a superseded block has neither. The blocks of a retried attempt are
 // superseded, unless an entry contains their text.
-func (i *invariant) checkRest() {
+func (i *execution) checkRest() {
 	i.Helper()
 	blocks, err := i.audit.AuditBlocks(i.ctx, i.id)
 	if i.failed("closed blocks", err) {
@@ -27,7 +28,7 @@ func (i *invariant) checkRest() {
 
 // checkResultRests checks that a result that refers to an entry stores fewer bytes than the whole
 // result, and that its blob reference, if any, has the length and hash of the result.
-func (i *invariant) checkResultRests() {
+func (i *execution) checkResultRests() {
 	i.Helper()
 	rests, err := i.audit.AuditResults(i.ctx, i.id)
 	if i.failed("results", err) {
@@ -49,7 +50,7 @@ func (i *invariant) checkResultRests() {
 	}
 }
 
-func (i *invariant) checkBlockRest(b store.BlockRest, entries map[uuid.UUID]*perdure.Entry) {
+func (i *execution) checkBlockRest(b store.BlockRest, entries map[uuid.UUID]*perdure.Entry) {
 	i.Helper()
 	if b.Cut != b.Length {
 		i.broken("has the block %d of %d bytes, its cuts are of %d", b.Seq, b.Length, b.Cut)
@@ -77,8 +78,18 @@ func (i *invariant) checkBlockRest(b store.BlockRest, entries map[uuid.UUID]*per
 		}
 		entries[*b.Entry] = e
 	}
-	said := store.TextAt(e.Content, b.Path)
+	said := textAt(e.Content, b.Path)
 	if b.Held > 0 || b.Blob || int64(len(said)) != b.Length || sha256.Sum256([]byte(said)) != b.SHA256 {
 		i.broken("has the block %d of %d bytes and holds %d of them; it names %s of entry %s, which has %d", b.Seq, b.Length, b.Held, b.Path, b.Entry, len(said))
 	}
+}
+
+// textAt returns the text at a path; "" if there is none.
+func textAt(content json.RawMessage, path string) string {
+	for _, t := range store.EntryTexts(content) {
+		if t.Path == path {
+			return t.Text
+		}
+	}
+	return ""
 }

@@ -1,4 +1,4 @@
-package storetest
+package invariants
 
 import (
 	"crypto/sha256"
@@ -11,13 +11,13 @@ import (
 // the start of an ended execution's log. It also checks that every block has the length and hash of
 // its closing event, or is superseded and has no text. For a block whose content is not on the
 // server it checks the length.
-func (i *invariant) checkLog() {
+func (i *execution) checkLog() {
 	i.Helper()
 	head, err := i.s.LogHead(i.ctx, i.id)
 	if i.failed("head", err) {
 		return
 	}
-	l := logCheck{invariant: i, content: map[int64][]byte{}, withheld: map[int64]int64{}, chunks: map[int64]int{}, seen: map[int64]bool{}, open: map[int64]bool{}, ends: map[int64]blockEnd{}}
+	l := logCheck{execution: i, content: map[int64][]byte{}, withheld: map[int64]int64{}, chunks: map[int64]int{}, seen: map[int64]bool{}, open: map[int64]bool{}, ends: map[int64]blockEnd{}}
 	first := int64(1)
 	if head.FirstPos > 0 {
 		if !i.x.Status.Terminal() {
@@ -60,7 +60,7 @@ func (i *invariant) checkLog() {
 
 // logCheck checks one log.
 type logCheck struct {
-	*invariant
+	*execution
 	content  map[int64][]byte // of blocks, by seq
 	withheld map[int64]int64  // length of the blocks' content that is not on the server, by seq
 	seen     map[int64]bool

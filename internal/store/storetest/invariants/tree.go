@@ -1,4 +1,4 @@
-package storetest
+package invariants
 
 import (
 	"slices"
@@ -11,7 +11,7 @@ import (
 // checkTree checks that every entry except one root has an earlier entry as its parent, that the
 // stored open calls are those of the transcript rules, and that the leaf of an ended execution has
 // no open calls.
-func (i *invariant) checkTree() {
+func (i *execution) checkTree() {
 	i.Helper()
 	heads, roots := map[uuid.UUID]*perdure.EntryHead{}, 0
 	for cursor, more := "", true; more; more = cursor != "" {
@@ -35,7 +35,7 @@ func (i *invariant) checkTree() {
 }
 
 // checkPlaces checks that the stored tree position of every entry follows from its parent.
-func (i *invariant) checkPlaces() {
+func (i *execution) checkPlaces() {
 	i.Helper()
 	wrong, err := i.audit.AuditTree(i.ctx, i.id)
 	if i.failed("places of entries", err) {
@@ -48,7 +48,7 @@ func (i *invariant) checkPlaces() {
 
 // checkEntry checks one entry against its parent. It returns the entry's head as computed by the
 // transcript rules.
-func (i *invariant) checkEntry(e perdure.Entry, heads map[uuid.UUID]*perdure.EntryHead, stored perdure.EntryHead) *perdure.EntryHead {
+func (i *execution) checkEntry(e perdure.Entry, heads map[uuid.UUID]*perdure.EntryHead, stored perdure.EntryHead) *perdure.EntryHead {
 	i.Helper()
 	var parent *perdure.EntryHead
 	if e.ParentID != nil {
@@ -68,7 +68,7 @@ func (i *invariant) checkEntry(e perdure.Entry, heads map[uuid.UUID]*perdure.Ent
 }
 
 // storedHeads returns the stored heads of the entries.
-func (i *invariant) storedHeads(entries []perdure.Entry) map[uuid.UUID]perdure.EntryHead {
+func (i *execution) storedHeads(entries []perdure.Entry) map[uuid.UUID]perdure.EntryHead {
 	i.Helper()
 	var (
 		needs store.Needs
@@ -88,7 +88,7 @@ func (i *invariant) storedHeads(entries []perdure.Entry) map[uuid.UUID]perdure.E
 	return heads
 }
 
-func (i *invariant) checkLeaf(heads map[uuid.UUID]*perdure.EntryHead) {
+func (i *execution) checkLeaf(heads map[uuid.UUID]*perdure.EntryHead) {
 	i.Helper()
 	if i.x.Leaf == nil {
 		return
