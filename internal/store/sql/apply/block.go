@@ -16,7 +16,7 @@ import (
 var (
 	upsertBlock = statement.Declare(load.BlockRows.UpsertStatement())
 	// Blocks that an attempt's source used for events are left out.
-	blocksClosed = statement.Read(load.BlockSelect + " AND b.task_id = ? AND b.attempt = ? AND b.open = 0 AND " + load.UnindexedNumber("b.event") + " = 0 AND b.seq > 0 AND b.reason IS DISTINCT FROM 'superseded'")
+	blocksClosed = statement.Read(load.BlockSelect + " AND b.task_id = ? AND b.attempt = ? AND b.open = 0 AND " + column.UnindexedNumber("b.event") + " = 0 AND b.seq > 0 AND b.reason IS DISTINCT FROM 'superseded'")
 )
 
 var (

@@ -85,7 +85,7 @@ var idempotencyRows = row.New("idempotency", 2, []row.Field[idempotencyRow]{
 var (
 	upsertIdempotency = statement.Declare(idempotencyRows.UpsertStatement())
 	idempotencyByKey  = statement.Read("SELECT " + idempotencyRows.List("") + " FROM idempotency" +
-		" WHERE org_id = ? AND idempotency_key = ? AND " + load.UnindexedNumber("expires_at") + " > ?")
+		" WHERE org_id = ? AND idempotency_key = ? AND " + column.UnindexedNumber("expires_at") + " > ?")
 	// sweepIdempotency runs at each insertion, so that expired keys do not accumulate.
 	sweepIdempotency = statement.Alone("DELETE FROM idempotency WHERE (org_id, idempotency_key) IN" +
 		" (SELECT org_id, idempotency_key FROM idempotency WHERE expires_at <= ? ORDER BY expires_at LIMIT 4)")

@@ -129,13 +129,5 @@ func Executions(v statement.View, query *statement.Statement, arg any, withConte
 	return all, v.Together(refs...)
 }
 
-// Unindexed returns a column in an expression that no index serves. It is for the second condition on a
-// row that is found by its id: PostgreSQL could otherwise read all rows that meet that condition, by an
-// index of their own.
-func Unindexed(column string) string { return "coalesce(" + column + ", '')" }
-
-// UnindexedNumber is Unindexed for a column of numbers.
-func UnindexedNumber(column string) string { return "(" + column + " + 0)" }
-
 // Hidden is a condition on an execution x: it is not being deleted.
 const Hidden = "NOT EXISTS (SELECT 1 FROM pruning gone WHERE gone.agent_execution_id = x.id AND gone.whole = 1)"

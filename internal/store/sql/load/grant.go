@@ -3,6 +3,7 @@ package load
 import (
 	"github.com/google/uuid"
 	"github.com/perdure/perdure"
+	"github.com/perdure/perdure/internal/store/sql/column"
 	"github.com/perdure/perdure/internal/store/sql/row"
 	"github.com/perdure/perdure/internal/store/sql/statement"
 )
@@ -31,7 +32,7 @@ var GrantSelect = "SELECT " + GrantRows.List("") + " FROM approval_grant WHERE "
 
 var (
 	// GrantInOrg selects a grant of an org that has not expired at a moment.
-	GrantInOrg = statement.Read(GrantSelect + "id = ?1 AND " + Unindexed("org_id") + " = ?2 AND expires_at > ?3")
+	GrantInOrg = statement.Read(GrantSelect + "id = ?1 AND " + column.Unindexed("org_id") + " = ?2 AND expires_at > ?3")
 	// GrantsOfRun and GrantsOfDefinition select the grants that have not expired at a moment.
 	GrantsOfRun        = statement.Read(GrantSelect + "agent_execution_id = ?1 AND expires_at > ?2 ORDER BY number")
 	GrantsOfDefinition = statement.Read(GrantSelect + "agent_definition_id = ?1 AND expires_at > ?2 ORDER BY number")

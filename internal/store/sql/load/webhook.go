@@ -36,7 +36,7 @@ var (
 	// WebhooksOfOrg are those that are not deleted, oldest first.
 	WebhooksOfOrg = statement.Read(WebhookSelect + "w.org_id = ? AND w.deleted_at IS NULL ORDER BY w.id")
 	// WebhookByID is a webhook that is not deleted.
-	WebhookByID = statement.Read(WebhookSelect + "w.id = ? AND " + Unindexed("w.org_id") + " = ? AND w.deleted_at IS NULL")
+	WebhookByID = statement.Read(WebhookSelect + "w.id = ? AND " + column.Unindexed("w.org_id") + " = ? AND w.deleted_at IS NULL")
 	// WebhookRevision is 0 in a row that there is not.
 	WebhookRevision = statement.Read("SELECT coalesce((SELECT revision FROM webhook_revision WHERE id = 1), 0)")
 )

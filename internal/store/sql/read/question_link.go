@@ -12,7 +12,7 @@ import (
 	"github.com/perdure/perdure/internal/store/sql/statement"
 )
 
-var keyForLink = statement.Read(load.KeySelect + "k.id = ? AND " + load.Unindexed("k.org_id") + " = ?")
+var keyForLink = statement.Read(load.KeySelect + "k.id = ? AND " + column.Unindexed("k.org_id") + " = ?")
 
 // Link implements [store.QuestionReader].
 func (r *Reader) Link(ctx context.Context, token perdure.Hash) (*store.Link, error) {
