@@ -8,6 +8,7 @@ import (
 	"github.com/perdure/perdure/internal/store"
 	"github.com/perdure/perdure/internal/store/sql/column"
 	"github.com/perdure/perdure/internal/store/sql/load"
+	"github.com/perdure/perdure/internal/store/sql/load/tenant"
 	"github.com/perdure/perdure/internal/store/sql/pick"
 	"github.com/perdure/perdure/internal/store/sql/statement"
 )
@@ -283,12 +284,12 @@ func loadKept(v statement.View, x *perdure.Execution, _ store.Needs, s *store.St
 // loadOutside loads what does not belong to an execution.
 func loadOutside(v statement.View, org string, now perdure.Time, n store.Needs, s *store.State) (err error) {
 	if n.Definition != nil {
-		if s.Definition, err = load.Definition(v, load.DefinitionByID, n.Definition[:], org); err != nil {
+		if s.Definition, err = tenant.Definition(v, tenant.DefinitionByID, n.Definition[:], org); err != nil {
 			return err
 		}
 	}
 	if n.Slug != "" {
-		if s.BySlug, err = load.Definition(v, load.DefinitionBySlug, org, n.Slug); err != nil {
+		if s.BySlug, err = tenant.Definition(v, tenant.DefinitionBySlug, org, n.Slug); err != nil {
 			return err
 		}
 	}
@@ -298,17 +299,17 @@ func loadOutside(v statement.View, org string, now perdure.Time, n store.Needs, 
 		}
 	}
 	if n.KeyID != nil {
-		if s.Key, err = load.KeyRows.One(v, keyByID, n.KeyID[:], org); err != nil {
+		if s.Key, err = tenant.KeyRows.One(v, keyByID, n.KeyID[:], org); err != nil {
 			return err
 		}
 	}
 	if n.Session != nil {
-		if s.Session, err = load.SessionRows.One(v, sessionByID, n.Session[:], org); err != nil {
+		if s.Session, err = tenant.SessionRows.One(v, sessionByID, n.Session[:], org); err != nil {
 			return err
 		}
 	}
 	if n.Org {
-		if s.Org, err = load.Org(v, org); err != nil {
+		if s.Org, err = tenant.Org(v, org); err != nil {
 			return err
 		}
 	}
@@ -324,7 +325,7 @@ func loadOutside(v statement.View, org string, now perdure.Time, n store.Needs, 
 		return err
 	}
 	if n.Grant != nil {
-		if s.Grant, err = load.GrantRows.One(v, load.GrantInOrg, n.Grant[:], org, column.Millis(now)); err != nil {
+		if s.Grant, err = tenant.GrantRows.One(v, tenant.GrantInOrg, n.Grant[:], org, column.Millis(now)); err != nil {
 			return err
 		}
 	}

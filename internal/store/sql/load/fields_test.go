@@ -11,6 +11,7 @@ import (
 	"github.com/google/uuid"
 	"github.com/perdure/perdure"
 	"github.com/perdure/perdure/internal/store"
+	"github.com/perdure/perdure/internal/store/sql/load/tenant"
 	"github.com/perdure/perdure/internal/store/sql/row"
 )
 
@@ -36,18 +37,18 @@ func TestRowsScanWhatTheyWrite(t *testing.T) {
 		AttemptAt: at, SignAt: at, Step: true, Place: perdure.Place{ResponseID: "r", TurnID: "t", MessageID: "m", ToolCallID: "c"},
 		CreatedAt: at, StartedAt: &at, CompletedAt: &at, NeedsFeatures: 1, InputBlob: ref, ResultBlob: ref,
 	}, "attempt_due")
-	scansWhatItWrites(t, &OrgRows, &perdure.Org{ID: "o", CreatedAt: at, DisabledAt: &at})
-	scansWhatItWrites(t, &KeyRows, &perdure.APIKey{
+	scansWhatItWrites(t, &tenant.OrgRows, &perdure.Org{ID: "o", CreatedAt: at, DisabledAt: &at})
+	scansWhatItWrites(t, &tenant.KeyRows, &perdure.APIKey{
 		ID: id, Org: "o", Name: "n", Role: "admin", Hash: hash, CreatedAt: at, RevokedAt: &at,
 		Limits: perdure.KeyLimits{RequestsPerSecond: 1, MaxRunning: 2, MaxStored: 3},
 	})
-	scansWhatItWrites(t, &SessionRows, &perdure.Session{
+	scansWhatItWrites(t, &tenant.SessionRows, &perdure.Session{
 		ID: id, Org: "o", KeyID: &id, KeyName: "n", Key: hash, Cookie: hash, Page: hash, CreatedAt: at, ExpiresAt: at, RemoteAddress: "r", UserAgent: "u",
 	})
 	scansWhatItWrites(t, &ConversationRows, &store.Conversation{
 		ID: "c", Org: "o", KeyID: &id, Response: "r", Items: 1, Bytes: 2, Metadata: json.RawMessage(`{}`), CreatedAt: at, Executions: 3, Mark: "m",
 	})
-	scansWhatItWrites(t, &DefinitionRows, &perdure.Definition{
+	scansWhatItWrites(t, &tenant.DefinitionRows, &perdure.Definition{
 		ID: id, Org: "o", Name: "n", Slug: "s", Description: "d", SystemPrompt: "p", Models: make([]perdure.ModelConfig, 1), Tools: []string{"t"},
 		Config: perdure.AgentConfig{}, Metadata: json.RawMessage(`{}`), CreatedAt: at, UpdatedAt: at, Version: 1, Retention: &perdure.Retention{},
 		Approvals: perdure.ApprovalPolicy{{Tools: []string{"t"}, Then: perdure.ApprovalAsk}},
@@ -85,7 +86,7 @@ func TestRowsScanWhatTheyWrite(t *testing.T) {
 	scansWhatItWrites(t, &KindRows, &store.Kind{Org: "o", Agent: true, SeenAt: at, Spec: perdure.KindSpec{
 		Kind: "k", Description: "d", InputSchema: json.RawMessage(`{}`), Providers: []string{"p"}, Endpoints: make([]perdure.ModelEndpoint, 1),
 	}})
-	scansWhatItWrites(t, &AuditRows, &perdure.AuditRecord{
+	scansWhatItWrites(t, &tenant.AuditRows, &perdure.AuditRecord{
 		Org: "o", At: at, Actor: perdure.Actor{KeyID: &id, Name: "n", RequestID: "r", RemoteAddress: "a"},
 		Action: "key.create", SubjectID: &id, SubjectName: "s", Before: "b", After: "a",
 	})

@@ -8,6 +8,7 @@ import (
 	"github.com/perdure/perdure/internal/store"
 	"github.com/perdure/perdure/internal/store/sql/column"
 	"github.com/perdure/perdure/internal/store/sql/load"
+	"github.com/perdure/perdure/internal/store/sql/load/tenant"
 	"github.com/perdure/perdure/internal/store/sql/read/base"
 	"github.com/perdure/perdure/internal/store/sql/statement"
 )
@@ -32,7 +33,7 @@ func loadTaskPage(v statement.View, execution uuid.UUID, steps bool, after int64
 
 var agentKind = statement.Read(load.KindColumns + " WHERE org_id = ? AND agent = 1 AND kind = ?")
 
-var definitionsFrom = statement.Read(load.DefinitionSelect + "d.org_id = ?1 AND d.number > ?2 ORDER BY d.number LIMIT ?3")
+var definitionsFrom = statement.Read(tenant.DefinitionSelect + "d.org_id = ?1 AND d.number > ?2 ORDER BY d.number LIMIT ?3")
 
 // Tasks implements [store.Reader].
 func (r *Reader) Tasks(ctx context.Context, execution uuid.UUID, ids []uuid.UUID, lazy bool) ([]*perdure.Task, error) {
@@ -104,14 +105,14 @@ func (r *Reader) ListTasks(ctx context.Context, execution uuid.UUID, steps bool,
 // Definition implements [store.Reader].
 func (r *Reader) Definition(ctx context.Context, org string, id uuid.UUID) (*perdure.Definition, error) {
 	return base.Find(ctx, r.Source, func(v statement.View) (*perdure.Definition, error) {
-		return load.Definition(v, load.DefinitionByID, id[:], org)
+		return tenant.Definition(v, tenant.DefinitionByID, id[:], org)
 	}, "there is no agent definition %s", id)
 }
 
 // DefinitionBySlug implements [store.Reader].
 func (r *Reader) DefinitionBySlug(ctx context.Context, org, slug string) (*perdure.Definition, error) {
 	return base.Find(ctx, r.Source, func(v statement.View) (*perdure.Definition, error) {
-		return load.Definition(v, load.DefinitionBySlug, org, slug)
+		return tenant.Definition(v, tenant.DefinitionBySlug, org, slug)
 	}, "there is no agent definition %q", slug)
 }
 
@@ -123,7 +124,7 @@ func (r *Reader) Definitions(ctx context.Context, org, cursor string, limit int)
 				d      perdure.Definition
 				number int64
 			)
-			err := row(append(load.DefinitionRows.Scan(nil, &d), &number)...)
+			err := row(append(tenant.DefinitionRows.Scan(nil, &d), &number)...)
 			if err == nil && !add(number, &d) {
 				err = statement.ErrStop
 			}

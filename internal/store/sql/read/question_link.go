@@ -8,11 +8,12 @@ import (
 	"github.com/perdure/perdure/internal/store"
 	"github.com/perdure/perdure/internal/store/sql/column"
 	"github.com/perdure/perdure/internal/store/sql/load"
+	"github.com/perdure/perdure/internal/store/sql/load/tenant"
 	"github.com/perdure/perdure/internal/store/sql/read/base"
 	"github.com/perdure/perdure/internal/store/sql/statement"
 )
 
-var keyForLink = statement.Read(load.KeySelect + "k.id = ? AND " + column.Unindexed("k.org_id") + " = ?")
+var keyForLink = statement.Read(tenant.KeySelect + "k.id = ? AND " + column.Unindexed("k.org_id") + " = ?")
 
 // Link implements [store.QuestionReader].
 func (r *Reader) Link(ctx context.Context, token perdure.Hash) (*store.Link, error) {
@@ -21,7 +22,7 @@ func (r *Reader) Link(ctx context.Context, token perdure.Hash) (*store.Link, err
 		if err != nil || link == nil {
 			return nil, err
 		}
-		key, err := load.KeyRows.One(v, keyForLink, link.KeyID[:], link.Org)
+		key, err := tenant.KeyRows.One(v, keyForLink, link.KeyID[:], link.Org)
 		if err != nil || key == nil {
 			return nil, err
 		}

@@ -10,7 +10,7 @@ import (
 	"github.com/perdure/perdure/internal/store"
 	"github.com/perdure/perdure/internal/store/sql/column"
 	"github.com/perdure/perdure/internal/store/sql/listing"
-	"github.com/perdure/perdure/internal/store/sql/load"
+	"github.com/perdure/perdure/internal/store/sql/load/tenant"
 	"github.com/perdure/perdure/internal/store/sql/statement"
 	"github.com/perdure/perdure/internal/store/sql/trigram"
 )
@@ -103,7 +103,7 @@ func (r *Reader) readBlock(v statement.View) (b *store.TextBlock, young bool, er
 	if _, err := v.One(listing.TextBlocks, nil, &b.Block); err != nil {
 		return nil, false, err
 	}
-	orgs, err := load.PendingOrgs(v, "", load.NextOrg)
+	orgs, err := tenant.PendingOrgs(v, "", tenant.NextOrg)
 	if err != nil {
 		return nil, false, err
 	}

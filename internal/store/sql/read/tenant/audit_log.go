@@ -6,12 +6,12 @@ import (
 
 	"github.com/perdure/perdure"
 	"github.com/perdure/perdure/internal/store"
-	"github.com/perdure/perdure/internal/store/sql/load"
+	"github.com/perdure/perdure/internal/store/sql/load/tenant"
 	"github.com/perdure/perdure/internal/store/sql/read/base"
 	"github.com/perdure/perdure/internal/store/sql/statement"
 )
 
-var auditOfOrg = statement.Read("SELECT number, " + load.AuditRows.List("") + " FROM audit_log WHERE org_id = ? AND number < ? ORDER BY number DESC LIMIT ?")
+var auditOfOrg = statement.Read("SELECT number, " + tenant.AuditRows.List("") + " FROM audit_log WHERE org_id = ? AND number < ? ORDER BY number DESC LIMIT ?")
 
 // AuditLog implements [store.Reader].
 func (r *Tenants) AuditLog(ctx context.Context, org, cursor string, limit int) (store.Page[perdure.AuditRecord], error) {
@@ -21,7 +21,7 @@ func (r *Tenants) AuditLog(ctx context.Context, org, cursor string, limit int) (
 				a      perdure.AuditRecord
 				number int64
 			)
-			err := row(load.AuditRows.Scan([]any{&number}, &a)...)
+			err := row(tenant.AuditRows.Scan([]any{&number}, &a)...)
 			if err == nil && !add(number, a) {
 				err = statement.ErrStop
 			}

@@ -7,13 +7,13 @@ import (
 	"github.com/perdure/perdure"
 	"github.com/perdure/perdure/internal/store"
 	"github.com/perdure/perdure/internal/store/sql/column"
-	"github.com/perdure/perdure/internal/store/sql/load"
+	"github.com/perdure/perdure/internal/store/sql/load/tenant"
 	"github.com/perdure/perdure/internal/store/sql/read/base"
 	"github.com/perdure/perdure/internal/store/sql/statement"
 )
 
 var (
-	grantList          = "SELECT number, " + load.GrantRows.List("") + " FROM approval_grant WHERE "
+	grantList          = "SELECT number, " + tenant.GrantRows.List("") + " FROM approval_grant WHERE "
 	grantsOfOrg        = statement.Read(grantList + "org_id = ? AND number < ? ORDER BY number DESC LIMIT ?")
 	grantsOfRun        = statement.Read(grantList + "org_id = ? AND agent_execution_id = ? AND number < ? ORDER BY number DESC LIMIT ?")
 	grantsOfDefinition = statement.Read(grantList + "org_id = ? AND agent_definition_id = ? AND number < ? ORDER BY number DESC LIMIT ?")
@@ -39,7 +39,7 @@ func (r *Tenants) Grants(ctx context.Context, f store.GrantFilter) (store.Page[*
 				g      perdure.ApprovalGrant
 				number int64
 			)
-			if err := row(load.GrantRows.Scan([]any{&number}, &g)...); err != nil {
+			if err := row(tenant.GrantRows.Scan([]any{&number}, &g)...); err != nil {
 				return err
 			}
 			if examined++; examined > rows || len(page.Items) == limit {

@@ -3,6 +3,7 @@
 package tenant
 
 import (
+	"github.com/perdure/perdure/internal/store/sql/load/tenant"
 	"github.com/perdure/perdure/internal/store/sql/read/base"
 	"github.com/perdure/perdure/internal/store/sql/statement"
 )
@@ -17,6 +18,6 @@ func Statements() map[string]*statement.Statement {
 		"key": keyByHash, "keys": keysOfOrg, "session": sessionByCookie, "sessions": sessionsOfOrg, "sessions of a key": sessionsOfKey,
 		"expired session": expiredSession, "due webhooks": dueWebhooks, "overdue webhooks": overdueWebhooks, "grants": grantsOfOrg,
 		"grants of one run": grantsOfRun, "grants of one definition": grantsOfDefinition, "delivery": deliveryByKey, "deliveries": deliveriesBefore,
-		"deliveries by status": deliveriesByStatus, "old deliveries": oldDelivery,
+		"deliveries by status": deliveriesByStatus, "old deliveries": oldDelivery, "definition by slug": tenant.DefinitionBySlug,
 	}
 }

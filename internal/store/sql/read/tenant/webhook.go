@@ -7,7 +7,7 @@ import (
 	"github.com/perdure/perdure"
 	"github.com/perdure/perdure/internal/store"
 	"github.com/perdure/perdure/internal/store/sql/column"
-	"github.com/perdure/perdure/internal/store/sql/load"
+	"github.com/perdure/perdure/internal/store/sql/load/tenant"
 	"github.com/perdure/perdure/internal/store/sql/read/base"
 	"github.com/perdure/perdure/internal/store/sql/statement"
 )
@@ -20,17 +20,17 @@ const waitingWebhooks = "WITH RECURSIVE waiting(id) AS (" +
 	" FROM waiting WHERE waiting.id IS NOT NULL) "
 
 var (
-	dueWebhooks = statement.Alone(waitingWebhooks + "SELECT " + load.WebhookRows.List("w") + " FROM waiting CROSS JOIN webhook w" +
+	dueWebhooks = statement.Alone(waitingWebhooks + "SELECT " + tenant.WebhookRows.List("w") + " FROM waiting CROSS JOIN webhook w" +
 		" WHERE w.id = waiting.id AND w.enabled = 1 AND w.deleted_at IS NULL" +
 		" AND EXISTS (SELECT 1 FROM delivery d WHERE d.webhook_id = waiting.id AND d.status = 'pending' AND d.due_at <= ?2) LIMIT ?3")
-	overdueWebhooks = statement.Alone(waitingWebhooks + "SELECT " + load.WebhookRows.List("w") + " FROM waiting CROSS JOIN webhook w" +
+	overdueWebhooks = statement.Alone(waitingWebhooks + "SELECT " + tenant.WebhookRows.List("w") + " FROM waiting CROSS JOIN webhook w" +
 		" WHERE w.id = waiting.id AND w.enabled = 1 AND w.deleted_at IS NULL" +
 		" AND (SELECT count(*) FROM (SELECT 1 FROM delivery d WHERE d.webhook_id = waiting.id AND d.status = 'pending' LIMIT ?2) AS found) >= ?2 LIMIT ?3")
 
-	deliveryByKey    = statement.Read(load.DeliverySelect + "x.webhook_id = ? AND x.id = ? AND x.org_id = ?")
-	deliveriesBefore = statement.Read("SELECT " + load.DeliveryHeads.List("x") + " FROM delivery x" +
+	deliveryByKey    = statement.Read(tenant.DeliverySelect + "x.webhook_id = ? AND x.id = ? AND x.org_id = ?")
+	deliveriesBefore = statement.Read("SELECT " + tenant.DeliveryHeads.List("x") + " FROM delivery x" +
 		" WHERE x.webhook_id = ? AND x.id < ? AND x.org_id = ? ORDER BY x.id DESC LIMIT ?")
-	deliveriesByStatus = statement.Read("SELECT " + load.DeliveryHeads.List("x") + " FROM delivery x INDEXED BY idx_delivery_status" +
+	deliveriesByStatus = statement.Read("SELECT " + tenant.DeliveryHeads.List("x") + " FROM delivery x INDEXED BY idx_delivery_status" +
 		" WHERE x.webhook_id = ? AND x.id < ? AND x.org_id = ? AND x.status = ? AND x.attempts >= 0 ORDER BY x.id DESC LIMIT ?")
 	oldDelivery = statement.Read("SELECT EXISTS (SELECT 1 FROM delivery WHERE remove_at <= ?)" +
 		" OR EXISTS (SELECT 1 FROM webhook WHERE deleted_at IS NOT NULL)")
@@ -39,21 +39,21 @@ var (
 // Webhook implements [store.Reader].
 func (r *Tenants) Webhook(ctx context.Context, org string, id uuid.UUID) (*perdure.Webhook, error) {
 	return base.Find(ctx, r.Source, func(v statement.View) (*perdure.Webhook, error) {
-		return load.WebhookRows.One(v, load.WebhookByID, id[:], org)
+		return tenant.WebhookRows.One(v, tenant.WebhookByID, id[:], org)
 	}, "there is no webhook %s", id)
 }
 
 // Webhooks implements [store.Reader].
 func (r *Tenants) Webhooks(ctx context.Context, org string) ([]*perdure.Webhook, error) {
 	return base.Get(ctx, r.Source, func(v statement.View) ([]*perdure.Webhook, error) {
-		return load.WebhookRows.All(v, load.WebhooksOfOrg, org)
+		return tenant.WebhookRows.All(v, tenant.WebhooksOfOrg, org)
 	})
 }
 
 // Delivery implements [store.Reader].
 func (r *Tenants) Delivery(ctx context.Context, org string, k store.DeliveryKey) (*perdure.Delivery, error) {
 	return base.Find(ctx, r.Source, func(v statement.View) (*perdure.Delivery, error) {
-		return load.DeliveryRows.One(v, deliveryByKey, k.Webhook[:], k.ID[:], org)
+		return tenant.DeliveryRows.One(v, deliveryByKey, k.Webhook[:], k.ID[:], org)
 	}, "webhook %s has no delivery %s", k.Webhook, k.ID)
 }
 
@@ -71,7 +71,7 @@ func (r *Tenants) Deliveries(ctx context.Context, q store.DeliveryQuery) (page s
 		query, args = deliveriesByStatus, append(args, string(q.Status))
 	}
 	page.Items, err = base.Get(ctx, r.Source, func(v statement.View) ([]*perdure.Delivery, error) {
-		return load.DeliveryHeads.All(v, query, append(args, limit+1)...)
+		return tenant.DeliveryHeads.All(v, query, append(args, limit+1)...)
 	})
 	if err == nil && len(page.Items) > limit {
 		page.Items = page.Items[:limit]
@@ -83,14 +83,14 @@ func (r *Tenants) Deliveries(ctx context.Context, q store.DeliveryQuery) (page s
 // DueWebhooks implements [store.Reader].
 func (r *Tenants) DueWebhooks(ctx context.Context, now perdure.Time, after uuid.UUID, limit int) ([]*perdure.Webhook, error) {
 	return base.Get(ctx, r.Source, func(v statement.View) ([]*perdure.Webhook, error) {
-		return load.WebhookRows.All(v, dueWebhooks, after[:], column.Millis(now), limit)
+		return tenant.WebhookRows.All(v, dueWebhooks, after[:], column.Millis(now), limit)
 	})
 }
 
 // Overdue implements [store.Reader].
 func (r *Tenants) Overdue(ctx context.Context, limit int) ([]*perdure.Webhook, error) {
 	return base.Get(ctx, r.Source, func(v statement.View) ([]*perdure.Webhook, error) {
-		return load.WebhookRows.All(v, overdueWebhooks, uuid.Nil[:], perdure.MaxUndelivered+1, limit)
+		return tenant.WebhookRows.All(v, overdueWebhooks, uuid.Nil[:], perdure.MaxUndelivered+1, limit)
 	})
 }
 

@@ -9,6 +9,7 @@ import (
 	"github.com/perdure/perdure/internal/store"
 	"github.com/perdure/perdure/internal/store/sql/column"
 	"github.com/perdure/perdure/internal/store/sql/load"
+	"github.com/perdure/perdure/internal/store/sql/load/tenant"
 	"github.com/perdure/perdure/internal/store/sql/read/base"
 	"github.com/perdure/perdure/internal/store/sql/statement"
 )
@@ -125,7 +126,7 @@ func prunableQuery(v statement.View, q store.PruneQuery, at prunableCursor, now 
 		if at.pass > 0 {
 			return nil, nil, nil
 		}
-		return oldCheckpointsOfOrg, append(args, load.PeriodOf(perdure.Retention{}.Default().Checkpoints)), nil
+		return oldCheckpointsOfOrg, append(args, tenant.PeriodOf(perdure.Retention{}.Default().Checkpoints)), nil
 	}
 	where, more := narrowPrunable(q)
 	args = append(args, more...)
@@ -135,7 +136,7 @@ func prunableQuery(v statement.View, q store.PruneQuery, at prunableCursor, now 
 		}
 		return statement.NewRead(ownExecutions + where + orderEnded), args, nil
 	}
-	policy, err := load.Policy(v, load.RetentionOfOrg, q.Org)
+	policy, err := tenant.Policy(v, tenant.RetentionOfOrg, q.Org)
 	if err != nil || policy == nil {
 		return nil, nil, err
 	}
@@ -146,7 +147,7 @@ func prunableQuery(v statement.View, q store.PruneQuery, at prunableCursor, now 
 	if period == nil || *period == perdure.Forever {
 		return nil, nil, nil
 	}
-	args[1] = now - load.PeriodOf(period).(int64)
+	args[1] = now - tenant.PeriodOf(period).(int64)
 	return statement.NewRead(endedOfOrg + own + where + orderEnded), args, nil
 }
 

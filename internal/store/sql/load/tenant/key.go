@@ -1,4 +1,6 @@
-package load
+// Package tenant declares the rows of what belongs to an org and to none of its executions: keys,
+// sessions, grants, webhooks, definitions, policies. It reads them.
+package tenant
 
 import (
 	"github.com/google/uuid"
