@@ -8,6 +8,7 @@ import (
 	"github.com/perdure/perdure/internal/store"
 	"github.com/perdure/perdure/internal/store/sql/column"
 	"github.com/perdure/perdure/internal/store/sql/load"
+	"github.com/perdure/perdure/internal/store/sql/load/log"
 	"github.com/perdure/perdure/internal/store/sql/load/tenant"
 	"github.com/perdure/perdure/internal/store/sql/pick"
 	"github.com/perdure/perdure/internal/store/sql/statement"
@@ -218,7 +219,7 @@ func loadListedBlocks(v statement.View, x *perdure.Execution, n store.Needs, s *
 	if k.blockless {
 		return nil
 	}
-	open, err := load.Blocks(v, load.BlocksOpen, x.ID[:])
+	open, err := log.Blocks(v, log.BlocksOpen, x.ID[:])
 	for _, b := range open {
 		if n.OpenBlocks || slices.Contains(n.TaskBlocks, b.Key.TaskID) {
 			k.add(s, b)
@@ -236,7 +237,7 @@ func loadAttemptBlocks(v statement.View, execution uuid.UUID, s *store.State, k 
 		}
 	}
 	return statement.ForEach(v, open, func(v statement.View, task *perdure.Task) error {
-		blocks, err := load.Blocks(v, blocksClosed, execution[:], task.ID[:], int64(task.Attempt))
+		blocks, err := log.Blocks(v, blocksClosed, execution[:], task.ID[:], int64(task.Attempt))
 		for _, b := range blocks {
 			k.add(s, b)
 		}

@@ -8,6 +8,7 @@ import (
 	"github.com/perdure/perdure"
 	"github.com/perdure/perdure/internal/store"
 	"github.com/perdure/perdure/internal/store/sql/load"
+	"github.com/perdure/perdure/internal/store/sql/load/log"
 	"github.com/perdure/perdure/internal/store/sql/statement"
 )
 
@@ -17,7 +18,7 @@ import (
 var lockExecutions = "SELECT " + load.ExecutionRows.List("x") + " FROM agent_execution x WHERE x.id = ANY(?) ORDER BY x.id"
 
 var (
-	headsByIDs = statement.Alone("SELECT h.agent_execution_id, " + load.HeadColumns + " FROM log_head h WHERE h.agent_execution_id = ANY(?)")
+	headsByIDs = statement.Alone("SELECT h.agent_execution_id, " + log.HeadColumns + " FROM log_head h WHERE h.agent_execution_id = ANY(?)")
 	goneByIDs  = statement.Alone("SELECT gone.agent_execution_id FROM pruning gone WHERE gone.agent_execution_id = ANY(?) AND gone.whole = 1")
 	thereByIDs = statement.Alone("SELECT x.id FROM agent_execution x WHERE x.id = ANY(?) AND " + load.Hidden)
 )
@@ -95,7 +96,7 @@ func (p *preloaded) readHeads(v statement.View, list any) error {
 			id uuid.UUID
 			h  store.Head
 		)
-		err := row(append([]any{&id}, load.HeadInto(&h)...)...)
+		err := row(append([]any{&id}, log.HeadInto(&h)...)...)
 		p.heads[id] = h
 		return err
 	})

@@ -10,6 +10,7 @@ import (
 	"github.com/perdure/perdure"
 	"github.com/perdure/perdure/internal/store"
 	"github.com/perdure/perdure/internal/store/sql/column"
+	"github.com/perdure/perdure/internal/store/sql/load/log"
 	"github.com/perdure/perdure/internal/store/sql/row"
 	"github.com/perdure/perdure/internal/store/sql/statement"
 )
@@ -89,7 +90,7 @@ var (
 
 const (
 	// ExecutionHead is the list of the columns of an execution's log head.
-	ExecutionHead = ", " + HeadColumns + ", h.epoch IS NOT NULL"
+	ExecutionHead = ", " + log.HeadColumns + ", h.epoch IS NOT NULL"
 	// ExecutionFrom is the FROM clause of a query for executions with their log heads.
 	ExecutionFrom = " FROM agent_execution x LEFT JOIN log_head h ON h.agent_execution_id = x.id WHERE " + Hidden
 )
@@ -113,7 +114,7 @@ func Executions(v statement.View, query *statement.Statement, arg any, withConte
 			l ExecutionRow
 			x perdure.Execution
 		)
-		dest := append(append(ExecutionRows.Scan(nil, &x), HeadInto(&l.Head)...), column.FlagInto(&l.HasHead))
+		dest := append(append(ExecutionRows.Scan(nil, &x), log.HeadInto(&l.Head)...), column.FlagInto(&l.HasHead))
 		if withContents {
 			dest = append(dest, column.RawInto(&x.Input), column.RawInto(&x.Output))
 		}

@@ -11,6 +11,7 @@ import (
 	"github.com/google/uuid"
 	"github.com/perdure/perdure"
 	"github.com/perdure/perdure/internal/store"
+	"github.com/perdure/perdure/internal/store/sql/load/log"
 	"github.com/perdure/perdure/internal/store/sql/load/tenant"
 	"github.com/perdure/perdure/internal/store/sql/row"
 )
@@ -53,7 +54,7 @@ func TestRowsScanWhatTheyWrite(t *testing.T) {
 		Config: perdure.AgentConfig{}, Metadata: json.RawMessage(`{}`), CreatedAt: at, UpdatedAt: at, Version: 1, Retention: &perdure.Retention{},
 		Approvals: perdure.ApprovalPolicy{{Tools: []string{"t"}, Then: perdure.ApprovalAsk}},
 	})
-	scansWhatItWrites(t, &BlockRows, &BlockRow{id, &store.Block{
+	scansWhatItWrites(t, &log.BlockRows, &log.BlockRow{Execution: id, Block: &store.Block{
 		Key: perdure.BlockKey{TaskID: id, Attempt: 1, Block: 2}, Seq: 3, Type: perdure.EventCreated, Stream: "s",
 		Place: perdure.Place{ResponseID: "r", TurnID: "t", MessageID: "m", ToolCallID: "c"}, CreatedAt: at, Open: true, Event: true, Length: 4,
 		FirstPos: 5, LastPos: 6, Digest: []byte{1}, Reason: "done", SHA256: hash,
@@ -75,9 +76,9 @@ func TestRowsScanWhatTheyWrite(t *testing.T) {
 		Answer: &perdure.Answer{Verdict: perdure.VerdictDeny}, Votes: []perdure.Vote{{AnswerID: "a"}}, TaskID: &id, Version: 2, CreatedAt: at,
 		DecidedAt: &at, Place: place, DetailsBlob: ref, Askers: []uuid.UUID{id},
 	})
-	scansWhatItWrites(t, &RecordRows, &RecordRow{id, perdure.Record{
+	scansWhatItWrites(t, &log.RecordRows, &log.RecordRow{Execution: id, Record: perdure.Record{
 		Pos: 1, Seq: 2, Nonce: 1 << 31, Type: perdure.EventCreated, CreatedAt: at, Place: place, TaskID: &id, Attempt: 3, Fields: json.RawMessage(`{}`), Blob: ref,
-	}, []byte{1}})
+	}, Of: []byte{1}})
 	scansWhatItWrites(t, &ResponseRows, &store.Response{
 		ID: "r", Execution: id, SignalID: "s", FirstPos: 1, Joined: "j", Hidden: true, CreatedAt: at, Request: json.RawMessage(`{}`),
 		History: store.History{Said: hash, SaidAndRun: perdure.Hash{4}},
@@ -133,7 +134,7 @@ func scansWhatItWrites[T any](t *testing.T, r *row.Rows[T], row *T, empty ...str
 func emptyRow[T any]() *T {
 	empty := new(T)
 	switch r := any(empty).(type) {
-	case *BlockRow:
+	case *log.BlockRow:
 		r.Block = new(store.Block)
 	case *EntryRow:
 		r.Entry = new(perdure.Entry)

@@ -10,6 +10,7 @@ import (
 	"github.com/perdure/perdure/internal/store"
 	"github.com/perdure/perdure/internal/store/sql/column"
 	"github.com/perdure/perdure/internal/store/sql/load"
+	"github.com/perdure/perdure/internal/store/sql/load/log"
 	"github.com/perdure/perdure/internal/store/sql/statement"
 )
 
@@ -107,9 +108,9 @@ func (r *Auditor) AuditBlocks(ctx context.Context, execution uuid.UUID) ([]store
 			if err != nil {
 				return err
 			}
-			pieces, err := load.ReadCuts(cuts, nonces, 0, math.MaxInt64)
+			pieces, err := log.ReadCuts(cuts, nonces, 0, math.MaxInt64)
 			if err == nil && len(nonces) > 0 && len(nonces) != 4*len(pieces) {
-				err = load.ErrCuts
+				err = log.ErrCuts
 			}
 			for _, c := range pieces {
 				b.Cut += c.Length

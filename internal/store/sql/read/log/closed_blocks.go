@@ -8,6 +8,7 @@ import (
 	"github.com/perdure/perdure"
 	"github.com/perdure/perdure/internal/store/sql/column"
 	"github.com/perdure/perdure/internal/store/sql/load"
+	"github.com/perdure/perdure/internal/store/sql/load/log"
 )
 
 // folded is a compacted block (a closed block whose chunks are stored in its row), with its cuts in
@@ -15,21 +16,21 @@ import (
 type folded struct {
 	source
 	block int64
-	cuts  []load.Cut
+	cuts  []log.Cut
 	blob  *uuid.UUID // a LOCAL execution's block: the blob that holds its content
 	named load.TextPlace
 }
 
 func (w *logWindow) closedChunks() ([]perdure.Record, error) {
 	var blocks []folded
-	err := w.Each(logClosed, []any{w.execution[:], w.after, w.upTo, load.MaxSpanClass}, func(row func(...any) error) error {
+	err := w.Each(logClosed, []any{w.execution[:], w.after, w.upTo, log.MaxSpanClass}, func(row func(...any) error) error {
 		var (
 			f            folded
 			cuts, nonces []byte
 		)
 		err := row(append(append(f.scan(), &f.block, &cuts, &nonces, column.OptIDInto(&f.blob)), f.named.Scan()...)...)
 		if err == nil {
-			f.cuts, err = load.ReadCuts(cuts, nonces, w.after, w.upTo)
+			f.cuts, err = log.ReadCuts(cuts, nonces, w.after, w.upTo)
 		}
 		if len(f.cuts) > 0 {
 			blocks = append(blocks, f)
@@ -65,11 +66,11 @@ func (w *logWindow) closedChunks() ([]perdure.Record, error) {
 
 // boundCuts moves the window's end to where the byte limit is reached.
 func (w *logWindow) boundCuts(blocks []folded) {
-	var all []load.Cut
+	var all []log.Cut
 	for _, f := range blocks {
 		all = append(all, f.cuts...)
 	}
-	slices.SortFunc(all, func(a, b load.Cut) int { return cmp.Compare(a.Pos, b.Pos) })
+	slices.SortFunc(all, func(a, b log.Cut) int { return cmp.Compare(a.Pos, b.Pos) })
 	full := w.bound()
 	for _, c := range all {
 		if full(c.Pos, int(c.Length)+64) {
@@ -93,7 +94,7 @@ func (w *logWindow) content(f *folded) ([]byte, error) {
 	_, err := w.One(blockContent, []any{w.execution[:], f.task[:], int64(f.attempt), f.block}, &content)
 	last := f.cuts[len(f.cuts)-1]
 	if err == nil && len(content) > 0 && int64(len(content)) < last.Offset+last.Length {
-		err = load.ErrCuts
+		err = log.ErrCuts
 	}
 	return content, err
 }

@@ -11,10 +11,11 @@ import (
 	"github.com/perdure/perdure/internal/store"
 	"github.com/perdure/perdure/internal/store/sql/column"
 	"github.com/perdure/perdure/internal/store/sql/load"
+	"github.com/perdure/perdure/internal/store/sql/load/log"
 	"github.com/perdure/perdure/internal/store/sql/statement"
 )
 
-var recordSelect = "SELECT " + load.RecordRows.List("") + " FROM log_record WHERE agent_execution_id = ?"
+var recordSelect = "SELECT " + log.RecordRows.List("") + " FROM log_record WHERE agent_execution_id = ?"
 
 // ofBlocks is the condition on blocks with events. The part on event equals the index's condition.
 const ofBlocks = " AND b.event = 0 AND b.seq > 0"
@@ -29,13 +30,13 @@ var (
 )
 
 var (
-	blocksBySeq = statement.Read(load.BlockSelect + ofBlocks + " AND b.seq > ? AND b.seq <= ? ORDER BY b.seq")
-	blockBySeq  = statement.Read(load.BlockSelect + ofBlocks + " AND b.seq = ?")
+	blocksBySeq = statement.Read(log.BlockSelect + ofBlocks + " AND b.seq > ? AND b.seq <= ? ORDER BY b.seq")
+	blockBySeq  = statement.Read(log.BlockSelect + ofBlocks + " AND b.seq = ?")
 )
 
 // scanRecord scans a row of recordSelect.
-func scanRecord(row func(...any) error) (r load.RecordRow, err error) {
-	err = row(load.RecordRows.Scan(nil, &r)...)
+func scanRecord(row func(...any) error) (r log.RecordRow, err error) {
+	err = row(log.RecordRows.Scan(nil, &r)...)
 	return r, err
 }
 
@@ -65,7 +66,7 @@ func eventsIn(v statement.View, execution uuid.UUID, after, upTo int64) ([]store
 	for i := range records {
 		found = append(found, store.Event{Seq: records[i].Seq, Record: &records[i]})
 	}
-	blocks, err := load.Blocks(v, blocksBySeq, execution[:], after, upTo)
+	blocks, err := log.Blocks(v, blocksBySeq, execution[:], after, upTo)
 	if err != nil {
 		return nil, err
 	}
@@ -105,7 +106,7 @@ func recordsIn(v statement.View, execution uuid.UUID, after, upTo int64) ([]perd
 		}
 		query, args = recordsFrom, []any{execution[:], pos}
 	}
-	var rows []load.RecordRow
+	var rows []log.RecordRow
 	err := v.Each(query, args, func(row func(...any) error) error {
 		r, err := scanRecord(row)
 		if err == nil && r.Seq > upTo {
@@ -133,8 +134,8 @@ func contentOf(v statement.View, execution uuid.UUID, b *store.Block) (store.Blo
 		named                 load.TextPlace
 		whole                 = store.BlockContent{Block: *b}
 	)
-	_, err := v.One(closedContent, load.BlockKey(execution, b.Key), append([]any{&content, column.OptIDInto(&blob), &cuts, &nonces}, named.Scan()...)...)
-	whole.FirstNonce = load.NonceList(nonces).Of(0)
+	_, err := v.One(closedContent, log.BlockKey(execution, b.Key), append([]any{&content, column.OptIDInto(&blob), &cuts, &nonces}, named.Scan()...)...)
+	whole.FirstNonce = log.NonceList(nonces).Of(0)
 	if err == nil && named.Entry != 0 {
 		var texts load.EntryTexts
 		content, err = texts.At(v, execution, named)
@@ -152,7 +153,7 @@ func contentOf(v statement.View, execution uuid.UUID, b *store.Block) (store.Blo
 		whole.Content = string(loaded)
 		return whole, err
 	}
-	pieces, err := load.ReadCuts(cuts, nil, 0, b.LastPos)
+	pieces, err := log.ReadCuts(cuts, nil, 0, b.LastPos)
 	for _, c := range pieces {
 		whole.Pieces = append(whole.Pieces, store.Piece{Pos: c.Pos, Length: c.Length})
 	}
@@ -198,7 +199,7 @@ func (r *Logs) BlocksAcross(ctx context.Context, execution uuid.UUID, n int64) (
 // blocksAcross returns blocks without content. It leaves superseded blocks out, because they have
 // no content.
 func blocksAcross(v statement.View, execution uuid.UUID, n int64) ([]*store.Block, error) {
-	blocks, err := load.Blocks(v, load.BlocksOpen, execution[:])
+	blocks, err := log.Blocks(v, log.BlocksOpen, execution[:])
 	if err != nil {
 		return nil, err
 	}
@@ -208,7 +209,7 @@ func blocksAcross(v statement.View, execution uuid.UUID, n int64) ([]*store.Bloc
 		return nil, err
 	}
 	for _, seq := range closed {
-		found, err := load.Blocks(v, blockBySeq, execution[:], seq)
+		found, err := log.Blocks(v, blockBySeq, execution[:], seq)
 		if err != nil {
 			return nil, err
 		}

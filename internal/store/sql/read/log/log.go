@@ -10,6 +10,7 @@ import (
 	"github.com/perdure/perdure/internal/store"
 	"github.com/perdure/perdure/internal/store/sql/column"
 	"github.com/perdure/perdure/internal/store/sql/load"
+	"github.com/perdure/perdure/internal/store/sql/load/log"
 	"github.com/perdure/perdure/internal/store/sql/read/base"
 	"github.com/perdure/perdure/internal/store/sql/statement"
 )
@@ -20,7 +21,7 @@ const logBytes = 1 << 20
 const placeColumns = "response_id, b.turn_id, b.message_id, b.tool_call_id"
 
 const (
-	headColumns = load.HeadColumns + ", coalesce(h.first_pos, 0)"
+	headColumns = log.HeadColumns + ", coalesce(h.first_pos, 0)"
 	headOfThese = " LEFT JOIN log_head h ON h.agent_execution_id = x.id WHERE " + load.Hidden
 )
 
@@ -31,15 +32,15 @@ var (
 		" c.pos, c.byte_offset, c.created_at, c.nonce, c.content, c.length" +
 		" FROM log_block b CROSS JOIN log_chunk c" +
 		" WHERE b.agent_execution_id = ?1 AND b.open = 1 AND c.agent_execution_id = ?1 AND c.seq = b.seq AND c.pos > ?2 AND c.pos <= ?3 ORDER BY c.pos")
-	logClosed = statement.Alone(load.SpanClasses +
-		" SELECT b.task_id, b.attempt, b.seq, b.type, b.stream, b." + placeColumns + ", b.argument_call_id, b.block, b.cuts, b.nonces, b.content_blob, b.entry, b.path" + load.FromSpans)
+	logClosed = statement.Alone(log.SpanClasses +
+		" SELECT b.task_id, b.attempt, b.seq, b.type, b.stream, b." + placeColumns + ", b.argument_call_id, b.block, b.cuts, b.nonces, b.content_blob, b.entry, b.path" + log.FromSpans)
 	blockContent = statement.Read("SELECT content FROM log_block WHERE agent_execution_id = ? AND task_id = ? AND attempt = ? AND block = ?")
 	headOf       = statement.Read("SELECT " + headColumns + " FROM agent_execution x" +
 		" LEFT JOIN log_head h ON h.agent_execution_id = x.id WHERE x.id = ? AND " + load.Hidden)
 )
 
 func loadHead(v statement.View, execution uuid.UUID) (h store.Head, err error) {
-	found, err := v.One(headOf, []any{execution[:]}, append(load.HeadInto(&h), &h.FirstPos)...)
+	found, err := v.One(headOf, []any{execution[:]}, append(log.HeadInto(&h), &h.FirstPos)...)
 	if err == nil && !found {
 		err = base.NoExecution(execution)
 	}
@@ -64,7 +65,7 @@ func (r *Logs) LogHeads(ctx context.Context, executions []uuid.UUID) (map[uuid.U
 				id uuid.UUID
 				h  store.Head
 			)
-			err := row(append(load.HeadInto(&h), &h.FirstPos, &id)...)
+			err := row(append(log.HeadInto(&h), &h.FirstPos, &id)...)
 			heads[id] = h
 			return err
 		})
@@ -159,7 +160,7 @@ func (w *logWindow) bound() func(pos int64, size int) bool {
 }
 
 func (w *logWindow) events() ([]perdure.Record, error) {
-	var events []load.RecordRow
+	var events []log.RecordRow
 	full := w.bound()
 	err := w.Each(logEvents, []any{w.execution[:], w.after, w.upTo}, func(row func(...any) error) error {
 		r, err := scanRecord(row)
@@ -200,7 +201,7 @@ func (s *source) scan() []any {
 }
 
 // at returns the record of one chunk.
-func (s *source) at(c load.Cut, content []byte) perdure.Record {
+func (s *source) at(c log.Cut, content []byte) perdure.Record {
 	r, chunk := s.record, s.chunk
 	if s.task != uuid.Nil {
 		id := s.task
@@ -218,11 +219,11 @@ func (w *logWindow) openChunks() ([]perdure.Record, error) {
 	err := w.Each(logOpen, []any{w.execution[:], w.after, w.upTo}, func(row func(...any) error) error {
 		var (
 			s       source
-			c       load.Cut
+			c       log.Cut
 			content []byte
 			length  *int64
 		)
-		if err := row(append(s.scan(), &c.Pos, &c.Offset, &c.Created, load.NonceInto(&c.Nonce), &content, &length)...); err != nil {
+		if err := row(append(s.scan(), &c.Pos, &c.Offset, &c.Created, log.NonceInto(&c.Nonce), &content, &length)...); err != nil {
 			return err
 		}
 		if length != nil {
@@ -247,7 +248,7 @@ func (r *Logs) OpenBlocks(ctx context.Context, execution uuid.UUID) ([]store.Blo
 		if head, err = loadHead(v, execution); err != nil {
 			return err
 		}
-		blocks, err := load.Blocks(v, load.BlocksOpen, execution[:])
+		blocks, err := log.Blocks(v, log.BlocksOpen, execution[:])
 		if err != nil {
 			return err
 		}
@@ -263,14 +264,14 @@ func openContent(v statement.View, execution uuid.UUID, b *store.Block) (store.B
 		pieces []store.Piece
 		first  uint32
 	)
-	err := v.Each(load.ChunksOf, []any{execution[:], b.Seq}, func(row func(...any) error) error {
+	err := v.Each(log.ChunksOf, []any{execution[:], b.Seq}, func(row func(...any) error) error {
 		var (
 			created int64
 			piece   []byte
 			nonce   uint32
 			at      store.Piece
 		)
-		err := row(&at.Pos, &created, &piece, &at.Length, load.NonceInto(&nonce))
+		err := row(&at.Pos, &created, &piece, &at.Length, log.NonceInto(&nonce))
 		if len(pieces) == 0 {
 			first = nonce
 		}

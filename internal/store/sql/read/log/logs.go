@@ -2,6 +2,7 @@
 package log
 
 import (
+	"github.com/perdure/perdure/internal/store/sql/load/log"
 	"github.com/perdure/perdure/internal/store/sql/read/base"
 	"github.com/perdure/perdure/internal/store/sql/statement"
 )
@@ -14,7 +15,7 @@ type Logs struct{ *base.Source }
 func Statements(w *statement.Dialect) map[string]*statement.Statement {
 	all := map[string]*statement.Statement{
 		"contents of entries": bodiesOf(w), "events": logEvents, "open chunks": logOpen, "blocks by seq": blocksBySeq, "block by seq": blockBySeq,
-		"first block": firstBlock, "closed content": closedContent, "closed chunks": logClosed, "head": headOf,
+		"first block": firstBlock, "closed content": closedContent, "closed chunks": logClosed, "head": headOf, "open blocks": log.BlocksOpen, "chunks": log.ChunksOf,
 	}
 	if w.RecordsBySeq {
 		all["events by seq"], all["closes after"], all["first record"] = recordsBySeq, closesAfter, firstRecord

@@ -5,7 +5,7 @@ import (
 
 	"github.com/google/uuid"
 	"github.com/perdure/perdure/internal/store"
-	"github.com/perdure/perdure/internal/store/sql/load"
+	"github.com/perdure/perdure/internal/store/sql/load/log"
 	"github.com/perdure/perdure/internal/store/sql/statement"
 )
 
@@ -49,8 +49,8 @@ func nonceAt(v statement.View, execution uuid.UUID, head store.Head, pos int64) 
 	case pos == head.LastPos:
 		return head.Nonce, true, nil
 	case pos == head.FirstPos-1:
-		found, err = v.One(prunedNonce, []any{execution[:]}, load.NonceInto(&nonce))
+		found, err = v.One(prunedNonce, []any{execution[:]}, log.NonceInto(&nonce))
 		return nonce, found, err
 	}
-	return load.StoredNonceAt(v, execution, pos)
+	return log.StoredNonceAt(v, execution, pos)
 }

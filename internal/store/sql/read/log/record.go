@@ -7,6 +7,7 @@ import (
 	"github.com/perdure/perdure"
 	"github.com/perdure/perdure/internal/store/sql/column"
 	"github.com/perdure/perdure/internal/store/sql/load"
+	"github.com/perdure/perdure/internal/store/sql/load/log"
 	"github.com/perdure/perdure/internal/store/sql/statement"
 )
 
@@ -47,7 +48,7 @@ func bodies(v statement.View, execution uuid.UUID, numbers []int64) (map[int64]j
 }
 
 // recordSize returns the approximate size of a record with its fields, in bytes.
-func recordSize(r *load.RecordRow) int {
+func recordSize(r *log.RecordRow) int {
 	if n, err := load.ParseNamed(r.Of); r.Of != nil && err == nil {
 		return size(r.Record) + len(r.Of) + int(n.Length)
 	}
@@ -55,7 +56,7 @@ func recordSize(r *load.RecordRow) int {
 }
 
 // fillRecords returns the records with their fields.
-func fillRecords(v statement.View, execution uuid.UUID, rows []load.RecordRow) ([]perdure.Record, error) {
+func fillRecords(v statement.View, execution uuid.UUID, rows []log.RecordRow) ([]perdure.Record, error) {
 	var (
 		records []perdure.Record
 		names   = make([]load.Named, len(rows))

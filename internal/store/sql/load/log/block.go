@@ -1,4 +1,6 @@
-package load
+// Package log declares the rows of the logs of executions, and reads them: heads, events, blocks and
+// their chunks, nonces.
+package log
 
 import (
 	"encoding/binary"

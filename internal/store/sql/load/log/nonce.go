@@ -1,4 +1,4 @@
-package load
+package log
 
 import (
 	"encoding/binary"

@@ -1,4 +1,4 @@
-package load
+package log
 
 import (
 	"github.com/perdure/perdure/internal/store"
