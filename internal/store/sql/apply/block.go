@@ -8,7 +8,7 @@ import (
 	"github.com/perdure/perdure"
 	"github.com/perdure/perdure/internal/store"
 	"github.com/perdure/perdure/internal/store/sql/column"
-	"github.com/perdure/perdure/internal/store/sql/load"
+	"github.com/perdure/perdure/internal/store/sql/load/contents"
 	"github.com/perdure/perdure/internal/store/sql/load/log"
 	"github.com/perdure/perdure/internal/store/sql/row"
 	"github.com/perdure/perdure/internal/store/sql/statement"
@@ -91,7 +91,7 @@ func compact(v statement.View, execution uuid.UUID, b *store.Block) error {
 	if err != nil || cuts.n == 0 {
 		return err
 	}
-	var named load.TextPlace
+	var named contents.TextPlace
 	switch {
 	case b.Reason == perdure.BlockSuperseded || b.Content != nil:
 		content = nil

@@ -8,6 +8,7 @@ import (
 	"github.com/perdure/perdure/internal/store"
 	"github.com/perdure/perdure/internal/store/sql/column"
 	"github.com/perdure/perdure/internal/store/sql/load"
+	"github.com/perdure/perdure/internal/store/sql/load/contents"
 	"github.com/perdure/perdure/internal/store/sql/load/log"
 	"github.com/perdure/perdure/internal/store/sql/load/tenant"
 	"github.com/perdure/perdure/internal/store/sql/pick"
@@ -247,7 +248,7 @@ func loadAttemptBlocks(v statement.View, execution uuid.UUID, s *store.State, k 
 
 func loadBlobs(v statement.View, x *perdure.Execution, n store.Needs, s *store.State, _ *known) error {
 	return statement.ForEach(v, n.Blobs, func(v statement.View, id uuid.UUID) error {
-		b, err := load.BlobRow(v, x.ID, id)
+		b, err := contents.BlobRow(v, x.ID, id)
 		if b != nil {
 			s.Blobs[id] = b
 		}
@@ -258,7 +259,7 @@ func loadBlobs(v statement.View, x *perdure.Execution, n store.Needs, s *store.S
 func loadWithheld(v statement.View, x *perdure.Execution, n store.Needs, s *store.State, _ *known) error {
 	return v.Each(withheldBlobs, []any{x.ID[:], n.Withheld}, func(row func(...any) error) error {
 		var b store.Blob
-		err := row(load.BlobScan(&b)...)
+		err := row(contents.BlobScan(&b)...)
 		s.Withheld = append(s.Withheld, b)
 		return err
 	})

@@ -8,6 +8,7 @@ import (
 	"github.com/perdure/perdure"
 	"github.com/perdure/perdure/internal/store"
 	"github.com/perdure/perdure/internal/store/sql/load"
+	"github.com/perdure/perdure/internal/store/sql/load/contents"
 	"github.com/perdure/perdure/internal/store/sql/load/log"
 	"github.com/perdure/perdure/internal/store/sql/statement"
 )
@@ -85,7 +86,7 @@ func (p *preloaded) lock(v statement.View, list any) error {
 		var x perdure.Execution
 		err := row(load.ExecutionRows.Scan(nil, &x)...)
 		p.rows[x.ID] = load.ExecutionRow{Row: &x}
-		p.refs = append(p.refs, load.CompleteRefs(x.ID, x.InputBlob, x.OutputBlob)...)
+		p.refs = append(p.refs, contents.CompleteRefs(x.ID, x.InputBlob, x.OutputBlob)...)
 		return err
 	})
 }

@@ -10,6 +10,7 @@ import (
 	"github.com/perdure/perdure"
 	"github.com/perdure/perdure/internal/store"
 	"github.com/perdure/perdure/internal/store/sql/column"
+	"github.com/perdure/perdure/internal/store/sql/load/contents"
 	"github.com/perdure/perdure/internal/store/sql/load/log"
 	"github.com/perdure/perdure/internal/store/sql/row"
 	"github.com/perdure/perdure/internal/store/sql/statement"
@@ -121,7 +122,7 @@ func Executions(v statement.View, query *statement.Statement, arg any, withConte
 		err := row(dest...)
 		x.MaxSeq, l.Row = l.Head.LastSeq, &x
 		all = append(all, l)
-		refs = append(refs, CompleteRefs(x.ID, x.InputBlob, x.OutputBlob)...)
+		refs = append(refs, contents.CompleteRefs(x.ID, x.InputBlob, x.OutputBlob)...)
 		return err
 	})
 	if err != nil || len(refs) == 0 {

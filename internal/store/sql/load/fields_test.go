@@ -11,6 +11,7 @@ import (
 	"github.com/google/uuid"
 	"github.com/perdure/perdure"
 	"github.com/perdure/perdure/internal/store"
+	"github.com/perdure/perdure/internal/store/sql/load/contents"
 	"github.com/perdure/perdure/internal/store/sql/load/log"
 	"github.com/perdure/perdure/internal/store/sql/load/tenant"
 	"github.com/perdure/perdure/internal/store/sql/row"
@@ -83,7 +84,7 @@ func TestRowsScanWhatTheyWrite(t *testing.T) {
 		ID: "r", Execution: id, SignalID: "s", FirstPos: 1, Joined: "j", Hidden: true, CreatedAt: at, Request: json.RawMessage(`{}`),
 		History: store.History{Said: hash, SaidAndRun: perdure.Hash{4}},
 	})
-	scansWhatItWrites(t, &BlobRows, &StoredBlob{id, &store.Blob{ID: id, Length: 1, Held: 2, Digest: []byte{1}, SHA256: hash, Owned: true}, at})
+	scansWhatItWrites(t, &contents.BlobRows, &contents.StoredBlob{Execution: id, Blob: &store.Blob{ID: id, Length: 1, Held: 2, Digest: []byte{1}, SHA256: hash, Owned: true}, CreatedAt: at})
 	scansWhatItWrites(t, &KindRows, &store.Kind{Org: "o", Agent: true, SeenAt: at, Spec: perdure.KindSpec{
 		Kind: "k", Description: "d", InputSchema: json.RawMessage(`{}`), Providers: []string{"p"}, Endpoints: make([]perdure.ModelEndpoint, 1),
 	}})
@@ -142,7 +143,7 @@ func emptyRow[T any]() *T {
 		r.Checkpoint = new(perdure.Checkpoint)
 	case *SignalRow:
 		r.Signal = new(perdure.Signal)
-	case *StoredBlob:
+	case *contents.StoredBlob:
 		r.Blob = new(store.Blob)
 	}
 	return empty

@@ -6,6 +6,7 @@ import (
 	"github.com/google/uuid"
 	"github.com/perdure/perdure"
 	"github.com/perdure/perdure/internal/store/sql/column"
+	"github.com/perdure/perdure/internal/store/sql/load/contents"
 	"github.com/perdure/perdure/internal/store/sql/row"
 	"github.com/perdure/perdure/internal/store/sql/statement"
 )
@@ -73,7 +74,7 @@ func CompleteQuestions(v statement.View, all ...*perdure.Question) error {
 		if q == nil {
 			continue
 		}
-		if err := CompleteRef(v, q.ExecutionID, q.DetailsBlob); err != nil {
+		if err := contents.CompleteRef(v, q.ExecutionID, q.DetailsBlob); err != nil {
 			return err
 		}
 	}

@@ -7,6 +7,7 @@ import (
 	"github.com/perdure/perdure"
 	"github.com/perdure/perdure/internal/store"
 	"github.com/perdure/perdure/internal/store/sql/load"
+	"github.com/perdure/perdure/internal/store/sql/load/contents"
 	"github.com/perdure/perdure/internal/store/sql/read/base"
 	"github.com/perdure/perdure/internal/store/sql/statement"
 )
@@ -51,7 +52,7 @@ func (r *Reader) fillEntry(v statement.View, execution uuid.UUID, e *perdure.Ent
 	if e.Blob == nil {
 		return nil
 	}
-	if err = load.CompleteRef(v, execution, e.Blob); err != nil {
+	if err = contents.CompleteRef(v, execution, e.Blob); err != nil {
 		return err
 	}
 	return r.joinEntry(v, execution, e)

@@ -8,6 +8,7 @@ import (
 	"github.com/google/uuid"
 	"github.com/perdure/perdure"
 	"github.com/perdure/perdure/internal/store/sql/load"
+	"github.com/perdure/perdure/internal/store/sql/load/contents"
 	"github.com/perdure/perdure/internal/store/sql/statement"
 )
 
@@ -261,7 +262,7 @@ func (r *Reader) fillOne(v statement.View, execution uuid.UUID, e *perdure.Entry
 	if e.Blob == nil {
 		return nil
 	}
-	if err = load.CompleteRef(v, execution, e.Blob); err != nil || lazy {
+	if err = contents.CompleteRef(v, execution, e.Blob); err != nil || lazy {
 		return err
 	}
 	return r.joinEntry(v, execution, e)

@@ -12,6 +12,7 @@ import (
 	"github.com/perdure/perdure/internal/store"
 	"github.com/perdure/perdure/internal/store/sql/column"
 	"github.com/perdure/perdure/internal/store/sql/load"
+	"github.com/perdure/perdure/internal/store/sql/load/contents"
 	"github.com/perdure/perdure/internal/store/sql/read/audit"
 	"github.com/perdure/perdure/internal/store/sql/read/base"
 	"github.com/perdure/perdure/internal/store/sql/read/log"
@@ -67,7 +68,7 @@ func (r *Reader) join(v statement.View, execution uuid.UUID, into *json.RawMessa
 	if r.lazy {
 		return nil
 	}
-	return load.JoinContent(v, execution, into, ref)
+	return contents.JoinContent(v, execution, into, ref)
 }
 
 // Execution implements [store.Reader].
@@ -187,7 +188,7 @@ func (r *Reader) Blob(ctx context.Context, execution, id uuid.UUID) (io.ReadClos
 	}
 	return &blobReader{left: b.Length, read: func(n int64) (row []byte, err error) {
 		err = r.Read(ctx, func(v statement.View) error {
-			row, err = load.BlobChunk(v, execution, id, n)
+			row, err = contents.BlobChunk(v, execution, id, n)
 			return err
 		})
 		return row, err
@@ -208,13 +209,13 @@ func (r *Reader) BlobRow(ctx context.Context, execution, id uuid.UUID) (*store.B
 }
 
 func (r *Reader) blobRow(ctx context.Context, execution, id uuid.UUID) (*store.Blob, error) {
-	return base.Get(ctx, r.Source, func(v statement.View) (*store.Blob, error) { return load.BlobRow(v, execution, id) })
+	return base.Get(ctx, r.Source, func(v statement.View) (*store.Blob, error) { return contents.BlobRow(v, execution, id) })
 }
 
 // BlobOf implements [store.Reader].
 func (r *Reader) BlobOf(ctx context.Context, execution uuid.UUID, sum perdure.Hash) (*store.Blob, error) {
 	b, err := base.Find(ctx, r.Source, func(v statement.View) (*store.Blob, error) {
-		return load.BlobBy(v, blobBySum, execution[:], sum[:])
+		return contents.BlobBy(v, blobBySum, execution[:], sum[:])
 	}, "execution %s has no whole blob of the content %s", execution, sum)
 	if err != nil {
 		return nil, err
@@ -223,6 +224,6 @@ func (r *Reader) BlobOf(ctx context.Context, execution uuid.UUID, sum perdure.Ha
 	return b, nil
 }
 
-var blobBySum = statement.Read(load.BlobColumns + " AND sha256 = ? AND owned = 1 AND held = length LIMIT 1")
+var blobBySum = statement.Read(contents.BlobColumns + " AND sha256 = ? AND owned = 1 AND held = length LIMIT 1")
 
 var executionWhole = statement.Read("SELECT " + load.ExecutionRows.List("x") + load.ExecutionHead + ", x.input, x.output" + load.ExecutionFrom + " AND x.id = ?")

@@ -10,6 +10,7 @@ import (
 	"github.com/perdure/perdure/internal/store"
 	"github.com/perdure/perdure/internal/store/sql/column"
 	"github.com/perdure/perdure/internal/store/sql/load"
+	"github.com/perdure/perdure/internal/store/sql/load/contents"
 	"github.com/perdure/perdure/internal/store/sql/load/log"
 	"github.com/perdure/perdure/internal/store/sql/statement"
 )
@@ -103,7 +104,7 @@ func (r *Auditor) AuditBlocks(ctx context.Context, execution uuid.UUID) ([]store
 			err := row(&b.Key.TaskID, &b.Key.Attempt, &b.Key.Block, &b.Seq, column.TextInto(&b.Reason), &b.Length, column.HashInto(&b.SHA256), &b.Held,
 				column.FlagInto(&b.Blob), &cuts, &nonces, column.FlagInto(&named), column.OptIDInto(&b.Entry), column.TextInto(&b.Path))
 			if err == nil && named && b.Entry == nil {
-				err = load.ErrNamed
+				err = contents.ErrNamed
 			}
 			if err != nil {
 				return err
@@ -133,7 +134,7 @@ var entryByNumber = statement.Read("SELECT id FROM agent_entry WHERE number = ? 
 func (r *Auditor) AuditResults(ctx context.Context, execution uuid.UUID) ([]store.ResultRest, error) {
 	var all []store.ResultRest
 	err := r.Read(ctx, func(v statement.View) error {
-		var names []load.Named
+		var names []contents.Named
 		err := v.Each(namedResults, []any{execution[:]}, func(row func(...any) error) error {
 			var (
 				rest store.ResultRest
@@ -142,7 +143,7 @@ func (r *Auditor) AuditResults(ctx context.Context, execution uuid.UUID) ([]stor
 			if err := row(&rest.Task, &raw, &rest.Held); err != nil {
 				return err
 			}
-			n, err := load.ParseNamed(raw)
+			n, err := contents.ParseNamed(raw)
 			rest.Held += int64(len(n.Before) + len(n.After))
 			all, names = append(all, rest), append(names, n)
 			return err
@@ -154,7 +155,7 @@ func (r *Auditor) AuditResults(ctx context.Context, execution uuid.UUID) ([]stor
 			var found bool
 			found, err = v.One(entryByNumber, []any{names[i].Entry, execution[:]}, &all[i].Entry)
 			if err == nil && !found {
-				err = load.ErrNamed
+				err = contents.ErrNamed
 			}
 		}
 		return err

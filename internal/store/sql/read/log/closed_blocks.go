@@ -7,7 +7,7 @@ import (
 	"github.com/google/uuid"
 	"github.com/perdure/perdure"
 	"github.com/perdure/perdure/internal/store/sql/column"
-	"github.com/perdure/perdure/internal/store/sql/load"
+	"github.com/perdure/perdure/internal/store/sql/load/contents"
 	"github.com/perdure/perdure/internal/store/sql/load/log"
 )
 
@@ -18,7 +18,7 @@ type folded struct {
 	block int64
 	cuts  []log.Cut
 	blob  *uuid.UUID // a LOCAL execution's block: the blob that holds its content
-	named load.TextPlace
+	named contents.TextPlace
 }
 
 func (w *logWindow) closedChunks() ([]perdure.Record, error) {
@@ -81,11 +81,11 @@ func (w *logWindow) boundCuts(blocks []folded) {
 
 func (w *logWindow) content(f *folded) ([]byte, error) {
 	if f.blob != nil {
-		ref, err := load.Ref(w.View, w.execution, f.blob)
+		ref, err := contents.Ref(w.View, w.execution, f.blob)
 		if err != nil {
 			return nil, err
 		}
-		return load.Whole(w.View, w.execution, ref)
+		return contents.Whole(w.View, w.execution, ref)
 	}
 	if f.named.Entry != 0 {
 		return w.texts.At(w.View, w.execution, f.named)

@@ -10,7 +10,7 @@ import (
 	"github.com/perdure/perdure"
 	"github.com/perdure/perdure/internal/store"
 	"github.com/perdure/perdure/internal/store/sql/column"
-	"github.com/perdure/perdure/internal/store/sql/load"
+	"github.com/perdure/perdure/internal/store/sql/load/contents"
 	"github.com/perdure/perdure/internal/store/sql/load/log"
 	"github.com/perdure/perdure/internal/store/sql/statement"
 )
@@ -131,24 +131,24 @@ func contentOf(v statement.View, execution uuid.UUID, b *store.Block) (store.Blo
 	var (
 		content, cuts, nonces []byte
 		blob                  *uuid.UUID
-		named                 load.TextPlace
+		named                 contents.TextPlace
 		whole                 = store.BlockContent{Block: *b}
 	)
 	_, err := v.One(closedContent, log.BlockKey(execution, b.Key), append([]any{&content, column.OptIDInto(&blob), &cuts, &nonces}, named.Scan()...)...)
 	whole.FirstNonce = log.NonceList(nonces).Of(0)
 	if err == nil && named.Entry != 0 {
-		var texts load.EntryTexts
+		var texts contents.EntryTexts
 		content, err = texts.At(v, execution, named)
 	}
 	if err != nil || blob == nil {
 		whole.Content = string(content)
 		return whole, err
 	}
-	ref, err := load.Ref(v, execution, blob)
+	ref, err := contents.Ref(v, execution, blob)
 	if err != nil {
 		return whole, err
 	}
-	loaded, err := load.Whole(v, execution, ref)
+	loaded, err := contents.Whole(v, execution, ref)
 	if err != nil || loaded != nil {
 		whole.Content = string(loaded)
 		return whole, err

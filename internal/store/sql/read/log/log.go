@@ -10,6 +10,7 @@ import (
 	"github.com/perdure/perdure/internal/store"
 	"github.com/perdure/perdure/internal/store/sql/column"
 	"github.com/perdure/perdure/internal/store/sql/load"
+	"github.com/perdure/perdure/internal/store/sql/load/contents"
 	"github.com/perdure/perdure/internal/store/sql/load/log"
 	"github.com/perdure/perdure/internal/store/sql/read/base"
 	"github.com/perdure/perdure/internal/store/sql/statement"
@@ -104,7 +105,7 @@ type logWindow struct {
 	after, upTo int64
 	left        int // bytes
 	records     []perdure.Record
-	texts       load.EntryTexts
+	texts       contents.EntryTexts
 }
 
 func (w *logWindow) read() error {

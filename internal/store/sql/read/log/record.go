@@ -6,7 +6,7 @@ import (
 	"github.com/google/uuid"
 	"github.com/perdure/perdure"
 	"github.com/perdure/perdure/internal/store/sql/column"
-	"github.com/perdure/perdure/internal/store/sql/load"
+	"github.com/perdure/perdure/internal/store/sql/load/contents"
 	"github.com/perdure/perdure/internal/store/sql/load/log"
 	"github.com/perdure/perdure/internal/store/sql/statement"
 )
@@ -21,7 +21,7 @@ func bodies(v statement.View, execution uuid.UUID, numbers []int64) (map[int64]j
 	if err != nil {
 		return nil, err
 	}
-	contents, blobs := map[int64]json.RawMessage{}, map[int64]uuid.UUID{}
+	all, blobs := map[int64]json.RawMessage{}, map[int64]uuid.UUID{}
 	err = v.Each(bodiesOf(v.Dialect), []any{execution[:], list}, func(row func(...any) error) error {
 		var (
 			number  int64
@@ -29,7 +29,7 @@ func bodies(v statement.View, execution uuid.UUID, numbers []int64) (map[int64]j
 			content json.RawMessage
 		)
 		err := row(&number, column.OptIDInto(&blob), column.RawInto(&content))
-		contents[number] = content
+		all[number] = content
 		if blob != nil {
 			blobs[number] = *blob
 		}
@@ -40,16 +40,16 @@ func bodies(v statement.View, execution uuid.UUID, numbers []int64) (map[int64]j
 			break
 		}
 		var ref *perdure.BlobRef
-		if ref, err = load.Ref(v, execution, &blob); err == nil {
-			contents[number], err = load.Whole(v, execution, ref)
+		if ref, err = contents.Ref(v, execution, &blob); err == nil {
+			all[number], err = contents.Whole(v, execution, ref)
 		}
 	}
-	return contents, err
+	return all, err
 }
 
 // recordSize returns the approximate size of a record with its fields, in bytes.
 func recordSize(r *log.RecordRow) int {
-	if n, err := load.ParseNamed(r.Of); r.Of != nil && err == nil {
+	if n, err := contents.ParseNamed(r.Of); r.Of != nil && err == nil {
 		return size(r.Record) + len(r.Of) + int(n.Length)
 	}
 	return size(r.Record)
@@ -59,7 +59,7 @@ func recordSize(r *log.RecordRow) int {
 func fillRecords(v statement.View, execution uuid.UUID, rows []log.RecordRow) ([]perdure.Record, error) {
 	var (
 		records []perdure.Record
-		names   = make([]load.Named, len(rows))
+		names   = make([]contents.Named, len(rows))
 		numbers []int64
 		said    map[int64]json.RawMessage
 		err     error
@@ -68,7 +68,7 @@ func fillRecords(v statement.View, execution uuid.UUID, rows []log.RecordRow) ([
 		if r.Of == nil {
 			continue
 		}
-		if names[i], err = load.ParseNamed(r.Of); err != nil {
+		if names[i], err = contents.ParseNamed(r.Of); err != nil {
 			return nil, err
 		}
 		numbers = append(numbers, names[i].Entry)
@@ -95,8 +95,8 @@ func fillRecords(v statement.View, execution uuid.UUID, rows []log.RecordRow) ([
 
 // joinFields loads the fields of an event from its blob. The reference to a withheld blob remains.
 func joinFields(v statement.View, execution uuid.UUID, r *perdure.Record) error {
-	if err := load.CompleteRef(v, execution, r.Blob); err != nil {
+	if err := contents.CompleteRef(v, execution, r.Blob); err != nil {
 		return err
 	}
-	return load.JoinContent(v, execution, &r.Fields, &r.Blob)
+	return contents.JoinContent(v, execution, &r.Fields, &r.Blob)
 }

@@ -1,4 +1,4 @@
-package load
+package contents
 
 import (
 	"github.com/google/uuid"

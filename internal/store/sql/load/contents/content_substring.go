@@ -1,4 +1,4 @@
-package load
+package contents
 
 import (
 	"encoding/binary"
@@ -45,8 +45,8 @@ func ParseNamed(raw []byte) (n Named, err error) {
 
 var namedByBlob = statement.Read("SELECT content_of FROM blob WHERE agent_execution_id = ? AND id = ?")
 
-// compose returns a content that refers to an entry.
-func compose(v statement.View, execution uuid.UUID, raw []byte) (json.RawMessage, error) {
+// Compose returns a content that refers to an entry.
+func Compose(v statement.View, execution uuid.UUID, raw []byte) (json.RawMessage, error) {
 	n, err := ParseNamed(raw)
 	if err != nil {
 		return nil, err
@@ -65,5 +65,5 @@ func composedBlob(v statement.View, execution, id uuid.UUID) (json.RawMessage, e
 	if err != nil || !found || raw == nil {
 		return nil, err
 	}
-	return compose(v, execution, raw)
+	return Compose(v, execution, raw)
 }

@@ -1,4 +1,6 @@
-package load
+// Package contents reads contents: those in blobs, and those that refer to a part of an entry. It
+// declares the rows of blobs.
+package contents
 
 import (
 	"encoding/json"
