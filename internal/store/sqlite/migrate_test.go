@@ -23,6 +23,7 @@ import (
 	"github.com/perdure/perdure"
 	"github.com/perdure/perdure/internal/store/migrationtest"
 	"github.com/perdure/perdure/internal/store/sqlite/connection"
+	"github.com/perdure/perdure/internal/store/sqlite/lock"
 	"github.com/perdure/perdure/internal/store/storetest/invariants"
 	"github.com/pressly/goose/v3"
 	lib "modernc.org/sqlite"
@@ -184,7 +185,7 @@ func TestInterruptedMigrationsContinue(t *testing.T) {
 // a migration of the file runs.
 func TestNoOtherServerOpensDuringAMigration(t *testing.T) {
 	path := oldStore(t, firstVersion)
-	lock, err := lockFile(path) // as Open does before it migrates
+	held, err := lock.Take(path) // as Open does before it migrates
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -201,7 +202,7 @@ func TestNoOtherServerOpensDuringAMigration(t *testing.T) {
 	if tried == 0 {
 		t.Error("nobody tried")
 	}
-	if err := lock.release(); err != nil {
+	if err := held.Release(); err != nil {
 		t.Fatal(err)
 	}
 	invariants.Check(t, open(t, Options{Path: path}))

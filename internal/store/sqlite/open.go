@@ -23,6 +23,7 @@ import (
 	"github.com/perdure/perdure/internal/store/sql/read/base"
 	"github.com/perdure/perdure/internal/store/sqlite/clock"
 	"github.com/perdure/perdure/internal/store/sqlite/connection"
+	"github.com/perdure/perdure/internal/store/sqlite/lock"
 	_ "modernc.org/sqlite" // the driver "sqlite"
 	lib "modernc.org/sqlite/lib"
 )
@@ -69,7 +70,7 @@ type Store struct {
 	path      string
 	epoch     uint64
 	soundness *soundness
-	lock      *fileLock
+	lock      *lock.File
 	filler    *read.TextFiller
 	stop      context.CancelFunc // of the filler
 	filling   sync.WaitGroup
@@ -88,26 +89,26 @@ func Open(ctx context.Context, o Options) (*Store, error) {
 	if err := finishReplacing(o.Path); err != nil {
 		return nil, fmt.Errorf("open %s: %w", o.Path, err)
 	}
-	lock, err := lockNew(o.Path)
+	held, err := lockNew(o.Path)
 	if err != nil {
 		return nil, err
 	}
 	s, err := openLocked(ctx, o)
 	if err != nil {
-		return nil, errors.Join(err, lock.release())
+		return nil, errors.Join(err, held.Release())
 	}
-	s.lock = lock
+	s.lock = held
 	return s, nil
 }
 
 // lockNew locks the file. It creates the file if it does not exist.
-func lockNew(path string) (*fileLock, error) {
+func lockNew(path string) (*lock.File, error) {
 	if _, err := os.Stat(path); errors.Is(err, fs.ErrNotExist) {
 		if err := makeFile(path); err != nil {
 			return nil, err
 		}
 	}
-	return lockFile(path)
+	return lock.Take(path)
 }
 
 func openLocked(ctx context.Context, o Options) (*Store, error) {
@@ -332,7 +333,7 @@ func (s *Store) Epoch() uint64 { return s.epoch }
 // Close commits the queued commands, then closes the file. If the store has failed, the file
 // remains as it is for the next Open to recover.
 func (s *Store) Close() error {
-	s.closing.Do(func() { s.closed = errors.Join(s.close(), s.lock.release()) })
+	s.closing.Do(func() { s.closed = errors.Join(s.close(), s.lock.Release()) })
 	return s.closed
 }
 

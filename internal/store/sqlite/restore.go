@@ -8,6 +8,7 @@ import (
 
 	"github.com/perdure/perdure"
 	"github.com/perdure/perdure/internal/store/sqlite/connection"
+	"github.com/perdure/perdure/internal/store/sqlite/lock"
 )
 
 // Restore replaces the store at path with a backup. Nobody may have the store open. If mayReplace
@@ -43,14 +44,14 @@ func Restore(ctx context.Context, backup, path string, mayReplace bool) error {
 
 // refuseInUse returns an error with code unavailable if a server has the file open, under any name.
 func refuseInUse(path string) error {
-	lock, err := lockFile(path)
+	held, err := lock.Take(path)
 	if errors.Is(err, os.ErrNotExist) {
 		return nil
 	}
 	if err != nil {
 		return err
 	}
-	return lock.release()
+	return held.Release()
 }
 
 // checkBackup returns an error if the file is not an intact backup. It refuses a file with a log

@@ -10,6 +10,7 @@ import (
 	"github.com/perdure/perdure"
 	"github.com/perdure/perdure/internal/store/sql/schema"
 	"github.com/perdure/perdure/internal/store/sqlite/connection"
+	"github.com/perdure/perdure/internal/store/sqlite/lock"
 )
 
 // Source reads the rows of a store in order to copy them elsewhere. Nobody else may have the store
@@ -17,7 +18,7 @@ import (
 type Source struct {
 	conn *connection.Conn
 	path string
-	lock *fileLock
+	lock *lock.File
 }
 
 // Moved describes where and when a store was moved.
@@ -40,15 +41,15 @@ func OpenSource(ctx context.Context, path string) (*Source, error) {
 	if err := refuseHalfReplaced(path); err != nil {
 		return nil, err
 	}
-	lock, err := lockFile(path)
+	held, err := lock.Take(path)
 	if err != nil {
 		return nil, err
 	}
 	s, err := openLockedSource(ctx, path)
 	if err != nil {
-		return nil, errors.Join(err, lock.release())
+		return nil, errors.Join(err, held.Release())
 	}
-	s.lock = lock
+	s.lock = held
 	return s, nil
 }
 
@@ -197,7 +198,7 @@ func (s *Source) Move(ctx context.Context, m Moved) error {
 }
 
 // Close closes the file and releases its lock.
-func (s *Source) Close() error { return errors.Join(s.conn.Close(), s.lock.release()) }
+func (s *Source) Close() error { return errors.Join(s.conn.Close(), s.lock.Release()) }
 
 // checkPlace returns an error with code conflict if the store was moved elsewhere.
 func checkPlace(v connection.View) error {

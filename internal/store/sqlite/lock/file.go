@@ -1,4 +1,5 @@
-package sqlite
+// Package lock keeps a database file for one server, whatever path other servers use.
+package lock
 
 import (
 	"errors"
@@ -10,7 +11,7 @@ import (
 	"github.com/perdure/perdure/internal/filelock"
 )
 
-// fileLock prevents other servers from opening a database file, whatever path they use. The lock of
+// File prevents other servers from opening a database file, whatever path they use. The lock of
 // a data directory covers only one path, and a file may have several, by hard or symbolic links.
 // Two servers would then write two different logs.
 //
@@ -18,28 +19,28 @@ import (
 // the open file (see lockByte). SQLite's locks belong to the process: closing any descriptor of the
 // file drops all of them. So the process identifies locked files by their identity and does not
 // open a locked file again. The descriptor must be closed after SQLite's connections.
-type fileLock struct {
+type File struct {
 	file *os.File
 	info os.FileInfo
 }
 
 var locked struct {
 	sync.Mutex
-	files []*fileLock
+	files []*File
 }
 
 // errLocked reports that another process has locked the byte.
 var errLocked = errors.New("the file is locked")
 
-// lockFile locks an existing database. Errors: unavailable if another server has locked it.
-func lockFile(path string) (*fileLock, error) {
+// Take locks an existing database. Errors: unavailable if another server has locked it.
+func Take(path string) (*File, error) {
 	info, err := os.Stat(path)
 	if err != nil {
 		return nil, err
 	}
 	locked.Lock()
 	defer locked.Unlock()
-	if slices.ContainsFunc(locked.files, func(l *fileLock) bool { return os.SameFile(l.info, info) }) {
+	if slices.ContainsFunc(locked.files, func(l *File) bool { return os.SameFile(l.info, info) }) {
 		return nil, inUse(path)
 	}
 	file, err := os.OpenFile(path, os.O_RDWR, 0)
@@ -53,7 +54,7 @@ func lockFile(path string) (*fileLock, error) {
 		}
 		return nil, errors.Join(err, file.Close())
 	}
-	l := &fileLock{file: file, info: info}
+	l := &File{file: file, info: info}
 	locked.files = append(locked.files, l)
 	return l, nil
 }
@@ -62,10 +63,10 @@ func inUse(path string) error {
 	return perdure.Errorf(perdure.Unavailable, "the database %s is in use by another server, perhaps by another name; end it first", path)
 }
 
-// release releases the lock. No connection of the process may have the file open.
-func (l *fileLock) release() error {
+// Release releases the lock. No connection of the process may have the file open.
+func (l *File) Release() error {
 	locked.Lock()
 	defer locked.Unlock()
-	locked.files = slices.DeleteFunc(locked.files, func(other *fileLock) bool { return other == l })
+	locked.files = slices.DeleteFunc(locked.files, func(other *File) bool { return other == l })
 	return l.file.Close()
 }
