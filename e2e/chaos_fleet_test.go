@@ -23,7 +23,7 @@ import (
 	"github.com/perdure/perdure/internal/store/opentest"
 	"github.com/perdure/perdure/internal/store/postgres"
 	"github.com/perdure/perdure/internal/store/postgres/cluster"
-	"github.com/perdure/perdure/internal/store/storetest"
+	"github.com/perdure/perdure/internal/store/storetest/invariants"
 )
 
 // fleet is several servers and workers over one PostgreSQL. All of them are processes, with proxies
@@ -132,7 +132,7 @@ func (f *fleet) audit() {
 		f.t.Errorf("what is left does not open: %v", err)
 		return
 	}
-	storetest.Invariants(f.t, s)
+	invariants.Check(f.t, s)
 	if err := s.Close(); err != nil {
 		f.t.Error(err)
 	}

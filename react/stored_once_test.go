@@ -6,7 +6,7 @@ import (
 
 	"github.com/perdure/perdure"
 	"github.com/perdure/perdure/internal/engine"
-	"github.com/perdure/perdure/internal/store/storetest"
+	"github.com/perdure/perdure/internal/store/storetest/invariants"
 )
 
 // TestContentOfATurnIsStoredOnce checks that blocks of a model's answer and results of tasks refer
@@ -25,7 +25,7 @@ turn
 	if x := s.until(id, func(x *perdure.Execution) bool { return x.Status.Terminal() }); x.Status != perdure.StatusCompleted {
 		t.Fatalf("the run is %s", x.Status)
 	}
-	audit := s.store.(storetest.Auditor)
+	audit := s.store.(invariants.Auditor)
 	blocks, err := audit.AuditBlocks(t.Context(), id)
 	if err != nil {
 		t.Fatal(err)

@@ -15,7 +15,7 @@ import (
 	"github.com/perdure/perdure/internal/bubble"
 	"github.com/perdure/perdure/internal/engine"
 	"github.com/perdure/perdure/internal/store"
-	"github.com/perdure/perdure/internal/store/storetest"
+	"github.com/perdure/perdure/internal/store/storetest/invariants"
 	"github.com/perdure/perdure/tool"
 )
 
@@ -84,7 +84,7 @@ func (w *world) play(t *testing.T) result {
 		if o, err = read(t.Context(), w.core.Store, org, w.id); err != nil {
 			w.note(err)
 		}
-		storetest.Invariants(t, w.core.Store)
+		invariants.Check(t, w.core.Store)
 	}
 	w.mu.Lock()
 	defer w.mu.Unlock()

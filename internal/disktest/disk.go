@@ -12,6 +12,7 @@ import (
 	"path/filepath"
 	"strings"
 	"sync"
+	"sync/atomic"
 	"testing"
 
 	lib "modernc.org/sqlite/lib"
@@ -43,6 +44,7 @@ type Op struct {
 // count as durable.
 type Disk struct {
 	folder string
+	stall  atomic.Pointer[stall]
 
 	mu     sync.Mutex
 	files  map[string]*file
@@ -83,6 +85,31 @@ func (d *Disk) Before(f func(op Op) (code int32)) {
 	d.mu.Lock()
 	defer d.mu.Unlock()
 	d.before = f
+}
+
+// stall is a pause of the writes to one file.
+type stall struct {
+	file    string
+	once    sync.Once
+	reached chan struct{}
+	on      chan struct{}
+}
+
+// StallAfterWrite pauses the caller of the next write to a file, after that write, until goOn is
+// called. The channel reached is closed when the pause begins. Other operations are not affected.
+func (d *Disk) StallAfterWrite(file string) (reached <-chan struct{}, goOn func()) {
+	s := &stall{file: file, reached: make(chan struct{}), on: make(chan struct{})}
+	d.stall.Store(s)
+	return s.reached, sync.OnceFunc(func() { close(s.on) })
+}
+
+func (d *Disk) pause(file string) {
+	if s := d.stall.Load(); s != nil && s.file == file {
+		s.once.Do(func() {
+			close(s.reached)
+			<-s.on
+		})
+	}
 }
 
 // name returns the file's name in the directory. It returns false for files outside it, and for the

@@ -141,6 +141,12 @@ func xDelete(tls *libc.TLS, vfs, name uintptr, sync int32) int32 {
 
 func xWrite(tls *libc.TLS, file, p uintptr, n int32, offset int64) int32 {
 	o := openingOf(file)
+	code := o.write(tls, file, p, n, offset)
+	o.disk.pause(o.name)
+	return code
+}
+
+func (o *opening) write(tls *libc.TLS, file, p uintptr, n int32, offset int64) int32 {
 	o.disk.mu.Lock()
 	defer o.disk.mu.Unlock()
 	if code := o.disk.about(Write, o.name); code != lib.SQLITE_OK {

@@ -14,7 +14,7 @@ import (
 	"github.com/perdure/perdure/internal/store"
 	"github.com/perdure/perdure/internal/store/opentest"
 	"github.com/perdure/perdure/internal/store/sqlite"
-	"github.com/perdure/perdure/internal/store/storetest"
+	"github.com/perdure/perdure/internal/store/storetest/invariants"
 )
 
 func TestMain(m *testing.M) { os.Exit(opentest.Main(m)) }
@@ -61,7 +61,7 @@ func newBench(t *testing.T) *bench {
 	}
 	b.open()
 	t.Cleanup(func() {
-		storetest.Invariants(t, b.s)
+		invariants.Check(t, b.s)
 		if err := b.s.Close(); err != nil {
 			t.Error(err)
 		}

@@ -13,7 +13,7 @@ import (
 	"github.com/perdure/perdure/internal/bubble"
 	"github.com/perdure/perdure/internal/store"
 	"github.com/perdure/perdure/internal/store/sqlite"
-	"github.com/perdure/perdure/internal/store/storetest"
+	"github.com/perdure/perdure/internal/store/storetest/invariants"
 )
 
 // lifecycle returns the type and status of each event that has a status.
@@ -118,7 +118,7 @@ func TestTimerIsPunctual(t *testing.T) {
 		b.s, err = sqlite.Open(context.WithoutCancel(t.Context()), sqlite.Options{Path: t.TempDir() + "/perdure.db", Clock: time.Now})
 		b.must(err)
 		t.Cleanup(func() {
-			storetest.Invariants(t, b.s)
+			invariants.Check(t, b.s)
 			b.must(b.s.Close())
 		})
 		b.use(b.s)

@@ -54,16 +54,6 @@ func addTexts(all []EntryText, at string, parts []textPart) []EntryText {
 	return all
 }
 
-// TextAt returns the text at a path; "" if there is none.
-func TextAt(content json.RawMessage, path string) string {
-	for _, t := range EntryTexts(content) {
-		if t.Path == path {
-			return t.Text
-		}
-	}
-	return ""
-}
-
 // BlockRest describes, for audits, how the content of a closed block is stored. A superseded block
 // has no stored content.
 type BlockRest struct {

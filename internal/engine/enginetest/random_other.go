@@ -6,7 +6,7 @@ import (
 
 	"github.com/google/uuid"
 	"github.com/perdure/perdure"
-	"github.com/perdure/perdure/internal/store/storetest"
+	"github.com/perdure/perdure/internal/store/storetest/invariants"
 	"pgregory.net/rapid"
 )
 
@@ -121,7 +121,7 @@ func (m *machine) compare() {
 	for _, x := range m.xs {
 		m.compareExecution(x)
 	}
-	storetest.Invariants(m.tb, m.s)
+	invariants.Check(m.tb, m.s)
 }
 
 func (m *machine) compareExecution(x *execution) {

@@ -16,11 +16,9 @@ type Reads struct{ Statements, Rows int }
 // Of returns a reader that reads like r and adds its reads to the returned Reads.
 func Of(r read.Reader) (*read.Reader, *Reads) {
 	reads := &Reads{}
-	tx := r.Tx
-	r.Tx = func(ctx context.Context, read func(c statement.Conn) error) error {
-		return tx(ctx, func(c statement.Conn) error { return read(counted{c, reads}) })
-	}
-	return &r, reads
+	return r.With(func(ctx context.Context, read func(c statement.Conn) error) error {
+		return r.Tx(ctx, func(c statement.Conn) error { return read(counted{c, reads}) })
+	}), reads
 }
 
 // counted is a connection that counts reads.

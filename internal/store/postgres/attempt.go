@@ -11,6 +11,7 @@ import (
 	"github.com/perdure/perdure"
 	"github.com/perdure/perdure/internal/store"
 	"github.com/perdure/perdure/internal/store/commit"
+	"github.com/perdure/perdure/internal/store/postgres/pipe"
 	"github.com/perdure/perdure/internal/store/sql/apply"
 	"github.com/perdure/perdure/internal/store/sql/pick"
 	"github.com/perdure/perdure/internal/store/sql/statement"
@@ -81,26 +82,25 @@ var (
 // sideBySide decides the commands concurrently. Commands with picks run first, one group of equal
 // picks after the other, because each pick must see the changes of the previous ones.
 func (a *attempt) sideBySide() error {
-	p := newPipe(a.ctx, a.conn, &a.db.grouped, &a.idle, a.wait)
-	p.before = []request{{query: beginBatch}}
+	p := pipe.New(a.ctx, a.conn, beginBatch, &a.db.grouped, &a.idle, a.wait)
 	a.rows = apply.Begin(a.ctx, nil, a.dialect, perdure.Time{}, a.logger, false)
 	a.rows.UseWebhooks(&a.db.hooks)
-	p.begin(nil, a.prepare)
-	if err := p.run(); err != nil {
+	p.Do(a.prepare)
+	if err := p.Run(); err != nil {
 		return err
 	}
 	for _, same := range a.picks() {
-		p.begin(nil, func(c statement.Conn) error { return a.pick(c, same) })
-		if err := p.run(); err != nil {
+		p.Do(func(c statement.Conn) error { return a.pick(c, same) })
+		if err := p.Run(); err != nil {
 			return err
 		}
 	}
 	for i, call := range a.batch {
 		if call.Pick == nil {
-			p.begin(nil, a.command(i))
+			p.Do(a.command(i))
 		}
 	}
-	if err := p.run(); err != nil {
+	if err := p.Run(); err != nil {
 		return err
 	}
 	return a.commit(p)
@@ -182,7 +182,7 @@ func (a *attempt) command(i int) func(c statement.Conn) error {
 	call := a.batch[i]
 	return func(c statement.Conn) (err error) {
 		if call.Execution != uuid.Nil {
-			if err := c.(*strand).own(pick.HeldExecution(call.Execution), false); err != nil {
+			if err := pipe.Own(c, pick.HeldExecution(call.Execution)); err != nil {
 				return err
 			}
 		}
@@ -193,7 +193,7 @@ func (a *attempt) command(i int) func(c statement.Conn) error {
 
 // oneByOne runs the commands in their order, one statement at a time.
 func (a *attempt) oneByOne(careful bool) error {
-	c := &plain{conn: a.conn, wait: a.wait, held: map[lock]bool{}, first: []request{{query: beginBatch}}}
+	c := pipe.NewPlain(a.conn, beginBatch, a.wait)
 	a.rows = apply.Begin(a.ctx, c, a.dialect, perdure.Time{}, a.logger, careful)
 	a.rows.UseWebhooks(&a.db.hooks)
 	if err := a.prepare(c); err != nil {
@@ -205,7 +205,7 @@ func (a *attempt) oneByOne(careful bool) error {
 			return err
 		}
 	}
-	return a.commit(&pipe{ctx: a.ctx, conn: a.conn, wrote: c.wrote})
+	return a.commit(&pipe.Pipe{Wrote: c.Wrote})
 }
 
 // run runs a command. It reports the command as missed, to be repeated in a later batch, if another
@@ -224,12 +224,12 @@ func (a *attempt) run(rows *apply.Transaction, call *commit.Call) (commit.Outcom
 
 // commit sends the deferred writes and commits the transaction. If the transaction writes, or if an
 // answer depends on it, it also increments the number in the committer's row.
-func (a *attempt) commit(p *pipe) error {
+func (a *attempt) commit(p *pipe.Pipe) error {
 	var batch pgx.Batch
-	if err := p.flush(&batch); err != nil {
+	if err := p.Flush(&batch); err != nil {
 		return err
 	}
-	if p.wrote || a.answers() {
+	if p.Wrote || a.answers() {
 		a.number++
 		batch.Queue(durably)
 		batch.Queue("INSERT INTO committer (id, batch, seen_at) VALUES ($1, $2, $3)"+

@@ -12,7 +12,7 @@ import (
 	"github.com/jackc/pgx/v5"
 	"github.com/perdure/perdure"
 	"github.com/perdure/perdure/internal/store"
-	"github.com/perdure/perdure/internal/store/storetest"
+	"github.com/perdure/perdure/internal/store/storetest/invariants"
 )
 
 // trips counts round trips to the database.
@@ -92,7 +92,7 @@ func TestRoundTripsDoNotGrow(t *testing.T) {
 			}
 			noted(t, s, ids[0], 3)
 			noted(t, s, ids[1], 2)
-			storetest.Invariants(t, s)
+			invariants.Check(t, s)
 		})
 	}
 }
@@ -111,7 +111,7 @@ func TestOneExecutionsCommandsStayInOrder(t *testing.T) {
 	for _, id := range ids {
 		noted(t, s, id, 20)
 	}
-	storetest.Invariants(t, s)
+	invariants.Check(t, s)
 }
 
 // TestCommandsBehindAMissedOneStayBehindIt checks that while a command waits for another server's
@@ -276,7 +276,7 @@ func TestPicksOfManyPollersAreOne(t *testing.T) {
 	if len(claimed) != 177 {
 		t.Errorf("%d of 177 were claimed", len(claimed))
 	}
-	storetest.Invariants(t, s)
+	invariants.Check(t, s)
 }
 
 // TestHeldCandidatesAreWaitedFor checks that a pick waits if all its candidates are locked by

@@ -9,6 +9,7 @@ import (
 	"github.com/google/uuid"
 	"github.com/jackc/pgx/v5"
 	"github.com/perdure/perdure/internal/store/commit"
+	"github.com/perdure/perdure/internal/store/postgres/pipe"
 	"github.com/perdure/perdure/internal/store/sql/statement"
 )
 
@@ -42,7 +43,7 @@ type committer struct {
 	number   int64 // number of the last transaction that wrote
 	stored   int64 // the number in the row, as read by the newest connection
 	wait     bool  // for locks
-	idle     coroutines
+	idle     pipe.Coroutines
 	ended    chan struct{}
 }
 
@@ -59,7 +60,7 @@ func (c *committer) run() {
 		}
 		missed = c.Process(c, c.logger, batch)
 	}
-	c.idle.close()
+	c.idle.Close()
 	c.disconnect()
 }
 

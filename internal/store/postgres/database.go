@@ -13,6 +13,7 @@ import (
 	"github.com/jackc/pgx/v5"
 	"github.com/jackc/pgx/v5/pgconn"
 	"github.com/perdure/perdure"
+	"github.com/perdure/perdure/internal/store/postgres/pipe"
 	"github.com/perdure/perdure/internal/store/sql/cache"
 )
 
@@ -20,7 +21,7 @@ import (
 // it must not have been restored, or replaced by a standby, in between.
 type database struct {
 	config  *pgx.ConnConfig
-	grouped grouped
+	grouped pipe.Groups
 	epoch   atomic.Uint64 // 0 while unknown
 	fatal   func(error)
 	gone    atomic.Bool // fatal was called

@@ -90,21 +90,7 @@ func standings(all []store.Standing) ([]any, error) {
 	return []any{rawIDs(ids), fences, numbers, answers}, nil
 }
 
-const (
-	skipLocked    = " SKIP LOCKED"
-	lockExecution = " FOR NO KEY UPDATE OF x" + skipLocked
-)
-
-// waiting returns query without SKIP LOCKED if wait is set, so that it waits for rows that other
-// transactions have locked. Otherwise it returns query. A command that was skipped too often
-// because of such locks runs alone and uses wait.
-func waiting(query *statement.Statement, wait bool) *statement.Statement {
-	waits, skips := strings.CutSuffix(query.Text(), skipLocked)
-	if !wait || !skips {
-		return query
-	}
-	return statement.NewAlone(waits)
-}
+const lockExecution = " FOR NO KEY UPDATE OF x SKIP LOCKED"
 
 var due = map[store.PickKind]*statement.Statement{
 	store.PickTimers: statement.NewAlone("SELECT x.id, NULL FROM agent_timer t JOIN agent_execution x ON x.id = t.agent_execution_id" +
@@ -214,9 +200,4 @@ var (
 	// timeAndWebhooks is timeNow together with the revision of the webhooks.
 	timeAndWebhooks = statement.NewAlone("SELECT (extract(epoch FROM clock_timestamp()) * 1000000)::bigint," +
 		" coalesce((SELECT revision FROM webhook_revision WHERE id = 1), 0)")
-	tryHold  = statement.NewAlone("SELECT pg_try_advisory_xact_lock(?)")
-	waitHold = statement.NewAlone("SELECT pg_advisory_xact_lock(?) IS NULL")
-
-	tryShare  = statement.NewAlone("SELECT pg_try_advisory_xact_lock_shared(?)")
-	waitShare = statement.NewAlone("SELECT pg_advisory_xact_lock_shared(?) IS NULL")
 )

@@ -9,7 +9,7 @@ import (
 	"github.com/google/uuid"
 	"github.com/perdure/perdure"
 	"github.com/perdure/perdure/internal/store/postgres/cluster"
-	"github.com/perdure/perdure/internal/store/storetest"
+	"github.com/perdure/perdure/internal/store/storetest/invariants"
 )
 
 // restarted holds a store and reopens it after Fatal was called, as a supervisor restarts a server.
@@ -115,7 +115,7 @@ func TestStandbyTakesOver(t *testing.T) {
 	if r.times != 1 || s.Epoch() == before {
 		t.Errorf("the server was told %d times, the epoch was %d and is %d", r.times, before, s.Epoch())
 	}
-	storetest.Invariants(t, s)
+	invariants.Check(t, s)
 }
 
 // pair starts a cluster and a standby of it.

@@ -17,7 +17,7 @@ import (
 	"github.com/perdure/perdure"
 	"github.com/perdure/perdure/internal/store"
 	"github.com/perdure/perdure/internal/store/postgres/cluster"
-	"github.com/perdure/perdure/internal/store/storetest"
+	"github.com/perdure/perdure/internal/store/storetest/invariants"
 )
 
 var quiet = slog.New(slog.DiscardHandler)
@@ -217,7 +217,7 @@ func TestLostConnectionsLoseNothing(t *testing.T) {
 	if ended.Load() == 0 {
 		t.Error("no connection was ended")
 	}
-	storetest.Invariants(t, open(t, Options{without: without{texts: true}, URL: url}))
+	invariants.Check(t, open(t, Options{without: without{texts: true}, URL: url}))
 }
 
 // TestDatabaseRestartsInTheMiddle crashes the database in the middle of writes, and later restarts
@@ -244,7 +244,7 @@ func TestDatabaseRestartsInTheMiddle(t *testing.T) {
 			}
 		}
 	})
-	storetest.Invariants(t, s)
+	invariants.Check(t, s)
 	if s.db.gone.Load() || other.db.gone.Load() {
 		t.Error("a restart was taken for another history")
 	}

@@ -8,6 +8,7 @@ import (
 	"testing"
 
 	"github.com/jackc/pgx/v5"
+	"github.com/perdure/perdure/internal/store/postgres/pipe"
 	"github.com/perdure/perdure/internal/store/postgres/postgrestest"
 	"github.com/perdure/perdure/internal/store/sql/catalog"
 	"github.com/perdure/perdure/internal/store/sql/statement"
@@ -62,7 +63,7 @@ func run(t *testing.T, conn *pgx.Conn, query string) {
 func findByID(t *testing.T, conn *pgx.Conn, connection string, queries map[string]*statement.Statement) {
 	t.Helper()
 	for name, query := range queries {
-		steps := plan(t, conn, connection+" "+name, translate(query.Text()))
+		steps := plan(t, conn, connection+" "+name, pipe.Translate(query.Text()))
 		if at := comparesIDs(steps); at >= 0 {
 			t.Errorf("%s, %s:\n%s\n%s", connection, name, query.Text(), strings.Join(steps[max(at-2, 0):at+1], "\n"))
 		}

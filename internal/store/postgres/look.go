@@ -8,6 +8,7 @@ import (
 	"github.com/perdure/perdure"
 	"github.com/perdure/perdure/internal/store"
 	"github.com/perdure/perdure/internal/store/sql/read"
+	"github.com/perdure/perdure/internal/store/sql/read/base"
 	"github.com/perdure/perdure/internal/store/turns"
 )
 
@@ -40,7 +41,7 @@ func OpenLook(ctx context.Context, url string) (*Look, error) {
 	if s.pool, err = pgxpool.NewWithConfig(ctx, config); err != nil {
 		return nil, err
 	}
-	return &Look{Reader: read.Reader{Tx: s.read, Clock: s.clock.Now, Dialect: dialect}, store: s}, nil
+	return &Look{Reader: read.New(base.Source{Tx: s.read, Clock: s.clock.Now, Dialect: dialect}), store: s}, nil
 }
 
 // checkVersion returns an error for tables of another version, which cannot be read.

@@ -23,7 +23,7 @@ import (
 	"github.com/perdure/perdure/internal/longtest"
 	"github.com/perdure/perdure/internal/store/migrationtest"
 	"github.com/perdure/perdure/internal/store/postgres/postgrestest"
-	"github.com/perdure/perdure/internal/store/storetest"
+	"github.com/perdure/perdure/internal/store/storetest/invariants"
 	"github.com/pressly/goose/v3"
 )
 
@@ -60,7 +60,7 @@ func TestServersStartAtOnce(t *testing.T) {
 		})
 	}
 	wg.Wait()
-	storetest.Invariants(t, open(t, Options{without: without{texts: true}, URL: url}))
+	invariants.Check(t, open(t, Options{without: without{texts: true}, URL: url}))
 }
 
 // TestMigrationsBesideServersThatWork checks that a migration succeeds while a server writes, that
@@ -116,7 +116,7 @@ func TestMigrationsBesideServersThatWork(t *testing.T) {
 		if total != notes.Load() {
 			t.Errorf("%d notes were answered, %d are stored", notes.Load(), total)
 		}
-		storetest.Invariants(t, s)
+		invariants.Check(t, s)
 	}
 }
 
@@ -284,7 +284,7 @@ func TestDatabasesOfEveryVersionOpen(t *testing.T) {
 		}
 		before := storedRows(t, url)
 		s := open(t, Options{URL: url, without: without{texts: true}})
-		storetest.Invariants(t, s)
+		invariants.Check(t, s)
 		begin(t, s)
 		sameRows(t, url, before)
 		sameSchema(t, schemaOf(t, url), fresh)

@@ -18,7 +18,9 @@ import (
 	"github.com/perdure/perdure"
 	"github.com/perdure/perdure/internal/store"
 	"github.com/perdure/perdure/internal/store/commit"
+	"github.com/perdure/perdure/internal/store/postgres/pipe"
 	"github.com/perdure/perdure/internal/store/sql/read"
+	"github.com/perdure/perdure/internal/store/sql/read/base"
 	"github.com/perdure/perdure/internal/store/sql/statement"
 	"github.com/perdure/perdure/internal/store/turns"
 )
@@ -144,7 +146,7 @@ func (s *Store) start(ctx context.Context, o Options) error {
 		return err
 	}
 	s.waitsForEnds = o.without.earlyReads
-	s.Reader = read.Reader{Tx: s.read, Clock: s.clock.Now, Dialect: dialect, WithoutTexts: o.without.texts}
+	s.Reader = read.New(base.Source{Tx: s.read, Clock: s.clock.Now, Dialect: dialect, WithoutTexts: o.without.texts})
 	for range o.Committers {
 		queue := commit.NewQueue()
 		queue.Observer, queue.Plain = o.Observer, o.without.batches
@@ -218,7 +220,7 @@ func (s *Store) read(ctx context.Context, read func(c statement.Conn) error) err
 		return unreachable(err)
 	}
 	defer s.release(conn)
-	err = read(&plain{conn: conn.Conn(), first: []request{{query: beginRead}}})
+	err = read(pipe.NewPlain(conn.Conn(), beginRead, false))
 	if conn.Conn().IsClosed() && err != nil {
 		if errors.Is(err, errSilent) {
 			s.pool.Reset() // idle connections have probably died, too

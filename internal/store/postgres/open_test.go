@@ -10,6 +10,7 @@ import (
 	"github.com/google/uuid"
 	"github.com/jackc/pgx/v5"
 	"github.com/perdure/perdure"
+	"github.com/perdure/perdure/internal/store/postgres/pipe"
 	"github.com/perdure/perdure/internal/store/sql/catalog"
 )
 
@@ -72,23 +73,16 @@ func TestHotStatementsUseIndexes(t *testing.T) {
 	}
 	many := 0
 	for name, query := range queries {
-		usesIndexes(t, name, plan(t, conn, name, translate(query.Text())))
-		s := shapeOf(query)
-		if s == nil {
-			continue
-		}
-		var g grouped
-		m, err := g.of(t.Context(), conn, s)
+		var g pipe.Groups
+		texts, err := g.Texts(t.Context(), conn, query)
 		if err != nil {
 			t.Errorf("%s: %v", name, err)
-		} else {
+		}
+		usesIndexes(t, name, plan(t, conn, name, texts.One))
+		if texts.Many != "" {
 			many++
-			usesIndexes(t, name+", many", plan(t, conn, name+", many", m.whole))
-			same := make([]bool, s.params)
-			for i := range same {
-				same[i] = i > 0
-			}
-			usesIndexes(t, name+", narrow", plan(t, conn, name+", narrow", s.statement(m.types, same)))
+			usesIndexes(t, name+", many", plan(t, conn, name+", many", texts.Many))
+			usesIndexes(t, name+", narrow", plan(t, conn, name+", narrow", texts.Narrow))
 		}
 	}
 	if many < len(queries)*2/3 {
@@ -138,7 +132,7 @@ func TestRowsAreFoundByTheirKeys(t *testing.T) {
 			"SELECT 1 FROM ONLY " + table + " x WHERE agent_execution_id = ? AND id = ? FOR KEY SHARE OF x", // as foreign keys query
 			"UPDATE " + table + " SET created_at = ? WHERE agent_execution_id = ? AND id = ?",
 		} {
-			steps := strings.Join(plan(t, conn, query[:7]+table, translate(query)), "\n")
+			steps := strings.Join(plan(t, conn, query[:7]+table, pipe.Translate(query)), "\n")
 			if !strings.Contains(steps, table+"_pkey") {
 				t.Errorf("%s:\n%s", query, steps)
 			}
@@ -197,7 +191,7 @@ func TestListsUseIndexes(t *testing.T) {
 		}
 	}
 	for name, query := range catalog.ListStatements(dialect) {
-		steps := plan(t, conn, name, translate(query.Text()))
+		steps := plan(t, conn, name, pipe.Translate(query.Text()))
 		usesIndexes(t, query.Text(), steps)
 		for i, step := range steps {
 			if strings.Contains(step, "Sort") {

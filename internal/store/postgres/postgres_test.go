@@ -58,7 +58,7 @@ func TestConformance(t *testing.T) {
 	longtest.Checks(t, 10, 50) // the properties are those of SQLite's tests, which run more checks
 	storetest.Run(t, func(t *testing.T) store.Store {
 		s := open(t, Options{Committers: 2})
-		s.db.grouped.single = true
+		s.db.grouped.Single = true
 		return s
 	})
 }

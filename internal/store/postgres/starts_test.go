@@ -5,7 +5,7 @@ import (
 	"testing"
 
 	"github.com/google/uuid"
-	"github.com/perdure/perdure/internal/store/storetest"
+	"github.com/perdure/perdure/internal/store/storetest/invariants"
 )
 
 // TestRoundTripsOfStarts checks that a hundred starts in one batch, like one start, take at most
@@ -27,5 +27,5 @@ func TestRoundTripsOfStarts(t *testing.T) {
 			t.Errorf("%d starts take %d round trips", n, got)
 		}
 	}
-	storetest.Invariants(t, s)
+	invariants.Check(t, s)
 }

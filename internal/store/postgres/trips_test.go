@@ -4,7 +4,7 @@ import (
 	"testing"
 
 	"github.com/perdure/perdure/internal/store/counttest"
-	"github.com/perdure/perdure/internal/store/storetest"
+	"github.com/perdure/perdure/internal/store/storetest/invariants"
 )
 
 // TestRoundTripsOfAStepAndATask checks that a step takes three round trips, and a dispatched task
@@ -38,5 +38,5 @@ func roundTripsOfAStepAndATask(t *testing.T, s *Store, c *trips) {
 			t.Errorf("a %s takes %d round trips, want %d", one.what, got, one.want)
 		}
 	}
-	storetest.Invariants(t, s)
+	invariants.Check(t, s)
 }

@@ -11,7 +11,7 @@ import (
 	"github.com/google/uuid"
 	"github.com/perdure/perdure"
 	"github.com/perdure/perdure/internal/store"
-	"github.com/perdure/perdure/internal/store/storetest"
+	"github.com/perdure/perdure/internal/store/storetest/invariants"
 )
 
 const org = "acme"
@@ -24,7 +24,7 @@ func servers(t *testing.T, n, plain int) []*Store {
 	for i := range all {
 		all[i] = open(t, Options{URL: url, Plain: i >= n-plain})
 	}
-	t.Cleanup(func() { storetest.Invariants(t, all[0]) })
+	t.Cleanup(func() { invariants.Check(t, all[0]) })
 	return all
 }
 

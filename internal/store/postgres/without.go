@@ -8,8 +8,8 @@ type without struct {
 	// batches: each command is committed by itself, instead of with all that wait.
 	batches bool
 	// groups: a transaction sends one statement after the other, each for one row, and waits for its
-	// result. Otherwise commands are decided side by side ([pipe]), their writes are deferred, and
-	// equal statements become one for many rows ([grouped]).
+	// result. Otherwise commands are decided side by side ([pipe.Pipe]), their writes are deferred, and
+	// equal statements become one for many rows ([pipe.Groups]).
 	groups bool
 	// earlyReads: a read returns after its transaction has ended. Otherwise the transaction ends in
 	// the background.

@@ -8,7 +8,7 @@ import (
 	"github.com/google/uuid"
 	"github.com/perdure/perdure/internal/store"
 	"github.com/perdure/perdure/internal/store/counttest"
-	"github.com/perdure/perdure/internal/store/storetest"
+	"github.com/perdure/perdure/internal/store/storetest/invariants"
 )
 
 // TestPlainTurnsOffEverything checks that Plain turns off each optimization that can be turned off.
@@ -58,7 +58,7 @@ func TestPlainStatementsGoOneByOne(t *testing.T) {
 		one[name], many[name] = together(t, s, c, calls[:1]), together(t, s, c, calls)
 		noted(t, s, ids[0], 3)
 		noted(t, s, ids[1], 2)
-		storetest.Invariants(t, s)
+		invariants.Check(t, s)
 	}
 	if one["plain"] < one["all on"]+5 || one["plain"] != one["without groups"] {
 		t.Errorf("one command takes these round trips: %v", one)

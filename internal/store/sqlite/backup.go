@@ -11,6 +11,7 @@ import (
 	"time"
 
 	"github.com/perdure/perdure"
+	"github.com/perdure/perdure/internal/store/sqlite/connection"
 )
 
 // Backup writes a compact copy of the store at path to a new file, while servers may write to the
@@ -47,7 +48,7 @@ func Backup(ctx context.Context, path, to string, told func(bytes, about int64))
 		err = settle(part, to)
 	}
 	if err != nil {
-		return errors.Join(refusal(err), removeStore(part))
+		return errors.Join(connection.Refusal(err), removeStore(part))
 	}
 	return nil
 }
@@ -60,27 +61,27 @@ func remove(path string) error {
 }
 
 func vacuumInto(ctx context.Context, path, part string, told func(bytes, about int64)) error {
-	c, err := openConn(ctx, path, writing)
+	c, err := connection.Open(ctx, path, connection.Writing)
 	if err != nil {
 		return err
 	}
-	v := view{conn: c, ctx: ctx}
+	v := c.With(ctx)
 	var pages, free, size int64
 	for _, asked := range []struct {
 		pragma string
 		n      *int64
 	}{{"page_count", &pages}, {"freelist_count", &free}, {"page_size", &size}} {
-		if _, err := v.one("PRAGMA "+asked.pragma, nil, asked.n); err != nil {
-			return errors.Join(err, c.close())
+		if _, err := v.One("PRAGMA "+asked.pragma, nil, asked.n); err != nil {
+			return errors.Join(err, c.Close())
 		}
 	}
 	if err := checkPlace(v); err != nil {
-		return errors.Join(err, c.close())
+		return errors.Join(err, c.Close())
 	}
 	watched := watch(part, func(bytes int64) { told(bytes, max(bytes, (pages-free)*size)) })
-	_, err = v.exec("VACUUM INTO ?", part)
+	_, err = v.Run("VACUUM INTO ?", part)
 	watched()
-	return errors.Join(err, c.close())
+	return errors.Join(err, c.Close())
 }
 
 // watch calls told with the size of a file once a second. The returned function calls told a last
@@ -133,21 +134,21 @@ func flush(path string) error {
 
 // checkFile runs SQLite's quick check on a file, and returns an error if it is damaged.
 func checkFile(ctx context.Context, path string) error {
-	c, err := openConn(ctx, path, reading)
+	c, err := connection.Open(ctx, path, connection.Reading)
 	if err != nil {
 		return damaged(err)
 	}
-	return errors.Join(check(ctx, c), c.close())
+	return errors.Join(check(ctx, c), c.Close())
 }
 
 // renewEpoch sets a new epoch in the store at path. Nobody else may have the store open.
 func renewEpoch(ctx context.Context, path string) error {
-	c, err := openConn(ctx, path, writing, "synchronous(full)")
+	c, err := connection.Open(ctx, path, connection.Writing, "synchronous(full)")
 	if err != nil {
 		return err
 	}
-	_, err = view{conn: c, ctx: ctx}.exec("UPDATE store SET epoch = ? WHERE id = 1", randomEpoch())
-	return errors.Join(err, c.close())
+	_, err = c.With(ctx).Run("UPDATE store SET epoch = ? WHERE id = 1", randomEpoch())
+	return errors.Join(err, c.Close())
 }
 
 // randomEpoch returns 64 random bits in the form in which SQLite stores them.

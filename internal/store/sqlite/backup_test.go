@@ -9,7 +9,7 @@ import (
 
 	"github.com/google/uuid"
 	"github.com/perdure/perdure"
-	"github.com/perdure/perdure/internal/store/storetest"
+	"github.com/perdure/perdure/internal/store/storetest/invariants"
 )
 
 func silent(int64, int64) {}
@@ -23,7 +23,7 @@ func heldBy(t *testing.T, path string, id uuid.UUID) (epoch uint64, has bool) {
 		t.Fatal(err)
 	}
 	defer s.Close()
-	storetest.Invariants(t, s)
+	invariants.Check(t, s)
 	_, err = s.Execution(t.Context(), "acme", id)
 	return s.Epoch(), err == nil
 }

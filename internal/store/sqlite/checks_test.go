@@ -23,9 +23,9 @@ func TestUnknownStatusesAreRefused(t *testing.T) {
 func refusesUnknown(t *testing.T, s *Store) {
 	t.Helper()
 	x := uuid.New()
-	v := view{conn: s.committer.conn, ctx: t.Context()}
+	v := s.committer.conn.With(t.Context())
 	put := func(query, state string) error {
-		_, err := v.exec(query, x[:], state)
+		_, err := v.Run(query, x[:], state)
 		return err
 	}
 	refuses(t, put, "INSERT INTO agent_execution (id, org_id, kind, status, created_at, updated_at) VALUES (?1, 'o', 'k', ?2, 1, 1)"+
@@ -40,7 +40,7 @@ func refusesUnknown(t *testing.T, s *Store) {
 	} {
 		refuses(t, put, query, states)
 	}
-	if _, err := v.exec("DELETE FROM agent_execution WHERE id = ?", x[:]); err != nil {
+	if _, err := v.Run("DELETE FROM agent_execution WHERE id = ?", x[:]); err != nil {
 		t.Fatal(err)
 	}
 }
@@ -68,7 +68,7 @@ func TestWritesMakeNoTables(t *testing.T) {
 		if query == nil {
 			t.Fatalf("there is no statement %q", name)
 		}
-		err := view{conn: s.committer.conn, ctx: t.Context()}.each("EXPLAIN "+query.Text(), noArguments(query.Text()), func(row func(...any) error) error {
+		err := s.committer.conn.With(t.Context()).Rows("EXPLAIN "+query.Text(), noArguments(query.Text()), func(row func(...any) error) error {
 			var op string
 			var addr, p1, p2, p3, p4, p5, comment any
 			err := row(&addr, &op, &p1, &p2, &p3, &p4, &p5, &comment)

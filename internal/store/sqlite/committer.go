@@ -13,18 +13,23 @@ import (
 	"github.com/perdure/perdure/internal/store/commit"
 	"github.com/perdure/perdure/internal/store/sql/apply"
 	"github.com/perdure/perdure/internal/store/sql/cache"
+	"github.com/perdure/perdure/internal/store/sqlite/connection"
 )
+
+// laterFrom is the minimum number of commands in a batch whose writes are deferred. A single command
+// would only wait for another goroutine.
+const laterFrom = 8
 
 // committer owns the only connection that writes. Its goroutine takes batches from the queue. Calls
 // that arrive while a batch commits go into the next one.
 type committer struct {
 	*commit.Queue
-	conn   *conn
+	conn   *connection.Conn
 	clock  func() time.Time
 	logger *slog.Logger
 	fatal  func(error)
 	// commit commits the transaction. Tests replace it to simulate disk failures.
-	commit func(v view) error
+	commit func(v connection.View) error
 	broken atomic.Pointer[error]
 	ended  chan struct{}
 
@@ -62,8 +67,8 @@ type committer struct {
 // run processes batches until the queue is closed and empty.
 func (c *committer) run() {
 	defer close(c.ended)
-	if c.conn.later != nil {
-		defer c.conn.later.close()
+	if c.conn.Later != nil {
+		defer c.conn.Later.Close()
 	}
 	for batch := c.Take(); batch != nil; batch = c.Take() {
 		c.process(batch)
@@ -85,9 +90,9 @@ func (c *committer) process(batch []*commit.Call) {
 
 // Gives implements [commit.Runner].
 func (c *committer) Gives(err error) (told error, up bool) {
-	c.filled = c.filled || isFull(err)
-	up = c.lost(err) || isFull(err) || isBusy(err) || c.brokenErr() != nil
-	return refusal(err), up
+	c.filled = c.filled || connection.IsFull(err)
+	up = c.lost(err) || connection.IsFull(err) || connection.IsBusy(err) || c.brokenErr() != nil
+	return connection.Refusal(err), up
 }
 
 // lost reports whether err contains errLost, after which this connection must not write. If so, it
@@ -112,12 +117,12 @@ var errLost = errors.New("the database can no longer be trusted")
 
 // lose wraps err as an error after which the store must not write.
 func lose(err error, message string) error {
-	return unavailable(errors.Join(errLost, err), "%s", message)
+	return connection.Unavailable(errors.Join(errLost, err), "%s", message)
 }
 
 func (c *committer) brokenErr() error {
 	if err := c.broken.Load(); err != nil {
-		return unavailable(*err, "the store has failed and writes no more")
+		return connection.Unavailable(*err, "the store has failed and writes no more")
 	}
 	return nil
 }
@@ -128,7 +133,7 @@ func (c *committer) Attempt(batch []*commit.Call, careful bool) ([]commit.Outcom
 		return nil, err
 	}
 	outcomes, err := c.attempt(batch, careful)
-	if isFull(err) {
+	if connection.IsFull(err) {
 		outcomes, err = c.freesWith(batch, careful, outcomes, err)
 	}
 	if err != nil {
@@ -138,14 +143,15 @@ func (c *committer) Attempt(batch []*commit.Call, careful bool) ([]commit.Outcom
 }
 
 func (c *committer) attempt(batch []*commit.Call, careful bool) ([]commit.Outcome, error) {
-	v := view{conn: c.conn, ctx: context.Background()}
-	if _, err := v.exec("BEGIN IMMEDIATE"); err != nil {
+	ctx := context.Background()
+	v := c.conn.With(ctx)
+	if _, err := v.Run("BEGIN IMMEDIATE"); err != nil {
 		return nil, brokenOr(err)
 	}
 	c.notice()
 	now := c.clock()
-	c.conn.goAhead(c.haste.commit(now))
-	t := apply.Begin(v.ctx, v, dialect, perdure.At(now), c.logger, careful).WithCache(c.cache)
+	c.conn.GoAhead(c.haste.commit(now))
+	t := apply.Begin(ctx, v, dialect, perdure.At(now), c.logger, careful).WithCache(c.cache)
 	outcomes, err := c.decide(t, batch, careful)
 	if err != nil {
 		return nil, errors.Join(brokenOr(err), c.rollback(v))
@@ -154,7 +160,7 @@ func (c *committer) attempt(batch []*commit.Call, careful bool) ([]commit.Outcom
 		return nil, err
 	}
 	t.Committed()
-	c.version = c.conn.version()
+	c.version = c.conn.Version()
 	if t.Erased() {
 		c.erased.Store(true)
 	}
@@ -169,23 +175,23 @@ func (c *committer) attempt(batch []*commit.Call, careful bool) ([]commit.Outcom
 // decide runs the commands of a batch. In a large batch, their writes are executed concurrently
 // with the following decisions. When decide returns, all writes are executed.
 func (c *committer) decide(t *apply.Transaction, batch []*commit.Call, careful bool) ([]commit.Outcome, error) {
-	if c.conn.later != nil && !careful && len(batch) >= c.laterFrom {
-		c.conn.later.begin()
+	if c.conn.Later != nil && !careful && len(batch) >= c.laterFrom {
+		c.conn.Later.Begin()
 	}
 	outcomes := make([]commit.Outcome, len(batch))
 	for i, call := range batch {
 		var err error
 		if outcomes[i], err = t.Run(&call.Command); err != nil {
-			return nil, errors.Join(err, c.conn.later.end())
+			return nil, errors.Join(err, c.conn.Later.End())
 		}
 	}
-	return outcomes, c.conn.later.end()
+	return outcomes, c.conn.Later.End()
 }
 
 // notice clears the cached rows if another connection has written to the file. No server does that;
 // somebody may do it with other tools.
 func (c *committer) notice() {
-	if version := c.conn.version(); version != c.version {
+	if version := c.conn.Version(); version != c.version {
 		c.cache.Clear()
 		c.version = version
 	}
@@ -204,21 +210,21 @@ func (c *committer) audit(ctx context.Context) error {
 	if c.brokenErr() != nil {
 		return nil
 	}
-	v := view{conn: c.conn, ctx: context.WithoutCancel(ctx)}
-	if _, err := v.exec("BEGIN"); err != nil {
+	v := c.conn.With(context.WithoutCancel(ctx))
+	if _, err := v.Run("BEGIN"); err != nil {
 		return err
 	}
-	_, err := v.one("SELECT epoch FROM store", nil, new(int64)) // starts the read snapshot
+	_, err := v.One("SELECT epoch FROM store", nil, new(int64)) // starts the read snapshot
 	if err == nil {
 		c.notice()
 		err = c.cache.Compare(ctx, v, dialect)
 	}
-	_, endErr := v.exec("ROLLBACK")
+	_, endErr := v.Run("ROLLBACK")
 	return errors.Join(err, endErr)
 }
 
 func brokenOr(err error) error {
-	if isBroken(err) {
+	if connection.IsBroken(err) {
 		return lose(err, "the database failed")
 	}
 	return err
@@ -226,28 +232,28 @@ func brokenOr(err error) error {
 
 // end commits the transaction. After an error other than a full disk or a lock, it is unknown what
 // is durable. end then returns an error after which the store stops writing.
-func (c *committer) end(v view) error {
+func (c *committer) end(v connection.View) error {
 	err := c.commit(v)
 	if err == nil {
 		return nil
 	}
-	if isFull(err) || isBusy(err) {
+	if connection.IsFull(err) || connection.IsBusy(err) {
 		return errors.Join(err, c.rollback(v))
 	}
 	return lose(err, "the outcome of a write is unknown")
 }
 
-func commitNow(v view) error {
-	_, err := v.exec("COMMIT")
+func commitNow(v connection.View) error {
+	_, err := v.Run("COMMIT")
 	return err
 }
 
 // rollback rolls the transaction back. It succeeds if SQLite has already done so, for example after
 // a full disk. After an error, the connection can no longer be used.
-func (c *committer) rollback(v view) error {
-	c.conn.forgetGathered() // first, because a rollback reads from the log
-	_, err := v.exec("ROLLBACK")
-	if err == nil || resultCode(err) == 1 { // SQLITE_ERROR: no transaction is active
+func (c *committer) rollback(v connection.View) error {
+	c.conn.ForgetGathered() // first, because a rollback reads from the log
+	_, err := v.Run("ROLLBACK")
+	if err == nil || connection.ResultCode(err) == 1 { // SQLITE_ERROR: no transaction is active
 		return nil
 	}
 	return lose(err, "a write could not be rolled back")

@@ -26,7 +26,7 @@ func runContract(t *testing.T) {
 	storetest.Run(t, func(t *testing.T) store.Store {
 		s := open(t, Options{})
 		t.Cleanup(func() {
-			statements := statementsOf(t, s)
+			statements := statementsOf(s)
 			contract.Lock()
 			defer contract.Unlock()
 			if contract.statements == nil {

@@ -11,6 +11,7 @@ import (
 	"github.com/perdure/perdure"
 	"github.com/perdure/perdure/internal/store"
 	"github.com/perdure/perdure/internal/store/sql/statement"
+	"github.com/perdure/perdure/internal/store/sqlite/connection"
 )
 
 // dialect holds the statements in SQLite's dialect.
@@ -38,7 +39,7 @@ var dialect = &statement.Dialect{
 		return queryMatch, []any{id, plain, plain, escaped, plain, escaped}
 	},
 	ReusesNumbers: true,
-	Spoils:        func(err error) bool { return isFull(err) || isBroken(err) },
+	Spoils:        func(err error) bool { return connection.IsFull(err) || connection.IsBroken(err) },
 	Free:          free, Unused: unused, Size: size, Audit: foreignKeys,
 }
 

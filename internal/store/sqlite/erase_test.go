@@ -10,6 +10,7 @@ import (
 	"github.com/google/uuid"
 	"github.com/perdure/perdure"
 	"github.com/perdure/perdure/internal/store"
+	"github.com/perdure/perdure/internal/store/sqlite/connection"
 )
 
 // passing opens a store, stores a blob and erases it. It returns the store and its path.
@@ -78,9 +79,9 @@ func TestErasingWaitsForAReader(t *testing.T) {
 	s, path := passing(t)
 	reading, release, done := make(chan struct{}), make(chan struct{}), make(chan error, 1)
 	go func() {
-		done <- s.pool.read(context.Background(), func(v view) error {
+		done <- s.pool.Read(context.Background(), func(v connection.View) error {
 			var n int64
-			_, err := v.one("SELECT count(*) FROM blob", nil, &n) // the read keeps this snapshot until it ends
+			_, err := v.One("SELECT count(*) FROM blob", nil, &n) // the read keeps this snapshot until it ends
 			close(reading)
 			<-release
 			return err

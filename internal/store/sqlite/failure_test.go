@@ -14,7 +14,8 @@ import (
 	"github.com/google/uuid"
 	"github.com/perdure/perdure"
 	"github.com/perdure/perdure/internal/store"
-	"github.com/perdure/perdure/internal/store/storetest"
+	"github.com/perdure/perdure/internal/store/sqlite/connection"
+	"github.com/perdure/perdure/internal/store/storetest/invariants"
 )
 
 func do(t *testing.T, s *Store, id uuid.UUID, decide func(s *store.State) (*store.Changes, error)) error {
@@ -53,7 +54,7 @@ func TestUnknownOutcome(t *testing.T) {
 			if err := begin(t, s, before, nil); err != nil {
 				t.Fatal(err)
 			}
-			s.committer.commit = func(v view) error {
+			s.committer.commit = func(v connection.View) error {
 				if written {
 					if err := commitNow(v); err != nil {
 						t.Error(err)
@@ -80,7 +81,7 @@ func TestUnknownOutcome(t *testing.T) {
 			if _, err := again.Execution(t.Context(), "acme", lost); (err == nil) != written {
 				t.Errorf("the write of unknown outcome gives %v", err)
 			}
-			storetest.Invariants(t, again)
+			invariants.Check(t, again)
 		})
 	}
 }
@@ -116,7 +117,7 @@ func TestFullDisk(t *testing.T) {
 			t.Errorf("an execution that was answered: %v", err)
 		}
 	}
-	if _, err := (view{conn: s.committer.conn, ctx: t.Context()}).exec("PRAGMA max_page_count = 100000"); err != nil {
+	if _, err := s.committer.conn.With(t.Context()).Run("PRAGMA max_page_count = 100000"); err != nil {
 		t.Fatal(err)
 	}
 	if err := begin(t, s, uuid.New(), large); err != nil {
@@ -125,7 +126,7 @@ func TestFullDisk(t *testing.T) {
 	if fatal.Load() != 0 {
 		t.Error("a full disk was taken for a broken one")
 	}
-	storetest.Invariants(t, s)
+	invariants.Check(t, s)
 }
 
 // TestNewerVersion checks that a database that a newer program has written is refused with conflict

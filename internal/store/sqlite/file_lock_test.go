@@ -36,30 +36,3 @@ func TestADatabaseIsOpenedOnceByWhateverName(t *testing.T) {
 	}
 	open(t, Options{Path: path})
 }
-
-// TestALockOfAnotherProcessIsSeen checks that Open returns unavailable while another open file
-// description has locked the file.
-func TestALockOfAnotherProcessIsSeen(t *testing.T) {
-	path := filepath.Join(t.TempDir(), "perdure.db")
-	if err := makeFile(path); err != nil {
-		t.Fatal(err)
-	}
-	// For the system, another open file description is like another process.
-	file, err := os.OpenFile(path, os.O_RDWR, 0)
-	if err != nil {
-		t.Fatal(err)
-	}
-	if err := lockByte(file); err != nil {
-		t.Fatal(err)
-	}
-	if s, err := Open(t.Context(), Options{Path: path}); !perdure.IsCode(err, perdure.Unavailable) {
-		t.Errorf("the file is opened: %v", err)
-		if err == nil {
-			s.Close()
-		}
-	}
-	if err := file.Close(); err != nil {
-		t.Fatal(err)
-	}
-	open(t, Options{Path: path})
-}

@@ -5,7 +5,7 @@ import (
 
 	"github.com/perdure/perdure/internal/store"
 	"github.com/perdure/perdure/internal/store/floodtest"
-	lib "modernc.org/sqlite/lib"
+	"github.com/perdure/perdure/internal/store/sqlite/connection"
 )
 
 // TestOneOrgsRowsCostOthersNothing runs [floodtest.Run] with the steps of SQLite's virtual machine
@@ -23,9 +23,9 @@ func TestOneOrgsRowsCostOthersNothing(t *testing.T) {
 // steps returns how many steps the statements of all connections have taken.
 func (s *Store) steps() int {
 	total := 0
-	for _, c := range append([]*conn{s.committer.conn}, s.pool.conns...) {
-		for at := lib.Xsqlite3_next_stmt(c.tls, c.db, 0); at != 0; at = lib.Xsqlite3_next_stmt(c.tls, c.db, at) {
-			total += int(lib.Xsqlite3_stmt_status(c.tls, at, lib.SQLITE_STMTSTATUS_VM_STEP, 0))
+	for _, costs := range []map[string]connection.Cost{s.costs(), s.pool.Costs()} {
+		for _, cost := range costs {
+			total += cost.Steps
 		}
 	}
 	return total

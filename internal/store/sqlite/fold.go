@@ -3,11 +3,9 @@ package sqlite
 import (
 	"context"
 	"sync"
-	"unsafe"
 
 	"github.com/perdure/perdure/internal/disk"
-	"modernc.org/libc"
-	lib "modernc.org/sqlite/lib"
+	"github.com/perdure/perdure/internal/store/sqlite/connection"
 )
 
 // foldAt is the number of 4 KiB pages in the write-ahead log at which the first checkpoint runs. As
@@ -19,7 +17,7 @@ const foldAt = 8000
 // writes without a pause, a concurrent checkpoint never covers the whole log. So the committer runs
 // the last checkpoint itself, when little remains: see [logged].
 type folder struct {
-	conn      *conn
+	conn      *connection.Conn
 	committer *committer
 	asked     chan struct{}
 	ended     chan struct{}
@@ -34,7 +32,7 @@ type folder struct {
 }
 
 func openFolder(ctx context.Context, path string, committer *committer) (*folder, error) {
-	c, err := openConn(ctx, path, writing, "synchronous(full)")
+	c, err := connection.Open(ctx, path, connection.Writing, "synchronous(full)")
 	if err != nil {
 		return nil, err
 	}
@@ -87,14 +85,14 @@ func (f *folder) rests() (idle bool, folded int) {
 func (f *folder) close() error {
 	close(f.asked)
 	<-f.ended
-	return f.conn.close()
+	return f.conn.Close()
 }
 
 // foldOn checkpoints as many pages of the log as possible without waiting for readers. It returns
 // how many pages of the log are checkpointed now. The file is synced when it returns.
-func foldOn(c *conn) (folded int, err error) {
+func foldOn(c *connection.Conn) (folded int, err error) {
 	var busy, frames int
-	_, err = view{conn: c, ctx: context.Background()}.one("PRAGMA wal_checkpoint(PASSIVE)", nil, &busy, &frames, &folded)
+	_, err = c.With(context.Background()).One("PRAGMA wal_checkpoint(PASSIVE)", nil, &busy, &frames, &folded)
 	return folded, err
 }
 
@@ -146,7 +144,7 @@ func (l *logged) next(held, at int, idle bool, folded int) foldStep {
 // fold runs a checkpoint or requests a pass of the folder, if one is due.
 func (c *committer) fold() {
 	idle, folded := c.folder.rests()
-	step := c.logged.next(c.conn.logPages(), c.foldAt, idle, folded)
+	step := c.logged.next(c.conn.LogPages(), c.foldAt, idle, folded)
 	if step == foldBeside && c.foldsHere {
 		step = foldHere
 	}
@@ -166,7 +164,7 @@ func (c *committer) fold() {
 // because the log would only grow. After other errors, such as a full disk, it logs a warning, and
 // the log remains as it is until the next checkpoint.
 func (c *committer) notFolded(err error) {
-	if isBroken(err) {
+	if connection.IsBroken(err) {
 		c.lost(lose(err, "the file of the database cannot be written"))
 		return
 	}
@@ -181,22 +179,3 @@ func foldFrom(reserve *disk.Reserve) int {
 	}
 	return min(foldAt, int(reserve.Size()/4096))
 }
-
-// countLog makes SQLite record the length of the log for logPages. It replaces SQLite's automatic
-// checkpoint, which would run before a commit is answered.
-func (n *native) countLog() {
-	lib.Xsqlite3_wal_hook(n.tls, n.db, callback(notePages), n.pages())
-}
-
-func notePages(_ *libc.TLS, place, _, _ uintptr, pages int32) int32 {
-	*(*int32)(at(place)) = pages
-	return lib.SQLITE_OK
-}
-
-// logPages returns the number of pages in the log after this connection's last commit.
-func (n *native) logPages() int { return int(*(*int32)(at(n.pages()))) }
-
-// noPages records that the log was emptied.
-func (n *native) noPages() { *(*int32)(at(n.pages())) = 0 }
-
-func (n *native) pages() uintptr { return n.stopped + 2*unsafe.Sizeof(int32(0)) }

@@ -5,15 +5,13 @@ import (
 	"encoding/json"
 	"path/filepath"
 	"strings"
-	"sync"
 	"testing"
-	"unsafe"
 
 	"github.com/google/uuid"
+	"github.com/perdure/perdure/internal/disktest"
 	"github.com/perdure/perdure/internal/store"
-	"github.com/perdure/perdure/internal/store/storetest"
-	"modernc.org/libc"
-	lib "modernc.org/sqlite/lib"
+	"github.com/perdure/perdure/internal/store/sqlite/connection"
+	"github.com/perdure/perdure/internal/store/storetest/invariants"
 )
 
 // grow changes an execution of several pages, and so adds these pages to the log.
@@ -28,63 +26,17 @@ func grow(t *testing.T, s *Store, id uuid.UUID) {
 	}
 }
 
-// stall is the state of stalledWrite, which pauses the folder after its first write to the file
-// until on is closed. Only one test at a time may use it.
-var stall struct {
-	real    uintptr
-	once    *sync.Once
-	reached chan struct{}
-	on      chan struct{}
-}
-
-func stalledWrite(tls *libc.TLS, file, p uintptr, n int32, offset int64) int32 {
-	code := called[pieceMethod](stall.real)(tls, file, p, n, offset)
-	stall.once.Do(func() {
-		close(stall.reached)
-		<-stall.on
-	})
-	return code
-}
-
-// stalling lets the folder pause in the middle of its next pass, when part of the log is in the
-// file. reached is then closed, and goOn continues the pass.
-func stalling(t *testing.T, s *Store) (reached <-chan struct{}, goOn func()) {
-	t.Helper()
-	c := s.committer.folder.conn
-	if _, err := (view{conn: c, ctx: t.Context()}).one("SELECT count(*) FROM store", nil, new(int)); err != nil { // opens the file
-		t.Fatal(err)
-	}
-	place, err := c.malloc(int(unsafe.Sizeof(uintptr(0))))
-	if err != nil {
-		t.Fatal(err)
-	}
-	defer c.free(place)
-	if err := c.failed(lib.Xsqlite3_file_control(c.tls, c.db, 0, lib.SQLITE_FCNTL_FILE_POINTER, place)); err != nil {
-		t.Fatal(err)
-	}
-	file := methodsOf(*(*uintptr)(at(place)))
-	memory, err := c.malloc(1 << 10)
-	if err != nil {
-		t.Fatal(err)
-	}
-	methods := (*lib.Tsqlite3_io_methods)(at(memory))
-	*methods = *(*lib.Tsqlite3_io_methods)(at(file.FpMethods))
-	stall.real, stall.once, stall.reached, stall.on = methods.FxWrite, new(sync.Once), make(chan struct{}), make(chan struct{})
-	methods.FxWrite = callback(stalledWrite)
-	file.FpMethods = memory // SQLite's own memory, which lives as long as the process
-	goOn = sync.OnceFunc(func() { close(stall.on) })
-	t.Cleanup(goOn)
-	return stall.reached, goOn
-}
-
 // TestACrashWhileTheLogIsFoldedLosesNothing checks that the committer continues during a checkpoint
 // of the log, and that a crash in the middle of it loses no answered write, from before or during
 // the checkpoint.
 func TestACrashWhileTheLogIsFoldedLosesNothing(t *testing.T) {
-	path := filepath.Join(t.TempDir(), "perdure.db")
+	folder := t.TempDir()
+	d := disktest.New(t, folder)
+	path := filepath.Join(folder, database)
 	s := open(t, Options{Path: path})
 	s.committer.foldAt = 64
-	reached, goOn := stalling(t, s)
+	reached, goOn := d.StallAfterWrite(database)
+	t.Cleanup(goOn)
 	input := json.RawMessage(`"` + strings.Repeat("x", 3000) + `"`)
 	var answered []uuid.UUID
 	add := func() {
@@ -118,8 +70,8 @@ func TestACrashWhileTheLogIsFoldedLosesNothing(t *testing.T) {
 			t.Fatalf("after the crash, what was answered gives %v", err)
 		}
 	}
-	storetest.Invariants(t, again)
-	storetest.Invariants(t, s)
+	invariants.Check(t, again)
+	invariants.Check(t, s)
 }
 
 // TestTheLogIsBegunAnewWithoutAPause checks that the log is reset repeatedly while commits follow
@@ -136,7 +88,7 @@ func TestTheLogIsBegunAnewWithoutAPause(t *testing.T) {
 			t.Fatalf("after %d commits, the log has been begun anew %d times", n, anew)
 		}
 		grow(t, s, id)
-		held := s.committer.conn.logPages()
+		held := s.committer.conn.LogPages()
 		if held < before {
 			anew++
 		}
@@ -159,13 +111,13 @@ func TestTheLogIsBegunAnewAfterALongRead(t *testing.T) {
 	}
 	reading, release, done := make(chan struct{}), make(chan struct{}), make(chan error, 1)
 	go func() {
-		done <- s.pool.read(context.Background(), func(v view) error {
+		done <- s.pool.Read(context.Background(), func(v connection.View) error {
 			var before, after int
-			_, err := v.one("SELECT sum(version) FROM agent_execution", nil, &before)
+			_, err := v.One("SELECT sum(version) FROM agent_execution", nil, &before)
 			close(reading)
 			<-release
 			if err == nil {
-				_, err = v.one("SELECT sum(version) FROM agent_execution", nil, &after)
+				_, err = v.One("SELECT sum(version) FROM agent_execution", nil, &after)
 			}
 			if before != after {
 				t.Errorf("the reader's moment has changed from %d to %d", before, after)
@@ -175,7 +127,7 @@ func TestTheLogIsBegunAnewAfterALongRead(t *testing.T) {
 	}()
 	<-reading
 	held := 0
-	for before := -1; held > before && held < 8*at; held = s.committer.conn.logPages() {
+	for before := -1; held > before && held < 8*at; held = s.committer.conn.LogPages() {
 		before = held
 		grow(t, s, id)
 	}
@@ -186,14 +138,14 @@ func TestTheLogIsBegunAnewAfterALongRead(t *testing.T) {
 	if err := <-done; err != nil {
 		t.Fatal(err)
 	}
-	for n := 0; s.committer.conn.logPages() >= held; n++ {
+	for n := 0; s.committer.conn.LogPages() >= held; n++ {
 		if n == manyCommits {
 			t.Fatalf("after %d commits, the log has %d pages", n, held)
 		}
-		held = s.committer.conn.logPages()
+		held = s.committer.conn.LogPages()
 		grow(t, s, id)
 	}
-	storetest.Invariants(t, s)
+	invariants.Check(t, s)
 }
 
 // TestWhoFoldsTheLog checks for sequences of commits when a pass of the folder is requested, and

@@ -8,8 +8,8 @@ const (
 	hasteTime    = time.Second
 )
 
-// haste detects frequent commits. Only then is the log extended ahead ([gathered.lengthen]): that
-// makes each sync cheaper, but doubles the written data until the log is reset.
+// haste detects frequent commits. Only then is the log extended ahead ([connection.Conn.GoAhead]):
+// that makes each sync cheaper, but doubles the written data until the log is reset.
 type haste struct {
 	times [hasteCommits]time.Time // of the last commits, a ring buffer
 	next  int

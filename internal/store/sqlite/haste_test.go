@@ -1,7 +1,6 @@
 package sqlite
 
 import (
-	"os"
 	"testing"
 	"time"
 )
@@ -28,32 +27,5 @@ func TestHasteIsManyCommitsInASecond(t *testing.T) {
 	}
 	if n := commits(1, time.Hour) + commits(hasteCommits-1, time.Second); n != 0 {
 		t.Errorf("%d slow commits are in haste", n)
-	}
-}
-
-// TestOnlyQuickCommitsMakeTheLogLonger checks that goAhead(false) makes a commit extend the log
-// only by its own data, and that goAhead(true) makes it extend the log ahead.
-func TestOnlyQuickCommitsMakeTheLogLonger(t *testing.T) {
-	path, v := writer(t)
-	size := func() int64 {
-		t.Helper()
-		info, err := os.Stat(path + "-wal")
-		if err != nil {
-			t.Fatal(err)
-		}
-		return info.Size()
-	}
-	counting(t, v.conn)
-	v.conn.goAhead(false)
-	before := size()
-	must(t, v, fill, 30)
-	if written := int64(logCalls.bytes); size()-before != written {
-		t.Errorf("the log grew by %d bytes for %d that were written", size()-before, written)
-	}
-	v.conn.goAhead(true)
-	before, logCalls.bytes = size(), 0
-	must(t, v, fill, 1)
-	if grown := size() - before; grown < logAhead {
-		t.Errorf("the log of a quick commit grew by %d bytes, less than %d", grown, logAhead)
 	}
 }

@@ -11,7 +11,7 @@ import (
 	"github.com/google/uuid"
 	"github.com/perdure/perdure"
 	"github.com/perdure/perdure/internal/store"
-	"github.com/perdure/perdure/internal/store/storetest"
+	"github.com/perdure/perdure/internal/store/storetest/invariants"
 )
 
 // TestWhatWorkersHoldIsWhatIsStored checks at random that State.Holds, which is computed from
@@ -105,11 +105,11 @@ func TestAuditComparesWhatWorkersHold(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	storetest.Invariants(t, s)
+	invariants.Check(t, s)
 	// This simulates a write by the committer that was not counted.
-	v := view{conn: s.committer.conn, ctx: t.Context()}
+	v := s.committer.conn.With(t.Context())
 	must(t, v, "UPDATE agent_execution SET status = 'RUNNING', worker_id = ? WHERE id = ?", worker[:], id[:])
-	s.committer.version = s.committer.conn.version()
+	s.committer.version = s.committer.conn.Version()
 	found := false
 	for _, err := range s.Audit(t.Context()) {
 		found = found || err != nil && strings.Contains(err.Error(), "is known to hold")
@@ -118,5 +118,5 @@ func TestAuditComparesWhatWorkersHold(t *testing.T) {
 		t.Error("the audit finds nothing")
 	}
 	must(t, v, "UPDATE agent_execution SET status = 'PENDING', worker_id = NULL WHERE id = ?", id[:])
-	s.committer.version = s.committer.conn.version()
+	s.committer.version = s.committer.conn.Version()
 }

@@ -10,6 +10,7 @@ import (
 	"github.com/perdure/perdure/internal/longtest"
 	"github.com/perdure/perdure/internal/store"
 	"github.com/perdure/perdure/internal/store/storetest"
+	"github.com/perdure/perdure/internal/store/storetest/invariants"
 )
 
 // recorder is a test that only records its errors.
@@ -112,15 +113,15 @@ func TestInvariantsFindWhatIsWrong(t *testing.T) {
 		t.Run(what, func(t *testing.T) {
 			s := open(t, Options{})
 			sound(t, s)
-			v := view{conn: s.committer.conn, ctx: t.Context()}
+			v := s.committer.conn.With(t.Context())
 			for _, query := range append([]string{"PRAGMA foreign_keys = 0", "PRAGMA ignore_check_constraints = 1"}, strings.Split(query, "; ")...) {
-				if _, err := v.exec(query); err != nil {
+				if _, err := v.Run(query); err != nil {
 					t.Fatal(err)
 				}
 			}
 			s.committer.cache.Clear()
 			r := &recorder{TB: t}
-			storetest.Invariants(r, s)
+			invariants.Check(r, s)
 			all := strings.Join(r.errors, "\n")
 			if what == "" && all != "" || !strings.Contains(all, what) {
 				t.Errorf("the invariants say %q, want %q", all, what)
@@ -167,6 +168,6 @@ func TestFaults(t *testing.T) {
 		if faulty.Count() != 2 {
 			t.Errorf("Do was called %d times", faulty.Count())
 		}
-		storetest.Invariants(t, faulty)
+		invariants.Check(t, faulty)
 	}
 }

@@ -8,17 +8,13 @@ import (
 	"github.com/google/uuid"
 	"github.com/perdure/perdure"
 	"github.com/perdure/perdure/internal/store"
-	lib "modernc.org/sqlite/lib"
 )
 
 // blockReads returns how often the committer has read a block by its key.
-func blockReads(s *Store) (n int32) {
-	s.committer.deciding.Lock()
-	defer s.committer.deciding.Unlock()
-	c := s.committer.conn
-	for query, stmt := range c.stmts {
+func blockReads(s *Store) (n int) {
+	for query, cost := range s.costs() {
 		if strings.Contains(query, "FROM log_block b") && strings.Contains(query, "b.block = ?") {
-			n += lib.Xsqlite3_stmt_status(c.tls, stmt.handle, lib.SQLITE_STMTSTATUS_RUN, 0)
+			n += cost.Runs
 		}
 	}
 	return n

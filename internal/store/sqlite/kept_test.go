@@ -13,6 +13,7 @@ import (
 	"github.com/perdure/perdure/internal/store"
 	"github.com/perdure/perdure/internal/store/commit"
 	"github.com/perdure/perdure/internal/store/sql/cache"
+	"github.com/perdure/perdure/internal/store/sqlite/connection"
 	"pgregory.net/rapid"
 )
 
@@ -192,12 +193,12 @@ func TestKeptRowsAreLetGoWhereOthersWrite(t *testing.T) {
 	if err := begin(t, s, id, nil); err != nil {
 		t.Fatal(err)
 	}
-	other, err := openConn(t.Context(), s.path, writing)
+	other, err := connection.Open(t.Context(), s.path, connection.Writing)
 	if err != nil {
 		t.Fatal(err)
 	}
-	defer other.close()
-	if _, err := (view{conn: other, ctx: t.Context()}).exec("UPDATE agent_execution SET version = 4711"); err != nil {
+	defer other.Close()
+	if _, err := other.With(t.Context()).Run("UPDATE agent_execution SET version = 4711"); err != nil {
 		t.Fatal(err)
 	}
 	err = do(t, s, id, func(st *store.State) (*store.Changes, error) {
@@ -233,10 +234,10 @@ func TestAuditComparesWhatIsKept(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		if _, err := (view{conn: s.committer.conn, ctx: t.Context()}).exec(one.query); err != nil {
+		if _, err := s.committer.conn.With(t.Context()).Run(one.query); err != nil {
 			t.Fatal(err)
 		}
-		s.committer.version = s.committer.conn.version() // as if it had noticed the write
+		s.committer.version = s.committer.conn.Version() // as if it had noticed the write
 		err = s.committer.audit(t.Context())
 		if err == nil || !strings.Contains(err.Error(), one.what) {
 			t.Errorf("after %s the audit says %v", one.query, err)

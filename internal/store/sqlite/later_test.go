@@ -2,7 +2,6 @@ package sqlite
 
 import (
 	"encoding/json"
-	"errors"
 	"fmt"
 	"log/slog"
 	"testing"
@@ -11,7 +10,8 @@ import (
 	"github.com/perdure/perdure"
 	"github.com/perdure/perdure/internal/store"
 	"github.com/perdure/perdure/internal/store/commit"
-	"github.com/perdure/perdure/internal/store/storetest"
+	"github.com/perdure/perdure/internal/store/sqlite/connection"
+	"github.com/perdure/perdure/internal/store/storetest/invariants"
 )
 
 // addition returns a command that adds an entry to an execution after it has read the previous one.
@@ -73,7 +73,7 @@ func TestCommandsSeeWhatWasPutOff(t *testing.T) {
 	if n := count(t, s, "SELECT count(*) FROM agent_entry"); n != len(entries) {
 		t.Errorf("%d entries are stored, want %d", n, len(entries))
 	}
-	storetest.Invariants(t, s)
+	invariants.Check(t, s)
 }
 
 // TestWhatWasPutOffAndFailsSpoilsTheBatch checks that a failed deferred write, at any place of a
@@ -105,7 +105,7 @@ func TestWhatWasPutOffAndFailsSpoilsTheBatch(t *testing.T) {
 					},
 				}})
 			}
-			if _, err := attempt(s, batch); resultCode(err) == 0 {
+			if _, err := attempt(s, batch); connection.ResultCode(err) == 0 {
 				t.Errorf("the batch gives %v, want an error of SQLite", err)
 			}
 			if n := count(t, s, "SELECT count(*) FROM agent_execution"); n != 1 {
@@ -118,7 +118,7 @@ func TestWhatWasPutOffAndFailsSpoilsTheBatch(t *testing.T) {
 			if n := count(t, s, "SELECT count(*) FROM agent_entry"); n != len(entries) {
 				t.Errorf("%d entries are stored, want %d", n, len(entries))
 			}
-			storetest.Invariants(t, s)
+			invariants.Check(t, s)
 		})
 	}
 }
@@ -141,20 +141,5 @@ func TestACommandThatFailsAfterWritesWerePutOff(t *testing.T) {
 	if n := count(t, s, "SELECT count(*) FROM agent_entry"); n != 0 {
 		t.Errorf("%d entries are stored", n)
 	}
-	storetest.Invariants(t, s)
-}
-
-// TestAPanicOfAWriteIsItsError checks that a panic during a deferred write is returned as an error.
-func TestAPanicOfAWriteIsItsError(t *testing.T) {
-	s := open(t, Options{})
-	l := newLater(s.committer.conn)
-	s.committer.deciding.Lock()
-	defer s.committer.deciding.Unlock()
-	stmts := s.committer.conn.stmts
-	s.committer.conn.stmts = nil // so that caching a new statement panics
-	err := l.write(write{"SELECT 4711", nil})
-	s.committer.conn.stmts = stmts
-	if err == nil || errors.Is(err, errLost) {
-		t.Errorf("it gives %v", err)
-	}
+	invariants.Check(t, s)
 }

@@ -6,7 +6,7 @@ import (
 	"github.com/perdure/perdure"
 	"github.com/perdure/perdure/internal/disk"
 	"github.com/perdure/perdure/internal/sqlitelog"
-	lib "modernc.org/sqlite/lib"
+	"github.com/perdure/perdure/internal/store/sqlite/connection"
 )
 
 // settleLog syncs the content of the log to the disk. It must be called before anything is written.
@@ -16,23 +16,10 @@ func settleLog(path string, reserve *disk.Reserve) error {
 	switch {
 	case errors.As(err, &full):
 		return &perdure.Error{Code: perdure.Unavailable, Message: full.Error(), Err: full.Unwrap()}
-	case isBusy(err):
-		return unavailable(err, "the write-ahead log cannot be folded into the file while another process reads or writes it; end that process")
+	case connection.IsBusy(err):
+		return connection.Unavailable(err, "the write-ahead log cannot be folded into the file while another process reads or writes it; end that process")
 	}
 	return damaged(err)
-}
-
-// sharedPiece is the size by which SQLite extends the memory that processes share, which is a file.
-const sharedPiece = 32 << 10
-
-// fullStart converts err to an error about a full disk, if it means that there is no space for the
-// shared memory.
-func fullStart(err error) error {
-	var failure coded
-	if errors.As(err, &failure) && (isFull(err) || failure.Code() == lib.SQLITE_IOERR_SHMSIZE) {
-		return unavailable(err, "the disk is full: at least %d bytes more must be free", sharedPiece)
-	}
-	return err
 }
 
 // reserveEnd is the suffix of the reserve file's name, after the name of the database.

@@ -10,12 +10,14 @@ import (
 	"github.com/perdure/perdure"
 	"github.com/perdure/perdure/internal/store"
 	"github.com/perdure/perdure/internal/store/sql/read"
+	"github.com/perdure/perdure/internal/store/sql/read/base"
+	"github.com/perdure/perdure/internal/store/sqlite/connection"
 )
 
 // Look is a store that is opened only for reading. A server may have it open.
 type Look struct {
 	read.Reader
-	pool  *pool
+	pool  *connection.Pool
 	epoch uint64
 }
 
@@ -28,22 +30,22 @@ func OpenLook(ctx context.Context, path string) (*Look, error) {
 	if _, err := os.Stat(path); errors.Is(err, fs.ErrNotExist) {
 		return nil, perdure.Errorf(perdure.NotFound, "there is no store at %s", path)
 	}
-	p, err := openQuietPool(ctx, path)
+	p, err := connection.OpenQuietPool(ctx, path)
 	if err != nil {
-		return nil, refusal(openFailure(path, err))
+		return nil, connection.Refusal(openFailure(path, err))
 	}
-	l := &Look{Reader: read.Reader{Tx: p.readRows, Clock: time.Now, Dialect: dialect}, pool: p}
-	err = p.read(ctx, func(v view) error {
+	l := &Look{Reader: read.New(base.Source{Tx: p.ReadRows, Clock: time.Now, Dialect: dialect}), pool: p}
+	err = p.Read(ctx, func(v connection.View) error {
 		if err := checkVersion(v); err != nil {
 			return err
 		}
 		var epoch int64
-		_, err := v.one("SELECT epoch FROM store WHERE id = 1", nil, &epoch)
+		_, err := v.One("SELECT epoch FROM store WHERE id = 1", nil, &epoch)
 		l.epoch = uint64(epoch)
 		return err
 	})
 	if err != nil {
-		return nil, errors.Join(refusal(openFailure(path, damaged(err))), p.close())
+		return nil, errors.Join(connection.Refusal(openFailure(path, damaged(err))), p.Close())
 	}
 	return l, nil
 }
@@ -53,9 +55,9 @@ func OpenLook(ctx context.Context, path string) (*Look, error) {
 func (l *Look) Epoch() uint64 { return l.epoch }
 
 // checkVersion returns an error for tables of another version, which cannot be read.
-func checkVersion(v view) error {
+func checkVersion(v connection.View) error {
 	var has int64
-	if _, err := v.one("SELECT max(version_id) FROM goose_db_version", nil, &has); err != nil {
+	if _, err := v.One("SELECT max(version_id) FROM goose_db_version", nil, &has); err != nil {
 		return err
 	}
 	newest, err := newestVersion()
@@ -74,8 +76,8 @@ func checkVersion(v view) error {
 // Integrity reads every page of the file and returns the damage found; nothing if the file is
 // intact.
 func (l *Look) Integrity(ctx context.Context) (damage []string, err error) {
-	err = l.pool.read(ctx, func(v view) error {
-		return v.each("PRAGMA integrity_check(20)", nil, func(row func(...any) error) error {
+	err = l.pool.Read(ctx, func(v connection.View) error {
+		return v.Rows("PRAGMA integrity_check(20)", nil, func(row func(...any) error) error {
 			var line string
 			if err := row(&line); err != nil {
 				return err
@@ -86,11 +88,11 @@ func (l *Look) Integrity(ctx context.Context) (damage []string, err error) {
 			return nil
 		})
 	})
-	if isBroken(err) {
+	if connection.IsBroken(err) {
 		return append(damage, err.Error()), nil
 	}
 	return damage, err
 }
 
 // Close closes the connections.
-func (l *Look) Close() error { return l.pool.close() }
+func (l *Look) Close() error { return l.pool.Close() }

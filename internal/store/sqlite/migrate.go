@@ -10,6 +10,7 @@ import (
 	"github.com/perdure/perdure"
 	"github.com/perdure/perdure/internal/store"
 	"github.com/perdure/perdure/internal/store/sql/schema"
+	"github.com/perdure/perdure/internal/store/sqlite/connection"
 	"github.com/pressly/goose/v3"
 )
 
@@ -33,7 +34,7 @@ func migrate(ctx context.Context, path string) error {
 // migrateTo runs the migrations in files. Each migration is a transaction, so an interrupted
 // migrateTo continues with the next one.
 func migrateTo(ctx context.Context, path string, files fs.FS) error {
-	db, err := sql.Open("sqlite", dsn(path, url.Values{"_pragma": {"synchronous(full)"}}))
+	db, err := sql.Open("sqlite", connection.DSN(path, url.Values{"_pragma": {"synchronous(full)"}}))
 	if err != nil {
 		return err
 	}

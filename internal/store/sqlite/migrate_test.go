@@ -22,7 +22,9 @@ import (
 	"github.com/google/uuid"
 	"github.com/perdure/perdure"
 	"github.com/perdure/perdure/internal/store/migrationtest"
-	"github.com/perdure/perdure/internal/store/storetest"
+	"github.com/perdure/perdure/internal/store/sqlite/connection"
+	"github.com/perdure/perdure/internal/store/sqlite/lock"
+	"github.com/perdure/perdure/internal/store/storetest/invariants"
 	"github.com/pressly/goose/v3"
 	lib "modernc.org/sqlite"
 
@@ -77,7 +79,7 @@ func TestStoresOfEveryVersionOpen(t *testing.T) {
 			}
 			before := rowsOf(t, path)
 			s := open(t, Options{Path: path})
-			storetest.Invariants(t, s)
+			invariants.Check(t, s)
 			if err := begin(t, s, uuid.New(), nil); err != nil {
 				t.Errorf("a write after it: %v", err)
 			}
@@ -152,7 +154,7 @@ func TestMigrationsGoBack(t *testing.T) {
 		if err := db.Close(); err != nil {
 			t.Fatal(err)
 		}
-		storetest.Invariants(t, open(t, Options{Path: path}))
+		invariants.Check(t, open(t, Options{Path: path}))
 	}
 }
 
@@ -169,7 +171,7 @@ func TestInterruptedMigrationsContinue(t *testing.T) {
 				continue // the store of the build before is interrupted at each statement
 			}
 			images++
-			storetest.Invariants(t, open(t, Options{Path: image}))
+			invariants.Check(t, open(t, Options{Path: image}))
 			sameRows(t, image, before)
 			sameSchema(t, image, fresh)
 		}
@@ -183,7 +185,7 @@ func TestInterruptedMigrationsContinue(t *testing.T) {
 // a migration of the file runs.
 func TestNoOtherServerOpensDuringAMigration(t *testing.T) {
 	path := oldStore(t, firstVersion)
-	lock, err := lockFile(path) // as Open does before it migrates
+	held, err := lock.Take(path) // as Open does before it migrates
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -200,10 +202,10 @@ func TestNoOtherServerOpensDuringAMigration(t *testing.T) {
 	if tried == 0 {
 		t.Error("nobody tried")
 	}
-	if err := lock.release(); err != nil {
+	if err := held.Release(); err != nil {
 		t.Fatal(err)
 	}
-	storetest.Invariants(t, open(t, Options{Path: path}))
+	invariants.Check(t, open(t, Options{Path: path}))
 }
 
 // stop is the function that is called between the statements of a migration.
@@ -330,7 +332,7 @@ func emptyStore(t *testing.T) string {
 
 func connect(t *testing.T, path string) *sql.DB {
 	t.Helper()
-	db, err := sql.Open("sqlite", dsn(path, url.Values{}))
+	db, err := sql.Open("sqlite", connection.DSN(path, url.Values{}))
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -20,6 +20,10 @@ import (
 	"github.com/perdure/perdure/internal/store/commit"
 	"github.com/perdure/perdure/internal/store/sql/cache"
 	"github.com/perdure/perdure/internal/store/sql/read"
+	"github.com/perdure/perdure/internal/store/sql/read/base"
+	"github.com/perdure/perdure/internal/store/sqlite/clock"
+	"github.com/perdure/perdure/internal/store/sqlite/connection"
+	"github.com/perdure/perdure/internal/store/sqlite/lock"
 	_ "modernc.org/sqlite" // the driver "sqlite"
 	lib "modernc.org/sqlite/lib"
 )
@@ -61,12 +65,12 @@ type Options struct {
 // Store is a store in a SQLite database.
 type Store struct {
 	read.Reader
-	pool      *pool
+	pool      *connection.Pool
 	committer *committer
 	path      string
 	epoch     uint64
 	soundness *soundness
-	lock      *fileLock
+	lock      *lock.File
 	filler    *read.TextFiller
 	stop      context.CancelFunc // of the filler
 	filling   sync.WaitGroup
@@ -85,26 +89,26 @@ func Open(ctx context.Context, o Options) (*Store, error) {
 	if err := finishReplacing(o.Path); err != nil {
 		return nil, fmt.Errorf("open %s: %w", o.Path, err)
 	}
-	lock, err := lockNew(o.Path)
+	held, err := lockNew(o.Path)
 	if err != nil {
 		return nil, err
 	}
 	s, err := openLocked(ctx, o)
 	if err != nil {
-		return nil, errors.Join(err, lock.release())
+		return nil, errors.Join(err, held.Release())
 	}
-	s.lock = lock
+	s.lock = held
 	return s, nil
 }
 
 // lockNew locks the file. It creates the file if it does not exist.
-func lockNew(path string) (*fileLock, error) {
+func lockNew(path string) (*lock.File, error) {
 	if _, err := os.Stat(path); errors.Is(err, fs.ErrNotExist) {
 		if err := makeFile(path); err != nil {
 			return nil, err
 		}
 	}
-	return lockFile(path)
+	return lock.Take(path)
 }
 
 func openLocked(ctx context.Context, o Options) (*Store, error) {
@@ -118,11 +122,11 @@ func openLocked(ctx context.Context, o Options) (*Store, error) {
 	}
 	writer, err := openWriter(ctx, o)
 	if err != nil {
-		return nil, fmt.Errorf("open %s: %w", o.Path, fullStart(openFailure(o.Path, damaged(err))))
+		return nil, fmt.Errorf("open %s: %w", o.Path, connection.FullStart(openFailure(o.Path, damaged(err))))
 	}
 	s, err := start(ctx, o, writer, reserve, sound)
 	if err != nil {
-		return nil, errors.Join(fmt.Errorf("open %s: %w", o.Path, fullStart(err)), writer.close())
+		return nil, errors.Join(fmt.Errorf("open %s: %w", o.Path, connection.FullStart(err)), writer.Close())
 	}
 	return s, nil
 }
@@ -132,7 +136,7 @@ func (o Options) normal() Options {
 		o.Logger = slog.Default()
 	}
 	if o.Clock == nil {
-		o.Clock = newSteadyClock(machine(), slept(), o.Logger).Now
+		o.Clock = clock.New(o.Logger).Now
 	}
 	if o.Fatal == nil {
 		o.Fatal = func(error) {}
@@ -156,7 +160,7 @@ func makeFile(path string) error {
 	return f.Close()
 }
 
-func openWriter(ctx context.Context, o Options) (*conn, error) {
+func openWriter(ctx context.Context, o Options) (*connection.Conn, error) {
 	var pragmas []string
 	if size, err := os.Stat(o.Path); err == nil && size.Size() == 0 {
 		// This pragma is set only for an empty file: otherwise it has no effect, but writes to the
@@ -173,39 +177,39 @@ func openWriter(ctx context.Context, o Options) (*conn, error) {
 	if o.MaxPages > 0 {
 		pragmas = append(pragmas, fmt.Sprintf("max_page_count(%d)", o.MaxPages))
 	}
-	return openConn(ctx, o.Path, writing, pragmas...)
+	return connection.Open(ctx, o.Path, connection.Writing, pragmas...)
 }
 
-func start(ctx context.Context, o Options, writer *conn, reserve *disk.Reserve, sound *soundness) (*Store, error) {
-	if err := sound.start(view{conn: writer, ctx: ctx}, !o.CheckBeside); err != nil {
+func start(ctx context.Context, o Options, writer *connection.Conn, reserve *disk.Reserve, sound *soundness) (*Store, error) {
+	if err := sound.start(ctx, writer.With(ctx), !o.CheckBeside); err != nil {
 		return nil, err
 	}
-	if err := checkPlace(view{conn: writer, ctx: ctx}); err != nil {
+	if err := checkPlace(writer.With(ctx)); err != nil {
 		return nil, err
 	}
 	if err := migrate(ctx, o.Path); err != nil {
 		return nil, err
 	}
-	epoch, err := loadEpoch(view{conn: writer, ctx: ctx}, o)
+	epoch, err := loadEpoch(writer.With(ctx), o)
 	if err != nil {
 		return nil, err
 	}
 	if !o.without.logLayer {
-		if err := writer.gather(); err != nil { // the writer's first transaction has opened the log
+		if err := writer.GatherLog(); err != nil { // the writer's first transaction has opened the log
 			return nil, err
 		}
 	}
-	pool, err := openPool(ctx, o.Path, poolSize())
+	pool, err := connection.OpenPool(ctx, o.Path, connection.PoolSize())
 	if err != nil {
 		return nil, err
 	}
 	c, err := startCommitter(ctx, o, writer, reserve)
 	if err != nil {
-		return nil, errors.Join(err, pool.close())
+		return nil, errors.Join(err, pool.Close())
 	}
 	sound.found = c.foundDamage
 	s := &Store{
-		Reader:    read.Reader{Tx: pool.readRows, Clock: o.Clock, Dialect: dialect, WithoutTexts: o.without.texts},
+		Reader:    read.New(base.Source{Tx: pool.ReadRows, Clock: o.Clock, Dialect: dialect, WithoutTexts: o.without.texts}),
 		pool:      pool,
 		committer: c,
 		path:      o.Path,
@@ -225,7 +229,7 @@ func (s *Store) fill(ctx context.Context) {
 	}
 }
 
-func startCommitter(ctx context.Context, o Options, writer *conn, reserve *disk.Reserve) (*committer, error) {
+func startCommitter(ctx context.Context, o Options, writer *connection.Conn, reserve *disk.Reserve) (*committer, error) {
 	queue := commit.NewQueue()
 	queue.Observer, queue.Plain = o.Observer, o.without.batches
 	c := &committer{
@@ -239,13 +243,12 @@ func startCommitter(ctx context.Context, o Options, writer *conn, reserve *disk.
 	if c.folder, err = openFolder(ctx, o.Path, c); err != nil {
 		return nil, err
 	}
-	writer.countLog()
+	writer.CountLog()
 	if reserve != nil {
 		c.makeRoom()
 	}
 	if !o.without.later {
-		writer.later = newLater(writer)
-		go writer.later.run()
+		writer.StartLater()
 	}
 	go c.folder.run()
 	go c.run()
@@ -254,9 +257,9 @@ func startCommitter(ctx context.Context, o Options, writer *conn, reserve *disk.
 
 // check runs SQLite's quick_check on the whole file. It returns an error with code internal if the
 // file is damaged.
-func check(ctx context.Context, c *conn) error {
+func check(ctx context.Context, c *connection.Conn) error {
 	var verdict string
-	_, err := view{conn: c, ctx: ctx}.one("PRAGMA quick_check(1)", nil, &verdict)
+	_, err := c.With(ctx).One("PRAGMA quick_check(1)", nil, &verdict)
 	if err == nil && verdict != "ok" {
 		return &perdure.Error{Code: perdure.Internal, Message: damage, Err: errors.New(verdict)}
 	}
@@ -268,7 +271,7 @@ const damage = "the database is damaged; restore it from a backup"
 // damaged converts err to an error about damage if it means that the file is not an intact
 // database.
 func damaged(err error) error {
-	switch resultCode(err) {
+	switch connection.ResultCode(err) {
 	case lib.SQLITE_CORRUPT, lib.SQLITE_NOTADB:
 		return &perdure.Error{Code: perdure.Internal, Message: damage, Err: err}
 	}
@@ -277,8 +280,8 @@ func damaged(err error) error {
 
 // loadEpoch returns the store's epoch. It creates the epoch in a new store, and renews it if the
 // file was restored or copied.
-func loadEpoch(v view, o Options) (epoch uint64, err error) {
-	_, err = v.exec("INSERT INTO store (id, epoch, created_at) VALUES (1, ?, ?) ON CONFLICT (id) DO NOTHING",
+func loadEpoch(v connection.View, o Options) (epoch uint64, err error) {
+	_, err = v.Run("INSERT INTO store (id, epoch, created_at) VALUES (1, ?, ?) ON CONFLICT (id) DO NOTHING",
 		randomEpoch(), perdure.At(o.Clock()).UnixMilli())
 	if err != nil {
 		return 0, err
@@ -287,7 +290,7 @@ func loadEpoch(v view, o Options) (epoch uint64, err error) {
 		return 0, err
 	}
 	var stored int64
-	_, err = v.one("SELECT epoch FROM store WHERE id = 1", nil, &stored)
+	_, err = v.One("SELECT epoch FROM store WHERE id = 1", nil, &stored)
 	return uint64(stored), err
 }
 
@@ -330,7 +333,7 @@ func (s *Store) Epoch() uint64 { return s.epoch }
 // Close commits the queued commands, then closes the file. If the store has failed, the file
 // remains as it is for the next Open to recover.
 func (s *Store) Close() error {
-	s.closing.Do(func() { s.closed = errors.Join(s.close(), s.lock.release()) })
+	s.closing.Do(func() { s.closed = errors.Join(s.close(), s.lock.Release()) })
 	return s.closed
 }
 
@@ -344,9 +347,9 @@ func (s *Store) close() error {
 	if s.committer.brokenErr() != nil {
 		// The last connection that is closed checkpoints the log into the file. Readers are
 		// read-only and cannot do that, so the writer must not be the last one.
-		return errors.Join(err, s.committer.conn.close(), s.pool.close())
+		return errors.Join(err, s.committer.conn.Close(), s.pool.Close())
 	}
-	if err := errors.Join(err, s.pool.close(), s.committer.conn.close()); err != nil {
+	if err := errors.Join(err, s.pool.Close(), s.committer.conn.Close()); err != nil {
 		return err
 	}
 	return s.soundness.closed()

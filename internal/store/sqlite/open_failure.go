@@ -7,13 +7,14 @@ import (
 	"syscall"
 
 	"github.com/perdure/perdure"
+	"github.com/perdure/perdure/internal/store/sqlite/connection"
 	lib "modernc.org/sqlite/lib"
 )
 
 // openFailure replaces SQLite's error for a file that cannot be opened, which names neither the file nor
 // the reason, by the system's error. Other errors remain unchanged.
 func openFailure(path string, err error) error {
-	switch resultCode(err) {
+	switch connection.ResultCode(err) {
 	case lib.SQLITE_CANTOPEN, lib.SQLITE_READONLY, lib.SQLITE_PERM:
 	default:
 		return err

@@ -1,13 +1,13 @@
 package sqlite
 
 import (
-	"context"
+	"maps"
 	"regexp"
+	"slices"
 	"strings"
 	"testing"
 
 	"github.com/perdure/perdure/internal/longtest"
-	"github.com/perdure/perdure/internal/store"
 	"github.com/perdure/perdure/internal/store/sql/catalog"
 	"github.com/perdure/perdure/internal/store/sql/statement"
 )
@@ -100,22 +100,6 @@ func excepted(query string) (begins, reason string) {
 }
 
 // statementsOf returns the statements that the store's connections have compiled.
-func statementsOf(t *testing.T, s *Store) (all []string) {
-	s.committer.deciding.Lock()
-	for query := range s.committer.conn.stmts {
-		all = append(all, query)
-	}
-	s.committer.deciding.Unlock()
-	ctx := store.ForOrg(context.WithoutCancel(t.Context()), "")
-	for range s.pool.conns {
-		c, err := s.pool.take(ctx)
-		if err != nil {
-			t.Fatal(err)
-		}
-		defer s.pool.put(ctx, c)
-		for query := range c.stmts {
-			all = append(all, query)
-		}
-	}
-	return all
+func statementsOf(s *Store) []string {
+	return slices.AppendSeq(slices.Collect(maps.Keys(s.costs())), maps.Keys(s.pool.Costs()))
 }

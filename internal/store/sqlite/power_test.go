@@ -126,7 +126,7 @@ func (l *losses) check() {
 			l.t.Errorf("power lost at %s: %d of %d that were answered are lost", image.at, lost, len(image.answered))
 		}
 		var sound string
-		_, err = view{conn: s.committer.conn, ctx: l.t.Context()}.one("PRAGMA integrity_check", nil, &sound)
+		_, err = s.committer.conn.With(l.t.Context()).One("PRAGMA integrity_check", nil, &sound)
 		if err != nil || sound != "ok" {
 			l.t.Errorf("power lost at %s: %s, %v", image.at, sound, err)
 		}

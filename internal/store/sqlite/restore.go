@@ -7,6 +7,8 @@ import (
 	"os"
 
 	"github.com/perdure/perdure"
+	"github.com/perdure/perdure/internal/store/sqlite/connection"
+	"github.com/perdure/perdure/internal/store/sqlite/lock"
 )
 
 // Restore replaces the store at path with a backup. Nobody may have the store open. If mayReplace
@@ -42,14 +44,14 @@ func Restore(ctx context.Context, backup, path string, mayReplace bool) error {
 
 // refuseInUse returns an error with code unavailable if a server has the file open, under any name.
 func refuseInUse(path string) error {
-	lock, err := lockFile(path)
+	held, err := lock.Take(path)
 	if errors.Is(err, os.ErrNotExist) {
 		return nil
 	}
 	if err != nil {
 		return err
 	}
-	return lock.release()
+	return held.Release()
 }
 
 // checkBackup returns an error if the file is not an intact backup. It refuses a file with a log
@@ -64,15 +66,15 @@ func checkBackup(ctx context.Context, backup string) error {
 	if err := checkFile(ctx, backup); err != nil {
 		return openFailure(backup, err)
 	}
-	c, err := openConn(ctx, backup, reading)
+	c, err := connection.Open(ctx, backup, connection.Reading)
 	if err != nil {
 		return openFailure(backup, err)
 	}
-	_, err = view{conn: c, ctx: ctx}.one("SELECT epoch FROM store WHERE id = 1", nil, new(int64))
+	_, err = c.With(ctx).One("SELECT epoch FROM store WHERE id = 1", nil, new(int64))
 	if err != nil {
 		err = &perdure.Error{Code: perdure.InvalidArgument, Message: backup + " is no store", Err: err}
 	}
-	return errors.Join(err, c.close())
+	return errors.Join(err, c.Close())
 }
 
 func copyFile(from, to string) error {

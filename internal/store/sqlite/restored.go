@@ -9,6 +9,7 @@ import (
 
 	"github.com/google/uuid"
 	"github.com/perdure/perdure/internal/disk"
+	"github.com/perdure/perdure/internal/store/sqlite/connection"
 )
 
 // markInfix follows the database file's name in the names of opening marks: see noticeRestore.
@@ -23,13 +24,13 @@ const markInfix = ".opened-"
 // can set. So a restored database does not match the existing mark, and a mark that is restored
 // with the whole directory has another fingerprint. If a mark is changed or lost, the epoch is
 // renewed without need, and all readers start from the beginning once.
-func noticeRestore(v view, path string) error {
+func noticeRestore(v connection.View, path string) error {
 	fits, old, err := fitsMark(v, path)
 	if err != nil {
 		return err
 	}
 	if !fits {
-		if _, err := v.exec("UPDATE store SET epoch = ? WHERE id = 1", randomEpoch()); err != nil {
+		if _, err := v.Run("UPDATE store SET epoch = ? WHERE id = 1", randomEpoch()); err != nil {
 			return err
 		}
 	}
@@ -48,9 +49,9 @@ func noticeRestore(v view, path string) error {
 
 // fitsMark reports whether a mark matches the fingerprint in the database, or the file is new. It
 // also returns the paths of the existing marks.
-func fitsMark(v view, path string) (fits bool, marks []string, err error) {
+func fitsMark(v connection.View, path string) (fits bool, marks []string, err error) {
 	var known int32
-	if _, err := v.one("PRAGMA user_version", nil, &known); err != nil {
+	if _, err := v.One("PRAGMA user_version", nil, &known); err != nil {
 		return false, nil, err
 	}
 	if marks, err = marksOf(path); err != nil {
@@ -68,7 +69,7 @@ func fitsMark(v view, path string) (fits bool, marks []string, err error) {
 }
 
 // leaveMark creates a mark and stores its fingerprint in the database.
-func leaveMark(v view, path string) error {
+func leaveMark(v connection.View, path string) error {
 	mark := path + markInfix + uuid.NewString()
 	if err := disk.WriteFile(mark, nil); err != nil {
 		return err
@@ -77,7 +78,7 @@ func leaveMark(v view, path string) error {
 	if err != nil {
 		return err
 	}
-	_, err = v.exec(fmt.Sprintf("PRAGMA user_version = %d", sum))
+	_, err = v.Run(fmt.Sprintf("PRAGMA user_version = %d", sum))
 	return err
 }
 

@@ -6,6 +6,7 @@ import (
 
 	"github.com/perdure/perdure/internal/store"
 	"github.com/perdure/perdure/internal/store/commit"
+	"github.com/perdure/perdure/internal/store/sqlite/connection"
 )
 
 const (
@@ -133,14 +134,14 @@ func (c *committer) freesWith(batch []*commit.Call, careful bool, outcomes []com
 
 func refuse(calls []*commit.Call, why string) {
 	for _, call := range calls {
-		call.Answer(commit.Outcome{Err: unavailable(nil, "%s", why)})
+		call.Answer(commit.Outcome{Err: connection.Unavailable(nil, "%s", why)})
 	}
 }
 
 // frameSize is the size of a page in the log, with its header.
 const frameSize = 4096 + 24
 
-func (c *committer) logBytes() int64 { return int64(c.conn.logPages()) * frameSize }
+func (c *committer) logBytes() int64 { return int64(c.conn.LogPages()) * frameSize }
 
 // limitPatience is how long, in milliseconds, the committer waits for running reads when it empties
 // a log at its limit. It could not write in that time anyway.

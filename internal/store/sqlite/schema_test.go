@@ -10,6 +10,7 @@ import (
 	"github.com/google/uuid"
 	"github.com/perdure/perdure/internal/store"
 	"github.com/perdure/perdure/internal/store/sql/catalog"
+	"github.com/perdure/perdure/internal/store/sqlite/connection"
 )
 
 // TestExecutionsAreDeletedWhole checks that the rows of an execution in all these tables are
@@ -17,7 +18,7 @@ import (
 func TestExecutionsAreDeletedWhole(t *testing.T) {
 	s := open(t, Options{})
 	x, d := uuid.New(), uuid.New()
-	v := view{conn: s.committer.conn, ctx: t.Context()}
+	v := s.committer.conn.With(t.Context())
 	for _, query := range []string{
 		"INSERT INTO agent_definition (id, org_id, name, slug, system_prompt, models, created_at, updated_at) VALUES (?2, 'o', 'n', 's', 'p', '[]', 1, 1)",
 		"INSERT INTO agent_execution (id, org_id, agent_definition_id, kind, created_at, updated_at) VALUES (?1, 'o', ?2, 'k', 1, 1)",
@@ -49,7 +50,7 @@ func TestExecutionsAreDeletedWhole(t *testing.T) {
 		} else if !strings.Contains(query, "?1") {
 			args = []any{nil, d[:]}
 		}
-		if _, err := v.exec(query, args...); err != nil {
+		if _, err := v.Run(query, args...); err != nil {
 			t.Fatalf("%s: %v", query, err)
 		}
 	}
@@ -57,7 +58,7 @@ func TestExecutionsAreDeletedWhole(t *testing.T) {
 		"agent_execution", "agent_entry", "agent_segment", "agent_checkpoint", "agent_signal", "agent_response", "conversation_execution", "task_execution", "agent_timer", "log_head",
 		"log_record", "log_block", "agent_entry_text", "log_chunk", "blob", "blob_chunk", "question", "idempotency",
 	}
-	if _, err := v.exec("DELETE FROM agent_definition"); err != nil {
+	if _, err := v.Run("DELETE FROM agent_definition"); err != nil {
 		t.Fatal(err)
 	}
 	for _, table := range tables {
@@ -65,7 +66,7 @@ func TestExecutionsAreDeletedWhole(t *testing.T) {
 			t.Errorf("deleting the definition emptied %s", table)
 		}
 	}
-	if _, err := v.exec("DELETE FROM agent_execution"); err != nil {
+	if _, err := v.Run("DELETE FROM agent_execution"); err != nil {
 		t.Fatal(err)
 	}
 	for _, table := range tables {
@@ -149,8 +150,8 @@ func noArguments(query string) []any {
 func plan(t *testing.T, s *Store, query string) []string {
 	t.Helper()
 	var steps []string
-	err := s.pool.read(t.Context(), func(v view) error {
-		return v.each("EXPLAIN QUERY PLAN "+query, noArguments(query), func(row func(...any) error) error {
+	err := s.pool.Read(t.Context(), func(v connection.View) error {
+		return v.Rows("EXPLAIN QUERY PLAN "+query, noArguments(query), func(row func(...any) error) error {
 			var id, parent, unused int
 			var detail string
 			err := row(&id, &parent, &unused, &detail)

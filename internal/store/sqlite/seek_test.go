@@ -43,7 +43,7 @@ func TestEventsAreFoundByTheirSeq(t *testing.T) {
 			}
 			check(0)
 			cut := seqs[len(seqs)/3]
-			v := view{conn: s.committer.conn, ctx: t.Context()}
+			v := s.committer.conn.With(t.Context())
 			must(t, v, "DELETE FROM log_record WHERE seq < ?", cut)
 			check(cut)
 		})

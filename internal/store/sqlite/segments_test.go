@@ -25,7 +25,7 @@ func TestContextsCostTheWindow(t *testing.T) {
 func TestDamagedBarriersAreFound(t *testing.T) {
 	s := open(t, Options{Path: filepath.Join(t.TempDir(), "perdure.db")})
 	storetest.DamagedBarriers(t, s, func(query string) {
-		if _, err := (view{conn: s.committer.conn, ctx: t.Context()}).exec(query); err != nil {
+		if _, err := s.committer.conn.With(t.Context()).Run(query); err != nil {
 			t.Fatal(err)
 		}
 	})

@@ -12,6 +12,7 @@ import (
 	"github.com/perdure/perdure/internal/pagecheck"
 	"github.com/perdure/perdure/internal/sqlitelog"
 	"github.com/perdure/perdure/internal/store"
+	"github.com/perdure/perdure/internal/store/sqlite/connection"
 )
 
 // checkRest is the ratio of the pause after a piece of the check to the duration of the piece. The
@@ -71,8 +72,7 @@ func (s *soundness) settle(reserve *disk.Reserve) error {
 // start checks what must be intact before anything is served. It checks the whole file if the last
 // check found damage, or if before is set and the state of the file is unknown. A copied file
 // counts as unchecked, like a file that was not closed cleanly.
-func (s *soundness) start(v view, before bool) error {
-	ctx := v.ctx
+func (s *soundness) start(ctx context.Context, v connection.View, before bool) error {
 	if err := s.check(ctx, (*pagecheck.File).Start); err != nil {
 		return err
 	}
@@ -140,21 +140,24 @@ func (s *soundness) run(ctx context.Context) {
 
 // check runs a check on its own connection. Damage is an error with code internal.
 func (s *soundness) check(ctx context.Context, how func(*pagecheck.File, context.Context) error) error {
-	c, err := openConn(ctx, s.path, reading, "query_only(1)", "cache_size(-256)")
+	c, err := connection.Open(ctx, s.path, connection.Reading, "query_only(1)", "cache_size(-256)")
 	if err != nil {
 		return damaged(err)
 	}
-	c.givesWay()
-	file := &pagecheck.File{Read: c.snapshot, Progress: func(pages, of uint32) {
+	c.GiveWay()
+	read := func(ctx context.Context, f func(pagecheck.Snapshot) error) error {
+		return c.Snapshot(ctx, func(v connection.View) error { return f(moment{v}) })
+	}
+	file := &pagecheck.File{Read: read, Progress: func(pages, of uint32) {
 		s.pages.Store(pages)
 		s.of.Store(of)
 	}}
 	err = how(file, ctx)
 	var found *pagecheck.Damage
-	if errors.As(err, &found) || ctx.Err() == nil && isBroken(err) {
+	if errors.As(err, &found) || ctx.Err() == nil && connection.IsBroken(err) {
 		err = &perdure.Error{Code: perdure.Internal, Message: damage, Err: err}
 	}
-	return errors.Join(err, c.close())
+	return errors.Join(err, c.Close())
 }
 
 // end stops the check and waits for its end.
@@ -202,34 +205,18 @@ func (s *Store) Failed() error {
 	return nil
 }
 
-// snapshot calls f with a consistent snapshot of the file.
-func (c *conn) snapshot(ctx context.Context, f func(pagecheck.Snapshot) error) error {
-	always := view{conn: c, ctx: context.Background()}
-	if _, err := always.exec("BEGIN"); err != nil {
-		return err
-	}
-	unwatch := c.watch(ctx)
-	err := f(moment{view{conn: c, ctx: ctx, watched: true}})
-	unwatch()
-	_, endErr := always.exec("ROLLBACK")
-	if err == nil {
-		err = endErr
-	}
-	return err
-}
-
 // moment implements [pagecheck.Snapshot].
-type moment struct{ view }
+type moment struct{ connection.View }
 
 // Page implements [pagecheck.Snapshot].
 func (m moment) Page(number uint32) (page []byte, err error) {
-	_, err = m.one("SELECT data FROM sqlite_dbpage WHERE pgno = ?", []any{int64(number)}, &page)
+	_, err = m.One("SELECT data FROM sqlite_dbpage WHERE pgno = ?", []any{int64(number)}, &page)
 	return page, err
 }
 
 // Roots implements [pagecheck.Snapshot].
 func (m moment) Roots() (roots []uint32, err error) {
-	err = m.each("SELECT rootpage FROM sqlite_schema WHERE rootpage > 0", nil, func(row func(...any) error) error {
+	err = m.Rows("SELECT rootpage FROM sqlite_schema WHERE rootpage > 0", nil, func(row func(...any) error) error {
 		var root int64
 		err := row(&root)
 		roots = append(roots, uint32(root))
@@ -240,7 +227,7 @@ func (m moment) Roots() (roots []uint32, err error) {
 
 // Quick implements [pagecheck.Snapshot].
 func (m moment) Quick() (verdict string, err error) {
-	_, err = m.one("PRAGMA quick_check(1)", nil, &verdict)
+	_, err = m.One("PRAGMA quick_check(1)", nil, &verdict)
 	return verdict, err
 }
 

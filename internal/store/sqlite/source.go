@@ -9,14 +9,16 @@ import (
 	"github.com/google/uuid"
 	"github.com/perdure/perdure"
 	"github.com/perdure/perdure/internal/store/sql/schema"
+	"github.com/perdure/perdure/internal/store/sqlite/connection"
+	"github.com/perdure/perdure/internal/store/sqlite/lock"
 )
 
 // Source reads the rows of a store in order to copy them elsewhere. Nobody else may have the store
 // open.
 type Source struct {
-	conn *conn
+	conn *connection.Conn
 	path string
-	lock *fileLock
+	lock *lock.File
 }
 
 // Moved describes where and when a store was moved.
@@ -39,30 +41,30 @@ func OpenSource(ctx context.Context, path string) (*Source, error) {
 	if err := refuseHalfReplaced(path); err != nil {
 		return nil, err
 	}
-	lock, err := lockFile(path)
+	held, err := lock.Take(path)
 	if err != nil {
 		return nil, err
 	}
 	s, err := openLockedSource(ctx, path)
 	if err != nil {
-		return nil, errors.Join(err, lock.release())
+		return nil, errors.Join(err, held.Release())
 	}
-	s.lock = lock
+	s.lock = held
 	return s, nil
 }
 
 func openLockedSource(ctx context.Context, path string) (*Source, error) {
-	c, err := openConn(ctx, path, writing, "synchronous(full)")
+	c, err := connection.Open(ctx, path, connection.Writing, "synchronous(full)")
 	if err != nil {
-		return nil, refusal(err)
+		return nil, connection.Refusal(err)
 	}
 	s := &Source{conn: c, path: path}
 	err = s.hold(ctx)
-	if isBusy(err) {
-		err = unavailable(err, "%s is in use by another process", path)
+	if connection.IsBusy(err) {
+		err = connection.Unavailable(err, "%s is in use by another process", path)
 	}
 	if err != nil {
-		return nil, errors.Join(refusal(err), c.close())
+		return nil, errors.Join(connection.Refusal(err), c.Close())
 	}
 	return s, nil
 }
@@ -70,27 +72,27 @@ func openLockedSource(ctx context.Context, path string) (*Source, error) {
 // hold locks the file against all other connections, including readers. It sets SQLite's exclusive
 // locking mode, which takes effect with the next transaction, so it also runs an empty one.
 func (s *Source) hold(ctx context.Context) error {
-	v := view{conn: s.conn, ctx: ctx}
-	if _, err := v.exec("PRAGMA busy_timeout = 1000"); err != nil {
+	v := s.conn.With(ctx)
+	if _, err := v.Run("PRAGMA busy_timeout = 1000"); err != nil {
 		return err
 	}
-	if _, err := v.one("PRAGMA locking_mode = exclusive", nil, new(string)); err != nil {
+	if _, err := v.One("PRAGMA locking_mode = exclusive", nil, new(string)); err != nil {
 		return err
 	}
-	return s.transact(ctx, func(view) error { return nil })
+	return s.transact(ctx, func(connection.View) error { return nil })
 }
 
-func (s *Source) transact(ctx context.Context, f func(v view) error) error {
-	v := view{conn: s.conn, ctx: ctx}
-	if _, err := v.exec("BEGIN IMMEDIATE"); err != nil {
+func (s *Source) transact(ctx context.Context, f func(v connection.View) error) error {
+	v := s.conn.With(ctx)
+	if _, err := v.Run("BEGIN IMMEDIATE"); err != nil {
 		return err
 	}
-	always := view{conn: s.conn, ctx: context.WithoutCancel(ctx)}
+	always := s.conn.With(context.WithoutCancel(ctx))
 	if err := f(v); err != nil {
-		_, endErr := always.exec("ROLLBACK")
+		_, endErr := always.Run("ROLLBACK")
 		return errors.Join(err, endErr)
 	}
-	_, err := always.exec("COMMIT")
+	_, err := always.Run("COMMIT")
 	return err
 }
 
@@ -98,28 +100,28 @@ func (s *Source) transact(ctx context.Context, f func(v view) error) error {
 // milliseconds.
 func (s *Source) Identity(ctx context.Context) (epoch uint64, madeAt int64, err error) {
 	var stored int64
-	_, err = view{conn: s.conn, ctx: ctx}.one("SELECT epoch, created_at FROM store WHERE id = 1", nil, &stored, &madeAt)
-	return uint64(stored), madeAt, refusal(err)
+	_, err = s.conn.With(ctx).One("SELECT epoch, created_at FROM store WHERE id = 1", nil, &stored, &madeAt)
+	return uint64(stored), madeAt, connection.Refusal(err)
 }
 
 // Opened returns a number (SQLite's user_version) that changes whenever a server opens the store.
 func (s *Source) Opened(ctx context.Context) (n int64, err error) {
-	_, err = view{conn: s.conn, ctx: ctx}.one("PRAGMA user_version", nil, &n)
-	return n, refusal(err)
+	_, err = s.conn.With(ctx).One("PRAGMA user_version", nil, &n)
+	return n, connection.Refusal(err)
 }
 
 // Tables returns every table with stored data. It leaves out the tables that describe the file
 // itself.
 func (s *Source) Tables(ctx context.Context) ([]schema.Table, error) {
-	return tablesOf(view{conn: s.conn, ctx: ctx})
+	return tablesOf(s.conn.With(ctx))
 }
 
 const tableColumns = "SELECT m.name, c.name, c.pk FROM sqlite_schema m JOIN pragma_table_info(m.name) c" +
 	" WHERE m.type = 'table' AND m.name NOT LIKE 'sqlite\\_%' ESCAPE '\\' AND m.name NOT IN ('goose_db_version', 'store', '" + movedTable + "') ORDER BY m.name, c.name"
 
-func tablesOf(v view) ([]schema.Table, error) {
+func tablesOf(v connection.View) ([]schema.Table, error) {
 	var tables []schema.Table
-	err := v.each(tableColumns, nil, func(row func(...any) error) error {
+	err := v.Rows(tableColumns, nil, func(row func(...any) error) error {
 		var table, column string
 		var place int
 		if err := row(&table, &column, &place); err != nil {
@@ -138,7 +140,7 @@ func tablesOf(v view) ([]schema.Table, error) {
 		}
 		return nil
 	})
-	return tables, refusal(err)
+	return tables, connection.Refusal(err)
 }
 
 // Rows calls take with each row of a table in the order of the table's key, and stops at an error
@@ -155,29 +157,29 @@ func (s *Source) Rows(ctx context.Context, t schema.Table, after []any, take fun
 	for i := range values {
 		dest[i] = &values[i]
 	}
-	err := view{conn: s.conn, ctx: ctx}.each(query+" ORDER BY "+key, after, func(row func(...any) error) error {
+	err := s.conn.With(ctx).Rows(query+" ORDER BY "+key, after, func(row func(...any) error) error {
 		if err := row(dest...); err != nil {
 			return err
 		}
 		return take(values)
 	})
-	return refusal(err)
+	return connection.Refusal(err)
 }
 
 // Moved returns where and when the store was moved; nil if it was not moved.
 func (s *Source) Moved(ctx context.Context) (*Moved, error) {
-	m, err := movedFrom(view{conn: s.conn, ctx: ctx})
-	return m, refusal(err)
+	m, err := movedFrom(s.conn.With(ctx))
+	return m, connection.Refusal(err)
 }
 
-func movedFrom(v view) (*Moved, error) {
-	there, err := v.one("SELECT 1 FROM sqlite_schema WHERE type = 'table' AND name = '"+movedTable+"'", nil, new(int))
+func movedFrom(v connection.View) (*Moved, error) {
+	there, err := v.One("SELECT 1 FROM sqlite_schema WHERE type = 'table' AND name = '"+movedTable+"'", nil, new(int))
 	if err != nil || !there {
 		return nil, err
 	}
 	var m Moved
 	var at int64
-	if _, err = v.one("SELECT target, copy, moved_at FROM "+movedTable, nil, &m.To, &m.Copy, &at); err != nil {
+	if _, err = v.One("SELECT target, copy, moved_at FROM "+movedTable, nil, &m.To, &m.Copy, &at); err != nil {
 		return nil, err
 	}
 	m.At = perdure.AtMilli(at)
@@ -186,20 +188,20 @@ func movedFrom(v view) (*Moved, error) {
 
 // Move marks the store as moved, so that nobody continues to use this file.
 func (s *Source) Move(ctx context.Context, m Moved) error {
-	return refusal(s.transact(ctx, func(v view) error {
-		if _, err := v.exec("CREATE TABLE IF NOT EXISTS " + movedTable + " (id INTEGER PRIMARY KEY CHECK (id = 1), target TEXT NOT NULL, copy BLOB NOT NULL, moved_at INTEGER NOT NULL) STRICT"); err != nil {
+	return connection.Refusal(s.transact(ctx, func(v connection.View) error {
+		if _, err := v.Run("CREATE TABLE IF NOT EXISTS " + movedTable + " (id INTEGER PRIMARY KEY CHECK (id = 1), target TEXT NOT NULL, copy BLOB NOT NULL, moved_at INTEGER NOT NULL) STRICT"); err != nil {
 			return err
 		}
-		_, err := v.exec("INSERT INTO "+movedTable+" (id, target, copy, moved_at) VALUES (1, ?, ?, ?) ON CONFLICT (id) DO NOTHING", m.To, m.Copy[:], m.At.UnixMilli())
+		_, err := v.Run("INSERT INTO "+movedTable+" (id, target, copy, moved_at) VALUES (1, ?, ?, ?) ON CONFLICT (id) DO NOTHING", m.To, m.Copy[:], m.At.UnixMilli())
 		return err
 	}))
 }
 
 // Close closes the file and releases its lock.
-func (s *Source) Close() error { return errors.Join(s.conn.close(), s.lock.release()) }
+func (s *Source) Close() error { return errors.Join(s.conn.Close(), s.lock.Release()) }
 
 // checkPlace returns an error with code conflict if the store was moved elsewhere.
-func checkPlace(v view) error {
+func checkPlace(v connection.View) error {
 	m, err := movedFrom(v)
 	if err != nil || m == nil {
 		return err

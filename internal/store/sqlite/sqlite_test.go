@@ -4,6 +4,7 @@ import (
 	"context"
 	"path/filepath"
 	"testing"
+	"time"
 
 	"github.com/perdure/perdure/internal/store"
 	"github.com/perdure/perdure/internal/store/sqlite/sqlitetest"
@@ -46,6 +47,16 @@ func open(t *testing.T, o Options) *Store {
 		}
 	})
 	return s
+}
+
+// TestTheClockIsTheMachines checks that the time of a new store differs from the machine's by at
+// most a second.
+func TestTheClockIsTheMachines(t *testing.T) {
+	s := open(t, Options{})
+	before := time.Now().Add(-time.Second)
+	if now := s.Now(); now.Before(before) || now.After(time.Now().Add(time.Second)) {
+		t.Errorf("the store's time is %s", now)
+	}
 }
 
 func TestDurable(t *testing.T) {

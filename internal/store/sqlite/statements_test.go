@@ -6,19 +6,23 @@ import (
 	"testing"
 
 	"github.com/perdure/perdure/internal/store/counttest"
-	lib "modernc.org/sqlite/lib"
+	"github.com/perdure/perdure/internal/store/sqlite/connection"
 )
+
+// costs returns the costs of the statements of the writing connection.
+func (s *Store) costs() map[string]connection.Cost {
+	s.committer.deciding.Lock() // the committer may still be running
+	defer s.committer.deciding.Unlock()
+	return s.committer.conn.Costs()
+}
 
 // written returns how often each statement of the writing connection has run, by its first two or
 // three words.
 func (s *Store) written() map[string]int {
 	runs := map[string]int{}
-	c := s.committer.conn
-	s.committer.deciding.Lock() // the committer may still be running
-	defer s.committer.deciding.Unlock()
-	for query, st := range c.stmts {
+	for query, cost := range s.costs() {
 		words := strings.Fields(query)
-		runs[strings.Join(words[:min(3, len(words))], " ")] += int(lib.Xsqlite3_stmt_status(c.tls, st.handle, lib.SQLITE_STMTSTATUS_RUN, 0))
+		runs[strings.Join(words[:min(3, len(words))], " ")] += cost.Runs
 	}
 	return runs
 }

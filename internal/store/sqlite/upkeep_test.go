@@ -11,6 +11,7 @@ import (
 	"github.com/google/uuid"
 	"github.com/perdure/perdure"
 	"github.com/perdure/perdure/internal/store"
+	"github.com/perdure/perdure/internal/store/sqlite/connection"
 )
 
 // TestWALIsBegunAnew checks that the write-ahead log does not exceed walLimit after many commits,
@@ -83,8 +84,8 @@ func TestLooseBlobsAreSwept(t *testing.T) {
 
 func count(t *testing.T, s *Store, query string) (n int) {
 	t.Helper()
-	err := s.pool.read(context.WithoutCancel(t.Context()), func(v view) error {
-		_, err := v.one(query, nil, &n)
+	err := s.pool.Read(context.WithoutCancel(t.Context()), func(v connection.View) error {
+		_, err := v.One(query, nil, &n)
 		return err
 	})
 	if err != nil {

@@ -51,13 +51,13 @@ func (c *committer) beginAnew(patience int) bool {
 		return false
 	}
 	defer c.folder.working.Unlock()
-	v := view{conn: c.conn, ctx: context.Background()}
+	v := c.conn.With(context.Background())
 	var busy, frames, folded int64
-	_, err := v.exec("PRAGMA busy_timeout = " + strconv.Itoa(patience))
+	_, err := v.Run("PRAGMA busy_timeout = " + strconv.Itoa(patience))
 	if err == nil {
-		_, err = v.one("PRAGMA wal_checkpoint(TRUNCATE)", nil, &busy, &frames, &folded)
+		_, err = v.One("PRAGMA wal_checkpoint(TRUNCATE)", nil, &busy, &frames, &folded)
 	}
-	if _, resetErr := v.exec("PRAGMA busy_timeout = 10000"); err == nil {
+	if _, resetErr := v.Run("PRAGMA busy_timeout = 10000"); err == nil {
 		err = resetErr
 	}
 	if err != nil {
@@ -67,6 +67,6 @@ func (c *committer) beginAnew(patience int) bool {
 	if busy != 0 {
 		return false
 	}
-	c.conn.noPages()
+	c.conn.ClearLogPages()
 	return true
 }

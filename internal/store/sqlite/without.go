@@ -5,12 +5,12 @@ package sqlite
 type without struct {
 	// batches: each command is committed by itself, instead of with all that wait.
 	batches bool
-	// later: writes are executed at once, and not by a second goroutine ([later]).
+	// later: writes are executed at once, and not by a second goroutine ([connection.Later]).
 	later bool
 	// kept: commands read the rows that they decide on, which are not cached ([cache.RowCache]).
 	kept bool
 	// logLayer: SQLite writes and syncs the log itself. Its writes are not gathered, the log is not
-	// extended ahead, and a sync is an fsync ([gathered], [haste], [dataSync]).
+	// extended ahead, and a sync is an fsync ([connection.Conn.GatherLog], [haste]).
 	logLayer bool
 	// folder: the committer checkpoints the log itself, and not another connection ([folder]).
 	folder bool

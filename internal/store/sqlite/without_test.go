@@ -83,8 +83,8 @@ func TestPlainWritesAreNotDeferred(t *testing.T) {
 		if err := begin(t, s, uuid.New(), nil); err != nil {
 			t.Fatal(err)
 		}
-		if (s.committer.conn.later == nil) != plain {
-			t.Errorf("plain %t: writes may be deferred: %t", plain, s.committer.conn.later != nil)
+		if (s.committer.conn.Later == nil) != plain {
+			t.Errorf("plain %t: writes may be deferred: %t", plain, s.committer.conn.Later != nil)
 		}
 	}
 }
@@ -118,7 +118,7 @@ func logWritten(t *testing.T, plain bool) {
 			t.Fatal(err)
 		}
 	}
-	pages, writes := s.committer.conn.logPages(), 0
+	pages, writes := s.committer.conn.LogPages(), 0
 	d.Before(func(op disktest.Op) int32 {
 		if op.Kind == disktest.Write && op.File == database+"-wal" {
 			writes++
@@ -129,7 +129,7 @@ func logWritten(t *testing.T, plain bool) {
 		t.Fatal(err)
 	}
 	d.Before(nil)
-	pages = s.committer.conn.logPages() - pages
+	pages = s.committer.conn.LogPages() - pages
 	if pages < 100 || plain != (writes >= pages) {
 		t.Errorf("%d pages were written with %d calls", pages, writes)
 	}
@@ -163,7 +163,7 @@ func TestAPlainLogIsFoldedByTheCommitter(t *testing.T) {
 				t.Fatalf("after %d commits, the log has been begun anew %d times", n, anew)
 			}
 			grow(t, s, id)
-			held := s.committer.conn.logPages()
+			held := s.committer.conn.LogPages()
 			if held < before {
 				anew++
 			}

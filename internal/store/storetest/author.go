@@ -10,6 +10,7 @@ import (
 	"github.com/google/uuid"
 	"github.com/perdure/perdure"
 	"github.com/perdure/perdure/internal/store"
+	"github.com/perdure/perdure/internal/store/storetest/invariants"
 	"pgregory.net/rapid"
 )
 
@@ -75,7 +76,7 @@ func (a *author) write(step func(s *store.State, l *blockLog), contents ...json.
 // rests returns the stored form of each block.
 func (a *author) rests() map[perdure.BlockKey]store.BlockRest {
 	a.Helper()
-	blocks, err := auditorOf(a.s).AuditBlocks(a.ctx, a.id)
+	blocks, err := invariants.AuditorOf(a.s).AuditBlocks(a.ctx, a.id)
 	a.must(err)
 	all := map[perdure.BlockKey]store.BlockRest{}
 	for _, b := range blocks {

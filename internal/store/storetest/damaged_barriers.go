@@ -9,6 +9,7 @@ import (
 	"github.com/google/uuid"
 	"github.com/perdure/perdure"
 	"github.com/perdure/perdure/internal/store"
+	"github.com/perdure/perdure/internal/store/storetest/invariants"
 )
 
 // barrierText is the text of a stored barrier.
@@ -71,7 +72,7 @@ func DamagedBarriers(t *testing.T, s store.Store, execute func(query string)) {
 		"another last":       {"0", "7", whole(func(b *barrierText) { b.LeftOut[0].Last = chain[1] }), "are not the entries"},
 	} {
 		execute(fmt.Sprintf("UPDATE agent_entry SET keep_segment = %s, keep_depth = %s, barrier = %s WHERE entry_type = 'compaction'", c.segment, c.depth, c.text))
-		found, err := auditorOf(s).AuditTree(t.Context(), tr.id)
+		found, err := invariants.AuditorOf(s).AuditTree(t.Context(), tr.id)
 		tr.must(err)
 		text := strings.Join(found, "; ")
 		if (c.want == "") != (text == "") || !strings.Contains(text, c.want) || c.want != "" && !strings.Contains(text, compaction.ID.String()) {

@@ -6,6 +6,7 @@ import (
 	"github.com/google/uuid"
 	"github.com/perdure/perdure"
 	"github.com/perdure/perdure/internal/store"
+	"github.com/perdure/perdure/internal/store/storetest/invariants"
 )
 
 // Durable checks that answered writes are still stored after the store was closed and opened again.
@@ -43,7 +44,7 @@ func Durable(t *testing.T, open func() store.Store) {
 	f.equal("the stream's content", f.content(stream.ID), "onetwo")
 	f.chain(id, 1)
 	f.equal("a write after the reopening", *f.execution(id).Leaf != *before.Leaf, true)
-	Invariants(t, f.s)
+	invariants.Check(t, f.s)
 	f.must(f.s.Close())
 
 	_, err = f.s.Do(f.ctx, store.Command{Org: org, Execution: id, Decide: add(1)})

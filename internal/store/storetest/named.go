@@ -9,6 +9,7 @@ import (
 	"github.com/google/uuid"
 	"github.com/perdure/perdure"
 	"github.com/perdure/perdure/internal/store"
+	"github.com/perdure/perdure/internal/store/storetest/invariants"
 	"pgregory.net/rapid"
 )
 
@@ -223,7 +224,7 @@ func namedIsPruned(f *fixture) {
 			f.do(store.Command{Lane: store.LaneSweeps, Pick: &store.Pick{Kind: store.PickPruned, Limit: 1}, Decide: func(*store.State) (*store.Changes, error) {
 				return &store.Changes{Prune: &store.Prune{Rows: 5}, Answer: true}, nil
 			}})
-			Invariants(f, f.s)
+			invariants.Check(f, f.s)
 		}
 		f.drop(100)
 		if whole {

@@ -9,6 +9,7 @@ import (
 	"github.com/google/uuid"
 	"github.com/perdure/perdure"
 	"github.com/perdure/perdure/internal/store"
+	"github.com/perdure/perdure/internal/store/storetest/invariants"
 	"pgregory.net/rapid"
 )
 
@@ -54,7 +55,7 @@ func (a *author) entryOf(task uuid.UUID, content json.RawMessage) uuid.UUID {
 // rest returns the stored form of a task's result; nil if the result does not refer to an entry.
 func (a *author) rest(task uuid.UUID) *store.ResultRest {
 	a.Helper()
-	all, err := auditorOf(a.s).AuditResults(a.ctx, a.id)
+	all, err := invariants.AuditorOf(a.s).AuditResults(a.ctx, a.id)
 	a.must(err)
 	at := slices.IndexFunc(all, func(r store.ResultRest) bool { return r.Task == task })
 	if at < 0 {

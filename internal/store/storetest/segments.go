@@ -8,6 +8,7 @@ import (
 	"github.com/google/uuid"
 	"github.com/perdure/perdure"
 	"github.com/perdure/perdure/internal/store"
+	"github.com/perdure/perdure/internal/store/storetest/invariants"
 	"pgregory.net/rapid"
 )
 
@@ -195,7 +196,7 @@ func lastShared(a, b []perdure.Entry) (last *uuid.UUID) {
 // sound checks the places of all entries.
 func (tr *tree) sound() {
 	tr.Helper()
-	wrong, err := auditorOf(tr.s).AuditTree(tr.ctx, tr.id)
+	wrong, err := invariants.AuditorOf(tr.s).AuditTree(tr.ctx, tr.id)
 	tr.must(err)
 	for _, what := range wrong {
 		tr.Errorf("%s", what)

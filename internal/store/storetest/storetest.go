@@ -1,5 +1,4 @@
-// Package storetest contains the tests that every store must pass, the invariants of stored data,
-// and a store that fails as planned.
+// Package storetest contains the tests that every store must pass, and a store that fails as planned.
 package storetest
 
 import (
@@ -14,6 +13,7 @@ import (
 	"github.com/perdure/perdure"
 	"github.com/perdure/perdure/internal/longtest"
 	"github.com/perdure/perdure/internal/store"
+	"github.com/perdure/perdure/internal/store/storetest/invariants"
 )
 
 // Run checks the contract of [store.Store]. open must return an empty store, which is closed at the
@@ -42,7 +42,7 @@ func run(t *testing.T, open func(t *testing.T) store.Store, in func(name string)
 				t.Parallel() // most of the time is spent waiting for a disk or a socket
 				f := &fixture{T: t, s: open(t), ctx: t.Context()}
 				test(f)
-				Invariants(t, f.s)
+				invariants.Check(t, f.s)
 			})
 		}
 	}

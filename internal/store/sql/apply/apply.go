@@ -9,6 +9,7 @@ import (
 	"github.com/perdure/perdure/internal/store"
 	"github.com/perdure/perdure/internal/store/sql/column"
 	"github.com/perdure/perdure/internal/store/sql/load"
+	"github.com/perdure/perdure/internal/store/sql/load/log"
 	"github.com/perdure/perdure/internal/store/sql/statement"
 )
 
@@ -84,8 +85,8 @@ func (t *Transaction) applyExecution(l load.ExecutionRow, ch *store.Changes) err
 }
 
 var (
-	putHead  = statement.Insert("log_head", load.WrittenHead+", stored, agent_execution_id")
-	moveHead = statement.Update("log_head", statement.Columns(load.WrittenHead).Plus("stored"), statement.Columns("agent_execution_id"))
+	putHead  = statement.Insert("log_head", log.WrittenHead+", stored, agent_execution_id")
+	moveHead = statement.Update("log_head", statement.Columns(log.WrittenHead).Plus("stored"), statement.Columns("agent_execution_id"))
 	setTimer = statement.Insert("agent_timer", "agent_execution_id, due_at",
 		statement.Replacing("agent_execution_id", "due_at = excluded.due_at"))
 	dropTimer = statement.Remove("agent_timer", statement.Columns("agent_execution_id"))
@@ -98,7 +99,7 @@ func (t *Transaction) applyHead(id uuid.UUID, before load.ExecutionRow, ch *stor
 		if l.HasHead {
 			write = moveHead
 		}
-		if err := t.Write(write, append(load.HeadValues(h), counted(before, ch), id[:])...); err != nil {
+		if err := t.Write(write, append(log.HeadValues(h), counted(before, ch), id[:])...); err != nil {
 			return err
 		}
 		l.Head, l.HasHead = *h, true
@@ -226,7 +227,7 @@ func (t *Transaction) applySignals(id uuid.UUID, ch *store.Changes) error {
 	return nil
 }
 
-var insertRecord = statement.Declare(load.RecordRows.InsertStatement())
+var insertRecord = statement.Declare(log.RecordRows.InsertStatement())
 
 // applyLog writes events and chunks, then the blocks, and compacts the blocks that have closed. The
 // seqs of events must be greater than given, the last assigned seq, so that no seq is used twice.
@@ -243,9 +244,9 @@ func (t *Transaction) applyLog(id uuid.UUID, given int64, k *known, ch *store.Ch
 			err = chunkRows.Write(t.View, addChunk, &chunkRow{execution: id, Record: r})
 		} else {
 			given = r.Seq
-			stored := load.RecordRow{Execution: id, Record: *r}
+			stored := log.RecordRow{Execution: id, Record: *r}
 			stored.Fields, stored.Of = fieldsOf(r, ch.Entries, numbers)
-			err = load.RecordRows.Write(t.View, insertRecord, &stored)
+			err = log.RecordRows.Write(t.View, insertRecord, &stored)
 		}
 		if err != nil {
 			return err
@@ -284,7 +285,7 @@ func (t *Transaction) nameCalls(id uuid.UUID, ch *store.Changes) error {
 			continue
 		}
 		if r.Chunk.Offset == 0 && r.Chunk.ToolCallID != "" {
-			if err := t.Write(nameCall, append([]any{r.Chunk.ToolCallID}, load.BlockKey(id, ch.ChunkKeys[i])...)...); err != nil {
+			if err := t.Write(nameCall, append([]any{r.Chunk.ToolCallID}, log.BlockKey(id, ch.ChunkKeys[i])...)...); err != nil {
 				return err
 			}
 		}

@@ -8,15 +8,16 @@ import (
 	"github.com/perdure/perdure"
 	"github.com/perdure/perdure/internal/store"
 	"github.com/perdure/perdure/internal/store/sql/column"
-	"github.com/perdure/perdure/internal/store/sql/load"
+	"github.com/perdure/perdure/internal/store/sql/load/contents"
+	"github.com/perdure/perdure/internal/store/sql/load/log"
 	"github.com/perdure/perdure/internal/store/sql/row"
 	"github.com/perdure/perdure/internal/store/sql/statement"
 )
 
 var (
-	upsertBlock = statement.Declare(load.BlockRows.UpsertStatement())
+	upsertBlock = statement.Declare(log.BlockRows.UpsertStatement())
 	// Blocks that an attempt's source used for events are left out.
-	blocksClosed = statement.Read(load.BlockSelect + " AND b.task_id = ? AND b.attempt = ? AND b.open = 0 AND " + load.UnindexedNumber("b.event") + " = 0 AND b.seq > 0 AND b.reason IS DISTINCT FROM 'superseded'")
+	blocksClosed = statement.Read(log.BlockSelect + " AND b.task_id = ? AND b.attempt = ? AND b.open = 0 AND " + column.UnindexedNumber("b.event") + " = 0 AND b.seq > 0 AND b.reason IS DISTINCT FROM 'superseded'")
 )
 
 var (
@@ -44,17 +45,17 @@ var chunkRows = row.New("log_chunk", 3, []row.Field[chunkRow]{
 	row.Time("created_at", func(c *chunkRow) *perdure.Time { return &c.CreatedAt }),
 	row.Derived("content", func(c *chunkRow) any { return []byte(c.Chunk.Text) }),
 	row.Derived("length", func(c *chunkRow) any { return withheldLength(c.Chunk) }),
-	row.Derived("nonce", func(c *chunkRow) any { return load.StoredNonce(c.Nonce) }),
+	row.Derived("nonce", func(c *chunkRow) any { return log.StoredNonce(c.Nonce) }),
 })
 
 // putBlock inserts or replaces a block's row. before is the previous row, nil if it is not known.
 func putBlock(v statement.View, execution uuid.UUID, before, b *store.Block) error {
-	key := load.BlockKey(execution, b.Key)
+	key := log.BlockKey(execution, b.Key)
 	if before != nil && before.Open && b.Open && before.Seq == b.Seq && before.FirstPos == b.FirstPos {
 		err := v.Write(growBlock, append([]any{b.Length, b.LastPos, column.RawBytes(b.Digest)}, key...)...)
 		return err
 	}
-	err := load.BlockRows.Write(v, upsertBlock, &load.BlockRow{Execution: execution, Block: b})
+	err := log.BlockRows.Write(v, upsertBlock, &log.BlockRow{Execution: execution, Block: b})
 	if err != nil || b.Open || b.Event || b.Seq == 0 {
 		return err
 	}
@@ -68,15 +69,15 @@ func compact(v statement.View, execution uuid.UUID, b *store.Block) error {
 	var (
 		content = make([]byte, 0, b.Length)
 		cuts    cutList
-		nonces  load.NonceList
+		nonces  log.NonceList
 	)
-	err := v.Each(load.ChunksOf, []any{execution[:], b.Seq}, func(row func(...any) error) error {
+	err := v.Each(log.ChunksOf, []any{execution[:], b.Seq}, func(row func(...any) error) error {
 		var (
 			pos, created, length int64
 			piece                []byte
 			nonce                uint32
 		)
-		if err := row(&pos, &created, &piece, &length, load.NonceInto(&nonce)); err != nil {
+		if err := row(&pos, &created, &piece, &length, log.NonceInto(&nonce)); err != nil {
 			return err
 		}
 		content = append(content, piece...)
@@ -85,12 +86,12 @@ func compact(v statement.View, execution uuid.UUID, b *store.Block) error {
 		return nil
 	})
 	if err == nil && cuts.n == 0 && b.Reason == perdure.BlockSuperseded { // compacted before
-		return v.Write(emptyBlock, load.BlockKey(execution, b.Key)...)
+		return v.Write(emptyBlock, log.BlockKey(execution, b.Key)...)
 	}
 	if err != nil || cuts.n == 0 {
 		return err
 	}
-	var named load.TextPlace
+	var named contents.TextPlace
 	switch {
 	case b.Reason == perdure.BlockSuperseded || b.Content != nil:
 		content = nil
@@ -104,7 +105,7 @@ func compact(v statement.View, execution uuid.UUID, b *store.Block) error {
 	}
 	if err := v.Write(foldBlock, append([]any{
 		spanClass(b.LastPos - b.FirstPos), cuts.raw, []byte(nonces), column.RawBytes(content), column.RefID(b.Content), column.OptNumber(named.Entry), column.OptText(named.Path),
-	}, load.BlockKey(execution, b.Key)...)...); err != nil {
+	}, log.BlockKey(execution, b.Key)...)...); err != nil {
 		return err
 	}
 	return v.Write(dropChunks, execution[:], b.Seq)

@@ -8,6 +8,7 @@ import (
 	"github.com/perdure/perdure"
 	"github.com/perdure/perdure/internal/store"
 	"github.com/perdure/perdure/internal/store/sql/load"
+	"github.com/perdure/perdure/internal/store/sql/load/contents"
 	"github.com/perdure/perdure/internal/store/sql/statement"
 )
 
@@ -37,7 +38,7 @@ func nameCalls(v statement.View, execution, from uuid.UUID, call string, names m
 			at = e.ParentID
 			continue
 		}
-		if err := load.JoinContent(v, execution, &e.Content, &e.Blob); err != nil || e.Content == nil {
+		if err := contents.JoinContent(v, execution, &e.Content, &e.Blob); err != nil || e.Content == nil {
 			return err // the entry's content is withheld (not stored) if it is nil
 		}
 		var c perdure.Content

@@ -9,7 +9,7 @@ import (
 	"github.com/perdure/perdure"
 	"github.com/perdure/perdure/internal/store"
 	"github.com/perdure/perdure/internal/store/sql/column"
-	"github.com/perdure/perdure/internal/store/sql/load"
+	"github.com/perdure/perdure/internal/store/sql/load/contents"
 	"github.com/perdure/perdure/internal/store/sql/row"
 	"github.com/perdure/perdure/internal/store/sql/statement"
 )
@@ -88,7 +88,7 @@ func writeBlob(v statement.View, execution, id uuid.UUID, at int64, piece []byte
 		size := min(int64(len(piece)), perdure.BlobChunk-from)
 		row := piece[:size]
 		if from > 0 {
-			head, err := load.BlobChunk(v, execution, id, n)
+			head, err := contents.BlobChunk(v, execution, id, n)
 			if err != nil {
 				return err
 			}
@@ -107,10 +107,10 @@ func writeBlob(v statement.View, execution, id uuid.UUID, at int64, piece []byte
 }
 
 var (
-	upsertBlob = statement.Declare(load.BlobRows.UpsertStatement("created_at"))
+	upsertBlob = statement.Declare(contents.BlobRows.UpsertStatement("created_at"))
 	ownBlob    = statement.Update("blob", statement.Terms{}.Fixed("owned", "= 1"), statement.Columns("agent_execution_id, id"))
 )
 
 func putBlob(v statement.View, execution uuid.UUID, b *store.Blob, now perdure.Time) error {
-	return load.BlobRows.Write(v, upsertBlob, &load.StoredBlob{Execution: execution, Blob: b, CreatedAt: now})
+	return contents.BlobRows.Write(v, upsertBlob, &contents.StoredBlob{Execution: execution, Blob: b, CreatedAt: now})
 }

@@ -8,7 +8,7 @@ import (
 	"github.com/perdure/perdure"
 	"github.com/perdure/perdure/internal/store"
 	"github.com/perdure/perdure/internal/store/sql/column"
-	"github.com/perdure/perdure/internal/store/sql/load"
+	"github.com/perdure/perdure/internal/store/sql/load/contents"
 	"github.com/perdure/perdure/internal/store/sql/statement"
 )
 
@@ -32,7 +32,7 @@ func fieldsOf(r *perdure.Record, entries []store.Entry, numbers []int64) (fields
 			continue
 		}
 		if stretch, ok := store.FindStretch(r.Fields, entries[i].Content); ok {
-			return nil, load.Named{Entry: numbers[i], Stretch: stretch}.Encode()
+			return nil, contents.Named{Entry: numbers[i], Stretch: stretch}.Encode()
 		}
 	}
 	return r.Fields, nil
@@ -58,7 +58,7 @@ func nameResult(v statement.View, execution uuid.UUID, number int64, e *store.En
 		return nameBlob(v, execution, number, *blob, content)
 	}
 	if stretch, ok := store.FindStretch(result, content); ok {
-		err = v.Write(setResultOf, load.Named{Entry: number, Stretch: stretch}.Encode(), execution[:], task[:])
+		err = v.Write(setResultOf, contents.Named{Entry: number, Stretch: stretch}.Encode(), execution[:], task[:])
 	}
 	return err
 }
@@ -80,7 +80,7 @@ func nameBlob(v statement.View, execution uuid.UUID, number int64, id uuid.UUID,
 	if _, err := v.One(isOfEntry, []any{execution[:], id[:]}, column.FlagInto(&ofEntry)); err != nil || ofEntry {
 		return err
 	}
-	ref, err := load.Ref(v, execution, &id)
+	ref, err := contents.Ref(v, execution, &id)
 	if err != nil {
 		return err
 	}
@@ -92,7 +92,7 @@ func nameBlob(v statement.View, execution uuid.UUID, number int64, id uuid.UUID,
 	if !ok {
 		return nil
 	}
-	if err := v.Write(setContentOf, load.Named{Entry: number, Stretch: stretch}.Encode(), execution[:], id[:]); err != nil {
+	if err := v.Write(setContentOf, contents.Named{Entry: number, Stretch: stretch}.Encode(), execution[:], id[:]); err != nil {
 		return err
 	}
 	return v.Write(dropRows, execution[:], id[:])

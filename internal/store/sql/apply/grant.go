@@ -7,23 +7,23 @@ import (
 	"github.com/perdure/perdure"
 	"github.com/perdure/perdure/internal/store"
 	"github.com/perdure/perdure/internal/store/sql/column"
-	"github.com/perdure/perdure/internal/store/sql/load"
+	"github.com/perdure/perdure/internal/store/sql/load/tenant"
 	"github.com/perdure/perdure/internal/store/sql/statement"
 )
 
 var (
-	insertGrant = statement.Declare(load.GrantRows.InsertStatement())
-	dropGrant   = statement.Alone("DELETE FROM approval_grant WHERE id = ?1 AND " + load.Unindexed("org_id") + " = ?2")
+	insertGrant = statement.Declare(tenant.GrantRows.InsertStatement())
+	dropGrant   = statement.Alone("DELETE FROM approval_grant WHERE id = ?1 AND " + column.Unindexed("org_id") + " = ?2")
 	// dropOldOfRun and dropOldOfDefinition delete grants that have expired.
 	dropOldOfRun        = statement.Alone("DELETE FROM approval_grant WHERE agent_execution_id = ?1 AND expires_at <= ?2")
 	dropOldOfDefinition = statement.Alone("DELETE FROM approval_grant WHERE agent_definition_id = ?1 AND expires_at <= ?2")
 )
 
 func loadGrants(v statement.View, x *perdure.Execution, n store.Needs, s *store.State, _ *known) (err error) {
-	if s.Grants, err = load.GrantRows.All(v, load.GrantsOfRun, x.ID[:], column.Millis(s.Now)); err != nil || x.DefinitionID == nil {
+	if s.Grants, err = tenant.GrantRows.All(v, tenant.GrantsOfRun, x.ID[:], column.Millis(s.Now)); err != nil || x.DefinitionID == nil {
 		return err
 	}
-	wider, err := load.GrantRows.All(v, load.GrantsOfDefinition, x.DefinitionID[:], column.Millis(s.Now))
+	wider, err := tenant.GrantRows.All(v, tenant.GrantsOfDefinition, x.DefinitionID[:], column.Millis(s.Now))
 	s.Grants = append(s.Grants, wider...)
 	return err
 }
@@ -48,5 +48,5 @@ func (t *Transaction) applyGrants(org string, execution uuid.UUID, ch *store.Cha
 	if err := t.Write(drop, of[:], column.Millis(t.now)); err != nil {
 		return err
 	}
-	return load.GrantRows.Write(t.View, insertGrant, g)
+	return tenant.GrantRows.Write(t.View, insertGrant, g)
 }

@@ -5,12 +5,13 @@ import (
 	"github.com/perdure/perdure"
 	"github.com/perdure/perdure/internal/store"
 	"github.com/perdure/perdure/internal/store/sql/load"
+	"github.com/perdure/perdure/internal/store/sql/load/tenant"
 	"github.com/perdure/perdure/internal/store/sql/statement"
 )
 
 var (
-	upsertKey = statement.Declare(load.KeyRows.UpsertStatement())
-	keyByID   = statement.Read(load.KeySelect + "k.id = ?1 AND (?2 = '' OR k.org_id = ?2)")
+	upsertKey = statement.Declare(tenant.KeyRows.UpsertStatement())
+	keyByID   = statement.Read(tenant.KeySelect + "k.id = ?1 AND (?2 = '' OR k.org_id = ?2)")
 )
 
 func heldUse(id uuid.UUID) string { return "use of " + id.String() }
@@ -19,7 +20,7 @@ func heldUse(id uuid.UUID) string { return "use of " + id.String() }
 // use is locked until the transaction ends, so that two commands cannot both use the last part of a
 // limit.
 func loadLimited(v statement.View, org string, id uuid.UUID) (*perdure.APIKey, error) {
-	k, err := load.KeyRows.One(v, keyByID, id[:], org)
+	k, err := tenant.KeyRows.One(v, keyByID, id[:], org)
 	if err != nil || k == nil || k.Limits.MaxRunning == 0 && k.Limits.MaxStored == 0 {
 		return k, err
 	}
@@ -28,12 +29,12 @@ func loadLimited(v statement.View, org string, id uuid.UUID) (*perdure.APIKey, e
 	}
 	k.Use = &perdure.KeyUse{}
 	if k.Limits.MaxRunning > 0 {
-		if _, err := v.One(load.RunningWithKey, []any{id[:]}, &k.Use.Running); err != nil {
+		if _, err := v.One(tenant.RunningWithKey, []any{id[:]}, &k.Use.Running); err != nil {
 			return nil, err
 		}
 	}
 	if k.Limits.MaxStored > 0 {
-		_, err = v.One(load.StoredWithKey, []any{id[:]}, &k.Use.Stored)
+		_, err = v.One(tenant.StoredWithKey, []any{id[:]}, &k.Use.Stored)
 	}
 	return k, err
 }

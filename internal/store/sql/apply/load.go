@@ -8,6 +8,9 @@ import (
 	"github.com/perdure/perdure/internal/store"
 	"github.com/perdure/perdure/internal/store/sql/column"
 	"github.com/perdure/perdure/internal/store/sql/load"
+	"github.com/perdure/perdure/internal/store/sql/load/contents"
+	"github.com/perdure/perdure/internal/store/sql/load/log"
+	"github.com/perdure/perdure/internal/store/sql/load/tenant"
 	"github.com/perdure/perdure/internal/store/sql/pick"
 	"github.com/perdure/perdure/internal/store/sql/statement"
 )
@@ -217,7 +220,7 @@ func loadListedBlocks(v statement.View, x *perdure.Execution, n store.Needs, s *
 	if k.blockless {
 		return nil
 	}
-	open, err := load.Blocks(v, load.BlocksOpen, x.ID[:])
+	open, err := log.Blocks(v, log.BlocksOpen, x.ID[:])
 	for _, b := range open {
 		if n.OpenBlocks || slices.Contains(n.TaskBlocks, b.Key.TaskID) {
 			k.add(s, b)
@@ -235,7 +238,7 @@ func loadAttemptBlocks(v statement.View, execution uuid.UUID, s *store.State, k 
 		}
 	}
 	return statement.ForEach(v, open, func(v statement.View, task *perdure.Task) error {
-		blocks, err := load.Blocks(v, blocksClosed, execution[:], task.ID[:], int64(task.Attempt))
+		blocks, err := log.Blocks(v, blocksClosed, execution[:], task.ID[:], int64(task.Attempt))
 		for _, b := range blocks {
 			k.add(s, b)
 		}
@@ -245,7 +248,7 @@ func loadAttemptBlocks(v statement.View, execution uuid.UUID, s *store.State, k 
 
 func loadBlobs(v statement.View, x *perdure.Execution, n store.Needs, s *store.State, _ *known) error {
 	return statement.ForEach(v, n.Blobs, func(v statement.View, id uuid.UUID) error {
-		b, err := load.BlobRow(v, x.ID, id)
+		b, err := contents.BlobRow(v, x.ID, id)
 		if b != nil {
 			s.Blobs[id] = b
 		}
@@ -256,7 +259,7 @@ func loadBlobs(v statement.View, x *perdure.Execution, n store.Needs, s *store.S
 func loadWithheld(v statement.View, x *perdure.Execution, n store.Needs, s *store.State, _ *known) error {
 	return v.Each(withheldBlobs, []any{x.ID[:], n.Withheld}, func(row func(...any) error) error {
 		var b store.Blob
-		err := row(load.BlobScan(&b)...)
+		err := row(contents.BlobScan(&b)...)
 		s.Withheld = append(s.Withheld, b)
 		return err
 	})
@@ -283,12 +286,12 @@ func loadKept(v statement.View, x *perdure.Execution, _ store.Needs, s *store.St
 // loadOutside loads what does not belong to an execution.
 func loadOutside(v statement.View, org string, now perdure.Time, n store.Needs, s *store.State) (err error) {
 	if n.Definition != nil {
-		if s.Definition, err = load.Definition(v, load.DefinitionByID, n.Definition[:], org); err != nil {
+		if s.Definition, err = tenant.Definition(v, tenant.DefinitionByID, n.Definition[:], org); err != nil {
 			return err
 		}
 	}
 	if n.Slug != "" {
-		if s.BySlug, err = load.Definition(v, load.DefinitionBySlug, org, n.Slug); err != nil {
+		if s.BySlug, err = tenant.Definition(v, tenant.DefinitionBySlug, org, n.Slug); err != nil {
 			return err
 		}
 	}
@@ -298,17 +301,17 @@ func loadOutside(v statement.View, org string, now perdure.Time, n store.Needs, 
 		}
 	}
 	if n.KeyID != nil {
-		if s.Key, err = load.KeyRows.One(v, keyByID, n.KeyID[:], org); err != nil {
+		if s.Key, err = tenant.KeyRows.One(v, keyByID, n.KeyID[:], org); err != nil {
 			return err
 		}
 	}
 	if n.Session != nil {
-		if s.Session, err = load.SessionRows.One(v, sessionByID, n.Session[:], org); err != nil {
+		if s.Session, err = tenant.SessionRows.One(v, sessionByID, n.Session[:], org); err != nil {
 			return err
 		}
 	}
 	if n.Org {
-		if s.Org, err = load.Org(v, org); err != nil {
+		if s.Org, err = tenant.Org(v, org); err != nil {
 			return err
 		}
 	}
@@ -324,7 +327,7 @@ func loadOutside(v statement.View, org string, now perdure.Time, n store.Needs, 
 		return err
 	}
 	if n.Grant != nil {
-		if s.Grant, err = load.GrantRows.One(v, load.GrantInOrg, n.Grant[:], org, column.Millis(now)); err != nil {
+		if s.Grant, err = tenant.GrantRows.One(v, tenant.GrantInOrg, n.Grant[:], org, column.Millis(now)); err != nil {
 			return err
 		}
 	}

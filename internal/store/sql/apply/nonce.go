@@ -4,7 +4,7 @@ import (
 	"math/rand/v2"
 
 	"github.com/google/uuid"
-	"github.com/perdure/perdure/internal/store/sql/load"
+	"github.com/perdure/perdure/internal/store/sql/load/log"
 	"github.com/perdure/perdure/internal/store/sql/statement"
 )
 
@@ -30,9 +30,9 @@ func (t *Transaction) keepPruned(id uuid.UUID) error {
 	if err != nil || !found || last < 2 || first == last {
 		return err
 	}
-	nonce, _, err := load.StoredNonceAt(t.View, id, last-1)
+	nonce, _, err := log.StoredNonceAt(t.View, id, last-1)
 	if err != nil {
 		return err
 	}
-	return t.Write(setPruned, load.StoredNonce(nonce), id[:])
+	return t.Write(setPruned, log.StoredNonce(nonce), id[:])
 }

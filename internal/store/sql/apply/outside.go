@@ -6,6 +6,7 @@ import (
 	"github.com/perdure/perdure/internal/store"
 	"github.com/perdure/perdure/internal/store/sql/column"
 	"github.com/perdure/perdure/internal/store/sql/load"
+	"github.com/perdure/perdure/internal/store/sql/load/tenant"
 	"github.com/perdure/perdure/internal/store/sql/row"
 	"github.com/perdure/perdure/internal/store/sql/statement"
 )
@@ -23,12 +24,12 @@ func (t *Transaction) applyOutside(org string, ch *store.Changes) error {
 		}
 	}
 	if ch.Key != nil {
-		if err := load.KeyRows.Write(t.View, upsertKey, ch.Key); err != nil {
+		if err := tenant.KeyRows.Write(t.View, upsertKey, ch.Key); err != nil {
 			return err
 		}
 	}
 	if ch.Org != nil {
-		if err := load.OrgRows.Write(t.View, upsertOrg, ch.Org); err != nil {
+		if err := tenant.OrgRows.Write(t.View, upsertOrg, ch.Org); err != nil {
 			return err
 		}
 	}
@@ -38,7 +39,7 @@ func (t *Transaction) applyOutside(org string, ch *store.Changes) error {
 		}
 	}
 	if ch.Audit != nil {
-		if err := load.AuditRows.Write(t.View, insertAudit, ch.Audit); err != nil {
+		if err := tenant.AuditRows.Write(t.View, insertAudit, ch.Audit); err != nil {
 			return err
 		}
 	}
@@ -50,13 +51,13 @@ func (t *Transaction) applyOutside(org string, ch *store.Changes) error {
 	return nil
 }
 
-var upsertDefinition = statement.Declare(load.DefinitionRows.UpsertStatement())
+var upsertDefinition = statement.Declare(tenant.DefinitionRows.UpsertStatement())
 
 func putDefinition(v statement.View, d *perdure.Definition) error {
-	return load.DefinitionRows.Write(v, upsertDefinition, d)
+	return tenant.DefinitionRows.Write(v, upsertDefinition, d)
 }
 
-var upsertOrg = statement.Declare(load.OrgRows.UpsertStatement())
+var upsertOrg = statement.Declare(tenant.OrgRows.UpsertStatement())
 
 var insertSecret = statement.Insert("store_secret", "name, value, created_at", statement.IgnoringOn("name"))
 
@@ -64,7 +65,7 @@ func putSecret(v statement.View, s *store.Secret) error {
 	return v.Write(insertSecret, s.Name, s.Value, column.Millis(s.CreatedAt))
 }
 
-var insertAudit = statement.Declare(load.AuditRows.InsertStatement())
+var insertAudit = statement.Declare(tenant.AuditRows.InsertStatement())
 
 var upsertKind = statement.Declare(load.KindRows.UpsertStatement())
 
@@ -85,7 +86,7 @@ var idempotencyRows = row.New("idempotency", 2, []row.Field[idempotencyRow]{
 var (
 	upsertIdempotency = statement.Declare(idempotencyRows.UpsertStatement())
 	idempotencyByKey  = statement.Read("SELECT " + idempotencyRows.List("") + " FROM idempotency" +
-		" WHERE org_id = ? AND idempotency_key = ? AND " + load.UnindexedNumber("expires_at") + " > ?")
+		" WHERE org_id = ? AND idempotency_key = ? AND " + column.UnindexedNumber("expires_at") + " > ?")
 	// sweepIdempotency runs at each insertion, so that expired keys do not accumulate.
 	sweepIdempotency = statement.Alone("DELETE FROM idempotency WHERE (org_id, idempotency_key) IN" +
 		" (SELECT org_id, idempotency_key FROM idempotency WHERE expires_at <= ? ORDER BY expires_at LIMIT 4)")

@@ -8,6 +8,8 @@ import (
 	"github.com/perdure/perdure"
 	"github.com/perdure/perdure/internal/store"
 	"github.com/perdure/perdure/internal/store/sql/load"
+	"github.com/perdure/perdure/internal/store/sql/load/contents"
+	"github.com/perdure/perdure/internal/store/sql/load/log"
 	"github.com/perdure/perdure/internal/store/sql/statement"
 )
 
@@ -17,7 +19,7 @@ import (
 var lockExecutions = "SELECT " + load.ExecutionRows.List("x") + " FROM agent_execution x WHERE x.id = ANY(?) ORDER BY x.id"
 
 var (
-	headsByIDs = statement.Alone("SELECT h.agent_execution_id, " + load.HeadColumns + " FROM log_head h WHERE h.agent_execution_id = ANY(?)")
+	headsByIDs = statement.Alone("SELECT h.agent_execution_id, " + log.HeadColumns + " FROM log_head h WHERE h.agent_execution_id = ANY(?)")
 	goneByIDs  = statement.Alone("SELECT gone.agent_execution_id FROM pruning gone WHERE gone.agent_execution_id = ANY(?) AND gone.whole = 1")
 	thereByIDs = statement.Alone("SELECT x.id FROM agent_execution x WHERE x.id = ANY(?) AND " + load.Hidden)
 )
@@ -84,7 +86,7 @@ func (p *preloaded) lock(v statement.View, list any) error {
 		var x perdure.Execution
 		err := row(load.ExecutionRows.Scan(nil, &x)...)
 		p.rows[x.ID] = load.ExecutionRow{Row: &x}
-		p.refs = append(p.refs, load.CompleteRefs(x.ID, x.InputBlob, x.OutputBlob)...)
+		p.refs = append(p.refs, contents.CompleteRefs(x.ID, x.InputBlob, x.OutputBlob)...)
 		return err
 	})
 }
@@ -95,7 +97,7 @@ func (p *preloaded) readHeads(v statement.View, list any) error {
 			id uuid.UUID
 			h  store.Head
 		)
-		err := row(append([]any{&id}, load.HeadInto(&h)...)...)
+		err := row(append([]any{&id}, log.HeadInto(&h)...)...)
 		p.heads[id] = h
 		return err
 	})

@@ -18,7 +18,7 @@ var (
 		" (SELECT agent_execution_id, question_id, token_sha256 FROM question_link" +
 		" WHERE agent_execution_id = ?1 AND question_id = ?2 AND key_id = ?3 ORDER BY created_at DESC, token_sha256 DESC LIMIT 1000 OFFSET ?4)")
 	sweepLinks = statement.Alone("DELETE FROM question_link WHERE (agent_execution_id, question_id, token_sha256) IN" +
-		" (SELECT agent_execution_id, question_id, token_sha256 FROM question_link WHERE agent_execution_id = ?1 AND " + load.UnindexedNumber("expires_at") + " <= ?2 LIMIT ?3)")
+		" (SELECT agent_execution_id, question_id, token_sha256 FROM question_link WHERE agent_execution_id = ?1 AND " + column.UnindexedNumber("expires_at") + " <= ?2 LIMIT ?3)")
 	dropLinks      = statement.Alone("DELETE FROM question_link WHERE agent_execution_id = ? AND question_id = ?")
 	dropLinksOfKey = statement.Alone("DELETE FROM question_link WHERE agent_execution_id = ? AND question_id = ? AND key_id = ?")
 )

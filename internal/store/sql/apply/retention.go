@@ -4,15 +4,15 @@ import (
 	"github.com/google/uuid"
 	"github.com/perdure/perdure"
 	"github.com/perdure/perdure/internal/store"
-	"github.com/perdure/perdure/internal/store/sql/load"
+	"github.com/perdure/perdure/internal/store/sql/load/tenant"
 	"github.com/perdure/perdure/internal/store/sql/statement"
 )
 
 var (
-	upsertRetention = statement.Insert("retention", load.Periods+", org_id", statement.Replacing("org_id", load.ReplacedPeriods))
-	insertRetain    = statement.Alone("INSERT INTO agent_retention (" + load.Periods + ", agent_execution_id, ended_at)" +
+	upsertRetention = statement.Insert("retention", tenant.Periods+", org_id", statement.Replacing("org_id", tenant.ReplacedPeriods))
+	insertRetain    = statement.Alone("INSERT INTO agent_retention (" + tenant.Periods + ", agent_execution_id, ended_at)" +
 		" SELECT ?, ?, ?, id, completed_at FROM agent_execution WHERE id = ?")
-	retainOf  = statement.Read("SELECT " + load.Periods + " FROM agent_retention WHERE agent_execution_id = ?")
+	retainOf  = statement.Read("SELECT " + tenant.Periods + " FROM agent_retention WHERE agent_execution_id = ?")
 	retainEnd = statement.Update("agent_retention", statement.Columns("ended_at"), statement.Columns("agent_execution_id"))
 )
 
@@ -31,7 +31,7 @@ func (t *Transaction) putRetention(org string, id uuid.UUID, ch *store.Changes) 
 }
 
 func (t *Transaction) writePeriods(query *statement.Statement, r *perdure.Retention, key any) error {
-	values, err := load.PeriodValues(r)
+	values, err := tenant.PeriodValues(r)
 	if err != nil {
 		return err
 	}
@@ -41,14 +41,14 @@ func (t *Transaction) writePeriods(query *statement.Statement, r *perdure.Retent
 // loadRetention returns the retention periods that apply to one execution.
 func loadRetention(v statement.View, x *perdure.Execution) (perdure.Retention, error) {
 	var r perdure.Retention
-	org, err := load.Policy(v, load.RetentionOfOrg, x.Org)
+	org, err := tenant.Policy(v, tenant.RetentionOfOrg, x.Org)
 	if err != nil {
 		return r, err
 	}
 	if org != nil {
 		r = *org
 	}
-	own, err := load.Policy(v, retainOf, x.ID[:])
+	own, err := tenant.Policy(v, retainOf, x.ID[:])
 	if err != nil {
 		return r, err
 	}

@@ -4,13 +4,13 @@ import (
 	"github.com/perdure/perdure"
 	"github.com/perdure/perdure/internal/store"
 	"github.com/perdure/perdure/internal/store/sql/column"
-	"github.com/perdure/perdure/internal/store/sql/load"
+	"github.com/perdure/perdure/internal/store/sql/load/tenant"
 	"github.com/perdure/perdure/internal/store/sql/statement"
 )
 
 var (
-	insertSession = statement.Declare(load.SessionRows.InsertStatement())
-	sessionByID   = statement.Read(load.SessionSelect + "s.id = ?1 AND (?2 = '' OR s.org_id = ?2)")
+	insertSession = statement.Declare(tenant.SessionRows.InsertStatement())
+	sessionByID   = statement.Read(tenant.SessionSelect + "s.id = ?1 AND (?2 = '' OR s.org_id = ?2)")
 )
 
 var (
@@ -23,7 +23,7 @@ var (
 )
 
 func putSession(v statement.View, s *perdure.Session) error {
-	err := load.SessionRows.Write(v, insertSession, s)
+	err := tenant.SessionRows.Write(v, insertSession, s)
 	if err != nil {
 		return err
 	}

@@ -3,6 +3,7 @@ package apply
 import (
 	"github.com/google/uuid"
 	"github.com/perdure/perdure"
+	"github.com/perdure/perdure/internal/store/sql/column"
 	"github.com/perdure/perdure/internal/store/sql/load"
 	"github.com/perdure/perdure/internal/store/sql/statement"
 )
@@ -33,6 +34,6 @@ func putSignal(v statement.View, execution uuid.UUID, s *perdure.Signal, now per
 var (
 	takeSignal = statement.Alone("UPDATE agent_signal SET state = 'taken', taken_at = ?2, taken_order =" +
 		" (SELECT coalesce(max(taken_order), 0) + 1 FROM agent_signal WHERE agent_execution_id = ?1 AND state = 'taken')" +
-		" WHERE agent_execution_id = ?1 AND id = ?3 AND " + load.Unindexed("state") + " = 'pending'")
+		" WHERE agent_execution_id = ?1 AND id = ?3 AND " + column.Unindexed("state") + " = 'pending'")
 	consumeSignals = statement.Update("agent_signal", statement.Terms{}.Fixed("state", "= 'consumed'"), statement.Columns("agent_execution_id").Fixed("state", "= 'taken'"))
 )

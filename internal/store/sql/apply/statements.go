@@ -2,6 +2,7 @@ package apply
 
 import (
 	"github.com/perdure/perdure/internal/store/sql/load"
+	"github.com/perdure/perdure/internal/store/sql/load/tenant"
 	"github.com/perdure/perdure/internal/store/sql/statement"
 )
 
@@ -18,11 +19,11 @@ func Statements() map[string]*statement.Statement {
 		"waiting on a queue": waitingOnQueue, "unblock": unblock, "streams of an org": streamsOfOrg, "producer": producerByID, "move stream": moveStream,
 		"question": load.QuestionByID, "open questions of one": load.OpenQuestions, "due questions of one": load.DueQuestions, "signal keys": load.SignalKeys,
 		"sweep links": sweepLinks, "link": load.LinkByToken, "links of a question": load.LinksOf, "trim links": trimLinks, "drop links": dropLinks, "drop links of a key": dropLinksOfKey,
-		"grant": load.GrantInOrg, "grants of a run": load.GrantsOfRun, "grants of a definition": load.GrantsOfDefinition,
+		"grant": tenant.GrantInOrg, "grants of a run": tenant.GrantsOfRun, "grants of a definition": tenant.GrantsOfDefinition,
 		"drop grant": dropGrant, "old grants of a run": dropOldOfRun, "old grants of a definition": dropOldOfDefinition,
 		"waiting of a webhook": waitingOfWebhook, "deaden": deadenWaiting, "sweep old deliveries": sweepOld, "sweep deliveries of one": sweepOf,
-		"deleted webhook": deletedWebhook, "webhooks of an org": load.WebhooksOfOrg, "count of webhooks": webhooksOfOrg, "webhook": load.WebhookByID,
-		"due deliveries": statement.NewAlone(load.DeliverySelect + dueByWebhookText),
+		"deleted webhook": deletedWebhook, "webhooks of an org": tenant.WebhooksOfOrg, "count of webhooks": webhooksOfOrg, "webhook": tenant.WebhookByID,
+		"due deliveries": statement.NewAlone(tenant.DeliverySelect + dueByWebhookText),
 		"forget workers": forgetWorkers, "workers of an org": workersOfOrg, "pauses of an org": pausesOfOrg, "pause of a queue": load.PauseOfQueue,
 		"drop stream content": dropsStream[0].query, "drop producers": dropsStream[1].query,
 	}

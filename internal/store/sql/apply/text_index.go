@@ -9,6 +9,7 @@ import (
 	"github.com/perdure/perdure/internal/store/sql/column"
 	"github.com/perdure/perdure/internal/store/sql/listing"
 	"github.com/perdure/perdure/internal/store/sql/load"
+	"github.com/perdure/perdure/internal/store/sql/load/tenant"
 	"github.com/perdure/perdure/internal/store/sql/statement"
 	"github.com/perdure/perdure/internal/store/sql/trigram"
 )
@@ -65,7 +66,7 @@ func (t *Transaction) applyTexts(b *store.TextBlock) error {
 }
 
 func blockNumbers(v statement.View, block int64) ([]int64, error) {
-	orgs, err := load.PendingOrgs(v, "", load.NextOrg)
+	orgs, err := tenant.PendingOrgs(v, "", tenant.NextOrg)
 	var all []int64
 	for _, org := range orgs {
 		if err != nil {
@@ -89,7 +90,7 @@ func (t *Transaction) mendMetadata(block int64) error {
 	if t.Dialect.ReusesNumbers { // there is only one server
 		return nil
 	}
-	orgs, err := load.PendingOrgs(t.View, "", load.NextOrg)
+	orgs, err := tenant.PendingOrgs(t.View, "", tenant.NextOrg)
 	if err != nil {
 		return err
 	}

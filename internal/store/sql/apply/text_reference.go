@@ -8,7 +8,7 @@ import (
 	"github.com/google/uuid"
 	"github.com/perdure/perdure"
 	"github.com/perdure/perdure/internal/store"
-	"github.com/perdure/perdure/internal/store/sql/load"
+	"github.com/perdure/perdure/internal/store/sql/load/contents"
 	"github.com/perdure/perdure/internal/store/sql/statement"
 )
 
@@ -52,27 +52,27 @@ func searchable(v statement.View, execution uuid.UUID, ref *perdure.BlobRef) (js
 	if ref.Length > store.MostSearched {
 		return nil, nil
 	}
-	return load.Whole(v, execution, ref)
+	return contents.Whole(v, execution, ref)
 }
 
 func shortHash(sum perdure.Hash) int64 { return int64(binary.BigEndian.Uint64(sum[:8])) }
 
 // findText returns the place of a text of an earlier entry with that SHA-256 and length.
-func findText(v statement.View, execution uuid.UUID, sum perdure.Hash, length int64) (load.TextPlace, error) {
+func findText(v statement.View, execution uuid.UUID, sum perdure.Hash, length int64) (contents.TextPlace, error) {
 	var number int64
 	found, err := v.One(entryOf, []any{execution[:], shortHash(sum)}, &number)
 	if err != nil || !found {
-		return load.TextPlace{}, err
+		return contents.TextPlace{}, err
 	}
-	var texts load.EntryTexts
+	var texts contents.EntryTexts
 	all, err := texts.Of(v, execution, number)
 	if err != nil {
-		return load.TextPlace{}, err
+		return contents.TextPlace{}, err
 	}
 	for _, t := range all {
 		if int64(len(t.Text)) == length && sha256.Sum256([]byte(t.Text)) == sum {
-			return load.TextPlace{Entry: number, Path: t.Path}, nil
+			return contents.TextPlace{Entry: number, Path: t.Path}, nil
 		}
 	}
-	return load.TextPlace{}, nil
+	return contents.TextPlace{}, nil
 }

@@ -8,14 +8,14 @@ import (
 	"github.com/perdure/perdure"
 	"github.com/perdure/perdure/internal/store"
 	"github.com/perdure/perdure/internal/store/sql/column"
-	"github.com/perdure/perdure/internal/store/sql/load"
+	"github.com/perdure/perdure/internal/store/sql/load/tenant"
 	"github.com/perdure/perdure/internal/store/sql/statement"
 )
 
 var (
-	upsertWebhook  = statement.Declare(load.WebhookRows.UpsertStatement())
+	upsertWebhook  = statement.Declare(tenant.WebhookRows.UpsertStatement())
 	webhooksOfOrg  = statement.Read("SELECT count(*) FROM webhook WHERE org_id = ? AND deleted_at IS NULL")
-	upsertDelivery = statement.Declare(load.DeliveryRows.UpsertStatement())
+	upsertDelivery = statement.Declare(tenant.DeliveryRows.UpsertStatement())
 	// setRevision is written with each change of a webhook. The revision is random, so that two
 	// histories of a store, as before and after a restore, have different ones.
 	setRevision      = statement.Insert("webhook_revision", "id, revision", statement.Replacing("id", "revision = excluded.revision"))
@@ -42,7 +42,7 @@ const (
 // loadWebhooks loads the webhooks and deliveries that a command needs.
 func loadWebhooks(v statement.View, org string, now perdure.Time, n store.Needs, s *store.State) (err error) {
 	if n.Webhook != nil {
-		if s.Webhook, err = load.WebhookRows.One(v, load.WebhookByID, n.Webhook[:], org); err != nil {
+		if s.Webhook, err = tenant.WebhookRows.One(v, tenant.WebhookByID, n.Webhook[:], org); err != nil {
 			return err
 		}
 		if n.Waiting {
@@ -62,7 +62,7 @@ func loadWebhooks(v statement.View, org string, now perdure.Time, n store.Needs,
 		}
 	}
 	for _, p := range n.Due {
-		found, err := load.DeliveryRows.All(v, statement.NewAlone(load.DeliverySelect+dueByWebhookText+v.Dialect.SkipLocked), p.Webhook[:], column.Millis(now), p.Limit)
+		found, err := tenant.DeliveryRows.All(v, statement.NewAlone(tenant.DeliverySelect+dueByWebhookText+v.Dialect.SkipLocked), p.Webhook[:], column.Millis(now), p.Limit)
 		if err != nil {
 			return err
 		}
@@ -75,11 +75,11 @@ func loadWebhooks(v statement.View, org string, now perdure.Time, n store.Needs,
 // ErrHeld if another transaction has locked it.
 func lockDelivery(v statement.View, org string, k store.DeliveryKey) (*perdure.Delivery, error) {
 	args := []any{k.Webhook[:], k.ID[:], org}
-	found, err := load.DeliveryRows.One(v, statement.NewAlone(load.DeliverySelect+deliveryByKeyText+v.Dialect.SkipLocked), args...)
+	found, err := tenant.DeliveryRows.One(v, statement.NewAlone(tenant.DeliverySelect+deliveryByKeyText+v.Dialect.SkipLocked), args...)
 	if err != nil || found != nil || v.Dialect.SkipLocked == "" {
 		return found, err
 	}
-	there, err := load.DeliveryRows.One(v, statement.NewAlone(load.DeliverySelect+deliveryByKeyText), args...)
+	there, err := tenant.DeliveryRows.One(v, statement.NewAlone(tenant.DeliverySelect+deliveryByKeyText), args...)
 	if err == nil && there != nil {
 		err = statement.ErrHeld
 	}
@@ -101,7 +101,7 @@ func heldForWebhooks(n store.Needs) []string {
 func (t *Transaction) applyWebhooks(ch *store.Changes) error {
 	if w := ch.Webhook; w != nil {
 		t.ChangedWebhooks()
-		if err := load.WebhookRows.Write(t.View, upsertWebhook, w); err != nil {
+		if err := tenant.WebhookRows.Write(t.View, upsertWebhook, w); err != nil {
 			return err
 		}
 		if err := t.Write(setRevision, int64(1), 1+rand.Int64N(math.MaxInt64-1)); err != nil {
@@ -109,7 +109,7 @@ func (t *Transaction) applyWebhooks(ch *store.Changes) error {
 		}
 	}
 	for _, d := range ch.Deliveries {
-		if err := load.DeliveryRows.Write(t.View, upsertDelivery, d); err != nil {
+		if err := tenant.DeliveryRows.Write(t.View, upsertDelivery, d); err != nil {
 			return err
 		}
 	}

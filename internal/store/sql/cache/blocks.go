@@ -7,11 +7,11 @@ import (
 	"github.com/google/uuid"
 	"github.com/perdure/perdure"
 	"github.com/perdure/perdure/internal/store"
-	"github.com/perdure/perdure/internal/store/sql/load"
+	"github.com/perdure/perdure/internal/store/sql/load/log"
 	"github.com/perdure/perdure/internal/store/sql/statement"
 )
 
-var blockByKey = statement.Read(load.BlockSelect + " AND b.task_id = ? AND b.attempt = ? AND b.block = ?")
+var blockByKey = statement.Read(log.BlockSelect + " AND b.task_id = ? AND b.attempt = ? AND b.block = ?")
 
 // blockRows are the blocks of one execution. A nil value is a block that is not open.
 type blockRows map[perdure.BlockKey]*store.Block
@@ -30,7 +30,7 @@ func (t *Batch) Block(v statement.View, execution uuid.UUID, key perdure.BlockKe
 		found := *b
 		return &found, nil
 	}
-	found, err := load.Blocks(v, blockByKey, load.BlockKey(execution, key)...)
+	found, err := log.Blocks(v, blockByKey, log.BlockKey(execution, key)...)
 	if err != nil || len(found) == 0 {
 		return nil, err
 	}
@@ -93,7 +93,7 @@ func (k *RowCache) settleBlocks(t *Batch) {
 
 // compareBlock returns an error if the cached row of an open block differs from the stored row.
 func compareBlock(v statement.View, execution uuid.UUID, b *store.Block) error {
-	stored, err := load.Blocks(v, blockByKey, load.BlockKey(execution, b.Key)...)
+	stored, err := log.Blocks(v, blockByKey, log.BlockKey(execution, b.Key)...)
 	if err != nil {
 		return err
 	}

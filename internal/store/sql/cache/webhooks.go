@@ -6,7 +6,7 @@ import (
 	"sync"
 
 	"github.com/perdure/perdure"
-	"github.com/perdure/perdure/internal/store/sql/load"
+	"github.com/perdure/perdure/internal/store/sql/load/tenant"
 	"github.com/perdure/perdure/internal/store/sql/statement"
 )
 
@@ -119,7 +119,7 @@ func (h *webhookReads) learn(v statement.View) error {
 			return nil
 		}
 	}
-	_, err := v.One(load.WebhookRevision, nil, &h.revision)
+	_, err := v.One(tenant.WebhookRevision, nil, &h.revision)
 	h.known = err == nil
 	return err
 }
@@ -136,7 +136,7 @@ func (h *webhookReads) settle() {
 }
 
 func readWebhooks(v statement.View, org string) (enabled []*perdure.Webhook, err error) {
-	all, err := load.WebhookRows.All(v, load.WebhooksOfOrg, org)
+	all, err := tenant.WebhookRows.All(v, tenant.WebhooksOfOrg, org)
 	for _, w := range all {
 		if w.Enabled {
 			enabled = append(enabled, w)
@@ -153,7 +153,7 @@ func compareWebhooks(v statement.View, k *Webhooks) error {
 		return nil
 	}
 	var revision int64
-	if _, err := v.One(load.WebhookRevision, nil, &revision); err != nil {
+	if _, err := v.One(tenant.WebhookRevision, nil, &revision); err != nil {
 		return err
 	}
 	if revision != k.revision {

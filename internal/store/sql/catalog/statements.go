@@ -8,8 +8,12 @@ import (
 	"github.com/perdure/perdure/internal/store/sql/cache"
 	"github.com/perdure/perdure/internal/store/sql/listing"
 	"github.com/perdure/perdure/internal/store/sql/load"
+	"github.com/perdure/perdure/internal/store/sql/load/contents"
 	"github.com/perdure/perdure/internal/store/sql/pick"
 	"github.com/perdure/perdure/internal/store/sql/read"
+	"github.com/perdure/perdure/internal/store/sql/read/log"
+	"github.com/perdure/perdure/internal/store/sql/read/tenant"
+	"github.com/perdure/perdure/internal/store/sql/read/work"
 	"github.com/perdure/perdure/internal/store/sql/statement"
 )
 
@@ -17,7 +21,7 @@ import (
 // check their query plans.
 func Statements(w *statement.Dialect) map[string]*statement.Statement {
 	all := map[string]*statement.Statement{}
-	for _, some := range []map[string]*statement.Statement{cache.Statements(), read.Statements(w), apply.Statements(), load.Statements(), pick.Statements()} {
+	for _, some := range []map[string]*statement.Statement{cache.Statements(), read.Statements(w), tenant.Statements(), log.Statements(w), work.Statements(w), apply.Statements(), load.Statements(), contents.Statements(), pick.Statements()} {
 		maps.Copy(all, some)
 	}
 	return all

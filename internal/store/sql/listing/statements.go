@@ -8,6 +8,7 @@ import (
 	"github.com/perdure/perdure"
 	"github.com/perdure/perdure/internal/store"
 	"github.com/perdure/perdure/internal/store/sql/load"
+	"github.com/perdure/perdure/internal/store/sql/load/tenant"
 	"github.com/perdure/perdure/internal/store/sql/statement"
 )
 
@@ -15,7 +16,7 @@ import (
 // each choice of a source.
 func Statements(w *statement.Dialect) map[string]*statement.Statement {
 	all := map[string]*statement.Statement{
-		"listed": listedByNumber(w), "text blocks": TextBlocks, "part": partOf, "texts of a block": TextsOfBlock, "numbers of a block": NumbersOfBlock, "first beyond": FirstBeyond, "next org": load.NextOrg,
+		"listed": listedByNumber(w), "text blocks": TextBlocks, "part": partOf, "texts of a block": TextsOfBlock, "numbers of a block": NumbersOfBlock, "first beyond": FirstBeyond, "next org": tenant.NextOrg,
 	}
 	known := map[string]bool{}
 	put := func(query *statement.Statement) {

@@ -6,6 +6,7 @@ import (
 	"github.com/google/uuid"
 	"github.com/perdure/perdure"
 	"github.com/perdure/perdure/internal/store/sql/column"
+	"github.com/perdure/perdure/internal/store/sql/load/contents"
 	"github.com/perdure/perdure/internal/store/sql/row"
 	"github.com/perdure/perdure/internal/store/sql/statement"
 )
@@ -63,5 +64,5 @@ func Entry(v statement.View, execution, id uuid.UUID) (*perdure.Entry, error) {
 	if err != nil || !found {
 		return nil, err
 	}
-	return &e, CompleteRef(v, execution, e.Blob)
+	return &e, contents.CompleteRef(v, execution, e.Blob)
 }

@@ -10,6 +10,8 @@ import (
 	"github.com/perdure/perdure"
 	"github.com/perdure/perdure/internal/store"
 	"github.com/perdure/perdure/internal/store/sql/column"
+	"github.com/perdure/perdure/internal/store/sql/load/contents"
+	"github.com/perdure/perdure/internal/store/sql/load/log"
 	"github.com/perdure/perdure/internal/store/sql/row"
 	"github.com/perdure/perdure/internal/store/sql/statement"
 )
@@ -89,7 +91,7 @@ var (
 
 const (
 	// ExecutionHead is the list of the columns of an execution's log head.
-	ExecutionHead = ", " + HeadColumns + ", h.epoch IS NOT NULL"
+	ExecutionHead = ", " + log.HeadColumns + ", h.epoch IS NOT NULL"
 	// ExecutionFrom is the FROM clause of a query for executions with their log heads.
 	ExecutionFrom = " FROM agent_execution x LEFT JOIN log_head h ON h.agent_execution_id = x.id WHERE " + Hidden
 )
@@ -113,14 +115,14 @@ func Executions(v statement.View, query *statement.Statement, arg any, withConte
 			l ExecutionRow
 			x perdure.Execution
 		)
-		dest := append(append(ExecutionRows.Scan(nil, &x), HeadInto(&l.Head)...), column.FlagInto(&l.HasHead))
+		dest := append(append(ExecutionRows.Scan(nil, &x), log.HeadInto(&l.Head)...), column.FlagInto(&l.HasHead))
 		if withContents {
 			dest = append(dest, column.RawInto(&x.Input), column.RawInto(&x.Output))
 		}
 		err := row(dest...)
 		x.MaxSeq, l.Row = l.Head.LastSeq, &x
 		all = append(all, l)
-		refs = append(refs, CompleteRefs(x.ID, x.InputBlob, x.OutputBlob)...)
+		refs = append(refs, contents.CompleteRefs(x.ID, x.InputBlob, x.OutputBlob)...)
 		return err
 	})
 	if err != nil || len(refs) == 0 {
@@ -128,14 +130,6 @@ func Executions(v statement.View, query *statement.Statement, arg any, withConte
 	}
 	return all, v.Together(refs...)
 }
-
-// Unindexed returns a column in an expression that no index serves. It is for the second condition on a
-// row that is found by its id: PostgreSQL could otherwise read all rows that meet that condition, by an
-// index of their own.
-func Unindexed(column string) string { return "coalesce(" + column + ", '')" }
-
-// UnindexedNumber is Unindexed for a column of numbers.
-func UnindexedNumber(column string) string { return "(" + column + " + 0)" }
 
 // Hidden is a condition on an execution x: it is not being deleted.
 const Hidden = "NOT EXISTS (SELECT 1 FROM pruning gone WHERE gone.agent_execution_id = x.id AND gone.whole = 1)"

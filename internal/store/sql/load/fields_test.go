@@ -11,6 +11,9 @@ import (
 	"github.com/google/uuid"
 	"github.com/perdure/perdure"
 	"github.com/perdure/perdure/internal/store"
+	"github.com/perdure/perdure/internal/store/sql/load/contents"
+	"github.com/perdure/perdure/internal/store/sql/load/log"
+	"github.com/perdure/perdure/internal/store/sql/load/tenant"
 	"github.com/perdure/perdure/internal/store/sql/row"
 )
 
@@ -36,23 +39,23 @@ func TestRowsScanWhatTheyWrite(t *testing.T) {
 		AttemptAt: at, SignAt: at, Step: true, Place: perdure.Place{ResponseID: "r", TurnID: "t", MessageID: "m", ToolCallID: "c"},
 		CreatedAt: at, StartedAt: &at, CompletedAt: &at, NeedsFeatures: 1, InputBlob: ref, ResultBlob: ref,
 	}, "attempt_due")
-	scansWhatItWrites(t, &OrgRows, &perdure.Org{ID: "o", CreatedAt: at, DisabledAt: &at})
-	scansWhatItWrites(t, &KeyRows, &perdure.APIKey{
+	scansWhatItWrites(t, &tenant.OrgRows, &perdure.Org{ID: "o", CreatedAt: at, DisabledAt: &at})
+	scansWhatItWrites(t, &tenant.KeyRows, &perdure.APIKey{
 		ID: id, Org: "o", Name: "n", Role: "admin", Hash: hash, CreatedAt: at, RevokedAt: &at,
 		Limits: perdure.KeyLimits{RequestsPerSecond: 1, MaxRunning: 2, MaxStored: 3},
 	})
-	scansWhatItWrites(t, &SessionRows, &perdure.Session{
+	scansWhatItWrites(t, &tenant.SessionRows, &perdure.Session{
 		ID: id, Org: "o", KeyID: &id, KeyName: "n", Key: hash, Cookie: hash, Page: hash, CreatedAt: at, ExpiresAt: at, RemoteAddress: "r", UserAgent: "u",
 	})
 	scansWhatItWrites(t, &ConversationRows, &store.Conversation{
 		ID: "c", Org: "o", KeyID: &id, Response: "r", Items: 1, Bytes: 2, Metadata: json.RawMessage(`{}`), CreatedAt: at, Executions: 3, Mark: "m",
 	})
-	scansWhatItWrites(t, &DefinitionRows, &perdure.Definition{
+	scansWhatItWrites(t, &tenant.DefinitionRows, &perdure.Definition{
 		ID: id, Org: "o", Name: "n", Slug: "s", Description: "d", SystemPrompt: "p", Models: make([]perdure.ModelConfig, 1), Tools: []string{"t"},
 		Config: perdure.AgentConfig{}, Metadata: json.RawMessage(`{}`), CreatedAt: at, UpdatedAt: at, Version: 1, Retention: &perdure.Retention{},
 		Approvals: perdure.ApprovalPolicy{{Tools: []string{"t"}, Then: perdure.ApprovalAsk}},
 	})
-	scansWhatItWrites(t, &BlockRows, &BlockRow{id, &store.Block{
+	scansWhatItWrites(t, &log.BlockRows, &log.BlockRow{Execution: id, Block: &store.Block{
 		Key: perdure.BlockKey{TaskID: id, Attempt: 1, Block: 2}, Seq: 3, Type: perdure.EventCreated, Stream: "s",
 		Place: perdure.Place{ResponseID: "r", TurnID: "t", MessageID: "m", ToolCallID: "c"}, CreatedAt: at, Open: true, Event: true, Length: 4,
 		FirstPos: 5, LastPos: 6, Digest: []byte{1}, Reason: "done", SHA256: hash,
@@ -74,18 +77,18 @@ func TestRowsScanWhatTheyWrite(t *testing.T) {
 		Answer: &perdure.Answer{Verdict: perdure.VerdictDeny}, Votes: []perdure.Vote{{AnswerID: "a"}}, TaskID: &id, Version: 2, CreatedAt: at,
 		DecidedAt: &at, Place: place, DetailsBlob: ref, Askers: []uuid.UUID{id},
 	})
-	scansWhatItWrites(t, &RecordRows, &RecordRow{id, perdure.Record{
+	scansWhatItWrites(t, &log.RecordRows, &log.RecordRow{Execution: id, Record: perdure.Record{
 		Pos: 1, Seq: 2, Nonce: 1 << 31, Type: perdure.EventCreated, CreatedAt: at, Place: place, TaskID: &id, Attempt: 3, Fields: json.RawMessage(`{}`), Blob: ref,
-	}, []byte{1}})
+	}, Of: []byte{1}})
 	scansWhatItWrites(t, &ResponseRows, &store.Response{
 		ID: "r", Execution: id, SignalID: "s", FirstPos: 1, Joined: "j", Hidden: true, CreatedAt: at, Request: json.RawMessage(`{}`),
 		History: store.History{Said: hash, SaidAndRun: perdure.Hash{4}},
 	})
-	scansWhatItWrites(t, &BlobRows, &StoredBlob{id, &store.Blob{ID: id, Length: 1, Held: 2, Digest: []byte{1}, SHA256: hash, Owned: true}, at})
+	scansWhatItWrites(t, &contents.BlobRows, &contents.StoredBlob{Execution: id, Blob: &store.Blob{ID: id, Length: 1, Held: 2, Digest: []byte{1}, SHA256: hash, Owned: true}, CreatedAt: at})
 	scansWhatItWrites(t, &KindRows, &store.Kind{Org: "o", Agent: true, SeenAt: at, Spec: perdure.KindSpec{
 		Kind: "k", Description: "d", InputSchema: json.RawMessage(`{}`), Providers: []string{"p"}, Endpoints: make([]perdure.ModelEndpoint, 1),
 	}})
-	scansWhatItWrites(t, &AuditRows, &perdure.AuditRecord{
+	scansWhatItWrites(t, &tenant.AuditRows, &perdure.AuditRecord{
 		Org: "o", At: at, Actor: perdure.Actor{KeyID: &id, Name: "n", RequestID: "r", RemoteAddress: "a"},
 		Action: "key.create", SubjectID: &id, SubjectName: "s", Before: "b", After: "a",
 	})
@@ -132,7 +135,7 @@ func scansWhatItWrites[T any](t *testing.T, r *row.Rows[T], row *T, empty ...str
 func emptyRow[T any]() *T {
 	empty := new(T)
 	switch r := any(empty).(type) {
-	case *BlockRow:
+	case *log.BlockRow:
 		r.Block = new(store.Block)
 	case *EntryRow:
 		r.Entry = new(perdure.Entry)
@@ -140,7 +143,7 @@ func emptyRow[T any]() *T {
 		r.Checkpoint = new(perdure.Checkpoint)
 	case *SignalRow:
 		r.Signal = new(perdure.Signal)
-	case *StoredBlob:
+	case *contents.StoredBlob:
 		r.Blob = new(store.Blob)
 	}
 	return empty

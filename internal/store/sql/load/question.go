@@ -5,6 +5,8 @@ import (
 
 	"github.com/google/uuid"
 	"github.com/perdure/perdure"
+	"github.com/perdure/perdure/internal/store/sql/column"
+	"github.com/perdure/perdure/internal/store/sql/load/contents"
 	"github.com/perdure/perdure/internal/store/sql/row"
 	"github.com/perdure/perdure/internal/store/sql/statement"
 )
@@ -44,7 +46,7 @@ var questionSelect = "SELECT " + QuestionRows.List("") + " FROM question WHERE "
 var (
 	// QuestionByID selects a question of an execution, QuestionInOrg one of an org.
 	QuestionByID  = statement.Read(questionSelect + "agent_execution_id = ? AND id = ?")
-	QuestionInOrg = statement.Read(questionSelect + "id = ?1 AND " + Unindexed("org_id") + " = ?2")
+	QuestionInOrg = statement.Read(questionSelect + "id = ?1 AND " + column.Unindexed("org_id") + " = ?2")
 	// OpenQuestions selects the open questions of an execution.
 	OpenQuestions = statement.Read(questionSelect + "agent_execution_id = ? AND status = 'open'")
 	// DecidedQuestions selects the other questions of an execution.
@@ -72,7 +74,7 @@ func CompleteQuestions(v statement.View, all ...*perdure.Question) error {
 		if q == nil {
 			continue
 		}
-		if err := CompleteRef(v, q.ExecutionID, q.DetailsBlob); err != nil {
+		if err := contents.CompleteRef(v, q.ExecutionID, q.DetailsBlob); err != nil {
 			return err
 		}
 	}

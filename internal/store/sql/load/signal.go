@@ -6,6 +6,7 @@ import (
 
 	"github.com/google/uuid"
 	"github.com/perdure/perdure"
+	"github.com/perdure/perdure/internal/store/sql/load/contents"
 	"github.com/perdure/perdure/internal/store/sql/row"
 	"github.com/perdure/perdure/internal/store/sql/statement"
 )
@@ -61,7 +62,7 @@ func Signals(v statement.View, query *statement.Statement, args []any, limit int
 	})
 	for i := range all {
 		if err == nil {
-			err = CompleteRef(v, execution, all[i].Blob)
+			err = contents.CompleteRef(v, execution, all[i].Blob)
 		}
 	}
 	if err != nil {

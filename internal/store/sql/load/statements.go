@@ -11,8 +11,7 @@ import (
 // store can check their query plans.
 func Statements() map[string]*statement.Statement {
 	all := map[string]*statement.Statement{
-		"entry": entryByID, "place of an entry": placeOfEntry, "ranges of a path": pathRanges, "entry at a place": entryAt, "newest compaction": newestCompaction, "barrier": barrierAt, "signal": SignalByID, "pending by name": namedPending, "pending": allPending, "taken": allTaken, "signals page": SignalsAfter, "open blocks": BlocksOpen,
-		"an entry's content": entryBody, "what a blob names": namedByBlob, "chunks": ChunksOf, "blob": blobByID, "whole": blobIsWhole, "definition by slug": DefinitionBySlug,
+		"entry": entryByID, "place of an entry": placeOfEntry, "ranges of a path": pathRanges, "entry at a place": entryAt, "newest compaction": newestCompaction, "barrier": barrierAt, "signal": SignalByID, "pending by name": namedPending, "pending": allPending, "taken": allTaken, "signals page": SignalsAfter,
 		"conversation": ConversationByID, "running of a key": RunningOfKey, "running on a queue": RunningOnQueue, "holds": holds, "stream": StreamByPath, "dead stream": DeadStream,
 	}
 	for _, t := range []row.Table{ExecutionRows.Table, TaskRows.Table, QuestionRows.Table} {

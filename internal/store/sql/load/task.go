@@ -7,6 +7,7 @@ import (
 	"github.com/google/uuid"
 	"github.com/perdure/perdure"
 	"github.com/perdure/perdure/internal/store/sql/column"
+	"github.com/perdure/perdure/internal/store/sql/load/contents"
 	"github.com/perdure/perdure/internal/store/sql/row"
 	"github.com/perdure/perdure/internal/store/sql/statement"
 )
@@ -165,10 +166,10 @@ func Tasks(v statement.View, query *statement.Statement, args []any, withContent
 		}
 		err := row(dest...)
 		found = append(found, &t)
-		refs = append(refs, CompleteRefs(t.ExecutionID, t.InputBlob, t.ResultBlob)...)
+		refs = append(refs, contents.CompleteRefs(t.ExecutionID, t.InputBlob, t.ResultBlob)...)
 		if resultOf != nil {
 			refs = append(refs, func(v statement.View) (err error) {
-				t.Result, err = compose(v, t.ExecutionID, resultOf)
+				t.Result, err = contents.Compose(v, t.ExecutionID, resultOf)
 				return err
 			})
 		}

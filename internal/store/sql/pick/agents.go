@@ -7,7 +7,7 @@ import (
 	"github.com/perdure/perdure"
 	"github.com/perdure/perdure/internal/store"
 	"github.com/perdure/perdure/internal/store/sql/column"
-	"github.com/perdure/perdure/internal/store/sql/load"
+	"github.com/perdure/perdure/internal/store/sql/load/tenant"
 	"github.com/perdure/perdure/internal/store/sql/statement"
 )
 
@@ -106,7 +106,7 @@ func dealt(found []ranked, pickers []*Picker) (n int) {
 // transactions.
 func readAgents(v statement.View, pickers []*Picker, query *statement.Statement, fetch int, now perdure.Time) (all []ranked, full bool, err error) {
 	org, p := pickers[0].Org, pickers[0].Pick
-	orgs, err := load.PendingOrgs(v, org, orgsOfAgents)
+	orgs, err := tenant.PendingOrgs(v, org, orgsOfAgents)
 	if err != nil {
 		return nil, false, err
 	}

@@ -11,6 +11,7 @@ import (
 	"github.com/perdure/perdure/internal/store"
 	"github.com/perdure/perdure/internal/store/sql/column"
 	"github.com/perdure/perdure/internal/store/sql/load"
+	"github.com/perdure/perdure/internal/store/sql/load/tenant"
 	"github.com/perdure/perdure/internal/store/sql/statement"
 )
 
@@ -70,7 +71,7 @@ func eachHead(orgs []string, p *store.Pick, read func(head)) {
 // pickTasks merges the first rows of each queue and kind, and enforces the limits of tasks.
 func pickTasks(v statement.View, pickers []*Picker, now perdure.Time) error {
 	p, limit := pickers[0].Pick, takes(pickers)
-	orgs, err := load.PendingOrgs(v, pickers[0].Org, orgsOfTasks)
+	orgs, err := tenant.PendingOrgs(v, pickers[0].Org, orgsOfTasks)
 	if err != nil {
 		return err
 	}

@@ -10,7 +10,7 @@ import (
 
 // PathLength implements [store.Reader].
 func (r *Reader) PathLength(ctx context.Context, execution, leaf uuid.UUID) (n int64, err error) {
-	err = r.read(ctx, func(v statement.View) error {
+	err = r.Read(ctx, func(v statement.View) error {
 		top, beside, err := findPlace(v, execution, leaf)
 		n = top.Depth + int64(len(beside))
 		return err
@@ -20,7 +20,7 @@ func (r *Reader) PathLength(ctx context.Context, execution, leaf uuid.UUID) (n i
 
 // CommonAncestor implements [store.Reader].
 func (r *Reader) CommonAncestor(ctx context.Context, execution, a, b uuid.UUID) (common *uuid.UUID, err error) {
-	err = r.read(ctx, func(v statement.View) error {
+	err = r.Read(ctx, func(v statement.View) error {
 		common = nil
 		left, err := findRoute(v, execution, a, nil, 0)
 		if err != nil {

@@ -18,7 +18,7 @@ func (r *Reader) ContextPath(ctx context.Context, execution, leaf uuid.UUID, aft
 			way     route
 			barrier *load.Barrier
 		)
-		err := r.read(ctx, func(v statement.View) (err error) {
+		err := r.Read(ctx, func(v statement.View) (err error) {
 			way, barrier, err = findContext(v, execution, leaf, after)
 			return err
 		})
@@ -40,7 +40,7 @@ func (r *Reader) ContextPath(ctx context.Context, execution, leaf uuid.UUID, aft
 
 // LeftOut implements [store.Reader].
 func (r *Reader) LeftOut(ctx context.Context, execution, leaf uuid.UUID) (left []perdure.LeftOut, err error) {
-	err = r.read(ctx, func(v statement.View) error {
+	err = r.Read(ctx, func(v statement.View) error {
 		left = nil
 		top, _, err := findPlace(v, execution, leaf)
 		if err != nil {

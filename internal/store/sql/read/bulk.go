@@ -6,6 +6,7 @@ import (
 	"github.com/google/uuid"
 	"github.com/perdure/perdure"
 	"github.com/perdure/perdure/internal/store/sql/load"
+	"github.com/perdure/perdure/internal/store/sql/read/base"
 	"github.com/perdure/perdure/internal/store/sql/statement"
 )
 
@@ -17,7 +18,7 @@ var (
 
 // BulkAction implements [store.Reader].
 func (r *Reader) BulkAction(ctx context.Context, org string, id uuid.UUID) (*perdure.BulkAction, error) {
-	a, err := get(ctx, r, func(v statement.View) (*perdure.BulkAction, error) {
+	a, err := base.Get(ctx, r.Source, func(v statement.View) (*perdure.BulkAction, error) {
 		return load.BulkRows.One(v, load.BulkByID, org, id[:])
 	})
 	if err == nil && a == nil {
@@ -32,14 +33,14 @@ func (r *Reader) RunningBulk(ctx context.Context, after *perdure.BulkAction, lim
 	if after != nil {
 		from = *after
 	}
-	return get(ctx, r, func(v statement.View) ([]*perdure.BulkAction, error) {
+	return base.Get(ctx, r.Source, func(v statement.View) ([]*perdure.BulkAction, error) {
 		return load.BulkRows.All(v, runningBulk, from.Org, from.ID[:], limit)
 	})
 }
 
 // BulkExecutions implements [store.Reader].
 func (r *Reader) BulkExecutions(ctx context.Context, org string, id uuid.UUID) ([]uuid.UUID, error) {
-	return get(ctx, r, func(v statement.View) (ids []uuid.UUID, err error) {
+	return base.Get(ctx, r.Source, func(v statement.View) (ids []uuid.UUID, err error) {
 		var joined []byte
 		if _, err := v.One(bulkIDs, []any{org, id[:]}, &joined); err != nil {
 			return nil, err

@@ -6,6 +6,7 @@ import (
 	"github.com/perdure/perdure/internal/store"
 	"github.com/perdure/perdure/internal/store/sql/column"
 	"github.com/perdure/perdure/internal/store/sql/load"
+	"github.com/perdure/perdure/internal/store/sql/load/contents"
 	"github.com/perdure/perdure/internal/store/sql/statement"
 )
 
@@ -39,7 +40,7 @@ func loadCheckpoints(v statement.View, join joiner, execution uuid.UUID, query *
 		if err != nil {
 			return nil, err
 		}
-		if err = load.CompleteRef(v, execution, c.Blob); err == nil {
+		if err = contents.CompleteRef(v, execution, c.Blob); err == nil {
 			err = join(v, execution, &c.State, &c.Blob)
 		}
 		if bytes += store.Weight(c.State, c.Blob); bytes > store.PageBytes && i > 0 {

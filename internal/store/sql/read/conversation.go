@@ -8,6 +8,7 @@ import (
 	"github.com/perdure/perdure/internal/store"
 	"github.com/perdure/perdure/internal/store/sql/column"
 	"github.com/perdure/perdure/internal/store/sql/load"
+	"github.com/perdure/perdure/internal/store/sql/read/base"
 	"github.com/perdure/perdure/internal/store/sql/statement"
 )
 
@@ -30,14 +31,14 @@ func (r *Reader) ConversationByResponse(ctx context.Context, org, response strin
 }
 
 func (r *Reader) conversation(ctx context.Context, query *statement.Statement, id, org string) (*store.Conversation, error) {
-	return find(ctx, r, func(v statement.View) (*store.Conversation, error) {
+	return base.Find(ctx, r.Source, func(v statement.View) (*store.Conversation, error) {
 		return load.ConversationRows.One(v, query, id, org)
 	}, "there is no conversation %q", id)
 }
 
 // ConversationItems implements [store.Reader].
 func (r *Reader) ConversationItems(ctx context.Context, id string, from, limit int) (items []json.RawMessage, err error) {
-	err = r.read(ctx, func(v statement.View) error {
+	err = r.Read(ctx, func(v statement.View) error {
 		items = nil // the function may run again
 		return v.Each(conversationItems, []any{id, from, limit}, func(row func(...any) error) error {
 			var item json.RawMessage
@@ -51,5 +52,5 @@ func (r *Reader) ConversationItems(ctx context.Context, id string, from, limit i
 
 // ConversationExecutions implements [store.Reader].
 func (r *Reader) ConversationExecutions(ctx context.Context, id string) ([]uuid.UUID, error) {
-	return r.ids(ctx, conversationExecutions, id)
+	return r.IDs(ctx, conversationExecutions, id)
 }

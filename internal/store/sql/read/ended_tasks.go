@@ -27,7 +27,7 @@ var endedBefore = statement.Read("SELECT t.number FROM task_execution t WHERE t.
 // Ended implements [store.Reader].
 func (r *Reader) Ended(ctx context.Context, execution uuid.UUID, after int64, limit, bytes int) (perdure.EndedPage, error) {
 	page := perdure.EndedPage{From: after, Next: after}
-	err := r.read(ctx, func(v statement.View) error {
+	err := r.Read(ctx, func(v statement.View) error {
 		size := 0
 		return v.Each(endedAfter, []any{execution[:], after, limit + 1}, func(row func(...any) error) error {
 			h, number, err := scanEnded(row)
@@ -71,7 +71,7 @@ func scanEnded(row func(...any) error) (perdure.EndedHead, int64, error) {
 
 // EndedBefore implements [store.Reader].
 func (r *Reader) EndedBefore(ctx context.Context, execution uuid.UUID, moment perdure.Time) (number int64, err error) {
-	err = r.read(ctx, func(v statement.View) error {
+	err = r.Read(ctx, func(v statement.View) error {
 		_, err := v.One(endedBefore, []any{execution[:], column.Millis(moment)}, &number)
 		return err
 	})

@@ -7,6 +7,8 @@ import (
 	"github.com/perdure/perdure"
 	"github.com/perdure/perdure/internal/store"
 	"github.com/perdure/perdure/internal/store/sql/load"
+	"github.com/perdure/perdure/internal/store/sql/load/contents"
+	"github.com/perdure/perdure/internal/store/sql/read/base"
 	"github.com/perdure/perdure/internal/store/sql/statement"
 )
 
@@ -27,7 +29,7 @@ func noEntry(execution, id uuid.UUID) error {
 
 // AllEntries implements [store.Reader].
 func (r *Reader) AllEntries(ctx context.Context, execution uuid.UUID, cursor string, limit int) (store.Page[perdure.Entry], error) {
-	return list(ctx, r, cursor, limit, 0, func(v statement.View, after int64, limit int, add func(number int64, e perdure.Entry) bool) error {
+	return base.List(ctx, r.Source, cursor, limit, 0, func(v statement.View, after int64, limit int, add func(number int64, e perdure.Entry) bool) error {
 		return v.Each(entriesAfter, []any{execution[:], after, limit}, func(row func(...any) error) error {
 			var (
 				e      perdure.Entry
@@ -50,50 +52,8 @@ func (r *Reader) fillEntry(v statement.View, execution uuid.UUID, e *perdure.Ent
 	if e.Blob == nil {
 		return nil
 	}
-	if err = load.CompleteRef(v, execution, e.Blob); err != nil {
+	if err = contents.CompleteRef(v, execution, e.Blob); err != nil {
 		return err
 	}
 	return r.joinEntry(v, execution, e)
-}
-
-// list reads a page: at most limit rows by number after the cursor. fill completes each item and
-// returns its size. The page ends when it holds store.PageBytes, but always holds the first item,
-// however large.
-func list[T any](ctx context.Context, r *Reader, cursor string, limit int, start int64,
-	rows func(v statement.View, after int64, limit int, add func(number int64, item T) bool) error,
-	fill func(v statement.View, item *T) (int, error),
-) (store.Page[T], error) {
-	var page store.Page[T]
-	after, err := parseListCursor(cursor, start)
-	if err != nil {
-		return page, err
-	}
-	limit = pageLimit(limit)
-	err = r.read(ctx, func(v statement.View) error {
-		var numbers []int64
-		err := rows(v, after, limit+1, func(number int64, item T) bool {
-			numbers, page.Items = append(numbers, number), append(page.Items, item)
-			return len(page.Items) <= limit
-		})
-		if err != nil {
-			return err
-		}
-		keep, bytes := min(len(numbers), limit), 0
-		for i := range keep {
-			n, err := fill(v, &page.Items[i])
-			if err != nil {
-				return err
-			}
-			if bytes += n; bytes > store.PageBytes && i > 0 {
-				keep = i
-				break
-			}
-		}
-		if keep < len(numbers) {
-			page.Next = listCursor(numbers[keep-1])
-		}
-		page.Items = page.Items[:keep:keep]
-		return nil
-	})
-	return page, err
 }

@@ -8,17 +8,18 @@ import (
 	"github.com/perdure/perdure"
 	"github.com/perdure/perdure/internal/store"
 	"github.com/perdure/perdure/internal/store/sql/listing"
+	"github.com/perdure/perdure/internal/store/sql/read/base"
 	"github.com/perdure/perdure/internal/store/sql/statement"
 )
 
 // Executions implements [store.Reader].
 func (r *Reader) Executions(ctx context.Context, org string, f store.ExecutionFilter) (store.Page[*perdure.Execution], error) {
 	var page store.Page[*perdure.Execution]
-	before, err := parseListCursor(f.Cursor, math.MaxInt64)
+	before, err := base.ParseListCursor(f.Cursor, math.MaxInt64)
 	if err != nil {
 		return page, err
 	}
-	limit := pageLimit(f.Limit)
+	limit := base.PageLimit(f.Limit)
 	l := listing.New(r.Dialect, org, f, r.listRows())
 	l.Plain = r.WithoutTexts
 	found, next, err := r.search(ctx, l, before, limit+1)
@@ -32,7 +33,7 @@ func (r *Reader) Executions(ctx context.Context, org string, f store.ExecutionFi
 		page.Items = append(page.Items, x.Row)
 	}
 	if next > 0 {
-		page.Next = listCursor(next)
+		page.Next = base.ListCursor(next)
 	}
 	return page, nil
 }
@@ -45,7 +46,7 @@ func (r *Reader) search(ctx context.Context, l *listing.Query, before int64, wan
 	s := &listing.Search{Query: l, Want: want, Before: before, Step: want, Left: l.Rows}
 	for len(s.Found) < want && s.Left > 0 {
 		ended := false
-		err := r.read(ctx, func(v statement.View) (err error) {
+		err := r.Read(ctx, func(v statement.View) (err error) {
 			ended, err = s.Examine(v)
 			return err
 		})

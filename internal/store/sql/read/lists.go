@@ -8,6 +8,8 @@ import (
 	"github.com/perdure/perdure/internal/store"
 	"github.com/perdure/perdure/internal/store/sql/column"
 	"github.com/perdure/perdure/internal/store/sql/load"
+	"github.com/perdure/perdure/internal/store/sql/load/tenant"
+	"github.com/perdure/perdure/internal/store/sql/read/base"
 	"github.com/perdure/perdure/internal/store/sql/statement"
 )
 
@@ -31,14 +33,12 @@ func loadTaskPage(v statement.View, execution uuid.UUID, steps bool, after int64
 
 var agentKind = statement.Read(load.KindColumns + " WHERE org_id = ? AND agent = 1 AND kind = ?")
 
-var definitionsFrom = statement.Read(load.DefinitionSelect + "d.org_id = ?1 AND d.number > ?2 ORDER BY d.number LIMIT ?3")
-
-func nothing[T any](statement.View, *T) (int, error) { return 0, nil }
+var definitionsFrom = statement.Read(tenant.DefinitionSelect + "d.org_id = ?1 AND d.number > ?2 ORDER BY d.number LIMIT ?3")
 
 // Tasks implements [store.Reader].
 func (r *Reader) Tasks(ctx context.Context, execution uuid.UUID, ids []uuid.UUID, lazy bool) ([]*perdure.Task, error) {
 	tasks := make([]*perdure.Task, len(ids))
-	err := r.read(ctx, func(v statement.View) error {
+	err := r.Read(ctx, func(v statement.View) error {
 		found, err := tasksByID(v, execution, ids)
 		if err != nil {
 			return err
@@ -93,7 +93,7 @@ func (r *Reader) joinTask(v statement.View, task **perdure.Task, lazy bool) (int
 
 // ListTasks implements [store.Reader].
 func (r *Reader) ListTasks(ctx context.Context, execution uuid.UUID, steps bool, cursor string, limit int) (store.Page[*perdure.Task], error) {
-	return list(ctx, r, cursor, limit, 0, func(v statement.View, after int64, limit int, add func(int64, *perdure.Task) bool) error {
+	return base.List(ctx, r.Source, cursor, limit, 0, func(v statement.View, after int64, limit int, add func(int64, *perdure.Task) bool) error {
 		tasks, numbers, err := loadTaskPage(v, execution, steps, after, limit)
 		for i, t := range tasks {
 			add(numbers[i], t)
@@ -104,42 +104,42 @@ func (r *Reader) ListTasks(ctx context.Context, execution uuid.UUID, steps bool,
 
 // Definition implements [store.Reader].
 func (r *Reader) Definition(ctx context.Context, org string, id uuid.UUID) (*perdure.Definition, error) {
-	return find(ctx, r, func(v statement.View) (*perdure.Definition, error) {
-		return load.Definition(v, load.DefinitionByID, id[:], org)
+	return base.Find(ctx, r.Source, func(v statement.View) (*perdure.Definition, error) {
+		return tenant.Definition(v, tenant.DefinitionByID, id[:], org)
 	}, "there is no agent definition %s", id)
 }
 
 // DefinitionBySlug implements [store.Reader].
 func (r *Reader) DefinitionBySlug(ctx context.Context, org, slug string) (*perdure.Definition, error) {
-	return find(ctx, r, func(v statement.View) (*perdure.Definition, error) {
-		return load.Definition(v, load.DefinitionBySlug, org, slug)
+	return base.Find(ctx, r.Source, func(v statement.View) (*perdure.Definition, error) {
+		return tenant.Definition(v, tenant.DefinitionBySlug, org, slug)
 	}, "there is no agent definition %q", slug)
 }
 
 // Definitions implements [store.Reader].
 func (r *Reader) Definitions(ctx context.Context, org, cursor string, limit int) (store.Page[*perdure.Definition], error) {
-	return list(ctx, r, cursor, limit, 0, func(v statement.View, after int64, limit int, add func(int64, *perdure.Definition) bool) error {
+	return base.List(ctx, r.Source, cursor, limit, 0, func(v statement.View, after int64, limit int, add func(int64, *perdure.Definition) bool) error {
 		return v.Each(definitionsFrom, []any{org, after, limit}, func(row func(...any) error) error {
 			var (
 				d      perdure.Definition
 				number int64
 			)
-			err := row(append(load.DefinitionRows.Scan(nil, &d), &number)...)
+			err := row(append(tenant.DefinitionRows.Scan(nil, &d), &number)...)
 			if err == nil && !add(number, &d) {
 				err = statement.ErrStop
 			}
 			return err
 		})
-	}, nothing[*perdure.Definition])
+	}, base.Nothing[*perdure.Definition])
 }
 
 // Kinds implements [store.Reader].
 func (r *Reader) Kinds(ctx context.Context, org string) ([]store.Kind, error) {
-	return get(ctx, r, func(v statement.View) ([]store.Kind, error) { return load.Kinds(v, load.KindsOfOrg, org) })
+	return base.Get(ctx, r.Source, func(v statement.View) ([]store.Kind, error) { return load.Kinds(v, load.KindsOfOrg, org) })
 }
 
 // AgentKind implements [store.Reader].
 func (r *Reader) AgentKind(ctx context.Context, org, kind string) (*store.Kind, error) {
-	return find(ctx, r, func(v statement.View) (*store.Kind, error) { return load.KindRows.One(v, agentKind, org, kind) },
+	return base.Find(ctx, r.Source, func(v statement.View) (*store.Kind, error) { return load.KindRows.One(v, agentKind, org, kind) },
 		"there is no kind of agents %q", kind)
 }

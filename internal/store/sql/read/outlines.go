@@ -8,7 +8,7 @@ import (
 	"github.com/perdure/perdure"
 	"github.com/perdure/perdure/internal/store"
 	"github.com/perdure/perdure/internal/store/sql/column"
-	"github.com/perdure/perdure/internal/store/sql/load"
+	"github.com/perdure/perdure/internal/store/sql/load/contents"
 	"github.com/perdure/perdure/internal/store/sql/statement"
 )
 
@@ -36,7 +36,7 @@ func (r *Reader) Outlines(ctx context.Context, org string, ids []uuid.UUID) (map
 	if err != nil {
 		return nil, err
 	}
-	err = r.read(ctx, func(v statement.View) error {
+	err = r.Read(ctx, func(v statement.View) error {
 		var rows []outlineRow
 		err := v.Each(statement.NewAlone(outlineColumns+from+outlinesOf), []any{these, org}, func(row func(...any) error) error {
 			var o outlineRow
@@ -68,7 +68,7 @@ func fillOutline(v statement.View, o *outlineRow, room *int64) error {
 		ref  **perdure.BlobRef
 	}{{o.input, &o.Input, &o.InputBlob}, {o.state, &o.State, &o.StateBlob}} {
 		var err error
-		if *c.ref, err = load.Ref(v, o.id, c.id); err != nil {
+		if *c.ref, err = contents.Ref(v, o.id, c.id); err != nil {
 			return err
 		}
 		ref := *c.ref
@@ -76,7 +76,7 @@ func fillOutline(v statement.View, o *outlineRow, room *int64) error {
 			continue
 		}
 		*room -= ref.Length
-		if err := load.JoinContent(v, o.id, c.into, c.ref); err != nil {
+		if err := contents.JoinContent(v, o.id, c.into, c.ref); err != nil {
 			return err
 		}
 	}

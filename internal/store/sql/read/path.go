@@ -8,6 +8,7 @@ import (
 	"github.com/google/uuid"
 	"github.com/perdure/perdure"
 	"github.com/perdure/perdure/internal/store/sql/load"
+	"github.com/perdure/perdure/internal/store/sql/load/contents"
 	"github.com/perdure/perdure/internal/store/sql/statement"
 )
 
@@ -74,7 +75,7 @@ func (r *Reader) Path(ctx context.Context, execution, leaf uuid.UUID, after *uui
 			return
 		}
 		var way route
-		err := r.read(ctx, func(v statement.View) (err error) {
+		err := r.Read(ctx, func(v statement.View) (err error) {
 			way, err = findRoute(v, execution, leaf, after, int64(newest))
 			return err
 		})
@@ -191,7 +192,7 @@ func (r *Reader) piece(ctx context.Context, execution uuid.UUID, way *route, n i
 		e, err := r.one(ctx, execution, way.beside[0], lazy)
 		return []perdure.Entry{e}, err
 	}
-	err = r.read(ctx, func(v statement.View) error {
+	err = r.Read(ctx, func(v statement.View) error {
 		if entries, err = loadPiece(v, execution, way.take(n)); err != nil {
 			return err
 		}
@@ -261,7 +262,7 @@ func (r *Reader) fillOne(v statement.View, execution uuid.UUID, e *perdure.Entry
 	if e.Blob == nil {
 		return nil
 	}
-	if err = load.CompleteRef(v, execution, e.Blob); err != nil || lazy {
+	if err = contents.CompleteRef(v, execution, e.Blob); err != nil || lazy {
 		return err
 	}
 	return r.joinEntry(v, execution, e)
@@ -269,7 +270,7 @@ func (r *Reader) fillOne(v statement.View, execution uuid.UUID, e *perdure.Entry
 
 // one loads one entry.
 func (r *Reader) one(ctx context.Context, execution, id uuid.UUID, lazy bool) (e perdure.Entry, err error) {
-	err = r.read(ctx, func(v statement.View) error {
+	err = r.Read(ctx, func(v statement.View) error {
 		found, err := load.Entry(v, execution, id)
 		if err == nil && found == nil {
 			err = noEntry(execution, id)

@@ -9,6 +9,7 @@ import (
 	"github.com/perdure/perdure"
 	"github.com/perdure/perdure/internal/store"
 	"github.com/perdure/perdure/internal/store/sql/load"
+	"github.com/perdure/perdure/internal/store/sql/read/base"
 	"github.com/perdure/perdure/internal/store/sql/statement"
 )
 
@@ -28,7 +29,7 @@ func questionsAmong(w *statement.Dialect) *statement.Statement {
 
 // Question implements [store.QuestionReader].
 func (r *Reader) Question(ctx context.Context, org string, id uuid.UUID) (*perdure.Question, error) {
-	return find(ctx, r, func(v statement.View) (*perdure.Question, error) {
+	return base.Find(ctx, r.Source, func(v statement.View) (*perdure.Question, error) {
 		q, err := load.QuestionRows.One(v, load.QuestionInOrg, id[:], org)
 		if err != nil {
 			return nil, err
@@ -47,7 +48,7 @@ func (r *Reader) QuestionsOf(ctx context.Context, execution uuid.UUID, ids []uui
 	if err != nil {
 		return nil, err
 	}
-	found, err := get(ctx, r, func(v statement.View) ([]*perdure.Question, error) {
+	found, err := base.Get(ctx, r.Source, func(v statement.View) ([]*perdure.Question, error) {
 		return load.Questions(v, questionsAmong(r.Dialect), execution[:], list)
 	})
 	for _, q := range found {
@@ -63,16 +64,16 @@ func (r *Reader) QuestionsOf(ctx context.Context, execution uuid.UUID, ids []uui
 // Questions implements [store.QuestionReader].
 func (r *Reader) Questions(ctx context.Context, org string, f store.QuestionFilter) (store.Page[*perdure.Question], error) {
 	var page store.Page[*perdure.Question]
-	before, err := parseListCursor(f.Cursor, math.MaxInt64)
+	before, err := base.ParseListCursor(f.Cursor, math.MaxInt64)
 	if err != nil {
 		return page, err
 	}
-	limit, rows := pageLimit(f.Limit), r.ListRows
+	limit, rows := base.PageLimit(f.Limit), r.ListRows
 	if rows == 0 {
 		rows = store.ListRows
 	}
 	query, args := questionsFrom(org, f)
-	err = r.read(ctx, func(v statement.View) error {
+	err = r.Read(ctx, func(v statement.View) error {
 		examined, bytes := 0, 0
 		err := v.Each(query, append(args, before, rows+1), func(row func(...any) error) error {
 			var (
@@ -83,7 +84,7 @@ func (r *Reader) Questions(ctx context.Context, org string, f store.QuestionFilt
 				return err
 			}
 			if examined++; examined > rows || len(page.Items) == limit || bytes > store.PageBytes {
-				page.Next = listCursor(before)
+				page.Next = base.ListCursor(before)
 				return statement.ErrStop
 			}
 			if before = number; f.Selects(&q) {
@@ -125,7 +126,7 @@ func questionsFrom(org string, f store.QuestionFilter) (*statement.Statement, []
 
 // OpenQuestions implements [store.QuestionReader].
 func (r *Reader) OpenQuestions(ctx context.Context, org string, most int) (n int, err error) {
-	err = r.read(ctx, func(v statement.View) error {
+	err = r.Read(ctx, func(v statement.View) error {
 		_, err := v.One(countOpen, []any{org, most}, &n)
 		return err
 	})

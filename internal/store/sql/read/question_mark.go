@@ -8,6 +8,7 @@ import (
 	"github.com/perdure/perdure/internal/store"
 	"github.com/perdure/perdure/internal/store/sql/column"
 	"github.com/perdure/perdure/internal/store/sql/load"
+	"github.com/perdure/perdure/internal/store/sql/read/base"
 	"github.com/perdure/perdure/internal/store/sql/statement"
 )
 
@@ -18,7 +19,7 @@ var (
 
 // QuestionMarks implements [store.QuestionReader].
 func (r *Reader) QuestionMarks(ctx context.Context, org string, most int) ([]store.QuestionMark, error) {
-	return get(ctx, r, func(v statement.View) (marks []store.QuestionMark, err error) {
+	return base.Get(ctx, r.Source, func(v statement.View) (marks []store.QuestionMark, err error) {
 		add := func(row func(...any) error) error {
 			var (
 				m      store.QuestionMark
@@ -39,7 +40,7 @@ func (r *Reader) QuestionMarks(ctx context.Context, org string, most int) ([]sto
 
 // SignalKeys implements [store.QuestionReader].
 func (r *Reader) SignalKeys(ctx context.Context, execution uuid.UUID) ([]uuid.UUID, error) {
-	return get(ctx, r, func(v statement.View) (keys []uuid.UUID, err error) {
+	return base.Get(ctx, r.Source, func(v statement.View) (keys []uuid.UUID, err error) {
 		err = v.Each(load.SignalKeys, []any{execution[:], store.AskerLimit}, func(row func(...any) error) error {
 			var key *uuid.UUID
 			if err := row(column.OptIDInto(&key)); err != nil {

@@ -6,41 +6,38 @@ import (
 	"context"
 	"encoding/json"
 	"io"
-	"strconv"
-	"time"
 
 	"github.com/google/uuid"
 	"github.com/perdure/perdure"
 	"github.com/perdure/perdure/internal/store"
 	"github.com/perdure/perdure/internal/store/sql/column"
 	"github.com/perdure/perdure/internal/store/sql/load"
+	"github.com/perdure/perdure/internal/store/sql/load/contents"
+	"github.com/perdure/perdure/internal/store/sql/read/audit"
+	"github.com/perdure/perdure/internal/store/sql/read/base"
+	"github.com/perdure/perdure/internal/store/sql/read/log"
+	"github.com/perdure/perdure/internal/store/sql/read/tenant"
+	"github.com/perdure/perdure/internal/store/sql/read/work"
 	"github.com/perdure/perdure/internal/store/sql/statement"
 )
 
-const (
-	defaultLimit = 50
-	maxLimit     = 1000
-	// signalBytes is roughly the maximum of signal value bytes that one read returns.
-	signalBytes = 1 << 20
-)
+// signalBytes is roughly the maximum of signal value bytes that one read returns.
+const signalBytes = 1 << 20
 
 // Reader implements [store.Reader] for SQL databases.
 type Reader struct {
-	// Tx runs a read in a transaction whose statements all see the same moment.
-	Tx      func(ctx context.Context, read func(c statement.Conn) error) error
-	Clock   func() time.Time
-	Dialect *statement.Dialect
-	// ListRows is the maximum number of executions that a page of a list examines; default
-	// [store.ListRows].
-	ListRows int
-	// WithoutTexts disables the use of the text index.
-	WithoutTexts bool
+	*base.Source
+	audit.Auditor
+	log.Logs
+	tenant.Tenants
+	work.Work
 
 	lazy bool // contents in blobs are left as references
 }
 
-func (r *Reader) read(ctx context.Context, read func(v statement.View) error) error {
-	return r.Tx(ctx, func(c statement.Conn) error { return read(statement.View{Conn: c, Context: ctx, Dialect: r.Dialect}) })
+// New returns a reader of a store.
+func New(s base.Source) Reader {
+	return Reader{Source: &s, Auditor: audit.Auditor{Source: &s}, Logs: log.Logs{Source: &s}, Tenants: tenant.Tenants{Source: &s}, Work: work.Work{Source: &s}}
 }
 
 // Lazy implements [store.Reader].
@@ -53,28 +50,17 @@ func (r *Reader) Lazy() store.Reader {
 // Together implements [store.Reader].
 func (r *Reader) Together(ctx context.Context, read func(store.ClaimReader) error) error {
 	return r.Tx(ctx, func(c statement.Conn) error {
-		within := *r
-		within.Tx = func(_ context.Context, read func(statement.Conn) error) error { return read(c) }
-		return read(&within)
+		return read(r.With(func(_ context.Context, read func(statement.Conn) error) error { return read(c) }))
 	})
 }
 
-// get returns the result of a function that reads.
-func get[T any](ctx context.Context, r *Reader, read func(v statement.View) (T, error)) (value T, err error) {
-	err = r.read(ctx, func(v statement.View) (err error) {
-		value, err = read(v)
-		return err
-	})
-	return value, err
-}
-
-// find is get for one row. For nil it returns not_found with the message.
-func find[T any](ctx context.Context, r *Reader, read func(v statement.View) (*T, error), format string, args ...any) (*T, error) {
-	found, err := get(ctx, r, read)
-	if err == nil && found == nil {
-		err = perdure.Errorf(perdure.NotFound, format, args...)
-	}
-	return found, err
+// With returns a reader that reads like r, but in the transactions of tx.
+func (r *Reader) With(tx func(ctx context.Context, read func(c statement.Conn) error) error) *Reader {
+	source := *r.Source
+	source.Tx = tx
+	within := New(source)
+	within.lazy = r.lazy
+	return &within
 }
 
 // join loads the blob of a content that is not inline, unless r is lazy.
@@ -82,48 +68,19 @@ func (r *Reader) join(v statement.View, execution uuid.UUID, into *json.RawMessa
 	if r.lazy {
 		return nil
 	}
-	return load.JoinContent(v, execution, into, ref)
-}
-
-// Now implements [store.Store].
-func (r *Reader) Now() perdure.Time { return perdure.At(r.Clock()) }
-
-func pageLimit(limit int) int {
-	if limit <= 0 {
-		return defaultLimit
-	}
-	return min(limit, maxLimit)
-}
-
-// listCursor returns the cursor of a list: the number of the last row on the previous page.
-
-func listCursor(number int64) string { return strconv.FormatInt(number, 36) }
-
-func parseListCursor(cursor string, start int64) (int64, error) {
-	if cursor == "" {
-		return start, nil
-	}
-	number, err := strconv.ParseInt(cursor, 36, 64)
-	if err != nil || number < 0 || listCursor(number) != cursor {
-		return 0, perdure.FieldErrorf("cursor", "is not a cursor of this list; leave it out to read from the start")
-	}
-	return number, nil
-}
-
-func noExecution(id uuid.UUID) error {
-	return perdure.Errorf(perdure.NotFound, "there is no execution %s", id)
+	return contents.JoinContent(v, execution, into, ref)
 }
 
 // Execution implements [store.Reader].
 func (r *Reader) Execution(ctx context.Context, org string, id uuid.UUID) (*perdure.Execution, error) {
 	var x *perdure.Execution
-	err := r.read(ctx, func(v statement.View) error {
+	err := r.Read(ctx, func(v statement.View) error {
 		found, err := load.Executions(v, executionWhole, id[:], true)
 		if err != nil {
 			return err
 		}
 		if len(found) == 0 || org != "" && found[0].Row.Org != org {
-			return noExecution(id)
+			return base.NoExecution(id)
 		}
 		x = found[0].Row
 		if err := r.join(v, id, &x.Input, &x.InputBlob); err != nil {
@@ -141,27 +98,13 @@ var heldByWorker = statement.Read("SELECT id FROM agent_execution WHERE worker_i
 
 // HeldBy implements [store.Reader].
 func (r *Reader) HeldBy(ctx context.Context, org string, worker uuid.UUID) ([]uuid.UUID, error) {
-	return r.ids(ctx, heldByWorker, worker[:], org)
-}
-
-// ids returns the ids that a query selects.
-func (r *Reader) ids(ctx context.Context, query *statement.Statement, args ...any) (all []uuid.UUID, err error) {
-	err = r.read(ctx, func(v statement.View) error {
-		all = nil // the function may run again
-		return v.Each(query, args, func(row func(...any) error) error {
-			var id uuid.UUID
-			err := row(&id)
-			all = append(all, id)
-			return err
-		})
-	})
-	return all, err
+	return r.IDs(ctx, heldByWorker, worker[:], org)
 }
 
 // Checkpoint implements [store.Reader].
 func (r *Reader) Checkpoint(ctx context.Context, execution uuid.UUID, sequence int64) (*perdure.Checkpoint, error) {
 	var found []*perdure.Checkpoint
-	err := r.read(ctx, func(v statement.View) (err error) {
+	err := r.Read(ctx, func(v statement.View) (err error) {
 		if sequence == 0 {
 			found, err = loadCheckpoints(v, r.join, execution, checkpointNewest)
 		} else {
@@ -185,12 +128,12 @@ var laterCheckpoint = statement.Read("SELECT EXISTS (SELECT 1 FROM agent_checkpo
 // Checkpoints implements [store.Reader].
 func (r *Reader) Checkpoints(ctx context.Context, execution uuid.UUID, cursor string, limit int) (store.Page[*perdure.Checkpoint], error) {
 	var page store.Page[*perdure.Checkpoint]
-	after, err := parseListCursor(cursor, 0)
+	after, err := base.ParseListCursor(cursor, 0)
 	if err != nil {
 		return page, err
 	}
-	limit = pageLimit(limit)
-	err = r.read(ctx, func(v statement.View) error {
+	limit = base.PageLimit(limit)
+	err = r.Read(ctx, func(v statement.View) error {
 		page.Items, err = loadCheckpoints(v, r.join, execution, checkpointsAfter, after, limit)
 		if err != nil || len(page.Items) == 0 {
 			return err
@@ -199,7 +142,7 @@ func (r *Reader) Checkpoints(ctx context.Context, execution uuid.UUID, cursor st
 		var more bool
 		_, err := v.One(laterCheckpoint, []any{execution[:], last}, column.FlagInto(&more))
 		if more {
-			page.Next = listCursor(last)
+			page.Next = base.ListCursor(last)
 		}
 		return err
 	})
@@ -214,8 +157,8 @@ func (r *Reader) PendingSignals(ctx context.Context, execution uuid.UUID, patter
 	if after <= 0 {
 		after = -1 // all signals
 	}
-	return get(ctx, r, func(v statement.View) ([]perdure.Signal, error) {
-		signals, err := load.Pending(v, execution, patterns, after, pageLimit(limit))
+	return base.Get(ctx, r.Source, func(v statement.View) ([]perdure.Signal, error) {
+		signals, err := load.Pending(v, execution, patterns, after, base.PageLimit(limit))
 		if err != nil {
 			return nil, err
 		}
@@ -225,7 +168,7 @@ func (r *Reader) PendingSignals(ctx context.Context, execution uuid.UUID, patter
 
 // TakenSignals implements [store.Reader].
 func (r *Reader) TakenSignals(ctx context.Context, execution uuid.UUID) ([]perdure.Signal, error) {
-	return get(ctx, r, func(v statement.View) ([]perdure.Signal, error) {
+	return base.Get(ctx, r.Source, func(v statement.View) ([]perdure.Signal, error) {
 		signals, err := load.Taken(v, execution)
 		if err != nil {
 			return nil, err
@@ -244,8 +187,8 @@ func (r *Reader) Blob(ctx context.Context, execution, id uuid.UUID) (io.ReadClos
 		return nil, perdure.Errorf(perdure.NotFound, "there is no whole blob %s", id)
 	}
 	return &blobReader{left: b.Length, read: func(n int64) (row []byte, err error) {
-		err = r.read(ctx, func(v statement.View) error {
-			row, err = load.BlobChunk(v, execution, id, n)
+		err = r.Read(ctx, func(v statement.View) error {
+			row, err = contents.BlobChunk(v, execution, id, n)
 			return err
 		})
 		return row, err
@@ -266,13 +209,13 @@ func (r *Reader) BlobRow(ctx context.Context, execution, id uuid.UUID) (*store.B
 }
 
 func (r *Reader) blobRow(ctx context.Context, execution, id uuid.UUID) (*store.Blob, error) {
-	return get(ctx, r, func(v statement.View) (*store.Blob, error) { return load.BlobRow(v, execution, id) })
+	return base.Get(ctx, r.Source, func(v statement.View) (*store.Blob, error) { return contents.BlobRow(v, execution, id) })
 }
 
 // BlobOf implements [store.Reader].
 func (r *Reader) BlobOf(ctx context.Context, execution uuid.UUID, sum perdure.Hash) (*store.Blob, error) {
-	b, err := find(ctx, r, func(v statement.View) (*store.Blob, error) {
-		return load.BlobBy(v, blobBySum, execution[:], sum[:])
+	b, err := base.Find(ctx, r.Source, func(v statement.View) (*store.Blob, error) {
+		return contents.BlobBy(v, blobBySum, execution[:], sum[:])
 	}, "execution %s has no whole blob of the content %s", execution, sum)
 	if err != nil {
 		return nil, err
@@ -281,6 +224,6 @@ func (r *Reader) BlobOf(ctx context.Context, execution uuid.UUID, sum perdure.Ha
 	return b, nil
 }
 
-var blobBySum = statement.Read(load.BlobColumns + " AND sha256 = ? AND owned = 1 AND held = length LIMIT 1")
+var blobBySum = statement.Read(contents.BlobColumns + " AND sha256 = ? AND owned = 1 AND held = length LIMIT 1")
 
 var executionWhole = statement.Read("SELECT " + load.ExecutionRows.List("x") + load.ExecutionHead + ", x.input, x.output" + load.ExecutionFrom + " AND x.id = ?")

@@ -8,6 +8,7 @@ import (
 	"github.com/perdure/perdure"
 	"github.com/perdure/perdure/internal/store"
 	"github.com/perdure/perdure/internal/store/sql/load"
+	"github.com/perdure/perdure/internal/store/sql/read/base"
 	"github.com/perdure/perdure/internal/store/sql/statement"
 )
 
@@ -23,7 +24,7 @@ var (
 
 // Response implements [store.Reader].
 func (r *Reader) Response(ctx context.Context, org, id string) (*store.Response, error) {
-	return find(ctx, r, func(v statement.View) (*store.Response, error) {
+	return base.Find(ctx, r.Source, func(v statement.View) (*store.Response, error) {
 		return load.ResponseRows.One(v, responseByID, id, org)
 	}, "there is no response %q", id)
 }
@@ -45,7 +46,7 @@ func (r *Reader) ResponsesBySaid(ctx context.Context, org string, said perdure.H
 }
 
 func (r *Reader) responses(ctx context.Context, query *statement.Statement, args ...any) (all []store.Response, err error) {
-	err = r.read(ctx, func(v statement.View) error {
+	err = r.Read(ctx, func(v statement.View) error {
 		all = nil // the function may run again
 		return v.Each(query, args, func(row func(...any) error) error {
 			var one store.Response
@@ -59,7 +60,7 @@ func (r *Reader) responses(ctx context.Context, query *statement.Statement, args
 
 // Signal implements [store.Reader].
 func (r *Reader) Signal(ctx context.Context, execution uuid.UUID, id string) (*perdure.Signal, error) {
-	return find(ctx, r, func(v statement.View) (*perdure.Signal, error) {
+	return base.Find(ctx, r.Source, func(v statement.View) (*perdure.Signal, error) {
 		found, err := load.Signals(v, load.SignalByID, []any{execution[:], id}, 1, nil)
 		if err == nil {
 			found, err = loadValues(v, r.join, execution, found, 1<<62)

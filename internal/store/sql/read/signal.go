@@ -8,6 +8,7 @@ import (
 	"github.com/perdure/perdure/internal/store"
 	"github.com/perdure/perdure/internal/store/sql/column"
 	"github.com/perdure/perdure/internal/store/sql/load"
+	"github.com/perdure/perdure/internal/store/sql/read/base"
 	"github.com/perdure/perdure/internal/store/sql/statement"
 )
 
@@ -39,7 +40,7 @@ func loadValue(v statement.View, join joiner, execution uuid.UUID, s *perdure.Si
 
 // ListSignals implements [store.Reader].
 func (r *Reader) ListSignals(ctx context.Context, execution uuid.UUID, cursor string, limit int) (store.Page[*perdure.Signal], error) {
-	return list(ctx, r, cursor, limit, 0, func(v statement.View, after int64, limit int, add func(int64, *perdure.Signal) bool) error {
+	return base.List(ctx, r.Source, cursor, limit, 0, func(v statement.View, after int64, limit int, add func(int64, *perdure.Signal) bool) error {
 		signals, err := load.Signals(v, load.SignalsAfter, []any{execution[:], after, limit}, limit, nil)
 		for i := range signals {
 			add(signals[i].Order, &signals[i])

@@ -10,6 +10,7 @@ import (
 	"github.com/perdure/perdure/internal/store"
 	"github.com/perdure/perdure/internal/store/sql/column"
 	"github.com/perdure/perdure/internal/store/sql/load"
+	"github.com/perdure/perdure/internal/store/sql/load/contents"
 	"github.com/perdure/perdure/internal/store/sql/statement"
 )
 
@@ -39,7 +40,7 @@ func (e *foundEntry) whole(most int64) bool {
 // EntriesOf implements [store.Reader].
 func (r *Reader) EntriesOf(ctx context.Context, execution uuid.UUID, ids []uuid.UUID, most int64) ([]perdure.Entry, error) {
 	var entries []perdure.Entry
-	err := r.read(ctx, func(v statement.View) error {
+	err := r.Read(ctx, func(v statement.View) error {
 		found, err := findEntries(v, execution, ids)
 		if err != nil {
 			return err
@@ -63,10 +64,10 @@ func (r *Reader) EntriesOf(ctx context.Context, execution uuid.UUID, ids []uuid.
 				blobs = append(blobs, e.Blob.ID)
 			}
 		}
-		contents, err := findBlobs(v, execution, blobs)
+		whole, err := findBlobs(v, execution, blobs)
 		for _, id := range ids {
 			if err == nil {
-				err = joinFound(v, execution, found[id], contents, most)
+				err = joinFound(v, execution, found[id], whole, most)
 			}
 			entries = append(entries, found[id].Entry)
 		}
@@ -119,27 +120,27 @@ func findBlobs(v statement.View, execution uuid.UUID, ids []uuid.UUID) (map[uuid
 		pieces[id] = append(pieces[id], piece)
 		return err
 	})
-	contents := map[uuid.UUID]json.RawMessage{}
+	whole := map[uuid.UUID]json.RawMessage{}
 	for id, all := range pieces {
-		contents[id] = bytes.Join(all, nil)
+		whole[id] = bytes.Join(all, nil)
 	}
-	return contents, err
+	return whole, err
 }
 
 // joinFound moves a loaded content into its entry, as joinEntry does.
-func joinFound(v statement.View, execution uuid.UUID, e *foundEntry, contents map[uuid.UUID]json.RawMessage, most int64) error {
+func joinFound(v statement.View, execution uuid.UUID, e *foundEntry, whole map[uuid.UUID]json.RawMessage, most int64) error {
 	if !e.whole(most) || e.Content != nil {
 		return nil
 	}
-	content, ref := contents[e.Blob.ID], e.Blob
+	content, ref := whole[e.Blob.ID], e.Blob
 	if content == nil { // an empty blob, or one that refers to another entry
 		var err error
-		if content, err = load.Blob(v, execution, ref); err != nil {
+		if content, err = contents.Blob(v, execution, ref); err != nil {
 			return err
 		}
 	}
 	if int64(len(content)) != ref.Length {
-		return load.ErrNamed
+		return contents.ErrNamed
 	}
 	e.Content, e.Blob = content, nil
 	if ref.ID == perdure.ContentID(execution, ref.SHA256) {

@@ -7,6 +7,7 @@ import (
 	"github.com/perdure/perdure"
 	"github.com/perdure/perdure/internal/store"
 	"github.com/perdure/perdure/internal/store/sql/load"
+	"github.com/perdure/perdure/internal/store/sql/read/base"
 	"github.com/perdure/perdure/internal/store/sql/statement"
 )
 
@@ -17,7 +18,7 @@ var (
 
 // Stream implements [store.Reader].
 func (r *Reader) Stream(ctx context.Context, org, path string) (*store.Stream, error) {
-	return find(ctx, r, func(v statement.View) (*store.Stream, error) {
+	return base.Find(ctx, r.Source, func(v statement.View) (*store.Stream, error) {
 		return load.Stream(v, load.StreamByPath, org, path)
 	}, "there is no stream %s", path)
 }
@@ -28,7 +29,7 @@ func (r *Reader) StreamContent(ctx context.Context, id uuid.UUID, after int64, b
 		s      *store.Stream
 		pieces []store.StreamPiece
 	)
-	err := r.read(ctx, func(v statement.View) (err error) {
+	err := r.Read(ctx, func(v statement.View) (err error) {
 		if s, err = load.Stream(v, streamByID, id[:]); err != nil || s == nil || bytes <= 0 {
 			return err
 		}
@@ -57,6 +58,6 @@ func (r *Reader) StreamContent(ctx context.Context, id uuid.UUID, after int64, b
 
 // DeadStreams implements [store.Reader].
 func (r *Reader) DeadStreams(ctx context.Context) (bool, error) {
-	dead, err := r.ids(ctx, load.DeadStream)
+	dead, err := r.IDs(ctx, load.DeadStream)
 	return len(dead) > 0, err
 }

@@ -10,7 +10,7 @@ import (
 	"github.com/perdure/perdure/internal/store"
 	"github.com/perdure/perdure/internal/store/sql/column"
 	"github.com/perdure/perdure/internal/store/sql/listing"
-	"github.com/perdure/perdure/internal/store/sql/load"
+	"github.com/perdure/perdure/internal/store/sql/load/tenant"
 	"github.com/perdure/perdure/internal/store/sql/statement"
 	"github.com/perdure/perdure/internal/store/sql/trigram"
 )
@@ -82,7 +82,7 @@ func rest(ctx context.Context, d time.Duration) {
 // will be complete within [store.TextAge].
 func (f *TextFiller) Fill(ctx context.Context) (filled, later bool, err error) {
 	var b *store.TextBlock
-	err = f.reader.read(ctx, func(v statement.View) (err error) {
+	err = f.reader.Read(ctx, func(v statement.View) (err error) {
 		b, later, err = f.reader.readBlock(v)
 		return err
 	})
@@ -103,7 +103,7 @@ func (r *Reader) readBlock(v statement.View) (b *store.TextBlock, young bool, er
 	if _, err := v.One(listing.TextBlocks, nil, &b.Block); err != nil {
 		return nil, false, err
 	}
-	orgs, err := load.PendingOrgs(v, "", load.NextOrg)
+	orgs, err := tenant.PendingOrgs(v, "", tenant.NextOrg)
 	if err != nil {
 		return nil, false, err
 	}

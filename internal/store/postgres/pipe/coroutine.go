@@ -1,0 +1,55 @@
+package pipe
+
+import "iter"
+
+// maxIdle is the maximum number of idle coroutines that a committer keeps for later strands. Their
+// stacks have already grown to the necessary size.
+const maxIdle = 256
+
+// coroutine runs strands, one after the other.
+type coroutine struct {
+	next  func() (struct{}, bool)
+	stop  func()
+	yield func(struct{}) bool
+	runs  *strand // nil: the strand has ended
+}
+
+// Coroutines holds a committer's idle coroutines.
+type Coroutines struct{ idle []*coroutine }
+
+// start assigns an idle or new coroutine to a strand. The first call of next starts the strand's
+// work.
+func (c *Coroutines) start(s *strand) {
+	if n := len(c.idle); n > 0 {
+		s.coroutine, c.idle = c.idle[n-1], c.idle[:n-1]
+		s.coroutine.runs = s
+		return
+	}
+	made := &coroutine{runs: s}
+	made.next, made.stop = iter.Pull(func(yield func(struct{}) bool) {
+		made.yield = yield
+		for more := true; more; more = yield(struct{}{}) {
+			made.runs.err = made.runs.work(made.runs)
+			made.runs = nil
+		}
+	})
+	s.coroutine = made
+}
+
+// ended keeps the coroutine of an ended strand for later strands, or stops it if there are enough.
+func (c *Coroutines) ended(s *strand) {
+	if len(c.idle) < maxIdle {
+		c.idle = append(c.idle, s.coroutine)
+	} else {
+		s.coroutine.stop()
+	}
+	s.coroutine = nil
+}
+
+// Close stops all idle coroutines.
+func (c *Coroutines) Close() {
+	for _, idle := range c.idle {
+		idle.stop()
+	}
+	c.idle = nil
+}

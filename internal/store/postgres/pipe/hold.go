@@ -1,0 +1,201 @@
+package pipe
+
+import (
+	"cmp"
+	"context"
+	"hash/fnv"
+	"slices"
+	"strings"
+
+	"github.com/perdure/perdure/internal/store/sql/statement"
+)
+
+// ownership records who owns a name (see [statement.Conn].Hold) within one transaction: one
+// command exclusively, or several that share it.
+type ownership struct {
+	owner   *strand
+	sharers map[*strand]bool
+	alone   []*chain // unwritten chains of commands that owned it exclusively
+	beside  []*chain // unwritten chains of commands that shared it
+}
+
+// free reports whether a command may own the name now.
+func (o *ownership) free(root *strand, shared bool) bool {
+	if o.owner != nil {
+		return o.owner == root
+	}
+	return shared || len(o.sharers) == 0 || len(o.sharers) == 1 && o.sharers[root]
+}
+
+func (o *ownership) take(root *strand, shared bool) {
+	if o.owner == root || shared && o.sharers[root] {
+		return
+	}
+	if !o.sharers[root] {
+		root.owns = append(root.owns, o)
+	}
+	// The command's writes must follow the writes of the previous owners.
+	root.chain.after = append(root.chain.after, o.alone...)
+	if shared {
+		o.sharers[root] = true
+		return
+	}
+	root.chain.after = append(root.chain.after, o.beside...)
+	o.owner, o.alone, o.beside = root, nil, nil
+}
+
+func (o *ownership) leave(root *strand) {
+	delete(o.sharers, root)
+	if o.owner != root {
+		o.beside = append(o.beside, &root.chain)
+		return
+	}
+	o.owner = nil
+	o.alone = append(o.alone, &root.chain)
+}
+
+// own waits until no other command of the transaction owns the name in a conflicting way, then
+// makes the strand's command an owner.
+func (s *strand) own(name string, shared bool) error {
+	root, o := s.root(), s.names[name]
+	if o == nil {
+		o = &ownership{sharers: map[*strand]bool{}}
+		s.names[name] = o
+	}
+	if !o.free(root, shared) {
+		s.blocked = func() bool { return !o.free(root, shared) }
+		for s.blocked() {
+			if err := s.pause(); err != nil {
+				return err
+			}
+		}
+		s.blocked = nil
+	}
+	o.take(root, shared)
+	return nil
+}
+
+// Own waits until no other work of c's pipe owns the name, then makes c's work its owner. Unlike
+// Hold, it takes no lock in the database.
+func Own(c statement.Conn, name string) error { return c.(*strand).own(name, false) }
+
+func (s *strand) root() *strand {
+	for s.parent != nil && !s.apart {
+		s = s.parent
+	}
+	return s
+}
+
+// leaveAll lets other commands of this transaction own the strand's names. The advisory locks in
+// the database remain.
+func (s *strand) leaveAll() {
+	for _, o := range s.owns {
+		o.leave(s)
+	}
+	s.owns = nil
+}
+
+// Hold implements [statement.Conn]. Within the transaction, a command owns a name until it ends.
+// Commands get a name in the order of their requests.
+func (s *strand) Hold(ctx context.Context, names ...string) error {
+	return s.holdAll(ctx, false, names)
+}
+
+// Share implements [statement.Conn].
+func (s *strand) Share(ctx context.Context, names ...string) error {
+	return s.holdAll(ctx, true, names)
+}
+
+func (s *strand) holdAll(ctx context.Context, shared bool, names []string) error {
+	names = slices.Compact(slices.Sorted(slices.Values(names)))
+	for _, name := range names {
+		if err := s.own(name, shared); err != nil {
+			return err
+		}
+	}
+	var ask []func(statement.Conn) error
+	for _, name := range names {
+		l := lock{name, shared}
+		if _, known := l.in(s.held); !known {
+			ask = append(ask, func(c statement.Conn) error { return l.take(ctx, c, s.wait, s.held) })
+		}
+	}
+	var err error
+	if len(ask) == 1 {
+		err = ask[0](s) // without the new strand that Together would create
+	} else {
+		err = s.Together(ask...)
+	}
+	if err != nil {
+		return err
+	}
+	for _, name := range names {
+		if got, _ := (lock{name, shared}).in(s.held); !got {
+			return statement.ErrHeld
+		}
+	}
+	return nil
+}
+
+var (
+	tryHold   = statement.NewAlone("SELECT pg_try_advisory_xact_lock(?)")
+	waitHold  = statement.NewAlone("SELECT pg_advisory_xact_lock(?) IS NULL")
+	tryShare  = statement.NewAlone("SELECT pg_try_advisory_xact_lock_shared(?)")
+	waitShare = statement.NewAlone("SELECT pg_advisory_xact_lock_shared(?) IS NULL")
+)
+
+// skipLocked ends the text of a statement that leaves out rows that other transactions have locked.
+const skipLocked = " SKIP LOCKED"
+
+// waiting returns query without SKIP LOCKED if wait is set, so that it waits for rows that other
+// transactions have locked. Otherwise it returns query. A command that was skipped too often
+// because of such locks runs alone and uses wait.
+func waiting(query *statement.Statement, wait bool) *statement.Statement {
+	waits, skips := strings.CutSuffix(query.Text(), skipLocked)
+	if !wait || !skips {
+		return query
+	}
+	return statement.NewAlone(waits)
+}
+
+// lock is an advisory lock of PostgreSQL.
+type lock struct {
+	name   string
+	shared bool
+}
+
+// in reports whether held contains the lock or the exclusive lock of the same name (got), and
+// whether the lock has been requested already (known).
+func (l lock) in(held map[lock]bool) (got, known bool) {
+	if got, known = held[l]; l.shared && !got && held[lock{name: l.name}] {
+		return true, true
+	}
+	return got, known
+}
+
+// take tries to acquire the lock until the transaction ends, and records the result in held.
+func (l lock) take(ctx context.Context, c statement.Conn, wait bool, held map[lock]bool) error {
+	query := tryHold
+	switch {
+	case wait && l.shared:
+		query = waitShare
+	case wait:
+		query = waitHold
+	case l.shared:
+		query = tryShare
+	}
+	return c.Each(ctx, query, []any{l.number()}, func(row func(...any) error) error {
+		var got bool
+		err := row(&got)
+		held[l] = got || wait
+		return err
+	})
+}
+
+// number returns PostgreSQL's key of the lock. Two names with the same key are harmless: their
+// owners only exclude each other without need.
+func (l lock) number() int64 {
+	h := fnv.New64a()
+	h.Write([]byte(l.name)) // never fails
+	return int64(cmp.Or(h.Sum64(), 1))
+}

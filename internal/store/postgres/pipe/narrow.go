@@ -1,0 +1,199 @@
+package pipe
+
+import (
+	"bytes"
+	"context"
+	"fmt"
+	"sync"
+
+	"github.com/jackc/pgx/v5"
+)
+
+// many holds the statements that run one declared statement for many rows of parameters. Each
+// parameter is an array, or a single value if it is the same for all rows. Most parameters are the
+// same: the time, the status, NULL. An array costs time for each of its values, here and in the
+// database.
+type many struct {
+	shape *shape
+	types []uint32
+	whole string // all parameters are arrays
+
+	mu      sync.Mutex
+	narrows []*narrow
+	seen    int    // groups since the last call of think
+	common  []bool // parameters that had only one value in each of those groups
+}
+
+// narrow is a statement for rows in which some parameters have the same value in all rows.
+type narrow struct {
+	same  []bool
+	n     int // number of those parameters
+	query string
+	used  int // number of groups since the last call of think
+}
+
+const (
+	// maxNarrows limits the statements that every connection has to plan.
+	maxNarrows = 4
+	// learnGroups is the number of groups after which common parameters are evaluated. learnRows is
+	// the minimum number of rows of a group that counts: values that are equal by chance are not
+	// equal in all such groups.
+	learnGroups, learnRows = 16, 4
+	// worthColumns is how many more common parameters a new statement must have.
+	worthColumns = 2
+)
+
+// statementFor returns the statement for rows, and its parameters. With early, it evaluates each
+// group at once.
+func (m *many) statementFor(rows [][]any, early bool) (query string, args []any) {
+	learn, enough := learnGroups, learnRows
+	if early {
+		learn, enough = 1, 1
+	}
+	chosen := m.choose(sameIn(rows), len(rows) >= enough, learn)
+	args = columns(rows)
+	if chosen == nil {
+		return m.whole, args
+	}
+	for i, is := range chosen.same {
+		if is {
+			args[i] = rows[0][i]
+		}
+	}
+	return chosen.query, args
+}
+
+// choose returns the statement for a group of rows. same marks the parameters that are equal in all
+// rows of the group. Of the statements that fit, choose returns the one with the most such
+// parameters; nil if none fits. If telling is set, the group also counts as an example from which
+// new statements are learned.
+func (m *many) choose(same []bool, telling bool, learn int) (best *narrow) {
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	for _, n := range m.narrows {
+		if within(n.same, same) && (best == nil || n.n > best.n) {
+			best = n
+		}
+	}
+	if best != nil {
+		best.used++
+	}
+	if !telling {
+		return best
+	}
+	if m.seen++; m.seen == 1 {
+		m.common = append(m.common[:0], same...)
+	} else {
+		for i := range m.common {
+			m.common[i] = m.common[i] && same[i]
+		}
+	}
+	if m.seen >= learn {
+		m.think()
+	}
+	return best
+}
+
+// think adds a statement for the parameters that the last groups had in common, unless an existing
+// statement has nearly as many of them. If there are already maxNarrows statements, the new one
+// replaces the least used one.
+func (m *many) think() {
+	m.seen = 0
+	count := 0
+	for _, is := range m.common {
+		if is {
+			count++
+		}
+	}
+	for _, n := range m.narrows {
+		if within(n.same, m.common) && count < n.n+worthColumns {
+			count = 0
+		}
+	}
+	if count >= worthColumns {
+		made := &narrow{same: append([]bool(nil), m.common...), n: count, query: m.shape.statement(m.types, m.common)}
+		if len(m.narrows) < maxNarrows {
+			m.narrows = append(m.narrows, made)
+		} else {
+			least := 0
+			for i, n := range m.narrows {
+				if n.used < m.narrows[least].used {
+					least = i
+				}
+			}
+			m.narrows[least] = made
+		}
+	}
+	for _, n := range m.narrows {
+		n.used = 0
+	}
+}
+
+// within reports whether b is set wherever a is set.
+func within(a, b []bool) bool {
+	for i := range a {
+		if a[i] && !b[i] {
+			return false
+		}
+	}
+	return true
+}
+
+// sameIn reports which parameters are equal in all rows. It never reports all of them, because the
+// length of an array must determine the number of rows.
+func sameIn(rows [][]any) []bool {
+	same := make([]bool, len(rows[0]))
+	arrays := 0
+	for i := range same {
+		same[i] = true
+		for _, row := range rows[1:] {
+			if !equal(rows[0][i], row[i]) {
+				same[i] = false
+				arrays++
+				break
+			}
+		}
+	}
+	if arrays == 0 {
+		same[0] = false
+	}
+	return same
+}
+
+// equal reports whether two parameters are equal. It returns false if the comparison would be
+// expensive.
+func equal(a, b any) bool {
+	switch a := a.(type) {
+	case nil:
+		return b == nil
+	case int64:
+		v, is := b.(int64)
+		return is && a == v
+	case string:
+		v, is := b.(string)
+		return is && a == v
+	case []byte:
+		v, is := b.([]byte)
+		return is && (a == nil) == (v == nil) && bytes.Equal(a, v)
+	}
+	return false
+}
+
+// of returns the cached many of a statement. The first call for a statement asks the database for
+// the types of the parameters.
+func (g *Groups) of(ctx context.Context, conn *pgx.Conn, s *shape) (*many, error) {
+	if known, ok := g.made.Load(s.text); ok {
+		return known.(*many), nil
+	}
+	described, err := conn.PgConn().Prepare(ctx, "", s.text, nil)
+	if err != nil {
+		return nil, err
+	}
+	m := &many{shape: s, types: described.ParamOIDs}
+	m.whole = s.statement(m.types, make([]bool, len(m.types)))
+	if m.whole == "" || len(m.types) != s.params {
+		return nil, fmt.Errorf("a statement with %d parameters of the types %v cannot run for many rows: %s", s.params, m.types, s.text)
+	}
+	known, _ := g.made.LoadOrStore(s.text, m)
+	return known.(*many), nil
+}

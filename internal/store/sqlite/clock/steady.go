@@ -1,0 +1,102 @@
+// Package clock measures a time that setting the machine's clock does not move.
+package clock
+
+import (
+	"log/slog"
+	"sync"
+	"time"
+)
+
+const (
+	// aside is the smallest lead of the machine's clock that makes the store adopt that clock after
+	// adoptAfter. Smaller differences are corrected gradually.
+	aside = time.Second
+	// adoptAfter is how long the machine's clock must be ahead by more than aside before the store
+	// adopts it.
+	adoptAfter = 10 * time.Minute
+	// catchUp and waitFor limit how fast the store's time is corrected: forward by 1/catchUp and
+	// back by 1/waitFor of the elapsed time. A correction forward makes a lease of 15 s at most 7.5
+	// ms shorter. A correction back makes it longer, which is harmless.
+	catchUp = 2000
+	waitFor = 10
+	// sleepUnit is the shortest sleep of the machine that is counted, because shorter ones cannot
+	// be told from measurement noise. It is also the minimum interval between checks for sleep.
+	sleepUnit = 10 * time.Millisecond
+)
+
+// Steady is the store's time. It starts with the machine's clock when the store is opened and
+// advances with the elapsed time, including the machine's sleep. So setting the machine's clock
+// does not end leases, limits or timers early, and does not delay them. The store's time slowly
+// follows the machine's clock. If that clock is set forward and stays ahead, it is adopted. If it
+// is set back, the store's time advances more slowly, because it must never go back. See decision
+// 37.
+type Steady struct {
+	read   func() (wall time.Time, passed time.Duration) // the machine's clock, and a monotonic clock, which nobody can set
+	slept  func() time.Duration                          // how long the machine has slept since boot
+	logger *slog.Logger
+
+	mu        sync.Mutex // guards the fields below
+	time      time.Time
+	last      time.Duration // when time was last updated
+	asleep    time.Duration
+	looked    time.Duration // when sleep was last checked
+	unsettled time.Duration // elapsed since the last comparison with the machine's clock
+	ahead     time.Duration // how long the machine's clock has been ahead by more than aside
+}
+
+// New returns a clock that starts with this machine's time. It logs when it adopts a clock that was
+// set.
+func New(logger *slog.Logger) *Steady { return newSteady(machine(), slept(), logger) }
+
+func newSteady(read func() (time.Time, time.Duration), slept func() time.Duration, logger *slog.Logger) *Steady {
+	wall, passed := read()
+	return &Steady{read: read, slept: slept, logger: logger, time: wall, last: passed, looked: passed, asleep: slept()}
+}
+
+// machine returns a function that reads the clocks of this machine.
+func machine() func() (time.Time, time.Duration) {
+	began := time.Now()
+	return func() (time.Time, time.Duration) {
+		now := time.Now()
+		return now.Round(0), now.Sub(began)
+	}
+}
+
+// Now returns the store's time.
+func (c *Steady) Now() time.Time {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	wall, at := c.read()
+	passed := max(0, at-c.last)
+	c.last = at
+	if at-c.looked >= sleepUnit {
+		c.looked = at
+		if asleep := c.slept(); asleep-c.asleep >= sleepUnit {
+			passed += asleep - c.asleep
+			c.asleep = asleep
+		}
+	}
+	c.time = c.time.Add(passed)
+	if c.unsettled += passed; c.unsettled >= time.Millisecond {
+		c.settle(wall.Sub(c.time), c.unsettled)
+		c.unsettled = 0
+	}
+	return c.time
+}
+
+// settle moves the store's time towards the machine's clock. off is how far the machine's clock is
+// ahead; passed is the time elapsed since the last call.
+func (c *Steady) settle(off, passed time.Duration) {
+	if off <= aside {
+		c.ahead = 0
+	} else if c.ahead += passed; c.ahead >= adoptAfter {
+		c.logger.Warn("the machine's clock was set forward and stays ahead; the store goes by it now", "by", off)
+		c.time, c.ahead = c.time.Add(off), 0
+		return
+	}
+	if off < 0 {
+		c.time = c.time.Add(-min(-off, passed/waitFor))
+	} else {
+		c.time = c.time.Add(min(off, passed/catchUp))
+	}
+}

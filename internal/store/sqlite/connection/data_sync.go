@@ -1,0 +1,46 @@
+package connection
+
+import (
+	"unsafe"
+
+	"modernc.org/libc"
+	lib "modernc.org/sqlite/lib"
+)
+
+// dataSync describes how the log is synced after its first sync. The first sync also makes the
+// log's file name durable. This build of SQLite's library does not use fdatasync. With fsync, a
+// journaling file system writes a journal transaction for the file's times at each commit. After a
+// power failure, SQLite reads only the written data and the file's length, and fdatasync makes
+// these durable: POSIX's synchronized I/O data integrity completion includes what a read of the
+// data needs, and Linux's fdatasync(2) names a change of the length. SQLite itself uses fdatasync
+// if its build finds that call. The zero value uses fsync.
+type dataSync struct {
+	enough bool // syncing only the data is sufficient
+	system bool // the file belongs to the system's VFS, without a layer in between
+}
+
+// dataSync returns how the connection's log may be synced.
+func (n *native) dataSync() dataSync {
+	place, err := n.malloc(int(unsafe.Sizeof(n.db)))
+	if err != nil {
+		return dataSync{}
+	}
+	defer n.free(place)
+	if lib.Xsqlite3_file_control(n.tls, n.db, 0, lib.SQLITE_FCNTL_VFS_POINTER, place) != lib.SQLITE_OK {
+		return dataSync{}
+	}
+	vfs := (*lib.Tsqlite3_vfs)(at(*(*uintptr)(at(place))))
+	return dataSync{enough: hasDataSync, system: libc.GoString(vfs.FzName) == "unix"}
+}
+
+// sync syncs the data of a file to the disk. If there is a layer between SQLite and the system,
+// sync calls that layer.
+func (d dataSync) sync(tls *libc.TLS, file uintptr, flags int32, own *lib.Tsqlite3_io_methods) int32 {
+	if !d.system {
+		return called[flagsMethod](own.FxSync)(tls, file, flags|lib.SQLITE_SYNC_DATAONLY)
+	}
+	if err := syncData(file); err != nil {
+		return lib.SQLITE_IOERR_FSYNC
+	}
+	return lib.SQLITE_OK
+}

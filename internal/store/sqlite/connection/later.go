@@ -1,0 +1,105 @@
+package connection
+
+import (
+	"context"
+	"fmt"
+	"runtime/debug"
+	"sync"
+)
+
+// laterPiece is the number of writes that are handed over at once.
+const laterPiece = 8
+
+// Later executes deferred writes on its own goroutine while the committer decides on further
+// commands. This pays off because deciding on a task takes about as long as its statements. Writes
+// are executed in the order in which they were deferred. The committer waits for them before it
+// reads, commits or rolls back, so only one goroutine uses the connection at a time.
+type Later struct {
+	conn    *Conn
+	on      bool // whether the current transaction defers writes
+	pending []write
+	pieces  chan []write
+	ended   chan struct{}
+	written sync.WaitGroup // counts the pieces that are not executed yet
+	err     error          // of the transaction's first failed write; read after written.Wait
+}
+
+type write struct {
+	query string
+	args  []any
+}
+
+// StartLater lets transactions defer writes. The caller must call [Later.Close].
+func (c *Conn) StartLater() {
+	c.Later = newLater(c)
+	go c.Later.run()
+}
+
+func newLater(c *Conn) *Later {
+	return &Later{conn: c, pieces: make(chan []write, 256), ended: make(chan struct{})}
+}
+
+func (l *Later) run() {
+	defer close(l.ended)
+	for piece := range l.pieces {
+		for _, w := range piece {
+			if l.err == nil {
+				l.err = l.write(w)
+			}
+		}
+		l.written.Done()
+	}
+}
+
+func (l *Later) write(w write) (err error) {
+	defer func() {
+		if p := recover(); p != nil {
+			err = fmt.Errorf("panic: %v\n%s", p, debug.Stack())
+		}
+	}()
+	_, err = View{Conn: l.conn, ctx: context.Background(), now: true}.Run(w.query, w.args...)
+	return err
+}
+
+func (l *Later) put(query string, args []any) {
+	l.pending = append(l.pending, write{query, args})
+	if len(l.pending) >= laterPiece {
+		l.hand()
+	}
+}
+
+func (l *Later) hand() {
+	if len(l.pending) > 0 {
+		l.written.Add(1)
+		l.pieces <- l.pending
+		l.pending = nil
+	}
+}
+
+// settle waits until all deferred writes are executed, and returns the first error.
+func (l *Later) settle() error {
+	l.hand()
+	l.written.Wait()
+	return l.err
+}
+
+// Begin enables deferred writes for a transaction. The caller must call End, which disables them
+// again and returns the first error.
+func (l *Later) Begin() { l.on, l.err = true, nil }
+
+// End executes the deferred writes of a transaction and returns their first error. It does nothing if
+// the transaction defers no writes.
+func (l *Later) End() error {
+	if l == nil || !l.on {
+		return nil
+	}
+	err := l.settle()
+	l.on, l.err = false, nil
+	return err
+}
+
+// Close ends the goroutine of the deferred writes.
+func (l *Later) Close() {
+	close(l.pieces)
+	<-l.ended
+}

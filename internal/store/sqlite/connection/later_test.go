@@ -1,0 +1,15 @@
+package connection
+
+import "testing"
+
+// TestAPanicOfAWriteIsItsError checks that a panic during a deferred write is returned as an error.
+func TestAPanicOfAWriteIsItsError(t *testing.T) {
+	c := openAlone(t).Conn
+	stmts := c.stmts
+	c.stmts = nil // so that caching a new statement panics
+	err := newLater(c).write(write{"SELECT 4711", nil})
+	c.stmts = stmts
+	if err == nil {
+		t.Error("it gives no error")
+	}
+}

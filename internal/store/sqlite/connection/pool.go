@@ -1,0 +1,130 @@
+package connection
+
+import (
+	"context"
+	"errors"
+	"runtime"
+	"sync"
+
+	"github.com/perdure/perdure/internal/store"
+	"github.com/perdure/perdure/internal/store/sql/statement"
+	"github.com/perdure/perdure/internal/store/turns"
+)
+
+// Pool holds the connections that read. They are opened read-only, so that no statement can write.
+type Pool struct {
+	turns  *turns.Turns
+	closed chan struct{}
+	mu     sync.Mutex
+	idle   []*Conn // the most recently used one is last
+	conns  []*Conn
+}
+
+// PoolSize returns the number of reading connections. About three quarters of them are for one org:
+// one per core, and at least 4. The others remain for other orgs.
+func PoolSize() int {
+	each := max(4, runtime.GOMAXPROCS(0))
+	return each + max(2, each/3)
+}
+
+// OpenPool opens a pool of size connections.
+func OpenPool(ctx context.Context, path string, size int) (*Pool, error) {
+	return openPoolAs(ctx, path, Reading, size)
+}
+
+func openPoolAs(ctx context.Context, path string, mode Access, size int) (*Pool, error) {
+	p := &Pool{turns: turns.New(size, runtime.GOMAXPROCS(0)/2), closed: make(chan struct{})}
+	for range size {
+		c, err := Open(ctx, path, mode, "query_only(1)", "cache_size(-2048)")
+		if err != nil {
+			return nil, errors.Join(err, p.Close())
+		}
+		p.conns = append(p.conns, c)
+		c.GiveWay()
+		p.idle = append(p.idle, c)
+	}
+	return p, nil
+}
+
+// take returns the most recently used idle connection, which has the most valid pages in its cache.
+// The caller must return it with put.
+func (p *Pool) take(ctx context.Context) (*Conn, error) {
+	if err := p.turns.Take(ctx, store.OrgOf(ctx)); err != nil {
+		return nil, err
+	}
+	select {
+	case <-p.closed:
+		p.turns.Leave(store.OrgOf(ctx))
+		return nil, Unavailable(nil, "the store is closed")
+	default:
+	}
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	last := len(p.idle) - 1
+	c := p.idle[last]
+	p.idle = p.idle[:last]
+	return c, nil
+}
+
+func (p *Pool) put(ctx context.Context, c *Conn) {
+	p.mu.Lock()
+	p.idle = append(p.idle, c)
+	p.mu.Unlock()
+	p.turns.Leave(store.OrgOf(ctx))
+}
+
+// Read runs a read with a consistent snapshot. It returns all errors as coded errors, except the
+// context's error.
+func (p *Pool) Read(ctx context.Context, f func(v View) error) error {
+	c, err := p.take(ctx)
+	if err != nil {
+		return err
+	}
+	defer p.put(ctx, c)
+	err = c.Snapshot(ctx, f)
+	if err != nil && ctx.Err() != nil {
+		return ctx.Err()
+	}
+	return Refusal(err)
+}
+
+// ReadRows runs a read that only needs a statement.Conn.
+func (p *Pool) ReadRows(ctx context.Context, read func(c statement.Conn) error) error {
+	return p.Read(ctx, func(v View) error { return read(v) })
+}
+
+// Costs returns the costs of the statements of all connections, by their texts. It waits for running
+// reads.
+func (p *Pool) Costs() map[string]Cost {
+	defer p.takeAll()()
+	all := map[string]Cost{}
+	for _, c := range p.conns {
+		for query, more := range c.Costs() {
+			all[query] = Cost{all[query].Runs + more.Runs, all[query].Steps + more.Steps}
+		}
+	}
+	return all
+}
+
+// takeAll waits for running reads. Until leave is called, no other read runs.
+func (p *Pool) takeAll() (leave func()) {
+	for range p.conns {
+		_ = p.turns.Take(context.Background(), "") // fails only if the context ends
+	}
+	return func() {
+		for range p.conns {
+			p.turns.Leave("")
+		}
+	}
+}
+
+// Close waits for running reads and closes the connections. Later reads return unavailable.
+func (p *Pool) Close() error {
+	var errs []error
+	close(p.closed)
+	p.takeAll()()
+	for _, c := range p.conns {
+		errs = append(errs, c.Close())
+	}
+	return errors.Join(errs...)
+}

@@ -1,0 +1,72 @@
+// Package lock keeps a database file for one server, whatever path other servers use.
+package lock
+
+import (
+	"errors"
+	"os"
+	"slices"
+	"sync"
+
+	"github.com/perdure/perdure"
+	"github.com/perdure/perdure/internal/filelock"
+)
+
+// File prevents other servers from opening a database file, whatever path they use. The lock of
+// a data directory covers only one path, and a file may have several, by hard or symbolic links.
+// Two servers would then write two different logs.
+//
+// The lock is on the file itself, on a byte that SQLite's locks do not use. On Linux it belongs to
+// the open file (see lockByte). SQLite's locks belong to the process: closing any descriptor of the
+// file drops all of them. So the process identifies locked files by their identity and does not
+// open a locked file again. The descriptor must be closed after SQLite's connections.
+type File struct {
+	file *os.File
+	info os.FileInfo
+}
+
+var locked struct {
+	sync.Mutex
+	files []*File
+}
+
+// errLocked reports that another process has locked the byte.
+var errLocked = errors.New("the file is locked")
+
+// Take locks an existing database. Errors: unavailable if another server has locked it.
+func Take(path string) (*File, error) {
+	info, err := os.Stat(path)
+	if err != nil {
+		return nil, err
+	}
+	locked.Lock()
+	defer locked.Unlock()
+	if slices.ContainsFunc(locked.files, func(l *File) bool { return os.SameFile(l.info, info) }) {
+		return nil, inUse(path)
+	}
+	file, err := os.OpenFile(path, os.O_RDWR, 0)
+	if err != nil {
+		return nil, err
+	}
+	take := func() error { return lockByte(file) }
+	if err := filelock.Take(take, func(err error) bool { return errors.Is(err, errLocked) }); err != nil {
+		if errors.Is(err, errLocked) {
+			err = inUse(path)
+		}
+		return nil, errors.Join(err, file.Close())
+	}
+	l := &File{file: file, info: info}
+	locked.files = append(locked.files, l)
+	return l, nil
+}
+
+func inUse(path string) error {
+	return perdure.Errorf(perdure.Unavailable, "the database %s is in use by another server, perhaps by another name; end it first", path)
+}
+
+// Release releases the lock. No connection of the process may have the file open.
+func (l *File) Release() error {
+	locked.Lock()
+	defer locked.Unlock()
+	locked.files = slices.DeleteFunc(locked.files, func(other *File) bool { return other == l })
+	return l.file.Close()
+}

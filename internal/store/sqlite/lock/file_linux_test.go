@@ -1,0 +1,67 @@
+package lock
+
+import (
+	"os"
+	"path/filepath"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	"github.com/perdure/perdure"
+)
+
+// TestTakeWaitsForADyingOwner checks that a file can be locked although another process holds its
+// lock for a moment, such as a child of a server that was killed.
+func TestTakeWaitsForADyingOwner(t *testing.T) {
+	path := filepath.Join(t.TempDir(), "perdure.db")
+	synctest.Test(t, func(t *testing.T) {
+		other, err := os.Create(path)
+		if err != nil {
+			t.Fatal(err)
+		}
+		if err := lockByte(other); err != nil {
+			t.Fatal(err)
+		}
+		go func() {
+			time.Sleep(50 * time.Millisecond)
+			other.Close()
+		}()
+		l, err := Take(path)
+		if err != nil {
+			t.Fatal(err)
+		}
+		if err := l.Release(); err != nil {
+			t.Error(err)
+		}
+	})
+}
+
+// TestALockOfAnotherProcessIsSeen checks that Take returns unavailable while another open file
+// description has locked the file.
+func TestALockOfAnotherProcessIsSeen(t *testing.T) {
+	path := filepath.Join(t.TempDir(), "perdure.db")
+	// For the system, another open file description is like another process.
+	file, err := os.Create(path)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if err := lockByte(file); err != nil {
+		t.Fatal(err)
+	}
+	if l, err := Take(path); !perdure.IsCode(err, perdure.Unavailable) {
+		t.Errorf("the file is locked: %v", err)
+		if err == nil {
+			_ = l.Release()
+		}
+	}
+	if err := file.Close(); err != nil {
+		t.Fatal(err)
+	}
+	l, err := Take(path)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if err := l.Release(); err != nil {
+		t.Error(err)
+	}
+}
