@@ -1,7 +1,6 @@
 package postgres
 
 import (
-	"context"
 	"fmt"
 	"regexp"
 	"strings"
@@ -9,7 +8,6 @@ import (
 
 	"github.com/jackc/pgx/v5"
 	"github.com/perdure/perdure/internal/store/postgres/pipe"
-	"github.com/perdure/perdure/internal/store/postgres/postgrestest"
 	"github.com/perdure/perdure/internal/store/sql/catalog"
 	"github.com/perdure/perdure/internal/store/sql/statement"
 )
@@ -37,11 +35,7 @@ func TestRowsOfLongRunsAreFoundByTheirIDs(t *testing.T) {
 	}
 	for name, take := range statistics {
 		t.Run("statistics "+name, func(t *testing.T) {
-			conn, err := pgx.Connect(t.Context(), postgrestest.NewDatabase(t, migrated))
-			if err != nil {
-				t.Fatal(err)
-			}
-			defer conn.Close(context.WithoutCancel(t.Context()))
+			conn := withoutStatistics(t)
 			take(t, conn)
 			run(t, conn, "SET plan_cache_mode = force_generic_plan")
 			findByID(t, conn, "reading", queries)

@@ -11,6 +11,7 @@ import (
 	"github.com/jackc/pgx/v5"
 	"github.com/perdure/perdure"
 	"github.com/perdure/perdure/internal/store/postgres/pipe"
+	"github.com/perdure/perdure/internal/store/postgres/postgrestest"
 	"github.com/perdure/perdure/internal/store/sql/catalog"
 )
 
@@ -61,15 +62,9 @@ func TestHotStatementsUseIndexes(t *testing.T) {
 	for kind, query := range due {
 		queries["pick "+string(rune('0'+kind))] = query
 	}
-	conn, err := pgx.Connect(t.Context(), emptyDatabase(t))
-	if err != nil {
-		t.Fatal(err)
-	}
-	defer conn.Close(context.WithoutCancel(t.Context()))
+	conn := withoutStatistics(t)
 	for name, value := range planning {
-		if _, err := conn.Exec(t.Context(), "SET "+name+" = "+value); err != nil {
-			t.Fatal(err)
-		}
+		run(t, conn, "SET "+name+" = "+value)
 	}
 	many := 0
 	for name, query := range queries {
@@ -88,6 +83,18 @@ func TestHotStatementsUseIndexes(t *testing.T) {
 	if many < len(queries)*2/3 {
 		t.Errorf("only %d of %d statements have one for many rows", many, len(queries))
 	}
+}
+
+// withoutStatistics connects to a new database. A database of an earlier test may have been vacuumed after
+// it was emptied: PostgreSQL knows then that its tables have no pages, and plans to read them whole.
+func withoutStatistics(t *testing.T) *pgx.Conn {
+	t.Helper()
+	conn, err := pgx.Connect(t.Context(), postgrestest.NewDatabase(t, migrated))
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() { _ = conn.Close(context.WithoutCancel(t.Context())) })
+	return conn
 }
 
 func usesIndexes(t *testing.T, name string, steps []string) {
@@ -119,14 +126,8 @@ func TestReadersNoticeAnotherHistory(t *testing.T) {
 // TestRowsAreFoundByTheirKeys checks that the checks of foreign keys and updates by key use the
 // primary key, even without statistics.
 func TestRowsAreFoundByTheirKeys(t *testing.T) {
-	conn, err := pgx.Connect(t.Context(), emptyDatabase(t))
-	if err != nil {
-		t.Fatal(err)
-	}
-	defer conn.Close(context.WithoutCancel(t.Context()))
-	if _, err := conn.Exec(t.Context(), "SET plan_cache_mode = force_generic_plan"); err != nil {
-		t.Fatal(err)
-	}
+	conn := withoutStatistics(t)
+	run(t, conn, "SET plan_cache_mode = force_generic_plan")
 	for _, table := range []string{"agent_entry", "task_execution", "agent_signal", "blob"} {
 		for _, query := range []string{
 			"SELECT 1 FROM ONLY " + table + " x WHERE agent_execution_id = ? AND id = ? FOR KEY SHARE OF x", // as foreign keys query
@@ -180,15 +181,9 @@ var live = regexp.MustCompile(`^idx_agent_execution_(waiting|lease|worker|held|e
 // TestListsUseIndexes checks that the statements of lists have no sequential scans, do not sort,
 // and read whole indexes only if they are live ones.
 func TestListsUseIndexes(t *testing.T) {
-	conn, err := pgx.Connect(t.Context(), emptyDatabase(t))
-	if err != nil {
-		t.Fatal(err)
-	}
-	defer conn.Close(context.WithoutCancel(t.Context()))
+	conn := withoutStatistics(t)
 	for name, value := range planning {
-		if _, err := conn.Exec(t.Context(), "SET "+name+" = "+value); err != nil {
-			t.Fatal(err)
-		}
+		run(t, conn, "SET "+name+" = "+value)
 	}
 	for name, query := range catalog.ListStatements(dialect) {
 		steps := plan(t, conn, name, pipe.Translate(query.Text()))
