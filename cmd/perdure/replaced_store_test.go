@@ -119,7 +119,7 @@ func TestReplacedPostgreSQLDataIsDetected(t *testing.T) {
 	defer backup.Remove()
 	c.say()
 	cursors := c.cursors(2)
-	if err := original.PutBack(backup); err != nil {
+	if err := original.RestoreBackup(backup); err != nil {
 		t.Fatal(err)
 	}
 	c.wantEnd(1, "put back as it was before")

@@ -193,7 +193,7 @@ func (a *attempt) command(i int) func(c statement.Conn) error {
 
 // oneByOne runs the commands in their order, one statement at a time.
 func (a *attempt) oneByOne(careful bool) error {
-	c := pipe.NewPlain(a.conn, beginBatch, a.wait)
+	c := pipe.NewSequential(a.conn, beginBatch, a.wait)
 	a.rows = apply.Begin(a.ctx, c, a.dialect, perdure.Time{}, a.logger, careful)
 	a.rows.UseWebhooks(&a.db.hooks)
 	if err := a.prepare(c); err != nil {

@@ -15,23 +15,23 @@ import (
 	"github.com/perdure/perdure/internal/store/storetest/invariants"
 )
 
-// trips counts round trips to the database.
-type trips struct{ n atomic.Int64 }
+// tripCounter counts round trips to the database.
+type tripCounter struct{ n atomic.Int64 }
 
-func (c *trips) TraceBatchStart(ctx context.Context, _ *pgx.Conn, _ pgx.TraceBatchStartData) context.Context {
+func (c *tripCounter) TraceBatchStart(ctx context.Context, _ *pgx.Conn, _ pgx.TraceBatchStartData) context.Context {
 	c.n.Add(1)
 	return ctx
 }
-func (c *trips) TraceBatchQuery(context.Context, *pgx.Conn, pgx.TraceBatchQueryData) {}
-func (c *trips) TraceBatchEnd(context.Context, *pgx.Conn, pgx.TraceBatchEndData)     {}
-func (c *trips) TraceQueryStart(ctx context.Context, _ *pgx.Conn, _ pgx.TraceQueryStartData) context.Context {
+func (c *tripCounter) TraceBatchQuery(context.Context, *pgx.Conn, pgx.TraceBatchQueryData) {}
+func (c *tripCounter) TraceBatchEnd(context.Context, *pgx.Conn, pgx.TraceBatchEndData)     {}
+func (c *tripCounter) TraceQueryStart(ctx context.Context, _ *pgx.Conn, _ pgx.TraceQueryStartData) context.Context {
 	return ctx
 }
-func (c *trips) TraceQueryEnd(context.Context, *pgx.Conn, pgx.TraceQueryEndData) {}
+func (c *tripCounter) TraceQueryEnd(context.Context, *pgx.Conn, pgx.TraceQueryEndData) {}
 
 // together runs calls in one batch of the only committer, while an earlier command blocks it until
 // all are queued. It returns the number of round trips.
-func together(t *testing.T, s *Store, c *trips, calls []func(ctx context.Context) error) int64 {
+func together(t *testing.T, s *Store, c *tripCounter, calls []func(ctx context.Context) error) int64 {
 	t.Helper()
 	entered, leave := make(chan struct{}), make(chan struct{})
 	var wg sync.WaitGroup
@@ -49,7 +49,7 @@ func together(t *testing.T, s *Store, c *trips, calls []func(ctx context.Context
 	for _, call := range calls {
 		queued := make(chan struct{})
 		wg.Go(func() {
-			if err := call(queueing{t.Context(), sync.OnceFunc(func() { close(queued) })}); err != nil {
+			if err := call(queueingContext{t.Context(), sync.OnceFunc(func() { close(queued) })}); err != nil {
 				t.Error(err)
 			}
 		})
@@ -61,8 +61,8 @@ func together(t *testing.T, s *Store, c *trips, calls []func(ctx context.Context
 	return c.n.Load() - before - 1 // one round trip ends the transaction of the blocking command
 }
 
-func tripsOf(s *Store) *trips {
-	var c trips
+func tripsOf(s *Store) *tripCounter {
+	var c tripCounter
 	s.db.config.Tracer = &c
 	return &c
 }
@@ -73,7 +73,7 @@ func TestRoundTripsDoNotGrow(t *testing.T) {
 	worker := uuid.New()
 	for name, needs := range map[string]store.Needs{"notes": {}, "one worker's": {Worker: &worker}} {
 		t.Run(name, func(t *testing.T) {
-			s := open(t, Options{without: without{texts: true}, Committers: 1})
+			s := open(t, Options{without: optimizations{texts: true}, Committers: 1})
 			c := tripsOf(s)
 			var ids []uuid.UUID
 			calls := make([]func(context.Context) error, 100)
@@ -100,7 +100,7 @@ func TestRoundTripsDoNotGrow(t *testing.T) {
 // TestOneExecutionsCommandsStayInOrder checks that several commands of one execution in a batch run
 // in order, among commands of other executions.
 func TestOneExecutionsCommandsStayInOrder(t *testing.T) {
-	s := open(t, Options{without: without{texts: true}, Committers: 1})
+	s := open(t, Options{without: optimizations{texts: true}, Committers: 1})
 	c := tripsOf(s)
 	ids := []uuid.UUID{begin(t, s), begin(t, s), begin(t, s)}
 	var calls []func(context.Context) error
@@ -119,7 +119,7 @@ func TestOneExecutionsCommandsStayInOrder(t *testing.T) {
 // not.
 func TestCommandsBehindAMissedOneStayBehindIt(t *testing.T) {
 	all := servers(t, 2, 0)
-	s := open(t, Options{without: without{texts: true}, URL: all[0].db.config.ConnString(), Committers: 1})
+	s := open(t, Options{without: optimizations{texts: true}, URL: all[0].db.config.ConnString(), Committers: 1})
 	id, other, third := begin(t, s), begin(t, s), begin(t, s)
 	key := store.Needs{ConcurrencyKeys: []string{"key"}}
 	has, release := make(chan struct{}), make(chan struct{})
@@ -162,7 +162,7 @@ func TestCommandsBehindAMissedOneStayBehindIt(t *testing.T) {
 // TestAValueThatDoesNotFitCostsOthersNothing checks that a command with a value that is too large
 // for its parameter fails with invalid_argument, and that the other commands of the batch succeed.
 func TestAValueThatDoesNotFitCostsOthersNothing(t *testing.T) {
-	s := open(t, Options{without: without{texts: true}, Committers: 1, Logger: quiet})
+	s := open(t, Options{without: optimizations{texts: true}, Committers: 1, Logger: quiet})
 	id, other := begin(t, s), begin(t, s)
 	long := store.Needs{Blocks: []perdure.BlockKey{{Attempt: 1 << 40}}}
 	together(t, s, tripsOf(s), []func(context.Context) error{
@@ -182,7 +182,7 @@ func TestAValueThatDoesNotFitCostsOthersNothing(t *testing.T) {
 // TestWhatABatchDeletesIsGoneForTheRestOfIt checks that later commands of a batch do not see what
 // an earlier one has deleted, although all rows were read before the first command.
 func TestWhatABatchDeletesIsGoneForTheRestOfIt(t *testing.T) {
-	s := open(t, Options{without: without{texts: true}, Committers: 1})
+	s := open(t, Options{without: optimizations{texts: true}, Committers: 1})
 	c := tripsOf(s)
 	id, stays := begin(t, s), begin(t, s)
 	var seen []bool // by the commands, in order
@@ -227,7 +227,7 @@ func pickAgents(ctx context.Context, s *Store, worker uuid.UUID) (got []uuid.UUI
 // TestPicksOfManyPollersAreOne checks that fifty pollers take as many round trips as one, that no
 // execution is claimed twice, and that every poller gets one if fewer remain than all could take.
 func TestPicksOfManyPollersAreOne(t *testing.T) {
-	s := open(t, Options{without: without{texts: true}, Committers: 1})
+	s := open(t, Options{without: optimizations{texts: true}, Committers: 1})
 	c := tripsOf(s)
 	var mu sync.Mutex
 	claimed := map[uuid.UUID]bool{}
@@ -283,7 +283,7 @@ func TestPicksOfManyPollersAreOne(t *testing.T) {
 // another transaction, instead of returning nothing.
 func TestHeldCandidatesAreWaitedFor(t *testing.T) {
 	for _, plain := range []bool{false, true} {
-		heldCandidatesAreWaitedFor(t, open(t, Options{Plain: plain, without: without{texts: true}, Committers: 1, Logger: quiet}))
+		heldCandidatesAreWaitedFor(t, open(t, Options{Plain: plain, without: optimizations{texts: true}, Committers: 1, Logger: quiet}))
 	}
 }
 
@@ -308,7 +308,7 @@ func heldCandidatesAreWaitedFor(t *testing.T, s *Store) {
 		}
 		done <- got
 	}()
-	observer := open(t, Options{without: without{texts: true}, URL: s.db.config.ConnString()})
+	observer := open(t, Options{without: optimizations{texts: true}, URL: s.db.config.ConnString()})
 	for blocked := 0; blocked == 0; {
 		if err := observer.pool.QueryRow(t.Context(), "SELECT count(*) FROM pg_locks WHERE NOT granted").Scan(&blocked); err != nil {
 			t.Fatal(err)

@@ -52,7 +52,7 @@ func (c *committer) run() {
 	defer close(c.ended)
 	var missed []*commit.Call
 	for {
-		batch := c.alone(missed)
+		batch := c.runSeparately(missed)
 		if len(batch) > 0 {
 			batch = append(batch, c.TakeNow()...)
 		} else if batch = c.Take(); batch == nil {
@@ -64,10 +64,10 @@ func (c *committer) run() {
 	c.disconnect()
 }
 
-// alone runs each command that was missed maxMisses times in its own transaction, which waits for
-// locks. It returns the other commands, and those that were missed nevertheless. No command
-// overtakes an older one of the same execution.
-func (c *committer) alone(missed []*commit.Call) (rest []*commit.Call) {
+// runSeparately runs each command that was missed maxMisses times in its own transaction, which
+// waits for locks. It returns the other commands, and those that were missed nevertheless. No
+// command overtakes an older one of the same execution.
+func (c *committer) runSeparately(missed []*commit.Call) (rest []*commit.Call) {
 	c.wait = true
 	defer func() { c.wait = false }()
 	for _, call := range missed {
@@ -85,7 +85,7 @@ func (c *committer) alone(missed []*commit.Call) (rest []*commit.Call) {
 
 // Gives implements [commit.Runner].
 func (c *committer) Gives(err error) (told error, up bool) {
-	return refusal(err), isTrouble(err) || errors.Is(err, errLost)
+	return refusal(err), isServerError(err) || errors.Is(err, errLost)
 }
 
 // errLost marks the loss of the connection.

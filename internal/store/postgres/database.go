@@ -29,7 +29,7 @@ type database struct {
 	// and the constants with these names. Tests replace them.
 	open           func(ctx context.Context, network, addr string) (net.Conn, error)
 	silence, doubt time.Duration
-	pulse          pulse
+	pulse          workingProcesses
 	settings       durability
 	history        history
 	// hooks caches the webhooks for all committers.

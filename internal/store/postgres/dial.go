@@ -30,7 +30,7 @@ func (d *database) dial(ctx context.Context, network, addr string) (net.Conn, er
 	if err != nil {
 		return nil, err
 	}
-	return &watched{Conn: conn, database: d}, nil
+	return &watchedConn{Conn: conn, database: d}, nil
 }
 
 func openConn(ctx context.Context, network, addr string) (net.Conn, error) {
@@ -44,10 +44,10 @@ func openConn(ctx context.Context, network, addr string) (net.Conn, error) {
 // errSilent is returned by reads and writes of a dead connection.
 var errSilent = errors.New("the connection is dead: nothing comes over it, and the database does not work on what was asked")
 
-// watched is a connection whose reads and writes fail with errSilent when it is dead without an
+// watchedConn is a connection whose reads and writes fail with errSilent when it is dead without an
 // error, as after the failover of an address or a partition. If nothing was received for a while,
 // it asks the database over another connection.
-type watched struct {
+type watchedConn struct {
 	net.Conn
 	database *database
 
@@ -58,7 +58,7 @@ type watched struct {
 }
 
 // Read implements net.Conn.
-func (w *watched) Read(b []byte) (int, error) {
+func (w *watchedConn) Read(b []byte) (int, error) {
 	return w.patiently(
 		func() (int, error) { return w.Conn.Read(b) },
 		func() time.Time { return w.reads }, w.Conn.SetReadDeadline,
@@ -66,7 +66,7 @@ func (w *watched) Read(b []byte) (int, error) {
 }
 
 // Write implements net.Conn.
-func (w *watched) Write(b []byte) (written int, err error) {
+func (w *watchedConn) Write(b []byte) (written int, err error) {
 	for {
 		n, err := w.patiently(
 			func() (int, error) { return w.Conn.Write(b[written:]) },
@@ -81,7 +81,7 @@ func (w *watched) Write(b []byte) (written int, err error) {
 // patiently repeats do until bytes were transferred, do has failed, the user's deadline has passed
 // or the connection is considered dead. limit returns the user's deadline, and set sets the
 // deadline of do.
-func (w *watched) patiently(do func() (int, error), limit func() time.Time, set func(time.Time) error) (int, error) {
+func (w *watchedConn) patiently(do func() (int, error), limit func() time.Time, set func(time.Time) error) (int, error) {
 	end, last := time.Now().Add(w.database.silence), false
 	for {
 		w.mu.Lock()
@@ -108,7 +108,7 @@ func (w *watched) patiently(do func() (int, error), limit func() time.Time, set 
 }
 
 // passed reports whether the user's deadline has passed. The user may have changed it meanwhile.
-func (w *watched) passed(limit func() time.Time) bool {
+func (w *watchedConn) passed(limit func() time.Time) bool {
 	w.mu.Lock()
 	defer w.mu.Unlock()
 	at := limit()
@@ -128,14 +128,14 @@ func earliest(users, end, step time.Time) (first time.Time, ours bool) {
 }
 
 // know records which database process serves the connection.
-func (w *watched) know(peer backend) {
+func (w *watchedConn) know(peer backend) {
 	w.mu.Lock()
 	defer w.mu.Unlock()
 	w.peer = peer
 }
 
 // SetDeadline implements net.Conn.
-func (w *watched) SetDeadline(t time.Time) error {
+func (w *watchedConn) SetDeadline(t time.Time) error {
 	w.mu.Lock()
 	defer w.mu.Unlock()
 	w.reads, w.writes = t, t
@@ -143,7 +143,7 @@ func (w *watched) SetDeadline(t time.Time) error {
 }
 
 // SetReadDeadline implements net.Conn.
-func (w *watched) SetReadDeadline(t time.Time) error {
+func (w *watchedConn) SetReadDeadline(t time.Time) error {
 	w.mu.Lock()
 	defer w.mu.Unlock()
 	w.reads = t
@@ -151,7 +151,7 @@ func (w *watched) SetReadDeadline(t time.Time) error {
 }
 
 // SetWriteDeadline implements net.Conn.
-func (w *watched) SetWriteDeadline(t time.Time) error {
+func (w *watchedConn) SetWriteDeadline(t time.Time) error {
 	w.mu.Lock()
 	defer w.mu.Unlock()
 	w.writes = t

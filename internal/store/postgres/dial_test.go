@@ -30,7 +30,7 @@ func openBehind(t *testing.T) (s *Store, proxy *chaos.Proxy, database string) {
 	}
 	t.Cleanup(func() { proxy.Close() })
 	u.Host = proxy.Addr()
-	s = open(t, Options{without: without{texts: true}, URL: u.String(), Logger: quiet, Committers: 1})
+	s = open(t, Options{without: optimizations{texts: true}, URL: u.String(), Logger: quiet, Committers: 1})
 	s.db.doubt = 50 * time.Millisecond
 	return s, proxy, database
 }
@@ -83,22 +83,22 @@ func TestDeadInTheMiddleOfATransaction(t *testing.T) {
 		t.Errorf("the version is %d after %d tries, %v", x.Version, times, err)
 	}
 	var left int
-	observer := open(t, Options{without: without{texts: true}, URL: database})
+	observer := open(t, Options{without: optimizations{texts: true}, URL: database})
 	const asked = "SELECT count(*) FROM pg_stat_activity WHERE datname = current_database() AND state LIKE 'idle in transaction%'"
 	if err := observer.pool.QueryRow(t.Context(), asked).Scan(&left); err != nil || left != 0 {
 		t.Errorf("%d transactions are left open, %v", left, err)
 	}
 }
 
-// mute is a connection that loses all answers of the database after the first write while armed is
-// set.
-type mute struct {
+// muteConn is a connection that loses all answers of the database after the first write while armed
+// is set.
+type muteConn struct {
 	net.Conn
 	armed, muted *atomic.Bool // armed: mute with the next bytes that are sent
 	own          atomic.Bool
 }
 
-func (m *mute) Write(b []byte) (int, error) {
+func (m *muteConn) Write(b []byte) (int, error) {
 	if m.armed.CompareAndSwap(true, false) {
 		m.own.Store(true)
 		m.muted.Store(true)
@@ -106,7 +106,7 @@ func (m *mute) Write(b []byte) (int, error) {
 	return m.Conn.Write(b)
 }
 
-func (m *mute) Read(b []byte) (int, error) {
+func (m *muteConn) Read(b []byte) (int, error) {
 	n, err := m.Conn.Read(b)
 	for m.own.Load() && err == nil {
 		n, err = m.Conn.Read(b) // until the deadline, which is not a network error
@@ -118,11 +118,11 @@ func (m *mute) Read(b []byte) (int, error) {
 // must run once, and its caller must get the outcome.
 func TestTheAnswerToACommitDoesNotArrive(t *testing.T) {
 	var armed, muted atomic.Bool
-	s := open(t, Options{without: without{texts: true}, Logger: quiet, Committers: 1})
+	s := open(t, Options{without: optimizations{texts: true}, Logger: quiet, Committers: 1})
 	s.db.doubt = 50 * time.Millisecond
 	s.db.open = func(ctx context.Context, network, addr string) (net.Conn, error) {
 		conn, err := openConn(ctx, network, addr)
-		return &mute{Conn: conn, armed: &armed, muted: &muted}, err
+		return &muteConn{Conn: conn, armed: &armed, muted: &muted}, err
 	}
 	id := begin(t, s)
 	times := 0
@@ -148,10 +148,10 @@ func TestTheAnswerToACommitDoesNotArrive(t *testing.T) {
 	}
 }
 
-// TestSlowIsNotDead checks that a connection is not considered dead during a statement of 2 s, even
-// if the database is asked after each millisecond without an answer.
-func TestSlowIsNotDead(t *testing.T) {
-	s := open(t, Options{without: without{texts: true}, Logger: quiet})
+// TestSlowStatementIsNotADeadConnection checks that a connection is not considered dead during a
+// statement of 2 s, even if the database is asked after each millisecond without an answer.
+func TestSlowStatementIsNotADeadConnection(t *testing.T) {
+	s := open(t, Options{without: optimizations{texts: true}, Logger: quiet})
 	s.db.doubt = time.Millisecond
 	var slept string
 	if err := s.pool.QueryRow(context.Background(), "SELECT pg_sleep(2)::text").Scan(&slept); err != nil {
@@ -159,9 +159,9 @@ func TestSlowIsNotDead(t *testing.T) {
 	}
 }
 
-// TestUnreachableIsDead checks that a read without a deadline returns unavailable while nothing
-// arrives from the database, and that the next read succeeds afterwards.
-func TestUnreachableIsDead(t *testing.T) {
+// TestUnreachableDatabaseIsADeadConnection checks that a read without a deadline returns
+// unavailable while nothing arrives from the database, and that the next read succeeds afterwards.
+func TestUnreachableDatabaseIsADeadConnection(t *testing.T) {
 	s, proxy, _ := openBehind(t)
 	id := begin(t, s)
 	if _, err := s.LogHead(t.Context(), id); err != nil {
@@ -182,7 +182,7 @@ func TestUnreachableIsDead(t *testing.T) {
 func TestWritesKeepTheirDeadline(t *testing.T) {
 	here, there := net.Pipe()
 	defer there.Close()
-	w := &watched{Conn: here, database: &database{silence: time.Hour, doubt: time.Millisecond}}
+	w := &watchedConn{Conn: here, database: &database{silence: time.Hour, doubt: time.Millisecond}}
 	defer w.Close()
 	if err := w.SetWriteDeadline(time.Now().Add(20 * time.Millisecond)); err != nil {
 		t.Fatal(err)

@@ -25,10 +25,12 @@ var dialect = &statement.Dialect{
 	Moved: statement.NewAlone(moved), Standings: standings,
 	FirstLease:     "min(lease_until) FROM agent_execution WHERE status IN ('RUNNING', 'CANCELLING')",
 	FirstTaskLease: "min(lease_until) FROM task_execution WHERE status = 'RUNNING'",
-	AmongIDs:       func(table, alias string) string { return among(table, alias, "agent_execution_id", "id", "UUID[]") },
-	IDs:            func(ids []uuid.UUID) (any, error) { return rawIDs(distinct(ids, compareIDs)), nil },
+	AmongIDs: func(table, alias string) string {
+		return lookupByValues(table, alias, "agent_execution_id", "id", "UUID[]")
+	},
+	IDs: func(ids []uuid.UUID) (any, error) { return rawIDs(distinct(ids, compareIDs)), nil },
 	AmongNumbers: func(table, alias, owner string) string {
-		return among(table, alias, owner, "number", "BIGINT[]")
+		return lookupByValues(table, alias, owner, "number", "BIGINT[]")
 	},
 	Numbers:        func(numbers []int64) (any, error) { return distinct(numbers, cmp.Compare[int64]), nil },
 	KindAmong:      func(kinds []string) (string, any) { return "x.kind = ANY(?)", kinds },
@@ -48,10 +50,10 @@ var databaseSize = statement.NewRead("SELECT pg_database_size(current_database()
 
 var looseBlobMillis = strconv.FormatInt(store.LooseBlobAge.Milliseconds(), 10)
 
-// among returns a FROM item that looks up rows by the distinct values of the list ?2. With a condition
-// like id = ANY(?2), PostgreSQL may instead read all rows of the owner, if it expects them to be few;
-// OFFSET 0 keeps it from merging the subquery into such a plan.
-func among(table, alias, owner, column, list string) string {
+// lookupByValues returns a FROM item that looks up rows by the distinct values of the list ?2. With
+// a condition like id = ANY(?2), PostgreSQL may instead read all rows of the owner, if it expects
+// them to be few; OFFSET 0 keeps it from merging the subquery into such a plan.
+func lookupByValues(table, alias, owner, column, list string) string {
 	condition := owner + " = ?1 AND " + column + " = listed." + column
 	if column == "number" {
 		condition += " AND number > 0" // some indexes of numbers have this condition

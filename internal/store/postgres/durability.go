@@ -112,7 +112,7 @@ func (s *Store) watchSettings(ticks <-chan time.Time, stop <-chan struct{}) {
 			return
 		case <-ticks:
 		}
-		ctx, cancel := context.WithTimeout(context.Background(), lookTime)
+		ctx, cancel := context.WithTimeout(context.Background(), processListTimeout)
 		conn, err := s.pool.Acquire(ctx)
 		if err == nil {
 			err = s.db.settings.read(ctx, conn)

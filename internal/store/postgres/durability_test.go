@@ -37,7 +37,7 @@ func startCluster(t *testing.T, settings ...string) *cluster.Cluster {
 // with rare WAL writes. Every answered write must survive a crash.
 func TestSynchronousCommitTurnedOffLosesNothing(t *testing.T) {
 	c := startCluster(t, "wal_writer_delay=10000ms")
-	s := open(t, Options{without: without{texts: true}, URL: c.URL("postgres"), Logger: quiet, Committers: 1})
+	s := open(t, Options{without: optimizations{texts: true}, URL: c.URL("postgres"), Logger: quiet, Committers: 1})
 	id := begin(t, s)
 	if err := note(t.Context(), s, id, uuid.New()); err != nil {
 		t.Fatal(err)
@@ -64,7 +64,7 @@ func TestSynchronousCommitTurnedOffLosesNothing(t *testing.T) {
 // TestTheCommitIsNeverWeakened checks that durably changes synchronous_commit from off to on, and
 // no other value.
 func TestTheCommitIsNeverWeakened(t *testing.T) {
-	s := open(t, Options{without: without{texts: true}})
+	s := open(t, Options{without: optimizations{texts: true}})
 	conn, err := pgx.ConnectConfig(t.Context(), s.db.config.Copy())
 	if err != nil {
 		t.Fatal(err)
@@ -100,7 +100,7 @@ func TestSettingsThatAreOffAreRefused(t *testing.T) {
 			if err := c.Set(off, "off"); err != nil {
 				t.Fatal(err)
 			}
-			_, err := Open(t.Context(), Options{without: without{texts: true}, URL: c.URL("postgres"), Logger: quiet})
+			_, err := Open(t.Context(), Options{without: optimizations{texts: true}, URL: c.URL("postgres"), Logger: quiet})
 			if !perdure.IsCode(err, perdure.InvalidArgument) || !strings.Contains(err.Error(), "--store-allow-off "+off) {
 				t.Errorf("it opens with %v", err)
 			}
@@ -108,16 +108,16 @@ func TestSettingsThatAreOffAreRefused(t *testing.T) {
 				t.Errorf("the refused start made tables: %v", err)
 			}
 			others := slices.DeleteFunc(slices.Clone(Settings), func(name string) bool { return name == off })
-			if _, err := Open(t.Context(), Options{without: without{texts: true}, URL: c.URL("postgres"), Logger: quiet, AllowOff: others}); !perdure.IsCode(err, perdure.InvalidArgument) {
+			if _, err := Open(t.Context(), Options{without: optimizations{texts: true}, URL: c.URL("postgres"), Logger: quiet, AllowOff: others}); !perdure.IsCode(err, perdure.InvalidArgument) {
 				t.Errorf("with the others allowed it opens with %v", err)
 			}
-			s := open(t, Options{without: without{texts: true}, URL: c.URL("postgres"), Logger: quiet, AllowOff: []string{off}})
+			s := open(t, Options{without: optimizations{texts: true}, URL: c.URL("postgres"), Logger: quiet, AllowOff: []string{off}})
 			if got := s.Degraded(t.Context()); len(got) != 1 || got[0].Check != store.CheckDurability || !strings.Contains(got[0].Detail, off) {
 				t.Errorf("it is degraded by %q", got)
 			}
 		})
 	}
-	if _, err := Open(t.Context(), Options{without: without{texts: true}, URL: emptyDatabase(t), AllowOff: []string{"autovacuum"}}); !perdure.IsCode(err, perdure.InvalidArgument) || !strings.Contains(err.Error(), "full_page_writes") {
+	if _, err := Open(t.Context(), Options{without: optimizations{texts: true}, URL: emptyDatabase(t), AllowOff: []string{"autovacuum"}}); !perdure.IsCode(err, perdure.InvalidArgument) || !strings.Contains(err.Error(), "full_page_writes") {
 		t.Errorf("another name gives %v", err)
 	}
 }
@@ -126,7 +126,7 @@ func TestSettingsThatAreOffAreRefused(t *testing.T) {
 // off for the server's sessions.
 func TestTheURLTurnsSynchronousCommitOff(t *testing.T) {
 	database := emptyDatabase(t) + "&synchronous_commit=off"
-	if _, err := Open(t.Context(), Options{without: without{texts: true}, URL: database, Logger: quiet}); !perdure.IsCode(err, perdure.InvalidArgument) {
+	if _, err := Open(t.Context(), Options{without: optimizations{texts: true}, URL: database, Logger: quiet}); !perdure.IsCode(err, perdure.InvalidArgument) {
 		t.Errorf("it opens with %v", err)
 	}
 }
@@ -138,7 +138,7 @@ func TestSettingsAreWatched(t *testing.T) {
 	told := make(chan string, 100)
 	var log bytes.Buffer
 	s := open(t, Options{
-		without: without{texts: true},
+		without: optimizations{texts: true},
 		URL:     c.URL("postgres"), Logger: slog.New(slog.NewTextHandler(&log, nil)), Committers: 1, Readers: 1,
 		Observer: &store.Observer{Setting: func(name string, off bool) { told <- fmt.Sprint(name, " ", off) }},
 	})
@@ -157,7 +157,7 @@ func TestSettingsAreWatched(t *testing.T) {
 			<-told
 		}
 		ticks <- time.Now()
-		ticks <- time.Now() // the first look has ended
+		ticks <- time.Now() // the first reading has ended
 		want := fmt.Sprint("fsync ", value == "off")
 		if got := <-told; got != want {
 			t.Errorf("the observer is told %q, want %q", got, want)
@@ -171,9 +171,9 @@ func TestSettingsAreWatched(t *testing.T) {
 	}
 }
 
-// away returns a primary, a function that stops its synchronous standby, and a function that starts
-// it again.
-func away(t *testing.T) (primary *cluster.Cluster, leave, back func()) {
+// stoppableStandby returns a primary, a function that stops its synchronous standby, and a function
+// that starts it again.
+func stoppableStandby(t *testing.T) (primary *cluster.Cluster, leave, back func()) {
 	t.Helper()
 	primary, standby := pair(t)
 	if err := primary.Synchronous(); err != nil {
@@ -226,9 +226,9 @@ func unanswered(t *testing.T, answered chan error, why string) {
 // answers it with a warning. The caller must get an answer only when the standby has the
 // transaction. So must a caller of another server that finds the note already stored.
 func TestACommitWithAWarningIsNotAnswered(t *testing.T) {
-	primary, leave, back := away(t)
-	one := open(t, Options{without: without{texts: true}, URL: named(primary.URL("postgres"), "one"), Logger: quiet, Committers: 1})
-	two := open(t, Options{without: without{texts: true}, URL: named(primary.URL("postgres"), "two"), Logger: quiet, Committers: 1})
+	primary, leave, back := stoppableStandby(t)
+	one := open(t, Options{without: optimizations{texts: true}, URL: named(primary.URL("postgres"), "one"), Logger: quiet, Committers: 1})
+	two := open(t, Options{without: optimizations{texts: true}, URL: named(primary.URL("postgres"), "two"), Logger: quiet, Committers: 1})
 	x, id := begin(t, one), uuid.New()
 	if err := note(t.Context(), two, x, uuid.New()); err != nil { // opens its connection
 		t.Fatal(err)
@@ -257,7 +257,7 @@ func TestACommitWithAWarningIsNotAnswered(t *testing.T) {
 // process must be neither terminated nor cancelled, so that nobody sees what the standby does not
 // have. In the end the note must be stored once.
 func TestWaitsForAStandbyAreNotEnded(t *testing.T) {
-	primary, leave, back := away(t)
+	primary, leave, back := stoppableStandby(t)
 	u, err := url.Parse(primary.URL("postgres"))
 	if err != nil {
 		t.Fatal(err)
@@ -268,7 +268,7 @@ func TestWaitsForAStandbyAreNotEnded(t *testing.T) {
 	}
 	t.Cleanup(func() { proxy.Close() })
 	u.Host = proxy.Addr()
-	s := open(t, Options{without: without{texts: true}, URL: named(u.String(), "one"), Logger: quiet, Committers: 1})
+	s := open(t, Options{without: optimizations{texts: true}, URL: named(u.String(), "one"), Logger: quiet, Committers: 1})
 	x, id := begin(t, s), uuid.New()
 	leave()
 	answered := noting(t, s, x, id)

@@ -73,8 +73,8 @@ func isRace(err error) bool {
 	return false
 }
 
-// isTrouble reports whether the server, rather than a command, caused the error.
-func isTrouble(err error) bool {
+// isServerError reports whether the server, rather than a command, caused the error.
+func isServerError(err error) bool {
 	code := codeOf(err)
 	return code != "" && (code[:2] == classResources || code[:2] == classIntervention || code[:2] == classSystem) && code != queryCancelled
 }
@@ -143,7 +143,7 @@ func refusal(err error) error {
 		return &perdure.Error{Code: perdure.InvalidArgument, Message: "a text holds a zero byte or bytes that are no UTF-8", Err: err}
 	case code == lockTimeout || code == queryCancelled || code == serialization || code == deadlock:
 		return unavailable(err, "the database is busy")
-	case isTrouble(err) || advice(err) != "":
+	case isServerError(err) || advice(err) != "":
 		return unavailable(err, "%s", orElse(advice(err), "the database has trouble of its own"))
 	}
 	return &perdure.Error{Code: perdure.Internal, Message: "the store failed", Err: err}

@@ -9,9 +9,9 @@ import (
 	"github.com/perdure/perdure"
 )
 
-// TestTroubleSaysWhatToDo checks that these errors of the server have the code unavailable and a
+// TestServerErrorsHaveAdvice checks that these errors of the server have the code unavailable and a
 // message with advice, both from a statement and from a lost connection.
-func TestTroubleSaysWhatToDo(t *testing.T) {
+func TestServerErrorsHaveAdvice(t *testing.T) {
 	for code, says := range map[string]string{
 		noPassword: "password", noLogin: "URL", noDatabase: "create it", tooMany: "max_connections", diskFull: "disk",
 		starting: "starting up", readOnly: "standby", noRight: "right",
@@ -25,9 +25,9 @@ func TestTroubleSaysWhatToDo(t *testing.T) {
 	}
 }
 
-// TestOpeningSaysWhatToDo checks that the error of opening a store says why the server cannot be
+// TestOpenErrorsHaveAdvice checks that the error of opening a store says why the server cannot be
 // used.
-func TestOpeningSaysWhatToDo(t *testing.T) {
+func TestOpenErrorsHaveAdvice(t *testing.T) {
 	right, err := url.Parse(emptyDatabase(t))
 	if err != nil {
 		t.Fatal(err)
@@ -39,7 +39,7 @@ func TestOpeningSaysWhatToDo(t *testing.T) {
 	} {
 		u := *right
 		change(&u)
-		s, err := Open(t.Context(), Options{without: without{texts: true}, URL: u.String(), Logger: quiet})
+		s, err := Open(t.Context(), Options{without: optimizations{texts: true}, URL: u.String(), Logger: quiet})
 		if err == nil {
 			t.Errorf("%s opens: %v", u.String(), s.Close())
 			continue

@@ -12,8 +12,9 @@ import (
 	"github.com/perdure/perdure/internal/store/storetest/invariants"
 )
 
-// restarted holds a store and reopens it after Fatal was called, as a supervisor restarts a server.
-type restarted struct {
+// restartingStore holds a store and reopens it after Fatal was called, as a supervisor restarts a
+// server.
+type restartingStore struct {
 	t     *testing.T
 	url   string
 	mu    sync.Mutex // guards the fields below
@@ -22,9 +23,9 @@ type restarted struct {
 	times int
 }
 
-func (r *restarted) open() {
+func (r *restartingStore) open() {
 	r.told = make(chan error, 2)
-	s, err := Open(context.WithoutCancel(r.t.Context()), Options{without: without{texts: true}, URL: r.url, Logger: quiet, Fatal: func(err error) { r.told <- err }})
+	s, err := Open(context.WithoutCancel(r.t.Context()), Options{without: optimizations{texts: true}, URL: r.url, Logger: quiet, Fatal: func(err error) { r.told <- err }})
 	if err != nil {
 		r.t.Fatal(err)
 	}
@@ -32,7 +33,7 @@ func (r *restarted) open() {
 }
 
 // store returns the current store.
-func (r *restarted) store() *Store {
+func (r *restartingStore) store() *Store {
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	select {
@@ -55,11 +56,11 @@ func TestStandbyTakesOver(t *testing.T) {
 	if err := primary.Synchronous(); err != nil {
 		t.Fatal(err)
 	}
-	_, err := Open(t.Context(), Options{without: without{texts: true}, URL: standby.URL("postgres"), Logger: quiet})
+	_, err := Open(t.Context(), Options{without: optimizations{texts: true}, URL: standby.URL("postgres"), Logger: quiet})
 	if !perdure.IsCode(err, perdure.Unavailable) || !strings.Contains(err.Error(), "standby") {
 		t.Errorf("a standby alone gives %v", err)
 	}
-	r := &restarted{t: t, url: cluster.Both(primary, standby, "postgres")}
+	r := &restartingStore{t: t, url: cluster.Both(primary, standby, "postgres")}
 	r.open()
 	defer func() {
 		if err := r.s.Close(); err != nil {

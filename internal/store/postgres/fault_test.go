@@ -22,8 +22,8 @@ import (
 
 var quiet = slog.New(slog.DiscardHandler)
 
-// cutter is a connection that can be cut.
-type cutter struct {
+// cutConn is a connection that can be cut.
+type cutConn struct {
 	net.Conn
 	*cut
 }
@@ -35,7 +35,7 @@ type cut struct {
 	hits   atomic.Int32
 }
 
-func (c cutter) Write(b []byte) (int, error) {
+func (c cutConn) Write(b []byte) (int, error) {
 	if !c.armed.CompareAndSwap(true, false) {
 		return c.Conn.Write(b)
 	}
@@ -53,13 +53,13 @@ func (c cutter) Write(b []byte) (int, error) {
 
 var errCut = errors.New("the connection was cut")
 
-// openCut opens a store whose connections go through a cutter.
+// openCut opens a store whose connections go through a cutConn.
 func openCut(t *testing.T, c *cut) *Store {
 	t.Helper()
-	s := open(t, Options{without: without{texts: true}, Logger: quiet, Committers: 1})
+	s := open(t, Options{without: optimizations{texts: true}, Logger: quiet, Committers: 1})
 	s.db.config.DialFunc = func(ctx context.Context, network, addr string) (net.Conn, error) {
 		conn, err := (&net.Dialer{}).DialContext(ctx, network, addr)
-		return cutter{conn, c}, err
+		return cutConn{conn, c}, err
 	}
 	return s
 }
@@ -129,20 +129,20 @@ func TestALostCommitOfACommitterWithoutARow(t *testing.T) {
 // TestCommittersThatHaveNotWrittenAreKept checks that starting servers delete the rows of stale
 // committers, but not the row of a committer that has not written yet.
 func TestCommittersThatHaveNotWrittenAreKept(t *testing.T) {
-	s := open(t, Options{without: without{texts: true}, Committers: 1})
+	s := open(t, Options{without: optimizations{texts: true}, Committers: 1})
 	if _, err := do(t.Context(), s, uuid.New(), store.Needs{}, func(*store.State) (*store.Changes, error) { return nil, nil }); err != nil {
 		t.Fatal(err)
 	}
-	open(t, Options{without: without{texts: true}, URL: s.db.config.ConnString()})
+	open(t, Options{without: optimizations{texts: true}, URL: s.db.config.ConnString()})
 	var rows int
 	if err := s.pool.QueryRow(t.Context(), "SELECT count(*) FROM committer WHERE id = $1", s.committers[0].id).Scan(&rows); err != nil || rows != 1 {
 		t.Errorf("the committer has %d rows, %v", rows, err)
 	}
 }
 
-// crowd writes notes to a few executions from many callers, each of which retries until it is
-// answered, while disturb is running. No note may be lost or duplicated.
-func crowd(t *testing.T, all []*Store, each int, disturb func(noted <-chan struct{})) {
+// concurrentNotes writes notes to a few executions from many callers, each of which retries until
+// it is answered, while disturb is running. No note may be lost or duplicated.
+func concurrentNotes(t *testing.T, all []*Store, each int, disturb func(noted <-chan struct{})) {
 	t.Helper()
 	ids := []uuid.UUID{begin(t, all[0]), begin(t, all[0]), begin(t, all[0])}
 	done, disturbed := make(chan struct{}, 12*each), make(chan struct{})
@@ -189,9 +189,9 @@ func crowd(t *testing.T, all []*Store, each int, disturb func(noted <-chan struc
 // write. No note may be lost or duplicated.
 func TestLostConnectionsLoseNothing(t *testing.T) {
 	url := emptyDatabase(t)
-	all := []*Store{open(t, Options{without: without{texts: true}, URL: url, Logger: quiet}), open(t, Options{Plain: true, URL: url, Logger: quiet})}
+	all := []*Store{open(t, Options{without: optimizations{texts: true}, URL: url, Logger: quiet}), open(t, Options{Plain: true, URL: url, Logger: quiet})}
 	var ended atomic.Int64
-	crowd(t, all, 40, func(noted <-chan struct{}) {
+	concurrentNotes(t, all, 40, func(noted <-chan struct{}) {
 		conn, err := pgx.Connect(context.WithoutCancel(t.Context()), url)
 		if err != nil {
 			t.Error(err)
@@ -217,7 +217,7 @@ func TestLostConnectionsLoseNothing(t *testing.T) {
 	if ended.Load() == 0 {
 		t.Error("no connection was ended")
 	}
-	invariants.Check(t, open(t, Options{without: without{texts: true}, URL: url}))
+	invariants.Check(t, open(t, Options{without: optimizations{texts: true}, URL: url}))
 }
 
 // TestDatabaseRestartsInTheMiddle crashes the database in the middle of writes, and later restarts
@@ -232,9 +232,9 @@ func TestDatabaseRestartsInTheMiddle(t *testing.T) {
 			t.Error(err)
 		}
 	})
-	s := open(t, Options{without: without{texts: true}, URL: server.URL("postgres"), Logger: quiet})
+	s := open(t, Options{without: optimizations{texts: true}, URL: server.URL("postgres"), Logger: quiet})
 	other := open(t, Options{Plain: true, URL: server.URL("postgres"), Logger: quiet})
-	crowd(t, []*Store{s, other}, 60, func(noted <-chan struct{}) {
+	concurrentNotes(t, []*Store{s, other}, 60, func(noted <-chan struct{}) {
 		for _, signal := range []syscall.Signal{syscall.SIGQUIT, syscall.SIGINT} {
 			for range 50 {
 				<-noted
@@ -254,7 +254,7 @@ func TestDatabaseRestartsInTheMiddle(t *testing.T) {
 // in order after that transaction, and another server's command of another execution must not wait.
 func TestHeldExecutionsWaitAlone(t *testing.T) {
 	for _, plain := range []bool{false, true} {
-		heldExecutionsWaitAlone(t, open(t, Options{Plain: plain, without: without{texts: true}, Committers: 1}))
+		heldExecutionsWaitAlone(t, open(t, Options{Plain: plain, without: optimizations{texts: true}, Committers: 1}))
 	}
 }
 
@@ -277,7 +277,7 @@ func heldExecutionsWaitAlone(t *testing.T, s *Store) {
 	for i := range 5 {
 		queued := make(chan struct{})
 		wg.Go(func() {
-			ctx := queueing{t.Context(), sync.OnceFunc(func() { close(queued) })}
+			ctx := queueingContext{t.Context(), sync.OnceFunc(func() { close(queued) })}
 			_, err := do(ctx, s, held, store.Needs{}, func(st *store.State) (*store.Changes, error) {
 				mu.Lock()
 				defer mu.Unlock()
@@ -291,7 +291,7 @@ func heldExecutionsWaitAlone(t *testing.T, s *Store) {
 		})
 		<-queued
 	}
-	if err := note(t.Context(), open(t, Options{without: without{texts: true}, URL: s.db.config.ConnString()}), free, uuid.New()); err != nil {
+	if err := note(t.Context(), open(t, Options{without: optimizations{texts: true}, URL: s.db.config.ConnString()}), free, uuid.New()); err != nil {
 		t.Errorf("another execution's command: %v", err)
 	}
 	if _, err := conn.Exec(t.Context(), "COMMIT"); err != nil {
@@ -309,13 +309,13 @@ func heldExecutionsWaitAlone(t *testing.T, s *Store) {
 	}
 }
 
-// queueing is a context whose Done calls waits. Do calls Done when it has queued the command.
-type queueing struct {
+// queueingContext is a context whose Done calls waits. Do calls Done when it has queued the command.
+type queueingContext struct {
 	context.Context
 	waits func()
 }
 
-func (q queueing) Done() <-chan struct{} {
+func (q queueingContext) Done() <-chan struct{} {
 	q.waits()
 	return q.Context.Done()
 }

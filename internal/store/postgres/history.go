@@ -15,11 +15,11 @@ import (
 // missing or have lower numbers than recorded here.
 type history struct {
 	mu    sync.Mutex // guards known
-	known map[uuid.UUID]durable
+	known map[uuid.UUID]committedTransaction
 }
 
-// durable is a committed transaction.
-type durable struct {
+// committedTransaction is a committed transaction.
+type committedTransaction struct {
 	number int64
 	at     time.Time // by the database's clock
 }
@@ -30,9 +30,9 @@ func (h *history) note(committer uuid.UUID, number int64, at time.Time) {
 	h.mu.Lock()
 	defer h.mu.Unlock()
 	if h.known == nil {
-		h.known = map[uuid.UUID]durable{}
+		h.known = map[uuid.UUID]committedTransaction{}
 	}
-	h.known[committer] = durable{number, at}
+	h.known[committer] = committedTransaction{number, at}
 }
 
 // forget drops all records. It must be called before the committers delete their rows.

@@ -25,7 +25,7 @@ func TestADatabaseThatWentBackIsFatal(t *testing.T) {
 	} {
 		t.Run(name, func(t *testing.T) {
 			told := make(chan error, 2)
-			s := open(t, Options{without: without{texts: true}, Logger: quiet, Committers: 1, Fatal: func(err error) { told <- err }})
+			s := open(t, Options{without: optimizations{texts: true}, Logger: quiet, Committers: 1, Fatal: func(err error) { told <- err }})
 			id := begin(t, s)
 			for range 3 {
 				if err := note(t.Context(), s, id, uuid.New()); err != nil {

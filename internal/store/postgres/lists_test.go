@@ -57,9 +57,9 @@ func sum(t *testing.T, s *Store, query string) (n int64) {
 	return n
 }
 
-// TestYoungTextsAreNotIndexed checks that nothing is indexed while a running transaction could
-// still commit a lower number.
-func TestYoungTextsAreNotIndexed(t *testing.T) {
+// TestTextsOfRunningTransactionsAreNotIndexed checks that nothing is indexed while a running
+// transaction could still commit a lower number.
+func TestTextsOfRunningTransactionsAreNotIndexed(t *testing.T) {
 	now := time.Now()
 	s, fill := filledByHand(t, Options{Clock: func() time.Time { return now }})
 	for range 300 {

@@ -48,7 +48,7 @@ func TestServersStartAtOnce(t *testing.T) {
 	var wg sync.WaitGroup
 	for range 4 {
 		wg.Go(func() {
-			s, err := Open(t.Context(), Options{without: without{texts: true}, URL: url})
+			s, err := Open(t.Context(), Options{without: optimizations{texts: true}, URL: url})
 			if err != nil {
 				t.Error(err)
 				return
@@ -60,7 +60,7 @@ func TestServersStartAtOnce(t *testing.T) {
 		})
 	}
 	wg.Wait()
-	invariants.Check(t, open(t, Options{without: without{texts: true}, URL: url}))
+	invariants.Check(t, open(t, Options{without: optimizations{texts: true}, URL: url}))
 }
 
 // TestMigrationsBesideServersThatWork checks that a migration succeeds while a server writes, that
@@ -68,7 +68,7 @@ func TestServersStartAtOnce(t *testing.T) {
 func TestMigrationsBesideServersThatWork(t *testing.T) {
 	for range 3 {
 		url := bare(t)
-		s := open(t, Options{without: without{texts: true}, URL: url})
+		s := open(t, Options{without: optimizations{texts: true}, URL: url})
 		ids := []uuid.UUID{begin(t, s), begin(t, s), begin(t, s), begin(t, s)}
 		for _, id := range ids {
 			pendingTask(t, s, id, "key", 1000)
@@ -172,7 +172,7 @@ func TestNewerVersion(t *testing.T) {
 	url := emptyDatabase(t)
 	execute(t, url, "INSERT INTO goose_db_version (version_id, is_applied) VALUES (4711, true)")
 	defer execute(t, url, "DELETE FROM goose_db_version WHERE version_id = 4711")
-	_, err := Open(t.Context(), Options{without: without{texts: true}, URL: url})
+	_, err := Open(t.Context(), Options{without: optimizations{texts: true}, URL: url})
 	if !perdure.IsCode(err, perdure.Conflict) || !strings.Contains(err.Error(), "4711") || !strings.Contains(err.Error(), "upgrade") {
 		t.Errorf("a newer database gives %v, want conflict", err)
 	}
@@ -283,7 +283,7 @@ func TestDatabasesOfEveryVersionOpen(t *testing.T) {
 			t.Fatalf("the database has version %v", has)
 		}
 		before := storedRows(t, url)
-		s := open(t, Options{URL: url, without: without{texts: true}})
+		s := open(t, Options{URL: url, without: optimizations{texts: true}})
 		invariants.Check(t, s)
 		begin(t, s)
 		sameRows(t, url, before)

@@ -51,11 +51,11 @@ type Options struct {
 	Fatal func(error)
 	// Observer is called for the committers' batches and the database's settings; may be nil.
 	Observer *store.Observer
-	// Plain turns off every optimization of the store: see [without]. Results, errors, order and
-	// durability stay the same. Servers with and without it may share a database.
+	// Plain turns off every optimization of the store: see [optimizations]. Results, errors, order
+	// and durability stay the same. Servers with and without it may share a database.
 	Plain bool
 	// without turns off single optimizations in tests.
-	without without
+	without optimizations
 	// AllowOff names the [Settings] that may be off when the store is opened.
 	AllowOff []string
 }
@@ -121,7 +121,7 @@ func (o Options) normal() Options {
 		o.Fatal = func(error) {}
 	}
 	if o.Plain {
-		o.without = everything
+		o.without = allOptimizations
 	}
 	return o
 }
@@ -220,7 +220,7 @@ func (s *Store) read(ctx context.Context, read func(c statement.Conn) error) err
 		return unreachable(err)
 	}
 	defer s.release(conn)
-	err = read(pipe.NewPlain(conn.Conn(), beginRead, false))
+	err = read(pipe.NewSequential(conn.Conn(), beginRead, false))
 	if conn.Conn().IsClosed() && err != nil {
 		if errors.Is(err, errSilent) {
 			s.pool.Reset() // idle connections have probably died, too

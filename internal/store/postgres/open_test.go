@@ -33,8 +33,8 @@ func execute(t *testing.T, url, query string, args ...any) {
 func TestAnotherHistoryIsNoticed(t *testing.T) {
 	var told atomic.Int32
 	url := emptyDatabase(t)
-	s := open(t, Options{without: without{texts: true}, URL: url, Logger: quiet, Committers: 1, Fatal: func(error) { told.Add(1) }})
-	same := open(t, Options{without: without{texts: true}, URL: url})
+	s := open(t, Options{without: optimizations{texts: true}, URL: url, Logger: quiet, Committers: 1, Fatal: func(error) { told.Add(1) }})
+	same := open(t, Options{without: optimizations{texts: true}, URL: url})
 	if same.Epoch() != s.Epoch() || s.Epoch() == 0 {
 		t.Errorf("two servers see the epochs %d and %d", s.Epoch(), same.Epoch())
 	}
@@ -47,7 +47,7 @@ func TestAnotherHistoryIsNoticed(t *testing.T) {
 	if told.Load() != 1 {
 		t.Errorf("the server was told %d times", told.Load())
 	}
-	again := open(t, Options{without: without{texts: true}, URL: url})
+	again := open(t, Options{without: optimizations{texts: true}, URL: url})
 	if again.Epoch() == s.Epoch() {
 		t.Error("the other history has the same epoch")
 	}
@@ -111,7 +111,7 @@ func usesIndexes(t *testing.T, name string, steps []string) {
 func TestReadersNoticeAnotherHistory(t *testing.T) {
 	var told atomic.Int32
 	url := emptyDatabase(t)
-	s := open(t, Options{without: without{texts: true}, URL: url, Logger: quiet, Fatal: func(error) { told.Add(1) }})
+	s := open(t, Options{without: optimizations{texts: true}, URL: url, Logger: quiet, Fatal: func(error) { told.Add(1) }})
 	id := begin(t, s)
 	execute(t, url, "UPDATE store SET epoch = epoch + 1") // as after a restore
 	s.pool.Reset()
@@ -167,9 +167,9 @@ func plan(t *testing.T, conn *pgx.Conn, name, query string) (steps []string) {
 // written again with the same values, as by restoring a dump.
 func TestARestoredDumpIsAnotherHistory(t *testing.T) {
 	url := emptyDatabase(t)
-	s := open(t, Options{without: without{texts: true}, URL: url})
+	s := open(t, Options{without: optimizations{texts: true}, URL: url})
 	execute(t, url, "BEGIN; CREATE TEMP TABLE dump AS SELECT * FROM store; DELETE FROM store; INSERT INTO store SELECT * FROM dump; COMMIT")
-	if again := open(t, Options{without: without{texts: true}, URL: url}); again.Epoch() == s.Epoch() {
+	if again := open(t, Options{without: optimizations{texts: true}, URL: url}); again.Epoch() == s.Epoch() {
 		t.Error("the restored store has the epoch of the one before")
 	}
 }

@@ -12,7 +12,7 @@ import (
 // three round trips. The first reads locks, time and executions, the second what each command
 // needs, and the third sends all writes with the COMMIT.
 func TestRoundTripsOfStarts(t *testing.T) {
-	s := open(t, Options{without: without{texts: true}, Committers: 1})
+	s := open(t, Options{without: optimizations{texts: true}, Committers: 1})
 	c := tripsOf(s)
 	starts := func(n int) []func(context.Context) error {
 		calls := make([]func(context.Context) error, n)

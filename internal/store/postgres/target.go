@@ -80,13 +80,13 @@ func (t *Target) take(ctx context.Context) error {
 	if err != nil {
 		return refusal(err)
 	}
-	return t.alone(ctx)
+	return t.lockOutServers(ctx)
 }
 
-// alone locks out servers. It retries, because the database may not yet have closed the connections
-// of a server that has ended. It does not wait for the lock, because that would block new
-// connections of running servers.
-func (t *Target) alone(ctx context.Context) error {
+// lockOutServers locks out servers. It retries, because the database may not yet have closed the
+// connections of a server that has ended. It does not wait for the lock, because that would block
+// new connections of running servers.
+func (t *Target) lockOutServers(ctx context.Context) error {
 	const tries, pause = 20, 50 * time.Millisecond
 	for n := 1; ; n++ {
 		var free bool
@@ -270,7 +270,7 @@ func (t *Target) finish(ctx context.Context, epoch uint64, madeAt int64) error {
 			return err
 		}
 		for _, table := range t.tables {
-			if err := goOnNumbering(ctx, tx, table); err != nil {
+			if err := resetSequence(ctx, tx, table); err != nil {
 				return err
 			}
 		}
@@ -287,8 +287,8 @@ func (t *Target) finish(ctx context.Context, epoch uint64, madeAt int64) error {
 	})
 }
 
-// goOnNumbering sets the table's sequence, if it has one, to the highest stored number.
-func goOnNumbering(ctx context.Context, tx pgx.Tx, table schema.Table) error {
+// resetSequence sets the table's sequence, if it has one, to the highest stored number.
+func resetSequence(ctx context.Context, tx pgx.Tx, table schema.Table) error {
 	var sequence *string
 	err := tx.QueryRow(ctx, "SELECT pg_get_serial_sequence($1, column_name) FROM information_schema.columns"+
 		" WHERE table_schema = current_schema() AND table_name = $1 AND is_identity = 'YES'", table.Name).Scan(&sequence)

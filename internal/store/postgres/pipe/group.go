@@ -20,8 +20,8 @@ type Groups struct {
 	Single bool     // for tests: single rows use these statements, too, and each group is learned from
 }
 
-// asks reports whether a statement for many rows is to be used for that number of rows.
-func (g *Groups) asks(rows int) bool { return rows > 1 || g.Single }
+// useMultiRow reports whether a statement for many rows is to be used for that number of rows.
+func (g *Groups) useMultiRow(rows int) bool { return rows > 1 || g.Single }
 
 // Texts are the texts by which PostgreSQL runs a statement.
 type Texts struct {
@@ -197,7 +197,7 @@ func wholeKey(args []any) string {
 // queue adds the statements of a group to a batch, as one statement for many rows if possible.
 // Their results are ignored.
 func (p *Pipe) queue(batch *pgx.Batch, g group) error {
-	if s := shapeOf(g.query); s != nil && p.grouped.asks(len(g.rows)) {
+	if s := shapeOf(g.query); s != nil && p.grouped.useMultiRow(len(g.rows)) {
 		if err := s.fits(g.rows[0]); err != nil {
 			return err
 		}
@@ -215,11 +215,11 @@ func (p *Pipe) queue(batch *pgx.Batch, g group) error {
 	return nil
 }
 
-// queueAsked adds the questions with one statement to a batch, as one statement for many rows if
+// queueQueries adds the queries with one statement to a batch, as one statement for many rows if
 // possible.
-func (p *Pipe) queueAsked(batch *pgx.Batch, asked []*question) error {
+func (p *Pipe) queueQueries(batch *pgx.Batch, asked []*pendingQuery) error {
 	s := shapeOf(asked[0].query)
-	if p.grouped.asks(len(asked)) && s != nil && asked[0].rows != nil && differ(asked, s.unlike) {
+	if p.grouped.useMultiRow(len(asked)) && s != nil && asked[0].rows != nil && differ(asked, s.unlike) {
 		if err := s.fits(asked[0].args); err != nil {
 			return err
 		}
@@ -245,9 +245,9 @@ func (p *Pipe) queueAsked(batch *pgx.Batch, asked []*question) error {
 	return nil
 }
 
-// distinctRows returns the distinct parameters of questions, and for each of them the questions
+// distinctRows returns the distinct parameters of queries, and for each of them the queries
 // that have them.
-func distinctRows(asked []*question) (rows [][]any, askers [][]*question) {
+func distinctRows(asked []*pendingQuery) (rows [][]any, askers [][]*pendingQuery) {
 	known := map[string]int{}
 	for _, q := range asked {
 		key := wholeKey(q.args)
@@ -261,9 +261,9 @@ func distinctRows(asked []*question) (rows [][]any, askers [][]*question) {
 	return rows, askers
 }
 
-// differ reports whether each two questions differ in the parameters at these indexes; true if at
+// differ reports whether each two queries differ in the parameters at these indexes; true if at
 // is nil.
-func differ(asked []*question, at []int) bool {
+func differ(asked []*pendingQuery, at []int) bool {
 	if at == nil {
 		return true
 	}
@@ -278,9 +278,9 @@ func differ(asked []*question, at []int) bool {
 	return true
 }
 
-// handOut passes each row to the questions that it answers. The last column is the question's
-// number; for inserted rows, the key columns identify the question.
-func handOut(rows pgx.Rows, asked [][]*question, s *shape) error {
+// handOut passes each row to the queries that it answers. The last column is the query's
+// number; for inserted rows, the key columns identify the query.
+func handOut(rows pgx.Rows, asked [][]*pendingQuery, s *shape) error {
 	defer rows.Close()
 	var byKey map[string]int
 	if s.match != nil {
@@ -291,7 +291,7 @@ func handOut(rows pgx.Rows, asked [][]*question, s *shape) error {
 	}
 	last := max(1, len(s.match))
 	row := scannerOf(rows, last)
-	stopped := map[*question]bool{}
+	stopped := map[*pendingQuery]bool{}
 	for rows.Next() {
 		i, err := answers(rows.RawValues(), last, byKey)
 		if err != nil {
@@ -312,7 +312,7 @@ func handOut(rows pgx.Rows, asked [][]*question, s *shape) error {
 	return rows.Err()
 }
 
-// answers returns the index of the question that a row answers.
+// answers returns the index of the query that a row answers.
 func answers(raw [][]byte, last int, byKey map[string]int) (int, error) {
 	own := raw[len(raw)-last:]
 	if byKey == nil {

@@ -38,10 +38,10 @@ type request struct {
 // scan processes one row, which it reads with row.
 type scan = func(row func(dest ...any) error) error
 
-// question is a statement for whose answer a strand waits.
-type question struct {
+// pendingQuery is a statement for whose answer a strand waits.
+type pendingQuery struct {
 	request
-	rows   scan // nil if the question is the number of changed rows
+	rows   scan // nil if the query asks for the number of changed rows
 	number int64
 }
 
@@ -51,7 +51,7 @@ type strand struct {
 	*coroutine
 	work    func(c statement.Conn) error
 	parent  *strand
-	asks    *question
+	asks    *pendingQuery
 	blocked func() bool // reports whether it waits for something in this transaction; nil if it does not
 	waiting int         // strands started by Together or Apart
 	apart   bool        // started by Apart: owns names and orders its writes itself
@@ -151,7 +151,7 @@ func (p *Pipe) end(s *strand) error {
 	return s.err
 }
 
-// ask sends deferred writes and the questions of all strands, and passes the answers to them.
+// ask sends deferred writes and the queries of all strands, and passes the answers to them.
 func (p *Pipe) ask() error {
 	if len(p.strands) == 0 {
 		return nil
@@ -160,7 +160,7 @@ func (p *Pipe) ask() error {
 	if err := p.Flush(&batch); err != nil {
 		return err
 	}
-	asked := map[string][]*question{}
+	asked := map[string][]*pendingQuery{}
 	var order []string
 	for _, s := range p.strands {
 		if q := s.asks; q != nil {
@@ -174,7 +174,7 @@ func (p *Pipe) ask() error {
 		return errors.New("the commands of a batch wait for each other")
 	}
 	for _, query := range order {
-		if err := p.queueAsked(&batch, asked[query]); err != nil {
+		if err := p.queueQueries(&batch, asked[query]); err != nil {
 			return err
 		}
 	}
@@ -217,7 +217,7 @@ func (s *strand) pause() error {
 
 // Exec implements [statement.Conn].
 func (s *strand) Exec(_ context.Context, query *statement.Statement, args ...any) (int64, error) {
-	q := &question{request: request{query, args}}
+	q := &pendingQuery{request: request{query, args}}
 	s.asks, s.Wrote = q, true
 	err := s.pause()
 	return q.number, err
@@ -233,7 +233,7 @@ func (s *strand) Write(_ context.Context, query *statement.Statement, args ...an
 // Each implements [statement.Conn].
 func (s *strand) Each(_ context.Context, query *statement.Statement, args []any, scan scan) error {
 	s.Wrote = s.Wrote || inserts(query)
-	s.asks = &question{request: request{waiting(query, s.wait), args}, rows: scan}
+	s.asks = &pendingQuery{request: request{waiting(query, s.wait), args}, rows: scan}
 	return s.pause()
 }
 

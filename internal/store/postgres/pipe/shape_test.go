@@ -8,8 +8,9 @@ import (
 	"github.com/perdure/perdure/internal/store/sql/statement"
 )
 
-// TestShapes checks the text of the statement for many rows for each kind of statement.
-func TestShapes(t *testing.T) {
+// TestMultiRowStatementTexts checks the text of the statement for many rows for each kind of
+// statement.
+func TestMultiRowStatementTexts(t *testing.T) {
 	column, adds, fixed := statement.Term{Column: "a"}, statement.Term{Column: "n", Adds: true}, statement.Term{Column: "b", Rest: "IS NOT NULL"}
 	key := statement.Term{Column: "id"}
 	for name, one := range map[string]struct {

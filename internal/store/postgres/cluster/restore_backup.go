@@ -5,9 +5,9 @@ import (
 	"os/exec"
 )
 
-// PutBack stops the cluster without informing its clients, and starts it with the files of a backup
-// instead of its own. There is no recovery.signal, so it does not start a new timeline.
-func (c *Cluster) PutBack(b *Backup) error {
+// RestoreBackup stops the cluster without informing its clients, and starts it with the files of a
+// backup instead of its own. There is no recovery.signal, so it does not start a new timeline.
+func (c *Cluster) RestoreBackup(b *Backup) error {
 	if err := c.Crash(); err != nil {
 		return err
 	}

@@ -75,7 +75,7 @@ func TestEveryRowOfAnExecutionHasAnOwner(t *testing.T) {
 // together with valid rows, by COPY or otherwise. No row may change its execution.
 func TestRowsBelongToAnExecution(t *testing.T) {
 	url := emptyDatabase(t)
-	s, conn := open(t, Options{without: without{texts: true}, URL: url}), dialed(t, url)
+	s, conn := open(t, Options{without: optimizations{texts: true}, URL: url}), dialed(t, url)
 	id, nobody := begin(t, s), uuid.New()
 	for _, table := range owned {
 		insert := ofOwned[table]
@@ -97,7 +97,7 @@ func TestRowsBelongToAnExecution(t *testing.T) {
 // those rows, too.
 func TestAnExecutionTakesItsRowsAlong(t *testing.T) {
 	url := emptyDatabase(t)
-	s, conn, other := open(t, Options{without: without{texts: true}, URL: url}), dialed(t, url), dialed(t, url)
+	s, conn, other := open(t, Options{without: optimizations{texts: true}, URL: url}), dialed(t, url), dialed(t, url)
 	exec(t, other, "SET lock_timeout = '50ms'")
 	for _, table := range owned {
 		id, stays := begin(t, s), begin(t, s)
@@ -129,7 +129,7 @@ func TestAnExecutionTakesItsRowsAlong(t *testing.T) {
 func TestTheAuditFindsRowsOfNobody(t *testing.T) {
 	for _, table := range owned {
 		url := emptyDatabase(t)
-		s, conn := open(t, Options{without: without{texts: true}, URL: url}), dialed(t, url)
+		s, conn := open(t, Options{without: optimizations{texts: true}, URL: url}), dialed(t, url)
 		exec(t, conn, "SET session_replication_role = replica") // no trigger fires
 		exec(t, conn, ofOwned[table], []uuid.UUID{uuid.New()})
 		if audited(t, s) == nil {
@@ -142,7 +142,7 @@ func TestTheAuditFindsRowsOfNobody(t *testing.T) {
 // owners, and reports nothing about valid owners.
 func TestTheAuditLooksAtEveryOwner(t *testing.T) {
 	url := emptyDatabase(t)
-	s, conn := open(t, Options{without: without{texts: true}, URL: url}), dialed(t, url)
+	s, conn := open(t, Options{without: optimizations{texts: true}, URL: url}), dialed(t, url)
 	begin(t, s)
 	exec(t, conn, "INSERT INTO agent_execution SELECT (jsonb_populate_record(x, jsonb_build_object('id', gen_random_uuid()))).*"+
 		" FROM agent_execution x, generate_series(1, $1::int)", 2*ownersPage+1)

@@ -2,9 +2,9 @@ package postgres
 
 import "github.com/perdure/perdure/internal/store/sql/statement"
 
-// without lists the optimizations of the store that are turned off. An optimization changes only
-// the cost of an operation. It changes neither results, errors and their order nor durability.
-type without struct {
+// optimizations lists the optimizations of the store that are turned off. An optimization changes
+// only the cost of an operation. It changes neither results, errors and their order nor durability.
+type optimizations struct {
 	// batches: each command is committed by itself, instead of with all that wait.
 	batches bool
 	// groups: a transaction sends one statement after the other, each for one row, and waits for its
@@ -18,8 +18,8 @@ type without struct {
 	texts bool
 }
 
-// everything lists all optimizations, which [Options.Plain] turns off.
-var everything = without{batches: true, groups: true, earlyReads: true, texts: true}
+// allOptimizations lists all optimizations, which [Options.Plain] turns off.
+var allOptimizations = optimizations{batches: true, groups: true, earlyReads: true, texts: true}
 
 // dialectInTurn is the dialect of a store without groups: an update writes only the columns that have
 // changed.

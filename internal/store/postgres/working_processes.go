@@ -11,8 +11,8 @@ import (
 	"github.com/perdure/perdure"
 )
 
-// lookTime is the time limit for reading the list of the database's working processes.
-const lookTime = 3 * time.Second
+// processListTimeout is the time limit for reading the list of the database's working processes.
+const processListTimeout = 3 * time.Second
 
 // backend is the database process of a connection. since distinguishes it from a later process with
 // the same pid.
@@ -21,16 +21,16 @@ type backend struct {
 	since string
 }
 
-// pulse caches the newest list of the database's working processes, for all connections that have
-// received nothing for a while.
-type pulse struct {
+// workingProcesses caches the newest list of the database's working processes, for all connections
+// that have received nothing for a while.
+type workingProcesses struct {
 	mu    sync.Mutex // locked while the list is read
 	at    time.Time  // when reading the list began
-	found look
+	found processList
 }
 
-// look is a list of the database's working processes, or the fact that they are unknown.
-type look struct {
+// processList is a list of the database's working processes, or the fact that they are unknown.
+type processList struct {
 	working map[backend]bool
 	unknown bool
 }
@@ -44,7 +44,7 @@ func (d *database) works(b backend) bool {
 	defer d.pulse.mu.Unlock()
 	if d.pulse.at.Before(now.Add(-d.doubt / 2)) {
 		d.pulse.at = time.Now()
-		d.pulse.found = d.look()
+		d.pulse.found = d.listProcesses()
 	}
 	return d.pulse.found.unknown || d.pulse.found.working[b]
 }
@@ -53,26 +53,26 @@ func (d *database) works(b backend) bool {
 // the receipt of an answer.
 const working = "SELECT pid, backend_start::text FROM pg_stat_activity WHERE wait_event_type IS DISTINCT FROM 'Client' AND backend_type = 'client backend'"
 
-func (d *database) look() look {
-	ctx, cancel := context.WithTimeout(context.Background(), lookTime)
+func (d *database) listProcesses() processList {
+	ctx, cancel := context.WithTimeout(context.Background(), processListTimeout)
 	defer cancel()
 	conn, err := pgx.ConnectConfig(ctx, d.config.Copy())
 	if err != nil {
-		return look{unknown: codeOf(err) != ""} // a refused connection shows that the database is running
+		return processList{unknown: codeOf(err) != ""} // a refused connection shows that the database is running
 	}
 	defer func() { _ = conn.Close(ctx) }() // all results are read
 	rows, err := conn.Query(ctx, working)
 	if err != nil {
-		return look{unknown: codeOf(err) != ""}
+		return processList{unknown: codeOf(err) != ""}
 	}
-	found := look{working: map[backend]bool{}}
+	found := processList{working: map[backend]bool{}}
 	var b backend
 	_, err = pgx.ForEachRow(rows, []any{&b.pid, &b.since}, func() error {
 		found.working[b] = true
 		return nil
 	})
 	if err != nil {
-		return look{unknown: codeOf(err) != ""}
+		return processList{unknown: codeOf(err) != ""}
 	}
 	return found
 }
@@ -98,7 +98,7 @@ func (d *database) meet(ctx context.Context, conn *pgx.Conn) (b backend, err err
 	if secure, ok := network.(*tls.Conn); ok {
 		network = secure.NetConn()
 	}
-	if w, ok := network.(*watched); ok {
+	if w, ok := network.(*watchedConn); ok {
 		w.know(b)
 	}
 	return b, nil

@@ -19,7 +19,7 @@ func TestPlainTurnsOffEverything(t *testing.T) {
 			t.Errorf("%s is on", off.Type().Field(i).Name)
 		}
 	}
-	if (Options{}).normal().without != (without{}) {
+	if (Options{}).normal().without != (optimizations{}) {
 		t.Error("something is off without Plain")
 	}
 }
@@ -44,7 +44,7 @@ func TestPlainCommandsAreTransactions(t *testing.T) {
 func TestPlainStatementsGoOneByOne(t *testing.T) {
 	const n = 20
 	one, many := map[string]int64{}, map[string]int64{}
-	for name, off := range map[string]without{"all on": {texts: true}, "without groups": {texts: true, groups: true}, "plain": everything} {
+	for name, off := range map[string]optimizations{"all on": {texts: true}, "without groups": {texts: true, groups: true}, "plain": allOptimizations} {
 		s := open(t, Options{without: off, Committers: 1})
 		c := tripsOf(s)
 		var ids []uuid.UUID

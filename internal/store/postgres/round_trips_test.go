@@ -12,7 +12,7 @@ import (
 func TestRoundTripsOfAStepAndATask(t *testing.T) {
 	for what, webhook := range map[string]bool{"without webhooks": false, "with another org's webhook": true} {
 		t.Run(what, func(t *testing.T) {
-			s := open(t, Options{without: without{texts: true}, Committers: 1})
+			s := open(t, Options{without: optimizations{texts: true}, Committers: 1})
 			c := tripsOf(s)
 			if webhook {
 				counttest.Webhook(t, s, "other")
@@ -22,7 +22,7 @@ func TestRoundTripsOfAStepAndATask(t *testing.T) {
 	}
 }
 
-func roundTripsOfAStepAndATask(t *testing.T, s *Store, c *trips) {
+func roundTripsOfAStepAndATask(t *testing.T, s *Store, c *tripCounter) {
 	r := counttest.Claim(t, s)
 	for _, one := range []struct {
 		what string

@@ -9,13 +9,13 @@ import (
 	"github.com/perdure/perdure/internal/store/sql/statement"
 )
 
-// changes returns the [many] of an UPDATE with the parameters status, number and key.
-func changes(t *testing.T) *many {
+// changes returns the [multiRow] of an UPDATE with the parameters status, number and key.
+func changes(t *testing.T) *multiRow {
 	t.Helper()
 	s := newShape("", &statement.Group{
 		Kind: statement.KindUpdate, Table: "t", Set: statement.Terms{{Column: "status"}, {Column: "n", Adds: true}}, Where: statement.Terms{{Column: "id"}},
 	})
-	m := &many{shape: s, types: []uint32{pgtype.TextOID, pgtype.Int8OID, pgtype.UUIDOID}}
+	m := &multiRow{shape: s, types: []uint32{pgtype.TextOID, pgtype.Int8OID, pgtype.UUIDOID}}
 	m.whole = s.statement(m.types, make([]bool, 3))
 	return m
 }
@@ -30,10 +30,10 @@ func rowsOf(n int, status func(i int) string, number int64) (rows [][]any) {
 
 func always(status string) func(int) string { return func(int) string { return status } }
 
-// TestWhatIsTheSameGoesOnce checks that parameters that were equal within each of learnGroups
-// groups are then sent as single values, also with other values, and that other parameters are sent
-// as arrays.
-func TestWhatIsTheSameGoesOnce(t *testing.T) {
+// TestCommonParametersAreSingleValues checks that parameters that were equal within each of
+// learnGroups groups are then sent as single values, also with other values, and that other
+// parameters are sent as arrays.
+func TestCommonParametersAreSingleValues(t *testing.T) {
 	m := changes(t)
 	worth := rowsOf(8, always("done"), 1)
 	for range learnGroups {
@@ -59,9 +59,9 @@ func TestWhatIsTheSameGoesOnce(t *testing.T) {
 	}
 }
 
-// TestChanceMakesNoStatement checks that no statement is added for small groups, or if one of
-// learnGroups groups has fewer equal parameters.
-func TestChanceMakesNoStatement(t *testing.T) {
+// TestRareCommonParametersAddNoStatement checks that no statement is added for small groups, or if
+// one of learnGroups groups has fewer equal parameters.
+func TestRareCommonParametersAddNoStatement(t *testing.T) {
 	m := changes(t)
 	for range 3 * learnGroups {
 		m.statementFor(rowsOf(learnRows-1, always("done"), 1), false)
@@ -82,7 +82,7 @@ func TestChanceMakesNoStatement(t *testing.T) {
 func TestStatementsAreBounded(t *testing.T) {
 	const params = 40
 	columns := make([]string, params)
-	m := &many{types: make([]uint32, params)}
+	m := &multiRow{types: make([]uint32, params)}
 	for i := range columns {
 		columns[i], m.types[i] = "c"+strconv.Itoa(i), pgtype.Int8OID
 	}

@@ -9,23 +9,23 @@ import (
 	"github.com/jackc/pgx/v5"
 )
 
-// many holds the statements that run one declared statement for many rows of parameters. Each
+// multiRow holds the statements that run one declared statement for many rows of parameters. Each
 // parameter is an array, or a single value if it is the same for all rows. Most parameters are the
 // same: the time, the status, NULL. An array costs time for each of its values, here and in the
 // database.
-type many struct {
+type multiRow struct {
 	shape *shape
 	types []uint32
 	whole string // all parameters are arrays
 
 	mu      sync.Mutex
-	narrows []*narrow
+	narrows []*narrowStatement
 	seen    int    // groups since the last call of think
 	common  []bool // parameters that had only one value in each of those groups
 }
 
-// narrow is a statement for rows in which some parameters have the same value in all rows.
-type narrow struct {
+// narrowStatement is a statement for rows in which some parameters have the same value in all rows.
+type narrowStatement struct {
 	same  []bool
 	n     int // number of those parameters
 	query string
@@ -45,7 +45,7 @@ const (
 
 // statementFor returns the statement for rows, and its parameters. With early, it evaluates each
 // group at once.
-func (m *many) statementFor(rows [][]any, early bool) (query string, args []any) {
+func (m *multiRow) statementFor(rows [][]any, early bool) (query string, args []any) {
 	learn, enough := learnGroups, learnRows
 	if early {
 		learn, enough = 1, 1
@@ -67,7 +67,7 @@ func (m *many) statementFor(rows [][]any, early bool) (query string, args []any)
 // rows of the group. Of the statements that fit, choose returns the one with the most such
 // parameters; nil if none fits. If telling is set, the group also counts as an example from which
 // new statements are learned.
-func (m *many) choose(same []bool, telling bool, learn int) (best *narrow) {
+func (m *multiRow) choose(same []bool, telling bool, learn int) (best *narrowStatement) {
 	m.mu.Lock()
 	defer m.mu.Unlock()
 	for _, n := range m.narrows {
@@ -97,7 +97,7 @@ func (m *many) choose(same []bool, telling bool, learn int) (best *narrow) {
 // think adds a statement for the parameters that the last groups had in common, unless an existing
 // statement has nearly as many of them. If there are already maxNarrows statements, the new one
 // replaces the least used one.
-func (m *many) think() {
+func (m *multiRow) think() {
 	m.seen = 0
 	count := 0
 	for _, is := range m.common {
@@ -111,7 +111,7 @@ func (m *many) think() {
 		}
 	}
 	if count >= worthColumns {
-		made := &narrow{same: append([]bool(nil), m.common...), n: count, query: m.shape.statement(m.types, m.common)}
+		made := &narrowStatement{same: append([]bool(nil), m.common...), n: count, query: m.shape.statement(m.types, m.common)}
 		if len(m.narrows) < maxNarrows {
 			m.narrows = append(m.narrows, made)
 		} else {
@@ -181,19 +181,19 @@ func equal(a, b any) bool {
 
 // of returns the cached many of a statement. The first call for a statement asks the database for
 // the types of the parameters.
-func (g *Groups) of(ctx context.Context, conn *pgx.Conn, s *shape) (*many, error) {
+func (g *Groups) of(ctx context.Context, conn *pgx.Conn, s *shape) (*multiRow, error) {
 	if known, ok := g.made.Load(s.text); ok {
-		return known.(*many), nil
+		return known.(*multiRow), nil
 	}
 	described, err := conn.PgConn().Prepare(ctx, "", s.text, nil)
 	if err != nil {
 		return nil, err
 	}
-	m := &many{shape: s, types: described.ParamOIDs}
+	m := &multiRow{shape: s, types: described.ParamOIDs}
 	m.whole = s.statement(m.types, make([]bool, len(m.types)))
 	if m.whole == "" || len(m.types) != s.params {
 		return nil, fmt.Errorf("a statement with %d parameters of the types %v cannot run for many rows: %s", s.params, m.types, s.text)
 	}
 	known, _ := g.made.LoadOrStore(s.text, m)
-	return known.(*many), nil
+	return known.(*multiRow), nil
 }

@@ -9,9 +9,9 @@ import (
 	"github.com/perdure/perdure/internal/store/sql/statement"
 )
 
-// Plain runs one statement after the other. It is used by reads, by a batch whose commands run one
-// after the other, and by every batch of a store without groups.
-type Plain struct {
+// Sequential runs one statement after the other. It is used by reads, by a batch whose commands run
+// one after the other, and by every batch of a store without groups.
+type Sequential struct {
 	conn  *pgx.Conn
 	wait  bool
 	held  map[lock]bool
@@ -19,15 +19,15 @@ type Plain struct {
 	Wrote bool                 // whether a statement has written anything
 }
 
-var _ statement.Conn = (*Plain)(nil)
+var _ statement.Conn = (*Sequential)(nil)
 
-// NewPlain returns a plain connection that sends the statement first before all others. With wait,
+// NewSequential returns a Sequential that sends the statement first before all others. With wait,
 // its locks wait for other transactions.
-func NewPlain(conn *pgx.Conn, first *statement.Statement, wait bool) *Plain {
-	return &Plain{conn: conn, first: first, wait: wait}
+func NewSequential(conn *pgx.Conn, first *statement.Statement, wait bool) *Sequential {
+	return &Sequential{conn: conn, first: first, wait: wait}
 }
 
-func (p *Plain) send(ctx context.Context, queue func(b *pgx.Batch)) error {
+func (p *Sequential) send(ctx context.Context, queue func(b *pgx.Batch)) error {
 	var batch pgx.Batch
 	if p.first != nil {
 		batch.Queue(p.first.Text())
@@ -38,7 +38,7 @@ func (p *Plain) send(ctx context.Context, queue func(b *pgx.Batch)) error {
 }
 
 // Exec implements [statement.Conn].
-func (p *Plain) Exec(ctx context.Context, query *statement.Statement, args ...any) (n int64, err error) {
+func (p *Sequential) Exec(ctx context.Context, query *statement.Statement, args ...any) (n int64, err error) {
 	p.Wrote = true
 	err = p.send(ctx, func(b *pgx.Batch) {
 		b.Queue(Translate(query.Text()), args...).Exec(func(tag pgconn.CommandTag) error {
@@ -50,13 +50,13 @@ func (p *Plain) Exec(ctx context.Context, query *statement.Statement, args ...an
 }
 
 // Write implements [statement.Conn]. It executes the statement at once.
-func (p *Plain) Write(ctx context.Context, query *statement.Statement, args ...any) error {
+func (p *Sequential) Write(ctx context.Context, query *statement.Statement, args ...any) error {
 	_, err := p.Exec(ctx, query, args...)
 	return err
 }
 
 // Each implements [statement.Conn].
-func (p *Plain) Each(ctx context.Context, query *statement.Statement, args []any, scan scan) error {
+func (p *Sequential) Each(ctx context.Context, query *statement.Statement, args []any, scan scan) error {
 	p.Wrote = p.Wrote || inserts(query)
 	return p.send(ctx, func(b *pgx.Batch) {
 		b.Queue(Translate(waiting(query, p.wait).Text()), args...).Query(func(rows pgx.Rows) error { return eachRow(rows, scan) })
@@ -64,7 +64,7 @@ func (p *Plain) Each(ctx context.Context, query *statement.Statement, args []any
 }
 
 // Together implements [statement.Conn]. It runs one function after the other.
-func (p *Plain) Together(fs ...func(c statement.Conn) error) error {
+func (p *Sequential) Together(fs ...func(c statement.Conn) error) error {
 	for _, f := range fs {
 		if err := f(p); err != nil {
 			return err
@@ -74,15 +74,19 @@ func (p *Plain) Together(fs ...func(c statement.Conn) error) error {
 }
 
 // Apart implements [statement.Conn]. It runs one piece after the other.
-func (p *Plain) Apart(pieces ...statement.Piece) error { return statement.InTurn(p, pieces) }
+func (p *Sequential) Apart(pieces ...statement.Piece) error { return statement.InTurn(p, pieces) }
 
 // Hold implements [statement.Conn].
-func (p *Plain) Hold(ctx context.Context, names ...string) error { return p.holdAll(ctx, false, names) }
+func (p *Sequential) Hold(ctx context.Context, names ...string) error {
+	return p.holdAll(ctx, false, names)
+}
 
 // Share implements [statement.Conn].
-func (p *Plain) Share(ctx context.Context, names ...string) error { return p.holdAll(ctx, true, names) }
+func (p *Sequential) Share(ctx context.Context, names ...string) error {
+	return p.holdAll(ctx, true, names)
+}
 
-func (p *Plain) holdAll(ctx context.Context, shared bool, names []string) error {
+func (p *Sequential) holdAll(ctx context.Context, shared bool, names []string) error {
 	if p.held == nil {
 		p.held = map[lock]bool{}
 	}
