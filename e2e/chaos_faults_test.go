@@ -212,7 +212,7 @@ func (s *faultInjector) noteKill(m *member) {
 
 // heldIn returns the runs that a worker holds, from a copy of a store's file.
 func heldIn(ctx context.Context, path string, worker uuid.UUID) ([]string, error) {
-	look, err := sqlite.OpenLook(ctx, path)
+	look, err := sqlite.OpenReadOnly(ctx, path)
 	if err != nil {
 		return nil, err
 	}

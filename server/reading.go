@@ -34,7 +34,7 @@ func OpenReading(ctx context.Context, c Config) (*Reading, error) {
 		c.Logger = slog.Default()
 	}
 	c.Dev = true
-	look, err := sqlite.OpenLook(ctx, StoreFile(c.Data))
+	look, err := sqlite.OpenReadOnly(ctx, StoreFile(c.Data))
 	if err != nil {
 		return nil, err
 	}
@@ -73,7 +73,7 @@ func (r *Reading) Close() error {
 }
 
 // readStore is a store that refuses writes.
-type readStore struct{ *sqlite.Look }
+type readStore struct{ *sqlite.ReadOnly }
 
 var _ store.Store = readStore{}
 

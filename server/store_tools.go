@@ -171,13 +171,13 @@ type readOnlyStore interface {
 
 func openReadOnlyStore(ctx context.Context, store string) (readOnlyStore, error) {
 	if c := (Config{Store: store}); c.shared() {
-		l, err := postgres.OpenLook(ctx, store)
+		l, err := postgres.OpenReadOnly(ctx, store)
 		if err != nil {
 			return nil, err
 		}
 		return l, nil
 	}
-	l, err := sqlite.OpenLook(ctx, store)
+	l, err := sqlite.OpenReadOnly(ctx, store)
 	if err != nil {
 		return nil, err
 	}

@@ -336,7 +336,7 @@ func TestOlderDatabasesAreRefused(t *testing.T) {
 	if !slices.Equal(queried(t, url, "SELECT version_id::text FROM goose_db_version"), versions) {
 		t.Error("the versions have changed")
 	}
-	if _, err := OpenLook(t.Context(), url); !perdure.IsCode(err, perdure.Conflict) {
+	if _, err := OpenReadOnly(t.Context(), url); !perdure.IsCode(err, perdure.Conflict) {
 		t.Errorf("a look gives %v", err)
 	}
 }

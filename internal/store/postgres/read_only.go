@@ -12,16 +12,16 @@ import (
 	"github.com/perdure/perdure/internal/store/turns"
 )
 
-// Look is a store that is opened only for reading, also while servers have it open.
-type Look struct {
+// ReadOnly is a store that is opened only for reading, also while servers have it open.
+type ReadOnly struct {
 	read.Reader
 	store *Store
 }
 
-// OpenLook connects to the database at url for reading. Errors: unavailable if it cannot be
+// OpenReadOnly connects to the database at url for reading. Errors: unavailable if it cannot be
 // reached, not_found if there is no store in it, conflict if its tables have another version or a
 // copy into it is unfinished.
-func OpenLook(ctx context.Context, url string) (*Look, error) {
+func OpenReadOnly(ctx context.Context, url string) (*ReadOnly, error) {
 	db, err := newDatabase(url, func(error) {})
 	if err != nil {
 		return nil, err
@@ -41,7 +41,7 @@ func OpenLook(ctx context.Context, url string) (*Look, error) {
 	if s.pool, err = pgxpool.NewWithConfig(ctx, config); err != nil {
 		return nil, err
 	}
-	return &Look{Reader: read.New(base.Source{Tx: s.read, Clock: s.clock.Now, Dialect: dialect}), store: s}, nil
+	return &ReadOnly{Reader: read.New(base.Source{Tx: s.read, Clock: s.clock.Now, Dialect: dialect}), store: s}, nil
 }
 
 // checkVersion returns an error for tables of another version, which cannot be read.
@@ -77,10 +77,10 @@ func checkVersion(ctx context.Context, config *pgx.ConnConfig) error {
 }
 
 // Integrity does nothing: the database checks its own pages if it was created with checksums.
-func (l *Look) Integrity(context.Context) ([]string, error) { return nil, nil }
+func (l *ReadOnly) Integrity(context.Context) ([]string, error) { return nil, nil }
 
 // Close closes the connections.
-func (l *Look) Close() error {
+func (l *ReadOnly) Close() error {
 	l.store.pool.Close()
 	return nil
 }

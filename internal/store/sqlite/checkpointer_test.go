@@ -26,15 +26,15 @@ func grow(t *testing.T, s *Store, id uuid.UUID) {
 	}
 }
 
-// TestACrashWhileTheLogIsFoldedLosesNothing checks that the committer continues during a checkpoint
+// TestACrashDuringACheckpointLosesNothing checks that the committer continues during a checkpoint
 // of the log, and that a crash in the middle of it loses no answered write, from before or during
 // the checkpoint.
-func TestACrashWhileTheLogIsFoldedLosesNothing(t *testing.T) {
+func TestACrashDuringACheckpointLosesNothing(t *testing.T) {
 	folder := t.TempDir()
 	d := disktest.New(t, folder)
 	path := filepath.Join(folder, database)
 	s := open(t, Options{Path: path})
-	s.committer.foldAt = 64
+	s.committer.checkpointAt = 64
 	reached, goOn := d.StallAfterWrite(database)
 	t.Cleanup(goOn)
 	input := json.RawMessage(`"` + strings.Repeat("x", 3000) + `"`)
@@ -74,11 +74,11 @@ func TestACrashWhileTheLogIsFoldedLosesNothing(t *testing.T) {
 	invariants.Check(t, s)
 }
 
-// TestTheLogIsBegunAnewWithoutAPause checks that the log is reset repeatedly while commits follow
+// TestTheLogIsResetWithoutAPause checks that the log is reset repeatedly while commits follow
 // each other without a pause.
-func TestTheLogIsBegunAnewWithoutAPause(t *testing.T) {
+func TestTheLogIsResetWithoutAPause(t *testing.T) {
 	s := open(t, Options{})
-	s.committer.foldAt = 64
+	s.committer.checkpointAt = 64
 	id := uuid.New()
 	if err := begin(t, s, id, nil); err != nil {
 		t.Fatal(err)
@@ -99,12 +99,12 @@ func TestTheLogIsBegunAnewWithoutAPause(t *testing.T) {
 // manyCommits is the number of commits after which a test gives up waiting for a reset of the log.
 const manyCommits = 100_000
 
-// TestTheLogIsBegunAnewAfterALongRead checks that a long read sees the same rows throughout while
+// TestTheLogIsResetAfterALongRead checks that a long read sees the same rows throughout while
 // commits succeed and the log grows, and that the log is reset after the read.
-func TestTheLogIsBegunAnewAfterALongRead(t *testing.T) {
+func TestTheLogIsResetAfterALongRead(t *testing.T) {
 	s := open(t, Options{})
 	const at = 64
-	s.committer.foldAt = at
+	s.committer.checkpointAt = at
 	id := uuid.New()
 	if err := begin(t, s, id, nil); err != nil {
 		t.Fatal(err)
@@ -148,36 +148,36 @@ func TestTheLogIsBegunAnewAfterALongRead(t *testing.T) {
 	invariants.Check(t, s)
 }
 
-// TestWhoFoldsTheLog checks for sequences of commits when a pass of the folder is requested, and
+// TestWhoCheckpointsTheLog checks for sequences of commits when a pass of the checkpointer is requested, and
 // when the committer checkpoints the rest.
-func TestWhoFoldsTheLog(t *testing.T) {
+func TestWhoCheckpointsTheLog(t *testing.T) {
 	const at = 800 // so 200 pages count as few
 	type commit struct {
-		held   int
-		idle   bool
-		folded int
-		want   foldStep
+		held         int
+		idle         bool
+		checkpointed int
+		want         logStep
 	}
 	for name, commits := range map[string][]commit{
-		"there is not enough to fold": {{10, true, 0, foldNot}, {799, true, 0, foldNot}},
-		"a pass leaves little":        {{800, true, 0, foldBeside}, {850, false, 0, foldNot}, {900, true, 800, foldHere}, {5, true, 800, foldNot}},
-		"a pass leaves much":          {{800, true, 0, foldBeside}, {1400, true, 800, foldBeside}, {1500, true, 1400, foldHere}},
+		"there is not enough to fold": {{10, true, 0, noCheckpoint}, {799, true, 0, noCheckpoint}},
+		"a pass leaves little":        {{800, true, 0, checkpointBeside}, {850, false, 0, noCheckpoint}, {900, true, 800, checkpointHere}, {5, true, 800, noCheckpoint}},
+		"a pass leaves much":          {{800, true, 0, checkpointBeside}, {1400, true, 800, checkpointBeside}, {1500, true, 1400, checkpointHere}},
 		"a pass before the log was begun anew": {
-			{800, true, 0, foldBeside}, {900, true, 850, foldHere}, {5, true, 850, foldNot}, {810, true, 850, foldBeside}, {820, false, 850, foldNot}, {830, true, 820, foldHere},
+			{800, true, 0, checkpointBeside}, {900, true, 850, checkpointHere}, {5, true, 850, noCheckpoint}, {810, true, 850, checkpointBeside}, {820, false, 850, noCheckpoint}, {830, true, 820, checkpointHere},
 		},
-		"a read is in the way":                  {{800, true, 0, foldBeside}, {810, true, 100, foldNot}, {999, true, 100, foldNot}, {1000, true, 100, foldBeside}, {1001, true, 110, foldNot}},
-		"a read keeps it from being begun anew": {{800, true, 0, foldBeside}, {810, true, 800, foldHere}, {811, true, 800, foldNot}, {1009, true, 800, foldNot}, {1010, true, 900, foldHere}},
-		"passes cannot keep up":                 {{800, true, 0, foldBeside}, {3200, false, 0, foldNot}, {3200, true, 800, foldHere}, {3201, true, 800, foldNot}, {3400, true, 800, foldHere}},
+		"a read is in the way":                  {{800, true, 0, checkpointBeside}, {810, true, 100, noCheckpoint}, {999, true, 100, noCheckpoint}, {1000, true, 100, checkpointBeside}, {1001, true, 110, noCheckpoint}},
+		"a read keeps it from being begun anew": {{800, true, 0, checkpointBeside}, {810, true, 800, checkpointHere}, {811, true, 800, noCheckpoint}, {1009, true, 800, noCheckpoint}, {1010, true, 900, checkpointHere}},
+		"passes cannot keep up":                 {{800, true, 0, checkpointBeside}, {3200, false, 0, noCheckpoint}, {3200, true, 800, checkpointHere}, {3201, true, 800, noCheckpoint}, {3400, true, 800, checkpointHere}},
 	} {
 		t.Run(name, func(t *testing.T) {
-			var l logged
+			var l logProgress
 			for i, c := range commits {
-				got := l.next(c.held, at, c.idle, c.folded)
+				got := l.next(c.held, at, c.idle, c.checkpointed)
 				if got != c.want {
 					t.Fatalf("commit %d with %d pages held: %d, want %d", i, c.held, got, c.want)
 				}
-				if got == foldHere {
-					l.folded = c.held
+				if got == checkpointHere {
+					l.checkpointed = c.held
 				}
 			}
 		})

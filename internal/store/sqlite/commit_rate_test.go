@@ -5,10 +5,10 @@ import (
 	"time"
 )
 
-// TestHasteIsManyCommitsInASecond checks that commits count as frequent after hasteCommits of them
+// TestManyCommitsInASecondAreFrequent checks that commits count as frequent after frequentCommits of them
 // within a second, and not when they are a second or more apart.
-func TestHasteIsManyCommitsInASecond(t *testing.T) {
-	var h haste
+func TestManyCommitsInASecondAreFrequent(t *testing.T) {
+	var h commitRate
 	now := time.Unix(1000, 0)
 	commits := func(n int, apart time.Duration) (hasty int) {
 		for range n {
@@ -19,13 +19,13 @@ func TestHasteIsManyCommitsInASecond(t *testing.T) {
 		}
 		return hasty
 	}
-	if n := commits(hasteCommits, time.Millisecond); n != 0 {
-		t.Errorf("%d of the first %d commits are in haste", n, hasteCommits)
+	if n := commits(frequentCommits, time.Millisecond); n != 0 {
+		t.Errorf("%d of the first %d commits count as frequent", n, frequentCommits)
 	}
 	if n := commits(10, time.Millisecond); n != 10 {
-		t.Errorf("%d of 10 commits after many are in haste", n)
+		t.Errorf("%d of 10 commits after many count as frequent", n)
 	}
-	if n := commits(1, time.Hour) + commits(hasteCommits-1, time.Second); n != 0 {
-		t.Errorf("%d slow commits are in haste", n)
+	if n := commits(1, time.Hour) + commits(frequentCommits-1, time.Second); n != 0 {
+		t.Errorf("%d slow commits count as frequent", n)
 	}
 }

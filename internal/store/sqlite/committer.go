@@ -39,14 +39,14 @@ type committer struct {
 	version  uint32
 	deciding sync.Mutex
 
-	path      string
-	walLimit  int64
-	folder    *folder
-	foldAt    int
-	foldsHere bool // the committer runs all checkpoints itself
-	laterFrom int
-	logged    logged
-	haste     haste
+	path            string
+	walLimit        int64
+	checkpointer    *checkpointer
+	checkpointAt    int
+	checkpointsHere bool // the committer runs all checkpoints itself
+	laterFrom       int
+	logProgress     logProgress
+	commitRate      commitRate
 	// erased reports that data was erased since the last reset of the write-ahead log, which still
 	// contains it. rest is the number of sweeps to skip before the next attempt to reset the log.
 	erased atomic.Bool
@@ -83,7 +83,7 @@ func (c *committer) process(batch []*commit.Call) {
 		c.makeRoom()
 	}
 	if c.brokenErr() == nil {
-		c.fold()
+		c.checkpoint()
 		c.forget(batch)
 	}
 }
@@ -150,7 +150,7 @@ func (c *committer) attempt(batch []*commit.Call, careful bool) ([]commit.Outcom
 	}
 	c.notice()
 	now := c.clock()
-	c.conn.GoAhead(c.haste.commit(now))
+	c.conn.GoAhead(c.commitRate.commit(now))
 	t := apply.Begin(ctx, v, dialect, perdure.At(now), c.logger, careful).WithCache(c.cache)
 	outcomes, err := c.decide(t, batch, careful)
 	if err != nil {

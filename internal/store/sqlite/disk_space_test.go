@@ -32,7 +32,7 @@ func TestTheLogsLimitHolds(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	s.committer.foldAt, s.committer.walLimit = 64, 1<<20
+	s.committer.checkpointAt, s.committer.walLimit = 64, 1<<20
 	id := uuid.New()
 	if err := begin(t, s, id, nil); err != nil {
 		t.Fatal(err)
@@ -97,7 +97,7 @@ func TestAFileThatCannotBeWrittenIsFatal(t *testing.T) {
 			if err != nil {
 				t.Fatal(err)
 			}
-			s.committer.foldAt = 64
+			s.committer.checkpointAt = 64
 			var failed atomic.Bool
 			d.Before(func(op disktest.Op) int32 {
 				if op.Kind == kind && op.File == database {

@@ -130,7 +130,7 @@ func TestOlderStoresAreRefused(t *testing.T) {
 	if !maps.Equal(schemaOf(t, path), before) || !slices.Equal(texts(t, path, "SELECT version_id FROM goose_db_version"), versions) {
 		t.Error("the store has changed")
 	}
-	if _, err := OpenLook(t.Context(), path); !perdure.IsCode(err, perdure.Conflict) || !strings.Contains(err.Error(), "commit") {
+	if _, err := OpenReadOnly(t.Context(), path); !perdure.IsCode(err, perdure.Conflict) || !strings.Contains(err.Error(), "commit") {
 		t.Errorf("a look at it gives %v", err)
 	}
 }

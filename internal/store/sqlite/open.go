@@ -53,11 +53,11 @@ type Options struct {
 	CheckBeside bool
 	// pause is called between two pieces of that check; nil is [rest].
 	pause func(ctx context.Context, took time.Duration) error
-	// Plain turns off every optimization of the store: see [without]. Results, errors, order and
+	// Plain turns off every optimization of the store: see [optimizations]. Results, errors, order and
 	// durability stay the same. A file may be opened with and without Plain in turn.
 	Plain bool
 	// without turns off single optimizations in tests.
-	without without
+	without optimizations
 	// laterFrom replaces [laterFrom] in tests.
 	laterFrom int
 }
@@ -145,7 +145,7 @@ func (o Options) normal() Options {
 		o.pause = rest
 	}
 	if o.Plain {
-		o.without = everything
+		o.without = allOptimizations
 	}
 	return o
 }
@@ -234,13 +234,13 @@ func startCommitter(ctx context.Context, o Options, writer *connection.Conn, res
 	queue.Observer, queue.Plain = o.Observer, o.without.batches
 	c := &committer{
 		Queue: queue, conn: writer, clock: o.Clock, logger: o.Logger, fatal: o.Fatal, commit: commitNow, ended: make(chan struct{}),
-		path: o.Path, walLimit: walLimit, foldAt: foldFrom(reserve), foldsHere: o.without.folder, reserve: reserve, laterFrom: cmp.Or(o.laterFrom, laterFrom),
+		path: o.Path, walLimit: walLimit, checkpointAt: checkpointFrom(reserve), checkpointsHere: o.without.checkpointer, reserve: reserve, laterFrom: cmp.Or(o.laterFrom, laterFrom),
 	}
 	if !o.without.kept {
 		c.cache = cache.NewRowCache(0)
 	}
 	var err error
-	if c.folder, err = openFolder(ctx, o.Path, c); err != nil {
+	if c.checkpointer, err = openCheckpointer(ctx, o.Path, c); err != nil {
 		return nil, err
 	}
 	writer.CountLog()
@@ -250,7 +250,7 @@ func startCommitter(ctx context.Context, o Options, writer *connection.Conn, res
 	if !o.without.later {
 		writer.StartLater()
 	}
-	go c.folder.run()
+	go c.checkpointer.run()
 	go c.run()
 	return c, nil
 }
@@ -343,7 +343,7 @@ func (s *Store) close() error {
 	s.filling.Wait()
 	s.committer.Close()
 	<-s.committer.ended
-	err := s.committer.folder.close()
+	err := s.committer.checkpointer.close()
 	if s.committer.brokenErr() != nil {
 		// The last connection that is closed checkpoints the log into the file. Readers are
 		// read-only and cannot do that, so the writer must not be the last one.

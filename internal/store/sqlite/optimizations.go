@@ -1,8 +1,8 @@
 package sqlite
 
-// without lists the optimizations of the store that are turned off. An optimization changes only
+// optimizations lists the optimizations of the store that are turned off. An optimization changes only
 // the cost of an operation. It changes neither results, errors and their order nor durability.
-type without struct {
+type optimizations struct {
 	// batches: each command is committed by itself, instead of with all that wait.
 	batches bool
 	// later: writes are executed at once, and not by a second goroutine ([connection.Later]).
@@ -10,13 +10,13 @@ type without struct {
 	// kept: commands read the rows that they decide on, which are not cached ([cache.RowCache]).
 	kept bool
 	// logLayer: SQLite writes and syncs the log itself. Its writes are not gathered, the log is not
-	// extended ahead, and a sync is an fsync ([connection.Conn.GatherLog], [haste]).
+	// extended ahead, and a sync is an fsync ([connection.Conn.GatherLog], [commitRate]).
 	logLayer bool
-	// folder: the committer checkpoints the log itself, and not another connection ([folder]).
-	folder bool
+	// checkpointer: the committer checkpoints the log itself, and not another connection ([checkpointer]).
+	checkpointer bool
 	// texts: texts are neither indexed nor searched in the index ([read.TextFiller]).
 	texts bool
 }
 
-// everything lists all optimizations, which [Options.Plain] turns off.
-var everything = without{batches: true, later: true, kept: true, logLayer: true, folder: true, texts: true}
+// allOptimizations lists all optimizations, which [Options.Plain] turns off.
+var allOptimizations = optimizations{batches: true, later: true, kept: true, logLayer: true, checkpointer: true, texts: true}

@@ -24,7 +24,7 @@ func TestPlainTurnsOffEverything(t *testing.T) {
 			t.Errorf("%s is on", off.Type().Field(i).Name)
 		}
 	}
-	if (Options{}).normal().without != (without{}) {
+	if (Options{}).normal().without != (optimizations{}) {
 		t.Error("something is off without Plain")
 	}
 }
@@ -45,7 +45,7 @@ func TestPlainCommandsAreTransactions(t *testing.T) {
 // normal store they read none, because the rows are cached.
 func TestPlainCommandsReadTheirRows(t *testing.T) {
 	for _, plain := range []bool{true, false} {
-		s := open(t, Options{Plain: plain, without: without{texts: true}})
+		s := open(t, Options{Plain: plain, without: optimizations{texts: true}})
 		r := counttest.Claim(t, s)
 		for what, one := range map[string]func(int){"step": r.Step, "task": r.Task} {
 			one(0) // fills the caches
@@ -102,7 +102,7 @@ func logWritten(t *testing.T, plain bool) {
 	d := disktest.New(t, folder)
 	now := time.Now()
 	s, err := Open(t.Context(), Options{
-		Path: filepath.Join(folder, database), without: without{texts: true}, Plain: plain, Clock: func() time.Time { return now },
+		Path: filepath.Join(folder, database), without: optimizations{texts: true}, Plain: plain, Clock: func() time.Time { return now },
 	})
 	if err != nil {
 		t.Fatal(err)
@@ -113,7 +113,7 @@ func logWritten(t *testing.T, plain bool) {
 	if !empty {
 		t.Fatal("the log is not empty")
 	}
-	for range hasteCommits { // from now on commits are frequent
+	for range frequentCommits { // from now on commits are frequent
 		if err := begin(t, s, uuid.New(), nil); err != nil {
 			t.Fatal(err)
 		}
@@ -153,7 +153,7 @@ const logHeader = 32
 func TestAPlainLogIsFoldedByTheCommitter(t *testing.T) {
 	for _, plain := range []bool{true, false} {
 		s := open(t, Options{Plain: plain})
-		s.committer.foldAt = 64
+		s.committer.checkpointAt = 64
 		id := uuid.New()
 		if err := begin(t, s, id, nil); err != nil {
 			t.Fatal(err)
@@ -169,8 +169,8 @@ func TestAPlainLogIsFoldedByTheCommitter(t *testing.T) {
 			}
 			before = held
 		}
-		idle, folded := s.committer.folder.rests()
-		if beside := !idle || folded > 0; beside == plain {
+		idle, checkpointed := s.committer.checkpointer.rests()
+		if beside := !idle || checkpointed > 0; beside == plain {
 			t.Errorf("plain %t: passes are made beside the committer: %t", plain, beside)
 		}
 	}

@@ -112,7 +112,7 @@ func (l *losses) check() {
 	l.t.Helper()
 	l.disk.Before(nil)
 	for _, image := range l.images {
-		s, err := Open(l.t.Context(), Options{Path: filepath.Join(image.folder, database), Logger: slog.New(slog.DiscardHandler), without: without{texts: true}})
+		s, err := Open(l.t.Context(), Options{Path: filepath.Join(image.folder, database), Logger: slog.New(slog.DiscardHandler), without: optimizations{texts: true}})
 		if err != nil {
 			l.t.Fatalf("power lost at %s: %v", image.at, err)
 		}

@@ -14,16 +14,16 @@ import (
 	"github.com/perdure/perdure/internal/store/sqlite/connection"
 )
 
-// Look is a store that is opened only for reading. A server may have it open.
-type Look struct {
+// ReadOnly is a store that is opened only for reading. A server may have it open.
+type ReadOnly struct {
 	read.Reader
 	pool  *connection.Pool
 	epoch uint64
 }
 
-// OpenLook opens the store at path for reading. Errors: not_found if there is none, conflict if its
+// OpenReadOnly opens the store at path for reading. Errors: not_found if there is none, conflict if its
 // tables have another version.
-func OpenLook(ctx context.Context, path string) (*Look, error) {
+func OpenReadOnly(ctx context.Context, path string) (*ReadOnly, error) {
 	if err := refuseHalfReplaced(path); err != nil {
 		return nil, err
 	}
@@ -34,7 +34,7 @@ func OpenLook(ctx context.Context, path string) (*Look, error) {
 	if err != nil {
 		return nil, connection.Refusal(openFailure(path, err))
 	}
-	l := &Look{Reader: read.New(base.Source{Tx: p.ReadRows, Clock: time.Now, Dialect: dialect}), pool: p}
+	l := &ReadOnly{Reader: read.New(base.Source{Tx: p.ReadRows, Clock: time.Now, Dialect: dialect}), pool: p}
 	err = p.Read(ctx, func(v connection.View) error {
 		if err := checkVersion(v); err != nil {
 			return err
@@ -52,7 +52,7 @@ func OpenLook(ctx context.Context, path string) (*Look, error) {
 
 // Epoch returns the store's epoch. It is not renewed for a restored file: the next server that
 // opens the file does that.
-func (l *Look) Epoch() uint64 { return l.epoch }
+func (l *ReadOnly) Epoch() uint64 { return l.epoch }
 
 // checkVersion returns an error for tables of another version, which cannot be read.
 func checkVersion(v connection.View) error {
@@ -75,7 +75,7 @@ func checkVersion(v connection.View) error {
 
 // Integrity reads every page of the file and returns the damage found; nothing if the file is
 // intact.
-func (l *Look) Integrity(ctx context.Context) (damage []string, err error) {
+func (l *ReadOnly) Integrity(ctx context.Context) (damage []string, err error) {
 	err = l.pool.Read(ctx, func(v connection.View) error {
 		return v.Rows("PRAGMA integrity_check(20)", nil, func(row func(...any) error) error {
 			var line string
@@ -95,4 +95,4 @@ func (l *Look) Integrity(ctx context.Context) (damage []string, err error) {
 }
 
 // Close closes the connections.
-func (l *Look) Close() error { return l.pool.Close() }
+func (l *ReadOnly) Close() error { return l.pool.Close() }

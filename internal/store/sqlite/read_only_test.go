@@ -9,8 +9,8 @@ import (
 	"github.com/google/uuid"
 )
 
-// TestALookWritesNothing checks that a Look of a crashed store reads data from its log and changes
-// none of its files. A Look of a store in use must also read that data and let the server write.
+// TestALookWritesNothing checks that a ReadOnly store of a crashed store reads data from its log and changes
+// none of its files. A ReadOnly store of a store in use must also read that data and let the server write.
 func TestALookWritesNothing(t *testing.T) {
 	path := filepath.Join(t.TempDir(), "perdure.db")
 	s := open(t, Options{Path: path})
@@ -31,7 +31,7 @@ func TestALookWritesNothing(t *testing.T) {
 		before[end] = content
 	}
 	for _, where := range []string{left, path} {
-		look, err := OpenLook(t.Context(), where)
+		look, err := OpenReadOnly(t.Context(), where)
 		if err != nil {
 			t.Fatal(err)
 		}

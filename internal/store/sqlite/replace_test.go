@@ -114,8 +114,8 @@ func replaceUpTo(t *testing.T, part, path string, most int) bool {
 		if err := s(); err != nil {
 			t.Fatal(err)
 		}
-		if n == len(first) { // a Look and a backup must refuse the half replaced store
-			if _, err := OpenLook(t.Context(), path); !perdure.IsCode(err, perdure.Conflict) {
+		if n == len(first) { // a ReadOnly and a backup must refuse the half replaced store
+			if _, err := OpenReadOnly(t.Context(), path); !perdure.IsCode(err, perdure.Conflict) {
 				t.Errorf("a look at what is half replaced gave %v", err)
 			}
 			if err := Backup(t.Context(), path, filepath.Join(t.TempDir(), "b"), silent); !perdure.IsCode(err, perdure.Conflict) {

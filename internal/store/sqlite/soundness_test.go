@@ -253,7 +253,7 @@ func TestAStartReadsABoundedPart(t *testing.T) {
 				}
 			}
 			before := readSoFar(t)
-			s, err := Open(t.Context(), Options{Path: path, Logger: slog.New(slog.DiscardHandler), CheckBeside: true, without: without{texts: true}})
+			s, err := Open(t.Context(), Options{Path: path, Logger: slog.New(slog.DiscardHandler), CheckBeside: true, without: optimizations{texts: true}})
 			if err != nil {
 				t.Fatal(err)
 			}

@@ -31,9 +31,11 @@ func (s *Store) written() map[string]int {
 // writes for a step, and eleven writes in two transactions for a task. Neither reads a row, because
 // the committer caches the rows that it wrote. A webhook of another org changes nothing.
 func TestStatementsOfAStepAndATask(t *testing.T) {
-	t.Run("without webhooks", func(t *testing.T) { statementsOfAStepAndATask(t, open(t, Options{without: without{texts: true}})) })
+	t.Run("without webhooks", func(t *testing.T) {
+		statementsOfAStepAndATask(t, open(t, Options{without: optimizations{texts: true}}))
+	})
 	t.Run("with another org's webhook", func(t *testing.T) {
-		s := open(t, Options{without: without{texts: true}})
+		s := open(t, Options{without: optimizations{texts: true}})
 		counttest.Webhook(t, s, "other")
 		statementsOfAStepAndATask(t, s)
 	})

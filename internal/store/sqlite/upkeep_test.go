@@ -14,9 +14,9 @@ import (
 	"github.com/perdure/perdure/internal/store/sqlite/connection"
 )
 
-// TestWALIsBegunAnew checks that the write-ahead log does not exceed walLimit after many commits,
+// TestWALIsReset checks that the write-ahead log does not exceed walLimit after many commits,
 // and that the newest write is readable.
-func TestWALIsBegunAnew(t *testing.T) {
+func TestWALIsReset(t *testing.T) {
 	path := filepath.Join(t.TempDir(), "perdure.db")
 	s := open(t, Options{Path: path})
 	id := uuid.New()

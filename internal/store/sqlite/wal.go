@@ -11,7 +11,7 @@ import (
 )
 
 // walLimit is the maximum size of the write-ahead log, in bytes. Checkpoints run at smaller sizes
-// ([committer.fold]), but the log can be reset only at a moment without readers, which may be late.
+// ([committer.checkpoint]), but the log can be reset only at a moment without readers, which may be late.
 // At the limit, writes are refused until then.
 const walLimit = 256 << 20
 
@@ -43,25 +43,25 @@ func (c *committer) forget(batch []*commit.Call) {
 
 // beginAnew checkpoints the log into the file and truncates it, and reports whether that has
 // succeeded. It waits at most patience milliseconds for running reads. Unless patience is 0, it
-// also waits for a running pass of the folder, without a limit.
+// also waits for a running pass of the checkpointer, without a limit.
 func (c *committer) beginAnew(patience int) bool {
 	if patience > 0 {
-		c.folder.working.Lock()
-	} else if !c.folder.working.TryLock() {
+		c.checkpointer.working.Lock()
+	} else if !c.checkpointer.working.TryLock() {
 		return false
 	}
-	defer c.folder.working.Unlock()
+	defer c.checkpointer.working.Unlock()
 	v := c.conn.With(context.Background())
-	var busy, frames, folded int64
+	var busy, frames, checkpointed int64
 	_, err := v.Run("PRAGMA busy_timeout = " + strconv.Itoa(patience))
 	if err == nil {
-		_, err = v.One("PRAGMA wal_checkpoint(TRUNCATE)", nil, &busy, &frames, &folded)
+		_, err = v.One("PRAGMA wal_checkpoint(TRUNCATE)", nil, &busy, &frames, &checkpointed)
 	}
 	if _, resetErr := v.Run("PRAGMA busy_timeout = 10000"); err == nil {
 		err = resetErr
 	}
 	if err != nil {
-		c.notFolded(err)
+		c.checkpointFailed(err)
 		return false
 	}
 	if busy != 0 {
