@@ -18,6 +18,7 @@ import (
 	"github.com/perdure/perdure/internal/engine/bulk"
 	"github.com/perdure/perdure/internal/engine/homes"
 	"github.com/perdure/perdure/internal/engine/live"
+	"github.com/perdure/perdure/internal/engine/retention"
 	"github.com/perdure/perdure/internal/engine/tenants"
 	"github.com/perdure/perdure/internal/engine/uploads"
 	"github.com/perdure/perdure/internal/notify"
@@ -68,7 +69,9 @@ type Engine struct {
 	Config
 	*tenants.Tenants
 	// Bulk are the bulk actions.
-	Bulk       *bulk.Actions
+	Bulk *bulk.Actions
+	// Pruner deletes data whose retention has ended.
+	Pruner     *retention.Pruner
 	opened     perdure.Time // when it was created, by the clock of the store
 	homes      *homes.Homes
 	promotions promotions
@@ -121,6 +124,7 @@ func New(c Config) *Engine {
 	e.homes = homes.New(c.Store, e.refs)
 	e.uploads = uploads.New(uploads.Config{Store: c.Store, Refs: e.refs, One: e.value, PayloadLimit: c.PayloadLimit, Plain: c.Plain})
 	e.Bulk = e.newBulk()
+	e.Pruner = &retention.Pruner{Config: retention.Config{Store: c.Store, Do: e.do, Tenants: e.Tenants, Logger: c.Logger, Every: c.RetentionEvery}}
 	return e
 }
 

@@ -43,26 +43,27 @@ var rules = map[string][]string{
 	"api/perdure/v1/pbconv/pbconvtest": nil,
 
 	// Server side.
-	"internal/rules":           {"internal/store", "internal/response", "internal/rules/validate"}, // pure: see TestDecisionsArePure
-	"internal/rules/tenant":    {"internal/rules", "internal/store"},
-	"internal/rules/validate":  nil,
-	"internal/engine":          {"internal/engine/bulk", "internal/engine/homes", "internal/engine/live", "internal/engine/tenants", "internal/engine/uploads", "internal/fair", "internal/lru", "internal/rules", "internal/rules/...", "internal/store", "internal/notify", "internal/schema", "internal/sharedread"},
-	"internal/engine/bulk":     {"internal/notify", "internal/rules", "internal/rules/tenant", "internal/rules/validate", "internal/store"},
-	"internal/engine/homes":    {"internal/store"},
-	"internal/engine/live":     {"internal/fair", "internal/rules"},
-	"internal/engine/tenants":  {"internal/rules/tenant", "internal/rules/validate", "internal/sealed", "internal/sharedread", "internal/store"},
-	"internal/engine/uploads":  {"internal/fair", "internal/rules", "internal/rules/validate", "internal/store"},
-	"internal/sharedread":      {"internal/fair"},
-	"internal/schema":          {"internal/lru"}, // pure: the worker's side uses it as well
-	"internal/scope":           nil,
-	"internal/sandbox":         nil, // initialized early, so it needs little
-	"internal/store":           nil,
-	"internal/store/commit":    {"internal/fair", "internal/store", "internal/store/turns"},
-	"internal/store/turns":     nil,
-	"internal/fair":            nil,
-	"internal/filelock":        nil,
-	"internal/store/floodtest": {"internal/engine", "internal/store"},
-	"internal/store/counttest": {"internal/engine", "internal/store", "internal/store/sql/read", "internal/store/sql/statement"},
+	"internal/rules":            {"internal/store", "internal/response", "internal/rules/validate"}, // pure: see TestDecisionsArePure
+	"internal/rules/tenant":     {"internal/rules", "internal/store"},
+	"internal/rules/validate":   nil,
+	"internal/engine":           {"internal/engine/bulk", "internal/engine/homes", "internal/engine/live", "internal/engine/retention", "internal/engine/tenants", "internal/engine/uploads", "internal/fair", "internal/lru", "internal/rules", "internal/rules/...", "internal/store", "internal/notify", "internal/schema", "internal/sharedread"},
+	"internal/engine/bulk":      {"internal/notify", "internal/rules", "internal/rules/tenant", "internal/rules/validate", "internal/store"},
+	"internal/engine/homes":     {"internal/store"},
+	"internal/engine/live":      {"internal/fair", "internal/rules"},
+	"internal/engine/retention": {"internal/engine/tenants", "internal/rules", "internal/rules/tenant", "internal/store"},
+	"internal/engine/tenants":   {"internal/rules/tenant", "internal/rules/validate", "internal/sealed", "internal/sharedread", "internal/store"},
+	"internal/engine/uploads":   {"internal/fair", "internal/rules", "internal/rules/validate", "internal/store"},
+	"internal/sharedread":       {"internal/fair"},
+	"internal/schema":           {"internal/lru"}, // pure: the worker's side uses it as well
+	"internal/scope":            nil,
+	"internal/sandbox":          nil, // initialized early, so it needs little
+	"internal/store":            nil,
+	"internal/store/commit":     {"internal/fair", "internal/store", "internal/store/turns"},
+	"internal/store/turns":      nil,
+	"internal/fair":             nil,
+	"internal/filelock":         nil,
+	"internal/store/floodtest":  {"internal/engine", "internal/store"},
+	"internal/store/counttest":  {"internal/engine", "internal/store", "internal/store/sql/read", "internal/store/sql/statement"},
 	// The rooms that the SQL stores share.
 	"internal/store/sql/statement":         {"internal/store"},
 	"internal/store/sql/column":            nil,
@@ -99,7 +100,7 @@ var rules = map[string][]string{
 	"internal/face/problem":   nil,
 	"internal/face/operation": {"internal/face/front", "internal/face/problem"},
 	"internal/face/record":    {"internal/log"},
-	"internal/face/rest":      {"internal/engine", "internal/engine/bulk", "internal/engine/homes", "internal/engine/tenants", "internal/log", "internal/face/front", "internal/face/operation", "internal/face/problem", "internal/face/record", "internal/face/title", "internal/health", "internal/store"},
+	"internal/face/rest":      {"internal/engine", "internal/engine/bulk", "internal/engine/homes", "internal/engine/retention", "internal/engine/tenants", "internal/log", "internal/face/front", "internal/face/operation", "internal/face/problem", "internal/face/record", "internal/face/title", "internal/health", "internal/store"},
 	"internal/face/title":     nil, // pure
 	"internal/face/questions": {"internal/engine", "internal/face/front", "internal/face/operation", "internal/face/problem", "internal/face/record", "internal/face/title", "internal/questionfeed", "internal/sharedread", "internal/store"},
 	"internal/face/links":     {"internal/engine", "internal/face/front", "internal/face/title", "internal/store", "internal/visible"},

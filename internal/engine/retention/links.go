@@ -1,4 +1,4 @@
-package engine
+package retention
 
 import (
 	"context"
@@ -15,9 +15,9 @@ const sweepStepOfLinks = 500
 
 // SweepLinks deletes the links to questions that have expired. Those of an execution are deleted by a
 // command on it, as they are written, so that the sweep and other commands never wait for each other.
-func (e *Engine) SweepLinks(ctx context.Context) error {
+func (p *Pruner) SweepLinks(ctx context.Context) error {
 	for {
-		expired, err := e.Store.ExpiredLinks(ctx, e.Store.Now(), sweepStepOfLinks)
+		expired, err := p.Store.ExpiredLinks(ctx, p.Store.Now(), sweepStepOfLinks)
 		if err != nil {
 			return err
 		}
@@ -28,7 +28,7 @@ func (e *Engine) SweepLinks(ctx context.Context) error {
 				continue
 			}
 			seen[l.ExecutionID] = true
-			done, err := e.sweepLinksOf(ctx, l)
+			done, err := p.sweepLinksOf(ctx, l)
 			if err != nil {
 				return err
 			}
@@ -41,8 +41,8 @@ func (e *Engine) SweepLinks(ctx context.Context) error {
 }
 
 // sweepLinksOf deletes the expired links of an execution. It returns 0 if the execution is being deleted.
-func (e *Engine) sweepLinksOf(ctx context.Context, l *perdure.QuestionLink) (int, error) {
-	done, err := e.do(ctx, store.Command{
+func (p *Pruner) sweepLinksOf(ctx context.Context, l *perdure.QuestionLink) (int, error) {
+	done, err := p.Do(ctx, store.Command{
 		Name: "sweep links", Lane: store.LaneSweeps, Frees: true, Org: l.Org, Execution: l.ExecutionID,
 		Decide: func(s *store.State) (*store.Changes, error) { return rules.SweepLinks(s, sweepStepOfLinks) },
 	})

@@ -1,9 +1,8 @@
-package engine
+package retention
 
 import (
 	"context"
 	"errors"
-	"fmt"
 	"time"
 
 	"github.com/google/uuid"
@@ -13,9 +12,9 @@ import (
 )
 
 const (
-	// pruneRows is the approximate number of rows that one command of a sweep deletes. Such a
+	// StepRows is the approximate number of rows that one command of a sweep deletes. Such a
 	// command takes a few milliseconds, so that other writes wait no longer.
-	pruneRows = 200
+	StepRows = 200
 	// prunePage is the number of candidates that one query returns.
 	prunePage = 100
 	// freePages is the maximum number of unused pages that one command returns to the file system.
@@ -89,9 +88,9 @@ var pruneKinds = []store.PruneKind{store.PruneExecutions, store.PruneLogs, store
 // Prune deletes data whose retention has ended, a bounded part in each call, and returns unused
 // pages to the file system. PruneReport.More reports whether another call would delete more. Error:
 // invalid_argument, if neither a policy nor OlderThan defines what to delete.
-func (e *Engine) Prune(ctx context.Context, org string, r PruneRequest) (PruneReport, error) {
+func (p *Pruner) Prune(ctx context.Context, org string, r PruneRequest) (PruneReport, error) {
 	report := PruneReport{DryRun: r.DryRun}
-	if err := e.checkPrune(ctx, org, r); err != nil {
+	if err := p.checkPrune(ctx, org, r); err != nil {
 		return report, err
 	}
 	for _, kind := range pruneKinds {
@@ -101,7 +100,7 @@ func (e *Engine) Prune(ctx context.Context, org string, r PruneRequest) (PruneRe
 		q := store.PruneQuery{
 			Kind: kind, Org: org, OlderThan: r.OlderThan, Status: r.Status, DefinitionID: r.DefinitionID, Limit: prunePage,
 		}
-		more, err := e.pruneKind(ctx, q, r.DryRun, report.of(kind))
+		more, err := p.pruneKind(ctx, q, r.DryRun, report.of(kind))
 		if err != nil {
 			return report, err
 		}
@@ -110,10 +109,10 @@ func (e *Engine) Prune(ctx context.Context, org string, r PruneRequest) (PruneRe
 	if r.DryRun {
 		return report, nil
 	}
-	return report, errors.Join(e.dropMarked(ctx), e.free(ctx, 0))
+	return report, errors.Join(p.dropMarked(ctx), p.free(ctx, 0))
 }
 
-func (e *Engine) checkPrune(ctx context.Context, org string, r PruneRequest) error {
+func (p *Pruner) checkPrune(ctx context.Context, org string, r PruneRequest) error {
 	if r.OlderThan != nil && *r.OlderThan < 0 {
 		return perdure.FieldErrorf("olderThan", "must not be negative")
 	}
@@ -125,11 +124,11 @@ func (e *Engine) checkPrune(ctx context.Context, org string, r PruneRequest) err
 	if r.OlderThan != nil {
 		return nil
 	}
-	_, set, err := e.Retention(ctx, org)
+	_, set, err := p.Tenants.Retention(ctx, org)
 	if err != nil || set {
 		return err
 	}
-	own, err := e.Store.Prunable(ctx, store.PruneQuery{Kind: store.PruneExecutions, Org: org, Limit: 1})
+	own, err := p.Store.Prunable(ctx, store.PruneQuery{Kind: store.PruneExecutions, Org: org, Limit: 1})
 	if err != nil || len(own.Items) > 0 {
 		return err
 	}
@@ -138,21 +137,21 @@ func (e *Engine) checkPrune(ctx context.Context, org string, r PruneRequest) err
 
 // pruneKind prunes the first page of the query's result. In a dry run it counts all pages. It
 // reports whether there are more pages.
-func (e *Engine) pruneKind(ctx context.Context, q store.PruneQuery, dry bool, count *PruneCount) (more bool, err error) {
+func (p *Pruner) pruneKind(ctx context.Context, q store.PruneQuery, dry bool, count *PruneCount) (more bool, err error) {
 	for {
-		page, err := e.Store.Prunable(ctx, q)
+		page, err := p.Store.Prunable(ctx, q)
 		if err != nil {
 			return false, err
 		}
-		for _, p := range page.Items {
+		for _, item := range page.Items {
 			changed := true
 			if !dry {
-				if changed, err = e.pruneOne(ctx, q, p); err != nil {
+				if changed, err = p.pruneOne(ctx, q, item); err != nil {
 					return false, err
 				}
 			}
 			if changed {
-				count.add(p)
+				count.add(item)
 			}
 		}
 		if q.Cursor = page.Next; !dry || page.Next == "" {
@@ -163,15 +162,15 @@ func (e *Engine) pruneKind(ctx context.Context, q store.PruneQuery, dry bool, co
 
 // pruneOne marks one candidate for deletion, or deletes its old checkpoints. The decision checks
 // again whether the retention has ended. pruneOne reports whether anything changed.
-func (e *Engine) pruneOne(ctx context.Context, q store.PruneQuery, p store.Prunable) (bool, error) {
+func (p *Pruner) pruneOne(ctx context.Context, q store.PruneQuery, item store.Prunable) (bool, error) {
 	decide := func(s *store.State) (*store.Changes, error) { return tenant.Prune(s, q) }
 	if q.Kind == store.PruneCheckpoints {
-		decide = func(s *store.State) (*store.Changes, error) { return tenant.PruneCheckpoints(s, pruneRows) }
+		decide = func(s *store.State) (*store.Changes, error) { return tenant.PruneCheckpoints(s, StepRows) }
 	}
 	changed := false
-	for left := p.Count; left > 0; left -= pruneRows {
-		d, err := e.do(ctx, store.Command{
-			Name: "prune " + string(q.Kind), Lane: store.LaneSweeps, Frees: true, Org: p.Org, Execution: p.ID,
+	for left := item.Count; left > 0; left -= StepRows {
+		d, err := p.Do(ctx, store.Command{
+			Name: "prune " + string(q.Kind), Lane: store.LaneSweeps, Frees: true, Org: item.Org, Execution: item.ID,
 			Needs:  func(*perdure.Execution) store.Needs { return store.Needs{Retention: true} },
 			Decide: decide,
 		})
@@ -184,19 +183,19 @@ func (e *Engine) pruneOne(ctx context.Context, q store.PruneQuery, p store.Pruna
 }
 
 // dropMarked deletes the rows of marked executions and then of deleted streams, in commands of
-// about pruneRows rows.
-func (e *Engine) dropMarked(ctx context.Context) error {
-	if err := e.dropExecutions(ctx); err != nil {
+// about StepRows rows.
+func (p *Pruner) dropMarked(ctx context.Context) error {
+	if err := p.dropExecutions(ctx); err != nil {
 		return err
 	}
 	for {
-		left, err := e.Store.DeadStreams(ctx)
+		left, err := p.Store.DeadStreams(ctx)
 		if err != nil || !left {
 			return err
 		}
-		_, err = e.do(ctx, store.Command{
+		_, err = p.Do(ctx, store.Command{
 			Name: "drop streams", Lane: store.LaneSweeps, Frees: true,
-			Decide: func(*store.State) (*store.Changes, error) { return tenant.DropStreams(pruneRows) },
+			Decide: func(*store.State) (*store.Changes, error) { return tenant.DropStreams(StepRows) },
 		})
 		if err != nil {
 			return err
@@ -204,11 +203,11 @@ func (e *Engine) dropMarked(ctx context.Context) error {
 	}
 }
 
-func (e *Engine) dropExecutions(ctx context.Context) error {
+func (p *Pruner) dropExecutions(ctx context.Context) error {
 	for {
-		steps, err := e.do(ctx, store.Command{
+		steps, err := p.Do(ctx, store.Command{
 			Name: "prune rows", Lane: store.LaneSweeps, Frees: true, Pick: &store.Pick{Kind: store.PickPruned, Limit: 1},
-			Decide: func(*store.State) (*store.Changes, error) { return tenant.DropExecution(pruneRows) },
+			Decide: func(*store.State) (*store.Changes, error) { return tenant.DropExecution(StepRows) },
 		})
 		if err != nil || len(steps) == 0 {
 			return err
@@ -217,87 +216,22 @@ func (e *Engine) dropExecutions(ctx context.Context) error {
 }
 
 // free returns unused pages to the file system until at most spare bytes of them are left.
-func (e *Engine) free(ctx context.Context, spare int64) error {
+func (p *Pruner) free(ctx context.Context, spare int64) error {
 	for {
-		pages, size, err := e.Store.Unused(ctx)
+		pages, size, err := p.Store.Unused(ctx)
 		if err != nil || pages == 0 || pages*size <= spare {
 			return err
 		}
-		_, err = e.do(ctx, store.Command{
+		_, err = p.Do(ctx, store.Command{
 			Name: "free", Lane: store.LaneSweeps, Frees: true,
 			Decide: func(*store.State) (*store.Changes, error) { return tenant.FreePages(freePages) },
 		})
 		if err != nil {
 			return err
 		}
-		left, _, err := e.Store.Unused(ctx)
+		left, _, err := p.Store.Unused(ctx)
 		if err != nil || left >= pages {
 			return err
-		}
-	}
-}
-
-// sweepRetention applies the policies of all orgs once, and deletes the rows that an earlier sweep
-// has marked.
-func (e *Engine) sweepRetention(ctx context.Context) error {
-	orgs, err := e.Store.Orgs(ctx)
-	if err != nil {
-		return fmt.Errorf("retention: %w", err)
-	}
-	var errs []error
-	pruned := int64(0)
-	for _, org := range orgs {
-		for _, kind := range pruneKinds {
-			n, err := e.sweepKind(ctx, store.PruneQuery{Kind: kind, Org: org, Limit: prunePage})
-			pruned += n
-			errs = append(errs, err)
-		}
-	}
-	errs = append(errs, e.dropMarked(ctx))
-	spare := int64(spareBytes)
-	if pruned > 0 {
-		spare = 0
-	}
-	return errors.Join(append(errs, e.free(ctx, spare))...)
-}
-
-// sweepKind prunes all pages of a query, and returns the number of pruned items.
-func (e *Engine) sweepKind(ctx context.Context, q store.PruneQuery) (int64, error) {
-	var count PruneCount
-	for {
-		before := count.Count
-		more, err := e.pruneKind(ctx, q, false, &count)
-		if err != nil || !more || count.Count == before {
-			return count.Count, err
-		}
-		if err := e.dropMarked(ctx); err != nil {
-			return count.Count, err
-		}
-	}
-}
-
-// keepRetention sweeps at intervals of RetentionEvery until ctx ends. It runs in a goroutine of its
-// own, so that the loop that fires timers does not wait for it.
-func (e *Engine) keepRetention(ctx context.Context) {
-	timer := time.NewTicker(e.RetentionEvery)
-	defer timer.Stop()
-	for {
-		if err := e.sweepRetention(ctx); err != nil && ctx.Err() == nil {
-			e.Logger.Error("retention sweep failed", "error", err)
-		}
-		if err := e.SweepDeliveries(ctx); err != nil && ctx.Err() == nil {
-			e.Logger.Error("sweeping deliveries failed", "error", err)
-		}
-		if err := e.SweepLinks(ctx); err != nil && ctx.Err() == nil {
-			e.Logger.Error("links that have expired could not be removed", "error", err)
-		}
-		if err := e.SweepSessions(ctx); err != nil && ctx.Err() == nil {
-			e.Logger.Error("sessions that have expired could not be removed", "error", err)
-		}
-		select {
-		case <-ctx.Done():
-			return
-		case <-timer.C:
 		}
 	}
 }
