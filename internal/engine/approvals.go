@@ -40,7 +40,7 @@ func (e *Engine) checkPolicy(at string, p perdure.ApprovalPolicy) error {
 		return err
 	}
 	for i, r := range p {
-		if err := e.schemas.checkRegistered(fmt.Sprintf("%s[%d].when", at, i), "the rule", r.When); err != nil {
+		if err := e.Kinds.Schemas.CheckRegistered(fmt.Sprintf("%s[%d].when", at, i), "the rule", r.When); err != nil {
 			return err
 		}
 	}

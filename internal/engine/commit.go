@@ -23,7 +23,7 @@ func (e *Engine) commit(ctx context.Context, org string, c perdure.Commit) (perd
 		return perdure.CommitReply{}, err
 	}
 	contents := uploads.ContentsOf(c)
-	if err := e.fitOutput(ctx, org, c, contents); err != nil {
+	if err := e.Kinds.FitOutput(ctx, org, c, contents); err != nil {
 		return perdure.CommitReply{}, err
 	}
 	refs, err := e.uploads.CheckAll(ctx, org, c.Lease.ExecutionID, contents)

@@ -6,6 +6,7 @@ import (
 
 	"github.com/google/uuid"
 	"github.com/perdure/perdure"
+	"github.com/perdure/perdure/internal/engine/kinds"
 	"github.com/perdure/perdure/internal/engine/tenants"
 	"github.com/perdure/perdure/internal/rules/tenant"
 	"github.com/perdure/perdure/internal/rules/validate"
@@ -87,14 +88,14 @@ func (e *Engine) checkDefinition(ctx context.Context, org string, d *perdure.Def
 	if err := validate.JSON("metadata", d.Metadata); err != nil {
 		return err
 	}
-	spec, err := e.kind(ctx, org, perdure.ReactKind)
+	spec, err := e.Kinds.Spec(ctx, org, perdure.ReactKind)
 	if err != nil {
 		return err
 	}
 	if err := checkModels(d.Models, spec.Providers); err != nil {
 		return err
 	}
-	if err := checkEndpoints(d.Models, spec.Endpoints, anyQueue); err != nil {
+	if err := kinds.CheckEndpoints(d.Models, spec.Endpoints, kinds.AnyQueue); err != nil {
 		return err
 	}
 	if d.Tools == nil {

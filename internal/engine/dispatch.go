@@ -40,7 +40,7 @@ func (d dispatch) Register(ctx context.Context, r perdure.Registration) (perdure
 	ctx = store.ForOrg(ctx, d.org)
 	r.Embedded = d.embedded
 	settings := perdure.Settings{Lease: d.e.Lease, PayloadLimit: d.e.PayloadLimit, Org: d.org}
-	return settings, d.e.register(ctx, d.org, r)
+	return settings, d.e.Kinds.Register(ctx, d.org, r)
 }
 
 func (d dispatch) PollAgents(ctx context.Context, p perdure.Poll) ([]perdure.AgentClaim, error) {

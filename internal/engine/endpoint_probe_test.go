@@ -177,7 +177,7 @@ func TestRegisteredEndpointsHoldNoSecret(t *testing.T) {
 	for i := range 10 {
 		b.must(register([]string{fmt.Sprint("queue ", i)}, many[1:]...))
 	}
-	spec, err := b.e.kind(t.Context(), org, perdure.ReactKind)
+	spec, err := b.e.Kinds.Spec(t.Context(), org, perdure.ReactKind)
 	if err != nil || len(spec.Endpoints) != tenant.MaxKnownEndpoints || spec.Endpoints[0].Queue != "queue 9" {
 		t.Errorf("%d endpoints are kept, %v", len(spec.Endpoints), err)
 	}

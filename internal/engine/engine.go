@@ -17,13 +17,13 @@ import (
 	"github.com/perdure/perdure"
 	"github.com/perdure/perdure/internal/engine/bulk"
 	"github.com/perdure/perdure/internal/engine/homes"
+	"github.com/perdure/perdure/internal/engine/kinds"
 	"github.com/perdure/perdure/internal/engine/live"
 	"github.com/perdure/perdure/internal/engine/retention"
 	"github.com/perdure/perdure/internal/engine/tenants"
 	"github.com/perdure/perdure/internal/engine/uploads"
 	"github.com/perdure/perdure/internal/notify"
 	"github.com/perdure/perdure/internal/rules"
-	"github.com/perdure/perdure/internal/sharedread"
 	"github.com/perdure/perdure/internal/store"
 )
 
@@ -70,6 +70,8 @@ type Engine struct {
 	*tenants.Tenants
 	// Bulk are the bulk actions.
 	Bulk *bulk.Actions
+	// Kinds are the kinds that workers have registered.
+	Kinds *kinds.Kinds
 	// Pruner deletes data whose retention has ended.
 	Pruner     *retention.Pruner
 	opened     perdure.Time // when it was created, by the clock of the store
@@ -81,10 +83,6 @@ type Engine struct {
 	lost       lostWorkers
 	uploads    *uploads.Uploads
 	workers    workerBoard
-	schemas    inputSchemas
-	agentKinds sharedread.Reads[kindName, *store.Kind]
-	kinds      executionKinds
-	outputs    outputKinds
 	// refusedRenewal reports whether the store has refused to renew or to end a lease since the
 	// sweep loop last checked.
 	refusedRenewal atomic.Bool
@@ -123,6 +121,7 @@ func New(c Config) *Engine {
 	e.Tenants = tenants.New(c.Store, e.value)
 	e.homes = homes.New(c.Store, e.refs)
 	e.uploads = uploads.New(uploads.Config{Store: c.Store, Refs: e.refs, One: e.value, PayloadLimit: c.PayloadLimit, Plain: c.Plain})
+	e.Kinds = kinds.New(kinds.Config{Store: c.Store, Refs: e.refs, Uploads: e.uploads, One: e.value})
 	e.Bulk = e.newBulk()
 	e.Pruner = &retention.Pruner{Config: retention.Config{Store: c.Store, Do: e.do, Tenants: e.Tenants, Logger: c.Logger, Every: c.RetentionEvery}}
 	return e

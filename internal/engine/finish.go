@@ -18,7 +18,7 @@ func (e *Engine) finishTask(ctx context.Context, org string, f perdure.TaskFinis
 		return perdure.FinishReply{}, err
 	}
 	contents := []uploads.Content{{Field: "result", Payload: f.Result}}
-	if err := e.fitResult(ctx, org, f, &contents[0]); err != nil {
+	if err := e.Kinds.FitResult(ctx, org, f, &contents[0]); err != nil {
 		return perdure.FinishReply{}, err
 	}
 	refs, err := e.uploads.CheckAll(ctx, org, f.Lease.ExecutionID, contents)

@@ -2,7 +2,6 @@ package engine
 
 import (
 	"context"
-	"encoding/json"
 	"io"
 	"slices"
 
@@ -52,16 +51,7 @@ func (e *Engine) judgeCall(a perdure.Approvals, call perdure.ApprovalCall) (perd
 	if perdure.CheckArguments("arguments", call.Arguments) != nil {
 		return perdure.Judgement{Then: perdure.ApprovalDeny, Number: -1}, nil
 	}
-	return a.Judge(call, e.schemas.fits)
-}
-
-// fits reports whether content fits a schema.
-func (s *inputSchemas) fits(schema, content json.RawMessage) (bool, error) {
-	fits, err := s.cache.Fits(schema, content)
-	if err != nil {
-		return false, &perdure.Error{Code: perdure.Internal, Message: "the schema of an approval rule does not compile", Err: err}
-	}
-	return fits, nil
+	return a.Judge(call, e.Kinds.Schemas.Fits)
 }
 
 // inputBytes returns the content of a new task, inline or uploaded. A content that is not complete

@@ -24,7 +24,7 @@ func (e *Engine) checkQuestions(c perdure.Commit) error {
 			return perdure.Errorf(perdure.QuestionKeyReused, "%s: the commit asks two questions with the key %q", at, q.Key)
 		}
 		keys[q.Key] = true
-		if err := e.schemas.checkRegistered(at+".schema", "the question", q.Schema); err != nil {
+		if err := e.Kinds.Schemas.CheckRegistered(at+".schema", "the question", q.Schema); err != nil {
 			return err
 		}
 		if q.Default == nil {
@@ -42,7 +42,7 @@ func (e *Engine) misfitAnswer(at string, t perdure.QuestionTerms, value []byte) 
 	if err := t.CheckValue(at, value); err != nil {
 		return err
 	}
-	return e.schemas.check(at, perdure.KindSpec{Kind: "the question", InputSchema: t.Schema}, value)
+	return e.Kinds.Schemas.Check(at, perdure.KindSpec{Kind: "the question", InputSchema: t.Schema}, value)
 }
 
 // inlineAnswers is the maximum number of bytes of the questions that a claim or a reply carries

@@ -153,7 +153,7 @@ func (e *Engine) readFor(ctx context.Context, org string, q *perdure.Question, v
 	case whole != q.DetailsSHA256, q.Details == nil && bare != q.Withheld.BareSHA256, !asked.SameValue(q.QuestionTerms):
 		vote.Unread = perdure.Errorf(perdure.DetailsChanged, "the worker has stated another hash than the content of question %s has, so it can only be denied", q.ID)
 	case vote.Verdict == perdure.VerdictAnswer && asked.TakesValue() && vote.Value != nil:
-		if vote.Unread = e.schemas.checkRegistered("schema", "question "+q.ID.String(), asked.Schema); vote.Unread == nil {
+		if vote.Unread = e.Kinds.Schemas.CheckRegistered("schema", "question "+q.ID.String(), asked.Schema); vote.Unread == nil {
 			vote.Misfit = e.misfitAnswer("answer", asked.QuestionTerms, vote.Value)
 		}
 	}

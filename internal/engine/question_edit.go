@@ -25,7 +25,7 @@ func (e *Engine) editOf(ctx context.Context, org string, q *perdure.Question, r 
 	if err != nil {
 		return nil, err
 	}
-	if edit.Refused, err = e.misfitArguments(ctx, org, q.Subject, r.Details); err != nil || edit.Refused != nil {
+	if edit.Refused, err = e.Kinds.MisfitArguments(ctx, org, q.Subject, r.Details); err != nil || edit.Refused != nil {
 		return edit, err
 	}
 	if q.EntryID == nil && !x.Gate.Guards(q.Subject) {
@@ -56,25 +56,6 @@ func (e *Engine) editJudged(x *perdure.Execution, q *perdure.Question, arguments
 		return perdure.FieldErrorf("details", "are denied by a rule"), nil
 	case judged.Then == perdure.ApprovalAsk && !judged.Rule.Covers(q.QuestionTerms):
 		return perdure.FieldErrorf("details", "come under another rule, which asks other people or does not permit edits; deny the call"), nil
-	}
-	return nil, nil
-}
-
-// misfitArguments returns why arguments do not fit the schema of a tool; nil if they do, or if no
-// worker has registered one.
-func (e *Engine) misfitArguments(ctx context.Context, org, tool string, arguments json.RawMessage) (misfit, err error) {
-	kinds, err := e.Store.Kinds(ctx, org)
-	if err != nil {
-		return nil, err
-	}
-	for _, k := range kinds {
-		if !k.Agent && k.Spec.Kind == tool && k.Spec.InputSchema != nil {
-			compiled, err := e.schemas.cache.Compile(k.Spec.InputSchema)
-			if err != nil {
-				return nil, &perdure.Error{Code: perdure.Internal, Message: "the schema of tool " + tool + " does not compile", Err: err}
-			}
-			return compiled.Check("details", arguments), nil
-		}
 	}
 	return nil, nil
 }

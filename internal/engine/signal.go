@@ -46,21 +46,21 @@ func (e *Engine) Signal(ctx context.Context, org string, id uuid.UUID, r SignalR
 		return SignalReply{}, err
 	}
 	if r.Name == perdure.InterruptSignal {
-		if err := e.checkTurns(ctx, org, id); err != nil {
+		if err := e.Kinds.CheckTurns(ctx, org, id); err != nil {
 			return SignalReply{}, err
 		}
 	}
-	kinds, err := e.signalKinds(ctx, org, id, r.Name)
+	known, err := e.Kinds.Signal(ctx, org, id, r.Name)
 	if err != nil {
 		return SignalReply{}, err
 	}
-	seen, err := e.checkValue(ctx, org, id, r, kinds)
+	seen, err := e.checkValue(ctx, org, id, r, known)
 	if err != nil {
 		return SignalReply{}, err
 	}
 	h := e.reserve(ctx, org, id)
 	n := newSignal(r, seen, h)
-	n.Unexpected = kinds.unexpected
+	n.Unexpected = known.Unexpected
 	n.KeyID = store.KeyOf(ctx)
 	d, err := e.one(ctx, store.Command{
 		Name: "signal", Lane: store.LaneCommits, Org: org, Execution: id, Bytes: len(r.Value),

@@ -13,6 +13,7 @@ import (
 
 	"github.com/google/uuid"
 	"github.com/perdure/perdure"
+	"github.com/perdure/perdure/internal/engine/kinds"
 	"github.com/perdure/perdure/internal/rules"
 	"github.com/perdure/perdure/internal/rules/validate"
 	"github.com/perdure/perdure/internal/store"
@@ -99,7 +100,7 @@ func (e *Engine) prepare(ctx context.Context, org string, r StartRequest) (*perd
 	if r.Kind == "" {
 		r.Kind = perdure.ReactKind
 	}
-	spec, err := e.kind(ctx, org, r.Kind)
+	spec, err := e.Kinds.Spec(ctx, org, r.Kind)
 	if err != nil {
 		return nil, err
 	}
@@ -191,7 +192,7 @@ func (e *Engine) inputOf(ctx context.Context, org string, r StartRequest, spec p
 	if r.Input == nil {
 		r.Input = json.RawMessage("null")
 	}
-	if err := e.schemas.check("input", spec, r.Input); err != nil {
+	if err := e.Kinds.Schemas.Check("input", spec, r.Input); err != nil {
 		return nil, nil, err
 	}
 	gate, err := e.freeze(ctx, policies)
@@ -257,7 +258,7 @@ func checkReact(in perdure.ReactInput, spec perdure.KindSpec, queue string) erro
 	if err := checkModels(in.Models, spec.Providers); err != nil {
 		return err
 	}
-	if err := checkEndpoints(in.Models, spec.Endpoints, queue); err != nil {
+	if err := kinds.CheckEndpoints(in.Models, spec.Endpoints, queue); err != nil {
 		return err
 	}
 	if in.OneShot && in.UserPrompt == "" && len(in.Parts) == 0 && in.Compact != perdure.CompactOnly {

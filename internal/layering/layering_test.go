@@ -46,9 +46,10 @@ var rules = map[string][]string{
 	"internal/rules":            {"internal/store", "internal/response", "internal/rules/validate"}, // pure: see TestDecisionsArePure
 	"internal/rules/tenant":     {"internal/rules", "internal/store"},
 	"internal/rules/validate":   nil,
-	"internal/engine":           {"internal/engine/bulk", "internal/engine/homes", "internal/engine/live", "internal/engine/retention", "internal/engine/tenants", "internal/engine/uploads", "internal/fair", "internal/lru", "internal/rules", "internal/rules/...", "internal/store", "internal/notify", "internal/schema", "internal/sharedread"},
+	"internal/engine":           {"internal/engine/bulk", "internal/engine/homes", "internal/engine/kinds", "internal/engine/live", "internal/engine/retention", "internal/engine/tenants", "internal/engine/uploads", "internal/fair", "internal/rules", "internal/rules/...", "internal/store", "internal/notify"},
 	"internal/engine/bulk":      {"internal/notify", "internal/rules", "internal/rules/tenant", "internal/rules/validate", "internal/store"},
 	"internal/engine/homes":     {"internal/store"},
+	"internal/engine/kinds":     {"internal/engine/uploads", "internal/lru", "internal/rules/tenant", "internal/rules/validate", "internal/schema", "internal/sharedread", "internal/store"},
 	"internal/engine/live":      {"internal/fair", "internal/rules"},
 	"internal/engine/retention": {"internal/engine/tenants", "internal/rules", "internal/rules/tenant", "internal/store"},
 	"internal/engine/tenants":   {"internal/rules/tenant", "internal/rules/validate", "internal/sealed", "internal/sharedread", "internal/store"},

@@ -368,7 +368,7 @@ func (a *API) hasProvider(ctx context.Context, org, provider string) (bool, erro
 	if known, err := a.calls(ctx, org, provider); known || err != nil {
 		return known, err
 	}
-	if err := a.Engine.HasWorkers(ctx, org); err != nil {
+	if err := a.Engine.Kinds.HasWorkers(ctx, org); err != nil {
 		return false, err
 	}
 	return a.calls(ctx, org, provider)
@@ -376,7 +376,7 @@ func (a *API) hasProvider(ctx context.Context, org, provider string) (bool, erro
 
 // calls reports whether the provider is one of those that the org's registered workers can call.
 func (a *API) calls(ctx context.Context, org, provider string) (bool, error) {
-	known, err := a.Engine.AgentKind(ctx, org, perdure.ReactKind)
+	known, err := a.Engine.Kinds.Agent(ctx, org, perdure.ReactKind)
 	if perdure.IsCode(err, perdure.NotFound) {
 		return false, nil
 	}

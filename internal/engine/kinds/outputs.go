@@ -1,4 +1,4 @@
-package engine
+package kinds
 
 import (
 	"context"
@@ -34,20 +34,20 @@ type outputsOfOrg struct {
 	readAt        perdure.Time
 }
 
-func (e *Engine) cachedOutputs(ctx context.Context, org string) (*outputsOfOrg, error) {
-	c := &e.outputs
+func (k *Kinds) cachedOutputs(ctx context.Context, org string) (*outputsOfOrg, error) {
+	c := &k.outputs
 	c.mu.Lock()
 	known := c.orgs.Get(org)
 	c.mu.Unlock()
-	if known != nil && e.Store.Now().Sub(known.readAt.Time) < outputKindsTTL {
+	if known != nil && k.store.Now().Sub(known.readAt.Time) < outputKindsTTL {
 		return known, nil
 	}
-	return e.readOutputs(ctx, org)
+	return k.readOutputs(ctx, org)
 }
 
-func (e *Engine) readOutputs(ctx context.Context, org string) (*outputsOfOrg, error) {
-	now := e.Store.Now()
-	kinds, err := e.Store.Kinds(ctx, org)
+func (k *Kinds) readOutputs(ctx context.Context, org string) (*outputsOfOrg, error) {
+	now := k.store.Now()
+	kinds, err := k.store.Kinds(ctx, org)
 	if err != nil {
 		return nil, err
 	}
@@ -57,7 +57,7 @@ func (e *Engine) readOutputs(ctx context.Context, org string) (*outputsOfOrg, er
 			known.of(k.Agent)[k.Spec.Kind] = k.Outputs
 		}
 	}
-	c := &e.outputs
+	c := &k.outputs
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	c.orgs.Put(org, known)
@@ -77,8 +77,8 @@ func (o *outputsOfOrg) of(agent bool) map[string][]store.KindOutput {
 // outputCheck returns the function that compares an output with the schemas of its kind, or nil if
 // there is nothing to compare. kindOf returns the name of the kind. It is called only if a kind of
 // the org has an output schema.
-func (e *Engine) outputCheck(ctx context.Context, org, field string, agent bool, kindOf func() (string, error)) (func(json.RawMessage) error, error) {
-	known, err := e.cachedOutputs(ctx, org)
+func (k *Kinds) outputCheck(ctx context.Context, org, field string, agent bool, kindOf func() (string, error)) (func(json.RawMessage) error, error) {
+	known, err := k.cachedOutputs(ctx, org)
 	if err != nil || len(known.of(agent)) == 0 {
 		return nil, err
 	}
@@ -90,23 +90,23 @@ func (e *Engine) outputCheck(ctx context.Context, org, field string, agent bool,
 		return nil, err
 	}
 	return func(output json.RawMessage) error {
-		if e.misfitOutput(field, known.of(agent)[kind], output) == nil {
+		if k.misfitOutput(field, known.of(agent)[kind], output) == nil {
 			return nil
 		}
-		stored, err := e.readOutputs(ctx, org)
+		stored, err := k.readOutputs(ctx, org)
 		if err != nil {
 			return err
 		}
-		return e.misfitOutput(field, stored.of(agent)[kind], output)
+		return k.misfitOutput(field, stored.of(agent)[kind], output)
 	}, nil
 }
 
 // misfitOutput returns nil if the output fits at least one of the schemas, or the error of the
 // newest.
-func (e *Engine) misfitOutput(field string, outputs []store.KindOutput, output json.RawMessage) error {
+func (k *Kinds) misfitOutput(field string, outputs []store.KindOutput, output json.RawMessage) error {
 	var first error
 	for _, o := range outputs {
-		err := e.schemas.check(field, perdure.KindSpec{InputSchema: o.Schema}, output)
+		err := k.Schemas.Check(field, perdure.KindSpec{InputSchema: o.Schema}, output)
 		if err == nil {
 			return nil
 		}
@@ -117,24 +117,24 @@ func (e *Engine) misfitOutput(field string, outputs []store.KindOutput, output j
 	return first
 }
 
-// fitOutput sets the check of the output of a commit that completes an execution.
-func (e *Engine) fitOutput(ctx context.Context, org string, c perdure.Commit, all []uploads.Content) error {
+// FitOutput sets the check of the output of a commit that completes an execution.
+func (k *Kinds) FitOutput(ctx context.Context, org string, c perdure.Commit, all []uploads.Content) error {
 	output := &all[len(all)-1]
 	if c.Outcome.Kind != perdure.OutcomeComplete || c.Outcome.Output.Size() == 0 {
 		return nil
 	}
 	var err error
-	output.Fit, err = e.outputCheck(ctx, org, output.Field, true, func() (string, error) { return e.kindOf(ctx, org, c.Lease.ExecutionID) })
+	output.Fit, err = k.outputCheck(ctx, org, output.Field, true, func() (string, error) { return k.of(ctx, org, c.Lease.ExecutionID) })
 	return err
 }
 
-// fitResult sets the check of the result of a task.
-func (e *Engine) fitResult(ctx context.Context, org string, f perdure.TaskFinish, result *uploads.Content) (err error) {
+// FitResult sets the check of the result of a task.
+func (k *Kinds) FitResult(ctx context.Context, org string, f perdure.TaskFinish, result *uploads.Content) (err error) {
 	if f.Error != nil || f.Result.Size() == 0 {
 		return nil
 	}
-	result.Fit, err = e.outputCheck(ctx, org, result.Field, false, func() (string, error) {
-		tasks, err := e.refs.Tasks(ctx, f.Lease.ExecutionID, []uuid.UUID{f.Lease.TaskID}, true)
+	result.Fit, err = k.outputCheck(ctx, org, result.Field, false, func() (string, error) {
+		tasks, err := k.refs.Tasks(ctx, f.Lease.ExecutionID, []uuid.UUID{f.Lease.TaskID}, true)
 		if err != nil || tasks[0] == nil {
 			return "", err
 		}

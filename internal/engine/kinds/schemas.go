@@ -1,4 +1,4 @@
-package engine
+package kinds
 
 import (
 	"encoding/json"
@@ -7,16 +7,16 @@ import (
 	"github.com/perdure/perdure/internal/schema"
 )
 
-// inputSchemas compiles and caches the input schemas of kinds. Any worker may register a schema,
+// Schemas compiles and caches the input schemas of kinds. Any worker may register a schema,
 // and a validation cannot be stopped. Therefore a schema over the limits of the schema package is
 // never used for a validation.
-type inputSchemas struct {
+type Schemas struct {
 	cache schema.Cache
 }
 
-// checkRegistered refuses a schema of a kind that is invalid or over a limit. Error:
+// CheckRegistered refuses a schema of a kind that is invalid or over a limit. Error:
 // invalid_argument.
-func (s *inputSchemas) checkRegistered(field, kind string, raw json.RawMessage) error {
+func (s *Schemas) CheckRegistered(field, kind string, raw json.RawMessage) error {
 	if len(raw) == 0 {
 		return nil
 	}
@@ -30,10 +30,10 @@ func (s *inputSchemas) checkRegistered(field, kind string, raw json.RawMessage) 
 	return nil
 }
 
-// check validates content with the input schema of a kind. The error names the member at fault.
-// Only an older server can have stored a schema over a limit. check refuses such a kind until a
+// Check validates content with the input schema of a kind. The error names the member at fault.
+// Only an older server can have stored a schema over a limit. Check refuses such a kind until a
 // worker registers a smaller schema.
-func (s *inputSchemas) check(field string, spec perdure.KindSpec, content json.RawMessage) error {
+func (s *Schemas) Check(field string, spec perdure.KindSpec, content json.RawMessage) error {
 	if len(spec.InputSchema) == 0 {
 		return nil
 	}
@@ -45,4 +45,13 @@ func (s *inputSchemas) check(field string, spec perdure.KindSpec, content json.R
 		return &perdure.Error{Code: perdure.Internal, Message: "a registered schema does not compile", Err: err}
 	}
 	return compiled.Check(field, content)
+}
+
+// Fits reports whether content fits the schema of an approval rule.
+func (s *Schemas) Fits(of, content json.RawMessage) (bool, error) {
+	fits, err := s.cache.Fits(of, content)
+	if err != nil {
+		return false, &perdure.Error{Code: perdure.Internal, Message: "the schema of an approval rule does not compile", Err: err}
+	}
+	return fits, nil
 }

@@ -1,4 +1,4 @@
-package engine
+package kinds
 
 import (
 	"fmt"
@@ -12,8 +12,8 @@ import (
 const (
 	// maxNamedEndpoints bounds the endpoints that an error message names.
 	maxNamedEndpoints = 20
-	// anyQueue is the queue of work that may run on every queue.
-	anyQueue = ""
+	// AnyQueue is the queue of work that may run on every queue.
+	AnyQueue = ""
 )
 
 // checkAllowed checks the endpoints that a worker registers: their number, form and length. A URL
@@ -42,11 +42,11 @@ func checkAllowed(field string, all []perdure.ModelEndpoint) error {
 	return nil
 }
 
-// checkEndpoints refuses a model whose endpoint or key variable no worker of the queue allows.
+// CheckEndpoints refuses a model whose endpoint or key variable no worker of the queue allows.
 // Workers apply the same rule ([llm.Endpoints.Resolve]). If no endpoints of the model's provider
-// are known on the queue, checkEndpoints accepts the model, and the worker checks it.
-func checkEndpoints(models []perdure.ModelConfig, known []perdure.ModelEndpoint, queue string) error {
-	if queue != anyQueue {
+// are known on the queue, CheckEndpoints accepts the model, and the worker checks it.
+func CheckEndpoints(models []perdure.ModelConfig, known []perdure.ModelEndpoint, queue string) error {
+	if queue != AnyQueue {
 		known = slices.DeleteFunc(slices.Clone(known), func(e perdure.ModelEndpoint) bool { return e.Queue != queue })
 	}
 	for n, m := range models {
@@ -98,7 +98,7 @@ func pairOf(m perdure.ModelConfig) string {
 }
 
 func ofQueue(queue string) string {
-	if queue == anyQueue {
+	if queue == AnyQueue {
 		return ""
 	}
 	return fmt.Sprintf(" of the queue %q", queue)

@@ -1,4 +1,4 @@
-package engine
+package kinds
 
 import (
 	"context"
@@ -12,12 +12,12 @@ import (
 // modelCheck returns the check of the value of a ModelSignal: it must name a model of the execution.
 // It returns nil if the execution is not of the react agent, or does not exist. If only a worker has
 // the execution's input, the check cannot compare the models; the agent then ignores others.
-func (e *Engine) modelCheck(ctx context.Context, org string, execution uuid.UUID) (func(json.RawMessage) error, error) {
-	kind, err := e.kindOf(ctx, org, execution)
+func (k *Kinds) modelCheck(ctx context.Context, org string, execution uuid.UUID) (func(json.RawMessage) error, error) {
+	kind, err := k.of(ctx, org, execution)
 	if err != nil || kind != perdure.ReactKind {
 		return nil, ignoring(err, perdure.NotFound)
 	}
-	models, known, err := e.modelsOf(ctx, org, execution)
+	models, known, err := k.modelsOf(ctx, org, execution)
 	if err != nil {
 		return nil, ignoring(err, perdure.NotFound)
 	}
@@ -32,8 +32,8 @@ func (e *Engine) modelCheck(ctx context.Context, org string, execution uuid.UUID
 
 // modelsOf returns the models in the input of a react agent. known is false if the server does not
 // have the input.
-func (e *Engine) modelsOf(ctx context.Context, org string, execution uuid.UUID) (models []perdure.ModelConfig, known bool, err error) {
-	x, err := e.refs.Execution(ctx, org, execution)
+func (k *Kinds) modelsOf(ctx context.Context, org string, execution uuid.UUID) (models []perdure.ModelConfig, known bool, err error) {
+	x, err := k.refs.Execution(ctx, org, execution)
 	if err != nil {
 		return nil, false, err
 	}
@@ -48,7 +48,7 @@ func (e *Engine) modelsOf(ctx context.Context, org string, execution uuid.UUID) 
 	}
 	switch {
 	case x.InputBlob != nil:
-		err = e.uploads.Read(ctx, org, execution, *x.InputBlob, decode)
+		err = k.uploads.Read(ctx, org, execution, *x.InputBlob, decode)
 	case len(x.Input) > 0:
 		err = json.Unmarshal(x.Input, &in)
 	}
