@@ -205,7 +205,7 @@ func (e *Engine) fillDecisions(ctx context.Context, execution uuid.UUID, questio
 			continue
 		}
 		if q.Answer != nil && q.Answer.Withheld != nil {
-			raw, err := e.heldContent(ctx, execution, *q.Answer.Withheld)
+			raw, err := e.homes.Held(ctx, execution, q.Answer.Withheld.Ref(execution))
 			if err != nil || raw == nil {
 				return err
 			}
@@ -216,7 +216,7 @@ func (e *Engine) fillDecisions(ctx context.Context, execution uuid.UUID, questio
 			decision.Fill(q)
 		}
 		if q.Withheld != nil && q.Status == perdure.QuestionExpired && q.Answer != nil && q.Answer.Verdict == perdure.VerdictAnswer {
-			raw, err := e.heldContent(ctx, execution, q.Withheld.WithheldContent)
+			raw, err := e.homes.Held(ctx, execution, q.Withheld.Ref(execution))
 			if err != nil || raw == nil {
 				return err
 			}
@@ -228,19 +228,4 @@ func (e *Engine) fillDecisions(ctx context.Context, execution uuid.UUID, questio
 		}
 	}
 	return nil
-}
-
-// heldContent returns a content of an execution that was LOCAL; nil if it still is, and only its
-// worker has the content.
-func (e *Engine) heldContent(ctx context.Context, execution uuid.UUID, w perdure.WithheldContent) ([]byte, error) {
-	ref := w.Ref(execution)
-	r, err := e.Store.Blob(ctx, execution, ref.ID)
-	if perdure.IsCode(err, perdure.NotFound) {
-		return nil, nil
-	}
-	if err != nil {
-		return nil, err
-	}
-	defer r.Close()
-	return readContent(r, ref.Length)
 }
