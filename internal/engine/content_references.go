@@ -78,7 +78,7 @@ func (d dispatch) fillAgent(ctx context.Context, c *perdure.AgentClaim) error {
 	if err := d.fillSignals(ctx, id, c.Signals); err != nil {
 		return err
 	}
-	if err := d.e.fillDecisions(ctx, id, c.Questions); err != nil {
+	if err := d.e.Questions.FillDecisions(ctx, id, c.Questions); err != nil {
 		return err
 	}
 	return d.fillTasks(ctx, c.Results...)
@@ -91,7 +91,7 @@ func (d dispatch) fillReply(ctx context.Context, execution uuid.UUID, r *perdure
 	if err := d.fillTasks(ctx, r.Tasks...); err != nil {
 		return err
 	}
-	if err := d.e.fillDecisions(ctx, execution, r.Questions); err != nil {
+	if err := d.e.Questions.FillDecisions(ctx, execution, r.Questions); err != nil {
 		return err
 	}
 	for i := range r.Claims {

@@ -104,7 +104,7 @@ func (e *Engine) checkDefinition(ctx context.Context, org string, d *perdure.Def
 	if err := perdure.CheckToolNames(perdure.ListPlaces("tools"), d.Tools, d.Models); err != nil {
 		return err
 	}
-	if err := e.checkPolicy("approvals", d.Approvals); err != nil {
+	if err := e.Questions.CheckPolicy("approvals", d.Approvals); err != nil {
 		return err
 	}
 	if d.Retention != nil && d.Retention.IsZero() {

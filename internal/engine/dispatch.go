@@ -171,6 +171,26 @@ func (d dispatch) Signals(ctx context.Context, execution uuid.UUID, patterns []s
 	return d.read().PendingSignals(ctx, execution, patterns, after, limit)
 }
 
+func (d dispatch) Questions(ctx context.Context, execution uuid.UUID, ids []uuid.UUID) ([]*perdure.Question, error) {
+	ctx = store.ForOrg(ctx, d.org)
+	if len(ids) > 2*perdure.MaxOpenQuestions {
+		return nil, perdure.FieldErrorf("questionIds", "are %d, and %d are allowed", len(ids), 2*perdure.MaxOpenQuestions)
+	}
+	if err := d.own(ctx, execution); err != nil {
+		return nil, err
+	}
+	found, err := d.read().QuestionsOf(ctx, execution, ids)
+	if err != nil {
+		return nil, err
+	}
+	for _, q := range found {
+		if q != nil && !q.Edited() {
+			q.Details = nil // the worker has asked them
+		}
+	}
+	return found, d.e.Questions.FillDecisions(ctx, execution, found)
+}
+
 func (d dispatch) PutBlob(ctx context.Context, owner perdure.BlobOwner, length int64, content io.Reader) (perdure.BlobRef, error) {
 	ctx = store.ForOrg(ctx, d.org)
 	return d.e.uploads.Put(ctx, d.org, owner, length, content)

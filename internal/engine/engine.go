@@ -19,6 +19,7 @@ import (
 	"github.com/perdure/perdure/internal/engine/homes"
 	"github.com/perdure/perdure/internal/engine/kinds"
 	"github.com/perdure/perdure/internal/engine/live"
+	"github.com/perdure/perdure/internal/engine/questions"
 	"github.com/perdure/perdure/internal/engine/retention"
 	"github.com/perdure/perdure/internal/engine/tenants"
 	"github.com/perdure/perdure/internal/engine/uploads"
@@ -72,6 +73,8 @@ type Engine struct {
 	Bulk *bulk.Actions
 	// Kinds are the kinds that workers have registered.
 	Kinds *kinds.Kinds
+	// Questions are the questions of executions.
+	Questions *questions.Questions
 	// Pruner deletes data whose retention has ended.
 	Pruner     *retention.Pruner
 	opened     perdure.Time // when it was created, by the clock of the store
@@ -122,6 +125,9 @@ func New(c Config) *Engine {
 	e.homes = homes.New(c.Store, e.refs)
 	e.uploads = uploads.New(uploads.Config{Store: c.Store, Refs: e.refs, One: e.value, PayloadLimit: c.PayloadLimit, Plain: c.Plain})
 	e.Kinds = kinds.New(kinds.Config{Store: c.Store, Refs: e.refs, Uploads: e.uploads, One: e.value})
+	e.Questions = questions.New(questions.Config{
+		Store: c.Store, Refs: e.refs, Homes: e.homes, Kinds: e.Kinds, One: e.value, OrgWorks: e.OrgWorks, PayloadLimit: c.PayloadLimit,
+	})
 	e.Bulk = e.newBulk()
 	e.Pruner = &retention.Pruner{Config: retention.Config{Store: c.Store, Do: e.do, Tenants: e.Tenants, Logger: c.Logger, Every: c.RetentionEvery}}
 	return e

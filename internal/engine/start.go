@@ -195,7 +195,7 @@ func (e *Engine) inputOf(ctx context.Context, org string, r StartRequest, spec p
 	if err := e.Kinds.Schemas.Check("input", spec, r.Input); err != nil {
 		return nil, nil, err
 	}
-	gate, err := e.freeze(ctx, policies)
+	gate, err := e.Questions.Freeze(ctx, policies)
 	if gate != nil {
 		gate.Policies = &policies // the input is the caller's, so they are stored here
 	}
@@ -223,7 +223,7 @@ func (e *Engine) reactInput(ctx context.Context, org string, r StartRequest, spe
 	if err := perdure.CheckMessages("messages", open, r.Messages); err != nil {
 		return nil, nil, err
 	}
-	gate, err := e.freeze(ctx, policies)
+	gate, err := e.Questions.Freeze(ctx, policies)
 	if err != nil {
 		return nil, nil, err
 	}
@@ -325,4 +325,14 @@ func checkConfig(c perdure.AgentConfig) error {
 		return err
 	}
 	return c.CheckNet()
+}
+
+// policiesOf returns the policies about tool calls of a start, with those of its definition d, which
+// may be nil.
+func policiesOf(r StartRequest, d *perdure.Definition) perdure.Approvals {
+	a := perdure.Approvals{Start: r.Approvals}
+	if d != nil {
+		a.Definition = d.Approvals
+	}
+	return a
 }

@@ -1,4 +1,4 @@
-package engine
+package questions
 
 import (
 	"context"
@@ -9,8 +9,8 @@ import (
 	"github.com/perdure/perdure/internal/store"
 )
 
-// checkQuestions checks the questions of a commit. Errors: invalid_argument.
-func (e *Engine) checkQuestions(c perdure.Commit) error {
+// CheckAsked checks the questions of a commit. Errors: invalid_argument.
+func (s *Questions) CheckAsked(c perdure.Commit) error {
 	if n := len(c.Questions) + len(c.Withdraw); n > 2*perdure.MaxOpenQuestions {
 		return perdure.FieldErrorf("questions", "the commit names %d questions, and %d are allowed", n, 2*perdure.MaxOpenQuestions)
 	}
@@ -24,13 +24,13 @@ func (e *Engine) checkQuestions(c perdure.Commit) error {
 			return perdure.Errorf(perdure.QuestionKeyReused, "%s: the commit asks two questions with the key %q", at, q.Key)
 		}
 		keys[q.Key] = true
-		if err := e.Kinds.Schemas.CheckRegistered(at+".schema", "the question", q.Schema); err != nil {
+		if err := s.kinds.Schemas.CheckRegistered(at+".schema", "the question", q.Schema); err != nil {
 			return err
 		}
 		if q.Default == nil {
 			continue
 		}
-		if err := e.misfitAnswer(at+".default", q.QuestionTerms, q.Default); err != nil {
+		if err := s.misfitAnswer(at+".default", q.QuestionTerms, q.Default); err != nil {
 			return err
 		}
 	}
@@ -38,22 +38,22 @@ func (e *Engine) checkQuestions(c perdure.Commit) error {
 }
 
 // misfitAnswer returns nil if a value fits the schema or the choices of a question.
-func (e *Engine) misfitAnswer(at string, t perdure.QuestionTerms, value []byte) error {
+func (s *Questions) misfitAnswer(at string, t perdure.QuestionTerms, value []byte) error {
 	if err := t.CheckValue(at, value); err != nil {
 		return err
 	}
-	return e.Kinds.Schemas.Check(at, perdure.KindSpec{Kind: "the question", InputSchema: t.Schema}, value)
+	return s.kinds.Schemas.Check(at, perdure.KindSpec{Kind: "the question", InputSchema: t.Schema}, value)
 }
 
 // inlineAnswers is the maximum number of bytes of the questions that a claim or a reply carries
 // with their answers.
 const inlineAnswers = 1 << 20
 
-// questionsFor returns questions of an execution for its worker. Of the terms it keeps only kind
+// ForWorker returns questions of an execution for its worker. Of the terms it keeps only kind
 // and subject. It leaves out the votes, and the details unless a voter has changed them. An answer
 // with which the total size would exceed inlineAnswers is replaced by the zero Answer. The worker
 // then reads that answer with Dispatch.Questions.
-func questionsFor(ctx context.Context, refs store.ClaimReader, execution uuid.UUID, ids []uuid.UUID) ([]*perdure.Question, error) {
+func ForWorker(ctx context.Context, refs store.ClaimReader, execution uuid.UUID, ids []uuid.UUID) ([]*perdure.Question, error) {
 	if len(ids) == 0 {
 		return nil, nil
 	}
@@ -81,34 +81,4 @@ func questionsFor(ctx context.Context, refs store.ClaimReader, execution uuid.UU
 		questions = append(questions, q)
 	}
 	return questions, nil
-}
-
-// waitedQuestions returns the ids of the questions that the execution waits for, nil if it does not
-// wait.
-func waitedQuestions(x *perdure.Execution) []uuid.UUID {
-	if x.Wait == nil {
-		return nil
-	}
-	return x.Wait.Questions()
-}
-
-// Questions implements [perdure.Dispatch].
-func (d dispatch) Questions(ctx context.Context, execution uuid.UUID, ids []uuid.UUID) ([]*perdure.Question, error) {
-	ctx = store.ForOrg(ctx, d.org)
-	if len(ids) > 2*perdure.MaxOpenQuestions {
-		return nil, perdure.FieldErrorf("questionIds", "are %d, and %d are allowed", len(ids), 2*perdure.MaxOpenQuestions)
-	}
-	if err := d.own(ctx, execution); err != nil {
-		return nil, err
-	}
-	found, err := d.read().QuestionsOf(ctx, execution, ids)
-	if err != nil {
-		return nil, err
-	}
-	for _, q := range found {
-		if q != nil && !q.Edited() {
-			q.Details = nil // the worker has asked them
-		}
-	}
-	return found, d.e.fillDecisions(ctx, execution, found)
 }

@@ -1,4 +1,4 @@
-package engine
+package questions
 
 import (
 	"context"
@@ -20,17 +20,17 @@ func LargeDetails(q *perdure.Question) *perdure.BlobRef {
 // OpenLargeDetails returns the bytes of LargeDetails, which must not be nil. If they do not have the
 // hash of the reference, the reader returns an error instead of io.EOF. Errors: those of the store;
 // unavailable if they are on a worker that is not connected, which the mark of the question then says.
-func (e *Engine) OpenLargeDetails(ctx context.Context, q *perdure.Question) (io.ReadCloser, error) {
+func (s *Questions) OpenLargeDetails(ctx context.Context, q *perdure.Question) (io.ReadCloser, error) {
 	if q.OnWorker() {
 		return nil, detailsAway(q)
 	}
-	x, err := e.refs.Execution(ctx, q.Org, q.ExecutionID)
+	x, err := s.refs.Execution(ctx, q.Org, q.ExecutionID)
 	if err != nil {
 		return nil, err
 	}
-	content, err := e.homes.OpenContent(ctx, x, *q.DetailsBlob)
+	content, err := s.homes.OpenContent(ctx, x, *q.DetailsBlob)
 	if content == nil && err == nil {
-		content, err = e.homes.Fetch(ctx, x, *q.DetailsBlob)
+		content, err = s.homes.Fetch(ctx, x, *q.DetailsBlob)
 	}
 	if perdure.IsCode(err, perdure.Unavailable) {
 		err = detailsAway(q)
@@ -39,8 +39,8 @@ func (e *Engine) OpenLargeDetails(ctx context.Context, q *perdure.Question) (io.
 }
 
 // wholeDetails returns the bytes of LargeDetails. Errors: as for OpenLargeDetails.
-func (e *Engine) wholeDetails(ctx context.Context, q *perdure.Question) ([]byte, error) {
-	content, err := e.OpenLargeDetails(ctx, q)
+func (s *Questions) wholeDetails(ctx context.Context, q *perdure.Question) ([]byte, error) {
+	content, err := s.OpenLargeDetails(ctx, q)
 	if err != nil {
 		return nil, err
 	}
@@ -50,8 +50,8 @@ func (e *Engine) wholeDetails(ctx context.Context, q *perdure.Question) ([]byte,
 
 // largeHashes reads LargeDetails, and returns their DetailsHash and the SHA-256 of the bytes alone. It
 // needs little memory. Errors: those of the read; invalid_argument if they are no JSON.
-func (e *Engine) largeHashes(ctx context.Context, q *perdure.Question) (whole, bare perdure.Hash, err error) {
-	content, err := e.OpenLargeDetails(ctx, q)
+func (s *Questions) largeHashes(ctx context.Context, q *perdure.Question) (whole, bare perdure.Hash, err error) {
+	content, err := s.OpenLargeDetails(ctx, q)
 	if err != nil {
 		return whole, bare, err
 	}

@@ -1,4 +1,4 @@
-package engine
+package questions
 
 import (
 	"context"
@@ -19,11 +19,11 @@ import (
 // workers.
 const questionReadWithin = 5 * time.Second
 
-// ShowQuestions adds to questions of LOCAL executions their contents, which it reads from their
+// Show adds to questions of LOCAL executions their contents, which it reads from their
 // workers. A question whose worker does not send it in time gets a perdure.ContentMark instead, and
 // so do those beyond store.PageBytes. Other questions remain as they are. Errors: those of the store;
 // the cause of the context's end.
-func (e *Engine) ShowQuestions(ctx context.Context, org string, questions ...*perdure.Question) error {
+func (s *Questions) Show(ctx context.Context, org string, questions ...*perdure.Question) error {
 	within, cancel := context.WithTimeout(ctx, questionReadWithin)
 	defer cancel()
 	var group errgroup.Group
@@ -45,7 +45,7 @@ func (e *Engine) ShowQuestions(ctx context.Context, org string, questions ...*pe
 		x := known[q.ExecutionID]
 		if x == nil {
 			var err error
-			if x, err = e.refs.Execution(ctx, org, q.ExecutionID); err != nil && !perdure.IsCode(err, perdure.NotFound) {
+			if x, err = s.refs.Execution(ctx, org, q.ExecutionID); err != nil && !perdure.IsCode(err, perdure.NotFound) {
 				return err
 			}
 			known[q.ExecutionID] = x
@@ -56,7 +56,7 @@ func (e *Engine) ShowQuestions(ctx context.Context, org string, questions ...*pe
 		}
 		left -= size
 		group.Go(func() error {
-			e.showQuestion(within, x, q)
+			s.showQuestion(within, x, q)
 			return nil
 		})
 	}
@@ -78,14 +78,14 @@ func withheldBytes(q *perdure.Question) (size int64) {
 }
 
 // showQuestion adds what can be read of a question, and marks the rest.
-func (e *Engine) showQuestion(ctx context.Context, x *perdure.Execution, q *perdure.Question) {
+func (s *Questions) showQuestion(ctx context.Context, x *perdure.Execution, q *perdure.Question) {
 	if q.Withheld != nil {
-		if content, err := e.questionContent(ctx, x, q); err == nil {
+		if content, err := s.questionContent(ctx, x, q); err == nil {
 			content.Fill(q)
 		}
 	}
 	if q.Answer != nil && q.Answer.Withheld != nil {
-		if decision, err := e.decisionOf(ctx, x, q); err == nil {
+		if decision, err := s.decisionOf(ctx, x, q); err == nil {
 			decision.Fill(q)
 		}
 	}
@@ -108,8 +108,8 @@ func markWithheld(q *perdure.Question) {
 }
 
 // questionContent reads the withheld content of a question. Errors: unavailable, not_found, internal.
-func (e *Engine) questionContent(ctx context.Context, x *perdure.Execution, q *perdure.Question) (perdure.QuestionContent, error) {
-	raw, err := e.homes.Whole(ctx, x, q.Withheld.Ref(x.ID))
+func (s *Questions) questionContent(ctx context.Context, x *perdure.Execution, q *perdure.Question) (perdure.QuestionContent, error) {
+	raw, err := s.homes.Whole(ctx, x, q.Withheld.Ref(x.ID))
 	if err != nil {
 		return perdure.QuestionContent{}, err
 	}
@@ -117,8 +117,8 @@ func (e *Engine) questionContent(ctx context.Context, x *perdure.Execution, q *p
 }
 
 // decisionOf reads the withheld decision of a question. Errors: as for questionContent.
-func (e *Engine) decisionOf(ctx context.Context, x *perdure.Execution, q *perdure.Question) (perdure.Decision, error) {
-	raw, err := e.homes.Whole(ctx, x, q.Answer.Withheld.Ref(x.ID))
+func (s *Questions) decisionOf(ctx context.Context, x *perdure.Execution, q *perdure.Question) (perdure.Decision, error) {
+	raw, err := s.homes.Whole(ctx, x, q.Answer.Withheld.Ref(x.ID))
 	if err != nil {
 		return perdure.Decision{}, err
 	}
@@ -128,20 +128,20 @@ func (e *Engine) decisionOf(ctx context.Context, x *perdure.Execution, q *perdur
 // readFor reads the content of a question of a LOCAL execution for a vote, and compares it with the
 // vote and with the hashes that the worker has stated. It sets vote.Unread if the question cannot be
 // approved or answered. Errors: those of the store.
-func (e *Engine) readFor(ctx context.Context, org string, q *perdure.Question, vote *rules.NewVote) error {
+func (s *Questions) readFor(ctx context.Context, org string, q *perdure.Question, vote *rules.NewVote) error {
 	if q.Withheld == nil || !vote.Reads(q) {
 		return nil
 	}
-	x, err := e.refs.Execution(ctx, org, q.ExecutionID)
+	x, err := s.refs.Execution(ctx, org, q.ExecutionID)
 	if err != nil {
 		return err
 	}
 	within, cancel := context.WithTimeout(ctx, questionReadWithin)
 	defer cancel()
-	content, err := e.questionContent(within, x, q)
+	content, err := s.questionContent(within, x, q)
 	var whole, bare perdure.Hash
 	if err == nil {
-		whole, bare, err = e.shownHashes(within, x, q, content)
+		whole, bare, err = s.shownHashes(within, x, q, content)
 	}
 	if err != nil {
 		vote.Unread = contentAway(q, err)
@@ -153,8 +153,8 @@ func (e *Engine) readFor(ctx context.Context, org string, q *perdure.Question, v
 	case whole != q.DetailsSHA256, q.Details == nil && bare != q.Withheld.BareSHA256, !asked.SameValue(q.QuestionTerms):
 		vote.Unread = perdure.Errorf(perdure.DetailsChanged, "the worker has stated another hash than the content of question %s has, so it can only be denied", q.ID)
 	case vote.Verdict == perdure.VerdictAnswer && asked.TakesValue() && vote.Value != nil:
-		if vote.Unread = e.Kinds.Schemas.CheckRegistered("schema", "question "+q.ID.String(), asked.Schema); vote.Unread == nil {
-			vote.Misfit = e.misfitAnswer("answer", asked.QuestionTerms, vote.Value)
+		if vote.Unread = s.kinds.Schemas.CheckRegistered("schema", "question "+q.ID.String(), asked.Schema); vote.Unread == nil {
+			vote.Misfit = s.misfitAnswer("answer", asked.QuestionTerms, vote.Value)
 		}
 	}
 	return nil
@@ -162,15 +162,15 @@ func (e *Engine) readFor(ctx context.Context, org string, q *perdure.Question, v
 
 // shownHashes returns the DetailsHash of the details that a question of a LOCAL execution shows, and the
 // SHA-256 of their bytes alone. Errors: those of the read.
-func (e *Engine) shownHashes(ctx context.Context, x *perdure.Execution, q *perdure.Question, content perdure.QuestionContent) (whole, bare perdure.Hash, err error) {
+func (s *Questions) shownHashes(ctx context.Context, x *perdure.Execution, q *perdure.Question, content perdure.QuestionContent) (whole, bare perdure.Hash, err error) {
 	details := []byte(content.Details)
 	switch {
 	case q.Details != nil:
 		details = q.Details
 	case LargeDetails(q) != nil:
-		return e.largeHashes(ctx, q)
+		return s.largeHashes(ctx, q)
 	case q.EntryID != nil:
-		details, err = e.arguments(ctx, x, q)
+		details, err = s.arguments(ctx, x, q)
 	}
 	return perdure.DetailsHash(q.Kind, q.Subject, details), sha256.Sum256(details), err
 }
@@ -185,18 +185,18 @@ func contentAway(q *perdure.Question, err error) error {
 
 // storedInput returns the input of an execution, that of a LOCAL one from its worker. Errors: unavailable,
 // not_found, internal.
-func (e *Engine) storedInput(ctx context.Context, x *perdure.Execution) (json.RawMessage, error) {
+func (s *Questions) storedInput(ctx context.Context, x *perdure.Execution) (json.RawMessage, error) {
 	if x.Input != nil || x.InputBlob == nil {
 		return x.Input, nil
 	}
 	within, cancel := context.WithTimeout(ctx, questionReadWithin)
 	defer cancel()
-	return e.homes.Whole(within, x, *x.InputBlob)
+	return s.homes.Whole(within, x, *x.InputBlob)
 }
 
-// fillDecisions adds the decisions that a promotion has copied from the worker. Those of LOCAL
+// FillDecisions adds the decisions that a promotion has copied from the worker. Those of LOCAL
 // executions remain withheld: their worker has them. Errors: those of the store; internal.
-func (e *Engine) fillDecisions(ctx context.Context, execution uuid.UUID, questions []*perdure.Question) error {
+func (s *Questions) FillDecisions(ctx context.Context, execution uuid.UUID, questions []*perdure.Question) error {
 	if !slices.ContainsFunc(questions, func(q *perdure.Question) bool { return q != nil && withheldBytes(q) > 0 }) {
 		return nil
 	}
@@ -205,7 +205,7 @@ func (e *Engine) fillDecisions(ctx context.Context, execution uuid.UUID, questio
 			continue
 		}
 		if q.Answer != nil && q.Answer.Withheld != nil {
-			raw, err := e.homes.Held(ctx, execution, q.Answer.Withheld.Ref(execution))
+			raw, err := s.homes.Held(ctx, execution, q.Answer.Withheld.Ref(execution))
 			if err != nil || raw == nil {
 				return err
 			}
@@ -216,7 +216,7 @@ func (e *Engine) fillDecisions(ctx context.Context, execution uuid.UUID, questio
 			decision.Fill(q)
 		}
 		if q.Withheld != nil && q.Status == perdure.QuestionExpired && q.Answer != nil && q.Answer.Verdict == perdure.VerdictAnswer {
-			raw, err := e.homes.Held(ctx, execution, q.Withheld.Ref(execution))
+			raw, err := s.homes.Held(ctx, execution, q.Withheld.Ref(execution))
 			if err != nil || raw == nil {
 				return err
 			}

@@ -1,4 +1,4 @@
-package engine
+package questions
 
 import (
 	"context"
@@ -10,15 +10,15 @@ import (
 	"github.com/perdure/perdure/internal/rules"
 )
 
-// judge compares the new tasks of a commit that carry a clearance with the policies of their
+// Judge compares the new tasks of a commit that carry a clearance with the policies of their
 // execution. The policies and the bytes of the calls come from the store and the commit, so a worker
 // cannot misstate them. A commit without clearances costs nothing. Those of a LOCAL execution are on
 // its worker, which judges them.
-func (e *Engine) judge(ctx context.Context, org string, c perdure.Commit) (rules.JudgedTasks, error) {
+func (s *Questions) Judge(ctx context.Context, org string, c perdure.Commit) (rules.JudgedTasks, error) {
 	if !slices.ContainsFunc(c.Tasks, func(t perdure.NewTask) bool { return t.Clearance != nil }) {
 		return nil, nil
 	}
-	x, err := e.Store.Execution(ctx, org, c.Lease.ExecutionID)
+	x, err := s.store.Execution(ctx, org, c.Lease.ExecutionID)
 	if err != nil || x.Gate == nil || x.PersistenceMode == perdure.Local {
 		return nil, err
 	}
@@ -31,11 +31,11 @@ func (e *Engine) judge(ctx context.Context, org string, c perdure.Commit) (rules
 		if t.Clearance == nil || !x.Gate.Guards(t.Kind) {
 			continue
 		}
-		input, err := e.inputBytes(ctx, x.ID, t.Input)
+		input, err := s.inputBytes(ctx, x.ID, t.Input)
 		if err != nil {
 			return nil, err
 		}
-		judged, err := e.judgeCall(policies, perdure.ApprovalCall{Tool: t.Kind, Arguments: input, Workspace: x.Workspace, Turn: t.Place.Turn()})
+		judged, err := s.judgeCall(policies, perdure.ApprovalCall{Tool: t.Kind, Arguments: input, Workspace: x.Workspace, Turn: t.Place.Turn()})
 		if err != nil {
 			return nil, err
 		}
@@ -47,20 +47,20 @@ func (e *Engine) judge(ctx context.Context, org string, c perdure.Commit) (rules
 // judgeCall returns the decision of the policies about a call. Arguments that are not one JSON
 // document, for example because a member occurs twice, are denied: different programs would read
 // them differently.
-func (e *Engine) judgeCall(a perdure.Approvals, call perdure.ApprovalCall) (perdure.Judgement, error) {
+func (s *Questions) judgeCall(a perdure.Approvals, call perdure.ApprovalCall) (perdure.Judgement, error) {
 	if perdure.CheckArguments("arguments", call.Arguments) != nil {
 		return perdure.Judgement{Then: perdure.ApprovalDeny, Number: -1}, nil
 	}
-	return a.Judge(call, e.Kinds.Schemas.Fits)
+	return a.Judge(call, s.kinds.Schemas.Fits)
 }
 
 // inputBytes returns the content of a new task, inline or uploaded. A content that is not complete
 // is empty; the commit refuses it.
-func (e *Engine) inputBytes(ctx context.Context, execution uuid.UUID, p perdure.Payload) ([]byte, error) {
+func (s *Questions) inputBytes(ctx context.Context, execution uuid.UUID, p perdure.Payload) ([]byte, error) {
 	if p.Blob == nil {
 		return p.Bytes, nil
 	}
-	r, err := e.Store.Blob(ctx, execution, p.Blob.ID)
+	r, err := s.store.Blob(ctx, execution, p.Blob.ID)
 	if perdure.IsCode(err, perdure.NotFound) {
 		return nil, nil
 	}
@@ -68,5 +68,5 @@ func (e *Engine) inputBytes(ctx context.Context, execution uuid.UUID, p perdure.
 		return nil, err
 	}
 	defer r.Close()
-	return io.ReadAll(io.LimitReader(r, e.PayloadLimit))
+	return io.ReadAll(io.LimitReader(r, s.payloadLimit))
 }

@@ -1,4 +1,4 @@
-package engine
+package questions
 
 import (
 	"context"
@@ -33,47 +33,47 @@ type AnswerRequest struct {
 	Link *perdure.Hash
 }
 
-// AnswerReply is the question after the answer.
-type AnswerReply = rules.VoteReply
-
-// Answer answers a question on behalf of the actor of the context, and wakes the execution if the
-// answer decides the question and that meets its wait. Errors: invalid_argument, not_found,
-// permission_denied, question_decided, details_changed, already_voted.
-func (e *Engine) Answer(ctx context.Context, org string, r AnswerRequest) (AnswerReply, error) {
+// NewVote checks an answer, and reads what its decision compares it with. It returns the question and
+// the vote without a handover. Errors: invalid_argument, not_found; those of the store.
+func (s *Questions) NewVote(ctx context.Context, org string, r AnswerRequest) (*perdure.Question, rules.NewVote, error) {
 	if err := checkAnswer(&r); err != nil {
-		return AnswerReply{}, err
+		return nil, rules.NewVote{}, err
 	}
-	q, err := e.Store.Question(ctx, org, r.Question)
+	q, err := s.store.Question(ctx, org, r.Question)
 	if err != nil {
-		return AnswerReply{}, err
+		return nil, rules.NewVote{}, err
 	}
 	vote := newVote(ctx, r)
-	if err := e.readFor(ctx, org, q, &vote); err != nil {
-		return AnswerReply{}, err
+	if err := s.readFor(ctx, org, q, &vote); err != nil {
+		return nil, rules.NewVote{}, err
 	}
 	if r.Verdict == perdure.VerdictAnswer && q.TakesValue() && r.Value != nil && q.Withheld == nil {
-		vote.Misfit = e.misfitAnswer("answer", q.QuestionTerms, r.Value)
+		vote.Misfit = s.misfitAnswer("answer", q.QuestionTerms, r.Value)
 	}
-	if vote.Edit, err = e.editOf(ctx, org, q, r, vote.Unread == nil && vote.Reads(q)); err != nil {
-		return AnswerReply{}, err
+	if vote.Edit, err = s.editOf(ctx, org, q, r, vote.Unread == nil && vote.Reads(q)); err != nil {
+		return nil, rules.NewVote{}, err
 	}
 	if r.Verdict == perdure.VerdictApprove {
-		vote.OtherDetails = e.otherDetails(ctx, q, r.DetailsSHA256)
+		vote.OtherDetails = s.otherDetails(ctx, q, r.DetailsSHA256)
 	}
-	h := e.reserve(ctx, org, q.ExecutionID)
-	vote.Handover = h.decision()
-	d, err := e.one(ctx, store.Command{
-		Name: "answer question", Lane: store.LaneCommits, Org: org, Execution: q.ExecutionID, Bytes: len(r.Value) + len(r.Details),
-		Needs: func(*perdure.Execution) store.Needs { return rules.AnswerNeeds(vote) },
-		Decide: func(s *store.State) (*store.Changes, error) {
-			return rules.AnswerQuestion(s, e.rules(), q.ExecutionID, vote)
-		},
-	})
-	e.settle(ctx, h, d.Woken)
+	return q, vote, nil
+}
+
+// CheckAnswer returns nil if the execution would take the approval or denial now, or if it repeats a stored
+// answer. It changes nothing. It is for answers without Value, Details and Remember. Errors: those of
+// an answer.
+func (s *Questions) CheckAnswer(ctx context.Context, org string, r AnswerRequest, v Voter) error {
+	q, vote, err := s.NewVote(ctx, org, r)
 	if err != nil {
-		return AnswerReply{}, err
+		return err
 	}
-	return d.Value.(AnswerReply), nil
+	askers := q.Askers
+	if q.NotAsker && askers == nil {
+		if askers, err = s.allAskers(ctx, org, q.ExecutionID); err != nil {
+			return err
+		}
+	}
+	return vote.Check(q, v, askers)
 }
 
 func newVote(ctx context.Context, r AnswerRequest) rules.NewVote {

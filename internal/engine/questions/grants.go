@@ -1,4 +1,4 @@
-package engine
+package questions
 
 import (
 	"context"
@@ -11,9 +11,9 @@ import (
 
 // RevokeGrant deletes a grant on behalf of the actor of the context. When it returns, no later
 // question is answered by the grant. Errors: not_found, permission_denied.
-func (e *Engine) RevokeGrant(ctx context.Context, org string, id uuid.UUID, role perdure.KeyRole) error {
+func (s *Questions) RevokeGrant(ctx context.Context, org string, id uuid.UUID, role perdure.KeyRole) error {
 	r := rules.Revocation{Grant: id, Role: role, Actor: store.ActorOf(ctx)}
-	_, err := e.one(ctx, store.Command{
+	_, err := s.one(ctx, store.Command{
 		Name: "revoke grant", Lane: store.LaneCommits, Org: org,
 		Needs:  func(*perdure.Execution) store.Needs { return store.Needs{Grant: &id} },
 		Decide: func(s *store.State) (*store.Changes, error) { return rules.RevokeGrant(s, r) },

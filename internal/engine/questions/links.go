@@ -1,4 +1,4 @@
-package engine
+package questions
 
 import (
 	"context"
@@ -25,29 +25,29 @@ type LinkRequest struct {
 
 // CreateLink creates a link on behalf of the actor of the context. It returns the link with its
 // token, which is not stored. Errors: not_found, invalid_argument, question_decided, already_voted.
-func (e *Engine) CreateLink(ctx context.Context, org string, r LinkRequest) (*perdure.QuestionLink, string, error) {
+func (s *Questions) CreateLink(ctx context.Context, org string, r LinkRequest) (*perdure.QuestionLink, string, error) {
 	if r.Life == 0 {
 		r.Life = perdure.LinkLife
 	}
 	actor := store.ActorOf(ctx)
-	return e.createLink(ctx, org, r, &actor)
+	return s.createLink(ctx, org, r, &actor)
 }
 
 // WebhookLink creates a link for a delivery to a webhook that is bound to the key, and returns its
 // token; "" if the key may not answer the question now. The error is that of the store.
-func (e *Engine) WebhookLink(ctx context.Context, org string, question, key uuid.UUID) (string, error) {
-	_, token, err := e.createLink(ctx, org, LinkRequest{Question: question, Key: key, Life: perdure.MaxLinkLife}, nil)
+func (s *Questions) WebhookLink(ctx context.Context, org string, question, key uuid.UUID) (string, error) {
+	_, token, err := s.createLink(ctx, org, LinkRequest{Question: question, Key: key, Life: perdure.MaxLinkLife}, nil)
 	if perdure.IsCode(err, perdure.Unavailable) || perdure.IsCode(err, perdure.Internal) {
 		return "", err
 	}
 	return token, nil //nolint:nilerr // the question is decided or gone, or the key is excluded or revoked
 }
 
-func (e *Engine) createLink(ctx context.Context, org string, r LinkRequest, actor *perdure.Actor) (*perdure.QuestionLink, string, error) {
+func (s *Questions) createLink(ctx context.Context, org string, r LinkRequest, actor *perdure.Actor) (*perdure.QuestionLink, string, error) {
 	if r.Life < time.Second || r.Life > perdure.MaxLinkLife {
 		return nil, "", perdure.FieldErrorf("expires", "must be a duration from 1s to %d hours, such as 24h", int(perdure.MaxLinkLife.Hours()))
 	}
-	q, err := e.Store.Question(ctx, org, r.Question)
+	q, err := s.store.Question(ctx, org, r.Question)
 	if err != nil {
 		return nil, "", err
 	}
@@ -55,7 +55,7 @@ func (e *Engine) createLink(ctx context.Context, org string, r LinkRequest, acto
 	rand.Read(raw) // never fails
 	token := base64.RawURLEncoding.EncodeToString(raw)
 	n := rules.NewLink{Question: r.Question, Key: r.Key, TokenSHA256: linkHash(token), Life: r.Life, Actor: actor}
-	d, err := e.one(ctx, store.Command{
+	link, err := s.one(ctx, store.Command{
 		Name: "create link", Lane: store.LaneCommits, Org: org, Execution: q.ExecutionID,
 		Needs:  func(*perdure.Execution) store.Needs { return rules.LinkNeeds(n) },
 		Decide: func(s *store.State) (*store.Changes, error) { return rules.CreateLink(s, n) },
@@ -63,7 +63,7 @@ func (e *Engine) createLink(ctx context.Context, org string, r LinkRequest, acto
 	if err != nil {
 		return nil, "", err
 	}
-	return d.Value.(*perdure.QuestionLink), token, nil
+	return link.(*perdure.QuestionLink), token, nil
 }
 
 // linkHash returns the hash of a token under which its link is stored.
@@ -71,13 +71,13 @@ func linkHash(token string) perdure.Hash { return sha256.Sum256([]byte(token)) }
 
 // RevokeLinks deletes the links to a question on behalf of the actor of the context: those of a key,
 // or all if key is nil. When it returns, no later vote uses them. Errors: not_found.
-func (e *Engine) RevokeLinks(ctx context.Context, org string, question uuid.UUID, key *uuid.UUID) error {
-	q, err := e.Store.Question(ctx, org, question)
+func (s *Questions) RevokeLinks(ctx context.Context, org string, question uuid.UUID, key *uuid.UUID) error {
+	q, err := s.store.Question(ctx, org, question)
 	if err != nil {
 		return err
 	}
 	r := rules.LinkRevocation{Question: question, KeyID: key, Actor: store.ActorOf(ctx)}
-	_, err = e.one(ctx, store.Command{
+	_, err = s.one(ctx, store.Command{
 		Name: "revoke links", Lane: store.LaneCommits, Org: org, Execution: q.ExecutionID,
 		Needs: func(*perdure.Execution) store.Needs {
 			return store.Needs{Questions: []uuid.UUID{question}, LinksOf: &question}
@@ -93,7 +93,7 @@ var ErrLinkEnded = rules.ErrLinkEnded
 // Linked is the question that a link leads to, with the key that answers it.
 type Linked struct {
 	store.Link
-	// Question is shown as ShowQuestions does, if it is open.
+	// Question is completed as by Show, if it is open.
 	Question *perdure.Question
 	// Open reports that the key may answer now. Otherwise the question has been decided, or the link was
 	// used, or the question now excludes its key.
@@ -103,22 +103,22 @@ type Linked struct {
 // FollowLink returns the question and the key of the link with the token. Errors: ErrLinkEnded if
 // the link is unknown, has expired or was revoked, or its key was revoked, or the question was
 // changed.
-func (e *Engine) FollowLink(ctx context.Context, token string) (*Linked, error) {
-	link, err := e.Store.Link(ctx, linkHash(token))
+func (s *Questions) FollowLink(ctx context.Context, token string) (*Linked, error) {
+	link, err := s.store.Link(ctx, linkHash(token))
 	if perdure.IsCode(err, perdure.NotFound) {
 		return nil, ErrLinkEnded
 	}
 	if err != nil {
 		return nil, err
 	}
-	err = e.OrgWorks(ctx, link.Org)
-	if link.ExpiresAt.Reached(e.Store.Now()) || link.Key.RevokedAt != nil || perdure.IsCode(err, perdure.PermissionDenied) {
+	err = s.orgWorks(ctx, link.Org)
+	if link.ExpiresAt.Reached(s.store.Now()) || link.Key.RevokedAt != nil || perdure.IsCode(err, perdure.PermissionDenied) {
 		return nil, ErrLinkEnded
 	}
 	if err != nil {
 		return nil, err
 	}
-	q, err := e.Store.Question(ctx, link.Org, link.QuestionID)
+	q, err := s.store.Question(ctx, link.Org, link.QuestionID)
 	if perdure.IsCode(err, perdure.NotFound) {
 		return nil, ErrLinkEnded
 	}
@@ -130,11 +130,11 @@ func (e *Engine) FollowLink(ctx context.Context, token string) (*Linked, error) 
 		return l, nil
 	}
 	voter := Voter{Role: link.Key.Role, KeyID: &link.Key.ID, Name: link.Key.Name, Since: &link.Key.CreatedAt}
-	mine, err := e.Answerable(ctx, link.Org, []*perdure.Question{q}, voter)
+	mine, err := s.Answerable(ctx, link.Org, []*perdure.Question{q}, voter)
 	if l.Open = len(mine) > 0; !l.Open || err != nil {
 		return l, err
 	}
-	return l, e.ShowQuestions(ctx, link.Org, q)
+	return l, s.Show(ctx, link.Org, q)
 }
 
 // LinkToken returns AnswerRequest.Link for a token.

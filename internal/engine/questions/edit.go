@@ -1,4 +1,4 @@
-package engine
+package questions
 
 import (
 	"context"
@@ -13,7 +13,7 @@ import (
 // and are judged by the policies of the run as the model's are. They are not judged if the vote is
 // refused anyway. Errors: those of the store, not_found; unavailable if the policies are on a worker
 // that is not connected.
-func (e *Engine) editOf(ctx context.Context, org string, q *perdure.Question, r AnswerRequest, judged bool) (*rules.Edit, error) {
+func (s *Questions) editOf(ctx context.Context, org string, q *perdure.Question, r AnswerRequest, judged bool) (*rules.Edit, error) {
 	if r.Details == nil {
 		return nil, nil
 	}
@@ -21,31 +21,31 @@ func (e *Engine) editOf(ctx context.Context, org string, q *perdure.Question, r 
 	if q.Kind != perdure.QuestionApproval || !judged {
 		return edit, nil
 	}
-	x, err := e.Store.Execution(ctx, org, q.ExecutionID)
+	x, err := s.store.Execution(ctx, org, q.ExecutionID)
 	if err != nil {
 		return nil, err
 	}
-	if edit.Refused, err = e.Kinds.MisfitArguments(ctx, org, q.Subject, r.Details); err != nil || edit.Refused != nil {
+	if edit.Refused, err = s.kinds.MisfitArguments(ctx, org, q.Subject, r.Details); err != nil || edit.Refused != nil {
 		return edit, err
 	}
 	if q.EntryID == nil && !x.Gate.Guards(q.Subject) {
 		return edit, nil // no frozen policy is about it
 	}
-	if x.Input, err = e.storedInput(ctx, x); err != nil {
+	if x.Input, err = s.storedInput(ctx, x); err != nil {
 		return nil, err
 	}
-	edit.Refused, err = e.editJudged(x, q, r.Details)
+	edit.Refused, err = s.editJudged(x, q, r.Details)
 	return edit, err
 }
 
 // editJudged returns why the policies of an execution do not permit the changed arguments by the
 // question's approval; nil if they do.
-func (e *Engine) editJudged(x *perdure.Execution, q *perdure.Question, arguments json.RawMessage) (refused, err error) {
+func (s *Questions) editJudged(x *perdure.Execution, q *perdure.Question, arguments json.RawMessage) (refused, err error) {
 	policies, err := x.Approvals()
 	if err != nil {
 		return nil, err
 	}
-	judged, err := e.judgeCall(policies, perdure.ApprovalCall{Tool: q.Subject, Arguments: arguments, Workspace: x.Workspace, Turn: q.Place.Turn()})
+	judged, err := s.judgeCall(policies, perdure.ApprovalCall{Tool: q.Subject, Arguments: arguments, Workspace: x.Workspace, Turn: q.Place.Turn()})
 	if err != nil {
 		return nil, err
 	}

@@ -1,4 +1,4 @@
-package engine
+package questions
 
 import (
 	"context"
@@ -10,12 +10,12 @@ import (
 	"github.com/perdure/perdure/internal/rules"
 )
 
-// QuestionDetails returns the details of a question: its own, or the arguments of the tool call that
+// Details returns the details of a question: its own, or the arguments of the tool call that
 // it names, byte by byte as the model wrote them or as a voter has changed them. They are nil if the
-// question has none. The question of a LOCAL execution is one that ShowQuestions has shown. Errors:
+// question has none. The question of a LOCAL execution is one that Show has completed. Errors:
 // not_found if there is no such call; unavailable if they are on a worker that is not connected, which
 // the mark of the question then says.
-func (e *Engine) QuestionDetails(ctx context.Context, q *perdure.Question) ([]byte, error) {
+func (s *Questions) Details(ctx context.Context, q *perdure.Question) ([]byte, error) {
 	switch {
 	case q.OnWorker() || q.Answer != nil && q.Answer.OnWorker() && q.Edited():
 		return nil, detailsAway(q)
@@ -26,22 +26,22 @@ func (e *Engine) QuestionDetails(ctx context.Context, q *perdure.Question) ([]by
 	case q.DetailsBlob != nil:
 		within, cancel := context.WithTimeout(ctx, questionReadWithin)
 		defer cancel()
-		return e.wholeDetails(within, q)
+		return s.wholeDetails(within, q)
 	case q.EntryID == nil:
 		return nil, nil
 	}
-	entry, err := e.Store.Entry(ctx, q.ExecutionID, *q.EntryID)
+	entry, err := s.store.Entry(ctx, q.ExecutionID, *q.EntryID)
 	if err != nil {
 		return nil, err
 	}
 	if entry.Content == nil && entry.Blob != nil {
-		x, err := e.refs.Execution(ctx, q.Org, q.ExecutionID)
+		x, err := s.refs.Execution(ctx, q.Org, q.ExecutionID)
 		if err != nil {
 			return nil, err
 		}
 		within, cancel := context.WithTimeout(ctx, questionReadWithin)
 		defer cancel()
-		arguments, err := e.arguments(within, x, q)
+		arguments, err := s.arguments(within, x, q)
 		if err != nil && ctx.Err() == nil && (within.Err() != nil || perdure.IsCode(err, perdure.Unavailable)) {
 			err = detailsAway(q)
 		}
@@ -57,10 +57,10 @@ func detailsAway(q *perdure.Question) error {
 
 // arguments returns the arguments of the tool call that a question of a LOCAL execution names. Errors:
 // not_found, unavailable, internal.
-func (e *Engine) arguments(ctx context.Context, x *perdure.Execution, q *perdure.Question) ([]byte, error) {
-	entry, err := e.Store.Entry(ctx, x.ID, *q.EntryID)
+func (s *Questions) arguments(ctx context.Context, x *perdure.Execution, q *perdure.Question) ([]byte, error) {
+	entry, err := s.store.Entry(ctx, x.ID, *q.EntryID)
 	if err == nil && entry.Content == nil && entry.Blob != nil {
-		entry.Content, err = e.homes.Whole(ctx, x, *entry.Blob)
+		entry.Content, err = s.homes.Whole(ctx, x, *entry.Blob)
 	}
 	if err != nil {
 		return nil, err
@@ -97,11 +97,11 @@ func callArguments(call perdure.Part) []byte {
 // otherDetails returns nil if the details of a question have the hash that a voter has seen. A
 // worker states the hash of a tool call's arguments; people are shown the arguments themselves.
 // Error: details_changed.
-func (e *Engine) otherDetails(ctx context.Context, q *perdure.Question, seen *perdure.Hash) error {
+func (s *Questions) otherDetails(ctx context.Context, q *perdure.Question, seen *perdure.Hash) error {
 	if q.EntryID == nil || q.Details != nil || seen == nil || q.Withheld != nil {
 		return nil
 	}
-	details, err := e.QuestionDetails(ctx, q)
+	details, err := s.Details(ctx, q)
 	if err != nil && !perdure.IsCode(err, perdure.NotFound) {
 		return err
 	}
@@ -116,14 +116,14 @@ func (e *Engine) otherDetails(ctx context.Context, q *perdure.Question, seen *pe
 type Voter = rules.Voter
 
 // Answerable returns the given questions of an org that the voter may answer now.
-func (e *Engine) Answerable(ctx context.Context, org string, questions []*perdure.Question, v Voter) ([]*perdure.Question, error) {
+func (s *Questions) Answerable(ctx context.Context, org string, questions []*perdure.Question, v Voter) ([]*perdure.Question, error) {
 	known := map[uuid.UUID][]uuid.UUID{}
 	var mine []*perdure.Question
 	for _, q := range questions {
 		askers := q.Askers
 		if q.NotAsker && askers == nil {
 			if known[q.ExecutionID] == nil {
-				all, err := e.allAskers(ctx, org, q.ExecutionID)
+				all, err := s.allAskers(ctx, org, q.ExecutionID)
 				if err != nil {
 					return nil, err
 				}
@@ -140,15 +140,15 @@ func (e *Engine) Answerable(ctx context.Context, org string, questions []*perdur
 
 // allAskers returns the keys that a question with NotAsker excludes if servers have not recorded its
 // askers: those of all signals. An execution that has been pruned in the meantime excludes only the token.
-func (e *Engine) allAskers(ctx context.Context, org string, execution uuid.UUID) ([]uuid.UUID, error) {
-	x, err := e.Read().Lazy().Execution(ctx, org, execution)
+func (s *Questions) allAskers(ctx context.Context, org string, execution uuid.UUID) ([]uuid.UUID, error) {
+	x, err := s.refs.Execution(ctx, org, execution)
 	if perdure.IsCode(err, perdure.NotFound) {
 		return rules.Askers(&perdure.Execution{}, nil), nil
 	}
 	if err != nil {
 		return nil, err
 	}
-	keys, err := e.Store.SignalKeys(ctx, execution)
+	keys, err := s.store.SignalKeys(ctx, execution)
 	if err != nil {
 		return nil, err
 	}
