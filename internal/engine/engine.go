@@ -16,6 +16,7 @@ import (
 	"github.com/google/uuid"
 	"github.com/perdure/perdure"
 	"github.com/perdure/perdure/internal/engine/bulk"
+	"github.com/perdure/perdure/internal/engine/conversations"
 	"github.com/perdure/perdure/internal/engine/homes"
 	"github.com/perdure/perdure/internal/engine/kinds"
 	"github.com/perdure/perdure/internal/engine/live"
@@ -71,6 +72,8 @@ type Engine struct {
 	*tenants.Tenants
 	// Bulk are the bulk actions.
 	Bulk *bulk.Actions
+	// Conversations are the commands on conversations and responses.
+	Conversations *conversations.Conversations
 	// Kinds are the kinds that workers have registered.
 	Kinds *kinds.Kinds
 	// Questions are the questions of executions.
@@ -125,6 +128,7 @@ func New(c Config) *Engine {
 	e.homes = homes.New(c.Store, e.refs)
 	e.uploads = uploads.New(uploads.Config{Store: c.Store, Refs: e.refs, One: e.value, PayloadLimit: c.PayloadLimit, Plain: c.Plain})
 	e.Kinds = kinds.New(kinds.Config{Store: c.Store, Refs: e.refs, Uploads: e.uploads, One: e.value})
+	e.Conversations = conversations.New(conversations.Config{Store: c.Store, Refs: e.refs, One: e.value, Rules: e.rules})
 	e.Questions = questions.New(questions.Config{
 		Store: c.Store, Refs: e.refs, Homes: e.homes, Kinds: e.Kinds, One: e.value, OrgWorks: e.OrgWorks, PayloadLimit: c.PayloadLimit,
 	})

@@ -6,6 +6,7 @@ import (
 
 	"github.com/google/uuid"
 	"github.com/perdure/perdure"
+	"github.com/perdure/perdure/internal/engine/conversations"
 	"github.com/perdure/perdure/internal/rules"
 	"github.com/perdure/perdure/internal/rules/validate"
 	"github.com/perdure/perdure/internal/store"
@@ -25,13 +26,13 @@ type SignalRequest struct {
 	// Otherwise the error is conflict and the signal is not stored.
 	Head string
 	// Response is set if a client asked for a response.
-	Response *ResponseRequest
+	Response *rules.ResponseRequest
 	// IdempotencyKey, if set, identifies the request for 24 hours, together with RequestHash, the
 	// hash of the whole request. Starts and signals of an org share one set of keys.
 	IdempotencyKey string
 	RequestHash    perdure.Hash
 	// Conversation, if set, is the conversation whose next response the signal begins.
-	Conversation *ConversationTurn
+	Conversation *rules.ConversationTurn
 }
 
 // SignalReply is the id under which the signal is stored, and the execution's status.
@@ -87,10 +88,10 @@ func newSignal(r SignalRequest, seen checkedValue, h *handover) rules.NewSignal 
 
 // clientRequest returns the fields that starts and signals have in common, with a new response id
 // if no conversation sets it.
-func clientRequest(r *ResponseRequest, t *ConversationTurn, key string, hash perdure.Hash) rules.ClientRequest {
-	c := rules.ClientRequest{Response: r, ResponseID: responseOf(t), Conversation: t, IdempotencyKey: key, RequestHash: hash}
+func clientRequest(r *rules.ResponseRequest, t *rules.ConversationTurn, key string, hash perdure.Hash) rules.ClientRequest {
+	c := rules.ClientRequest{Response: r, ResponseID: conversations.ResponseOf(t), Conversation: t, IdempotencyKey: key, RequestHash: hash}
 	if t != nil {
-		c.NextResponse = NewResponseID()
+		c.NextResponse = conversations.NewResponseID()
 	}
 	return c
 }

@@ -47,14 +47,14 @@ type StartRequest struct {
 	// can only tighten the definition's.
 	Approvals perdure.ApprovalPolicy
 	// Response is set if a client asked for a response.
-	Response *ResponseRequest
+	Response *rules.ResponseRequest
 	// IdempotencyKey, if set, identifies the request for 24 hours, together with RequestHash, the
 	// hash of the whole request. A repeat is answered with the execution that the first request
 	// created.
 	IdempotencyKey string
 	RequestHash    perdure.Hash
 	// Conversation, if set, is the conversation whose next response the start begins.
-	Conversation *ConversationTurn
+	Conversation *rules.ConversationTurn
 }
 
 // maxMetadata is the maximum size of the metadata of an execution or a definition, in bytes.
@@ -216,7 +216,7 @@ func (e *Engine) reactInput(ctx context.Context, org string, r StartRequest, spe
 	if err := checkReact(in, spec, cmp.Or(r.Queue, "default")); err != nil {
 		return nil, nil, err
 	}
-	open, err := e.checkFrom(ctx, org, r.From)
+	open, err := e.Conversations.CheckFrom(ctx, org, r.From)
 	if err != nil {
 		return nil, nil, err
 	}

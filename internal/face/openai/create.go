@@ -14,6 +14,7 @@ import (
 	"github.com/google/uuid"
 	"github.com/perdure/perdure"
 	"github.com/perdure/perdure/internal/engine"
+	"github.com/perdure/perdure/internal/engine/conversations"
 	"github.com/perdure/perdure/internal/store"
 )
 
@@ -140,7 +141,7 @@ func (a *API) prepare(ctx context.Context, org string, req *request, idem idempo
 	if err != nil {
 		return nil, err
 	}
-	b.asked = &engine.ResponseRequest{Request: kept, Hidden: !req.stored()}
+	b.asked = &conversations.ResponseRequest{Request: kept, Hidden: !req.stored()}
 	return b, nil
 }
 
@@ -170,7 +171,7 @@ type beginning struct {
 	idem     idempotency
 	who      agent
 	settings perdure.ReactInput
-	asked    *engine.ResponseRequest
+	asked    *conversations.ResponseRequest
 	previous *found   // nil if the create names none
 	prefixes []prefix // prefixes of the input that may be conversations of existing executions
 }

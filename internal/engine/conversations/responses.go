@@ -1,4 +1,4 @@
-package engine
+package conversations
 
 import (
 	"context"
@@ -14,8 +14,8 @@ import (
 type ResponseRequest = rules.ResponseRequest
 
 // HideResponse hides a response from lookups by its id. Error: not_found.
-func (e *Engine) HideResponse(ctx context.Context, org string, execution uuid.UUID, id string) error {
-	_, err := e.one(ctx, store.Command{
+func (c *Conversations) HideResponse(ctx context.Context, org string, execution uuid.UUID, id string) error {
+	_, err := c.one(ctx, store.Command{
 		Name: "hide response", Lane: store.LaneCommits, Org: org, Execution: execution,
 		Decide: func(s *store.State) (*store.Changes, error) { return rules.HideResponse(s, execution, id) },
 	})
@@ -24,8 +24,8 @@ func (e *Engine) HideResponse(ctx context.Context, org string, execution uuid.UU
 
 // EndResponse stores the data that the client of a response knows of the conversation up to the
 // response's end. It does not replace stored data. Error: not_found.
-func (e *Engine) EndResponse(ctx context.Context, org string, execution uuid.UUID, end store.ResponseEnd) error {
-	_, err := e.one(ctx, store.Command{
+func (c *Conversations) EndResponse(ctx context.Context, org string, execution uuid.UUID, end store.ResponseEnd) error {
+	_, err := c.one(ctx, store.Command{
 		Name: "end response", Lane: store.LaneCommits, Org: org, Execution: execution,
 		Decide: func(s *store.State) (*store.Changes, error) { return rules.EndResponse(s, execution, end) },
 	})
@@ -35,23 +35,23 @@ func (e *Engine) EndResponse(ctx context.Context, org string, execution uuid.UUI
 // CancelResponse cancels the execution if the response is its current one, and reports whether it
 // did. The first response of an execution that has not started is current, too. If the response has
 // ended or has not begun, nothing changes. Error: not_found.
-func (e *Engine) CancelResponse(ctx context.Context, org string, execution uuid.UUID, id string) (bool, error) {
-	d, err := e.one(ctx, store.Command{
+func (c *Conversations) CancelResponse(ctx context.Context, org string, execution uuid.UUID, id string) (bool, error) {
+	value, err := c.one(ctx, store.Command{
 		Name: "cancel response", Lane: store.LaneCommits, Org: org, Execution: execution,
 		Needs:  rules.EndNeeds,
-		Decide: func(s *store.State) (*store.Changes, error) { return rules.CancelResponse(s, e.rules(), execution, id) },
+		Decide: func(s *store.State) (*store.Changes, error) { return rules.CancelResponse(s, c.rules(), execution, id) },
 	})
 	if err != nil {
 		return false, err
 	}
-	accepted, _ := d.Value.(bool)
+	accepted, _ := value.(bool)
 	return accepted, nil
 }
 
 // openAt returns the ids of the tool calls that have no result on the path to an entry.
-func (e *Engine) openAt(ctx context.Context, at perdure.EntryRef) ([]string, error) {
+func (c *Conversations) openAt(ctx context.Context, at perdure.EntryRef) ([]string, error) {
 	var open []string
-	for entry, err := range e.refs.Path(ctx, at.ExecutionID, at.EntryID, nil, 1000, true) {
+	for entry, err := range c.refs.Path(ctx, at.ExecutionID, at.EntryID, nil, 1000, true) {
 		if err != nil {
 			return nil, err
 		}
@@ -64,19 +64,19 @@ func (e *Engine) openAt(ctx context.Context, at perdure.EntryRef) ([]string, err
 	return open, nil
 }
 
-// checkFrom checks the entry of another execution from which a new one continues. It returns the
+// CheckFrom checks the entry of another execution from which a new one continues. It returns the
 // ids of the open tool calls there. Errors: not_found, invalid_argument (the other execution is
 // LOCAL).
-func (e *Engine) checkFrom(ctx context.Context, org string, from *perdure.EntryRef) ([]string, error) {
+func (c *Conversations) CheckFrom(ctx context.Context, org string, from *perdure.EntryRef) ([]string, error) {
 	if from == nil {
 		return nil, nil
 	}
-	source, err := e.refs.Execution(ctx, org, from.ExecutionID)
+	source, err := c.refs.Execution(ctx, org, from.ExecutionID)
 	if err != nil {
 		return nil, err
 	}
 	if source.PersistenceMode == perdure.Local {
 		return nil, perdure.FieldErrorf("from", "execution %s is LOCAL: its conversation is on its worker", source.ID)
 	}
-	return e.openAt(ctx, *from)
+	return c.openAt(ctx, *from)
 }

@@ -1,4 +1,4 @@
-package engine
+package conversations
 
 import (
 	"crypto/rand"
