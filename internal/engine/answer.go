@@ -21,7 +21,7 @@ func (e *Engine) Answer(ctx context.Context, org string, r questions.AnswerReque
 		return AnswerReply{}, err
 	}
 	h := e.reserve(ctx, org, q.ExecutionID)
-	vote.Handover = h.decision()
+	vote.Handover = h.Decision()
 	d, err := e.one(ctx, store.Command{
 		Name: "answer question", Lane: store.LaneCommits, Org: org, Execution: q.ExecutionID, Bytes: len(r.Value) + len(r.Details),
 		Needs: func(*perdure.Execution) store.Needs { return rules.AnswerNeeds(vote) },

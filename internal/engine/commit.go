@@ -45,7 +45,7 @@ func (e *Engine) commit(ctx context.Context, org string, c perdure.Commit) (perd
 	}
 	answer := d.Value.(rules.CommitAnswer)
 	if answer.Suspended && c.Keeps != nil && c.Keeps.WorkerID == answer.Holder {
-		e.keepers.keeps(c.Lease.ExecutionID, *c.Keeps, e.Store.Now())
+		e.keepers.Keep(c.Lease.ExecutionID, *c.Keeps, e.Store.Now())
 	}
 	reply, err := e.commitReply(ctx, c, answer)
 	return reply, perdure.Unanswered(err)

@@ -46,9 +46,9 @@ func (d dispatch) Register(ctx context.Context, r perdure.Registration) (perdure
 func (d dispatch) PollAgents(ctx context.Context, p perdure.Poll) ([]perdure.AgentClaim, error) {
 	ctx = store.ForOrg(ctx, d.org)
 	p.Embedded = d.embedded
-	d.e.lost.back(d.org, p.WorkerID)
+	d.e.lost.Back(d.org, p.WorkerID)
 	defer d.e.homes.Polling(d.org, p)()
-	defer d.e.workers.polling(d.org, p.WorkerID)()
+	defer d.e.workers.Polling(d.org, p.WorkerID)()
 	claims, err := d.e.claimAgents(ctx, d.org, p)
 	if err != nil || d.byRef {
 		return claims, err
@@ -67,7 +67,7 @@ func (d dispatch) PollTasks(ctx context.Context, p perdure.Poll) ([]perdure.Task
 	ctx = store.ForOrg(ctx, d.org)
 	p.Embedded = d.embedded
 	defer d.e.homes.Polling(d.org, p)()
-	defer d.e.workers.polling(d.org, p.WorkerID)()
+	defer d.e.workers.Polling(d.org, p.WorkerID)()
 	claims, err := d.e.claimTasks(ctx, d.org, p)
 	if err != nil || d.byRef {
 		return claims, err
@@ -85,8 +85,8 @@ func (d dispatch) PollTasks(ctx context.Context, p perdure.Poll) ([]perdure.Task
 func (d dispatch) Heartbeat(ctx context.Context, h perdure.Heartbeat) (perdure.HeartbeatReply, error) {
 	ctx = store.ForOrg(ctx, d.org)
 	d.e.homes.Beating(d.org, h.WorkerID)
-	d.e.workers.saw(d.org, h.WorkerID)
-	d.e.lost.back(d.org, h.WorkerID)
+	d.e.workers.Saw(d.org, h.WorkerID)
+	d.e.lost.Back(d.org, h.WorkerID)
 	return d.e.heartbeat(ctx, d.org, h)
 }
 

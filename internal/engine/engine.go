@@ -15,6 +15,7 @@ import (
 
 	"github.com/google/uuid"
 	"github.com/perdure/perdure"
+	"github.com/perdure/perdure/internal/engine/board"
 	"github.com/perdure/perdure/internal/engine/bulk"
 	"github.com/perdure/perdure/internal/engine/conversations"
 	"github.com/perdure/perdure/internal/engine/homes"
@@ -84,11 +85,11 @@ type Engine struct {
 	homes      *homes.Homes
 	promotions promotions
 	live       live.Contents
-	keepers    keeperBoard
-	drains     drainBoard
-	lost       lostWorkers
+	keepers    *board.Keepers
+	drains     board.Drains
+	lost       board.LostWorkers
 	uploads    *uploads.Uploads
-	workers    workerBoard
+	workers    board.Workers
 	// refusedRenewal reports whether the store has refused to renew or to end a lease since the
 	// sweep loop last checked.
 	refusedRenewal atomic.Bool
@@ -123,7 +124,7 @@ func New(c Config) *Engine {
 	if c.RetentionEvery <= 0 {
 		c.RetentionEvery = time.Minute
 	}
-	e := &Engine{Config: c, refs: c.Store.Lazy(), opened: c.Store.Now()}
+	e := &Engine{Config: c, refs: c.Store.Lazy(), opened: c.Store.Now(), keepers: board.NewKeepers(c.Store, c.Lease)}
 	e.Tenants = tenants.New(c.Store, e.value)
 	e.homes = homes.New(c.Store, e.refs)
 	e.uploads = uploads.New(uploads.Config{Store: c.Store, Refs: e.refs, One: e.value, PayloadLimit: c.PayloadLimit, Plain: c.Plain})

@@ -6,6 +6,7 @@ import (
 
 	"github.com/google/uuid"
 	"github.com/perdure/perdure"
+	"github.com/perdure/perdure/internal/engine/board"
 	"github.com/perdure/perdure/internal/engine/conversations"
 	"github.com/perdure/perdure/internal/rules"
 	"github.com/perdure/perdure/internal/rules/validate"
@@ -75,10 +76,10 @@ func (e *Engine) Signal(ctx context.Context, org string, id uuid.UUID, r SignalR
 	return d.Value.(SignalReply), nil
 }
 
-func newSignal(r SignalRequest, seen checkedValue, h *handover) rules.NewSignal {
+func newSignal(r SignalRequest, seen checkedValue, h *board.Slot) rules.NewSignal {
 	n := rules.NewSignal{
 		ClientRequest: clientRequest(r.Response, r.Conversation, r.IdempotencyKey, r.RequestHash),
-		ID:            r.ID, Name: r.Name, Value: r.Value, Ref: r.Ref, Checked: seen.whole, Misfit: seen.misfit, Head: r.Head, Handover: h.decision(),
+		ID:            r.ID, Name: r.Name, Value: r.Value, Ref: r.Ref, Checked: seen.whole, Misfit: seen.misfit, Head: r.Head, Handover: h.Decision(),
 	}
 	if r.Turn != nil {
 		n.Messages = r.Turn.Messages

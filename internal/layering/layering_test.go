@@ -46,8 +46,9 @@ var rules = map[string][]string{
 	"internal/rules":                {"internal/store", "internal/response", "internal/rules/validate"}, // pure: see TestDecisionsArePure
 	"internal/rules/tenant":         {"internal/rules", "internal/store"},
 	"internal/rules/validate":       nil,
-	"internal/engine":               {"internal/engine/bulk", "internal/engine/conversations", "internal/engine/homes", "internal/engine/kinds", "internal/engine/live", "internal/engine/questions", "internal/engine/retention", "internal/engine/tenants", "internal/engine/uploads", "internal/fair", "internal/rules", "internal/rules/...", "internal/store", "internal/notify"},
+	"internal/engine":               {"internal/engine/board", "internal/engine/bulk", "internal/engine/conversations", "internal/engine/homes", "internal/engine/kinds", "internal/engine/live", "internal/engine/questions", "internal/engine/retention", "internal/engine/tenants", "internal/engine/uploads", "internal/fair", "internal/rules", "internal/rules/...", "internal/store", "internal/notify"},
 	"internal/engine/conversations": {"internal/rules", "internal/store"},
+	"internal/engine/board":         {"internal/rules"},
 	"internal/engine/bulk":          {"internal/notify", "internal/rules", "internal/rules/tenant", "internal/rules/validate", "internal/store"},
 	"internal/engine/homes":         {"internal/store"},
 	"internal/engine/kinds":         {"internal/engine/uploads", "internal/lru", "internal/rules/tenant", "internal/rules/validate", "internal/schema", "internal/sharedread", "internal/store"},
@@ -186,6 +187,7 @@ var barred = map[string][]string{
 	"internal/rules/validate":       effects,
 	"internal/log/fold":             effects,
 	"internal/engine":               transports,
+	"internal/engine/board":         transports,
 	"internal/engine/conversations": transports,
 	"internal/engine/kinds":         transports,
 	"internal/engine/questions":     transports,

@@ -4,7 +4,6 @@ import (
 	"bytes"
 	"context"
 	"slices"
-	"sync"
 	"time"
 
 	"github.com/google/uuid"
@@ -12,72 +11,6 @@ import (
 	"github.com/perdure/perdure/internal/rules/tenant"
 	"github.com/perdure/perdure/internal/store"
 )
-
-// maxSeenWorkers bounds the workers that a server remembers until it records them.
-const maxSeenWorkers = 100_000
-
-// workerBoard remembers which workers this server has seen since it last recorded them.
-type workerBoard struct {
-	mu    sync.Mutex // guards the fields below
-	seen  map[workerOf]bool
-	polls map[workerOf]int // open polls
-}
-
-type workerOf struct {
-	org string
-	id  uuid.UUID
-}
-
-// saw notes that a worker has called.
-func (b *workerBoard) saw(org string, worker uuid.UUID) {
-	b.mu.Lock()
-	defer b.mu.Unlock()
-	b.note(workerOf{org, worker})
-}
-
-func (b *workerBoard) note(w workerOf) {
-	if b.seen == nil {
-		b.seen = map[workerOf]bool{}
-	}
-	if len(b.seen) < maxSeenWorkers && w.id != uuid.Nil {
-		b.seen[w] = true
-	}
-}
-
-// polling notes that a poll of a worker is open until the caller calls over.
-func (b *workerBoard) polling(org string, worker uuid.UUID) (over func()) {
-	w := workerOf{org, worker}
-	b.mu.Lock()
-	defer b.mu.Unlock()
-	if b.polls == nil {
-		b.polls = map[workerOf]int{}
-	}
-	b.polls[w]++
-	b.note(w)
-	return func() {
-		b.mu.Lock()
-		defer b.mu.Unlock()
-		b.note(w)
-		if b.polls[w]--; b.polls[w] == 0 {
-			delete(b.polls, w)
-		}
-	}
-}
-
-// take returns the workers that were seen since the last call, by org.
-func (b *workerBoard) take() map[string][]uuid.UUID {
-	b.mu.Lock()
-	defer b.mu.Unlock()
-	for w := range b.polls {
-		b.note(w)
-	}
-	byOrg := map[string][]uuid.UUID{}
-	for w := range b.seen {
-		byOrg[w.org] = append(byOrg[w.org], w.id)
-	}
-	b.seen = nil
-	return byOrg
-}
 
 // keepWorkers records the workers that the server has seen, until ctx ends.
 func (e *Engine) keepWorkers(ctx context.Context) {
@@ -100,7 +33,7 @@ const seenStep = 500
 
 // recordWorkers records the workers that were seen since the last call.
 func (e *Engine) recordWorkers(ctx context.Context) error {
-	for org, workers := range e.workers.take() {
+	for org, workers := range e.workers.Take() {
 		slices.SortFunc(workers, func(a, b uuid.UUID) int { return bytes.Compare(a[:], b[:]) })
 		for some := range slices.Chunk(workers, seenStep) {
 			_, err := e.one(ctx, store.Command{

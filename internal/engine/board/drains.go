@@ -1,4 +1,4 @@
-package engine
+package board
 
 import (
 	"sync"
@@ -10,18 +10,18 @@ import (
 )
 
 const (
-	// idlePatience is the time that an execution which must be alone waits for a worker that
+	// IdlePatience is the time that an execution which must be alone waits for a worker that
 	// happens to be idle.
-	idlePatience = 3 * time.Second
+	IdlePatience = 3 * time.Second
 	// drainPatience is the time after its last poll for which a chosen worker stays chosen. After
 	// that, another worker may be chosen.
 	drainPatience = 30 * time.Second
 )
 
-// drainBoard chooses one worker for each execution that has waited longer than idlePatience to run
+// Drains chooses one worker for each execution that has waited longer than IdlePatience to run
 // alone. The chosen worker claims nothing else until it is idle. Each server has its own board. The
 // store ensures that no other execution runs beside one that must be alone.
-type drainBoard struct {
+type Drains struct {
 	mu     sync.Mutex // guards chosen
 	chosen map[uuid.UUID]drain
 }
@@ -32,8 +32,8 @@ type drain struct {
 	polled perdure.Time
 }
 
-// draining reports whether the worker is chosen, and records the time of its poll.
-func (b *drainBoard) draining(worker uuid.UUID, now perdure.Time) bool {
+// Draining reports whether the worker is chosen, and records the time of its poll.
+func (b *Drains) Draining(worker uuid.UUID, now perdure.Time) bool {
 	b.mu.Lock()
 	defer b.mu.Unlock()
 	for id, d := range b.chosen {
@@ -45,9 +45,9 @@ func (b *drainBoard) draining(worker uuid.UUID, now perdure.Time) bool {
 	return false
 }
 
-// polled updates the board with the result of a worker's poll. waits is set if an execution waits
+// Polled updates the board with the result of a worker's poll. waits is set if an execution waits
 // to run alone.
-func (b *drainBoard) polled(worker uuid.UUID, claimed []*perdure.Execution, waits *rules.AloneWait, now perdure.Time) {
+func (b *Drains) Polled(worker uuid.UUID, claimed []*perdure.Execution, waits *rules.AloneWait, now perdure.Time) {
 	b.mu.Lock()
 	defer b.mu.Unlock()
 	for _, x := range claimed {
@@ -64,7 +64,7 @@ func (b *drainBoard) polled(worker uuid.UUID, claimed []*perdure.Execution, wait
 		return
 	}
 	d, taken := b.chosen[waits.Execution]
-	if taken && now.Sub(d.polled.Time) < drainPatience || now.Sub(waits.Since.Time) < idlePatience {
+	if taken && now.Sub(d.polled.Time) < drainPatience || now.Sub(waits.Since.Time) < IdlePatience {
 		return
 	}
 	if b.chosen == nil {
