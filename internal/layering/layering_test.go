@@ -20,7 +20,8 @@ var rules = map[string][]string{
 
 	// Worker side.
 	"agent":                            {"internal/schema", "internal/scope"},
-	"worker":                           {"agent", "internal/lru", "internal/schema", "worker/local", "worker/results"},
+	"worker":                           {"agent", "internal/lru", "internal/schema", "worker/internal/streams", "worker/local", "worker/results"},
+	"worker/internal/streams":          {"agent"},
 	"worker/local":                     {"internal/disk", "internal/filelock", "internal/pagecheck", "internal/sqlitelog", "worker/results"}, // it opens its own SQLite database
 	"worker/results":                   {"internal/lru"},
 	"worker/remote":                    {"api/..."},
@@ -194,6 +195,7 @@ var barred = map[string][]string{
 	"internal/engine/retention":     transports,
 	"agent":                         {"net/http", "google.golang.org/grpc", "google.golang.org/protobuf", prometheus, otelSDK},
 	"worker":                        {"net/http", "google.golang.org/grpc", "google.golang.org/protobuf", "database/sql", prometheus, otelSDK},
+	"worker/internal/streams":       {"net/http", "google.golang.org/grpc", "google.golang.org/protobuf", "database/sql", prometheus, otelSDK},
 	"worker/remote":                 {prometheus, otelSDK},
 	"react":                         {prometheus, otelSDK},
 	"llm":                           {prometheus, otelSDK},

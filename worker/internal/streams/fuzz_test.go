@@ -1,4 +1,4 @@
-package worker
+package streams
 
 import (
 	"strings"

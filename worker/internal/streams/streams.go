@@ -1,4 +1,6 @@
-package worker
+// Package streams sends what the code of a worker streams to the server, as blocks that grow and as
+// events. It knows nothing of runs and attempts but their leases.
+package streams
 
 import (
 	"context"
@@ -23,57 +25,60 @@ const (
 	tellAfter = 20
 )
 
-// streams sends the output of all sources of a worker to the server; a source is one run or
+// Streams sends the output of all sources of a worker to the server; a source is one run or
 // attempt. One batch is sent at a time. Output that arrives meanwhile is sent in the next batch, so
 // the batches grow with the load. Text that continues a block waits until the last batch is at
 // least the duration every old, because the server flushes its disk for each batch. All other
 // output is sent at once, together with the waiting text.
-type streams struct {
+type Streams struct {
 	d      perdure.Dispatch
 	logger *slog.Logger
 	every  time.Duration
-	wake   chan struct{}
+	// temporary reports whether the server may accept a refused frame later.
+	temporary func(error) bool
+	wake      chan struct{}
 	// failures counts consecutive failed batches. last is the time at which the newest batch was
-	// sent. Only the goroutine of run uses them.
+	// sent. Only the goroutine of Run uses them.
 	failures int
 	last     time.Time
 
 	mu      sync.Mutex // guards the fields below and the fields of all sources
-	sources map[*stream]bool
+	sources map[*Stream]bool
 }
 
-func newStreams(d perdure.Dispatch, logger *slog.Logger, every time.Duration) *streams {
-	return &streams{d: d, logger: logger, every: every, wake: make(chan struct{}, 1), sources: map[*stream]bool{}}
+// New creates a Streams. temporary reports whether the server may accept a refused frame later.
+func New(d perdure.Dispatch, logger *slog.Logger, every time.Duration, temporary func(error) bool) *Streams {
+	return &Streams{d: d, logger: logger, every: every, temporary: temporary, wake: make(chan struct{}, 1), sources: map[*Stream]bool{}}
 }
 
-// open begins a source: an attempt of a task, or a claim of an execution. The source calls lost if
+// Open begins a source: an attempt of a task, or a claim of an execution. The source calls lost if
 // the server reports that the lease is lost. After ctx has ended, the source drops output instead
-// of waiting. The caller closes the source with close.
-func (s *streams) open(ctx context.Context, task *perdure.TaskLease, claim *perdure.Lease, lost func(error)) *stream {
-	st := &stream{owner: s, task: task, agent: claim, lost: lost, over: ctx.Done(), changed: make(chan struct{})}
+// of waiting. The caller closes the source with Close.
+func (s *Streams) Open(ctx context.Context, task *perdure.TaskLease, claim *perdure.Lease, lost func(error)) *Stream {
+	st := &Stream{owner: s, task: task, agent: claim, lost: lost, over: ctx.Done(), changed: make(chan struct{})}
 	s.mu.Lock()
 	s.sources[st] = true
 	s.mu.Unlock()
 	return st
 }
 
-// close ends a source and drops its unsent output.
-func (s *streams) close(st *stream) {
+// Close ends a source and drops its unsent output.
+func (s *Streams) Close(st *Stream) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	delete(s.sources, st)
 	st.fail(errClosed)
 }
 
-func (s *streams) nudge() {
+func (s *Streams) nudge() {
 	select {
 	case s.wake <- struct{}{}:
 	default:
 	}
 }
 
-// run sends batches until ctx ends.
-func (s *streams) run(ctx context.Context) {
+// Run sends batches until ctx ends.
+func (s *Streams) Run(ctx context.Context) {
 	later := time.NewTimer(s.every)
 	defer later.Stop()
 	for {
@@ -95,7 +100,7 @@ func (s *streams) run(ctx context.Context) {
 
 // pause returns how long the output must wait until the next batch may be sent; 0 if something is
 // urgent.
-func (s *streams) pause() time.Duration {
+func (s *Streams) pause() time.Duration {
 	wait := s.every - time.Since(s.last)
 	if wait <= 0 || s.urgent() {
 		return 0
@@ -104,7 +109,7 @@ func (s *streams) pause() time.Duration {
 }
 
 // urgent reports whether a source has output that must be sent at once.
-func (s *streams) urgent() bool {
+func (s *Streams) urgent() bool {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	for st := range s.sources {
@@ -117,7 +122,7 @@ func (s *streams) urgent() bool {
 
 // sendOnce sends one batch and processes the replies. It reports whether there was anything to
 // send.
-func (s *streams) sendOnce(ctx context.Context) bool {
+func (s *Streams) sendOnce(ctx context.Context) bool {
 	frames, sent := s.collect()
 	if len(frames) == 0 || ctx.Err() != nil {
 		return false
@@ -129,7 +134,10 @@ func (s *streams) sendOnce(ctx context.Context) bool {
 		if s.failures++; s.failures == tellAfter {
 			s.logger.Error("the server cannot store this now; nothing is lost, trying on", "error", err)
 		}
-		rest(ctx, resendAfter)
+		select {
+		case <-ctx.Done():
+		case <-time.After(resendAfter):
+		}
 		return true
 	}
 	s.failures = 0
@@ -145,7 +153,7 @@ func (s *streams) sendOnce(ctx context.Context) bool {
 
 // collect returns the frames of one batch, and the block of each frame. The batch has at most one
 // frame of each block; the blocks of one source are in order.
-func (s *streams) collect() ([]perdure.Frame, []*block) {
+func (s *Streams) collect() ([]perdure.Frame, []*block) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	var frames []perdure.Frame
@@ -166,7 +174,7 @@ func (s *streams) collect() ([]perdure.Frame, []*block) {
 }
 
 // settle marks the frames of a batch as no longer being sent.
-func (s *streams) settle(sent []*block) {
+func (s *Streams) settle(sent []*block) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	for _, b := range sent {
@@ -177,7 +185,7 @@ func (s *streams) settle(sent []*block) {
 
 // block is a block of a source whose text grows, or a single event.
 type block struct {
-	stream       *stream
+	stream       *Stream
 	number       int64
 	kind         perdure.EventType
 	place        perdure.Place
@@ -223,8 +231,8 @@ func (b *block) key() perdure.BlockKey {
 
 // acknowledge applies the server's reply r to the frame f of block b. The caller has locked the
 // owner's mu.
-func (st *stream) acknowledge(b *block, f perdure.Frame, r perdure.FrameReply) {
-	if r.Err != nil && forNow(r.Err) {
+func (st *Stream) acknowledge(b *block, f perdure.Frame, r perdure.FrameReply) {
+	if r.Err != nil && st.owner.temporary(r.Err) {
 		st.putOff(r.Err)
 		return
 	}
@@ -252,18 +260,18 @@ func (st *stream) acknowledge(b *block, f perdure.Frame, r perdure.FrameReply) {
 	st.signal()
 }
 
-// end removes a block whose content is sent completely, and records its length for flush. The
+// end removes a block whose content is sent completely, and records its length for Flush. The
 // caller has locked the owner's mu.
-func (st *stream) end(b *block) {
+func (st *Stream) end(b *block) {
 	if b.fields == nil && b.acknowledged > 0 {
 		st.ends = append(st.ends, perdure.BlockEnd{Key: b.key(), Length: b.acknowledged})
 	}
 	st.blocks = slices.DeleteFunc(st.blocks, func(other *block) bool { return other == b })
 }
 
-// leaveOpen removes, while flush waits, the blocks that the server has completely and that need
-// only be closed. The commit with flush's result closes them. The caller has locked the owner's mu.
-func (st *stream) leaveOpen() {
+// leaveOpen removes, while Flush waits, the blocks that the server has completely and that need
+// only be closed. The commit with Flush's result closes them. The caller has locked the owner's mu.
+func (st *Stream) leaveOpen() {
 	if !st.flushing {
 		return
 	}
@@ -278,7 +286,7 @@ func (st *stream) leaveOpen() {
 // putOff pauses a source for resendAfter because the server could not store one of its frames;
 // other sources continue. The bytes of the frame are sent once more. The caller has locked the
 // owner's mu.
-func (st *stream) putOff(err error) {
+func (st *Stream) putOff(err error) {
 	if st.waits {
 		return
 	}
@@ -294,5 +302,14 @@ func (st *stream) putOff(err error) {
 	})
 }
 
-// errClosed is the error of a source after streams.close.
+// errClosed is the error of a source after Streams.Close.
 var errClosed = perdure.Errorf(perdure.LeaseLost, "the source is closed")
+
+// logOf adds to l the execution and either the task's attempt or, if task is nil, the fence of the
+// agent's lease.
+func logOf(l *slog.Logger, task *perdure.TaskLease, agent *perdure.Lease) *slog.Logger {
+	if task != nil {
+		return l.With("execution", task.ExecutionID, "task", task.TaskID, "attempt", task.Attempt)
+	}
+	return l.With("execution", agent.ExecutionID, "fence", agent.Fence)
+}

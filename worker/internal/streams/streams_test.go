@@ -1,4 +1,4 @@
-package worker
+package streams
 
 import (
 	"context"
@@ -42,7 +42,7 @@ func (s *shown) Append(_ context.Context, frames []perdure.Frame) ([]perdure.Fra
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	if s.away {
-		return nil, unavailable()
+		return nil, perdure.Errorf(perdure.Unavailable, "planned")
 	}
 	replies := make([]perdure.FrameReply, len(frames))
 	for i, f := range frames {
@@ -99,20 +99,22 @@ func (s *shown) list() []string {
 }
 
 // newShown returns a source and the dispatch that stores its content.
-func newShown(t *testing.T, ctx context.Context) (*shown, *stream) {
+func newShown(t *testing.T, ctx context.Context) (*shown, *Stream) {
 	t.Helper()
 	s := &shown{blocks: map[perdure.BlockKey]*shownBlock{}}
-	all := newStreams(s, slog.New(slog.DiscardHandler), 25*time.Millisecond)
+	all := New(s, slog.New(slog.DiscardHandler), 25*time.Millisecond, isUnavailable)
 	ctx2, stop := context.WithCancel(context.WithoutCancel(t.Context()))
 	over := make(chan struct{})
-	go func() { defer close(over); all.run(ctx2) }()
+	go func() { defer close(over); all.Run(ctx2) }()
 	t.Cleanup(func() { stop(); <-over })
-	return s, all.open(ctx, &perdure.TaskLease{ExecutionID: uuid.New(), TaskID: uuid.New(), Attempt: 1}, nil, func(error) {})
+	return s, all.Open(ctx, &perdure.TaskLease{ExecutionID: uuid.New(), TaskID: uuid.New(), Attempt: 1}, nil, func(error) {})
 }
 
-func flush(t *testing.T, st *stream) []perdure.BlockEnd {
+func isUnavailable(err error) bool { return perdure.IsCode(err, perdure.Unavailable) }
+
+func flush(t *testing.T, st *Stream) []perdure.BlockEnd {
 	t.Helper()
-	ends, err := st.flush(t.Context())
+	ends, err := st.Flush(t.Context())
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -235,27 +237,27 @@ func TestTerminalIsMarkedHoweverItIsCut(t *testing.T) {
 	const limit = perdure.TerminalLimit
 	x := func(n int) []byte { return []byte(strings.Repeat("x", n)) }
 	for name, c := range map[string]struct {
-		show  func(st *stream)
+		show  func(st *Stream)
 		kept  int
 		marks int
 	}{
-		"in one piece":              {func(st *stream) { st.Terminal("stdout", x(2*limit)) }, limit, 1},
-		"a piece ends at the limit": {func(st *stream) { st.Terminal("stdout", x(limit)); st.Terminal("stdout", x(1)) }, limit, 1},
-		"much comes after it": {func(st *stream) {
+		"in one piece":              {func(st *Stream) { st.Terminal("stdout", x(2*limit)) }, limit, 1},
+		"a piece ends at the limit": {func(st *Stream) { st.Terminal("stdout", x(limit)); st.Terminal("stdout", x(1)) }, limit, 1},
+		"much comes after it": {func(st *Stream) {
 			st.Terminal("stdout", x(limit))
 			st.Terminal("stdout", x(9))
 			st.Terminal("stderr", x(9))
 		}, limit, 1},
-		"the other stream comes after": {func(st *stream) { st.Terminal("stdout", x(limit)); st.Terminal("stderr", x(1)) }, limit, 1},
-		"both come to it": {func(st *stream) {
+		"the other stream comes after": {func(st *Stream) { st.Terminal("stdout", x(limit)); st.Terminal("stderr", x(1)) }, limit, 1},
+		"both come to it": {func(st *Stream) {
 			st.Terminal("stderr", x(limit/2))
 			st.Terminal("stdout", x(limit/2))
 			st.Terminal("stderr", x(1))
 		}, limit, 1},
-		"exactly the limit":             {func(st *stream) { st.Terminal("stdout", x(limit)) }, limit, 0},
-		"half a character at the limit": {func(st *stream) { st.Terminal("stdout", append(x(limit), 0xe2, 0x82)) }, limit, 1},
-		"the other one's half":          {func(st *stream) { st.Terminal("stdout", x(limit)); st.Terminal("stderr", []byte{0xe2}) }, limit, 1},
-		"half a character before it":    {func(st *stream) { st.Terminal("stdout", append(x(limit-3), 0xe2)) }, limit, 0},
+		"exactly the limit":             {func(st *Stream) { st.Terminal("stdout", x(limit)) }, limit, 0},
+		"half a character at the limit": {func(st *Stream) { st.Terminal("stdout", append(x(limit), 0xe2, 0x82)) }, limit, 1},
+		"the other one's half":          {func(st *Stream) { st.Terminal("stdout", x(limit)); st.Terminal("stderr", []byte{0xe2}) }, limit, 1},
+		"half a character before it":    {func(st *Stream) { st.Terminal("stdout", append(x(limit-3), 0xe2)) }, limit, 0},
 	} {
 		t.Run(name, func(t *testing.T) {
 			s, st := newShown(t, t.Context())
@@ -304,10 +306,10 @@ func TestRefusedSourceTakesNothingMore(t *testing.T) {
 	lost := make(chan error, 1)
 	st.lost = func(err error) { lost <- err }
 	st.Text("a")
-	if err := wait(t, "the loss", lost); !perdure.IsCode(err, perdure.LeaseLost) {
+	if err := <-lost; !perdure.IsCode(err, perdure.LeaseLost) {
 		t.Errorf("lost with %v", err)
 	}
-	if _, err := st.flush(t.Context()); !perdure.IsCode(err, perdure.LeaseLost) {
+	if _, err := st.Flush(t.Context()); !perdure.IsCode(err, perdure.LeaseLost) {
 		t.Errorf("the flush gave %v", err)
 	}
 	st.Text("b")
@@ -317,35 +319,39 @@ func TestRefusedSourceTakesNothingMore(t *testing.T) {
 // TestSourceThatIsFarAhead checks that a source waits when it is more than maxAhead bytes ahead of
 // an unavailable server. When its context ends, it stops waiting and drops output.
 func TestSourceThatIsFarAhead(t *testing.T) {
-	ctx, cancel := context.WithCancel(t.Context())
-	s, st := newShown(t, ctx)
-	s.mu.Lock()
-	s.away = true
-	s.mu.Unlock()
-	over := make(chan struct{})
-	go func() {
-		defer close(over)
-		for range 20 {
-			st.Text(strings.Repeat("x", maxAhead/4))
+	synctest.Test(t, func(t *testing.T) {
+		ctx, cancel := context.WithCancel(t.Context())
+		s, st := newShown(t, ctx)
+		s.mu.Lock()
+		s.away = true
+		s.mu.Unlock()
+		over := make(chan struct{})
+		go func() {
+			defer close(over)
+			for range 20 {
+				st.Text(strings.Repeat("x", maxAhead/4))
+			}
+		}()
+		synctest.Wait()
+		select {
+		case <-over:
+			t.Fatal("it did not wait")
+		default:
 		}
-	}()
-	eventually(t, "the source to be ahead", func() bool {
-		st.owner.mu.Lock()
-		defer st.owner.mu.Unlock()
-		return st.ahead() > maxAhead
+		held := func() int {
+			st.owner.mu.Lock()
+			defer st.owner.mu.Unlock()
+			return st.ahead()
+		}
+		if n := held(); n <= maxAhead {
+			t.Errorf("it waits at %d bytes", n)
+		}
+		cancel()
+		<-over
+		if n := held(); n > 2*maxAhead {
+			t.Errorf("%d bytes are held for a server that is away", n)
+		}
 	})
-	select {
-	case <-over:
-		t.Fatal("it did not wait")
-	default:
-	}
-	cancel()
-	wait(t, "the source to give up", over)
-	st.owner.mu.Lock()
-	defer st.owner.mu.Unlock()
-	if n := st.ahead(); n > 2*maxAhead {
-		t.Errorf("%d bytes are held for a server that is away", n)
-	}
 }
 
 // TestTextThatGoesOnIsGathered checks ten sources with 50 chunks per second each: about 40 batches
@@ -356,13 +362,13 @@ func TestTextThatGoesOnIsGathered(t *testing.T) {
 		began := time.Now()
 		var at []time.Duration
 		s := &shown{blocks: map[perdure.BlockKey]*shownBlock{}, onAppend: func() { at = append(at, time.Since(began)) }}
-		all := newStreams(s, slog.New(slog.DiscardHandler), 25*time.Millisecond)
+		all := New(s, slog.New(slog.DiscardHandler), 25*time.Millisecond, isUnavailable)
 		ctx, stop := context.WithCancel(t.Context())
-		go all.run(ctx)
+		go all.Run(ctx)
 		defer stop()
-		sources := make([]*stream, 10)
+		sources := make([]*Stream, 10)
 		for i := range sources {
-			sources[i] = all.open(ctx, &perdure.TaskLease{ExecutionID: uuid.New(), TaskID: uuid.New(), Attempt: 1}, nil, func(error) {})
+			sources[i] = all.Open(ctx, &perdure.TaskLease{ExecutionID: uuid.New(), TaskID: uuid.New(), Attempt: 1}, nil, func(error) {})
 			sources[i].Text("first")
 			synctest.Wait()
 		}
@@ -412,13 +418,13 @@ func TestTextThatGoesOnIsGathered(t *testing.T) {
 // reason, does need a frame.
 func TestWhatASourceCommitsNextClosesItsBlocks(t *testing.T) {
 	for name, c := range map[string]struct {
-		show   func(st *stream)
+		show   func(st *Stream)
 		frames int // number of frames that close a block
 	}{
-		"held whole":    {func(st *stream) { st.Text("abc") }, 0},
-		"ended before":  {func(st *stream) { st.Text("abc"); st.Break() }, 1},
-		"to be said":    {func(st *stream) { st.Terminal("stdout", make([]byte, 2*perdure.TerminalLimit)) }, 1},
-		"both together": {func(st *stream) { st.Text("a"); st.Break(); st.Text("b") }, 1},
+		"held whole":    {func(st *Stream) { st.Text("abc") }, 0},
+		"ended before":  {func(st *Stream) { st.Text("abc"); st.Break() }, 1},
+		"to be said":    {func(st *Stream) { st.Terminal("stdout", make([]byte, 2*perdure.TerminalLimit)) }, 1},
+		"both together": {func(st *Stream) { st.Text("a"); st.Break(); st.Text("b") }, 1},
 	} {
 		t.Run(name, func(t *testing.T) {
 			synctest.Test(t, func(t *testing.T) {

@@ -1,4 +1,4 @@
-package worker
+package streams
 
 import (
 	"context"
@@ -10,10 +10,10 @@ import (
 	"github.com/perdure/perdure/agent"
 )
 
-// stream converts the output of one run or attempt to blocks and events, and is its agent.Stream.
+// Stream converts the output of one run or attempt to blocks and events, and is its agent.Stream.
 // The owner's mu guards all fields.
-type stream struct {
-	owner   *streams
+type Stream struct {
+	owner   *Streams
 	task    *perdure.TaskLease
 	agent   *perdure.Lease
 	lost    func(error)
@@ -31,7 +31,7 @@ type stream struct {
 	ends     []perdure.BlockEnd
 	failed   error
 
-	flushing bool // whether flush is waiting
+	flushing bool // whether Flush is waiting
 	waits    bool // whether sending is paused
 	failures int  // number of consecutive frames that could not be stored
 }
@@ -52,10 +52,10 @@ func whole(p []byte) []byte {
 	return []byte(string([]rune(string(p))))
 }
 
-var _ agent.Stream = (*stream)(nil)
+var _ agent.Stream = (*Stream)(nil)
 
 // fail ends the stream with err and drops its blocks. The caller has locked the owner's mu.
-func (st *stream) fail(err error) {
+func (st *Stream) fail(err error) {
 	if st.failed == nil {
 		st.failed = err
 	}
@@ -63,13 +63,13 @@ func (st *stream) fail(err error) {
 	st.signal()
 }
 
-func (st *stream) signal() {
+func (st *Stream) signal() {
 	close(st.changed)
 	st.changed = make(chan struct{})
 }
 
 // SetPlace implements agent.Stream.
-func (st *stream) SetPlace(p perdure.Place) {
+func (st *Stream) SetPlace(p perdure.Place) {
 	st.owner.mu.Lock()
 	defer st.owner.mu.Unlock()
 	if st.place != p {
@@ -79,17 +79,17 @@ func (st *stream) SetPlace(p perdure.Place) {
 }
 
 // Text implements agent.Stream.
-func (st *stream) Text(s string) { st.grow(perdure.EventToken, "", s) }
+func (st *Stream) Text(s string) { st.grow(perdure.EventToken, "", s) }
 
 // Thinking implements agent.Stream.
-func (st *stream) Thinking(s string) { st.grow(perdure.EventThinking, "", s) }
+func (st *Stream) Thinking(s string) { st.grow(perdure.EventThinking, "", s) }
 
 // ToolArguments implements agent.Stream.
-func (st *stream) ToolArguments(toolCallID, s string) { st.grow(perdure.EventData, toolCallID, s) }
+func (st *Stream) ToolArguments(toolCallID, s string) { st.grow(perdure.EventData, toolCallID, s) }
 
 // grow appends text to the open block of the kind and tool call. If another block is open, grow
 // ends it and begins a new one.
-func (st *stream) grow(kind perdure.EventType, toolCallID, s string) {
+func (st *Stream) grow(kind perdure.EventType, toolCallID, s string) {
 	if s == "" {
 		return
 	}
@@ -103,7 +103,7 @@ func (st *stream) grow(kind perdure.EventType, toolCallID, s string) {
 }
 
 // begin adds a block to the stream and returns it. The caller has locked the owner's mu.
-func (st *stream) begin(b *block) *block {
+func (st *Stream) begin(b *block) *block {
 	b.stream, b.number, b.place = st, st.next, st.place
 	if b.toolCallID != "" {
 		b.place.ToolCallID = b.toolCallID
@@ -118,7 +118,7 @@ func (st *stream) begin(b *block) *block {
 // push appends bytes to a block. It waits while more than maxAhead bytes are unsent, and unlocks
 // the owner's mu meanwhile; the caller has locked it. If the run or attempt ends, push drops the
 // bytes instead of waiting.
-func (st *stream) push(b *block, p []byte) {
+func (st *Stream) push(b *block, p []byte) {
 	for st.failed == nil && st.ahead() > maxAhead {
 		changed := st.changed
 		st.owner.mu.Unlock()
@@ -141,7 +141,7 @@ func (st *stream) push(b *block, p []byte) {
 	st.owner.nudge()
 }
 
-func (st *stream) ahead() int {
+func (st *Stream) ahead() int {
 	n := 0
 	for _, b := range st.blocks {
 		n += len(b.ahead)
@@ -150,13 +150,13 @@ func (st *stream) ahead() int {
 }
 
 // Break implements agent.Stream.
-func (st *stream) Break() {
+func (st *Stream) Break() {
 	st.owner.mu.Lock()
 	defer st.owner.mu.Unlock()
 	st.endGrowing()
 }
 
-func (st *stream) endGrowing() {
+func (st *Stream) endGrowing() {
 	if st.growing != nil {
 		st.growing.closing = true
 		st.growing = nil
@@ -166,7 +166,7 @@ func (st *stream) endGrowing() {
 
 // Terminal implements agent.Stream. Output over TerminalLimit is dropped, and the block that
 // reaches the limit closes as truncated.
-func (st *stream) Terminal(name string, p []byte) {
+func (st *Stream) Terminal(name string, p []byte) {
 	st.owner.mu.Lock()
 	defer st.owner.mu.Unlock()
 	t := &st.stdout
@@ -200,7 +200,7 @@ func (st *stream) Terminal(name string, p []byte) {
 
 // truncate closes a block as truncated: the open block of t or, if t has none, the open block of
 // the other output. Later terminal output is dropped. The caller has locked the owner's mu.
-func (st *stream) truncate(t *terminal) {
+func (st *Stream) truncate(t *terminal) {
 	st.full, st.terminal = true, perdure.TerminalLimit
 	for _, of := range []*terminal{t, &st.stdout, &st.stderr} {
 		if of.block != nil {
@@ -231,7 +231,7 @@ func (t *terminal) complete(p []byte) []byte {
 
 // finish writes the bytes of an incomplete character at the end of an output as U+FFFD, if the
 // limit allows it. The caller has locked the owner's mu.
-func (st *stream) finish(t *terminal, name string) {
+func (st *Stream) finish(t *terminal, name string) {
 	rest := whole(t.part)
 	t.part = nil
 	switch room := perdure.TerminalLimit - st.terminal; {
@@ -248,14 +248,14 @@ func (st *stream) finish(t *terminal, name string) {
 }
 
 // Data implements agent.Stream.
-func (st *stream) Data(data any) { st.event(perdure.EventData, map[string]any{"data": data}) }
+func (st *Stream) Data(data any) { st.event(perdure.EventData, map[string]any{"data": data}) }
 
 // Error implements agent.Stream.
-func (st *stream) Error(message string, code perdure.Code) {
+func (st *Stream) Error(message string, code perdure.Code) {
 	st.event(perdure.EventError, map[string]any{"message": message, "code": code})
 }
 
-func (st *stream) event(kind perdure.EventType, members map[string]any) {
+func (st *Stream) event(kind perdure.EventType, members map[string]any) {
 	raw, err := json.Marshal(members)
 	if err != nil {
 		logOf(st.owner.logger, st.task, st.agent).Warn("a streamed event does not encode", "error", err)
@@ -268,11 +268,11 @@ func (st *stream) event(kind perdure.EventType, members map[string]any) {
 	st.owner.nudge()
 }
 
-// flush ends every open block and waits until the server has all content from before the call. It
-// returns the final lengths of the blocks that ended since the last flush. Some of these blocks may
+// Flush ends every open block and waits until the server has all content from before the call. It
+// returns the final lengths of the blocks that ended since the last Flush. Some of these blocks may
 // still be open at the server; the commit or the end of the task that contains the lengths closes
 // them.
-func (st *stream) flush(ctx context.Context) ([]perdure.BlockEnd, error) {
+func (st *Stream) Flush(ctx context.Context) ([]perdure.BlockEnd, error) {
 	st.owner.mu.Lock()
 	st.endAll()
 	st.flushing = true
@@ -288,16 +288,16 @@ func (st *stream) flush(ctx context.Context) ([]perdure.BlockEnd, error) {
 	return ends, st.failed
 }
 
-// leave adds ends to the result of the next flush. It is called if the commit with these ends,
-// which flush has returned, was not stored.
-func (st *stream) leave(ends []perdure.BlockEnd) {
+// Leave adds ends to the result of the next Flush. It is called if the commit with these ends,
+// which Flush has returned, was not stored.
+func (st *Stream) Leave(ends []perdure.BlockEnd) {
 	st.owner.mu.Lock()
 	defer st.owner.mu.Unlock()
 	st.ends = slices.Concat(ends, st.ends)
 }
 
 // endAll ends every open block. The caller has locked the owner's mu.
-func (st *stream) endAll() {
+func (st *Stream) endAll() {
 	st.endGrowing()
 	st.finish(&st.stdout, "stdout")
 	st.finish(&st.stderr, "stderr")
@@ -311,7 +311,7 @@ func (st *stream) endAll() {
 // await waits until all content of the blocks begun so far is sent, the stream has failed, or ctx
 // ends. The caller has locked the owner's mu; await unlocks it while it waits. Error: the cause of
 // ctx.
-func (st *stream) await(ctx context.Context) (err error) {
+func (st *Stream) await(ctx context.Context) (err error) {
 	for next := st.next; err == nil && st.failed == nil && len(st.blocks) > 0 && st.blocks[0].number < next; {
 		changed := st.changed
 		st.owner.mu.Unlock()
