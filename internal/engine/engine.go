@@ -18,6 +18,7 @@ import (
 	"github.com/perdure/perdure/internal/engine/board"
 	"github.com/perdure/perdure/internal/engine/bulk"
 	"github.com/perdure/perdure/internal/engine/conversations"
+	"github.com/perdure/perdure/internal/engine/definitions"
 	"github.com/perdure/perdure/internal/engine/homes"
 	"github.com/perdure/perdure/internal/engine/kinds"
 	"github.com/perdure/perdure/internal/engine/live"
@@ -75,6 +76,8 @@ type Engine struct {
 	Bulk *bulk.Actions
 	// Conversations are the commands on conversations and responses.
 	Conversations *conversations.Conversations
+	// Definitions are the commands on definitions of agents.
+	Definitions *definitions.Definitions
 	// Kinds are the kinds that workers have registered.
 	Kinds *kinds.Kinds
 	// Questions are the questions of executions.
@@ -133,6 +136,7 @@ func New(c Config) *Engine {
 	e.Questions = questions.New(questions.Config{
 		Store: c.Store, Refs: e.refs, Homes: e.homes, Kinds: e.Kinds, One: e.value, OrgWorks: e.OrgWorks, PayloadLimit: c.PayloadLimit,
 	})
+	e.Definitions = definitions.New(definitions.Config{Store: c.Store, Kinds: e.Kinds, Questions: e.Questions, One: e.value})
 	e.Bulk = e.newBulk()
 	e.Pruner = &retention.Pruner{Config: retention.Config{Store: c.Store, Do: e.do, Tenants: e.Tenants, Logger: c.Logger, Every: c.RetentionEvery}}
 	return e

@@ -34,7 +34,7 @@ func TestPoliciesOfEveryKind(t *testing.T) {
 		Tools: []string{"bash"}, When: json.RawMessage(`{"properties": {"arguments": {"properties": {"command": {"const": "rm"}}}}}`),
 		Then: perdure.ApprovalDeny, Reason: "it deletes",
 	}}
-	d, err := b.e.CreateDefinition(t.Context(), org, perdure.Definition{
+	d, err := b.e.Definitions.Create(t.Context(), org, perdure.Definition{
 		Name: "n", Slug: "n", Models: []perdure.ModelConfig{{Provider: "scripted", ModelID: "m"}}, Approvals: asks,
 	})
 	b.must(err)

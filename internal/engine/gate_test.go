@@ -133,7 +133,7 @@ func TestPoliciesThatCannotBeAreRefused(t *testing.T) {
 			t.Errorf("%s: %v", name, err)
 		}
 	}
-	_, err := b.e.CreateDefinition(t.Context(), org, perdure.Definition{
+	_, err := b.e.Definitions.Create(t.Context(), org, perdure.Definition{
 		Name: "n", Slug: "n", Models: models, Approvals: perdure.ApprovalPolicy{{Tools: []string{"*"}, Then: "maybe"}},
 	})
 	b.wantCode(err, perdure.InvalidArgument)
@@ -146,7 +146,7 @@ func TestPoliciesThatCannotBeAreRefused(t *testing.T) {
 // TestAStartTightensItsDefinition checks that the policies of definition and start both count.
 func TestAStartTightensItsDefinition(t *testing.T) {
 	b := newBench(t)
-	d, err := b.e.CreateDefinition(t.Context(), org, perdure.Definition{
+	d, err := b.e.Definitions.Create(t.Context(), org, perdure.Definition{
 		Name: "careful", Slug: "careful", Models: []perdure.ModelConfig{{Provider: "scripted", ModelID: "m"}},
 		Approvals: perdure.ApprovalPolicy{{Tools: []string{"bash"}, Then: perdure.ApprovalAsk}},
 	})

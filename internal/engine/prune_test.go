@@ -96,7 +96,7 @@ func TestTheDefaultKeepsExecutions(t *testing.T) {
 // overrides the same key of the org's policy.
 func TestADefinitionsPolicyIsCopied(t *testing.T) {
 	b := newBench(t)
-	d, err := b.e.CreateDefinition(b.Context(), org, perdure.Definition{
+	d, err := b.e.Definitions.Create(b.Context(), org, perdure.Definition{
 		Name: "n", Slug: "n", Models: []perdure.ModelConfig{{Provider: "scripted", ModelID: "m"}},
 		Retention: &perdure.Retention{Executions: periodPtr(perdure.Period(time.Hour))},
 	})
@@ -106,9 +106,9 @@ func TestADefinitionsPolicyIsCopied(t *testing.T) {
 	_, _, err = b.e.Cancel(b.Context(), org, x.ID)
 	b.must(err)
 	d.Retention = &perdure.Retention{Executions: periodPtr(perdure.Forever)}
-	_, err = b.e.UpdateDefinition(b.Context(), org, *d, 0)
+	_, err = b.e.Definitions.Update(b.Context(), org, *d, 0)
 	b.must(err)
-	b.must(b.e.DeleteDefinition(b.Context(), org, d.ID))
+	b.must(b.e.Definitions.Delete(b.Context(), org, d.ID))
 	_, err = b.e.SetRetention(b.Context(), org, perdure.Retention{Executions: periodPtr(perdure.Day), Logs: periodPtr(perdure.Period(time.Minute))})
 	b.must(err)
 	b.clock.advance(time.Minute)

@@ -13,6 +13,7 @@ import (
 
 	"github.com/google/uuid"
 	"github.com/perdure/perdure"
+	"github.com/perdure/perdure/internal/engine/definitions"
 	"github.com/perdure/perdure/internal/engine/kinds"
 	"github.com/perdure/perdure/internal/rules"
 	"github.com/perdure/perdure/internal/rules/validate"
@@ -56,9 +57,6 @@ type StartRequest struct {
 	// Conversation, if set, is the conversation whose next response the start begins.
 	Conversation *rules.ConversationTurn
 }
-
-// maxMetadata is the maximum size of the metadata of an execution or a definition, in bytes.
-const maxMetadata = 16 << 10
 
 // Start creates an execution. It counts against the limits of the context's key. Errors:
 // invalid_argument, not_found (definition), idempotency_key_reused, payload_too_large,
@@ -147,8 +145,8 @@ func checkPlacing(r *StartRequest) error {
 		return perdure.FieldErrorf("workspace", "%q leads out of the worker's workspace; give a folder relative to it", r.Workspace)
 	}
 	r.Workspace = clean
-	if len(r.Metadata) > maxMetadata {
-		return perdure.FieldErrorf("metadata", "has %d bytes; the limit is %d", len(r.Metadata), maxMetadata)
+	if len(r.Metadata) > definitions.MaxMetadata {
+		return perdure.FieldErrorf("metadata", "has %d bytes; the limit is %d", len(r.Metadata), definitions.MaxMetadata)
 	}
 	if r.PersistenceMode == "" {
 		r.PersistenceMode = perdure.Remote
@@ -255,7 +253,7 @@ func checkReact(in perdure.ReactInput, spec perdure.KindSpec, queue string) erro
 	if len(in.Models) == 0 {
 		return perdure.FieldErrorf("models", `must name at least one model, such as {"provider": "anthropic", "modelId": "..."}`)
 	}
-	if err := checkModels(in.Models, spec.Providers); err != nil {
+	if err := definitions.CheckModels(in.Models, spec.Providers); err != nil {
 		return err
 	}
 	if err := kinds.CheckEndpoints(in.Models, spec.Endpoints, queue); err != nil {
@@ -270,7 +268,7 @@ func checkReact(in perdure.ReactInput, spec perdure.KindSpec, queue string) erro
 	if err := checkTools(in); err != nil {
 		return err
 	}
-	return checkConfig(in.Config)
+	return definitions.CheckAgentConfig(in.Config)
 }
 
 // checkTools checks the names of the server's and the client's tools together, because a model gets
@@ -287,44 +285,6 @@ func checkTools(in perdure.ReactInput) error {
 		return fmt.Sprintf("clientTools[%d].name", i-len(in.Tools))
 	}
 	return perdure.CheckToolNames(at, names, in.Models)
-}
-
-// checkModels checks the models. The error names the model at fault by its index.
-func checkModels(models []perdure.ModelConfig, providers []string) error {
-	if len(models) > perdure.MaxModels {
-		return perdure.FieldErrorf("models", "has %d models; the maximum is %d", len(models), perdure.MaxModels)
-	}
-	for n, m := range models {
-		at := fmt.Sprintf("models[%d]", n)
-		if !slices.Contains(providers, m.Provider) {
-			return perdure.FieldErrorf(at+".provider", "%q is no known provider; known are: %s", m.Provider, strings.Join(providers, ", "))
-		}
-		if err := m.CheckModelID(at + "."); err != nil {
-			return err
-		}
-		if err := m.CheckEndpoint(at + "."); err != nil {
-			return err
-		}
-	}
-	return nil
-}
-
-func checkConfig(c perdure.AgentConfig) error {
-	switch {
-	case c.MaxTurns != nil && *c.MaxTurns < 1:
-		return perdure.FieldErrorf("config.maxTurns", "must be at least 1")
-	case c.MaxTokens != nil && *c.MaxTokens < 1:
-		return perdure.FieldErrorf("config.maxTokens", "must be at least 1")
-	case c.Temperature != nil && (*c.Temperature < 0 || *c.Temperature > 2):
-		return perdure.FieldErrorf("config.temperature", "must be from 0 to 2")
-	}
-	if err := c.CheckThinking(); err != nil {
-		return err
-	}
-	if err := c.CheckCompaction(); err != nil {
-		return err
-	}
-	return c.CheckNet()
 }
 
 // policiesOf returns the policies about tool calls of a start, with those of its definition d, which

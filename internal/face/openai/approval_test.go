@@ -40,7 +40,7 @@ func voterOf(ctx context.Context) (questions.Voter, error) {
 func (s *stage) askingAgent(rule perdure.ApprovalRule) {
 	s.t.Helper()
 	rule.Tools, rule.Then = []string{"bash"}, perdure.ApprovalAsk
-	_, err := s.engine.CreateDefinition(s.t.Context(), "default", perdure.Definition{
+	_, err := s.engine.Definitions.Create(s.t.Context(), "default", perdure.Definition{
 		Name: "asker", Slug: "asker", Models: []perdure.ModelConfig{{Provider: "test", ModelID: "m"}}, Tools: []string{"bash"},
 		Approvals: perdure.ApprovalPolicy{rule},
 	})
