@@ -1,8 +1,9 @@
 // Package engine implements the commands on executions, with one file for each verb: start, claim,
 // commit, finish, signal, cancel, renew, release. It checks a request, reads the data for its
 // decision, and runs the decision of package rules in the store's committer. It sends hints only
-// after the commit. It also has the state in the memory of one server, such as open polls, and the
-// sweeps, which apply the effects of time. docs/architecture.md describes the data flow.
+// after the commit. It also has the sweeps, which apply the effects of time. The packages below it
+// have the other commands, and the state in the memory of one server, such as open polls.
+// docs/architecture.md describes the data flow.
 package engine
 
 import (
