@@ -8,6 +8,7 @@ import (
 	"github.com/perdure/perdure"
 	"github.com/perdure/perdure/agent"
 	"github.com/perdure/perdure/internal/engine"
+	"github.com/perdure/perdure/internal/engine/questions"
 	"github.com/perdure/perdure/internal/store"
 	"github.com/perdure/perdure/react"
 )
@@ -30,7 +31,7 @@ func TestAnEditDoesNotEscapeAStricterRuleOfTheRun(t *testing.T) {
 		t.Fatal(err)
 	}
 	q := page.Items[0]
-	_, err = s.engine.Answer(t.Context(), "default", engine.AnswerRequest{
+	_, err = s.engine.Answer(t.Context(), "default", questions.AnswerRequest{
 		Question: q.ID, Verdict: perdure.VerdictApprove, DetailsSHA256: &q.DetailsSHA256, Role: perdure.KeyAdmin, Details: json.RawMessage(`{"command":"echo DANGER"}`),
 	})
 	if err != nil {

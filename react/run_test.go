@@ -12,6 +12,7 @@ import (
 	"github.com/perdure/perdure"
 	"github.com/perdure/perdure/agent"
 	"github.com/perdure/perdure/internal/engine"
+	"github.com/perdure/perdure/internal/engine/questions"
 	"github.com/perdure/perdure/internal/store"
 	"github.com/perdure/perdure/llm"
 	"github.com/perdure/perdure/llm/scripted"
@@ -207,7 +208,7 @@ func runApproved(t *testing.T, parked int, r engine.StartRequest, o react.RunOpt
 			t.Fatal(err)
 		}
 		for _, q := range page.Items {
-			_, err := s.engine.Answer(t.Context(), "default", engine.AnswerRequest{
+			_, err := s.engine.Answer(t.Context(), "default", questions.AnswerRequest{
 				Question: q.ID, Verdict: perdure.VerdictApprove, DetailsSHA256: &q.DetailsSHA256, Role: perdure.KeyAdmin,
 			})
 			if err != nil {

@@ -219,7 +219,7 @@ func (s *Server) assemble(watch observers) (err error) {
 	}
 	s.webhooks = webhook.New(webhook.Config{
 		PublicURL: public,
-		Engine:    s.engine, Store: s.store, Hints: s.hints.Notifier, Observer: watch.webhooks, Logger: s.Logger,
+		Engine:    s.engine, Links: s.engine.Questions, Store: s.store, Hints: s.hints.Notifier, Observer: watch.webhooks, Logger: s.Logger,
 		Network: webhook.Network{AllowLoopback: s.Dev, AllowPrivate: s.WebhookAllowPrivate},
 	})
 	// Whoever can read the token's file owns the data directory, in every mode.

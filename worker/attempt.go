@@ -13,6 +13,7 @@ import (
 	"github.com/google/uuid"
 	"github.com/perdure/perdure"
 	"github.com/perdure/perdure/agent"
+	"github.com/perdure/perdure/worker/internal/streams"
 )
 
 // attempt is one attempt of a task. It is also the TaskContext that the task's code receives.
@@ -22,7 +23,7 @@ type attempt struct {
 	cancel context.CancelCauseFunc
 	w      *Worker
 	claim  perdure.TaskClaim
-	stream *stream
+	stream *streams.Stream
 	span   begun
 
 	resultStored bool // the result is stored in Config.Results; only the goroutine of main uses the field
@@ -53,7 +54,7 @@ func (w *Worker) startAttempt(live context.Context, c perdure.TaskClaim) {
 	a := &attempt{live: live, w: w, claim: c, renew: w.newLease(c.LeaseFor)}
 	a.span = w.beginAttemptSpan(c, w.spanOf(c))
 	a.Context, a.cancel = context.WithCancelCause(a.span.in(live))
-	a.stream = w.streams.open(a, &c.Lease, nil, func(err error) { a.cancel(err) })
+	a.stream = w.streams.Open(a, &c.Lease, nil, func(err error) { a.cancel(err) })
 	a.stream.SetPlace(c.Task.Place)
 	if silent := c.Task.Options.HeartbeatTimeout; silent > 0 {
 		a.silence = time.AfterFunc(silent, func() { a.cancel(errSilent) })
@@ -71,7 +72,7 @@ func (a *attempt) main() {
 		if a.silence != nil {
 			a.silence.Stop()
 		}
-		a.w.streams.close(a.stream)
+		a.w.streams.Close(a.stream)
 		a.w.mu.Lock()
 		delete(a.w.attempts, a.claim.Lease.ClaimID)
 		a.w.mu.Unlock()
@@ -204,7 +205,7 @@ func failureErr(failure *perdure.TaskError) error {
 // the result permanently, deliver ends the attempt with that refusal as its failure. If the stream
 // cannot be flushed, deliver sends the outcome without the streamed blocks.
 func (a *attempt) deliver(ctx context.Context, f perdure.TaskFinish) (perdure.FinishReply, error) {
-	ends, err := a.stream.flush(ctx)
+	ends, err := a.stream.Flush(ctx)
 	switch {
 	case err == nil:
 		f.Blocks = ends

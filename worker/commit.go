@@ -85,7 +85,7 @@ func (r *run) refused(err error, ends []perdure.BlockEnd) error {
 	conflict := perdure.IsCode(err, perdure.Conflict)
 	cancelled := conflict && r.cancelRequested()
 	if cancelled || !conflict { // another conflict means that the server lacks a part of a block
-		r.stream.leave(ends)
+		r.stream.Leave(ends)
 	}
 	if cancelled {
 		r.drop(agent.ErrCancelled)
@@ -134,7 +134,7 @@ func (r *run) cancelRequested() bool {
 
 // prepare flushes the stream, and replaces contents over InlineLimit in c by uploaded blobs.
 func (r *run) prepare(ctx context.Context, c *perdure.Commit) error {
-	ends, err := r.stream.flush(ctx)
+	ends, err := r.stream.Flush(ctx)
 	if err != nil {
 		return err
 	}

@@ -111,7 +111,7 @@ func (r *run) finish() {
 		r.w.Observer.leaseLost(false)
 	}
 	r.cancel(agent.ErrDiscarded)
-	r.w.streams.close(r.stream)
+	r.w.streams.Close(r.stream)
 	switch late, overtaken := r.w.untrack(r); {
 	case late == nil:
 	case overtaken: // the lease has ended, and a later claim continues the execution

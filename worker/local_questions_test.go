@@ -11,7 +11,7 @@ import (
 	"github.com/google/uuid"
 	"github.com/perdure/perdure"
 	"github.com/perdure/perdure/agent"
-	"github.com/perdure/perdure/internal/engine"
+	"github.com/perdure/perdure/internal/engine/questions"
 )
 
 // secretQuestion has the secret in each part that is content.
@@ -28,7 +28,7 @@ func (b *bench) shownQuestion(id uuid.UUID, key string) *perdure.Question {
 	b.Helper()
 	q, err := b.e.Read().Question(b.Context(), org, perdure.QuestionID(id, key))
 	if err == nil {
-		err = b.e.ShowQuestions(b.Context(), org, q)
+		err = b.e.Questions.Show(b.Context(), org, q)
 	}
 	if err != nil {
 		b.Fatal(err)
@@ -37,7 +37,7 @@ func (b *bench) shownQuestion(id uuid.UUID, key string) *perdure.Question {
 }
 
 // vote answers a question, and returns the error.
-func (b *bench) vote(id uuid.UUID, key string, r engine.AnswerRequest) error {
+func (b *bench) vote(id uuid.UUID, key string, r questions.AnswerRequest) error {
 	b.Helper()
 	r.Question, r.Role = perdure.QuestionID(id, key), perdure.KeyAdmin
 	if r.DetailsSHA256 == nil {
@@ -86,21 +86,21 @@ func TestNothingOfALocalQuestionIsAtRest(t *testing.T) {
 				t.Errorf("the question is shown as %+v", q)
 			}
 			value := `{"text":"` + secret + ` answer"}`
-			if err := b.vote(id, "form", engine.AnswerRequest{Verdict: perdure.VerdictAnswer, Value: json.RawMessage(value), Reason: secret + " reason"}); err != nil {
+			if err := b.vote(id, "form", questions.AnswerRequest{Verdict: perdure.VerdictAnswer, Value: json.RawMessage(value), Reason: secret + " reason"}); err != nil {
 				t.Fatal(err)
 			}
 			b.asked(id, "pick")
 			if q := b.shownQuestion(id, "form"); string(q.Answer.Value) != value || q.Answer.Reason != secret+" reason" || q.Answer.OnWorker() {
 				t.Errorf("the answer is shown as %+v", q.Answer)
 			}
-			if err := b.vote(id, "pick", engine.AnswerRequest{Verdict: perdure.VerdictAnswer, Value: json.RawMessage(`"` + secret + `"`), Reason: secret}); err != nil {
+			if err := b.vote(id, "pick", questions.AnswerRequest{Verdict: perdure.VerdictAnswer, Value: json.RawMessage(`"` + secret + `"`), Reason: secret}); err != nil {
 				t.Fatal(err)
 			}
 			b.waiting(id, "signal")
 			if mode == perdure.Local {
 				eventually(t, "the taken answers to be erased", func() bool { return len(inFiles(t, b.folder)) == 0 })
 			}
-			if err := b.vote(id, "unread", engine.AnswerRequest{Verdict: perdure.VerdictApprove, Reason: secret + " unread"}); err != nil {
+			if err := b.vote(id, "unread", questions.AnswerRequest{Verdict: perdure.VerdictApprove, Reason: secret + " unread"}); err != nil {
 				t.Fatal(err)
 			}
 			b.signal(id, "go", "1")
@@ -139,7 +139,7 @@ func TestALocalQuestionWithoutItsWorker(t *testing.T) {
 	if q := b.shownQuestion(id, "form"); q.Prompt != "" || !q.OnWorker() || q.ContentSHA256 == "" || q.ContentBytes == 0 || q.Withheld != nil {
 		t.Errorf("without its worker, it is shown as %+v", q)
 	}
-	for key, r := range map[string]engine.AnswerRequest{
+	for key, r := range map[string]questions.AnswerRequest{
 		"form": {Verdict: perdure.VerdictAnswer, Value: json.RawMessage(`{"text":"x"}`)},
 		"sure": {Verdict: perdure.VerdictApprove},
 	} {
@@ -147,18 +147,18 @@ func TestALocalQuestionWithoutItsWorker(t *testing.T) {
 			t.Errorf("%s without the worker: %v", key, err)
 		}
 	}
-	deny := engine.AnswerRequest{Verdict: perdure.VerdictDeny, Reason: "not without you", AnswerID: "no"}
+	deny := questions.AnswerRequest{Verdict: perdure.VerdictDeny, Reason: "not without you", AnswerID: "no"}
 	for range 2 { // a repeat gets the first result
 		if err := b.vote(id, "form", deny); err != nil {
 			t.Fatal(err)
 		}
 	}
-	if err := b.vote(id, "form", engine.AnswerRequest{Verdict: perdure.VerdictAnswer, Value: json.RawMessage(`{}`)}); !perdure.IsCode(err, perdure.QuestionDecided) {
+	if err := b.vote(id, "form", questions.AnswerRequest{Verdict: perdure.VerdictAnswer, Value: json.RawMessage(`{}`)}); !perdure.IsCode(err, perdure.QuestionDecided) {
 		t.Errorf("an answer after the denial: %v", err)
 	}
 	b.work(home)
 	eventually(t, "the worker to serve its contents", func() bool { return b.shownQuestion(id, "sure").Prompt == "Sure?" })
-	if err := b.vote(id, "sure", engine.AnswerRequest{Verdict: perdure.VerdictApprove}); err != nil {
+	if err := b.vote(id, "sure", questions.AnswerRequest{Verdict: perdure.VerdictApprove}); err != nil {
 		t.Fatal(err)
 	}
 	b.output(id, "deny not without you approve")
@@ -192,21 +192,21 @@ func TestAnswersToLocalQuestionsAreChecked(t *testing.T) {
 	other := perdure.DetailsHash(perdure.QuestionApproval, "", []byte("2"))
 	for _, c := range []struct {
 		key  string
-		r    engine.AnswerRequest
+		r    questions.AnswerRequest
 		code perdure.Code
 		in   string
 	}{
-		{"form", engine.AnswerRequest{Verdict: perdure.VerdictAnswer, Value: json.RawMessage(`{"text":1}`)}, perdure.InvalidArgument, "answer.text"},
-		{"form", engine.AnswerRequest{Verdict: perdure.VerdictApprove}, perdure.InvalidArgument, "verdict"},
-		{"pick", engine.AnswerRequest{Verdict: perdure.VerdictAnswer, Value: json.RawMessage(`"green"`)}, perdure.InvalidArgument, "red"},
-		{"sure", engine.AnswerRequest{Verdict: perdure.VerdictApprove, DetailsSHA256: &other}, perdure.DetailsChanged, "other details"},
-		{"sure", engine.AnswerRequest{Verdict: perdure.VerdictApprove, Remember: &perdure.Remember{Scope: perdure.GrantRun, Match: perdure.GrantTool}}, perdure.InvalidArgument, "remember"},
+		{"form", questions.AnswerRequest{Verdict: perdure.VerdictAnswer, Value: json.RawMessage(`{"text":1}`)}, perdure.InvalidArgument, "answer.text"},
+		{"form", questions.AnswerRequest{Verdict: perdure.VerdictApprove}, perdure.InvalidArgument, "verdict"},
+		{"pick", questions.AnswerRequest{Verdict: perdure.VerdictAnswer, Value: json.RawMessage(`"green"`)}, perdure.InvalidArgument, "red"},
+		{"sure", questions.AnswerRequest{Verdict: perdure.VerdictApprove, DetailsSHA256: &other}, perdure.DetailsChanged, "other details"},
+		{"sure", questions.AnswerRequest{Verdict: perdure.VerdictApprove, Remember: &perdure.Remember{Scope: perdure.GrantRun, Match: perdure.GrantTool}}, perdure.InvalidArgument, "remember"},
 	} {
 		if err := b.vote(id, c.key, c.r); !perdure.IsCode(err, c.code) || !strings.Contains(err.Error(), c.in) {
 			t.Errorf("%s: %v, want %s with %s", c.key, err, c.code, c.in)
 		}
 	}
-	for key, r := range map[string]engine.AnswerRequest{
+	for key, r := range map[string]questions.AnswerRequest{
 		"form": {Verdict: perdure.VerdictAnswer, Value: json.RawMessage(`{"text":"x"}`)},
 		"pick": {Verdict: perdure.VerdictAnswer, Value: json.RawMessage(`"blue"`)},
 		"sure": {Verdict: perdure.VerdictApprove, Details: json.RawMessage(`{"hosts": 2}`)},
@@ -340,7 +340,7 @@ func killedAsker(t *testing.T, at int, after bool) bool {
 				q, err := b.s.Question(context.WithoutCancel(b.Context()), org, perdure.QuestionID(id, name))
 				if err == nil && !answered[name] {
 					value := json.RawMessage(`{"text":"` + name + `"}`)
-					r := engine.AnswerRequest{Question: q.ID, Role: perdure.KeyAdmin, Verdict: perdure.VerdictAnswer, Value: value, Reason: name}
+					r := questions.AnswerRequest{Question: q.ID, Role: perdure.KeyAdmin, Verdict: perdure.VerdictAnswer, Value: value, Reason: name}
 					_, err = b.e.Answer(context.WithoutCancel(b.Context()), org, r)
 					answered[name] = err == nil // its worker may be away
 				}
@@ -376,14 +376,14 @@ func TestLargeDetailsOfAQuestion(t *testing.T) {
 			if want := int64(len(text) + len(`{"text":""}`)); q.Details != nil || q.DetailsBytes != want {
 				t.Errorf("a list has %d bytes of the details, and says %d, want none and %d", len(q.Details), q.DetailsBytes, want)
 			}
-			details, err := b.e.QuestionDetails(t.Context(), q)
+			details, err := b.e.Questions.Details(t.Context(), q)
 			if err != nil || string(details) != `{"text":"`+text+`"}` {
 				t.Errorf("the details are %d bytes, %v", len(details), err)
 			}
 			if n := inFiles(t, b.folder); (mode == perdure.Local) != (len(n) == 0) {
 				t.Errorf("the details are in %v", n)
 			}
-			if err := b.vote(id, "large", engine.AnswerRequest{Verdict: perdure.VerdictApprove}); err != nil {
+			if err := b.vote(id, "large", questions.AnswerRequest{Verdict: perdure.VerdictApprove}); err != nil {
 				t.Fatal(err)
 			}
 			if got := string(b.content(id, b.ended(id, perdure.StatusCompleted).Output, nil)); mode == perdure.Remote && got != `"true"` {

@@ -3,8 +3,6 @@ package worker
 import (
 	"context"
 	"log/slog"
-
-	"github.com/perdure/perdure"
 )
 
 // Log lines about an execution contain its id, its org, the worker, and the trace, if there is one.
@@ -34,15 +32,6 @@ func (r *run) log() *slog.Logger {
 func (a *attempt) log() *slog.Logger {
 	l := a.claim.Lease
 	return withTrace(a.w.lineOf("execution", l.ExecutionID, "task", l.TaskID, "kind", a.claim.Task.Kind, "attempt", l.Attempt), a.claim.Traceparent)
-}
-
-// logOf adds to l the execution and either the task's attempt or, if task is nil, the fence of the
-// agent's lease.
-func logOf(l *slog.Logger, task *perdure.TaskLease, agent *perdure.Lease) *slog.Logger {
-	if task != nil {
-		return l.With("execution", task.ExecutionID, "task", task.TaskID, "attempt", task.Attempt)
-	}
-	return l.With("execution", agent.ExecutionID, "fence", agent.Fence)
 }
 
 // sayClaimed logs, at level debug, that this worker runs the claimed execution.

@@ -46,7 +46,7 @@ func (r *run) setParking(parking bool) {
 // park releases the slot of the suspended run, waits for its next claim, and adopts it. It does not
 // return if the goroutine is discarded.
 func (r *run) park() {
-	r.w.streams.close(r.stream)
+	r.w.streams.Close(r.stream)
 	r.endSpan()
 	r.ended.fetched = nil
 	early, kept := r.w.park(r)

@@ -12,7 +12,7 @@ import (
 	"github.com/google/uuid"
 	"github.com/perdure/perdure"
 	"github.com/perdure/perdure/agent"
-	"github.com/perdure/perdure/internal/engine"
+	"github.com/perdure/perdure/internal/engine/questions"
 	"github.com/perdure/perdure/internal/longtest"
 )
 
@@ -24,7 +24,7 @@ func (b *bench) answer(id uuid.UUID, key string, a perdure.Answer) {
 	if err != nil {
 		b.Fatal(err)
 	}
-	_, err = b.e.Answer(b.Context(), org, engine.AnswerRequest{
+	_, err = b.e.Answer(b.Context(), org, questions.AnswerRequest{
 		Question: question, Verdict: a.Verdict, Value: a.Value, Reason: a.Reason, DetailsSHA256: &q.DetailsSHA256, Role: perdure.KeyAdmin,
 	})
 	if err != nil {

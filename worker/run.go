@@ -15,6 +15,7 @@ import (
 	"github.com/google/uuid"
 	"github.com/perdure/perdure"
 	"github.com/perdure/perdure/agent"
+	"github.com/perdure/perdure/worker/internal/streams"
 )
 
 // run is one goroutine of agent code. It is also the agent.Context that the code receives. Only
@@ -64,7 +65,7 @@ type run struct {
 	enteredAt *uuid.UUID       // the leaf when the function was entered
 	since     *[]perdure.Entry // entries stored between the checkpoint and enteredAt; nil until read
 
-	stream *stream
+	stream *streams.Stream
 	resume chan resumption       // has capacity one; the sender has locked the worker's mu
 	span   atomic.Pointer[begun] // the span of the claim; nil without a tracer
 
@@ -169,7 +170,7 @@ func (r *run) adopt(c perdure.AgentClaim) {
 	r.lease, r.beat, r.renew = c.Lease, perdure.AgentBeat{}, r.w.newLease(c.LeaseFor)
 	r.mu.Unlock()
 	lease := c.Lease
-	r.stream = r.w.streams.open(r, nil, &lease, func(err error) { r.lose(lease, err) })
+	r.stream = r.w.streams.Open(r, nil, &lease, func(err error) { r.lose(lease, err) })
 	r.stream.SetPlace(r.place)
 	r.records = c.Execution.RecordsSinceCheckpoint
 	r.learn(c.Results)

@@ -17,6 +17,7 @@ import (
 	"github.com/perdure/perdure"
 	"github.com/perdure/perdure/agent"
 	"github.com/perdure/perdure/internal/schema"
+	"github.com/perdure/perdure/worker/internal/streams"
 	"github.com/perdure/perdure/worker/local"
 	"github.com/perdure/perdure/worker/results"
 	"go.opentelemetry.io/otel/trace"
@@ -101,7 +102,7 @@ type Worker struct {
 	taskSlots  slots
 	work       sync.WaitGroup // runs and attempts
 	goroutines sync.WaitGroup // goroutines of runs, including parked ones
-	streams    *streams
+	streams    *streams.Streams
 	paths      paths
 	schemas    schema.Cache  // of LOCAL outputs
 	news       chan struct{} // has one token if the server has asked for a heartbeat
@@ -203,9 +204,9 @@ func (w *Worker) Run(ctx context.Context) error {
 	// While the worker drains, work continues after ctx has ended.
 	live, stop := context.WithCancel(context.WithoutCancel(ctx))
 	defer stop()
-	w.streams = newStreams(w.Dispatch, w.lineOf(), w.TextEvery)
+	w.streams = streams.New(w.Dispatch, w.lineOf(), w.TextEvery, forNow)
 	var loops, beats sync.WaitGroup
-	beats.Go(func() { w.streams.run(live) })
+	beats.Go(func() { w.streams.Run(live) })
 	beats.Go(func() { w.beat(live) })
 	beats.Go(func() { w.watch(live) })
 	beats.Go(func() { w.watchLeases(live) })

@@ -140,7 +140,7 @@ func read(ctx context.Context, s reader, org string, id uuid.UUID) (Outcome, err
 	if o.Tasks, err = readTasks(ctx, s, id, n); err != nil {
 		return o, err
 	}
-	if o.Questions, err = questions(ctx, s, org, id); err != nil {
+	if o.Questions, err = questionLines(ctx, s, org, id); err != nil {
 		return o, err
 	}
 	end := s.Now()

@@ -8,7 +8,7 @@ import (
 
 	"github.com/google/uuid"
 	"github.com/perdure/perdure"
-	"github.com/perdure/perdure/internal/engine"
+	"github.com/perdure/perdure/internal/engine/questions"
 	"github.com/perdure/perdure/internal/store"
 )
 
@@ -30,8 +30,8 @@ func (w *world) answerOne(ctx context.Context, x *perdure.Execution, c *runProgr
 			continue
 		}
 		asked := *q
-		if engine.LargeDetails(q) != nil {
-			if asked.Details, err = w.core.QuestionDetails(ctx, q); err != nil {
+		if questions.LargeDetails(q) != nil {
+			if asked.Details, err = w.core.Questions.Details(ctx, q); err != nil {
 				return false, err
 			}
 		}
@@ -42,7 +42,7 @@ func (w *world) answerOne(ctx context.Context, x *perdure.Execution, c *runProgr
 		}
 		role, key := voter(q)
 		ctx := store.By(ctx, perdure.Actor{KeyID: &key, Name: fmt.Sprintf("voter %d", len(q.Votes)+1)})
-		request := engine.AnswerRequest{
+		request := questions.AnswerRequest{
 			Question: q.ID, AnswerID: fmt.Sprint("answer ", len(q.Votes)+1), Verdict: answer.Verdict, Value: answer.Value,
 			Reason: answer.Reason, DetailsSHA256: &q.DetailsSHA256, Role: role,
 		}
@@ -87,9 +87,9 @@ func (c *runProgress) leave(id uuid.UUID) {
 	c.left[id] = true
 }
 
-// questions returns a line for each question of the execution, in the order in which they were
+// questionLines returns a line for each question of the execution, in the order in which they were
 // asked.
-func questions(ctx context.Context, s reader, org string, id uuid.UUID) ([]string, error) {
+func questionLines(ctx context.Context, s reader, org string, id uuid.UUID) ([]string, error) {
 	page, err := s.Questions(ctx, org, store.QuestionFilter{ExecutionID: &id, Limit: maxQuestions})
 	if err != nil {
 		return nil, err

@@ -6,6 +6,7 @@ import (
 
 	"github.com/google/uuid"
 	"github.com/perdure/perdure"
+	"github.com/perdure/perdure/internal/engine/questions"
 	"github.com/perdure/perdure/internal/rules"
 	"github.com/perdure/perdure/internal/store"
 )
@@ -29,7 +30,7 @@ func (e *Engine) claimOf(ctx context.Context, w *rules.Woken) (*perdure.AgentCla
 	claim := e.claimFor(&x)
 	claim.Waited = w.Waited
 	claim.Execution, claim.Kept, claim.SignalsTo = &x, true, x.NextSignal
-	seen, ids, questions := w.Kept.Seen, waitedFor(&x), waitedQuestions(&x)
+	seen, ids, asked := w.Kept.Seen, waitedFor(&x), waitedQuestions(&x)
 	if w.Task != nil {
 		claim.Results = []*perdure.Task{w.Task}
 		ids = slices.DeleteFunc(ids, func(id uuid.UUID) bool { return id == w.Task.ID })
@@ -38,7 +39,7 @@ func (e *Engine) claimOf(ctx context.Context, w *rules.Woken) (*perdure.AgentCla
 		seen = w.Signal.Order
 		claim.Signals = []perdure.Signal{*w.Signal}
 	}
-	if len(ids) == 0 && len(questions) == 0 && seen >= x.NextSignal {
+	if len(ids) == 0 && len(asked) == 0 && seen >= x.NextSignal {
 		return claim, nil
 	}
 	err := e.refs.Together(ctx, func(refs store.ClaimReader) error {
@@ -47,7 +48,7 @@ func (e *Engine) claimOf(ctx context.Context, w *rules.Woken) (*perdure.AgentCla
 			return err
 		}
 		claim.Results = append(claim.Results, others...)
-		if claim.Questions, err = questionsFor(ctx, refs, x.ID, questions); err != nil {
+		if claim.Questions, err = questions.ForWorker(ctx, refs, x.ID, asked); err != nil {
 			return err
 		}
 		if seen >= x.NextSignal {
@@ -122,7 +123,7 @@ func (e *Engine) claimRead(ctx context.Context, refs store.ClaimReader, claimed 
 	if claim.Results, err = tasksOf(ctx, refs, x.ID, waitedFor(claimed)); err != nil {
 		return nil, err
 	}
-	if claim.Questions, err = questionsFor(ctx, refs, x.ID, waitedQuestions(claimed)); err != nil {
+	if claim.Questions, err = questions.ForWorker(ctx, refs, x.ID, waitedQuestions(claimed)); err != nil {
 		return nil, err
 	}
 	claim.SignalsTo = x.NextSignal
@@ -161,4 +162,13 @@ func pendingSignals(ctx context.Context, refs store.ClaimReader, execution uuid.
 		}
 	}
 	return signals, false, nil
+}
+
+// waitedQuestions returns the ids of the questions that the execution waits for, nil if it does not
+// wait.
+func waitedQuestions(x *perdure.Execution) []uuid.UUID {
+	if x.Wait == nil {
+		return nil
+	}
+	return x.Wait.Questions()
 }

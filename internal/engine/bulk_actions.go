@@ -18,11 +18,11 @@ func (e *Engine) newBulk() *bulk.Actions {
 // bulkSignal checks a signal without a value as Signal does, and returns it as it is stored.
 func (e *Engine) bulkSignal(ctx context.Context, org string, execution uuid.UUID, name, id string) (rules.NewSignal, error) {
 	r := SignalRequest{Name: name, ID: id, Value: json.RawMessage("null")}
-	kinds, err := e.signalKinds(ctx, org, execution, name)
+	known, err := e.Kinds.Signal(ctx, org, execution, name)
 	if err != nil {
 		return rules.NewSignal{}, err
 	}
-	n := newSignal(r, checkedValue{misfit: e.misfit(kinds, r.Value)}, nil)
-	n.Unexpected = kinds.unexpected
+	n := newSignal(r, checkedValue{misfit: e.Kinds.Misfit(known, r.Value)}, nil)
+	n.Unexpected = known.Unexpected
 	return n, nil
 }

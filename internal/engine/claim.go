@@ -21,8 +21,8 @@ func (e *Engine) claimAgents(ctx context.Context, org string, p perdure.Poll) ([
 	if p.Local && p.WorkerID == uuid.Nil {
 		return nil, perdure.FieldErrorf("workerId", "is missing; a worker that keeps contents has an id that stays")
 	}
-	o := e.keepers.opens(org, p)
-	defer e.keepers.closes(o)
+	o := e.keepers.Open(org, p)
+	defer e.keepers.Close(o)
 	topics := topicsOf(org, p, notify.Agents)
 	return e.untilClaimed(ctx, o, topics, func(ctx context.Context) ([]perdure.AgentClaim, time.Duration, error) {
 		if !e.Claims(ctx, org) {
@@ -32,13 +32,13 @@ func (e *Engine) claimAgents(ctx context.Context, org string, p perdure.Poll) ([
 		if err != nil || len(queues) == 0 {
 			return nil, 0, err
 		}
-		waited := since(o.began)
-		request, first := uuid.New(), e.keepers.firstClaims(e, p.WorkerID)
+		waited := since(o.Began)
+		request, first := uuid.New(), e.keepers.FirstClaims(p.WorkerID)
 		decisions, err := e.do(ctx, store.Command{
 			Name: "claim agents", Lane: store.LaneClaims, Org: org,
 			Pick: &store.Pick{
 				Kind: store.PickAgents, Queues: queues, Kinds: p.Kinds, Limit: p.Slots, Worker: p.WorkerID, Home: homeOf(p), Features: p.Features,
-				AloneOnly: e.drains.draining(p.WorkerID, e.Store.Now()), Skip: first.skip,
+				AloneOnly: e.drains.Draining(p.WorkerID, e.Store.Now()), Skip: first.Skip,
 			},
 			Decide: func(s *store.State) (*store.Changes, error) { return rules.Claim(s, e.rules(), p, request) },
 		})
@@ -46,15 +46,15 @@ func (e *Engine) claimAgents(ctx context.Context, org string, p perdure.Poll) ([
 			return nil, 0, err
 		}
 		claimed, waits := sortClaims(decisions)
-		e.drains.polled(p.WorkerID, claimed, waits, e.Store.Now())
+		e.drains.Polled(p.WorkerID, claimed, waits, e.Store.Now())
 		claims, err := readable(claimed, func(x *perdure.Execution) (*perdure.AgentClaim, error) {
-			claim, err := e.claimOf(ctx, &rules.Woken{Execution: *x, Kept: e.keepers.claimed(x.ID, p.WorkerID), Waited: waited, Ended: p.Ended})
+			claim, err := e.claimOf(ctx, &rules.Woken{Execution: *x, Kept: e.keepers.Claimed(x.ID, p.WorkerID), Waited: waited, Ended: p.Ended})
 			if err != nil {
 				e.giveBack(ctx, org, agentBack(p.WorkerID, perdure.Lease{ExecutionID: x.ID, Fence: x.Fence, ClaimID: x.ClaimID}))
 			}
 			return claim, err
 		})
-		return claims, first.over(), err
+		return claims, first.Over(), err
 	})
 }
 

@@ -74,7 +74,7 @@ func TestClaimsThatCannotBeFilledAreGivenBack(t *testing.T) {
 	})
 	unreadable := &refusing{Store: b.s}
 	unreadable.reads.Store(1)
-	b.e.Store = unreadable
+	b.use(unreadable)
 	claims, err := b.d.PollTasks(t.Context(), b.poll(8))
 	for _, c := range claims {
 		if len(c.Task.Input) != len(large) {

@@ -8,6 +8,7 @@ import (
 	"unicode/utf8"
 
 	"github.com/perdure/perdure"
+	"github.com/perdure/perdure/internal/engine/questions"
 	"github.com/perdure/perdure/internal/engine/uploads"
 	"github.com/perdure/perdure/internal/rules"
 	"github.com/perdure/perdure/internal/rules/validate"
@@ -23,14 +24,14 @@ func (e *Engine) commit(ctx context.Context, org string, c perdure.Commit) (perd
 		return perdure.CommitReply{}, err
 	}
 	contents := uploads.ContentsOf(c)
-	if err := e.fitOutput(ctx, org, c, contents); err != nil {
+	if err := e.Kinds.FitOutput(ctx, org, c, contents); err != nil {
 		return perdure.CommitReply{}, err
 	}
 	refs, err := e.uploads.CheckAll(ctx, org, c.Lease.ExecutionID, contents)
 	if err != nil {
 		return perdure.CommitReply{}, err
 	}
-	judged, err := e.judge(ctx, org, c)
+	judged, err := e.Questions.Judge(ctx, org, c)
 	if err != nil {
 		return perdure.CommitReply{}, err
 	}
@@ -44,7 +45,7 @@ func (e *Engine) commit(ctx context.Context, org string, c perdure.Commit) (perd
 	}
 	answer := d.Value.(rules.CommitAnswer)
 	if answer.Suspended && c.Keeps != nil && c.Keeps.WorkerID == answer.Holder {
-		e.keepers.keeps(c.Lease.ExecutionID, *c.Keeps, e.Store.Now())
+		e.keepers.Keep(c.Lease.ExecutionID, *c.Keeps, e.Store.Now())
 	}
 	reply, err := e.commitReply(ctx, c, answer)
 	return reply, perdure.Unanswered(err)
@@ -62,7 +63,7 @@ func (e *Engine) commitReply(ctx context.Context, c perdure.Commit, a rules.Comm
 			return r, err
 		}
 	}
-	if r.Questions, err = questionsFor(ctx, e.refs, execution, a.Questions); err != nil {
+	if r.Questions, err = questions.ForWorker(ctx, e.refs, execution, a.Questions); err != nil {
 		return r, err
 	}
 	if r.Tasks, err = tasksOf(ctx, e.refs, execution, a.Tasks); err != nil {
@@ -126,7 +127,7 @@ func (e *Engine) checkCommit(c perdure.Commit) error {
 			return err
 		}
 	}
-	if err := e.checkQuestions(c); err != nil {
+	if err := e.Questions.CheckAsked(c); err != nil {
 		return err
 	}
 	for _, choice := range c.Chose {

@@ -3,7 +3,6 @@ package engine
 import (
 	"context"
 	"encoding/json"
-	"io"
 
 	"github.com/google/uuid"
 	"github.com/perdure/perdure"
@@ -28,29 +27,12 @@ func (d dispatch) fill(ctx context.Context, execution uuid.UUID, into *json.RawM
 	if d.byRef || *ref == nil {
 		return nil
 	}
-	r, err := d.e.Store.Blob(ctx, execution, (*ref).ID)
-	if perdure.IsCode(err, perdure.NotFound) {
-		return nil
-	}
-	if err != nil {
-		return err
-	}
-	defer r.Close()
-	content, err := readContent(r, (*ref).Length)
-	if err != nil {
+	content, err := d.e.homes.Held(ctx, execution, **ref)
+	if content == nil {
 		return err
 	}
 	*into, *ref = content, nil
 	return nil
-}
-
-// readContent reads a content of that length. Errors: internal.
-func readContent(r io.Reader, length int64) ([]byte, error) {
-	content := make([]byte, length)
-	if _, err := io.ReadFull(r, content); err != nil {
-		return nil, &perdure.Error{Code: perdure.Internal, Message: "a blob is not all there", Err: err}
-	}
-	return content, nil
 }
 
 func (d dispatch) fillTasks(ctx context.Context, tasks ...*perdure.Task) error {
@@ -96,7 +78,7 @@ func (d dispatch) fillAgent(ctx context.Context, c *perdure.AgentClaim) error {
 	if err := d.fillSignals(ctx, id, c.Signals); err != nil {
 		return err
 	}
-	if err := d.e.fillDecisions(ctx, id, c.Questions); err != nil {
+	if err := d.e.Questions.FillDecisions(ctx, id, c.Questions); err != nil {
 		return err
 	}
 	return d.fillTasks(ctx, c.Results...)
@@ -109,7 +91,7 @@ func (d dispatch) fillReply(ctx context.Context, execution uuid.UUID, r *perdure
 	if err := d.fillTasks(ctx, r.Tasks...); err != nil {
 		return err
 	}
-	if err := d.e.fillDecisions(ctx, execution, r.Questions); err != nil {
+	if err := d.e.Questions.FillDecisions(ctx, execution, r.Questions); err != nil {
 		return err
 	}
 	for i := range r.Claims {

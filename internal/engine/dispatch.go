@@ -40,15 +40,15 @@ func (d dispatch) Register(ctx context.Context, r perdure.Registration) (perdure
 	ctx = store.ForOrg(ctx, d.org)
 	r.Embedded = d.embedded
 	settings := perdure.Settings{Lease: d.e.Lease, PayloadLimit: d.e.PayloadLimit, Org: d.org}
-	return settings, d.e.register(ctx, d.org, r)
+	return settings, d.e.Kinds.Register(ctx, d.org, r)
 }
 
 func (d dispatch) PollAgents(ctx context.Context, p perdure.Poll) ([]perdure.AgentClaim, error) {
 	ctx = store.ForOrg(ctx, d.org)
 	p.Embedded = d.embedded
-	d.e.lost.back(d.org, p.WorkerID)
+	d.e.lost.Back(d.org, p.WorkerID)
 	defer d.e.homes.Polling(d.org, p)()
-	defer d.e.workers.polling(d.org, p.WorkerID)()
+	defer d.e.workers.Polling(d.org, p.WorkerID)()
 	claims, err := d.e.claimAgents(ctx, d.org, p)
 	if err != nil || d.byRef {
 		return claims, err
@@ -67,7 +67,7 @@ func (d dispatch) PollTasks(ctx context.Context, p perdure.Poll) ([]perdure.Task
 	ctx = store.ForOrg(ctx, d.org)
 	p.Embedded = d.embedded
 	defer d.e.homes.Polling(d.org, p)()
-	defer d.e.workers.polling(d.org, p.WorkerID)()
+	defer d.e.workers.Polling(d.org, p.WorkerID)()
 	claims, err := d.e.claimTasks(ctx, d.org, p)
 	if err != nil || d.byRef {
 		return claims, err
@@ -85,8 +85,8 @@ func (d dispatch) PollTasks(ctx context.Context, p perdure.Poll) ([]perdure.Task
 func (d dispatch) Heartbeat(ctx context.Context, h perdure.Heartbeat) (perdure.HeartbeatReply, error) {
 	ctx = store.ForOrg(ctx, d.org)
 	d.e.homes.Beating(d.org, h.WorkerID)
-	d.e.workers.saw(d.org, h.WorkerID)
-	d.e.lost.back(d.org, h.WorkerID)
+	d.e.workers.Saw(d.org, h.WorkerID)
+	d.e.lost.Back(d.org, h.WorkerID)
 	return d.e.heartbeat(ctx, d.org, h)
 }
 
@@ -169,6 +169,26 @@ func (d dispatch) Signals(ctx context.Context, execution uuid.UUID, patterns []s
 		return nil, err
 	}
 	return d.read().PendingSignals(ctx, execution, patterns, after, limit)
+}
+
+func (d dispatch) Questions(ctx context.Context, execution uuid.UUID, ids []uuid.UUID) ([]*perdure.Question, error) {
+	ctx = store.ForOrg(ctx, d.org)
+	if len(ids) > 2*perdure.MaxOpenQuestions {
+		return nil, perdure.FieldErrorf("questionIds", "are %d, and %d are allowed", len(ids), 2*perdure.MaxOpenQuestions)
+	}
+	if err := d.own(ctx, execution); err != nil {
+		return nil, err
+	}
+	found, err := d.read().QuestionsOf(ctx, execution, ids)
+	if err != nil {
+		return nil, err
+	}
+	for _, q := range found {
+		if q != nil && !q.Edited() {
+			q.Details = nil // the worker has asked them
+		}
+	}
+	return found, d.e.Questions.FillDecisions(ctx, execution, found)
 }
 
 func (d dispatch) PutBlob(ctx context.Context, owner perdure.BlobOwner, length int64, content io.Reader) (perdure.BlobRef, error) {

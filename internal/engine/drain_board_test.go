@@ -7,6 +7,7 @@ import (
 
 	"github.com/google/uuid"
 	"github.com/perdure/perdure"
+	"github.com/perdure/perdure/internal/engine/board"
 	"github.com/perdure/perdure/internal/rules"
 )
 
@@ -192,12 +193,18 @@ func TestCrashingExecutionIsNotStarved(t *testing.T) {
 	}
 }
 
+// drains makes the server choose the worker to become idle for an execution.
+func (b *bench) drains(worker uuid.UUID) {
+	now := b.s.Now()
+	b.e.drains.Polled(worker, nil, &rules.AloneWait{Execution: uuid.New(), Since: now.Add(-board.IdlePatience)}, now)
+}
+
 // TestDrainingEndsWithItsReason checks that a chosen worker gets executions again once no execution
 // waits to be alone.
 func TestDrainingEndsWithItsReason(t *testing.T) {
 	b := newBench(t)
 	id := b.dangerous()
-	b.clock.advance(idlePatience)
+	b.clock.advance(board.IdlePatience)
 	worker := uuid.New()
 	claimed := b.pollOf(worker, 1)[0]
 	b.must(b.d.Release(t.Context(), perdure.Release{Agents: []perdure.AgentRelease{{Lease: claimed.claim.Lease}}}))
@@ -207,25 +214,25 @@ func TestDrainingEndsWithItsReason(t *testing.T) {
 	if got := b.pollOf(worker, 1); len(got) != 1 {
 		t.Fatal("the worker got nothing")
 	}
-	if b.e.drains.draining(worker, b.s.Now()) {
+	if b.e.drains.Draining(worker, b.s.Now()) {
 		t.Error("the worker still drains")
 	}
-	board := &drainBoard{}
+	drains := &board.Drains{}
 	now := b.s.Now()
-	board.polled(worker, nil, &rules.AloneWait{Execution: id, Since: now.Add(-idlePatience)}, now)
-	if !board.draining(worker, now) || board.draining(uuid.New(), now) {
+	drains.Polled(worker, nil, &rules.AloneWait{Execution: id, Since: now.Add(-board.IdlePatience)}, now)
+	if !drains.Draining(worker, now) || drains.Draining(uuid.New(), now) {
 		t.Fatal("not the one worker was chosen")
 	}
-	board.polled(uuid.New(), nil, &rules.AloneWait{Execution: id, Since: now.Add(-time.Hour)}, now)
-	if !board.draining(worker, now) {
+	drains.Polled(uuid.New(), nil, &rules.AloneWait{Execution: id, Since: now.Add(-time.Hour)}, now)
+	if !drains.Draining(worker, now) {
 		t.Error("a second worker was chosen beside it")
 	}
-	board.polled(worker, nil, nil, now)
-	if board.draining(worker, now) {
+	drains.Polled(worker, nil, nil, now)
+	if drains.Draining(worker, now) {
 		t.Error("it drains for nothing")
 	}
-	board.polled(worker, nil, &rules.AloneWait{Execution: id, Since: now.Add(-time.Second)}, now)
-	if board.draining(worker, now) {
+	drains.Polled(worker, nil, &rules.AloneWait{Execution: id, Since: now.Add(-time.Second)}, now)
+	if drains.Draining(worker, now) {
 		t.Error("it was chosen at once")
 	}
 }

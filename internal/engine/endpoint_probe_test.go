@@ -60,7 +60,7 @@ func TestEndpointsAreRefusedAsTheWorkerWould(t *testing.T) {
 						m := []perdure.ModelConfig{{Provider: provider, ModelID: "m", BaseURL: base, APIKeyEnv: key}}
 						allowed := e.Check(provider, base, key) == nil
 						_, started := b.e.Start(t.Context(), org, StartRequest{Models: m, UserPrompt: "hi"})
-						_, created := b.e.CreateDefinition(t.Context(), org, perdure.Definition{Name: "n", Slug: "s" + uuid.NewString(), Models: m})
+						_, created := b.e.Definitions.Create(t.Context(), org, perdure.Definition{Name: "n", Slug: "s" + uuid.NewString(), Models: m})
 						if (started == nil) != allowed || (created == nil) != allowed {
 							t.Errorf("%s at %q with %q: the worker allows it: %v, a start gives %v, a definition %v", provider, base, key, allowed, started, created)
 						}
@@ -94,13 +94,13 @@ func TestEndpointsGoByTheQueue(t *testing.T) {
 	}
 	b.must(start("big"))
 	b.must(start("nobody registered for it"))
-	d, err := b.e.CreateDefinition(t.Context(), org, perdure.Definition{Name: "n", Slug: "n", Models: m})
+	d, err := b.e.Definitions.Create(t.Context(), org, perdure.Definition{Name: "n", Slug: "n", Models: m})
 	b.must(err)
 	_, err = b.e.Start(t.Context(), org, StartRequest{DefinitionID: &d.ID, UserPrompt: "hi"})
 	wantRefused(t, err, "models[1].baseUrl", `"default"`)
 	changed := *d
 	changed.Models = []perdure.ModelConfig{{Provider: "openai", ModelID: "m", APIKeyEnv: "HOME"}}
-	_, err = b.e.UpdateDefinition(t.Context(), org, changed, 0)
+	_, err = b.e.Definitions.Update(t.Context(), org, changed, 0)
 	wantRefused(t, err, "models[0].apiKeyEnv", "https://models.example:443 with EXAMPLE_API_KEY")
 	if now, err := b.e.Store.Definition(t.Context(), org, d.ID); err != nil || now.Version != d.Version {
 		t.Errorf("the refused change left version %d, %v", now.Version, err)
@@ -177,7 +177,7 @@ func TestRegisteredEndpointsHoldNoSecret(t *testing.T) {
 	for i := range 10 {
 		b.must(register([]string{fmt.Sprint("queue ", i)}, many[1:]...))
 	}
-	spec, err := b.e.kind(t.Context(), org, perdure.ReactKind)
+	spec, err := b.e.Kinds.Spec(t.Context(), org, perdure.ReactKind)
 	if err != nil || len(spec.Endpoints) != tenant.MaxKnownEndpoints || spec.Endpoints[0].Queue != "queue 9" {
 		t.Errorf("%d endpoints are kept, %v", len(spec.Endpoints), err)
 	}

@@ -25,7 +25,7 @@ func TestEndpointsHoldNoSecret(t *testing.T) {
 	} {
 		models := []perdure.ModelConfig{{Provider: "scripted", ModelID: "m", BaseURL: c.base, APIKeyEnv: c.key}}
 		_, started := b.e.Start(t.Context(), org, StartRequest{Models: models, UserPrompt: "hi"})
-		_, created := b.e.CreateDefinition(t.Context(), org, perdure.Definition{Name: "n", Slug: "n", Models: models})
+		_, created := b.e.Definitions.Create(t.Context(), org, perdure.Definition{Name: "n", Slug: "n", Models: models})
 		for what, err := range map[string]error{"a run": started, "a definition": created} {
 			coded, ok := err.(*perdure.Error)
 			if !ok || coded.Code != perdure.InvalidArgument || len(coded.Fields) != 1 || coded.Fields[0].Location != c.location {

@@ -1,8 +1,9 @@
 // Package engine implements the commands on executions, with one file for each verb: start, claim,
 // commit, finish, signal, cancel, renew, release. It checks a request, reads the data for its
 // decision, and runs the decision of package rules in the store's committer. It sends hints only
-// after the commit. It also has the state in the memory of one server, such as open polls, and the
-// sweeps, which apply the effects of time. docs/architecture.md describes the data flow.
+// after the commit. It also has the sweeps, which apply the effects of time. The packages below it
+// have the other commands, and the state in the memory of one server, such as open polls.
+// docs/architecture.md describes the data flow.
 package engine
 
 import (
@@ -15,14 +16,19 @@ import (
 
 	"github.com/google/uuid"
 	"github.com/perdure/perdure"
+	"github.com/perdure/perdure/internal/engine/board"
 	"github.com/perdure/perdure/internal/engine/bulk"
+	"github.com/perdure/perdure/internal/engine/conversations"
+	"github.com/perdure/perdure/internal/engine/definitions"
 	"github.com/perdure/perdure/internal/engine/homes"
+	"github.com/perdure/perdure/internal/engine/kinds"
 	"github.com/perdure/perdure/internal/engine/live"
+	"github.com/perdure/perdure/internal/engine/questions"
+	"github.com/perdure/perdure/internal/engine/retention"
 	"github.com/perdure/perdure/internal/engine/tenants"
 	"github.com/perdure/perdure/internal/engine/uploads"
 	"github.com/perdure/perdure/internal/notify"
 	"github.com/perdure/perdure/internal/rules"
-	"github.com/perdure/perdure/internal/sharedread"
 	"github.com/perdure/perdure/internal/store"
 )
 
@@ -68,20 +74,26 @@ type Engine struct {
 	Config
 	*tenants.Tenants
 	// Bulk are the bulk actions.
-	Bulk       *bulk.Actions
+	Bulk *bulk.Actions
+	// Conversations are the commands on conversations and responses.
+	Conversations *conversations.Conversations
+	// Definitions are the commands on definitions of agents.
+	Definitions *definitions.Definitions
+	// Kinds are the kinds that workers have registered.
+	Kinds *kinds.Kinds
+	// Questions are the questions of executions.
+	Questions *questions.Questions
+	// Pruner deletes data whose retention has ended.
+	Pruner     *retention.Pruner
 	opened     perdure.Time // when it was created, by the clock of the store
 	homes      *homes.Homes
 	promotions promotions
 	live       live.Contents
-	keepers    keeperBoard
-	drains     drainBoard
-	lost       lostWorkers
+	keepers    *board.Keepers
+	drains     board.Drains
+	lost       board.LostWorkers
 	uploads    *uploads.Uploads
-	workers    workerBoard
-	schemas    inputSchemas
-	agentKinds sharedread.Reads[kindName, *store.Kind]
-	kinds      executionKinds
-	outputs    outputKinds
+	workers    board.Workers
 	// refusedRenewal reports whether the store has refused to renew or to end a lease since the
 	// sweep loop last checked.
 	refusedRenewal atomic.Bool
@@ -116,11 +128,18 @@ func New(c Config) *Engine {
 	if c.RetentionEvery <= 0 {
 		c.RetentionEvery = time.Minute
 	}
-	e := &Engine{Config: c, refs: c.Store.Lazy(), opened: c.Store.Now()}
+	e := &Engine{Config: c, refs: c.Store.Lazy(), opened: c.Store.Now(), keepers: board.NewKeepers(c.Store, c.Lease)}
 	e.Tenants = tenants.New(c.Store, e.value)
 	e.homes = homes.New(c.Store, e.refs)
 	e.uploads = uploads.New(uploads.Config{Store: c.Store, Refs: e.refs, One: e.value, PayloadLimit: c.PayloadLimit, Plain: c.Plain})
+	e.Kinds = kinds.New(kinds.Config{Store: c.Store, Refs: e.refs, Uploads: e.uploads, One: e.value})
+	e.Conversations = conversations.New(conversations.Config{Store: c.Store, Refs: e.refs, One: e.value, Rules: e.rules})
+	e.Questions = questions.New(questions.Config{
+		Store: c.Store, Refs: e.refs, Homes: e.homes, Kinds: e.Kinds, One: e.value, OrgWorks: e.OrgWorks, PayloadLimit: c.PayloadLimit,
+	})
+	e.Definitions = definitions.New(definitions.Config{Store: c.Store, Kinds: e.Kinds, Questions: e.Questions, One: e.value})
 	e.Bulk = e.newBulk()
+	e.Pruner = &retention.Pruner{Config: retention.Config{Store: c.Store, Do: e.do, Tenants: e.Tenants, Logger: c.Logger, Every: c.RetentionEvery}}
 	return e
 }
 

@@ -5,6 +5,7 @@ import (
 	"math/rand/v2"
 
 	"github.com/perdure/perdure"
+	"github.com/perdure/perdure/internal/engine/board"
 	"github.com/perdure/perdure/internal/engine/uploads"
 	"github.com/perdure/perdure/internal/rules"
 	"github.com/perdure/perdure/internal/store"
@@ -18,22 +19,22 @@ func (e *Engine) finishTask(ctx context.Context, org string, f perdure.TaskFinis
 		return perdure.FinishReply{}, err
 	}
 	contents := []uploads.Content{{Field: "result", Payload: f.Result}}
-	if err := e.fitResult(ctx, org, f, &contents[0]); err != nil {
+	if err := e.Kinds.FitResult(ctx, org, f, &contents[0]); err != nil {
 		return perdure.FinishReply{}, err
 	}
 	refs, err := e.uploads.CheckAll(ctx, org, f.Lease.ExecutionID, contents)
 	if err != nil {
 		return perdure.FinishReply{}, err
 	}
-	end := rules.TaskEnd{TaskFinish: f, Refs: refs, Jitter: rand.Float64(), Draining: e.drains.draining(f.WorkerID, e.Store.Now())}
-	var h *handover
+	end := rules.TaskEnd{TaskFinish: f, Refs: refs, Jitter: rand.Float64(), Draining: e.drains.Draining(f.WorkerID, e.Store.Now())}
+	var h *board.Slot
 	if f.Parked {
 		if end.Paused, err = e.PausedQueues(ctx, org); err != nil {
 			return perdure.FinishReply{}, err
 		}
 	} else {
 		h = e.reserve(ctx, org, f.Lease.ExecutionID)
-		end.Handover = h.decision()
+		end.Handover = h.Decision()
 	}
 	d, err := e.one(ctx, store.Command{
 		Name: "finish", Lane: store.LaneCommits, Org: org, Execution: f.Lease.ExecutionID, Bytes: len(f.Result.Bytes),
@@ -50,7 +51,7 @@ func (e *Engine) finishTask(ctx context.Context, org string, f perdure.TaskFinis
 	if d.Woken == nil {
 		return perdure.FinishReply{}, nil
 	}
-	e.keepers.resumed(d.Woken.Execution.ID)
+	e.keepers.Resumed(d.Woken.Execution.ID)
 	claim, err := e.claimOf(ctx, d.Woken)
 	if err == nil && d.Woken.Again {
 		claim.LeaseFor = e.left(d.Woken.Execution.LeaseUntil)

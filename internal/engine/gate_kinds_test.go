@@ -6,6 +6,7 @@ import (
 
 	"github.com/google/uuid"
 	"github.com/perdure/perdure"
+	"github.com/perdure/perdure/internal/engine/questions"
 )
 
 // guardedAgent starts an execution of a kind other than the react agent with a policy, and claims it.
@@ -33,7 +34,7 @@ func TestPoliciesOfEveryKind(t *testing.T) {
 		Tools: []string{"bash"}, When: json.RawMessage(`{"properties": {"arguments": {"properties": {"command": {"const": "rm"}}}}}`),
 		Then: perdure.ApprovalDeny, Reason: "it deletes",
 	}}
-	d, err := b.e.CreateDefinition(t.Context(), org, perdure.Definition{
+	d, err := b.e.Definitions.Create(t.Context(), org, perdure.Definition{
 		Name: "n", Slug: "n", Models: []perdure.ModelConfig{{Provider: "scripted", ModelID: "m"}}, Approvals: asks,
 	})
 	b.must(err)
@@ -65,7 +66,7 @@ func TestPoliciesOfEveryKind(t *testing.T) {
 	// An edit is judged by the policies, although the question names no call of a conversation.
 	open := h.approvable("open", touch, perdure.EditClient)
 	hash := perdure.DetailsHash(perdure.QuestionApproval, "bash", []byte(touch))
-	answer := AnswerRequest{Question: open, Verdict: perdure.VerdictApprove, DetailsSHA256: &hash, Role: perdure.KeyAdmin, Details: json.RawMessage(`{"command":"rm"}`)}
+	answer := questions.AnswerRequest{Question: open, Verdict: perdure.VerdictApprove, DetailsSHA256: &hash, Role: perdure.KeyAdmin, Details: json.RawMessage(`{"command":"rm"}`)}
 	_, err = b.e.Answer(t.Context(), org, answer)
 	b.wantCode(err, perdure.InvalidArgument)
 	answer.Details = json.RawMessage(`{"command":"touch c"}`)

@@ -7,6 +7,7 @@ import (
 
 	"github.com/google/uuid"
 	"github.com/perdure/perdure"
+	"github.com/perdure/perdure/internal/engine/questions"
 )
 
 // guarded starts an execution of the react agent whose policy allows calls of ls, denies calls of
@@ -60,7 +61,7 @@ func (h *holder) approved(key, arguments string, verdict perdure.Verdict) uuid.U
 	h.commit(func(c *perdure.Commit) { c.Questions = append(c.Questions, n) })
 	id := perdure.QuestionID(h.id, key)
 	if verdict != "" {
-		_, err := h.e.Answer(h.Context(), org, AnswerRequest{Question: id, Verdict: verdict, DetailsSHA256: &hash, Role: perdure.KeyAdmin})
+		_, err := h.e.Answer(h.Context(), org, questions.AnswerRequest{Question: id, Verdict: verdict, DetailsSHA256: &hash, Role: perdure.KeyAdmin})
 		h.must(err)
 	}
 	return id
@@ -132,7 +133,7 @@ func TestPoliciesThatCannotBeAreRefused(t *testing.T) {
 			t.Errorf("%s: %v", name, err)
 		}
 	}
-	_, err := b.e.CreateDefinition(t.Context(), org, perdure.Definition{
+	_, err := b.e.Definitions.Create(t.Context(), org, perdure.Definition{
 		Name: "n", Slug: "n", Models: models, Approvals: perdure.ApprovalPolicy{{Tools: []string{"*"}, Then: "maybe"}},
 	})
 	b.wantCode(err, perdure.InvalidArgument)
@@ -145,7 +146,7 @@ func TestPoliciesThatCannotBeAreRefused(t *testing.T) {
 // TestAStartTightensItsDefinition checks that the policies of definition and start both count.
 func TestAStartTightensItsDefinition(t *testing.T) {
 	b := newBench(t)
-	d, err := b.e.CreateDefinition(t.Context(), org, perdure.Definition{
+	d, err := b.e.Definitions.Create(t.Context(), org, perdure.Definition{
 		Name: "careful", Slug: "careful", Models: []perdure.ModelConfig{{Provider: "scripted", ModelID: "m"}},
 		Approvals: perdure.ApprovalPolicy{{Tools: []string{"bash"}, Then: perdure.ApprovalAsk}},
 	})
@@ -173,7 +174,7 @@ func TestEditsFitTheToolWithoutAPolicy(t *testing.T) {
 	const touch = `{"command":"touch a"}`
 	id := h.approvable("open", touch, perdure.EditClient)
 	hash := perdure.DetailsHash(perdure.QuestionApproval, "bash", []byte(touch))
-	answer := AnswerRequest{Question: id, Verdict: perdure.VerdictApprove, DetailsSHA256: &hash, Role: perdure.KeyAdmin, Details: json.RawMessage(`{}`)}
+	answer := questions.AnswerRequest{Question: id, Verdict: perdure.VerdictApprove, DetailsSHA256: &hash, Role: perdure.KeyAdmin, Details: json.RawMessage(`{}`)}
 	_, err = b.e.Answer(t.Context(), org, answer)
 	b.wantCode(err, perdure.InvalidArgument)
 	answer.Details = json.RawMessage(`{"command":"touch b"}`)
@@ -212,7 +213,7 @@ func TestEditedCallsAreJudgedAgain(t *testing.T) {
 	h.commit(func(c *perdure.Commit) { c.Questions = append(c.Questions, n) })
 	id := perdure.QuestionID(h.id, n.Key)
 	edit := func(details string) error {
-		_, err := b.e.Answer(t.Context(), org, AnswerRequest{
+		_, err := b.e.Answer(t.Context(), org, questions.AnswerRequest{
 			Question: id, Verdict: perdure.VerdictApprove, DetailsSHA256: &n.DetailsSHA256, Details: json.RawMessage(details), Role: perdure.KeyAdmin,
 		})
 		return err

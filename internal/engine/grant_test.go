@@ -6,6 +6,7 @@ import (
 
 	"github.com/google/uuid"
 	"github.com/perdure/perdure"
+	"github.com/perdure/perdure/internal/engine/questions"
 )
 
 // remembered asks about a bash call and approves it with a grant for every call of bash in the run.
@@ -14,7 +15,7 @@ func (h *holder) remembered(key string) {
 	id := h.approved(key, `{"command":"touch a"}`, "")
 	q, err := h.s.Question(h.Context(), org, id)
 	h.must(err)
-	_, err = h.e.Answer(h.Context(), org, AnswerRequest{
+	_, err = h.e.Answer(h.Context(), org, questions.AnswerRequest{
 		Question: id, Verdict: perdure.VerdictApprove, DetailsSHA256: &q.DetailsSHA256, Role: perdure.KeyAdmin,
 		Remember: &perdure.Remember{Scope: perdure.GrantRun, Match: perdure.GrantTool},
 	})

@@ -70,12 +70,12 @@ func (c *crowd) step(n int) {
 			c.polls[c.rnd.IntN(len(c.polls))].leave()
 		}
 	case 3:
-		c.e.drains.mu.Lock()
-		c.e.drains.chosen = map[uuid.UUID]drain{}
-		if c.rnd.IntN(2) == 0 {
-			c.e.drains.chosen[uuid.New()] = drain{c.workers[c.rnd.IntN(len(c.workers))], c.s.Now()}
+		for _, worker := range c.workers {
+			c.e.drains.Polled(worker, nil, nil, c.s.Now())
 		}
-		c.e.drains.mu.Unlock()
+		if c.rnd.IntN(2) == 0 {
+			c.drains(c.workers[c.rnd.IntN(len(c.workers))])
+		}
 	case 4:
 		for _, id := range c.claimable() {
 			if h := c.held[id]; h != nil && c.parked(h) {

@@ -89,7 +89,7 @@ func TestHandoverKeepsToTheRulesOfClaims(t *testing.T) {
 		"another worker": func(_ *bench, _ *holder, p *perdure.Poll) { p.WorkerID = uuid.New() },
 		"a paused queue": func(b *bench, _ *holder, _ *perdure.Poll) { b.pause("default") },
 		"another commit": func(b *bench, h *holder, _ *perdure.Poll) {
-			b.e.keepers.keeps(h.id, perdure.Kept{WorkerID: b.worker, At: perdure.CommitNumber{Fence: 1, Number: 7}}, b.s.Now())
+			b.e.keepers.Keep(h.id, perdure.Kept{WorkerID: b.worker, At: perdure.CommitNumber{Fence: 1, Number: 7}}, b.s.Now())
 		},
 		"its worker gets idle for another": func(*bench, *holder, *perdure.Poll) {}, // chosen below, once the poll waits
 		"discarded": func(b *bench, h *holder, _ *perdure.Poll) {
@@ -106,7 +106,7 @@ func TestHandoverKeepsToTheRulesOfClaims(t *testing.T) {
 				change(b, h, &p)
 				poll := b.waits(there, p)
 				if name == "its worker gets idle for another" {
-					b.e.drains.chosen = map[uuid.UUID]drain{uuid.New(): {b.worker, b.s.Now()}}
+					b.drains(b.worker)
 				}
 				reply, err := b.e.Signal(t.Context(), org, h.id, SignalRequest{Name: "go"})
 				b.must(err)
@@ -391,7 +391,7 @@ func TestLocalIsHandedToItsHome(t *testing.T) {
 				p := c.poll(k.bench)
 				poll := k.waits(k.d, p)
 				// The board accepts any keeper; the decision must refuse the wrong one.
-				k.e.keepers.keeps(k.id, perdure.Kept{WorkerID: p.WorkerID, At: rules.LastCommit(k.execution(k.id))}, k.s.Now())
+				k.e.keepers.Keep(k.id, perdure.Kept{WorkerID: p.WorkerID, At: rules.LastCommit(k.execution(k.id))}, k.s.Now())
 				reply, err := k.e.Signal(t.Context(), org, k.id, SignalRequest{Name: "go"})
 				k.must(err)
 				if handed := reply.Status == perdure.StatusRunning; handed != c.want {

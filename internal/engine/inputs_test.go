@@ -7,6 +7,7 @@ import (
 
 	"github.com/google/uuid"
 	"github.com/perdure/perdure"
+	"github.com/perdure/perdure/internal/rules"
 )
 
 func (b *bench) message(id uuid.UUID, r SignalRequest, text string) (SignalReply, error) {
@@ -28,7 +29,7 @@ func (h *holder) say(m perdure.Message, response, key string) uuid.UUID {
 // read by its id. A repeated message has the same response.
 func TestEveryInputHasAResponse(t *testing.T) {
 	b := newBench(t)
-	x, err := b.e.Start(t.Context(), org, StartRequest{Kind: "agent", Response: &ResponseRequest{Request: json.RawMessage(`{"a":1}`), Hidden: true}})
+	x, err := b.e.Start(t.Context(), org, StartRequest{Kind: "agent", Response: &rules.ResponseRequest{Request: json.RawMessage(`{"a":1}`), Hidden: true}})
 	b.must(err)
 	first, err := b.s.Response(t.Context(), org, x.ResponseID)
 	b.must(err)
@@ -47,11 +48,11 @@ func TestEveryInputHasAResponse(t *testing.T) {
 	if again.ResponseID != reply.ResponseID {
 		t.Errorf("sent again it is %s, was %s", again.ResponseID, reply.ResponseID)
 	}
-	b.must(b.e.HideResponse(t.Context(), org, x.ID, reply.ResponseID))
+	b.must(b.e.Conversations.HideResponse(t.Context(), org, x.ID, reply.ResponseID))
 	if second, err = b.s.Response(t.Context(), org, reply.ResponseID); err != nil || !second.Hidden {
 		t.Errorf("hidden: %+v, %v", second, err)
 	}
-	b.wantCode(b.e.HideResponse(t.Context(), "other", x.ID, reply.ResponseID), perdure.NotFound)
+	b.wantCode(b.e.Conversations.HideResponse(t.Context(), "other", x.ID, reply.ResponseID), perdure.NotFound)
 }
 
 // TestSteeringInputsJoinTheRunningResponse checks that an input that is taken with the id of the
@@ -184,7 +185,7 @@ func TestCancelOfAResponseIsForThatOne(t *testing.T) {
 
 func (b *bench) cancelResponse(execution uuid.UUID, id string, want bool) {
 	b.Helper()
-	if got, err := b.e.CancelResponse(b.Context(), org, execution, id); err != nil || got != want {
+	if got, err := b.e.Conversations.CancelResponse(b.Context(), org, execution, id); err != nil || got != want {
 		b.Errorf("%s is cancelled: %v, %v; want %v", id, got, err, want)
 	}
 }

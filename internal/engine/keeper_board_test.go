@@ -8,6 +8,7 @@ import (
 	"github.com/google/uuid"
 	"github.com/perdure/perdure"
 	"github.com/perdure/perdure/internal/bubble"
+	"github.com/perdure/perdure/internal/engine/board"
 )
 
 // keeping sends a heartbeat of a worker that keeps the goroutine of h.
@@ -23,8 +24,8 @@ func (h *holder) keeping(worker uuid.UUID) {
 func (b *bench) openPoll(worker uuid.UUID) (closed func()) {
 	p := b.poll(1)
 	p.WorkerID = worker
-	o := b.e.keepers.opens(org, p)
-	return func() { b.e.keepers.closes(o) }
+	o := b.e.keepers.Open(org, p)
+	return func() { b.e.keepers.Close(o) }
 }
 
 // TestDiscardsOfNobody checks that a discard of goroutines that the worker never kept is accepted,
@@ -59,7 +60,7 @@ func TestLastWorkerHasFirstClaim(t *testing.T) {
 	if got := b.pollOf(other, 8); len(got) != 1 || got[0].id != second {
 		t.Fatalf("another worker got %d executions, want the one that nobody keeps", len(got))
 	}
-	b.clock.advance(firstClaimFor - time.Millisecond)
+	b.clock.advance(board.FirstClaimFor - time.Millisecond)
 	if got := b.pollOf(other, 8); len(got) != 0 {
 		t.Fatal("another worker claimed it within 500 ms")
 	}
@@ -70,7 +71,7 @@ func TestLastWorkerHasFirstClaim(t *testing.T) {
 
 func TestFirstClaimEnds(t *testing.T) {
 	for name, over := range map[string]func(b *bench, h *holder, keeper uuid.UUID, closed func()){
-		"after 500 ms":         func(b *bench, _ *holder, _ uuid.UUID, _ func()) { b.clock.advance(firstClaimFor) },
+		"after 500 ms":         func(b *bench, _ *holder, _ uuid.UUID, _ func()) { b.clock.advance(board.FirstClaimFor) },
 		"without an open poll": func(_ *bench, _ *holder, _ uuid.UUID, closed func()) { closed() },
 		"once it is discarded": func(b *bench, h *holder, keeper uuid.UUID, _ func()) {
 			b.must(b.d.Release(b.Context(), perdure.Release{WorkerID: keeper, Discarded: []uuid.UUID{h.id}}))
@@ -80,7 +81,7 @@ func TestFirstClaimEnds(t *testing.T) {
 			b.must(err)
 		},
 		"once the heartbeats are over": func(b *bench, _ *holder, _ uuid.UUID, _ func()) {
-			b.e.keepers.sweep(b.s.Now().Add(time.Second))
+			b.e.keepers.Sweep(b.s.Now().Add(time.Second))
 		},
 	} {
 		t.Run(name, func(t *testing.T) {
@@ -128,12 +129,12 @@ func TestEndOfFirstClaimIsATimer(t *testing.T) {
 		keeper := uuid.New()
 		h := keptGoroutine(b, keeper)
 		defer b.openPoll(keeper)()
-		first := b.e.keepers.firstClaims(b.e, uuid.New())
-		if first.over() != 0 {
+		first := b.e.keepers.FirstClaims(uuid.New())
+		if first.Over() != 0 {
 			t.Error("without a skip a poll looks again")
 		}
-		if !first.skip(h.id, b.execution(h.id).ReadyAt) || first.over() != firstClaimFor {
-			t.Errorf("a poll that left it looks again in %s, want %s", first.over(), firstClaimFor)
+		if !first.Skip(h.id, b.execution(h.id).ReadyAt) || first.Over() != board.FirstClaimFor {
+			t.Errorf("a poll that left it looks again in %s, want %s", first.Over(), board.FirstClaimFor)
 		}
 		got := make(chan []perdure.AgentClaim, 1)
 		p := b.poll(1)
@@ -147,11 +148,11 @@ func TestEndOfFirstClaimIsATimer(t *testing.T) {
 			got <- claims
 		}()
 		synctest.Wait() // it has found nothing, and waits
-		b.clock.advance(firstClaimFor)
+		b.clock.advance(board.FirstClaimFor)
 		if claims := <-got; len(claims) != 1 || claims[0].Lease.ExecutionID != h.id {
 			t.Errorf("%d claims", len(claims))
 		}
-		if took := time.Since(begun); took != firstClaimFor {
+		if took := time.Since(begun); took != board.FirstClaimFor {
 			t.Errorf("it looked again after %s", took)
 		}
 	})

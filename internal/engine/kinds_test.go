@@ -11,6 +11,7 @@ import (
 
 	"github.com/google/uuid"
 	"github.com/perdure/perdure"
+	"github.com/perdure/perdure/internal/engine/kinds"
 	"github.com/perdure/perdure/internal/store"
 )
 
@@ -123,6 +124,6 @@ func TestSchemasReadNoFiles(t *testing.T) {
 		}
 	}
 	// An older server registered this schema without the check.
-	err := new(inputSchemas).check("input", perdure.KindSpec{InputSchema: json.RawMessage(`{"$ref":"file://` + file + `"}`)}, json.RawMessage(`1`))
+	err := new(kinds.Schemas).Check("input", perdure.KindSpec{InputSchema: json.RawMessage(`{"$ref":"file://` + file + `"}`)}, json.RawMessage(`1`))
 	b.wantCode(err, perdure.Internal)
 }

@@ -140,7 +140,7 @@ func TestKnownOutputsAreBounded(t *testing.T) {
 	for i := range 50 {
 		b.registerOutputs(fmt.Sprintf(`{"const":%d}`, i))
 	}
-	known, err := b.e.storedKind(t.Context(), org, "agent")
+	known, err := b.e.Kinds.Stored(t.Context(), org, "agent")
 	b.must(err)
 	if len(known.Outputs) != 20 || string(known.Outputs[0].Schema) != `{"const":49}` {
 		t.Errorf("the kind has %d schemas, the first %s", len(known.Outputs), known.Outputs[0].Schema)
@@ -181,7 +181,7 @@ func TestSchemasAreOneHoweverTheyAreWritten(t *testing.T) {
 		b.registerOutputs(schema)
 		b.must(b.registerSignals(b.signalSpec("go", schema)))
 	}
-	k, err := b.e.storedKind(t.Context(), org, "agent")
+	k, err := b.e.Kinds.Stored(t.Context(), org, "agent")
 	b.must(err)
 	if len(k.Signals) != 1 {
 		t.Errorf("%d signals are known", len(k.Signals))
@@ -189,7 +189,7 @@ func TestSchemasAreOneHoweverTheyAreWritten(t *testing.T) {
 	for range 3 {
 		b.registerOutputs(schema)
 	}
-	if k, err = b.e.storedKind(t.Context(), org, "agent"); err != nil || len(k.Outputs) > 2 { // one, and that of the builds without
+	if k, err = b.e.Kinds.Stored(t.Context(), org, "agent"); err != nil || len(k.Outputs) > 2 { // one, and that of the builds without
 		t.Errorf("%d output schemas are known, %v", len(k.Outputs), err)
 	}
 }

@@ -172,20 +172,3 @@ func TestWorkersAreRecorded(t *testing.T) {
 		}
 	})
 }
-
-// TestOpenPollsCountAsSeen checks that a worker whose poll waits is seen.
-func TestOpenPollsCountAsSeen(t *testing.T) {
-	var board workerBoard
-	worker := uuid.New()
-	over := board.polling(org, worker)
-	for range 2 {
-		if got := board.take(); len(got[org]) != 1 {
-			t.Errorf("seen with an open poll: %v", got)
-		}
-	}
-	over()
-	board.take()
-	if got := board.take(); len(got) > 0 {
-		t.Errorf("seen without a poll: %v", got)
-	}
-}

@@ -9,6 +9,7 @@ import (
 
 	"github.com/google/uuid"
 	"github.com/perdure/perdure"
+	"github.com/perdure/perdure/internal/engine/retention"
 	"github.com/perdure/perdure/internal/store"
 )
 
@@ -42,7 +43,7 @@ func (h *holder) fill(entries int) {
 
 func (b *bench) sweepRetention() {
 	b.Helper()
-	b.must(b.e.sweepRetention(b.Context()))
+	b.must(b.e.Pruner.Sweep(b.Context()))
 }
 
 func (b *bench) wantGone(id uuid.UUID) {
@@ -95,7 +96,7 @@ func TestTheDefaultKeepsExecutions(t *testing.T) {
 // overrides the same key of the org's policy.
 func TestADefinitionsPolicyIsCopied(t *testing.T) {
 	b := newBench(t)
-	d, err := b.e.CreateDefinition(b.Context(), org, perdure.Definition{
+	d, err := b.e.Definitions.Create(b.Context(), org, perdure.Definition{
 		Name: "n", Slug: "n", Models: []perdure.ModelConfig{{Provider: "scripted", ModelID: "m"}},
 		Retention: &perdure.Retention{Executions: periodPtr(perdure.Period(time.Hour))},
 	})
@@ -105,9 +106,9 @@ func TestADefinitionsPolicyIsCopied(t *testing.T) {
 	_, _, err = b.e.Cancel(b.Context(), org, x.ID)
 	b.must(err)
 	d.Retention = &perdure.Retention{Executions: periodPtr(perdure.Forever)}
-	_, err = b.e.UpdateDefinition(b.Context(), org, *d, 0)
+	_, err = b.e.Definitions.Update(b.Context(), org, *d, 0)
 	b.must(err)
-	b.must(b.e.DeleteDefinition(b.Context(), org, d.ID))
+	b.must(b.e.Definitions.Delete(b.Context(), org, d.ID))
 	_, err = b.e.SetRetention(b.Context(), org, perdure.Retention{Executions: periodPtr(perdure.Day), Logs: periodPtr(perdure.Period(time.Minute))})
 	b.must(err)
 	b.clock.advance(time.Minute)
@@ -155,11 +156,11 @@ func TestWritersComeInBetweenTheStepsOfAPrune(t *testing.T) {
 		}
 		return nil
 	}})
-	report, err := b.e.Prune(b.Context(), org, PruneRequest{OlderThan: new(time.Duration)})
+	report, err := b.e.Pruner.Prune(b.Context(), org, retention.PruneRequest{OlderThan: new(time.Duration)})
 	b.must(err)
 	b.wantGone(id)
 	// There are 800 entries and as many events.
-	if report.Executions.Count != 1 || steps < 1600/pruneRows {
+	if report.Executions.Count != 1 || steps < 1600/retention.StepRows {
 		t.Errorf("%d executions were deleted in %d steps", report.Executions.Count, steps)
 	}
 }
@@ -178,7 +179,7 @@ func TestAPruneThatWasCutOffGoesOn(t *testing.T) {
 			}
 			return nil
 		}})
-		if _, err := b.e.Prune(b.Context(), org, PruneRequest{OlderThan: new(time.Duration)}); !errors.Is(err, cut) {
+		if _, err := b.e.Pruner.Prune(b.Context(), org, retention.PruneRequest{OlderThan: new(time.Duration)}); !errors.Is(err, cut) {
 			t.Fatalf("cut off at command %d it gives %v", at, err)
 		}
 		b.must(b.s.Close())
@@ -214,7 +215,7 @@ func TestADryRunChangesNothing(t *testing.T) {
 		return nil
 	}})
 	hour := time.Hour
-	report, err := b.e.Prune(b.Context(), org, PruneRequest{OlderThan: &hour, DryRun: true})
+	report, err := b.e.Pruner.Prune(b.Context(), org, retention.PruneRequest{OlderThan: &hour, DryRun: true})
 	b.must(err)
 	if c := report.Executions; c.Count != 3 || c.Bytes == 0 || c.Oldest == nil || c.ByStatus[perdure.StatusCompleted] != 3 || c.ByKind["agent"] != 3 || report.More {
 		t.Errorf("it reports %+v", report)
@@ -223,7 +224,7 @@ func TestADryRunChangesNothing(t *testing.T) {
 		t.Error("an execution has changed")
 	}
 	b.use(b.s)
-	real, err := b.e.Prune(b.Context(), org, PruneRequest{OlderThan: &hour})
+	real, err := b.e.Pruner.Prune(b.Context(), org, retention.PruneRequest{OlderThan: &hour})
 	b.must(err)
 	if real.Executions.Count != 3 || real.Executions.Bytes != report.Executions.Bytes {
 		t.Errorf("it was to delete %+v, and deleted %+v", report.Executions, real.Executions)
@@ -236,12 +237,12 @@ func TestAPruneNeedsAWord(t *testing.T) {
 	b := newBench(t)
 	id := b.ended(1)
 	b.clock.advance(1000 * 24 * time.Hour)
-	_, err := b.e.Prune(b.Context(), org, PruneRequest{})
+	_, err := b.e.Pruner.Prune(b.Context(), org, retention.PruneRequest{})
 	b.wantCode(err, perdure.InvalidArgument)
 	hour := time.Hour
-	_, err = b.e.Prune(b.Context(), org, PruneRequest{OlderThan: &hour, Status: []perdure.Status{perdure.StatusWaiting}})
+	_, err = b.e.Pruner.Prune(b.Context(), org, retention.PruneRequest{OlderThan: &hour, Status: []perdure.Status{perdure.StatusWaiting}})
 	b.wantCode(err, perdure.InvalidArgument)
-	_, err = b.e.Prune(b.Context(), "other", PruneRequest{OlderThan: &hour})
+	_, err = b.e.Pruner.Prune(b.Context(), "other", retention.PruneRequest{OlderThan: &hour})
 	b.must(err)
 	b.execution(id)
 }
@@ -259,8 +260,8 @@ func TestDeletedStreamsGoWithTheSweep(t *testing.T) {
 		b.must(err)
 	}
 	for range 3 {
-		stream.Tail += pruneRows
-		change(store.StreamChange{Stream: stream, Append: slices.Repeat([][]byte{{'x'}}, pruneRows)})
+		stream.Tail += retention.StepRows
+		change(store.StreamChange{Stream: stream, Append: slices.Repeat([][]byte{{'x'}}, retention.StepRows)})
 	}
 	b.sweepRetention()
 	pieces, _, err := b.s.StreamContent(t.Context(), stream.ID, 0, 10)

@@ -7,6 +7,7 @@ import (
 	"testing"
 
 	"github.com/perdure/perdure"
+	"github.com/perdure/perdure/internal/engine/questions"
 )
 
 // putUnchecked asks a question whose content the worker has not checked.
@@ -31,11 +32,11 @@ func TestContentsThatAWorkerHasNotCheckedAreNotShown(t *testing.T) {
 	} {
 		n.Key, n.Kind = name, "plan"
 		q := k.putUnchecked(n)
-		_, err := k.e.Answer(t.Context(), org, AnswerRequest{Question: q.ID, Verdict: perdure.VerdictApprove, DetailsSHA256: &q.DetailsSHA256, Role: perdure.KeyAdmin})
+		_, err := k.e.Answer(t.Context(), org, questions.AnswerRequest{Question: q.ID, Verdict: perdure.VerdictApprove, DetailsSHA256: &q.DetailsSHA256, Role: perdure.KeyAdmin})
 		if !perdure.IsCode(err, perdure.Unavailable) {
 			t.Errorf("%s: it is approved: %v", name, err)
 		}
-		k.must(k.e.ShowQuestions(t.Context(), org, q))
+		k.must(k.e.Questions.Show(t.Context(), org, q))
 		if _, err := json.Marshal(q); err != nil || !q.OnWorker() || q.Prompt != "" || q.Details != nil {
 			t.Errorf("%s: it is shown as %+v, %v", name, q, err)
 		}
@@ -53,7 +54,7 @@ func TestContentsOfAPageAreBounded(t *testing.T) {
 		same := *one
 		all = append(all, &same)
 	}
-	k.must(k.e.ShowQuestions(t.Context(), org, all...))
+	k.must(k.e.Questions.Show(t.Context(), org, all...))
 	shown := 0
 	for _, q := range all {
 		shown += len(q.Details)

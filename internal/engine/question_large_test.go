@@ -6,6 +6,7 @@ import (
 	"testing"
 
 	"github.com/perdure/perdure"
+	"github.com/perdure/perdure/internal/engine/questions"
 )
 
 // asks returns a question of kind approval about the details.
@@ -77,10 +78,10 @@ func TestLargeDetailsOfAQuestion(t *testing.T) {
 	for _, asked := range []perdure.NewQuestion{inPlace, uploaded} {
 		q, err := b.s.Question(t.Context(), org, perdure.QuestionID(h.id, asked.Key))
 		h.must(err)
-		if q.Details != nil || LargeDetails(q) == nil || q.Version != 1 {
+		if q.Details != nil || questions.LargeDetails(q) == nil || q.Version != 1 {
 			t.Fatalf("question %s is in version %d, with %d bytes in place and the blob %v", q.Key, q.Version, len(q.Details), q.DetailsBlob)
 		}
-		content, err := b.e.OpenLargeDetails(t.Context(), q)
+		content, err := b.e.Questions.OpenLargeDetails(t.Context(), q)
 		h.must(err)
 		raw, err := io.ReadAll(content)
 		h.must(err)

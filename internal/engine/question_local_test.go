@@ -8,6 +8,7 @@ import (
 
 	"github.com/google/uuid"
 	"github.com/perdure/perdure"
+	"github.com/perdure/perdure/internal/engine/questions"
 )
 
 // withheldQuestion returns a question whose content is at the worker.
@@ -102,15 +103,15 @@ func TestAnswersOfLocalExecutionsAreErased(t *testing.T) {
 	undecided := k.ask(two)
 	k.sweep()
 	k.atRest("with open questions")
-	vote := func(id uuid.UUID, r AnswerRequest) {
+	vote := func(id uuid.UUID, r questions.AnswerRequest) {
 		t.Helper()
 		r.Question, r.Role, r.DetailsSHA256, r.Reason = id, perdure.KeyAdmin, &k.stored(id).DetailsSHA256, mark
 		_, err := k.e.Answer(t.Context(), org, r)
 		k.must(err)
 	}
-	vote(taken, AnswerRequest{Verdict: perdure.VerdictApprove, Details: quotedObject("edit")})
-	vote(left, AnswerRequest{Verdict: perdure.VerdictDeny})
-	vote(undecided, AnswerRequest{Verdict: perdure.VerdictApprove})
+	vote(taken, questions.AnswerRequest{Verdict: perdure.VerdictApprove, Details: quotedObject("edit")})
+	vote(left, questions.AnswerRequest{Verdict: perdure.VerdictDeny})
+	vote(undecided, questions.AnswerRequest{Verdict: perdure.VerdictApprove})
 	if q := k.stored(taken); q.Answer.Reason != mark || q.Details == nil {
 		t.Errorf("the answer is not there for the worker: %+v", q)
 	}
@@ -135,7 +136,7 @@ func TestAnswersOfLocalExecutionsAreErased(t *testing.T) {
 	if q.Answer.Reason != "" || q.Details != nil || q.Votes[0].Reason != "" || q.Answer.Withheld == nil || *q.Answer.Withheld != said.WithheldContent || q.Votes[0].ContentSHA256 == nil {
 		t.Errorf("the decision that the worker has is stored as %+v, %+v", q, q.Answer)
 	}
-	k.must(k.e.ShowQuestions(t.Context(), org, q))
+	k.must(k.e.Questions.Show(t.Context(), org, q))
 	if q.Answer.Reason != mark || string(q.Details) != string(quotedObject("edit")) || q.Prompt != mark {
 		t.Errorf("it is shown as %+v, %+v", q, q.Answer)
 	}
@@ -182,7 +183,7 @@ func TestTheGateOfALocalExecution(t *testing.T) {
 	k.put(claims[0].Execution.Input)
 	k.serve()
 	const touch, other, edited = `{"command":"touch a"}`, `{"command":"touch b"}`, `{"command": "touch c"}`
-	approve := func(key string, r AnswerRequest) uuid.UUID {
+	approve := func(key string, r questions.AnswerRequest) uuid.UUID {
 		t.Helper()
 		n := marked(key)
 		n.Details = json.RawMessage(touch)
@@ -192,8 +193,8 @@ func TestTheGateOfALocalExecution(t *testing.T) {
 		k.must(err)
 		return id
 	}
-	yes, no := approve("yes", AnswerRequest{Verdict: perdure.VerdictApprove}), approve("no", AnswerRequest{Verdict: perdure.VerdictDeny})
-	changed := approve("changed", AnswerRequest{Verdict: perdure.VerdictApprove, Details: json.RawMessage(edited)})
+	yes, no := approve("yes", questions.AnswerRequest{Verdict: perdure.VerdictApprove}), approve("no", questions.AnswerRequest{Verdict: perdure.VerdictDeny})
+	changed := approve("changed", questions.AnswerRequest{Verdict: perdure.VerdictApprove, Details: json.RawMessage(edited)})
 	task := func(key, arguments string, c *perdure.Clearance) error {
 		n := k.callOf(key, arguments, c)
 		n.Input = k.ref([]byte(arguments))
@@ -243,7 +244,7 @@ func TestAWorkerThatMisstatesAQuestion(t *testing.T) {
 			QuestionTerms: perdure.QuestionTerms{Kind: perdure.QuestionApproval, Subject: "bash"},
 		}
 		id := k.ask(n)
-		_, err := k.e.Answer(t.Context(), org, AnswerRequest{Question: id, Verdict: perdure.VerdictApprove, DetailsSHA256: &n.DetailsSHA256, Role: perdure.KeyAdmin})
+		_, err := k.e.Answer(t.Context(), org, questions.AnswerRequest{Question: id, Verdict: perdure.VerdictApprove, DetailsSHA256: &n.DetailsSHA256, Role: perdure.KeyAdmin})
 		if want := perdure.DetailsChanged; key == "false" && !perdure.IsCode(err, want) || key == "true" && err != nil {
 			t.Errorf("stated as %s: %v", stated, err)
 		}
@@ -251,10 +252,10 @@ func TestAWorkerThatMisstatesAQuestion(t *testing.T) {
 	late := k.ask(marked("late"))
 	k.change = func([]byte) []byte { return []byte("something else") }
 	q := k.stored(late)
-	k.must(k.e.ShowQuestions(t.Context(), org, q))
+	k.must(k.e.Questions.Show(t.Context(), org, q))
 	if q.Prompt != "" || !q.OnWorker() {
 		t.Errorf("changed content is shown: %+v", q)
 	}
-	_, err = k.e.Answer(t.Context(), org, AnswerRequest{Question: late, Verdict: perdure.VerdictApprove, DetailsSHA256: &q.DetailsSHA256, Role: perdure.KeyAdmin})
+	_, err = k.e.Answer(t.Context(), org, questions.AnswerRequest{Question: late, Verdict: perdure.VerdictApprove, DetailsSHA256: &q.DetailsSHA256, Role: perdure.KeyAdmin})
 	k.wantCode(err, perdure.Unavailable)
 }

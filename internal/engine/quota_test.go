@@ -155,14 +155,14 @@ func TestChangesAreInTheAuditLog(t *testing.T) {
 		b.must(err)
 	}
 	d := perdure.Definition{Name: "D", Slug: "d", Models: []perdure.ModelConfig{{Provider: "scripted", ModelID: "m"}}}
-	made, err := b.e.CreateDefinition(ctx, org, d)
+	made, err := b.e.Definitions.Create(ctx, org, d)
 	b.must(err)
 	d.ID, d.SystemPrompt = made.ID, "other"
-	_, err = b.e.UpdateDefinition(ctx, org, d, 0)
+	_, err = b.e.Definitions.Update(ctx, org, d, 0)
 	b.must(err)
-	_, err = b.e.UpdateDefinition(ctx, org, d, 77)
+	_, err = b.e.Definitions.Update(ctx, org, d, 77)
 	b.wantCode(err, perdure.Conflict)
-	b.must(b.e.DeleteDefinition(ctx, org, made.ID))
+	b.must(b.e.Definitions.Delete(ctx, org, made.ID))
 	_, err = b.e.SetRetention(b.Context(), org, perdure.Retention{})
 	b.must(err)
 	for range 2 {

@@ -13,7 +13,7 @@ import (
 // valid, because the worker has no claim then.
 func (e *Engine) release(ctx context.Context, org string, r perdure.Release) error {
 	if len(r.Discarded) > 0 {
-		e.keepers.discarded(r.WorkerID, r.Discarded)
+		e.keepers.Discarded(r.WorkerID, r.Discarded)
 		e.Hints.Publish(notify.Recheck)
 	}
 	for _, a := range r.Agents {

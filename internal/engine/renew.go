@@ -50,7 +50,7 @@ func (e *Engine) heartbeat(ctx context.Context, org string, h perdure.Heartbeat)
 	if err := b.outcome(ctx); err != nil {
 		return perdure.HeartbeatReply{}, err
 	}
-	e.keepers.heard(h, reply.Parked, unread, e.Store.Now())
+	e.keepers.Heard(h, reply.Parked, unread, e.Store.Now())
 	return reply, nil
 }
 

@@ -65,7 +65,7 @@ func TestAGoroutineFromBeforeARestoreIsNotGoneOnWith(t *testing.T) {
 		bubble.Test(t, func(t *testing.T) {
 			b := newBench(t)
 			lost, now := restored(b)
-			b.e.keepers.keeps(now.id, perdure.Kept{WorkerID: b.worker, At: lost.at()}, b.s.Now())
+			b.e.keepers.Keep(now.id, perdure.Kept{WorkerID: b.worker, At: lost.at()}, b.s.Now())
 			poll := b.waits(b.d, b.poll(1))
 			reply, err := b.e.Signal(t.Context(), org, now.id, SignalRequest{Name: "go"})
 			b.must(err)

@@ -6,6 +6,8 @@ import (
 
 	"github.com/google/uuid"
 	"github.com/perdure/perdure"
+	"github.com/perdure/perdure/internal/engine/board"
+	"github.com/perdure/perdure/internal/engine/conversations"
 	"github.com/perdure/perdure/internal/rules"
 	"github.com/perdure/perdure/internal/rules/validate"
 	"github.com/perdure/perdure/internal/store"
@@ -25,13 +27,13 @@ type SignalRequest struct {
 	// Otherwise the error is conflict and the signal is not stored.
 	Head string
 	// Response is set if a client asked for a response.
-	Response *ResponseRequest
+	Response *rules.ResponseRequest
 	// IdempotencyKey, if set, identifies the request for 24 hours, together with RequestHash, the
 	// hash of the whole request. Starts and signals of an org share one set of keys.
 	IdempotencyKey string
 	RequestHash    perdure.Hash
 	// Conversation, if set, is the conversation whose next response the signal begins.
-	Conversation *ConversationTurn
+	Conversation *rules.ConversationTurn
 }
 
 // SignalReply is the id under which the signal is stored, and the execution's status.
@@ -46,21 +48,21 @@ func (e *Engine) Signal(ctx context.Context, org string, id uuid.UUID, r SignalR
 		return SignalReply{}, err
 	}
 	if r.Name == perdure.InterruptSignal {
-		if err := e.checkTurns(ctx, org, id); err != nil {
+		if err := e.Kinds.CheckTurns(ctx, org, id); err != nil {
 			return SignalReply{}, err
 		}
 	}
-	kinds, err := e.signalKinds(ctx, org, id, r.Name)
+	known, err := e.Kinds.Signal(ctx, org, id, r.Name)
 	if err != nil {
 		return SignalReply{}, err
 	}
-	seen, err := e.checkValue(ctx, org, id, r, kinds)
+	seen, err := e.checkValue(ctx, org, id, r, known)
 	if err != nil {
 		return SignalReply{}, err
 	}
 	h := e.reserve(ctx, org, id)
 	n := newSignal(r, seen, h)
-	n.Unexpected = kinds.unexpected
+	n.Unexpected = known.Unexpected
 	n.KeyID = store.KeyOf(ctx)
 	d, err := e.one(ctx, store.Command{
 		Name: "signal", Lane: store.LaneCommits, Org: org, Execution: id, Bytes: len(r.Value),
@@ -74,10 +76,10 @@ func (e *Engine) Signal(ctx context.Context, org string, id uuid.UUID, r SignalR
 	return d.Value.(SignalReply), nil
 }
 
-func newSignal(r SignalRequest, seen checkedValue, h *handover) rules.NewSignal {
+func newSignal(r SignalRequest, seen checkedValue, h *board.Slot) rules.NewSignal {
 	n := rules.NewSignal{
 		ClientRequest: clientRequest(r.Response, r.Conversation, r.IdempotencyKey, r.RequestHash),
-		ID:            r.ID, Name: r.Name, Value: r.Value, Ref: r.Ref, Checked: seen.whole, Misfit: seen.misfit, Head: r.Head, Handover: h.decision(),
+		ID:            r.ID, Name: r.Name, Value: r.Value, Ref: r.Ref, Checked: seen.whole, Misfit: seen.misfit, Head: r.Head, Handover: h.Decision(),
 	}
 	if r.Turn != nil {
 		n.Messages = r.Turn.Messages
@@ -87,10 +89,10 @@ func newSignal(r SignalRequest, seen checkedValue, h *handover) rules.NewSignal 
 
 // clientRequest returns the fields that starts and signals have in common, with a new response id
 // if no conversation sets it.
-func clientRequest(r *ResponseRequest, t *ConversationTurn, key string, hash perdure.Hash) rules.ClientRequest {
-	c := rules.ClientRequest{Response: r, ResponseID: responseOf(t), Conversation: t, IdempotencyKey: key, RequestHash: hash}
+func clientRequest(r *rules.ResponseRequest, t *rules.ConversationTurn, key string, hash perdure.Hash) rules.ClientRequest {
+	c := rules.ClientRequest{Response: r, ResponseID: conversations.ResponseOf(t), Conversation: t, IdempotencyKey: key, RequestHash: hash}
 	if t != nil {
-		c.NextResponse = NewResponseID()
+		c.NextResponse = conversations.NewResponseID()
 	}
 	return c
 }

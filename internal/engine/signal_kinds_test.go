@@ -149,7 +149,7 @@ func TestSignalsOfKindsAreChecked(t *testing.T) {
 			t.Errorf("%s gives %v", name, err)
 		}
 	}
-	if known, err := b.e.storedKind(t.Context(), org, "agent"); err != nil || len(known.Signals) > 0 {
+	if known, err := b.e.Kinds.Stored(t.Context(), org, "agent"); err != nil || len(known.Signals) > 0 {
 		t.Errorf("the kind has %+v, %v", known, err)
 	}
 }

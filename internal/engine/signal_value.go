@@ -8,6 +8,7 @@ import (
 
 	"github.com/google/uuid"
 	"github.com/perdure/perdure"
+	"github.com/perdure/perdure/internal/engine/kinds"
 	"github.com/perdure/perdure/internal/engine/uploads"
 )
 
@@ -92,20 +93,20 @@ type checkedValue struct {
 }
 
 // checkValue compares the value with the schemas of its signal, and checks a referenced content.
-func (e *Engine) checkValue(ctx context.Context, org string, execution uuid.UUID, r SignalRequest, kinds signalKinds) (checkedValue, error) {
-	if r.Ref == nil && kinds.check != nil {
-		return checkedValue{}, kinds.check(r.Value)
+func (e *Engine) checkValue(ctx context.Context, org string, execution uuid.UUID, r SignalRequest, known kinds.Signal) (checkedValue, error) {
+	if r.Ref == nil && known.Check != nil {
+		return checkedValue{}, known.Check(r.Value)
 	}
 	if r.Ref == nil {
-		return checkedValue{misfit: e.misfit(kinds, r.Value)}, nil
+		return checkedValue{misfit: e.Kinds.Misfit(known, r.Value)}, nil
 	}
-	return e.checkReferenced(ctx, org, execution, r, kinds)
+	return e.checkReferenced(ctx, org, execution, r, known)
 }
 
 // checkReferenced reads the content that replaces a signal's value and checks it like a value. It
 // does not check a missing or incomplete content. The decision refuses such a signal, unless the
 // signal is a repeat.
-func (e *Engine) checkReferenced(ctx context.Context, org string, execution uuid.UUID, r SignalRequest, kinds signalKinds) (seen checkedValue, err error) {
+func (e *Engine) checkReferenced(ctx context.Context, org string, execution uuid.UUID, r SignalRequest, known kinds.Signal) (seen checkedValue, err error) {
 	if _, err := e.refs.Execution(ctx, org, execution); err != nil {
 		return seen, err
 	}
@@ -114,10 +115,10 @@ func (e *Engine) checkReferenced(ctx context.Context, org string, execution uuid
 	}}
 	if r.Name == perdure.UserMessage || r.Name == perdure.CompactSignal || r.Name == perdure.InterruptSignal {
 		check.Whole = func(value json.RawMessage) error { return e.checkSignalValue(r.Name, value) }
-	} else if kinds.check != nil {
-		check.Whole = kinds.check
-	} else if !kinds.any {
-		check.Whole = func(value json.RawMessage) error { seen.misfit = e.misfit(kinds, value); return nil }
+	} else if known.Check != nil {
+		check.Whole = known.Check
+	} else if !known.Any {
+		check.Whole = func(value json.RawMessage) error { seen.misfit = e.Kinds.Misfit(known, value); return nil }
 	}
 	var refused error
 	seen.whole, refused, err = e.uploads.Check(ctx, org, execution, *r.Ref, check)

@@ -13,6 +13,8 @@ import (
 
 	"github.com/google/uuid"
 	"github.com/perdure/perdure"
+	"github.com/perdure/perdure/internal/engine/definitions"
+	"github.com/perdure/perdure/internal/engine/kinds"
 	"github.com/perdure/perdure/internal/rules"
 	"github.com/perdure/perdure/internal/rules/validate"
 	"github.com/perdure/perdure/internal/store"
@@ -46,18 +48,15 @@ type StartRequest struct {
 	// can only tighten the definition's.
 	Approvals perdure.ApprovalPolicy
 	// Response is set if a client asked for a response.
-	Response *ResponseRequest
+	Response *rules.ResponseRequest
 	// IdempotencyKey, if set, identifies the request for 24 hours, together with RequestHash, the
 	// hash of the whole request. A repeat is answered with the execution that the first request
 	// created.
 	IdempotencyKey string
 	RequestHash    perdure.Hash
 	// Conversation, if set, is the conversation whose next response the start begins.
-	Conversation *ConversationTurn
+	Conversation *rules.ConversationTurn
 }
-
-// maxMetadata is the maximum size of the metadata of an execution or a definition, in bytes.
-const maxMetadata = 16 << 10
 
 // Start creates an execution. It counts against the limits of the context's key. Errors:
 // invalid_argument, not_found (definition), idempotency_key_reused, payload_too_large,
@@ -99,7 +98,7 @@ func (e *Engine) prepare(ctx context.Context, org string, r StartRequest) (*perd
 	if r.Kind == "" {
 		r.Kind = perdure.ReactKind
 	}
-	spec, err := e.kind(ctx, org, r.Kind)
+	spec, err := e.Kinds.Spec(ctx, org, r.Kind)
 	if err != nil {
 		return nil, err
 	}
@@ -146,8 +145,8 @@ func checkPlacing(r *StartRequest) error {
 		return perdure.FieldErrorf("workspace", "%q leads out of the worker's workspace; give a folder relative to it", r.Workspace)
 	}
 	r.Workspace = clean
-	if len(r.Metadata) > maxMetadata {
-		return perdure.FieldErrorf("metadata", "has %d bytes; the limit is %d", len(r.Metadata), maxMetadata)
+	if len(r.Metadata) > definitions.MaxMetadata {
+		return perdure.FieldErrorf("metadata", "has %d bytes; the limit is %d", len(r.Metadata), definitions.MaxMetadata)
 	}
 	if r.PersistenceMode == "" {
 		r.PersistenceMode = perdure.Remote
@@ -191,10 +190,10 @@ func (e *Engine) inputOf(ctx context.Context, org string, r StartRequest, spec p
 	if r.Input == nil {
 		r.Input = json.RawMessage("null")
 	}
-	if err := e.schemas.check("input", spec, r.Input); err != nil {
+	if err := e.Kinds.Schemas.Check("input", spec, r.Input); err != nil {
 		return nil, nil, err
 	}
-	gate, err := e.freeze(ctx, policies)
+	gate, err := e.Questions.Freeze(ctx, policies)
 	if gate != nil {
 		gate.Policies = &policies // the input is the caller's, so they are stored here
 	}
@@ -215,14 +214,14 @@ func (e *Engine) reactInput(ctx context.Context, org string, r StartRequest, spe
 	if err := checkReact(in, spec, cmp.Or(r.Queue, "default")); err != nil {
 		return nil, nil, err
 	}
-	open, err := e.checkFrom(ctx, org, r.From)
+	open, err := e.Conversations.CheckFrom(ctx, org, r.From)
 	if err != nil {
 		return nil, nil, err
 	}
 	if err := perdure.CheckMessages("messages", open, r.Messages); err != nil {
 		return nil, nil, err
 	}
-	gate, err := e.freeze(ctx, policies)
+	gate, err := e.Questions.Freeze(ctx, policies)
 	if err != nil {
 		return nil, nil, err
 	}
@@ -254,10 +253,10 @@ func checkReact(in perdure.ReactInput, spec perdure.KindSpec, queue string) erro
 	if len(in.Models) == 0 {
 		return perdure.FieldErrorf("models", `must name at least one model, such as {"provider": "anthropic", "modelId": "..."}`)
 	}
-	if err := checkModels(in.Models, spec.Providers); err != nil {
+	if err := definitions.CheckModels(in.Models, spec.Providers); err != nil {
 		return err
 	}
-	if err := checkEndpoints(in.Models, spec.Endpoints, queue); err != nil {
+	if err := kinds.CheckEndpoints(in.Models, spec.Endpoints, queue); err != nil {
 		return err
 	}
 	if in.OneShot && in.UserPrompt == "" && len(in.Parts) == 0 && in.Compact != perdure.CompactOnly {
@@ -269,7 +268,7 @@ func checkReact(in perdure.ReactInput, spec perdure.KindSpec, queue string) erro
 	if err := checkTools(in); err != nil {
 		return err
 	}
-	return checkConfig(in.Config)
+	return definitions.CheckAgentConfig(in.Config)
 }
 
 // checkTools checks the names of the server's and the client's tools together, because a model gets
@@ -288,40 +287,12 @@ func checkTools(in perdure.ReactInput) error {
 	return perdure.CheckToolNames(at, names, in.Models)
 }
 
-// checkModels checks the models. The error names the model at fault by its index.
-func checkModels(models []perdure.ModelConfig, providers []string) error {
-	if len(models) > perdure.MaxModels {
-		return perdure.FieldErrorf("models", "has %d models; the maximum is %d", len(models), perdure.MaxModels)
+// policiesOf returns the policies about tool calls of a start, with those of its definition d, which
+// may be nil.
+func policiesOf(r StartRequest, d *perdure.Definition) perdure.Approvals {
+	a := perdure.Approvals{Start: r.Approvals}
+	if d != nil {
+		a.Definition = d.Approvals
 	}
-	for n, m := range models {
-		at := fmt.Sprintf("models[%d]", n)
-		if !slices.Contains(providers, m.Provider) {
-			return perdure.FieldErrorf(at+".provider", "%q is no known provider; known are: %s", m.Provider, strings.Join(providers, ", "))
-		}
-		if err := m.CheckModelID(at + "."); err != nil {
-			return err
-		}
-		if err := m.CheckEndpoint(at + "."); err != nil {
-			return err
-		}
-	}
-	return nil
-}
-
-func checkConfig(c perdure.AgentConfig) error {
-	switch {
-	case c.MaxTurns != nil && *c.MaxTurns < 1:
-		return perdure.FieldErrorf("config.maxTurns", "must be at least 1")
-	case c.MaxTokens != nil && *c.MaxTokens < 1:
-		return perdure.FieldErrorf("config.maxTokens", "must be at least 1")
-	case c.Temperature != nil && (*c.Temperature < 0 || *c.Temperature > 2):
-		return perdure.FieldErrorf("config.temperature", "must be from 0 to 2")
-	}
-	if err := c.CheckThinking(); err != nil {
-		return err
-	}
-	if err := c.CheckCompaction(); err != nil {
-		return err
-	}
-	return c.CheckNet()
+	return a
 }

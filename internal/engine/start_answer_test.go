@@ -7,6 +7,7 @@ import (
 
 	"github.com/google/go-cmp/cmp"
 	"github.com/perdure/perdure"
+	"github.com/perdure/perdure/internal/rules"
 )
 
 // TestAStartAnswersWithTheStoredRow checks that a start returns the stored row without reading it.
@@ -23,7 +24,7 @@ func TestAStartAnswersWithTheStoredRow(t *testing.T) {
 			"react":     {UserPrompt: "hi", SystemPrompt: &prompt, Models: scripted},
 			"with key":  {Kind: "agent", IdempotencyKey: "k"},
 			"same key":  {Kind: "agent", IdempotencyKey: "k"},
-			"responses": {UserPrompt: "hi", Models: scripted, Response: &ResponseRequest{Request: json.RawMessage(`{}`)}},
+			"responses": {UserPrompt: "hi", Models: scripted, Response: &rules.ResponseRequest{Request: json.RawMessage(`{}`)}},
 		} {
 			got, err := p.e.Start(t.Context(), org, r)
 			p.must(err)

@@ -68,7 +68,7 @@ func TestStartsAtOnceShareTheReadOfTheirKind(t *testing.T) {
 		b.use(reads)
 		var all sync.WaitGroup
 		look := func() {
-			if _, err := b.e.kind(t.Context(), org, "agent"); err != nil {
+			if _, err := b.e.Kinds.Spec(t.Context(), org, "agent"); err != nil {
 				t.Error(err)
 			}
 		}

@@ -95,7 +95,7 @@ func TestStartsThatAreRefused(t *testing.T) {
 func TestStartCopiesItsDefinition(t *testing.T) {
 	b := newBench(t)
 	turns, tokens := 5, 100
-	d, err := b.e.CreateDefinition(t.Context(), org, perdure.Definition{
+	d, err := b.e.Definitions.Create(t.Context(), org, perdure.Definition{
 		Name: "Reviewer", Slug: "reviewer", SystemPrompt: "be kind", Models: scripted, Tools: []string{"grep"},
 		Config: perdure.AgentConfig{MaxTurns: &turns, Thinking: "low"},
 	})
@@ -109,9 +109,9 @@ func TestStartCopiesItsDefinition(t *testing.T) {
 	}
 	// Later changes of the definition, and its deletion, do not affect the execution.
 	d.SystemPrompt = "be harsh"
-	_, err = b.e.UpdateDefinition(t.Context(), org, *d, d.Version)
+	_, err = b.e.Definitions.Update(t.Context(), org, *d, d.Version)
 	b.must(err)
-	b.must(b.e.DeleteDefinition(t.Context(), org, d.ID))
+	b.must(b.e.Definitions.Delete(t.Context(), org, d.ID))
 	y := b.execution(x.ID)
 	if string(y.Input) != string(x.Input) || y.DefinitionID != nil {
 		t.Errorf("after the deletion: definition %v, input %s", y.DefinitionID, y.Input)
@@ -123,34 +123,34 @@ func TestStartCopiesItsDefinition(t *testing.T) {
 func TestDefinitionConflicts(t *testing.T) {
 	b := newBench(t)
 	make := func(slug string) *perdure.Definition {
-		d, err := b.e.CreateDefinition(t.Context(), org, perdure.Definition{Name: "A", Slug: slug, Models: scripted})
+		d, err := b.e.Definitions.Create(t.Context(), org, perdure.Definition{Name: "A", Slug: slug, Models: scripted})
 		b.must(err)
 		return d
 	}
 	one, two := make("one"), make("two")
-	_, err := b.e.CreateDefinition(t.Context(), org, perdure.Definition{Name: "B", Slug: "one", Models: scripted})
+	_, err := b.e.Definitions.Create(t.Context(), org, perdure.Definition{Name: "B", Slug: "one", Models: scripted})
 	b.wantCode(err, perdure.AlreadyExists)
 	two.Slug = "one"
-	_, err = b.e.UpdateDefinition(t.Context(), org, *two, 0)
+	_, err = b.e.Definitions.Update(t.Context(), org, *two, 0)
 	b.wantCode(err, perdure.AlreadyExists)
 	one.Name = "renamed"
-	got, err := b.e.UpdateDefinition(t.Context(), org, *one, 1)
+	got, err := b.e.Definitions.Update(t.Context(), org, *one, 1)
 	b.must(err)
 	if got.Version != 2 || got.Name != "renamed" || !got.CreatedAt.Equal(one.CreatedAt.Time) {
 		t.Errorf("updated it is %+v", got)
 	}
-	_, err = b.e.UpdateDefinition(t.Context(), org, *one, 1)
+	_, err = b.e.Definitions.Update(t.Context(), org, *one, 1)
 	b.wantCode(err, perdure.Conflict)
-	_, err = b.e.UpdateDefinition(t.Context(), "globex", *one, 0)
+	_, err = b.e.Definitions.Update(t.Context(), "globex", *one, 0)
 	b.wantCode(err, perdure.Unavailable) // no kind is known in that org
-	b.wantCode(b.e.DeleteDefinition(t.Context(), "globex", one.ID), perdure.NotFound)
+	b.wantCode(b.e.Definitions.Delete(t.Context(), "globex", one.ID), perdure.NotFound)
 	for name, d := range map[string]perdure.Definition{
 		"no name":              {Slug: "x", Models: scripted},
 		"a slug with capitals": {Name: "X", Slug: "X", Models: scripted},
 		"no model":             {Name: "X", Slug: "x"},
 		"an unknown provider":  {Name: "X", Slug: "x", Models: []perdure.ModelConfig{{Provider: "nobody", ModelID: "m"}}},
 	} {
-		if _, err := b.e.CreateDefinition(t.Context(), org, d); !perdure.IsCode(err, perdure.InvalidArgument) {
+		if _, err := b.e.Definitions.Create(t.Context(), org, d); !perdure.IsCode(err, perdure.InvalidArgument) {
 			t.Errorf("%s gave %v", name, err)
 		}
 	}

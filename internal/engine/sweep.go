@@ -50,7 +50,7 @@ func (e *Engine) round(ctx context.Context, r round) (next, lease perdure.Time, 
 		// it.
 		e.endLostLeases(ctx, r.now),
 	}
-	e.keepers.sweep(r.now.Add(-e.Lease))
+	e.keepers.Sweep(r.now.Add(-e.Lease))
 	came := !due.Ready.IsZero() && due.Ready.Reached(e.Store.Now())
 	if came {
 		e.Hints.Publish(notify.Recheck)

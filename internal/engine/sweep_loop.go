@@ -28,7 +28,7 @@ func (e *Engine) Run(ctx context.Context) error {
 	defer unsubscribe()
 	var beside sync.WaitGroup
 	defer beside.Wait()
-	beside.Go(func() { e.keepRetention(ctx) })
+	beside.Go(func() { e.Pruner.Keep(ctx) })
 	beside.Go(func() { e.keepWorkers(ctx) })
 	beside.Go(func() { e.keepPauses(ctx) })
 	beside.Go(func() { e.Bulk.Keep(ctx) })

@@ -238,7 +238,7 @@ func (p *place) trySignal(r SignalRequest) error {
 
 func (p *place) tryDefine(d perdure.Definition) error {
 	d.Slug, d.Models = "s", scripted
-	_, err := p.e.CreateDefinition(p.Context(), org, d)
+	_, err := p.e.Definitions.Create(p.Context(), org, d)
 	return err
 }
 

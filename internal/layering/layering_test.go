@@ -20,7 +20,8 @@ var rules = map[string][]string{
 
 	// Worker side.
 	"agent":                            {"internal/schema", "internal/scope"},
-	"worker":                           {"agent", "internal/lru", "internal/schema", "worker/local", "worker/results"},
+	"worker":                           {"agent", "internal/lru", "internal/schema", "worker/internal/streams", "worker/local", "worker/results"},
+	"worker/internal/streams":          {"agent"},
 	"worker/local":                     {"internal/disk", "internal/filelock", "internal/pagecheck", "internal/sqlitelog", "worker/results"}, // it opens its own SQLite database
 	"worker/results":                   {"internal/lru"},
 	"worker/remote":                    {"api/..."},
@@ -47,32 +48,38 @@ var rules = map[string][]string{
 	"tool/internal/scratch":            nil,
 	"tool/internal/shell":              nil,
 	"client":                           nil,
-	"agent/agenttest":                  {"internal/bubble", "agent", "worker", "react", "llm", "llm/scripted", "tool", "server", "internal/engine", "internal/store", "internal/store/storetest/invariants"},
+	"agent/agenttest":                  {"internal/bubble", "agent", "worker", "react", "llm", "llm/scripted", "tool", "server", "internal/engine", "internal/store", "internal/store/storetest/invariants", "internal/engine/questions"},
 	"api/perdure/v1":                   nil,
 	"api/perdure/v1/pbconv":            {"api/..."},
 	"api/perdure/v1/pbconv/pbconvtest": nil,
 
 	// Server side.
-	"internal/rules":           {"internal/store", "internal/response", "internal/rules/validate"}, // pure: see TestDecisionsArePure
-	"internal/rules/tenant":    {"internal/rules", "internal/store"},
-	"internal/rules/validate":  nil,
-	"internal/engine":          {"internal/engine/bulk", "internal/engine/homes", "internal/engine/live", "internal/engine/tenants", "internal/engine/uploads", "internal/fair", "internal/lru", "internal/rules", "internal/rules/...", "internal/store", "internal/notify", "internal/schema", "internal/sharedread"},
-	"internal/engine/bulk":     {"internal/notify", "internal/rules", "internal/rules/tenant", "internal/rules/validate", "internal/store"},
-	"internal/engine/homes":    {"internal/store"},
-	"internal/engine/live":     {"internal/fair", "internal/rules"},
-	"internal/engine/tenants":  {"internal/rules/tenant", "internal/rules/validate", "internal/sealed", "internal/sharedread", "internal/store"},
-	"internal/engine/uploads":  {"internal/fair", "internal/rules", "internal/rules/validate", "internal/store"},
-	"internal/sharedread":      {"internal/fair"},
-	"internal/schema":          {"internal/lru"}, // pure: the worker's side uses it as well
-	"internal/scope":           nil,
-	"internal/sandbox":         nil, // initialized early, so it needs little
-	"internal/store":           nil,
-	"internal/store/commit":    {"internal/fair", "internal/store", "internal/store/turns"},
-	"internal/store/turns":     nil,
-	"internal/fair":            nil,
-	"internal/filelock":        nil,
-	"internal/store/floodtest": {"internal/engine", "internal/store"},
-	"internal/store/counttest": {"internal/engine", "internal/store", "internal/store/sql/read", "internal/store/sql/statement"},
+	"internal/rules":                {"internal/store", "internal/response", "internal/rules/validate"}, // pure: see TestDecisionsArePure
+	"internal/rules/tenant":         {"internal/rules", "internal/store"},
+	"internal/rules/validate":       nil,
+	"internal/engine":               {"internal/engine/board", "internal/engine/bulk", "internal/engine/conversations", "internal/engine/definitions", "internal/engine/homes", "internal/engine/kinds", "internal/engine/live", "internal/engine/questions", "internal/engine/retention", "internal/engine/tenants", "internal/engine/uploads", "internal/fair", "internal/rules", "internal/rules/...", "internal/store", "internal/notify"},
+	"internal/engine/conversations": {"internal/rules", "internal/store"},
+	"internal/engine/board":         {"internal/rules"},
+	"internal/engine/bulk":          {"internal/notify", "internal/rules", "internal/rules/tenant", "internal/rules/validate", "internal/store"},
+	"internal/engine/definitions":   {"internal/engine/kinds", "internal/engine/questions", "internal/engine/tenants", "internal/rules/tenant", "internal/rules/validate", "internal/store"},
+	"internal/engine/homes":         {"internal/store"},
+	"internal/engine/kinds":         {"internal/engine/uploads", "internal/lru", "internal/rules/tenant", "internal/rules/validate", "internal/schema", "internal/sharedread", "internal/store"},
+	"internal/engine/live":          {"internal/fair", "internal/rules"},
+	"internal/engine/questions":     {"internal/engine/homes", "internal/engine/kinds", "internal/rules", "internal/rules/validate", "internal/store"},
+	"internal/engine/retention":     {"internal/engine/tenants", "internal/rules", "internal/rules/tenant", "internal/store"},
+	"internal/engine/tenants":       {"internal/rules/tenant", "internal/rules/validate", "internal/sealed", "internal/sharedread", "internal/store"},
+	"internal/engine/uploads":       {"internal/fair", "internal/rules", "internal/rules/validate", "internal/store"},
+	"internal/sharedread":           {"internal/fair"},
+	"internal/schema":               {"internal/lru"}, // pure: the worker's side uses it as well
+	"internal/scope":                nil,
+	"internal/sandbox":              nil, // initialized early, so it needs little
+	"internal/store":                nil,
+	"internal/store/commit":         {"internal/fair", "internal/store", "internal/store/turns"},
+	"internal/store/turns":          nil,
+	"internal/fair":                 nil,
+	"internal/filelock":             nil,
+	"internal/store/floodtest":      {"internal/engine", "internal/store"},
+	"internal/store/counttest":      {"internal/engine", "internal/store", "internal/store/sql/read", "internal/store/sql/statement"},
 	// The rooms that the SQL stores share.
 	"internal/store/sql/statement":         {"internal/store"},
 	"internal/store/sql/column":            nil,
@@ -118,19 +125,19 @@ var rules = map[string][]string{
 	// The rooms of the face do not import each other.
 	"internal/face":           {"internal/durablestream", "internal/log", "internal/questionfeed", "internal/face/...", "internal/health"},
 	"internal/face/facetest":  {"client", "internal/engine", "internal/log", "internal/face", "internal/face/front", "internal/notify", "internal/store", "internal/store/opentest"},
-	"internal/face/front":     {"internal/engine", "internal/engine/tenants", "internal/log", "internal/face/problem", "internal/fair", "internal/store"},
+	"internal/face/front":     {"internal/engine", "internal/engine/questions", "internal/engine/tenants", "internal/log", "internal/face/problem", "internal/fair", "internal/store"},
 	"internal/face/problem":   nil,
 	"internal/face/operation": {"internal/face/front", "internal/face/problem"},
 	"internal/face/record":    {"internal/log"},
-	"internal/face/rest":      {"internal/engine", "internal/engine/bulk", "internal/engine/homes", "internal/engine/tenants", "internal/log", "internal/face/front", "internal/face/operation", "internal/face/problem", "internal/face/record", "internal/face/title", "internal/health", "internal/store"},
+	"internal/face/rest":      {"internal/engine", "internal/engine/bulk", "internal/engine/homes", "internal/engine/retention", "internal/engine/tenants", "internal/log", "internal/face/front", "internal/face/operation", "internal/face/problem", "internal/face/record", "internal/face/title", "internal/health", "internal/store"},
 	"internal/face/title":     nil, // pure
-	"internal/face/questions": {"internal/engine", "internal/face/front", "internal/face/operation", "internal/face/problem", "internal/face/record", "internal/face/title", "internal/questionfeed", "internal/sharedread", "internal/store"},
-	"internal/face/links":     {"internal/engine", "internal/face/front", "internal/face/title", "internal/store", "internal/visible"},
+	"internal/face/questions": {"internal/engine", "internal/engine/questions", "internal/face/front", "internal/face/operation", "internal/face/problem", "internal/face/record", "internal/face/title", "internal/questionfeed", "internal/sharedread", "internal/store"},
+	"internal/face/links":     {"internal/engine", "internal/engine/questions", "internal/face/front", "internal/face/title", "internal/store", "internal/visible"},
 	"internal/face/sse":       {"internal/log", "internal/log/fold", "internal/face/front", "internal/face/operation", "internal/face/record", "internal/markdown"},
 	"internal/face/ws":        {"internal/engine", "internal/log", "internal/face/front", "internal/face/problem", "internal/face/record", "internal/fair"},
 	"internal/face/durable":   {"internal/durablestream", "internal/log", "internal/face/front", "internal/face/problem", "internal/face/record"},
 	"internal/face/pages":     {"internal/face/front", "internal/face/operation", "internal/face/problem"},
-	"internal/face/openai":    {"internal/engine", "internal/log", "internal/log/fold", "internal/face/front", "internal/fair", "internal/response", "internal/schema", "internal/sealed", "internal/store"},
+	"internal/face/openai":    {"internal/engine", "internal/engine/conversations", "internal/engine/questions", "internal/log", "internal/log/fold", "internal/face/front", "internal/fair", "internal/response", "internal/schema", "internal/sealed", "internal/store"},
 	"internal/sealed":         nil, // pure
 	"internal/dial":           nil, // the worker's side uses it as well
 	"internal/webhook":        {"internal/dial", "internal/engine/tenants", "internal/notify", "internal/rules/tenant", "internal/store"},
@@ -157,7 +164,7 @@ var rules = map[string][]string{
 	"server":                  {"internal/...", "web"},
 
 	// Suites that run on every store.
-	"internal/engine/enginetest": {"internal/engine", "internal/engine/bulk", "internal/longtest", "internal/notify", "internal/store", "internal/store/..."},
+	"internal/engine/enginetest": {"internal/engine", "internal/engine/questions", "internal/engine/bulk", "internal/longtest", "internal/notify", "internal/store", "internal/store/..."},
 	"internal/store/oldstore":    {"client", "server", "internal/rules/tenant", "internal/store", "internal/store/..."},
 	"internal/store/opentest":    {"internal/store", "internal/store/..."},
 	"internal/log/logtest":       {"internal/...", "worker", "react", "llm", "llm/scripted", "tool"},
@@ -195,20 +202,30 @@ const (
 // they have none of these.
 var effects = []string{"context", "sync", "os", "io/fs", "net", "log", "runtime", "database/sql", "math/rand", "crypto/rand", prometheus, otelSDK}
 
+// transports are the technology of faces and stores, which commands do without.
+var transports = []string{"database/sql", "net/http", "google.golang.org/grpc", "google.golang.org/protobuf", "modernc.org/sqlite", prometheus, otelSDK}
+
 // barred lists for each package the technology that it must not import.
 var barred = map[string][]string{
-	"internal/rules":          effects,
-	"internal/rules/tenant":   effects,
-	"internal/rules/validate": effects,
-	"internal/log/fold":       effects,
-	"internal/engine":         {"database/sql", "net/http", "google.golang.org/grpc", "google.golang.org/protobuf", "modernc.org/sqlite", prometheus, otelSDK},
-	"agent":                   {"net/http", "google.golang.org/grpc", "google.golang.org/protobuf", prometheus, otelSDK},
-	"worker":                  {"net/http", "google.golang.org/grpc", "google.golang.org/protobuf", "database/sql", prometheus, otelSDK},
-	"worker/remote":           {prometheus, otelSDK},
-	"react":                   {prometheus, otelSDK},
-	"llm":                     {prometheus, otelSDK},
-	"client":                  {prometheus, otelSDK},
-	"internal/store":          {prometheus, otelSDK},
+	"internal/rules":                effects,
+	"internal/rules/tenant":         effects,
+	"internal/rules/validate":       effects,
+	"internal/log/fold":             effects,
+	"internal/engine":               transports,
+	"internal/engine/board":         transports,
+	"internal/engine/conversations": transports,
+	"internal/engine/definitions":   transports,
+	"internal/engine/kinds":         transports,
+	"internal/engine/questions":     transports,
+	"internal/engine/retention":     transports,
+	"agent":                         {"net/http", "google.golang.org/grpc", "google.golang.org/protobuf", prometheus, otelSDK},
+	"worker":                        {"net/http", "google.golang.org/grpc", "google.golang.org/protobuf", "database/sql", prometheus, otelSDK},
+	"worker/internal/streams":       {"net/http", "google.golang.org/grpc", "google.golang.org/protobuf", "database/sql", prometheus, otelSDK},
+	"worker/remote":                 {prometheus, otelSDK},
+	"react":                         {prometheus, otelSDK},
+	"llm":                           {prometheus, otelSDK},
+	"client":                        {prometheus, otelSDK},
+	"internal/store":                {prometheus, otelSDK},
 	// Only programs decide which spans are sent, and where.
 	"server":              {otelSDK},
 	"internal/face/front": {prometheus, otelSDK},

@@ -70,7 +70,7 @@ func benchOn(t testing.TB, s store.Store, c *clock, n Network) *bench {
 	quiet := slog.New(slog.DiscardHandler)
 	e := engine.New(engine.Config{Store: s, Logger: quiet})
 	e.WebhookRules(tenants.WebhookPolicy{Loopback: true})
-	b := &bench{TB: t, store: s, engine: e, clock: c, sender: New(Config{Engine: e, Store: s, Hints: e.Hints, Network: n, Logger: quiet})}
+	b := &bench{TB: t, store: s, engine: e, clock: c, sender: New(Config{Engine: e, Links: e.Questions, Store: s, Hints: e.Hints, Network: n, Logger: quiet})}
 	b.register(org, "other")
 	return b
 }

@@ -51,7 +51,7 @@ func (s *Sender) bodyOf(ctx context.Context, w *perdure.Webhook, d *perdure.Deli
 	if err := json.Unmarshal(d.Payload, &payload); err != nil {
 		return plain, nil //nolint:nilerr // unreachable: the server has encoded the payload
 	}
-	token, err := s.Engine.WebhookLink(ctx, w.Org, payload.Data.QuestionID, *w.KeyID)
+	token, err := s.Links.WebhookLink(ctx, w.Org, payload.Data.QuestionID, *w.KeyID)
 	if err != nil || token == "" {
 		return plain, err
 	}

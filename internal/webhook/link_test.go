@@ -9,7 +9,7 @@ import (
 
 	"github.com/google/uuid"
 	"github.com/perdure/perdure"
-	"github.com/perdure/perdure/internal/engine"
+	"github.com/perdure/perdure/internal/engine/questions"
 	"github.com/perdure/perdure/internal/store"
 )
 
@@ -105,7 +105,7 @@ func TestABoundWebhookGetsALink(t *testing.T) {
 			t.Fatalf("the links are %q and %q", first, second)
 		}
 		for _, token := range []string{first, second} {
-			l, err := b.engine.FollowLink(b.Context(), token)
+			l, err := b.engine.Questions.FollowLink(b.Context(), token)
 			b.must(err)
 			if !l.Open || l.Question.ID != id || l.Key.ID != key.ID || l.ExpiresAt.Sub(l.CreatedAt.Time) != perdure.MaxLinkLife {
 				t.Errorf("a link leads to %+v", l)
@@ -117,7 +117,7 @@ func TestABoundWebhookGetsALink(t *testing.T) {
 			t.Errorf("the delivery is stored as %s %s", d.Payload, d.ResponseBody)
 		}
 		seen := b.question(id).DetailsSHA256
-		_, err = b.engine.Answer(b.Context(), org, engine.AnswerRequest{Question: id, Verdict: perdure.VerdictDeny, DetailsSHA256: &seen, Role: perdure.KeyAdmin})
+		_, err = b.engine.Answer(b.Context(), org, questions.AnswerRequest{Question: id, Verdict: perdure.VerdictDeny, DetailsSHA256: &seen, Role: perdure.KeyAdmin})
 		b.must(err)
 		b.step()
 		for _, r := range e.requests()[2:] {
@@ -184,7 +184,7 @@ func TestDeliveriesWithoutALink(t *testing.T) {
 		"the key is revoked":  {before: func(b *bench, key uuid.UUID) { _, err := b.engine.RevokeKey(b.Context(), org, key); b.must(err) }, ask: none},
 		"the key is excluded": {ask: func(n *perdure.NewQuestion) { n.By = []string{"admin"} }},
 		"the question has ended": {ask: none, after: func(b *bench, id uuid.UUID) {
-			_, err := b.engine.Answer(b.Context(), org, engine.AnswerRequest{Question: id, Verdict: perdure.VerdictDeny, Role: perdure.KeyAdmin})
+			_, err := b.engine.Answer(b.Context(), org, questions.AnswerRequest{Question: id, Verdict: perdure.VerdictDeny, Role: perdure.KeyAdmin})
 			b.must(err)
 		}},
 	} {

@@ -24,12 +24,16 @@ type Engine interface {
 	TakeDeliveries(ctx context.Context, picks []store.DeliveryPick) ([]*perdure.Delivery, error)
 	EndAttempt(ctx context.Context, d *perdure.Delivery, o tenant.Outcome) (*perdure.Delivery, error)
 	WebhookKeys(ctx context.Context, w *perdure.Webhook) ([][]byte, error)
-	// WebhookLink creates a link with which the key answers the question, and returns its token; "" if
-	// the key may not answer now.
-	WebhookLink(ctx context.Context, org string, question, key uuid.UUID) (string, error)
 	DisableOverdue(ctx context.Context, org string, id uuid.UUID) (*perdure.Webhook, error)
 	// Claims reports whether the org's deliveries may be sent: the org is not disabled.
 	Claims(ctx context.Context, org string) bool
+}
+
+// Links creates links to questions.
+type Links interface {
+	// WebhookLink creates a link with which the key answers the question, and returns its token; "" if
+	// the key may not answer now.
+	WebhookLink(ctx context.Context, org string, question, key uuid.UUID) (string, error)
 }
 
 // Store is the part of the store that a Sender reads.
@@ -52,6 +56,7 @@ type Observer interface {
 // without it no delivery contains a link.
 type Config struct {
 	Engine   Engine
+	Links    Links
 	Store    Store
 	Hints    notify.Notifier
 	Network  Network

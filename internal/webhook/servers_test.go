@@ -20,7 +20,7 @@ func twoServers(t *testing.T) (benches []*bench) {
 	for _, s := range opentest.Servers(t, 2) {
 		e := engine.New(engine.Config{Store: s, Logger: quiet})
 		e.WebhookRules(tenants.WebhookPolicy{Loopback: true})
-		benches = append(benches, &bench{TB: t, store: s, engine: e, sender: New(Config{Engine: e, Store: s, Hints: e.Hints, Network: Network{AllowLoopback: true}, Logger: quiet})})
+		benches = append(benches, &bench{TB: t, store: s, engine: e, sender: New(Config{Engine: e, Links: e.Questions, Store: s, Hints: e.Hints, Network: Network{AllowLoopback: true}, Logger: quiet})})
 	}
 	benches[0].register(org)
 	return benches

@@ -13,6 +13,7 @@ import (
 	"github.com/google/uuid"
 	"github.com/perdure/perdure"
 	"github.com/perdure/perdure/internal/engine"
+	"github.com/perdure/perdure/internal/engine/questions"
 	"github.com/perdure/perdure/internal/store/opentest"
 )
 
@@ -63,7 +64,7 @@ type operation struct {
 	release       *perdure.Lease
 	signal        *engine.SignalRequest
 	pending       bool
-	vote          *engine.AnswerRequest
+	vote          *questions.AnswerRequest
 	voter         uuid.UUID
 }
 

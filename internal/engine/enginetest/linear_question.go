@@ -7,7 +7,7 @@ import (
 
 	"github.com/google/uuid"
 	"github.com/perdure/perdure"
-	"github.com/perdure/perdure/internal/engine"
+	"github.com/perdure/perdure/internal/engine/questions"
 	"github.com/perdure/perdure/internal/store"
 )
 
@@ -28,7 +28,7 @@ func detailsHash(details string) perdure.Hash {
 // changed.
 func (c *crowd) answer(member int, r *rand.Rand, execution uuid.UUID) {
 	seen := detailsHash(fmt.Sprint(1 + r.IntN(2)))
-	q := engine.AnswerRequest{
+	q := questions.AnswerRequest{
 		Question: perdure.QuestionID(execution, fmt.Sprint("q", r.IntN(2))), AnswerID: fmt.Sprint("a", r.IntN(3)), Role: perdure.KeyClient,
 		Verdict: perdure.VerdictApprove, DetailsSHA256: &seen,
 	}
@@ -45,7 +45,7 @@ func (c *crowd) answer(member int, r *rand.Rand, execution uuid.UUID) {
 }
 
 // voteOf returns an answer as the model knows it.
-func voteOf(r engine.AnswerRequest) vote {
+func voteOf(r questions.AnswerRequest) vote {
 	v := vote{answer: r.AnswerID, verdict: r.Verdict, hash: r.DetailsSHA256}
 	if r.Details != nil {
 		changed := detailsHash(string(r.Details))

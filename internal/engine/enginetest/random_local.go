@@ -15,6 +15,7 @@ import (
 	"github.com/google/uuid"
 	"github.com/perdure/perdure"
 	"github.com/perdure/perdure/internal/engine"
+	"github.com/perdure/perdure/internal/engine/questions"
 	"github.com/perdure/perdure/internal/longtest"
 	"github.com/perdure/perdure/internal/store"
 	"github.com/perdure/perdure/internal/store/opentest"
@@ -167,7 +168,7 @@ func (m *localMachine) answer(t *rapid.T) {
 		return
 	}
 	voter, hash := one(t, "voter", voters), m.x.questions[id].hash
-	r := engine.AnswerRequest{
+	r := questions.AnswerRequest{
 		Question: id, AnswerID: fmt.Sprint("a", below(t, "answer", 3)), Role: perdure.KeyClient, DetailsSHA256: &hash, Reason: "so",
 		Verdict: one(t, "verdict", []perdure.Verdict{perdure.VerdictApprove, perdure.VerdictApprove, perdure.VerdictDeny}),
 	}
@@ -264,14 +265,14 @@ func (m *localMachine) look(t *rapid.T) {
 	q, err := m.s.Question(m.ctx, org, id)
 	m.must(err)
 	lost := q.Answer != nil && q.Answer.Withheld != nil && (m.away || !m.has(q.Answer.Withheld.SHA256))
-	m.must(m.e.ShowQuestions(m.ctx, org, q))
+	m.must(m.e.Questions.Show(m.ctx, org, q))
 	if q.OnWorker() != m.away || (q.Prompt == "") != m.away {
 		m.Fatalf("the question is shown as %+v, away: %v", q, m.away)
 	}
 	if q.Status == perdure.QuestionAnswered && (q.Answer.Reason == "so") == lost {
 		m.Fatalf("the answer is shown as %+v, lost: %v, erased: %v", q.Answer, lost, m.erased[id])
 	}
-	details, err := m.e.QuestionDetails(m.ctx, q)
+	details, err := m.e.Questions.Details(m.ctx, q)
 	switch {
 	case m.away || lost && q.Edited():
 		m.code(err, perdure.Unavailable)

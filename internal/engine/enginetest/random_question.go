@@ -7,7 +7,7 @@ import (
 
 	"github.com/google/uuid"
 	"github.com/perdure/perdure"
-	"github.com/perdure/perdure/internal/engine"
+	"github.com/perdure/perdure/internal/engine/questions"
 	"github.com/perdure/perdure/internal/store"
 	"pgregory.net/rapid"
 )
@@ -67,7 +67,7 @@ func (m *machine) answer(t *rapid.T) {
 	}
 	voter := one(t, "voter", voters)
 	hash := x.questions[id].hash
-	r := engine.AnswerRequest{
+	r := questions.AnswerRequest{
 		Question: id, AnswerID: fmt.Sprint("a", below(t, "answer", 3)), Role: perdure.KeyClient, DetailsSHA256: &hash,
 		Verdict: one(t, "verdict", []perdure.Verdict{perdure.VerdictApprove, perdure.VerdictApprove, perdure.VerdictDeny}),
 	}

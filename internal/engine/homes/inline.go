@@ -77,17 +77,35 @@ func (hs *Homes) OpenContent(ctx context.Context, x *perdure.Execution, ref perd
 }
 
 func (hs *Homes) putIn(ctx context.Context, execution uuid.UUID, f Field) error {
-	content, err := hs.store.Blob(ctx, execution, f.Ref.ID)
+	content, err := hs.stored(ctx, execution, *f.Ref)
 	if err != nil {
 		return err
 	}
-	defer content.Close()
-	whole := make([]byte, f.Ref.Length)
-	if _, err := io.ReadFull(content, whole); err != nil {
-		return &perdure.Error{Code: perdure.Internal, Message: "a blob is not all there", Err: err}
-	}
-	*f.Place = whole
+	*f.Place = content
 	return nil
+}
+
+// Held returns a content that is stored on the server; nil if only the execution's worker has it.
+// Errors: those of the store; internal.
+func (hs *Homes) Held(ctx context.Context, execution uuid.UUID, ref perdure.BlobRef) ([]byte, error) {
+	content, err := hs.stored(ctx, execution, ref)
+	if perdure.IsCode(err, perdure.NotFound) {
+		return nil, nil
+	}
+	return content, err
+}
+
+func (hs *Homes) stored(ctx context.Context, execution uuid.UUID, ref perdure.BlobRef) ([]byte, error) {
+	r, err := hs.store.Blob(ctx, execution, ref.ID)
+	if err != nil {
+		return nil, err
+	}
+	defer r.Close()
+	content := make([]byte, ref.Length)
+	if _, err := io.ReadFull(r, content); err != nil {
+		return nil, &perdure.Error{Code: perdure.Internal, Message: "a blob is not all there", Err: err}
+	}
+	return content, nil
 }
 
 // askFor adds a content from the worker. If the worker does not send it in time, askFor adds its

@@ -4,14 +4,14 @@ import (
 	"context"
 
 	"github.com/google/uuid"
-	"github.com/perdure/perdure/internal/engine"
+	"github.com/perdure/perdure/internal/engine/questions"
 )
 
 // Voter returns the caller of the request of ctx as one who may answer questions. Errors: those of
 // reading the key.
-func (f *Front) Voter(ctx context.Context) (engine.Voter, error) {
+func (f *Front) Voter(ctx context.Context) (questions.Voter, error) {
 	caller := CallerOf(ctx)
-	voter := engine.Voter{Role: caller.Role, Name: caller.Name}
+	voter := questions.Voter{Role: caller.Role, Name: caller.Name}
 	if caller.ID != uuid.Nil {
 		key, err := f.Auth.KeyOf(ctx, caller.Key)
 		if err != nil {

@@ -11,7 +11,7 @@ import (
 	"strconv"
 
 	"github.com/perdure/perdure"
-	"github.com/perdure/perdure/internal/engine"
+	"github.com/perdure/perdure/internal/engine/questions"
 )
 
 // formLimit is the maximum size of a form in bytes. An answer has at most 256 KiB, each byte at most
@@ -53,10 +53,10 @@ func readForm(w http.ResponseWriter, r *http.Request) (form, error) {
 }
 
 // answer returns the answer that the form means. Errors: invalid_argument.
-func (f form) answer(l *engine.Linked, token string) (engine.AnswerRequest, error) {
-	r := engine.AnswerRequest{
+func (f form) answer(l *questions.Linked, token string) (questions.AnswerRequest, error) {
+	r := questions.AnswerRequest{
 		Question: l.QuestionID, AnswerID: f.value("answerId"), Verdict: perdure.Verdict(f.value("verdict")), Reason: f.value("reason"),
-		Role: l.Key.Role, Link: engine.LinkToken(token), DetailsSHA256: new(perdure.Hash),
+		Role: l.Key.Role, Link: questions.LinkToken(token), DetailsSHA256: new(perdure.Hash),
 	}
 	if r.DetailsSHA256.UnmarshalText([]byte(f.value("detailsSha256"))) != nil {
 		return r, perdure.Errorf(perdure.InvalidArgument, "The form does not name what it answers. Open the link again.")

@@ -9,6 +9,7 @@ import (
 	"github.com/google/uuid"
 	"github.com/perdure/perdure"
 	"github.com/perdure/perdure/internal/engine"
+	"github.com/perdure/perdure/internal/engine/questions"
 	"github.com/perdure/perdure/internal/face/front"
 	"github.com/perdure/perdure/internal/face/title"
 	"github.com/perdure/perdure/internal/store"
@@ -34,7 +35,7 @@ type visit struct {
 	w http.ResponseWriter
 	// r has the context of the link's key, for the audit log.
 	r *http.Request
-	*engine.Linked
+	*questions.Linked
 }
 
 // show shows the question, or how it was decided. It changes nothing.
@@ -61,8 +62,8 @@ func (s *server) follow(w http.ResponseWriter, r *http.Request) *visit {
 		s.refuse(w, http.StatusTooManyRequests, wait, "Too many attempts", "Too many addresses were tried from here that lead nowhere. Wait a minute, then open the link again.")
 		return nil
 	}
-	l, err := s.Engine.FollowLink(r.Context(), r.PathValue("token"))
-	if errors.Is(err, engine.ErrLinkEnded) {
+	l, err := s.Engine.Questions.FollowLink(r.Context(), r.PathValue("token"))
+	if errors.Is(err, questions.ErrLinkEnded) {
 		s.wrong.count(address)
 		s.ended(w)
 		return nil
@@ -125,10 +126,10 @@ func (v *visit) stored(answer string) *perdure.Vote {
 // refused responds to a vote that was not taken. If the question can still be answered, the page
 // shows its present state.
 func (v *visit) refused(f form, err error) {
-	now, again := v.Engine.FollowLink(v.r.Context(), v.r.PathValue("token"))
+	now, again := v.Engine.Questions.FollowLink(v.r.Context(), v.r.PathValue("token"))
 	var coded *perdure.Error
 	switch {
-	case errors.Is(again, engine.ErrLinkEnded):
+	case errors.Is(again, questions.ErrLinkEnded):
 		v.ended(v.w)
 		return
 	case again != nil:

@@ -10,7 +10,7 @@ import (
 
 	"github.com/google/uuid"
 	"github.com/perdure/perdure"
-	"github.com/perdure/perdure/internal/engine"
+	"github.com/perdure/perdure/internal/engine/questions"
 	"github.com/perdure/perdure/internal/visible"
 )
 
@@ -90,11 +90,11 @@ func (v *visit) ask(status int, given *form) {
 // cannot be approved, so they are not shown.
 func (v *visit) addDetails(page *view) error {
 	q := v.Question
-	if ref := engine.LargeDetails(q); ref != nil && ref.Length > tooLarge && !q.OnWorker() {
+	if ref := questions.LargeDetails(q); ref != nil && ref.Length > tooLarge && !q.OnWorker() {
 		page.Unshown = tooLargeText(ref.Length)
 		return nil
 	}
-	details, err := v.Engine.QuestionDetails(v.r.Context(), q)
+	details, err := v.Engine.Questions.Details(v.r.Context(), q)
 	missing := perdure.IsCode(err, perdure.NotFound)
 	switch {
 	case perdure.IsCode(err, perdure.Unavailable):

@@ -9,6 +9,7 @@ import (
 
 	"github.com/google/uuid"
 	"github.com/perdure/perdure/internal/engine"
+	"github.com/perdure/perdure/internal/engine/questions"
 	"github.com/perdure/perdure/internal/face/front"
 	eventlog "github.com/perdure/perdure/internal/log"
 	"github.com/perdure/perdure/internal/store"
@@ -32,7 +33,7 @@ type Config struct {
 	// Nil admits every caller.
 	Read func(r *http.Request) (leave func(), refused *Error)
 	// Voter returns the caller as one who may answer questions; nil refuses answers.
-	Voter func(ctx context.Context) (engine.Voter, error)
+	Voter func(ctx context.Context) (questions.Voter, error)
 
 	// Admit decides whether a request may open a WebSocket; nil admits every request.
 	Admit func(r *http.Request) (Admission, *Error)

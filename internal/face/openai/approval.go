@@ -11,7 +11,7 @@ import (
 
 	"github.com/google/uuid"
 	"github.com/perdure/perdure"
-	"github.com/perdure/perdure/internal/engine"
+	"github.com/perdure/perdure/internal/engine/questions"
 )
 
 // verdict is a parsed answer to an approval request.
@@ -144,7 +144,7 @@ func (a *API) continueAfter(ctx context.Context, org string, req *request) (*con
 		return nil, err
 	}
 	c := &continuation{after: -1}
-	answers := make([]engine.AnswerRequest, len(req.verdicts))
+	answers := make([]questions.AnswerRequest, len(req.verdicts))
 	for i, v := range req.verdicts {
 		g := f.approval(v.request)
 		if g == nil {
@@ -152,7 +152,7 @@ func (a *API) continueAfter(ctx context.Context, org string, req *request) (*con
 		}
 		c.after = max(c.after, g.shown)
 		answers[i] = v.answer(g, voter.Role)
-		if err := a.Engine.CheckAnswer(ctx, org, answers[i], voter); err != nil {
+		if err := a.Engine.Questions.CheckAnswer(ctx, org, answers[i], voter); err != nil {
 			return nil, v.refused(err)
 		}
 	}
@@ -178,9 +178,9 @@ func (a *API) findAsking(ctx context.Context, org, id string) (*found, error) {
 }
 
 // answer returns the answer to a question. It names the hash of the arguments that the request shows.
-func (v verdict) answer(shown *growing, role perdure.KeyRole) engine.AnswerRequest {
+func (v verdict) answer(shown *growing, role perdure.KeyRole) questions.AnswerRequest {
 	hash := perdure.DetailsHash(perdure.QuestionApproval, shown.Name, json.RawMessage(shown.Arguments))
-	r := engine.AnswerRequest{
+	r := questions.AnswerRequest{
 		Question: v.question, AnswerID: v.answerID(), Verdict: perdure.VerdictDeny, Reason: v.reason, Role: role,
 	}
 	if v.approve {

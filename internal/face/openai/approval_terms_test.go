@@ -8,11 +8,11 @@ import (
 
 	"github.com/google/uuid"
 	"github.com/perdure/perdure"
-	"github.com/perdure/perdure/internal/engine"
+	"github.com/perdure/perdure/internal/engine/questions"
 )
 
 // vote answers the question of an approval request over the engine, as an admin key.
-func (s *stage) vote(request, by string, change func(*engine.AnswerRequest)) {
+func (s *stage) vote(request, by string, change func(*questions.AnswerRequest)) {
 	s.t.Helper()
 	id, err := uuid.Parse(strings.TrimPrefix(request, "mcpr_"))
 	if err != nil {
@@ -22,7 +22,7 @@ func (s *stage) vote(request, by string, change func(*engine.AnswerRequest)) {
 	if err != nil {
 		s.t.Fatal(err)
 	}
-	r := engine.AnswerRequest{Question: id, Verdict: perdure.VerdictApprove, DetailsSHA256: &q.DetailsSHA256, Role: perdure.KeyAdmin}
+	r := questions.AnswerRequest{Question: id, Verdict: perdure.VerdictApprove, DetailsSHA256: &q.DetailsSHA256, Role: perdure.KeyAdmin}
 	change(&r)
 	if _, err := s.engine.Answer(asCaller(s.t.Context(), by+"/admin"), "default", r); err != nil {
 		s.t.Fatal(err)
@@ -33,7 +33,7 @@ func TestACallThatAGrantCoversShowsNoRequest(t *testing.T) {
 	s := newStage(t, calls("", "bash", `{"command":"echo one"}`), calls("", "bash", `{"command":"echo one"}`), says("done"))
 	s.askingAgent(perdure.ApprovalRule{})
 	first := s.asks(`"input":"go"`).object()
-	s.vote(first.requests()[0].ID, "ann", func(r *engine.AnswerRequest) {
+	s.vote(first.requests()[0].ID, "ann", func(r *questions.AnswerRequest) {
 		r.Remember = &perdure.Remember{Scope: perdure.GrantRun, Match: perdure.GrantExact}
 	})
 	events := s.all("GET", "/v1/responses/"+first.ID+"?stream=true", "")
@@ -49,7 +49,7 @@ func TestEditedArgumentsAreNotApprovedUnseen(t *testing.T) {
 	s.askingAgent(perdure.ApprovalRule{Needed: 2, Edit: perdure.EditClient})
 	first := s.asks(`"input":"go"`).object()
 	request := first.requests()[0].ID
-	s.vote(request, "ann", func(r *engine.AnswerRequest) { r.Details = json.RawMessage(`{"command":"echo two"}`) })
+	s.vote(request, "ann", func(r *questions.AnswerRequest) { r.Details = json.RawMessage(`{"command":"echo two"}`) })
 	s.asks(answering(first.ID, verdict(request, true, ""))).refused(http.StatusConflict, "input[0].approval_request_id", "details_changed")
 	if o := s.asks(answering(first.ID, verdict(request, false, ""))).object(); o.Status != "completed" || o.text() != "done" {
 		t.Errorf("got %s", o.raw)

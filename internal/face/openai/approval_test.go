@@ -10,7 +10,7 @@ import (
 
 	"github.com/google/uuid"
 	"github.com/perdure/perdure"
-	"github.com/perdure/perdure/internal/engine"
+	"github.com/perdure/perdure/internal/engine/questions"
 	"github.com/perdure/perdure/internal/store"
 	"github.com/perdure/perdure/internal/store/opentest"
 )
@@ -23,24 +23,24 @@ type callerKey struct{}
 // asCaller returns a context of a caller. Without a name it is an admin key.
 func asCaller(ctx context.Context, caller string) context.Context {
 	name, role, _ := strings.Cut(caller, "/")
-	v := engine.Voter{Role: perdure.KeyRole(role), Name: name}
+	v := questions.Voter{Role: perdure.KeyRole(role), Name: name}
 	if caller == "" {
-		v = engine.Voter{Role: perdure.KeyAdmin, Name: "boss"}
+		v = questions.Voter{Role: perdure.KeyAdmin, Name: "boss"}
 	}
 	id := uuid.NewSHA1(uuid.Nil, []byte(v.Name))
 	v.KeyID = &id
 	return store.By(context.WithValue(ctx, callerKey{}, v), perdure.Actor{KeyID: v.KeyID, Name: v.Name})
 }
 
-func voterOf(ctx context.Context) (engine.Voter, error) {
-	return ctx.Value(callerKey{}).(engine.Voter), nil
+func voterOf(ctx context.Context) (questions.Voter, error) {
+	return ctx.Value(callerKey{}).(questions.Voter), nil
 }
 
 // askingAgent defines the agent "asker", whose calls of bash are asked about.
 func (s *stage) askingAgent(rule perdure.ApprovalRule) {
 	s.t.Helper()
 	rule.Tools, rule.Then = []string{"bash"}, perdure.ApprovalAsk
-	_, err := s.engine.CreateDefinition(s.t.Context(), "default", perdure.Definition{
+	_, err := s.engine.Definitions.Create(s.t.Context(), "default", perdure.Definition{
 		Name: "asker", Slug: "asker", Models: []perdure.ModelConfig{{Provider: "test", ModelID: "m"}}, Tools: []string{"bash"},
 		Approvals: perdure.ApprovalPolicy{rule},
 	})

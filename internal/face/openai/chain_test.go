@@ -296,7 +296,7 @@ func TestOpenCallsAreAnsweredWhenTheUserSpeaks(t *testing.T) {
 // The settings of a create apply only to its own response; the next one has its own.
 func TestSettingsAreThoseOfTheResponse(t *testing.T) {
 	s := newStage(t)
-	_, err := s.engine.CreateDefinition(t.Context(), "default", perdure.Definition{
+	_, err := s.engine.Definitions.Create(t.Context(), "default", perdure.Definition{
 		Name: "Helper", Slug: "agent", SystemPrompt: "Be kind.", Models: []perdure.ModelConfig{{Provider: "test", ModelID: "m"}}, Tools: []string{"grep"},
 	})
 	if err != nil {

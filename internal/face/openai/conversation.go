@@ -10,7 +10,7 @@ import (
 	"strings"
 
 	"github.com/perdure/perdure"
-	"github.com/perdure/perdure/internal/engine"
+	"github.com/perdure/perdure/internal/engine/conversations"
 	"github.com/perdure/perdure/internal/store"
 )
 
@@ -77,9 +77,9 @@ func (a *API) createConversation(w http.ResponseWriter, r *http.Request) {
 	}
 	var c *store.Conversation
 	if err == nil {
-		response := engine.NewResponseID()
-		c, err = a.Engine.CreateConversation(ctx, org, engine.NewConversation{
-			ID: conversationPrefix + strings.TrimPrefix(engine.NewResponseID(), responsePrefix), Response: response, Metadata: body.metadata, Items: encoded,
+		response := conversations.NewResponseID()
+		c, err = a.Engine.Conversations.Create(ctx, org, conversations.NewConversation{
+			ID: conversationPrefix + strings.TrimPrefix(conversations.NewResponseID(), responsePrefix), Response: response, Metadata: body.metadata, Items: encoded,
 		})
 	}
 	a.answerConversation(w, r, c, err)
@@ -101,7 +101,7 @@ func (a *API) changeConversation(w http.ResponseWriter, r *http.Request) {
 		_, err = a.conversation(r.Context(), orgOf(r), id)
 	}
 	if err == nil {
-		c, err = a.Engine.SetConversationMetadata(r.Context(), orgOf(r), id, body.metadata)
+		c, err = a.Engine.Conversations.SetMetadata(r.Context(), orgOf(r), id, body.metadata)
 	}
 	a.answerConversation(w, r, c, err)
 }
@@ -111,7 +111,7 @@ func (a *API) deleteConversation(w http.ResponseWriter, r *http.Request) {
 	id := r.PathValue("id")
 	_, err := a.conversation(r.Context(), orgOf(r), id)
 	if err == nil {
-		err = a.Engine.DeleteConversation(r.Context(), orgOf(r), id)
+		err = a.Engine.Conversations.Delete(r.Context(), orgOf(r), id)
 	}
 	if perdure.IsCode(err, perdure.NotFound) {
 		err = noConversation(id)

@@ -8,7 +8,7 @@ import (
 	"slices"
 
 	"github.com/perdure/perdure"
-	"github.com/perdure/perdure/internal/engine"
+	"github.com/perdure/perdure/internal/engine/conversations"
 	"github.com/perdure/perdure/internal/store"
 )
 
@@ -60,8 +60,8 @@ func (a *API) tryAdd(ctx context.Context, org, id string, items []readItem) ([]I
 	if err != nil {
 		return nil, err
 	}
-	place := engine.ConversationPlace{ID: c.ID, Response: c.Response, Items: c.Items}
-	if err := a.Engine.AddToConversation(ctx, org, place, encoded); err != nil {
+	place := conversations.Place{ID: c.ID, Response: c.Response, Items: c.Items}
+	if err := a.Engine.Conversations.Add(ctx, org, place, encoded); err != nil {
 		return nil, err
 	}
 	var shown []Item
@@ -78,7 +78,7 @@ func (a *API) answerable(ctx context.Context, c *store.Conversation, items []rea
 	if !slices.ContainsFunc(items, func(i readItem) bool { return i.refers || slices.ContainsFunc(i.messages, result) }) {
 		return nil, nil, nil
 	}
-	pending, err := a.pending(ctx, c, 0, engine.MaxPendingItems)
+	pending, err := a.pending(ctx, c, 0, conversations.MaxPendingItems)
 	if err != nil {
 		return nil, nil, err
 	}

@@ -11,6 +11,7 @@ import (
 	"github.com/google/uuid"
 	"github.com/perdure/perdure"
 	"github.com/perdure/perdure/internal/engine"
+	"github.com/perdure/perdure/internal/engine/conversations"
 	"github.com/perdure/perdure/internal/store"
 )
 
@@ -102,7 +103,7 @@ func (b *beginning) repeated(ctx context.Context) (string, error) {
 	if err := perdure.CheckText("Idempotency-Key", b.idem.key); err != nil {
 		return "", err
 	}
-	execution, err := b.Engine.KeyedExecution(ctx, b.org, b.idem.key, b.idem.hash)
+	execution, err := b.Engine.Conversations.KeyedExecution(ctx, b.org, b.idem.key, b.idem.hash)
 	if err != nil || execution == nil {
 		return "", err
 	}
@@ -128,7 +129,7 @@ func (b *beginning) tryTurn(ctx context.Context) (string, error) {
 		}
 		return "", err
 	}
-	pending, err := b.pending(ctx, c, 0, engine.MaxPendingItems)
+	pending, err := b.pending(ctx, c, 0, conversations.MaxPendingItems)
 	if err != nil {
 		return "", err
 	}
@@ -172,13 +173,13 @@ func (b *beginning) turnInput(ctx context.Context, c *store.Conversation, pendin
 	}
 	b.req.InputIDs = inputIDs(c.Response, pending, messages)
 	kept, err := b.req.storedBody()
-	b.asked = &engine.ResponseRequest{Request: kept, Hidden: !b.req.stored()}
+	b.asked = &conversations.ResponseRequest{Request: kept, Hidden: !b.req.stored()}
 	return messages, err
 }
 
 // beginTurn starts an execution, or sends a message to the one that waits.
 func (b *beginning) beginTurn(ctx context.Context, c *store.Conversation, head conversationHead, messages []perdure.InputMessage) (string, error) {
-	turn := &engine.ConversationTurn{ConversationPlace: engine.ConversationPlace{ID: c.ID, Response: c.Response, Items: c.Items}}
+	turn := &conversations.Turn{ConversationPlace: conversations.Place{ID: c.ID, Response: c.Response, Items: c.Items}}
 	if head.waits != "" {
 		reply, err := b.Engine.Signal(ctx, b.org, head.execution.ID, engine.SignalRequest{
 			Name: perdure.UserMessage, Turn: &engine.Turn{Messages: messages, Settings: &b.settings}, ID: b.idem.signalID(), Head: head.waits,

@@ -14,6 +14,7 @@ import (
 	"github.com/google/uuid"
 	"github.com/perdure/perdure"
 	"github.com/perdure/perdure/internal/engine"
+	"github.com/perdure/perdure/internal/engine/conversations"
 	"github.com/perdure/perdure/internal/store"
 )
 
@@ -140,7 +141,7 @@ func (a *API) prepare(ctx context.Context, org string, req *request, idem idempo
 	if err != nil {
 		return nil, err
 	}
-	b.asked = &engine.ResponseRequest{Request: kept, Hidden: !req.stored()}
+	b.asked = &conversations.ResponseRequest{Request: kept, Hidden: !req.stored()}
 	return b, nil
 }
 
@@ -170,7 +171,7 @@ type beginning struct {
 	idem     idempotency
 	who      agent
 	settings perdure.ReactInput
-	asked    *engine.ResponseRequest
+	asked    *conversations.ResponseRequest
 	previous *found   // nil if the create names none
 	prefixes []prefix // prefixes of the input that may be conversations of existing executions
 }
@@ -368,7 +369,7 @@ func (a *API) hasProvider(ctx context.Context, org, provider string) (bool, erro
 	if known, err := a.calls(ctx, org, provider); known || err != nil {
 		return known, err
 	}
-	if err := a.Engine.HasWorkers(ctx, org); err != nil {
+	if err := a.Engine.Kinds.HasWorkers(ctx, org); err != nil {
 		return false, err
 	}
 	return a.calls(ctx, org, provider)
@@ -376,7 +377,7 @@ func (a *API) hasProvider(ctx context.Context, org, provider string) (bool, erro
 
 // calls reports whether the provider is one of those that the org's registered workers can call.
 func (a *API) calls(ctx context.Context, org, provider string) (bool, error) {
-	known, err := a.Engine.AgentKind(ctx, org, perdure.ReactKind)
+	known, err := a.Engine.Kinds.Agent(ctx, org, perdure.ReactKind)
 	if perdure.IsCode(err, perdure.NotFound) {
 		return false, nil
 	}

@@ -5,7 +5,7 @@ import (
 	"time"
 
 	"github.com/perdure/perdure"
-	"github.com/perdure/perdure/internal/engine"
+	"github.com/perdure/perdure/internal/engine/retention"
 )
 
 // pruneEnded prunes until the one ended run, or its log, is pruned, which its policy allows a
@@ -13,7 +13,7 @@ import (
 func (s *stage) pruneEnded() {
 	s.t.Helper()
 	for s.t.Context().Err() == nil {
-		r, err := s.engine.Prune(s.t.Context(), "default", engine.PruneRequest{})
+		r, err := s.engine.Pruner.Prune(s.t.Context(), "default", retention.PruneRequest{})
 		if err != nil || r.Executions.Count+r.Logs.Count > 1 {
 			s.t.Fatalf("pruned %+v, %v", r, err)
 		}

@@ -106,7 +106,7 @@ func (a *API) noteEnd(ctx context.Context, org string, row *store.Response, f *f
 	if end == (store.History{}) || row.History != (store.History{}) {
 		return
 	}
-	err := a.Engine.EndResponse(ctx, org, row.Execution, store.ResponseEnd{ID: row.ID, History: end})
+	err := a.Engine.Conversations.EndResponse(ctx, org, row.Execution, store.ResponseEnd{ID: row.ID, History: end})
 	if err != nil {
 		a.Logger.WarnContext(ctx, "the end of a response was not noted: a client that sends the whole conversation begins a new run",
 			slog.String("response", row.ID), slog.Any("error", err))

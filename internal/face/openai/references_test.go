@@ -16,7 +16,7 @@ import (
 // asAgent creates a definition with the slug agent, whose tools run at Perdure.
 func (s *stage) asAgent(tools ...string) {
 	s.t.Helper()
-	if _, err := s.engine.CreateDefinition(s.t.Context(), "default", perdure.Definition{
+	if _, err := s.engine.Definitions.Create(s.t.Context(), "default", perdure.Definition{
 		Name: "A", Slug: "agent", Models: []perdure.ModelConfig{{Provider: "test", ModelID: "m"}}, Tools: tools,
 	}); err != nil {
 		s.t.Fatal(err)

@@ -12,7 +12,7 @@ import (
 // An error of a create names its parameter, in OpenAI's shape.
 func TestBadCreatesNameTheParameter(t *testing.T) {
 	s := newStage(t)
-	if _, err := s.engine.CreateDefinition(t.Context(), "default", perdure.Definition{
+	if _, err := s.engine.Definitions.Create(t.Context(), "default", perdure.Definition{
 		Name: "A", Slug: "agent", Models: []perdure.ModelConfig{{Provider: "test", ModelID: "m"}}, Tools: []string{"grep"},
 	}); err != nil {
 		t.Fatal(err)
@@ -190,7 +190,7 @@ func TestARepeatedCreateIsOne(t *testing.T) {
 // provider can be retrieved.
 func TestModels(t *testing.T) {
 	s := newStage(t)
-	d, err := s.engine.CreateDefinition(t.Context(), "default", perdure.Definition{
+	d, err := s.engine.Definitions.Create(t.Context(), "default", perdure.Definition{
 		Name: "A", Slug: "agent", Models: []perdure.ModelConfig{{Provider: "test", ModelID: "vendor/m"}},
 	})
 	if err != nil {

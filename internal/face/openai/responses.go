@@ -23,7 +23,7 @@ func (a *API) cancel(w http.ResponseWriter, r *http.Request) {
 		a.answerFound(w, r, f, err)
 		return
 	}
-	accepted, err := a.Engine.CancelResponse(ctx, org, f.row.Execution, f.id())
+	accepted, err := a.Engine.Conversations.CancelResponse(ctx, org, f.row.Execution, f.id())
 	if err == nil {
 		f, err = a.find(ctx, org, f.id(), false) // build the response again, to its end
 	}
@@ -57,7 +57,7 @@ func (a *API) delete(w http.ResponseWriter, r *http.Request) {
 		err = invalid("", "response_in_progress", "Response with id '%s' is in progress; cancel it first.", f.id())
 	}
 	if err == nil {
-		err = a.Engine.HideResponse(ctx, org, f.row.Execution, f.id())
+		err = a.Engine.Conversations.HideResponse(ctx, org, f.row.Execution, f.id())
 	}
 	if err != nil {
 		a.fail(w, r, err)

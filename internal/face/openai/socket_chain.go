@@ -3,7 +3,7 @@ package openai
 import (
 	"context"
 
-	"github.com/perdure/perdure/internal/engine"
+	"github.com/perdure/perdure/internal/engine/conversations"
 	"github.com/perdure/perdure/internal/fair"
 	"github.com/perdure/perdure/internal/response"
 )
@@ -66,7 +66,7 @@ func (k *socket) warm(ctx context.Context, c creation) error {
 	if err != nil {
 		return err
 	}
-	f := newFold(response.Identity{Response: engine.NewResponseID()}, 0, *c.request, source{})
+	f := newFold(response.Identity{Response: conversations.NewResponseID()}, 0, *c.request, source{})
 	f.created, f.status = k.Engine.Store.Now(), statusInProgress
 	f.emitResponse("response.created")
 	f.emitResponse("response.in_progress")

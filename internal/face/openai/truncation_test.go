@@ -25,7 +25,7 @@ func tooLong(then answer) answer {
 func (s *stage) quiet() {
 	s.t.Helper()
 	off := true
-	_, err := s.engine.CreateDefinition(s.t.Context(), "default", perdure.Definition{
+	_, err := s.engine.Definitions.Create(s.t.Context(), "default", perdure.Definition{
 		Name: "Quiet", Slug: "quiet", Models: []perdure.ModelConfig{{Provider: "test", ModelID: "m"}}, Tools: []string{},
 		Config: perdure.AgentConfig{Compaction: &perdure.CompactionConfig{Off: &off}},
 	})

@@ -6,7 +6,7 @@ import (
 
 	"github.com/google/uuid"
 	"github.com/perdure/perdure"
-	"github.com/perdure/perdure/internal/engine"
+	"github.com/perdure/perdure/internal/engine/questions"
 	"github.com/perdure/perdure/internal/face/front"
 	"github.com/perdure/perdure/internal/face/operation"
 	"github.com/perdure/perdure/internal/face/problem"
@@ -51,7 +51,7 @@ func (s *server) answer(ctx context.Context, in *answerInput) (*operation.Body[*
 	if err != nil {
 		return nil, err
 	}
-	r := engine.AnswerRequest{
+	r := questions.AnswerRequest{
 		Question: id, AnswerID: in.Body.AnswerID, Verdict: perdure.Verdict(in.Body.Verdict), Value: in.Body.Answer, Details: in.Body.Details, Reason: in.Body.Reason,
 		Role: front.CallerOf(ctx).Role,
 	}

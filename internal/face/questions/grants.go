@@ -53,5 +53,5 @@ func (s *server) revokeGrant(ctx context.Context, in *operation.IDInput) (*opera
 	if err != nil {
 		return nil, err
 	}
-	return nil, s.Engine.RevokeGrant(ctx, in.Org, id, front.CallerOf(ctx).Role)
+	return nil, s.Engine.Questions.RevokeGrant(ctx, in.Org, id, front.CallerOf(ctx).Role)
 }

@@ -32,7 +32,7 @@ func TestExpiredLinksAreSwept(t *testing.T) {
 			return n
 		}
 		sweep := func() {
-			if err := h.Engine.SweepLinks(h.T.Context()); err != nil {
+			if err := h.Engine.Pruner.SweepLinks(h.T.Context()); err != nil {
 				h.T.Fatal(err)
 			}
 		}

@@ -9,7 +9,7 @@ import (
 	"github.com/danielgtaylor/huma/v2/adapters/humago"
 	"github.com/google/uuid"
 	"github.com/perdure/perdure"
-	"github.com/perdure/perdure/internal/engine"
+	"github.com/perdure/perdure/internal/engine/questions"
 	"github.com/perdure/perdure/internal/face/front"
 	"github.com/perdure/perdure/internal/face/operation"
 )
@@ -48,7 +48,7 @@ func (s *server) createLink(ctx context.Context, in *createLinkInput) (*operatio
 	if err != nil {
 		return nil, err
 	}
-	r := engine.LinkRequest{Question: id, Life: perdure.LinkLife}
+	r := questions.LinkRequest{Question: id, Life: perdure.LinkLife}
 	if r.Key, err = keyID(in.Body.KeyID); err != nil {
 		return nil, err
 	}
@@ -61,7 +61,7 @@ func (s *server) createLink(ctx context.Context, in *createLinkInput) (*operatio
 	if base == nil {
 		return nil, perdure.Errorf(perdure.Conflict, "this process serves no pages, so nobody could open the link; start a server (perdure server or perdure dev) and ask it for the link")
 	}
-	link, token, err := s.Engine.CreateLink(ctx, in.Org, r)
+	link, token, err := s.Engine.Questions.CreateLink(ctx, in.Org, r)
 	if err != nil {
 		return nil, err
 	}
@@ -106,11 +106,11 @@ func (s *server) revokeLinks(ctx context.Context, in *revokeLinksInput) (*operat
 		return nil, err
 	}
 	if in.KeyID == "" {
-		return nil, s.Engine.RevokeLinks(ctx, in.Org, id, nil)
+		return nil, s.Engine.Questions.RevokeLinks(ctx, in.Org, id, nil)
 	}
 	key, err := keyID(in.KeyID)
 	if err != nil {
 		return nil, err
 	}
-	return nil, s.Engine.RevokeLinks(ctx, in.Org, id, &key)
+	return nil, s.Engine.Questions.RevokeLinks(ctx, in.Org, id, &key)
 }

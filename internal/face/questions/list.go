@@ -99,7 +99,7 @@ func (s *server) mine(ctx context.Context, org string, questions []*perdure.Ques
 	if err != nil {
 		return nil, err
 	}
-	return s.Engine.Answerable(ctx, org, questions, voter)
+	return s.Engine.Questions.Answerable(ctx, org, questions, voter)
 }
 
 // open counts the open questions of an org, up to openCounted, and reports whether there are more.
@@ -111,7 +111,7 @@ func (s *server) open(ctx context.Context, org string) (int, bool, error) {
 // show adds to questions what is not in their rows: the titles of their executions, and the contents
 // of LOCAL executions.
 func (s *server) show(ctx context.Context, org string, questions ...*perdure.Question) error {
-	if err := s.Engine.ShowQuestions(ctx, org, questions...); err != nil {
+	if err := s.Engine.Questions.Show(ctx, org, questions...); err != nil {
 		return err
 	}
 	return s.addTitles(ctx, org, questions...)

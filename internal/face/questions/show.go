@@ -13,7 +13,7 @@ import (
 	"github.com/danielgtaylor/huma/v2"
 	"github.com/danielgtaylor/huma/v2/adapters/humago"
 	"github.com/perdure/perdure"
-	"github.com/perdure/perdure/internal/engine"
+	"github.com/perdure/perdure/internal/engine/questions"
 	"github.com/perdure/perdure/internal/face/operation"
 	"github.com/perdure/perdure/internal/face/record"
 )
@@ -48,7 +48,7 @@ func (s *server) find(ctx context.Context, in operation.IDInput) (*perdure.Quest
 // detailsOf returns the details of a question; nil if there are none. Error: unavailable if they are on
 // a worker that is not connected.
 func (s *server) detailsOf(ctx context.Context, q *perdure.Question) ([]byte, error) {
-	details, err := s.Engine.QuestionDetails(ctx, q)
+	details, err := s.Engine.Questions.Details(ctx, q)
 	if perdure.IsCode(err, perdure.NotFound) {
 		return nil, nil // a worker has named a call that does not exist; the question cannot be approved
 	}
@@ -62,7 +62,7 @@ func (s *server) get(ctx context.Context, in *operation.IDInput) (*huma.StreamRe
 		return nil, err
 	}
 	var details []byte
-	if ref := engine.LargeDetails(q); ref == nil || ref.Length <= perdure.ShownLimit {
+	if ref := questions.LargeDetails(q); ref == nil || ref.Length <= perdure.ShownLimit {
 		details, err = s.detailsOf(ctx, q)
 	}
 	if err != nil && !q.OnWorker() {
@@ -90,8 +90,8 @@ func (s *server) details(ctx context.Context, in *operation.IDInput) (*huma.Stre
 	if err != nil {
 		return nil, err
 	}
-	if ref := engine.LargeDetails(q); ref != nil {
-		content, err := s.Engine.OpenLargeDetails(ctx, q)
+	if ref := questions.LargeDetails(q); ref != nil {
+		content, err := s.Engine.Questions.OpenLargeDetails(ctx, q)
 		if err != nil {
 			return nil, err
 		}

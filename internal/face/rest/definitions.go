@@ -118,7 +118,7 @@ const namesTried = 9
 // storeDefinition stores d. If d has no slug, it gets a free one that is derived from its name.
 func (s *server) storeDefinition(ctx context.Context, org string, d perdure.Definition) (*perdure.Definition, error) {
 	if d.Slug != "" {
-		return s.Engine.CreateDefinition(ctx, org, d)
+		return s.Engine.Definitions.Create(ctx, org, d)
 	}
 	base := slugOf(d.Name)
 	for n := 1; ; n++ {
@@ -130,7 +130,7 @@ func (s *server) storeDefinition(ctx context.Context, org string, d perdure.Defi
 		default:
 			d.Slug = base + "-" + uuid.NewString()[:8]
 		}
-		made, err := s.Engine.CreateDefinition(ctx, org, d)
+		made, err := s.Engine.Definitions.Create(ctx, org, d)
 		if !perdure.IsCode(err, perdure.AlreadyExists) || n > 2*namesTried {
 			return made, err
 		}
@@ -197,7 +197,7 @@ func (s *server) putDefinition(ctx context.Context, in *putDefinitionInput) (*de
 		}
 		d.Slug = known.Slug
 	}
-	stored, err := s.Engine.UpdateDefinition(ctx, in.Org, d, version)
+	stored, err := s.Engine.Definitions.Update(ctx, in.Org, d, version)
 	if err != nil {
 		return nil, err
 	}
@@ -222,5 +222,5 @@ func (s *server) deleteDefinition(ctx context.Context, in *operation.IDInput) (*
 	if err != nil {
 		return nil, err
 	}
-	return nil, s.Engine.DeleteDefinition(ctx, in.Org, id)
+	return nil, s.Engine.Definitions.Delete(ctx, in.Org, id)
 }

@@ -6,7 +6,7 @@ import (
 	"time"
 
 	"github.com/perdure/perdure"
-	"github.com/perdure/perdure/internal/engine"
+	"github.com/perdure/perdure/internal/engine/retention"
 	"github.com/perdure/perdure/internal/face/front"
 	"github.com/perdure/perdure/internal/face/operation"
 )
@@ -105,8 +105,8 @@ type pruneBody struct {
 	DryRun       bool     `json:"dryRun,omitempty" doc:"Say what would go, and change nothing."`
 }
 
-func (b pruneBody) request() (engine.PruneRequest, error) {
-	r := engine.PruneRequest{DryRun: b.DryRun}
+func (b pruneBody) request() (retention.PruneRequest, error) {
+	r := retention.PruneRequest{DryRun: b.DryRun}
 	if b.OlderThan != "" {
 		older, err := parseAge(b.OlderThan)
 		if err != nil {
@@ -143,12 +143,12 @@ func parseAge(text string) (time.Duration, error) {
 	return time.Duration(period), nil
 }
 
-func (s *server) prune(ctx context.Context, in *pruneInput) (*operation.Body[engine.PruneReport], error) {
+func (s *server) prune(ctx context.Context, in *pruneInput) (*operation.Body[retention.PruneReport], error) {
 	r, err := in.Body.request()
 	if err != nil {
 		return nil, err
 	}
-	report, err := s.Engine.Prune(ctx, in.Org, r)
+	report, err := s.Engine.Pruner.Prune(ctx, in.Org, r)
 	if err != nil {
 		return nil, err
 	}

@@ -1,0 +1,74 @@
+package board
+
+import (
+	"sync"
+	"time"
+
+	"github.com/google/uuid"
+	"github.com/perdure/perdure"
+	"github.com/perdure/perdure/internal/rules"
+)
+
+const (
+	// IdlePatience is the time that an execution which must be alone waits for a worker that
+	// happens to be idle.
+	IdlePatience = 3 * time.Second
+	// drainPatience is the time after its last poll for which a chosen worker stays chosen. After
+	// that, another worker may be chosen.
+	drainPatience = 30 * time.Second
+)
+
+// Drains chooses one worker for each execution that has waited longer than IdlePatience to run
+// alone. The chosen worker claims nothing else until it is idle. Each server has its own board. The
+// store ensures that no other execution runs beside one that must be alone.
+type Drains struct {
+	mu     sync.Mutex // guards chosen
+	chosen map[uuid.UUID]drain
+}
+
+// drain is a worker that claims nothing until it is idle, with the time of its last poll.
+type drain struct {
+	worker uuid.UUID
+	polled perdure.Time
+}
+
+// Draining reports whether the worker is chosen, and records the time of its poll.
+func (b *Drains) Draining(worker uuid.UUID, now perdure.Time) bool {
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	for id, d := range b.chosen {
+		if d.worker == worker {
+			b.chosen[id] = drain{worker, now}
+			return true
+		}
+	}
+	return false
+}
+
+// Polled updates the board with the result of a worker's poll. waits is set if an execution waits
+// to run alone.
+func (b *Drains) Polled(worker uuid.UUID, claimed []*perdure.Execution, waits *rules.AloneWait, now perdure.Time) {
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	for _, x := range claimed {
+		delete(b.chosen, x.ID)
+	}
+	if waits == nil {
+		// Another worker claimed the execution that this worker was chosen for, or the execution
+		// ended.
+		for id, d := range b.chosen {
+			if d.worker == worker {
+				delete(b.chosen, id)
+			}
+		}
+		return
+	}
+	d, taken := b.chosen[waits.Execution]
+	if taken && now.Sub(d.polled.Time) < drainPatience || now.Sub(waits.Since.Time) < IdlePatience {
+		return
+	}
+	if b.chosen == nil {
+		b.chosen = map[uuid.UUID]drain{}
+	}
+	b.chosen[waits.Execution] = drain{worker, now}
+}

@@ -1,0 +1,109 @@
+package board
+
+import (
+	"time"
+
+	"github.com/google/uuid"
+	"github.com/perdure/perdure"
+	"github.com/perdure/perdure/internal/rules"
+)
+
+// Poll is an open poll for executions. The mutex of Keepers guards the fields after org.
+type Poll struct {
+	perdure.Poll
+	Began time.Time
+	org   string
+
+	resting  bool // waits for hints: its slots are free for handovers
+	reserved int
+	given    []perdure.AgentClaim
+	handed   chan struct{} // holds a token if given may have claims
+	settled  chan struct{} // holds a token if no slot is reserved
+}
+
+// Handed returns a channel from which the poll can receive if claims may have been handed over.
+func (o *Poll) Handed() <-chan struct{} { return o.handed }
+
+// Slot is a reserved slot of a poll.
+type Slot struct {
+	to *Poll
+	rules.Handover
+}
+
+// Began returns the time at which the poll began.
+func (h *Slot) Began() time.Time { return h.to.Began }
+
+// Decision returns the part of the slot that the decision reads; nil for a nil slot.
+func (h *Slot) Decision() *rules.Handover {
+	if h == nil {
+		return nil
+	}
+	return &h.Handover
+}
+
+// Reserve reserves a slot in an open poll of the worker that keeps the execution's goroutine. It
+// returns nil if there is no such poll or slot, or if the worker drains. The caller must call Settle
+// with the result.
+func (b *Keepers) Reserve(org string, execution uuid.UUID, drains *Drains) *Slot {
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	worker, kept := b.keeper[execution]
+	if !kept || drains.Draining(worker, b.clock.Now()) {
+		return nil
+	}
+	p := b.workers[worker]
+	for _, o := range p.polls {
+		if o.org == org && o.resting && o.reserved < o.Slots {
+			o.reserved++
+			k := p.keeps[execution]
+			return &Slot{o, rules.Handover{Poll: o.Poll, Claim: uuid.New(), Kept: k.Kept, Whole: k.whole}}
+		}
+	}
+	return nil
+}
+
+// Settle ends the reservation, and passes the claim to the poll, unless it is nil.
+func (b *Keepers) Settle(h *Slot, claim *perdure.AgentClaim) {
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	o := h.to
+	o.reserved--
+	if claim != nil {
+		o.given = append(o.given, *claim)
+		o.resting = false
+		nudge(o.handed)
+	}
+	if o.reserved == 0 {
+		nudge(o.settled)
+	}
+}
+
+func nudge(ch chan struct{}) {
+	select {
+	case ch <- struct{}{}:
+	default: // there is a token already
+	}
+}
+
+// Rest marks the poll as waiting, so that executions can be handed over to it.
+func (b *Keepers) Rest(o *Poll) {
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	o.resting = true
+}
+
+// Rise marks the poll as not waiting, waits until none of its slots is reserved, and returns the
+// claims that were handed over.
+func (b *Keepers) Rise(o *Poll) []perdure.AgentClaim {
+	b.mu.Lock()
+	o.resting = false
+	for o.reserved > 0 {
+		b.mu.Unlock()
+		<-o.settled
+		b.mu.Lock()
+	}
+	defer b.mu.Unlock()
+	given := o.given
+	o.given = nil
+	return given
+}

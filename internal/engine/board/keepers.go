@@ -1,0 +1,197 @@
+// Package board has what one server remembers of workers, in memory: which worker keeps which
+// goroutine and has open polls, which are to become idle, which were seen, and which were lost.
+package board
+
+import (
+	"maps"
+	"slices"
+	"sync"
+	"time"
+
+	"github.com/google/uuid"
+	"github.com/perdure/perdure"
+)
+
+// Keepers records which worker keeps the goroutine of which execution, from commits and
+// heartbeats, and which workers have open polls. Each server has its own board, which may be out of
+// date. It is used only for preferences, so the rules hold without it.
+//
+// It also has what a handover needs: if a worker keeps the goroutine of a suspended execution, the
+// decision that wakes the execution can claim it for that worker. The handover needs an open poll of
+// the worker on this server, which then returns the claim. Otherwise the execution becomes PENDING,
+// and polls claim it.
+//
+// A slot of the poll is reserved before the decision is made, and a poll does not end while a slot
+// of it is reserved. A handover is therefore as safe as a claim by the poll itself.
+type Keepers struct {
+	clock Clock
+	lease time.Duration
+
+	mu      sync.Mutex // guards the fields below
+	workers map[uuid.UUID]*goroutineKeeper
+	keeper  map[uuid.UUID]uuid.UUID // maps an execution to a worker
+}
+
+// Clock is the clock of the store.
+type Clock interface{ Now() perdure.Time }
+
+// NewKeepers creates an empty board. A heartbeat is believed for the duration of a lease.
+func NewKeepers(c Clock, lease time.Duration) *Keepers { return &Keepers{clock: c, lease: lease} }
+
+// goroutineKeeper is a worker that keeps goroutines or has open polls.
+type goroutineKeeper struct {
+	heard perdure.Time // time of the newest heartbeat or commit that named kept goroutines
+	keeps map[uuid.UUID]parkedGoroutine
+	polls []*Poll
+}
+
+// parkedGoroutine is a goroutine that a worker keeps.
+type parkedGoroutine struct {
+	perdure.Kept
+	whole bool // only At is known, so the claim must contain all data
+}
+
+func (b *Keepers) of(worker uuid.UUID) *goroutineKeeper {
+	if b.workers == nil {
+		b.workers, b.keeper = map[uuid.UUID]*goroutineKeeper{}, map[uuid.UUID]uuid.UUID{}
+	}
+	p := b.workers[worker]
+	if p == nil {
+		p = &goroutineKeeper{keeps: map[uuid.UUID]parkedGoroutine{}}
+		b.workers[worker] = p
+	}
+	return p
+}
+
+// Heard replaces the goroutines of the worker with those of a heartbeat whose state is ParkedKeep.
+// An execution that could not be read may belong to another org. Heard then keeps it only if the
+// board had the same entry before.
+func (b *Keepers) Heard(h perdure.Heartbeat, states []perdure.ParkedState, unread []bool, now perdure.Time) {
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	p := b.of(h.WorkerID)
+	known := maps.Clone(p.keeps)
+	b.forget(h.WorkerID)
+	p.heard = now
+	for i, parked := range h.Parked {
+		if states[i] != perdure.ParkedKeep {
+			continue
+		}
+		k, before := known[parked.ExecutionID]
+		if unread[i] && (!before || k.At != parked.At) {
+			continue
+		}
+		if k.At != parked.At {
+			k = parkedGoroutine{perdure.Kept{WorkerID: h.WorkerID, At: parked.At}, true}
+		}
+		p.keeps[parked.ExecutionID] = k
+		b.keeper[parked.ExecutionID] = h.WorkerID
+	}
+	b.tidy(h.WorkerID)
+}
+
+// Keep records the goroutine that a worker keeps after a commit that suspended the execution.
+func (b *Keepers) Keep(execution uuid.UUID, k perdure.Kept, now perdure.Time) {
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	b.drop(execution)
+	p := b.of(k.WorkerID)
+	p.heard = now
+	p.keeps[execution] = parkedGoroutine{k, false}
+	b.keeper[execution] = k.WorkerID
+}
+
+// Resumed removes an execution that has been claimed from the board.
+func (b *Keepers) Resumed(execution uuid.UUID) {
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	b.drop(execution)
+}
+
+// drop removes the keeper of the execution; b.mu must be held.
+func (b *Keepers) drop(execution uuid.UUID) {
+	if worker, kept := b.keeper[execution]; kept {
+		delete(b.keeper, execution)
+		delete(b.workers[worker].keeps, execution)
+		b.tidy(worker)
+	}
+}
+
+// Claimed removes an execution that a worker's poll has claimed. It returns the state of the
+// goroutine that this worker keeps. It returns nil if the worker keeps none, or if the state is not
+// completely known.
+func (b *Keepers) Claimed(execution, worker uuid.UUID) *perdure.Kept {
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	var kept *perdure.Kept
+	if b.keeper[execution] == worker && worker != uuid.Nil {
+		if k := b.workers[worker].keeps[execution]; !k.whole {
+			kept = &k.Kept
+		}
+	}
+	b.drop(execution)
+	return kept
+}
+
+// Discarded removes goroutines that a worker has discarded.
+func (b *Keepers) Discarded(worker uuid.UUID, ids []uuid.UUID) {
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	for _, id := range ids {
+		if keeper, kept := b.keeper[id]; kept && keeper == worker {
+			b.drop(id)
+		}
+	}
+}
+
+// Open adds an open poll of a worker.
+func (b *Keepers) Open(org string, p perdure.Poll) *Poll {
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	o := &Poll{Poll: p, Began: time.Now(), org: org, handed: make(chan struct{}, 1), settled: make(chan struct{}, 1)}
+	w := b.of(p.WorkerID)
+	w.polls = append(w.polls, o)
+	return o
+}
+
+// Close removes a poll that has ended.
+func (b *Keepers) Close(o *Poll) {
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	w := b.of(o.WorkerID)
+	w.polls = slices.DeleteFunc(w.polls, func(other *Poll) bool { return other == o })
+	b.tidy(o.WorkerID)
+}
+
+// forget removes all goroutines that the worker keeps; b.mu must be held.
+func (b *Keepers) forget(worker uuid.UUID) {
+	p := b.workers[worker]
+	if p == nil {
+		return
+	}
+	for id := range p.keeps {
+		if b.keeper[id] == worker {
+			delete(b.keeper, id)
+		}
+	}
+	clear(p.keeps)
+}
+
+// tidy removes a worker without goroutines and polls; b.mu must be held.
+func (b *Keepers) tidy(worker uuid.UUID) {
+	if p := b.workers[worker]; p != nil && len(p.polls) == 0 && len(p.keeps) == 0 {
+		delete(b.workers, worker)
+	}
+}
+
+// Sweep removes the goroutines of workers that have not reported any since the given time.
+func (b *Keepers) Sweep(before perdure.Time) {
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	for worker, p := range b.workers {
+		if p.heard.Before(before.Time) {
+			b.forget(worker)
+			b.tidy(worker)
+		}
+	}
+}

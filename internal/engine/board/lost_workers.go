@@ -1,0 +1,47 @@
+package board
+
+import (
+	"sync"
+	"time"
+
+	"github.com/google/uuid"
+	"github.com/perdure/perdure"
+)
+
+// LostWorkers records the workers whose last connection to this server was lost. Each server has
+// its own record. If the server stops, the leases of these workers end at their normal time.
+type LostWorkers struct {
+	mu    sync.Mutex // guards since
+	since map[Worker]perdure.Time
+}
+
+// Gone records that the last connection of a worker to this server was lost.
+func (b *LostWorkers) Gone(org string, worker uuid.UUID, now perdure.Time) {
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	if b.since == nil {
+		b.since = map[Worker]perdure.Time{}
+	}
+	b.since[Worker{org, worker}] = now
+}
+
+// Back removes a worker that has connected again.
+func (b *LostWorkers) Back(org string, worker uuid.UUID) {
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	delete(b.since, Worker{org, worker})
+}
+
+// Due removes and returns the workers whose connection was lost at least the duration after ago.
+func (b *LostWorkers) Due(after time.Duration, now perdure.Time) map[Worker]perdure.Time {
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	due := map[Worker]perdure.Time{}
+	for key, since := range b.since {
+		if since.Add(after).Reached(now) {
+			due[key] = since
+			delete(b.since, key)
+		}
+	}
+	return due
+}

@@ -1,0 +1,149 @@
+// Package conversations implements the commands on conversations and responses, which clients of the
+// Responses API know by their own ids.
+package conversations
+
+import (
+	"context"
+	"encoding/json"
+
+	"github.com/google/uuid"
+	"github.com/perdure/perdure"
+	"github.com/perdure/perdure/internal/rules"
+	"github.com/perdure/perdure/internal/store"
+)
+
+// MaxPendingItems bounds the items that a client may add to a conversation before its next response.
+const MaxPendingItems = rules.MaxPendingItems
+
+// Place is the state of a conversation when it was read.
+type Place = rules.ConversationPlace
+
+// Turn lets a start or a signal begin the next response of a conversation.
+type Turn = rules.ConversationTurn
+
+// ResponseOf returns the id of the response to begin. If t is nil, the id is new.
+func ResponseOf(t *Turn) string {
+	if t == nil {
+		return NewResponseID()
+	}
+	return t.Response
+}
+
+// Conversations implements the commands. [New] creates one.
+type Conversations struct {
+	store store.Store
+	refs  store.ClaimReader
+	one   func(context.Context, store.Command) (any, error)
+	rules func() rules.Config
+}
+
+// Config configures a [Conversations]. All fields are required.
+type Config struct {
+	Store store.Store
+	// Refs reads like Store, but returns references to contents that are stored in blobs.
+	Refs store.ClaimReader
+	// One runs a command and returns the value of its decision.
+	One func(context.Context, store.Command) (any, error)
+	// Rules returns the settings on which decisions depend.
+	Rules func() rules.Config
+}
+
+// New creates a Conversations.
+func New(c Config) *Conversations {
+	return &Conversations{store: c.Store, refs: c.Refs, one: c.One, rules: c.Rules}
+}
+
+// KeyedExecution returns the execution that an idempotency key belongs to, nil if there is none.
+// Error: idempotency_key_reused.
+func (c *Conversations) KeyedExecution(ctx context.Context, org, key string, hash perdure.Hash) (*uuid.UUID, error) {
+	found, err := c.one(ctx, store.Command{
+		Name: "look up idempotency key", Lane: store.LaneCommits, Org: org,
+		Needs:  func(*perdure.Execution) store.Needs { return store.Needs{Idempotency: key} },
+		Decide: func(s *store.State) (*store.Changes, error) { return rules.KeyedExecution(s, key, hash) },
+	})
+	if err != nil {
+		return nil, err
+	}
+	return found.(*uuid.UUID), nil
+}
+
+// NewConversation is a request to create a conversation.
+type NewConversation struct {
+	ID, Response string
+	Metadata     json.RawMessage
+	Items        []json.RawMessage
+}
+
+// Create stores a new conversation. Errors: rate_limited, payload_too_large,
+// invalid_argument (too many items).
+func (c *Conversations) Create(ctx context.Context, org string, n NewConversation) (*store.Conversation, error) {
+	row := store.Conversation{
+		ID: n.ID, Org: org, KeyID: store.KeyOf(ctx), Response: n.Response, Metadata: n.Metadata,
+		Items: len(n.Items), Bytes: int64(len(n.Metadata)) + bytesOf(n.Items),
+	}
+	if err := c.rules().CheckPending(&row); err != nil {
+		return nil, err
+	}
+	return c.conversation(ctx, store.Command{
+		Name: "create conversation", Lane: store.LaneCommits, Org: org, Bytes: int(row.Bytes),
+		Needs:  func(*perdure.Execution) store.Needs { return store.Needs{Conversation: row.ID, UseOf: row.KeyID} },
+		Decide: func(s *store.State) (*store.Changes, error) { return rules.CreateConversation(s, row, n.Items) },
+	})
+}
+
+// SetMetadata replaces the metadata of a conversation. Errors: not_found, rate_limited.
+func (c *Conversations) SetMetadata(ctx context.Context, org, id string, metadata json.RawMessage) (*store.Conversation, error) {
+	row, err := c.store.Conversation(ctx, org, id)
+	if err != nil {
+		return nil, err
+	}
+	return c.conversation(ctx, store.Command{
+		Name: "set conversation metadata", Lane: store.LaneCommits, Org: org,
+		Needs:  func(*perdure.Execution) store.Needs { return store.Needs{Conversation: id, UseOf: row.KeyID} },
+		Decide: func(s *store.State) (*store.Changes, error) { return rules.SetConversationMetadata(s, id, metadata) },
+	})
+}
+
+// Add appends pending items. Errors: not_found, conflict (the conversation has
+// changed since it was read), rate_limited, payload_too_large, invalid_argument (too many items).
+func (c *Conversations) Add(ctx context.Context, org string, at Place, items []json.RawMessage) error {
+	row, err := c.store.Conversation(ctx, org, at.ID)
+	if err != nil {
+		return err
+	}
+	mark, more := uuid.NewString(), bytesOf(items)
+	_, err = c.conversation(ctx, store.Command{
+		Name: "add to conversation", Lane: store.LaneCommits, Org: org, Bytes: int(more),
+		Needs: func(*perdure.Execution) store.Needs { return store.Needs{Conversation: at.ID, UseOf: row.KeyID} },
+		Decide: func(s *store.State) (*store.Changes, error) {
+			return rules.AddToConversation(s, c.rules(), at, items, more, mark)
+		},
+	})
+	return err
+}
+
+// Delete deletes a conversation with its pending items. Its executions are not deleted.
+// Error: not_found.
+func (c *Conversations) Delete(ctx context.Context, org, id string) error {
+	_, err := c.conversation(ctx, store.Command{
+		Name: "delete conversation", Lane: store.LaneCommits, Org: org, Frees: true,
+		Needs:  func(*perdure.Execution) store.Needs { return store.Needs{Conversation: id} },
+		Decide: func(s *store.State) (*store.Changes, error) { return rules.DeleteConversation(s, id) },
+	})
+	return err
+}
+
+func (c *Conversations) conversation(ctx context.Context, command store.Command) (*store.Conversation, error) {
+	stored, err := c.one(ctx, command)
+	if err != nil {
+		return nil, err
+	}
+	return stored.(*store.Conversation), nil
+}
+
+func bytesOf(items []json.RawMessage) (n int64) {
+	for _, item := range items {
+		n += int64(len(item))
+	}
+	return n
+}

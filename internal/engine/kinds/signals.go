@@ -1,0 +1,112 @@
+package kinds
+
+import (
+	"context"
+	"encoding/json"
+	"fmt"
+	"strings"
+
+	"github.com/google/uuid"
+	"github.com/perdure/perdure"
+	"github.com/perdure/perdure/internal/store"
+)
+
+// Signal combines the registrations of one signal name by the workers of an agent.
+type Signal struct {
+	Unexpected bool // the kind has registered its signals, and none of this name
+	Any        bool // every value is accepted
+	// Check, if set, is the server's own check of a value.
+	Check   func(json.RawMessage) error
+	schemas []json.RawMessage
+}
+
+// Signal returns what workers have registered about the signals of a name for the kind of the
+// execution. Signals that the server itself defines have their own checks. For an execution that does
+// not exist, Signal accepts every value: the decision refuses the signal.
+func (k *Kinds) Signal(ctx context.Context, org string, execution uuid.UUID, name string) (Signal, error) {
+	if name == perdure.UserMessage || strings.HasPrefix(name, "perdure.") {
+		return Signal{Any: true}, nil
+	}
+	if name == perdure.ModelSignal {
+		check, err := k.modelCheck(ctx, org, execution)
+		if check != nil || err != nil {
+			return Signal{Any: true, Check: check}, err
+		}
+	}
+	kind, err := k.of(ctx, org, execution)
+	if perdure.IsCode(err, perdure.NotFound) {
+		return Signal{Any: true}, nil
+	}
+	if err != nil {
+		return Signal{}, err
+	}
+	known, err := k.Stored(ctx, org, kind)
+	if perdure.IsCode(err, perdure.NotFound) {
+		return Signal{Any: true}, nil
+	}
+	if err != nil {
+		return Signal{}, err
+	}
+	return signalOf(known.Signals, name), nil
+}
+
+// checkSignalSpecs checks the signals of a registered kind. Error: invalid_argument.
+func (k *Kinds) checkSignalSpecs(field string, spec perdure.KindSpec) error {
+	if len(spec.Signals) > perdure.MaxSignalSpecs {
+		return perdure.FieldErrorf(field, "of %s are %d; a kind has %d at most", spec.Kind, len(spec.Signals), perdure.MaxSignalSpecs)
+	}
+	size, names := 0, map[string]bool{}
+	for i, s := range spec.Signals {
+		at := fmt.Sprintf("%s[%d]", field, i)
+		if err := perdure.CheckPattern(s.Name); err != nil {
+			return perdure.FieldErrorf(at+".name", "%v", err)
+		}
+		if names[s.Name] {
+			return perdure.FieldErrorf(at+".name", "of %s is %s a second time; give each signal once", spec.Kind, s.Name)
+		}
+		names[s.Name] = true
+		if err := k.checkSchemaOf(at+".schema", spec.Kind, s.Schema); err != nil {
+			return err
+		}
+		if size += s.Size(); size > perdure.MaxSignalSpecBytes {
+			return perdure.FieldErrorf(field, "of %s have over %d bytes; make the schemas smaller", spec.Kind, perdure.MaxSignalSpecBytes)
+		}
+	}
+	return nil
+}
+
+func signalOf(signals []store.KindSignal, name string) Signal {
+	if len(signals) == 0 {
+		return Signal{Any: true}
+	}
+	k := Signal{Unexpected: true}
+	for _, s := range signals {
+		if !perdure.MatchName(s.Name, name) {
+			continue
+		}
+		k.Unexpected = false
+		if len(s.Schema) == 0 {
+			k.Any = true
+		}
+		k.schemas = append(k.schemas, s.Schema)
+	}
+	return k
+}
+
+// Misfit returns nil if the value fits at least one of the schemas, or the error of the newest.
+func (k *Kinds) Misfit(s Signal, value json.RawMessage) error {
+	if s.Any {
+		return nil
+	}
+	var first error
+	for _, registered := range s.schemas {
+		err := k.Schemas.Check("signalValue", perdure.KindSpec{InputSchema: registered}, value)
+		if err == nil {
+			return nil
+		}
+		if first == nil {
+			first = err
+		}
+	}
+	return first
+}

@@ -1,0 +1,36 @@
+package kinds
+
+import (
+	"context"
+	"slices"
+
+	"github.com/google/uuid"
+	"github.com/perdure/perdure"
+	"github.com/perdure/perdure/internal/store"
+)
+
+// CheckTurns checks that an execution is of a kind that has turns. An execution that does not exist
+// passes: the decision refuses it. Error: invalid_argument.
+func (k *Kinds) CheckTurns(ctx context.Context, org string, execution uuid.UUID) error {
+	kind, err := k.of(ctx, org, execution)
+	if err != nil || kind == perdure.ReactKind {
+		return ignoring(err, perdure.NotFound)
+	}
+	known, err := k.Stored(ctx, org, kind)
+	if ignoring(err, perdure.NotFound) != nil {
+		return err
+	}
+	if err == nil && slices.ContainsFunc(known.Signals, func(s store.KindSignal) bool { return s.Name == perdure.InterruptSignal }) {
+		return nil
+	}
+	return perdure.FieldErrorf("kind", "executions of kind %s have no turns that could be stopped; cancel the execution, or register the signal %s",
+		kind, perdure.InterruptSignal)
+}
+
+// ignoring returns err, or nil if it has the code.
+func ignoring(err error, code perdure.Code) error {
+	if perdure.IsCode(err, code) {
+		return nil
+	}
+	return err
+}

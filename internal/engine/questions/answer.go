@@ -1,0 +1,123 @@
+package questions
+
+import (
+	"context"
+	"encoding/json"
+
+	"github.com/google/uuid"
+	"github.com/perdure/perdure"
+	"github.com/perdure/perdure/internal/rules"
+	"github.com/perdure/perdure/internal/rules/validate"
+	"github.com/perdure/perdure/internal/store"
+)
+
+// AnswerRequest is an answer to a question. A repeat with the same AnswerID by the same voter
+// changes nothing.
+type AnswerRequest struct {
+	Question uuid.UUID
+	// AnswerID identifies the answer; "" creates an id.
+	AnswerID string
+	Verdict  perdure.Verdict
+	// Value is set for VerdictAnswer.
+	Value  json.RawMessage
+	Reason string
+	// Details, if set, replace what is approved. VerdictApprove needs them to be valid.
+	Details json.RawMessage
+	// Remember, if set, asks for a grant.
+	Remember *perdure.Remember
+	// DetailsSHA256 is Question.DetailsSHA256 as the voter has read it. VerdictApprove needs it.
+	DetailsSHA256 *perdure.Hash
+	// Role is the role of the voter.
+	Role perdure.KeyRole
+	// Link is set if the key votes with a link: see LinkToken.
+	Link *perdure.Hash
+}
+
+// NewVote checks an answer, and reads what its decision compares it with. It returns the question and
+// the vote without a handover. Errors: invalid_argument, not_found; those of the store.
+func (s *Questions) NewVote(ctx context.Context, org string, r AnswerRequest) (*perdure.Question, rules.NewVote, error) {
+	if err := checkAnswer(&r); err != nil {
+		return nil, rules.NewVote{}, err
+	}
+	q, err := s.store.Question(ctx, org, r.Question)
+	if err != nil {
+		return nil, rules.NewVote{}, err
+	}
+	vote := newVote(ctx, r)
+	if err := s.readFor(ctx, org, q, &vote); err != nil {
+		return nil, rules.NewVote{}, err
+	}
+	if r.Verdict == perdure.VerdictAnswer && q.TakesValue() && r.Value != nil && q.Withheld == nil {
+		vote.Misfit = s.misfitAnswer("answer", q.QuestionTerms, r.Value)
+	}
+	if vote.Edit, err = s.editOf(ctx, org, q, r, vote.Unread == nil && vote.Reads(q)); err != nil {
+		return nil, rules.NewVote{}, err
+	}
+	if r.Verdict == perdure.VerdictApprove {
+		vote.OtherDetails = s.otherDetails(ctx, q, r.DetailsSHA256)
+	}
+	return q, vote, nil
+}
+
+// CheckAnswer returns nil if the execution would take the approval or denial now, or if it repeats a stored
+// answer. It changes nothing. It is for answers without Value, Details and Remember. Errors: those of
+// an answer.
+func (s *Questions) CheckAnswer(ctx context.Context, org string, r AnswerRequest, v Voter) error {
+	q, vote, err := s.NewVote(ctx, org, r)
+	if err != nil {
+		return err
+	}
+	askers := q.Askers
+	if q.NotAsker && askers == nil {
+		if askers, err = s.allAskers(ctx, org, q.ExecutionID); err != nil {
+			return err
+		}
+	}
+	return vote.Check(q, v, askers)
+}
+
+func newVote(ctx context.Context, r AnswerRequest) rules.NewVote {
+	actor := store.ActorOf(ctx)
+	return rules.NewVote{
+		Vote: perdure.Vote{
+			AnswerID: r.AnswerID, KeyID: actor.KeyID, Name: actor.Name, Verdict: r.Verdict, Value: r.Value, Reason: r.Reason,
+			Remember: r.Remember,
+		},
+		GrantID:  uuid.Must(uuid.NewV7()),
+		Question: r.Question, Role: r.Role, DetailsSHA256: r.DetailsSHA256, Actor: actor,
+		Link: r.Link,
+	}
+}
+
+// checkAnswer checks the parts of an answer that need no stored state.
+func checkAnswer(r *AnswerRequest) error {
+	if r.AnswerID == "" {
+		r.AnswerID = uuid.Must(uuid.NewV7()).String()
+	}
+	for _, text := range []struct {
+		field, value string
+		most         int
+	}{{"answerId", r.AnswerID, validate.MaxName}, {"reason", r.Reason, perdure.MaxAnswerReason}} {
+		if len(text.value) > text.most {
+			return perdure.FieldErrorf(text.field, "has %d bytes, and %d are allowed", len(text.value), text.most)
+		}
+		if err := perdure.CheckText(text.field, text.value); err != nil {
+			return err
+		}
+	}
+	switch r.Verdict {
+	case perdure.VerdictApprove, perdure.VerdictDeny, perdure.VerdictAnswer:
+	default:
+		return perdure.FieldErrorf("verdict", "%q must be approve, deny or answer", r.Verdict)
+	}
+	if len(r.Value) > perdure.MaxAnswer {
+		return perdure.FieldErrorf("answer", "has %d bytes, and %d are allowed", len(r.Value), perdure.MaxAnswer)
+	}
+	if err := checkEdited(r.Details); err != nil {
+		return err
+	}
+	if r.Value == nil {
+		return nil
+	}
+	return perdure.CheckDocumentBytes("answer", r.Value, perdure.DocumentRules{})
+}

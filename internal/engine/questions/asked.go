@@ -1,0 +1,84 @@
+package questions
+
+import (
+	"context"
+	"fmt"
+
+	"github.com/google/uuid"
+	"github.com/perdure/perdure"
+	"github.com/perdure/perdure/internal/store"
+)
+
+// CheckAsked checks the questions of a commit. Errors: invalid_argument.
+func (s *Questions) CheckAsked(c perdure.Commit) error {
+	if n := len(c.Questions) + len(c.Withdraw); n > 2*perdure.MaxOpenQuestions {
+		return perdure.FieldErrorf("questions", "the commit names %d questions, and %d are allowed", n, 2*perdure.MaxOpenQuestions)
+	}
+	keys := map[string]bool{}
+	for i, q := range c.Questions {
+		at := fmt.Sprintf("questions[%d]", i)
+		if err := q.Check(at); err != nil {
+			return err
+		}
+		if keys[q.Key] {
+			return perdure.Errorf(perdure.QuestionKeyReused, "%s: the commit asks two questions with the key %q", at, q.Key)
+		}
+		keys[q.Key] = true
+		if err := s.kinds.Schemas.CheckRegistered(at+".schema", "the question", q.Schema); err != nil {
+			return err
+		}
+		if q.Default == nil {
+			continue
+		}
+		if err := s.misfitAnswer(at+".default", q.QuestionTerms, q.Default); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// misfitAnswer returns nil if a value fits the schema or the choices of a question.
+func (s *Questions) misfitAnswer(at string, t perdure.QuestionTerms, value []byte) error {
+	if err := t.CheckValue(at, value); err != nil {
+		return err
+	}
+	return s.kinds.Schemas.Check(at, perdure.KindSpec{Kind: "the question", InputSchema: t.Schema}, value)
+}
+
+// inlineAnswers is the maximum number of bytes of the questions that a claim or a reply carries
+// with their answers.
+const inlineAnswers = 1 << 20
+
+// ForWorker returns questions of an execution for its worker. Of the terms it keeps only kind
+// and subject. It leaves out the votes, and the details unless a voter has changed them. An answer
+// with which the total size would exceed inlineAnswers is replaced by the zero Answer. The worker
+// then reads that answer with Dispatch.Questions.
+func ForWorker(ctx context.Context, refs store.ClaimReader, execution uuid.UUID, ids []uuid.UUID) ([]*perdure.Question, error) {
+	if len(ids) == 0 {
+		return nil, nil
+	}
+	found, err := refs.QuestionsOf(ctx, execution, ids)
+	if err != nil {
+		return nil, err
+	}
+	size := 0
+	var questions []*perdure.Question
+	for _, q := range found {
+		if q == nil {
+			continue
+		}
+		q.QuestionTerms = perdure.QuestionTerms{Kind: q.Kind, Subject: q.Subject, Withheld: q.Withheld}
+		if !q.Edited() {
+			q.Details = nil
+		}
+		q.Votes = nil
+		if q.Answer != nil {
+			if size += len(q.Answer.Value) + len(q.Answer.Reason) + len(q.Details) + int(withheldBytes(q)); size > inlineAnswers {
+				q.Answer = &perdure.Answer{}
+				q.Details = nil
+			}
+		}
+		questions = append(questions, q)
+	}
+	return questions, nil
+}

@@ -1,0 +1,72 @@
+package questions
+
+import (
+	"context"
+	"encoding/json"
+
+	"github.com/perdure/perdure"
+	"github.com/perdure/perdure/internal/rules"
+)
+
+// editOf returns the details that an answer carries; nil if it carries none. The decision finds out
+// whether they change anything. The changed arguments of a tool call must fit the schema of the tool,
+// and are judged by the policies of the run as the model's are. They are not judged if the vote is
+// refused anyway. Errors: those of the store, not_found; unavailable if the policies are on a worker
+// that is not connected.
+func (s *Questions) editOf(ctx context.Context, org string, q *perdure.Question, r AnswerRequest, judged bool) (*rules.Edit, error) {
+	if r.Details == nil {
+		return nil, nil
+	}
+	edit := &rules.Edit{Details: r.Details, SHA256: perdure.DetailsHash(q.Kind, q.Subject, r.Details)}
+	if q.Kind != perdure.QuestionApproval || !judged {
+		return edit, nil
+	}
+	x, err := s.store.Execution(ctx, org, q.ExecutionID)
+	if err != nil {
+		return nil, err
+	}
+	if edit.Refused, err = s.kinds.MisfitArguments(ctx, org, q.Subject, r.Details); err != nil || edit.Refused != nil {
+		return edit, err
+	}
+	if q.EntryID == nil && !x.Gate.Guards(q.Subject) {
+		return edit, nil // no frozen policy is about it
+	}
+	if x.Input, err = s.storedInput(ctx, x); err != nil {
+		return nil, err
+	}
+	edit.Refused, err = s.editJudged(x, q, r.Details)
+	return edit, err
+}
+
+// editJudged returns why the policies of an execution do not permit the changed arguments by the
+// question's approval; nil if they do.
+func (s *Questions) editJudged(x *perdure.Execution, q *perdure.Question, arguments json.RawMessage) (refused, err error) {
+	policies, err := x.Approvals()
+	if err != nil {
+		return nil, err
+	}
+	judged, err := s.judgeCall(policies, perdure.ApprovalCall{Tool: q.Subject, Arguments: arguments, Workspace: x.Workspace, Turn: q.Place.Turn()})
+	if err != nil {
+		return nil, err
+	}
+	switch {
+	case judged.Then == perdure.ApprovalDeny && judged.Rule != nil && judged.Rule.Reason != "":
+		return perdure.FieldErrorf("details", "are denied by a rule: %s", judged.Rule.Reason), nil
+	case judged.Then == perdure.ApprovalDeny:
+		return perdure.FieldErrorf("details", "are denied by a rule"), nil
+	case judged.Then == perdure.ApprovalAsk && !judged.Rule.Covers(q.QuestionTerms):
+		return perdure.FieldErrorf("details", "come under another rule, which asks other people or does not permit edits; deny the call"), nil
+	}
+	return nil, nil
+}
+
+// checkEdited checks the parts of changed details that need no stored state.
+func checkEdited(details json.RawMessage) error {
+	if details == nil {
+		return nil
+	}
+	if len(details) > perdure.InlineLimit {
+		return perdure.FieldErrorf("details", "have %d bytes, and %d are allowed in an edit", len(details), perdure.InlineLimit)
+	}
+	return perdure.CheckDocumentBytes("details", details, perdure.DocumentRules{Workers: true})
+}

@@ -1,0 +1,72 @@
+package questions
+
+import (
+	"context"
+	"io"
+	"slices"
+
+	"github.com/google/uuid"
+	"github.com/perdure/perdure"
+	"github.com/perdure/perdure/internal/rules"
+)
+
+// Judge compares the new tasks of a commit that carry a clearance with the policies of their
+// execution. The policies and the bytes of the calls come from the store and the commit, so a worker
+// cannot misstate them. A commit without clearances costs nothing. Those of a LOCAL execution are on
+// its worker, which judges them.
+func (s *Questions) Judge(ctx context.Context, org string, c perdure.Commit) (rules.JudgedTasks, error) {
+	if !slices.ContainsFunc(c.Tasks, func(t perdure.NewTask) bool { return t.Clearance != nil }) {
+		return nil, nil
+	}
+	x, err := s.store.Execution(ctx, org, c.Lease.ExecutionID)
+	if err != nil || x.Gate == nil || x.PersistenceMode == perdure.Local {
+		return nil, err
+	}
+	policies, err := x.Approvals()
+	if err != nil {
+		return nil, err
+	}
+	all := rules.JudgedTasks{}
+	for at, t := range c.Tasks {
+		if t.Clearance == nil || !x.Gate.Guards(t.Kind) {
+			continue
+		}
+		input, err := s.inputBytes(ctx, x.ID, t.Input)
+		if err != nil {
+			return nil, err
+		}
+		judged, err := s.judgeCall(policies, perdure.ApprovalCall{Tool: t.Kind, Arguments: input, Workspace: x.Workspace, Turn: t.Place.Turn()})
+		if err != nil {
+			return nil, err
+		}
+		all[at] = rules.JudgedTask{Details: perdure.DetailsHash(perdure.QuestionApproval, t.Kind, input), Judged: judged}
+	}
+	return all, nil
+}
+
+// judgeCall returns the decision of the policies about a call. Arguments that are not one JSON
+// document, for example because a member occurs twice, are denied: different programs would read
+// them differently.
+func (s *Questions) judgeCall(a perdure.Approvals, call perdure.ApprovalCall) (perdure.Judgement, error) {
+	if perdure.CheckArguments("arguments", call.Arguments) != nil {
+		return perdure.Judgement{Then: perdure.ApprovalDeny, Number: -1}, nil
+	}
+	return a.Judge(call, s.kinds.Schemas.Fits)
+}
+
+// inputBytes returns the content of a new task, inline or uploaded. A content that is not complete
+// is empty; the commit refuses it.
+func (s *Questions) inputBytes(ctx context.Context, execution uuid.UUID, p perdure.Payload) ([]byte, error) {
+	if p.Blob == nil {
+		return p.Bytes, nil
+	}
+	r, err := s.store.Blob(ctx, execution, p.Blob.ID)
+	if perdure.IsCode(err, perdure.NotFound) {
+		return nil, nil
+	}
+	if err != nil {
+		return nil, err
+	}
+	defer r.Close()
+	return io.ReadAll(io.LimitReader(r, s.payloadLimit))
+}

@@ -1,0 +1,144 @@
+package questions
+
+import (
+	"context"
+	"crypto/rand"
+	"crypto/sha256"
+	"encoding/base64"
+	"time"
+
+	"github.com/google/uuid"
+	"github.com/perdure/perdure"
+	"github.com/perdure/perdure/internal/rules"
+	"github.com/perdure/perdure/internal/store"
+)
+
+// linkTokenBytes is the number of random bytes of the token of a link.
+const linkTokenBytes = 32
+
+// LinkRequest is a request for a link with which a key answers a question.
+type LinkRequest struct {
+	Question, Key uuid.UUID
+	// Life is how long the link works; 0 means perdure.LinkLife.
+	Life time.Duration
+}
+
+// CreateLink creates a link on behalf of the actor of the context. It returns the link with its
+// token, which is not stored. Errors: not_found, invalid_argument, question_decided, already_voted.
+func (s *Questions) CreateLink(ctx context.Context, org string, r LinkRequest) (*perdure.QuestionLink, string, error) {
+	if r.Life == 0 {
+		r.Life = perdure.LinkLife
+	}
+	actor := store.ActorOf(ctx)
+	return s.createLink(ctx, org, r, &actor)
+}
+
+// WebhookLink creates a link for a delivery to a webhook that is bound to the key, and returns its
+// token; "" if the key may not answer the question now. The error is that of the store.
+func (s *Questions) WebhookLink(ctx context.Context, org string, question, key uuid.UUID) (string, error) {
+	_, token, err := s.createLink(ctx, org, LinkRequest{Question: question, Key: key, Life: perdure.MaxLinkLife}, nil)
+	if perdure.IsCode(err, perdure.Unavailable) || perdure.IsCode(err, perdure.Internal) {
+		return "", err
+	}
+	return token, nil //nolint:nilerr // the question is decided or gone, or the key is excluded or revoked
+}
+
+func (s *Questions) createLink(ctx context.Context, org string, r LinkRequest, actor *perdure.Actor) (*perdure.QuestionLink, string, error) {
+	if r.Life < time.Second || r.Life > perdure.MaxLinkLife {
+		return nil, "", perdure.FieldErrorf("expires", "must be a duration from 1s to %d hours, such as 24h", int(perdure.MaxLinkLife.Hours()))
+	}
+	q, err := s.store.Question(ctx, org, r.Question)
+	if err != nil {
+		return nil, "", err
+	}
+	raw := make([]byte, linkTokenBytes)
+	rand.Read(raw) // never fails
+	token := base64.RawURLEncoding.EncodeToString(raw)
+	n := rules.NewLink{Question: r.Question, Key: r.Key, TokenSHA256: linkHash(token), Life: r.Life, Actor: actor}
+	link, err := s.one(ctx, store.Command{
+		Name: "create link", Lane: store.LaneCommits, Org: org, Execution: q.ExecutionID,
+		Needs:  func(*perdure.Execution) store.Needs { return rules.LinkNeeds(n) },
+		Decide: func(s *store.State) (*store.Changes, error) { return rules.CreateLink(s, n) },
+	})
+	if err != nil {
+		return nil, "", err
+	}
+	return link.(*perdure.QuestionLink), token, nil
+}
+
+// linkHash returns the hash of a token under which its link is stored.
+func linkHash(token string) perdure.Hash { return sha256.Sum256([]byte(token)) }
+
+// RevokeLinks deletes the links to a question on behalf of the actor of the context: those of a key,
+// or all if key is nil. When it returns, no later vote uses them. Errors: not_found.
+func (s *Questions) RevokeLinks(ctx context.Context, org string, question uuid.UUID, key *uuid.UUID) error {
+	q, err := s.store.Question(ctx, org, question)
+	if err != nil {
+		return err
+	}
+	r := rules.LinkRevocation{Question: question, KeyID: key, Actor: store.ActorOf(ctx)}
+	_, err = s.one(ctx, store.Command{
+		Name: "revoke links", Lane: store.LaneCommits, Org: org, Execution: q.ExecutionID,
+		Needs: func(*perdure.Execution) store.Needs {
+			return store.Needs{Questions: []uuid.UUID{question}, LinksOf: &question}
+		},
+		Decide: func(s *store.State) (*store.Changes, error) { return rules.RevokeLinks(s, r) },
+	})
+	return err
+}
+
+// ErrLinkEnded is the error of a link that is unknown or no longer works.
+var ErrLinkEnded = rules.ErrLinkEnded
+
+// Linked is the question that a link leads to, with the key that answers it.
+type Linked struct {
+	store.Link
+	// Question is completed as by Show, if it is open.
+	Question *perdure.Question
+	// Open reports that the key may answer now. Otherwise the question has been decided, or the link was
+	// used, or the question now excludes its key.
+	Open bool
+}
+
+// FollowLink returns the question and the key of the link with the token. Errors: ErrLinkEnded if
+// the link is unknown, has expired or was revoked, or its key was revoked, or the question was
+// changed.
+func (s *Questions) FollowLink(ctx context.Context, token string) (*Linked, error) {
+	link, err := s.store.Link(ctx, linkHash(token))
+	if perdure.IsCode(err, perdure.NotFound) {
+		return nil, ErrLinkEnded
+	}
+	if err != nil {
+		return nil, err
+	}
+	err = s.orgWorks(ctx, link.Org)
+	if link.ExpiresAt.Reached(s.store.Now()) || link.Key.RevokedAt != nil || perdure.IsCode(err, perdure.PermissionDenied) {
+		return nil, ErrLinkEnded
+	}
+	if err != nil {
+		return nil, err
+	}
+	q, err := s.store.Question(ctx, link.Org, link.QuestionID)
+	if perdure.IsCode(err, perdure.NotFound) {
+		return nil, ErrLinkEnded
+	}
+	if err != nil {
+		return nil, err
+	}
+	l := &Linked{Link: *link, Question: q}
+	if q.Status.Final() {
+		return l, nil
+	}
+	voter := Voter{Role: link.Key.Role, KeyID: &link.Key.ID, Name: link.Key.Name, Since: &link.Key.CreatedAt}
+	mine, err := s.Answerable(ctx, link.Org, []*perdure.Question{q}, voter)
+	if l.Open = len(mine) > 0; !l.Open || err != nil {
+		return l, err
+	}
+	return l, s.Show(ctx, link.Org, q)
+}
+
+// LinkToken returns AnswerRequest.Link for a token.
+func LinkToken(token string) *perdure.Hash {
+	hash := linkHash(token)
+	return &hash
+}

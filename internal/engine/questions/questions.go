@@ -1,0 +1,43 @@
+// Package questions implements what surrounds the questions of executions: the checks of what an
+// execution asks, the policies about tool calls, what people and workers see of a question, links to
+// questions, and the checks of answers.
+package questions
+
+import (
+	"context"
+
+	"github.com/perdure/perdure/internal/engine/homes"
+	"github.com/perdure/perdure/internal/engine/kinds"
+	"github.com/perdure/perdure/internal/store"
+)
+
+// Questions implements the commands and reads. [New] creates one.
+type Questions struct {
+	store        store.Store
+	refs         store.ClaimReader
+	homes        *homes.Homes
+	kinds        *kinds.Kinds
+	one          func(context.Context, store.Command) (any, error)
+	orgWorks     func(ctx context.Context, org string) error
+	payloadLimit int64
+}
+
+// Config configures a [Questions]. All fields are required.
+type Config struct {
+	Store store.Store
+	// Refs reads like Store, but returns references to contents that are stored in blobs.
+	Refs  store.ClaimReader
+	Homes *homes.Homes
+	Kinds *kinds.Kinds
+	// One runs a command and returns the value of its decision.
+	One func(context.Context, store.Command) (any, error)
+	// OrgWorks returns nil if the org may use its API keys.
+	OrgWorks func(ctx context.Context, org string) error
+	// PayloadLimit is the maximum size of one payload in bytes.
+	PayloadLimit int64
+}
+
+// New creates a Questions.
+func New(c Config) *Questions {
+	return &Questions{store: c.Store, refs: c.Refs, homes: c.Homes, kinds: c.Kinds, one: c.One, orgWorks: c.OrgWorks, payloadLimit: c.PayloadLimit}
+}

@@ -1,0 +1,50 @@
+package retention
+
+import (
+	"context"
+
+	"github.com/google/uuid"
+	"github.com/perdure/perdure"
+	"github.com/perdure/perdure/internal/rules"
+	"github.com/perdure/perdure/internal/store"
+)
+
+// sweepStepOfLinks is the maximum number of expired links that a round of SweepLinks reads, and that one
+// command deletes.
+const sweepStepOfLinks = 500
+
+// SweepLinks deletes the links to questions that have expired. Those of an execution are deleted by a
+// command on it, as they are written, so that the sweep and other commands never wait for each other.
+func (p *Pruner) SweepLinks(ctx context.Context) error {
+	for {
+		expired, err := p.Store.ExpiredLinks(ctx, p.Store.Now(), sweepStepOfLinks)
+		if err != nil {
+			return err
+		}
+		swept := 0
+		seen := map[uuid.UUID]bool{}
+		for _, l := range expired {
+			if seen[l.ExecutionID] {
+				continue
+			}
+			seen[l.ExecutionID] = true
+			done, err := p.sweepLinksOf(ctx, l)
+			if err != nil {
+				return err
+			}
+			swept += done
+		}
+		if swept == 0 || len(expired) < sweepStepOfLinks {
+			return nil
+		}
+	}
+}
+
+// sweepLinksOf deletes the expired links of an execution. It returns 0 if the execution is being deleted.
+func (p *Pruner) sweepLinksOf(ctx context.Context, l *perdure.QuestionLink) (int, error) {
+	done, err := p.Do(ctx, store.Command{
+		Name: "sweep links", Lane: store.LaneSweeps, Frees: true, Org: l.Org, Execution: l.ExecutionID,
+		Decide: func(s *store.State) (*store.Changes, error) { return rules.SweepLinks(s, sweepStepOfLinks) },
+	})
+	return len(done), err
+}

@@ -1,0 +1,29 @@
+// Package retention deletes data whose retention has ended: executions, checkpoints, logs, deliveries,
+// links to questions and sessions. It deletes little in each command, so that other writes can run in
+// between.
+package retention
+
+import (
+	"context"
+	"log/slog"
+	"time"
+
+	"github.com/perdure/perdure/internal/engine/tenants"
+	"github.com/perdure/perdure/internal/rules"
+	"github.com/perdure/perdure/internal/store"
+)
+
+// Config configures a [Pruner]. All fields are required.
+type Config struct {
+	Store store.Store
+	// Do runs a command and returns the answers of the decisions that changed something.
+	Do func(context.Context, store.Command) ([]*rules.Decision, error)
+	// Tenants have the policies, and sweep their own rows.
+	Tenants *tenants.Tenants
+	Logger  *slog.Logger
+	// Every is the interval between two sweeps.
+	Every time.Duration
+}
+
+// Pruner deletes on request, and at intervals.
+type Pruner struct{ Config }

@@ -1,0 +1,315 @@
+// Package streams sends what the code of a worker streams to the server, as blocks that grow and as
+// events. It knows nothing of runs and attempts but their leases.
+package streams
+
+import (
+	"context"
+	"encoding/json"
+	"log/slog"
+	"slices"
+	"sync"
+	"time"
+
+	"github.com/perdure/perdure"
+)
+
+const (
+	maxFrame = 64 << 10  // maximum bytes of text in one frame
+	maxBatch = 512 << 10 // approximate maximum bytes of text in one batch
+	maxAhead = 4 << 20   // maximum unsent bytes of a source before its code has to wait
+)
+
+const (
+	resendAfter = 100 * time.Millisecond
+	// consecutive failures before a log line: an operator may have to act, as for a full disk
+	tellAfter = 20
+)
+
+// Streams sends the output of all sources of a worker to the server; a source is one run or
+// attempt. One batch is sent at a time. Output that arrives meanwhile is sent in the next batch, so
+// the batches grow with the load. Text that continues a block waits until the last batch is at
+// least the duration every old, because the server flushes its disk for each batch. All other
+// output is sent at once, together with the waiting text.
+type Streams struct {
+	d      perdure.Dispatch
+	logger *slog.Logger
+	every  time.Duration
+	// temporary reports whether the server may accept a refused frame later.
+	temporary func(error) bool
+	wake      chan struct{}
+	// failures counts consecutive failed batches. last is the time at which the newest batch was
+	// sent. Only the goroutine of Run uses them.
+	failures int
+	last     time.Time
+
+	mu      sync.Mutex // guards the fields below and the fields of all sources
+	sources map[*Stream]bool
+}
+
+// New creates a Streams. temporary reports whether the server may accept a refused frame later.
+func New(d perdure.Dispatch, logger *slog.Logger, every time.Duration, temporary func(error) bool) *Streams {
+	return &Streams{d: d, logger: logger, every: every, temporary: temporary, wake: make(chan struct{}, 1), sources: map[*Stream]bool{}}
+}
+
+// Open begins a source: an attempt of a task, or a claim of an execution. The source calls lost if
+// the server reports that the lease is lost. After ctx has ended, the source drops output instead
+// of waiting. The caller closes the source with Close.
+func (s *Streams) Open(ctx context.Context, task *perdure.TaskLease, claim *perdure.Lease, lost func(error)) *Stream {
+	st := &Stream{owner: s, task: task, agent: claim, lost: lost, over: ctx.Done(), changed: make(chan struct{})}
+	s.mu.Lock()
+	s.sources[st] = true
+	s.mu.Unlock()
+	return st
+}
+
+// Close ends a source and drops its unsent output.
+func (s *Streams) Close(st *Stream) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	delete(s.sources, st)
+	st.fail(errClosed)
+}
+
+func (s *Streams) nudge() {
+	select {
+	case s.wake <- struct{}{}:
+	default:
+	}
+}
+
+// Run sends batches until ctx ends.
+func (s *Streams) Run(ctx context.Context) {
+	later := time.NewTimer(s.every)
+	defer later.Stop()
+	for {
+		select {
+		case <-ctx.Done():
+			return
+		case <-s.wake:
+		case <-later.C:
+		}
+		wait := s.pause()
+		for wait <= 0 && s.sendOnce(ctx) {
+			wait = s.pause()
+		}
+		if wait > 0 {
+			later.Reset(wait)
+		}
+	}
+}
+
+// pause returns how long the output must wait until the next batch may be sent; 0 if something is
+// urgent.
+func (s *Streams) pause() time.Duration {
+	wait := s.every - time.Since(s.last)
+	if wait <= 0 || s.urgent() {
+		return 0
+	}
+	return wait
+}
+
+// urgent reports whether a source has output that must be sent at once.
+func (s *Streams) urgent() bool {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	for st := range s.sources {
+		if !st.waits && slices.ContainsFunc(st.blocks, (*block).urgent) {
+			return true
+		}
+	}
+	return false
+}
+
+// sendOnce sends one batch and processes the replies. It reports whether there was anything to
+// send.
+func (s *Streams) sendOnce(ctx context.Context) bool {
+	frames, sent := s.collect()
+	if len(frames) == 0 || ctx.Err() != nil {
+		return false
+	}
+	s.last = time.Now()
+	replies, err := s.d.Append(ctx, frames)
+	defer s.settle(sent)
+	if err != nil {
+		if s.failures++; s.failures == tellAfter {
+			s.logger.Error("the server cannot store this now; nothing is lost, trying on", "error", err)
+		}
+		select {
+		case <-ctx.Done():
+		case <-time.After(resendAfter):
+		}
+		return true
+	}
+	s.failures = 0
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	for i, b := range sent {
+		if i < len(replies) {
+			b.stream.acknowledge(b, frames[i], replies[i])
+		}
+	}
+	return true
+}
+
+// collect returns the frames of one batch, and the block of each frame. The batch has at most one
+// frame of each block; the blocks of one source are in order.
+func (s *Streams) collect() ([]perdure.Frame, []*block) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	var frames []perdure.Frame
+	var sent []*block
+	size := 0
+	for st := range s.sources {
+		for _, b := range st.blocks {
+			if size >= maxBatch || st.waits || !b.due() {
+				continue
+			}
+			f := b.frame()
+			b.sent = true
+			size += len(f.Text) + len(f.Fields)
+			frames, sent = append(frames, f), append(sent, b)
+		}
+	}
+	return frames, sent
+}
+
+// settle marks the frames of a batch as no longer being sent.
+func (s *Streams) settle(sent []*block) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	for _, b := range sent {
+		b.sent = false
+		b.stream.leaveOpen()
+	}
+}
+
+// block is a block of a source whose text grows, or a single event.
+type block struct {
+	stream       *Stream
+	number       int64
+	kind         perdure.EventType
+	place        perdure.Place
+	terminal     string // stdout or stderr
+	toolCallID   string
+	sent         bool   // a frame of the block is being sent
+	acknowledged int64  // number of bytes that the server has acknowledged
+	ahead        []byte // bytes that the server has not acknowledged
+	fields       json.RawMessage
+	closing      bool
+	reason       perdure.BlockReason
+}
+
+// due reports whether the block has something to send.
+func (b *block) due() bool { return len(b.ahead) > 0 || b.closing || b.fields != nil }
+
+// urgent reports whether the block must be sent at once: it is an event, it begins or ends, or its
+// unsent text fills a frame.
+func (b *block) urgent() bool {
+	return b.closing || b.fields != nil || len(b.ahead) >= maxFrame || len(b.ahead) > 0 && b.acknowledged == 0
+}
+
+func (b *block) frame() perdure.Frame {
+	n := min(len(b.ahead), maxFrame)
+	for n < len(b.ahead) && n > 0 && b.ahead[n]&0xC0 == 0x80 {
+		n-- // never split a character
+	}
+	return perdure.Frame{
+		Lease: b.stream.task, AgentLease: b.stream.agent, Block: b.number, Type: b.kind, Place: b.place,
+		Offset: b.acknowledged, Text: string(b.ahead[:n]), Stream: b.terminal, ToolCallID: b.toolCallID,
+		Close: b.closing && n == len(b.ahead), Reason: b.reason, Fields: b.fields,
+	}
+}
+
+func (b *block) length() int64 { return b.acknowledged + int64(len(b.ahead)) }
+
+func (b *block) key() perdure.BlockKey {
+	if b.stream.task != nil {
+		return perdure.BlockKey{TaskID: b.stream.task.TaskID, Attempt: int64(b.stream.task.Attempt), Block: b.number}
+	}
+	return perdure.BlockKey{Attempt: b.stream.agent.Fence, Block: b.number}
+}
+
+// acknowledge applies the server's reply r to the frame f of block b. The caller has locked the
+// owner's mu.
+func (st *Stream) acknowledge(b *block, f perdure.Frame, r perdure.FrameReply) {
+	if r.Err != nil && st.owner.temporary(r.Err) {
+		st.putOff(r.Err)
+		return
+	}
+	if r.Err != nil {
+		st.fail(r.Err)
+		if r.Err.Code == perdure.LeaseLost {
+			st.lost(r.Err)
+		} else {
+			logOf(st.owner.logger, st.task, st.agent).Error("the server refused streamed content", "error", r.Err)
+		}
+		return
+	}
+	st.failures = 0
+	if f.Fields == nil {
+		if r.Held < b.acknowledged || r.Held > b.length() {
+			st.fail(perdure.Errorf(perdure.Conflict, "block %d is at %d bytes here and %d at the server", b.number, b.acknowledged, r.Held))
+			return
+		}
+		b.ahead = b.ahead[r.Held-b.acknowledged:]
+		b.acknowledged = r.Held
+	}
+	if f.Fields != nil || (f.Close && len(b.ahead) == 0) {
+		st.end(b)
+	}
+	st.signal()
+}
+
+// end removes a block whose content is sent completely, and records its length for Flush. The
+// caller has locked the owner's mu.
+func (st *Stream) end(b *block) {
+	if b.fields == nil && b.acknowledged > 0 {
+		st.ends = append(st.ends, perdure.BlockEnd{Key: b.key(), Length: b.acknowledged})
+	}
+	st.blocks = slices.DeleteFunc(st.blocks, func(other *block) bool { return other == b })
+}
+
+// leaveOpen removes, while Flush waits, the blocks that the server has completely and that need
+// only be closed. The commit with Flush's result closes them. The caller has locked the owner's mu.
+func (st *Stream) leaveOpen() {
+	if !st.flushing {
+		return
+	}
+	for _, b := range slices.Clone(st.blocks) {
+		if b.closing && b.reason == "" && b.acknowledged > 0 && len(b.ahead) == 0 && !b.sent {
+			st.end(b)
+			st.signal()
+		}
+	}
+}
+
+// putOff pauses a source for resendAfter because the server could not store one of its frames;
+// other sources continue. The bytes of the frame are sent once more. The caller has locked the
+// owner's mu.
+func (st *Stream) putOff(err error) {
+	if st.waits {
+		return
+	}
+	if st.failures++; st.failures == tellAfter {
+		logOf(st.owner.logger, st.task, st.agent).Error("the server cannot store this now; nothing is lost, trying on", "error", err)
+	}
+	st.waits = true
+	time.AfterFunc(resendAfter, func() {
+		st.owner.mu.Lock()
+		defer st.owner.mu.Unlock()
+		st.waits = false
+		st.owner.nudge()
+	})
+}
+
+// errClosed is the error of a source after Streams.Close.
+var errClosed = perdure.Errorf(perdure.LeaseLost, "the source is closed")
+
+// logOf adds to l the execution and either the task's attempt or, if task is nil, the fence of the
+// agent's lease.
+func logOf(l *slog.Logger, task *perdure.TaskLease, agent *perdure.Lease) *slog.Logger {
+	if task != nil {
+		return l.With("execution", task.ExecutionID, "task", task.TaskID, "attempt", task.Attempt)
+	}
+	return l.With("execution", agent.ExecutionID, "fence", agent.Fence)
+}
