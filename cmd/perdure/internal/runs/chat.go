@@ -5,6 +5,7 @@ import (
 
 	"github.com/google/uuid"
 	"github.com/perdure/perdure/cmd/perdure/internal/editor"
+	"github.com/perdure/perdure/cmd/perdure/internal/lookup"
 	"github.com/perdure/perdure/cmd/perdure/internal/setup"
 	"github.com/spf13/cobra"
 )
@@ -31,7 +32,7 @@ commands.
 
 If standard input is not a terminal, each line of it is a message.`,
 		Example: chatExamples,
-		Args:    cobra.MaximumNArgs(2), ValidArgsFunction: completeRuns(a),
+		Args:    cobra.MaximumNArgs(2), ValidArgsFunction: lookup.Complete(a),
 		RunE: func(cmd *cobra.Command, args []string) error {
 			r.chat = true
 			id, prompt, err := chatArguments(resume, args)
@@ -68,7 +69,7 @@ func chatArguments(resume string, args []string) (id, prompt string, err error) 
 // namesRun reports whether an argument is the id of a run, or last.
 func namesRun(arg string) bool {
 	_, err := uuid.Parse(arg)
-	return arg == lastRun || err == nil && len(arg) == 36
+	return arg == lookup.Last || err == nil && len(arg) == 36
 }
 
 // edits reports whether the command has a terminal for a chat with an input line.

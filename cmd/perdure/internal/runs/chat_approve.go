@@ -10,6 +10,7 @@ import (
 
 	"github.com/google/uuid"
 	"github.com/perdure/perdure"
+	"github.com/perdure/perdure/cmd/perdure/internal/lookup"
 	"github.com/perdure/perdure/cmd/perdure/internal/terminal"
 )
 
@@ -100,7 +101,7 @@ func (s *chatSession) findQuestion(ctx context.Context, open []*perdure.Question
 	}
 	found := beginWith(open, text)
 	if len(found) == 0 {
-		all, err := allQuestions(ctx, s.client(), s.current())
+		all, err := lookup.AllQuestions(ctx, s.client(), s.current())
 		if err != nil {
 			return id, err
 		}
@@ -150,7 +151,7 @@ func (s *chatSession) refreshQuestions() {
 // offers them from then on, and the status counts them.
 func (s *chatSession) readQuestions(ctx context.Context, run uuid.UUID) ([]*perdure.Question, error) {
 	c := s.client()
-	open, err := openQuestions(ctx, c, run, false)
+	open, err := lookup.OpenQuestions(ctx, c, run, false)
 	if err != nil {
 		return nil, err
 	}

@@ -11,6 +11,7 @@ import (
 	"github.com/google/uuid"
 	"github.com/perdure/perdure"
 	"github.com/perdure/perdure/client"
+	"github.com/perdure/perdure/cmd/perdure/internal/lookup"
 	"github.com/perdure/perdure/cmd/perdure/internal/setup"
 	"github.com/perdure/perdure/cmd/perdure/internal/terminal"
 )
@@ -171,7 +172,7 @@ func (s *chatSession) help(context.Context, string) error {
 
 func (s *chatSession) cost(ctx context.Context, _ string) error {
 	s.connection.RLock()
-	r, err := readResult(ctx, s.Conn, s.current())
+	r, err := lookup.ReadResult(ctx, s.Conn, s.current())
 	s.connection.RUnlock()
 	if err != nil {
 		return err
@@ -241,7 +242,7 @@ func (s *chatSession) resume(ctx context.Context, operand string) error {
 	if operand == "" {
 		return s.listRuns(ctx)
 	}
-	x, err := findRun(ctx, s.client(), operand)
+	x, err := lookup.Find(ctx, s.client(), operand)
 	if err != nil {
 		return err
 	}
@@ -275,7 +276,7 @@ func (s *chatSession) listRuns(ctx context.Context) error {
 	var lines []string
 	for _, x := range all {
 		if x.ID != s.current() {
-			lines = append(lines, terminal.Inline(fmt.Sprintf("%s  %s  %s", x.ID, statusText(x), titleText(x))))
+			lines = append(lines, terminal.Inline(fmt.Sprintf("%s  %s  %s", x.ID, lookup.StatusText(x), lookup.Title(x))))
 		}
 	}
 	if len(lines) == 0 {

@@ -13,6 +13,7 @@ import (
 	"github.com/google/uuid"
 	"github.com/perdure/perdure"
 	"github.com/perdure/perdure/cmd/perdure/internal/editor"
+	"github.com/perdure/perdure/cmd/perdure/internal/lookup"
 )
 
 const (
@@ -213,7 +214,7 @@ func (o *offers) runCandidates(word string, current uuid.UUID) []editor.Candidat
 	var all []editor.Candidate
 	for _, x := range o.runs {
 		if id := x.ID.String(); x.ID != current && strings.HasPrefix(id, word) {
-			all = append(all, editor.Candidate{Text: id, Note: titleText(x)})
+			all = append(all, editor.Candidate{Text: id, Note: lookup.Title(x)})
 		}
 	}
 	return all

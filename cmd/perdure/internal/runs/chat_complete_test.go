@@ -4,6 +4,8 @@ import (
 	"net/http"
 	"testing"
 
+	"github.com/perdure/perdure/cmd/perdure/internal/connection/connectiontest"
+
 	"github.com/google/uuid"
 	"github.com/perdure/perdure/cmd/perdure/internal/connection"
 )
@@ -11,7 +13,7 @@ import (
 // The ids of runs are completed without a list before: the first completion reads the runs.
 func TestRunsAreCompleted(t *testing.T) {
 	run := uuid.New()
-	c := answering(t, func(*http.Request) any {
+	c := connectiontest.Answering(t, func(*http.Request) any {
 		return map[string]any{"items": []any{map[string]any{"id": run, "kind": "react-agent", "status": "WAITING"}}}
 	})
 	s := newChatSession(&connection.RunConn{Conn: &connection.Conn{Client: c}}, nil, nil)

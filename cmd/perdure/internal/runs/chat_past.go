@@ -9,12 +9,8 @@ import (
 	"github.com/perdure/perdure/cmd/perdure/internal/terminal"
 )
 
-const (
-	// pastEntries is the number of the newest entries that a command reads of a run that it continues.
-	pastEntries = 100
-	// maxPastContent is the maximum size in bytes of a content that is read for the past of a chat.
-	maxPastContent = 1 << 20
-)
+// maxPastContent is the maximum size in bytes of a content that is read for the past of a chat.
+const maxPastContent = 1 << 20
 
 // showPast shows the end of the conversation that the chat continues.
 func (s *chatSession) showPast(ctx context.Context, snapshot *client.Snapshot) (err error) {

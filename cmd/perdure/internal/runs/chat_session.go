@@ -14,6 +14,7 @@ import (
 	"github.com/perdure/perdure/client"
 	"github.com/perdure/perdure/cmd/perdure/internal/connection"
 	"github.com/perdure/perdure/cmd/perdure/internal/editor"
+	"github.com/perdure/perdure/cmd/perdure/internal/lookup"
 	"github.com/perdure/perdure/cmd/perdure/internal/setup"
 	"github.com/perdure/perdure/cmd/perdure/internal/terminal"
 )
@@ -163,10 +164,10 @@ func (s *chatSession) open(ctx context.Context, t chatTarget) (*watcher, error) 
 		w := s.newWatcher(t.resume.ID)
 		r := &resumeCommand{App: s.App, worker: s.worker, chat: true}
 		x := t.resume
-		if err := fetchInput(ctx, s.Conn, x); err != nil {
+		if err := lookup.FetchInput(ctx, s.Conn, x); err != nil {
 			return nil, err
 		}
-		state, err := readAgentState(ctx, s.Conn, x)
+		state, err := lookup.ReadAgentState(ctx, s.Conn, x)
 		if err != nil {
 			return nil, err
 		}
@@ -188,7 +189,7 @@ func (s *chatSession) open(ctx context.Context, t chatTarget) (*watcher, error) 
 	}
 	w := s.newWatcher(x.ID)
 	s.view.Started(x)
-	if err := fetchInput(ctx, s.Conn, x); err != nil {
+	if err := lookup.FetchInput(ctx, s.Conn, x); err != nil {
 		return w, err
 	}
 	s.attach(x, nil)

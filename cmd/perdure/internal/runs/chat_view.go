@@ -9,6 +9,7 @@ import (
 
 	"github.com/perdure/perdure"
 	"github.com/perdure/perdure/client"
+	"github.com/perdure/perdure/cmd/perdure/internal/lookup"
 	"github.com/perdure/perdure/cmd/perdure/internal/terminal"
 )
 
@@ -98,7 +99,7 @@ func (s *chatSession) saw(e client.Event) {
 			Wait   perdure.Wait `json:"wait"`
 		}
 		if e.Decode(&d) == nil {
-			s.busy = d.Reason != waitsForSignal
+			s.busy = d.Reason != lookup.WaitsForSignal
 			s.failed = s.react && slices.Contains(d.Wait.Signals(), perdure.RetrySignal)
 		}
 	case e.Type == perdure.EventSignal:

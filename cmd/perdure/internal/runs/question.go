@@ -8,46 +8,10 @@ import (
 	"github.com/google/uuid"
 	"github.com/perdure/perdure"
 	"github.com/perdure/perdure/client"
+	"github.com/perdure/perdure/cmd/perdure/internal/lookup"
 	"github.com/perdure/perdure/cmd/perdure/internal/questions"
 	"github.com/perdure/perdure/cmd/perdure/internal/terminal"
 )
-
-// Values of waitReason. At the first two of them a command stops following.
-const (
-	waitsForSignal   = "signal"
-	waitsForQuestion = "question"
-	waitsForTimer    = "timer"
-)
-
-// openQuestions returns the open questions of a run, oldest first.
-func openQuestions(ctx context.Context, c *client.Client, run uuid.UUID, mine bool) ([]*perdure.Question, error) {
-	p, err := c.QuestionsPage(ctx, client.QuestionFilter{
-		Status: []perdure.QuestionStatus{perdure.QuestionOpen}, ExecutionID: &run, Mine: mine,
-	}, client.PageOptions{Limit: perdure.MaxOpenQuestions})
-	return oldestFirst(p.Items), err
-}
-
-// allQuestions returns the questions of a run, oldest first.
-func allQuestions(ctx context.Context, c *client.Client, run uuid.UUID) ([]*perdure.Question, error) {
-	all := []*perdure.Question{}
-	for q, err := range c.Questions(ctx, client.QuestionFilter{ExecutionID: &run}) {
-		if perdure.IsCode(err, perdure.NotFound) {
-			return all, nil // a server of an earlier version
-		}
-		if err != nil {
-			return nil, err
-		}
-		all = append(all, q)
-	}
-	return oldestFirst(all), nil
-}
-
-func oldestFirst(all []*perdure.Question) []*perdure.Question {
-	for i, j := 0, len(all)-1; i < j; i, j = i+1, j-1 {
-		all[i], all[j] = all[j], all[i]
-	}
-	return all
-}
 
 // asks reports whether the command asks in place: it has a terminal for text.
 func (w *watcher) asks() bool {
@@ -65,10 +29,10 @@ func (w *watcher) askInPlace(ctx context.Context) (bool, error) {
 			}
 		}
 		x, err := w.Get(ctx, w.id)
-		if err != nil || x.Status != perdure.StatusWaiting || x.WaitReason != waitsForQuestion {
+		if err != nil || x.Status != perdure.StatusWaiting || x.WaitReason != lookup.WaitsForQuestion {
 			return true, err
 		}
-		open, err := openQuestions(ctx, w.Client, w.id, true)
+		open, err := lookup.OpenQuestions(ctx, w.Client, w.id, true)
 		if err != nil || len(open) == 0 {
 			return false, err
 		}

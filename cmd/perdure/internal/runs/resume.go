@@ -10,6 +10,7 @@ import (
 	"github.com/perdure/perdure"
 	"github.com/perdure/perdure/client"
 	"github.com/perdure/perdure/cmd/perdure/internal/connection"
+	"github.com/perdure/perdure/cmd/perdure/internal/lookup"
 	"github.com/perdure/perdure/cmd/perdure/internal/setup"
 	"github.com/spf13/cobra"
 )
@@ -33,7 +34,7 @@ PROMPT is sent to the run as your next message. Without it, a --chat run whose m
 failed asks the model again. ID may be "last", the newest run.`,
 		Example: `  perdure resume last
   perdure resume 0199d7e2-... "Now write the tests"`,
-		Args: cobra.RangeArgs(1, 2), ValidArgsFunction: completeRuns(a),
+		Args: cobra.RangeArgs(1, 2), ValidArgsFunction: lookup.Complete(a),
 		RunE: func(cmd *cobra.Command, args []string) error {
 			return r.run(cmd.Context(), args[0], strings.Join(args[1:], ""))
 		},
@@ -56,7 +57,7 @@ func (r *resumeCommand) run(ctx context.Context, id, prompt string) error {
 		return err
 	}
 	defer conn.Close(ctx)
-	x, err := findRun(ctx, conn.Client, id)
+	x, err := lookup.Find(ctx, conn.Client, id)
 	if err != nil {
 		return err
 	}
@@ -91,10 +92,10 @@ func (r *resumeCommand) attach(ctx context.Context, w *watcher, x *perdure.Execu
 		return err
 	}
 	if waits {
-		w.status, w.reason = perdure.StatusWaiting, waitsForSignal
+		w.status, w.reason = perdure.StatusWaiting, lookup.WaitsForSignal
 	}
 	if prompt == "" && w.asked {
-		w.status, w.reason = perdure.StatusWaiting, waitsForQuestion
+		w.status, w.reason = perdure.StatusWaiting, lookup.WaitsForQuestion
 	}
 	if !waits || r.chat {
 		return w.StartWorker(ctx, x.Queue)
@@ -140,6 +141,9 @@ func workspaceOf(data string, x *perdure.Execution) string {
 	return strings.TrimSpace(string(raw))
 }
 
+// pastEntries is the number of the newest entries that a command reads of a run that it continues.
+const pastEntries = 100
+
 // wake sends the signal that continues the run. It reports whether the run then still waits for the
 // user.
 func (r *resumeCommand) wake(ctx context.Context, w *watcher, x *perdure.Execution, prompt string) (waits bool, err error) {
@@ -167,11 +171,11 @@ func (r *resumeCommand) wake(ctx context.Context, w *watcher, x *perdure.Executi
 		return false, err
 	}
 	x = snapshot.Execution
-	w.asked = x.Status == perdure.StatusWaiting && x.WaitReason == waitsForQuestion
-	if x.Status != perdure.StatusWaiting || x.WaitReason != waitsForSignal || x.Wait == nil {
+	w.asked = x.Status == perdure.StatusWaiting && x.WaitReason == lookup.WaitsForQuestion
+	if x.Status != perdure.StatusWaiting || x.WaitReason != lookup.WaitsForSignal || x.Wait == nil {
 		return false, nil
 	}
-	state, err := readAgentState(ctx, w.RunConn.Conn, x)
+	state, err := lookup.ReadAgentState(ctx, w.RunConn.Conn, x)
 	if err != nil {
 		return false, err
 	}

@@ -5,6 +5,7 @@ import (
 
 	"github.com/perdure/perdure"
 	"github.com/perdure/perdure/cmd/perdure/internal/connection"
+	"github.com/perdure/perdure/cmd/perdure/internal/lookup"
 	"github.com/perdure/perdure/cmd/perdure/internal/setup"
 	"github.com/perdure/perdure/cmd/perdure/internal/terminal"
 	"github.com/spf13/cobra"
@@ -18,7 +19,7 @@ func newTailCommand(a *setup.App) *cobra.Command {
 		Long: `Prints everything that a run has said and done, then what comes, until the run ends.
 If no server is up, nothing can come, and tail prints what there is. ID may be
 "last". With --json each event is a line {cursor, event, data}.`,
-		Args: cobra.ExactArgs(1), ValidArgsFunction: completeRuns(a),
+		Args: cobra.ExactArgs(1), ValidArgsFunction: lookup.Complete(a),
 		RunE: func(cmd *cobra.Command, args []string) error {
 			return connection.Read(cmd.Context(), a, func(conn *connection.Conn) error { return tail(cmd.Context(), a, conn, args[0], now) })
 		},
@@ -29,7 +30,7 @@ If no server is up, nothing can come, and tail prints what there is. ID may be
 }
 
 func tail(ctx context.Context, a *setup.App, conn *connection.Conn, arg string, now bool) error {
-	x, err := findRun(ctx, conn.Client, arg)
+	x, err := lookup.Find(ctx, conn.Client, arg)
 	if err != nil {
 		return err
 	}
@@ -85,7 +86,7 @@ func (w *watcher) replay(ctx context.Context, x *perdure.Execution) error {
 	if err := w.showLaterSteps(ctx); err != nil {
 		return err
 	}
-	printIdle(ctx, w.RunConn.App, w.Conn, x)
+	lookup.PrintIdle(ctx, w.RunConn.App, w.Conn, x)
 	return w.showResult(ctx)
 }
 
@@ -94,7 +95,7 @@ func showInput(ctx context.Context, conn *connection.Conn, x *perdure.Execution,
 	if x.Kind == perdure.ReactKind {
 		return nil
 	}
-	if err := fetchInput(ctx, conn, x); err != nil {
+	if err := lookup.FetchInput(ctx, conn, x); err != nil {
 		return err
 	}
 	text.Input(x.Input, x.PersistenceMode == perdure.Local)

@@ -3,7 +3,6 @@ package runs
 import (
 	"context"
 	"errors"
-	"fmt"
 	"sync"
 	"sync/atomic"
 	"time"
@@ -12,6 +11,7 @@ import (
 	"github.com/perdure/perdure"
 	"github.com/perdure/perdure/client"
 	"github.com/perdure/perdure/cmd/perdure/internal/connection"
+	"github.com/perdure/perdure/cmd/perdure/internal/lookup"
 	"github.com/perdure/perdure/cmd/perdure/internal/setup"
 	"github.com/perdure/perdure/cmd/perdure/internal/terminal"
 )
@@ -94,7 +94,7 @@ func (w *watcher) followToEnd(ctx context.Context) error {
 // settle handles the end of the events. It asks the run's open questions, reads the user's next
 // input, or shows the final state of the run. Reading input clears the status.
 func (w *watcher) settle(ctx context.Context) error {
-	if w.status == perdure.StatusWaiting && w.reason == waitsForQuestion {
+	if w.status == perdure.StatusWaiting && w.reason == lookup.WaitsForQuestion {
 		goesOn := false
 		if w.asks() {
 			var err error
@@ -177,7 +177,7 @@ func (w *watcher) watchForWorker(ctx context.Context) (taken, stop func()) {
 	timer := time.AfterFunc(noWorkerAfter, func() {
 		defer looks.Done()
 		if x, err := w.Get(ctx, w.id); err == nil && x.Status == perdure.StatusPending {
-			w.printPending(ctx, x, fresh && !seen.Load(), !seen.Load())
+			lookup.PrintPending(ctx, w.App, w.Client, x, fresh && !seen.Load(), !seen.Load())
 		}
 	})
 	return func() { seen.Store(true) }, sync.OnceFunc(func() {
@@ -189,22 +189,7 @@ func (w *watcher) watchForWorker(ctx context.Context) (taken, stop func()) {
 	})
 }
 
-// printPending prints why a run is PENDING. fresh is set for a run that is followed from its start, and
-// untaken for one of which the watcher has seen no event of a worker.
-func (w *watcher) printPending(ctx context.Context, x *perdure.Execution, fresh, untaken bool) {
-	h := queueHold(ctx, w.App, w.Client, x)
-	switch {
-	case x.Away != nil:
-		printAway(w.App, x)
-	case h != hold{}:
-		printHold(w.App, h)
-	case untaken && x.NeedsFeatures != 0:
-		fmt.Fprintf(w.Stderr, "perdure: no worker has taken the run yet; it needs one with %s\n", waitedFeatures(x))
-	case fresh:
-		fmt.Fprintf(w.Stderr, "perdure: no worker has taken the run yet; perdure worker starts one\n")
-	}
-}
-
+// noWorkerAfter is the time after which a run without a worker is remarked on.
 const noWorkerAfter = 5 * time.Second
 
 // endStatus returns the status with which the command stops following after this event, or "" to
@@ -219,10 +204,10 @@ func (w *watcher) endStatus(e client.Event) perdure.Status {
 	var d struct {
 		Reason string `json:"reason"`
 	}
-	if e.Decode(&d) == nil && w.session != nil && d.Reason == waitsForSignal {
+	if e.Decode(&d) == nil && w.session != nil && d.Reason == lookup.WaitsForSignal {
 		return ""
 	}
-	if d.Reason == waitsForSignal || d.Reason == waitsForQuestion {
+	if d.Reason == lookup.WaitsForSignal || d.Reason == lookup.WaitsForQuestion {
 		w.reason = d.Reason
 		return perdure.StatusWaiting
 	}
@@ -231,7 +216,7 @@ func (w *watcher) endStatus(e client.Event) perdure.Status {
 
 // showResult shows the current state of the run.
 func (w *watcher) showResult(ctx context.Context) error {
-	r, err := readResult(ctx, w.RunConn.Conn, w.id)
+	r, err := lookup.ReadResult(ctx, w.RunConn.Conn, w.id)
 	if err != nil {
 		return err
 	}

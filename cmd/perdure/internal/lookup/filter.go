@@ -1,4 +1,4 @@
-package runs
+package lookup
 
 import (
 	"strings"
@@ -11,15 +11,16 @@ import (
 	"github.com/spf13/pflag"
 )
 
-// filterFlags are the flags that select runs.
-type filterFlags struct {
+// FilterFlags are the flags that select runs.
+type FilterFlags struct {
 	f                client.ExecutionFilter
 	status, metadata []string
 	definition       string
 	after, before    string
 }
 
-func (f *filterFlags) add(flags *pflag.FlagSet) {
+// Add adds the flags to those of a command.
+func (f *FilterFlags) Add(flags *pflag.FlagSet) {
 	flags.StringSliceVar(&f.status, "status", nil, "only those with one of these statuses: pending (shown as queued), running (working), waiting (your turn, asks, sleeping, waits for), cancelling, completed, failed, cancelled")
 	flags.StringVar(&f.f.Kind, "kind", "", "only those of this kind of agent")
 	flags.StringVar(&f.f.Tag, "tag", "", "only those of kinds with this tag")
@@ -31,8 +32,8 @@ func (f *filterFlags) add(flags *pflag.FlagSet) {
 	flags.StringVar(&f.before, "created-before", "", "only those that were started before this time")
 }
 
-// filter returns the filter of the flags.
-func (f *filterFlags) filter() (client.ExecutionFilter, error) {
+// Filter returns the filter of the flags.
+func (f *FilterFlags) Filter() (client.ExecutionFilter, error) {
 	r := f.f
 	for _, name := range f.status {
 		s, err := perdure.ParseStatus(strings.TrimSpace(name))

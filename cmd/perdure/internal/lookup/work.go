@@ -1,4 +1,4 @@
-package runs
+package lookup
 
 import (
 	"context"
@@ -27,7 +27,7 @@ func readWork(ctx context.Context, conn *connection.Conn, x *perdure.Execution) 
 		}
 		return w, err
 	}
-	if err := fetchInput(ctx, conn, x); err != nil {
+	if err := FetchInput(ctx, conn, x); err != nil {
 		return w, err
 	}
 	w.Input = x.Input

@@ -1,4 +1,4 @@
-package runs
+package lookup
 
 import (
 	"context"
@@ -7,6 +7,7 @@ import (
 	"strings"
 
 	"github.com/perdure/perdure"
+	"github.com/perdure/perdure/client"
 	"github.com/perdure/perdure/cmd/perdure/internal/connection"
 	"github.com/perdure/perdure/cmd/perdure/internal/setup"
 	"github.com/perdure/perdure/cmd/perdure/internal/terminal"
@@ -40,6 +41,22 @@ func waitedFeatures(x *perdure.Execution) string {
 	return strings.Join(x.NeedsFeatures.Names(), ", ")
 }
 
+// PrintPending prints why a run is PENDING. fresh is set for a run that is followed from its start, and
+// untaken for one of which no event of a worker has been seen.
+func PrintPending(ctx context.Context, a *setup.App, c *client.Client, x *perdure.Execution, fresh, untaken bool) {
+	h := queueHold(ctx, a, c, x)
+	switch {
+	case x.Away != nil:
+		printAway(a, x)
+	case h != hold{}:
+		printHold(a, h)
+	case untaken && x.NeedsFeatures != 0:
+		fmt.Fprintf(a.Stderr, "perdure: no worker has taken the run yet; it needs one with %s\n", waitedFeatures(x))
+	case fresh:
+		fmt.Fprintf(a.Stderr, "perdure: no worker has taken the run yet; perdure worker starts one\n")
+	}
+}
+
 // failedTurn is the status of a conversation whose newest turn has failed.
 const failedTurn = "failed turn"
 
@@ -53,9 +70,9 @@ func reasonText(x *perdure.Execution) string {
 	return line
 }
 
-// statusWord returns the status of a run in the words of the web page (web/app/fold/status.ts).
+// StatusWord returns the status of a run in the words of the web page (web/app/fold/status.ts).
 // docs/vocabulary.md lists them.
-func statusWord(x *perdure.Execution) string {
+func StatusWord(x *perdure.Execution) string {
 	switch x.Status {
 	case perdure.StatusPending:
 		return "queued"
@@ -70,11 +87,11 @@ func statusWord(x *perdure.Execution) string {
 // waitWord returns the word for a WAITING run. A run that waits for its own tasks works.
 func waitWord(x *perdure.Execution) string {
 	switch x.WaitReason {
-	case waitsForQuestion:
+	case WaitsForQuestion:
 		return "asks"
 	case waitsForTimer:
 		return "sleeping"
-	case waitsForSignal, "":
+	case WaitsForSignal, "":
 	default:
 		return "working"
 	}
@@ -95,14 +112,14 @@ func waitWord(x *perdure.Execution) string {
 // maxWaitName is the maximum width of the name of a signal in a status.
 const maxWaitName = 24
 
-// statusText returns the status of a run in words, and what it needs to continue.
-func statusText(x *perdure.Execution) string { return heldStatus(x, hold{}) }
+// StatusText returns the status of a run in words, and what it needs to continue.
+func StatusText(x *perdure.Execution) string { return heldStatus(x, hold{}) }
 
-// heldStatus is statusText of a run that the hold keeps from being taken. The hold is said in place of
+// heldStatus is StatusText of a run that the hold keeps from being taken. The hold is said in place of
 // what the run needs of a worker, because no worker could take the run.
 func heldStatus(x *perdure.Execution, h hold) string {
-	text := statusWord(x)
-	if x.OpenQuestions > 1 || x.OpenQuestions == 1 && x.WaitReason != waitsForQuestion {
+	text := StatusWord(x)
+	if x.OpenQuestions > 1 || x.OpenQuestions == 1 && x.WaitReason != WaitsForQuestion {
 		text += fmt.Sprintf(" (%d open questions)", x.OpenQuestions)
 	}
 	if x.Away != nil {
@@ -132,33 +149,27 @@ func statusStyle(text string) terminal.Style {
 	return terminal.StyleDim
 }
 
-// titleText returns the title in a run's metadata, or else the server's title.
-func titleText(x *perdure.Execution) string {
+// TitleMember is the member of a run's metadata with its title for lists.
+const TitleMember = "title"
+
+// Title returns the title in a run's metadata, or else the server's title.
+func Title(x *perdure.Execution) string {
 	var metadata map[string]any
 	if json.Unmarshal(x.Metadata, &metadata) == nil {
-		if title, _ := metadata[titleMember].(string); title != "" {
+		if title, _ := metadata[TitleMember].(string); title != "" {
 			return title
 		}
 	}
 	return x.Title
 }
 
-// printIdle prints how to continue an unfinished run.
-func printIdle(ctx context.Context, a *setup.App, conn *connection.Conn, x *perdure.Execution) {
+// PrintIdle prints how to continue an unfinished run.
+func PrintIdle(ctx context.Context, a *setup.App, conn *connection.Conn, x *perdure.Execution) {
 	if !conn.Offline() {
 		printAway(a, x)
 		printHold(a, queueHold(ctx, a, conn.Client, x))
 	}
-	if conn.Offline() && !x.Status.Terminal() && x.WaitReason != waitsForSignal && x.WaitReason != waitsForQuestion {
+	if conn.Offline() && !x.Status.Terminal() && x.WaitReason != WaitsForSignal && x.WaitReason != WaitsForQuestion {
 		_ = a.Stderr.Linef("perdure: nothing runs it now; perdure resume %s%s goes on with it", x.ID, a.ServerFlags)
 	}
-}
-
-// printExecution prints one execution as JSON, or calls plain.
-func printExecution(a *setup.App, x *perdure.Execution, plain func()) error {
-	if a.JSON {
-		return a.Stdout.PrintJSON(x)
-	}
-	plain()
-	return nil
 }

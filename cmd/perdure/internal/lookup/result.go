@@ -1,4 +1,4 @@
-package runs
+package lookup
 
 import (
 	"context"
@@ -14,9 +14,9 @@ import (
 	"github.com/perdure/perdure/cmd/perdure/internal/terminal"
 )
 
-// agentState is the part of the react agent's checkpoint state that is shown. For other agents it
+// AgentState is the part of the react agent's checkpoint state that is shown. For other agents it
 // stays empty.
-type agentState struct {
+type AgentState struct {
 	TotalUsage   perdure.Usage            `json:"totalUsage"`
 	UsageByModel map[string]perdure.Usage `json:"usageByModel"`
 	TurnIndex    int                      `json:"turnIndex"`
@@ -27,9 +27,9 @@ type agentState struct {
 	Model *perdure.ModelChoice `json:"model"`
 }
 
-// readAgentState reads the newest checkpoint's state; the zero state if there is none.
-func readAgentState(ctx context.Context, conn *connection.Conn, x *perdure.Execution) (agentState, error) {
-	var s agentState
+// ReadAgentState reads the newest checkpoint's state; the zero state if there is none.
+func ReadAgentState(ctx context.Context, conn *connection.Conn, x *perdure.Execution) (AgentState, error) {
+	var s AgentState
 	if x.Kind != perdure.ReactKind || x.CheckpointSeq == 0 {
 		return s, nil
 	}
@@ -52,8 +52,8 @@ func readAgentState(ctx context.Context, conn *connection.Conn, x *perdure.Execu
 	return s, nil
 }
 
-// readResult reads the state of the run.
-func readResult(ctx context.Context, conn *connection.Conn, id uuid.UUID) (terminal.Result, error) {
+// ReadResult reads the state of the run.
+func ReadResult(ctx context.Context, conn *connection.Conn, id uuid.UUID) (terminal.Result, error) {
 	x, err := conn.Get(ctx, id)
 	if err != nil {
 		return terminal.Result{}, err
@@ -61,13 +61,14 @@ func readResult(ctx context.Context, conn *connection.Conn, id uuid.UUID) (termi
 	if err := conn.Fetch(ctx, x.ID, &x.Output, x.OutputBytes, x.OutputSHA256); err != nil {
 		return terminal.Result{}, err
 	}
-	s, err := readAgentState(ctx, conn, x)
+	s, err := ReadAgentState(ctx, conn, x)
 	if err != nil {
 		return terminal.Result{}, err
 	}
 	r := terminal.Result{
-		ID: x.ID, Word: statusWord(x), React: x.Kind == perdure.ReactKind, Local: x.PersistenceMode == perdure.Local, Status: x.Status, ExitCode: exitCodeOf(x), StopReason: s.StopReason, Text: s.Text, Turns: s.TurnIndex,
+		ID: x.ID, Word: StatusWord(x), React: x.Kind == perdure.ReactKind, Local: x.PersistenceMode == perdure.Local, Status: x.Status, ExitCode: exitCodeOf(x), StopReason: s.StopReason, Text: s.Text, Turns: s.TurnIndex,
 		Usage: s.TotalUsage, ByModel: s.UsageByModel, Error: s.Error, Seconds: runTime(x).Round(time.Millisecond).Seconds(),
+		WaitsFor: AwaitedSignals(x),
 	}
 	if x.Status == perdure.StatusCancelled {
 		r.StopReason, r.Error = perdure.StopCancelled, ""
@@ -81,11 +82,8 @@ func readResult(ctx context.Context, conn *connection.Conn, id uuid.UUID) (termi
 	if x.ErrorCode != nil {
 		r.ErrorCode = *x.ErrorCode
 	}
-	if x.Status == perdure.StatusWaiting && x.Wait != nil {
-		r.WaitsFor = slices.DeleteFunc(slices.Clone(x.Wait.Signals()), func(name string) bool { return strings.HasPrefix(name, internalSignals) })
-	}
 	if x.OpenQuestions > 0 {
-		if r.Questions, err = openQuestions(ctx, conn.Client, x.ID, false); err != nil {
+		if r.Questions, err = OpenQuestions(ctx, conn.Client, x.ID, false); err != nil {
 			return terminal.Result{}, err
 		}
 	}
@@ -120,3 +118,12 @@ func exitCodeOf(x *perdure.Execution) int {
 
 // internalSignals is the beginning of the names of signals that have commands of their own.
 const internalSignals = "perdure."
+
+// AwaitedSignals returns the names of the signals that the user may send to a WAITING run; nil for other
+// runs.
+func AwaitedSignals(x *perdure.Execution) []string {
+	if x.Status != perdure.StatusWaiting || x.Wait == nil {
+		return nil
+	}
+	return slices.DeleteFunc(slices.Clone(x.Wait.Signals()), func(name string) bool { return strings.HasPrefix(name, internalSignals) })
+}

@@ -1,4 +1,4 @@
-package runs
+package lookup
 
 import (
 	"context"
@@ -19,7 +19,7 @@ import (
 
 // showCall shows a model call of a run, or, if as is set, prints its request as a provider gets it.
 func showCall(ctx context.Context, a *setup.App, conn *connection.Conn, run, call, as string) error {
-	x, err := findRun(ctx, conn.Client, run)
+	x, err := Find(ctx, conn.Client, run)
 	if err != nil {
 		return err
 	}

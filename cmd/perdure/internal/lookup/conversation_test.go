@@ -1,4 +1,4 @@
-package runs
+package lookup
 
 import (
 	"bytes"
@@ -6,6 +6,8 @@ import (
 	"net/http"
 	"strings"
 	"testing"
+
+	"github.com/perdure/perdure/cmd/perdure/internal/connection/connectiontest"
 
 	"github.com/google/uuid"
 	"github.com/perdure/perdure"
@@ -36,7 +38,7 @@ func TestShowMarksChangedPrompts(t *testing.T) {
 		path, all = append(path, answer), append(all, answer, record)
 	}
 	lists := 0
-	c := answering(t, func(r *http.Request) any {
+	c := connectiontest.Answering(t, func(r *http.Request) any {
 		switch {
 		case strings.HasSuffix(r.URL.Path, "/snapshot"):
 			return map[string]any{"entries": path[1:]}

@@ -1,4 +1,6 @@
-package runs
+// Package lookup finds runs, reads them, puts their state into words, and has the commands that only
+// show runs.
+package lookup
 
 import (
 	"context"
@@ -14,28 +16,12 @@ import (
 	"github.com/spf13/cobra"
 )
 
-// FindDefinition returns the definition with the id or slug.
-func FindDefinition(ctx context.Context, c *client.Client, name string) (*perdure.Definition, error) {
-	if id, err := uuid.Parse(name); err == nil && len(name) == 36 {
-		return c.Definition(ctx, id)
-	}
-	for d, err := range c.Definitions(ctx) {
-		if err != nil {
-			return nil, err
-		}
-		if d.Slug == name {
-			return d, nil
-		}
-	}
-	return nil, perdure.Errorf(perdure.InvalidArgument, "there is no definition %s; perdure definitions list shows them", name)
-}
+// Last is the argument for the newest run.
+const Last = "last"
 
-// lastRun is the argument for the newest run.
-const lastRun = "last"
-
-// findRun returns the run that an argument names.
-func findRun(ctx context.Context, c *client.Client, arg string) (*perdure.Execution, error) {
-	if arg == lastRun {
+// Find returns the run that an argument names.
+func Find(ctx context.Context, c *client.Client, arg string) (*perdure.Execution, error) {
+	if arg == Last {
 		p, err := c.ListPage(ctx, client.ExecutionFilter{}, client.PageOptions{Limit: 1})
 		if err != nil {
 			return nil, err
@@ -52,8 +38,8 @@ func findRun(ctx context.Context, c *client.Client, arg string) (*perdure.Execut
 	return c.Get(ctx, id)
 }
 
-// completeRuns returns a function that suggests the ids of runs if a server is running.
-func completeRuns(a *setup.App) cobra.CompletionFunc {
+// Complete returns a function that suggests the ids of runs if a server is running.
+func Complete(a *setup.App) cobra.CompletionFunc {
 	return func(cmd *cobra.Command, args []string, _ string) ([]string, cobra.ShellCompDirective) {
 		return suggestRuns(a, cmd, args)
 	}
@@ -66,7 +52,7 @@ func suggestRuns(a *setup.App, cmd *cobra.Command, args []string) ([]string, cob
 	}
 	ctx, cancel := context.WithTimeout(cmd.Context(), 2*time.Second)
 	defer cancel()
-	offers := []string{lastRun + "\tthe newest run"}
+	offers := []string{Last + "\tthe newest run"}
 	conn, err := connection.ConnectRunning(ctx, a)
 	if err != nil {
 		return offers, none
@@ -77,7 +63,7 @@ func suggestRuns(a *setup.App, cmd *cobra.Command, args []string) ([]string, cob
 		return offers, none
 	}
 	for _, x := range p.Items {
-		offers = append(offers, fmt.Sprintf("%s\t%s, %s", x.ID, statusWord(x), x.CreatedAt.Local().Format(terminal.TimeFormat)))
+		offers = append(offers, fmt.Sprintf("%s\t%s, %s", x.ID, StatusWord(x), x.CreatedAt.Local().Format(terminal.TimeFormat)))
 	}
 	return offers, none
 }

@@ -1,4 +1,4 @@
-package runs
+package lookup
 
 import (
 	"bytes"
@@ -6,6 +6,8 @@ import (
 	"net/http"
 	"strings"
 	"testing"
+
+	"github.com/perdure/perdure/cmd/perdure/internal/connection/connectiontest"
 
 	"github.com/google/uuid"
 	"github.com/perdure/perdure"
@@ -25,7 +27,7 @@ func TestShowPrintsTheOutputOfAnAgent(t *testing.T) {
 		string(long):            "10,002 bytes; --json shows all",
 	} {
 		run := uuid.New()
-		c := answering(t, func(r *http.Request) any {
+		c := connectiontest.Answering(t, func(r *http.Request) any {
 			switch {
 			case strings.HasSuffix(r.URL.Path, "/tasks"):
 				return map[string]any{"items": []any{
@@ -70,7 +72,7 @@ func TestShowOfARunAtWork(t *testing.T) {
 		"FAILED": {"order", nil, []string{"its log:      perdure tail ", `start again:  perdure start order '{"a":1}'` + "\n"}, "perdure show"},
 	} {
 		run := uuid.New()
-		conn := &connection.Conn{Client: answering(t, func(r *http.Request) any {
+		conn := &connection.Conn{Client: connectiontest.Answering(t, func(r *http.Request) any {
 			switch {
 			case strings.HasSuffix(r.URL.Path, "/tasks"):
 				return map[string]any{"items": c.tasks}

@@ -1,4 +1,4 @@
-package runs
+package lookup
 
 import (
 	"bytes"
@@ -7,7 +7,8 @@ import (
 	"net/http"
 	"strings"
 	"testing"
-	"time"
+
+	"github.com/perdure/perdure/cmd/perdure/internal/connection/connectiontest"
 
 	"github.com/google/uuid"
 	"github.com/perdure/perdure"
@@ -49,7 +50,7 @@ func TestShowPrintsSignals(t *testing.T) {
 		"an old server": {"order", "WAITING", "REMOTE", nil, nil, []string{"order · waits for a signal"}, []string{"signal model"}},
 	} {
 		run := uuid.New()
-		conn := &connection.Conn{Client: answeringStatus(t, func(r *http.Request) (int, any) {
+		conn := &connection.Conn{Client: connectiontest.AnsweringStatus(t, func(r *http.Request) (int, any) {
 			switch {
 			case strings.HasSuffix(r.URL.Path, "/signals") && c.signals == nil:
 				return 404, map[string]any{"code": "not_found", "status": 404}
@@ -93,55 +94,5 @@ func wantSignals(t *testing.T, name string, printed []byte, signals any) {
 	all, _ := signals.([]any)
 	if err := json.Unmarshal(printed, &x); err != nil || len(x.Signals) != len(all) || x.Signals == nil {
 		t.Errorf("%s: --json has %d of %d signals, %v", name, len(x.Signals), len(all), err)
-	}
-}
-
-// Steps come before the event after which they were recorded, over pages and while the list grows.
-func TestStepsComeBetweenTheEvents(t *testing.T) {
-	at := func(second int) perdure.Time { return perdure.At(time.Unix(int64(second), 0)) }
-	item := func(name string, second int, step bool) any {
-		return map[string]any{"kind": name, "step": step, "createdAt": at(second), "status": "COMPLETED"}
-	}
-	pages := map[string][]any{"": {item("a", 1, true), item("task", 2, false), item("b", 3, true)}, "2": {item("c", 5, true)}}
-	maxSeq, reads := 3, 0
-	conn := &connection.Conn{Client: answering(t, func(r *http.Request) any {
-		if !strings.HasSuffix(r.URL.Path, "/tasks") {
-			return map[string]any{"maxSeq": maxSeq}
-		}
-		reads++
-		cursor := r.URL.Query().Get("cursor")
-		page := map[string]any{"items": pages[cursor]}
-		if cursor == "" {
-			page["nextCursor"] = "2"
-		}
-		return page
-	})}
-	feed := newStepFeed(conn, &perdure.Execution{MaxSeq: 3})
-	next := func(seq int64, second int) (names string) {
-		t.Helper()
-		for {
-			step, err := feed.before(t.Context(), seq, at(second))
-			if err != nil {
-				t.Fatal(err)
-			}
-			if step == nil {
-				return names
-			}
-			names += step.Kind
-		}
-	}
-	got := []string{next(1, 0), next(2, 2), next(3, 4)}
-	pages["2"] = append(pages["2"], item("d", 6, true))
-	maxSeq = 5
-	got = append(got, next(4, 5), next(5, 9))
-	if want := "[ a b c d]"; fmt.Sprint(got) != want || reads > 4 {
-		t.Errorf("the steps are %v after %d reads, want %s", got, reads, want)
-	}
-	fresh := newStepFeed(conn, &perdure.Execution{MaxSeq: 5})
-	if err := fresh.skip(t.Context()); err != nil {
-		t.Fatal(err)
-	}
-	if step, err := fresh.before(t.Context(), 5, at(9)); step != nil || err != nil {
-		t.Errorf("after a skip there is %v, %v", step, err)
 	}
 }

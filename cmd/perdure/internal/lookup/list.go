@@ -1,4 +1,4 @@
-package runs
+package lookup
 
 import (
 	"context"
@@ -13,8 +13,9 @@ import (
 	"github.com/spf13/cobra"
 )
 
-func newRunsCommand(a *setup.App) *cobra.Command {
-	var flags filterFlags
+// NewRunsCommand returns the command that lists runs.
+func NewRunsCommand(a *setup.App) *cobra.Command {
+	var flags FilterFlags
 	var o client.PageOptions
 	cmd := &cobra.Command{
 		Use: "runs", Short: "List runs, newest first", GroupID: "runs", Aliases: []string{"ls"},
@@ -26,7 +27,7 @@ run is one line, with why it failed in the last column. --json has all fields.`,
   perdure runs --json | jq -r '.items[].id'`,
 		Args: setup.NoCommand,
 		RunE: func(cmd *cobra.Command, _ []string) error {
-			f, err := flags.filter()
+			f, err := flags.Filter()
 			if err != nil {
 				return err
 			}
@@ -43,11 +44,10 @@ run is one line, with why it failed in the last column. --json has all fields.`,
 			})
 		},
 	}
-	flags.add(cmd.Flags())
+	flags.Add(cmd.Flags())
 	cmd.Flags().IntVar(&o.Limit, "limit", 20, "how many at most, to 1000")
 	cmd.Flags().StringVar(&o.Cursor, "cursor", "", "continue with the nextCursor of an earlier list")
 	a.JSONFlag(cmd)
-	cmd.AddCommand(newPruneCommand(a), newPromoteCommand(a), newBulkCancelCommand(a), newBulkRetryCommand(a))
 	return cmd
 }
 
@@ -93,7 +93,7 @@ func printRuns(a *setup.App, p client.Page[*perdure.Execution], h holds) error {
 		if x.CompletedAt != nil {
 			took = terminal.Duration(runTime(x))
 		}
-		cells := []string{x.ID.String(), heldStatus(x, h.of(x)), x.Kind, started, took, titleText(x)}
+		cells := []string{x.ID.String(), heldStatus(x, h.of(x)), x.Kind, started, took, Title(x)}
 		if piped {
 			t.Add(append(cells, reasonText(x))...)
 			continue

@@ -1,4 +1,4 @@
-package runs
+package lookup
 
 import (
 	"net/http"
@@ -7,6 +7,8 @@ import (
 	"slices"
 	"strings"
 	"testing"
+
+	"github.com/perdure/perdure/cmd/perdure/internal/connection/connectiontest"
 
 	"github.com/google/uuid"
 	"github.com/perdure/perdure"
@@ -23,7 +25,7 @@ func TestStatusNamesFeatures(t *testing.T) {
 		"queued (needs a worker with context/1)": {Status: perdure.StatusPending, NeedsFeatures: perdure.FeatureContext},
 		"working":                                {Status: perdure.StatusRunning, NeedsFeatures: perdure.FeatureContext},
 	} {
-		if got := statusText(&x); got != want {
+		if got := StatusText(&x); got != want {
 			t.Errorf("the status is %q, want %q", got, want)
 		}
 	}
@@ -46,7 +48,7 @@ func TestStatusesHaveTheWordsOfThePage(t *testing.T) {
 		"cancelling":         {Status: perdure.StatusCancelling},
 		"completed":          {Status: perdure.StatusCompleted},
 	} {
-		if got := statusText(&x); got != want {
+		if got := StatusText(&x); got != want {
 			t.Errorf("the status of %+v is %q, want %q", x, got, want)
 		}
 		label := strings.TrimSuffix(strings.TrimSuffix(want, "paid"), "a signal")
@@ -60,7 +62,7 @@ func TestStatusesHaveTheWordsOfThePage(t *testing.T) {
 // is paused, and not which worker the run needs. The queues are read once.
 func TestAPausedQueueIsSaidBeforeFeatures(t *testing.T) {
 	reads := 0
-	c := answering(t, func(*http.Request) any {
+	c := connectiontest.Answering(t, func(*http.Request) any {
 		reads++
 		return map[string]any{"items": []any{map[string]any{"name": "stopped", "paused": true}, map[string]any{"name": "served", "served": true}}}
 	})

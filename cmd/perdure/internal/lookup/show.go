@@ -1,4 +1,4 @@
-package runs
+package lookup
 
 import (
 	"context"
@@ -15,13 +15,14 @@ import (
 	"github.com/spf13/cobra"
 )
 
-func newShowCommand(a *setup.App) *cobra.Command {
+// NewShowCommand returns the command that shows a run.
+func NewShowCommand(a *setup.App) *cobra.Command {
 	var call, as string
 	cmd := &cobra.Command{
 		Use: "show ID", Short: "Show a run with its conversation", GroupID: "runs",
 		Long:    "Shows a run of any agent: its conversation from the start, and what it used; of an agent\nof your own also input, tasks, signals, waits and output. ID may be \"last\".\nWith --call it shows a model call with its request, and with --as the request as a\nprovider gets it, without the key.",
 		Example: "  perdure show last\n  perdure show 0199d7e2-... --json | jq .status\n  perdure show last --call last --as anthropic | jq",
-		Args:    cobra.ExactArgs(1), ValidArgsFunction: completeRuns(a),
+		Args:    cobra.ExactArgs(1), ValidArgsFunction: Complete(a),
 		RunE: func(cmd *cobra.Command, args []string) error {
 			if as != "" && call == "" {
 				return setup.NewUsageError("--as prints the request of a model call", "name the call with --call ID, or --call last")
@@ -41,7 +42,7 @@ func newShowCommand(a *setup.App) *cobra.Command {
 }
 
 func show(ctx context.Context, a *setup.App, conn *connection.Conn, arg string) error {
-	x, err := findRun(ctx, conn.Client, arg)
+	x, err := Find(ctx, conn.Client, arg)
 	if err != nil {
 		return err
 	}
@@ -49,11 +50,11 @@ func show(ctx context.Context, a *setup.App, conn *connection.Conn, arg string) 
 	if err != nil {
 		return err
 	}
-	r, err := readResult(ctx, conn, x.ID)
+	r, err := ReadResult(ctx, conn, x.ID)
 	if err != nil {
 		return err
 	}
-	asked, err := allQuestions(ctx, conn.Client, x.ID)
+	asked, err := AllQuestions(ctx, conn.Client, x.ID)
 	if err != nil {
 		return err
 	}
@@ -76,14 +77,14 @@ func show(ctx context.Context, a *setup.App, conn *connection.Conn, arg string) 
 	if err := errors.Join(err, a.Stdout.Release()); err != nil {
 		return err
 	}
-	printIdle(ctx, a, conn, x)
+	PrintIdle(ctx, a, conn, x)
 	return nil
 }
 
 // continues reports whether a run works, or wakes up by itself.
 func continues(x *perdure.Execution) bool {
 	if x.Status == perdure.StatusWaiting {
-		return x.WaitReason != waitsForSignal && x.WaitReason != waitsForQuestion
+		return x.WaitReason != WaitsForSignal && x.WaitReason != WaitsForQuestion
 	}
 	return !x.Status.Terminal()
 }
@@ -104,9 +105,9 @@ func repeatOf(x *perdure.Execution) string {
 	return command
 }
 
-// fetchInput loads the input of a run if the server left it out. Without an error the input may still
+// FetchInput loads the input of a run if the server left it out. Without an error the input may still
 // be missing: the worker that has it is not connected.
-func fetchInput(ctx context.Context, conn *connection.Conn, x *perdure.Execution) error {
+func FetchInput(ctx context.Context, conn *connection.Conn, x *perdure.Execution) error {
 	err := conn.Fetch(ctx, x.ID, &x.Input, x.InputBytes, x.InputSHA256)
 	if x.PersistenceMode == perdure.Local && (perdure.IsCode(err, perdure.Unavailable) || perdure.IsCode(err, perdure.NotFound)) {
 		return nil
