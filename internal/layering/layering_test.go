@@ -154,6 +154,7 @@ var rules = map[string][]string{
 	"cmd/perdure/internal/setup":                     {"internal/disk", "llm", "llm/...", "react", "tool", "worker", "worker/local", "worker/metrics", "cmd/perdure/internal/terminal"},
 	"cmd/perdure/internal/terminal":                  {"client", "internal/log/fold", "internal/markdown", "internal/visible"},
 	"cmd/perdure/internal/terminal/terminaltest":     nil,
+	"cmd/perdure/internal/watcher":                   {"client", "cmd/perdure/internal/connection", "cmd/perdure/internal/lookup", "cmd/perdure/internal/questions", "cmd/perdure/internal/setup", "cmd/perdure/internal/terminal"},
 
 	"examples/...":   {"..."},
 	"e2e":            {"..."},

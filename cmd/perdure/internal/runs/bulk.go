@@ -105,8 +105,8 @@ func confirm(ctx context.Context, a *setup.App, question string) (bool, error) {
 	if _, err := fmt.Fprint(a.Stderr, terminal.Inline(strings.ToUpper(question[:1])+question[1:])+" [y/N] "); err != nil {
 		return false, err
 	}
-	in := lineReader{in: a.Stdin}
-	line, _, err := in.read(ctx)
+	in := terminal.LineReader{In: a.Stdin}
+	line, _, err := in.Read(ctx)
 	if err != nil {
 		return false, err
 	}

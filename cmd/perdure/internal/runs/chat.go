@@ -7,6 +7,7 @@ import (
 	"github.com/perdure/perdure/cmd/perdure/internal/editor"
 	"github.com/perdure/perdure/cmd/perdure/internal/lookup"
 	"github.com/perdure/perdure/cmd/perdure/internal/setup"
+	"github.com/perdure/perdure/cmd/perdure/internal/terminal"
 	"github.com/spf13/cobra"
 )
 
@@ -78,7 +79,7 @@ func edits(a *setup.App) bool { return !a.JSON && !a.Quiet && editor.Usable(a.St
 // startChat starts a chat. Without a prompt, the first input is the prompt.
 func (r *RunCommand) startChat(ctx context.Context, prompt string) error {
 	if prompt == "" && !edits(r.App) {
-		line, ok, err := (&lineReader{in: r.Stdin}).read(ctx)
+		line, ok, err := (&terminal.LineReader{In: r.Stdin}).Read(ctx)
 		if err != nil {
 			return err
 		}

@@ -9,6 +9,7 @@ import (
 	"github.com/perdure/perdure"
 	"github.com/perdure/perdure/cmd/perdure/internal/questions"
 	"github.com/perdure/perdure/cmd/perdure/internal/terminal"
+	"github.com/perdure/perdure/cmd/perdure/internal/watcher"
 )
 
 // askedHere is a question that the terminal asks, at one of its prompts.
@@ -25,12 +26,12 @@ type askedHere struct {
 // show shows the prompt.
 func (q *askedHere) show(out *terminal.Screen) { _, _ = fmt.Fprint(out, q.prompt.Text) }
 
-// readAnswer reads the next input as a line of the answer to a question. Error: errSetAside if
+// ReadAnswer reads the next input as a line of the answer to a question. Error: errSetAside if
 // another question is to be asked first.
-func (s *chatSession) readAnswer(ctx context.Context, q *askedHere) (text string, ok bool, err error) {
+func (s *chatSession) ReadAnswer(ctx context.Context, question *perdure.Question, p questions.Prompt, leavable bool) (text string, ok bool, err error) {
 	ask, stop := context.WithCancelCause(ctx)
 	defer stop(nil)
-	q.answers, q.stop, q.done = make(chan string), stop, ask.Done()
+	q := &askedHere{question: question, prompt: p, leavable: leavable, answers: make(chan string), stop: stop, done: ask.Done()}
 	s.setAsked(q)
 	select {
 	case text = <-q.answers:
@@ -104,8 +105,8 @@ func (s *chatSession) chooseNext(id uuid.UUID) {
 	}
 }
 
-// setAside returns errSetAside if the user has chosen the question to be asked next.
-func (s *chatSession) setAside() error {
+// SetAside returns errSetAside if the user has chosen the question to be asked next.
+func (s *chatSession) SetAside() error {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	if s.next == uuid.Nil {
@@ -114,17 +115,17 @@ func (s *chatSession) setAside() error {
 	return errSetAside
 }
 
-// followEvents is follow of the watcher until the user chooses a question. The events that come while
+// followEvents is Follow of the watcher until the user chooses a question. The events that come while
 // it is asked are shown afterwards. Error: errSetAside.
-func (s *chatSession) followEvents(ctx context.Context, w *watcher) (perdure.Status, error) {
+func (s *chatSession) followEvents(ctx context.Context, w *watcher.Watcher) (perdure.Status, error) {
 	events, pause := context.WithCancelCause(ctx)
 	defer pause(nil)
 	s.setPause(pause)
 	defer s.setPause(nil)
-	if err := s.setAside(); err != nil {
+	if err := s.SetAside(); err != nil {
 		return "", err
 	}
-	status, err := w.follow(events)
+	status, err := w.Follow(events)
 	if status == "" && errors.Is(context.Cause(events), errSetAside) {
 		return "", errSetAside
 	}
@@ -139,16 +140,16 @@ func (s *chatSession) setPause(pause context.CancelCauseFunc) {
 
 // askNext asks the question that the user has chosen. It returns only errors that the loop of follow
 // handles; it shows others.
-func (s *chatSession) askNext(ctx context.Context, w *watcher) error {
+func (s *chatSession) askNext(ctx context.Context, w *watcher.Watcher) error {
 	s.mu.Lock()
 	id := s.next
 	s.next = uuid.Nil
 	s.mu.Unlock()
-	_, err := w.askOne(ctx, id)
+	_, err := w.AskOne(ctx, id)
 	switch {
 	case err == nil, errors.Is(err, errSetAside):
 		return nil
-	case ctx.Err() != nil, errors.Is(err, errAnswerStopped), w.ownerGone(err):
+	case ctx.Err() != nil, errors.Is(err, errAnswerStopped), w.OwnerGone(err):
 		return err
 	case errors.Is(err, errLeftOpen):
 		s.view.note(terminal.StyleDim, "the question stays open; /approve "+id.String()[:shortIDLength]+" asks it again")

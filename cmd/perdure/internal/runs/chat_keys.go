@@ -6,6 +6,7 @@ import (
 
 	"github.com/perdure/perdure"
 	"github.com/perdure/perdure/cmd/perdure/internal/terminal"
+	"github.com/perdure/perdure/cmd/perdure/internal/watcher"
 )
 
 // twiceWithin is the time in which a second interrupt of the process counts as the second one.
@@ -53,7 +54,7 @@ func (s *chatSession) isBusy() bool {
 func (s *chatSession) stopTurn() {
 	id := s.current()
 	s.stops.Store(true)
-	ctx, cancel := context.WithTimeout(context.Background(), stopTurnWithin)
+	ctx, cancel := context.WithTimeout(context.Background(), watcher.StopTurnWithin)
 	defer cancel()
 	reply, err := s.client().Interrupt(ctx, id, perdure.Interrupt{})
 	if err != nil {
@@ -70,6 +71,9 @@ func (s *chatSession) stopTurn() {
 		asked.stop(errAnswerStopped)
 	}
 }
+
+// Suspend calls f, which has the terminal meanwhile.
+func (s *chatSession) Suspend(f func() error) error { return s.ed.Suspend(f) }
 
 // stoppedHere reports whether the user of the chat has asked to stop the turn, once for each request.
 func (s *chatSession) stoppedHere() bool { return s.stops.Swap(false) }

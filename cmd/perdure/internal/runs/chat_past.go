@@ -12,8 +12,8 @@ import (
 // maxPastContent is the maximum size in bytes of a content that is read for the past of a chat.
 const maxPastContent = 1 << 20
 
-// showPast shows the end of the conversation that the chat continues.
-func (s *chatSession) showPast(ctx context.Context, snapshot *client.Snapshot) (err error) {
+// ShowPast shows the end of the conversation that the chat continues.
+func (s *chatSession) ShowPast(ctx context.Context, snapshot *client.Snapshot) (err error) {
 	x := snapshot.Execution
 	past := terminal.Past{Entries: snapshot.Entries, EntriesBefore: snapshot.EntriesBefore, Load: func(e *perdure.Entry) error {
 		return s.loadPast(ctx, x, e)

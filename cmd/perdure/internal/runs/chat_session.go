@@ -17,6 +17,7 @@ import (
 	"github.com/perdure/perdure/cmd/perdure/internal/lookup"
 	"github.com/perdure/perdure/cmd/perdure/internal/setup"
 	"github.com/perdure/perdure/cmd/perdure/internal/terminal"
+	"github.com/perdure/perdure/cmd/perdure/internal/watcher"
 )
 
 // Causes with which a chat leaves the run that it follows.
@@ -114,20 +115,20 @@ func (s *chatSession) run(ctx context.Context, first chatTarget) error {
 		if last == nil {
 			return setup.ExitWith(setup.ExitInterrupted)
 		}
-		return last.printLeft()
+		return last.PrintLeft()
 	case errors.Is(cause, errInputEnd) && last == nil:
 		return failed
 	case errors.Is(cause, errInputEnd):
-		last.view = terminal.NewTextView(s.Streams, s.ServerFlags)
+		last.View = terminal.NewTextView(s.Streams, s.ServerFlags)
 		_ = s.Stdout.Linef("")
-		return last.showResult(ctx)
+		return last.ShowResult(ctx)
 	}
 	return err
 }
 
 // followAll follows the first run and those that the user switches to. It returns the watcher of the
 // last run, nil if there was none.
-func (s *chatSession) followAll(ctx context.Context, first chatTarget) (last *watcher, err error) {
+func (s *chatSession) followAll(ctx context.Context, first chatTarget) (last *watcher.Watcher, err error) {
 	target := first
 	for {
 		w, err := s.open(ctx, target)
@@ -157,7 +158,7 @@ func (s *chatSession) followAll(ctx context.Context, first chatTarget) (last *wa
 
 // open starts or resumes the run of a target. It returns nil if the run needs a prompt first. With an
 // error, it returns a watcher if the run exists.
-func (s *chatSession) open(ctx context.Context, t chatTarget) (*watcher, error) {
+func (s *chatSession) open(ctx context.Context, t chatTarget) (*watcher.Watcher, error) {
 	s.connection.Lock()
 	defer s.connection.Unlock()
 	if t.resume != nil {
@@ -196,15 +197,15 @@ func (s *chatSession) open(ctx context.Context, t chatTarget) (*watcher, error) 
 	return w, nil
 }
 
-func (s *chatSession) newWatcher(id uuid.UUID) *watcher {
-	w := newWatcher(s.App, s.RunConn, id)
-	w.view, w.chat, w.session = s.view, true, s
+func (s *chatSession) newWatcher(id uuid.UUID) *watcher.Watcher {
+	w := watcher.New(s.App, s.RunConn, id)
+	w.View, w.Chat, w.Session = s.view, true, s
 	return w
 }
 
 // follow follows a run until it ends, or the user leaves it. switched reports whether the chat
 // continues with another run.
-func (s *chatSession) follow(ctx context.Context, w *watcher) (switched bool, err error) {
+func (s *chatSession) follow(ctx context.Context, w *watcher.Watcher) (switched bool, err error) {
 	run, leave := context.WithCancelCause(ctx)
 	defer leave(nil)
 	defer s.detach()
@@ -212,11 +213,11 @@ func (s *chatSession) follow(ctx context.Context, w *watcher) (switched bool, er
 	s.leave = leave
 	s.mu.Unlock()
 	for {
-		if w.status == "" {
-			w.status, err = s.followEvents(run, w)
+		if w.Status == "" {
+			w.Status, err = s.followEvents(run, w)
 		}
 		if err == nil {
-			err = w.settle(run)
+			err = w.Settle(run)
 		}
 		if errors.Is(err, errSetAside) {
 			if err = s.askNext(run, w); err == nil {
@@ -229,12 +230,12 @@ func (s *chatSession) follow(ctx context.Context, w *watcher) (switched bool, er
 		case run.Err() != nil:
 			return false, nil
 		case errors.Is(err, errAnswerStopped):
-			w.status, err = "", nil
-		case w.ownerGone(err):
+			w.Status, err = "", nil
+		case w.OwnerGone(err):
 			s.connection.Lock()
 			err = w.Reconnect(ctx)
 			s.connection.Unlock()
-		case err == nil && w.status != "":
+		case err == nil && w.Status != "":
 			return false, nil
 		}
 		if err != nil {

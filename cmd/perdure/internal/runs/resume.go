@@ -12,6 +12,7 @@ import (
 	"github.com/perdure/perdure/cmd/perdure/internal/connection"
 	"github.com/perdure/perdure/cmd/perdure/internal/lookup"
 	"github.com/perdure/perdure/cmd/perdure/internal/setup"
+	"github.com/perdure/perdure/cmd/perdure/internal/watcher"
 	"github.com/spf13/cobra"
 )
 
@@ -62,22 +63,22 @@ func (r *resumeCommand) run(ctx context.Context, id, prompt string) error {
 		return err
 	}
 	if x.Status.Terminal() {
-		return r.showEnded(ctx, newWatcher(r.App, conn, x.ID), x, prompt)
+		return r.showEnded(ctx, watcher.New(r.App, conn, x.ID), x, prompt)
 	}
 	if r.chat && edits(r.App) {
 		return newChatSession(conn, r.start, r.worker).run(ctx, chatTarget{resume: x, prompt: prompt})
 	}
-	w := newWatcher(r.App, conn, x.ID)
-	w.chat = r.chat
+	w := watcher.New(r.App, conn, x.ID)
+	w.Chat = r.chat
 	if err := r.attach(ctx, w, x, prompt); err != nil {
 		return err
 	}
-	return w.followToEnd(ctx)
+	return w.FollowToEnd(ctx)
 }
 
 // attach prepares the watcher of a run that has not ended, sends the prompt, and starts a worker if
 // the run needs one here.
-func (r *resumeCommand) attach(ctx context.Context, w *watcher, x *perdure.Execution, prompt string) error {
+func (r *resumeCommand) attach(ctx context.Context, w *watcher.Watcher, x *perdure.Execution, prompt string) error {
 	if w.NeedsWorker(x.Queue) {
 		r.worker.Home = x.HomeID
 		if err := w.Fetch(ctx, x.ID, &x.Input, x.InputBytes, x.InputSHA256); err != nil {
@@ -92,10 +93,7 @@ func (r *resumeCommand) attach(ctx context.Context, w *watcher, x *perdure.Execu
 		return err
 	}
 	if waits {
-		w.status, w.reason = perdure.StatusWaiting, lookup.WaitsForSignal
-	}
-	if prompt == "" && w.asked {
-		w.status, w.reason = perdure.StatusWaiting, lookup.WaitsForQuestion
+		w.Status, w.Reason = perdure.StatusWaiting, lookup.WaitsForSignal
 	}
 	if !waits || r.chat {
 		return w.StartWorker(ctx, x.Queue)
@@ -103,11 +101,11 @@ func (r *resumeCommand) attach(ctx context.Context, w *watcher, x *perdure.Execu
 	return nil
 }
 
-func (r *resumeCommand) showEnded(ctx context.Context, w *watcher, x *perdure.Execution, prompt string) error {
+func (r *resumeCommand) showEnded(ctx context.Context, w *watcher.Watcher, x *perdure.Execution, prompt string) error {
 	if prompt != "" {
 		return perdure.Errorf(perdure.ExecutionEnded, "the run %s is %s and takes no more messages; start another one with perdure run", x.ID, strings.ToLower(string(x.Status)))
 	}
-	return w.showResult(ctx)
+	return w.ShowResult(ctx)
 }
 
 // prepareWorker finds the run's workspace, and checks that its models can be called from here.
@@ -146,16 +144,16 @@ const pastEntries = 100
 
 // wake sends the signal that continues the run. It reports whether the run then still waits for the
 // user.
-func (r *resumeCommand) wake(ctx context.Context, w *watcher, x *perdure.Execution, prompt string) (waits bool, err error) {
+func (r *resumeCommand) wake(ctx context.Context, w *watcher.Watcher, x *perdure.Execution, prompt string) (waits bool, err error) {
 	snapshot, err := w.Snapshot(ctx, x.ID, pastEntries)
 	if err != nil {
 		return false, err
 	}
-	w.cursor = snapshot.Cursor
-	w.view.Started(x)
-	w.view.AddEntries(snapshot.Entries)
-	if w.session != nil {
-		if err := w.session.showPast(ctx, snapshot); err != nil {
+	w.Cursor = snapshot.Cursor
+	w.View.Started(x)
+	w.View.AddEntries(snapshot.Entries)
+	if w.Session != nil {
+		if err := w.Session.ShowPast(ctx, snapshot); err != nil {
 			return false, err
 		}
 	}
@@ -166,12 +164,15 @@ func (r *resumeCommand) wake(ctx context.Context, w *watcher, x *perdure.Executi
 		)
 	}
 	if prompt != "" {
-		w.view.UserMessage("")
+		w.View.UserMessage("")
 		_, err := w.Signal(ctx, x.ID, client.UserMessage(prompt))
 		return false, err
 	}
 	x = snapshot.Execution
-	w.asked = x.Status == perdure.StatusWaiting && x.WaitReason == lookup.WaitsForQuestion
+	if x.Status == perdure.StatusWaiting && x.WaitReason == lookup.WaitsForQuestion {
+		w.Status, w.Reason = perdure.StatusWaiting, lookup.WaitsForQuestion
+		return false, nil
+	}
 	if x.Status != perdure.StatusWaiting || x.WaitReason != lookup.WaitsForSignal || x.Wait == nil {
 		return false, nil
 	}

@@ -14,6 +14,7 @@ import (
 	"github.com/perdure/perdure/cmd/perdure/internal/connection"
 	"github.com/perdure/perdure/cmd/perdure/internal/setup"
 	"github.com/perdure/perdure/cmd/perdure/internal/terminal"
+	"github.com/perdure/perdure/cmd/perdure/internal/watcher"
 )
 
 // A message for a run that waits for another signal is refused and not sent. The run would never
@@ -34,7 +35,7 @@ func TestResumeRefusesAMessageThatTheRunDoesNotWaitFor(t *testing.T) {
 		})
 		a := &setup.App{Streams: terminal.Streams{Stdout: terminal.NewScreen(&bytes.Buffer{}), Stderr: terminal.NewScreen(&bytes.Buffer{})}, ServerFlags: " --server here"}
 		r := &resumeCommand{App: a, worker: &setup.Worker{}}
-		w := newWatcher(a, &connection.RunConn{App: a, Conn: &connection.Conn{Client: c}}, run)
+		w := watcher.New(a, &connection.RunConn{App: a, Conn: &connection.Conn{Client: c}}, run)
 		_, err := r.wake(t.Context(), w, &perdure.Execution{ID: run, Kind: "greeter"}, "go on")
 		var usage setup.UsageError
 		if takes := signal != "approve"; takes != (err == nil) || takes != (sent == 1) || !takes && !errors.As(err, &usage) {

@@ -9,6 +9,7 @@ import (
 	"github.com/perdure/perdure/client"
 	"github.com/perdure/perdure/cmd/perdure/internal/connection"
 	"github.com/perdure/perdure/cmd/perdure/internal/setup"
+	"github.com/perdure/perdure/cmd/perdure/internal/watcher"
 	"github.com/spf13/cobra"
 )
 
@@ -144,10 +145,10 @@ func (r *RunCommand) Run(ctx context.Context, prompt string) error {
 	if r.detach {
 		return printExecution(r.App, x, func() { fmt.Fprintln(r.Stdout, x.ID) })
 	}
-	w := newWatcher(r.App, conn, x.ID)
-	w.chat = r.chat
-	w.started(x)
-	return w.followToEnd(ctx)
+	w := watcher.New(r.App, conn, x.ID)
+	w.Chat = r.chat
+	w.Started(x)
+	return w.FollowToEnd(ctx)
 }
 
 // startRun starts the run, and a worker if the run needs one here.

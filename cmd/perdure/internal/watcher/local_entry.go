@@ -1,4 +1,4 @@
-package runs
+package watcher
 
 import (
 	"context"
@@ -12,8 +12,8 @@ import (
 // withContent adds the content to the event of an entry of a LOCAL run, whose log has none, so that its
 // messages and the arguments of its calls are shown like those of other runs. If the worker that stores
 // the content is away, the event stays as it is.
-func (w *watcher) withContent(ctx context.Context, e client.Event) client.Event {
-	if _, text := w.view.(*terminal.TextView); !text || e.Type != perdure.EventEntry {
+func (w *Watcher) withContent(ctx context.Context, e client.Event) client.Event {
+	if _, text := w.View.(*terminal.TextView); !text || e.Type != perdure.EventEntry {
 		return e
 	}
 	_, entry, err := e.Record()

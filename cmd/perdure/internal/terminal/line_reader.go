@@ -1,4 +1,4 @@
-package runs
+package terminal
 
 import (
 	"bufio"
@@ -7,21 +7,21 @@ import (
 	"strings"
 )
 
-// lineReader reads lines of standard input.
-type lineReader struct {
-	in    io.Reader
+// LineReader reads lines of standard input.
+type LineReader struct {
+	In    io.Reader
 	lines *bufio.Scanner
 }
 
-// read reads a line. It returns early if ctx ends; the read then continues in the background until
+// Read reads a line. It returns early if ctx ends; the read then continues in the background until
 // the program ends.
-func (r *lineReader) read(ctx context.Context) (string, bool, error) {
+func (r *LineReader) Read(ctx context.Context) (string, bool, error) {
 	type read struct {
 		text string
 		ok   bool
 	}
 	if r.lines == nil {
-		r.lines = bufio.NewScanner(r.in)
+		r.lines = bufio.NewScanner(r.In)
 		r.lines.Buffer(nil, 8<<20)
 	}
 	got := make(chan read, 1)

@@ -1,4 +1,5 @@
-package runs
+// Package watcher follows a run and shows it. It asks the run's questions and reads the user's input.
+package watcher
 
 import (
 	"context"
@@ -12,43 +13,59 @@ import (
 	"github.com/perdure/perdure/client"
 	"github.com/perdure/perdure/cmd/perdure/internal/connection"
 	"github.com/perdure/perdure/cmd/perdure/internal/lookup"
+	"github.com/perdure/perdure/cmd/perdure/internal/questions"
 	"github.com/perdure/perdure/cmd/perdure/internal/setup"
 	"github.com/perdure/perdure/cmd/perdure/internal/terminal"
 )
 
-// watcher follows one run and shows it.
-type watcher struct {
+// Watcher follows one run and shows it.
+type Watcher struct {
 	*connection.RunConn
-	id     uuid.UUID
-	view   terminal.View
-	cursor string
-	chat   bool // continue with the user's input
-	asked  bool // it waits for a question already when the watcher begins
-	// If patient is set, the watcher continues while the run waits for the user, as tail does.
-	patient bool
+	View terminal.View
+	// Cursor is the place in the log after which the watcher follows.
+	Cursor string
+	Chat   bool // continue with the user's input
+	// If Patient is set, the watcher continues while the run waits for the user, as tail does.
+	Patient bool
 
-	status perdure.Status // status by the log, for commands
-	reason string         // why it waits, if the status is WAITING
-	input  *lineReader
+	Status perdure.Status // status by the log, for commands
+	Reason string         // why it waits, if the status is WAITING
+
+	// Session is the chat with an input line that the watcher belongs to; nil if there is none.
+	Session Session
+
+	id     uuid.UUID
+	input  *terminal.LineReader
 	steps  *stepFeed // nil if steps are not shown
 	unsent *client.SignalRequest
 	stops  atomic.Bool // the user has asked to stop the turn, and the log does not have it yet
-
-	// session is the chat with an input line that the watcher belongs to; nil if there is none.
-	session *chatSession
 }
 
-func newWatcher(a *setup.App, conn *connection.RunConn, id uuid.UUID) *watcher {
-	w := &watcher{RunConn: conn, id: id, input: &lineReader{in: a.Stdin}}
+// Session is a chat with an input line. It reads what the user types in place of the watcher.
+type Session interface {
+	// SetAside returns an error if the user has chosen the question to be asked next.
+	SetAside() error
+	// ReadAnswer reads a line of the answer to a question. leavable is set if the user may leave the
+	// question open. ok is false at the end of the input.
+	ReadAnswer(ctx context.Context, q *perdure.Question, p questions.Prompt, leavable bool) (text string, ok bool, err error)
+	// Suspend calls f, which has the terminal meanwhile.
+	Suspend(f func() error) error
+	// ShowPast shows the end of the conversation that the chat continues.
+	ShowPast(ctx context.Context, s *client.Snapshot) error
+}
+
+// New returns the watcher of a run, with the view that the flags of the command choose.
+func New(a *setup.App, conn *connection.RunConn, id uuid.UUID) *Watcher {
+	w := &Watcher{RunConn: conn, id: id, input: &terminal.LineReader{In: a.Stdin}}
 	switch {
 	case a.JSON:
-		w.view = terminal.NewJSONView(a.Streams)
+		w.View = terminal.NewJSONView(a.Streams)
 	case a.Quiet:
-		w.view = terminal.NewQuietView(a.Streams, a.ServerFlags)
+		w.View = terminal.NewQuietView(a.Streams, a.ServerFlags)
 	default:
 		v := terminal.NewTextView(a.Streams, a.ServerFlags)
 		v.StoppedHere = func() bool { return w.stops.Swap(false) }
-		w.view = v
+		w.View = v
 	}
 	return w
 }
@@ -56,33 +73,33 @@ func newWatcher(a *setup.App, conn *connection.RunConn, id uuid.UUID) *watcher {
 // errOwnerEnded reports that the process that owned the data directory has ended.
 var errOwnerEnded = errors.New("the owner of the data directory has ended")
 
-// started shows the started run and the user's message.
-func (w *watcher) started(x *perdure.Execution) {
-	w.view.Started(x)
-	w.view.UserMessage("")
+// Started shows the started run and the user's message.
+func (w *Watcher) Started(x *perdure.Execution) {
+	w.View.Started(x)
+	w.View.UserMessage("")
 }
 
-// followToEnd follows the run until it has ended or waits for the user. It returns the error that
+// FollowToEnd follows the run until it has ended or waits for the user. It returns the error that
 // determines the exit code. If the server was in the process of another run and that process ends,
-// followToEnd reconnects.
-func (w *watcher) followToEnd(ctx context.Context) error {
-	if v, ok := w.view.(*terminal.TextView); ok {
+// FollowToEnd reconnects.
+func (w *Watcher) FollowToEnd(ctx context.Context) error {
+	if v, ok := w.View.(*terminal.TextView); ok {
 		v.AsksInPlace = w.asks()
 	}
 	for {
 		var err error
-		if w.status == "" {
-			w.status, err = w.follow(ctx)
+		if w.Status == "" {
+			w.Status, err = w.Follow(ctx)
 		}
 		if err == nil {
-			err = w.settle(ctx)
+			err = w.Settle(ctx)
 		}
 		switch {
 		case ctx.Err() != nil:
-			return w.printInterrupted()
-		case w.ownerGone(err):
+			return w.PrintInterrupted()
+		case w.OwnerGone(err):
 			err = w.Reconnect(ctx)
-		case err == nil && w.status != "":
+		case err == nil && w.Status != "":
 			return nil
 		}
 		if err != nil {
@@ -91,10 +108,10 @@ func (w *watcher) followToEnd(ctx context.Context) error {
 	}
 }
 
-// settle handles the end of the events. It asks the run's open questions, reads the user's next
+// Settle handles the end of the events. It asks the run's open questions, reads the user's next
 // input, or shows the final state of the run. Reading input clears the status.
-func (w *watcher) settle(ctx context.Context) error {
-	if w.status == perdure.StatusWaiting && w.reason == lookup.WaitsForQuestion {
+func (w *Watcher) Settle(ctx context.Context) error {
+	if w.Status == perdure.StatusWaiting && w.Reason == lookup.WaitsForQuestion {
 		goesOn := false
 		if w.asks() {
 			var err error
@@ -102,38 +119,38 @@ func (w *watcher) settle(ctx context.Context) error {
 				return err
 			}
 		}
-		if goesOn || w.session != nil {
-			w.status = ""
+		if goesOn || w.Session != nil {
+			w.Status = ""
 			return nil
 		}
-		return w.showResult(ctx)
+		return w.ShowResult(ctx)
 	}
-	if w.status == perdure.StatusWaiting && w.session != nil {
-		w.status = "" // the session sends the input
+	if w.Status == perdure.StatusWaiting && w.Session != nil {
+		w.Status = "" // the session sends the input
 		return nil
 	}
-	if w.status == perdure.StatusWaiting && w.chat {
+	if w.Status == perdure.StatusWaiting && w.Chat {
 		more, err := w.sendInput(ctx)
 		if err != nil {
 			return err
 		}
 		if more {
-			w.status = ""
+			w.Status = ""
 			return nil
 		}
 	}
-	return w.showResult(ctx)
+	return w.ShowResult(ctx)
 }
 
-// ownerGone reports whether err means that the process of another run, in which the server was, has
+// OwnerGone reports whether err means that the process of another run, in which the server was, has
 // ended.
-func (w *watcher) ownerGone(err error) bool {
+func (w *Watcher) OwnerGone(err error) bool {
 	guest := w.Owner != nil && w.Owner.Kind == connection.OwnerRun
 	return guest && (errors.Is(err, errOwnerEnded) || perdure.IsCode(err, perdure.Unavailable))
 }
 
-// follow shows events until the run has a status at which a command ends.
-func (w *watcher) follow(ctx context.Context) (perdure.Status, error) {
+// Follow shows events until the run has a status at which a command ends.
+func (w *Watcher) Follow(ctx context.Context) (perdure.Status, error) {
 	ctx, cancel := context.WithCancelCause(ctx)
 	defer cancel(nil)
 	c := w.With(func(o *client.Options) {
@@ -142,20 +159,20 @@ func (w *watcher) follow(ctx context.Context) (perdure.Status, error) {
 				cancel(errOwnerEnded)
 				return
 			}
-			w.view.ConnectionLost(cause, pause)
+			w.View.ConnectionLost(cause, pause)
 		}
 	})
 	taken, stop := w.watchForWorker(ctx)
 	defer stop()
 	defer w.stopsTurns(ctx)()
-	for e, err := range c.Follow(ctx, w.id, w.cursor) {
+	for e, err := range c.Follow(ctx, w.id, w.Cursor) {
 		if err != nil {
 			return "", err
 		}
 		if e.Type != perdure.EventCreated && e.Type != perdure.EventSignal {
 			taken()
 		}
-		w.cursor = e.Cursor
+		w.Cursor = e.Cursor
 		if err := w.show(ctx, e); err != nil {
 			return "", err
 		}
@@ -168,8 +185,8 @@ func (w *watcher) follow(ctx context.Context) (perdure.Status, error) {
 
 // watchForWorker prints after a while why no worker has claimed the run. taken reports that the run has
 // an event of a worker, and stop ends the watch.
-func (w *watcher) watchForWorker(ctx context.Context) (taken, stop func()) {
-	fresh := w.cursor == ""
+func (w *Watcher) watchForWorker(ctx context.Context) (taken, stop func()) {
+	fresh := w.Cursor == ""
 	ctx, cancel := context.WithCancel(ctx)
 	var looks sync.WaitGroup
 	var seen atomic.Bool
@@ -194,33 +211,33 @@ const noWorkerAfter = 5 * time.Second
 
 // endStatus returns the status with which the command stops following after this event, or "" to
 // continue.
-func (w *watcher) endStatus(e client.Event) perdure.Status {
+func (w *Watcher) endStatus(e client.Event) perdure.Status {
 	if e.Type.Ends() {
 		return perdure.StatusCompleted // the execution has the exact status
 	}
-	if e.Type != perdure.EventWaiting || w.patient {
+	if e.Type != perdure.EventWaiting || w.Patient {
 		return ""
 	}
 	var d struct {
 		Reason string `json:"reason"`
 	}
-	if e.Decode(&d) == nil && w.session != nil && d.Reason == lookup.WaitsForSignal {
+	if e.Decode(&d) == nil && w.Session != nil && d.Reason == lookup.WaitsForSignal {
 		return ""
 	}
 	if d.Reason == lookup.WaitsForSignal || d.Reason == lookup.WaitsForQuestion {
-		w.reason = d.Reason
+		w.Reason = d.Reason
 		return perdure.StatusWaiting
 	}
 	return ""
 }
 
-// showResult shows the current state of the run.
-func (w *watcher) showResult(ctx context.Context) error {
+// ShowResult shows the current state of the run.
+func (w *Watcher) ShowResult(ctx context.Context) error {
 	r, err := lookup.ReadResult(ctx, w.RunConn.Conn, w.id)
 	if err != nil {
 		return err
 	}
-	if err := w.view.Result(r); err != nil {
+	if err := w.View.Result(r); err != nil {
 		return err
 	}
 	if r.ExitCode != setup.ExitOK {
@@ -229,8 +246,8 @@ func (w *watcher) showResult(ctx context.Context) error {
 	return nil
 }
 
-// printInterrupted prints how to continue the run that the user has left.
-func (w *watcher) printInterrupted() error {
+// PrintInterrupted prints how to continue the run that the user has left.
+func (w *Watcher) PrintInterrupted() error {
 	flags := w.ServerFlags
 	if w.HasWorker {
 		_ = w.Stderr.Linef("\nperdure: interrupted; the run is kept\n  go on with it:  perdure resume %s%s\n  end it:         perdure cancel %s%s", w.id, flags, w.id, flags)
@@ -240,8 +257,8 @@ func (w *watcher) printInterrupted() error {
 	return setup.ExitWith(setup.ExitInterrupted)
 }
 
-// printLeft prints how to continue the chat that the user has left.
-func (w *watcher) printLeft() error {
+// PrintLeft prints how to continue the chat that the user has left.
+func (w *Watcher) PrintLeft() error {
 	_ = w.Stderr.Linef("perdure: you have left the chat; the run is kept\n  go on with it:  perdure chat %s%s\n  end it:         perdure cancel %s%s", w.id, w.ServerFlags, w.id, w.ServerFlags)
 	return setup.ExitWith(setup.ExitInterrupted)
 }

@@ -1,4 +1,4 @@
-package runs
+package watcher
 
 import (
 	"context"
@@ -11,7 +11,8 @@ import (
 	"github.com/spf13/cobra"
 )
 
-func newTailCommand(a *setup.App) *cobra.Command {
+// NewTailCommand returns the command that follows a run from its start.
+func NewTailCommand(a *setup.App) *cobra.Command {
 	var now bool
 	cmd := &cobra.Command{
 		Use: "tail ID", Short: "Follow a run from its start", GroupID: "runs",
@@ -34,11 +35,11 @@ func tail(ctx context.Context, a *setup.App, conn *connection.Conn, arg string, 
 	if err != nil {
 		return err
 	}
-	w := newWatcher(a, &connection.RunConn{App: a, Conn: conn}, x.ID)
-	w.patient = true
-	w.view.Started(x)
-	w.showsSteps(x)
-	if text, ok := w.view.(*terminal.TextView); ok {
+	w := New(a, &connection.RunConn{App: a, Conn: conn}, x.ID)
+	w.Patient = true
+	w.View.Started(x)
+	w.IncludeSteps(x)
+	if text, ok := w.View.(*terminal.TextView); ok {
 		text.ShowUserMessages, text.ShowSignals = true, true
 		if err := showInput(ctx, conn, x, text); err != nil {
 			return err
@@ -49,8 +50,8 @@ func tail(ctx context.Context, a *setup.App, conn *connection.Conn, arg string, 
 		if err != nil {
 			return err
 		}
-		w.cursor = snapshot.Cursor
-		w.view.AddEntries(snapshot.Entries)
+		w.Cursor = snapshot.Cursor
+		w.View.AddEntries(snapshot.Entries)
 		if w.steps != nil {
 			if err := w.steps.skip(ctx); err != nil {
 				return err
@@ -60,16 +61,16 @@ func tail(ctx context.Context, a *setup.App, conn *connection.Conn, arg string, 
 	if conn.Offline() {
 		return w.replay(ctx, x)
 	}
-	if _, err := w.follow(ctx); err != nil {
+	if _, err := w.Follow(ctx); err != nil {
 		return err
 	}
-	return w.showResult(ctx)
+	return w.ShowResult(ctx)
 }
 
 // replay shows the existing events of a run that no process executes.
-func (w *watcher) replay(ctx context.Context, x *perdure.Execution) error {
+func (w *Watcher) replay(ctx context.Context, x *perdure.Execution) error {
 	for {
-		p, err := w.Events(ctx, w.id, w.cursor, 1000)
+		p, err := w.Events(ctx, w.id, w.Cursor, 1000)
 		if err != nil {
 			return err
 		}
@@ -78,7 +79,7 @@ func (w *watcher) replay(ctx context.Context, x *perdure.Execution) error {
 				return err
 			}
 		}
-		w.cursor = p.NextCursor
+		w.Cursor = p.NextCursor
 		if p.UpToDate {
 			break
 		}
@@ -87,7 +88,7 @@ func (w *watcher) replay(ctx context.Context, x *perdure.Execution) error {
 		return err
 	}
 	lookup.PrintIdle(ctx, w.RunConn.App, w.Conn, x)
-	return w.showResult(ctx)
+	return w.ShowResult(ctx)
 }
 
 // showInput shows the input of a run that is not of the react agent, which has it in its conversation.

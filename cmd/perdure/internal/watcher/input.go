@@ -1,4 +1,4 @@
-package runs
+package watcher
 
 import (
 	"context"
@@ -10,15 +10,15 @@ import (
 
 // sendInput sends the user's next line. It returns false at the end of the input. If sending fails,
 // the next call sends the same line with the same id.
-func (w *watcher) sendInput(ctx context.Context) (bool, error) {
+func (w *Watcher) sendInput(ctx context.Context) (bool, error) {
 	for w.unsent == nil {
-		w.view.Prompt()
-		line, ok, err := w.input.read(ctx)
+		w.View.Prompt()
+		line, ok, err := w.input.Read(ctx)
 		if !ok || err != nil {
 			return false, err
 		}
 		if line = strings.TrimSpace(line); line != "" {
-			w.view.UserMessage(line)
+			w.View.UserMessage(line)
 			q := client.UserMessage(line)
 			q.ID = uuid.NewString()
 			w.unsent = &q

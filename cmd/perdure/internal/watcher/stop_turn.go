@@ -1,4 +1,4 @@
-package runs
+package watcher
 
 import (
 	"context"
@@ -10,8 +10,8 @@ import (
 
 // stopsTurns lets the first Ctrl-C of a turn stop the turn, in a command that then reads the user's
 // next input. The second Ctrl-C leaves the run, as in other commands.
-func (w *watcher) stopsTurns(ctx context.Context) (release func()) {
-	if !w.chat || w.session != nil {
+func (w *Watcher) stopsTurns(ctx context.Context) (release func()) {
+	if !w.Chat || w.Session != nil {
 		return func() {}
 	}
 	var stopped atomic.Bool
@@ -24,13 +24,13 @@ func (w *watcher) stopsTurns(ctx context.Context) (release func()) {
 	})
 }
 
-// stopTurnWithin is the time in which the server must take the interrupt.
-const stopTurnWithin = 10 * time.Second
+// StopTurnWithin is the time in which the server must take the interrupt.
+const StopTurnWithin = 10 * time.Second
 
-func (w *watcher) stopTurn(ctx context.Context) {
+func (w *Watcher) stopTurn(ctx context.Context) {
 	_ = w.Stderr.Linef("\nperdure: Ctrl-C again leaves the run")
 	w.stops.Store(true)
-	ctx, cancel := context.WithTimeout(ctx, stopTurnWithin)
+	ctx, cancel := context.WithTimeout(ctx, StopTurnWithin)
 	defer cancel()
 	reply, err := w.Interrupt(ctx, w.id, perdure.Interrupt{})
 	if err != nil || !reply.Stopped {

@@ -1,4 +1,4 @@
-package runs
+package watcher
 
 import (
 	"context"
@@ -14,17 +14,17 @@ import (
 )
 
 // asks reports whether the command asks in place: it has a terminal for text.
-func (w *watcher) asks() bool {
+func (w *Watcher) asks() bool {
 	a := w.RunConn.App
 	return !a.JSON && !a.Quiet && terminal.IsTerminal(w.Stdin) && terminal.IsTerminal(w.Stdout)
 }
 
 // askInPlace shows the run's open questions to the person at the terminal, until the run continues.
 // It reports whether the run continues.
-func (w *watcher) askInPlace(ctx context.Context) (bool, error) {
+func (w *Watcher) askInPlace(ctx context.Context) (bool, error) {
 	for {
-		if w.session != nil {
-			if err := w.session.setAside(); err != nil {
+		if w.Session != nil {
+			if err := w.Session.SetAside(); err != nil {
 				return false, err
 			}
 		}
@@ -36,15 +36,15 @@ func (w *watcher) askInPlace(ctx context.Context) (bool, error) {
 		if err != nil || len(open) == 0 {
 			return false, err
 		}
-		answered, err := w.askOne(ctx, open[0].ID)
+		answered, err := w.AskOne(ctx, open[0].ID)
 		if err != nil || !answered {
 			return false, err
 		}
 	}
 }
 
-// askOne asks one question. It reports false at the end of the input.
-func (w *watcher) askOne(ctx context.Context, id uuid.UUID) (bool, error) {
+// AskOne asks one question. It reports false at the end of the input.
+func (w *Watcher) AskOne(ctx context.Context, id uuid.UUID) (bool, error) {
 	q, err := w.Question(ctx, id)
 	if err != nil {
 		return false, err
@@ -76,30 +76,30 @@ func (w *watcher) askOne(ctx context.Context, id uuid.UUID) (bool, error) {
 }
 
 // headed reports whether the last lines that the view has printed are the heading of a question.
-func (w *watcher) headed(q *perdure.Question) bool {
-	v, ok := w.view.(interface {
+func (w *Watcher) headed(q *perdure.Question) bool {
+	v, ok := w.View.(interface {
 		Headed(q *perdure.Question) bool
 	})
 	return ok && v.Headed(q)
 }
 
 // readAnswer reads a line of the answer to a question.
-func (w *watcher) readAnswer(ctx context.Context, q *perdure.Question, p questions.Prompt) (string, bool, error) {
-	if w.session != nil {
-		return w.session.readAnswer(ctx, &askedHere{question: q, prompt: p, leavable: w.status == ""})
+func (w *Watcher) readAnswer(ctx context.Context, q *perdure.Question, p questions.Prompt) (string, bool, error) {
+	if w.Session != nil {
+		return w.Session.ReadAnswer(ctx, q, p, w.Status == "")
 	}
 	if _, err := fmt.Fprint(w.Stdout, p.Text); err != nil {
 		return "", false, err
 	}
-	return w.input.read(ctx)
+	return w.input.Read(ctx)
 }
 
 // editFile lets the person change a text in an editor, which gets the terminal meanwhile.
-func (w *watcher) editFile(ctx context.Context, text []byte) (changed []byte, err error) {
-	if w.session == nil {
+func (w *Watcher) editFile(ctx context.Context, text []byte) (changed []byte, err error) {
+	if w.Session == nil {
 		return questions.EditFile(ctx, text)
 	}
-	err = w.session.ed.Suspend(func() error {
+	err = w.Session.Suspend(func() error {
 		changed, err = questions.EditFile(ctx, text)
 		return err
 	})

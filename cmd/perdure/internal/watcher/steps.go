@@ -1,4 +1,4 @@
-package runs
+package watcher
 
 import (
 	"context"
@@ -83,7 +83,7 @@ func (f *stepFeed) skip(ctx context.Context) error {
 }
 
 // show shows an event, and before it the steps that were recorded until then.
-func (w *watcher) show(ctx context.Context, e client.Event) error {
+func (w *Watcher) show(ctx context.Context, e client.Event) error {
 	if w.steps != nil {
 		r, _, err := e.Record()
 		if err != nil {
@@ -95,31 +95,31 @@ func (w *watcher) show(ctx context.Context, e client.Event) error {
 			}
 		}
 	}
-	return w.view.Event(w.withContent(ctx, e))
+	return w.View.Event(w.withContent(ctx, e))
 }
 
 // showSteps shows the steps that were recorded before an event.
-func (w *watcher) showSteps(ctx context.Context, seq int64, at perdure.Time) error {
+func (w *Watcher) showSteps(ctx context.Context, seq int64, at perdure.Time) error {
 	for {
 		step, err := w.steps.before(ctx, seq, at)
 		if err != nil || step == nil {
 			return err
 		}
-		w.view.(*terminal.TextView).Step(step)
+		w.View.(*terminal.TextView).Step(step)
 	}
 }
 
 // showLaterSteps shows the steps that were recorded after the last event.
-func (w *watcher) showLaterSteps(ctx context.Context) error {
+func (w *Watcher) showLaterSteps(ctx context.Context) error {
 	if w.steps == nil {
 		return nil
 	}
 	return w.showSteps(ctx, 0, perdure.AtMilli(math.MaxInt64))
 }
 
-// showsSteps makes the watcher show the steps of a run that is not of the react agent.
-func (w *watcher) showsSteps(x *perdure.Execution) {
-	if _, text := w.view.(*terminal.TextView); text && x.Kind != perdure.ReactKind {
+// IncludeSteps makes the watcher show the steps of a run that is not of the react agent.
+func (w *Watcher) IncludeSteps(x *perdure.Execution) {
+	if _, text := w.View.(*terminal.TextView); text && x.Kind != perdure.ReactKind {
 		w.steps = newStepFeed(w.RunConn.Conn, x)
 	}
 }
