@@ -143,6 +143,7 @@ var rules = map[string][]string{
 	"cmd/perdure": {"..."},
 	// Of the command line, only main and the commands see everything.
 	"cmd/perdure/internal/admin":                     {"..."},
+	"cmd/perdure/internal/chat":                      {"client", "cmd/perdure/internal/connection", "cmd/perdure/internal/editor", "cmd/perdure/internal/lookup", "cmd/perdure/internal/questions", "cmd/perdure/internal/setup", "cmd/perdure/internal/terminal", "cmd/perdure/internal/watcher"},
 	"cmd/perdure/internal/connection":                {"client", "server", "internal/disk", "worker/local", "worker/remote", "cmd/perdure/internal/setup", "cmd/perdure/internal/terminal"},
 	"cmd/perdure/internal/connection/connectiontest": {"client"},
 	"cmd/perdure/internal/editor":                    {"cmd/perdure/internal/terminal"},

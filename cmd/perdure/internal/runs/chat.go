@@ -4,7 +4,7 @@ import (
 	"context"
 
 	"github.com/google/uuid"
-	"github.com/perdure/perdure/cmd/perdure/internal/editor"
+	"github.com/perdure/perdure/cmd/perdure/internal/chat"
 	"github.com/perdure/perdure/cmd/perdure/internal/lookup"
 	"github.com/perdure/perdure/cmd/perdure/internal/setup"
 	"github.com/perdure/perdure/cmd/perdure/internal/terminal"
@@ -73,12 +73,9 @@ func namesRun(arg string) bool {
 	return arg == lookup.Last || err == nil && len(arg) == 36
 }
 
-// edits reports whether the command has a terminal for a chat with an input line.
-func edits(a *setup.App) bool { return !a.JSON && !a.Quiet && editor.Usable(a.Streams) }
-
 // startChat starts a chat. Without a prompt, the first input is the prompt.
 func (r *RunCommand) startChat(ctx context.Context, prompt string) error {
-	if prompt == "" && !edits(r.App) {
+	if prompt == "" && !chat.Usable(r.App) {
 		line, ok, err := (&terminal.LineReader{In: r.Stdin}).Read(ctx)
 		if err != nil {
 			return err

@@ -1,4 +1,4 @@
-// Package runs has the commands that start, follow and change runs.
+// Package runs has the commands that start, continue and change runs.
 package runs
 
 import (
@@ -8,7 +8,7 @@ import (
 	"github.com/spf13/cobra"
 )
 
-// Commands returns the commands that start, show and change runs.
+// Commands returns the commands for runs, also those of lookup and watcher, which only show them.
 func Commands(a *setup.App) []*cobra.Command {
 	list := lookup.NewRunsCommand(a)
 	list.AddCommand(newPruneCommand(a), newPromoteCommand(a), newBulkCancelCommand(a), newBulkRetryCommand(a))

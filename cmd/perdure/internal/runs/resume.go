@@ -9,6 +9,7 @@ import (
 
 	"github.com/perdure/perdure"
 	"github.com/perdure/perdure/client"
+	"github.com/perdure/perdure/cmd/perdure/internal/chat"
 	"github.com/perdure/perdure/cmd/perdure/internal/connection"
 	"github.com/perdure/perdure/cmd/perdure/internal/lookup"
 	"github.com/perdure/perdure/cmd/perdure/internal/setup"
@@ -65,8 +66,12 @@ func (r *resumeCommand) run(ctx context.Context, id, prompt string) error {
 	if x.Status.Terminal() {
 		return r.showEnded(ctx, watcher.New(r.App, conn, x.ID), x, prompt)
 	}
-	if r.chat && edits(r.App) {
-		return newChatSession(conn, r.start, r.worker).run(ctx, chatTarget{resume: x, prompt: prompt})
+	if r.chat && chat.Usable(r.App) {
+		o := chat.Options{Conn: conn, Worker: r.worker, Attach: r.attach}
+		if r.start != nil {
+			o.Start = r.start
+		}
+		return chat.Run(ctx, o, chat.Target{Resume: x, Prompt: prompt})
 	}
 	w := watcher.New(r.App, conn, x.ID)
 	w.Chat = r.chat

@@ -1,4 +1,4 @@
-package runs
+package chat
 
 import (
 	"context"
@@ -163,7 +163,7 @@ func (o *offers) fileCandidates(prefix string) []editor.Candidate {
 func escapeSpaces(name string) string { return strings.ReplaceAll(name, " ", `\ `) }
 
 // complete returns the candidates for the last word of an input.
-func (s *chatSession) complete(text string) []editor.Candidate {
+func (s *session) complete(text string) []editor.Candidate {
 	word := text[strings.LastIndexAny(text, " \t\n")+1:]
 	if file, ok := strings.CutPrefix(word, "@"); ok {
 		return s.offers.fileCandidates(file)
@@ -185,7 +185,7 @@ func (s *chatSession) complete(text string) []editor.Candidate {
 }
 
 // refreshRuns reads the runs that completion offers, if it does not read them already. It does not block.
-func (s *chatSession) refreshRuns() {
+func (s *session) refreshRuns() {
 	if !s.offers.reading.TryLock() {
 		return
 	}
@@ -199,7 +199,7 @@ func (s *chatSession) refreshRuns() {
 
 func commandCandidates(word string) []editor.Candidate {
 	var all []editor.Candidate
-	for _, c := range chatCommands() {
+	for _, c := range commands() {
 		if strings.HasPrefix(c.name, word) {
 			all = append(all, editor.Candidate{Text: c.name, Note: strings.TrimSpace(c.operand + "  " + c.about)})
 		}

@@ -1,4 +1,4 @@
-package runs
+package chat
 
 import (
 	"context"
@@ -17,7 +17,7 @@ import (
 // approve approves the question that the terminal asks, if the run asks nothing else, or lists the
 // open questions. With an id it makes the terminal show that question and ask it: only what was read
 // here is approved.
-func (s *chatSession) approve(ctx context.Context, operand string) error {
+func (s *session) approve(ctx context.Context, operand string) error {
 	open, err := s.readQuestions(ctx, s.current())
 	if err != nil {
 		return err
@@ -40,7 +40,7 @@ func (s *chatSession) approve(ctx context.Context, operand string) error {
 }
 
 // approveAsked answers the question that the terminal asks with y.
-func (s *chatSession) approveAsked(ctx context.Context, asked *askedHere) error {
+func (s *session) approveAsked(ctx context.Context, asked *askedHere) error {
 	switch {
 	case asked.prompt.Part:
 		return errors.New("finish the answer that you have begun; nothing was sent")
@@ -51,7 +51,7 @@ func (s *chatSession) approveAsked(ctx context.Context, asked *askedHere) error 
 }
 
 // listQuestions lists the open questions of the run, and marks the one that the terminal asks.
-func (s *chatSession) listQuestions(open []*perdure.Question, asked *askedHere) {
+func (s *session) listQuestions(open []*perdure.Question, asked *askedHere) {
 	lines := []string{"the open questions of the run, newest first:"}
 	for _, q := range open {
 		mark := "  "
@@ -95,7 +95,7 @@ func shortID(id uuid.UUID, all []*perdure.Question) string {
 
 // findQuestion returns the id of the open question of the run whose id begins with a text. open are
 // the open questions.
-func (s *chatSession) findQuestion(ctx context.Context, open []*perdure.Question, text string) (id uuid.UUID, err error) {
+func (s *session) findQuestion(ctx context.Context, open []*perdure.Question, text string) (id uuid.UUID, err error) {
 	if strings.ContainsAny(text, " \t\n") {
 		return id, errors.New("/approve takes one id, and the answer is asked for afterwards; nothing was sent")
 	}
@@ -133,7 +133,7 @@ func beginWith(all []*perdure.Question, text string) []*perdure.Question {
 const refreshWithin = 10 * time.Second
 
 // refreshQuestions reads the open questions, for completion. It does not block.
-func (s *chatSession) refreshQuestions() {
+func (s *session) refreshQuestions() {
 	s.reads.Go(func() {
 		s.offers.refreshing.Lock()
 		defer s.offers.refreshing.Unlock()
@@ -149,7 +149,7 @@ func (s *chatSession) refreshQuestions() {
 
 // readQuestions returns the open questions of a run with their details, newest first. Completion
 // offers them from then on, and the status counts them.
-func (s *chatSession) readQuestions(ctx context.Context, run uuid.UUID) ([]*perdure.Question, error) {
+func (s *session) readQuestions(ctx context.Context, run uuid.UUID) ([]*perdure.Question, error) {
 	c := s.client()
 	open, err := lookup.OpenQuestions(ctx, c, run, false)
 	if err != nil {

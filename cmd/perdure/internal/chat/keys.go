@@ -1,4 +1,4 @@
-package runs
+package chat
 
 import (
 	"context"
@@ -14,7 +14,7 @@ const twiceWithin = 5 * time.Second
 
 // escape handles Esc: it leaves a question open that the user has chosen while the run works, and
 // otherwise stops the turn. It does not block.
-func (s *chatSession) escape() {
+func (s *session) escape() {
 	if asked := s.askedNow(); asked != nil && asked.leavable {
 		asked.stop(errLeftOpen)
 		return
@@ -26,7 +26,7 @@ func (s *chatSession) escape() {
 
 // interrupt handles Ctrl-C: the first one stops the turn, the second one leaves the chat. It does not
 // block.
-func (s *chatSession) interrupt(again bool) {
+func (s *session) interrupt(again bool) {
 	if again {
 		s.quit(errLeft)
 		return
@@ -35,7 +35,7 @@ func (s *chatSession) interrupt(again bool) {
 }
 
 // pressed reports whether the process has received an interrupt a moment ago.
-func (s *chatSession) pressed() bool {
+func (s *session) pressed() bool {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	again := time.Since(s.interrupted) < twiceWithin
@@ -43,7 +43,7 @@ func (s *chatSession) pressed() bool {
 	return again
 }
 
-func (s *chatSession) isBusy() bool {
+func (s *session) isBusy() bool {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	return s.busy || s.asked != nil
@@ -51,7 +51,7 @@ func (s *chatSession) isBusy() bool {
 
 // stopTurn stops the turn of the run, and with it a question that the terminal asks. The view shows
 // that it has stopped when the log says so.
-func (s *chatSession) stopTurn() {
+func (s *session) stopTurn() {
 	id := s.current()
 	s.stops.Store(true)
 	ctx, cancel := context.WithTimeout(context.Background(), watcher.StopTurnWithin)
@@ -73,7 +73,7 @@ func (s *chatSession) stopTurn() {
 }
 
 // Suspend calls f, which has the terminal meanwhile.
-func (s *chatSession) Suspend(f func() error) error { return s.ed.Suspend(f) }
+func (s *session) Suspend(f func() error) error { return s.ed.Suspend(f) }
 
 // stoppedHere reports whether the user of the chat has asked to stop the turn, once for each request.
-func (s *chatSession) stoppedHere() bool { return s.stops.Swap(false) }
+func (s *session) stoppedHere() bool { return s.stops.Swap(false) }

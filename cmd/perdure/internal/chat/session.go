@@ -1,4 +1,4 @@
-package runs
+package chat
 
 import (
 	"context"
@@ -33,27 +33,19 @@ var (
 	errSetAside = errors.New("another question is asked first")
 )
 
-// chatTarget is the run with which a chat continues.
-type chatTarget struct {
-	start  *client.StartRequest // the settings of a run to start; with a prompt, or without to ask for it
-	resume *perdure.Execution
-	prompt string // of resume
-}
-
-// chatSession is a chat with an input line. The goroutine of run follows one run at a time; another
+// session is a chat with an input line. The goroutine of run follows one run at a time; another
 // one takes the input, which is a command, an answer to a question, or a message to the run.
-type chatSession struct {
+type session struct {
 	*connection.RunConn
-	start  *RunCommand // the settings of new runs; nil if the chat cannot start one
-	worker *setup.Worker
-	ed     *editor.Editor
-	view   *chatView
-	quit   context.CancelCauseFunc
-	live   context.Context // ends with the chat
-	reads  sync.WaitGroup  // reads for completion, in the background
+	options Options
+	ed      *editor.Editor
+	view    *view
+	quit    context.CancelCauseFunc
+	live    context.Context // ends with the chat
+	reads   sync.WaitGroup  // reads for completion, in the background
 
 	connection sync.RWMutex // held while the connection is replaced
-	targets    chan chatTarget
+	targets    chan Target
 
 	stops atomic.Bool // the user has asked to stop the turn, and the log does not have it yet
 
@@ -77,16 +69,15 @@ type chatSession struct {
 	interrupted time.Time
 }
 
-func newChatSession(conn *connection.RunConn, start *RunCommand, worker *setup.Worker) *chatSession {
-	return &chatSession{RunConn: conn, start: start, worker: worker, live: context.Background(), targets: make(chan chatTarget, 1)}
+func newSession(o Options) *session {
+	return &session{RunConn: o.Conn, options: o, live: context.Background(), targets: make(chan Target, 1)}
 }
 
 // historyFile is the name of the file with the inputs of earlier chats, in the data directory.
 const historyFile = "chat-history"
 
-// run runs the chat until the user leaves it or the run ends. It returns the error that determines
-// the exit code.
-func (s *chatSession) run(ctx context.Context, first chatTarget) error {
+// run is Run of the session.
+func (s *session) run(ctx context.Context, first Target) error {
 	session, quit := context.WithCancelCause(ctx)
 	defer quit(nil)
 	s.quit, s.live = quit, session
@@ -98,7 +89,7 @@ func (s *chatSession) run(ctx context.Context, first chatTarget) error {
 	if err != nil {
 		_ = s.Stderr.Linef("perdure: the history of inputs cannot be read: %v", err)
 	}
-	s.view = newChatView(s)
+	s.view = newView(s)
 	s.offers.open(s.workspaceRoot())
 	s.ed = editor.Start(editor.Options{Streams: s.Streams, History: history, Remembers: s.remembers, Complete: s.complete, Escape: s.escape, Interrupt: s.interrupt})
 	defer s.Interrupts.Handle(func() bool { s.interrupt(s.pressed()); return true })()
@@ -128,7 +119,7 @@ func (s *chatSession) run(ctx context.Context, first chatTarget) error {
 
 // followAll follows the first run and those that the user switches to. It returns the watcher of the
 // last run, nil if there was none.
-func (s *chatSession) followAll(ctx context.Context, first chatTarget) (last *watcher.Watcher, err error) {
+func (s *session) followAll(ctx context.Context, first Target) (last *watcher.Watcher, err error) {
 	target := first
 	for {
 		w, err := s.open(ctx, target)
@@ -158,13 +149,12 @@ func (s *chatSession) followAll(ctx context.Context, first chatTarget) (last *wa
 
 // open starts or resumes the run of a target. It returns nil if the run needs a prompt first. With an
 // error, it returns a watcher if the run exists.
-func (s *chatSession) open(ctx context.Context, t chatTarget) (*watcher.Watcher, error) {
+func (s *session) open(ctx context.Context, t Target) (*watcher.Watcher, error) {
 	s.connection.Lock()
 	defer s.connection.Unlock()
-	if t.resume != nil {
-		w := s.newWatcher(t.resume.ID)
-		r := &resumeCommand{App: s.App, worker: s.worker, chat: true}
-		x := t.resume
+	if t.Resume != nil {
+		w := s.newWatcher(t.Resume.ID)
+		x := t.Resume
 		if err := lookup.FetchInput(ctx, s.Conn, x); err != nil {
 			return nil, err
 		}
@@ -176,15 +166,15 @@ func (s *chatSession) open(ctx context.Context, t chatTarget) (*watcher.Watcher,
 		s.preferred = nil
 		s.mu.Unlock()
 		s.attach(x, state.Model)
-		return w, r.attach(ctx, w, x, t.prompt)
+		return w, s.options.Attach(ctx, w, x, t.Prompt)
 	}
-	if t.start.UserPrompt == "" && len(t.start.Parts) == 0 {
+	if t.Start.UserPrompt == "" && len(t.Start.Parts) == 0 {
 		return nil, nil
 	}
 	s.ed.SetStatus("starting")
-	q := *t.start
+	q := *t.Start
 	q.IdempotencyKey = uuid.NewString()
-	x, err := s.start.startRun(ctx, s.RunConn, &q)
+	x, err := s.options.Start.StartRun(ctx, s.RunConn, &q)
 	if err != nil {
 		return nil, err
 	}
@@ -197,7 +187,7 @@ func (s *chatSession) open(ctx context.Context, t chatTarget) (*watcher.Watcher,
 	return w, nil
 }
 
-func (s *chatSession) newWatcher(id uuid.UUID) *watcher.Watcher {
+func (s *session) newWatcher(id uuid.UUID) *watcher.Watcher {
 	w := watcher.New(s.App, s.RunConn, id)
 	w.View, w.Chat, w.Session = s.view, true, s
 	return w
@@ -205,7 +195,7 @@ func (s *chatSession) newWatcher(id uuid.UUID) *watcher.Watcher {
 
 // follow follows a run until it ends, or the user leaves it. switched reports whether the chat
 // continues with another run.
-func (s *chatSession) follow(ctx context.Context, w *watcher.Watcher) (switched bool, err error) {
+func (s *session) follow(ctx context.Context, w *watcher.Watcher) (switched bool, err error) {
 	run, leave := context.WithCancelCause(ctx)
 	defer leave(nil)
 	defer s.detach()
@@ -245,7 +235,7 @@ func (s *chatSession) follow(ctx context.Context, w *watcher.Watcher) (switched 
 }
 
 // attach directs the user's input to a run.
-func (s *chatSession) attach(x *perdure.Execution, chosen *perdure.ModelChoice) {
+func (s *session) attach(x *perdure.Execution, chosen *perdure.ModelChoice) {
 	var in perdure.ReactInput
 	if x.Kind == perdure.ReactKind {
 		_ = decodeInput(x, &in) // the content may be on its worker; then nothing is known of it
@@ -262,7 +252,7 @@ func (s *chatSession) attach(x *perdure.Execution, chosen *perdure.ModelChoice) 
 	s.showStatus()
 }
 
-func (s *chatSession) detach() {
+func (s *session) detach() {
 	s.mu.Lock()
 	s.id, s.busy, s.leave, s.waiting = uuid.Nil, false, nil, nil
 	s.mu.Unlock()
@@ -270,7 +260,7 @@ func (s *chatSession) detach() {
 }
 
 // switchTo leaves the current run, and continues the chat with another run.
-func (s *chatSession) switchTo(t chatTarget) {
+func (s *session) switchTo(t Target) {
 	s.mu.Lock()
 	leave := s.leave
 	s.mu.Unlock()
@@ -286,14 +276,14 @@ func (s *chatSession) switchTo(t chatTarget) {
 }
 
 // client returns the client of the current connection.
-func (s *chatSession) client() *client.Client {
+func (s *session) client() *client.Client {
 	s.connection.RLock()
 	defer s.connection.RUnlock()
 	return s.Client
 }
 
 // current returns the run that the input is for; uuid.Nil if there is none.
-func (s *chatSession) current() uuid.UUID {
+func (s *session) current() uuid.UUID {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	return s.id
@@ -301,9 +291,9 @@ func (s *chatSession) current() uuid.UUID {
 
 // workspaceRoot returns the folder that paths in messages are relative to: the workspace if this
 // process has one, else the current folder.
-func (s *chatSession) workspaceRoot() string {
-	if s.Server == "" && s.worker.Workspace != "" {
-		return s.worker.Workspace
+func (s *session) workspaceRoot() string {
+	if s.Server == "" && s.options.Worker.Workspace != "" {
+		return s.options.Worker.Workspace
 	}
 	return "."
 }

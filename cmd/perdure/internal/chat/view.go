@@ -1,4 +1,4 @@
-package runs
+package chat
 
 import (
 	"encoding/json"
@@ -13,67 +13,67 @@ import (
 	"github.com/perdure/perdure/cmd/perdure/internal/terminal"
 )
 
-// chatView shows a run in a chat. Its methods may be called concurrently: the events of the run come
+// view shows a run in a chat. Its methods may be called concurrently: the events of the run come
 // from another goroutine than the answers to commands. User messages are shown as the log has them.
-type chatView struct {
-	s    *chatSession
+type view struct {
+	s    *session
 	mu   sync.Mutex
 	text *terminal.TextView
 }
 
-func newChatView(s *chatSession) *chatView {
-	v := &chatView{s: s, text: terminal.NewTextView(s.Streams, s.ServerFlags)}
+func newView(s *session) *view {
+	v := &view{s: s, text: terminal.NewTextView(s.Streams, s.ServerFlags)}
 	v.text.ShowUserMessages, v.text.FoldUserMessages, v.text.AsksInPlace = true, true, true
 	v.text.StoppedHere = s.stoppedHere
 	return v
 }
 
 // locked calls f while no other goroutine writes.
-func (v *chatView) locked(f func(*terminal.TextView)) {
+func (v *view) locked(f func(*terminal.TextView)) {
 	v.mu.Lock()
 	defer v.mu.Unlock()
 	f(v.text)
 }
 
-func (v *chatView) Started(x *perdure.Execution) {
+func (v *view) Started(x *perdure.Execution) {
 	v.locked(func(t *terminal.TextView) { t.Started(x) })
 }
 
-func (v *chatView) AddEntries(entries []perdure.Entry) {
+func (v *view) AddEntries(entries []perdure.Entry) {
 	v.locked(func(t *terminal.TextView) { t.AddEntries(entries) })
 }
 
-func (v *chatView) Event(e client.Event) (err error) {
+func (v *view) Event(e client.Event) (err error) {
 	v.s.saw(e)
 	v.locked(func(t *terminal.TextView) { err = t.Event(e) })
 	return err
 }
 
 // Headed reports whether the last lines of the chat are the heading of a question.
-func (v *chatView) Headed(q *perdure.Question) (headed bool) {
+func (v *view) Headed(q *perdure.Question) (headed bool) {
 	v.locked(func(t *terminal.TextView) { headed = t.Headed(q) })
 	return headed
 }
 
-func (v *chatView) UserMessage(string) {}
-func (v *chatView) Prompt()            {}
+func (v *view) UserMessage(string) {}
+func (v *view) Prompt()            {}
 
-func (v *chatView) ConnectionLost(cause error, pause time.Duration) {
+func (v *view) ConnectionLost(cause error, pause time.Duration) {
 	v.locked(func(t *terminal.TextView) { t.ConnectionLost(cause, pause) })
 }
 
-func (v *chatView) Result(r terminal.Result) (err error) {
+func (v *view) Result(r terminal.Result) (err error) {
 	v.locked(func(t *terminal.TextView) { err = t.Result(r) })
 	return err
 }
 
 // note shows a remark of the chat itself.
-func (v *chatView) note(style terminal.Style, text string) {
+func (v *view) note(style terminal.Style, text string) {
 	v.aside(func(t *terminal.TextView) { t.Remark(style, text) })
 }
 
 // aside shows something above the prompt of the question that the terminal asks.
-func (v *chatView) aside(show func(*terminal.TextView)) {
+func (v *view) aside(show func(*terminal.TextView)) {
 	v.locked(func(t *terminal.TextView) {
 		asked := v.s.askedNow()
 		if asked != nil {
@@ -87,7 +87,7 @@ func (v *chatView) aside(show func(*terminal.TextView)) {
 }
 
 // saw updates the state of the chat by an event of the run.
-func (s *chatSession) saw(e client.Event) {
+func (s *session) saw(e client.Event) {
 	s.mu.Lock()
 	busy, failed, waiting, chosen := s.busy, s.failed, len(s.waiting), false
 	switch {
@@ -144,16 +144,16 @@ func chosenBy(e client.Event) *perdure.ModelChoice {
 }
 
 // newRunStatus returns the status of a chat that has no run yet.
-func newRunStatus(t chatTarget) string {
+func newRunStatus(t Target) string {
 	text := "a new run: type what is to be done; /help lists the commands"
-	if t.start != nil && len(t.start.Models) > 0 {
-		text = t.start.Models[0].String() + " · " + text
+	if t.Start != nil && len(t.Start.Models) > 0 {
+		text = t.Start.Models[0].String() + " · " + text
 	}
 	return text
 }
 
 // showStatus shows the state of the run below the input line.
-func (s *chatSession) showStatus() {
+func (s *session) showStatus() {
 	s.mu.Lock()
 	text := "your turn · /help lists the commands"
 	switch {

@@ -1,4 +1,4 @@
-package runs
+package chat
 
 import (
 	"context"
@@ -28,7 +28,7 @@ func (q *askedHere) show(out *terminal.Screen) { _, _ = fmt.Fprint(out, q.prompt
 
 // ReadAnswer reads the next input as a line of the answer to a question. Error: errSetAside if
 // another question is to be asked first.
-func (s *chatSession) ReadAnswer(ctx context.Context, question *perdure.Question, p questions.Prompt, leavable bool) (text string, ok bool, err error) {
+func (s *session) ReadAnswer(ctx context.Context, question *perdure.Question, p questions.Prompt, leavable bool) (text string, ok bool, err error) {
 	ask, stop := context.WithCancelCause(ctx)
 	defer stop(nil)
 	q := &askedHere{question: question, prompt: p, leavable: leavable, answers: make(chan string), stop: stop, done: ask.Done()}
@@ -50,7 +50,7 @@ func (s *chatSession) ReadAnswer(ctx context.Context, question *perdure.Question
 }
 
 // setAsked shows the prompt of a question that the terminal asks from now on.
-func (s *chatSession) setAsked(q *askedHere) {
+func (s *session) setAsked(q *askedHere) {
 	s.view.locked(func(*terminal.TextView) {
 		q.show(s.Stdout)
 		s.mu.Lock()
@@ -64,7 +64,7 @@ func (s *chatSession) setAsked(q *askedHere) {
 }
 
 // unsetAsked ends the asking. end ends the line of the prompt.
-func (s *chatSession) unsetAsked(end func()) {
+func (s *session) unsetAsked(end func()) {
 	s.view.locked(func(*terminal.TextView) {
 		s.mu.Lock()
 		s.asked = nil
@@ -75,14 +75,14 @@ func (s *chatSession) unsetAsked(end func()) {
 }
 
 // askedNow returns the question that the terminal asks; nil if there is none.
-func (s *chatSession) askedNow() *askedHere {
+func (s *session) askedNow() *askedHere {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	return s.asked
 }
 
 // answer passes an input to the question that the terminal asks.
-func (s *chatSession) answer(ctx context.Context, q *askedHere, text string) error {
+func (s *session) answer(ctx context.Context, q *askedHere, text string) error {
 	select {
 	case q.answers <- text:
 	case <-q.done:
@@ -93,7 +93,7 @@ func (s *chatSession) answer(ctx context.Context, q *askedHere, text string) err
 }
 
 // chooseNext selects the question that the terminal asks next. What is asked or followed now is set aside.
-func (s *chatSession) chooseNext(id uuid.UUID) {
+func (s *session) chooseNext(id uuid.UUID) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	s.next = id
@@ -106,7 +106,7 @@ func (s *chatSession) chooseNext(id uuid.UUID) {
 }
 
 // SetAside returns errSetAside if the user has chosen the question to be asked next.
-func (s *chatSession) SetAside() error {
+func (s *session) SetAside() error {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	if s.next == uuid.Nil {
@@ -117,7 +117,7 @@ func (s *chatSession) SetAside() error {
 
 // followEvents is Follow of the watcher until the user chooses a question. The events that come while
 // it is asked are shown afterwards. Error: errSetAside.
-func (s *chatSession) followEvents(ctx context.Context, w *watcher.Watcher) (perdure.Status, error) {
+func (s *session) followEvents(ctx context.Context, w *watcher.Watcher) (perdure.Status, error) {
 	events, pause := context.WithCancelCause(ctx)
 	defer pause(nil)
 	s.setPause(pause)
@@ -132,7 +132,7 @@ func (s *chatSession) followEvents(ctx context.Context, w *watcher.Watcher) (per
 	return status, err
 }
 
-func (s *chatSession) setPause(pause context.CancelCauseFunc) {
+func (s *session) setPause(pause context.CancelCauseFunc) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	s.pause = pause
@@ -140,7 +140,7 @@ func (s *chatSession) setPause(pause context.CancelCauseFunc) {
 
 // askNext asks the question that the user has chosen. It returns only errors that the loop of follow
 // handles; it shows others.
-func (s *chatSession) askNext(ctx context.Context, w *watcher.Watcher) error {
+func (s *session) askNext(ctx context.Context, w *watcher.Watcher) error {
 	s.mu.Lock()
 	id := s.next
 	s.next = uuid.Nil

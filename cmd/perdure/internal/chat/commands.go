@@ -1,4 +1,4 @@
-package runs
+package chat
 
 import (
 	"context"
@@ -16,32 +16,32 @@ import (
 	"github.com/perdure/perdure/cmd/perdure/internal/terminal"
 )
 
-// chatCommand is a command of a chat.
-type chatCommand struct {
+// command is a command of a chat.
+type command struct {
 	name, operand, about string
-	run                  func(s *chatSession, ctx context.Context, operand string) error
+	run                  func(s *session, ctx context.Context, operand string) error
 	// alone is set if the command does not need a run.
 	alone bool
 }
 
-// chatCommands returns the commands in the order in which /help lists them.
-func chatCommands() []chatCommand {
-	return []chatCommand{
-		{"/help", "", "list the commands and keys", (*chatSession).help, true},
-		{"/model", "[PROVIDER/MODEL]", "the model of the next turns; without operand, list the models", (*chatSession).model, false},
-		{"/cost", "", "tokens and cost of the run until now", (*chatSession).cost, false},
-		{"/tools", "", "the tools that the model may use", (*chatSession).tools, false},
-		{"/compact", "[INSTRUCTIONS]", "replace the older part of the conversation by a summary", (*chatSession).compact, false},
-		{"/retry", "", "ask the model again after it has failed", (*chatSession).retry, false},
-		{"/approve", "[ID]", "approve what is asked here, or list what is asked; with ID, show and ask it", (*chatSession).approve, false},
-		{"/new", "[PROMPT]", "leave this run and start another one", (*chatSession).startNew, true},
-		{"/resume", "[ID]", "leave this run and continue another one; without ID, list the newest", (*chatSession).resume, true},
-		{"/quit", "", "end the chat, as Ctrl-D does", (*chatSession).end, true},
+// commands returns the commands in the order in which /help lists them.
+func commands() []command {
+	return []command{
+		{"/help", "", "list the commands and keys", (*session).help, true},
+		{"/model", "[PROVIDER/MODEL]", "the model of the next turns; without operand, list the models", (*session).model, false},
+		{"/cost", "", "tokens and cost of the run until now", (*session).cost, false},
+		{"/tools", "", "the tools that the model may use", (*session).tools, false},
+		{"/compact", "[INSTRUCTIONS]", "replace the older part of the conversation by a summary", (*session).compact, false},
+		{"/retry", "", "ask the model again after it has failed", (*session).retry, false},
+		{"/approve", "[ID]", "approve what is asked here, or list what is asked; with ID, show and ask it", (*session).approve, false},
+		{"/new", "[PROMPT]", "leave this run and start another one", (*session).startNew, true},
+		{"/resume", "[ID]", "leave this run and continue another one; without ID, list the newest", (*session).resume, true},
+		{"/quit", "", "end the chat, as Ctrl-D does", (*session).end, true},
 	}
 }
 
 // takeInputs takes the user's inputs until they end or ctx ends.
-func (s *chatSession) takeInputs(ctx context.Context) {
+func (s *session) takeInputs(ctx context.Context) {
 	for {
 		text, ok, err := s.ed.Read(ctx)
 		if err != nil {
@@ -58,11 +58,11 @@ func (s *chatSession) takeInputs(ctx context.Context) {
 }
 
 // take handles one input.
-func (s *chatSession) take(ctx context.Context, text string) error {
+func (s *session) take(ctx context.Context, text string) error {
 	asked := s.askedNow()
 	word, operand, _ := strings.Cut(strings.TrimSpace(text), " ")
 	if i := commandIndex(word); i >= 0 {
-		c := chatCommands()[i]
+		c := commands()[i]
 		if !c.alone && s.current() == uuid.Nil {
 			return errors.New(c.name + " needs a run: type what is to be done")
 		}
@@ -74,27 +74,27 @@ func (s *chatSession) take(ctx context.Context, text string) error {
 	case strings.TrimSpace(text) == "":
 		return nil
 	case strings.HasPrefix(text, "/") && !strings.Contains(word[1:], "/"):
-		return unknownChatCommand(word)
+		return unknownCommand(word)
 	}
 	return s.say(ctx, text)
 }
 
 // commandIndex returns the index of the command with a name; -1 if there is none.
 func commandIndex(name string) int {
-	return slices.IndexFunc(chatCommands(), func(c chatCommand) bool { return c.name == name })
+	return slices.IndexFunc(commands(), func(c command) bool { return c.name == name })
 }
 
 // remembers reports whether an input belongs to the history. A line of an answer to a question does
 // not: it has no meaning elsewhere.
-func (s *chatSession) remembers(text string) bool {
+func (s *session) remembers(text string) bool {
 	word, _, _ := strings.Cut(strings.TrimSpace(text), " ")
 	return s.askedNow() == nil || commandIndex(word) >= 0
 }
 
-// unknownChatCommand returns an error that names the command with the nearest name.
-func unknownChatCommand(word string) error {
+// unknownCommand returns an error that names the command with the nearest name.
+func unknownCommand(word string) error {
 	var names []string
-	for _, c := range chatCommands() {
+	for _, c := range commands() {
 		names = append(names, c.name)
 	}
 	text := "there is no command " + word
@@ -105,7 +105,7 @@ func unknownChatCommand(word string) error {
 }
 
 // say sends a message to the run, or starts a run with it.
-func (s *chatSession) say(ctx context.Context, text string) error {
+func (s *session) say(ctx context.Context, text string) error {
 	parts, err := messageParts(s.workspaceRoot(), text)
 	if err != nil {
 		return err
@@ -138,7 +138,7 @@ func (s *chatSession) say(ctx context.Context, text string) error {
 }
 
 // startWith starts a run with the settings of the command.
-func (s *chatSession) startWith(text string, parts []perdure.Part) error {
+func (s *session) startWith(text string, parts []perdure.Part) error {
 	q, chosen, err := s.startRequest()
 	if err != nil {
 		return err
@@ -150,17 +150,17 @@ func (s *chatSession) startWith(text string, parts []perdure.Part) error {
 	if parts != nil {
 		q.UserPrompt = ""
 	}
-	s.switchTo(chatTarget{start: &q})
+	s.switchTo(Target{Start: &q})
 	return nil
 }
 
-func (s *chatSession) help(context.Context, string) error {
+func (s *session) help(context.Context, string) error {
 	var lines []string
 	add := func(head, about string) {
 		const column = 25
 		lines = append(lines, terminal.Hanging(head, column, about, s.Stdout.Columns()))
 	}
-	for _, c := range chatCommands() {
+	for _, c := range commands() {
 		add(strings.TrimSpace(c.name+" "+c.operand), c.about)
 	}
 	add("@PATH", "names a file; an image is sent along")
@@ -170,7 +170,7 @@ func (s *chatSession) help(context.Context, string) error {
 	return nil
 }
 
-func (s *chatSession) cost(ctx context.Context, _ string) error {
+func (s *session) cost(ctx context.Context, _ string) error {
 	s.connection.RLock()
 	r, err := lookup.ReadResult(ctx, s.Conn, s.current())
 	s.connection.RUnlock()
@@ -181,7 +181,7 @@ func (s *chatSession) cost(ctx context.Context, _ string) error {
 	return nil
 }
 
-func (s *chatSession) tools(context.Context, string) error {
+func (s *session) tools(context.Context, string) error {
 	s.mu.Lock()
 	names := s.input.Tools
 	s.mu.Unlock()
@@ -193,7 +193,7 @@ func (s *chatSession) tools(context.Context, string) error {
 	return nil
 }
 
-func (s *chatSession) compact(ctx context.Context, operand string) error {
+func (s *session) compact(ctx context.Context, operand string) error {
 	busy := s.isBusy() // a run that waits compacts at once
 	_, err := s.client().Compact(ctx, s.current(), client.CompactRequest{Instructions: operand, IdempotencyKey: uuid.NewString()})
 	if err == nil && busy {
@@ -203,13 +203,13 @@ func (s *chatSession) compact(ctx context.Context, operand string) error {
 }
 
 // end ends the chat as the end of the input does.
-func (s *chatSession) end(context.Context, string) error {
+func (s *session) end(context.Context, string) error {
 	s.quit(errInputEnd)
 	return nil
 }
 
 // retry repeats the turn that has failed.
-func (s *chatSession) retry(ctx context.Context, _ string) error {
+func (s *session) retry(ctx context.Context, _ string) error {
 	x, err := s.client().Get(ctx, s.current())
 	if err != nil {
 		return err
@@ -221,9 +221,9 @@ func (s *chatSession) retry(ctx context.Context, _ string) error {
 	return err
 }
 
-func (s *chatSession) startNew(_ context.Context, operand string) error {
+func (s *session) startNew(_ context.Context, operand string) error {
 	if operand == "" {
-		if s.current() == uuid.Nil && s.start != nil {
+		if s.current() == uuid.Nil && s.options.Start != nil {
 			return nil // the chat waits for the prompt already
 		}
 		return s.startWith("", nil)
@@ -238,7 +238,7 @@ func (s *chatSession) startNew(_ context.Context, operand string) error {
 // maxOffered is the maximum number of runs that /resume lists.
 const maxOffered = 10
 
-func (s *chatSession) resume(ctx context.Context, operand string) error {
+func (s *session) resume(ctx context.Context, operand string) error {
 	if operand == "" {
 		return s.listRuns(ctx)
 	}
@@ -252,12 +252,12 @@ func (s *chatSession) resume(ctx context.Context, operand string) error {
 	case x.ID == s.current():
 		return errors.New("that is this run")
 	}
-	s.switchTo(chatTarget{resume: x})
+	s.switchTo(Target{Resume: x})
 	return nil
 }
 
 // readRuns returns the newest runs that have not ended. Completion offers them from then on.
-func (s *chatSession) readRuns(ctx context.Context) ([]*perdure.Execution, error) {
+func (s *session) readRuns(ctx context.Context) ([]*perdure.Execution, error) {
 	all, err := s.client().ListPage(ctx, client.ExecutionFilter{
 		Status: []perdure.Status{perdure.StatusPending, perdure.StatusRunning, perdure.StatusWaiting},
 	}, client.PageOptions{Limit: maxOffered})
@@ -268,7 +268,7 @@ func (s *chatSession) readRuns(ctx context.Context) ([]*perdure.Execution, error
 	return all.Items, nil
 }
 
-func (s *chatSession) listRuns(ctx context.Context) error {
+func (s *session) listRuns(ctx context.Context) error {
 	all, err := s.readRuns(ctx)
 	if err != nil {
 		return err

@@ -1,4 +1,4 @@
-package runs
+package chat
 
 import (
 	"context"
@@ -13,7 +13,7 @@ import (
 const maxPastContent = 1 << 20
 
 // ShowPast shows the end of the conversation that the chat continues.
-func (s *chatSession) ShowPast(ctx context.Context, snapshot *client.Snapshot) (err error) {
+func (s *session) ShowPast(ctx context.Context, snapshot *client.Snapshot) (err error) {
 	x := snapshot.Execution
 	past := terminal.Past{Entries: snapshot.Entries, EntriesBefore: snapshot.EntriesBefore, Load: func(e *perdure.Entry) error {
 		return s.loadPast(ctx, x, e)
@@ -25,7 +25,7 @@ func (s *chatSession) ShowPast(ctx context.Context, snapshot *client.Snapshot) (
 // loadPast reads the content of an entry if it was left out because of its size. The content of an
 // entry that is too large for the past becomes a remark. The content of a LOCAL run may still be
 // missing: its worker may not be connected.
-func (s *chatSession) loadPast(ctx context.Context, x *perdure.Execution, e *perdure.Entry) error {
+func (s *session) loadPast(ctx context.Context, x *perdure.Execution, e *perdure.Entry) error {
 	if e.ContentBytes == 0 || !terminal.ContentOnWorker(e.Content) {
 		return nil
 	}

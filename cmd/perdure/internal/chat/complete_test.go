@@ -1,4 +1,4 @@
-package runs
+package chat
 
 import (
 	"net/http"
@@ -16,7 +16,7 @@ func TestRunsAreCompleted(t *testing.T) {
 	c := connectiontest.Answering(t, func(*http.Request) any {
 		return map[string]any{"items": []any{map[string]any{"id": run, "kind": "react-agent", "status": "WAITING"}}}
 	})
-	s := newChatSession(&connection.RunConn{Conn: &connection.Conn{Client: c}}, nil, nil)
+	s := newSession(Options{Conn: &connection.RunConn{Conn: &connection.Conn{Client: c}}})
 	s.complete("/resume ")
 	s.reads.Wait()
 	got := s.complete("/resume " + run.String()[:4])

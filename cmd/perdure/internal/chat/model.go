@@ -1,4 +1,4 @@
-package runs
+package chat
 
 import (
 	"context"
@@ -14,7 +14,7 @@ import (
 )
 
 // model lists the models of the run, or chooses the one of the next turns.
-func (s *chatSession) model(ctx context.Context, operand string) error {
+func (s *session) model(ctx context.Context, operand string) error {
 	s.mu.Lock()
 	models, current := s.input.Models, s.modelName()
 	s.mu.Unlock()
@@ -50,7 +50,7 @@ func (s *chatSession) model(ctx context.Context, operand string) error {
 }
 
 // choose records the model that was chosen for the run, for new runs too. The caller has locked mu.
-func (s *chatSession) choose(c *perdure.ModelChoice) {
+func (s *session) choose(c *perdure.ModelChoice) {
 	s.chosen = c
 	if c == nil {
 		return
@@ -74,15 +74,14 @@ func modelsFrom(first perdure.ModelConfig, models []perdure.ModelConfig) []perdu
 // startRequest returns the settings of a new run: those of the command, with the model that was chosen
 // in the chat. If the command names no models, it uses those of the previous run. chosen is the name of
 // the chosen model if the command names another one first; otherwise it is "".
-func (s *chatSession) startRequest() (q client.StartRequest, chosen string, err error) {
-	if s.start == nil {
+func (s *session) startRequest() (q client.StartRequest, chosen string, err error) {
+	if s.options.Start == nil {
 		return q, "", errors.New("this chat continues a run; perdure chat starts another one")
 	}
 	s.mu.Lock()
-	preferred := s.preferred
-	s.start.models = s.input.Models
+	preferred, models := s.preferred, s.input.Models
 	s.mu.Unlock()
-	if q, err = s.start.check(""); err != nil {
+	if q, err = s.options.Start.NewRequest(models); err != nil {
 		return q, "", err
 	}
 	if len(preferred) == 0 || len(q.Models) > 0 && q.Models[0].String() == preferred[0].String() {
@@ -97,12 +96,12 @@ func (s *chatSession) startRequest() (q client.StartRequest, chosen string, err 
 	}
 	q.Models = modelsFrom(first, q.Models)
 	if s.Server == "" {
-		err = s.worker.CheckProviders(q.Models[:1])
+		err = s.options.Worker.CheckProviders(q.Models[:1])
 	}
 	return q, first.String(), err
 }
 
-func (s *chatSession) noModel(c perdure.ModelChoice, models []perdure.ModelConfig) error {
+func (s *session) noModel(c perdure.ModelChoice, models []perdure.ModelConfig) error {
 	var names []string
 	for _, m := range models {
 		names = append(names, m.String())
@@ -116,7 +115,7 @@ func (s *chatSession) noModel(c perdure.ModelChoice, models []perdure.ModelConfi
 
 // modelName returns the name of the model that the next turn asks, "" if it is not known. The caller
 // has locked mu.
-func (s *chatSession) modelName() string {
+func (s *session) modelName() string {
 	if s.chosen != nil {
 		if m, ok := s.chosen.Of(s.input.Models); ok {
 			return m.String()
@@ -129,7 +128,7 @@ func (s *chatSession) modelName() string {
 }
 
 // modelCandidates returns the models of the run whose names contain a text.
-func (s *chatSession) modelCandidates(word string) []editor.Candidate {
+func (s *session) modelCandidates(word string) []editor.Candidate {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	var all []editor.Candidate

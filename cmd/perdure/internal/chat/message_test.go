@@ -1,4 +1,4 @@
-package runs
+package chat
 
 import (
 	"bytes"
@@ -86,30 +86,6 @@ func TestFilesAreOffered(t *testing.T) {
 		}
 		if strings.Join(got, " ") != want {
 			t.Errorf("%s offers %q, want %s", prefix, got, want)
-		}
-	}
-}
-
-// The arguments of chat are an id and a prompt, and each may be left out.
-func TestChatArguments(t *testing.T) {
-	const id = "0199d7e2-1111-7222-8333-444455556666"
-	for _, c := range []struct {
-		resume     string
-		args       []string
-		id, prompt string
-		fails      bool
-	}{
-		{},
-		{args: []string{"hello"}, prompt: "hello"},
-		{args: []string{id}, id: id},
-		{args: []string{"last", "go on"}, id: "last", prompt: "go on"},
-		{resume: id, args: []string{"go on"}, id: id, prompt: "go on"},
-		{args: []string{"two", "prompts"}, fails: true},
-		{resume: id, args: []string{"two", "prompts"}, fails: true},
-	} {
-		gotID, prompt, err := chatArguments(c.resume, c.args)
-		if gotID != c.id || prompt != c.prompt || (err != nil) != c.fails {
-			t.Errorf("%q %q: %q, %q, %v", c.resume, c.args, gotID, prompt, err)
 		}
 	}
 }
