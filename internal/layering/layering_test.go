@@ -153,7 +153,8 @@ var rules = map[string][]string{
 	"cmd/perdure/internal/schemas":                   {"cmd/perdure/internal/setup", "cmd/perdure/internal/terminal"},
 	"cmd/perdure/internal/serving":                   {"..."},
 	"cmd/perdure/internal/setup":                     {"internal/disk", "llm", "llm/...", "react", "tool", "worker", "worker/local", "worker/metrics", "cmd/perdure/internal/terminal"},
-	"cmd/perdure/internal/terminal":                  {"client", "internal/log/fold", "internal/markdown", "internal/visible"},
+	"cmd/perdure/internal/terminal":                  {"client", "internal/log/fold", "internal/markdown", "internal/visible", "cmd/perdure/internal/terminal/layout"},
+	"cmd/perdure/internal/terminal/layout":           {"internal/visible"}, // pure
 	"cmd/perdure/internal/terminal/terminaltest":     nil,
 	"cmd/perdure/internal/watcher":                   {"client", "cmd/perdure/internal/connection", "cmd/perdure/internal/lookup", "cmd/perdure/internal/questions", "cmd/perdure/internal/setup", "cmd/perdure/internal/terminal"},
 

@@ -1,4 +1,4 @@
-package terminal
+package layout
 
 import (
 	"regexp"
@@ -27,7 +27,7 @@ func TestBlocksAreLaidOut(t *testing.T) {
 		"&#27;[31mred &#x9b;31m \x1b[2J":                          `\u001b[31mred \u009b31m` + "\n" + `\u001b[2J`,
 		"":                                                        "",
 	} {
-		if diff := cmp.Diff(want, layOut(source, 24, false)); diff != "" {
+		if diff := cmp.Diff(want, Markdown(source, 24, false)); diff != "" {
 			t.Errorf("%q: %s", source, diff)
 		}
 	}
@@ -36,7 +36,7 @@ func TestBlocksAreLaidOut(t *testing.T) {
 // TestStylesEndWithTheirLine checks that no line leaves the terminal in a style, so that what is
 // written before the next line has none.
 func TestStylesEndWithTheirLine(t *testing.T) {
-	text := layOut("**bold *both* and [a link](https://example.com/x) that** goes on `code over lines` here\n\n# Title that is long", 20, true)
+	text := Markdown("**bold *both* and [a link](https://example.com/x) that** goes on `code over lines` here\n\n# Title that is long", 20, true)
 	if !strings.Contains(text, "\x1b[1m") || strings.Count(text, "\n") < 5 {
 		t.Fatalf("the text has no styles: %q", text)
 	}
@@ -75,7 +75,7 @@ func TestAnyTextIsLaidOut(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
 		source := strings.Join(rapid.SliceOfN(piece, 0, 60).Draw(t, "pieces"), "")
 		width := rapid.IntRange(10, 80).Draw(t, "width")
-		text := layOut(source, width, rapid.Bool().Draw(t, "colour"))
+		text := Markdown(source, width, rapid.Bool().Draw(t, "colour"))
 		plain := xansi.Strip(text)
 		if strings.ContainsAny(plain, "\x1b\u202e") {
 			t.Fatalf("%q becomes %q", source, text)

@@ -1,4 +1,5 @@
-package terminal
+// Package layout formats markdown for a terminal.
+package layout
 
 import (
 	"strconv"
@@ -26,8 +27,8 @@ type layout struct {
 	colour bool
 }
 
-// layOut formats markdown for a width.
-func layOut(source string, width int, colour bool) string {
+// Markdown returns markdown formatted for a width in columns, with styles if colour is set.
+func Markdown(source string, width int, colour bool) string {
 	l := &layout{[]byte(source), colour}
 	return l.blocks(proseParser.Parse(text.NewReader(l.source)), width, "\n\n")
 }
