@@ -10,6 +10,7 @@ import (
 	"github.com/perdure/perdure"
 	"github.com/perdure/perdure/client"
 	"github.com/perdure/perdure/cmd/perdure/internal/connection"
+	"github.com/perdure/perdure/cmd/perdure/internal/lookup"
 	"github.com/perdure/perdure/cmd/perdure/internal/setup"
 	"github.com/perdure/perdure/cmd/perdure/internal/terminal"
 	"github.com/spf13/cobra"
@@ -40,13 +41,13 @@ func newBulkRetryCommand(a *setup.App) *cobra.Command {
 
 func newBulkCommand(a *setup.App, verb bulkVerb) *cobra.Command {
 	r := client.BulkRequest{Action: verb.action, IdempotencyKey: uuid.NewString()}
-	var f filterFlags
+	var f lookup.FilterFlags
 	var yes bool
 	cmd := &cobra.Command{
 		Use: string(verb.action), Args: cobra.NoArgs,
 		RunE: func(cmd *cobra.Command, _ []string) error {
 			var err error
-			if r.Filter, err = f.filter(); err != nil {
+			if r.Filter, err = f.Filter(); err != nil {
 				return err
 			}
 			return connection.Request(cmd.Context(), a, func(conn *connection.Conn) error {
@@ -54,7 +55,7 @@ func newBulkCommand(a *setup.App, verb bulkVerb) *cobra.Command {
 			})
 		},
 	}
-	f.add(cmd.Flags())
+	f.Add(cmd.Flags())
 	cmd.Flags().StringVar(&r.Reason, "reason", "", "shown with the bulk action")
 	cmd.Flags().BoolVarP(&yes, "yes", "y", false, "do not ask")
 	a.JSONFlag(cmd)
@@ -104,8 +105,8 @@ func confirm(ctx context.Context, a *setup.App, question string) (bool, error) {
 	if _, err := fmt.Fprint(a.Stderr, terminal.Inline(strings.ToUpper(question[:1])+question[1:])+" [y/N] "); err != nil {
 		return false, err
 	}
-	in := lineReader{in: a.Stdin}
-	line, _, err := in.read(ctx)
+	in := terminal.LineReader{In: a.Stdin}
+	line, _, err := in.Read(ctx)
 	if err != nil {
 		return false, err
 	}

@@ -4,8 +4,10 @@ import (
 	"context"
 
 	"github.com/google/uuid"
-	"github.com/perdure/perdure/cmd/perdure/internal/editor"
+	"github.com/perdure/perdure/cmd/perdure/internal/chat"
+	"github.com/perdure/perdure/cmd/perdure/internal/lookup"
 	"github.com/perdure/perdure/cmd/perdure/internal/setup"
+	"github.com/perdure/perdure/cmd/perdure/internal/terminal"
 	"github.com/spf13/cobra"
 )
 
@@ -31,7 +33,7 @@ commands.
 
 If standard input is not a terminal, each line of it is a message.`,
 		Example: chatExamples,
-		Args:    cobra.MaximumNArgs(2), ValidArgsFunction: completeRuns(a),
+		Args:    cobra.MaximumNArgs(2), ValidArgsFunction: lookup.Complete(a),
 		RunE: func(cmd *cobra.Command, args []string) error {
 			r.chat = true
 			id, prompt, err := chatArguments(resume, args)
@@ -68,16 +70,13 @@ func chatArguments(resume string, args []string) (id, prompt string, err error) 
 // namesRun reports whether an argument is the id of a run, or last.
 func namesRun(arg string) bool {
 	_, err := uuid.Parse(arg)
-	return arg == lastRun || err == nil && len(arg) == 36
+	return arg == lookup.Last || err == nil && len(arg) == 36
 }
-
-// edits reports whether the command has a terminal for a chat with an input line.
-func edits(a *setup.App) bool { return !a.JSON && !a.Quiet && editor.Usable(a.Streams) }
 
 // startChat starts a chat. Without a prompt, the first input is the prompt.
 func (r *RunCommand) startChat(ctx context.Context, prompt string) error {
-	if prompt == "" && !edits(r.App) {
-		line, ok, err := (&lineReader{in: r.Stdin}).read(ctx)
+	if prompt == "" && !chat.Usable(r.App) {
+		line, ok, err := (&terminal.LineReader{In: r.Stdin}).Read(ctx)
 		if err != nil {
 			return err
 		}

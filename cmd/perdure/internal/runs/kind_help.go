@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"slices"
 	"strings"
+	"time"
 
 	"github.com/perdure/perdure"
 	"github.com/perdure/perdure/client"
@@ -46,10 +47,13 @@ func misfit(err error, field string) string {
 	return strings.TrimPrefix(terminal.ErrorMessage(err), field+": ")
 }
 
+// helpWithin is the time in which the server must be reached for the texts of an error.
+const helpWithin = 5 * time.Second
+
 // running calls do with a connection to a server that is running, for the texts of an error. It does
 // nothing if there is none.
 func running(ctx context.Context, a *setup.App, do func(ctx context.Context, c *client.Client)) {
-	ctx, cancel := context.WithTimeout(ctx, holdWithin)
+	ctx, cancel := context.WithTimeout(ctx, helpWithin)
 	defer cancel()
 	conn, err := connection.ConnectRunning(ctx, a)
 	if err != nil {

@@ -18,25 +18,15 @@ func TestPrintedFieldsCannotControlTheTerminal(t *testing.T) {
 		a := &setup.App{Streams: terminal.Streams{Stdout: terminal.NewScreen(out), Stderr: terminal.NewScreen(out)}, JSON: asJSON}
 		x := func() *perdure.Execution { v := terminaltest.Filled[perdure.Execution](text); return &v }
 		return map[string]func() error{
-			"runs":   func() error { return printRuns(a, terminaltest.Filled[client.Page[*perdure.Execution]](text), holds{}) },
 			"run":    func() error { return printExecution(a, x(), func() { _ = a.Stdout.Linef("%s", text) }) },
 			"pruned": func() error { return printPruned(a, terminaltest.Filled[client.PruneReport](text)) },
 			"signal": func() error {
 				return printSignal(t.Context(), a, &connection.Conn{}, x(), terminaltest.Filled[client.SignalReply](text))
 			},
-			"context": func() error { c := terminaltest.Filled[client.Context](text); return printContext(a, &c) },
-			"call":    func() error { m := terminaltest.Filled[client.ModelCall](text); return printCall(a, &m) },
 			"bulk action": func() error {
 				action := terminaltest.Filled[perdure.BulkAction](text)
 				return printBulk(a, &action, bulkVerb{})
 			},
-			"away": func() error { printAway(a, x()); return nil },
-			"pending": func() error {
-				w := &watcher{RunConn: &connection.RunConn{App: a, Conn: &connection.Conn{}}}
-				w.printPending(t.Context(), x(), true, true)
-				return nil
-			},
-			"idle": func() error { printIdle(t.Context(), a, &connection.Conn{}, x()); return nil },
 		}
-	}, "away", "idle", "pending", "run")
+	}, "run")
 }

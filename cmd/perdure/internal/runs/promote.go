@@ -7,6 +7,7 @@ import (
 	"github.com/google/uuid"
 	"github.com/perdure/perdure"
 	"github.com/perdure/perdure/cmd/perdure/internal/connection"
+	"github.com/perdure/perdure/cmd/perdure/internal/lookup"
 	"github.com/perdure/perdure/cmd/perdure/internal/setup"
 	"github.com/perdure/perdure/cmd/perdure/internal/terminal"
 	"github.com/spf13/cobra"
@@ -29,7 +30,7 @@ wait for you meanwhile, and its worker must be connected.
 Until the copy is whole nothing changes. Called again after an interrupt, it copies
 what is missing. ID may be "last", the newest run.`,
 		Example: "  perdure runs promote last",
-		Args:    cobra.ExactArgs(1), ValidArgsFunction: completeRuns(a),
+		Args:    cobra.ExactArgs(1), ValidArgsFunction: lookup.Complete(a),
 		RunE: func(cmd *cobra.Command, args []string) error { return p.promote(cmd.Context(), args[0]) },
 	}
 	a.JSONFlag(cmd)
@@ -42,7 +43,7 @@ func (p *promoteCommand) promote(ctx context.Context, arg string) error {
 		return err
 	}
 	defer conn.Close(ctx)
-	x, err := findRun(ctx, conn.Client, arg)
+	x, err := lookup.Find(ctx, conn.Client, arg)
 	if err != nil {
 		return err
 	}

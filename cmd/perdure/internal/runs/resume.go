@@ -9,8 +9,11 @@ import (
 
 	"github.com/perdure/perdure"
 	"github.com/perdure/perdure/client"
+	"github.com/perdure/perdure/cmd/perdure/internal/chat"
 	"github.com/perdure/perdure/cmd/perdure/internal/connection"
+	"github.com/perdure/perdure/cmd/perdure/internal/lookup"
 	"github.com/perdure/perdure/cmd/perdure/internal/setup"
+	"github.com/perdure/perdure/cmd/perdure/internal/watcher"
 	"github.com/spf13/cobra"
 )
 
@@ -33,7 +36,7 @@ PROMPT is sent to the run as your next message. Without it, a --chat run whose m
 failed asks the model again. ID may be "last", the newest run.`,
 		Example: `  perdure resume last
   perdure resume 0199d7e2-... "Now write the tests"`,
-		Args: cobra.RangeArgs(1, 2), ValidArgsFunction: completeRuns(a),
+		Args: cobra.RangeArgs(1, 2), ValidArgsFunction: lookup.Complete(a),
 		RunE: func(cmd *cobra.Command, args []string) error {
 			return r.run(cmd.Context(), args[0], strings.Join(args[1:], ""))
 		},
@@ -56,27 +59,31 @@ func (r *resumeCommand) run(ctx context.Context, id, prompt string) error {
 		return err
 	}
 	defer conn.Close(ctx)
-	x, err := findRun(ctx, conn.Client, id)
+	x, err := lookup.Find(ctx, conn.Client, id)
 	if err != nil {
 		return err
 	}
 	if x.Status.Terminal() {
-		return r.showEnded(ctx, newWatcher(r.App, conn, x.ID), x, prompt)
+		return r.showEnded(ctx, watcher.New(r.App, conn, x.ID), x, prompt)
 	}
-	if r.chat && edits(r.App) {
-		return newChatSession(conn, r.start, r.worker).run(ctx, chatTarget{resume: x, prompt: prompt})
+	if r.chat && chat.Usable(r.App) {
+		o := chat.Options{Conn: conn, Worker: r.worker, Attach: r.attach}
+		if r.start != nil {
+			o.Start = r.start
+		}
+		return chat.Run(ctx, o, chat.Target{Resume: x, Prompt: prompt})
 	}
-	w := newWatcher(r.App, conn, x.ID)
-	w.chat = r.chat
+	w := watcher.New(r.App, conn, x.ID)
+	w.Chat = r.chat
 	if err := r.attach(ctx, w, x, prompt); err != nil {
 		return err
 	}
-	return w.followToEnd(ctx)
+	return w.FollowToEnd(ctx)
 }
 
 // attach prepares the watcher of a run that has not ended, sends the prompt, and starts a worker if
 // the run needs one here.
-func (r *resumeCommand) attach(ctx context.Context, w *watcher, x *perdure.Execution, prompt string) error {
+func (r *resumeCommand) attach(ctx context.Context, w *watcher.Watcher, x *perdure.Execution, prompt string) error {
 	if w.NeedsWorker(x.Queue) {
 		r.worker.Home = x.HomeID
 		if err := w.Fetch(ctx, x.ID, &x.Input, x.InputBytes, x.InputSHA256); err != nil {
@@ -91,10 +98,7 @@ func (r *resumeCommand) attach(ctx context.Context, w *watcher, x *perdure.Execu
 		return err
 	}
 	if waits {
-		w.status, w.reason = perdure.StatusWaiting, waitsForSignal
-	}
-	if prompt == "" && w.asked {
-		w.status, w.reason = perdure.StatusWaiting, waitsForQuestion
+		w.Status, w.Reason = perdure.StatusWaiting, lookup.WaitsForSignal
 	}
 	if !waits || r.chat {
 		return w.StartWorker(ctx, x.Queue)
@@ -102,11 +106,11 @@ func (r *resumeCommand) attach(ctx context.Context, w *watcher, x *perdure.Execu
 	return nil
 }
 
-func (r *resumeCommand) showEnded(ctx context.Context, w *watcher, x *perdure.Execution, prompt string) error {
+func (r *resumeCommand) showEnded(ctx context.Context, w *watcher.Watcher, x *perdure.Execution, prompt string) error {
 	if prompt != "" {
 		return perdure.Errorf(perdure.ExecutionEnded, "the run %s is %s and takes no more messages; start another one with perdure run", x.ID, strings.ToLower(string(x.Status)))
 	}
-	return w.showResult(ctx)
+	return w.ShowResult(ctx)
 }
 
 // prepareWorker finds the run's workspace, and checks that its models can be called from here.
@@ -140,18 +144,21 @@ func workspaceOf(data string, x *perdure.Execution) string {
 	return strings.TrimSpace(string(raw))
 }
 
+// pastEntries is the number of the newest entries that a command reads of a run that it continues.
+const pastEntries = 100
+
 // wake sends the signal that continues the run. It reports whether the run then still waits for the
 // user.
-func (r *resumeCommand) wake(ctx context.Context, w *watcher, x *perdure.Execution, prompt string) (waits bool, err error) {
+func (r *resumeCommand) wake(ctx context.Context, w *watcher.Watcher, x *perdure.Execution, prompt string) (waits bool, err error) {
 	snapshot, err := w.Snapshot(ctx, x.ID, pastEntries)
 	if err != nil {
 		return false, err
 	}
-	w.cursor = snapshot.Cursor
-	w.view.Started(x)
-	w.view.AddEntries(snapshot.Entries)
-	if w.session != nil {
-		if err := w.session.showPast(ctx, snapshot); err != nil {
+	w.Cursor = snapshot.Cursor
+	w.View.Started(x)
+	w.View.AddEntries(snapshot.Entries)
+	if w.Session != nil {
+		if err := w.Session.ShowPast(ctx, snapshot); err != nil {
 			return false, err
 		}
 	}
@@ -162,16 +169,19 @@ func (r *resumeCommand) wake(ctx context.Context, w *watcher, x *perdure.Executi
 		)
 	}
 	if prompt != "" {
-		w.view.UserMessage("")
+		w.View.UserMessage("")
 		_, err := w.Signal(ctx, x.ID, client.UserMessage(prompt))
 		return false, err
 	}
 	x = snapshot.Execution
-	w.asked = x.Status == perdure.StatusWaiting && x.WaitReason == waitsForQuestion
-	if x.Status != perdure.StatusWaiting || x.WaitReason != waitsForSignal || x.Wait == nil {
+	if x.Status == perdure.StatusWaiting && x.WaitReason == lookup.WaitsForQuestion {
+		w.Status, w.Reason = perdure.StatusWaiting, lookup.WaitsForQuestion
 		return false, nil
 	}
-	state, err := readAgentState(ctx, w.RunConn.Conn, x)
+	if x.Status != perdure.StatusWaiting || x.WaitReason != lookup.WaitsForSignal || x.Wait == nil {
+		return false, nil
+	}
+	state, err := lookup.ReadAgentState(ctx, w.RunConn.Conn, x)
 	if err != nil {
 		return false, err
 	}

@@ -2,19 +2,19 @@ package runs
 
 import (
 	"bytes"
-	"encoding/json"
 	"errors"
 	"net/http"
-	"net/http/httptest"
 	"strings"
 	"testing"
 
+	"github.com/perdure/perdure/cmd/perdure/internal/connection/connectiontest"
+
 	"github.com/google/uuid"
 	"github.com/perdure/perdure"
-	"github.com/perdure/perdure/client"
 	"github.com/perdure/perdure/cmd/perdure/internal/connection"
 	"github.com/perdure/perdure/cmd/perdure/internal/setup"
 	"github.com/perdure/perdure/cmd/perdure/internal/terminal"
+	"github.com/perdure/perdure/cmd/perdure/internal/watcher"
 )
 
 // A message for a run that waits for another signal is refused and not sent. The run would never
@@ -23,7 +23,7 @@ func TestResumeRefusesAMessageThatTheRunDoesNotWaitFor(t *testing.T) {
 	for _, signal := range []string{"approve", perdure.UserMessage, "*"} {
 		run, sent := uuid.New(), 0
 		waiting := map[string]any{"id": run, "kind": "greeter", "status": "WAITING", "waitReason": "signal", "wait": map[string]any{"signal": signal}}
-		c := answering(t, func(r *http.Request) any {
+		c := connectiontest.Answering(t, func(r *http.Request) any {
 			switch {
 			case r.Method == http.MethodPost:
 				sent++
@@ -35,7 +35,7 @@ func TestResumeRefusesAMessageThatTheRunDoesNotWaitFor(t *testing.T) {
 		})
 		a := &setup.App{Streams: terminal.Streams{Stdout: terminal.NewScreen(&bytes.Buffer{}), Stderr: terminal.NewScreen(&bytes.Buffer{})}, ServerFlags: " --server here"}
 		r := &resumeCommand{App: a, worker: &setup.Worker{}}
-		w := newWatcher(a, &connection.RunConn{App: a, Conn: &connection.Conn{Client: c}}, run)
+		w := watcher.New(a, &connection.RunConn{App: a, Conn: &connection.Conn{Client: c}}, run)
 		_, err := r.wake(t.Context(), w, &perdure.Execution{ID: run, Kind: "greeter"}, "go on")
 		var usage setup.UsageError
 		if takes := signal != "approve"; takes != (err == nil) || takes != (sent == 1) || !takes && !errors.As(err, &usage) {
@@ -45,29 +45,4 @@ func TestResumeRefusesAMessageThatTheRunDoesNotWaitFor(t *testing.T) {
 			t.Errorf("the refusal is %v", err)
 		}
 	}
-}
-
-// answering returns a client of a server that returns the results of answer.
-func answering(t *testing.T, answer func(*http.Request) any) *client.Client {
-	t.Helper()
-	return answeringStatus(t, func(r *http.Request) (int, any) { return http.StatusOK, answer(r) })
-}
-
-// answeringStatus is answering with a status.
-func answeringStatus(t *testing.T, answer func(*http.Request) (int, any)) *client.Client {
-	t.Helper()
-	server := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
-		status, body := answer(r)
-		w.Header().Set("Content-Type", "application/json")
-		w.WriteHeader(status)
-		if err := json.NewEncoder(w).Encode(body); err != nil {
-			t.Error(err)
-		}
-	}))
-	t.Cleanup(server.Close)
-	c, err := client.New(client.Options{BaseURL: server.URL})
-	if err != nil {
-		t.Fatal(err)
-	}
-	return c
 }

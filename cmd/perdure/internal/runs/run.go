@@ -7,8 +7,10 @@ import (
 	"github.com/google/uuid"
 	"github.com/perdure/perdure"
 	"github.com/perdure/perdure/client"
+	"github.com/perdure/perdure/cmd/perdure/internal/chat"
 	"github.com/perdure/perdure/cmd/perdure/internal/connection"
 	"github.com/perdure/perdure/cmd/perdure/internal/setup"
+	"github.com/perdure/perdure/cmd/perdure/internal/watcher"
 	"github.com/spf13/cobra"
 )
 
@@ -24,8 +26,6 @@ type RunCommand struct {
 	local      bool
 	// plan offers only tools that change nothing. noAgentsFile leaves out AGENTS.md.
 	plan, noAgentsFile bool
-	// models are asked if the command names none; nil means the default model.
-	models []perdure.ModelConfig
 }
 
 const runExamples = `  perdure run "Find out why the tests fail, and mend it"
@@ -71,8 +71,9 @@ func (r *RunCommand) Flags(cmd *cobra.Command) {
 	r.JSONFlag(cmd)
 }
 
-// check validates the command before anything is created, and returns the request.
-func (r *RunCommand) check(prompt string) (client.StartRequest, error) {
+// check validates the command before anything is created, and returns the request. models are
+// asked if the command names none; nil means the default model.
+func (r *RunCommand) check(prompt string, models []perdure.ModelConfig) (client.StartRequest, error) {
 	r.agent.IgnoreVariables = r.Definition != ""
 	r.agent.Net = r.worker.Bash.Net
 	q := client.StartRequest{OneShot: !r.chat, Config: r.agent.Config(), Tools: r.agent.ToolNames(), Queue: r.queue}
@@ -90,7 +91,7 @@ func (r *RunCommand) check(prompt string) (client.StartRequest, error) {
 		return q, err
 	}
 	if q.Models == nil && r.Definition == "" {
-		q.Models = r.models
+		q.Models = models
 	}
 	if q.Models == nil && r.Definition == "" {
 		if q.Models, err = setup.DefaultModel(); err != nil {
@@ -123,9 +124,15 @@ func (r *RunCommand) check(prompt string) (client.StartRequest, error) {
 	return q, err
 }
 
+// NewRequest returns the settings of a further run of a chat. It uses the models if the command names
+// none.
+func (r *RunCommand) NewRequest(models []perdure.ModelConfig) (client.StartRequest, error) {
+	return r.check("", models)
+}
+
 // Run starts a run with the prompt and follows it to its end.
 func (r *RunCommand) Run(ctx context.Context, prompt string) error {
-	q, err := r.check(prompt)
+	q, err := r.check(prompt, nil)
 	if err != nil {
 		return err
 	}
@@ -134,24 +141,25 @@ func (r *RunCommand) Run(ctx context.Context, prompt string) error {
 		return err
 	}
 	defer conn.Close(ctx)
-	if r.chat && edits(r.App) && !r.detach {
-		return newChatSession(conn, r, &r.worker).run(ctx, chatTarget{start: &q})
+	if r.chat && chat.Usable(r.App) && !r.detach {
+		resume := &resumeCommand{App: r.App, worker: &r.worker, chat: true}
+		return chat.Run(ctx, chat.Options{Conn: conn, Worker: &r.worker, Start: r, Attach: resume.attach}, chat.Target{Start: &q})
 	}
-	x, err := r.startRun(ctx, conn, &q)
+	x, err := r.StartRun(ctx, conn, &q)
 	if err != nil {
 		return err
 	}
 	if r.detach {
 		return printExecution(r.App, x, func() { fmt.Fprintln(r.Stdout, x.ID) })
 	}
-	w := newWatcher(r.App, conn, x.ID)
-	w.chat = r.chat
-	w.started(x)
-	return w.followToEnd(ctx)
+	w := watcher.New(r.App, conn, x.ID)
+	w.Chat = r.chat
+	w.Started(x)
+	return w.FollowToEnd(ctx)
 }
 
-// startRun starts the run, and a worker if the run needs one here.
-func (r *RunCommand) startRun(ctx context.Context, conn *connection.RunConn, q *client.StartRequest) (*perdure.Execution, error) {
+// StartRun starts the run, and a worker if the run needs one here.
+func (r *RunCommand) StartRun(ctx context.Context, conn *connection.RunConn, q *client.StartRequest) (*perdure.Execution, error) {
 	if err := r.chooseQueue(conn.Conn, q); err != nil {
 		return nil, err
 	}

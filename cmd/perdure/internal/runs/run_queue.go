@@ -7,6 +7,7 @@ import (
 	"github.com/google/uuid"
 	"github.com/perdure/perdure/client"
 	"github.com/perdure/perdure/cmd/perdure/internal/connection"
+	"github.com/perdure/perdure/cmd/perdure/internal/lookup"
 	"github.com/perdure/perdure/cmd/perdure/internal/setup"
 	"github.com/perdure/perdure/cmd/perdure/internal/terminal"
 )
@@ -33,9 +34,9 @@ func (r *RunCommand) chooseQueue(conn *connection.Conn, q *client.StartRequest) 
 	} else if q.Workspace, err = r.remoteWorkspace(conn); err != nil {
 		return err
 	}
-	if _, given := metadata[titleMember]; !given && !r.local { // the prompt of a LOCAL run stays on its worker
+	if _, given := metadata[lookup.TitleMember]; !given && !r.local { // the prompt of a LOCAL run stays on its worker
 		if title := titleOf(q.UserPrompt); title != "" {
-			metadata[titleMember] = title
+			metadata[lookup.TitleMember] = title
 		}
 	}
 	if len(metadata) > 0 {
@@ -48,8 +49,6 @@ const (
 	// workspaceMember is the member of a run's metadata with its workspace. Only runs on a private
 	// queue have it.
 	workspaceMember = "workspaceRoot"
-	// titleMember is the member of a run's metadata with its title for lists.
-	titleMember = "title"
 	// longestTitle is the maximum length of a title in characters.
 	longestTitle = 120
 )

@@ -9,6 +9,7 @@ import (
 	"github.com/perdure/perdure"
 	"github.com/perdure/perdure/client"
 	"github.com/perdure/perdure/cmd/perdure/internal/connection"
+	"github.com/perdure/perdure/cmd/perdure/internal/lookup"
 	"github.com/perdure/perdure/cmd/perdure/internal/setup"
 	"github.com/perdure/perdure/cmd/perdure/internal/terminal"
 	"github.com/spf13/cobra"
@@ -28,12 +29,12 @@ run waits for. A value that does not fit the schema of the signal is answered wi
 the fields and an example. A signal that the kind has not registered is stored, too.`,
 		Example: `  perdure signal last userMessage '{"text": "Leave the docs alone"}'
   perdure signal 0199d7e2-... approval true --id approval-1`,
-		Args: cobra.RangeArgs(1, 3), ValidArgsFunction: completeRuns(a),
+		Args: cobra.RangeArgs(1, 3), ValidArgsFunction: lookup.Complete(a),
 		RunE: func(cmd *cobra.Command, args []string) error {
 			ctx := cmd.Context()
 			if len(args) == 1 {
 				return connection.Read(ctx, a, func(conn *connection.Conn) error {
-					x, err := findRun(ctx, conn.Client, args[0])
+					x, err := lookup.Find(ctx, conn.Client, args[0])
 					if err != nil {
 						return err
 					}
@@ -45,7 +46,7 @@ the fields and an example. A signal that the kind has not registered is stored, 
 				var err error
 				if q.Value, err = readJSON(a, args[2]); err != nil {
 					running(ctx, a, func(ctx context.Context, c *client.Client) {
-						if x, missing := findRun(ctx, c, args[0]); missing == nil {
+						if x, missing := lookup.Find(ctx, c, args[0]); missing == nil {
 							err = explainValue(ctx, c, x, q.Name, err)
 						}
 					})
@@ -53,7 +54,7 @@ the fields and an example. A signal that the kind has not registered is stored, 
 				}
 			}
 			return connection.Request(ctx, a, func(conn *connection.Conn) error {
-				x, err := findRun(ctx, conn.Client, args[0])
+				x, err := lookup.Find(ctx, conn.Client, args[0])
 				if err != nil {
 					return err
 				}
@@ -105,7 +106,7 @@ func printSignal(ctx context.Context, a *setup.App, conn *connection.Conn, x *pe
 	if x.Status != reply.Status {
 		x.Status, x.WaitReason, x.Wait = reply.Status, "", nil
 	}
-	err := a.Stdout.Linef("signal %s sent · the run: %s", reply.SignalID, statusWord(x))
-	printIdle(ctx, a, conn, x)
+	err := a.Stdout.Linef("signal %s sent · the run: %s", reply.SignalID, lookup.StatusWord(x))
+	lookup.PrintIdle(ctx, a, conn, x)
 	return err
 }

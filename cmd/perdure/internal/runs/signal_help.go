@@ -9,6 +9,7 @@ import (
 
 	"github.com/perdure/perdure"
 	"github.com/perdure/perdure/client"
+	"github.com/perdure/perdure/cmd/perdure/internal/lookup"
 	"github.com/perdure/perdure/cmd/perdure/internal/schemas"
 	"github.com/perdure/perdure/cmd/perdure/internal/setup"
 	"github.com/perdure/perdure/cmd/perdure/internal/terminal"
@@ -37,10 +38,7 @@ var builtinSignals = []perdure.SignalSpec{
 
 // readSignals returns the signals that a run takes. Without an error they may be unknown.
 func readSignals(ctx context.Context, c *client.Client, x *perdure.Execution) (knownSignals, error) {
-	k := knownSignals{run: x}
-	if x.Status == perdure.StatusWaiting && x.Wait != nil {
-		k.awaited = slices.DeleteFunc(slices.Clone(x.Wait.Signals()), func(name string) bool { return strings.HasPrefix(name, internalSignals) })
-	}
+	k := knownSignals{run: x, awaited: lookup.AwaitedSignals(x)}
 	if x.Kind == perdure.ReactKind {
 		k.specs = builtinSignals
 		return k, nil
@@ -107,7 +105,7 @@ func (k knownSignals) explain(name string) string {
 // errNoSignal returns the error of a command that names no signal.
 func errNoSignal(ctx context.Context, cmd *cobra.Command, c *client.Client, x *perdure.Execution) error {
 	if x.Status.Terminal() {
-		return perdure.Errorf(perdure.ExecutionEnded, "the run %s is %s and takes no more signals", x.ID, statusWord(x))
+		return perdure.Errorf(perdure.ExecutionEnded, "the run %s is %s and takes no more signals", x.ID, lookup.StatusWord(x))
 	}
 	k, err := readSignals(ctx, c, x)
 	if err != nil {

@@ -11,6 +11,7 @@ import (
 	"github.com/perdure/perdure/client"
 	"github.com/perdure/perdure/cmd/perdure/internal/connection"
 	"github.com/perdure/perdure/cmd/perdure/internal/setup"
+	"github.com/perdure/perdure/cmd/perdure/internal/watcher"
 	"github.com/spf13/cobra"
 )
 
@@ -105,18 +106,18 @@ func (s *startCommand) run(ctx context.Context, q client.StartRequest) error {
 		if s.detach {
 			return printExecution(s.App, x, func() { _ = s.Stdout.Linef("%s", x.ID) })
 		}
-		w := newWatcher(s.App, &connection.RunConn{App: s.App, Conn: conn}, x.ID)
-		w.patient = true
-		w.view.Started(x)
-		w.showsSteps(x)
-		_, err = w.follow(ctx)
+		w := watcher.New(s.App, &connection.RunConn{App: s.App, Conn: conn}, x.ID)
+		w.Patient = true
+		w.View.Started(x)
+		w.IncludeSteps(x)
+		_, err = w.Follow(ctx)
 		switch {
 		case ctx.Err() != nil:
-			return w.printInterrupted()
+			return w.PrintInterrupted()
 		case err != nil:
 			return err
 		}
-		return w.showResult(ctx)
+		return w.ShowResult(ctx)
 	})
 }
 

@@ -3,6 +3,7 @@ package terminal
 import (
 	"strings"
 
+	"github.com/perdure/perdure/cmd/perdure/internal/terminal/layout"
 	"github.com/perdure/perdure/internal/markdown"
 )
 
@@ -47,7 +48,7 @@ func (w *prose) flush() { w.buffer.Flush() }
 func (w *prose) block(source string, plain bool) {
 	text := strings.Trim(source, "\n")
 	if !plain {
-		text = layOut(source, min(w.p.width(), maxProseWidth), w.p.colour)
+		text = layout.Markdown(source, min(w.p.width(), maxProseWidth), w.p.colour)
 	}
 	if text == "" {
 		return

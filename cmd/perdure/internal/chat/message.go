@@ -1,0 +1,107 @@
+package chat
+
+import (
+	"encoding/base64"
+	"encoding/json"
+	"fmt"
+	"io"
+	"os"
+	"path/filepath"
+	"strings"
+
+	"github.com/perdure/perdure"
+)
+
+// imageTypes are the MIME types of images by the ends of file names.
+var imageTypes = map[string]string{
+	".png": "image/png", ".jpg": "image/jpeg", ".jpeg": "image/jpeg", ".gif": "image/gif", ".webp": "image/webp",
+}
+
+// messageParts returns the parts of a message that names images: the text, and then the images. An
+// image is named by its path, as a word of its own, with or without @. It returns nil if the text
+// names no image. A path without @ that does not exist is only text. Paths are relative to root.
+func messageParts(root, text string) ([]perdure.Part, error) {
+	parts := []perdure.Part{perdure.Text(text)}
+	for _, word := range pathWords(text) {
+		path, marked := strings.CutPrefix(word, "@")
+		mime := imageTypes[strings.ToLower(filepath.Ext(path))]
+		if mime == "" {
+			continue
+		}
+		if !filepath.IsAbs(path) {
+			path = filepath.Join(root, path)
+		}
+		image, err := readImage(path)
+		if os.IsNotExist(err) && !marked {
+			continue
+		}
+		if err != nil {
+			return nil, fmt.Errorf("the image was not read, and the message was not sent: %w", err)
+		}
+		parts = append(parts, perdure.Part{Type: perdure.PartImage, MimeType: mime, Data: base64.StdEncoding.EncodeToString(image)})
+	}
+	if len(parts) == 1 {
+		return nil, nil
+	}
+	return parts, perdure.CheckUserParts("parts", parts)
+}
+
+// pathWords returns the words of a text. A word may be in quotes, as terminals write the path of a
+// file that is dropped on them, or have spaces after backslashes.
+func pathWords(text string) []string {
+	var words []string
+	var word strings.Builder
+	var quote rune
+	escaped := false
+	end := func() {
+		if word.Len() > 0 {
+			words = append(words, word.String())
+		}
+		word.Reset()
+	}
+	for _, r := range text {
+		switch {
+		case escaped:
+			word.WriteRune(r)
+			escaped = false
+		case r == '\\' && quote == 0:
+			escaped = true
+		case quote != 0 && r == quote:
+			quote = 0
+		case quote == 0 && (r == '"' || r == '\'') && (word.Len() == 0 || word.String() == "@"):
+			quote = r
+		case quote == 0 && strings.ContainsRune(" \t\n", r):
+			end()
+		default:
+			word.WriteRune(r)
+		}
+	}
+	end()
+	return words
+}
+
+// readImage reads a regular file up to the limit of images.
+func readImage(path string) ([]byte, error) {
+	info, err := os.Stat(path)
+	if err != nil {
+		return nil, err
+	}
+	if !info.Mode().IsRegular() {
+		return nil, fmt.Errorf("%s is no file", path)
+	}
+	f, err := os.Open(path)
+	if err != nil {
+		return nil, err
+	}
+	defer f.Close()
+	raw, err := io.ReadAll(io.LimitReader(f, perdure.MaxImageBytes+1))
+	if err == nil && len(raw) > perdure.MaxImageBytes {
+		return nil, fmt.Errorf("%s has over %d bytes", path, perdure.MaxImageBytes)
+	}
+	return raw, err
+}
+
+// partsValue returns the value of a userMessage with the parts.
+func partsValue(parts []perdure.Part) (json.RawMessage, error) {
+	return json.Marshal(map[string][]perdure.Part{"parts": parts})
+}

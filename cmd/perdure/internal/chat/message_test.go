@@ -1,0 +1,91 @@
+package chat
+
+import (
+	"bytes"
+	"encoding/base64"
+	"image"
+	"image/png"
+	"os"
+	"path/filepath"
+	"slices"
+	"strings"
+	"testing"
+)
+
+// A message that names images has them as parts, whatever way the path is written.
+func TestMessagesHaveTheImagesThatTheyName(t *testing.T) {
+	root := t.TempDir()
+	var picture bytes.Buffer
+	if err := png.Encode(&picture, image.NewGray(image.Rect(0, 0, 2, 2))); err != nil {
+		t.Fatal(err)
+	}
+	for _, name := range []string{"a.png", "with space.PNG"} {
+		if err := os.WriteFile(filepath.Join(root, name), picture.Bytes(), 0o600); err != nil {
+			t.Fatal(err)
+		}
+	}
+	if err := os.WriteFile(filepath.Join(root, "no.png"), []byte("text"), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	if err := os.Mkdir(filepath.Join(root, "folder.png"), 0o700); err != nil {
+		t.Fatal(err)
+	}
+	for text, want := range map[string]int{
+		"what is a.png?":             0, // the path ends with a question mark
+		"what is in a.png":           1,
+		"@a.png and ./a.png":         2,
+		`'with space.PNG' now`:       1,
+		`@with\ space.PNG now`:       1,
+		filepath.Join(root, "a.png"): 1,
+		"it's missing.png":           0,
+		"no image at all":            0,
+	} {
+		parts, err := messageParts(root, text)
+		if err != nil || max(len(parts)-1, 0) != want {
+			t.Errorf("%q has %d parts, %v", text, len(parts), err)
+			continue
+		}
+		if want > 0 && (parts[0].Text != text || parts[1].MimeType != "image/png" || parts[1].Data != base64.StdEncoding.EncodeToString(picture.Bytes())) {
+			t.Errorf("%q is %+v", text, parts)
+		}
+	}
+	for _, text := range []string{"@missing.png", "no.png", "folder.png"} {
+		if parts, err := messageParts(root, text); err == nil {
+			t.Errorf("%q is accepted: %d parts", text, len(parts))
+		}
+	}
+}
+
+func TestPathWords(t *testing.T) {
+	got := pathWords("it's \"a b\"  @'c d' e\\ f\ng")
+	if want := []string{"it's", "a b", "@c d", "e f", "g"}; !slices.Equal(got, want) {
+		t.Errorf("got %q, want %q", got, want)
+	}
+}
+
+// Completion offers files by path and by name, and not those of skipped folders.
+func TestFilesAreOffered(t *testing.T) {
+	root := t.TempDir()
+	for _, name := range []string{"main.go", "docs/main-page.md", "docs/a b.md", ".git/main"} {
+		path := filepath.Join(root, filepath.FromSlash(name))
+		if err := os.MkdirAll(filepath.Dir(path), 0o700); err != nil {
+			t.Fatal(err)
+		}
+		if err := os.WriteFile(path, nil, 0o600); err != nil {
+			t.Fatal(err)
+		}
+	}
+	var o offers
+	o.files = listFiles(root)
+	for prefix, want := range map[string]string{
+		"main": "@main.go @docs/main-page.md", "docs/": `@docs/ @docs/a\ b.md @docs/main-page.md`, "PAGE": "@docs/main-page.md", "none": "",
+	} {
+		var got []string
+		for _, c := range o.fileCandidates(prefix) {
+			got = append(got, c.Text)
+		}
+		if strings.Join(got, " ") != want {
+			t.Errorf("%s offers %q, want %s", prefix, got, want)
+		}
+	}
+}

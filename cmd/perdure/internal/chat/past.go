@@ -1,0 +1,43 @@
+package chat
+
+import (
+	"context"
+	"encoding/json"
+
+	"github.com/perdure/perdure"
+	"github.com/perdure/perdure/client"
+	"github.com/perdure/perdure/cmd/perdure/internal/terminal"
+)
+
+// maxPastContent is the maximum size in bytes of a content that is read for the past of a chat.
+const maxPastContent = 1 << 20
+
+// ShowPast shows the end of the conversation that the chat continues.
+func (s *session) ShowPast(ctx context.Context, snapshot *client.Snapshot) (err error) {
+	x := snapshot.Execution
+	past := terminal.Past{Entries: snapshot.Entries, EntriesBefore: snapshot.EntriesBefore, Load: func(e *perdure.Entry) error {
+		return s.loadPast(ctx, x, e)
+	}}
+	s.view.locked(func(t *terminal.TextView) { err = t.Past(x, past) })
+	return err
+}
+
+// loadPast reads the content of an entry if it was left out because of its size. The content of an
+// entry that is too large for the past becomes a remark. The content of a LOCAL run may still be
+// missing: its worker may not be connected.
+func (s *session) loadPast(ctx context.Context, x *perdure.Execution, e *perdure.Entry) error {
+	if e.ContentBytes == 0 || !terminal.ContentOnWorker(e.Content) {
+		return nil
+	}
+	if e.ContentBytes > maxPastContent {
+		text := perdure.Text("(a message of " + terminal.Bytes(e.ContentBytes) + ", not shown)")
+		raw, err := json.Marshal(perdure.Content{Parts: []perdure.Part{text}})
+		e.Content = raw
+		return err
+	}
+	err := s.Conn.Fetch(ctx, x.ID, &e.Content, e.ContentBytes, e.ContentSHA256)
+	if perdure.IsCode(err, perdure.Unavailable) || perdure.IsCode(err, perdure.NotFound) {
+		return nil
+	}
+	return err
+}

@@ -1,0 +1,27 @@
+package runs
+
+import "testing"
+
+// The arguments of chat are an id and a prompt, and each may be left out.
+func TestChatArguments(t *testing.T) {
+	const id = "0199d7e2-1111-7222-8333-444455556666"
+	for _, c := range []struct {
+		resume     string
+		args       []string
+		id, prompt string
+		fails      bool
+	}{
+		{},
+		{args: []string{"hello"}, prompt: "hello"},
+		{args: []string{id}, id: id},
+		{args: []string{"last", "go on"}, id: "last", prompt: "go on"},
+		{resume: id, args: []string{"go on"}, id: id, prompt: "go on"},
+		{args: []string{"two", "prompts"}, fails: true},
+		{resume: id, args: []string{"two", "prompts"}, fails: true},
+	} {
+		gotID, prompt, err := chatArguments(c.resume, c.args)
+		if gotID != c.id || prompt != c.prompt || (err != nil) != c.fails {
+			t.Errorf("%q %q: %q, %q, %v", c.resume, c.args, gotID, prompt, err)
+		}
+	}
+}

@@ -1,0 +1,36 @@
+package watcher
+
+import (
+	"context"
+	"encoding/json"
+
+	"github.com/perdure/perdure"
+	"github.com/perdure/perdure/client"
+	"github.com/perdure/perdure/cmd/perdure/internal/terminal"
+)
+
+// withContent adds the content to the event of an entry of a LOCAL run, whose log has none, so that its
+// messages and the arguments of its calls are shown like those of other runs. If the worker that stores
+// the content is away, the event stays as it is.
+func (w *Watcher) withContent(ctx context.Context, e client.Event) client.Event {
+	if _, text := w.View.(*terminal.TextView); !text || e.Type != perdure.EventEntry {
+		return e
+	}
+	_, entry, err := e.Record()
+	if err != nil || entry.Type == perdure.EntryLLMCall || string(entry.Content) != string(perdure.OnWorker) {
+		return e
+	}
+	stored, err := w.Entry(ctx, w.id, entry.ID)
+	if err != nil || terminal.ContentOnWorker(stored.Content) {
+		return e
+	}
+	members := map[string]json.RawMessage{}
+	if json.Unmarshal(e.Data, &members) != nil {
+		return e
+	}
+	members["content"] = stored.Content
+	if data, err := json.Marshal(members); err == nil {
+		e.Data = data
+	}
+	return e
+}

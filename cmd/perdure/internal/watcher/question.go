@@ -1,0 +1,107 @@
+package watcher
+
+import (
+	"context"
+	"errors"
+	"fmt"
+
+	"github.com/google/uuid"
+	"github.com/perdure/perdure"
+	"github.com/perdure/perdure/client"
+	"github.com/perdure/perdure/cmd/perdure/internal/lookup"
+	"github.com/perdure/perdure/cmd/perdure/internal/questions"
+	"github.com/perdure/perdure/cmd/perdure/internal/terminal"
+)
+
+// asks reports whether the command asks in place: it has a terminal for text.
+func (w *Watcher) asks() bool {
+	a := w.RunConn.App
+	return !a.JSON && !a.Quiet && terminal.IsTerminal(w.Stdin) && terminal.IsTerminal(w.Stdout)
+}
+
+// askInPlace shows the run's open questions to the person at the terminal, until the run continues.
+// It reports whether the run continues.
+func (w *Watcher) askInPlace(ctx context.Context) (bool, error) {
+	for {
+		if w.Session != nil {
+			if err := w.Session.SetAside(); err != nil {
+				return false, err
+			}
+		}
+		x, err := w.Get(ctx, w.id)
+		if err != nil || x.Status != perdure.StatusWaiting || x.WaitReason != lookup.WaitsForQuestion {
+			return true, err
+		}
+		open, err := lookup.OpenQuestions(ctx, w.Client, w.id, true)
+		if err != nil || len(open) == 0 {
+			return false, err
+		}
+		answered, err := w.AskOne(ctx, open[0].ID)
+		if err != nil || !answered {
+			return false, err
+		}
+	}
+}
+
+// AskOne asks one question. It reports false at the end of the input.
+func (w *Watcher) AskOne(ctx context.Context, id uuid.UUID) (bool, error) {
+	q, err := w.Question(ctx, id)
+	if err != nil {
+		return false, err
+	}
+	details, err := questions.Details(ctx, w.Client, q)
+	if err != nil {
+		return false, err
+	}
+	t := questions.Terminal{Out: w.Stdout, Edit: w.editFile, Headed: w.headed, ReadLine: func(ctx context.Context, p questions.Prompt) (string, bool, error) {
+		return w.readAnswer(ctx, q, p)
+	}}
+	for {
+		r, ok, err := t.Ask(ctx, q, details)
+		if !ok || err != nil {
+			return false, err
+		}
+		_, err = questions.Send(ctx, w.Client, q, details, r)
+		var late *client.DecidedError
+		switch {
+		case errors.As(err, &late):
+			_ = w.Stderr.Linef("perdure: it was decided before: %s", terminal.QuestionOutcome(late.Question))
+			return true, nil
+		case perdure.IsCode(err, perdure.InvalidArgument), perdure.IsCode(err, perdure.DetailsChanged):
+			_ = w.Stderr.Linef("perdure: %s", terminal.ErrorMessage(err))
+		default:
+			return err == nil, err
+		}
+	}
+}
+
+// headed reports whether the last lines that the view has printed are the heading of a question.
+func (w *Watcher) headed(q *perdure.Question) bool {
+	v, ok := w.View.(interface {
+		Headed(q *perdure.Question) bool
+	})
+	return ok && v.Headed(q)
+}
+
+// readAnswer reads a line of the answer to a question.
+func (w *Watcher) readAnswer(ctx context.Context, q *perdure.Question, p questions.Prompt) (string, bool, error) {
+	if w.Session != nil {
+		return w.Session.ReadAnswer(ctx, q, p, w.Status == "")
+	}
+	if _, err := fmt.Fprint(w.Stdout, p.Text); err != nil {
+		return "", false, err
+	}
+	return w.input.Read(ctx)
+}
+
+// editFile lets the person change a text in an editor, which gets the terminal meanwhile.
+func (w *Watcher) editFile(ctx context.Context, text []byte) (changed []byte, err error) {
+	if w.Session == nil {
+		return questions.EditFile(ctx, text)
+	}
+	err = w.Session.Suspend(func() error {
+		changed, err = questions.EditFile(ctx, text)
+		return err
+	})
+	return changed, err
+}

@@ -1,0 +1,264 @@
+// Package watcher follows a run and shows it. It asks the run's questions and reads the user's input.
+package watcher
+
+import (
+	"context"
+	"errors"
+	"sync"
+	"sync/atomic"
+	"time"
+
+	"github.com/google/uuid"
+	"github.com/perdure/perdure"
+	"github.com/perdure/perdure/client"
+	"github.com/perdure/perdure/cmd/perdure/internal/connection"
+	"github.com/perdure/perdure/cmd/perdure/internal/lookup"
+	"github.com/perdure/perdure/cmd/perdure/internal/questions"
+	"github.com/perdure/perdure/cmd/perdure/internal/setup"
+	"github.com/perdure/perdure/cmd/perdure/internal/terminal"
+)
+
+// Watcher follows one run and shows it.
+type Watcher struct {
+	*connection.RunConn
+	View terminal.View
+	// Cursor is the place in the log after which the watcher follows.
+	Cursor string
+	Chat   bool // continue with the user's input
+	// If Patient is set, the watcher continues while the run waits for the user, as tail does.
+	Patient bool
+
+	Status perdure.Status // status by the log, for commands
+	Reason string         // why it waits, if the status is WAITING
+
+	// Session is the chat with an input line that the watcher belongs to; nil if there is none.
+	Session Session
+
+	id     uuid.UUID
+	input  *terminal.LineReader
+	steps  *stepFeed // nil if steps are not shown
+	unsent *client.SignalRequest
+	stops  atomic.Bool // the user has asked to stop the turn, and the log does not have it yet
+}
+
+// Session is a chat with an input line. It reads what the user types in place of the watcher.
+type Session interface {
+	// SetAside returns an error if the user has chosen the question to be asked next.
+	SetAside() error
+	// ReadAnswer reads a line of the answer to a question. leavable is set if the user may leave the
+	// question open. ok is false at the end of the input.
+	ReadAnswer(ctx context.Context, q *perdure.Question, p questions.Prompt, leavable bool) (text string, ok bool, err error)
+	// Suspend calls f, which has the terminal meanwhile.
+	Suspend(f func() error) error
+	// ShowPast shows the end of the conversation that the chat continues.
+	ShowPast(ctx context.Context, s *client.Snapshot) error
+}
+
+// New returns the watcher of a run, with the view that the flags of the command choose.
+func New(a *setup.App, conn *connection.RunConn, id uuid.UUID) *Watcher {
+	w := &Watcher{RunConn: conn, id: id, input: &terminal.LineReader{In: a.Stdin}}
+	switch {
+	case a.JSON:
+		w.View = terminal.NewJSONView(a.Streams)
+	case a.Quiet:
+		w.View = terminal.NewQuietView(a.Streams, a.ServerFlags)
+	default:
+		v := terminal.NewTextView(a.Streams, a.ServerFlags)
+		v.StoppedHere = func() bool { return w.stops.Swap(false) }
+		w.View = v
+	}
+	return w
+}
+
+// errOwnerEnded reports that the process that owned the data directory has ended.
+var errOwnerEnded = errors.New("the owner of the data directory has ended")
+
+// Started shows the started run and the user's message.
+func (w *Watcher) Started(x *perdure.Execution) {
+	w.View.Started(x)
+	w.View.UserMessage("")
+}
+
+// FollowToEnd follows the run until it has ended or waits for the user. It returns the error that
+// determines the exit code. If the server was in the process of another run and that process ends,
+// FollowToEnd reconnects.
+func (w *Watcher) FollowToEnd(ctx context.Context) error {
+	if v, ok := w.View.(*terminal.TextView); ok {
+		v.AsksInPlace = w.asks()
+	}
+	for {
+		var err error
+		if w.Status == "" {
+			w.Status, err = w.Follow(ctx)
+		}
+		if err == nil {
+			err = w.Settle(ctx)
+		}
+		switch {
+		case ctx.Err() != nil:
+			return w.PrintInterrupted()
+		case w.OwnerGone(err):
+			err = w.Reconnect(ctx)
+		case err == nil && w.Status != "":
+			return nil
+		}
+		if err != nil {
+			return err
+		}
+	}
+}
+
+// Settle handles the end of the events. It asks the run's open questions, reads the user's next
+// input, or shows the final state of the run. Reading input clears the status.
+func (w *Watcher) Settle(ctx context.Context) error {
+	if w.Status == perdure.StatusWaiting && w.Reason == lookup.WaitsForQuestion {
+		goesOn := false
+		if w.asks() {
+			var err error
+			if goesOn, err = w.askInPlace(ctx); err != nil {
+				return err
+			}
+		}
+		if goesOn || w.Session != nil {
+			w.Status = ""
+			return nil
+		}
+		return w.ShowResult(ctx)
+	}
+	if w.Status == perdure.StatusWaiting && w.Session != nil {
+		w.Status = "" // the session sends the input
+		return nil
+	}
+	if w.Status == perdure.StatusWaiting && w.Chat {
+		more, err := w.sendInput(ctx)
+		if err != nil {
+			return err
+		}
+		if more {
+			w.Status = ""
+			return nil
+		}
+	}
+	return w.ShowResult(ctx)
+}
+
+// OwnerGone reports whether err means that the process of another run, in which the server was, has
+// ended.
+func (w *Watcher) OwnerGone(err error) bool {
+	guest := w.Owner != nil && w.Owner.Kind == connection.OwnerRun
+	return guest && (errors.Is(err, errOwnerEnded) || perdure.IsCode(err, perdure.Unavailable))
+}
+
+// Follow shows events until the run has a status at which a command ends.
+func (w *Watcher) Follow(ctx context.Context) (perdure.Status, error) {
+	ctx, cancel := context.WithCancelCause(ctx)
+	defer cancel(nil)
+	c := w.With(func(o *client.Options) {
+		o.OnReconnect = func(cause error, pause time.Duration) {
+			if w.Owner != nil && w.Owner.Kind == connection.OwnerRun {
+				cancel(errOwnerEnded)
+				return
+			}
+			w.View.ConnectionLost(cause, pause)
+		}
+	})
+	taken, stop := w.watchForWorker(ctx)
+	defer stop()
+	defer w.stopsTurns(ctx)()
+	for e, err := range c.Follow(ctx, w.id, w.Cursor) {
+		if err != nil {
+			return "", err
+		}
+		if e.Type != perdure.EventCreated && e.Type != perdure.EventSignal {
+			taken()
+		}
+		w.Cursor = e.Cursor
+		if err := w.show(ctx, e); err != nil {
+			return "", err
+		}
+		if status := w.endStatus(e); status != "" {
+			return status, nil
+		}
+	}
+	return "", nil
+}
+
+// watchForWorker prints after a while why no worker has claimed the run. taken reports that the run has
+// an event of a worker, and stop ends the watch.
+func (w *Watcher) watchForWorker(ctx context.Context) (taken, stop func()) {
+	fresh := w.Cursor == ""
+	ctx, cancel := context.WithCancel(ctx)
+	var looks sync.WaitGroup
+	var seen atomic.Bool
+	looks.Add(1)
+	timer := time.AfterFunc(noWorkerAfter, func() {
+		defer looks.Done()
+		if x, err := w.Get(ctx, w.id); err == nil && x.Status == perdure.StatusPending {
+			lookup.PrintPending(ctx, w.App, w.Client, x, fresh && !seen.Load(), !seen.Load())
+		}
+	})
+	return func() { seen.Store(true) }, sync.OnceFunc(func() {
+		cancel()
+		if timer.Stop() {
+			looks.Done()
+		}
+		looks.Wait()
+	})
+}
+
+// noWorkerAfter is the time after which a run without a worker is remarked on.
+const noWorkerAfter = 5 * time.Second
+
+// endStatus returns the status with which the command stops following after this event, or "" to
+// continue.
+func (w *Watcher) endStatus(e client.Event) perdure.Status {
+	if e.Type.Ends() {
+		return perdure.StatusCompleted // the execution has the exact status
+	}
+	if e.Type != perdure.EventWaiting || w.Patient {
+		return ""
+	}
+	var d struct {
+		Reason string `json:"reason"`
+	}
+	if e.Decode(&d) == nil && w.Session != nil && d.Reason == lookup.WaitsForSignal {
+		return ""
+	}
+	if d.Reason == lookup.WaitsForSignal || d.Reason == lookup.WaitsForQuestion {
+		w.Reason = d.Reason
+		return perdure.StatusWaiting
+	}
+	return ""
+}
+
+// ShowResult shows the current state of the run.
+func (w *Watcher) ShowResult(ctx context.Context) error {
+	r, err := lookup.ReadResult(ctx, w.RunConn.Conn, w.id)
+	if err != nil {
+		return err
+	}
+	if err := w.View.Result(r); err != nil {
+		return err
+	}
+	if r.ExitCode != setup.ExitOK {
+		return setup.ExitWith(r.ExitCode)
+	}
+	return nil
+}
+
+// PrintInterrupted prints how to continue the run that the user has left.
+func (w *Watcher) PrintInterrupted() error {
+	flags := w.ServerFlags
+	if w.HasWorker {
+		_ = w.Stderr.Linef("\nperdure: interrupted; the run is kept\n  go on with it:  perdure resume %s%s\n  end it:         perdure cancel %s%s", w.id, flags, w.id, flags)
+	} else {
+		_ = w.Stderr.Linef("\nperdure: interrupted; the run goes on at the server\n  watch it:  perdure tail %s%s\n  end it:    perdure cancel %s%s", w.id, flags, w.id, flags)
+	}
+	return setup.ExitWith(setup.ExitInterrupted)
+}
+
+// PrintLeft prints how to continue the chat that the user has left.
+func (w *Watcher) PrintLeft() error {
+	_ = w.Stderr.Linef("perdure: you have left the chat; the run is kept\n  go on with it:  perdure chat %s%s\n  end it:         perdure cancel %s%s", w.id, w.ServerFlags, w.id, w.ServerFlags)
+	return setup.ExitWith(setup.ExitInterrupted)
+}
