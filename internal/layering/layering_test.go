@@ -173,8 +173,9 @@ var rules = map[string][]string{
 	"cmd/perdure": {"..."},
 	// Of the command line, only main and the commands see everything.
 	"cmd/perdure/internal/admin":                     {"..."},
-	"cmd/perdure/internal/chat":                      {"client", "cmd/perdure/internal/connection", "cmd/perdure/internal/editor", "cmd/perdure/internal/lookup", "cmd/perdure/internal/questions", "cmd/perdure/internal/setup", "cmd/perdure/internal/terminal", "cmd/perdure/internal/watcher"},
-	"cmd/perdure/internal/connection":                {"client", "server", "internal/disk", "worker/local", "worker/remote", "cmd/perdure/internal/setup", "cmd/perdure/internal/terminal"},
+	"cmd/perdure/internal/builtin":                   {"llm", "llm/...", "react", "tool", "worker", "worker/local", "worker/metrics", "cmd/perdure/internal/setup", "cmd/perdure/internal/terminal"},
+	"cmd/perdure/internal/chat":                      {"client", "cmd/perdure/internal/builtin", "cmd/perdure/internal/connection", "cmd/perdure/internal/editor", "cmd/perdure/internal/lookup", "cmd/perdure/internal/questions", "cmd/perdure/internal/setup", "cmd/perdure/internal/terminal", "cmd/perdure/internal/watcher"},
+	"cmd/perdure/internal/connection":                {"client", "cmd/perdure/internal/builtin", "server", "internal/disk", "worker/local", "worker/remote", "cmd/perdure/internal/setup", "cmd/perdure/internal/terminal"},
 	"cmd/perdure/internal/connection/connectiontest": {"client"},
 	"cmd/perdure/internal/editor":                    {"cmd/perdure/internal/terminal"},
 	"cmd/perdure/internal/lookup":                    {"client", "cmd/perdure/internal/connection", "cmd/perdure/internal/setup", "cmd/perdure/internal/terminal"},
@@ -182,7 +183,7 @@ var rules = map[string][]string{
 	"cmd/perdure/internal/runs":                      {"..."},
 	"cmd/perdure/internal/schemas":                   {"cmd/perdure/internal/setup", "cmd/perdure/internal/terminal"},
 	"cmd/perdure/internal/serving":                   {"..."},
-	"cmd/perdure/internal/setup":                     {"internal/disk", "llm", "llm/...", "react", "tool", "worker", "worker/local", "worker/metrics", "cmd/perdure/internal/terminal"},
+	"cmd/perdure/internal/setup":                     {"internal/disk", "cmd/perdure/internal/terminal"},
 	"cmd/perdure/internal/terminal":                  {"client", "internal/log/fold", "internal/markdown", "internal/visible", "cmd/perdure/internal/terminal/layout"},
 	"cmd/perdure/internal/terminal/layout":           {"internal/visible"}, // pure
 	"cmd/perdure/internal/terminal/terminaltest":     nil,

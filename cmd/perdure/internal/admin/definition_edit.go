@@ -3,6 +3,8 @@ package admin
 import (
 	"encoding/json"
 
+	"github.com/perdure/perdure/cmd/perdure/internal/builtin"
+
 	"github.com/perdure/perdure"
 	"github.com/perdure/perdure/cmd/perdure/internal/connection"
 	"github.com/perdure/perdure/cmd/perdure/internal/runs"
@@ -108,7 +110,7 @@ func newDefinitionsCreateCommand(a *setup.App) *cobra.Command {
 				return setup.NewUsageError("the name is missing", "give it with --name, or a file with -f")
 			}
 			if len(made.Models) == 0 {
-				return setup.NewUsageError("the model is missing", "give it with --model; "+setup.ModelSyntax)
+				return setup.NewUsageError("the model is missing", "give it with --model; "+builtin.ModelSyntax)
 			}
 			return connection.Request(cmd.Context(), a, func(conn *connection.Conn) error {
 				stored, err := conn.CreateDefinition(cmd.Context(), made)

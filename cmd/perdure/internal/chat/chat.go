@@ -5,6 +5,8 @@ package chat
 import (
 	"context"
 
+	"github.com/perdure/perdure/cmd/perdure/internal/builtin"
+
 	"github.com/perdure/perdure"
 	"github.com/perdure/perdure/client"
 	"github.com/perdure/perdure/cmd/perdure/internal/connection"
@@ -23,7 +25,7 @@ type Target struct {
 // Options are what a chat needs of the command.
 type Options struct {
 	Conn   *connection.RunConn
-	Worker *setup.Worker
+	Worker *builtin.Worker
 	Start  Starter // nil if the chat cannot start a run
 	// Attach prepares the watcher of a run that the chat continues, and sends the prompt to the run.
 	Attach func(ctx context.Context, w *watcher.Watcher, x *perdure.Execution, prompt string) error

@@ -5,6 +5,8 @@ import (
 	"errors"
 	"log/slog"
 
+	"github.com/perdure/perdure/cmd/perdure/internal/builtin"
+
 	"github.com/perdure/perdure/cmd/perdure/internal/setup"
 	"github.com/perdure/perdure/server"
 	"github.com/perdure/perdure/worker/local"
@@ -12,7 +14,7 @@ import (
 
 // openServer opens the data directory and serves it on its socket while the command runs.
 func openServer(ctx context.Context, a *setup.App, data string, kind OwnerKind) (*Conn, error) {
-	config := server.Config{Data: data, Store: a.Store, StoreAllowOff: a.StoreAllowOff, StorePlain: a.StorePlain, Dev: true, Version: a.Version, Catalog: setup.Catalog(), Logger: a.Logger(slog.LevelError + 1), TracerProvider: a.Tracing.TracerProvider()}
+	config := server.Config{Data: data, Store: a.Store, StoreAllowOff: a.StoreAllowOff, StorePlain: a.StorePlain, Dev: true, Version: a.Version, Catalog: builtin.Catalog(), Logger: a.Logger(slog.LevelError + 1), TracerProvider: a.Tracing.TracerProvider()}
 	if kind == OwnerRun {
 		config.GRPCAddr = "127.0.0.1:0" // for the workers of runs that begin in the meantime
 	}

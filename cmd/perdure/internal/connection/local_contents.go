@@ -3,9 +3,10 @@ package connection
 import (
 	"os"
 
+	"github.com/perdure/perdure/cmd/perdure/internal/builtin"
+
 	"github.com/google/uuid"
 	"github.com/perdure/perdure"
-	"github.com/perdure/perdure/cmd/perdure/internal/setup"
 	"github.com/perdure/perdure/worker/local"
 )
 
@@ -19,8 +20,8 @@ type contentServer interface {
 // store that it refuses is skipped. hide stops serving.
 func serveContents(data, org string, own contentServer, open func(dir string) (*local.Store, error)) (hide func()) {
 	var ends []func()
-	for n := 1; n <= setup.MaxContentStores; n++ {
-		dir := setup.ContentStoreDir(data, n)
+	for n := 1; n <= builtin.MaxContentStores; n++ {
+		dir := builtin.ContentStoreDir(data, n)
 		if _, err := os.Stat(dir); err != nil {
 			break
 		}

@@ -5,6 +5,8 @@ import (
 	"log/slog"
 	"path/filepath"
 
+	"github.com/perdure/perdure/cmd/perdure/internal/builtin"
+
 	"github.com/perdure/perdure"
 	"github.com/perdure/perdure/client"
 	"github.com/perdure/perdure/cmd/perdure/internal/setup"
@@ -24,7 +26,7 @@ func openReadOnly(ctx context.Context, a *setup.App) (*Conn, error) {
 		return conn, err
 	}
 	r, err := server.OpenReading(ctx, server.Config{
-		Data: data, StorePlain: a.StorePlain, Version: a.Version, Catalog: setup.Catalog(), Logger: a.Logger(slog.LevelError + 1), TracerProvider: a.Tracing.TracerProvider(),
+		Data: data, StorePlain: a.StorePlain, Version: a.Version, Catalog: builtin.Catalog(), Logger: a.Logger(slog.LevelError + 1), TracerProvider: a.Tracing.TracerProvider(),
 	})
 	if err != nil {
 		return nil, err

@@ -4,6 +4,8 @@ import (
 	"context"
 	"errors"
 
+	"github.com/perdure/perdure/cmd/perdure/internal/builtin"
+
 	"github.com/perdure/perdure"
 	"github.com/perdure/perdure/cmd/perdure/internal/setup"
 )
@@ -37,7 +39,7 @@ func Request(ctx context.Context, a *setup.App, do func(conn *Conn) error) error
 		return err
 	}
 	if conn.own != nil {
-		err = (&setup.Worker{Version: a.Version}).RegisterKinds(ctx, conn.own.Dispatch(a.OrgOrDefault()))
+		err = (&builtin.Worker{Version: a.Version}).RegisterKinds(ctx, conn.own.Dispatch(a.OrgOrDefault()))
 	}
 	if err == nil {
 		err = do(conn)

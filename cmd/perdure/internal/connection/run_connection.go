@@ -10,6 +10,8 @@ import (
 	"sync"
 	"time"
 
+	"github.com/perdure/perdure/cmd/perdure/internal/builtin"
+
 	"github.com/perdure/perdure"
 	"github.com/perdure/perdure/cmd/perdure/internal/setup"
 	"github.com/perdure/perdure/server"
@@ -22,7 +24,7 @@ type RunConn struct {
 	*setup.App
 	*Conn
 	// Worker is the worker to start if the run needs one.
-	Worker *setup.Worker
+	Worker *builtin.Worker
 	// HasWorker reports whether Worker is running.
 	HasWorker bool
 

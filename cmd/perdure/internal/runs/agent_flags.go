@@ -6,6 +6,8 @@ import (
 	"slices"
 	"strings"
 
+	"github.com/perdure/perdure/cmd/perdure/internal/builtin"
+
 	"github.com/perdure/perdure"
 	"github.com/perdure/perdure/cmd/perdure/internal/setup"
 	"github.com/perdure/perdure/tool"
@@ -73,7 +75,7 @@ func (s *AgentFlags) ModelsGiven() ([]perdure.ModelConfig, error) {
 	if !s.Given("model") {
 		return nil, nil
 	}
-	return setup.ParseModels(s.models)
+	return builtin.ParseModels(s.models)
 }
 
 // Config returns the limits that were given.

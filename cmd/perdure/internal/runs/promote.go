@@ -4,6 +4,8 @@ import (
 	"context"
 	"time"
 
+	"github.com/perdure/perdure/cmd/perdure/internal/builtin"
+
 	"github.com/google/uuid"
 	"github.com/perdure/perdure"
 	"github.com/perdure/perdure/cmd/perdure/internal/connection"
@@ -16,7 +18,7 @@ import (
 // promoteCommand is the command that copies the content of a LOCAL run to the server.
 type promoteCommand struct {
 	*setup.App
-	worker setup.Worker
+	worker builtin.Worker
 }
 
 func newPromoteCommand(a *setup.App) *cobra.Command {

@@ -7,6 +7,8 @@ import (
 	"slices"
 	"strings"
 
+	"github.com/perdure/perdure/cmd/perdure/internal/builtin"
+
 	"github.com/perdure/perdure"
 	"github.com/perdure/perdure/client"
 	"github.com/perdure/perdure/cmd/perdure/internal/chat"
@@ -20,13 +22,13 @@ import (
 // resumeCommand is the command that continues a run.
 type resumeCommand struct {
 	*setup.App
-	worker *setup.Worker
+	worker *builtin.Worker
 	chat   bool
 	start  *RunCommand // starts further runs of a chat; nil if it cannot
 }
 
 func newResumeCommand(a *setup.App) *cobra.Command {
-	r := &resumeCommand{App: a, worker: &setup.Worker{}}
+	r := &resumeCommand{App: a, worker: &builtin.Worker{}}
 	cmd := &cobra.Command{
 		Use: "resume ID [PROMPT]", Short: "Continue a run", GroupID: "runs",
 		Long: `Continues a run that was interrupted, or that waits for you, and follows it. Model

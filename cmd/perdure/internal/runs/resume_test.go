@@ -7,6 +7,8 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/perdure/perdure/cmd/perdure/internal/builtin"
+
 	"github.com/perdure/perdure/cmd/perdure/internal/connection/connectiontest"
 
 	"github.com/google/uuid"
@@ -34,7 +36,7 @@ func TestResumeRefusesAMessageThatTheRunDoesNotWaitFor(t *testing.T) {
 			return waiting
 		})
 		a := &setup.App{Streams: terminal.Streams{Stdout: terminal.NewScreen(&bytes.Buffer{}), Stderr: terminal.NewScreen(&bytes.Buffer{})}, ServerFlags: " --server here"}
-		r := &resumeCommand{App: a, worker: &setup.Worker{}}
+		r := &resumeCommand{App: a, worker: &builtin.Worker{}}
 		w := watcher.New(a, &connection.RunConn{App: a, Conn: &connection.Conn{Client: c}}, run)
 		_, err := r.wake(t.Context(), w, &perdure.Execution{ID: run, Kind: "greeter"}, "go on")
 		var usage setup.UsageError

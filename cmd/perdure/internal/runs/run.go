@@ -4,6 +4,8 @@ import (
 	"context"
 	"fmt"
 
+	"github.com/perdure/perdure/cmd/perdure/internal/builtin"
+
 	"github.com/google/uuid"
 	"github.com/perdure/perdure"
 	"github.com/perdure/perdure/client"
@@ -18,7 +20,7 @@ import (
 type RunCommand struct {
 	*setup.App
 	agent      AgentFlags
-	worker     setup.Worker
+	worker     builtin.Worker
 	Definition string
 	queue      string
 	chat       bool
@@ -94,7 +96,7 @@ func (r *RunCommand) check(prompt string, models []perdure.ModelConfig) (client.
 		q.Models = models
 	}
 	if q.Models == nil && r.Definition == "" {
-		if q.Models, err = setup.DefaultModel(); err != nil {
+		if q.Models, err = builtin.DefaultModel(); err != nil {
 			return q, err
 		}
 	}

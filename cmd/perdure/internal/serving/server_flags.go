@@ -5,6 +5,8 @@ import (
 	"strconv"
 	"time"
 
+	"github.com/perdure/perdure/cmd/perdure/internal/builtin"
+
 	"github.com/perdure/perdure"
 	"github.com/perdure/perdure/cmd/perdure/internal/setup"
 	"github.com/perdure/perdure/server"
@@ -18,7 +20,7 @@ type serverCommand struct {
 	addr, grpcAddr string
 	lease          time.Duration
 	queueLimits    map[string]int
-	worker         setup.Worker
+	worker         builtin.Worker
 	noPark         bool
 	registry       *prometheus.Registry
 	payloadLimit   int // MiB

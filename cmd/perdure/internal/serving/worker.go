@@ -9,6 +9,8 @@ import (
 	"strings"
 	"time"
 
+	"github.com/perdure/perdure/cmd/perdure/internal/builtin"
+
 	"github.com/perdure/perdure/cmd/perdure/internal/setup"
 	"github.com/perdure/perdure/internal/garbage"
 	"github.com/perdure/perdure/internal/ops"
@@ -19,7 +21,7 @@ import (
 // workerCommand is the command that runs a worker for a server in another process.
 type workerCommand struct {
 	*setup.App
-	worker  setup.Worker
+	worker  builtin.Worker
 	addr    string
 	queues  []string
 	tls     setup.ClientTLS

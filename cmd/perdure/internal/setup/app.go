@@ -1,5 +1,5 @@
 // Package setup contains the code that commands share: their flags and variables, errors and exit
-// codes, logging and tracing, the data directory, and the worker that runs agents.
+// codes, logging and tracing, and the data directory.
 package setup
 
 import (

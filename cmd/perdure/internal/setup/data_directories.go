@@ -76,9 +76,9 @@ func ListDataDir(data string) {
 	}
 }
 
-// otherDataDirs returns the list itself and this user's data directories other than data. Some of
+// OtherDataDirs returns the list itself and this user's data directories other than data. Some of
 // them may no longer exist.
-func otherDataDirs(data string) []string {
+func OtherDataDirs(data string) []string {
 	paths := []string{systemDataDir}
 	if home, err := os.UserHomeDir(); err == nil {
 		paths = append(paths, defaultDataDir(home))

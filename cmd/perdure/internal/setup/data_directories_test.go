@@ -7,7 +7,7 @@ import (
 	"testing"
 )
 
-// otherDataDirs returns each existing directory except the given one, once and with its real path.
+// OtherDataDirs returns each existing directory except the given one, once and with its real path.
 // Entries of removed directories are deleted.
 func TestListOfDataDirectories(t *testing.T) {
 	home := t.TempDir()
@@ -33,7 +33,7 @@ func TestListOfDataDirectories(t *testing.T) {
 	if err := os.Remove(gone); err != nil {
 		t.Fatal(err)
 	}
-	got := slices.DeleteFunc(otherDataDirs(one), func(path string) bool { return path == systemDataDir })
+	got := slices.DeleteFunc(OtherDataDirs(one), func(path string) bool { return path == systemDataDir })
 	want := []string{byDefault, dataDirList(), two}
 	if !slices.Equal(got, want) {
 		t.Errorf("got %v, want %v", got, want)

@@ -1,10 +1,11 @@
-package setup
+package builtin
 
 import (
 	"os"
 	"strings"
 
 	"github.com/perdure/perdure"
+	"github.com/perdure/perdure/cmd/perdure/internal/setup"
 	"github.com/perdure/perdure/llm"
 )
 
@@ -17,7 +18,7 @@ func ParseModels(given []string) ([]perdure.ModelConfig, error) {
 	for _, text := range given {
 		provider, id, ok := strings.Cut(text, "/")
 		if !ok || provider == "" || id == "" {
-			return nil, NewUsageError("--model "+text+" names no model", ModelSyntax)
+			return nil, setup.NewUsageError("--model "+text+" names no model", ModelSyntax)
 		}
 		models = append(models, perdure.ModelConfig{Provider: provider, ModelID: id})
 	}
@@ -29,7 +30,7 @@ func DefaultModel() ([]perdure.ModelConfig, error) {
 	if m, ok := llm.DefaultModel(os.Getenv); ok {
 		return []perdure.ModelConfig{m}, nil
 	}
-	return nil, NewUsageError(
+	return nil, setup.NewUsageError(
 		"there is no model to ask",
 		"set ANTHROPIC_API_KEY, OPENAI_API_KEY or GEMINI_API_KEY, or name a model with --model or PERDURE_MODEL\n"+ModelSyntax,
 	)

@@ -1,4 +1,4 @@
-package setup
+package builtin
 
 import (
 	"errors"
@@ -9,6 +9,7 @@ import (
 	"testing"
 
 	"github.com/perdure/perdure"
+	"github.com/perdure/perdure/cmd/perdure/internal/setup"
 )
 
 // TestTheModelTableExtendsTheBuiltInOnes checks that the limits of the file are those of the
@@ -44,7 +45,7 @@ func TestTheModelTableExtendsTheBuiltInOnes(t *testing.T) {
 		}
 	}
 	write(`{"openai/mine": {"window": 0}}`)
-	var usage UsageError
+	var usage setup.UsageError
 	if _, err := w.providers(); !errors.As(err, &usage) || !strings.Contains(err.Error(), "openai/mine.window") {
 		t.Errorf("a window of 0 is answered with %v", err)
 	}

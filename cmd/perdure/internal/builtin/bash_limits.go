@@ -1,8 +1,9 @@
-package setup
+package builtin
 
 import (
 	"slices"
 
+	"github.com/perdure/perdure/cmd/perdure/internal/setup"
 	"github.com/perdure/perdure/cmd/perdure/internal/terminal"
 	"github.com/perdure/perdure/tool"
 	"github.com/spf13/cobra"
@@ -56,11 +57,11 @@ func (f *bashLimits) check() error {
 		{"--net", f.Net, []string{"", "open", "loopback", "none"}, "give open, loopback or none"},
 	} {
 		if !slices.Contains(flag.known, flag.value) {
-			return NewUsageError(flag.name+" "+flag.value+" is not known", flag.hint)
+			return setup.NewUsageError(flag.name+" "+flag.value+" is not known", flag.hint)
 		}
 	}
 	if err := f.options("", nil).Limits.Check(); err != nil {
-		return NewUsageError("--bash-files, --bash-file-size, --bash-processes, --bash-memory: "+terminal.ErrorMessage(err), "")
+		return setup.NewUsageError("--bash-files, --bash-file-size, --bash-processes, --bash-memory: "+terminal.ErrorMessage(err), "")
 	}
 	return nil
 }
@@ -85,7 +86,7 @@ func (w *Worker) checkConfinement(data string) error {
 	}
 	workspace, err := tool.OpenWorkspace(w.Workspace, "", w.Bash.options(data, w.secretPaths(data)))
 	if err != nil {
-		return NewUsageError("--confine require: "+terminal.ErrorMessage(err), "docs/security.md says what confines bash, or give --confine auto")
+		return setup.NewUsageError("--confine require: "+terminal.ErrorMessage(err), "docs/security.md says what confines bash, or give --confine auto")
 	}
 	return workspace.Close()
 }

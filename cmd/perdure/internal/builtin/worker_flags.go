@@ -1,4 +1,4 @@
-package setup
+package builtin
 
 import (
 	"errors"
@@ -7,6 +7,7 @@ import (
 	"path/filepath"
 	"time"
 
+	"github.com/perdure/perdure/cmd/perdure/internal/setup"
 	"github.com/spf13/cobra"
 )
 
@@ -17,7 +18,7 @@ func (w *Worker) Flags(cmd *cobra.Command) {
 	f.StringArrayVar(&w.allow, "allow-endpoint", nil, "URL=KEYVAR: let definitions name this model server, called with the key in this variable; may be repeated")
 	w.ModelTableFlag(cmd)
 	w.Bash.flags(cmd)
-	w.secrets = func() []string { return SecretFiles(cmd.Flags()) }
+	w.secrets = func() []string { return setup.SecretFiles(cmd.Flags()) }
 	f.StringVar(&w.scripts, "scripts", ".", "folder of the scripts that scripted/NAME plays")
 }
 
@@ -32,7 +33,7 @@ func (w *Worker) CheckWorkspace() error {
 	}
 	abs, err := filepath.Abs(dir)
 	if err != nil {
-		return NewUsageError("the workspace "+dir+" cannot be used: "+err.Error(), "")
+		return setup.NewUsageError("the workspace "+dir+" cannot be used: "+err.Error(), "")
 	}
 	if err := checkFolder(abs); err != nil {
 		return err
@@ -45,15 +46,15 @@ func checkFolder(dir string) error {
 	found, err := os.Stat(dir)
 	switch {
 	case errors.Is(err, fs.ErrNotExist):
-		return NewUsageError("the workspace folder "+dir+" does not exist", "make it, or give another one with --workspace")
+		return setup.NewUsageError("the workspace folder "+dir+" does not exist", "make it, or give another one with --workspace")
 	case err != nil:
-		return NewUsageError("the workspace folder "+dir+" cannot be used: "+err.Error(), "")
+		return setup.NewUsageError("the workspace folder "+dir+" cannot be used: "+err.Error(), "")
 	case !found.IsDir():
-		return NewUsageError("the workspace "+dir+" is no folder", "give a folder with --workspace")
+		return setup.NewUsageError("the workspace "+dir+" is no folder", "give a folder with --workspace")
 	}
 	folder, err := os.Open(dir)
 	if err != nil {
-		return NewFileError("the workspace folder cannot be used", err, "give another one with --workspace")
+		return setup.NewFileError("the workspace folder cannot be used", err, "give another one with --workspace")
 	}
 	_ = folder.Close() // only opened
 	return nil
@@ -62,7 +63,7 @@ func checkFolder(dir string) error {
 // secretPaths returns the paths other than data that tools may not access: files with secrets that
 // this process was given, and other data directories of this user.
 func (w *Worker) secretPaths(data string) []string {
-	others := otherDataDirs(data)
+	others := setup.OtherDataDirs(data)
 	if w.secrets == nil {
 		return others
 	}

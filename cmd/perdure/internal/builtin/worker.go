@@ -1,4 +1,6 @@
-package setup
+// Package builtin is the worker that commands run in their own process, with its flags: the react
+// agent, the providers of models, and the built-in tools.
+package builtin
 
 import (
 	"context"

@@ -1,9 +1,10 @@
-package setup
+package builtin
 
 import (
 	"os"
 
 	"github.com/perdure/perdure"
+	"github.com/perdure/perdure/cmd/perdure/internal/setup"
 	"github.com/perdure/perdure/cmd/perdure/internal/terminal"
 	"github.com/perdure/perdure/llm"
 	"github.com/perdure/perdure/react"
@@ -24,11 +25,11 @@ func (w *Worker) models() (llm.Prices, llm.Windows, error) {
 	const advice = `write it like {"openai/my-model": {"window": 32768, "maxOutput": 8192, "price": {"input": 0.2, "output": 0.8}}}`
 	text, err := os.ReadFile(w.modelTable)
 	if err != nil {
-		return nil, nil, NewFileError("--model-table cannot be read", err, advice)
+		return nil, nil, setup.NewFileError("--model-table cannot be read", err, advice)
 	}
 	prices, windows, err := llm.ParseModels(text)
 	if err != nil {
-		return nil, nil, NewUsageError("--model-table "+w.modelTable+": "+terminal.ErrorMessage(err), advice)
+		return nil, nil, setup.NewUsageError("--model-table "+w.modelTable+": "+terminal.ErrorMessage(err), advice)
 	}
 	return prices, windows, nil
 }

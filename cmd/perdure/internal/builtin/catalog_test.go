@@ -1,4 +1,4 @@
-package setup
+package builtin
 
 import (
 	"slices"

@@ -1,4 +1,4 @@
-package setup
+package builtin
 
 import (
 	"os"
@@ -6,6 +6,7 @@ import (
 	"strings"
 
 	"github.com/perdure/perdure"
+	"github.com/perdure/perdure/cmd/perdure/internal/setup"
 	"github.com/perdure/perdure/cmd/perdure/internal/terminal"
 	"github.com/perdure/perdure/llm"
 	"github.com/perdure/perdure/llm/anthropic"
@@ -23,7 +24,7 @@ func (w *Worker) CheckProviders(models []perdure.ModelConfig) error {
 	}
 	for _, m := range models {
 		if known := providers.Names(); !slices.Contains(known, m.Provider) {
-			return NewUsageError("there is no provider "+m.Provider, "the providers are: "+strings.Join(known, ", ")+"; "+ModelSyntax)
+			return setup.NewUsageError("there is no provider "+m.Provider, "the providers are: "+strings.Join(known, ", ")+"; "+ModelSyntax)
 		}
 	}
 	return nil
@@ -53,10 +54,10 @@ func checkKey(endpoints *llm.Endpoints, m perdure.ModelConfig) error {
 	}
 	e, err := endpoints.Resolve(m.Provider, m.BaseURL, m.APIKeyEnv)
 	if err != nil {
-		return NewUsageError("the model "+m.String()+" cannot be called from here: "+terminal.ErrorMessage(err), "allow its endpoint with --allow-endpoint URL=KEYVAR")
+		return setup.NewUsageError("the model "+m.String()+" cannot be called from here: "+terminal.ErrorMessage(err), "allow its endpoint with --allow-endpoint URL=KEYVAR")
 	}
 	if e.KeyEnv != "" && strings.TrimSpace(os.Getenv(e.KeyEnv)) == "" {
-		return NewUsageError("there is no key for "+m.String(), "set "+e.KeyEnv+", or name another model with --model")
+		return setup.NewUsageError("there is no key for "+m.String(), "set "+e.KeyEnv+", or name another model with --model")
 	}
 	return nil
 }
@@ -67,7 +68,7 @@ func (w *Worker) endpoints() (*llm.Endpoints, error) {
 	for _, text := range w.allow {
 		pair, err := llm.ParseEndpoint(text)
 		if err != nil {
-			return nil, NewUsageError("--allow-endpoint "+perdure.HidePassword(text)+": "+terminal.ErrorMessage(err), "write it like https://models.example.com/v1=EXAMPLE_API_KEY")
+			return nil, setup.NewUsageError("--allow-endpoint "+perdure.HidePassword(text)+": "+terminal.ErrorMessage(err), "write it like https://models.example.com/v1=EXAMPLE_API_KEY")
 		}
 		pairs = append(pairs, pair)
 	}

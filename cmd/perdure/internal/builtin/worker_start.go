@@ -1,4 +1,4 @@
-package setup
+package builtin
 
 import (
 	"context"
@@ -6,6 +6,7 @@ import (
 	"sync"
 
 	"github.com/perdure/perdure"
+	"github.com/perdure/perdure/cmd/perdure/internal/setup"
 	"github.com/perdure/perdure/tool"
 	"github.com/perdure/perdure/worker/local"
 )
@@ -25,7 +26,7 @@ func (w *Worker) exitOnStoreFailure(kept *local.Store, ended <-chan struct{}) {
 	case <-kept.Failed():
 		err := kept.Err()
 		w.Logger.Error("the worker's store failed; the process ends", "error", err)
-		ExitNow(err)
+		setup.ExitNow(err)
 	case <-ended:
 	}
 }
@@ -50,7 +51,7 @@ func (w *Worker) Start(ctx context.Context, d perdure.Dispatch, data string) (st
 		return nil, err
 	}
 	w.ID = kept.WorkerID()
-	ListDataDir(data)
+	setup.ListDataDir(data)
 	// After this, renaming a directory above the data directory does not expose it.
 	if err := errors.Join(tool.HoldDataDir(data), tool.HoldSecrets(w.secretPaths(data))); err != nil {
 		return nil, errors.Join(err, kept.Close())
