@@ -3,9 +3,8 @@ package admin
 import (
 	"encoding/json"
 
-	"github.com/perdure/perdure/cmd/perdure/internal/builtin"
-
 	"github.com/perdure/perdure"
+	"github.com/perdure/perdure/cmd/perdure/internal/builtin"
 	"github.com/perdure/perdure/cmd/perdure/internal/connection"
 	"github.com/perdure/perdure/cmd/perdure/internal/runs"
 	"github.com/perdure/perdure/cmd/perdure/internal/setup"

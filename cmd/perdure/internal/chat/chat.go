@@ -5,10 +5,9 @@ package chat
 import (
 	"context"
 
-	"github.com/perdure/perdure/cmd/perdure/internal/builtin"
-
 	"github.com/perdure/perdure"
 	"github.com/perdure/perdure/client"
+	"github.com/perdure/perdure/cmd/perdure/internal/builtin"
 	"github.com/perdure/perdure/cmd/perdure/internal/connection"
 	"github.com/perdure/perdure/cmd/perdure/internal/editor"
 	"github.com/perdure/perdure/cmd/perdure/internal/setup"

@@ -4,10 +4,9 @@ import (
 	"net/http"
 	"testing"
 
-	"github.com/perdure/perdure/cmd/perdure/internal/connection/connectiontest"
-
 	"github.com/google/uuid"
 	"github.com/perdure/perdure/cmd/perdure/internal/connection"
+	"github.com/perdure/perdure/cmd/perdure/internal/connection/connectiontest"
 )
 
 // The ids of runs are completed without a list before: the first completion reads the runs.

@@ -6,7 +6,6 @@ import (
 	"log/slog"
 
 	"github.com/perdure/perdure/cmd/perdure/internal/builtin"
-
 	"github.com/perdure/perdure/cmd/perdure/internal/setup"
 	"github.com/perdure/perdure/server"
 	"github.com/perdure/perdure/worker/local"

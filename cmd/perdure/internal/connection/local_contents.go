@@ -3,10 +3,9 @@ package connection
 import (
 	"os"
 
-	"github.com/perdure/perdure/cmd/perdure/internal/builtin"
-
 	"github.com/google/uuid"
 	"github.com/perdure/perdure"
+	"github.com/perdure/perdure/cmd/perdure/internal/builtin"
 	"github.com/perdure/perdure/worker/local"
 )
 

@@ -4,9 +4,8 @@ import (
 	"context"
 	"errors"
 
-	"github.com/perdure/perdure/cmd/perdure/internal/builtin"
-
 	"github.com/perdure/perdure"
+	"github.com/perdure/perdure/cmd/perdure/internal/builtin"
 	"github.com/perdure/perdure/cmd/perdure/internal/setup"
 )
 

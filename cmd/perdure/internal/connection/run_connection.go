@@ -10,9 +10,8 @@ import (
 	"sync"
 	"time"
 
-	"github.com/perdure/perdure/cmd/perdure/internal/builtin"
-
 	"github.com/perdure/perdure"
+	"github.com/perdure/perdure/cmd/perdure/internal/builtin"
 	"github.com/perdure/perdure/cmd/perdure/internal/setup"
 	"github.com/perdure/perdure/server"
 	"github.com/perdure/perdure/worker/remote"

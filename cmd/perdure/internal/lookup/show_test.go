@@ -7,11 +7,10 @@ import (
 	"strings"
 	"testing"
 
-	"github.com/perdure/perdure/cmd/perdure/internal/connection/connectiontest"
-
 	"github.com/google/uuid"
 	"github.com/perdure/perdure"
 	"github.com/perdure/perdure/cmd/perdure/internal/connection"
+	"github.com/perdure/perdure/cmd/perdure/internal/connection/connectiontest"
 	"github.com/perdure/perdure/cmd/perdure/internal/setup"
 	"github.com/perdure/perdure/cmd/perdure/internal/terminal"
 )

@@ -7,10 +7,9 @@ import (
 	"slices"
 	"strings"
 
-	"github.com/perdure/perdure/cmd/perdure/internal/builtin"
-
 	"github.com/perdure/perdure"
 	"github.com/perdure/perdure/client"
+	"github.com/perdure/perdure/cmd/perdure/internal/builtin"
 	"github.com/perdure/perdure/cmd/perdure/internal/chat"
 	"github.com/perdure/perdure/cmd/perdure/internal/connection"
 	"github.com/perdure/perdure/cmd/perdure/internal/lookup"
@@ -150,7 +149,7 @@ func workspaceOf(data string, x *perdure.Execution) string {
 const pastEntries = 100
 
 // wake sends the signal that continues the run. It reports whether the run then still waits for the
-// user.
+// user's message. If the run waits for answers to its questions, wake tells the watcher.
 func (r *resumeCommand) wake(ctx context.Context, w *watcher.Watcher, x *perdure.Execution, prompt string) (waits bool, err error) {
 	snapshot, err := w.Snapshot(ctx, x.ID, pastEntries)
 	if err != nil {

@@ -7,13 +7,11 @@ import (
 	"strings"
 	"testing"
 
-	"github.com/perdure/perdure/cmd/perdure/internal/builtin"
-
-	"github.com/perdure/perdure/cmd/perdure/internal/connection/connectiontest"
-
 	"github.com/google/uuid"
 	"github.com/perdure/perdure"
+	"github.com/perdure/perdure/cmd/perdure/internal/builtin"
 	"github.com/perdure/perdure/cmd/perdure/internal/connection"
+	"github.com/perdure/perdure/cmd/perdure/internal/connection/connectiontest"
 	"github.com/perdure/perdure/cmd/perdure/internal/setup"
 	"github.com/perdure/perdure/cmd/perdure/internal/terminal"
 	"github.com/perdure/perdure/cmd/perdure/internal/watcher"

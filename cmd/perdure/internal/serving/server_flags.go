@@ -5,9 +5,8 @@ import (
 	"strconv"
 	"time"
 
-	"github.com/perdure/perdure/cmd/perdure/internal/builtin"
-
 	"github.com/perdure/perdure"
+	"github.com/perdure/perdure/cmd/perdure/internal/builtin"
 	"github.com/perdure/perdure/cmd/perdure/internal/setup"
 	"github.com/perdure/perdure/server"
 	"github.com/prometheus/client_golang/prometheus"

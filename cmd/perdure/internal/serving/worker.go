@@ -10,7 +10,6 @@ import (
 	"time"
 
 	"github.com/perdure/perdure/cmd/perdure/internal/builtin"
-
 	"github.com/perdure/perdure/cmd/perdure/internal/setup"
 	"github.com/perdure/perdure/internal/garbage"
 	"github.com/perdure/perdure/internal/ops"

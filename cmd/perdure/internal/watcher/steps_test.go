@@ -7,10 +7,9 @@ import (
 	"testing"
 	"time"
 
-	"github.com/perdure/perdure/cmd/perdure/internal/connection/connectiontest"
-
 	"github.com/perdure/perdure"
 	"github.com/perdure/perdure/cmd/perdure/internal/connection"
+	"github.com/perdure/perdure/cmd/perdure/internal/connection/connectiontest"
 )
 
 // Steps come before the event after which they were recorded, over pages and while the list grows.
