@@ -91,7 +91,7 @@ func TestHeartbeatCarriesCancelToAgentsAndTasks(t *testing.T) {
 // TestParkedGoroutineOfACancelledExecution checks that the worker discards the parked goroutine of
 // a cancelled execution: its context's cause is ErrDiscarded.
 func TestParkedGoroutineOfACancelledExecution(t *testing.T) {
-	b := newBench(t, 300*time.Millisecond)
+	b := newBench(t, 3*time.Second)
 	discarded := make(chan error, 1)
 	b.agent("a", func(ctx agent.Context) (string, error) {
 		defer func() { discarded <- context.Cause(ctx) }()

@@ -80,7 +80,7 @@ func leaseEnds(t *testing.T, f *faulty) {
 // ends with ErrLeaseLost, and its next blocking call does not return. The function is entered
 // again.
 func TestLostLeaseEndsTheGoroutine(t *testing.T) {
-	b := newBench(t, 300*time.Millisecond)
+	b := newBench(t, 3*time.Second)
 	cause := make(chan error, 1)
 	var tries, back atomic.Int32
 	b.agent("a", func(ctx agent.Context) (string, error) {
