@@ -26,7 +26,7 @@ long -- -timeout 1h -run TestAnyCompactedConversationIsAccepted ./llm
 long PERDURE_KILL_POINTS=all PERDURE_FOLDS=200 -- -timeout 3h -parallel 12 ./react
 long PERDURE_ANSWER_KILLS=200 -- -timeout 2h -run TestAnswersOutliveTheirWorker ./e2e
 # The packages that make test runs mostly without the race detector.
-long -- -timeout 1h ./tool ./cmd/perdure
+long -- -timeout 1h ./tool ./cmd/perdure ./internal/bench ./examples/order ./examples/reminder
 # The log, cut at every byte.
 long PERDURE_LOG_CUTS=all -- -timeout 8h -run TestAStranger ./internal/face
 make chaos || failed=1

@@ -25,13 +25,19 @@ plain=(
 	# packages do concurrently runs under it as well, further below.
 	tool
 	cmd/perdure
+	# Their tests run agents with faults at each commit, in virtual time. agent/agenttest, which
+	# does that, is tested under the race detector.
+	examples/order
+	examples/reminder
+	# Its tests run all workloads with servers and workers of their own.
+	internal/bench
 )
 
 # The packages that take longest, longest first: a long package that begins last would
 # leave a processor idle.
 slow=(
 	internal/store/sqlite e2e internal/store/postgres agent/agenttest internal/engine
-	react worker server internal/face/openai internal/face internal/bench
+	react worker server internal/face/openai internal/face
 	internal/log client internal/durablestream
 )
 
@@ -70,6 +76,7 @@ go test -vet=off "${memory[@]}" "$@" "${flushing[@]}" || failed=1
 go test -vet=off "$@" "${raced[@]}" || failed=1
 go test -vet=off "$@" -skip "$attacks" ./tool || failed=1
 go test -vet=off "$@" -run '^TestScripts$/^(run|local|wait)$' ./cmd/perdure || failed=1
+go test -vet=off "$@" -run '^TestCancelledRunReportsItsResults$' ./internal/bench || failed=1
 wait "$beside" || failed=1
 cat "$log"
 exit "$failed"
