@@ -2,6 +2,7 @@ package client
 
 import (
 	"context"
+	"encoding/json"
 	"iter"
 	"net/http"
 	"strconv"
@@ -60,19 +61,23 @@ func (c *Client) DeleteDefinition(ctx context.Context, id uuid.UUID) error {
 	return c.call(ctx, request{method: http.MethodDelete, path: []string{definitions, id.String()}}, nil)
 }
 
-// bodyOf returns the members of d without those that the server sets.
-func bodyOf(d perdure.Definition) map[string]any {
-	body := map[string]any{
-		"name": d.Name, "description": d.Description, "systemPrompt": d.SystemPrompt, "models": d.Models, "config": d.Config,
-	}
-	if d.Slug != "" {
-		body["slug"] = d.Slug
-	}
+// definitionBody is a definition in a request. Its members replace those of the definition with the same
+// JSON name: the server sets the first four, and the others are left out if they are not set.
+type definitionBody struct {
+	perdure.Definition
+	ID        *struct{}       `json:"id,omitempty"`
+	CreatedAt *struct{}       `json:"createdAt,omitempty"`
+	UpdatedAt *struct{}       `json:"updatedAt,omitempty"`
+	Version   *struct{}       `json:"version,omitempty"`
+	Slug      string          `json:"slug,omitempty"`
+	Tools     *[]string       `json:"tools,omitempty"`
+	Metadata  json.RawMessage `json:"metadata,omitempty"`
+}
+
+func bodyOf(d perdure.Definition) definitionBody {
+	body := definitionBody{Definition: d, Slug: d.Slug, Metadata: d.Metadata}
 	if d.Tools != nil {
-		body["tools"] = d.Tools
-	}
-	if len(d.Metadata) > 0 {
-		body["metadata"] = d.Metadata
+		body.Tools = &d.Tools
 	}
 	return body
 }
