@@ -18,16 +18,8 @@ import {
   Spinner,
 } from "../components/ui";
 import { LimitFields, ModelsField, SystemPromptField, ToolsField } from "../forms/AgentFields";
-import {
-  type AgentDraft,
-  type Catalog,
-  configOf,
-  draftOf,
-  emptyDraft,
-  type Faults,
-  faultsFrom,
-  faultsOf,
-} from "../forms/draft";
+import { agentBody, agentDraft, type NamedDraft } from "../forms/agent";
+import { type Catalog, type Faults, faultsFrom, faultsOf } from "../forms/draft";
 import { useFaultFocus } from "../schema/ValueFields";
 
 const route = getRouteApi("/ai/agents/$agentId");
@@ -68,43 +60,15 @@ function NotYet({
   );
 }
 
-interface Named extends AgentDraft {
-  name: string;
-  description: string;
-  slug: string;
-}
-
-function initial(agent: Definition | null, catalog: Catalog): Named {
-  if (!agent) return { ...emptyDraft(catalog), name: "", description: "", slug: "" };
-  return { ...draftOf(agent), name: agent.name, description: agent.description ?? "", slug: agent.slug };
-}
-
-/**
- * Returns the form's values. Members of the definition that the form does not show are unchanged.
- */
-function bodyOf(v: Named, agent: Definition | null): DefinitionBody {
-  return {
-    name: v.name.trim(),
-    ...(v.slug.trim() ? { slug: v.slug.trim() } : {}),
-    description: v.description.trim(),
-    systemPrompt: v.systemPrompt,
-    models: v.models.map((m) => ({ ...m, modelId: m.modelId.trim() })),
-    tools: v.tools,
-    config: configOf(v),
-    ...(agent?.metadata ? { metadata: agent.metadata as Record<string, unknown> } : {}),
-    ...(agent?.retention ? { retention: agent.retention } : {}),
-  };
-}
-
 function AgentForm({ agent, catalog }: { agent: Definition | null; catalog: Catalog }) {
   const navigate = useNavigate();
   const queries = useQueryClient();
-  const [draft, setDraft] = useState(() => initial(agent, catalog));
+  const [draft, setDraft] = useState(() => agentDraft(agent, catalog));
   const [faults, setFaults] = useState<Faults>({});
   const form = useRef<HTMLFormElement>(null);
   useFaultFocus(form, faults);
   const [changed, setChanged] = useState(false);
-  const change = (c: Partial<Named>) => {
+  const change = (c: Partial<NamedDraft>) => {
     setDraft((d) => ({ ...d, ...c }));
     setChanged(true);
   };
@@ -131,7 +95,7 @@ function AgentForm({ agent, catalog }: { agent: Definition | null; catalog: Cata
     const found: Faults = faultsOf(draft);
     if (!draft.name.trim()) found.name = "Give it a name.";
     setFaults(found);
-    if (Object.keys(found).length === 0) save.mutate(bodyOf(draft, agent));
+    if (Object.keys(found).length === 0) save.mutate(agentBody(draft, agent));
   };
   const fields = { draft, catalog, faults, onChange: change };
   const conflict = save.error instanceof PerdureError && save.error.code === "conflict";
