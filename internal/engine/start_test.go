@@ -176,6 +176,11 @@ func TestKeysAreRevoked(t *testing.T) {
 	}
 	_, err = b.e.Authenticate(t.Context(), secret)
 	b.wantCode(err, perdure.Unauthenticated)
+	for _, name := range []string{"token", "process", "expiry", "grant", " Grant "} {
+		if _, _, err = b.e.CreateKey(t.Context(), org, name, perdure.KeyApprover); !perdure.IsCode(err, perdure.InvalidArgument) {
+			t.Errorf("a key with the reserved name %q: %v", name, err)
+		}
+	}
 	if _, _, err = b.e.CreateKey(t.Context(), org, "x", "king"); !perdure.IsCode(err, perdure.InvalidArgument) {
 		t.Errorf("an unknown role gave %v", err)
 	}

@@ -5,6 +5,8 @@ import (
 	"crypto/rand"
 	"crypto/sha256"
 	"encoding/base64"
+	"slices"
+	"strings"
 	"time"
 
 	"github.com/google/uuid"
@@ -84,6 +86,10 @@ func (t *Tenants) NewKey(ctx context.Context, org string, r KeyRequest) (*perdur
 	return value.(*perdure.APIKey), secret, nil
 }
 
+// reservedNames stand where the name of a key would, for those who act without a key: with the token of
+// the data directory, inside a server, by a default at the expiry of a question, by a grant.
+var reservedNames = []string{"token", "process", "expiry", "grant"}
+
 func checkKey(r KeyRequest) error {
 	switch r.Role {
 	case perdure.KeyAdmin, perdure.KeyClient, perdure.KeyWorker, perdure.KeyApprover:
@@ -95,6 +101,9 @@ func checkKey(r KeyRequest) error {
 	}
 	if r.Name == "" || len(r.Name) > validate.MaxName {
 		return perdure.FieldErrorf("name", "must have 1 to %d characters", validate.MaxName)
+	}
+	if slices.ContainsFunc(reservedNames, func(name string) bool { return strings.EqualFold(name, strings.TrimSpace(r.Name)) }) {
+		return perdure.FieldErrorf("name", "%q is reserved: decisions and the audit log name those so who act without a key", r.Name)
 	}
 	return r.Limits.Check()
 }
