@@ -82,6 +82,21 @@ func TestKindsWithoutSignalsAcceptAll(t *testing.T) {
 	}
 }
 
+// TestSignalsOfTheBuiltInAgent checks that a name that the built-in agent does not take is stored and
+// answered as unexpected, like a typo.
+func TestSignalsOfTheBuiltInAgent(t *testing.T) {
+	b := newBench(t)
+	x, err := b.e.Start(t.Context(), org, StartRequest{UserPrompt: "hi", Models: []perdure.ModelConfig{{Provider: "scripted", ModelID: "s"}}})
+	b.must(err)
+	for name, unexpected := range map[string]bool{"retry": false, perdure.UserMessage: false, "userMesage": true, "retyr": true} {
+		reply, err := b.send(x.ID, name, name, `{"text":"hi"}`, false)
+		b.must(err)
+		if reply.Unexpected != unexpected {
+			t.Errorf("%s is unexpected: %t", name, reply.Unexpected)
+		}
+	}
+}
+
 // TestARepeatedSignalIsNotComparedAgain checks that a repeat returns the stored signal, although
 // its value fits no schema any more.
 func TestARepeatedSignalIsNotComparedAgain(t *testing.T) {

@@ -47,6 +47,9 @@ func (k *Kinds) Signal(ctx context.Context, org string, execution uuid.UUID, nam
 	if err != nil {
 		return Signal{}, err
 	}
+	if kind == perdure.ReactKind && len(known.Signals) == 0 { // the built-in agent registers none
+		return Signal{Any: true, Unexpected: name != perdure.RetrySignal && name != perdure.ModelSignal}, nil
+	}
 	return signalOf(known.Signals, name), nil
 }
 
