@@ -9,6 +9,7 @@ import { JSONCode } from "../components/Code";
 import { Button, ErrorBanner, inputClass, inputLook, Skeleton } from "../components/ui";
 import { faultsAt } from "../schema/faults";
 import { useValue, ValueFields } from "../schema/ValueFields";
+import { visible } from "../text/visible";
 import {
   choicesOf,
   detailsText,
@@ -47,7 +48,9 @@ export function QuestionCard({ id, withRun = false }: { id: string; withRun?: bo
           )}
         </span>
         {withRun && !seesRuns && (
-          <span className="ml-auto truncate text-sm text-soft">{question.agentExecutionTitle}</span>
+          <span className="ml-auto truncate text-sm text-soft">
+            {visible(question.agentExecutionTitle ?? "")}
+          </span>
         )}
         {withRun && seesRuns && (
           <Link
@@ -56,12 +59,12 @@ export function QuestionCard({ id, withRun = false }: { id: string; withRun?: bo
             search={{}}
             className="ml-auto truncate text-sm text-accent-strong underline underline-offset-2"
           >
-            {question.agentExecutionTitle || "Open the run"}
+            {visible(question.agentExecutionTitle ?? "") || "Open the run"}
           </Link>
         )}
       </header>
       <div className="space-y-3 px-4 py-3">
-        {question.prompt && <p className="whitespace-pre-wrap">{question.prompt}</p>}
+        {question.prompt && <p className="whitespace-pre-wrap">{visible(question.prompt)}</p>}
         {onWorker(question) && (
           <p role="note" id={`away-${question.id}`} className="text-sm text-soft">
             The content of this question is on the worker of its LOCAL run, which is away. Until the worker is
@@ -130,7 +133,7 @@ function Controls({ question }: { question: Question }) {
               title={c.description}
               onClick={() => send({ verdict: "answer", answer: c.value })}
             >
-              {c.label || c.value}
+              {visible(c.label || c.value)}
             </Button>
           ))}
         </div>
@@ -222,7 +225,7 @@ function EditForm({
     const stop = new AbortController();
     api()
       .questions.details(question.id, stop.signal)
-      .then(setText)
+      .then((details) => setText(visible(details)))
       .catch((e: unknown) => {
         if (!stop.signal.aborted) setProblem(String(e));
       });

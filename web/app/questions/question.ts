@@ -1,9 +1,11 @@
 import type { Question, Remember } from "../../client/src/index";
+import { visible } from "../text/visible";
 
 /** Returns the heading of a question. */
 export function headingOf(q: Question): string {
-  if (q.kind === "approval") return q.subject ? `May ${q.subject} run?` : "Approve?";
-  return q.subject || { input: "An answer is needed", choice: "Choose" }[q.kind] || q.kind;
+  const subject = visible(q.subject ?? "");
+  if (q.kind === "approval") return subject ? `May ${subject} run?` : "Approve?";
+  return subject || { input: "An answer is needed", choice: "Choose" }[q.kind] || q.kind;
 }
 
 /** Returns the choices of a question. */
@@ -11,14 +13,15 @@ export const choicesOf = (q: Question) => q.choices ?? [];
 
 /**
  * Returns the text of what is asked about, or null if there is nothing. The command of bash is
- * shown as it is typed; what is approved are the arguments that contain it.
+ * shown as it is typed; what is approved are the arguments that contain it. Characters that could
+ * deceive the reader are written out.
  */
 export function detailsText(q: Question): string | null {
   if (onWorker(q)) return null;
   if (q.details === undefined) {
     return q.detailsBytes ? `${q.detailsBytes} bytes; perdure answer shows them` : null;
   }
-  return commandOf(q) ?? JSON.stringify(q.details, null, 2);
+  return visible(commandOf(q) ?? JSON.stringify(q.details, null, 2));
 }
 
 /** Reports whether the text of what is asked about is JSON. */

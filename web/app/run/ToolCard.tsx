@@ -8,6 +8,7 @@ import { Terminal } from "../components/Terminal";
 import { plainArgument } from "../fold/find";
 import { type Diff, diffIn } from "../text/diff";
 import { duration, firstLine } from "../text/format";
+import { visible } from "../text/visible";
 import { AbsentContent } from "./Absent";
 import { useRun } from "./context";
 import { unsearched } from "./marks";
@@ -110,12 +111,12 @@ function Arguments({ call }: { call: ToolCallView }) {
         <span className="text-faint select-none" aria-hidden="true">
           ${" "}
         </span>
-        {plain}
+        {visible(plain)}
       </pre>
     );
   }
   const json = call.arguments === undefined ? call.rawArguments : JSON.stringify(call.arguments, null, 2);
-  const text = plain ?? json;
+  const text = visible(plain ?? json ?? "");
   if (!text || text === "{}") return null;
   return (
     <pre
@@ -158,9 +159,9 @@ const textOf = (parts: Part[]) => parts.flatMap((p) => (p.type === "text" ? [p.t
 /** Returns the most informative argument in one line. */
 function summaryOf(call: ToolCallView): string {
   const args = call.arguments as Record<string, unknown> | undefined;
-  if (!args || typeof args !== "object") return firstLine(call.rawArguments, 120);
+  if (!args || typeof args !== "object") return visible(firstLine(call.rawArguments, 120));
   for (const name of ["command", "path", "pattern", "query", "url"]) {
-    if (typeof args[name] === "string") return firstLine(args[name], 120);
+    if (typeof args[name] === "string") return visible(firstLine(args[name], 120));
   }
-  return firstLine(JSON.stringify(args), 120);
+  return visible(firstLine(JSON.stringify(args), 120));
 }

@@ -1,3 +1,5 @@
+import { visible } from "./visible";
+
 /**
  * A piece of terminal output in one style. Colours are 0–15 of the terminal's palette, or
  * `#rrggbb`.
@@ -29,7 +31,11 @@ export function ansi(text: string): Piece[] {
   let style: Style = {};
   let at = 0;
   const say = (raw: string) => {
-    const shown = raw.replace(unseen, (c) => (c === "\r" ? c : ""));
+    const shown = raw
+      .replace(unseen, (c) => (c === "\r" ? c : ""))
+      .split("\r")
+      .map(visible)
+      .join("\r");
     if (shown) push(pieces, shown, style);
   };
   for (const m of text.matchAll(escapes)) {
