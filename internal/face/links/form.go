@@ -78,6 +78,8 @@ func (f form) answerValue(q *perdure.Question) (json.RawMessage, error) {
 	switch {
 	case len(q.Choices) > 0 && text == "":
 		return nil, perdure.Errorf(perdure.InvalidArgument, "Choose an answer.")
+	case typeOf(q.Schema) == "string" && text == "":
+		return nil, perdure.Errorf(perdure.InvalidArgument, "The answer is missing.")
 	case len(q.Choices) > 0 || typeOf(q.Schema) == "string":
 		return encoded(text), nil
 	case !json.Valid([]byte(text)):
@@ -91,7 +93,7 @@ func (f form) object(fields []field) (json.RawMessage, error) {
 	object := []byte{'{'}
 	for _, one := range fields {
 		given := f.value(memberField + one.Name)
-		if given == "" && (!one.Required || one.Type != "string") {
+		if given == "" {
 			if one.Required {
 				return nil, perdure.Errorf(perdure.InvalidArgument, "%s is missing.", one.Label)
 			}

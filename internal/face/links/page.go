@@ -58,9 +58,9 @@ var pageTemplate = template.Must(template.New("link").Parse(`<!doctype html>
 {{else if eq .Type "boolean"}}<select id="{{.ID}}" name="{{.ID}}"{{if .Required}} required{{end}}><option value=""></option><option value="true"{{if eq .Given "true"}} selected{{end}}>Yes</option><option value="false"{{if eq .Given "false"}} selected{{end}}>No</option></select>
 {{else if .Long}}<textarea id="{{.ID}}" name="{{.ID}}" rows="4"{{if .Required}} required{{end}}>
 {{.Given}}</textarea>
-{{else}}<input id="{{.ID}}" name="{{.ID}}" value="{{.Given}}"{{if eq .Type "integer"}} inputmode="numeric"{{else if eq .Type "number"}} inputmode="decimal"{{end}}{{if and .Required (ne .Type "string")}} required{{end}}>
+{{else}}<input id="{{.ID}}" name="{{.ID}}" value="{{.Given}}"{{if eq .Type "integer"}} inputmode="numeric"{{else if eq .Type "number"}} inputmode="decimal"{{end}}{{if .Required}} required{{end}}>
 {{end}}{{if .Description}}<p class="hint">{{.Description}}</p>{{end}}{{end -}}
-{{if .Whole}}{{if .TakesValue}}<label for="answer">Answer{{if not .WholeIsText}}, as JSON{{end}}</label><textarea id="answer" name="answer" rows="4"{{if not .WholeIsText}} required{{end}}>
+{{if .Whole}}{{if .TakesValue}}<label for="answer">Answer{{if not .WholeIsText}}, as JSON{{end}}</label><textarea id="answer" name="answer" rows="4" required>
 {{.Given}}</textarea>{{end}}{{end}}
 <label for="reason">Reason (optional)</label><textarea id="reason" name="reason" rows="2" maxlength="{{.MaxReason}}">
 {{.Reason}}</textarea>

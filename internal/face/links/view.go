@@ -211,7 +211,7 @@ func (v *visit) decided(status int) {
 	if q.DecidedAt != nil {
 		text += " " + q.DecidedAt.UTC().Format(timeFormat)
 	}
-	v.render(v.w, status, view{Title: headingOf(q), Message: text})
+	v.render(v.w, status, view{Title: "This question is decided", Message: text})
 }
 
 func verdictText(verdict perdure.Verdict) string {

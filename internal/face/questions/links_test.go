@@ -135,7 +135,7 @@ func TestALinkAnswersWithItsKey(t *testing.T) {
 		wantPage(t, h.submit(path, page, "verdict", "approve", "reason", "fine"), 200, "Approved by Ann &lt;b&gt;.")
 		page = h.open(path)
 		wantPage(t, page, 200, "Approved by Ann &lt;b&gt;.")
-		if strings.Contains(string(page.Body), "<pre") || strings.Contains(string(page.Body), "Deploy it?") || strings.Contains(string(page.Body), "<form") {
+		if strings.Contains(string(page.Body), q.Subject) || strings.Contains(string(page.Body), "<pre") || strings.Contains(string(page.Body), "Deploy it?") || strings.Contains(string(page.Body), "<form") {
 			t.Errorf("a used link shows %s", page.Body)
 		}
 		wantPage(t, h.submit(path, page, "verdict", "deny", "detailsSha256", q.DetailsSHA256.String()), 409, "Approved by Ann")
@@ -345,6 +345,13 @@ func TestTheFormsOfAnswers(t *testing.T) {
 		},
 		"no choice": {
 			kind("", "red", "blue"), nil, []string{"answer", "green"}, "answer", []string{"answer", "red"}, `"red"`,
+		},
+		"missing text of an object": {
+			kind(`{"type":"object","required":["text"],"properties":{"text":{"type":"string"}}}`),
+			[]string{`name="answer.text" value="" required`}, nil, "text is missing", []string{"answer.text", "fine"}, `{"text":"fine"}`,
+		},
+		"missing text": {
+			kind(`{"type":"string"}`), nil, nil, "The answer is missing", []string{"answer", "abc"}, `"abc"`,
 		},
 		"text": {
 			kind(`{"type":"string","maxLength":3}`), nil, []string{"answer", "four"}, "answer", []string{"answer", "abc"}, `"abc"`,
