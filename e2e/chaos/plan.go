@@ -50,7 +50,7 @@ type Fault struct {
 	For  time.Duration `json:"for"` // until it heals, or the process is started again
 	// Target is the number of the server or worker, if the kind has one.
 	Target int `json:"target"`
-	// By is the change of a clock.
+	// By is how far the fault moves a clock.
 	By time.Duration `json:"by,omitempty"`
 }
 

@@ -19,10 +19,10 @@ import (
 // Growth measures the costs of a large store.
 type Growth struct {
 	Stores     []string // sqlite, postgres, postgres://URL
-	Executions []int    // ended ones, in ascending order
-	Entries    []int    // of one run
-	Steps      []int    // of one run, without a checkpoint
-	Rounds     int      // of fast operations
+	Executions []int    // numbers of ended executions, in ascending order
+	Entries    []int    // numbers of entries of one run
+	Steps      []int    // numbers of steps of one run, without a checkpoint
+	Rounds     int      // repetitions of fast operations
 	Folder     string   // for the databases; "" is the system's temporary folder
 	Memory     bool     // allows a folder on a file system in memory
 	// Show prints a run, as perdure show does; nil skips this measurement.

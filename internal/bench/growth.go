@@ -40,7 +40,7 @@ func growth(ctx context.Context, b *bench) error {
 	})
 }
 
-// turnsOf measures window turns that follow the first after turns.
+// turnsOf waits until as many turns have ended as after says, and then measures the next window turns.
 func (s *deployment) turnsOf(ctx context.Context, after, window int, f *Figures) error {
 	before, err := s.countAfter(ctx, after)
 	if err != nil {

@@ -140,7 +140,8 @@ func (s *scaleRun) sum() error {
 	return checkNoLoss(wrong)
 }
 
-// round makes one run.
+// round measures one run, whose streams last as long as the parameter long says. If with is set, the
+// run has readers.
 func (s *scaleRun) round(ctx context.Context, with bool, long time.Duration) (r scaleResult, err error) {
 	if with {
 		if r.perIdle, err = s.idleReaders(); err != nil {

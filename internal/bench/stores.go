@@ -20,8 +20,8 @@ type stores struct {
 	cluster *cluster.Cluster
 }
 
-// begin prepares the store with the name. It returns the version of PostgreSQL; for SQLite it
-// returns known.
+// begin prepares the store with the name. It returns the version of the database: of PostgreSQL as the
+// server reports it, of SQLite the parameter known.
 func (s *stores) begin(ctx context.Context, name, known string) (string, error) {
 	if name == "sqlite" {
 		return known, nil

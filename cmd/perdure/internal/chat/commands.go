@@ -202,7 +202,7 @@ func (s *session) compact(ctx context.Context, operand string) error {
 	return err
 }
 
-// end ends the chat as the end of the input does.
+// end ends the chat, as the end of the input does.
 func (s *session) end(context.Context, string) error {
 	s.quit(errInputEnd)
 	return nil

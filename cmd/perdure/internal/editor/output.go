@@ -70,7 +70,7 @@ func (o *output) SetOpen(text string) {
 	}
 }
 
-// afterErase returns the part of a line that the line's last erasing leaves.
+// afterErase returns the part of a line that is after its last sequence to erase the line.
 func afterErase(line string) string {
 	if at := strings.LastIndex(line, terminal.EraseLine); at >= 0 {
 		return line[at+len(terminal.EraseLine):]
@@ -134,7 +134,8 @@ func (o *output) release() { o.runFrom(holding) }
 // drawn reports that the input line is on the terminal. Nothing can be inserted above it before.
 func (o *output) drawn() { o.runFrom(starting) }
 
-// runFrom shows the output that was held back, and later output at once, if the state is s.
+// runFrom shows the output that was held back, if the state is s. From then on, output is shown at
+// once.
 func (o *output) runFrom(s outputState) {
 	o.mu.Lock()
 	defer o.mu.Unlock()

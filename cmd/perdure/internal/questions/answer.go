@@ -120,7 +120,8 @@ func readVerdict(a *setup.App, q *perdure.Question, arg string, r *client.Answer
 // maxShownAnswer is the maximum width of an answer in an error.
 const maxShownAnswer = 120
 
-// errOnWorker returns the error of an answer to a question whose content is not shown.
+// errOnWorker returns the error of an answer to a question whose content cannot be shown, because its
+// worker is not connected.
 func errOnWorker(q *perdure.Question) error {
 	return perdure.Errorf(perdure.Unavailable, "question %s can only be denied now: what it asks is on the worker of run %s, which is not connected; try again when it is", q.ID, q.ExecutionID)
 }
@@ -175,7 +176,7 @@ func Details(ctx context.Context, c *client.Client, q *perdure.Question) ([]byte
 func Send(ctx context.Context, c *client.Client, q *perdure.Question, details []byte, r client.AnswerRequest) (*perdure.Question, error) {
 	shown := perdure.DetailsHash(q.Kind, q.Subject, details)
 	if r.Verdict == perdure.VerdictDeny {
-		shown = q.DetailsSHA256 // also a question that shows other details than it means can be denied
+		shown = q.DetailsSHA256 // a person may deny a question without its real details
 	}
 	r.DetailsSHA256 = &shown
 	if r.AnswerID == "" {

@@ -17,7 +17,7 @@ import (
 const (
 	// agentsFile is the file of a workspace with instructions for agents.
 	agentsFile = "AGENTS.md"
-	// maxAgentsFile is its maximum size in bytes.
+	// maxAgentsFile is the maximum size of an agentsFile in bytes.
 	maxAgentsFile = 64 << 10
 )
 

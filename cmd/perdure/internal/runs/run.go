@@ -72,8 +72,8 @@ func (r *RunCommand) Flags(cmd *cobra.Command) {
 	r.JSONFlag(cmd)
 }
 
-// check validates the command before anything is created, and returns the request. models are
-// asked if the command names none; nil means the default model.
+// check validates the command before anything is created, and returns the request. If the command names
+// no models, the run uses the parameter models; if that is nil, the default model.
 func (r *RunCommand) check(prompt string, models []perdure.ModelConfig) (client.StartRequest, error) {
 	r.agent.IgnoreVariables = r.Definition != ""
 	r.agent.Net = r.worker.Bash.Net
@@ -125,8 +125,8 @@ func (r *RunCommand) check(prompt string, models []perdure.ModelConfig) (client.
 	return q, err
 }
 
-// NewRequest returns the settings of a further run of a chat. It uses the models if the command names
-// none.
+// NewRequest returns the settings of a further run of a chat. If the command names no models, the run
+// uses the given models.
 func (r *RunCommand) NewRequest(models []perdure.ModelConfig) (client.StartRequest, error) {
 	return r.check("", models)
 }

@@ -10,7 +10,7 @@ const (
 	// tool's output that a terminal shows; the lines between are left out.
 	maxOutputHead = 40
 	maxOutputTail = 20
-	// maxFoldedLine is the maximum number of bytes of a line of the end.
+	// maxFoldedLine is the maximum number of bytes of a line at the end of a shortened output.
 	maxFoldedLine = 4 << 10
 )
 

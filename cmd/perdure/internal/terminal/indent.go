@@ -111,7 +111,7 @@ func (p *page) fitting(g gutter, line string, width int) (head, rest string, fit
 	return head, rest, false
 }
 
-// withoutTabs replaces tabs by spaces up to the next tab stop; column is that of the text's begin.
+// withoutTabs replaces tabs by spaces up to the next tab stop. The text begins at the column.
 func withoutTabs(text string, column int) string {
 	for {
 		before, after, ok := strings.Cut(text, "\t")

@@ -52,8 +52,8 @@ func (p *page) heading(kind, subject, prompt, id string) {
 	p.hanging(StyleDim, "  question "+Clean(Inline(id)))
 }
 
-// Headed reports whether the last lines that the view has printed are the heading of a question. A
-// question is headed only once.
+// Headed reports whether the last lines that the view has printed are the heading of a question. It is
+// true once for each heading.
 func (v *TextView) Headed(q *perdure.Question) bool {
 	headed := v.headed == q.ID && v.p.current == questionSection
 	v.headed = uuid.Nil

@@ -52,7 +52,7 @@ func (f *stepFeed) before(ctx context.Context, seq int64, at perdure.Time) (*per
 	return first, nil
 }
 
-// next reads what follows on the page, or the next page.
+// next reads the items that were added to the page since it was read, or the next page.
 func (f *stepFeed) next(ctx context.Context) error {
 	p, err := f.conn.AllTasksPage(ctx, f.id, client.PageOptions{Cursor: f.cursor, Limit: 200})
 	if err != nil {
