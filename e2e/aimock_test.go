@@ -49,7 +49,7 @@ type fixture struct {
 	Match struct {
 		UserMessage string `json:"userMessage,omitempty"`
 		TurnIndex   *int   `json:"turnIndex,omitempty"`
-		// ToolResult matches whether a tool has answered since that message.
+		// ToolResult matches whether a tool result follows the user's last message.
 		ToolResult *bool `json:"hasToolResult,omitempty"`
 	} `json:"match"`
 	Response turn `json:"response"`

@@ -68,7 +68,7 @@ type recipeRunner struct {
 	t      *testing.T
 	dir    string
 	env    []string
-	ports  *strings.Replacer // other addresses than those of the page, which may be in use
+	ports  *strings.Replacer // addresses of the page with those of the test, because the page's may be in use
 	grpc   string
 	output string
 }
@@ -134,7 +134,7 @@ func (c *recipeRunner) run(text string) {
 	cmd.Stdout, cmd.Stderr = said, said
 	err := cmd.Start()
 	if err == nil {
-		// What the block has left running in its group ends with the test.
+		// Processes that the block has left running in its process group end with the test.
 		c.t.Cleanup(func() { _ = syscall.Kill(-cmd.Process.Pid, syscall.SIGKILL) })
 		err = cmd.Wait()
 	}

@@ -50,7 +50,8 @@ func TestOwnWaitsForTheChildOfADeadOwner(t *testing.T) {
 	})
 }
 
-// TestOwnRefusesADirectoryOfALiveOwnerAtOnce checks that a guest does not wait.
+// TestOwnRefusesADirectoryOfALiveOwnerAtOnce checks that opening a data directory with a live owner
+// fails at once, without waiting for the lock.
 func TestOwnRefusesADirectoryOfALiveOwnerAtOnce(t *testing.T) {
 	data := t.TempDir()
 	synctest.Test(t, func(t *testing.T) {

@@ -17,7 +17,7 @@ import (
 	"github.com/perdure/perdure/server"
 )
 
-// logBuffer record everything that is logged.
+// logBuffer records everything that is logged.
 type logBuffer struct {
 	mu  sync.Mutex // guards all
 	all bytes.Buffer
@@ -35,9 +35,9 @@ func (e *logBuffer) String() string {
 	return e.all.String()
 }
 
-// All routes and calls are requested with each key, also for objects that do not exist. The secrets
-// of keys, and the token, are then in no response, log line or file; the token is in its own file
-// only. The hash of a key does not work as a key.
+// TestSecretsOfKeysAreNowhere requests all routes and calls with each key, also for objects that do not
+// exist. It checks that the secrets of keys, and the token, are then in no response, log line or file.
+// Only the token's own file contains the token. The hash of a key does not work as a key.
 func TestSecretsOfKeysAreNowhere(t *testing.T) {
 	logged := &logBuffer{}
 	w := newWorld(t, func(c *server.Config) {
@@ -92,7 +92,8 @@ func TestSecretsOfKeysAreNowhere(t *testing.T) {
 	}
 }
 
-// After a sign-in, the two halves of the session's secret are in no response, log line or file.
+// TestSecretsOfSessionsAreNowhere checks that after a sign-in, the two halves of the session's secret
+// are in no response, log line or file.
 func TestSecretsOfSessionsAreNowhere(t *testing.T) {
 	logged := &logBuffer{}
 	w := newWorld(t, func(c *server.Config) {

@@ -100,7 +100,7 @@ func launchMerged(t *testing.T, dir string, args ...string) *program {
 	if err := p.cmd.Start(); err != nil {
 		t.Fatal(err)
 	}
-	t.Cleanup(func() { // usually it has ended
+	t.Cleanup(func() { // most programs have ended by then
 		_ = p.cmd.Process.Kill()
 		_ = p.cmd.Wait()
 	})
