@@ -10,8 +10,8 @@ import (
 	"github.com/perdure/perdure/client"
 )
 
-// TestDeployDisturbsNothing checks that a deploy ends worker and server with SIGTERM during a run. The
-// running tool finishes, no model call is repeated, and the run completes.
+// TestDeployDisturbsNothing ends worker and server with SIGTERM during a run, like a deploy. It checks
+// that the running tool finishes, that no model call is repeated, and that the run completes.
 func TestDeployDisturbsNothing(t *testing.T) {
 	mock := startAimock(t, conversation("deploy", 0, 30*time.Millisecond,
 		turn{Text: "A command that takes its time.", Calls: []toolCall{

@@ -155,8 +155,8 @@ func (c *smallDiskServer) restart() {
 	c.connect(c.disk.outside("token"))
 }
 
-// TestServerRecoversFromAFullDisk checks that the test fills a volume with signals of 1 MB. Writes are
-// then refused with the reason, and readiness reports it. Deletes work, and the space that they free is
+// TestServerRecoversFromAFullDisk fills a volume with signals of 1 MB. It checks that writes are then
+// refused with the reason, and that readiness reports it. Deletes work, and the space that they free is
 // used. A server can open the full volume.
 func TestServerRecoversFromAFullDisk(t *testing.T) {
 	c := newSmallDiskServer(t)
@@ -192,8 +192,8 @@ func TestServerRecoversFromAFullDisk(t *testing.T) {
 	opentest.File(t, c.disk.copied("perdure.db"))
 }
 
-// TestReadOnlyCommandsWorkOnAFullDisk checks that on a volume without a free byte, the read-only
-// commands work after a crash of the server, and write nothing.
+// TestReadOnlyCommandsWorkOnAFullDisk checks that the read-only commands work on a volume without a
+// free byte after a crash of the server, and that they write nothing.
 func TestReadOnlyCommandsWorkOnAFullDisk(t *testing.T) {
 	c := newSmallDiskServer(t)
 	c.idle("idle")

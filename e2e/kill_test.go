@@ -17,9 +17,9 @@ import (
 
 const kills = 30
 
-// TestKilledAtRandomPoints checks that server and worker are killed many times. A model call is
-// repeated only after a kill during the call. Every finished tool has run once, and the conversation is
-// the same as without kills.
+// TestKilledAtRandomPoints kills server and worker many times. It checks that a model call is repeated
+// only after a kill during the call. Every finished tool has run once, and the conversation is the same
+// as without kills.
 func TestKilledAtRandomPoints(t *testing.T) {
 	seed := seedOf(t)
 	for _, dev := range []bool{false, true} {

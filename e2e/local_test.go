@@ -234,9 +234,9 @@ func (s *deployment) checkMarks(tasks map[uuid.UUID]*taskTrace) {
 	}
 }
 
-// TestLocalRunWaitsForItsWorker checks that while the worker of a LOCAL run does not run, the run is
-// PENDING and reports the reason. Another worker does not claim it, although it claims a REMOTE run.
-// The run continues after its worker has started again.
+// TestLocalRunWaitsForItsWorker checks that a LOCAL run is PENDING and reports the reason while its
+// worker does not run. Another worker does not claim it, although it claims a REMOTE run. The run
+// continues after its worker has started again.
 func TestLocalRunWaitsForItsWorker(t *testing.T) {
 	s, _ := newPrivateDeployment(t)
 	id := s.begin(perdure.Local)
@@ -279,9 +279,9 @@ func TestLocalRunWaitsForItsWorker(t *testing.T) {
 	end(other)
 }
 
-// TestLocalRunIsPromoted checks that after a promotion during a wait, a run continues at a new worker
-// with its whole conversation. Its log equals the live log byte for byte, from the start and from
-// several earlier cursors. No model call is repeated.
+// TestLocalRunIsPromoted checks that a run continues at a new worker with its whole conversation after
+// a promotion during a wait. Its log equals the live log byte for byte, from the start and from several
+// earlier cursors. No model call is repeated.
 func TestLocalRunIsPromoted(t *testing.T) {
 	s, journal := newPrivateDeployment(t)
 	id := s.begin(perdure.Local)

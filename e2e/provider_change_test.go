@@ -19,7 +19,7 @@ import (
 	"github.com/perdure/perdure/llm/openairesponses"
 )
 
-// station is the provider of one part of a conversation.
+// station is a provider that answers one or more questions of a conversation.
 type station struct {
 	model llm.Model
 	wire  llmtest.Wire

@@ -70,7 +70,8 @@ func TestCommandLineRefuses(t *testing.T) {
 	}
 }
 
-// TestDatabaseOfANewerVersion checks that a data directory of a newer version is not changed.
+// TestDatabaseOfANewerVersion checks that perdure changes nothing in a data directory that a newer
+// version has written.
 func TestDatabaseOfANewerVersion(t *testing.T) {
 	c := newConsole(t)
 	if code := c.perdure("runs").exit(); code != 0 {

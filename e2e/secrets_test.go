@@ -30,9 +30,9 @@ type secretsDeployment struct {
 	answers        bytes.Buffer               // all responses to requests of the test
 }
 
-// TestSecretsAreNowhere checks that secrets of programs are in no log, response, metric or span, and in
-// no stored byte of either store. This also holds for failures: model servers that repeat their key,
-// refused keys, and an unavailable NATS.
+// TestSecretsAreNowhere checks that secrets that are passed to server and worker are in no log,
+// response, metric or span, and in no stored byte of either store. This also holds for failures: model
+// servers that repeat their key, refused keys, and an unavailable NATS.
 func TestSecretsAreNowhere(t *testing.T) {
 	t.Run("file", func(t *testing.T) { secretsOf(t, "json", nil) })
 	t.Run("postgres", func(t *testing.T) {

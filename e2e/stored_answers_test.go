@@ -22,9 +22,8 @@ const answersKilled = 10
 // together is the number of answers that one kill affects.
 const together = 5
 
-// TestAnswersOutliveTheirWorker checks that the worker is killed after the last byte of a model's
-// answer and before the server's acknowledgement. The model call is not repeated, and the run
-// completes.
+// TestAnswersOutliveTheirWorker kills the worker after the last byte of a model's answer and before the
+// server's acknowledgement. It checks that the model call is not repeated, and that the run completes.
 func TestAnswersOutliveTheirWorker(t *testing.T) {
 	total := answersKilled
 	if text := os.Getenv("PERDURE_ANSWER_KILLS"); text != "" {

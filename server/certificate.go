@@ -127,7 +127,7 @@ func (c *certificate) forListener(protocols ...string) *tls.Config {
 			config.NextProtos = protocols
 			return config, nil
 		},
-		// Listeners refuse a configuration without a certificate, so this one names a certificate, too.
+		// This field is for callers that check whether the configuration has a certificate.
 		GetCertificate: func(*tls.ClientHelloInfo) (*tls.Certificate, error) { return &c.now().Certificates[0], nil },
 	}
 }

@@ -36,7 +36,7 @@ type fleet struct {
 
 	mu   sync.Mutex // guards the fields below
 	done map[string]int
-	// hold, if set, is called by an agent of the method tell after each signal.
+	// hold, if set, is called by the agents that run the method tell, after each signal.
 	hold func(agent.Context)
 }
 

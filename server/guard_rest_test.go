@@ -223,9 +223,9 @@ func unnamed(text string, names map[string]string) string {
 	return regexp.MustCompile(`(Date: .*|(?i:x-request-id): .*|[0-9a-f]{8}-[0-9a-f-]{27}|n[0-9a-f]{8}|Content-Length: \d+)`).ReplaceAllString(text, "_")
 }
 
-// TestOrgsAreApart checks that with a key of another org, every operation on an org's object answers as
-// if the object did not exist, with the same text and headers. No answer contains the org's data, and
-// none of it changes.
+// TestOrgsAreApart checks every operation on an object of an org with a key of another org. The
+// response is the same as if the object did not exist. No response contains data of the first org, and
+// none of its data changes.
 func TestOrgsAreApart(t *testing.T) {
 	w := newWorld(t)
 	before := w.everything()
@@ -324,8 +324,8 @@ func (w *world) everything() string {
 	return strings.Join(all, "\n")
 }
 
-// TestIDsOfTheWrongKind checks that an id of the wrong type, and text that is not an id, are unknown
-// like any other.
+// TestIDsOfTheWrongKind checks that an id of the wrong type, and text that is not an id, get the same
+// response as an unknown id.
 func TestIDsOfTheWrongKind(t *testing.T) {
 	w := newWorld(t)
 	for _, name := range slices.Sorted(maps.Keys(routes)) {

@@ -148,7 +148,8 @@ var routes = map[string]route{
 	"GET /v1/models/{slug}":                                {needs: asClient},
 }
 
-// beside maps keys of routes to patterns of the server that have another name than the key.
+// beside maps a pattern of the server to operations in routes, for patterns with other names than their
+// operations.
 var beside = map[string][]string{
 	"GET /{$}":                                   {"GET /"},
 	"/v1/stream/":                                {"GET /v1/stream/executions/{id}", "GET /v1/stream/{path}", "HEAD /v1/stream/{path}", "PUT /v1/stream/{path}", "POST /v1/stream/{path}", "DELETE /v1/stream/{path}"},

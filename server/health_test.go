@@ -140,7 +140,7 @@ func TestStoppingServerIsNotReady(t *testing.T) {
 }
 
 // TestNotReadyWithoutItsStore checks that a server whose store does not answer reports that it is alive
-// but not ready, with the check store as the reason.
+// but not ready. The reason is the check named store.
 func TestNotReadyWithoutItsStore(t *testing.T) {
 	for name, url := range map[string]func(testing.TB) string{
 		"sqlite":   func(testing.TB) string { return "" },
@@ -229,8 +229,8 @@ func (damagedStore) Failed() error {
 	return perdure.Errorf(perdure.Internal, "the database is damaged")
 }
 
-// TestReadinessReportsTheCheck checks that while the check of a store runs, /readyz reports ready with
-// a note. If the check has failed, /readyz reports that the server is not ready.
+// TestReadinessReportsTheCheck checks that /readyz reports ready with a note while the check of a store
+// runs. If the check has failed, /readyz reports that the server is not ready.
 func TestReadinessReportsTheCheck(t *testing.T) {
 	s, err := Open(t.Context(), Config{Data: t.TempDir(), Logger: slog.New(slog.DiscardHandler)})
 	if err != nil {

@@ -24,8 +24,8 @@ func (w *world) limit(name string, role perdure.KeyRole, l perdure.KeyLimits) uu
 	return k.ID
 }
 
-// TestTooManyRequests checks that if a key's requests exceed its rate, REST, the Responses API, streams
-// and gRPC answer with an error and a pause. Heartbeats of workers are not limited.
+// TestTooManyRequests checks requests over the rate of their key. REST, the Responses API, streams and
+// gRPC answer with an error and the time to wait. Heartbeats of workers are not limited.
 func TestTooManyRequests(t *testing.T) {
 	w := newWorld(t)
 	w.limit("slow", perdure.KeyClient, perdure.KeyLimits{RequestsPerSecond: 1})
@@ -86,8 +86,8 @@ func TestClientHeedsTheLimit(t *testing.T) {
 	}
 }
 
-// TestQuotasOverREST checks that REST sets the limits of a key and returns them with the key's use. A
-// request over a quota gets 429 with Retry-After. Without the limit it succeeds.
+// TestQuotasOverREST checks that REST sets the limits of a key and returns them with the key's usage. A
+// request over a quota gets 429 with Retry-After. After the limit is removed, the request succeeds.
 func TestQuotasOverREST(t *testing.T) {
 	w := newWorld(t)
 	id := w.limit("shop", perdure.KeyClient, perdure.KeyLimits{MaxRunning: 1, MaxStored: 3000})

@@ -18,9 +18,9 @@ import (
 	"github.com/perdure/perdure/internal/notify/notifytest"
 )
 
-// TestReadersGoFromServerToServer checks that readers move between servers with their cursors while
-// workers commit at both servers. The test runs with all hints lost, and with NATS interrupted. Each
-// reader receives exactly the bytes of the log, and both servers return the same log.
+// TestReadersGoFromServerToServer moves readers between servers with their cursors while workers commit
+// at both servers. It runs with all hints lost, and with NATS interrupted. It checks that each reader
+// receives exactly the bytes of the log, and that both servers return the same log.
 func TestReadersGoFromServerToServer(t *testing.T) {
 	for name, hints := range map[string]func(*testing.T) (url string, change func()){
 		"hints are lost": func(t *testing.T) (string, func()) { return nowhere(t), func() {} },
@@ -147,9 +147,9 @@ func (f *fleet) until(what string, done func() bool) {
 	}
 }
 
-// TestWorkersContinueAtAnotherServer checks that the servers of the workers are cut off repeatedly, in
-// turn, during commits, uploads and streams. The workers continue at the other server; no action is
-// lost or repeated.
+// TestWorkersContinueAtAnotherServer cuts off the servers of the workers repeatedly, in turn, during
+// commits, uploads and streams. It checks that the workers continue at the other server, and that no
+// action is lost or repeated.
 func TestWorkersContinueAtAnotherServer(t *testing.T) {
 	f := newFleet(t, 2, notifytest.NewNATS(t).URL())
 	f.work(f.everywhere())
@@ -180,8 +180,8 @@ func TestWorkersContinueAtAnotherServer(t *testing.T) {
 	}
 }
 
-// TestWorkersLeaveAnUnresponsiveServer checks that if a server stops answering, its worker connects to
-// the other server before its lease ends. It keeps the lease.
+// TestWorkersLeaveAnUnresponsiveServer checks that a worker connects to the other server before its
+// lease ends if its server stops answering. The worker keeps the lease.
 func TestWorkersLeaveAnUnresponsiveServer(t *testing.T) {
 	const lease = 4 * time.Second
 	f := newFleetWith(t, 2, "", lease)
@@ -229,7 +229,7 @@ func TestWorkersLeaveAnUnresponsiveServer(t *testing.T) {
 }
 
 // TestCancelReachesWorkersOfOtherServers checks that a cancel at one server ends executions of a worker
-// at the other server. One execution waits, and one runs.
+// at the other server. One of them waits, and one runs.
 func TestCancelReachesWorkersOfOtherServers(t *testing.T) {
 	f := newFleetWith(t, 2, notifytest.NewNATS(t).URL(), 1000*time.Hour) // no regular heartbeat tells the worker
 	f.work(f.gates[1].addr())

@@ -241,8 +241,8 @@ func labelsOf(m *dto.Metric) string {
 	return "{" + strings.Join(labels, ",") + "}"
 }
 
-// TestMetricsOfAKnownRun checks that a run of three model calls and two tools changes the metrics by
-// exactly that. The text of a scrape is valid.
+// TestMetricsOfAKnownRun checks how a run of three model calls and two tools changes the metrics. The
+// text of a scrape is valid.
 func TestMetricsOfAKnownRun(t *testing.T) {
 	eachStore(t, func(t *testing.T, c server.Config) {
 		registry := prometheus.NewRegistry()

@@ -92,8 +92,8 @@ func TestSecretsOfKeysAreNowhere(t *testing.T) {
 	}
 }
 
-// TestSecretsOfSessionsAreNowhere checks that after a sign-in, the two halves of the session's secret
-// are in no response, log line or file.
+// TestSecretsOfSessionsAreNowhere checks that the two halves of a session's secret are in no response,
+// log line or file after the sign-in.
 func TestSecretsOfSessionsAreNowhere(t *testing.T) {
 	logged := &logBuffer{}
 	w := newWorld(t, func(c *server.Config) {

@@ -72,8 +72,8 @@ func over(t *testing.T, major int, trust *x509.CertPool) *http.Client {
 	return &http.Client{Transport: web}
 }
 
-// TestHTTPOverTLS checks that with a certificate the API is served over TLS, over HTTP/1 and HTTP/2. A
-// client of the Unix socket needs no certificate.
+// TestHTTPOverTLS checks that a server with a certificate serves the API over TLS, with HTTP/1 and
+// HTTP/2. A client of the Unix socket needs no certificate.
 func TestHTTPOverTLS(t *testing.T) {
 	cert, key, trust := certificate(t)
 	s := openServer(t, server.Config{HTTPAddr: "127.0.0.1:0", TLSCert: cert, TLSKey: key})
@@ -167,8 +167,9 @@ func TestServerStopsWithOpenStreams(t *testing.T) {
 	}
 }
 
-// TestCookiesOverTLS checks that over TLS the cookie has the prefix __Host- and the attributes Secure,
-// HttpOnly and SameSite=Strict. It works only with the page's half of the session.
+// TestCookiesOverTLS checks that a session's cookie over TLS has the prefix __Host- and the attributes
+// Secure, HttpOnly and SameSite=Strict. The cookie works only together with the half of the secret that
+// the page holds.
 func TestCookiesOverTLS(t *testing.T) {
 	cert, key, trust := certificate(t)
 	s := openServer(t, server.Config{HTTPAddr: "127.0.0.1:0", TLSCert: cert, TLSKey: key})

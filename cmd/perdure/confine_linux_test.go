@@ -5,7 +5,7 @@ import (
 	"testing"
 )
 
-// TestConfineRequireDecidesAtTheStart checks that with --confine require, dev starts and prints what
+// TestConfineRequireDecidesAtTheStart checks that perdure dev --confine require starts and prints what
 // confines bash. With --confine off a command runs, and an unknown value is refused.
 func TestConfineRequireDecidesAtTheStart(t *testing.T) {
 	dir := t.TempDir()

@@ -15,8 +15,8 @@ import (
 	"github.com/perdure/perdure/internal/store/postgres/cluster"
 )
 
-// TestTwoServersOneDatabase checks that two servers share a database. A worker of one server executes a
-// run that was started at the other server, and both servers report its end.
+// TestTwoServersOneDatabase checks two servers that share a database. A worker of one server executes a
+// run that was started at the other server, and both servers report the run's end.
 func TestTwoServersOneDatabase(t *testing.T) {
 	longtest.Skip(t, "PostgreSQL")
 	dir, store := t.TempDir(), opentest.URL(t)

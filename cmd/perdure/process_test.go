@@ -50,8 +50,8 @@ func TestInterruptAndResume(t *testing.T) {
 	}
 }
 
-// TestKillAndResumeElsewhere checks that a killed run continues in its original folder, although resume
-// is called in another one.
+// TestKillAndResumeElsewhere checks that a killed run continues in its original folder, although
+// perdure resume is called in another folder.
 func TestKillAndResumeElsewhere(t *testing.T) {
 	longtest.Skip(t, "seconds")
 	dir := t.TempDir()
@@ -71,7 +71,7 @@ func TestKillAndResumeElsewhere(t *testing.T) {
 }
 
 // TestRunBesideRun checks that two runs on one data directory both complete. The first process owns the
-// directory and runs until the other one has ended.
+// directory, and does not end before the second run.
 func TestRunBesideRun(t *testing.T) {
 	longtest.Skip(t, "seconds")
 	dir := t.TempDir()
@@ -105,8 +105,8 @@ func TestRunOutlivesTheOwner(t *testing.T) {
 	second.wantEnd(4, "Still here.")
 }
 
-// TestRunBesideDev checks that while dev is serving, a run becomes its client and works in a folder
-// below dev's workspace.
+// TestRunBesideDev checks that a run becomes a client of dev while dev is serving, and that it works in
+// a folder below dev's workspace.
 func TestRunBesideDev(t *testing.T) {
 	dir := t.TempDir()
 	write(t, dir, "s", "turn\n  call bash {\"command\": \"pwd\"}\nturn\n  text Done.\n")

@@ -239,8 +239,8 @@ func TestRunRemembersInPlace(t *testing.T) {
 	p.wantEnd(0)
 }
 
-// TestCtrlCStopsATurnOfAChat checks that in a chat the first Ctrl-C stops the turn, and the run takes
-// the next line. The second one in a turn leaves the run.
+// TestCtrlCStopsATurnOfAChat checks that the first Ctrl-C in a chat stops the turn, and that the run
+// takes the next line. A second Ctrl-C in the same turn leaves the run.
 func TestCtrlCStopsATurnOfAChat(t *testing.T) {
 	dir := t.TempDir()
 	write(t, dir, "s", "pace 50ms\nturn\n  text "+strings.Repeat("many words ", 500)+"\nturn\n  text Hello again.\nturn\n  text "+strings.Repeat("more words ", 500)+"\n")

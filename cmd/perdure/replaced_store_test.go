@@ -106,9 +106,9 @@ func newest(cursors map[int64]string) (pos int64) {
 	return pos
 }
 
-// TestReplacedPostgreSQLDataIsDetected checks that the database is replaced with a base backup without
-// recovery.signal, so its timeline is unchanged. The running server ends. The next server resets each
-// reader whose position now has another record.
+// TestReplacedPostgreSQLDataIsDetected replaces the database with a base backup without
+// recovery.signal, so that its timeline is unchanged. It checks that the running server ends, and that
+// the next server resets each reader whose position now has another record.
 func TestReplacedPostgreSQLDataIsDetected(t *testing.T) {
 	original := startPostgreSQL(t, cluster.Archiving...)
 	c := startConversation(t, "--store", original.URL("postgres"))
@@ -133,8 +133,8 @@ func TestReplacedPostgreSQLDataIsDetected(t *testing.T) {
 	c.stop()
 }
 
-// TestReplacedSQLiteFileIsDetected checks that the database file is replaced with an older copy that
-// has the newest mark (user_version), as a volume snapshot could have. Readers whose position has
+// TestReplacedSQLiteFileIsDetected replaces the database file with an older copy that has the newest
+// mark (user_version), as a volume snapshot could have. It checks that readers whose position has
 // another record get a reset.
 func TestReplacedSQLiteFileIsDetected(t *testing.T) {
 	longtest.Skip(t, "seconds")

@@ -60,9 +60,9 @@ func (d devProcess) stop() {
 	d.wantEnd(0)
 }
 
-// TestPostgreSQLRestoredToAPointInTime checks that a PostgreSQL database is restored to an earlier
-// time, from a base backup and its WAL, and then from a dump. The store is sound, readers are reset
-// because of the new history, and runs continue from their state at that time.
+// TestPostgreSQLRestoredToAPointInTime restores a PostgreSQL database to an earlier time, from a base
+// backup and its WAL, and then from a dump. It checks that the store has no damage, that readers are
+// reset because of the new history, and that runs continue from their state at that time.
 func TestPostgreSQLRestoredToAPointInTime(t *testing.T) {
 	dir := t.TempDir()
 	write(t, dir, "chat", "turn\n  text First answer.\nturn\n  text Second answer.\nturn\n  text Third answer.\n")

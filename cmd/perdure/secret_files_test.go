@@ -11,7 +11,7 @@ import (
 )
 
 // TestSecretFilesOfAProcess checks that SecretFiles returns the files with secrets that flags,
-// variables and a store's URL name, and the default password file.
+// environment variables and a store's URL name, and the default password file of PostgreSQL.
 func TestSecretFilesOfAProcess(t *testing.T) {
 	home := t.TempDir()
 	t.Setenv("HOME", home)

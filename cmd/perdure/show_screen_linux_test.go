@@ -101,8 +101,8 @@ func wantLines(t *testing.T, text string, width int, want ...string) {
 	}
 }
 
-// TestRunsOfAnyKindFitTheTerminal checks that tail and show print what a run of any kind does, in lines
-// that fit the terminal.
+// TestRunsOfAnyKindFitTheTerminal checks that perdure tail and perdure show print what a run of any
+// kind does, in lines that fit the terminal.
 func TestRunsOfAnyKindFitTheTerminal(t *testing.T) {
 	longtest.Skip(t, "seconds")
 	dir := t.TempDir()

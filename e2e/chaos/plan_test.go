@@ -19,7 +19,8 @@ var someSize = Size{
 
 func plan(seed uint64) []Fault { return Plan(rand.New(rand.NewPCG(seed, 0)), someSize) }
 
-// TestASeedIsAPlan checks that equal seeds have equal plans; different seeds have different plans.
+// TestASeedIsAPlan checks that equal seeds have equal plans, and that different seeds have different
+// plans.
 func TestASeedIsAPlan(t *testing.T) {
 	if !reflect.DeepEqual(plan(1), plan(1)) {
 		t.Error("the same seed makes two plans")

@@ -58,7 +58,7 @@ func TestHistoryIsBoundedAndPrivate(t *testing.T) {
 	}
 }
 
-// TestALongHistoryIsMadeShorter checks that a file over its limit in bytes is made shorter.
+// TestALongHistoryIsMadeShorter checks that a history's file over the limit in bytes is made shorter.
 func TestALongHistoryIsMadeShorter(t *testing.T) {
 	path := filepath.Join(t.TempDir(), "history")
 	line, err := json.Marshal(strings.Repeat("x", maxHistoryEntry))

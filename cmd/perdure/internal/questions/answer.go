@@ -176,7 +176,7 @@ func Details(ctx context.Context, c *client.Client, q *perdure.Question) ([]byte
 func Send(ctx context.Context, c *client.Client, q *perdure.Question, details []byte, r client.AnswerRequest) (*perdure.Question, error) {
 	shown := perdure.DetailsHash(q.Kind, q.Subject, details)
 	if r.Verdict == perdure.VerdictDeny {
-		shown = q.DetailsSHA256 // a person may deny a question without its real details
+		shown = q.DetailsSHA256 // a question can be denied even if its shown details do not match its hash
 	}
 	r.DetailsSHA256 = &shown
 	if r.AnswerID == "" {

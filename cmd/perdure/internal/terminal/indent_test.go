@@ -17,8 +17,8 @@ func narrow(width int) (*page, *bytes.Buffer) {
 	return p, &out
 }
 
-// TestWrappedLinesKeepTheirGutter checks that each row of a long line has the gutter, and fits the
-// terminal, also if the text comes in pieces.
+// TestWrappedLinesKeepTheirGutter checks that each row of a long line has the gutter and fits the
+// terminal, even if the text arrives in pieces.
 func TestWrappedLinesKeepTheirGutter(t *testing.T) {
 	const text = "A long line of many words that is wrapped.\n\n\tand 一行很长的中文文字在终端里换行 end\u202e\nlast"
 	for _, width := range []int{12, 20, 80, 120} {

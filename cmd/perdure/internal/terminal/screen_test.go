@@ -147,8 +147,8 @@ func FuzzScreen(f *testing.F) {
 	})
 }
 
-// TestTheScreenTakesSeveralWriters checks that several goroutines can write to a screen at once, and no
-// line is lost.
+// TestTheScreenTakesSeveralWriters checks that several goroutines can write to a screen at the same
+// time, and that no line is lost.
 func TestTheScreenTakesSeveralWriters(t *testing.T) {
 	var out bytes.Buffer
 	s := NewScreen(&out)

@@ -105,8 +105,8 @@ func TestToolThatEndsBeforeAnEarlierOne(t *testing.T) {
 `)
 }
 
-// TestRetriedAnswer checks that the output of a failed attempt is marked as void. Thinking and text are
-// separated.
+// TestRetriedAnswer checks that the output of a failed attempt is marked as void, and that thinking and
+// text are shown in separate sections.
 func TestRetriedAnswer(t *testing.T) {
 	const task = `"taskExecutionId":"01a1fc84-46e5-7b0a-a4e9-4a14f3bc5720"`
 	wantShown(t, `
