@@ -47,7 +47,7 @@ type fleet struct {
 // member is a server or a worker.
 type member struct {
 	*process
-	home  string         // its data directory
+	home  string         // data directory
 	web   string         // a server's address for clients
 	rpc   string         // a server's address for workers
 	links []*chaos.Proxy // a server's link to the database, a worker's links to the servers

@@ -53,7 +53,7 @@ type clientDeployment struct {
 	*deployment
 	cases   []clientCase
 	tap     *recordingProxy
-	journal string // of the models' calls
+	journal string // path of the journal of the models' calls
 }
 
 // newClientDeployment prepares the cases of a client. Each case has its own model, so that the

@@ -172,8 +172,8 @@ func (s *deployment) sameLog(f *follower, id uuid.UUID) []event {
 	return followed
 }
 
-// compareConversations compares two conversations. The only allowed difference is the result of an
-// interrupted tool, which says so.
+// compareConversations compares two conversations. They may differ only in the result of an interrupted
+// tool, which says that it was interrupted.
 func compareConversations(t *testing.T, want, got playResult) {
 	t.Helper()
 	interrupted := map[string]bool{}

@@ -12,7 +12,7 @@ import (
 	"github.com/perdure/perdure/client"
 )
 
-// guarded is a conversation whose commands need approvals.
+// guarded is the script of a conversation whose commands need approvals.
 const guarded = `
 turn
   text I begin at the zebracrossing.

@@ -25,7 +25,7 @@ type event struct {
 	seq       int64
 	kind      perdure.EventType
 	head      client.Head
-	data      string // of an event
+	data      string // data of an event
 	block     bool
 	content   string
 	closed    perdure.BlockReason

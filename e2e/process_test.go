@@ -21,7 +21,7 @@ const patience = 90 * time.Second
 
 // command is a program with its arguments and environment.
 type command struct {
-	name string // for the output of a failed test
+	name string // name in the output of a failed test
 	argv []string
 	env  []string
 	dir  string
@@ -37,7 +37,7 @@ type process struct {
 	cmd    *exec.Cmd
 	output *output
 	ended  chan struct{}
-	err    error // how it ended; valid after ended is closed
+	err    error // the error of the process; valid after ended is closed
 }
 
 // launch starts the command. At the end of the test it kills the process if it still runs, and logs

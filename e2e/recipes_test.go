@@ -80,7 +80,7 @@ func newRecipeRunner(t *testing.T, user moduleUser) *recipeRunner {
 	if err != nil {
 		t.Fatal(err)
 	}
-	t.Cleanup(func() { _ = os.RemoveAll(home) }) // in the system's temporary folder
+	t.Cleanup(func() { _ = os.RemoveAll(home) }) // home is in the system's temporary folder
 	c := &recipeRunner{t: t, dir: t.TempDir(), grpc: grpc}
 	c.ports = strings.NewReplacer(
 		"perdure dev\n", "perdure dev --addr "+http+" --grpc-addr "+grpc+"\n",
@@ -176,7 +176,7 @@ func (c *recipeRunner) start(text string) {
 	eventually(c.t, "the server of the recipe", func() bool {
 		select {
 		case err := <-ended:
-			ended <- err // for the cleanup
+			ended <- err // the cleanup receives it again
 			c.t.Fatalf("%s\nends, %v:\n%s", text, err, said)
 		default:
 		}

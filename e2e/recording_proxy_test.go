@@ -31,7 +31,7 @@ type recordingProxy struct {
 // exchange is a request and its answer.
 type exchange struct {
 	Method  string
-	Path    string          // with the query
+	Path    string          // path and query
 	Request json.RawMessage // nil without a body
 	Status  int
 	Answer  json.RawMessage   // for a stream: the response in its last event

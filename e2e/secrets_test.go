@@ -190,7 +190,7 @@ func (v *secretsDeployment) as(key, method, path, body string, headers ...string
 	return raw
 }
 
-// runs calls every model server until the end of the turn.
+// runs starts a run with each model server, and waits for the end of its turn.
 func (v *secretsDeployment) runs() {
 	v.Helper()
 	for provider, model := range map[string]string{
@@ -373,7 +373,7 @@ func TestRefusalsHoldNoSecret(t *testing.T) {
 			defer cancel()
 			select {
 			case <-p.ended:
-			case <-wait.Done(): // it repeats its attempts
+			case <-wait.Done(): // the command repeats its attempts until then
 				p.kill()
 			}
 			said := p.output.String()

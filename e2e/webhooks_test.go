@@ -214,7 +214,7 @@ func TestAKilledServerLosesNoEvent(t *testing.T) {
 	for id, n := range seen {
 		want := 1
 		if sent[id] > 0 {
-			want = 2 // before the kill, and after it
+			want = 2 // one delivery before the kill, and one after it
 		}
 		if _, err := uuid.Parse(id); err != nil || n != want {
 			t.Errorf("%s arrived %d times, want %d", id, n, want)

@@ -44,7 +44,7 @@ func TestClosedBlockIsOneRow(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	defer db.Close() //nolint:errcheck // it was only read
+	defer db.Close() //nolint:errcheck // the test only reads from db
 	for table, want := range map[string]int{"log_block": 1, "log_chunk": 0} {
 		var n int
 		if err := db.QueryRowContext(context.WithoutCancel(t.Context()), "SELECT count(*) FROM "+table).Scan(&n); err != nil || n != want {

@@ -31,7 +31,7 @@ type fleet struct {
 	key     string
 	servers []*server.Server
 	clients []*client.Client
-	gates   []*gate // in front of each server's port for workers
+	gates   []*gate // one in front of each server's port for workers
 	http    *http.Client
 
 	mu   sync.Mutex // guards the fields below

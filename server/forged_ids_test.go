@@ -191,7 +191,7 @@ func (w *world) documented(what string, a answer) {
 	}
 	var p struct {
 		Code  string
-		Error *struct{ Message, Type string } // of the Responses API
+		Error *struct{ Message, Type string } // the form of errors of the Responses API
 	}
 	if err := json.Unmarshal([]byte(a.body), &p); err != nil && a.body != "" || p.Code == "" && (p.Error == nil || p.Error.Message == "") {
 		w.Errorf("%s: %d, and no problem: %s", what, a.status, a.body)

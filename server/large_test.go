@@ -33,7 +33,7 @@ type remoteWorker struct {
 	testing.TB
 	d      *remote.Client
 	raw    perdurev1.AgentDispatchClient
-	ctx    context.Context // with the token, for raw
+	ctx    context.Context // context for raw, with the token
 	worker uuid.UUID
 }
 

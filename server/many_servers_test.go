@@ -223,7 +223,7 @@ func TestWorkersLeaveAnUnresponsiveServer(t *testing.T) {
 			resumed++
 		}
 	}
-	if resumed != 2 { // by its task and by the signal; a lost lease would add a third
+	if resumed != 2 { // once by its task and once by the signal; a lost lease would add a third event
 		t.Errorf("it was resumed %d times: its lease was lost; it is %s", resumed, after.Status)
 	}
 }

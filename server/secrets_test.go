@@ -80,7 +80,7 @@ func TestSecretsOfKeysAreNowhere(t *testing.T) {
 		for _, file := range w.files() {
 			raw, err := os.ReadFile(file)
 			if err != nil {
-				continue // a socket
+				continue // a socket has no content
 			}
 			if bytes.Contains(raw, []byte(key)) && (who != "token" || filepath.Base(file) != "token") {
 				t.Errorf("%s holds the key of %s", file, who)

@@ -151,7 +151,7 @@ type Server struct {
 	streams sse.OpenStreams
 
 	closed sync.Once
-	tcp    net.Listener // HTTP
+	tcp    net.Listener // listener for HTTP
 	unix   net.Listener
 	rpc    net.Listener
 	ops    net.Listener

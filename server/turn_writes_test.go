@@ -124,7 +124,7 @@ func (p *oneProcess) logged() (commits int, size int64) {
 	if err != nil {
 		p.Fatal(err)
 	}
-	const header, frameHeader = 32, 24 // as SQLite's file format has them
+	const header, frameHeader = 32, 24 // sizes in SQLite's file format
 	page := int(binary.BigEndian.Uint32(raw[8:]))
 	salts := string(raw[16:24])
 	for at := header; at+frameHeader+page <= len(raw) && string(raw[at+8:at+16]) == salts; at += frameHeader + page {

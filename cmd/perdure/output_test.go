@@ -89,7 +89,7 @@ func nameOf(e ast.Expr) string {
 // TestEachPrintFunctionIsChecked checks that each function that prints data of the API is named in the
 // output_test.go of its package, which checks that no field controls the terminal.
 func TestEachPrintFunctionIsChecked(t *testing.T) {
-	checked := map[string]bool{} // package/function
+	checked := map[string]bool{} // keys are package/function
 	for file, parsed := range sources(t, func(name string) bool { return filepath.Base(name) == "output_test.go" }) {
 		ast.Inspect(parsed, func(n ast.Node) bool {
 			if id, ok := n.(*ast.Ident); ok {

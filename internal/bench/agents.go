@@ -104,7 +104,8 @@ func (r *recorder) steps(ctx agent.Context, in stepsInput) (string, error) {
 	return "", nil
 }
 
-// signalValue is the value of a signal.
+// signalValue is the value of the signals that workloads send: the time at which the signal was sent or
+// due.
 type signalValue struct {
 	At int64 `json:"at"` // in nanoseconds since 1970
 }

@@ -64,7 +64,7 @@ func (s *deployment) turnsOf(ctx context.Context, after, window int, f *Figures)
 // growthSample contains the resource usage and the sizes at one time.
 type growthSample struct {
 	cost
-	stored, written int64 // bytes
+	stored, written int64 // sizes in bytes
 }
 
 // countAfter waits until the given number of turns has ended, and measures.

@@ -54,10 +54,10 @@ func (s *stores) admin(name string) string {
 // database is the database of one measured server.
 type database struct {
 	folder string // the server's data directory
-	url    string // of the database; "" means a file in folder
+	url    string // URL of the database; "" means a file in folder
 	admin  string
 	name   string
-	pid    int // of PostgreSQL, if this program started it
+	pid    int // process id of PostgreSQL, if this program started it
 }
 
 // create creates an empty database.

@@ -65,8 +65,7 @@ func workerStyle(cell string) terminal.Style {
 	return terminal.StyleNone
 }
 
-// countOf returns the text of a count. The server counts up to a maximum, which stands for larger
-// numbers, too.
+// countOf returns the text of a number that the server counts only up to a maximum.
 func countOf(n int) string {
 	if n >= perdure.MaxQueueCount {
 		return "1,000+"

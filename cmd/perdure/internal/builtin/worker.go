@@ -34,7 +34,7 @@ type Worker struct {
 	modelTable string
 
 	// The command sets these fields, not the user.
-	Version string // of this program
+	Version string // version of this program
 	Queues  []string
 	Parked  int // negative: no agent is parked
 	Logger  *slog.Logger

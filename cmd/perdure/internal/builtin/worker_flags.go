@@ -56,7 +56,7 @@ func checkFolder(dir string) error {
 	if err != nil {
 		return setup.NewFileError("the workspace folder cannot be used", err, "give another one with --workspace")
 	}
-	_ = folder.Close() // only opened
+	_ = folder.Close() // nothing was read or written
 	return nil
 }
 

@@ -71,7 +71,7 @@ func listFiles(root string) []string {
 	_ = filepath.WalkDir(root, func(at string, d fs.DirEntry, err error) error {
 		switch {
 		case err != nil || at == root:
-			return nil // what cannot be read is not offered
+			return nil // completion does not offer files that cannot be read
 		case len(files) == maxFiles:
 			return fs.SkipAll
 		case d.IsDir() && slices.Contains(skippedFolders, d.Name()):

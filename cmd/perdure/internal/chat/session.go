@@ -240,7 +240,7 @@ func (s *session) follow(ctx context.Context, w *watcher.Watcher) (switched bool
 func (s *session) attach(x *perdure.Execution, chosen *perdure.ModelChoice) {
 	var in perdure.ReactInput
 	if x.Kind == perdure.ReactKind {
-		_ = decodeInput(x, &in) // the content may be on its worker; then nothing is known of it
+		_ = decodeInput(x, &in) // the input may be on a worker; then its settings stay unknown
 	}
 	s.mu.Lock()
 	s.id, s.input, s.busy, s.failed, s.waiting, s.next = x.ID, in, x.Status != perdure.StatusWaiting, x.TurnFailed(), nil, uuid.Nil
@@ -291,8 +291,8 @@ func (s *session) current() uuid.UUID {
 	return s.id
 }
 
-// workspaceRoot returns the folder that paths in messages are relative to: the workspace if this
-// process has one, else the current folder.
+// workspaceRoot returns the folder to which paths in messages are relative. It is the workspace if this
+// process has one, otherwise the current folder.
 func (s *session) workspaceRoot() string {
 	if s.Server == "" && s.options.Worker.Workspace != "" {
 		return s.options.Worker.Workspace

@@ -18,9 +18,9 @@ type output struct {
 	send   func(tea.Msg)
 
 	mu     sync.Mutex
-	open   string // after the last line end
+	open   string // text after the last line end
 	state  outputState
-	held   []string // lines that were written while the output was held
+	held   []string // lines that are held back until they can be shown
 	height func() int
 }
 

@@ -80,7 +80,7 @@ answer that does not fit is refused with the fields of the form and an example.`
 	return cmd
 }
 
-// readVerdict sets the verdict and the value that an argument stands for.
+// readVerdict parses the argument of perdure answer into the verdict and the value of the request.
 func readVerdict(a *setup.App, q *perdure.Question, arg string, r *client.AnswerRequest) error {
 	for _, c := range q.Choices {
 		if c.Value == arg {
@@ -164,7 +164,7 @@ func answer(ctx context.Context, a *setup.App, c *client.Client, q *perdure.Ques
 	return a.Stdout.Linef("%s", terminal.QuestionOutcome(after))
 }
 
-// Details returns the details of a question, whatever their size; nil if there are none.
+// Details returns the details of a question, of any size; nil if there are none.
 func Details(ctx context.Context, c *client.Client, q *perdure.Question) ([]byte, error) {
 	if q.DetailsBytes == 0 {
 		return q.Details, nil

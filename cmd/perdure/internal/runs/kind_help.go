@@ -60,7 +60,7 @@ func running(ctx context.Context, a *setup.App, do func(ctx context.Context, c *
 		return
 	}
 	do(ctx, conn.Client)
-	_ = conn.Close() // only read
+	_ = conn.Close() // the connection was only read
 }
 
 // explainInput adds a description of the input that the kind takes to the error of a start with an

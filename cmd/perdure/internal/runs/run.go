@@ -171,7 +171,7 @@ func (r *RunCommand) StartRun(ctx context.Context, conn *connection.RunConn, q *
 		return nil, err
 	}
 	if r.local && conn.HasWorker {
-		r.worker.Home = &r.worker.ID // also after it reconnects
+		r.worker.Home = &r.worker.ID // the same worker executes the run after a reconnect
 	}
 	if err := r.askUnconfined(conn, q); err != nil {
 		return nil, err
@@ -190,14 +190,14 @@ func (r *RunCommand) askUnconfined(conn *connection.RunConn, q *client.StartRequ
 		return nil
 	}
 	if r.worker.Unconfined() {
-		return nil // the user has chosen that
+		return nil // the user has chosen to run without confinement
 	}
 	q.Approvals = perdure.ApprovalPolicy{{Tools: []string{"bash"}, Then: perdure.ApprovalAsk, Reason: "Commands are not confined on this machine."}}
 	return r.Stderr.Linef("perdure: commands cannot be confined here, so each bash call asks for your approval (--approve allow lets them run)")
 }
 
-// resolveDefinition finds the definition that the user named, and adds to the settings what the flags
-// say.
+// resolveDefinition finds the definition that the user named, and adds the values of the flags to the
+// settings.
 func (r *RunCommand) resolveDefinition(ctx context.Context, conn *connection.Conn, q *client.StartRequest) error {
 	if r.Definition == "" {
 		return r.instruct(conn, q, nil)

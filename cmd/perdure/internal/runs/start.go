@@ -170,7 +170,7 @@ func completeKinds(a *setup.App) cobra.CompletionFunc {
 		if err != nil {
 			return nil, none
 		}
-		defer func() { _ = conn.Close() }() // only read
+		defer func() { _ = conn.Close() }() // the connection was only read
 		var kinds []string
 		for kind, err := range conn.Kinds(ctx, perdure.KindAgent) {
 			if err != nil {

@@ -84,8 +84,8 @@ func (p *page) begin(g gutter) {
 // tabStop is the distance of the tab stops of a terminal.
 const tabStop = 8
 
-// fitting splits a line into what fits into the current row and the rest. fits reports that all of it
-// does.
+// fitting splits a line into the part that fits into the current row and the remaining part. fits
+// reports that all of the line fits.
 func (p *page) fitting(g gutter, line string, width int) (head, rest string, fits bool) {
 	line = withoutTabs(line, p.column)
 	room := width - p.column

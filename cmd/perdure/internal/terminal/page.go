@@ -81,7 +81,7 @@ func IsTerminal(stream any) bool {
 	return ok && term.IsTerminal(int(f.Fd()))
 }
 
-// section begins a section of the kind, unless it is the current one.
+// section begins a section of the kind, unless the current section has that kind.
 func (p *page) section(kind string) {
 	if p.current == kind {
 		return

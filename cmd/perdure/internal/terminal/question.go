@@ -10,7 +10,7 @@ import (
 	"github.com/perdure/perdure/client"
 )
 
-// onWorker stands for a text that is on the worker of a LOCAL run.
+// onWorker replaces a text that is on the worker of a LOCAL run.
 const onWorker = "(on the worker)"
 
 // QuestionTitle returns a question in one line: its subject, or kind, and its prompt.
@@ -32,7 +32,7 @@ func questionTitle(kind, subject, prompt string) string {
 	return name + ": " + prompt
 }
 
-// questionHeading returns what is asked in one line.
+// questionHeading returns one line that says what a question asks.
 func questionHeading(kind, subject, prompt string) string {
 	if kind != string(perdure.QuestionApproval) || subject == "" {
 		return questionTitle(kind, subject, prompt)

@@ -45,7 +45,7 @@ func (v *TextView) Result(r Result) error {
 	for _, line := range v.next(r) {
 		write := v.p.hanging
 		if strings.Contains(line, ":  ") && strings.Contains(line, " perdure ") {
-			write = v.p.line // a command is copied, so only the terminal breaks it
+			write = v.p.line // a person may copy a command, so only the terminal breaks its line
 		}
 		write(StyleNone, "  "+line)
 	}

@@ -26,7 +26,7 @@ type Screen struct {
 	mu      sync.Mutex
 	cut     []byte // the beginning of an incomplete character
 	escaper visible.Escaper
-	buffer  *bufio.Writer // of w, between hold and release
+	buffer  *bufio.Writer // buffers output to w between Hold and Release
 	frame   Frame         // shows the output instead of w, if set
 	framed  atomic.Bool   // frame is set; mu is not needed to read it
 }

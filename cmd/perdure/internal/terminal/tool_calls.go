@@ -22,12 +22,12 @@ type toolCallView struct {
 
 type toolCall struct {
 	id, name, args string
-	hasHeader      bool // the header was written
-	output         bool // it has had live output
+	hasHeader      bool // the header of the call was written
+	output         bool // some output of the call was shown while it ran
 	waitingOutput  string
 	begun, end     time.Time
-	endReason      string // the reason of its end, if it did not end by itself
-	hasVerdict     bool   // its end is shown
+	endReason      string // the reason of the call's end, if the call did not end by itself
+	hasVerdict     bool   // the end of the call is shown
 	cleaner        cleaner
 	folded         folded
 }

@@ -24,12 +24,12 @@ type Watcher struct {
 	View terminal.View
 	// Cursor is the place in the log after which the watcher follows.
 	Cursor string
-	Chat   bool // continue with the user's input
+	Chat   bool // continue the run with the user's input
 	// If Patient is set, the watcher continues while the run waits for the user, as tail does.
 	Patient bool
 
 	Status perdure.Status // status by the log, for commands
-	Reason string         // why it waits, if the status is WAITING
+	Reason string         // why the run waits, if the status is WAITING
 
 	// Session is the chat with an input line that the watcher belongs to; nil if there is none.
 	Session Session
