@@ -195,7 +195,7 @@ func (a *aimock) calls() []modelCall {
 	if err != nil {
 		a.t.Fatal(err)
 	}
-	req.Close = true // goleak would see the idle connection
+	req.Close = true // an idle connection would look like a leak to goleak
 	req.Header.Set("Authorization", "Bearer "+modelKey)
 	resp, err := http.DefaultClient.Do(req)
 	if err != nil {

@@ -27,7 +27,7 @@ func compactionOver(t *testing.T, w wire) {
 	look := toolCall{ID: "c1", Name: "read-file", Arguments: map[string]any{"path": "list.txt"}}
 	summary := fixture{Response: turn{Text: strings.Repeat("## Goal: keep the list. ", 20), Usage: tokens(7000, 120)}, Latency: 25, ChunkSize: 12}
 	summary.Match.UserMessage = summaryRequest
-	answer := func(words string, in int) fixture { // an answer with thinking, which is not sent after the compaction
+	answer := func(words string, in int) fixture { // its thinking is not sent after the compaction
 		return fixture{Response: turn{Thinking: "I know.", Text: words, Usage: tokens(in, 10)}, ChunkSize: 12}
 	}
 	// Anthropic's API gets adjacent messages of the user as one message. So the fixture of the newest

@@ -21,7 +21,7 @@ import (
 func (s *deployment) openaiGo() openai.Client {
 	return openai.NewClient(
 		option.WithBaseURL(s.url+"/v1"), option.WithAPIKey(s.token(filepath.Join(s.root, "data"))), option.WithMaxRetries(0),
-		// goleak would see idle connections
+		// Idle connections would look like leaks to goleak.
 		option.WithHTTPClient(&http.Client{Transport: &http.Transport{DisableKeepAlives: true}}),
 	)
 }

@@ -128,8 +128,8 @@ func (f *fleet) waiting(at int, id uuid.UUID) {
 	})
 }
 
-// fleetPatience bounds the waits of the tests with several servers. They take seconds on a machine that
-// does nothing else.
+// fleetPatience limits the waits of the tests with several servers. These tests take seconds on an idle
+// machine.
 const fleetPatience = 5 * time.Minute
 
 func (f *fleet) until(what string, done func() bool) {

@@ -169,7 +169,7 @@ func TestReplacedSQLiteFileIsDetected(t *testing.T) {
 func TestCursorsStayValidInACopy(t *testing.T) {
 	longtest.Skip(t, "PostgreSQL")
 	c, url := startConversation(t), opentest.URL(t)
-	c.cursors(1) // the agent must wait before the next message, because a message that arrives earlier is taken without a wait
+	c.cursors(1) // a message that arrives before the agent waits is taken without a wait
 	c.say()
 	cursors := c.cursors(2)
 	launch(t, c.dir, "store", "backup", "backup.db").wantEnd(0)

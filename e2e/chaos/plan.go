@@ -71,7 +71,7 @@ type Size struct {
 	Count int
 	// Gap is the mean time between two faults.
 	Gap time.Duration
-	// Lease is the servers' lease. A stopped process is stopped for longer.
+	// Lease is the duration of the servers' leases. A stopped process is stopped for a longer time.
 	Lease time.Duration
 	// Longest is how long hints are unavailable.
 	Longest time.Duration

@@ -67,7 +67,7 @@ func (g Growth) Run(ctx context.Context, out io.Writer) error {
 type grownStore struct {
 	Growth
 	*deployment
-	name string // name of the store
+	name string // name of the store, as in Growth.Stores
 	held string // a text that says what the store contains, for the table
 	out  io.Writer
 	http *http.Client

@@ -82,9 +82,9 @@ func newWebhooksCreateCommand(a *setup.App) *cobra.Command {
 
 const keyIDHelp = "id of a key: question.asked then carries a link with which that key answers"
 
-// changedKey returns the key to which a webhook is bound after a change. If changed is set, the key is
-// the flag's value in text, and an empty text means no key. Otherwise the key is known, the present
-// one.
+// changedKey returns the key to which a webhook is bound after a change. If changed is set, text is the
+// value of the flag, and an empty text means no key. If changed is not set, the webhook keeps the key
+// known.
 func changedKey(changed bool, text string, known *uuid.UUID) (*uuid.UUID, error) {
 	if !changed {
 		return known, nil

@@ -145,7 +145,7 @@ func (s *session) refreshQuestions() {
 		if id == uuid.Nil {
 			return
 		}
-		_, _ = s.readQuestions(ctx, id) // after an error, completion offers the questions that were read before
+		_, _ = s.readQuestions(ctx, id) // after an error, completion offers the previous list
 	})
 }
 

@@ -193,7 +193,7 @@ func (s *session) refreshRuns() {
 		defer s.offers.reading.Unlock()
 		ctx, cancel := context.WithTimeout(s.live, refreshWithin)
 		defer cancel()
-		_, _ = s.readRuns(ctx) // after an error, completion offers the runs that were read before
+		_, _ = s.readRuns(ctx) // after an error, completion offers the previous list
 	})
 }
 

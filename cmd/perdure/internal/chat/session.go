@@ -53,7 +53,7 @@ type session struct {
 	mu     sync.Mutex
 	id     uuid.UUID // the followed run; uuid.Nil between runs
 	input  perdure.ReactInput
-	chosen *perdure.ModelChoice // the model that the user has chosen for the run; nil means the run's first model
+	chosen *perdure.ModelChoice // the user's choice of a model; nil means the run's first model
 	// preferred are the models for new runs, first the one that the user has chosen. The others are
 	// from the run in which it was chosen.
 	preferred []perdure.ModelConfig

@@ -99,8 +99,8 @@ func expandTabs(line string) string {
 	}
 }
 
-// frameRows is the number of rows that the input and what is around it may take, so that the rest of
-// the terminal can scroll.
+// frameRows divides the terminal's height. A portion of output has fewer rows than one of the parts,
+// because the input and the rows around it may need the other part.
 const frameRows = 2
 
 // flush sends the held rows, in portions that scroll less than the terminal's height. The open text

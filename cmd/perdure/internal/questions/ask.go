@@ -25,7 +25,7 @@ type Terminal struct {
 	Headed func(q *perdure.Question) bool
 }
 
-// Prompt is what is shown before a line of an answer.
+// Prompt is the text that a person sees before typing a line of an answer.
 type Prompt struct {
 	// Text ends with a sign that invites input. It is safe for a terminal.
 	Text string

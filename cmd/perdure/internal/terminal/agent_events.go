@@ -108,7 +108,7 @@ func (v *TextView) waiting(e client.Event) error {
 	return v.p.err
 }
 
-// agentTask shows the begin and the end of a task.
+// agentTask shows the beginning and the end of a task.
 func (v *TextView) agentTask(r *perdure.Record, kind, reason string) {
 	id := taskOf(r)
 	v.agent.names.tasks[id] = kind

@@ -19,7 +19,7 @@ const (
 	// longer message, messageHead lines are shown.
 	maxMessageLines = 20
 	messageHead     = 10
-	// maxMessageBytes is the maximum length of what is shown of a user's message.
+	// maxMessageBytes is the maximum number of bytes that are shown of a user's message.
 	maxMessageBytes = 4 << 10
 )
 

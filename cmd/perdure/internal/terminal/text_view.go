@@ -20,8 +20,8 @@ type TextView struct {
 	p           *page
 	// prose formats the model's text in a terminal; nil elsewhere.
 	prose *prose
-	// ShowUserMessages shows the user's messages, as tail does. run and resume show a message only
-	// if it was sent elsewhere.
+	// ShowUserMessages shows the user's messages, as tail does. run and resume show a message only if
+	// another client has sent it.
 	ShowUserMessages bool
 	// FoldUserMessages shows only the beginning of the user's long messages.
 	FoldUserMessages bool

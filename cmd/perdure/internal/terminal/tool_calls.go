@@ -11,8 +11,8 @@ import (
 	"github.com/perdure/perdure/internal/log/fold"
 )
 
-// toolCallView shows tool calls. Of concurrent calls, one is live. The output of the others is
-// stored until they are live, so that lines never mix.
+// toolCallView shows tool calls. Of concurrent calls, one is live: its output is shown at once. The
+// output of another call is stored until that call is live, so that lines never mix.
 type toolCallView struct {
 	p     *page
 	calls map[string]*toolCall
@@ -217,7 +217,7 @@ func (t *toolCallView) result(id string, r fold.CallResult) {
 }
 
 // resultLines splits a result into the lines to show and the reason of the end, which may be the last
-// line, such as [exit code 1]. If a command had live output, the other lines are not new.
+// line, such as [exit code 1]. If a command had live output, its other lines were already shown.
 func (c *toolCall) resultLines(r fold.CallResult) (body []string, why string) {
 	lines := strings.Split(strings.TrimSpace(Clean(r.Text)), "\n")
 	last := lines[len(lines)-1]

@@ -142,7 +142,7 @@ func taskLine(t *perdure.Task) string {
 	if t.Attempt > 1 {
 		facts = append(facts, fmt.Sprintf("attempt %d", t.Attempt))
 	}
-	if t.StartedAt != nil && t.CompletedAt != nil && !t.Step { // a step is stored only at its end, so its duration is unknown
+	if t.StartedAt != nil && t.CompletedAt != nil && !t.Step { // a step is stored when it has ended
 		facts = append(facts, Duration(t.CompletedAt.Sub(t.StartedAt.Time)))
 	}
 	if t.Error != nil {
