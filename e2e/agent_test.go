@@ -124,8 +124,8 @@ func agentUsesEverythingOnce(t *testing.T, parked int) {
 		return 0, agent.Permanent(errors.New("no luck"))
 	})
 	all := agent.DefineFunc("all", func(ctx agent.Context, in int) (string, error) {
-		// A function that is entered again starts from the checkpoint, so the checkpoint is made
-		// only once.
+		// A function that is entered again starts from the newest checkpoint, so it makes this
+		// checkpoint only once.
 		var phase string
 		if begun, err := ctx.State(&phase); err != nil {
 			return "", err

@@ -49,7 +49,7 @@ type fixture struct {
 	Match struct {
 		UserMessage string `json:"userMessage,omitempty"`
 		TurnIndex   *int   `json:"turnIndex,omitempty"`
-		// ToolResult matches whether a tool has answered since that message.
+		// ToolResult matches whether a tool result follows the user's last message.
 		ToolResult *bool `json:"hasToolResult,omitempty"`
 	} `json:"match"`
 	Response turn `json:"response"`
@@ -195,7 +195,7 @@ func (a *aimock) calls() []modelCall {
 	if err != nil {
 		a.t.Fatal(err)
 	}
-	req.Close = true // goleak would see the idle connection
+	req.Close = true // an idle connection would look like a leak to goleak
 	req.Header.Set("Authorization", "Bearer "+modelKey)
 	resp, err := http.DefaultClient.Do(req)
 	if err != nil {

@@ -180,7 +180,7 @@ func (s *faultInjector) dropConnections() (end func()) {
 	return func() {}
 }
 
-// noteKill records the runs of the worker that was just killed, and the store's time.
+// noteKill records the runs that the killed worker held, and the time by the store's clock.
 func (s *faultInjector) noteKill(m *member) {
 	raw, err := os.ReadFile(filepath.Join(m.home, "worker", "worker-id"))
 	if err != nil {

@@ -47,13 +47,13 @@ type fleet struct {
 // member is a server or a worker.
 type member struct {
 	*process
-	home  string         // its data directory
+	home  string         // data directory
 	web   string         // a server's address for clients
 	rpc   string         // a server's address for workers
 	links []*chaos.Proxy // a server's link to the database, a worker's links to the servers
 	hints *chaos.Proxy   // a server's link to NATS
 	since time.Time      // start time
-	// away is set while a fault keeps it down, so that supervise does not start it.
+	// away is set while a fault keeps the member down, so that supervise does not start it.
 	away bool
 }
 
@@ -196,7 +196,7 @@ func (f *fleet) newWorker(i int) *member {
 	return m
 }
 
-// start launches a member for the first time, with a command prefix.
+// start launches a member for the first time. by is a prefix of its command line.
 func (f *fleet) start(m *member, c command, by ...string) {
 	f.t.Helper()
 	c.dir, c.log = f.root, filepath.Join(f.root, c.name+".log")

@@ -9,9 +9,9 @@ import (
 	"github.com/jackc/pgx/v5"
 )
 
-// In the long form, the clocks of servers and workers are set by up to an hour in either direction,
-// without other faults. No worker loses or returns its work: leases follow the database's clock,
-// and workers measure them with a monotonic clock.
+// TestChaosOfClocks sets the clocks of servers and workers by up to an hour in either direction,
+// without other faults, in the long form only. It checks that no worker loses or returns its work:
+// leases follow the database's clock, and workers measure them with a monotonic clock.
 func TestChaosOfClocks(t *testing.T) {
 	if !chaosIsLong() {
 		return // the program with the adjustable clock takes long to build

@@ -77,8 +77,8 @@ func (l *load) fault(format string, args ...any) {
 	l.wrong = append(l.wrong, fmt.Sprintf(format, args...))
 }
 
-// again repeats a request until it is answered, like a client that does not know the outcome. It
-// records a fault and returns false if the time is over or a repeat cannot help.
+// again repeats a request until it is answered, like a client that does not know whether its request
+// took effect. If the time is over or a repeat cannot help, it records a fault and returns false.
 func (l *load) again(what string, do func(context.Context) error) bool {
 	for {
 		ctx, cancel := context.WithTimeout(l.ctx, 10*time.Second)

@@ -20,9 +20,9 @@ import (
 type chaosSize struct {
 	servers, workers int
 	runs, turns      int
-	readers          int    // per run
+	readers          int    // number of readers of each run
 	wandering        int    // runs of which every projection is read
-	pause            string // of a tool between its effects, in seconds
+	pause            string // pause of a tool between its effects, in seconds
 	lease            time.Duration
 	rampUp           time.Duration // period in which the runs start
 	speech           time.Duration // period in which each message is sent
@@ -30,13 +30,13 @@ type chaosSize struct {
 	faults           int
 	hintless         time.Duration // how long NATS is unavailable
 	gap              time.Duration
-	limit            time.Duration // for the whole test
-	sqlite           bool          // instead of PostgreSQL
+	limit            time.Duration // maximum duration of the whole test
+	sqlite           bool          // an embedded store instead of PostgreSQL
 	clocks           bool          // clocks can be set; derived from the kinds of faults
 	leases           bool          // no lease may be lost
 	// plain tells by server whether its store runs without optimizations.
 	plain []bool
-	// env are variables for all processes.
+	// env contains environment variables for all processes.
 	env []string
 }
 
@@ -70,9 +70,9 @@ var (
 	clockFaults = []chaos.Kind{chaos.JumpServer, chaos.JumpWorker}
 )
 
-// Under faults of servers, workers, database, NATS and connections, every run ends, and chaos.Check
-// finds no fault. No message, effect, signal or event is lost or duplicated, and a model call is
-// repeated only by another attempt.
+// TestChaos checks that every run ends under faults of servers, workers, database, NATS and
+// connections, and that chaos.Check finds no fault. No message, effect, signal or event is lost or
+// duplicated, and a model call is repeated only by another attempt.
 func TestChaos(t *testing.T) {
 	size, kinds := shortChaos, slices.Concat(processFaults, databaseFaults, hintFaults)
 	size.faults = len(kinds)
@@ -84,7 +84,7 @@ func TestChaos(t *testing.T) {
 	endure(t, size)
 }
 
-// TestChaosOnSQLite is TestChaos for one server with an embedded store, whose disk is repeatedly
+// TestChaosOnSQLite is like TestChaos, for one server with an embedded store whose disk is repeatedly
 // full.
 func TestChaosOnSQLite(t *testing.T) {
 	size, kinds := shortChaos, slices.Concat(processFaults, []chaos.Kind{chaos.FullDisk, chaos.FullDisk})
@@ -104,7 +104,7 @@ func endure(t *testing.T, size chaosSize) {
 	seed := seedOf(t)
 	size.plain = plainServers(seed, size.servers)
 	f := newFleet(t, size)
-	began := time.Now() // the time before may include the program's build
+	began := time.Now() // a build of the program before this does not count
 	ctx, cancel := context.WithTimeout(t.Context(), size.limit)
 	defer cancel()
 	if size.leases {
@@ -146,10 +146,11 @@ func plainServers(seed uint64, servers int) []bool {
 	return plain
 }
 
-// disk returns the size of a database's volume in bytes: three times what it needs.
+// disk returns the size of a volume for the database in bytes: three times the size that the database
+// needs.
 func (s chaosSize) disk() int { return 32<<20 + s.runs*s.turns*80<<10 }
 
-// changed returns the size with the changes from environment variables.
+// changed returns the size with changes that environment variables request.
 func (s chaosSize) changed(t *testing.T) chaosSize {
 	t.Helper()
 	s.runs, s.turns = number(t, "PERDURE_CHAOS_RUNS", s.runs), number(t, "PERDURE_CHAOS_TURNS", s.turns)

@@ -18,7 +18,7 @@ type clientCase struct {
 	Prompts []string `json:"prompts"`
 	Image   string   `json:"image,omitempty"`
 
-	// The address and the key of the server.
+	// URL and Key are the address and the key of the server.
 	URL string `json:"url"`
 	Key string `json:"key"`
 
@@ -28,9 +28,9 @@ type clientCase struct {
 	reads  bool
 	// calls is the expected number of model calls; 0 skips the check.
 	calls int
-	// check returns the fault, or "".
+	// check returns a description of the fault that it finds, or "".
 	check func(observation, []*exchange) string
-	// only are the clients that run the case; empty means all.
+	// only contains the names of the clients that run the case; empty means all clients.
 	only []string
 }
 
@@ -58,7 +58,8 @@ type cutObservation struct {
 // maxCuts limits the search for the cut position after the end of every stream.
 const maxCuts = 200
 
-// cutURL returns the base URL that cuts streams after n events. The scripts build it the same way.
+// cutURL returns the base URL at which the proxy cuts streams after n events. The client scripts build
+// the same URL.
 func cutURL(url string, n int) string {
 	return strings.TrimSuffix(url, "/v1") + fmt.Sprintf("/cut/%d/v1", n)
 }

@@ -31,7 +31,7 @@ type goClient struct {
 func newGoClient(c clientCase, url string) *goClient {
 	g := &goClient{clientCase: c, client: openai.NewClient(
 		option.WithBaseURL(url), option.WithAPIKey(c.Key), option.WithMaxRetries(0),
-		// goleak would see idle connections
+		// Idle connections would look like leaks to goleak.
 		option.WithHTTPClient(&http.Client{Transport: &http.Transport{DisableKeepAlives: true}}),
 	)}
 	g.make = g.create

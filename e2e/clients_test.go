@@ -53,7 +53,7 @@ type clientDeployment struct {
 	*deployment
 	cases   []clientCase
 	tap     *recordingProxy
-	journal string // of the models' calls
+	journal string // path of the journal of the models' calls
 }
 
 // newClientDeployment prepares the cases of a client. Each case has its own model, so that the
@@ -91,7 +91,7 @@ func chosenCase(t *testing.T, name string) bool {
 	return chosen
 }
 
-// reader creates a definition with the tool read-file and the model script of the given name.
+// reader creates a definition with the tool read-file. Its model plays the script with the given name.
 func (s *deployment) reader(name string) string {
 	s.t.Helper()
 	_, err := s.CreateDefinition(s.t.Context(), perdure.Definition{
@@ -103,8 +103,9 @@ func (s *deployment) reader(name string) string {
 	return name
 }
 
-// Every popular client works with the endpoint without modification. Each runs the same cases. Of
-// clients with several versions, only the long form runs each version.
+// TestClients checks that every popular client works with the endpoint without modification. All
+// clients run the same cases. Of a client with several versions, the short form runs one version and
+// the long form all.
 func TestClients(t *testing.T) {
 	for name, script := range chosenClients(t) {
 		t.Run(name, func(t *testing.T) {
@@ -115,7 +116,7 @@ func TestClients(t *testing.T) {
 	}
 }
 
-// The official Go client passes the cases of the npm clients.
+// TestGoClient checks that the official Go client passes the cases of the npm clients.
 func TestGoClient(t *testing.T) {
 	t.Parallel()
 	s := newClientDeployment(t, "openai-go")

@@ -28,7 +28,7 @@ type collector struct {
 // span is a span that a process has exported.
 type span struct {
 	service, name string
-	trace, id     string // in hex
+	trace, id     string // in hexadecimal
 	parent        string // "" for none
 	links         []string
 	attributes    map[string]any

@@ -14,9 +14,9 @@ import (
 	"github.com/perdure/perdure/client"
 )
 
-// While a summary is written, one of two servers and both workers are killed, and messages arrive by
-// any of the servers, each of them twice. The summary is written by another worker, each message is
-// stored once and answered, and there is one compaction.
+// TestACompactionOnTwoServersThatAreKilled kills one of two servers and both workers while a summary is
+// written. Messages arrive at either server, each of them twice. The test checks that another worker
+// writes the summary, that each message is stored once and answered, and that there is one compaction.
 func TestACompactionOnTwoServersThatAreKilled(t *testing.T) {
 	table := filepath.Join(t.TempDir(), "models.json")
 	if err := os.WriteFile(table, []byte(`{"scripted/long": {"window": 16000, "maxOutput": 2000}}`), 0o600); err != nil {
@@ -79,7 +79,7 @@ func (f *fleet) calls() int {
 	return strings.Count(string(raw), "\n")
 }
 
-// sayTwice sends a message twice with the same id, by any server, until both requests are answered.
+// sayTwice sends a message twice with the same id, to any server, until both requests are answered.
 func (f *fleet) sayTwice(id uuid.UUID, n int) {
 	f.t.Helper()
 	text := fmt.Sprint("message ", n)
@@ -91,7 +91,7 @@ func (f *fleet) sayTwice(id uuid.UUID, n int) {
 	}
 }
 
-// idle waits until the run waits for its user after that many messages.
+// idle waits until the run has taken the given number of messages and waits for its user.
 func (f *fleet) idle(id uuid.UUID, messages int) {
 	f.t.Helper()
 	eventually(f.t, fmt.Sprintf("%d messages are answered", messages), func() bool {

@@ -12,9 +12,9 @@ import (
 	"github.com/perdure/perdure/client"
 )
 
-// A conversation is compacted over each API: the model's window is set by a table, the answer of
-// the second question fills it, and a question that arrives during the summary is answered. aimock
-// accepts each request, and none has a question twice.
+// TestACompactionOverTheWire checks that a conversation is compacted over each provider API. A table
+// sets the model's window, the answer to the second question fills it, and a question that arrives
+// during the summary is answered. aimock accepts each request, and none has a question twice.
 func TestACompactionOverTheWire(t *testing.T) {
 	for _, w := range wires {
 		t.Run(w.model.Provider, func(t *testing.T) { compactionOver(t, w) })
@@ -27,10 +27,11 @@ func compactionOver(t *testing.T, w wire) {
 	look := toolCall{ID: "c1", Name: "read-file", Arguments: map[string]any{"path": "list.txt"}}
 	summary := fixture{Response: turn{Text: strings.Repeat("## Goal: keep the list. ", 20), Usage: tokens(7000, 120)}, Latency: 25, ChunkSize: 12}
 	summary.Match.UserMessage = summaryRequest
-	answer := func(words string, in int) fixture { // with thinking, which is not sent after the compaction
+	answer := func(words string, in int) fixture { // its thinking is not sent after the compaction
 		return fixture{Response: turn{Thinking: "I know.", Text: words, Usage: tokens(in, 10)}, ChunkSize: 12}
 	}
-	// Adjacent messages of the user go to Anthropic as one. So the newest question comes first.
+	// Anthropic's API gets adjacent messages of the user as one message. So the fixture of the newest
+	// question comes first.
 	later := []fixture{answer("Answer three.", 3000), answer("Answer two.", 3000), answer("Answer one.", 7000)}
 	for i := range later {
 		later[i].Match.UserMessage = fmt.Sprint("Question ", 3-i)
@@ -69,7 +70,8 @@ func (f *follower) has(kind perdure.EventType, words string) (found bool) {
 	return found
 }
 
-// answered waits until the run waits for its user, with that many questions and a last answer.
+// answered waits until the run has the given number of questions and the given last answer, and waits
+// for its user.
 func (s *deployment) answered(id uuid.UUID, questions int, last string) {
 	s.t.Helper()
 	s.until(id, "the answer "+last, func(x *perdure.Execution) bool {
@@ -82,7 +84,8 @@ func (s *deployment) answered(id uuid.UUID, questions int, last string) {
 			if strings.HasPrefix(l, "user Question ") {
 				asked++
 			}
-			// A summary of the background is stored behind the answer that was given meanwhile.
+			// A summary that is written in the background is stored behind the answers that arrived
+			// before it was complete.
 			if text, ok := strings.CutPrefix(l, "assistant "); ok {
 				answer = text
 			}
@@ -91,8 +94,8 @@ func (s *deployment) answered(id uuid.UUID, questions int, last string) {
 	})
 }
 
-// checkCompacted checks that each question is stored once, and is in no request twice, that the
-// requests after the compaction begin with the summary, and that there was one.
+// checkCompacted checks that each question is stored once, and that no request contains one twice.
+// There was one compaction, and the requests after it begin with the summary.
 func (s *deployment) checkCompacted(id uuid.UUID, calls []modelCall) {
 	s.t.Helper()
 	lines := plain(s.transcript(id))

@@ -10,8 +10,8 @@ import (
 	"github.com/perdure/perdure/client"
 )
 
-// A deploy ends worker and server with SIGTERM during a run. The running tool finishes, no model
-// call is repeated, and the run completes.
+// TestDeployDisturbsNothing ends worker and server with SIGTERM during a run, like a deploy. It checks
+// that the running tool finishes, that no model call is repeated, and that the run completes.
 func TestDeployDisturbsNothing(t *testing.T) {
 	mock := startAimock(t, conversation("deploy", 0, 30*time.Millisecond,
 		turn{Text: "A command that takes its time.", Calls: []toolCall{
@@ -65,7 +65,7 @@ func checkFinished(t *testing.T, tasks map[uuid.UUID]*taskTrace) {
 	}
 }
 
-// sees waits until an event of the given type, or the block that contains it, has the words.
+// sees waits until the log has an event of the given type, or a block, that contains the words.
 func (f *follower) sees(t *testing.T, kind perdure.EventType, words string) {
 	t.Helper()
 	eventually(t, string(kind)+" with "+words, func() bool {

@@ -24,7 +24,7 @@ type deployment struct {
 	url       string
 	rpc       string
 	env       []string
-	server    *process // or dev
+	server    *process // the server, or dev
 	worker    *process // nil in dev mode
 	*client.Client
 }
@@ -33,10 +33,10 @@ type deployment struct {
 type setup struct {
 	dev   bool
 	lease time.Duration
-	env   []string // with the worker's settings for its models
-	// server are variables for the server only.
+	env   []string // environment variables with the worker's settings for its models
+	// server contains environment variables for the server only.
 	server []string
-	// origin is an origin whose pages may use the server; "" for none.
+	// origin is the web origin whose pages may use the server; "" for none.
 	origin string
 }
 
@@ -221,7 +221,7 @@ func (s *deployment) say(id uuid.UUID, text string) {
 	s.sayAs(id, text, text)
 }
 
-// sayAs is say with an id that differs from the text.
+// sayAs is like say, with a name for the message's id that differs from the text.
 func (s *deployment) sayAs(id uuid.UUID, name, text string) {
 	s.t.Helper()
 	message := client.UserMessage(text)

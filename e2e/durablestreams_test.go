@@ -20,8 +20,8 @@ type suiteTest struct {
 	FailureMessages []string
 }
 
-// The server passes the public conformance suite of the Durable Streams protocol, except for the
-// tests in expected-failures.txt. Each of those must fail.
+// TestDurableStreamsConformance checks that the server passes the public conformance suite of the
+// Durable Streams protocol. The tests in expected-failures.txt must fail, and all others must pass.
 func TestDurableStreamsConformance(t *testing.T) {
 	t.Parallel()
 	suite, err := filepath.Abs(suiteFolder)

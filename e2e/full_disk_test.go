@@ -124,8 +124,8 @@ func (c *smallDiskServer) add() (uuid.UUID, error) {
 	return x.ID, err
 }
 
-// filled adds runs until two in a row are refused for lack of space, and returns the others. One
-// refusal is not enough, because it may free space.
+// filled adds runs until two in a row are refused for lack of space, and returns the runs that were
+// accepted. One refusal is not enough, because it may free space.
 func (c *smallDiskServer) filled() (runs []uuid.UUID) {
 	c.t.Helper()
 	refused := 0
@@ -155,9 +155,9 @@ func (c *smallDiskServer) restart() {
 	c.connect(c.disk.outside("token"))
 }
 
-// The test fills a volume with signals of 1 MB. Writes are then refused with the reason, and
-// readiness reports it. Deletes work, and the space that they free is used. A server can open the
-// full volume.
+// TestServerRecoversFromAFullDisk fills a volume with signals of 1 MB. It checks that writes are then
+// refused with the reason, and that readiness reports it. Deletes work, and the space that they free is
+// used. A server can open the full volume.
 func TestServerRecoversFromAFullDisk(t *testing.T) {
 	c := newSmallDiskServer(t)
 	c.idle("idle")
@@ -192,8 +192,8 @@ func TestServerRecoversFromAFullDisk(t *testing.T) {
 	opentest.File(t, c.disk.copied("perdure.db"))
 }
 
-// On a volume without a free byte, the read-only commands work after a crash of the server, and
-// write nothing.
+// TestReadOnlyCommandsWorkOnAFullDisk checks that the read-only commands work on a volume without a
+// free byte after a crash of the server, and that they write nothing.
 func TestReadOnlyCommandsWorkOnAFullDisk(t *testing.T) {
 	c := newSmallDiskServer(t)
 	c.idle("idle")

@@ -11,8 +11,8 @@ import (
 	"testing"
 )
 
-// The program can be installed by its path, as described in README and docs. A separate module with
-// README's agent builds against the published module.
+// TestTheModuleInstallsByItsPath checks that the program can be installed by its path, as described in
+// README and docs. A separate module with README's agent builds against the published module.
 func TestTheModuleInstallsByItsPath(t *testing.T) {
 	user := newModuleUser(t, publishModule(t))
 

@@ -12,9 +12,10 @@ import (
 	"github.com/perdure/perdure/client"
 )
 
-// A person stops a model in the middle of its answer, and a command that runs. What clients have
-// seen of the answer stays, each call has a result, and the run takes the next message, although it
-// was started to end after one response. What is stopped twice, or is not running, does not change.
+// TestATurnIsStopped stops a model in the middle of its answer, and a command that runs. It checks that
+// the text that clients have seen stays, and that each call has a result. The run takes the next
+// message, although it was started to end after one response. A second stop, or a stop when nothing
+// runs, changes nothing.
 func TestATurnIsStopped(t *testing.T) {
 	for _, mode := range []perdure.PersistenceMode{perdure.Remote, perdure.Local} {
 		t.Run(string(mode), func(t *testing.T) { turnIsStopped(t, mode) })
@@ -71,7 +72,7 @@ func turnIsStopped(t *testing.T, mode perdure.PersistenceMode) {
 	mock.calls() // fails if a call was refused
 }
 
-// stop stops the turn, and checks whether there was one.
+// stop stops the turn of a run. want is whether the server must report that a turn was running.
 func (s *deployment) stop(id uuid.UUID, want bool) {
 	s.t.Helper()
 	before, err := s.Get(s.t.Context(), id)
@@ -119,7 +120,7 @@ func (s *deployment) lastText(id uuid.UUID) (text string) {
 	return text
 }
 
-// shown returns the text of all blocks of text that clients still see.
+// shown returns the text of all text blocks of a run that are not superseded.
 func (s *deployment) shown(id uuid.UUID) (text string) {
 	s.t.Helper()
 	texts, order := map[int64]string{}, []int64{}

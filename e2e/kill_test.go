@@ -17,8 +17,9 @@ import (
 
 const kills = 30
 
-// Server and worker are killed many times. A model call is repeated only after a kill during the
-// call. Every finished tool has run once, and the conversation is the same as without kills.
+// TestKilledAtRandomPoints kills server and worker many times. It checks that a model call is repeated
+// only after a kill during the call. Every finished tool has run once, and the conversation is the same
+// as without kills.
 func TestKilledAtRandomPoints(t *testing.T) {
 	seed := seedOf(t)
 	for _, dev := range []bool{false, true} {
@@ -171,8 +172,8 @@ func (s *deployment) sameLog(f *follower, id uuid.UUID) []event {
 	return followed
 }
 
-// compareConversations compares two conversations. The only allowed difference is the result of an
-// interrupted tool, which says so.
+// compareConversations compares two conversations. They may differ only in the result of an interrupted
+// tool, which says that it was interrupted.
 func compareConversations(t *testing.T, want, got playResult) {
 	t.Helper()
 	interrupted := map[string]bool{}

@@ -12,7 +12,7 @@ import (
 	"github.com/perdure/perdure/client"
 )
 
-// guarded is a conversation whose commands need approvals.
+// guarded is the script of a conversation whose commands need approvals.
 const guarded = `
 turn
   text I begin at the zebracrossing.
@@ -27,8 +27,8 @@ turn
   text That is all.
 `
 
-// asked waits until the run asks, and returns the question as clients see it. With shown, the content
-// must be there.
+// asked waits until the run asks a question, and returns the question as clients see it. If shown is
+// set, the question must have its content.
 func (s *deployment) asked(id uuid.UUID, shown bool) *perdure.Question {
 	s.t.Helper()
 	var q *perdure.Question
@@ -43,7 +43,7 @@ func (s *deployment) asked(id uuid.UUID, shown bool) *perdure.Question {
 	return q
 }
 
-// decide answers a question with the hash of what was shown.
+// decide answers a question with the hash of the details that it shows.
 func (s *deployment) decide(q *perdure.Question, r client.AnswerRequest) error {
 	s.t.Helper()
 	r.DetailsSHA256 = &q.DetailsSHA256
@@ -51,9 +51,9 @@ func (s *deployment) decide(q *perdure.Question, r client.AnswerRequest) error {
 	return err
 }
 
-// A LOCAL run asks for approvals: its calls are approved, edited, and denied while its worker is away,
-// across kills of the worker and of the server. Nothing that was asked or answered is in the server's
-// database, before and after.
+// TestLocalRunAsksForApprovals checks that a LOCAL run asks for approvals. Its calls are approved,
+// edited, and denied while its worker is away, across kills of the worker and of the server. The
+// server's database never contains what was asked or answered.
 func TestLocalRunAsksForApprovals(t *testing.T) {
 	dir := t.TempDir()
 	if err := os.WriteFile(filepath.Join(dir, "s"), []byte(guarded), 0o600); err != nil {

@@ -18,10 +18,10 @@ import (
 	"github.com/perdure/perdure/client"
 )
 
-// marked is a word in all content of the script below, and in no name.
+// marked is a word that is in every content of the script below, and in no name.
 const marked = "zebracrossing"
 
-// privately is a conversation of two messages, with tools that write marks.
+// privately is the script of a conversation of two messages, with tools that write marks.
 const privately = `
 pace 4ms
 turn
@@ -110,8 +110,9 @@ func end(p *process) {
 	p.exit()
 }
 
-// A LOCAL run whose worker and server are killed has the same conversation as a run without kills.
-// Its content is in the worker's database and not in the server's.
+// TestLocalRunKilledAtRandomPoints checks that a LOCAL run whose worker and server are killed has the
+// same conversation as a run without kills. Its content is in the worker's database and not in the
+// server's.
 func TestLocalRunKilledAtRandomPoints(t *testing.T) {
 	seed := seedOf(t)
 	want := playPrivately(t, nil)
@@ -233,9 +234,9 @@ func (s *deployment) checkMarks(tasks map[uuid.UUID]*taskTrace) {
 	}
 }
 
-// While the worker of a LOCAL run does not run, the run is PENDING and reports the reason. Another
-// worker does not claim it, although it claims a REMOTE run. The run continues after its worker has
-// started again.
+// TestLocalRunWaitsForItsWorker checks that a LOCAL run is PENDING and reports the reason while its
+// worker does not run. Another worker does not claim it, although it claims a REMOTE run. The run
+// continues after its worker has started again.
 func TestLocalRunWaitsForItsWorker(t *testing.T) {
 	s, _ := newPrivateDeployment(t)
 	id := s.begin(perdure.Local)
@@ -278,9 +279,9 @@ func TestLocalRunWaitsForItsWorker(t *testing.T) {
 	end(other)
 }
 
-// After a promotion during a wait, a run continues at a new worker with its whole conversation. Its
-// log equals the live log byte for byte, from the start and from several earlier cursors. No model
-// call is repeated.
+// TestLocalRunIsPromoted checks that a run continues at a new worker with its whole conversation after
+// a promotion during a wait. Its log equals the live log byte for byte, from the start and from several
+// earlier cursors. No model call is repeated.
 func TestLocalRunIsPromoted(t *testing.T) {
 	s, journal := newPrivateDeployment(t)
 	id := s.begin(perdure.Local)

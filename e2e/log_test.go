@@ -25,13 +25,13 @@ type event struct {
 	seq       int64
 	kind      perdure.EventType
 	head      client.Head
-	data      string // of an event
+	data      string // data of an event
 	block     bool
 	content   string
 	closed    perdure.BlockReason
-	elsewhere bool // not all of the content is on the server
+	elsewhere bool // a part of the content is not on the server
 	// lacks is the error for missing content of a block. It is ignored if the block is superseded,
-	// because readers then do not receive the rest.
+	// because readers of a superseded block do not receive all of its content.
 	lacks error
 }
 
@@ -197,7 +197,7 @@ func differences(one, other []event) []string {
 // events reads the whole log in small pages, to test many page boundaries.
 func (s *deployment) events(id uuid.UUID) []client.Event { return s.eventsAfter(id, "") }
 
-// eventsAfter reads the log after a cursor, like events.
+// eventsAfter reads the log after a cursor, in small pages like events.
 func (s *deployment) eventsAfter(id uuid.UUID, cursor string) []client.Event {
 	s.t.Helper()
 	var all []client.Event

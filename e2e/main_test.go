@@ -63,8 +63,9 @@ func buildAs(name string, flags ...string) (string, error) {
 	return path, nil
 }
 
-// lookAtSources reads the folders of the program's source. go test then repeats a passed test when
-// one of their files has changed, because it cannot see the files that go build reads.
+// lookAtSources reads the folders of the program's source. go test records what a test reads, so it
+// repeats a passed test after a change there. Without this it would not see the files that go build
+// reads.
 func lookAtSources() error {
 	return filepath.WalkDir("..", func(path string, entry fs.DirEntry, err error) error {
 		if err == nil && entry.IsDir() && (entry.Name() == ".git" || entry.Name() == "node_modules") {

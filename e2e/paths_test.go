@@ -10,8 +10,9 @@ import (
 	"github.com/perdure/perdure/llm/llmtest"
 )
 
-// aimock, a strict mock from outside this project, accepts the requests of all providers for a
-// fixed sample of stored conversations, whichever provider wrote their parts.
+// TestStoredPathsAreAcceptedByAimock checks that aimock accepts the requests of all providers for a
+// fixed sample of stored conversations. aimock is a strict mock from outside this project. The parts of
+// the conversations come from any provider.
 func TestStoredPathsAreAcceptedByAimock(t *testing.T) {
 	const sample = 60
 	mock := startAimock(t, fixture{Response: turn{Text: "ok", Usage: tokens(1, 1)}})

@@ -19,14 +19,14 @@ import (
 // patience is the timeout of every wait.
 const patience = 90 * time.Second
 
-// command is a program and how it is started.
+// command is a program with its arguments and environment.
 type command struct {
-	name string // for the output of a failed test
+	name string // name in the output of a failed test
 	argv []string
 	env  []string
 	dir  string
-	// log is a file that receives the program's output. "" adds the output to that of a failed
-	// test.
+	// log is the file that receives the program's output. If log is "", a failed test prints the
+	// output.
 	log string
 }
 
@@ -37,7 +37,7 @@ type process struct {
 	cmd    *exec.Cmd
 	output *output
 	ended  chan struct{}
-	err    error // how it ended; valid after ended is closed
+	err    error // the error of the process; valid after ended is closed
 }
 
 // launch starts the command. At the end of the test it kills the process if it still runs, and logs
@@ -182,7 +182,7 @@ func environment(home string, extra ...string) []string {
 	return append([]string{"PATH=" + os.Getenv("PATH"), "HOME=" + home, "TMPDIR=" + os.TempDir(), "LANG=C.UTF-8"}, extra...)
 }
 
-// eventually polls every few milliseconds until there returns true.
+// eventually calls the function there every few milliseconds until it returns true.
 func eventually(t *testing.T, what string, there func() bool) {
 	t.Helper()
 	tick := time.NewTicker(20 * time.Millisecond)

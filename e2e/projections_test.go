@@ -43,8 +43,9 @@ END
 // serverKills is how often the server is killed.
 const serverKills = 3
 
-// The server is killed repeatedly with SIGKILL during a run. Readers of every form of the log still
-// receive what is stored in the end, without losses, duplicates or differences.
+// TestEveryProjectionAcrossSIGKILL kills the server repeatedly with SIGKILL during a run. It checks
+// that readers of every form of the log receive what is stored in the end, without losses, duplicates
+// or differences.
 func TestEveryProjectionAcrossSIGKILL(t *testing.T) {
 	scripts := t.TempDir()
 	if err := os.WriteFile(filepath.Join(scripts, "noisy"), []byte(noisy), 0o600); err != nil {

@@ -19,7 +19,7 @@ import (
 	"github.com/perdure/perdure/llm/openairesponses"
 )
 
-// station is a provider in the route of a conversation.
+// station is a provider that answers one or more questions of a conversation.
 type station struct {
 	model llm.Model
 	wire  llmtest.Wire
@@ -33,8 +33,9 @@ var stations = []station{
 	{llm.Model{Provider: "gemini", ID: "gemini-3-pro-preview"}, llmtest.Gemini, "/v1beta/models/gemini-3-pro-preview:streamGenerateContent"},
 }
 
-// A conversation moves between all providers in every order. It contains thinking, parallel calls,
-// images and failed tools. Each request follows the rules of its provider's API.
+// TestConversationMovesBetweenProviders checks that a conversation moves between all providers in every
+// order. It contains thinking, parallel calls, images and failed tools. Each request follows the rules
+// of its provider's API.
 func TestConversationMovesBetweenProviders(t *testing.T) {
 	const question, after = "What is in the picture", "The images of the tool results"
 	calls := turn{
@@ -57,7 +58,7 @@ func TestConversationMovesBetweenProviders(t *testing.T) {
 		}
 		t.Run(strings.Join(names, " "), func(t *testing.T) {
 			r := route{t: t, providers: providers, seen: seen}
-			for n, i := range append(order, order[0]) { // and back to the first
+			for n, i := range append(order, order[0]) { // the route ends at the first provider again
 				r.pass(stations[i], fmt.Sprintf("%s %d?", question, n))
 			}
 		})
@@ -137,7 +138,8 @@ type route struct {
 
 var picture = perdure.Part{Type: perdure.PartImage, Data: "iVBORw0KGgoAAAANSUhEUgAAAAEAAAABCAYAAAAfFcSJAAAADUlEQVR42mNk+M9QDwADhgGAWjR9awAAAABJRU5ErkJggg==", MimeType: "image/png"}
 
-// pass asks a question with an image, answers the tool calls, and reads the answer until its end.
+// pass asks the provider of a station a question with an image, answers its tool calls, and reads the
+// answer to its end.
 func (r *route) pass(s station, question string) {
 	r.t.Helper()
 	r.messages = append(r.messages, perdure.Message{
@@ -157,8 +159,8 @@ func (r *route) pass(s station, question string) {
 	}
 }
 
-// ask makes one call, checks that the request follows the rules of the provider's API, and appends
-// the answer in its stored form.
+// ask makes one call to a station's provider, checks that the request follows the rules of the
+// provider's API, and appends the answer in its stored form.
 func (r *route) ask(s station) perdure.Message {
 	r.t.Helper()
 	p, err := r.providers.Lookup(s.model.Provider)

@@ -19,7 +19,7 @@ import (
 
 var hiddenField = regexp.MustCompile(`<input type="hidden" name="(\w+)" value="([^"]*)">`)
 
-// votes returns the number of votes that the log of the run has about a question.
+// votes returns the number of votes on a question in the log of the run.
 func (s *deployment) votes(id, question uuid.UUID) (n int) {
 	s.t.Helper()
 	for _, e := range s.events(id) {

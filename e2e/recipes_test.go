@@ -68,7 +68,7 @@ type recipeRunner struct {
 	t      *testing.T
 	dir    string
 	env    []string
-	ports  *strings.Replacer // other addresses than those of the page, which may be in use
+	ports  *strings.Replacer // addresses of the page with those of the test, because the page's may be in use
 	grpc   string
 	output string
 }
@@ -80,7 +80,7 @@ func newRecipeRunner(t *testing.T, user moduleUser) *recipeRunner {
 	if err != nil {
 		t.Fatal(err)
 	}
-	t.Cleanup(func() { _ = os.RemoveAll(home) }) // in the system's temporary folder
+	t.Cleanup(func() { _ = os.RemoveAll(home) }) // home is in the system's temporary folder
 	c := &recipeRunner{t: t, dir: t.TempDir(), grpc: grpc}
 	c.ports = strings.NewReplacer(
 		"perdure dev\n", "perdure dev --addr "+http+" --grpc-addr "+grpc+"\n",
@@ -134,7 +134,7 @@ func (c *recipeRunner) run(text string) {
 	cmd.Stdout, cmd.Stderr = said, said
 	err := cmd.Start()
 	if err == nil {
-		// What the block has left running in its group ends with the test.
+		// Processes that the block has left running in its process group end with the test.
 		c.t.Cleanup(func() { _ = syscall.Kill(-cmd.Process.Pid, syscall.SIGKILL) })
 		err = cmd.Wait()
 	}
@@ -176,7 +176,7 @@ func (c *recipeRunner) start(text string) {
 	eventually(c.t, "the server of the recipe", func() bool {
 		select {
 		case err := <-ended:
-			ended <- err // for the cleanup
+			ended <- err // the cleanup receives it again
 			c.t.Fatalf("%s\nends, %v:\n%s", text, err, said)
 		default:
 		}

@@ -17,26 +17,26 @@ import (
 )
 
 // recordingProxy is a proxy between a client and a server that records their messages. The first
-// element of a path names the case. With "cut" and a number after it, the proxy cuts each created
-// stream after that number of events, like a broken connection.
+// element of a path names the case. If the path continues with "cut" and a number, the proxy cuts each
+// created stream after that number of events, like a broken connection.
 type recordingProxy struct {
 	server *httptest.Server
 	target string
 	http   *http.Client
 
 	mu        sync.Mutex
-	exchanges map[string][]*exchange // by case
+	exchanges map[string][]*exchange // exchanges of each case, by its name
 }
 
 // exchange is a request and its answer.
 type exchange struct {
 	Method  string
-	Path    string          // with the query
+	Path    string          // path and query
 	Request json.RawMessage // nil without a body
 	Status  int
-	Answer  json.RawMessage   // of a stream: the response of its last event
-	Events  []json.RawMessage // of a stream
-	Cut     int               // number of events after which it was cut; 0 for never
+	Answer  json.RawMessage   // for a stream: the response in its last event
+	Events  []json.RawMessage // events of a stream
+	Cut     int               // number of events after which the stream was cut; 0 for never
 }
 
 // newRecordingProxy starts a proxy in front of the server at the URL.

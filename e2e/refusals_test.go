@@ -19,8 +19,8 @@ import (
 	_ "modernc.org/sqlite"
 )
 
-// Mistakes on the command line are refused with an exit code and a short text that names the
-// mistake.
+// TestCommandLineRefuses checks that mistakes on the command line are refused with an exit code and a
+// short text that names the mistake.
 func TestCommandLineRefuses(t *testing.T) {
 	busy, err := net.Listen("tcp", "127.0.0.1:0")
 	if err != nil {
@@ -70,7 +70,8 @@ func TestCommandLineRefuses(t *testing.T) {
 	}
 }
 
-// A data directory of a newer version is not changed.
+// TestDatabaseOfANewerVersion checks that perdure changes nothing in a data directory that a newer
+// version has written.
 func TestDatabaseOfANewerVersion(t *testing.T) {
 	c := newConsole(t)
 	if code := c.perdure("runs").exit(); code != 0 {
@@ -106,7 +107,8 @@ func TestDatabaseOfANewerVersion(t *testing.T) {
 	}
 }
 
-// Invalid requests of a client are refused with the code and the invalid field.
+// TestServerRefuses checks that invalid requests of a client are refused with the code and the invalid
+// field.
 func TestServerRefuses(t *testing.T) {
 	s := newDeployment(t, setup{dev: true})
 	model := []perdure.ModelConfig{{Provider: "scripted", ModelID: "x"}}
@@ -135,8 +137,9 @@ func TestServerRefuses(t *testing.T) {
 	}
 }
 
-// A run whose model cannot be called reports the reason and waits. A run or a definition with an
-// endpoint that no worker allows is refused, and nothing is sent to the endpoint.
+// TestModelThatCannotBeCalled checks that a run whose model cannot be called reports the reason and
+// waits. A run or a definition with an endpoint that no worker allows is refused, and nothing is sent
+// to the endpoint.
 func TestModelThatCannotBeCalled(t *testing.T) {
 	thief := httptest.NewServer(http.HandlerFunc(func(_ http.ResponseWriter, r *http.Request) {
 		t.Errorf("a call arrived where none may go: %s", r.URL)
@@ -162,8 +165,8 @@ func TestModelThatCannotBeCalled(t *testing.T) {
 	}
 }
 
-// Requests to dev are refused without the token, for a foreign host name, and from a page of
-// another origin.
+// TestDevRefusesForeignRequests checks that requests to dev are refused without the token, for a
+// foreign host name, and from a page of another origin.
 func TestDevRefusesForeignRequests(t *testing.T) {
 	s := newDeployment(t, setup{dev: true})
 	for _, c := range []struct {

@@ -21,7 +21,7 @@ import (
 func (s *deployment) openaiGo() openai.Client {
 	return openai.NewClient(
 		option.WithBaseURL(s.url+"/v1"), option.WithAPIKey(s.token(filepath.Join(s.root, "data"))), option.WithMaxRetries(0),
-		// goleak would see idle connections
+		// Idle connections would look like leaks to goleak.
 		option.WithHTTPClient(&http.Client{Transport: &http.Transport{DisableKeepAlives: true}}),
 	)
 }
@@ -44,8 +44,9 @@ func rawEvents(t *testing.T, stream *ssestream.Stream[responses.ResponseStreamEv
 	return all
 }
 
-// The official Go client creates, chains and branches responses, calls its own tools, cancels, and
-// receives errors with their status. A stream continues after each of its events.
+// TestOfficialGoClient checks that the official Go client creates, chains and branches responses, calls
+// its own tools, cancels, and receives errors with their status. A stream continues after each of its
+// events.
 func TestOfficialGoClient(t *testing.T) {
 	t.Parallel()
 	s := newResponseDeployment(t)
@@ -146,8 +147,8 @@ func goCancels(t *testing.T, c openai.Client) {
 	}
 }
 
-// The official Go client uses a conversation: it creates one with items, adds items, creates
-// responses in it, and pages through its items.
+// TestOfficialGoClientConverses checks that the official Go client uses a conversation: it creates one
+// with items, adds items, creates responses in it, and pages through its items.
 func TestOfficialGoClientConverses(t *testing.T) {
 	t.Parallel()
 	s := newResponseDeployment(t)

@@ -6,8 +6,8 @@ import (
 	"testing"
 )
 
-// The WebSocket classes of the official npm clients, without changes, create, stream, chain, call
-// their own tools and resume after a cut connection.
+// TestOfficialNodeClientsOverAWebSocket checks that the WebSocket classes of the official npm clients,
+// without changes, create, stream, chain, call their own tools and resume after a cut connection.
 func TestOfficialNodeClientsOverAWebSocket(t *testing.T) {
 	t.Parallel()
 	s := newResponseDeployment(t)

@@ -13,8 +13,8 @@ import (
 	"github.com/perdure/perdure/llm/scripted"
 )
 
-// steps is run without a server. perdure run is killed during the tool of its second turn, and
-// perdure resume during the text of the third turn.
+// steps is the script of a run without a server. The test kills perdure run during the tool of its
+// second turn, and perdure resume during the text of the third turn.
 const steps = `
 turn
   text First step.
@@ -64,8 +64,8 @@ type console struct {
 	dir     string // contains the scripts, and is the workspace
 	journal string
 	env     []string
-	// newer reports that the test has changed the database's version to a newer one, which does not
-	// open.
+	// newer is set after the test has changed the database's version to a newer one, with which the
+	// database does not open.
 	newer bool
 }
 

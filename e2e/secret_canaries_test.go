@@ -36,7 +36,7 @@ const canary = "canary-"
 
 func newCanaries(t *testing.T) canaries { return canaries{t, map[string]string{}} }
 
-// one creates a secret.
+// one creates a secret. what is its kind.
 func (c canaries) one(what string) string {
 	c.Helper()
 	secret := canary + rand.Text()
@@ -66,7 +66,7 @@ func (c canaries) absent(where string, raw []byte) {
 	}
 }
 
-// absentBelow checks every file below the folder except those with the names in but.
+// absentBelow checks every file below the folder, except files whose name is in the list but.
 func (c canaries) absentBelow(folder string, but ...string) {
 	c.Helper()
 	files := 0

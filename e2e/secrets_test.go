@@ -22,17 +22,17 @@ type secretsDeployment struct {
 	canaries
 	web            *http.Client
 	url, rpc, ops  string
-	key            string // an admin's key
+	key            string // key of the role admin
 	root           string
 	server, worker *process
 	spans          *collector
-	models         map[string]*llmtest.Server // by the provider that calls them
-	answers        bytes.Buffer               // all answers to requests
+	models         map[string]*llmtest.Server // servers of models, by the provider that calls them
+	answers        bytes.Buffer               // all responses to requests of the test
 }
 
-// Secrets of programs are in no log, response, metric or span, and in no stored byte of either
-// store. This also holds for failures: model servers that repeat their key, refused keys, and an
-// unavailable NATS.
+// TestSecretsAreNowhere checks that secrets that are passed to server and worker are in no log,
+// response, metric or span, and in no stored byte of either store. This also holds for failures: model
+// servers that repeat their key, refused keys, and an unavailable NATS.
 func TestSecretsAreNowhere(t *testing.T) {
 	t.Run("file", func(t *testing.T) { secretsOf(t, "json", nil) })
 	t.Run("postgres", func(t *testing.T) {
@@ -104,7 +104,7 @@ func (v *secretsDeployment) serve(format string, flags []string) {
 	v.secrets["the token"] = v.key
 	for _, role := range []string{"admin", "client", "worker"} {
 		var made struct{ ID, Key string }
-		// The only answer that may contain the secret.
+		// This is the only response that may contain the key's secret.
 		if err := json.Unmarshal(v.request("POST", "/api/orgs/default/keys", `{"name":"one","role":"`+role+`"}`), &made); err != nil {
 			v.Fatal(err)
 		}
@@ -190,7 +190,7 @@ func (v *secretsDeployment) as(key, method, path, body string, headers ...string
 	return raw
 }
 
-// runs calls every model server until the end of the turn.
+// runs starts a run with each model server, and waits for the end of its turn.
 func (v *secretsDeployment) runs() {
 	v.Helper()
 	for provider, model := range map[string]string{
@@ -222,7 +222,7 @@ func (v *secretsDeployment) runs() {
 	}
 }
 
-// strangers sends secrets in the wrong places, and wrong secrets.
+// strangers sends secrets where they do not belong, and wrong secrets.
 func (v *secretsDeployment) strangers() {
 	v.Helper()
 	const list = "/api/orgs/default/agent-executions"
@@ -248,7 +248,7 @@ func (v *secretsDeployment) strangers() {
 	v.as(client, "POST", list, `{"userPrompt":"go","models":[{"provider":"openai","modelId":"m","baseUrl":"https://me:`+wrong+`@x/v1"}]}`)
 }
 
-// everything reads the data that other steps have not read, and the metrics and profiles.
+// everything reads all data over the API that no other step has read, and the metrics and profiles.
 func (v *secretsDeployment) everything() {
 	v.Helper()
 	for _, path := range []string{"/api/orgs/default/keys", "/api/orgs/default/audit", "/api/orgs/default/agent-definitions", "/api/orgs/default/agent-executions", "/openapi.json", "/readyz"} {
@@ -285,8 +285,8 @@ func (v *secretsDeployment) stop() {
 	}
 }
 
-// belong checks that the models' keys are in their intended places. Otherwise the keys were not
-// used, and the test proves nothing.
+// belong checks that the models' keys are where they belong. Otherwise the keys were not used, and the
+// test proves nothing.
 func (v *secretsDeployment) belong() {
 	v.Helper()
 	for provider, server := range v.models {
@@ -308,8 +308,8 @@ func (v *secretsDeployment) belong() {
 	}
 }
 
-// Errors about wrong or unreachable values of a command do not contain the secrets in them, at any
-// log level.
+// TestRefusalsHoldNoSecret checks that errors about wrong or unreachable values of a command do not
+// contain the secrets in them, at any log level.
 func TestRefusalsHoldNoSecret(t *testing.T) {
 	v := newCanaries(t)
 	cert, key, _ := v.certificate(t.TempDir())
@@ -373,7 +373,7 @@ func TestRefusalsHoldNoSecret(t *testing.T) {
 			defer cancel()
 			select {
 			case <-p.ended:
-			case <-wait.Done(): // it repeats its attempts
+			case <-wait.Done(): // the command repeats its attempts until then
 				p.kill()
 			}
 			said := p.output.String()

@@ -22,8 +22,8 @@ const answersKilled = 10
 // together is the number of answers that one kill affects.
 const together = 5
 
-// The worker is killed after the last byte of a model's answer and before the server's
-// acknowledgement. The model call is not repeated, and the run completes.
+// TestAnswersOutliveTheirWorker kills the worker after the last byte of a model's answer and before the
+// server's acknowledgement. It checks that the model call is not repeated, and that the run completes.
 func TestAnswersOutliveTheirWorker(t *testing.T) {
 	total := answersKilled
 	if text := os.Getenv("PERDURE_ANSWER_KILLS"); text != "" {
@@ -86,8 +86,9 @@ func newAnswerDeployment(t *testing.T) *answerDeployment {
 	return a
 }
 
-// round kills the worker while its disk has complete answers that the server has not acknowledged.
-// It checks that the runs end without another model call.
+// round kills the worker while its disk has complete answers that the server has not acknowledged. The
+// parameter outage keeps the server from acknowledging until the function over is called. round checks
+// that the runs end without another model call.
 func (a *answerDeployment) round(outage func(*deployment) (over func())) {
 	a.t.Helper()
 	runs := a.startRuns(together)

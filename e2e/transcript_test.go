@@ -12,7 +12,7 @@ import (
 // line is one message part of a conversation in a form for comparison, without ids and times.
 type line struct {
 	text string
-	call string // the internal id of the tool call whose result it is
+	call string // for a result: the internal id of its tool call
 }
 
 // transcript returns the path of an execution, with one line per part.

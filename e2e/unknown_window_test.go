@@ -10,8 +10,9 @@ import (
 	"github.com/perdure/perdure/client"
 )
 
-// A model that no table knows has an assumed window of 128,000 tokens: a context of 60,000 tokens
-// is not compacted, one of 97,000 tokens is. The worker logs the assumption once.
+// TestAModelWithoutAWindow checks that a window of 128,000 tokens is assumed for a model that no table
+// contains. A context of 60,000 tokens is not compacted, and one of 97,000 tokens is. The worker logs
+// the assumption once.
 func TestAModelWithoutAWindow(t *testing.T) {
 	fixtures := []fixture{{Response: turn{Text: "## Goal: an answer.", Usage: tokens(30_000, 10)}}}
 	fixtures[0].Match.UserMessage = summaryRequest

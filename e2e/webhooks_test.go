@@ -19,7 +19,8 @@ import (
 	"github.com/perdure/perdure/client"
 )
 
-// verdict is what stock libraries say about a delivery, by library and secret; "" if they accept it.
+// verdict contains the errors with which unmodified libraries refuse a delivery, by library and secret;
+// "" means that the library accepts it.
 type verdict struct {
 	ID, Type         string
 	AgentExecutionID string
@@ -70,7 +71,7 @@ func (r *receiver) next(into any) {
 	}
 }
 
-// knows tells the receiver the secrets.
+// knows tells the receiver the webhooks' secrets.
 func (r *receiver) knows(secrets map[string]string) {
 	r.t.Helper()
 	raw, err := json.Marshal(map[string]any{"secrets": secrets})
@@ -179,7 +180,7 @@ func TestAKilledServerLosesNoEvent(t *testing.T) {
 	for range runs {
 		s.start(client.StartRequest{UserPrompt: "hi", Models: []perdure.ModelConfig{{Provider: "scripted", ModelID: "none"}}})
 	}
-	const atOnce = 4 // the requests to one webhook
+	const atOnce = 4 // maximum number of concurrent requests to one webhook
 	eventually(t, "deliveries are being sent", func() bool {
 		mu.Lock()
 		defer mu.Unlock()
@@ -213,7 +214,7 @@ func TestAKilledServerLosesNoEvent(t *testing.T) {
 	for id, n := range seen {
 		want := 1
 		if sent[id] > 0 {
-			want = 2 // before the kill, and after it
+			want = 2 // one delivery before the kill, and one after it
 		}
 		if _, err := uuid.Parse(id); err != nil || n != want {
 			t.Errorf("%s arrived %d times, want %d", id, n, want)

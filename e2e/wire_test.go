@@ -13,10 +13,10 @@ import (
 	"github.com/perdure/perdure/client"
 )
 
-// wire is the API of a provider.
+// wire is the API of a provider, as the tests of this file use it.
 type wire struct {
 	model perdure.ModelConfig
-	path  string // of its calls
+	path  string // path of the API's calls
 	// items reports that an answer is sent back as separate items. The journal contains a message
 	// for each: the text, and every call.
 	items bool
@@ -41,8 +41,8 @@ func (w wire) answersBefore(turns []turn, i int) int {
 	return n
 }
 
-// A conversation works over each API. It contains every tool, parallel calls, a call of a tool that
-// does not exist, and a second message.
+// TestConversationOverTheWire checks a conversation over the API of each provider. It contains every
+// tool, parallel calls, a call of a tool that does not exist, and a second message.
 func TestConversationOverTheWire(t *testing.T) {
 	for _, w := range wires {
 		t.Run(w.model.Provider, func(t *testing.T) { conversationOver(t, w) })

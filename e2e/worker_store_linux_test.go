@@ -11,9 +11,9 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// A worker whose own store fails ends with the reason and exit code 1, and its next start continues
-// the run. The store fails because the system refuses to extend its log, with an error other than a
-// full disk.
+// TestAWorkerEndsWithItsStore checks that a worker whose own store fails ends with the reason and exit
+// code 1, and that its next start continues the run. The store fails because the system refuses to
+// extend its log, with an error that does not mean a full disk.
 func TestAWorkerEndsWithItsStore(t *testing.T) {
 	s, _ := newPrivateDeployment(t)
 	id := s.begin(perdure.Local)

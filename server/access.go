@@ -12,7 +12,8 @@ import (
 	"github.com/perdure/perdure/internal/store"
 )
 
-// access authenticates bearers: the data directory's token and stored keys.
+// access authenticates bearer tokens: the token of the data directory, and the secrets of stored API
+// keys.
 type access struct {
 	engine *engine.Engine
 	token  string

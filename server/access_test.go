@@ -28,7 +28,7 @@ import (
 // goroutine remains.
 func openServer(t *testing.T, c server.Config) *server.Server {
 	t.Helper()
-	before := goleak.IgnoreCurrent() // a database server lives longer than a test
+	before := goleak.IgnoreCurrent() // the database server that tests share continues after this test
 	t.Cleanup(func() { goleak.VerifyNone(t, before) })
 	c.Data = t.TempDir()
 	opentest.Place(t, server.StoreFile(c.Data))
@@ -79,8 +79,8 @@ func withKey(ctx context.Context, key string) context.Context {
 	return metadata.AppendToOutgoingContext(ctx, "authorization", "Bearer "+key)
 }
 
-// Dev mode creates a token that only its user can read, and requires it over HTTP and gRPC. The
-// next start keeps the token.
+// TestDevTokenIsPrivateAndNeeded checks that dev mode creates a token that only its user can read, and
+// requires it over HTTP and gRPC. The next start keeps the token.
 func TestDevTokenIsPrivateAndNeeded(t *testing.T) {
 	s := openServer(t, server.Config{Dev: true, HTTPAddr: "127.0.0.1:0", GRPCAddr: "127.0.0.1:0"})
 	file := server.TokenFile(s.Data)
@@ -118,8 +118,8 @@ func TestDevTokenIsPrivateAndNeeded(t *testing.T) {
 	}
 }
 
-// Listen refuses addresses that are not loopback addresses: in dev mode always, otherwise until a
-// key exists.
+// TestBindingElsewhereNeedsAKey checks that Listen refuses addresses that other machines can reach: in
+// dev mode always, otherwise until a key exists.
 func TestBindingElsewhereNeedsAKey(t *testing.T) {
 	for _, dev := range []bool{true, false} {
 		s, err := server.Open(t.Context(), server.Config{Data: t.TempDir(), Dev: dev, HTTPAddr: "127.0.0.1:0", GRPCAddr: "0.0.0.0:0"})
@@ -141,8 +141,9 @@ func TestBindingElsewhereNeedsAKey(t *testing.T) {
 	}
 }
 
-// A worker in another language may append entries one by one. The transcript rules apply to each: a
-// violation is refused with invalid_transcript and an error that names the entry.
+// TestAppendedEntriesAreCheckedOverTheWire checks that a worker in another language may append entries
+// one by one. The transcript rules apply to each: a violation is refused with invalid_transcript and an
+// error that names the entry.
 func TestAppendedEntriesAreCheckedOverTheWire(t *testing.T) {
 	s := openServer(t, server.Config{Dev: true, HTTPAddr: "127.0.0.1:0", GRPCAddr: "127.0.0.1:0"})
 	conn := connect(t, s)
@@ -221,7 +222,8 @@ func (w *foreignWorker) entry(m perdure.Message) perdure.Entry {
 	return e
 }
 
-// append appends one entry. want is the code of the expected refusal.
+// append appends one entry. want is the code with which the server must refuse it; "" means that it is
+// accepted.
 func (w *foreignWorker) append(e perdure.Entry, want perdure.Code) {
 	w.Helper()
 	m := &perdurev1.AppendEntryRequest{Lease: w.lease, Number: w.number + 1, Entry: &perdurev1.NewEntry{
@@ -244,7 +246,7 @@ func (w *foreignWorker) append(e perdure.Entry, want perdure.Code) {
 	}
 }
 
-// Register returns the configured lease and payload limit.
+// TestLeaseIsConfigured checks that Register returns the configured lease and payload limit.
 func TestLeaseIsConfigured(t *testing.T) {
 	s := openServer(t, server.Config{Dev: true, Lease: 3 * time.Second, PayloadLimit: 5 << 20})
 	settings, err := s.Dispatch(server.DevOrg).Register(t.Context(), perdure.Registration{WorkerID: uuid.New()})

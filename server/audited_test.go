@@ -17,9 +17,10 @@ func (w *world) audits(org string) (n int) {
 	return n
 }
 
-// Every operation that changes a key, a definition, the retention, a session or a webhook, pauses or resumes a queue, answers a question, revokes a grant or begins a bulk action, writes one audit
-// record. An operation that is refused or that changes another object writes none. A repeated
-// DELETE or PATCH changes nothing and writes none.
+// TestEveryChangeIsOneRecord checks that every operation of a list writes one audit record. The
+// operations change a key, a definition, the retention, a session or a webhook, pause or resume a
+// queue, answer a question, revoke a grant, or begin a bulk action. An operation that is refused or
+// that changes another object writes none. A repeated DELETE or PATCH changes nothing and writes none.
 func TestEveryChangeIsOneRecord(t *testing.T) {
 	w := newWorld(t)
 	tried := 0
@@ -42,7 +43,7 @@ func TestEveryChangeIsOneRecord(t *testing.T) {
 			}
 			tried += c.want
 		}
-		// Repeated, the operation changes nothing.
+		// The operation is repeated. It must change nothing.
 		before := w.audits("acme")
 		again := w.request(name, w.keys["acme admin"], w.names)
 		same := method == "DELETE" || method == "PATCH"

@@ -12,10 +12,10 @@ import (
 )
 
 const (
-	// censusEvery is how long a count of the store is reused. More frequent scrapes do not query
-	// the store.
+	// censusEvery is how long the result of one count is reused. A scrape within that time does not
+	// query the store.
 	censusEvery = 5 * time.Second
-	// censusWithin is the timeout of one count.
+	// censusWithin is the timeout of one count of the store's rows.
 	censusWithin = 3 * time.Second
 )
 
@@ -58,7 +58,7 @@ func (c *census) Describe(out chan<- *prometheus.Desc) {
 	}
 }
 
-// take returns a count of the store that is at most censusEvery old.
+// take returns a count of the store's rows that is at most censusEvery old.
 func (c *census) take() (store.Census, error) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
@@ -71,8 +71,8 @@ func (c *census) take() (store.Census, error) {
 	return c.last, c.err
 }
 
-// Collect implements prometheus.Collector. If the store does not answer, only storeUp and storeRaw
-// are reported.
+// Collect implements prometheus.Collector. If the store does not answer, it reports only the metrics
+// storeUp and storeRaw.
 func (c *census) Collect(out chan<- prometheus.Metric) {
 	last, err := c.take()
 	unchecked := 0.
@@ -116,7 +116,7 @@ type queueLabels struct{ queue, work string }
 
 type queueValues struct{ pending, ready, age float64 }
 
-// byLabel groups queues by the labels under which they are reported.
+// byLabel groups the queues of a count by the labels under which the metrics report them.
 func (c *census) byLabel(of store.Census) map[queueLabels]queueValues {
 	all := map[queueLabels]queueValues{}
 	for _, q := range of.Queues {
@@ -135,7 +135,8 @@ func (c *census) byLabel(of store.Census) map[queueLabels]queueValues {
 	return all
 }
 
-// label returns a queue's label. Queues that are created for one run or one worker share a label.
+// label returns the metric label of a queue. Queues that are created for one run or one worker share a
+// label.
 func (c *census) label(queue string) string {
 	for _, prefix := range []string{"run:", "local:"} {
 		if strings.HasPrefix(queue, prefix) {

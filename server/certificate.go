@@ -21,7 +21,8 @@ const lookEvery = time.Second
 // authorities.
 type certificate struct {
 	cert, key string
-	// clients is a file of authorities; "" requests no client certificate.
+	// clients is the file with the authorities that may sign client certificates; "" requests no client
+	// certificate.
 	clients string
 	logger  *slog.Logger
 
@@ -126,7 +127,7 @@ func (c *certificate) forListener(protocols ...string) *tls.Config {
 			config.NextProtos = protocols
 			return config, nil
 		},
-		// For callers that check whether there is a certificate.
+		// This field is for callers that check whether the configuration has a certificate.
 		GetCertificate: func(*tls.ClientHelloInfo) (*tls.Certificate, error) { return &c.now().Certificates[0], nil },
 	}
 }

@@ -20,7 +20,7 @@ import (
 	"github.com/perdure/perdure/worker/remote"
 )
 
-// authority signs certificates for 127.0.0.1 and for workers.
+// authority is a certificate authority. It signs certificates for 127.0.0.1 and for workers.
 type authority struct {
 	testing.TB
 	cert *x509.Certificate
@@ -102,8 +102,8 @@ func (a *authority) served(addr string, change ...func(*tls.Config)) (int64, err
 	return conn.ConnectionState().PeerCertificates[0].SerialNumber.Int64(), nil
 }
 
-// Both ports serve a renewed certificate without a restart. If the new files are invalid, the
-// previous certificate stays.
+// TestRenewedCertificateIsServed checks that both ports serve a renewed certificate without a restart.
+// If the new files are invalid, the previous certificate stays.
 func TestRenewedCertificateIsServed(t *testing.T) {
 	a, dir := newAuthority(t), t.TempDir()
 	cert, key := filepath.Join(dir, "cert.pem"), filepath.Join(dir, "key.pem")
@@ -137,7 +137,7 @@ func TestRenewedCertificateIsServed(t *testing.T) {
 	until(9)
 }
 
-// Both ports refuse TLS versions below 1.2 and accept 1.2 and 1.3.
+// TestOldTLSIsRefused checks that both ports refuse TLS versions below 1.2 and accept 1.2 and 1.3.
 func TestOldTLSIsRefused(t *testing.T) {
 	a, dir := newAuthority(t), t.TempDir()
 	cert, key := filepath.Join(dir, "cert.pem"), filepath.Join(dir, "key.pem")
@@ -153,8 +153,8 @@ func TestOldTLSIsRefused(t *testing.T) {
 	}
 }
 
-// Workers can connect over TLS with a valid key. If ClientCA is set, they also need a certificate
-// of that authority.
+// TestWorkersOverTLS checks that workers can connect over TLS with a valid key. If ClientCA is set,
+// they also need a certificate of that authority.
 func TestWorkersOverTLS(t *testing.T) {
 	a, other, dir := newAuthority(t), newAuthority(t), t.TempDir()
 	cert, key := filepath.Join(dir, "cert.pem"), filepath.Join(dir, "key.pem")
@@ -208,7 +208,8 @@ func registerOver(t *testing.T, o remote.Options) error {
 	return err
 }
 
-// A server with ClientCA and without its own certificate does not open.
+// TestAuthoritiesNeedTLS checks that a server with ClientCA and without its own certificate does not
+// open.
 func TestAuthoritiesNeedTLS(t *testing.T) {
 	_, err := server.Open(t.Context(), server.Config{Data: t.TempDir(), ClientCA: newAuthority(t).file()})
 	if !perdure.IsCode(err, perdure.InvalidArgument) {

@@ -13,9 +13,9 @@ import (
 	"github.com/perdure/perdure/server"
 )
 
-// Text that arrived in a thousand chunks is stored as one row after its block has closed. The
-// database then grows with the text and not with the number of chunks. A reader still receives the
-// thousand records.
+// TestClosedBlockIsOneRow checks that text that arrived in a thousand chunks is stored as one row after
+// its block has closed. The database then grows with the text and not with the number of chunks. A
+// reader still receives the thousand records.
 func TestClosedBlockIsOneRow(t *testing.T) {
 	s := openServer(t, server.Config{Dev: true})
 	d, worker := s.Dispatch(server.DevOrg), uuid.New()
@@ -44,7 +44,7 @@ func TestClosedBlockIsOneRow(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	defer db.Close() //nolint:errcheck // it was only read
+	defer db.Close() //nolint:errcheck // the test only reads from db
 	for table, want := range map[string]int{"log_block": 1, "log_chunk": 0} {
 		var n int
 		if err := db.QueryRowContext(context.WithoutCancel(t.Context()), "SELECT count(*) FROM "+table).Scan(&n); err != nil || n != want {

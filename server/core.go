@@ -37,7 +37,8 @@ func OpenCore(ctx context.Context, c Config) (*Core, error) {
 	}
 	return &Core{store: store, Engine: engine.New(engine.Config{
 		Store: store, Logger: c.Logger, Lease: c.Lease, PayloadLimit: c.PayloadLimit,
-		// A cancel reaches the agent with a heartbeat, every third of the lease.
+		// An agent learns of its cancellation from a heartbeat. A third of the lease passes between two
+		// heartbeats.
 		CancelGrace: c.Lease,
 		// Hints within one process are never lost, so no polling is needed.
 		Tick: time.Duration(math.MaxInt64),

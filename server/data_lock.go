@@ -51,8 +51,8 @@ func own(data string) (*lock, error) {
 	return l, nil
 }
 
-// alive reports whether a process with the id exists. It is true for the id 0, of an owner that has
-// not written its id yet.
+// alive reports whether a process with the id exists. The id 0 means that the owner has not written its
+// id yet. For 0, alive returns true.
 func alive(pid int) bool { return pid == 0 || syscall.Kill(pid, 0) != syscall.ESRCH }
 
 // isOwned reports whether a live process owns a data directory. It holds no lock after it returns.
@@ -65,8 +65,8 @@ func isOwned(data string) bool {
 	return syscall.Flock(int(file.Fd()), syscall.LOCK_SH|syscall.LOCK_NB) == syscall.EWOULDBLOCK
 }
 
-// write stores the owner's process id for people and for OwnedError. Errors are ignored: a server
-// must start on a full disk, so that it can free space.
+// write stores the owner's process id in the lock file, for people and for OwnedError. Errors are
+// ignored: a server must start on a full disk, so that it can free space.
 func (l *lock) write() {
 	if l.file.Truncate(0) == nil {
 		_, _ = l.file.WriteAt([]byte(strconv.Itoa(os.Getpid())+"\n"), 0)

@@ -50,7 +50,8 @@ func TestOwnWaitsForTheChildOfADeadOwner(t *testing.T) {
 	})
 }
 
-// TestOwnRefusesADirectoryOfALiveOwnerAtOnce checks that a guest does not wait.
+// TestOwnRefusesADirectoryOfALiveOwnerAtOnce checks that own fails at once, without waiting for the
+// lock, if the owner of the data directory is alive.
 func TestOwnRefusesADirectoryOfALiveOwnerAtOnce(t *testing.T) {
 	data := t.TempDir()
 	synctest.Test(t, func(t *testing.T) {

@@ -31,12 +31,12 @@ type fleet struct {
 	key     string
 	servers []*server.Server
 	clients []*client.Client
-	gates   []*gate // in front of each server's port for workers
+	gates   []*gate // one in front of each server's port for workers
 	http    *http.Client
 
 	mu   sync.Mutex // guards the fields below
 	done map[string]int
-	// hold, if set, is called by a teller after each signal.
+	// hold, if set, is called by the agents that run the method tell, after each signal.
 	hold func(agent.Context)
 }
 
@@ -51,7 +51,7 @@ func newFleet(t *testing.T, n int, nats string) *fleet {
 // elsewhere too early.
 const patience = time.Minute
 
-// newFleetWith is newFleet with the given lease; 0 is the default.
+// newFleetWith is like newFleet, with a lease; 0 is the default lease.
 func newFleetWith(t *testing.T, n int, nats string, lease time.Duration) *fleet {
 	t.Helper()
 	longtest.Skip(t, "PostgreSQL")
@@ -128,7 +128,7 @@ func (f *fleet) work(addr string) *worker.Worker {
 	return w
 }
 
-// everywhere returns the addresses of all servers, through their gates.
+// everywhere returns the addresses of all servers' gates, separated by commas.
 func (f *fleet) everywhere() string {
 	var all []string
 	for _, g := range f.gates {
@@ -137,7 +137,7 @@ func (f *fleet) everywhere() string {
 	return strings.Join(all, ",")
 }
 
-// story is the input of a teller.
+// story is the input of the agent whose function is tell.
 type story struct {
 	Chapters int
 	Large    bool // each chapter is stored as an entry of 100 KiB
@@ -163,8 +163,8 @@ func (f *fleet) note(what string) {
 	f.done[what]++
 }
 
-// progress is the state of a teller. Told prevents that another worker, which continues the
-// execution after a wait, tells the chapter a second time.
+// progress is the state of an agent with the function tell. Told records that a chapter was told, so
+// that no worker tells it a second time after a wait.
 type progress struct {
 	Chapter int
 	Told    bool
@@ -300,7 +300,7 @@ func (f *fleet) log(id uuid.UUID, at func() int) logtest.API {
 	}
 }
 
-// gate is a port that forwards connections to a server.
+// gate is a port in front of a server. It forwards connections to the server.
 type gate struct {
 	t  *testing.T
 	to string
@@ -310,7 +310,7 @@ type gate struct {
 	shut   bool
 	silent chan struct{} // closed when traffic resumes; nil while traffic passes
 	open   map[net.Conn]bool
-	passed int // connections
+	passed int // number of connections so far
 	flows  sync.WaitGroup
 }
 
@@ -410,7 +410,7 @@ func (g *gate) mend() {
 	g.shut = false
 }
 
-// hush keeps connections open and accepts new ones, but forwards nothing.
+// hush makes the gate keep its connections and accept new ones, but forward no data.
 func (g *gate) hush() {
 	g.mu.Lock()
 	defer g.mu.Unlock()

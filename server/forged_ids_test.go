@@ -76,7 +76,7 @@ func (w *world) positions() []string {
 	return slices.Sorted(maps.Keys(found))
 }
 
-// requestWith is request with another query, and without a body.
+// requestWith is like request, with another query and without a body.
 func (w *world) requestWith(name, key, query string, headers ...string) answer {
 	w.Helper()
 	r := routes[name]
@@ -91,8 +91,9 @@ func (w *world) requestWith(name, key, query string, headers ...string) answer {
 	return w.ask(key, method, path+"?"+query, "", headers...)
 }
 
-// A position that is mutated, or that belongs to another org or list, causes no internal error. A
-// refusal has the documented shape. A response to another org never contains data of acme.
+// TestForgedPositions checks that a cursor that is mutated, or that belongs to another org or list,
+// causes no internal error. A refusal has the documented shape. A response to another org never
+// contains data of acme.
 func TestForgedPositions(t *testing.T) {
 	w := newWorld(t)
 	f := newForger(t)
@@ -136,8 +137,8 @@ func printable(r rune) rune {
 	return r
 }
 
-// Requests with ids that are mutated, or that belong to another org or type, cause no internal
-// error. They neither change acme's data nor return it to another org.
+// TestForgedIDs checks that requests with ids that are mutated, or that belong to another org or type,
+// cause no internal error. They neither change acme's data nor return it to another org.
 func TestForgedIDs(t *testing.T) {
 	w := newWorld(t)
 	f := newForger(t)
@@ -190,7 +191,7 @@ func (w *world) documented(what string, a answer) {
 	}
 	var p struct {
 		Code  string
-		Error *struct{ Message, Type string } // of the Responses API
+		Error *struct{ Message, Type string } // the form of errors of the Responses API
 	}
 	if err := json.Unmarshal([]byte(a.body), &p); err != nil && a.body != "" || p.Code == "" && (p.Error == nil || p.Error.Message == "") {
 		w.Errorf("%s: %d, and no problem: %s", what, a.status, a.body)

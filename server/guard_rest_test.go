@@ -18,7 +18,7 @@ import (
 	"github.com/perdure/perdure/web"
 )
 
-// Every route of the server is in the table of the access tests.
+// TestEveryRouteIsGuarded checks that every route of the server is in the table of the access tests.
 func TestEveryRouteIsGuarded(t *testing.T) {
 	w := newWorld(t)
 	known := map[string]bool{}
@@ -59,7 +59,8 @@ func isFile(pattern string) bool {
 	return err == nil && strings.HasPrefix(pattern, "GET /")
 }
 
-// Every route that is not public needs a key, and no public route needs one.
+// TestPublicRoutesAreListed checks that every route that is not public needs a key, and no public route
+// needs one.
 func TestPublicRoutesAreListed(t *testing.T) {
 	public := front.Public()
 	for name, r := range routes {
@@ -108,7 +109,7 @@ func (w *world) requestAs(name string, r route, key string, names map[string]str
 	return w.ask(key, method, path, body, append([]string{"Content-Type", ctype}, r.headers...)...)
 }
 
-// last orders routes so that those that delete their object come last.
+// last compares two routes for sorting, so that routes that delete their object come last.
 func last(a, b string) int {
 	gone := func(name string) int {
 		if strings.HasPrefix(name, "DELETE") {
@@ -122,7 +123,7 @@ func last(a, b string) int {
 	return strings.Compare(a, b)
 }
 
-// outcomeOf returns the outcome of a status in a word.
+// outcomeOf returns a word for the outcome that an HTTP status means.
 func outcomeOf(status int) string {
 	switch status {
 	case http.StatusUnauthorized:
@@ -135,8 +136,9 @@ func outcomeOf(status int) string {
 	return "yes"
 }
 
-// Every role × every operation: a missing, wrong or revoked key is refused wherever a key is
-// needed. Each role reaches exactly the operations of the table in docs/api.md.
+// TestRolesReachWhatTheyMay checks every role with every operation. A missing, wrong or revoked key is
+// refused wherever a key is needed. Each role reaches exactly the operations of the table in
+// docs/api.md.
 func TestRolesReachWhatTheyMay(t *testing.T) {
 	w := newWorld(t)
 	var rows []string
@@ -188,7 +190,7 @@ func documented(t *testing.T, file string, rows []string) {
 	}
 }
 
-// strangeNames returns names of the same shape that do not exist.
+// strangeNames returns values for the placeholders that have the same form as acme's but name nothing.
 func (w *world) strangeNames() map[string]string {
 	names := maps.Clone(w.names)
 	for what := range names {
@@ -211,7 +213,7 @@ func (w *world) strangeNames() map[string]string {
 	return names
 }
 
-// unnamed removes from an answer the names of the request and values that differ between calls.
+// unnamed removes from a response the names in the request, and values that differ between calls.
 func unnamed(text string, names map[string]string) string {
 	for what, value := range names {
 		if len(value) > 3 {
@@ -221,8 +223,9 @@ func unnamed(text string, names map[string]string) string {
 	return regexp.MustCompile(`(Date: .*|(?i:x-request-id): .*|[0-9a-f]{8}-[0-9a-f-]{27}|n[0-9a-f]{8}|Content-Length: \d+)`).ReplaceAllString(text, "_")
 }
 
-// With a key of another org, every operation on an org's object answers as if the object did not
-// exist, with the same text and headers. No answer contains the org's data, and none of it changes.
+// TestOrgsAreApart checks every operation on an object of an org with a key of another org. The
+// response is the same as if the object did not exist. No response contains data of the first org, and
+// none of its data changes.
 func TestOrgsAreApart(t *testing.T) {
 	w := newWorld(t)
 	before := w.everything()
@@ -246,7 +249,7 @@ func TestOrgsAreApart(t *testing.T) {
 					t.Errorf("%s in %s as rival's %s tells of what acme has: %s%s", name, org, role, got.head, got.body)
 				}
 				if got.status < 300 && want.status < 300 {
-					continue // objects that rival creates and owns itself
+					continue // operations on objects that rival creates and owns itself
 				}
 				if g, n := unnamed(fmt.Sprint(got), theirs), unnamed(fmt.Sprint(want), none); g != n {
 					t.Errorf("%s in %s as rival's %s: %s\nand of what is not there: %s", name, org, role, g, n)
@@ -262,7 +265,8 @@ func TestOrgsAreApart(t *testing.T) {
 	}
 }
 
-// The object is also unknown if a request names it in its body, or below the caller's own object.
+// TestReferencesToAnotherOrgAreUnknown checks that an object of another org is unknown also if a
+// request names it in its body, or below the caller's own object.
 func TestReferencesToAnotherOrgAreUnknown(t *testing.T) {
 	w := newWorld(t)
 	own, err := w.client("rival", "admin").Start(t.Context(), client.StartRequest{Kind: "agent"})
@@ -300,7 +304,7 @@ func TestReferencesToAnotherOrgAreUnknown(t *testing.T) {
 	}
 }
 
-// everything returns all data of acme, as its admin reads it.
+// everything returns all data of the org acme, as its admin reads it.
 func (w *world) everything() string {
 	w.Helper()
 	var all []string
@@ -320,7 +324,8 @@ func (w *world) everything() string {
 	return strings.Join(all, "\n")
 }
 
-// An id of the wrong type, and text that is not an id, are unknown like any other.
+// TestIDsOfTheWrongKind checks that an id of the wrong type, and text that is not an id, get the same
+// response as an unknown id.
 func TestIDsOfTheWrongKind(t *testing.T) {
 	w := newWorld(t)
 	for _, name := range slices.Sorted(maps.Keys(routes)) {

@@ -8,11 +8,12 @@ type route struct {
 	// needs is the lowest role whose key may call the operation; "" means that the operation needs no
 	// key.
 	needs perdure.KeyRole
-	// body and ctype are the request's body and content type; "" for none, and for JSON.
+	// body and ctype are the request's body and content type. An empty body means no body, an empty
+	// ctype JSON.
 	body, ctype string
 	query       string
 	headers     []string // additional headers, in pairs
-	// ids names the kind of object for {id}; "" is the execution.
+	// ids names the type of object whose id replaces {id} in the path; "" means an execution.
 	ids string
 }
 
@@ -20,7 +21,8 @@ const (
 	asApprover = perdure.KeyApprover
 	asClient   = perdure.KeyClient
 	asAdmin    = perdure.KeyAdmin
-	// asOperator is the token of the data directory. No stored key is sufficient.
+	// asOperator stands for the token of the data directory. A stored key is not sufficient for the
+	// operation.
 	asOperator = perdure.KeyRole("operator")
 )
 
@@ -146,7 +148,8 @@ var routes = map[string]route{
 	"GET /v1/models/{slug}":                                {needs: asClient},
 }
 
-// beside are the patterns that the table of routes calls by other names.
+// beside maps a pattern of the server to operations in routes, for patterns with other names than their
+// operations.
 var beside = map[string][]string{
 	"GET /{$}":                                   {"GET /"},
 	"/v1/stream/":                                {"GET /v1/stream/executions/{id}", "GET /v1/stream/{path}", "HEAD /v1/stream/{path}", "PUT /v1/stream/{path}", "POST /v1/stream/{path}", "DELETE /v1/stream/{path}"},

@@ -107,7 +107,7 @@ func namingNothing() requestFiller {
 	return requestFiller{execution: uuid.New(), task: uuid.New(), entry: uuid.New(), blob: uuid.New(), claim: uuid.New(), taskClaim: uuid.New(), fence: 1, worker: uuid.New()}
 }
 
-// fill fills a message. Of members that exclude each other, it sets the one at index place.
+// fill fills a message. Of the members of a oneof, it sets the one with the index place.
 func (n requestFiller) fill(m protoreflect.Message, place int) {
 	fields := m.Descriptor().Fields()
 	for i := range fields.Len() {
@@ -156,7 +156,7 @@ func (n requestFiller) message(m protoreflect.Message, f protoreflect.FieldDescr
 	}
 }
 
-// something is a valid content.
+// something is a value that every member with content accepts.
 const something = `"x"`
 
 func (n requestFiller) scalar(m protoreflect.Message, f protoreflect.FieldDescriptor) {
@@ -256,8 +256,8 @@ func (w *world) call(conn *grpc.ClientConn, key string, m protoreflect.MethodDes
 	}
 }
 
-// Each call is made with each role. A missing or revoked key, and keys of the roles client and approver,
-// are refused. Keys of the roles worker and admin pass the access check.
+// TestRolesReachTheCallsTheyMay checks each call with each role. A missing or revoked key, and keys of
+// the roles client and approver, are refused. Keys of the roles worker and admin pass the access check.
 func TestRolesReachTheCallsTheyMay(t *testing.T) {
 	w := newWorld(t)
 	conn := connect(t, w.Server)
@@ -276,8 +276,9 @@ func TestRolesReachTheCallsTheyMay(t *testing.T) {
 	documented(t, "protocol.md", rows)
 }
 
-// A worker of another org reaches no object of acme by any call, even with one of acme's leases. It
-// gets the same responses as for objects that do not exist, and nothing of acme changes.
+// TestCallsOfAnotherOrgReachNothing checks that a worker of another org reaches no object of acme by
+// any call, even with one of acme's leases. It gets the same responses as for objects that do not
+// exist, and nothing of acme changes.
 func TestCallsOfAnotherOrgReachNothing(t *testing.T) {
 	w := newWorld(t)
 	conn := connect(t, w.Server)

@@ -26,7 +26,7 @@ const canary = "canary-7f3a91"
 type world struct {
 	*testing.T
 	*server.Server
-	keys  map[string]string // "acme admin" and so on; "acme revoked", too
+	keys  map[string]string // by org and role, as in "acme admin"; "acme revoked" is a revoked key
 	names map[string]string // values for {id}, {sha256} and so on
 	lease perdure.Lease     // a live lease of acme's execution
 	task  perdure.TaskLease // a live lease of a task of acme's execution
@@ -222,7 +222,7 @@ func (w *world) json(method, path, body string, into any) {
 	}
 }
 
-// answer is a response with its headers and its body. The body of a stream is left out.
+// answer is an HTTP response with its headers and its body. For a stream, the body is empty.
 type answer struct {
 	status int
 	head   string

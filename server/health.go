@@ -49,7 +49,7 @@ func (s *Server) health(ctx context.Context) health.Report {
 	return r
 }
 
-// wordOf returns the text of a store's error for anybody, without wrapped errors.
+// wordOf returns the text of a store's error that anyone may read: it leaves out wrapped errors.
 func wordOf(err error) string {
 	var coded *perdure.Error
 	if errors.As(err, &coded) {

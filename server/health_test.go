@@ -115,8 +115,8 @@ func (h *healthServer) wantReady(reason string) {
 	}
 }
 
-// A server that is told to stop first reports that it is not ready. It continues to answer requests
-// during DrainDelay.
+// TestStoppingServerIsNotReady checks that a server that is told to stop first reports that it is not
+// ready. It continues to answer requests during DrainDelay.
 func TestStoppingServerIsNotReady(t *testing.T) {
 	h := startHealthServer(t, Config{DrainDelay: time.Hour})
 	h.wantReady("")
@@ -139,8 +139,8 @@ func TestStoppingServerIsNotReady(t *testing.T) {
 	h.end()
 }
 
-// A server whose store does not answer reports that it is alive but not ready, with the check store
-// as the reason.
+// TestNotReadyWithoutItsStore checks that a server whose store does not answer reports that it is alive
+// but not ready. The reason is the check named store.
 func TestNotReadyWithoutItsStore(t *testing.T) {
 	for name, url := range map[string]func(testing.TB) string{
 		"sqlite":   func(testing.TB) string { return "" },
@@ -162,7 +162,8 @@ func TestNotReadyWithoutItsStore(t *testing.T) {
 	}
 }
 
-// The health of an unknown gRPC service is an error. A request to the API without a key is refused.
+// TestHealthNeedsNoKey checks that health is reported without a key, and that the health of an unknown
+// gRPC service is an error. A request to the API without a key is refused.
 func TestHealthNeedsNoKey(t *testing.T) {
 	h := startHealthServer(t, Config{})
 	if _, err := h.health.Check(t.Context(), &healthpb.HealthCheckRequest{Service: "other"}); err == nil {
@@ -183,8 +184,8 @@ type degradedStore struct {
 
 func (d degradedStore) Degraded(context.Context) []store.Degradation { return d.reasons }
 
-// /readyz lists warnings of a store by check, and still reports ready. Without warnings it has no
-// member degraded.
+// TestReadinessNamesWhatIsWrongWithTheStore checks that /readyz lists the warnings of a store by check,
+// and still reports ready. Without warnings its response has no member degraded.
 func TestReadinessNamesWhatIsWrongWithTheStore(t *testing.T) {
 	s, err := Open(t.Context(), Config{Data: t.TempDir(), Logger: slog.New(slog.DiscardHandler)})
 	if err != nil {
@@ -228,8 +229,8 @@ func (damagedStore) Failed() error {
 	return perdure.Errorf(perdure.Internal, "the database is damaged")
 }
 
-// While the check of a store runs, /readyz reports ready with a note. If the check has failed,
-// /readyz reports that the server is not ready.
+// TestReadinessReportsTheCheck checks that /readyz reports ready with a note while the check of a store
+// runs. If the check has failed, /readyz reports that the server is not ready.
 func TestReadinessReportsTheCheck(t *testing.T) {
 	s, err := Open(t.Context(), Config{Data: t.TempDir(), Logger: slog.New(slog.DiscardHandler)})
 	if err != nil {

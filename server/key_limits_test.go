@@ -15,7 +15,7 @@ import (
 	grpcstatus "google.golang.org/grpc/status"
 )
 
-// limit creates a key with limits and stores its secret under the name.
+// limit creates a key with limits, and stores its secret in w.keys under the name.
 func (w *world) limit(name string, role perdure.KeyRole, l perdure.KeyLimits) uuid.UUID {
 	w.Helper()
 	k, err := w.client("acme", "admin").NewKey(w.Context(), client.KeyRequest{Name: name, Role: role, Limits: l})
@@ -24,8 +24,8 @@ func (w *world) limit(name string, role perdure.KeyRole, l perdure.KeyLimits) uu
 	return k.ID
 }
 
-// If a key's requests exceed its rate, REST, the Responses API, streams and gRPC answer with an
-// error and a pause. Heartbeats of workers are not limited.
+// TestTooManyRequests checks requests over the rate of their key. REST, the Responses API, streams and
+// gRPC answer with an error and the time to wait. Heartbeats of workers are not limited.
 func TestTooManyRequests(t *testing.T) {
 	w := newWorld(t)
 	w.limit("slow", perdure.KeyClient, perdure.KeyLimits{RequestsPerSecond: 1})
@@ -73,8 +73,8 @@ func TestTooManyRequests(t *testing.T) {
 	}
 }
 
-// The Go client repeats a rate-limited request: five calls succeed with a key of two requests per
-// second.
+// TestClientHeedsTheLimit checks that the Go client repeats a rate-limited request: five calls succeed
+// with a key of two requests per second.
 func TestClientHeedsTheLimit(t *testing.T) {
 	w := newWorld(t)
 	w.limit("slow", perdure.KeyClient, perdure.KeyLimits{RequestsPerSecond: 2})
@@ -86,8 +86,8 @@ func TestClientHeedsTheLimit(t *testing.T) {
 	}
 }
 
-// REST sets the limits of a key and returns them with the key's use. A request over a quota gets
-// 429 with Retry-After. Without the limit it succeeds.
+// TestQuotasOverREST checks that REST sets the limits of a key and returns them with the key's usage. A
+// request over a quota gets 429 with Retry-After. After the limit is removed, the request succeeds.
 func TestQuotasOverREST(t *testing.T) {
 	w := newWorld(t)
 	id := w.limit("shop", perdure.KeyClient, perdure.KeyLimits{MaxRunning: 1, MaxStored: 3000})
@@ -141,8 +141,8 @@ func TestQuotasOverREST(t *testing.T) {
 	}
 }
 
-// An audit record names the caller, the request and the remote address of the change. No method
-// changes the audit log. A request id that is too long is replaced.
+// TestAuditOverREST checks that an audit record names the caller, the request and the remote address of
+// the change. No method changes the audit log. A request id that is too long is replaced.
 func TestAuditOverREST(t *testing.T) {
 	w := newWorld(t)
 	a := w.ask(w.keys["acme admin"], "POST", "/api/orgs/acme/keys", `{"name":"noted","role":"client"}`, "Content-Type", "application/json", "X-Request-Id", "mine-1")

@@ -33,7 +33,7 @@ type remoteWorker struct {
 	testing.TB
 	d      *remote.Client
 	raw    perdurev1.AgentDispatchClient
-	ctx    context.Context // with the token, for raw
+	ctx    context.Context // context for raw, with the token
 	worker uuid.UUID
 }
 
@@ -93,7 +93,7 @@ func (w *remoteWorker) must(err error) {
 	}
 }
 
-// content returns JSON text of the given size that differs for each mark.
+// content returns JSON text of the given size. Different marks produce different texts.
 func content(mark byte, size int) []byte {
 	c := bytes.Repeat([]byte{mark}, size)
 	copy(c[1:], fmt.Sprintf("%c%d", mark, size))
@@ -143,8 +143,8 @@ func (w *remoteWorker) same(what string, got, want []byte) {
 	}
 }
 
-// A worker uploads and reads back payloads of 64 MiB over gRPC: a signal, an entry, a task's input
-// and result, a state, a step and an output.
+// TestPayloadsOf64MiB checks that a worker uploads and reads back payloads of 64 MiB over gRPC: a
+// signal, an entry, a task's input and result, a state, a step and an output.
 func TestPayloadsOf64MiB(t *testing.T) {
 	longtest.Skip(t, "seconds")
 	s, w := serve(t, 0)
@@ -213,8 +213,8 @@ func starting(s *server.Server) func(context.Context) error {
 	}
 }
 
-// A payload one byte over the limit is refused with an error that contains both sizes. Of 64 MiB of
-// content, at most 16 MiB are read before that.
+// TestAPayloadOverTheLimitIsRefusedAtOnce checks that a payload one byte over the limit is refused with
+// an error that contains both sizes. Of 64 MiB of content, at most 16 MiB are read before that.
 func TestAPayloadOverTheLimitIsRefusedAtOnce(t *testing.T) {
 	const limit = 1 << 20
 	s, w := serve(t, limit)

@@ -162,7 +162,7 @@ func validPort(u *url.URL) bool {
 	return err == nil && n > 0
 }
 
-// vanished is how long a peer may acknowledge no data before its connection is closed.
+// vanished is the time after which a connection is closed if the peer has acknowledged no data.
 const vanished = 45 * time.Second
 
 func listen(addr, flag string) (net.Listener, error) {

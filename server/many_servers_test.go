@@ -18,9 +18,9 @@ import (
 	"github.com/perdure/perdure/internal/notify/notifytest"
 )
 
-// Readers move between servers with their cursors while workers commit at both servers. The test
-// runs with all hints lost, and with NATS interrupted. Each reader receives exactly the bytes of
-// the log, and both servers return the same log.
+// TestReadersGoFromServerToServer moves readers between servers with their cursors while workers commit
+// at both servers. It runs with all hints lost, and with NATS interrupted. It checks that each reader
+// receives exactly the bytes of the log, and that both servers return the same log.
 func TestReadersGoFromServerToServer(t *testing.T) {
 	for name, hints := range map[string]func(*testing.T) (url string, change func()){
 		"hints are lost": func(t *testing.T) (string, func()) { return nowhere(t), func() {} },
@@ -80,12 +80,12 @@ func (f *fleet) again(change func()) (stop func()) {
 		}
 	}()
 	stop = sync.OnceFunc(func() { close(over); <-done })
-	f.t.Cleanup(stop) // also of a test that fails
+	f.t.Cleanup(stop) // also runs if the test fails
 	return stop
 }
 
-// A signal to one server wakes an agent that is parked at a worker of the other server, with NATS
-// and with all hints lost.
+// TestSignalsWakeAgentsOfOtherServers checks that a signal to one server wakes an agent that is parked
+// at a worker of the other server, with NATS and with all hints lost.
 func TestSignalsWakeAgentsOfOtherServers(t *testing.T) {
 	for name, url := range map[string]func(*testing.T) string{
 		"NATS": func(t *testing.T) string { return notifytest.NewNATS(t).URL() },
@@ -118,7 +118,8 @@ func TestSignalsWakeAgentsOfOtherServers(t *testing.T) {
 	}
 }
 
-// waiting returns when the execution waits for a signal and none is pending.
+// waiting waits until the execution waits for a signal and has none pending. It asks the server at the
+// index at.
 func (f *fleet) waiting(at int, id uuid.UUID) {
 	f.t.Helper()
 	f.until("it waits for a signal", func() bool {
@@ -127,8 +128,8 @@ func (f *fleet) waiting(at int, id uuid.UUID) {
 	})
 }
 
-// fleetPatience bounds the waits of the tests with several servers. They take seconds on a machine that
-// does nothing else.
+// fleetPatience limits the waits of the tests with several servers. These tests take seconds on an idle
+// machine.
 const fleetPatience = 5 * time.Minute
 
 func (f *fleet) until(what string, done func() bool) {
@@ -146,8 +147,9 @@ func (f *fleet) until(what string, done func() bool) {
 	}
 }
 
-// The servers of the workers are cut off repeatedly, in turn, during commits, uploads and streams.
-// The workers continue at the other server; no action is lost or repeated.
+// TestWorkersContinueAtAnotherServer cuts off the servers of the workers repeatedly, in turn, during
+// commits, uploads and streams. It checks that the workers continue at the other server, and that no
+// action is lost or repeated.
 func TestWorkersContinueAtAnotherServer(t *testing.T) {
 	f := newFleet(t, 2, notifytest.NewNATS(t).URL())
 	f.work(f.everywhere())
@@ -178,8 +180,8 @@ func TestWorkersContinueAtAnotherServer(t *testing.T) {
 	}
 }
 
-// If a server stops answering, its worker connects to the other server before its lease ends. It
-// keeps the lease.
+// TestWorkersLeaveAnUnresponsiveServer checks that a worker connects to the other server before its
+// lease ends if its server stops answering. The worker keeps the lease.
 func TestWorkersLeaveAnUnresponsiveServer(t *testing.T) {
 	const lease = 4 * time.Second
 	f := newFleetWith(t, 2, "", lease)
@@ -221,13 +223,13 @@ func TestWorkersLeaveAnUnresponsiveServer(t *testing.T) {
 			resumed++
 		}
 	}
-	if resumed != 2 { // by its task and by the signal; a lost lease would add a third
+	if resumed != 2 { // once by its task and once by the signal; a lost lease would add a third event
 		t.Errorf("it was resumed %d times: its lease was lost; it is %s", resumed, after.Status)
 	}
 }
 
-// A cancel at one server ends executions of a worker at the other server. One execution waits, and
-// one runs.
+// TestCancelReachesWorkersOfOtherServers checks that a cancel at one server ends executions of a worker
+// at the other server. One of them waits, and one runs.
 func TestCancelReachesWorkersOfOtherServers(t *testing.T) {
 	f := newFleetWith(t, 2, notifytest.NewNATS(t).URL(), 1000*time.Hour) // no regular heartbeat tells the worker
 	f.work(f.gates[1].addr())
@@ -256,7 +258,8 @@ func TestCancelReachesWorkersOfOtherServers(t *testing.T) {
 	}
 }
 
-// Two servers that receive one idempotency key at the same time create one execution.
+// TestOneKeyAtTwoServersIsOneExecution checks that two servers that receive one idempotency key at the
+// same time create one execution.
 func TestOneKeyAtTwoServersIsOneExecution(t *testing.T) {
 	f := newFleet(t, 2, "")
 	f.work(f.gates[0].addr())

@@ -15,8 +15,8 @@ import (
 	"google.golang.org/grpc/codes"
 )
 
-// metrics are the counters of a server. docs/operations.md lists them. The number of label values
-// from users' names is bounded.
+// metrics are the counters of a server. docs/operations.md lists them. Names that users choose become
+// labels, up to a maximum number.
 type metrics struct {
 	waited       *prometheus.HistogramVec
 	leasesLost   *prometheus.CounterVec
@@ -49,9 +49,9 @@ var (
 const maxLabels = 100
 
 var (
-	// quick are the buckets for durations from a tenth of a millisecond to seconds.
+	// quick are the histogram buckets for durations from a tenth of a millisecond to seconds.
 	quick = []float64{.0001, .00025, .0005, .001, .0025, .005, .01, .025, .05, .1, .25, .5, 1, 2.5, 5, 10}
-	// long are the buckets for work that may wait for a worker or a reader.
+	// long are the histogram buckets for work that may wait for a worker or a reader.
 	long  = []float64{.001, .0025, .005, .01, .025, .05, .1, .25, .5, 1, 2.5, 5, 10, 30, 60, 300, 1800}
 	sizes = []float64{1, 2, 4, 8, 16, 32, 64, 128, 256}
 )
@@ -217,7 +217,7 @@ func (m *metrics) Request(method, route string, status int, took time.Duration) 
 	m.requestTimes.WithLabelValues(method, route).Observe(took.Seconds())
 }
 
-// statusText returns the status as a label.
+// statusText returns an HTTP status code as a label.
 func statusText(status int) string {
 	if status < 100 || status > 999 {
 		return meter.Other

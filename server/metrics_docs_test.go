@@ -20,7 +20,7 @@ import (
 
 // catalogue is a Registerer that records descriptions of metrics, even of those without values.
 type catalogue struct {
-	labels map[string]string // by name
+	labels map[string]string // labels of each metric, by its name
 }
 
 var described = regexp.MustCompile(`fqName: "([^"]+)", help: "[^"]+", unit: "", constLabels: {(.*?)}, variableLabels: {(.*?)}}|fqName: "([^"]+)", help: "[^"]+", constLabels: {(.*?)}, variableLabels: {(.*?)}}`)
@@ -96,7 +96,8 @@ func allMetrics(t *testing.T) map[string]string {
 
 var row = regexp.MustCompile("(?m)^\\| `(perdure_\\w+)` \\| (\\w+) \\|([^|]*)\\| ([^|]+) \\|$")
 
-// docs/operations.md lists every metric with its labels, and no other metric.
+// TestEveryMetricIsDocumented checks that docs/operations.md lists every metric with its labels, and no
+// other metric.
 func TestEveryMetricIsDocumented(t *testing.T) {
 	raw, err := os.ReadFile("../docs/operations.md")
 	if err != nil {
@@ -129,7 +130,7 @@ func TestEveryMetricIsDocumented(t *testing.T) {
 
 var inExpr = regexp.MustCompile(`perdure_\w+`)
 
-// The alert rules use only metrics and labels that exist.
+// TestAlertsAskForMetricsThatExist checks that the alert rules use only metrics and labels that exist.
 func TestAlertsAskForMetricsThatExist(t *testing.T) {
 	raw, err := os.ReadFile("../deploy/alerts.yaml")
 	if err != nil {

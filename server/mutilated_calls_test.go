@@ -16,7 +16,7 @@ import (
 	"google.golang.org/protobuf/types/dynamicpb"
 )
 
-// spots returns a mutation for each member of a message, including nested members.
+// spots returns functions that each mutate one member of a message or of a nested message.
 func spots(m protoreflect.Message) (all []func(forger)) {
 	fields := m.Descriptor().Fields()
 	for i := range fields.Len() {
@@ -87,9 +87,9 @@ func (f forger) odd(field protoreflect.FieldDescriptor) protoreflect.Value {
 	return protoreflect.ValueOfInt64(number)
 }
 
-// Calls with missing or invalid members cause no internal or unknown error and no timeout. Examples
-// are unknown enums, ids of the wrong length, and numbers out of range. The server is ready
-// afterwards.
+// TestMutilatedCalls checks that calls with missing or invalid members cause no internal or unknown
+// error and no timeout. Examples are unknown enums, ids of the wrong length, and numbers out of range.
+// The server is ready afterwards.
 func TestMutilatedCalls(t *testing.T) {
 	w := newWorld(t)
 	f := newForger(t)
@@ -100,7 +100,7 @@ func TestMutilatedCalls(t *testing.T) {
 		t.Helper()
 		_, err := w.call(conn, w.keys["acme worker"], all[name], requests...)
 		if err != nil && strings.Contains(err.Error(), "has no kind that this program knows") {
-			return // a wait of a newer program's kind, or an empty one
+			return // a wait of a type that only newer programs know, or an empty wait
 		}
 		switch code := grpcstatus.Code(err); code {
 		case codes.Internal, codes.Unknown, codes.DataLoss, codes.Unimplemented, codes.DeadlineExceeded:

@@ -31,7 +31,7 @@ import (
 	"github.com/prometheus/common/model"
 )
 
-// script calls the model three times and two tools.
+// script is a model's script with three model calls and two tool calls.
 const script = `
 turn
   text First the one.
@@ -132,7 +132,7 @@ func (o *observedServer) employ(change func(c *worker.Config, r *react.Config)) 
 	return stop
 }
 
-// counted registers a worker's metrics with the server's registry.
+// counted returns a change of a worker's configuration that registers the worker's metrics with r.
 func (o *observedServer) counted(r prometheus.Registerer) func(*worker.Config, *react.Config) {
 	m, err := metrics.New(r)
 	if err != nil {
@@ -241,8 +241,8 @@ func labelsOf(m *dto.Metric) string {
 	return "{" + strings.Join(labels, ",") + "}"
 }
 
-// A run of three model calls and two tools changes the metrics by exactly that. The text of a
-// scrape is valid.
+// TestMetricsOfAKnownRun checks how a run of three model calls and two tools changes the metrics. The
+// text of a scrape is valid.
 func TestMetricsOfAKnownRun(t *testing.T) {
 	eachStore(t, func(t *testing.T, c server.Config) {
 		registry := prometheus.NewRegistry()
@@ -304,11 +304,11 @@ func TestMetricsOfAKnownRun(t *testing.T) {
 	})
 }
 
-// Waiting work is counted by queue, with the age of the oldest item. Queues of single runs share a
-// label, and no label contains a UUID.
+// TestPendingIsCountedByQueue checks that waiting work is counted by queue, with the age of the oldest
+// item. Queues of single runs share a label, and no label contains a UUID.
 func TestPendingIsCountedByQueue(t *testing.T) {
 	o := observe(t, server.Config{})
-	stop := o.employ(nil) // the kinds are registered from now on
+	stop := o.employ(nil) // registers the kinds, which stay registered after the worker has stopped
 	stop()
 	for _, queue := range []string{"default", "default", "run:" + uuid.NewString(), "run:" + uuid.NewString()} {
 		_, err := o.client.Start(t.Context(), client.StartRequest{
@@ -340,7 +340,8 @@ func TestPendingIsCountedByQueue(t *testing.T) {
 	}
 }
 
-// Only the operators' port serves metrics and profiles. Profiles need its token.
+// TestMetricsAreOnThePrivatePortOnly checks that only the operators' port serves metrics and profiles.
+// Profiles need its token.
 func TestMetricsAreOnThePrivatePortOnly(t *testing.T) {
 	o := observe(t, server.Config{})
 	for path, want := range map[string]int{"/metrics": 200, "/debug/pprof/": 401, "/debug/pprof/cmdline": 401, "/healthz": 200, "/readyz": 200, "/api/orgs/default/agent-executions": 404} {

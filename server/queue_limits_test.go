@@ -8,8 +8,8 @@ import (
 	"github.com/perdure/perdure/internal/engine"
 )
 
-// A queue's limit applies to a poll for tasks: with a limit of 1, one of three tasks is claimed.
-// Executions are not tasks and do not count.
+// TestQueueLimitsReachThePolls checks that a queue's limit applies to a poll for tasks: with a limit of
+// 1, one of three tasks is claimed. Executions are not tasks and do not count.
 func TestQueueLimitsReachThePolls(t *testing.T) {
 	s, err := Open(t.Context(), Config{Data: t.TempDir(), Dev: true, QueueLimits: map[string]int{"default": 1}})
 	if err != nil {

@@ -17,7 +17,7 @@ import (
 // logLines collects the lines of a JSON logger.
 type logLines struct {
 	mu    sync.Mutex
-	grown *sync.Cond // of mu
+	grown *sync.Cond // signals new lines; uses the field mu
 	all   bytes.Buffer
 }
 
@@ -34,8 +34,8 @@ func (l *logLines) Write(p []byte) (int, error) {
 	return l.all.Write(p)
 }
 
-// waitFor returns the messages and codes of the lines about an execution that begin with "a run", once
-// there are n. A line may be written a moment after clients see the change.
+// waitFor waits for n lines about an execution that begin with "a run", and returns their messages and
+// codes. A line may be written a moment after clients see the change.
 func (l *logLines) waitFor(t *testing.T, x *perdure.Execution, n int) []string {
 	t.Helper()
 	l.mu.Lock()

@@ -17,7 +17,7 @@ import (
 	"github.com/perdure/perdure/server"
 )
 
-// logBuffer record everything that is logged.
+// logBuffer records everything that is logged.
 type logBuffer struct {
 	mu  sync.Mutex // guards all
 	all bytes.Buffer
@@ -35,9 +35,9 @@ func (e *logBuffer) String() string {
 	return e.all.String()
 }
 
-// All routes and calls are requested with each key, also for objects that do not exist. The secrets
-// of keys, and the token, are then in no response, log line or file; the token is in its own file
-// only. The hash of a key does not work as a key.
+// TestSecretsOfKeysAreNowhere requests all routes and calls with each key, also for objects that do not
+// exist. It checks that the secrets of keys, and the token, are then in no response, log line or file.
+// Only the token's own file contains the token. The hash of a key does not work as a key.
 func TestSecretsOfKeysAreNowhere(t *testing.T) {
 	logged := &logBuffer{}
 	w := newWorld(t, func(c *server.Config) {
@@ -80,7 +80,7 @@ func TestSecretsOfKeysAreNowhere(t *testing.T) {
 		for _, file := range w.files() {
 			raw, err := os.ReadFile(file)
 			if err != nil {
-				continue // a socket
+				continue // a socket has no content
 			}
 			if bytes.Contains(raw, []byte(key)) && (who != "token" || filepath.Base(file) != "token") {
 				t.Errorf("%s holds the key of %s", file, who)
@@ -92,7 +92,8 @@ func TestSecretsOfKeysAreNowhere(t *testing.T) {
 	}
 }
 
-// After a sign-in, the two halves of the session's secret are in no response, log line or file.
+// TestSecretsOfSessionsAreNowhere checks that the two halves of a session's secret are in no response,
+// log line or file after the sign-in.
 func TestSecretsOfSessionsAreNowhere(t *testing.T) {
 	logged := &logBuffer{}
 	w := newWorld(t, func(c *server.Config) {

@@ -71,10 +71,10 @@ type Config struct {
 	// TLSCert and TLSKey are PEM files. With them HTTPAddr and GRPCAddr serve TLS. A change of the
 	// files takes effect within about a second. The Unix socket never serves TLS.
 	TLSCert, TLSKey string
-	// ClientCA is a PEM file of authorities. With it workers need a certificate of one of them in
-	// addition to their key. It requires TLSCert.
+	// ClientCA is a PEM file of certificate authorities. If it is set, a worker needs a certificate
+	// from one of them in addition to its key. ClientCA requires TLSCert.
 	ClientCA string
-	// Origins are additional origins whose pages may use the API, as scheme://host[:port].
+	// Origins are additional web origins whose pages may use the API, as scheme://host[:port].
 	Origins []string
 	// PublicURL is the address at which browsers open the pages behind a proxy, as
 	// scheme://host[:port]. "" uses the address of each request. With https the browser stores its
@@ -137,7 +137,7 @@ type Server struct {
 	store  store.Store
 	hints  hints
 	engine *engine.Engine
-	// webhooks sends events to webhooks.
+	// webhooks sends events to the endpoints of webhooks.
 	webhooks *webhook.Sender
 	http     *face.API
 	grpc     *grpcapi.Server
@@ -151,7 +151,7 @@ type Server struct {
 	streams sse.OpenStreams
 
 	closed sync.Once
-	tcp    net.Listener // HTTP
+	tcp    net.Listener // listener for HTTP
 	unix   net.Listener
 	rpc    net.Listener
 	ops    net.Listener
@@ -244,7 +244,7 @@ func (s *Server) assemble(watch observers) (err error) {
 	return nil
 }
 
-// processor returns the orgs' share of the processors; nil if nothing is limited.
+// processor returns the limiter that shares the processors among the orgs; nil if orgs are not limited.
 func (s *Server) processor() *fair.Share {
 	if s.OrgsCPU < 0 {
 		return nil
@@ -338,7 +338,7 @@ func (s *Server) Run(ctx context.Context) error {
 	if s.rpc != nil {
 		serve("grpc", func() error { return s.grpc.Serve(s.rpc) })
 	}
-	// The operators' port also reports the shutdown.
+	// The operators' port ends last, because it also reports the shutdown.
 	last, end := context.WithCancel(context.WithoutCancel(ctx))
 	defer end()
 	if s.ops != nil {

@@ -20,14 +20,15 @@ func (w *world) asBrowser(name string, headers ...string) answer {
 	return w.requestAs(name, r, "", w.names)
 }
 
-// guarded returns the routes that need a key, with those that delete last.
+// guarded returns the routes that need a key. Routes that delete an object come last.
 func guarded() []string {
 	names := slices.SortedFunc(maps.Keys(routes), last)
 	return slices.DeleteFunc(names, func(name string) bool { return routes[name].needs == "" })
 }
 
-// Every route that needs a key refuses an incomplete or invalid session: one half, halves of two
-// sessions, a half in another place, and a session that was revoked or signed out.
+// TestHalfASessionOpensNothing checks that every route that needs a key refuses an incomplete or
+// invalid session: one half of the secret, halves of two sessions, a half in the wrong place, and a
+// session that was revoked or signed out.
 func TestHalfASessionOpensNothing(t *testing.T) {
 	w := newWorld(t)
 	one, two := w.signIn(w.keys["acme admin"]), w.signIn(w.keys["acme admin"])
@@ -69,8 +70,9 @@ func TestHalfASessionOpensNothing(t *testing.T) {
 	}
 }
 
-// Both halves of a session together permit what the key permits, on every route. Requests that
-// write are refused without an Origin header and from another origin.
+// TestASessionIsItsKey checks that both halves of a session's secret together permit what the key
+// permits, on every route. Requests that write are refused without an Origin header and from another
+// origin.
 func TestASessionIsItsKey(t *testing.T) {
 	w := newWorld(t)
 	admin, client, worker, token := w.signIn(w.keys["acme admin"]), w.signIn(w.keys["acme client"]), w.signIn(w.keys["acme worker"]), w.signIn(w.Token())
@@ -102,7 +104,7 @@ func TestASessionIsItsKey(t *testing.T) {
 			{"operator", token, needs == asOperator},
 		} {
 			if c.who == "operator" && !c.may {
-				continue // in /v1 its org is default, which has no objects
+				continue // under /v1 this session's org is default, which has no objects
 			}
 			got := outcomeOf(w.asBrowser(name, append(c.headers(), own...)...).status)
 			gone := got == "not found" && method == http.MethodDelete // deleted by the previous role
@@ -113,7 +115,7 @@ func TestASessionIsItsKey(t *testing.T) {
 	}
 }
 
-// A session is refused after 12 hours of the store's clock.
+// TestASessionIsOverInTime checks that a session is refused after 12 hours of the store's clock.
 func TestASessionIsOverInTime(t *testing.T) {
 	clock := &shiftedClock{}
 	w := newWorld(t, func(c *server.Config) { c.Clock = clock.Now })
@@ -130,8 +132,9 @@ func TestASessionIsOverInTime(t *testing.T) {
 	}
 }
 
-// A session of the token can list orgs and read every org. Keys of other orgs, and the org's key of
-// the role client, can neither see nor end the sessions of others.
+// TestSessionsOfOthersAreUnknown checks which sessions a session can list and end. A session of the
+// token can list orgs and read every org. Keys of other orgs, and the org's key of the role client, can
+// neither see nor end sessions that are not their own.
 func TestSessionsOfOthersAreUnknown(t *testing.T) {
 	w := newWorld(t)
 	token, acme := w.signIn(w.Token()), w.signIn(w.keys["acme admin"])

@@ -46,8 +46,8 @@ type CopyConfig struct {
 	From string
 	// To is the URL of a PostgreSQL database that contains no store.
 	To string
-	// Keep leaves the source in use. The copy then has another epoch, so that cursors of the source
-	// do not match its logs.
+	// If Keep is set, the source can still be used after the copy. The copy then has another epoch, so
+	// that cursors of the source do not match its logs.
 	Keep   bool
 	Logger *slog.Logger
 	// Told is called with the progress of the copy.
@@ -114,9 +114,9 @@ func BackupStore(ctx context.Context, file, to string, told func(bytes, about in
 	return sqlite.Backup(ctx, file, to, told)
 }
 
-// RestoreStore puts a backup in the place of a data directory's store. An existing store is kept
-// under another name; replace must be set to allow that. The error is an *OwnedError while a
-// process owns the data directory.
+// RestoreStore puts a backup in the place of a data directory's store. If replace is set, an existing
+// store is renamed and kept; otherwise it is an error. The error is an *OwnedError while a process owns
+// the data directory.
 func RestoreStore(ctx context.Context, backup, file string, replace bool) (err error) {
 	if err := os.MkdirAll(filepath.Dir(file), 0o700); err != nil {
 		return &perdure.Error{Code: perdure.InvalidArgument, Message: "cannot make the data directory", Err: err}
@@ -129,8 +129,8 @@ func RestoreStore(ctx context.Context, backup, file string, replace bool) (err e
 	return sqlite.Restore(ctx, backup, file, replace)
 }
 
-// CheckStore reads a whole store, named by a PostgreSQL URL or a file, and calls found for each
-// fault. Servers may use the store at the same time.
+// CheckStore reads a whole store, named by a PostgreSQL URL or a file, and calls the function found for
+// each fault. Servers may use the store at the same time.
 func CheckStore(ctx context.Context, store string, told func(CheckResult), found func(CheckFinding)) (CheckResult, error) {
 	look, err := openReadOnlyStore(ctx, store)
 	if err != nil {
@@ -148,9 +148,9 @@ func CheckStore(ctx context.Context, store string, told func(CheckResult), found
 	return result, errors.Join(err, look.Close())
 }
 
-// StoreUnchecked reports whether an embedded store was not closed cleanly and has not passed a
-// server's check since. It is false while a process owns the data directory of a store that is in
-// use. damaged reports whether the last check found damage.
+// StoreUnchecked reports whether an embedded store was not closed cleanly, and no server has completed
+// a check of it since. unchecked is false while a process that owns the data directory uses the store.
+// damaged reports whether the last check found damage.
 func StoreUnchecked(file string) (unchecked, damaged bool, err error) {
 	state, err := pagecheck.MarkOf(file).Read()
 	if err != nil || state == pagecheck.Checked {

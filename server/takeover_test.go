@@ -10,8 +10,9 @@ import (
 	"github.com/perdure/perdure/server"
 )
 
-// A worker stops answering, and another worker claims its execution: that counts as one takeover
-// and one lost lease. A first claim, and a claim after a wait, do not count.
+// TestTakeoversAreCounted checks that one takeover and one lost lease are counted when a worker stops
+// answering and another worker claims its execution. A first claim, and a claim after a wait, do not
+// count.
 func TestTakeoversAreCounted(t *testing.T) {
 	eachStore(t, func(t *testing.T, c server.Config) {
 		c.Lease = time.Second

@@ -61,7 +61,7 @@ func certificate(t *testing.T) (cert, key string, trust *x509.CertPool) {
 	return write("cert.pem", "CERTIFICATE", raw), write("key.pem", "PRIVATE KEY", rawKey), trust
 }
 
-// over returns a client for one version of HTTP.
+// over returns a client that speaks only the given version of HTTP.
 func over(t *testing.T, major int, trust *x509.CertPool) *http.Client {
 	t.Helper()
 	var only http.Protocols
@@ -72,8 +72,8 @@ func over(t *testing.T, major int, trust *x509.CertPool) *http.Client {
 	return &http.Client{Transport: web}
 }
 
-// With a certificate the API is served over TLS, over HTTP/1 and HTTP/2. A client of the Unix
-// socket needs no certificate.
+// TestHTTPOverTLS checks that a server with a certificate serves the API over TLS, with HTTP/1 and
+// HTTP/2. A client of the Unix socket needs no certificate.
 func TestHTTPOverTLS(t *testing.T) {
 	cert, key, trust := certificate(t)
 	s := openServer(t, server.Config{HTTPAddr: "127.0.0.1:0", TLSCert: cert, TLSKey: key})
@@ -134,7 +134,8 @@ func stream(t *testing.T, s *server.Server, web *http.Client, id uuid.UUID) *htt
 	return res
 }
 
-// A server that stops resets its open streams and does not wait for their readers.
+// TestServerStopsWithOpenStreams checks that a server that stops resets its open streams and does not
+// wait for their readers.
 func TestServerStopsWithOpenStreams(t *testing.T) {
 	data := t.TempDir()
 	s, err := server.Open(t.Context(), server.Config{Data: data, HTTPAddr: "127.0.0.1:0"})
@@ -166,8 +167,9 @@ func TestServerStopsWithOpenStreams(t *testing.T) {
 	}
 }
 
-// Over TLS the cookie has the prefix __Host- and the attributes Secure, HttpOnly and
-// SameSite=Strict. It works only with the page's half of the session.
+// TestCookiesOverTLS checks that a session's cookie over TLS has the prefix __Host- and the attributes
+// Secure, HttpOnly and SameSite=Strict. The cookie works only together with the half of the secret that
+// the page holds.
 func TestCookiesOverTLS(t *testing.T) {
 	cert, key, trust := certificate(t)
 	s := openServer(t, server.Config{HTTPAddr: "127.0.0.1:0", TLSCert: cert, TLSKey: key})

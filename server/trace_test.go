@@ -53,9 +53,9 @@ func attributeOf(s tracetest.SpanStub, key string) attribute.Value {
 	return attribute.Value{}
 }
 
-// One trace contains the caller, the client, the server, its writes, the worker, the tasks, and
-// every call of a model and a tool. Each span has its parent in the trace, and no attribute
-// contains the text of the messages.
+// TestOneTraceThroughEverything checks that one trace contains the caller, the client, the server, its
+// writes, the worker, the tasks, and every call of a model and a tool. Each span has its parent in the
+// trace, and no attribute contains the text of the messages.
 func TestOneTraceThroughEverything(t *testing.T) {
 	provider, kept := spans(t)
 	o := observe(t, server.Config{TracerProvider: provider})
@@ -117,8 +117,8 @@ func TestOneTraceThroughEverything(t *testing.T) {
 	}
 }
 
-// cutDispatch is a connection to the server that can be cut. Calls then fail with unavailable and
-// do not reach the server.
+// cutDispatch is a connection to the server that a test can cut. While it is cut, calls fail with
+// unavailable and do not reach the server.
 type cutDispatch struct {
 	perdure.Dispatch
 	cut atomic.Bool
@@ -173,8 +173,9 @@ func (g *cutDispatch) PollTasks(ctx context.Context, p perdure.Poll) ([]perdure.
 	return g.Dispatch.PollTasks(ctx, p)
 }
 
-// A worker is lost during a tool, and another worker continues in the same trace, with a link to a
-// span of that trace. One lost lease of a task is counted. Log lines name their execution.
+// TestTraceContinuesAfterALostWorker checks that another worker continues in the same trace after a
+// worker is lost during a tool call, with a link to a span of that trace. One lost lease of a task is
+// counted. Log lines name their execution.
 func TestTraceContinuesAfterALostWorker(t *testing.T) {
 	eachStore(t, func(t *testing.T, c server.Config) {
 		provider, kept := spans(t)
@@ -203,7 +204,7 @@ func TestTraceContinuesAfterALostWorker(t *testing.T) {
 			t.Fatalf("the run is %s: %v", x.Status, *x.Error)
 		}
 		stopSecond()
-		way.cut.Store(false) // the worker reconnects and finds that its lease is lost
+		way.cut.Store(false) // the worker reconnects and learns that its lease is lost
 		stopFirst()
 		if got := o.scrape()["perdure_leases_lost_total{work=task}"]; got != 1 {
 			t.Errorf("%v leases of tasks were lost, want 1", got)
@@ -268,7 +269,8 @@ func (l *lines) check(t *testing.T, traceID string) {
 	}
 }
 
-// Without a TracerProvider there are no spans, and a caller's trace context is stored unchanged.
+// TestNoTraceUnlessAsked checks that without a TracerProvider there are no spans, and a caller's trace
+// context is stored unchanged.
 func TestNoTraceUnlessAsked(t *testing.T) {
 	provider, kept := spans(t)
 	o := observe(t, server.Config{})

@@ -30,11 +30,11 @@ import (
 // oneProcess is a server with a SQLite file and a worker in this process.
 type oneProcess struct {
 	testing.TB
-	data, kept string // folders: of the server, and of the worker's results
+	data, kept string // folders of the server's data and of the worker's results
 	api        *client.Client
 }
 
-// newOneProcess runs react agents on the model at an address.
+// newOneProcess runs a server and a worker with react agents, which call the model at the address.
 func newOneProcess(t testing.TB, model string) *oneProcess {
 	t.Helper()
 	p := &oneProcess{TB: t, data: t.TempDir(), kept: t.TempDir()}
@@ -124,7 +124,7 @@ func (p *oneProcess) logged() (commits int, size int64) {
 	if err != nil {
 		p.Fatal(err)
 	}
-	const header, frameHeader = 32, 24 // as SQLite's file format has them
+	const header, frameHeader = 32, 24 // sizes in SQLite's file format
 	page := int(binary.BigEndian.Uint32(raw[8:]))
 	salts := string(raw[16:24])
 	for at := header; at+frameHeader+page <= len(raw) && string(raw[at+8:at+16]) == salts; at += frameHeader + page {
@@ -135,7 +135,8 @@ func (p *oneProcess) logged() (commits int, size int64) {
 	return commits, int64(len(raw))
 }
 
-// speaking returns the URL of a model that returns a text in one piece.
+// speaking serves a model that answers each call with the text, in one piece. It returns the model's
+// URL.
 func speaking(t testing.TB, text string) (url string) {
 	t.Helper()
 	said, err := json.Marshal(text)
@@ -156,9 +157,9 @@ func speaking(t testing.TB, text string) (url string) {
 	return model.URL
 }
 
-// A run of one turn with 2 KiB of text makes at most six commits: the start, its claim, the model's
-// task, the text, the ends of task and block, and the end of the run. The write-ahead log grows by
-// at most 420 KiB.
+// TestWhatATurnWrites checks that a run of one turn with 2 KiB of text makes at most six commits: the
+// start, its claim, the model's task, the text, the ends of task and block, and the end of the run. The
+// write-ahead log grows by at most 420 KiB.
 func TestWhatATurnWrites(t *testing.T) {
 	p := newOneProcess(t, speaking(t, strings.Repeat("What is said. 0123456789abcdefg\n", 64)))
 	p.run() // the first run also writes rows that all runs share

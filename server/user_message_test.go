@@ -9,8 +9,8 @@ import (
 	grpcstatus "google.golang.org/grpc/status"
 )
 
-// An invalid userMessage over gRPC is refused, inline and as a blob, and is not stored. A valid one
-// is stored.
+// TestUserMessagesOverGRPCAreChecked checks that an invalid userMessage over gRPC is refused, inline
+// and as a blob, and is not stored. A valid one is stored.
 func TestUserMessagesOverGRPCAreChecked(t *testing.T) {
 	s, w := serve(t, 0)
 	claim := w.start(starting(s))

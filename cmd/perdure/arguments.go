@@ -43,7 +43,8 @@ func secretParts(args []string) map[int]string {
 	return parts
 }
 
-// blank overwrites text in the memory of the arguments, which is this process's own and writable.
+// blank overwrites a text in place. The text is in the memory of the process's arguments, which is
+// writable.
 func blank(text string) {
 	if len(text) == 0 || !argumentsInPlace {
 		return

@@ -1,4 +1,5 @@
 package main
 
-// argumentsInPlace reports that the strings of os.Args are in the system's memory of the arguments.
+// argumentsInPlace reports whether the strings of os.Args are in the memory that ps and
+// /proc/PID/cmdline show.
 const argumentsInPlace = true

@@ -8,7 +8,8 @@ import (
 	"testing"
 )
 
-// The process table does not show the secrets of a command line. Other arguments stay as they are.
+// TestSecretsOfACommandLineAreBlanked checks that the process table does not show the secrets of a
+// command line. Other arguments stay as they are.
 func TestSecretsOfACommandLineAreBlanked(t *testing.T) {
 	dir := t.TempDir()
 	p := launch(t, dir, "dev", "--addr", "127.0.0.1:0", "--grpc-addr", "127.0.0.1:0", "--key", "canary-of-a-key", "--key=canary-in-one")

@@ -2,5 +2,6 @@
 
 package main
 
-// argumentsInPlace is false, because it is unknown for other systems.
+// argumentsInPlace is false: on other systems than Linux it is unknown where the strings of os.Args
+// are.
 const argumentsInPlace = false

@@ -4,7 +4,8 @@ import (
 	"testing"
 )
 
-// secretParts finds a secret in both forms of a flag: after = and in the next argument.
+// TestSecretsOfACommandLineAreFound checks that secretParts finds the secret in both forms of a flag:
+// after = in the same argument, and in the next argument.
 func TestSecretsOfACommandLineAreFound(t *testing.T) {
 	args := []string{"perdure", "worker", "--key", "s1", "--key=s2", "--store=postgres://u:p@h/d", "--nats", "nats://u:p@h", "--queue", "--keys", "x"}
 	want := map[int]string{3: "s1", 4: "s2", 5: "postgres://u:p@h/d", 7: "nats://u:p@h"}

@@ -84,8 +84,9 @@ func TestModelCallsAreShownAsTheyWereSent(t *testing.T) {
 	}
 }
 
-// TestInspectedCallsAroundACompaction checks that calls before and after a compaction, and the call for
-// the summary, are rebuilt, and what of the conversation they leave out. It also checks what is refused.
+// TestInspectedCallsAroundACompaction checks that model calls before and after a compaction, and the
+// call for its summary, are rebuilt. It checks which messages each call leaves out, and which requests
+// are refused.
 func TestInspectedCallsAroundACompaction(t *testing.T) {
 	dir := t.TempDir()
 	if err := os.Mkdir(filepath.Join(dir, "scripts"), 0o700); err != nil {

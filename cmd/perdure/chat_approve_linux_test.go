@@ -13,7 +13,8 @@ import (
 
 const asksHere = "scripted/s · the run asks you · Esc stops the turn\n"
 
-// asks waits until the question about a command is asked at the end of the screen.
+// asks waits until the last question on the screen is about the command, above an empty input line and
+// the status. It returns the screen's text.
 func (s *chatScreen) asks(command, status string) string {
 	s.Helper()
 	return s.until("the question about "+command, func(text string) bool {
@@ -32,8 +33,8 @@ func listed(t *testing.T, text, command string) string {
 	return m[1]
 }
 
-// Of several open questions, /approve lists all, and /approve ID shows one and asks it. What was not
-// shown here is not approved.
+// TestChatApprovesAnyOpenQuestion checks that /approve lists several open questions, and that /approve
+// ID shows one of them and asks it. A question that the screen has not shown is not approved.
 func TestChatApprovesAnyOpenQuestion(t *testing.T) {
 	longtest.Skip(t, "seconds")
 	for _, width := range []int{80, 120} {
@@ -94,7 +95,7 @@ func TestChatApprovesAnyOpenQuestion(t *testing.T) {
 	}
 }
 
-// open asks a question and continues.
+// open asks a question. It does not wait for the answer.
 func (c *claimedRun) open(key string, terms perdure.QuestionTerms, details string) uuid.UUID {
 	c.a.Helper()
 	n := perdure.NewQuestion{QuestionTerms: terms, Key: key, Details: []byte(details)}
@@ -103,8 +104,8 @@ func (c *claimedRun) open(key string, terms perdure.QuestionTerms, details strin
 	return perdure.QuestionID(c.lease.ExecutionID, key)
 }
 
-// A question is approved while the run works, with the details that were shown; Esc leaves it open,
-// and the run continues.
+// TestChatApprovesWhileTheRunWorks checks that a question can be approved while the run works, with the
+// details that were shown. Esc leaves the question open, and the run continues.
 func TestChatApprovesWhileTheRunWorks(t *testing.T) {
 	longtest.Skip(t, "seconds")
 	a := newAskingServer(t)

@@ -15,14 +15,15 @@ import (
 	"github.com/perdure/perdure/internal/longtest"
 )
 
-// rowsOf returns the rows of the screen from the one that begins with a text to the next empty one.
+// rowsOf returns rows of the screen: from the row that begins with the text up to the next empty row.
 func rowsOf(text, begin string) []string {
 	_, after, _ := strings.Cut("\n"+text, "\n"+begin)
 	block, _, _ := strings.Cut(begin+after, "\n\n")
 	return strings.Split(block, "\n")
 }
 
-// An image that a message names by its path, with or without @, is sent to the model.
+// TestChatSendsImages checks that an image that a message names by its path, with or without @, is sent
+// to the model.
 func TestChatSendsImages(t *testing.T) {
 	longtest.Skip(t, "seconds")
 	for _, width := range []int{80, 120} {
@@ -86,8 +87,8 @@ func TestChatSendsImages(t *testing.T) {
 	}
 }
 
-// AGENTS.md of the workspace is part of the system prompt, unless --no-agents-md leaves it out. With
-// --plan the model gets only tools that change nothing.
+// TestChatInstructionsAndPlan checks that AGENTS.md of the workspace is part of the system prompt,
+// unless --no-agents-md leaves it out. With --plan the model gets only tools that change nothing.
 func TestChatInstructionsAndPlan(t *testing.T) {
 	longtest.Skip(t, "seconds")
 	for _, width := range []int{80, 120} {

@@ -31,8 +31,8 @@ turn
   text Third answer.
 `
 
-// What is typed while the output comes stays in the input line below it, and no line of the output is
-// lost or garbled, at any width.
+// TestChatKeepsTheInputBelowTheOutput checks that typed text stays in the input line while output
+// appears above it, and that no line of the output is lost or garbled, at any width.
 func TestChatKeepsTheInputBelowTheOutput(t *testing.T) {
 	for _, width := range []int{80, 120} {
 		t.Run(fmt.Sprint(width), func(t *testing.T) {
@@ -81,8 +81,8 @@ func TestChatKeepsTheInputBelowTheOutput(t *testing.T) {
 	}
 }
 
-// Esc stops the turn; Ctrl-C twice leaves the chat and says how to continue it; the history of inputs
-// is kept for the next chat, in a private file.
+// TestChatStopsLeavesAndContinues checks that Esc stops the turn, that Ctrl-C twice leaves the chat and
+// prints how to continue it, and that a private file keeps the history of inputs for the next chat.
 func TestChatStopsLeavesAndContinues(t *testing.T) {
 	for _, width := range []int{80, 120} {
 		t.Run(fmt.Sprint(width), func(t *testing.T) {
@@ -126,7 +126,8 @@ func TestChatStopsLeavesAndContinues(t *testing.T) {
 	}
 }
 
-// A question is answered in the input line, also by /approve, and Esc stops its turn.
+// TestChatAnswersQuestionsInTheInputLine checks that a question is answered in the input line or by
+// /approve, and that Esc stops the turn that asked it.
 func TestChatAnswersQuestionsInTheInputLine(t *testing.T) {
 	dir := t.TempDir()
 	call := "  call bash {\"command\": \"echo ran-%d\"}\n"
@@ -152,7 +153,7 @@ func TestChatAnswersQuestionsInTheInputLine(t *testing.T) {
 	s.ends(4)
 }
 
-// Esc stops the turn while its question is asked.
+// TestChatStopsTheTurnOfAQuestion checks that Esc stops the turn while the terminal asks its question.
 func TestChatStopsTheTurnOfAQuestion(t *testing.T) {
 	dir := t.TempDir()
 	write(t, dir, "s", "turn\n  call bash {\"command\": \"echo ran\"}\nturn\n  text Then not.\n")
@@ -171,7 +172,8 @@ func TestChatStopsTheTurnOfAQuestion(t *testing.T) {
 	}
 }
 
-// The commands of a chat work, their names are completed, and a mistyped one is named.
+// TestChatCommands checks that the commands of a chat work, that their names are completed, and that a
+// mistyped name is answered with the nearest command.
 func TestChatCommands(t *testing.T) {
 	for _, width := range []int{80, 100, 120} {
 		t.Run(fmt.Sprint(width), func(t *testing.T) {
@@ -218,7 +220,8 @@ func TestChatCommands(t *testing.T) {
 	}
 }
 
-// /model chooses the model of the next turns, among those of the run, and perdure signal does, too.
+// TestChatChoosesTheModel checks that /model and perdure signal choose the model of the next turns,
+// among the models of the run.
 func TestChatChoosesTheModel(t *testing.T) {
 	longtest.Skip(t, "seconds")
 	for _, width := range []int{80, 120} {
@@ -259,8 +262,8 @@ func TestChatChoosesTheModel(t *testing.T) {
 	}
 }
 
-// Tools that run at once are shown in blocks of their own, a long output by its beginning and its
-// end, and each row of a wrapped line keeps its gutter.
+// TestChatShowsParallelTools checks that concurrent tool calls are shown in separate blocks. A long
+// output is shown by its beginning and its end, and each row of a wrapped line keeps its gutter.
 func TestChatShowsParallelTools(t *testing.T) {
 	longtest.Skip(t, "seconds")
 	for _, width := range []int{80, 120} {

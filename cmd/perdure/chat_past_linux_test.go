@@ -11,8 +11,8 @@ import (
 	"github.com/perdure/perdure/internal/longtest"
 )
 
-// A chat that continues a run shows the end of its conversation as it was, and how to see the rest;
-// so does /resume.
+// TestChatShowsThePast checks that a chat that continues a run shows the end of the conversation as it
+// was shown before, and how to see all of it. /resume shows the same.
 func TestChatShowsThePast(t *testing.T) {
 	for _, width := range []int{80, 120} {
 		t.Run(fmt.Sprint(width), func(t *testing.T) {
@@ -57,7 +57,8 @@ func TestChatShowsThePast(t *testing.T) {
 	}
 }
 
-// A new run asks the model that was chosen in the chat, and the chat says so.
+// TestChatKeepsTheChosenModelForNewRuns checks that a new run of a chat calls the model that was chosen
+// in the chat, and that the chat says so.
 func TestChatKeepsTheChosenModelForNewRuns(t *testing.T) {
 	dir := t.TempDir()
 	for _, name := range []string{"s", "other"} {
@@ -87,7 +88,8 @@ func TestChatKeepsTheChosenModelForNewRuns(t *testing.T) {
 	s.ends(4)
 }
 
-// What is typed to answer a question is not in the history of inputs; messages and commands are.
+// TestChatHistoryHasNoAnswers checks that answers to questions are not in the history of inputs, and
+// that messages and commands are.
 func TestChatHistoryHasNoAnswers(t *testing.T) {
 	dir := t.TempDir()
 	call := "turn\n  call bash {\"command\": \"echo ran\"}\n"
@@ -119,7 +121,8 @@ func TestChatHistoryHasNoAnswers(t *testing.T) {
 	}
 }
 
-// A long message is echoed by its beginning; the model gets all of it.
+// TestChatFoldsTheEchoOfALongMessage checks that only the beginning of a long message is echoed, and
+// that the model gets all of it.
 func TestChatFoldsTheEchoOfALongMessage(t *testing.T) {
 	longtest.Skip(t, "seconds")
 	for _, width := range []int{80, 120} {
@@ -149,7 +152,8 @@ func TestChatFoldsTheEchoOfALongMessage(t *testing.T) {
 	}
 }
 
-// A run that waits compacts at once, and the chat says what came of it.
+// TestChatSaysWhatCompactionDid checks that a waiting run compacts at once, and that the chat prints
+// the result.
 func TestChatSaysWhatCompactionDid(t *testing.T) {
 	dir := t.TempDir()
 	write(t, dir, "s", "turn\n  text First."+strings.Repeat(" word", 100)+"\nturn\n  text Second.\n")
@@ -174,7 +178,8 @@ func TestChatSaysWhatCompactionDid(t *testing.T) {
 	s.ends(4)
 }
 
-// After the model has failed, the chat says so, and /retry asks it again.
+// TestChatRetriesAFailedTurn checks that the chat reports a failure of the model, and that /retry calls
+// the model again.
 func TestChatRetriesAFailedTurn(t *testing.T) {
 	dir := t.TempDir()
 	write(t, dir, "s", "turn\n  fail auth the key is no good\n")

@@ -37,7 +37,7 @@ func (s *chatScreen) rewrap(width int) {
 		wrapped = append(wrapped, string(letters))
 	}
 	next := vt.NewEmulator(width, 24)
-	go func() { _, _ = io.Copy(s.master, next) }() // the answers of the terminal to queries
+	go func() { _, _ = io.Copy(s.master, next) }() // the terminal's replies to queries of the program
 	_, _ = io.WriteString(next, strings.Join(wrapped, "\r\n"))
 	scrolled := max(len(wrapped)-24, 0)
 	_, _ = fmt.Fprintf(next, "\x1b[%d;%dH", y-scrolled+1, x+1)
@@ -46,7 +46,7 @@ func (s *chatScreen) rewrap(width int) {
 	s.resize(width)
 }
 
-// beforeCursor returns the text of the cursor's row before the cursor.
+// beforeCursor returns the part of the cursor's row that is left of the cursor.
 func (s *chatScreen) beforeCursor() string {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -60,8 +60,8 @@ func (s *chatScreen) beforeCursor() string {
 	return row.String()
 }
 
-// A window that becomes narrower, and wide again, has the input line once, and no row of the output
-// is lost.
+// TestChatInANarrowerWindow checks a window that becomes narrower and then wide again. It shows the
+// input line once, and no row of the output is lost.
 func TestChatInANarrowerWindow(t *testing.T) {
 	longtest.Skip(t, "seconds")
 	dir := t.TempDir()
@@ -97,8 +97,8 @@ func TestChatInANarrowerWindow(t *testing.T) {
 	s.ends(4)
 }
 
-// drawn reports whether the rows of the input line are those of a terminal of the width. Rows that only
-// the terminal has wrapped have no indent.
+// drawn reports whether the program itself has wrapped the input line for a terminal of the width. Rows
+// that only the terminal has wrapped have no indent.
 func drawn(text string, words []string, width int) bool {
 	rows := strings.Split(strings.TrimPrefix(text, "› "), "\n")
 	for i, row := range rows {

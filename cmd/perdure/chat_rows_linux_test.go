@@ -8,7 +8,8 @@ import (
 	"github.com/perdure/perdure/internal/longtest"
 )
 
-// A row that is as wide as the terminal loses no character, whatever kind of output it is.
+// TestChatKeepsFullRows checks that a row that is exactly as wide as the terminal loses no character,
+// for every kind of output.
 func TestChatKeepsFullRows(t *testing.T) {
 	longtest.Skip(t, "seconds")
 	for _, width := range []int{80, 120} {
@@ -28,8 +29,8 @@ func TestChatKeepsFullRows(t *testing.T) {
 			for line := range strings.Lines(text) {
 				b.WriteString(strings.Trim(line, " ›┊│\n"))
 			}
-			// The message, the thinking, the text, the question, the call and its output; the title
-			// of the run is cut.
+			// The long text is in the message, the thinking, the answer, the question, and the call
+			// with its output. The title of the run is cut.
 			if n := strings.Count(b.String(), long); n < 5 {
 				t.Errorf("%d of 5 texts are whole:\n%s", n, text)
 			}

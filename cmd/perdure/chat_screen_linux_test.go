@@ -56,7 +56,7 @@ func onScreen(t *testing.T, dir string, width int, args ...string) *chatScreen {
 		t.Fatal(err)
 	}
 	go s.draw()
-	go func() { _, _ = io.Copy(master, s.vt) }() // the answers of the terminal to queries
+	go func() { _, _ = io.Copy(master, s.vt) }() // the terminal's replies to queries of the program
 	t.Cleanup(func() {
 		_ = s.cmd.Process.Kill()
 		_ = s.cmd.Wait()
@@ -67,7 +67,7 @@ func onScreen(t *testing.T, dir string, width int, args ...string) *chatScreen {
 	return s
 }
 
-// draw draws what the program writes until it ends.
+// draw reads what the program writes and draws it in the emulated terminal, until the program ends.
 func (s *chatScreen) draw() {
 	defer close(s.ended)
 	buffer := make([]byte, 4096)
@@ -84,7 +84,8 @@ func (s *chatScreen) draw() {
 	}
 }
 
-// text returns what was scrolled out, and the screen.
+// text returns the rows that have scrolled out of the screen, and then those on the screen. The channel
+// is closed at the next change.
 func (s *chatScreen) text() (string, <-chan struct{}) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -126,7 +127,7 @@ func (s *chatScreen) until(what string, holds func(text string) bool) string {
 	}
 }
 
-// shows waits until the screen contains a text.
+// shows waits until the screen contains the text want, and returns the screen's text.
 func (s *chatScreen) shows(want string) string {
 	s.Helper()
 	return s.until(want, func(text string) bool { return strings.Contains(text, want) })
@@ -150,7 +151,7 @@ const (
 	keyTab   = "\t"
 )
 
-// keys presses keys.
+// keys sends keys to the program, as if a user had pressed them.
 func (s *chatScreen) keys(text string) {
 	s.Helper()
 	if _, err := io.WriteString(s.master, text); err != nil {
@@ -172,7 +173,7 @@ func (s *chatScreen) resize(width int) {
 	}
 }
 
-// ends waits for the end of the program, and returns the text of the screen.
+// ends waits until the program ends with the exit code, and returns the text of the screen.
 func (s *chatScreen) ends(code int) string {
 	s.Helper()
 	<-s.ended

@@ -13,8 +13,9 @@ import (
 	"github.com/perdure/perdure/internal/store/opentest"
 )
 
-// The command lines of compose.yaml run as processes, in their order. They create tables and a key,
-// start servers, and run an agent. After a server was killed, a run completes at the other server.
+// TestComposeServicesRun runs the command lines of compose.yaml as processes, in their order. They
+// create tables and a key, start servers, and run an agent. It checks that a run completes at the other
+// server after one server was killed.
 func TestComposeServicesRun(t *testing.T) {
 	longtest.Skip(t, "PostgreSQL")
 	c, dir, store := composition(t), t.TempDir(), opentest.URL(t)

@@ -86,9 +86,9 @@ func ready(t *testing.T, base string) (status int, body string) {
 	return res.StatusCode, string(raw)
 }
 
-// A server whose predecessor was killed finds a damaged page. It refuses writes, reports that it is
-// not ready, and ends with exit code 1. The next start is refused, with --check before and without.
-// With the page repaired, the server starts again.
+// TestDamageEndsTheServer checks a server that finds a damaged page after its predecessor was killed.
+// It refuses writes, reports that it is not ready, and ends with exit code 1. The next start is
+// refused, with and without --check before. After the page is repaired, the server starts again.
 func TestDamageEndsTheServer(t *testing.T) {
 	longtest.Skip(t, "seconds")
 	for _, name := range []string{"agent_execution", "sqlite_autoindex_agent_execution_1"} {
@@ -139,7 +139,7 @@ func TestDamageEndsTheServer(t *testing.T) {
 	}
 }
 
-// An invalid value of --check is refused.
+// TestInvalidTimeOfTheCheckIsRefused checks that an invalid value of --check is refused.
 func TestInvalidTimeOfTheCheckIsRefused(t *testing.T) {
 	dir := t.TempDir()
 	for _, command := range []string{"dev", "server", "worker"} {

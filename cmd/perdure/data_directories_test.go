@@ -10,8 +10,8 @@ import (
 	"github.com/perdure/perdure/internal/longtest"
 )
 
-// The tools of a run cannot read the tokens of other data directories of their user, nor the token
-// of their own data directory.
+// TestToolsKeepOutOfOtherDataDirectories checks that the tools of a run cannot read the token of its
+// own data directory, nor the tokens of other data directories of the same user.
 func TestToolsKeepOutOfOtherDataDirectories(t *testing.T) {
 	longtest.Skip(t, "seconds")
 	dir := t.TempDir()

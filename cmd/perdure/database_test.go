@@ -15,8 +15,8 @@ import (
 	"github.com/perdure/perdure/internal/store/postgres/cluster"
 )
 
-// Two servers share a database. A worker of one server executes a run that was started at the other
-// server, and both servers report its end.
+// TestTwoServersOneDatabase checks two servers that share a database. A worker of one server executes a
+// run that was started at the other server, and both servers report the run's end.
 func TestTwoServersOneDatabase(t *testing.T) {
 	longtest.Skip(t, "PostgreSQL")
 	dir, store := t.TempDir(), opentest.URL(t)
@@ -43,8 +43,8 @@ func TestTwoServersOneDatabase(t *testing.T) {
 	}
 }
 
-// Servers with a shared database start without NATS, report that hints are missing, and are ready.
-// They connect to NATS when it starts.
+// TestServersConnectToNATSWhenItStarts checks that servers with a shared database start without NATS,
+// report that hints are missing, and are ready. They connect to NATS when it starts.
 func TestServersConnectToNATSWhenItStarts(t *testing.T) {
 	longtest.Skip(t, "PostgreSQL")
 	dir, store, nats := t.TempDir(), opentest.URL(t), notifytest.NewNATS(t)
@@ -114,8 +114,8 @@ func TestInvalidDatabaseIsRefused(t *testing.T) {
 	p.wantEnd(1, "cannot be reached")
 }
 
-// A database with fsync off is refused with advice. If --store-allow-off permits it, the server
-// reports it in /readyz and in a metric.
+// TestDatabaseWithASettingOffIsRefused checks that a database with fsync off is refused with advice. If
+// --store-allow-off permits it, the server reports it in /readyz and in a metric.
 func TestDatabaseWithASettingOffIsRefused(t *testing.T) {
 	longtest.Skip(t, "PostgreSQL")
 	dir := t.TempDir()

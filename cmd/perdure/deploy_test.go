@@ -19,8 +19,8 @@ import (
 
 const deployed = "../../"
 
-// composeFile holds the members of compose.yaml that the tests know. A new member must be added
-// here.
+// composeFile contains the members of compose.yaml that the tests know. A file with any other member
+// does not decode.
 type composeFile struct {
 	Name     string             `yaml:"name"`
 	Services map[string]service `yaml:"services"`
@@ -141,8 +141,8 @@ func wantCommand(t *testing.T, where string, args []string, variables map[string
 
 var variable = regexp.MustCompile(`\$\{(\w+)`)
 
-// compose.yaml contains only members that the tests know. Services, conditions, volumes and
-// variables are consistent, and each command line is valid.
+// TestComposeFitsTheProgram checks that compose.yaml contains only members that the tests know.
+// Services, conditions, volumes and variables are consistent, and each command line is valid.
 func TestComposeFitsTheProgram(t *testing.T) {
 	c := composition(t)
 	for _, want := range []string{"postgres", "nats", "migrate", "keys", "server-1", "server-2", "worker-1", "worker-2"} {
@@ -193,9 +193,9 @@ func TestComposeFitsTheProgram(t *testing.T) {
 	}
 }
 
-// Services cannot gain privileges, and those that restart have limits of processes and memory.
-// Workers are only in the network work, in which the servers offer only their port for workers. No
-// password is on a command line.
+// TestComposeServicesAreConfined checks that services cannot gain privileges, and that services that
+// restart have limits of processes and memory. Workers are only in the network named work, where the
+// servers offer only their port for workers. No password is on a command line.
 func TestComposeServicesAreConfined(t *testing.T) {
 	c := composition(t)
 	for name, s := range c.Services {
@@ -251,8 +251,9 @@ func TestComposeServicesAreConfined(t *testing.T) {
 	}
 }
 
-// The Dockerfile has the targets that compose.yaml builds. Two images run as an unprivileged user,
-// each CMD is a valid command line, and the version of Go is that of go.mod.
+// TestDockerfileFitsTheProgram checks that the Dockerfile has the targets that compose.yaml builds. Two
+// images run as an unprivileged user, each CMD is a valid command line, and the version of Go is that
+// of go.mod.
 func TestDockerfileFitsTheProgram(t *testing.T) {
 	raw, err := os.ReadFile(deployed + "Dockerfile")
 	if err != nil {
@@ -283,7 +284,7 @@ func TestDockerfileFitsTheProgram(t *testing.T) {
 	}
 }
 
-// variables returns the variables that a file of NAME=value lines sets.
+// variables returns the environment variables that a file of NAME=value lines sets.
 func variables(t *testing.T, file string) map[string]string {
 	t.Helper()
 	f, err := os.Open(deployed + file)
@@ -301,8 +302,8 @@ func variables(t *testing.T, file string) map[string]string {
 	return all
 }
 
-// The systemd units start valid command lines, and their example variables belong to flags. If
-// systemd is installed, systemd-analyze reports no problems.
+// TestUnitsFitTheProgram checks that the systemd units start valid command lines, and their example
+// variables belong to flags. If systemd is installed, systemd-analyze reports no problems.
 func TestUnitsFitTheProgram(t *testing.T) {
 	program, err := exec.LookPath("perdure")
 	if err != nil {
@@ -331,8 +332,8 @@ func TestUnitsFitTheProgram(t *testing.T) {
 	}
 }
 
-// environment returns the PERDURE_ variables of a service, with the values that here replaces, for
-// the data directory dir.
+// environment returns the PERDURE_ variables of a service for the data directory dir. The replacer here
+// replaces addresses and paths in their values.
 func environment(s service, here *strings.Replacer, dir string) []string {
 	env := []string{"PERDURE_DATA=" + dir, "PERDURE_SCRIPTS=" + filepath.Dir(dir)}
 	for _, name := range slices.Sorted(maps.Keys(s.Environment)) {
@@ -343,7 +344,8 @@ func environment(s service, here *strings.Replacer, dir string) []string {
 	return env
 }
 
-// Each message that the runbook quotes occurs in the source of the program.
+// TestTheRunbookQuotesTheProgram checks that each message that the runbook quotes occurs in the source
+// of the program.
 func TestTheRunbookQuotesTheProgram(t *testing.T) {
 	raw, err := os.ReadFile(deployed + "docs/operations.md")
 	if err != nil {

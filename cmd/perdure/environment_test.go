@@ -4,8 +4,8 @@ import (
 	"testing"
 )
 
-// PERDURE_STORE_FILE names a file whose first line is the value of --store. PERDURE_STORE takes
-// precedence.
+// TestVariablesFromFiles checks that PERDURE_STORE_FILE names a file whose first line becomes the value
+// of --store. PERDURE_STORE takes precedence.
 func TestVariablesFromFiles(t *testing.T) {
 	dir := t.TempDir()
 	write(t, dir, "addr", "mysql://db/x\nmore\n")

@@ -14,8 +14,8 @@ import (
 // allowed are the licences that permit the distribution of the program and its pages.
 var allowed = []string{"Apache-2.0", "BSD-2-Clause", "BSD-3-Clause", "BSD", "ISC", "MIT", "MPL-2.0", "0BSD", "CC0-1.0", "Unlicense"}
 
-// told are phrases that identify a licence, the strictest licence first, because a file may contain
-// several.
+// told contains a phrase that identifies each licence. The strictest licence comes first, because a
+// file may contain several.
 var told = []struct {
 	phrase  *regexp.Regexp
 	licence string
@@ -40,7 +40,8 @@ func licenceOf(text string) string {
 	return ""
 }
 
-// Every module of the program and of its tests has an allowed licence.
+// TestLicencesAreAllowed checks that every module of the program and of its tests has an allowed
+// licence.
 func TestLicencesAreAllowed(t *testing.T) {
 	list := exec.Command("go", "list", "-deps", "-test", "-f", "{{with .Module}}{{if not .Main}}{{.Path}} {{.Dir}}{{end}}{{end}}", "../../...")
 	out, err := list.Output()
@@ -87,8 +88,8 @@ func licenceIn(t *testing.T, dir string) string {
 	return ""
 }
 
-// Every package of the pages in web/package-lock.json has an allowed licence, except packages for
-// development only.
+// TestLicencesOfThePagesAreAllowed checks that every package of the pages in web/package-lock.json has
+// an allowed licence, except packages for development only.
 func TestLicencesOfThePagesAreAllowed(t *testing.T) {
 	raw, err := os.ReadFile("../../web/package-lock.json")
 	if err != nil {

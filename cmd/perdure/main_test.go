@@ -52,16 +52,16 @@ func TestScripts(t *testing.T) {
 	})
 }
 
-// program is a perdure process.
+// program is a process of perdure that a test has started.
 type program struct {
 	t      *testing.T
 	cmd    *exec.Cmd
 	out    *bufio.Reader
 	stderr bytes.Buffer
-	read   strings.Builder // the part of out that was read
+	read   strings.Builder // the text that was read from out
 }
 
-// auditLeft checks the invariants of the data that processes in dir have stored.
+// auditLeft checks the invariants of the data that the processes in the folder dir have left there.
 func auditLeft(t *testing.T, dir string) {
 	left := filepath.Join(dir, "d", "perdure.db")
 	if _, err := os.Stat(left); err != nil {
@@ -76,7 +76,7 @@ func auditLeft(t *testing.T, dir string) {
 	}
 }
 
-// audited are the folders that a test audits at its end.
+// audited contains the folders whose data is audited at the end of a test.
 var audited sync.Map
 
 // launch starts perdure in dir. The data stored there is audited at the end of the test.
@@ -85,7 +85,7 @@ func launch(t *testing.T, dir string, args ...string) *program {
 	return launchWith(t, dir, nil, args...)
 }
 
-// launchWith is launch with environment variables, as NAME=value.
+// launchWith is like launch, with environment variables as NAME=value.
 func launchWith(t *testing.T, dir string, env []string, args ...string) *program {
 	t.Helper()
 	if _, later := audited.LoadOrStore(dir, true); !later {
@@ -101,7 +101,7 @@ func launchWith(t *testing.T, dir string, env []string, args ...string) *program
 	if err := p.cmd.Start(); err != nil {
 		t.Fatal(err)
 	}
-	t.Cleanup(func() { // usually it has ended
+	t.Cleanup(func() { // most programs have ended by then
 		_ = p.cmd.Process.Kill()
 		_ = p.cmd.Wait()
 	})

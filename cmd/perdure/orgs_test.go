@@ -29,7 +29,7 @@ func outputOf(t *testing.T, dir string, args ...string) string {
 	return strings.TrimSpace(string(out))
 }
 
-// caller returns a client of the server with a key of an org.
+// caller returns a client of the server with the key of the org.
 func (s *devServer) caller(t *testing.T, org, key string) *client.Client {
 	t.Helper()
 	c, err := client.New(client.Options{BaseURL: strings.TrimSuffix(s.url, "/api/orgs/default"), Key: key, Org: org})
@@ -63,8 +63,9 @@ func eventuallyErr(t *testing.T, what string, code perdure.Code, call func() err
 	}
 }
 
-// Two orgs use one server with their own keys; orgs and keys are created on the command line. An
-// org's run is unknown to the other org. One org is disabled and enabled again.
+// TestOrgsOfOneServerAreSeparate creates two orgs and their keys on the command line, and uses one
+// server with both. It checks that a run of one org is unknown to the other org. One org is disabled
+// and enabled again.
 func TestOrgsOfOneServerAreSeparate(t *testing.T) {
 	longtest.Skip(t, "seconds")
 	dir := t.TempDir()

@@ -31,8 +31,9 @@ func isTest(name string) bool { return strings.HasSuffix(name, "_test.go") }
 
 func isProgram(name string) bool { return !isTest(name) && !strings.Contains(name, "terminaltest") }
 
-// All output of the program's commands goes through a screen. The code names the standard streams
-// only to create a screen, and calls no function that prints to an implicit output.
+// TestAllOutputGoesThroughAScreen checks that all output of the program's commands goes through a
+// screen. The code names the standard streams only to create a screen, and calls no function that
+// prints to an implicit output.
 func TestAllOutputGoesThroughAScreen(t *testing.T) {
 	screens := 0
 	for file, parsed := range sources(t, isProgram) {
@@ -48,7 +49,7 @@ func TestAllOutputGoesThroughAScreen(t *testing.T) {
 				}
 			case *ast.SelectorExpr:
 				name := nameOf(n)
-				// A person's editor gets the terminal itself.
+				// An editor that a person uses gets the terminal itself, not a screen.
 				editor := strings.HasSuffix(file, "questions/edit.go")
 				if (name == "os.Stdout" || name == "os.Stderr") && !within[n] && !editor {
 					t.Errorf("%s names %s; write to a screen", file, name)
@@ -85,10 +86,10 @@ func nameOf(e ast.Expr) string {
 	return ""
 }
 
-// Each function that prints data of the API is named in the output_test.go of its package, which
-// checks that no field controls the terminal.
+// TestEachPrintFunctionIsChecked checks that each function that prints data of the API is named in the
+// output_test.go of its package, which checks that no field controls the terminal.
 func TestEachPrintFunctionIsChecked(t *testing.T) {
-	checked := map[string]bool{} // package/function
+	checked := map[string]bool{} // keys are package/function
 	for file, parsed := range sources(t, func(name string) bool { return filepath.Base(name) == "output_test.go" }) {
 		ast.Inspect(parsed, func(n ast.Node) bool {
 			if id, ok := n.(*ast.Ident); ok {

@@ -32,8 +32,8 @@ func idIn(t *testing.T, line string) string {
 	return m[1]
 }
 
-// After Ctrl-C the run stays, and the command prints how to continue. resume continues from the
-// same position: the model's first answer is not requested again.
+// TestInterruptAndResume checks that a run can be continued after Ctrl-C, and that the command prints
+// how. resume continues at the same position: the model's first answer is not requested again.
 func TestInterruptAndResume(t *testing.T) {
 	dir := t.TempDir()
 	write(t, dir, "s", waiting)
@@ -50,7 +50,8 @@ func TestInterruptAndResume(t *testing.T) {
 	}
 }
 
-// A killed run continues in its original folder, although resume is called in another one.
+// TestKillAndResumeElsewhere checks that a killed run continues in its original folder, although
+// perdure resume is called in another folder.
 func TestKillAndResumeElsewhere(t *testing.T) {
 	longtest.Skip(t, "seconds")
 	dir := t.TempDir()
@@ -69,8 +70,8 @@ func TestKillAndResumeElsewhere(t *testing.T) {
 	launch(t, dir, "resume", "last").wantEnd(0, "│ "+work, "End.")
 }
 
-// Two runs on one data directory both complete. The first process owns the directory and runs until
-// the other one has ended.
+// TestRunBesideRun checks that two runs on one data directory both complete. The first process owns the
+// directory, and does not end before the second run.
 func TestRunBesideRun(t *testing.T) {
 	longtest.Skip(t, "seconds")
 	dir := t.TempDir()
@@ -88,8 +89,8 @@ func TestRunBesideRun(t *testing.T) {
 	first.wantEnd(0, "It went through.")
 }
 
-// The end of the process that owns the data directory does not end a concurrent run: the other
-// process takes over the directory.
+// TestRunOutlivesTheOwner checks that the end of the process that owns the data directory does not end
+// a concurrent run: the other process takes over the directory.
 func TestRunOutlivesTheOwner(t *testing.T) {
 	dir := t.TempDir()
 	write(t, dir, "s", waiting)
@@ -104,7 +105,8 @@ func TestRunOutlivesTheOwner(t *testing.T) {
 	second.wantEnd(4, "Still here.")
 }
 
-// While dev is serving, a run becomes its client and works in a folder below dev's workspace.
+// TestRunBesideDev checks that a run becomes a client of dev while dev is serving, and that it works in
+// a folder below dev's workspace.
 func TestRunBesideDev(t *testing.T) {
 	dir := t.TempDir()
 	write(t, dir, "s", "turn\n  call bash {\"command\": \"pwd\"}\nturn\n  text Done.\n")
@@ -129,7 +131,8 @@ func TestRunBesideDev(t *testing.T) {
 	dev.wantEnd(0)
 }
 
-// An unfinished private run continues with its own worker while dev is serving.
+// TestResumeBesideDev checks that an unfinished private run continues with its own worker while dev is
+// serving.
 func TestResumeBesideDev(t *testing.T) {
 	longtest.Skip(t, "seconds")
 	dir := t.TempDir()

@@ -59,7 +59,7 @@ func inTerminal(t *testing.T, dir string, args ...string) *tty {
 	return p
 }
 
-// until reads up to a text.
+// until reads the output until it contains the text.
 func (p *tty) until(text string) {
 	p.Helper()
 	for !strings.HasSuffix(p.read.String(), text) {
@@ -87,7 +87,8 @@ func (p *tty) wantEnd(code int) {
 	}
 }
 
-// In a terminal, run asks in place what the run asks, and goes on.
+// TestRunAsksInPlace checks that perdure run, in a terminal, asks the questions of the run there, and
+// that the run then continues.
 func TestRunAsksInPlace(t *testing.T) {
 	a := newAskingServer(t)
 	p := inTerminal(t, a.dir, "run", "--model", "scripted/s", "x")
@@ -156,7 +157,8 @@ func (a *askingServer) question(id fmt.Stringer) perdure.Question {
 	return perdure.Question{}
 }
 
-// A question that is decided elsewhere while the terminal asks is told.
+// TestAQuestionIsDecidedWhileTheTerminalAsks checks that the terminal reports it when another person
+// decides the question that it asks.
 func TestAQuestionIsDecidedWhileTheTerminalAsks(t *testing.T) {
 	a := newAskingServer(t)
 	p := inTerminal(t, a.dir, "run", "--model", "scripted/s", "x")
@@ -169,7 +171,8 @@ func TestAQuestionIsDecidedWhileTheTerminalAsks(t *testing.T) {
 	p.wantEnd(0)
 }
 
-// e opens the details in the editor, and approves what the person makes of them.
+// TestRunEditsInPlace checks that the answer e opens the details in an editor, and approves the details
+// that the person saves.
 func TestRunEditsInPlace(t *testing.T) {
 	a := newAskingServer(t)
 	editor := filepath.Join(a.dir, "editor")
@@ -191,7 +194,8 @@ func TestRunEditsInPlace(t *testing.T) {
 	p.wantEnd(0)
 }
 
-// r approves and remembers: the next question about such a call is answered without the terminal.
+// TestRunRemembersInPlace checks that the answer r approves and remembers: the next question about such
+// a call is answered without the terminal.
 func TestRunRemembersInPlace(t *testing.T) {
 	longtest.Skip(t, "seconds")
 	a := newAskingServer(t)
@@ -235,8 +239,8 @@ func TestRunRemembersInPlace(t *testing.T) {
 	p.wantEnd(0)
 }
 
-// In a chat the first Ctrl-C stops the turn, and the run takes the next line. The second one in a
-// turn leaves the run.
+// TestCtrlCStopsATurnOfAChat checks that the first Ctrl-C in a chat stops the turn, and that the run
+// takes the next line. A second Ctrl-C in the same turn leaves the run.
 func TestCtrlCStopsATurnOfAChat(t *testing.T) {
 	dir := t.TempDir()
 	write(t, dir, "s", "pace 50ms\nturn\n  text "+strings.Repeat("many words ", 500)+"\nturn\n  text Hello again.\nturn\n  text "+strings.Repeat("more words ", 500)+"\n")

@@ -17,7 +17,8 @@ import (
 	"github.com/perdure/perdure/server"
 )
 
-// askingServer is a server on the data directory of a folder. The test is the worker, and asks.
+// askingServer is a server on the data directory of a folder. The test itself is the worker, and asks
+// the questions.
 type askingServer struct {
 	*testing.T
 	dir    string
@@ -31,7 +32,7 @@ func newAskingServer(t *testing.T) *askingServer {
 	return newAskingAt(t, "")
 }
 
-// newAskingAt is newAskingServer with a server that listens at an address; "" for none.
+// newAskingAt is like newAskingServer. Its server also listens at the address; "" means no address.
 func newAskingAt(t *testing.T, address string) *askingServer {
 	t.Helper()
 	dir := t.TempDir()
@@ -93,7 +94,7 @@ func (c *claimedRun) commit(change perdure.Commit) {
 	}
 }
 
-// ask asks a question and waits for it.
+// ask asks a question and suspends the run, which then waits for the answer.
 func (c *claimedRun) ask(key string, terms perdure.QuestionTerms, details string) uuid.UUID {
 	c.a.Helper()
 	n := perdure.NewQuestion{QuestionTerms: terms, Key: key}
@@ -123,7 +124,8 @@ func valueOf(q perdure.Question) string {
 
 var deploy = perdure.QuestionTerms{Kind: "plan", Subject: "deploy", Prompt: "Deploy it?"}
 
-// The commands list questions, show what is answered, answer, and show what became of it.
+// TestQuestionsAndAnswers checks that the commands list questions, show and answer one, and show the
+// outcome.
 func TestQuestionsAndAnswers(t *testing.T) {
 	a := newAskingServer(t)
 	p := launch(t, a.dir, "run", "--model", "scripted/s", "Ship it")
@@ -156,7 +158,8 @@ func TestQuestionsAndAnswers(t *testing.T) {
 	}
 }
 
-// Values are given as JSON, and choices as they are; what does not fit names the member.
+// TestAnswersWithValues checks that values are given as JSON, and choices by their name. The error of
+// an unfit value names the member.
 func TestAnswersWithValues(t *testing.T) {
 	longtest.Skip(t, "seconds")
 	a := newAskingServer(t)
@@ -180,7 +183,8 @@ func TestAnswersWithValues(t *testing.T) {
 	launch(t, a.dir, "answer", pick, "blue").wantEnd(0, `answered "blue"`, "2  blue (Blue)")
 }
 
-// questions --watch prints the open questions, and then what changes.
+// TestWatchingQuestions checks that perdure questions --watch prints the open questions, and then each
+// change.
 func TestWatchingQuestions(t *testing.T) {
 	a := newAskingServer(t)
 	launch(t, a.dir, "run", "--detach", "--model", "scripted/s", "x").wantEnd(0)
@@ -193,7 +197,8 @@ func TestWatchingQuestions(t *testing.T) {
 	launch(t, a.dir, "questions", "--watch", "--all").wantEnd(2)
 }
 
-// resume of a run that waits for a question does not wait for an event that has been before.
+// TestResumeOfARunThatAsks checks that perdure resume of a run that waits for a question does not wait
+// for an event that the log already has.
 func TestResumeOfARunThatAsks(t *testing.T) {
 	a := newAskingServer(t)
 	launch(t, a.dir, "run", "--detach", "--model", "scripted/s", "x").wantEnd(0)
@@ -202,7 +207,8 @@ func TestResumeOfARunThatAsks(t *testing.T) {
 	launch(t, a.dir, "run", "--quiet", "--detach", "--model", "scripted/s", "x").wantEnd(0)
 }
 
-// approve --edit approves other details than were asked about, if the question permits edits.
+// TestAnEditByCommand checks that perdure approve --edit approves details that differ from the asked
+// ones, if the question permits edits.
 func TestAnEditByCommand(t *testing.T) {
 	longtest.Skip(t, "seconds")
 	a := newAskingServer(t)

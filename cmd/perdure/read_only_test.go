@@ -31,8 +31,8 @@ func contentOf(t *testing.T, dir string) map[string]string {
 	return all
 }
 
-// Commands that only read write nothing if no server is running. This holds after a kill, which
-// leaves the store's write-ahead log, and after a clean end.
+// TestReadOnlyCommandsWriteNothing checks that commands that only read write nothing if no server is
+// running. This holds after a kill, which leaves the store's write-ahead log, and after a clean end.
 func TestReadOnlyCommandsWriteNothing(t *testing.T) {
 	longtest.Skip(t, "seconds")
 	for name, end := range map[string]syscall.Signal{"killed": syscall.SIGKILL, "interrupted": syscall.SIGINT} {

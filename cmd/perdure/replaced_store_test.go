@@ -80,8 +80,9 @@ func (c *conversation) first(cursor string) client.Event {
 	return client.Event{}
 }
 
-// wantNoticed checks the cursors after the store was set back to a position and has then continued
-// at least to the last of them. Cursors up to that position are valid; each later one gets a reset.
+// wantNoticed checks the cursors after the store was set back to the position back, and has then
+// continued beyond all of them. Cursors up to that position are valid. Each cursor after it gets a
+// reset.
 func (c *conversation) wantNoticed(cursors map[int64]string, back int64) {
 	c.t.Helper()
 	for pos, cursor := range cursors {
@@ -105,9 +106,9 @@ func newest(cursors map[int64]string) (pos int64) {
 	return pos
 }
 
-// The database is replaced with a base backup without recovery.signal, so its timeline is
-// unchanged. The running server ends. The next server resets each reader whose position now has
-// another record.
+// TestReplacedPostgreSQLDataIsDetected replaces the database with a base backup without
+// recovery.signal, so that its timeline is unchanged. It checks that the running server ends, and that
+// the next server resets each reader whose position now has another record.
 func TestReplacedPostgreSQLDataIsDetected(t *testing.T) {
 	original := startPostgreSQL(t, cluster.Archiving...)
 	c := startConversation(t, "--store", original.URL("postgres"))
@@ -132,8 +133,9 @@ func TestReplacedPostgreSQLDataIsDetected(t *testing.T) {
 	c.stop()
 }
 
-// The database file is replaced with an older copy that has the newest mark (user_version), as a
-// volume snapshot could have. Readers whose position has another record get a reset.
+// TestReplacedSQLiteFileIsDetected replaces the database file with an older copy that has the newest
+// mark (user_version), as a volume snapshot could have. It checks that readers whose position has
+// another record get a reset.
 func TestReplacedSQLiteFileIsDetected(t *testing.T) {
 	longtest.Skip(t, "seconds")
 	c := startConversation(t)
@@ -162,12 +164,12 @@ func TestReplacedSQLiteFileIsDetected(t *testing.T) {
 	c.stop()
 }
 
-// In a store that is copied to PostgreSQL, all cursors stay valid. A store that is restored from a
-// backup gets a new epoch, so no cursor stays valid.
+// TestCursorsStayValidInACopy checks that all cursors stay valid in a store that is copied to
+// PostgreSQL. A store that is restored from a backup gets a new epoch, so no cursor stays valid.
 func TestCursorsStayValidInACopy(t *testing.T) {
 	longtest.Skip(t, "PostgreSQL")
 	c, url := startConversation(t), opentest.URL(t)
-	c.cursors(1) // a message that arrives before the agent waits is taken without another wait
+	c.cursors(1) // a message that arrives before the agent waits is taken without a wait
 	c.say()
 	cursors := c.cursors(2)
 	launch(t, c.dir, "store", "backup", "backup.db").wantEnd(0)

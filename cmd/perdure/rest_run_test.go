@@ -19,7 +19,8 @@ turn
   text All done.
 `
 
-// A complete run of the react agent is read over REST: its output, entries, tasks and log.
+// TestRunOverREST checks that a complete run of the react agent is read over REST: its output, entries,
+// tasks and log.
 func TestRunOverREST(t *testing.T) {
 	dir := t.TempDir()
 	write(t, dir, "s", everything)
@@ -239,8 +240,8 @@ func checkFirstCommit(t *testing.T, log []logRecord) {
 	}
 }
 
-// The stop reason of a response is one of a fixed set of words, in the output of a run and in its
-// log.
+// TestStopReasonsOverREST checks that the stop reason of a response is one of a fixed set of words, in
+// the output of a run and in its log.
 func TestStopReasonsOverREST(t *testing.T) {
 	dir := t.TempDir()
 	const call = "turn\n  call find {\"pattern\": \"*\"}\n"

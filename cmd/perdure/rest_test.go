@@ -137,8 +137,8 @@ func (e logRecord) dataOf() map[string]any {
 	return inner
 }
 
-// At most 1 MiB of a command's output is stored, in whole characters. Then the block closes once
-// with the reason truncated.
+// TestTerminalIsBoundedOverREST checks that at most 1 MiB of a command's output is stored, in whole
+// characters. Then the block closes once with the reason truncated.
 func TestTerminalIsBoundedOverREST(t *testing.T) {
 	longtest.Skip(t, "seconds")
 	dir := t.TempDir()
@@ -166,8 +166,8 @@ turn
 	}
 }
 
-// A run that is not one-shot waits for the user after the model's answer, and its status says so.
-// It continues with the next message, and can be cancelled.
+// TestRunWaitsForTheUserOverREST checks that a run that is not one-shot waits for the user after the
+// model's answer, and its status says so. It continues with the next message, and can be cancelled.
 func TestRunWaitsForTheUserOverREST(t *testing.T) {
 	dir := t.TempDir()
 	write(t, dir, "s", "turn\n  text Hello.\nturn\n  text Again.\n")
@@ -194,8 +194,8 @@ func TestRunWaitsForTheUserOverREST(t *testing.T) {
 	}
 }
 
-// The first client that reaches dev can start a run, because the kinds are already registered. The
-// token is already in its file.
+// TestDevKnowsItsKindsBeforeItListens checks that the first client that reaches dev can start a run,
+// because the kinds are already registered. The token is already in its file.
 func TestDevKnowsItsKindsBeforeItListens(t *testing.T) {
 	dir := t.TempDir()
 	write(t, dir, "s", "turn\n  text Hello.\n")
@@ -228,7 +228,8 @@ func TestDevKnowsItsKindsBeforeItListens(t *testing.T) {
 	dev.wantEnd(0)
 }
 
-// perdure bench accepts flags for workloads, stores and workers, and prints its results as JSON.
+// TestBenchTakesItsFlags checks that perdure bench accepts flags for workloads, stores and workers, and
+// prints its results as JSON.
 func TestBenchTakesItsFlags(t *testing.T) {
 	dir := t.TempDir()
 	out := launch(t, dir, "bench", "--short", "--folder", dir, "--workload", "W1,W5", "--store", "sqlite", "--worker", "inprocess", "--json").wantEnd(0)

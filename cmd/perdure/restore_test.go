@@ -35,8 +35,8 @@ func stopAtEnd(t *testing.T, c *cluster.Cluster) {
 	})
 }
 
-// firstEvent returns the first event that a reader with the cursor receives, and the following log up to
-// the text.
+// firstEvent returns the first event that a reader with the cursor receives. It also returns the log
+// after that event, up to the text until.
 func (d devProcess) firstEvent(t *testing.T, id uuid.UUID, cursor, until string) (first client.Event, log string) {
 	t.Helper()
 	for e, err := range d.Follow(t.Context(), id, cursor) {
@@ -60,9 +60,9 @@ func (d devProcess) stop() {
 	d.wantEnd(0)
 }
 
-// A PostgreSQL database is restored to an earlier time, from a base backup and its WAL, and then
-// from a dump. The store is sound, readers are reset because of the new history, and runs continue
-// from their state at that time.
+// TestPostgreSQLRestoredToAPointInTime restores a PostgreSQL database to an earlier time, from a base
+// backup and its WAL, and then from a dump. It checks that the store has no damage, that readers are
+// reset because of the new history, and that runs continue from their state at that time.
 func TestPostgreSQLRestoredToAPointInTime(t *testing.T) {
 	dir := t.TempDir()
 	write(t, dir, "chat", "turn\n  text First answer.\nturn\n  text Second answer.\nturn\n  text Third answer.\n")
@@ -123,8 +123,8 @@ func TestPostgreSQLRestoredToAPointInTime(t *testing.T) {
 	three.stop()
 }
 
-// wantReset checks that an earlier reader gets a reset and then the log, which has one text and
-// does not have another. It returns the cursor at the text.
+// wantReset checks that a reader with an old cursor gets a reset and then the log from its start. The
+// log has the text in has and not the text in hasNot. wantReset returns the cursor at the text in has.
 func (d devProcess) wantReset(t *testing.T, id uuid.UUID, cursor, has, hasNot string) (at string) {
 	t.Helper()
 	first, log := d.firstEvent(t, id, cursor, has)
@@ -137,8 +137,8 @@ func (d devProcess) wantReset(t *testing.T, id uuid.UUID, cursor, has, hasNot st
 	return d.read(t, id, "", has)
 }
 
-// A server refuses to start on a standby, with a wrong password, and without a free connection,
-// with advice for each.
+// TestDatabasesThatAreRefused checks that a server refuses to start on a standby, with a wrong
+// password, and without a free connection, with advice for each.
 func TestDatabasesThatAreRefused(t *testing.T) {
 	primary := startPostgreSQL(t, "max_connections=10", "superuser_reserved_connections=0", "max_wal_senders=3")
 	standby, err := primary.Standby()
@@ -157,7 +157,7 @@ func TestDatabasesThatAreRefused(t *testing.T) {
 		t.Fatal(err)
 	}
 	launch(t, dir, here(strings.Replace(secured, "right", "wrong", 1))...).wantEnd(1, "user or its password", "correct the store's URL")
-	for { // until no connection is left
+	for { // opens connections until none is left
 		conn, err := pgx.Connect(t.Context(), primary.URL("postgres"))
 		if err != nil {
 			break

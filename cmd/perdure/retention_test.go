@@ -6,7 +6,8 @@ import (
 	"github.com/perdure/perdure/internal/longtest"
 )
 
-// A flag changes only its own period, and reading changes nothing.
+// TestRetentionChangesWhatIsNamed checks that a flag of perdure retention changes only its own period,
+// and that reading changes nothing.
 func TestRetentionChangesWhatIsNamed(t *testing.T) {
 	longtest.Skip(t, "seconds")
 	dir := t.TempDir()

@@ -10,8 +10,9 @@ import (
 	"github.com/perdure/perdure/internal/sandbox"
 )
 
-// Every command of bash starts this program again. That child must end before expensive packages
-// are initialized, because their initialization dominates its cost.
+// TestSandboxChildrenComeBeforeLargePackages checks that a sandbox child ends before expensive packages
+// are initialized. Every command of bash starts this program again as such a child, and the
+// initialization would dominate its cost.
 func TestSandboxChildrenComeBeforeLargePackages(t *testing.T) {
 	large := []string{"github.com/pressly/goose/v3", "github.com/santhosh-tekuri/jsonschema/v6", "google.golang.org/grpc"}
 	child := initialized(t, sandbox.Mark, "{", "true")

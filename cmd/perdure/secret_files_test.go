@@ -10,8 +10,8 @@ import (
 	"github.com/perdure/perdure/cmd/perdure/internal/terminal"
 )
 
-// SecretFiles returns the files with secrets that flags, variables and a store's URL name, and the
-// default password file.
+// TestSecretFilesOfAProcess checks that SecretFiles returns the files with secrets that flags,
+// environment variables and a store's URL name, and the default password file of PostgreSQL.
 func TestSecretFilesOfAProcess(t *testing.T) {
 	home := t.TempDir()
 	t.Setenv("HOME", home)

@@ -17,7 +17,7 @@ func TestPublicURLIsChecked(t *testing.T) {
 	}
 }
 
-// The program lists and ends sessions.
+// TestSessionsOnTheCommandLine checks that the commands for sessions list and end sessions.
 func TestSessionsOnTheCommandLine(t *testing.T) {
 	longtest.Skip(t, "seconds")
 	dir := t.TempDir()

@@ -20,7 +20,7 @@ type parcel struct {
 	Boxes   int    `json:"boxes"`
 }
 
-// The texts are longer than a row of the wider terminal.
+// The texts are longer than a row of the widest terminal in the tests.
 const (
 	longAddress = "Ann, in the yellow house at the end of the long street behind the old mill, third floor, on the left, where the dog barks"
 	longNote    = "please call before you come, because the bell does not work and the door is at the back of the house, behind the shed"
@@ -28,8 +28,8 @@ const (
 	longPrompt  = "Shall the parcel be sent although one of the shelves is empty, so that it has fewer boxes than were ordered by the customer?"
 )
 
-// send is an agent of another kind than the built-in one, with a step, two tasks, a message, a question
-// and a wait with three leaves.
+// send is an agent of another kind than the built-in one. It has a step, two tasks, a message, a
+// question, and a wait for any of three things.
 func send(ctx agent.Context, in parcel) (parcel, error) {
 	_, err := agent.Step(ctx, "price", func(context.Context) (int, error) { return 7 * in.Boxes, nil })
 	if err != nil {
@@ -61,13 +61,14 @@ func serveParcels(t *testing.T, dir string) {
 	})
 }
 
-// begins are the beginnings of the lines of a run of the agent. Every other row is indented.
+// begins are the texts with which lines about a run of the agent send begin. A row that continues a
+// line is indented.
 var begins = []string{
 	"run ", "parcel · ", "input: ", "step price ", "task reserve", "signal ", "waits for ", "? ", "Reserved on shelf 7.", "asks · ", "working · ", "completed · ", "output: ",
 }
 
 // wantLines checks that the text fits the width, that every row begins a line of a run or is indented,
-// and that there are these lines, whatever their rows.
+// and that the text has the lines want, in any division into rows.
 func wantLines(t *testing.T, text string, width int, want ...string) {
 	t.Helper()
 	var lines []string
@@ -88,7 +89,7 @@ func wantLines(t *testing.T, text string, width int, want ...string) {
 			t.Errorf("a row that continues a line has no indent: %s", row)
 		}
 	}
-	// Rows are broken between words or within a long one, so blanks do not count.
+	// Rows are broken between words or within a long word, so the comparison leaves out blanks.
 	all := strings.ReplaceAll(strings.Join(lines, "\n"), " ", "")
 	for _, line := range want {
 		if !strings.Contains("\n"+all+"\n", "\n"+strings.ReplaceAll(line, " ", "")) {
@@ -100,7 +101,8 @@ func wantLines(t *testing.T, text string, width int, want ...string) {
 	}
 }
 
-// tail and show print what a run of any kind does, in lines that fit the terminal.
+// TestRunsOfAnyKindFitTheTerminal checks that perdure tail and perdure show print what a run of any
+// kind does, in lines that fit the terminal.
 func TestRunsOfAnyKindFitTheTerminal(t *testing.T) {
 	longtest.Skip(t, "seconds")
 	dir := t.TempDir()
@@ -146,7 +148,8 @@ func TestRunsOfAnyKindFitTheTerminal(t *testing.T) {
 	}
 }
 
-// runs lists runs of several kinds in one line each, with titles of runs that were started anywhere.
+// TestRunsOfSeveralKindsAreListed checks that perdure runs lists runs of several kinds in one line
+// each. It also shows titles of runs that other clients have started.
 func TestRunsOfSeveralKindsAreListed(t *testing.T) {
 	longtest.Skip(t, "seconds")
 	dir := t.TempDir()
@@ -179,7 +182,8 @@ func TestRunsOfSeveralKindsAreListed(t *testing.T) {
 	}
 }
 
-// A mistyped command or flag is answered with the nearest name, in a line that fits the terminal.
+// TestMistypedNamesOnTheScreen checks that a mistyped command or flag is answered with the nearest
+// name, in rows that fit the terminal.
 func TestMistypedNamesOnTheScreen(t *testing.T) {
 	dir := t.TempDir()
 	for _, width := range []int{80, 120} {

@@ -13,7 +13,8 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// If the output is no terminal, it has the location of the token instead of the token.
+// TestTheTokenIsNotPrintedIntoAFile checks that output that is not a terminal contains the path of the
+// token's file instead of the token.
 func TestTheTokenIsNotPrintedIntoAFile(t *testing.T) {
 	dir := t.TempDir()
 	dev := launch(t, dir, "dev", "--addr", "127.0.0.1:0", "--grpc-addr", "127.0.0.1:0")
@@ -28,7 +29,7 @@ func TestTheTokenIsNotPrintedIntoAFile(t *testing.T) {
 	}
 }
 
-// A terminal shows a URL that signs in.
+// TestTheTokenIsPrintedToATerminal checks that perdure dev prints, in a terminal, a URL that signs in.
 func TestTheTokenIsPrintedToATerminal(t *testing.T) {
 	dir := t.TempDir()
 	master, terminal := openTerminal(t)

@@ -98,7 +98,8 @@ func work(t *testing.T, dir string, greet func(agent.Context, string) (string, e
 	serveKinds(t, dir, func(w *worker.Worker) { w.RegisterAgent(agent.DefineFunc("greeter", greet)) })
 }
 
-// serveKinds runs a worker with what register registers until the test ends, in the server of dir.
+// serveKinds runs a worker in the server of dir until the test ends. The function register registers
+// the worker's kinds.
 func serveKinds(t *testing.T, dir string, register func(*worker.Worker)) {
 	t.Helper()
 	owner, err := connection.ReadOwner(filepath.Join(dir, "d"))

@@ -10,7 +10,8 @@ import (
 	"github.com/perdure/perdure/server"
 )
 
-// The check finds each of the damages listed here, and finds nothing in the store of a normal run.
+// TestStoreCheckFindsEveryFault checks that perdure store check finds each kind of damage listed here,
+// and finds none in the store of a normal run.
 func TestStoreCheckFindsEveryFault(t *testing.T) {
 	dir := t.TempDir()
 	write(t, dir, "s", "turn\n  text Hello hello.\n  call bash {\"command\": \"echo out\"}\nturn\n  text End.\n")

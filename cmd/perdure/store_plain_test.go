@@ -8,8 +8,8 @@ import (
 	"github.com/perdure/perdure/internal/longtest"
 )
 
-// --store-plain and its variable reach the store of a server, which logs a warning. A run completes
-// with and without it.
+// TestStorePlainIsAFlagAndAVariable checks that --store-plain and its environment variable reach the
+// store of a server, which logs a warning. A run completes with and without it.
 func TestStorePlainIsAFlagAndAVariable(t *testing.T) {
 	longtest.Skip(t, "seconds")
 	dir := t.TempDir()

@@ -77,9 +77,10 @@ func (d devProcess) read(t *testing.T, id uuid.UUID, cursor, text string) (at st
 	return ""
 }
 
-// Runs of react agents are interrupted by a kill of their server and continue in PostgreSQL. No
-// model call with a stored answer is repeated, and the interrupted tool runs only once. A message
-// wakes a waiting run, and a reader continues after the last event that it received.
+// TestInterruptedRunsContinueInPostgreSQL checks that runs of react agents continue in PostgreSQL after
+// a kill of their server. No model call with a stored answer is repeated, and the interrupted tool runs
+// only once. A message wakes a waiting run, and a reader continues after the last event that it
+// received.
 func TestInterruptedRunsContinueInPostgreSQL(t *testing.T) {
 	longtest.Skip(t, "PostgreSQL")
 	dir, url := t.TempDir(), opentest.URL(t)
@@ -152,9 +153,9 @@ func tokenOf(t *testing.T, dir string) string {
 	return strings.TrimSpace(string(raw))
 }
 
-// A backup is made while a server runs. The restored store has the contents of that time, and its
-// readers get a reset. The check finds no damage in the store and in the backup, and finds a
-// changed text in a copy of the backup.
+// TestBackupCheckAndRestore makes a backup while a server runs. It checks that the restored store has
+// the contents of that time, and that its readers get a reset. The check finds no damage in the store
+// and in the backup, and finds a changed text in a copy of the backup.
 func TestBackupCheckAndRestore(t *testing.T) {
 	longtest.Skip(t, "seconds")
 	dir := t.TempDir()

@@ -13,7 +13,7 @@ import (
 	"github.com/perdure/perdure/internal/longtest"
 )
 
-// ordinary is a user without privileges, as which perdure runs in tests of permissions.
+// ordinary is the id of a user without privileges. Tests of permissions run perdure as this user.
 const ordinary = 65534
 
 // runOrdinary runs perdure as a user without privileges, and returns its exit code and its output. The

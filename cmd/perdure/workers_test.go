@@ -62,7 +62,7 @@ func TestQueuesOnTheCommandLine(t *testing.T) {
 }
 
 // TestARunThatNobodyTakesSaysWhy checks that commands say why a run is pending: its queue is paused, or
-// no worker serves it. A run that was resumed says so as well.
+// no worker serves the queue. They also say it for a run that was resumed.
 func TestARunThatNobodyTakesSaysWhy(t *testing.T) {
 	longtest.Skip(t, "seconds")
 	dir := t.TempDir()
@@ -100,7 +100,7 @@ func launchMerged(t *testing.T, dir string, args ...string) *program {
 	if err := p.cmd.Start(); err != nil {
 		t.Fatal(err)
 	}
-	t.Cleanup(func() { // usually it has ended
+	t.Cleanup(func() { // most programs have ended by then
 		_ = p.cmd.Process.Kill()
 		_ = p.cmd.Wait()
 	})

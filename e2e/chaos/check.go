@@ -54,7 +54,8 @@ func (c *check) end() {
 	}
 }
 
-// log checks that seqs are dense, that tasks end once, and that no event of a task follows its end.
+// log checks that the seqs of events have no gaps, that tasks end once, and that no event of a task
+// follows its end.
 func (c *check) log() {
 	for i, e := range c.Log {
 		if e.Seq != int64(i)+1 {

@@ -45,7 +45,7 @@ func (p *runBuilder) turn(n int) {
 	call := scripted.Call{Turn: n, SHA256: fmt.Sprint("prompt ", n), Previous: previous}
 	p.event(Event{Type: perdure.EventTaskStarted, Task: name, Kind: modelTask, Turn: name})
 	p.Calls = append(p.Calls, call)
-	if n == 3 { // the worker was killed
+	if n == 3 { // the worker was killed during this turn
 		p.event(Event{Type: perdure.EventTaskRetrying, Task: name})
 		p.event(Event{Type: perdure.EventTaskStarted, Task: name})
 		p.Calls = append(p.Calls, call)
@@ -96,7 +96,8 @@ func TestCorrectRunHasNoFindings(t *testing.T) {
 	}
 }
 
-// Check finds each of these faults. Each case changes one thing of a correct run.
+// TestEveryFaultIsFound checks that Check finds each of these faults. Each case changes one thing of a
+// correct run.
 func TestEveryFaultIsFound(t *testing.T) {
 	first := func(r *Run, kind perdure.EventType) *Event {
 		return &r.Log[slices.IndexFunc(r.Log, func(e Event) bool { return e.Type == kind })]
@@ -151,7 +152,7 @@ func TestEveryFaultIsFound(t *testing.T) {
 	}
 }
 
-// second assigns the task of the call other to a call that already has a task.
+// second adds a second task to a tool call: it moves the task of the call named other to the call.
 func (r *Run) second(call, other string) {
 	for i := range r.Log {
 		if r.Log[i].Call == other {
@@ -160,7 +161,8 @@ func (r *Run) second(call, other string) {
 	}
 }
 
-// Check requires the order of the messages of one sender, but no order between two senders.
+// TestOrderOfSenders checks that Check requires the order of the messages of one sender, but no order
+// between two senders.
 func TestOrderOfSenders(t *testing.T) {
 	r := played()
 	r.Messages = slices.Insert(r.Messages, 8, perdure.Message{Role: perdure.RoleUser, Content: perdure.Content{Parts: []perdure.Part{perdure.Text("again")}}})
@@ -179,7 +181,8 @@ func TestOrderOfSenders(t *testing.T) {
 	}
 }
 
-// A takeover lasts from the kill to the first later event of the run's work.
+// TestTakeovers checks that a takeover lasts from the kill to the first event after it that the run's
+// work writes.
 func TestTakeovers(t *testing.T) {
 	at := func(seconds int) perdure.Time { return perdure.At(time.Unix(int64(seconds), 0)) }
 	runs := []Run{

@@ -50,7 +50,7 @@ type Fault struct {
 	For  time.Duration `json:"for"` // until it heals, or the process is started again
 	// Target is the number of the server or worker, if the kind has one.
 	Target int `json:"target"`
-	// By is the change of a clock.
+	// By is how far the fault moves a clock.
 	By time.Duration `json:"by,omitempty"`
 }
 
@@ -71,7 +71,7 @@ type Size struct {
 	Count int
 	// Gap is the mean time between two faults.
 	Gap time.Duration
-	// Lease is the servers' lease. A stopped process is stopped for longer.
+	// Lease is the duration of the servers' leases. A stopped process is stopped for a longer time.
 	Lease time.Duration
 	// Longest is how long hints are unavailable.
 	Longest time.Duration

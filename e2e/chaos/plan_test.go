@@ -19,7 +19,8 @@ var someSize = Size{
 
 func plan(seed uint64) []Fault { return Plan(rand.New(rand.NewPCG(seed, 0)), someSize) }
 
-// Equal seeds have equal plans; different seeds have different plans.
+// TestASeedIsAPlan checks that equal seeds have equal plans, and that different seeds have different
+// plans.
 func TestASeedIsAPlan(t *testing.T) {
 	if !reflect.DeepEqual(plan(1), plan(1)) {
 		t.Error("the same seed makes two plans")
@@ -29,8 +30,8 @@ func TestASeedIsAPlan(t *testing.T) {
 	}
 }
 
-// Every plan contains all kinds. A stopped process is stopped for longer than a lease, and the
-// faults of one place do not overlap.
+// TestPlansAreWhole checks that every plan contains all kinds of faults. A stopped process is stopped
+// for longer than a lease, and the faults of one place do not overlap.
 func TestPlansAreWhole(t *testing.T) {
 	for seed := range uint64(50) {
 		counts, busy := map[Kind]int{}, map[string]time.Duration{}

@@ -29,11 +29,11 @@ type Event struct {
 	Seq    int64
 	Type   perdure.EventType
 	At     perdure.Time
-	Task   string // id
-	Kind   string // of the task
+	Task   string // id of the task
+	Kind   string // kind of the task
 	Call   string // the tool call's internal id
 	Turn   string
-	Signal string // id
+	Signal string // id of the signal
 }
 
 // Sent is a signal that a client sent until it got an answer.

@@ -22,7 +22,8 @@ func TestTheProgramGreets(t *testing.T) {
 	}
 }
 
-// An execution continues when the program is started again on the same data directory.
+// TestAnExecutionContinuesInTheNextStart checks that an execution continues when the program is started
+// again on the same data directory.
 func TestAnExecutionContinuesInTheNextStart(t *testing.T) {
 	data := t.TempDir()
 	var id uuid.UUID

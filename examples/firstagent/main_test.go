@@ -7,7 +7,7 @@ import (
 	"github.com/perdure/perdure/agent/agenttest"
 )
 
-// The greeting is the same if the worker crashes at any commit.
+// TestGreet checks that the greeting is equal if the worker crashes at any commit.
 func TestGreet(t *testing.T) {
 	s := agenttest.Scenario{
 		Agent:   agent.DefineFunc("greeter", greet),

@@ -27,7 +27,7 @@ func TestPaysAfterFirstReminder(t *testing.T) {
 	if testing.Short() {
 		return // the crashes take seconds
 	}
-	agenttest.All(t, s) // the result is the same with crashes, lost leases and calls delivered twice
+	agenttest.All(t, s) // with crashes, lost leases and calls that are delivered twice
 }
 
 func TestGivesUpAfterSixWeeks(t *testing.T) {

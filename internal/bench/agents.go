@@ -35,7 +35,7 @@ func (r *recorder) register(w *worker.Worker) {
 	w.RegisterTask(agent.DefineTask(echoKind, func(_ agent.TaskContext, in echo) (string, error) { return in.Body, nil }))
 }
 
-// lookUp is the tool of react agents. It returns 1 KiB.
+// lookUp is the tool of react agents. It returns a text of 1 KiB.
 var lookUp = tool.Tool{
 	Name: "look-up", Description: "Looks something up.", Schema: json.RawMessage(`{"type":"object"}`), OnLost: perdure.OnLostRetry,
 	Run: func(context.Context, *tool.Call) (tool.Result, error) { return tool.Text(body(1 << 10)), nil },
@@ -104,7 +104,8 @@ func (r *recorder) steps(ctx agent.Context, in stepsInput) (string, error) {
 	return "", nil
 }
 
-// signalValue is the value of a signal.
+// signalValue is the value of the signals that workloads send: the time at which the signal was sent or
+// due.
 type signalValue struct {
 	At int64 `json:"at"` // in nanoseconds since 1970
 }

@@ -46,7 +46,7 @@ type attackCounts struct {
 	For     time.Duration
 	Since   time.Time
 	Done    map[string]int
-	Refused map[string]map[string]int // by attack and code
+	Refused map[string]map[string]int // numbers of refusals, by attack and error code
 }
 
 func newCounts() attackCounts {

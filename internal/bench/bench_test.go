@@ -109,7 +109,7 @@ func TestLateWorkloadIsRepeated(t *testing.T) {
 	other := errors.New("other")
 	for _, c := range []struct {
 		name  string
-		errs  []error // of each try
+		errs  []error // the error of each try
 		tries int
 		want  error
 		ahead time.Duration
@@ -186,8 +186,8 @@ func TestFiguresKeepTheirOrder(t *testing.T) {
 	}
 }
 
-// shortFolder returns a folder for the data of a workload. Its path is short, because that of a socket
-// has at most some 100 bytes.
+// shortFolder returns a folder for the data of a workload. Its path is short, because the path of a
+// Unix socket has a limit of about 100 bytes.
 func shortFolder(t *testing.T) string {
 	t.Helper()
 	folder, err := os.MkdirTemp("", "b")

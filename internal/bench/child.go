@@ -35,7 +35,7 @@ func Child(ctx context.Context, args []string) error {
 	if len(args) == 0 || roles[args[0]] == nil {
 		return perdure.FieldErrorf("role", "only perdure bench itself starts its children")
 	}
-	garbage.Ease(ctx) // as the commands serve and worker do
+	garbage.Ease(ctx) // as the commands server and worker do
 	return roles[args[0]](ctx, args[1:])
 }
 

@@ -28,11 +28,11 @@ type deployment struct {
 
 // deploymentSpec is the configuration of a deployment.
 type deploymentSpec struct {
-	slots     int // of the worker, for agents, and as many for tasks
+	slots     int // slots of the worker for agents, and as many for tasks
 	inProcess bool
 	readers   bool
 	noWorker  bool
-	orgsCPU   int // as server.Config has it
+	orgsCPU   int // value of server.Config.OrgsCPU
 }
 
 // setUp creates a database and starts the processes of the spec. The worker runs in the server's
@@ -135,7 +135,7 @@ type load struct {
 	Executions int
 	For        time.Duration
 	PerSecond  float64 // chunks per second
-	Readers    int     // of each execution; 0 counts as 1
+	Readers    int     // readers of each execution; 0 counts as 1
 	// Ahead is additional time before the chunks begin, for readers that were not connected in
 	// time.
 	Ahead time.Duration

@@ -19,11 +19,11 @@ import (
 // Growth measures the costs of a large store.
 type Growth struct {
 	Stores     []string // sqlite, postgres, postgres://URL
-	Executions []int    // ended ones, in ascending order
-	Entries    []int    // of one run
-	Steps      []int    // of one run, without a checkpoint
-	Rounds     int      // of fast operations
-	Folder     string   // for the databases; "" is the system's temporary folder
+	Executions []int    // numbers of ended executions, in ascending order
+	Entries    []int    // numbers of entries of one run
+	Steps      []int    // numbers of steps of one run, without a checkpoint
+	Rounds     int      // repetitions of fast operations
+	Folder     string   // folder for the databases; "" is the system's temporary folder
 	Memory     bool     // allows a folder on a file system in memory
 	// Show prints a run, as perdure show does; nil skips this measurement.
 	Show     func(ctx context.Context, server, token, run string) error
@@ -67,8 +67,8 @@ func (g Growth) Run(ctx context.Context, out io.Writer) error {
 type grownStore struct {
 	Growth
 	*deployment
-	name string // of the store
-	held string // what the store contains, for the table
+	name string // name of the store, as in Growth.Stores
+	held string // a text that says what the store contains, for the table
 	out  io.Writer
 	http *http.Client
 }
@@ -214,7 +214,7 @@ type listPage struct {
 	NextCursor *string           `json:"nextCursor"`
 }
 
-// get requests a path below the executions.
+// get requests a page of a list. path continues the path of the list of executions.
 func (s *grownStore) get(path string) (page listPage, err error) {
 	req, err := http.NewRequestWithContext(s.ctx, http.MethodGet, "http://localhost/api/orgs/default/agent-executions"+path, http.NoBody)
 	if err != nil {

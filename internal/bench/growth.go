@@ -40,7 +40,7 @@ func growth(ctx context.Context, b *bench) error {
 	})
 }
 
-// turnsOf measures window turns that follow the first after turns.
+// turnsOf waits until as many turns have ended as after says, and then measures the next window turns.
 func (s *deployment) turnsOf(ctx context.Context, after, window int, f *Figures) error {
 	before, err := s.countAfter(ctx, after)
 	if err != nil {
@@ -64,7 +64,7 @@ func (s *deployment) turnsOf(ctx context.Context, after, window int, f *Figures)
 // growthSample contains the resource usage and the sizes at one time.
 type growthSample struct {
 	cost
-	stored, written int64 // bytes
+	stored, written int64 // sizes in bytes
 }
 
 // countAfter waits until the given number of turns has ended, and measures.

@@ -22,7 +22,7 @@ type Hostile struct {
 	Attacks []string      // names from [Attacks]; empty means all, at the same time
 	Orgs    int           // number of well-behaved orgs
 	For     time.Duration // duration of each window
-	Folder  string        // for the databases; "" is the system's temporary folder
+	Folder  string        // folder for the databases; "" is the system's temporary folder
 	// OrgsCPU has the same meaning as in server.Config.
 	OrgsCPU int
 	// Profiles is a directory for a CPU profile of the server during the attacks; "" writes none.

@@ -13,10 +13,10 @@ import (
 // same time, each with one reader.
 type Latency struct {
 	Streams []int         // numbers of streams; one run per number
-	Workers []string      // inprocess, grpc
+	Workers []string      // places of the worker: inprocess, grpc
 	For     time.Duration // duration of each run
 	Rate    float64       // chunks per second and stream
-	Folder  string        // for the database; "" is the system's temporary folder
+	Folder  string        // folder for the database; "" is the system's temporary folder
 }
 
 // Run measures, and prints a table. It returns an error if any text was lost.

@@ -37,7 +37,7 @@ func readChunk(b []byte) (at time.Time, number int, err error) {
 
 // pace defines the chunks of a model and their times. It is encoded in the model's id.
 type pace struct {
-	ID     int           // of the stream
+	ID     int           // number of the stream
 	Start  time.Time     // time of the first chunk
 	Chunks int           // number of chunks
 	Every  time.Duration // interval between chunks

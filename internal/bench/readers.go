@@ -24,14 +24,14 @@ import (
 
 // followTarget is a stream for a reader.
 type followTarget struct {
-	ID        int // of the stream, at the provider
+	ID        int // number of the stream at the provider
 	Execution uuid.UUID
 }
 
 // readerResults is the result of the readers of an experiment.
 type readerResults struct {
-	Sums    map[int]string  // SHA-256 of the text by stream, of streams that have ended
-	Delays  []time.Duration // of every chunk, in ascending order
+	Sums    map[int]string  // SHA-256 of the text of each stream that has ended
+	Delays  []time.Duration // delay of every chunk, in ascending order
 	Broken  []string        // readers that were disconnected or received wrong data
 	Idle    int             // number of readers that ended after the first event only
 	Chunks  int
@@ -135,7 +135,7 @@ type streamReader struct {
 	followTarget
 	hash    hash.Hash
 	delays  []time.Duration
-	rest    []byte // of an incomplete chunk
+	rest    []byte // bytes of an incomplete chunk
 	chunks  int
 	records int
 	events  int

@@ -42,8 +42,8 @@ func (r *recorder) add(name string, d time.Duration) {
 	r.changed.Broadcast()
 }
 
-// first waits until now has recorded a time under the name, and returns the first one. It returns
-// the zero time if the recorder is closed.
+// first waits until the method now has recorded a time under the name, and returns the first such time.
+// If the recorder is closed, it returns the zero time.
 func (r *recorder) first(name string) time.Time {
 	r.mu.Lock()
 	defer r.mu.Unlock()

@@ -76,7 +76,7 @@ func family(pid int) time.Duration {
 			continue // the process has ended
 		}
 		_, rest, _ := strings.Cut(string(raw), ") ")
-		f := strings.Fields(rest) // from the third field on
+		f := strings.Fields(rest) // fields from the third one on
 		if len(f) < 15 {
 			continue
 		}

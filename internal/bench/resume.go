@@ -36,7 +36,7 @@ func resume(ctx context.Context, b *bench) error {
 	return nil
 }
 
-// takeovers measures several takeovers, in which the worker gets the signal how.
+// takeovers measures several takeovers. For each, it sends the signal how to the worker.
 func (b *bench) takeovers(s *deployment, entries int, how syscall.Signal) error {
 	var all []time.Duration
 	var bytes []float64

@@ -80,7 +80,7 @@ func (b *bench) add(what string, f Figures) {
 	b.report.Results = append(b.report.Results, Result{Workload: b.workload.Name, Case: what, Store: kind, Worker: b.worker, Figures: f})
 }
 
-// pick returns short in the short form, otherwise whole.
+// pick returns the value short if Config.Short is set, otherwise the value whole.
 func pick[T any](b *bench, short, whole T) T {
 	if b.Short {
 		return short

@@ -25,7 +25,7 @@ type scaleRun struct {
 
 	*deployment
 	idlers []followTarget
-	rows   map[bool][]scaleResult // by whether there were readers
+	rows   map[bool][]scaleResult // results of the runs; the key says whether the run had readers
 }
 
 // scaleResult is the result of one run.
@@ -48,7 +48,7 @@ type Scale struct {
 	Rate       float64       // chunks per second and stream
 	Rounds     int           // number of runs without readers and with them, in turns
 	Worker     string        // inprocess or grpc
-	Folder     string        // for the database; "" is the system's temporary folder
+	Folder     string        // folder for the database; "" is the system's temporary folder
 	Profiles   string        // folder for profiles; "" writes none
 }
 
@@ -71,7 +71,7 @@ func (c Scale) Run(ctx context.Context, out io.Writer) error {
 
 // fit reduces the experiment to this machine's limit of open files.
 func (s *scaleRun) fit() {
-	const others = 200 // files of the database, standard ones, and the worker's
+	const others = 200 // open files of the database and the worker, and standard streams
 	room := files() - others
 	if s.Executions+s.idle <= room {
 		return
@@ -140,7 +140,8 @@ func (s *scaleRun) sum() error {
 	return checkNoLoss(wrong)
 }
 
-// round makes one run.
+// round measures one run, whose streams last as long as the parameter long says. If with is set, the
+// run has readers.
 func (s *scaleRun) round(ctx context.Context, with bool, long time.Duration) (r scaleResult, err error) {
 	if with {
 		if r.perIdle, err = s.idleReaders(); err != nil {

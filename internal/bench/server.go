@@ -15,7 +15,7 @@ import (
 type serverProcess struct {
 	ctx    context.Context
 	s      *server.Server
-	worker *benchWorker // in this process, if requested
+	worker *benchWorker // the worker in this process, nil if it was not requested
 }
 
 // serverSpec is the configuration of a server.

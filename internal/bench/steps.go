@@ -89,7 +89,8 @@ func stepsInputOf(what string, n int, gates string) stepsInput {
 	return in
 }
 
-// perThousand adds the CPU time per thousand operations; n is their number.
+// perThousand adds to f the CPU time per thousand operations. n is the number of operations between the
+// two measurements.
 func (s *deployment) perThousand(f *Figures, before, after cost, n int) {
 	ours, postgres := s.cpu(before, after)
 	f.add("CPU s/1000", ours.Seconds()*1000/float64(n))
@@ -160,7 +161,7 @@ func best(all []float64) float64 {
 // burst is the result of many agents or starts that run at the same time.
 type burst struct {
 	rate          float64 // steps per second
-	cpu, postgres float64 // seconds per thousand
+	cpu, postgres float64 // CPU seconds per thousand operations
 	delays        []time.Duration
 }
 

@@ -20,8 +20,8 @@ type stores struct {
 	cluster *cluster.Cluster
 }
 
-// begin prepares the store with the name. It returns the version of PostgreSQL; for SQLite it
-// returns known.
+// begin prepares the store with the name. It returns the version of the database: of PostgreSQL as the
+// server reports it, of SQLite the parameter known.
 func (s *stores) begin(ctx context.Context, name, known string) (string, error) {
 	if name == "sqlite" {
 		return known, nil
@@ -54,10 +54,10 @@ func (s *stores) admin(name string) string {
 // database is the database of one measured server.
 type database struct {
 	folder string // the server's data directory
-	url    string // of the database; "" means a file in folder
+	url    string // URL of the database; "" means a file in folder
 	admin  string
 	name   string
-	pid    int // of PostgreSQL, if this program started it
+	pid    int // process id of PostgreSQL, if this program started it
 }
 
 // create creates an empty database.

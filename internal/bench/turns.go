@@ -13,7 +13,7 @@ const turnsModel = "turns"
 
 // turns counts the calls of turnsModel, and delays each until it is allowed.
 type turns struct {
-	changed *sync.Cond // of the provider's mu
+	changed *sync.Cond // uses the provider's mu
 	asked   int
 	allowed int
 }

@@ -24,8 +24,8 @@ const idleKind = "idle"
 
 // workerSpec is the configuration of a worker.
 type workerSpec struct {
-	Addr, Token string // of the server, if it is another process
-	Slots       int    // for agents, and as many for tasks
+	Addr, Token string // address and token of the server, if it is another process
+	Slots       int    // slots for agents, and as many for tasks
 }
 
 // benchWorker is a worker with react agents on the provider, and with the agents of the workloads.

@@ -78,7 +78,7 @@ func (d *definitionFlags) fill(into *perdure.Definition) error {
 		into.Approvals = policy
 	}
 	if d.agent.Given("net") {
-		into.Config.Net = d.agent.Net // even if it is less strict than before
+		into.Config.Net = d.agent.Net // replaces the file's value; Merge would keep the stricter one
 	}
 	if d.agent.Given("metadata") {
 		members, err := d.agent.MetadataJSON()

@@ -97,7 +97,8 @@ func deliveryStyle(cell string) terminal.Style {
 	return terminal.StyleNone
 }
 
-// deliveryAnswer describes the endpoint's answer, or the error that took its place.
+// deliveryAnswer describes the endpoint's HTTP response to a delivery, or the error if there was no
+// response.
 func deliveryAnswer(d *perdure.Delivery) string {
 	switch {
 	case d.Error != "" && d.ResponseStatus != 0:
@@ -159,8 +160,8 @@ func newWebhooksTestCommand(a *setup.App) *cobra.Command {
 }
 
 const (
-	// attemptWait is how long a command waits for the outcome of an attempt; attemptEvery is the
-	// interval of its questions.
+	// attemptWait is how long a command waits for the outcome of a delivery attempt. attemptEvery is
+	// the interval at which the command asks the server for the outcome.
 	attemptWait  = 15 * time.Second
 	attemptEvery = 200 * time.Millisecond
 )

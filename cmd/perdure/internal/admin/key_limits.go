@@ -28,7 +28,8 @@ func (k *keyLimits) all() perdure.KeyLimits {
 	return perdure.KeyLimits{RequestsPerSecond: k.requests, MaxRunning: k.running, MaxStored: int64(k.stored)}
 }
 
-// change returns the change that the given flags request.
+// change returns the change of a key's limits that the flags request. any reports whether they request
+// one.
 func (k *keyLimits) change(cmd *cobra.Command) (c client.KeyChange, any bool) {
 	for name, set := range map[string]func(){
 		"requests-per-second": func() { c.RequestsPerSecond = &k.requests },
@@ -88,7 +89,8 @@ func limitsText(l perdure.KeyLimits) string {
 		of(l.RequestsPerSecond, fmt.Sprint(l.RequestsPerSecond)), of(l.MaxRunning, fmt.Sprint(l.MaxRunning)), of(l.MaxStored, byteText(l.MaxStored)))
 }
 
-// useText returns the last columns of a list of keys: each usage, with its limit if there is one.
+// useText returns the last columns in the list of keys. Each contains a usage, and its limit if there
+// is one.
 func useText(k *perdure.APIKey) (requests, running, stored string) {
 	of := func(used, most string, limited bool) string {
 		if !limited {

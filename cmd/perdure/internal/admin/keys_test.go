@@ -12,7 +12,8 @@ import (
 	"github.com/perdure/perdure/cmd/perdure/internal/terminal"
 )
 
-// The list has the limits and the usage of each key. A name in it cannot control the terminal.
+// TestKeysAreListed checks that the list of keys shows the limits and the usage of each key. A key's
+// name cannot control the terminal.
 func TestKeysAreListed(t *testing.T) {
 	var out bytes.Buffer
 	a := &setup.App{Streams: terminal.Streams{Stdout: terminal.NewScreen(&out)}}

@@ -30,7 +30,8 @@ func storeFile(a *setup.App) (string, error) {
 	return server.StoreFile(data), err
 }
 
-// embeddedFile is storeFile, but also refuses --store: PostgreSQL has its own tools for backups.
+// embeddedFile returns the result of storeFile, and also refuses --store: PostgreSQL has its own tools
+// for backups.
 func embeddedFile(a *setup.App) (string, error) {
 	if a.Store != "" {
 		return "", setup.NewUsageError("a PostgreSQL database is backed up and restored by PostgreSQL's own tools", "pg_dump, or a base backup with archived WAL; docs/operations.md says what to mind")

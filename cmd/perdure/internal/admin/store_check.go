@@ -89,7 +89,8 @@ func checkStore(ctx context.Context, a *setup.App, where string) error {
 	return nil
 }
 
-// printUnchecked prints on standard error the state in which servers left a store.
+// printUnchecked prints on standard error whether the store was not closed cleanly, or whether the last
+// server's check found damage.
 func printUnchecked(a *setup.App, unchecked, damaged bool) {
 	switch {
 	case damaged:

@@ -82,8 +82,9 @@ func newWebhooksCreateCommand(a *setup.App) *cobra.Command {
 
 const keyIDHelp = "id of a key: question.asked then carries a link with which that key answers"
 
-// changedKey returns the key that a webhook is bound to: the one that a flag names, none if the flag
-// is empty, or the known one without the flag.
+// changedKey returns the key to which a webhook is bound after a change. If changed is set, text is the
+// value of the flag, and an empty text means no key. If changed is not set, the webhook keeps the key
+// known.
 func changedKey(changed bool, text string, known *uuid.UUID) (*uuid.UUID, error) {
 	if !changed {
 		return known, nil
@@ -98,7 +99,7 @@ func changedKey(changed bool, text string, known *uuid.UUID) (*uuid.UUID, error)
 	return &id, nil
 }
 
-// eventNames returns the types that webhooks can receive.
+// eventNames returns the types of events that webhooks can receive.
 func eventNames() (names []string) {
 	for _, e := range perdure.WebhookEvents() {
 		names = append(names, string(e.Type))

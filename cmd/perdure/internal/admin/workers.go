@@ -65,7 +65,7 @@ func workerStyle(cell string) terminal.Style {
 	return terminal.StyleNone
 }
 
-// countOf returns the text of a count that may stand for larger numbers.
+// countOf returns the text of a number that the server counts only up to a maximum.
 func countOf(n int) string {
 	if n >= perdure.MaxQueueCount {
 		return "1,000+"
@@ -190,7 +190,8 @@ prints the state, and nothing changes. Only an admin may use it.`,
 	return cmd
 }
 
-// printResumed prints what a resume has changed. queues are the queues before it.
+// printResumed prints what resuming a queue has changed. queues are the server's queues before the
+// resume.
 func printResumed(a *setup.App, name string, queues []*perdure.QueueInfo) error {
 	var names []string
 	for _, q := range queues {

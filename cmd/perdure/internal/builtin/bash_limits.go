@@ -14,7 +14,7 @@ type bashLimits struct {
 	sockets, confine, Net string
 
 	files, processes int64
-	fileSize, memory int64 // MiB
+	fileSize, memory int64 // in MiB
 }
 
 func (f *bashLimits) flags(cmd *cobra.Command) {

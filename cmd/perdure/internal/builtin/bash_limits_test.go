@@ -7,7 +7,8 @@ import (
 	"github.com/spf13/cobra"
 )
 
-// Flags that limit commands are checked before work begins.
+// TestFlagsThatLimitBashAreChecked checks that invalid values of flags that limit bash are refused
+// before work begins.
 func TestFlagsThatLimitBashAreChecked(t *testing.T) {
 	for _, args := range [][]string{
 		{"--confine", "maybe"}, {"--net", "lan"}, {"--sockets", "all"}, {"--bash-files", "2"}, {"--bash-memory", "1"}, {"--bash-processes", "1"},

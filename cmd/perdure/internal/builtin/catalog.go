@@ -7,12 +7,12 @@ import (
 	"github.com/perdure/perdure/tool"
 )
 
-// Catalog returns the providers and tools that this program offers by itself, and what rebuilds model
-// calls.
+// Catalog returns the built-in model providers and tools of this program, and the code that rebuilds
+// the requests of recorded model calls.
 func Catalog() perdure.Catalog {
 	c := perdure.Catalog{Providers: llm.KnownProviders(), Tools: tool.Infos(tool.Builtin()...)}
 	endpoints, err := llm.NewEndpoints(nil)
-	if err != nil { // a variable with an address that is no URL, which workers report
+	if err != nil { // an environment variable with an invalid URL; workers report it
 		endpoints, err = llm.NewEndpoints(func(string) string { return "" })
 	}
 	if err == nil {

@@ -49,7 +49,7 @@ func killLeftGroups(all string, log *slog.Logger) error {
 	for _, folder := range folders {
 		lock, err := lockFolder(folder)
 		if err != nil {
-			continue // its process is alive
+			continue // the process of this directory is alive
 		}
 		killed, err := tool.KillRecorded(folder)
 		if killed > 0 {

@@ -25,16 +25,16 @@ type Worker struct {
 	// Flags of the commands set these fields.
 	Workspace string // root of the runs' directories
 	Bash      bashLimits
-	Agents    int // runs that work at once
-	Tasks     int // model calls and tools that work at once
+	Agents    int // maximum number of runs that work at the same time
+	Tasks     int // maximum number of model calls and tools that work at the same time
 	Drain     time.Duration
 	allow     []string
 	scripts   string
-	// modelTable is the file of the operator's table of models.
+	// modelTable is the path of the operator's table of models.
 	modelTable string
 
 	// The command sets these fields, not the user.
-	Version string // of this program
+	Version string // version of this program
 	Queues  []string
 	Parked  int // negative: no agent is parked
 	Logger  *slog.Logger
@@ -46,10 +46,10 @@ type Worker struct {
 	Registerer prometheus.Registerer
 	// Tracer creates the worker's spans; nil disables them.
 	Tracer trace.TracerProvider
-	// Home is the worker whose store is to be opened; nil means any.
+	// Home is the id of the worker whose content store is to be opened; nil means any.
 	Home *uuid.UUID
 
-	// ID is the worker whose store was opened.
+	// ID is the id of the worker whose content store was opened.
 	ID uuid.UUID
 	// Running is the worker, once it exists.
 	Running atomic.Pointer[worker.Worker]

@@ -56,7 +56,7 @@ func checkFolder(dir string) error {
 	if err != nil {
 		return setup.NewFileError("the workspace folder cannot be used", err, "give another one with --workspace")
 	}
-	_ = folder.Close() // only opened
+	_ = folder.Close() // nothing was read or written
 	return nil
 }
 
@@ -70,7 +70,8 @@ func (w *Worker) secretPaths(data string) []string {
 	return append(w.secrets(), others...)
 }
 
-// LimitFlags adds the flags of commands with a general worker.
+// LimitFlags adds the flags for the limits of a worker that executes many runs. drain is the default of
+// --drain.
 func (w *Worker) LimitFlags(cmd *cobra.Command, drain time.Duration) {
 	f := cmd.Flags()
 	f.IntVar(&w.Agents, "agents", 50, "how many runs work at once")

@@ -14,9 +14,9 @@ import (
 	"github.com/perdure/perdure/cmd/perdure/internal/terminal"
 )
 
-// approve approves the question that the terminal asks, if the run asks nothing else, or lists the
-// open questions. With an id it makes the terminal show that question and ask it: only what was read
-// here is approved.
+// approve handles /approve. Without an id, it approves the question that the terminal asks if the run
+// has no other open question; otherwise it lists the open questions. With an id, the terminal shows
+// that question and asks it, so that nobody approves what was not shown.
 func (s *session) approve(ctx context.Context, operand string) error {
 	open, err := s.readQuestions(ctx, s.current())
 	if err != nil {
@@ -39,7 +39,7 @@ func (s *session) approve(ctx context.Context, operand string) error {
 	return nil
 }
 
-// approveAsked answers the question that the terminal asks with y.
+// approveAsked answers y to the question that the terminal asks.
 func (s *session) approveAsked(ctx context.Context, asked *askedHere) error {
 	switch {
 	case asked.prompt.Part:
@@ -79,10 +79,12 @@ func askedText(q *perdure.Question) string {
 	return terminal.Inline(name + "  " + terminal.CallSummary(q.Details))
 }
 
-// shortIDLength is the number of characters with which ids of questions are listed, if they differ.
+// shortIDLength is the length to which listed ids of questions are cut, unless that makes two of them
+// equal.
 const shortIDLength = 8
 
-// shortID returns a beginning of an id that the other questions do not have.
+// shortID returns the beginning of a question's id. It is long enough to differ from the ids of the
+// other questions.
 func shortID(id uuid.UUID, all []*perdure.Question) string {
 	text, n := id.String(), shortIDLength
 	for _, q := range all {
@@ -143,7 +145,7 @@ func (s *session) refreshQuestions() {
 		if id == uuid.Nil {
 			return
 		}
-		_, _ = s.readQuestions(ctx, id) // after an error the earlier ones are offered
+		_, _ = s.readQuestions(ctx, id) // after an error, completion offers the previous list
 	})
 }
 

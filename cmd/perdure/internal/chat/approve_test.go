@@ -7,7 +7,8 @@ import (
 	"github.com/perdure/perdure"
 )
 
-// The ids of a list are short, and as long as they must be to differ.
+// TestShortIDsDiffer checks that the ids in a list are short, and long enough to differ from each
+// other.
 func TestShortIDsDiffer(t *testing.T) {
 	all := []*perdure.Question{
 		{ID: uuid.MustParse("11111111-0000-4000-8000-000000000000")},
@@ -24,7 +25,8 @@ func TestShortIDsDiffer(t *testing.T) {
 	}
 }
 
-// A question is listed in one line, whatever its details and prompt contain.
+// TestQuestionsAreListedInOneLine checks that a question is listed in one line, for any details and
+// prompt.
 func TestQuestionsAreListedInOneLine(t *testing.T) {
 	for want, q := range map[string]perdure.Question{
 		`bash  a ⏎ b`:        {QuestionTerms: perdure.QuestionTerms{Kind: "approval", Subject: "bash"}, Details: []byte("{\n  \"command\": \"a\\nb\"\n}")},

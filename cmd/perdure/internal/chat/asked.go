@@ -20,7 +20,7 @@ type askedHere struct {
 	leavable bool
 	answers  chan string
 	stop     context.CancelCauseFunc
-	done     <-chan struct{} // closed when it is not asked any more
+	done     <-chan struct{} // closed when the terminal no longer asks the question
 }
 
 // show shows the prompt.
@@ -63,7 +63,8 @@ func (s *session) setAsked(q *askedHere) {
 	s.showStatus()
 }
 
-// unsetAsked ends the asking. end ends the line of the prompt.
+// unsetAsked records that the terminal no longer asks a question. The function end ends the line of the
+// prompt.
 func (s *session) unsetAsked(end func()) {
 	s.view.locked(func(*terminal.TextView) {
 		s.mu.Lock()
@@ -92,7 +93,8 @@ func (s *session) answer(ctx context.Context, q *askedHere, text string) error {
 	return nil
 }
 
-// chooseNext selects the question that the terminal asks next. What is asked or followed now is set aside.
+// chooseNext selects the question that the terminal asks next. It interrupts, with errSetAside, the
+// question that is asked now or the following of events.
 func (s *session) chooseNext(id uuid.UUID) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -115,8 +117,8 @@ func (s *session) SetAside() error {
 	return errSetAside
 }
 
-// followEvents is Follow of the watcher until the user chooses a question. The events that come while
-// it is asked are shown afterwards. Error: errSetAside.
+// followEvents calls Follow of the watcher, and interrupts it when the user chooses a question. The
+// events that arrive while the question is asked are shown afterwards. Error: errSetAside.
 func (s *session) followEvents(ctx context.Context, w *watcher.Watcher) (perdure.Status, error) {
 	events, pause := context.WithCancelCause(ctx)
 	defer pause(nil)

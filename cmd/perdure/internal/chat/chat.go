@@ -16,12 +16,12 @@ import (
 
 // Target is the run with which a chat continues.
 type Target struct {
-	Start  *client.StartRequest // the settings of a run to start; with a prompt, or without to ask for it
+	Start  *client.StartRequest // settings of a run to start; if they have no prompt, the chat asks for it
 	Resume *perdure.Execution
-	Prompt string // of Resume
+	Prompt string // the message with which to continue the run in the field Resume
 }
 
-// Options are what a chat needs of the command.
+// Options are what a chat needs from the command that opens it.
 type Options struct {
 	Conn   *connection.RunConn
 	Worker *builtin.Worker
@@ -32,7 +32,8 @@ type Options struct {
 
 // Starter starts the runs of a chat.
 type Starter interface {
-	// NewRequest returns the settings of a run. It uses the models if the command names none.
+	// NewRequest returns the settings of a run. If the command names no models, the run uses the given
+	// models.
 	NewRequest(models []perdure.ModelConfig) (client.StartRequest, error)
 	// StartRun starts a run, and a worker if the run needs one here.
 	StartRun(ctx context.Context, conn *connection.RunConn, q *client.StartRequest) (*perdure.Execution, error)

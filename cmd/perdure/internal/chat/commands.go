@@ -20,7 +20,7 @@ import (
 type command struct {
 	name, operand, about string
 	run                  func(s *session, ctx context.Context, operand string) error
-	// alone is set if the command does not need a run.
+	// alone is set for a command that works without a run.
 	alone bool
 }
 
@@ -85,7 +85,7 @@ func commandIndex(name string) int {
 }
 
 // remembers reports whether an input belongs to the history. A line of an answer to a question does
-// not: it has no meaning elsewhere.
+// not, because it fits only that question.
 func (s *session) remembers(text string) bool {
 	word, _, _ := strings.Cut(strings.TrimSpace(text), " ")
 	return s.askedNow() == nil || commandIndex(word) >= 0
@@ -202,7 +202,7 @@ func (s *session) compact(ctx context.Context, operand string) error {
 	return err
 }
 
-// end ends the chat as the end of the input does.
+// end ends the chat, as the end of the input does.
 func (s *session) end(context.Context, string) error {
 	s.quit(errInputEnd)
 	return nil

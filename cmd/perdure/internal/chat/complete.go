@@ -71,7 +71,7 @@ func listFiles(root string) []string {
 	_ = filepath.WalkDir(root, func(at string, d fs.DirEntry, err error) error {
 		switch {
 		case err != nil || at == root:
-			return nil // what cannot be read is not offered
+			return nil // completion does not offer files that cannot be read
 		case len(files) == maxFiles:
 			return fs.SkipAll
 		case d.IsDir() && slices.Contains(skippedFolders, d.Name()):
@@ -105,7 +105,7 @@ func (o *offers) openQuestions() int {
 	return len(o.asked)
 }
 
-// question returns an offered question; nil if it is not offered.
+// question returns the question with the id if completion offers it; otherwise nil.
 func (o *offers) question(id uuid.UUID) *perdure.Question {
 	o.mu.Lock()
 	defer o.mu.Unlock()
@@ -193,7 +193,7 @@ func (s *session) refreshRuns() {
 		defer s.offers.reading.Unlock()
 		ctx, cancel := context.WithTimeout(s.live, refreshWithin)
 		defer cancel()
-		_, _ = s.readRuns(ctx) // after an error the earlier ones are offered
+		_, _ = s.readRuns(ctx) // after an error, completion offers the previous list
 	})
 }
 

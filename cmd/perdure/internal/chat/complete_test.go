@@ -9,7 +9,8 @@ import (
 	"github.com/perdure/perdure/cmd/perdure/internal/connection/connectiontest"
 )
 
-// The ids of runs are completed without a list before: the first completion reads the runs.
+// TestRunsAreCompleted checks that the first completion of a run's id reads the list of runs, although
+// /resume has not listed them.
 func TestRunsAreCompleted(t *testing.T) {
 	run := uuid.New()
 	c := connectiontest.Answering(t, func(*http.Request) any {

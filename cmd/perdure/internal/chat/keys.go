@@ -9,11 +9,12 @@ import (
 	"github.com/perdure/perdure/cmd/perdure/internal/watcher"
 )
 
-// twiceWithin is the time in which a second interrupt of the process counts as the second one.
+// twiceWithin is the maximum time between two interrupts of the process with which the second one ends
+// the chat.
 const twiceWithin = 5 * time.Second
 
-// escape handles Esc: it leaves a question open that the user has chosen while the run works, and
-// otherwise stops the turn. It does not block.
+// escape handles Esc. If the terminal asks a question that the user may leave, escape leaves that
+// question open. Otherwise it stops the turn. It does not block.
 func (s *session) escape() {
 	if asked := s.askedNow(); asked != nil && asked.leavable {
 		asked.stop(errLeftOpen)
@@ -34,7 +35,8 @@ func (s *session) interrupt(again bool) {
 	s.escape()
 }
 
-// pressed reports whether the process has received an interrupt a moment ago.
+// pressed records an interrupt of the process. It reports whether the previous one came within
+// twiceWithin.
 func (s *session) pressed() bool {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -49,8 +51,8 @@ func (s *session) isBusy() bool {
 	return s.busy || s.asked != nil
 }
 
-// stopTurn stops the turn of the run, and with it a question that the terminal asks. The view shows
-// that it has stopped when the log says so.
+// stopTurn asks the server to stop the turn of the run. That also ends a question that the terminal
+// asks. The view shows the stop when the event arrives from the log.
 func (s *session) stopTurn() {
 	id := s.current()
 	s.stops.Store(true)
@@ -72,7 +74,7 @@ func (s *session) stopTurn() {
 	}
 }
 
-// Suspend calls f, which has the terminal meanwhile.
+// Suspend calls f, which may use the terminal until it returns.
 func (s *session) Suspend(f func() error) error { return s.ed.Suspend(f) }
 
 // stoppedHere reports whether the user of the chat has asked to stop the turn, once for each request.

@@ -101,7 +101,7 @@ func readImage(path string) ([]byte, error) {
 	return raw, err
 }
 
-// partsValue returns the value of a userMessage with the parts.
+// partsValue returns the value of a userMessage signal with the parts.
 func partsValue(parts []perdure.Part) (json.RawMessage, error) {
 	return json.Marshal(map[string][]perdure.Part{"parts": parts})
 }

@@ -12,7 +12,8 @@ import (
 	"testing"
 )
 
-// A message that names images has them as parts, whatever way the path is written.
+// TestMessagesHaveTheImagesThatTheyName checks that a message that names images contains them as parts,
+// for each way of writing a path.
 func TestMessagesHaveTheImagesThatTheyName(t *testing.T) {
 	root := t.TempDir()
 	var picture bytes.Buffer
@@ -63,7 +64,8 @@ func TestPathWords(t *testing.T) {
 	}
 }
 
-// Completion offers files by path and by name, and not those of skipped folders.
+// TestFilesAreOffered checks that completion offers files by path and by name, and not those of skipped
+// folders.
 func TestFilesAreOffered(t *testing.T) {
 	root := t.TempDir()
 	for _, name := range []string{"main.go", "docs/main-page.md", "docs/a b.md", ".git/main"} {

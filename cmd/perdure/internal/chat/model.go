@@ -13,7 +13,7 @@ import (
 	"github.com/perdure/perdure/cmd/perdure/internal/terminal"
 )
 
-// model lists the models of the run, or chooses the one of the next turns.
+// model handles /model: it lists the models of the run, or chooses one of them for the next turns.
 func (s *session) model(ctx context.Context, operand string) error {
 	s.mu.Lock()
 	models, current := s.input.Models, s.modelName()
@@ -49,7 +49,8 @@ func (s *session) model(ctx context.Context, operand string) error {
 	return nil
 }
 
-// choose records the model that was chosen for the run, for new runs too. The caller has locked mu.
+// choose records the model that the user has chosen for the run. New runs of the chat use it, too. The
+// caller has locked mu.
 func (s *session) choose(c *perdure.ModelChoice) {
 	s.chosen = c
 	if c == nil {
@@ -60,7 +61,7 @@ func (s *session) choose(c *perdure.ModelChoice) {
 	}
 }
 
-// modelsFrom returns models that begin with one of them.
+// modelsFrom returns a list that begins with the model first, followed by the other models.
 func modelsFrom(first perdure.ModelConfig, models []perdure.ModelConfig) []perdure.ModelConfig {
 	all := []perdure.ModelConfig{first}
 	for _, m := range models {
@@ -71,9 +72,9 @@ func modelsFrom(first perdure.ModelConfig, models []perdure.ModelConfig) []perdu
 	return all
 }
 
-// startRequest returns the settings of a new run: those of the command, with the model that was chosen
-// in the chat. If the command names no models, it uses those of the previous run. chosen is the name of
-// the chosen model if the command names another one first; otherwise it is "".
+// startRequest returns the settings of a new run: the command's settings, with the model that was
+// chosen in the chat. If the command names no models, the new run has the models of the previous run.
+// If the choice changes the first model, the result chosen is its name; otherwise it is "".
 func (s *session) startRequest() (q client.StartRequest, chosen string, err error) {
 	if s.options.Start == nil {
 		return q, "", errors.New("this chat continues a run; perdure chat starts another one")
@@ -88,7 +89,7 @@ func (s *session) startRequest() (q client.StartRequest, chosen string, err erro
 		return q, "", nil
 	}
 	first := preferred[0]
-	if q.Models == nil { // those of a definition
+	if q.Models == nil { // the run would have the models of its definition
 		q.Models = preferred
 	}
 	if m, ok := (perdure.ModelChoice{Provider: first.Provider, ModelID: first.ModelID}).Of(q.Models); ok {
@@ -113,7 +114,7 @@ func (s *session) noModel(c perdure.ModelChoice, models []perdure.ModelConfig) e
 	return errors.New(text)
 }
 
-// modelName returns the name of the model that the next turn asks, "" if it is not known. The caller
+// modelName returns the name of the model that the next turn calls, "" if it is not known. The caller
 // has locked mu.
 func (s *session) modelName() string {
 	if s.chosen != nil {

@@ -33,8 +33,9 @@ var (
 	errSetAside = errors.New("another question is asked first")
 )
 
-// session is a chat with an input line. The goroutine of run follows one run at a time; another
-// one takes the input, which is a command, an answer to a question, or a message to the run.
+// session is a chat with an input line. The goroutine of the method run follows one run at a time.
+// Another goroutine takes the input, which is a command, an answer to a question, or a message to the
+// run.
 type session struct {
 	*connection.RunConn
 	options Options
@@ -52,8 +53,9 @@ type session struct {
 	mu     sync.Mutex
 	id     uuid.UUID // the followed run; uuid.Nil between runs
 	input  perdure.ReactInput
-	chosen *perdure.ModelChoice // the model that was chosen for the run, nil for the first one
-	// preferred are the models of the run in which the user has chosen one, which is the first of them.
+	chosen *perdure.ModelChoice // the user's choice of a model; nil means the run's first model
+	// preferred are the models for new runs, first the one that the user has chosen. The others are
+	// from the run in which it was chosen.
 	preferred []perdure.ModelConfig
 	busy      bool
 	react     bool // the run is of the react agent
@@ -76,7 +78,7 @@ func newSession(o Options) *session {
 // historyFile is the name of the file with the inputs of earlier chats, in the data directory.
 const historyFile = "chat-history"
 
-// run is Run of the session.
+// run implements the function Run for the session.
 func (s *session) run(ctx context.Context, first Target) error {
 	session, quit := context.WithCancelCause(ctx)
 	defer quit(nil)
@@ -238,7 +240,7 @@ func (s *session) follow(ctx context.Context, w *watcher.Watcher) (switched bool
 func (s *session) attach(x *perdure.Execution, chosen *perdure.ModelChoice) {
 	var in perdure.ReactInput
 	if x.Kind == perdure.ReactKind {
-		_ = decodeInput(x, &in) // the content may be on its worker; then nothing is known of it
+		_ = decodeInput(x, &in) // the input may be on a worker; then its settings stay unknown
 	}
 	s.mu.Lock()
 	s.id, s.input, s.busy, s.failed, s.waiting, s.next = x.ID, in, x.Status != perdure.StatusWaiting, x.TurnFailed(), nil, uuid.Nil
@@ -289,8 +291,8 @@ func (s *session) current() uuid.UUID {
 	return s.id
 }
 
-// workspaceRoot returns the folder that paths in messages are relative to: the workspace if this
-// process has one, else the current folder.
+// workspaceRoot returns the folder to which paths in messages are relative. It is the workspace if this
+// process has one, otherwise the current folder.
 func (s *session) workspaceRoot() string {
 	if s.Server == "" && s.options.Worker.Workspace != "" {
 		return s.options.Worker.Workspace
@@ -298,7 +300,8 @@ func (s *session) workspaceRoot() string {
 	return "."
 }
 
-// decodeInput decodes the input of a run of the react agent, if it is here.
+// decodeInput decodes the input of a run of the react agent. If the input is on a worker, it changes
+// nothing.
 func decodeInput(x *perdure.Execution, in *perdure.ReactInput) error {
 	if terminal.ContentOnWorker(x.Input) {
 		return nil

@@ -28,8 +28,8 @@ func lockAsGuest(data string) (leave func(), err error) {
 	return func() { _ = f.Close() }, nil
 }
 
-// hasGuests reports whether there are guests. If there are none, no guest can begin while the
-// returned file is open.
+// hasGuests reports whether the owner of the data directory has guests. If it has none, no guest can
+// begin while the returned file is open.
 func hasGuests(data string) (last *os.File, there bool) {
 	f, err := os.OpenFile(guestFile(data), os.O_RDWR|os.O_CREATE, 0o600)
 	if err != nil {

@@ -35,7 +35,7 @@ type Owner struct {
 
 func ownerFile(data string) string { return filepath.Join(data, "owner.json") }
 
-// Write writes the file atomically, because other processes read it at any time.
+// Write writes the owner's file atomically, because other processes read it at any time.
 func (o Owner) Write(data string) error {
 	setup.ListDataDir(data)
 	raw, err := json.Marshal(o)
@@ -45,8 +45,8 @@ func (o Owner) Write(data string) error {
 	return disk.WriteFile(ownerFile(data), append(raw, '\n'))
 }
 
-// RemoveOwner removes the file. If the file remains, the next owner overwrites it before it accepts
-// clients.
+// RemoveOwner removes the owner's file. If the file remains, the next owner overwrites it before it
+// accepts clients.
 func RemoveOwner(data string) { _ = os.Remove(ownerFile(data)) }
 
 // ReadOwner reads the file of an owner that is running. It returns unavailable if there is no

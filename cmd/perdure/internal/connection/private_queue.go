@@ -10,5 +10,6 @@ import (
 // worker in another directory takes work from that queue.
 const PrivateQueue = "run:"
 
-// IsPrivate reports whether only the command that started the run, or resume, executes it.
+// IsPrivate reports whether the run's queue is private. Only the command that started the run, or
+// perdure resume, executes such a run.
 func IsPrivate(x *perdure.Execution) bool { return strings.HasPrefix(x.Queue, PrivateQueue) }

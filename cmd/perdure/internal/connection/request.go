@@ -17,7 +17,7 @@ func Read(ctx context.Context, a *setup.App, do func(conn *Conn) error) error {
 	}
 	conn, err := openReadOnly(ctx, a)
 	if perdure.IsCode(err, perdure.NotFound) || perdure.IsCode(err, perdure.Conflict) {
-		return Request(ctx, a, do) // a store that must be created or migrated first
+		return Request(ctx, a, do) // the store must be created or migrated first
 	}
 	if err == nil && a.Org != "" {
 		_, err = conn.Org(ctx, a.Org)

@@ -49,7 +49,7 @@ func (r *RunConn) StartWorker(ctx context.Context, queue string) error {
 	if r.HasWorker && r.queue == queue {
 		return nil
 	}
-	r.stopWorker() // of another run of the same command
+	r.stopWorker() // the worker of another run of the same command
 	r.queue = queue
 	log := r.Logger(slog.LevelError)
 	s := r.Worker

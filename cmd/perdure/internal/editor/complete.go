@@ -21,7 +21,7 @@ type Completer func(text string) []Candidate
 // menu is the list of candidates below the input.
 type menu struct {
 	all    []Candidate
-	word   string // that a candidate replaces
+	word   string // the word that a candidate replaces
 	chosen int
 }
 
@@ -85,7 +85,7 @@ func (m *model) accept() {
 	}
 }
 
-// moveTo moves the cursor to the end of the part of the input.
+// moveTo moves the cursor to the end of before, which is a beginning of the input.
 func (m *model) moveTo(before string) {
 	m.area.MoveToBegin()
 	for range strings.Count(before, "\n") {

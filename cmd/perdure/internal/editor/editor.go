@@ -43,7 +43,7 @@ type Editor struct {
 	reflow  *reflow
 	inputs  chan string
 	ended   chan struct{} // closed when the program has ended
-	err     error         // of the program; read it after ended
+	err     error         // the program's error; valid when ended is closed
 	restore func()
 	close   sync.Once
 }
@@ -115,7 +115,8 @@ func (e *Editor) SetStatus(text string) { e.program.Send(statusMsg(terminal.Inli
 // SetQueue sets the inputs that were entered and are not part of the output yet.
 func (e *Editor) SetQueue(texts []string) { e.program.Send(queueMsg(texts)) }
 
-// Suspend calls f with the terminal as it was before the editor, for another program.
+// Suspend restores the terminal to its state before the editor and calls f, which may run another
+// program. The editor continues when f returns.
 func (e *Editor) Suspend(f func() error) error {
 	e.output.hold()
 	if err := e.program.ReleaseTerminal(); err != nil {

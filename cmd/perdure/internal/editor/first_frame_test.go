@@ -11,7 +11,8 @@ import (
 	"github.com/perdure/perdure/cmd/perdure/internal/terminal"
 )
 
-// What is written before the input line is on the terminal is shown once it is.
+// TestOutputWaitsForTheInputLine checks that output from before the first drawing of the input line is
+// shown after that drawing.
 func TestOutputWaitsForTheInputLine(t *testing.T) {
 	for name, write := range map[string]func(io.Writer, string) (int, error){
 		"bytes": func(w io.Writer, text string) (int, error) { return w.Write([]byte(text)) },
@@ -43,7 +44,8 @@ func TestOutputWaitsForTheInputLine(t *testing.T) {
 	}
 }
 
-// An editor that ends before its input line is drawn loses no output.
+// TestOutputOfAShortEditorIsKept checks that an editor that ends before its input line is drawn loses
+// no output.
 func TestOutputOfAShortEditorIsKept(t *testing.T) {
 	var device strings.Builder
 	o := newOutput(terminal.NewScreen(&device))

@@ -12,7 +12,8 @@ import (
 const (
 	// maxHistory is the maximum number of inputs of a history.
 	maxHistory = 1000
-	// maxHistoryBytes is the maximum size of its file, beyond which the oldest inputs are dropped.
+	// maxHistoryBytes is the maximum size of a history's file. If the file is larger, the oldest inputs
+	// are dropped.
 	maxHistoryBytes = 1 << 20
 	// maxHistoryEntry is the maximum length in bytes of an input that is stored.
 	maxHistoryEntry = 16 << 10
@@ -93,7 +94,7 @@ func (h *History) rewrite() error {
 	if err != nil {
 		return err
 	}
-	defer func() { _ = os.Remove(f.Name()) }() // it is gone after the rename
+	defer func() { _ = os.Remove(f.Name()) }() // fails after the rename, when the file has its final name
 	var all bytes.Buffer
 	for _, text := range h.lines {
 		all.Write(encodeLine(text))
@@ -112,7 +113,7 @@ func (h *History) rewrite() error {
 type recall struct {
 	history *History
 	at      int    // index of the shown input; len(lines) is the draft
-	draft   string // the input before the walk
+	draft   string // the input line's text before the walk
 }
 
 func newRecall(h *History) recall {
@@ -122,7 +123,7 @@ func newRecall(h *History) recall {
 	return recall{history: h, at: len(h.lines)}
 }
 
-// add stores an input. A history that cannot be written goes on in memory.
+// add stores an input. If the file cannot be written, the history continues in memory.
 func (r *recall) add(text string) {
 	_ = r.history.Add(text)
 	r.reset()

@@ -10,7 +10,8 @@ import (
 	"testing"
 )
 
-// A history is the same for the next chat, bounded, private, and skips lines that do not decode.
+// TestHistoryIsBoundedAndPrivate checks that the next chat reads the same history, that its size is
+// bounded, that only its owner can read the file, and that lines that do not decode are skipped.
 func TestHistoryIsBoundedAndPrivate(t *testing.T) {
 	path := filepath.Join(t.TempDir(), "history")
 	h, err := OpenHistory(path)
@@ -57,7 +58,7 @@ func TestHistoryIsBoundedAndPrivate(t *testing.T) {
 	}
 }
 
-// A file over its limit in bytes is made shorter.
+// TestALongHistoryIsMadeShorter checks that a history's file over the limit in bytes is made shorter.
 func TestALongHistoryIsMadeShorter(t *testing.T) {
 	path := filepath.Join(t.TempDir(), "history")
 	line, err := json.Marshal(strings.Repeat("x", maxHistoryEntry))

@@ -214,7 +214,8 @@ func (m *model) dim(text string) string {
 	return dim.Render(ansi.Truncate(text, max(m.width-1, 1), "…"))
 }
 
-// openRows returns the end of the open text, in at most a third of the terminal.
+// openRows returns the last rows of the text that has no line end yet, in at most a third of the
+// terminal.
 func (m *model) openRows() []string {
 	if m.open == "" {
 		return nil

@@ -18,9 +18,9 @@ type output struct {
 	send   func(tea.Msg)
 
 	mu     sync.Mutex
-	open   string // after the last line end
+	open   string // text after the last line end
 	state  outputState
-	held   []string // lines that were written while the output was held
+	held   []string // lines that are held back until they can be shown
 	height func() int
 }
 
@@ -70,7 +70,7 @@ func (o *output) SetOpen(text string) {
 	}
 }
 
-// afterErase returns the part of a line that the line's last erasing leaves.
+// afterErase returns the part of a line that is after its last sequence to erase the line.
 func afterErase(line string) string {
 	if at := strings.LastIndex(line, terminal.EraseLine); at >= 0 {
 		return line[at+len(terminal.EraseLine):]
@@ -99,8 +99,8 @@ func expandTabs(line string) string {
 	}
 }
 
-// frameRows is the number of rows that the input and what is around it may take, so that the rest of
-// the terminal can scroll.
+// frameRows divides the terminal's height. A portion of output has fewer rows than one of the parts,
+// because the input and the rows around it may need the other part.
 const frameRows = 2
 
 // flush sends the held rows, in portions that scroll less than the terminal's height. The open text
@@ -134,7 +134,8 @@ func (o *output) release() { o.runFrom(holding) }
 // drawn reports that the input line is on the terminal. Nothing can be inserted above it before.
 func (o *output) drawn() { o.runFrom(starting) }
 
-// runFrom shows the output that was held back, and later output at once, if the state is s.
+// runFrom shows the output that was held back, if the state is s. From then on, output is shown at
+// once.
 func (o *output) runFrom(s outputState) {
 	o.mu.Lock()
 	defer o.mu.Unlock()

@@ -11,8 +11,8 @@ import (
 
 // frame is the part of the terminal that the editor redraws: the input line, its menu and its status.
 type frame struct {
-	widths []int // of the rows
-	x, y   int   // of the cursor
+	widths []int // widths of the rows
+	x, y   int   // position of the cursor
 }
 
 // newFrame returns the frame of rows in a terminal of the height, which shows the last ones.
@@ -45,14 +45,14 @@ type reflow struct {
 	device io.Writer
 	wraps  bool // the terminal wraps rows
 
-	next   atomic.Pointer[frame] // drawn with the next write
-	shown  atomic.Pointer[frame] // on the terminal; nil if there is none
+	next   atomic.Pointer[frame] // the frame that the next write draws
+	shown  atomic.Pointer[frame] // the frame on the terminal; nil if there is none
 	paused atomic.Bool           // another program has the terminal
 	width  int                   // only for the goroutine of the program
 }
 
-// wrapsRows reports whether a terminal wraps its rows when it becomes narrower. The exceptions are
-// known by their variables.
+// wrapsRows reports whether a terminal wraps its rows when it becomes narrower. Terminals that do not
+// are recognized by their environment variables.
 func wrapsRows(getenv func(string) string) bool {
 	if getenv("TMUX") != "" {
 		return true
@@ -68,16 +68,16 @@ func wrapsRows(getenv func(string) string) bool {
 	return true
 }
 
-// draws reports that the renderer is about to write to the terminal.
+// draws records that the renderer is about to write its next frame to the terminal.
 func (r *reflow) draws() { r.shown.Store(r.next.Load()) }
 
-// pause reports whether another program has the terminal.
+// pause records whether another program has the terminal.
 func (r *reflow) pause(paused bool) {
 	r.shown.Store(nil)
 	r.paused.Store(paused)
 }
 
-// filter handles the change of the size before the renderer knows of it.
+// filter handles a change of the terminal's size before the renderer knows of it.
 func (r *reflow) filter(_ tea.Model, msg tea.Msg) tea.Msg {
 	if size, ok := msg.(tea.WindowSizeMsg); ok {
 		if size.Width < r.width && size.Width > 0 && r.wraps && !r.paused.Load() {

@@ -8,7 +8,8 @@ import (
 	tea "charm.land/bubbletea/v2"
 )
 
-// What is erased are the rows that a terminal has made of the frame's rows, up to its first one.
+// TestANarrowerTerminalErasesTheWrappedFrame checks that the editor erases all rows into which the
+// terminal has wrapped its frame, up to the frame's first row.
 func TestANarrowerTerminalErasesTheWrappedFrame(t *testing.T) {
 	long := strings.Repeat("x", 100)
 	for name, c := range map[string]struct {
@@ -40,7 +41,8 @@ func TestANarrowerTerminalErasesTheWrappedFrame(t *testing.T) {
 	}
 }
 
-// Nothing is erased where rows are not wrapped, or while another program has the terminal.
+// TestTerminalsThatDoNotWrapKeepTheirRows checks that the editor erases nothing if the terminal does
+// not wrap rows, or while another program has the terminal.
 func TestTerminalsThatDoNotWrapKeepTheirRows(t *testing.T) {
 	for _, c := range []struct {
 		variables map[string]string

@@ -24,7 +24,7 @@ func readConversation(ctx context.Context, conn *connection.Conn, run uuid.UUID)
 	}
 	changed = []uuid.UUID{}
 	var messages []perdure.Entry
-	at := map[uuid.UUID]int{} // of message entries
+	at := map[uuid.UUID]int{} // indexes in messages, by the id of the entry
 	for e, err := range conn.AllEntries(ctx, run) {
 		switch {
 		case err != nil:

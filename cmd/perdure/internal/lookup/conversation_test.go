@@ -15,7 +15,8 @@ import (
 	"github.com/perdure/perdure/cmd/perdure/internal/terminal"
 )
 
-// show marks only the answers whose record reports a changed prompt.
+// TestShowMarksChangedPrompts checks that perdure show marks only the answers whose record reports a
+// changed prompt.
 func TestShowMarksChangedPrompts(t *testing.T) {
 	run := uuid.New()
 	var path, all []perdure.Entry

@@ -16,7 +16,7 @@ import (
 	"github.com/spf13/cobra"
 )
 
-// Last is the argument for the newest run.
+// Last is the argument that names the newest run.
 const Last = "last"
 
 // Find returns the run that an argument names.
@@ -57,7 +57,7 @@ func suggestRuns(a *setup.App, cmd *cobra.Command, args []string) ([]string, cob
 	if err != nil {
 		return offers, none
 	}
-	defer func() { _ = conn.Close() }() // only read
+	defer func() { _ = conn.Close() }() // the connection was only read
 	p, err := conn.ListPage(ctx, client.ExecutionFilter{}, client.PageOptions{Limit: 30})
 	if err != nil {
 		return offers, none

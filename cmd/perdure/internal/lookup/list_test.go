@@ -9,8 +9,9 @@ import (
 	"github.com/perdure/perdure/client"
 )
 
-// listRuns continues after a page that is short or empty although the list has more runs. A server
-// returns such pages because it examines a limited number of runs.
+// TestRunsContinuesAfterAShortPage checks that listRuns continues after a page that is short or empty
+// although the list has more runs. A server returns such pages because it examines a limited number of
+// runs.
 func TestRunsContinuesAfterAShortPage(t *testing.T) {
 	var asked []string
 	server := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {

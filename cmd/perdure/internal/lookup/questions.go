@@ -8,14 +8,16 @@ import (
 	"github.com/perdure/perdure/client"
 )
 
-// Values of waitReason. At WaitsForSignal and WaitsForQuestion a command stops following.
+// Values of waitReason, which is why a run waits. With WaitsForSignal and WaitsForQuestion, a command
+// stops following the run.
 const (
 	WaitsForSignal   = "signal"
 	WaitsForQuestion = "question"
 	waitsForTimer    = "timer"
 )
 
-// OpenQuestions returns the open questions of a run, oldest first.
+// OpenQuestions returns the open questions of a run, oldest first. If mine is set, it returns only the
+// questions that the caller may answer.
 func OpenQuestions(ctx context.Context, c *client.Client, run uuid.UUID, mine bool) ([]*perdure.Question, error) {
 	p, err := c.QuestionsPage(ctx, client.QuestionFilter{
 		Status: []perdure.QuestionStatus{perdure.QuestionOpen}, ExecutionID: &run, Mine: mine,

@@ -10,14 +10,14 @@ import (
 	"github.com/perdure/perdure/cmd/perdure/internal/terminal"
 )
 
-// holdWithin is the time in which the server must say how a queue stands.
+// holdWithin is the timeout for reading the state of the queues from the server.
 const holdWithin = 5 * time.Second
 
-// hold is why no worker takes a PENDING run. It is zero if there is no such reason.
+// hold is the reason why no worker takes a PENDING run. It is zero if there is no such reason.
 type hold struct {
-	word   string // beside the status
-	reason string // a sentence
-	remedy string // what changes it
+	word   string // shown beside the status of the run
+	reason string // a sentence with the reason
+	remedy string // what removes the reason
 }
 
 // text returns the reason and the remedy; "" for no hold.
@@ -28,16 +28,16 @@ func (h hold) text() string {
 	return h.reason + "; " + h.remedy
 }
 
-// queueHold returns why a PENDING run is not taken: its queue is paused, or no worker serves it. There
-// is no hold if neither is so, or if the server does not say.
+// queueHold returns why no worker takes a PENDING run: its queue is paused, or no worker serves the
+// queue. It returns no hold in other cases, or if the server does not answer.
 func queueHold(ctx context.Context, a *setup.App, c *client.Client, x *perdure.Execution) hold {
 	return queueHolds(ctx, a, c, []*perdure.Execution{x}).of(x)
 }
 
-// holds are the queues of a server, for the holds of several runs.
+// holds contains the queues of a server. Its method of derives the holds of runs from them.
 type holds struct {
 	flags  string
-	known  bool // the server has said how the queues stand
+	known  bool // the server has returned its queues
 	queues map[string]*perdure.QueueInfo
 }
 

@@ -105,8 +105,8 @@ func repeatOf(x *perdure.Execution) string {
 	return command
 }
 
-// FetchInput loads the input of a run if the server left it out. Without an error the input may still
-// be missing: the worker that has it is not connected.
+// FetchInput loads the input of a run if the server left it out. The input may still be missing after a
+// nil error: then the worker that stores it is not connected.
 func FetchInput(ctx context.Context, conn *connection.Conn, x *perdure.Execution) error {
 	err := conn.Fetch(ctx, x.ID, &x.Input, x.InputBytes, x.InputSHA256)
 	if x.PersistenceMode == perdure.Local && (perdure.IsCode(err, perdure.Unavailable) || perdure.IsCode(err, perdure.NotFound)) {

@@ -17,7 +17,8 @@ import (
 	"github.com/perdure/perdure/cmd/perdure/internal/terminal"
 )
 
-// showCall shows a model call of a run, or, if as is set, prints its request as a provider gets it.
+// showCall shows a model call of a run. If as names a provider's API, it prints the request that the
+// API would receive instead.
 func showCall(ctx context.Context, a *setup.App, conn *connection.Conn, run, call, as string) error {
 	x, err := Find(ctx, conn.Client, run)
 	if err != nil {
@@ -66,7 +67,7 @@ func writeCallRequest(ctx context.Context, a *setup.App, c *client.Client, run, 
 		return err
 	}
 	raw, err := io.ReadAll(body)
-	_ = body.Close() // it was read
+	_ = body.Close() // the body was read to its end
 	if err != nil {
 		return &perdure.Error{Code: perdure.Unavailable, Message: "the server's answer broke off", Err: err}
 	}

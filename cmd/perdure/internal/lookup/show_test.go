@@ -15,7 +15,8 @@ import (
 	"github.com/perdure/perdure/cmd/perdure/internal/terminal"
 )
 
-// show prints the input, the tasks and the output of a custom agent without control characters. It cuts a long output.
+// TestShowPrintsTheOutputOfAnAgent checks that perdure show prints the input, the tasks and the output
+// of a custom agent without control characters. It cuts a long output.
 func TestShowPrintsTheOutputOfAnAgent(t *testing.T) {
 	long, err := json.Marshal(strings.Repeat("é", 5000))
 	if err != nil {
@@ -53,8 +54,9 @@ func TestShowPrintsTheOutputOfAnAgent(t *testing.T) {
 	}
 }
 
-// show of a conversation at work names the calls that run, since when, and how to watch the run. Of a
-// failed run it shows other commands than itself.
+// TestShowOfARunAtWork checks perdure show of a conversation while calls run. It prints the calls,
+// since when they run, and how to watch the run. For a failed run it suggests other commands than
+// itself.
 func TestShowOfARunAtWork(t *testing.T) {
 	for status, c := range map[string]struct {
 		kind   string

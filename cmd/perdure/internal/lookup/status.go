@@ -41,8 +41,8 @@ func waitedFeatures(x *perdure.Execution) string {
 	return strings.Join(x.NeedsFeatures.Names(), ", ")
 }
 
-// PrintPending prints why a run is PENDING. fresh is set for a run that is followed from its start, and
-// untaken for one of which no event of a worker has been seen.
+// PrintPending prints why a run is PENDING. fresh reports that the command follows the run from its
+// start. untaken reports that it has seen no event of a worker.
 func PrintPending(ctx context.Context, a *setup.App, c *client.Client, x *perdure.Execution, fresh, untaken bool) {
 	h := queueHold(ctx, a, c, x)
 	switch {
@@ -115,8 +115,8 @@ const maxWaitName = 24
 // StatusText returns the status of a run in words, and what it needs to continue.
 func StatusText(x *perdure.Execution) string { return heldStatus(x, hold{}) }
 
-// heldStatus is StatusText of a run that the hold keeps from being taken. The hold is said in place of
-// what the run needs of a worker, because no worker could take the run.
+// heldStatus is like StatusText, but also tells the hold h that keeps the run from being taken. A hold
+// replaces the features that the run needs of a worker, because no worker could take the run.
 func heldStatus(x *perdure.Execution, h hold) string {
 	text := StatusWord(x)
 	if x.OpenQuestions > 1 || x.OpenQuestions == 1 && x.WaitReason != WaitsForQuestion {

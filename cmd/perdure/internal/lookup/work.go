@@ -38,8 +38,8 @@ func readWork(ctx context.Context, conn *connection.Conn, x *perdure.Execution) 
 	return w, err
 }
 
-// newest returns the last items of a list that are kept, at most as many as given, and the number of
-// those before.
+// newest returns the last items for which keep returns true, and the number of such items before them.
+// It returns at most as many items as most says.
 func newest[T any](list iter.Seq2[T, error], most int, keep func(T) bool) (last []T, before int, err error) {
 	for item, err := range list {
 		if err != nil {
@@ -56,7 +56,7 @@ func newest[T any](list iter.Seq2[T, error], most int, keep func(T) bool) (last 
 	return last, before, nil
 }
 
-// allOf returns the items of a list, which are not nil if there are none.
+// allOf returns the items of a list. If there are none, the result is empty but not nil.
 func allOf[T any](list iter.Seq2[T, error]) ([]T, error) {
 	all := []T{}
 	for item, err := range list {
@@ -68,7 +68,8 @@ func allOf[T any](list iter.Seq2[T, error]) ([]T, error) {
 	return all, nil
 }
 
-// signalsOf returns the signals of a run, oldest first; none of a server of an earlier version.
+// signalsOf returns the signals of a run, oldest first. It returns none if the server has an earlier
+// version, which does not list signals.
 func signalsOf(ctx context.Context, conn *connection.Conn, run uuid.UUID) iter.Seq2[*perdure.Signal, error] {
 	return func(yield func(*perdure.Signal, error) bool) {
 		for s, err := range conn.Signals(ctx, run) {

@@ -80,7 +80,7 @@ answer that does not fit is refused with the fields of the form and an example.`
 	return cmd
 }
 
-// readVerdict sets the verdict and the value that an argument stands for.
+// readVerdict parses the argument of perdure answer into the verdict and the value of the request.
 func readVerdict(a *setup.App, q *perdure.Question, arg string, r *client.AnswerRequest) error {
 	for _, c := range q.Choices {
 		if c.Value == arg {
@@ -120,7 +120,8 @@ func readVerdict(a *setup.App, q *perdure.Question, arg string, r *client.Answer
 // maxShownAnswer is the maximum width of an answer in an error.
 const maxShownAnswer = 120
 
-// errOnWorker returns the error of an answer to a question whose content is not shown.
+// errOnWorker returns the error of an answer to a question whose content cannot be shown, because its
+// worker is not connected.
 func errOnWorker(q *perdure.Question) error {
 	return perdure.Errorf(perdure.Unavailable, "question %s can only be denied now: what it asks is on the worker of run %s, which is not connected; try again when it is", q.ID, q.ExecutionID)
 }
@@ -163,7 +164,7 @@ func answer(ctx context.Context, a *setup.App, c *client.Client, q *perdure.Ques
 	return a.Stdout.Linef("%s", terminal.QuestionOutcome(after))
 }
 
-// Details returns the details of a question, whatever their size; nil if there are none.
+// Details returns the details of a question, of any size; nil if there are none.
 func Details(ctx context.Context, c *client.Client, q *perdure.Question) ([]byte, error) {
 	if q.DetailsBytes == 0 {
 		return q.Details, nil
@@ -175,7 +176,7 @@ func Details(ctx context.Context, c *client.Client, q *perdure.Question) ([]byte
 func Send(ctx context.Context, c *client.Client, q *perdure.Question, details []byte, r client.AnswerRequest) (*perdure.Question, error) {
 	shown := perdure.DetailsHash(q.Kind, q.Subject, details)
 	if r.Verdict == perdure.VerdictDeny {
-		shown = q.DetailsSHA256 // also a question that shows other details than it means can be denied
+		shown = q.DetailsSHA256 // a question can be denied even if its shown details do not match its hash
 	}
 	r.DetailsSHA256 = &shown
 	if r.AnswerID == "" {

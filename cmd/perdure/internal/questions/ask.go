@@ -25,9 +25,9 @@ type Terminal struct {
 	Headed func(q *perdure.Question) bool
 }
 
-// Prompt is what is shown before a line of an answer.
+// Prompt is the text that a person sees before typing a line of an answer.
 type Prompt struct {
-	// Text ends with a sign for the input. It is safe for a terminal.
+	// Text ends with a sign that invites input. It is safe for a terminal.
 	Text string
 	// Part reports whether the line is only a part of an answer that has begun: its reason, or a
 	// field of its form.
@@ -146,12 +146,14 @@ func formOf(q *perdure.Question) *form {
 		}
 		f.names = append(f.names, name)
 	}
-	// The required fields come first, in the order of the schema, which JSON objects do not have.
+	// The required fields come first, in the order of the schema's "required". Other fields are sorted
+	// by name, because members of a JSON object have no order.
 	slices.SortFunc(f.names, func(a, b string) int { return f.rank(a) - f.rank(b) + strings.Compare(a, b) })
 	return &f
 }
 
-// rank orders the fields: a multiple of 10, so that names decide only between equal ranks.
+// rank orders the fields of a form. Ranks are multiples of 10, so that names decide only between equal
+// ranks.
 func (f *form) rank(name string) int {
 	if i := slices.Index(f.Required, name); i >= 0 {
 		return 10 * i
@@ -159,7 +161,8 @@ func (f *form) rank(name string) int {
 	return 10 * len(f.Required)
 }
 
-// help returns the answers that a question takes. all reports whether the details can be shown in full.
+// help returns the answers that a question takes. If all is set, they include the one that shows the
+// details in full.
 func (f *form) help(q *perdure.Question, all bool) string {
 	var answers []string
 	or := "or "
@@ -193,7 +196,7 @@ func approvals(q *perdure.Question) []string {
 	return answers
 }
 
-// fill asks for each field.
+// fill asks for each field of a form.
 func (t Terminal) fill(ctx context.Context, f *form) (json.RawMessage, bool, error) {
 	values := map[string]any{}
 	for _, name := range f.names {

@@ -35,7 +35,8 @@ func asked(t *testing.T, q *perdure.Question, headed bool, details string, answe
 	return out.String(), r.Verdict
 }
 
-// A question about a command shows the command and its id once, and on request the stored details.
+// TestAQuestionShowsTheCommandAndOnRequestAllOfIt checks that a question about a command shows the
+// command and its id once, and the stored details only on request.
 func TestAQuestionShowsTheCommandAndOnRequestAllOfIt(t *testing.T) {
 	const details = `{"command": "echo \"a\"\ntouch b", "timeout": 5}`
 	q := &perdure.Question{ID: uuid.New(), QuestionTerms: perdure.QuestionTerms{Kind: perdure.QuestionApproval, Subject: "bash", Prompt: "Commands are not confined."}}
@@ -54,7 +55,8 @@ func TestAQuestionShowsTheCommandAndOnRequestAllOfIt(t *testing.T) {
 	}
 }
 
-// A choice is named v, too.
+// TestAChoiceCanHaveTheNameOfTheRequest checks a question with a choice named v, which is also the
+// request to view all details.
 func TestAChoiceCanHaveTheNameOfTheRequest(t *testing.T) {
 	q := &perdure.Question{ID: uuid.New(), QuestionTerms: perdure.QuestionTerms{Kind: perdure.QuestionChoice, Choices: []perdure.QuestionOption{{Value: "v"}}}}
 	if text, verdict := asked(t, q, true, `{"a": 1}`, "v"); verdict != perdure.VerdictAnswer {

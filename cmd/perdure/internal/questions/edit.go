@@ -15,7 +15,7 @@ import (
 	"github.com/perdure/perdure/cmd/perdure/internal/setup"
 )
 
-// readEdit sets the details that --edit stands for: JSON, or - for standard input.
+// readEdit parses the value of --edit, JSON or - for standard input, into the details of the request.
 func readEdit(a *setup.App, arg string, r *client.AnswerRequest) error {
 	if r.Verdict != perdure.VerdictApprove {
 		return setup.NewUsageError("--edit stands only beside approve", "it changes what is approved")

@@ -14,7 +14,8 @@ import (
 	"github.com/perdure/perdure/cmd/perdure/internal/terminal/terminaltest"
 )
 
-// No field of a question that these commands print controls the terminal, in text or in JSON.
+// TestPrintedFieldsCannotControlTheTerminal checks that no field of a question that these commands
+// print controls the terminal, in text or in JSON.
 func TestPrintedFieldsCannotControlTheTerminal(t *testing.T) {
 	terminaltest.Check(t, func(out io.Writer, asJSON bool, text string) map[string]func() error {
 		a := &setup.App{Streams: terminal.Streams{Stdout: terminal.NewScreen(out), Stderr: terminal.NewScreen(out)}, JSON: asJSON}

@@ -12,7 +12,7 @@ import (
 // rememberForms are the values of --remember, for help texts.
 const rememberForms = "run (this call in this run), run:tool (every call of the tool), definition, definition:tool (all runs of the definition)"
 
-// readRemember sets what --remember and --for stand for.
+// readRemember parses the values of --remember and --for into an answer.
 func readRemember(form string, life time.Duration, r *client.AnswerRequest) error {
 	switch {
 	case form == "" && life != 0:

@@ -16,8 +16,8 @@ import (
 // AgentFlags holds the flags that describe an agent, for a run and for a stored definition.
 type AgentFlags struct {
 	cmd *cobra.Command
-	// IgnoreVariables ignores values from variables. A variable is only a default, and must not
-	// change a stored definition.
+	// IgnoreVariables ignores flags that were set by environment variables. Such a variable is only a
+	// default, and must not change a stored definition.
 	IgnoreVariables bool
 	models          []string
 	System          string
@@ -152,7 +152,7 @@ func (s *AgentFlags) Policy() (perdure.ApprovalPolicy, error) {
 	return readyPolicy(s.approve)
 }
 
-// readyPolicy returns the ready policy with the name. Error: UsageError.
+// readyPolicy returns the predefined policy with the name. Error: UsageError.
 func readyPolicy(name string) (perdure.ApprovalPolicy, error) {
 	raw, err := json.Marshal(name)
 	if err != nil {

@@ -16,11 +16,11 @@ import (
 	"github.com/spf13/cobra"
 )
 
-// bulkVerb is how a bulk action is spoken of.
+// bulkVerb contains the words for a bulk action in messages.
 type bulkVerb struct {
 	action perdure.BulkActionName
-	ask    string // before the number
-	done   string // after the number
+	ask    string // the words before the number of runs
+	done   string // the word after the number of runs
 }
 
 func newBulkCancelCommand(a *setup.App) *cobra.Command {

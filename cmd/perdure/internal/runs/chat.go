@@ -67,7 +67,7 @@ func chatArguments(resume string, args []string) (id, prompt string, err error) 
 	return resume, prompt, nil
 }
 
-// namesRun reports whether an argument is the id of a run, or last.
+// namesRun reports whether an argument is the id of a run, or the word last.
 func namesRun(arg string) bool {
 	_, err := uuid.Parse(arg)
 	return arg == lookup.Last || err == nil && len(arg) == 36

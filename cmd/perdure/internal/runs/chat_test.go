@@ -2,7 +2,7 @@ package runs
 
 import "testing"
 
-// The arguments of chat are an id and a prompt, and each may be left out.
+// TestChatArguments checks the arguments of perdure chat: an optional id and an optional prompt.
 func TestChatArguments(t *testing.T) {
 	const id = "0199d7e2-1111-7222-8333-444455556666"
 	for _, c := range []struct {

@@ -47,11 +47,11 @@ func misfit(err error, field string) string {
 	return strings.TrimPrefix(terminal.ErrorMessage(err), field+": ")
 }
 
-// helpWithin is the time in which the server must be reached for the texts of an error.
+// helpWithin is the time limit for asking the server what an error message explains.
 const helpWithin = 5 * time.Second
 
-// running calls do with a connection to a server that is running, for the texts of an error. It does
-// nothing if there is none.
+// running connects to a server that is running and calls the function do, which adds to the text of an
+// error. If no server is running, it does nothing.
 func running(ctx context.Context, a *setup.App, do func(ctx context.Context, c *client.Client)) {
 	ctx, cancel := context.WithTimeout(ctx, helpWithin)
 	defer cancel()
@@ -60,10 +60,11 @@ func running(ctx context.Context, a *setup.App, do func(ctx context.Context, c *
 		return
 	}
 	do(ctx, conn.Client)
-	_ = conn.Close() // only read
+	_ = conn.Close() // the connection was only read
 }
 
-// explainInput adds what the kind takes to the error of a start with another input.
+// explainInput adds a description of the input that the kind takes to the error of a start with an
+// unfit input.
 func (s *startCommand) explainInput(ctx context.Context, c *client.Client, q client.StartRequest, wrong error) error {
 	kind, err := findKind(ctx, c, q.Kind)
 	if err != nil {
@@ -74,7 +75,7 @@ func (s *startCommand) explainInput(ctx context.Context, c *client.Client, q cli
 		problem = "the input of " + terminal.Inline(q.Kind) + " is missing"
 	}
 	var usage setup.UsageError
-	if errors.As(wrong, &usage) { // the value is no JSON
+	if errors.As(wrong, &usage) { // the value is not JSON
 		problem = usage.Problem
 	}
 	return setup.NewUsageError(problem, schemas.Explain(kind.InputSchema, "perdure start "+setup.ShellWord(q.Kind)))

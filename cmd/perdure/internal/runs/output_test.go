@@ -12,7 +12,8 @@ import (
 	"github.com/perdure/perdure/cmd/perdure/internal/terminal/terminaltest"
 )
 
-// No field that a command for runs prints controls the terminal, in text or in JSON.
+// TestPrintedFieldsCannotControlTheTerminal checks that no field that a command for runs prints
+// controls the terminal, in text or in JSON.
 func TestPrintedFieldsCannotControlTheTerminal(t *testing.T) {
 	terminaltest.Check(t, func(out io.Writer, asJSON bool, text string) map[string]func() error {
 		a := &setup.App{Streams: terminal.Streams{Stdout: terminal.NewScreen(out), Stderr: terminal.NewScreen(out)}, JSON: asJSON}

@@ -23,7 +23,7 @@ type resumeCommand struct {
 	*setup.App
 	worker *builtin.Worker
 	chat   bool
-	start  *RunCommand // starts further runs of a chat; nil if it cannot
+	start  *RunCommand // starts the next runs of a chat; nil if the command cannot start runs
 }
 
 func newResumeCommand(a *setup.App) *cobra.Command {

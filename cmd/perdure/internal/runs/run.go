@@ -72,8 +72,8 @@ func (r *RunCommand) Flags(cmd *cobra.Command) {
 	r.JSONFlag(cmd)
 }
 
-// check validates the command before anything is created, and returns the request. models are
-// asked if the command names none; nil means the default model.
+// check validates the command before anything is created, and returns the request. If the command names
+// no models, the run uses the parameter models; if that is nil, the default model.
 func (r *RunCommand) check(prompt string, models []perdure.ModelConfig) (client.StartRequest, error) {
 	r.agent.IgnoreVariables = r.Definition != ""
 	r.agent.Net = r.worker.Bash.Net
@@ -125,8 +125,8 @@ func (r *RunCommand) check(prompt string, models []perdure.ModelConfig) (client.
 	return q, err
 }
 
-// NewRequest returns the settings of a further run of a chat. It uses the models if the command names
-// none.
+// NewRequest returns the settings of a further run of a chat. If the command names no models, the run
+// uses the given models.
 func (r *RunCommand) NewRequest(models []perdure.ModelConfig) (client.StartRequest, error) {
 	return r.check("", models)
 }
@@ -171,7 +171,7 @@ func (r *RunCommand) StartRun(ctx context.Context, conn *connection.RunConn, q *
 		return nil, err
 	}
 	if r.local && conn.HasWorker {
-		r.worker.Home = &r.worker.ID // also after it reconnects
+		r.worker.Home = &r.worker.ID // the same worker executes the run after a reconnect
 	}
 	if err := r.askUnconfined(conn, q); err != nil {
 		return nil, err
@@ -190,14 +190,14 @@ func (r *RunCommand) askUnconfined(conn *connection.RunConn, q *client.StartRequ
 		return nil
 	}
 	if r.worker.Unconfined() {
-		return nil // the user has chosen that
+		return nil // the user has chosen to run without confinement
 	}
 	q.Approvals = perdure.ApprovalPolicy{{Tools: []string{"bash"}, Then: perdure.ApprovalAsk, Reason: "Commands are not confined on this machine."}}
 	return r.Stderr.Linef("perdure: commands cannot be confined here, so each bash call asks for your approval (--approve allow lets them run)")
 }
 
-// resolveDefinition finds the definition that the user named, and adds to the settings what the flags
-// say.
+// resolveDefinition finds the definition that the user named, and adds the values of the flags to the
+// settings.
 func (r *RunCommand) resolveDefinition(ctx context.Context, conn *connection.Conn, q *client.StartRequest) error {
 	if r.Definition == "" {
 		return r.instruct(conn, q, nil)

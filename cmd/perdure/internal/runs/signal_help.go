@@ -36,7 +36,7 @@ var builtinSignals = []perdure.SignalSpec{
 	{Name: perdure.RetrySignal, Description: "repeats a failed turn"},
 }
 
-// readSignals returns the signals that a run takes. Without an error they may be unknown.
+// readSignals returns the signals that a run takes. They may be unknown after a nil error.
 func readSignals(ctx context.Context, c *client.Client, x *perdure.Execution) (knownSignals, error) {
 	k := knownSignals{run: x, awaited: lookup.AwaitedSignals(x)}
 	if x.Kind == perdure.ReactKind {
@@ -118,7 +118,7 @@ func errNoSignal(ctx context.Context, cmd *cobra.Command, c *client.Client, x *p
 	return setup.NewUsageError("NAME is missing: the name of the signal", remedy+"\nusage:   "+cmd.UseLine())
 }
 
-// explainValue adds what the signal takes to an error about its value.
+// explainValue adds a description of the value that a signal takes to an error about the value.
 func explainValue(ctx context.Context, c *client.Client, x *perdure.Execution, name string, wrong error) error {
 	k, err := readSignals(ctx, c, x)
 	if err != nil {
@@ -126,7 +126,7 @@ func explainValue(ctx context.Context, c *client.Client, x *perdure.Execution, n
 	}
 	problem := "the value does not fit the signal " + terminal.Inline(name) + ": " + misfit(wrong, "signalValue")
 	var usage setup.UsageError
-	if errors.As(wrong, &usage) { // the value is no JSON
+	if errors.As(wrong, &usage) { // the value is not JSON
 		problem = usage.Problem
 	}
 	return setup.NewUsageError(problem, k.explain(name))

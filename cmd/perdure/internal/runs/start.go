@@ -88,7 +88,7 @@ func (s *startCommand) run(ctx context.Context, q client.StartRequest) error {
 		q.PersistenceMode = perdure.Local
 	}
 	if q.IdempotencyKey == "" {
-		q.IdempotencyKey = uuid.NewString() // of the repeats below
+		q.IdempotencyKey = uuid.NewString() // the same for all attempts below, so that they start one run
 	}
 	return connection.Request(ctx, s.App, func(conn *connection.Conn) error {
 		if conn.HasNoWorkers() {
@@ -170,7 +170,7 @@ func completeKinds(a *setup.App) cobra.CompletionFunc {
 		if err != nil {
 			return nil, none
 		}
-		defer func() { _ = conn.Close() }() // only read
+		defer func() { _ = conn.Close() }() // the connection was only read
 		var kinds []string
 		for kind, err := range conn.Kinds(ctx, perdure.KindAgent) {
 			if err != nil {

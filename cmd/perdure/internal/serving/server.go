@@ -78,7 +78,7 @@ func (s *serverCommand) open(ctx context.Context, dev bool) (*server.Server, err
 			return opened, err
 		}
 		o, err := connection.ReadOwner(data)
-		passing := err != nil || o.Kind == connection.OwnerRequest // a command that ends soon
+		passing := err != nil || o.Kind == connection.OwnerRequest // the owner is a command that ends soon
 		if !passing || time.Now().After(deadline) {
 			return nil, fmt.Errorf("process %d owns the data directory %s already\n  end it, or give another directory with --data", owned.PID, owned.Data)
 		}

@@ -22,7 +22,7 @@ type serverCommand struct {
 	worker         builtin.Worker
 	noPark         bool
 	registry       *prometheus.Registry
-	payloadLimit   int // MiB
+	payloadLimit   int // in MiB
 	origins        []string
 	publicURL      string
 	tlsCert        string

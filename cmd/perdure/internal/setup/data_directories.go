@@ -117,7 +117,7 @@ func listedDataDirs(list string) []string {
 			continue
 		}
 		if _, err := os.Stat(string(raw)); errors.Is(err, fs.ErrNotExist) {
-			_ = os.Remove(entry) // a directory that is used again is added again
+			_ = os.Remove(entry) // a server that uses the directory again adds it again
 			continue
 		}
 		paths = append(paths, string(raw))

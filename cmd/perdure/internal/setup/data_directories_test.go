@@ -7,8 +7,8 @@ import (
 	"testing"
 )
 
-// OtherDataDirs returns each existing directory except the given one, once and with its real path.
-// Entries of removed directories are deleted.
+// TestListOfDataDirectories checks that OtherDataDirs returns each existing directory except the given
+// one, once and with its real path. Entries of removed directories are deleted.
 func TestListOfDataDirectories(t *testing.T) {
 	home := t.TempDir()
 	t.Setenv("HOME", home)

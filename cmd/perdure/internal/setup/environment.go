@@ -7,12 +7,13 @@ import (
 	"github.com/spf13/pflag"
 )
 
-// envOf overrides the names of flags' variables; "" means no variable.
+// envOf contains the names of environment variables that differ from the usual ones, by flag; "" means
+// that the flag has no variable.
 var envOf = map[string]string{"help": "", "version": "", "file": ""}
 
-// ReadVariables sets the flags that are not on the command line from variables. The variable
-// PERDURE_ with the flag's name has the value. The same name with _FILE names a file with the
-// value, as secrets are passed to containers and services.
+// ReadVariables sets flags from environment variables, unless the command line sets them. The name of a
+// variable is PERDURE_ and the flag's name. A variable with _FILE at the end of its name contains the
+// path of a file with the value, because containers and services get secrets as files.
 func ReadVariables(flags *pflag.FlagSet) error {
 	var failed error
 	flags.VisitAll(func(f *pflag.Flag) {
@@ -39,7 +40,7 @@ func ReadVariables(flags *pflag.FlagSet) error {
 	return failed
 }
 
-// VariableOf returns the name of a flag's variable, "" if it has none.
+// VariableOf returns the name of a flag's environment variable, "" if it has none.
 func VariableOf(f *pflag.Flag) string {
 	if given := f.Annotations[VariableAnnotation]; len(given) > 0 {
 		return given[0]
@@ -50,7 +51,8 @@ func VariableOf(f *pflag.Flag) string {
 	return "PERDURE_" + strings.ToUpper(strings.ReplaceAll(f.Name, "-", "_"))
 }
 
-// fromVariable returns the value of a variable, or the first line of the file that it names.
+// fromVariable returns the value of an environment variable. If it is not set, fromVariable returns the
+// first line of the file that the variable with _FILE names.
 func fromVariable(name string) (string, error) {
 	file := os.Getenv(name + "_FILE")
 	if value := os.Getenv(name); value != "" || file == "" {
@@ -65,8 +67,9 @@ func fromVariable(name string) (string, error) {
 }
 
 const (
-	// VariableAnnotation sets another variable for a flag.
+	// VariableAnnotation is the annotation of a flag whose environment variable has another name than
+	// the usual one.
 	VariableAnnotation = "perdure-env"
-	// FromVariable marks a flag that was set by a variable.
+	// FromVariable is the annotation of a flag that an environment variable has set.
 	FromVariable = "perdure-from-env"
 )

@@ -46,7 +46,7 @@ func NewFileError(name string, err error, advice string) UsageError {
 	return NewUsageError(name+": "+err.Error(), advice)
 }
 
-// notFolder returns the part of a path that is not a folder although the path goes through it.
+// notFolder returns the beginning of a path that is a file, although the path continues after it.
 func notFolder(path string) string {
 	for dir := path; ; dir = filepath.Dir(dir) {
 		if info, err := os.Stat(dir); err == nil && !info.IsDir() || dir == filepath.Dir(dir) {
@@ -71,12 +71,12 @@ func denying(path string) string {
 		}
 	}
 	for _, err := os.Lstat(path); errors.Is(err, fs.ErrNotExist) && path != filepath.Dir(path); _, err = os.Lstat(path) {
-		path = filepath.Dir(path) // its folder may not be written
+		path = filepath.Dir(path) // the folder that contains it may not be writable
 	}
 	return path
 }
 
-// deniedRemedy says whose a file or folder is, and who uses it.
+// deniedRemedy names the owner of a file or folder and the user of this process, and says what to do.
 func deniedRemedy(path string) string {
 	info, err := os.Stat(path)
 	if err != nil {
@@ -103,7 +103,8 @@ func userName(id int) string {
 	return "the user " + text
 }
 
-// isWithin reports whether a path is a folder, in it, or one of the folders around it.
+// isWithin reports whether a path is the folder itself, is in the folder, or is a folder that contains
+// it.
 func isWithin(path, folder string) bool {
 	abs, err := filepath.Abs(path)
 	if err != nil {

@@ -8,7 +8,7 @@ import (
 	"testing"
 )
 
-// TestRemediesOfFileErrors checks what is advised for errors of the system that a test cannot cause.
+// TestRemediesOfFileErrors checks the advice for errors of the system that a test cannot cause.
 func TestRemediesOfFileErrors(t *testing.T) {
 	for reason, want := range map[syscall.Errno]string{
 		syscall.EROFS:  "the file system of /data/x is read-only; mount it for writing, or use another folder",

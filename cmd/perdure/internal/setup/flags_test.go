@@ -50,7 +50,7 @@ func TestMistypedNamesAreAnsweredWithTheNearest(t *testing.T) {
 	}
 }
 
-// A list of names is broken into rows of at most 76 columns.
+// TestNamesInRows checks that a list of names is broken into rows of at most 76 columns.
 func TestNamesInRows(t *testing.T) {
 	long := strings.Repeat("x", 30)
 	if got, want := inRows("the commands are:", []string{long, "b", long, "c"}), "the commands are: "+long+", b,\n"+long+", c"; got != want {

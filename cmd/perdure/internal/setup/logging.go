@@ -31,7 +31,7 @@ func (a *App) checkLogFlags() error {
 	return nil
 }
 
-// logLevelOr returns the level that the flags set, or usual.
+// logLevelOr returns the level that the flags set. If they set none, it returns usual.
 func (a *App) logLevelOr(usual slog.Level) (slog.Level, error) {
 	switch {
 	case a.verbose:

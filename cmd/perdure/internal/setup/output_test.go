@@ -11,7 +11,8 @@ import (
 	"github.com/perdure/perdure/cmd/perdure/internal/terminal/terminaltest"
 )
 
-// No error and no log line controls the terminal.
+// TestPrintedFieldsCannotControlTheTerminal checks that no text in an error or a log line controls the
+// terminal.
 func TestPrintedFieldsCannotControlTheTerminal(t *testing.T) {
 	terminaltest.Check(t, func(out io.Writer, asJSON bool, text string) map[string]func() error {
 		a := &App{Streams: terminal.Streams{Stdout: terminal.NewScreen(out), Stderr: terminal.NewScreen(out)}, JSON: asJSON}

@@ -9,10 +9,11 @@ import (
 	"github.com/spf13/pflag"
 )
 
-// secretFlags name files with secrets.
+// secretFlags are the flags whose values are paths of files with secrets.
 var secretFlags = []string{"tls-key", "nats-creds"}
 
-// secretVariables name files with secrets that libraries of this program read.
+// secretVariables are the environment variables, read by libraries of this program, with paths of files
+// with secrets.
 var secretVariables = []string{
 	"PGPASSFILE", "PGSSLKEY", "PGSERVICEFILE", "GOOGLE_APPLICATION_CREDENTIALS",
 	"OTEL_EXPORTER_OTLP_CLIENT_KEY", "OTEL_EXPORTER_OTLP_TRACES_CLIENT_KEY", "OTEL_EXPORTER_OTLP_METRICS_CLIENT_KEY",

@@ -21,7 +21,7 @@ import (
 // tracing exports a command's spans. The zero value exports none.
 type tracing struct {
 	provider *sdktrace.TracerProvider
-	root     trace.Span // of a short-lived command
+	root     trace.Span // the span of a short-lived command
 }
 
 // tracesWanted reports whether the variables of OpenTelemetry request traces: by
@@ -85,8 +85,8 @@ func checkExporter() error {
 	return nil
 }
 
-// newExporter creates the exporter for the protocol in the variables. The exporter reads endpoint,
-// headers, certificates and timeouts from the variables by itself.
+// newExporter creates the exporter for the protocol in the environment variables. The exporter itself
+// reads endpoint, headers, certificates and timeouts from the environment.
 func newExporter(ctx context.Context) (*otlptrace.Exporter, error) {
 	protocol := os.Getenv("OTEL_EXPORTER_OTLP_TRACES_PROTOCOL")
 	if protocol == "" {
@@ -106,7 +106,7 @@ func (t tracing) TracerProvider() trace.TracerProvider {
 	return t.provider
 }
 
-// begin starts the span of a short-lived command. Its parent is the span in the variable
+// begin starts the span of a short-lived command. Its parent is the span in the environment variable
 // TRACEPARENT.
 func (t *tracing) begin(ctx context.Context, name string) context.Context {
 	if t.provider == nil {

@@ -17,7 +17,7 @@ type agentEvents struct {
 	kind  string
 	local bool
 	names waitNames
-	begun map[uuid.UUID]time.Time // tasks
+	begun map[uuid.UUID]time.Time // times at which tasks began
 	said  map[string]bool         // the ids of messages of which text was shown
 }
 
@@ -28,7 +28,7 @@ func newAgentEvents() agentEvents {
 // other reports whether the run is known to be of an agent other than the react agent.
 func (a *agentEvents) other() bool { return a.kind != "" && a.kind != perdure.ReactKind }
 
-// appended shows an entry of an agent, unless its text was shown as it was written.
+// appended shows an entry that an agent has appended, unless its text was shown while it was streamed.
 func (v *TextView) appended(e perdure.Entry) error {
 	if e.Type != perdure.EntryMessage || v.agent.said[e.MessageID] {
 		return v.p.err
@@ -44,7 +44,7 @@ func (v *TextView) work(s Style, text string) {
 	v.p.hanging(s, text)
 }
 
-// Step shows the record of a step, which the log does not have.
+// Step shows the record of a step. The log has no events of steps.
 func (v *TextView) Step(t *perdure.Task) { v.work(taskStyle(t), taskLine(t)) }
 
 // signal shows a signal that has come. The message of a signal to a react agent is shown as its entry.
@@ -91,7 +91,8 @@ func (v *TextView) stopped(value json.RawMessage) error {
 	return v.p.err
 }
 
-// waiting shows what an agent waits for. A wait for tasks and questions alone is not shown: they are.
+// waiting shows what an agent waits for. It does not show a wait only for tasks and questions, because
+// those are shown by themselves.
 func (v *TextView) waiting(e client.Event) error {
 	var d struct {
 		Wait perdure.Wait `json:"wait"`
@@ -107,7 +108,7 @@ func (v *TextView) waiting(e client.Event) error {
 	return v.p.err
 }
 
-// agentTask shows the begin and the end of a task.
+// agentTask shows the beginning and the end of a task.
 func (v *TextView) agentTask(r *perdure.Record, kind, reason string) {
 	id := taskOf(r)
 	v.agent.names.tasks[id] = kind

@@ -26,7 +26,7 @@ const workOfAnAgent = `
 	signal.received {"signalId":"3","signalName":"large"}
 `
 
-// What an agent of any kind does is shown as it happens.
+// TestTheWorkOfAnyAgentIsShown checks that the events of an agent of any kind are shown in their order.
 func TestTheWorkOfAnyAgentIsShown(t *testing.T) {
 	const want = `task reserve · started
 
@@ -48,8 +48,8 @@ signal large · (too large to be shown here; perdure show has it)
 	}
 }
 
-// The answer to a question is shown with the beginning of its value, unless the value is on the worker or
-// too large for the log.
+// TestAnswersAreShownWithTheirValue checks that the answer to a question is shown with the beginning of
+// its value. The exceptions are a value on a worker and a value that is too large for the log.
 func TestAnswersAreShownWithTheirValue(t *testing.T) {
 	const begin = `question.asked {"questionId":"02a1fc84-46e5-7b0a-a4e9-4a14f3bc5720","kind":"input","subject":"card","prompt":"Which one?"}
 	`
@@ -73,7 +73,8 @@ func TestAnswersAreShownWithTheirValue(t *testing.T) {
 	}
 }
 
-// Of a react agent, whose messages and calls are shown in another way, only other signals are shown.
+// TestSignalsOfAReactAgentAreShown checks that signals of a react agent are shown, except for its
+// messages, which are shown as entries.
 func TestSignalsOfAReactAgentAreShown(t *testing.T) {
 	got := shownOf(t, perdure.ReactKind, workOfAnAgent+`	signal.received {"signalId":"4","signalName":"model","signalValue":"`+strings.Repeat("é", 300)+`"}`)
 	_, got, _ = strings.Cut(got, "signal shipped")
@@ -86,7 +87,8 @@ signal model · "` + strings.Repeat("é", 199) + `… (602 B)
 	}
 }
 
-// A command that asks in place shows no event of a question of a react agent that it will ask.
+// TestQuestionsThatAreAskedInPlaceAreNotAnnounced checks that the view shows no event of a question
+// that the command itself will ask.
 func TestQuestionsThatAreAskedInPlaceAreNotAnnounced(t *testing.T) {
 	for kind, want := range map[string]string{perdure.ReactKind: "", "order": "? May bash run?\n  question 02a1fc84-46e5-7b0a-a4e9-4a14f3bc5720\n"} {
 		var out bytes.Buffer

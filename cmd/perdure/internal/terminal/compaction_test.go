@@ -12,7 +12,8 @@ import (
 
 const compactionMetadata = `{"last":"01a20a94-2bbd-7a88-a7c5-40f58df789d4","keepFrom":null,"pinned":[],"reason":"manual","messages":48,"tokensBefore":112000,"tokensAfter":4000}`
 
-// A compaction is a divider, and not a message of the user.
+// TestACompactionIsADivider checks that a compaction is shown as a divider, and not as a message of the
+// user.
 func TestACompactionIsADivider(t *testing.T) {
 	got := shown(t, `entry.appended {"id":"01a20a94-2bbf-7769-a8f9-c41471895b71","role":"user","entryType":"compaction","metadata":`+
 		compactionMetadata+`,"content":{"parts":[{"type":"compaction","text":"a summary"}]}}`)
@@ -21,7 +22,8 @@ func TestACompactionIsADivider(t *testing.T) {
 	}
 }
 
-// show prints the summary under the divider, without control characters.
+// TestAWholeCompactionHasItsSummary checks that perdure show prints the summary under the divider,
+// without control characters.
 func TestAWholeCompactionHasItsSummary(t *testing.T) {
 	var out bytes.Buffer
 	v := NewTextView(Streams{Stdout: NewScreen(&out)}, "")

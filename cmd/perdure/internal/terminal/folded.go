@@ -10,7 +10,7 @@ const (
 	// tool's output that a terminal shows; the lines between are left out.
 	maxOutputHead = 40
 	maxOutputTail = 20
-	// maxFoldedLine is the maximum number of bytes of a line of the end.
+	// maxFoldedLine is the maximum number of bytes of a line at the end of a shortened output.
 	maxFoldedLine = 4 << 10
 )
 
@@ -19,12 +19,12 @@ const (
 	// longer message, messageHead lines are shown.
 	maxMessageLines = 20
 	messageHead     = 10
-	// maxMessageBytes is the maximum length of what is shown of a user's message.
+	// maxMessageBytes is the maximum number of bytes that are shown of a user's message.
 	maxMessageBytes = 4 << 10
 )
 
-// foldMessage returns the beginning of a user's message, and a line that counts the rest; "" if there
-// is none.
+// foldMessage returns the beginning of a user's message, and a line with the number of omitted lines;
+// "" if all lines are returned.
 func foldMessage(text string) (head, left string) {
 	head = text
 	lines := strings.Split(strings.TrimRight(text, "\n"), "\n")

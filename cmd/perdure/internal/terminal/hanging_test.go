@@ -2,7 +2,8 @@ package terminal
 
 import "testing"
 
-// A text beside a head continues below itself, and a line that fits is not cut.
+// TestTextHangsBesideItsHead checks that a text beside a head is wrapped in the text's own column, and
+// that a line that fits is not cut.
 func TestTextHangsBesideItsHead(t *testing.T) {
 	for _, c := range []struct {
 		head, text string

@@ -84,8 +84,8 @@ func (p *page) begin(g gutter) {
 // tabStop is the distance of the tab stops of a terminal.
 const tabStop = 8
 
-// fitting splits a line into what fits into the current row and the rest. fits reports that all of it
-// does.
+// fitting splits a line into the part that fits into the current row and the remaining part. fits
+// reports that all of the line fits.
 func (p *page) fitting(g gutter, line string, width int) (head, rest string, fits bool) {
 	line = withoutTabs(line, p.column)
 	room := width - p.column
@@ -111,7 +111,7 @@ func (p *page) fitting(g gutter, line string, width int) (head, rest string, fit
 	return head, rest, false
 }
 
-// withoutTabs replaces tabs by spaces up to the next tab stop; column is that of the text's begin.
+// withoutTabs replaces tabs by spaces up to the next tab stop. The text begins at the column.
 func withoutTabs(text string, column int) string {
 	for {
 		before, after, ok := strings.Cut(text, "\t")

@@ -17,7 +17,8 @@ func narrow(width int) (*page, *bytes.Buffer) {
 	return p, &out
 }
 
-// Each row of a long line has the gutter, and fits the terminal, also if the text comes in pieces.
+// TestWrappedLinesKeepTheirGutter checks that each row of a long line has the gutter and fits the
+// terminal, even if the text arrives in pieces.
 func TestWrappedLinesKeepTheirGutter(t *testing.T) {
 	const text = "A long line of many words that is wrapped.\n\n\tand 一行很长的中文文字在终端里换行 end\u202e\nlast"
 	for _, width := range []int{12, 20, 80, 120} {
@@ -48,7 +49,8 @@ func TestWrappedLinesKeepTheirGutter(t *testing.T) {
 	}
 }
 
-// Prose is broken between words, and the output of tools where the row is full.
+// TestRowsAreBrokenBetweenWords checks that prose is broken between words, and that a tool's output is
+// broken where the row is full.
 func TestRowsAreBrokenBetweenWords(t *testing.T) {
 	p, out := narrow(14)
 	p.indented(thinkingGutter, StyleDim, "one two three four\n")
@@ -58,7 +60,8 @@ func TestRowsAreBrokenBetweenWords(t *testing.T) {
 	}
 }
 
-// A long output is shown by its beginning and its end, however it is split into pieces.
+// TestLongOutputIsFolded checks that only the beginning and the end of a long output are shown, for any
+// division of the output into pieces.
 func TestLongOutputIsFolded(t *testing.T) {
 	var all strings.Builder
 	for i := range 1000 {

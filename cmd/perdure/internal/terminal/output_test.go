@@ -12,7 +12,8 @@ import (
 	"github.com/perdure/perdure/cmd/perdure/internal/terminal/terminaltest"
 )
 
-// No field of an event or of the state of a run controls the terminal, in any view.
+// TestPrintedFieldsCannotControlTheTerminal checks that no field of an event or of the state of a run
+// controls the terminal, in any view.
 func TestPrintedFieldsCannotControlTheTerminal(t *testing.T) {
 	terminaltest.Check(t, func(out io.Writer, _ bool, text string) map[string]func() error {
 		s := Streams{Stdout: NewScreen(out), Stderr: NewScreen(out)}

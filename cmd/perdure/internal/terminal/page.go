@@ -28,16 +28,16 @@ type page struct {
 
 	temporary bool   // the current line is temporary
 	midLine   bool   // the current line is not complete
-	column    int    // of an indented line that is not complete
-	current   string // section
-	seq       int64  // block
+	column    int    // column in an indented line that is not complete
+	current   string // kind of the current section
+	seq       int64  // seq of the current block
 }
 
 func newPage(w *Screen) *page {
 	return &page{w: w, colour: wantsColour(w), width: w.Columns, beforeSection: func() {}}
 }
 
-// maxOpenText is the maximum number of bytes of an open text that a frame shows.
+// maxOpenText is the maximum number of bytes that a frame shows of text without a line end.
 const maxOpenText = 16 << 10
 
 // Rows returns the height of the terminal, or 24 if it is unknown.
@@ -81,7 +81,7 @@ func IsTerminal(stream any) bool {
 	return ok && term.IsTerminal(int(f.Fd()))
 }
 
-// section begins a section of the kind, unless it is the current one.
+// section begins a section of the kind, unless the current section has that kind.
 func (p *page) section(kind string) {
 	if p.current == kind {
 		return

@@ -6,7 +6,8 @@ import (
 	"github.com/perdure/perdure"
 )
 
-// Images and files are named at their positions among the texts.
+// TestImagesAndFilesAreNamed checks that the name of an image or a file is printed at its position
+// among the texts.
 func TestImagesAndFilesAreNamed(t *testing.T) {
 	image := perdure.Part{Type: perdure.PartImage, Data: "aGk=", MimeType: "image/png"}
 	link := perdure.Part{Type: perdure.PartImage, URL: "https://example.com/a.png"}

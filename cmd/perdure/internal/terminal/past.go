@@ -89,7 +89,7 @@ func (v *TextView) rowsOf(e perdure.Entry) ([]string, error) {
 	return strings.Split(text, "\n"), err
 }
 
-// writePast writes rows that were drawn, below a line that counts what is not shown.
+// writePast writes rows that were drawn, below a line with the numbers of omitted entries and rows.
 func (v *TextView) writePast(x *perdure.Execution, rows []string, earlier, cut int) {
 	var left []string
 	switch {

@@ -21,7 +21,8 @@ func messageEntry(t *testing.T, role perdure.Role, parts ...perdure.Part) perdur
 	return perdure.Entry{ID: uuid.New(), Type: perdure.EntryMessage, Role: role, Content: raw}
 }
 
-// pastOf returns what is shown of the past of a run, with 7 entries before.
+// pastOf returns the text that is shown for the past of a run. The run has 7 more entries before the
+// given ones.
 func pastOf(t *testing.T, entries ...perdure.Entry) string {
 	t.Helper()
 	var out bytes.Buffer
@@ -37,7 +38,8 @@ func pastOf(t *testing.T, entries ...perdure.Entry) string {
 
 const showsAll = ": perdure show 01a1fc84-46e5-7b0a-a4e9-4a14f3bc5720 --server X\n\n"
 
-// The past is the newest turns, with their calls and results, as they were shown when they came.
+// TestThePastIsTheNewestTurns checks that the past consists of the newest turns, with calls and
+// results, in the form in which they were first shown.
 func TestThePastIsTheNewestTurns(t *testing.T) {
 	var entries []perdure.Entry
 	for i := range 4 {
@@ -58,7 +60,8 @@ func TestThePastIsTheNewestTurns(t *testing.T) {
 	}
 }
 
-// The past has a bounded number of rows. Entries are shown as a whole, except for a long newest one.
+// TestThePastIsBounded checks that the past has a bounded number of rows. Entries are shown completely,
+// except that a newest entry over the bound is cut.
 func TestThePastIsBounded(t *testing.T) {
 	lines := func(n int) perdure.Entry {
 		var b strings.Builder
@@ -88,7 +91,8 @@ func TestThePastIsBounded(t *testing.T) {
 	}
 }
 
-// A long message of the user is folded where a view says so, in a terminal.
+// TestLongMessagesOfTheUserAreFolded checks that a long message of the user is folded in a terminal if
+// the view's option says so.
 func TestLongMessagesOfTheUserAreFolded(t *testing.T) {
 	for _, c := range []struct{ text, head, left string }{
 		{"one\ntwo\n", "one\ntwo\n", ""},
@@ -101,7 +105,8 @@ func TestLongMessagesOfTheUserAreFolded(t *testing.T) {
 	}
 }
 
-// The exit code of a command that failed stands in its verdict, also without live output.
+// TestThePastHasTheExitCodeOfACommand checks that the last line of a failed command has its exit code,
+// also if no live output was seen.
 func TestThePastHasTheExitCodeOfACommand(t *testing.T) {
 	result := perdure.Part{Type: perdure.PartToolResult, ToolCallID: "a", ToolName: "bash", IsError: true, Parts: []perdure.Part{perdure.Text("one\n[exit code 3]")}}
 	got := pastOf(t, messageEntry(t, perdure.RoleToolResult, result))

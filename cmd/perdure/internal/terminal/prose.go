@@ -31,7 +31,7 @@ func newProse(p *page) *prose {
 	return w
 }
 
-// write appends a piece of the block with the seq.
+// write appends a piece of the text of an event block. seq identifies the block.
 func (w *prose) write(seq int64, text string) {
 	if w.p.current != proseSection {
 		w.begun = false

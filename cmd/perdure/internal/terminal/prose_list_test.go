@@ -7,8 +7,8 @@ import (
 	"github.com/google/go-cmp/cmp"
 )
 
-// The continuation of an item is aligned with its first word: wrapped lines, nested lists,
-// paragraphs and code.
+// TestListItemsAreIndentedToTheirFirstWord checks that everything in a list item is aligned with its
+// first word: wrapped lines, nested lists, paragraphs and code.
 func TestListItemsAreIndentedToTheirFirstWord(t *testing.T) {
 	source := "- one two three four five six seven eight nine\n" +
 		"  - nested one two three four five six seven\n" +

@@ -9,7 +9,8 @@ import (
 	"github.com/google/go-cmp/cmp"
 )
 
-// A table is as wide as its content, even with colors, and no wider than the terminal.
+// TestTablesAreAsWideAsTheirContent checks that a table is as wide as its content, even with colors,
+// and no wider than the terminal.
 func TestTablesAreAsWideAsTheirContent(t *testing.T) {
 	source := "| file | **tests** | note |\n|:--|--:|:-:|\n| parse.go | 12 | `x` |\n| a | | 漢字 and more |\n"
 	want := ` file     │ tests │      note

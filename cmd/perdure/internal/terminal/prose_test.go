@@ -74,7 +74,8 @@ Done.
 	}
 }
 
-// The final output does not depend on how the text is split. Temporary output fits into one line.
+// TestProseDoesNotDependOnChunks checks that the final output is equal for every division of a text
+// into chunks. Temporary output fits into one line.
 func TestProseDoesNotDependOnChunks(t *testing.T) {
 	whole := onScreen(proseOn(60, func(w *prose) { w.write(1, answer) }))
 	r := rand.New(rand.NewPCG(1, 2))
@@ -99,7 +100,8 @@ func TestProseDoesNotDependOnChunks(t *testing.T) {
 	}
 }
 
-// Another section ends the open block and is below it.
+// TestProseEndsWithItsSection checks that output of another section ends the open block and appears
+// below it.
 func TestProseEndsWithItsSection(t *testing.T) {
 	got := onScreen(proseOn(60, func(w *prose) {
 		w.write(1, "It looks as if the")

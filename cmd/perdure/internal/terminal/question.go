@@ -10,7 +10,7 @@ import (
 	"github.com/perdure/perdure/client"
 )
 
-// onWorker stands for a text that is on the worker of a LOCAL run.
+// onWorker replaces a text that is on the worker of a LOCAL run.
 const onWorker = "(on the worker)"
 
 // QuestionTitle returns a question in one line: its subject, or kind, and its prompt.
@@ -32,7 +32,7 @@ func questionTitle(kind, subject, prompt string) string {
 	return name + ": " + prompt
 }
 
-// questionHeading returns what is asked in one line.
+// questionHeading returns one line that says what a question asks.
 func questionHeading(kind, subject, prompt string) string {
 	if kind != string(perdure.QuestionApproval) || subject == "" {
 		return questionTitle(kind, subject, prompt)
@@ -52,8 +52,8 @@ func (p *page) heading(kind, subject, prompt, id string) {
 	p.hanging(StyleDim, "  question "+Clean(Inline(id)))
 }
 
-// Headed reports whether the last lines that the view has printed are the heading of a question. A
-// question is headed only once.
+// Headed reports whether the last lines that the view has printed are the heading of a question. It is
+// true once for each heading.
 func (v *TextView) Headed(q *perdure.Question) bool {
 	headed := v.headed == q.ID && v.p.current == questionSection
 	v.headed = uuid.Nil

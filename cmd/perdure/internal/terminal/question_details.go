@@ -16,8 +16,8 @@ const (
 	// between are folded.
 	maxDetailHead = 16
 	maxDetailTail = 6
-	// maxDetailLine is the maximum number of characters of a line of details. If the details have over
-	// maxDetailText characters, maxCrowdedLine replaces it.
+	// maxDetailLine is the maximum number of characters of a line of details. The maximum is
+	// maxCrowdedLine if the details have more than maxDetailText characters.
 	maxDetailLine  = 1000
 	maxDetailText  = 4000
 	maxCrowdedLine = 200

@@ -32,8 +32,8 @@ func argumentsOf(t *testing.T, members map[string]any) string {
 	return string(raw)
 }
 
-// A call of a built-in tool is shown as its command or its change, with all of its other arguments.
-// Arguments of another form are JSON.
+// TestDetailsAreShownAsTheToolShowsThem checks that a call of a built-in tool is shown as its command
+// or its change, together with all other arguments. Arguments of an unexpected form are shown as JSON.
 func TestDetailsAreShownAsTheToolShowsThem(t *testing.T) {
 	for name, c := range map[string]struct {
 		tool, details, want string
@@ -66,7 +66,8 @@ func TestDetailsAreShownAsTheToolShowsThem(t *testing.T) {
 	}
 }
 
-// A long command is folded in its middle, and what is hidden is counted.
+// TestLongDetailsAreFolded checks that a long command is folded in its middle, with the number of
+// hidden lines or characters.
 func TestLongDetailsAreFolded(t *testing.T) {
 	var lines []string
 	for i := range 100 {

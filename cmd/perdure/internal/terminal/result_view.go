@@ -45,7 +45,7 @@ func (v *TextView) Result(r Result) error {
 	for _, line := range v.next(r) {
 		write := v.p.hanging
 		if strings.Contains(line, ":  ") && strings.Contains(line, " perdure ") {
-			write = v.p.line // a command is copied, so only the terminal breaks it
+			write = v.p.line // a person may copy a command, so only the terminal breaks its line
 		}
 		write(StyleNone, "  "+line)
 	}
@@ -77,7 +77,7 @@ func (v *TextView) Remark(s Style, text string) {
 	v.notice(s, Clean(text))
 }
 
-// contentText is outputText of a run that may be LOCAL.
+// contentText is like outputText, for a run that may be LOCAL.
 func contentText(content json.RawMessage, local bool) string {
 	if local && string(content) == string(perdure.OnWorker) {
 		return ContentOnWorkerText
@@ -162,8 +162,8 @@ func questionCommands(r Result, flags string) []string {
 	return append(lines, "then:     perdure resume "+r.ID.String()+flags)
 }
 
-// totalText formats the usage of all models. A cost without the calls whose price is unknown is
-// marked as a lower bound.
+// totalText formats the usage of all models. If the price of some calls is unknown, the cost is marked
+// as a lower bound.
 func totalText(u perdure.Usage, byModel map[string]perdure.Usage) string {
 	cost := costText(u)
 	if u.Cost != nil && !perdure.CostIsWhole(byModel) {

@@ -26,15 +26,15 @@ type Screen struct {
 	mu      sync.Mutex
 	cut     []byte // the beginning of an incomplete character
 	escaper visible.Escaper
-	buffer  *bufio.Writer // of w, between hold and release
+	buffer  *bufio.Writer // buffers output to w between Hold and Release
 	frame   Frame         // shows the output instead of w, if set
 	framed  atomic.Bool   // frame is set; mu is not needed to read it
 }
 
-// Frame shows the output of screens around something else that it draws on the same terminal. It may
-// erase the rest of a row after it has written the row, which takes the last character of a row that
-// is full; so rows end one column before the edge. Text without a line end is shown until it is
-// complete, or until [EraseLine] erases it.
+// Frame shows the output of screens around something else that it draws on the same terminal. After a
+// row, it may erase the rest of the row. That would erase the last character of a full row, so rows end
+// one column before the edge. Text without a line end is shown until it is complete, or until
+// [EraseLine] erases it.
 type Frame interface {
 	io.Writer
 	// SetOpen shows a text that may have several lines until the next write.

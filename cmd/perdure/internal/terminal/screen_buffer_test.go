@@ -7,7 +7,7 @@ import (
 	"testing"
 )
 
-// counted counts writes, and fails if the test wants it.
+// counted is a writer that counts its writes, and fails if a test sets its error.
 type counted struct {
 	text   strings.Builder
 	writes int
@@ -22,8 +22,8 @@ func (c *counted) Write(p []byte) (int, error) {
 	return c.text.Write(p)
 }
 
-// Buffered output is written in few writes with the same bytes. Output after the release is written
-// at once.
+// TestBufferedOutputHasTheSameBytes checks that buffered output is written in few writes with the same
+// bytes. Output after the release is written at once.
 func TestBufferedOutputHasTheSameBytes(t *testing.T) {
 	var at, held counted
 	for _, out := range []*counted{&at, &held} {
@@ -49,7 +49,7 @@ func TestBufferedOutputHasTheSameBytes(t *testing.T) {
 	}
 }
 
-// Release returns the error of a failing writer.
+// TestReleaseReturnsTheWritersError checks that Release returns the error of a failing writer.
 func TestReleaseReturnsTheWritersError(t *testing.T) {
 	want := errors.New("full")
 	s := NewScreen(&counted{fail: want})

@@ -15,7 +15,8 @@ import (
 	"github.com/perdure/perdure/cmd/perdure/internal/terminal/terminaltest"
 )
 
-// Printed JSON decodes to the same value as the original, although unsafe characters are escaped.
+// TestVisibleJSONIsTheSameJSON checks that printed JSON decodes to the same value as the original,
+// although unsafe characters are escaped.
 func TestVisibleJSONIsTheSameJSON(t *testing.T) {
 	for _, text := range append(terminaltest.Escapes, "plain ü 漢字 👨\u200d👩\u200d👧", "\U0001f600\u202e") {
 		var out bytes.Buffer
@@ -42,7 +43,8 @@ func decoded(t *testing.T, raw []byte) any {
 	return v
 }
 
-// Texts of models, tools and other clients in a run's events do not control the terminal.
+// TestEventsOfARunCannotControlTheTerminal checks that texts of models, tools and other clients in a
+// run's events do not control the terminal.
 func TestEventsOfARunCannotControlTheTerminal(t *testing.T) {
 	for _, text := range append(terminaltest.Escapes, "&#27;]52;c;ZXZpbA==&#7;", "&#x1B;[2J", "&#27;[8mhidden", "\x1b[8mhidden", "&#155;2J", "&#x202e;", "[a](http://b\u202ec)", "`\u202e`") {
 		for _, kind := range []perdure.EventType{
@@ -108,7 +110,8 @@ func TestJoinersPassWhereScriptsNeedThem(t *testing.T) {
 	}
 }
 
-// The output does not depend on how the text is split into writes, and is always safe.
+// FuzzScreen checks that the output is equal for every division of a text into writes, and is always
+// safe.
 func FuzzScreen(f *testing.F) {
 	for _, text := range terminaltest.Escapes {
 		f.Add([]byte(text), uint8(1))
@@ -144,7 +147,8 @@ func FuzzScreen(f *testing.F) {
 	})
 }
 
-// Several goroutines can write to a screen at once, and no line is lost.
+// TestTheScreenTakesSeveralWriters checks that several goroutines can write to a screen at the same
+// time, and that no line is lost.
 func TestTheScreenTakesSeveralWriters(t *testing.T) {
 	var out bytes.Buffer
 	s := NewScreen(&out)

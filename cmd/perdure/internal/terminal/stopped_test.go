@@ -16,7 +16,8 @@ const stoppedCall = `entry.appended {"role":"assistant","entryType":"message","c
 	data {"toolCallId":"a","data":{"type":"tool_call_end","tool_call":{"id":"a","name":"bash"},"result":{"isError":true,"text":"stopped by the user"}}}
 `
 
-// A turn that somebody stops has a line that says so, and each cancelled call one verdict.
+// TestAStoppedTurnIsShownOnce checks that a turn that a person stops has one line that says so, and
+// that each cancelled call has one verdict.
 func TestAStoppedTurnIsShownOnce(t *testing.T) {
 	wantShown(t, stoppedCall, `
 ● bash one
@@ -27,7 +28,8 @@ somebody else has stopped the turn: too long
 `)
 }
 
-// The view knows whether the turn was stopped here.
+// TestAStopOfTheViewersOwnIsNamed checks that the view distinguishes a stop by this program from a stop
+// by another client.
 func TestAStopOfTheViewersOwnIsNamed(t *testing.T) {
 	var out bytes.Buffer
 	v := NewTextView(Streams{Stdout: NewScreen(&out)}, "")
@@ -44,7 +46,8 @@ func TestAStopOfTheViewersOwnIsNamed(t *testing.T) {
 	}
 }
 
-// A request to compact that does nothing is answered; an automatic compaction that fails is not shown.
+// TestACompactionThatDoesNothingIsExplained checks that the view explains why a requested compaction
+// did nothing. An automatic compaction that fails is not shown.
 func TestACompactionThatDoesNothingIsExplained(t *testing.T) {
 	wantShown(t, `data {"data":{"type":"compaction","state":"started","reason":"manual"}}
 	data {"data":{"type":"compaction","state":"failed","reason":"automatic","error":"no"}}

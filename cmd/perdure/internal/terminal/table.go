@@ -11,7 +11,7 @@ import (
 type Table struct {
 	Columns []Column
 	rows    [][]string
-	notes   map[int]string // by the index of the row above
+	notes   map[int]string // by the index of the row above the note
 }
 
 // Column is a column of a table.

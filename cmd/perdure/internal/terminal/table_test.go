@@ -57,7 +57,8 @@ ID        ABOUT
 	}
 }
 
-// A column that must keep a width keeps it before another one is shown.
+// TestTableOmitsColumnsForTheLeastWidth checks that columns are omitted before the column that may be
+// cut becomes narrower than its least width.
 func TestTableOmitsColumnsForTheLeastWidth(t *testing.T) {
 	list := Table{Columns: []Column{{Head: "ID"}, {Head: "STARTED", Omit: 2}, {Head: "ABOUT", Omit: 1, Cut: true, Least: 20}}}
 	list.Add("0199d7e2", "3 min ago", "Find out why the tests fail, and mend it")

@@ -20,8 +20,8 @@ type TextView struct {
 	p           *page
 	// prose formats the model's text in a terminal; nil elsewhere.
 	prose *prose
-	// ShowUserMessages shows the user's messages, as tail does. run and resume show a message only
-	// if it was sent elsewhere.
+	// ShowUserMessages shows the user's messages, as tail does. run and resume show a message only if
+	// another client has sent it.
 	ShowUserMessages bool
 	// FoldUserMessages shows only the beginning of the user's long messages.
 	FoldUserMessages bool
@@ -249,8 +249,8 @@ func (v *TextView) failure(e client.Event) error {
 	return v.p.err
 }
 
-// task follows the tasks. Tool calls begin and end with their tasks; a model call shows its
-// retries.
+// task shows an event of a task. Tool calls begin and end with their tasks. Of a model call, only its
+// retries are shown.
 func (v *TextView) task(e client.Event, r *perdure.Record) error {
 	var d struct {
 		Kind      string       `json:"kind"`

@@ -19,7 +19,7 @@ func shown(t *testing.T, log string) string {
 	return shownOf(t, "", log)
 }
 
-// shownOf is shown for a run of a kind, with signals.
+// shownOf is like shown, for a run of the given kind and a view that shows signals.
 func shownOf(t *testing.T, kind, log string) string {
 	t.Helper()
 	var out bytes.Buffer
@@ -62,7 +62,8 @@ const twoCalls = `entry.appended {"role":"assistant","entryType":"message","cont
 	task.started {"kind":"bash","toolCallId":"b"}
 	`
 
-// The output of concurrent calls is never mixed, and the end of each call names the call.
+// TestParallelToolsKeepTheirLines checks that the output of concurrent calls is never mixed, and the
+// end of each call names the call.
 func TestParallelToolsKeepTheirLines(t *testing.T) {
 	wantShown(t, twoCalls+`
 	terminal {"toolCallId":"b","stream":"stdout","data":"b1\n"}
@@ -84,7 +85,8 @@ func TestParallelToolsKeepTheirLines(t *testing.T) {
 `)
 }
 
-// A call that ends while another call is live still shows all its output.
+// TestToolThatEndsBeforeAnEarlierOne checks that a call that ends while another call is live still
+// shows all its output.
 func TestToolThatEndsBeforeAnEarlierOne(t *testing.T) {
 	wantShown(t, twoCalls+`
 	terminal {"toolCallId":"b","stream":"stdout","data":"b1\n"}
@@ -103,7 +105,8 @@ func TestToolThatEndsBeforeAnEarlierOne(t *testing.T) {
 `)
 }
 
-// The output of a failed attempt is marked as void. Thinking and text are separated.
+// TestRetriedAnswer checks that the output of a failed attempt is marked as void, and that thinking and
+// text are shown in separate sections.
 func TestRetriedAnswer(t *testing.T) {
 	const task = `"taskExecutionId":"01a1fc84-46e5-7b0a-a4e9-4a14f3bc5720"`
 	wantShown(t, `
@@ -131,8 +134,9 @@ error: x: no key
 `)
 }
 
-// A superseded block without shown text is not marked as void, and neither is the text of a task
-// that has ended. Superseded text of the agent itself is marked.
+// TestRetryWithoutOutputMarksNothing checks that a superseded block without shown text is not marked as
+// void, and neither is the text of a task that has ended. Superseded text of the agent itself is
+// marked.
 func TestRetryWithoutOutputMarksNothing(t *testing.T) {
 	const task = `"taskExecutionId":"01a1fc84-46e5-7b0a-a4e9-4a14f3bc5720"`
 	wantShown(t, `
@@ -153,7 +157,7 @@ what was said above does not count
 `)
 }
 
-// A snapshot shows only the part of its text that was not shown before.
+// TestSnapshotOverlaps checks that only the new part of a snapshot's text is shown.
 func TestSnapshotOverlaps(t *testing.T) {
 	wantShown(t, `
 	token {"seq":2,"offset":0,"data":"Hello, "}

@@ -11,8 +11,8 @@ import (
 	"github.com/perdure/perdure/internal/log/fold"
 )
 
-// toolCallView shows tool calls. Of concurrent calls, one is live. The output of the others is
-// stored until they are live, so that lines never mix.
+// toolCallView shows tool calls. Of concurrent calls, one is live: its output is shown at once. The
+// output of another call is stored until that call is live, so that lines never mix.
 type toolCallView struct {
 	p     *page
 	calls map[string]*toolCall
@@ -22,12 +22,12 @@ type toolCallView struct {
 
 type toolCall struct {
 	id, name, args string
-	hasHeader      bool // the header was written
-	output         bool // it has had live output
+	hasHeader      bool // the header of the call was written
+	output         bool // some output of the call was shown while it ran
 	waitingOutput  string
 	begun, end     time.Time
-	endReason      string // the reason of its end, if it did not end by itself
-	hasVerdict     bool   // its end is shown
+	endReason      string // the reason of the call's end, if the call did not end by itself
+	hasVerdict     bool   // the end of the call is shown
 	cleaner        cleaner
 	folded         folded
 }
@@ -217,7 +217,7 @@ func (t *toolCallView) result(id string, r fold.CallResult) {
 }
 
 // resultLines splits a result into the lines to show and the reason of the end, which may be the last
-// line, such as [exit code 1]. If a command had live output, the other lines are not new.
+// line, such as [exit code 1]. If a command had live output, its other lines were already shown.
 func (c *toolCall) resultLines(r fold.CallResult) (body []string, why string) {
 	lines := strings.Split(strings.TrimSpace(Clean(r.Text)), "\n")
 	last := lines[len(lines)-1]

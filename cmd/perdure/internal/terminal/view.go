@@ -11,9 +11,9 @@ import (
 
 // View shows a run to people or to programs.
 type View interface {
-	// Started shows the run that follows.
+	// Started shows the run that the command follows from now on.
 	Started(x *perdure.Execution)
-	// AddEntries passes the entries that already exist.
+	// AddEntries tells the view which entries of the run already exist.
 	AddEntries(entries []perdure.Entry)
 	Event(e client.Event) error
 	// UserMessage reports that the next user message was entered here.
@@ -52,10 +52,10 @@ type Result struct {
 	ByModel   map[string]perdure.Usage `json:"usageByModel"`
 	Error     string                   `json:"error,omitempty"`
 	ErrorCode perdure.Code             `json:"errorCode,omitempty"`
-	// WaitsFor are the signals that would wake it.
+	// WaitsFor are the names of the signals that would wake the run.
 	WaitsFor []string `json:"waitsFor,omitempty"`
-	// Questions are its open questions.
+	// Questions are the open questions of the run.
 	Questions []*perdure.Question `json:"questions,omitempty"`
-	// Seconds is the time from the start to the end, or to now.
+	// Seconds is the time from the start of the run to its end, or to now.
 	Seconds float64 `json:"seconds"`
 }

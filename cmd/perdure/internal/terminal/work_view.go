@@ -25,9 +25,9 @@ type Work struct {
 	Signals      Signals
 	// Running are the tasks of a react agent that have not ended.
 	Running []*perdure.Task
-	// Wait is nil if the agent does not wait.
+	// Wait is what the agent waits for; nil if it does not wait.
 	Wait *perdure.Wait
-	// Questions are those that the wait may name.
+	// Questions are the questions to which Wait may refer.
 	Questions []*perdure.Question
 }
 
@@ -61,8 +61,8 @@ func (v *TextView) Input(input json.RawMessage, local bool) {
 
 // waitNames are the names of what a wait refers to by its id.
 type waitNames struct {
-	tasks     map[uuid.UUID]string // kinds
-	questions map[uuid.UUID]string // titles
+	tasks     map[uuid.UUID]string // kinds of tasks, by id
+	questions map[uuid.UUID]string // titles of questions, by id
 }
 
 func namesOf(tasks []*perdure.Task, questions []*perdure.Question) waitNames {
@@ -142,7 +142,7 @@ func taskLine(t *perdure.Task) string {
 	if t.Attempt > 1 {
 		facts = append(facts, fmt.Sprintf("attempt %d", t.Attempt))
 	}
-	if t.StartedAt != nil && t.CompletedAt != nil && !t.Step { // a step is stored when it is over
+	if t.StartedAt != nil && t.CompletedAt != nil && !t.Step { // a step is stored when it has ended
 		facts = append(facts, Duration(t.CompletedAt.Sub(t.StartedAt.Time)))
 	}
 	if t.Error != nil {

@@ -9,9 +9,9 @@ import (
 	"github.com/perdure/perdure/cmd/perdure/internal/terminal"
 )
 
-// withContent adds the content to the event of an entry of a LOCAL run, whose log has none, so that its
-// messages and the arguments of its calls are shown like those of other runs. If the worker that stores
-// the content is away, the event stays as it is.
+// withContent adds the content to the event of an entry of a LOCAL run, whose log has no content. Its
+// messages and the arguments of its calls are then shown like those of other runs. If the worker that
+// stores the content is not connected, the event stays as it is.
 func (w *Watcher) withContent(ctx context.Context, e client.Event) client.Event {
 	if _, text := w.View.(*terminal.TextView); !text || e.Type != perdure.EventEntry {
 		return e

@@ -94,7 +94,7 @@ func (w *Watcher) readAnswer(ctx context.Context, q *perdure.Question, p questio
 	return w.input.Read(ctx)
 }
 
-// editFile lets the person change a text in an editor, which gets the terminal meanwhile.
+// editFile lets the person change a text in an editor, which uses the terminal until it ends.
 func (w *Watcher) editFile(ctx context.Context, text []byte) (changed []byte, err error) {
 	if w.Session == nil {
 		return questions.EditFile(ctx, text)

@@ -17,10 +17,10 @@ type stepFeed struct {
 	conn *connection.Conn
 	id   uuid.UUID
 
-	cursor string // of the page that was read last
-	read   int    // the number of items that were read of that page
+	cursor string // cursor of the page that was read last
+	read   int    // number of items that were read from that page
 	more   bool   // there may be items that were not read
-	seq    int64  // the steps that were recorded before the event of this number have been listed
+	seq    int64  // all steps that were recorded before the event with this seq have been shown
 	steps  []*perdure.Task
 }
 
@@ -52,7 +52,7 @@ func (f *stepFeed) before(ctx context.Context, seq int64, at perdure.Time) (*per
 	return first, nil
 }
 
-// next reads what follows on the page, or the next page.
+// next reads the items that were added to the page since it was read, or the next page.
 func (f *stepFeed) next(ctx context.Context) error {
 	p, err := f.conn.AllTasksPage(ctx, f.id, client.PageOptions{Cursor: f.cursor, Limit: 200})
 	if err != nil {

@@ -12,7 +12,8 @@ import (
 	"github.com/perdure/perdure/cmd/perdure/internal/connection/connectiontest"
 )
 
-// Steps come before the event after which they were recorded, over pages and while the list grows.
+// TestStepsComeBetweenTheEvents checks that a step is shown before the first event after its recording,
+// over several pages and while the list grows.
 func TestStepsComeBetweenTheEvents(t *testing.T) {
 	at := func(second int) perdure.Time { return perdure.At(time.Unix(int64(second), 0)) }
 	item := func(name string, second int, step bool) any {

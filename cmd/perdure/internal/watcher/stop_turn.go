@@ -24,7 +24,7 @@ func (w *Watcher) stopsTurns(ctx context.Context) (release func()) {
 	})
 }
 
-// StopTurnWithin is the time in which the server must take the interrupt.
+// StopTurnWithin is the time in which the server must accept the request to stop the turn.
 const StopTurnWithin = 10 * time.Second
 
 func (w *Watcher) stopTurn(ctx context.Context) {

@@ -24,12 +24,12 @@ type Watcher struct {
 	View terminal.View
 	// Cursor is the place in the log after which the watcher follows.
 	Cursor string
-	Chat   bool // continue with the user's input
+	Chat   bool // continue the run with the user's input
 	// If Patient is set, the watcher continues while the run waits for the user, as tail does.
 	Patient bool
 
 	Status perdure.Status // status by the log, for commands
-	Reason string         // why it waits, if the status is WAITING
+	Reason string         // why the run waits, if the status is WAITING
 
 	// Session is the chat with an input line that the watcher belongs to; nil if there is none.
 	Session Session
@@ -43,12 +43,12 @@ type Watcher struct {
 
 // Session is a chat with an input line. It reads what the user types in place of the watcher.
 type Session interface {
-	// SetAside returns an error if the user has chosen the question to be asked next.
+	// SetAside returns an error if the user has chosen a question that must be asked first.
 	SetAside() error
 	// ReadAnswer reads a line of the answer to a question. leavable is set if the user may leave the
 	// question open. ok is false at the end of the input.
 	ReadAnswer(ctx context.Context, q *perdure.Question, p questions.Prompt, leavable bool) (text string, ok bool, err error)
-	// Suspend calls f, which has the terminal meanwhile.
+	// Suspend calls f, which may use the terminal until it returns.
 	Suspend(f func() error) error
 	// ShowPast shows the end of the conversation that the chat continues.
 	ShowPast(ctx context.Context, s *client.Snapshot) error
@@ -213,7 +213,7 @@ const noWorkerAfter = 5 * time.Second
 // continue.
 func (w *Watcher) endStatus(e client.Event) perdure.Status {
 	if e.Type.Ends() {
-		return perdure.StatusCompleted // the execution has the exact status
+		return perdure.StatusCompleted // the caller reads the exact status from the execution
 	}
 	if e.Type != perdure.EventWaiting || w.Patient {
 		return ""

@@ -10,13 +10,14 @@ import (
 	"github.com/perdure/perdure/client"
 )
 
-// Answering returns a client of a server that returns the results of answer.
+// Answering returns a client of a server that answers each request with the result of the function
+// answer.
 func Answering(t *testing.T, answer func(*http.Request) any) *client.Client {
 	t.Helper()
 	return AnsweringStatus(t, func(r *http.Request) (int, any) { return http.StatusOK, answer(r) })
 }
 
-// AnsweringStatus is Answering with a status.
+// AnsweringStatus is like Answering, for a function that also returns the HTTP status.
 func AnsweringStatus(t *testing.T, answer func(*http.Request) (int, any)) *client.Client {
 	t.Helper()
 	server := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {

@@ -10,7 +10,7 @@ import (
 	"pgregory.net/rapid"
 )
 
-// TestBlocksAreLaidOut checks blocks and spans that the other tests of prose do not have.
+// TestBlocksAreLaidOut checks kinds of blocks and spans that no other test of prose contains.
 func TestBlocksAreLaidOut(t *testing.T) {
 	for source, want := range map[string]string{
 		"> quoted *text* that is longer than a line\n>\n> - item": "│ quoted text that is\n│ longer than a line\n\n│ • item",
