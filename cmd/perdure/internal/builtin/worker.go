@@ -106,13 +106,14 @@ func (w *Worker) newWorker(d perdure.Dispatch, data string, kept *local.Store, s
 }
 
 // RegisterKinds registers the kinds and their providers at a server that has not yet seen a worker,
-// so that it can check requests that name them.
+// so that it can check requests that name them. The registration has no worker's id, so lists of workers
+// do not show it.
 func (w *Worker) RegisterKinds(ctx context.Context, d perdure.Dispatch) error {
 	providers, err := w.providers()
 	if err != nil {
 		return err
 	}
 	spec := react.Agent(react.Config{Providers: providers}).Spec
-	_, err = d.Register(ctx, perdure.Registration{WorkerID: uuid.New(), Version: w.Version, Agents: []perdure.KindSpec{spec}})
+	_, err = d.Register(ctx, perdure.Registration{Version: w.Version, Agents: []perdure.KindSpec{spec}})
 	return err
 }
