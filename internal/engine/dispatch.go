@@ -19,8 +19,8 @@ func (e *Engine) Dispatch(org string, embedded bool) perdure.Dispatch {
 }
 
 // Remote returns the interface for workers of an org that are connected by a transport. Claims
-// contain references instead of the contents stored in blobs. The transport sends such a content in
-// pieces, so that the server never has a whole one in memory.
+// contain references instead of the contents that are stored in blobs. The transport sends such a
+// content in pieces, so that the server never has all of it in memory.
 func (e *Engine) Remote(org string) perdure.Dispatch {
 	return dispatch{e: e, org: org, byRef: true}
 }

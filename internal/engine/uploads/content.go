@@ -13,7 +13,8 @@ import (
 	"github.com/perdure/perdure/internal/rules/validate"
 )
 
-// Content is one content of a commit or of a result, with the field that holds it.
+// Content is one content of a commit or of a task's result, with the name of the field that
+// contains it.
 type Content struct {
 	Field string // for errors
 	perdure.Payload
@@ -39,7 +40,7 @@ func (c Content) check(raw json.RawMessage) error {
 	return perdure.CheckContent(e)
 }
 
-// uploaded returns the rule by which an uploaded content is checked.
+// uploaded returns the Rule that an uploaded content must satisfy.
 func (c Content) uploaded() Rule {
 	if c.question != nil {
 		return Rule{What: "the details of a question", Scan: c.scanDetails}
@@ -53,7 +54,8 @@ func (c Content) uploaded() Rule {
 	return Rule{What: "the content", Scan: scan, Whole: c.check}
 }
 
-// scanDetails checks the uploaded details of a question, and that their hash is the stated one.
+// scanDetails checks the uploaded details of a question, and compares their hash with the hash in
+// the request.
 func (c Content) scanDetails(text io.Reader) error {
 	h := sha256.New()
 	h.Write(perdure.DetailsPrefix(c.question.Kind, c.question.Subject))

@@ -1,5 +1,5 @@
 // Package uploads stores contents that arrive before the request that refers to them. It also
-// checks the contents of requests, inline and uploaded ones by the same rules.
+// checks the contents of requests. The same rules apply to inline and uploaded contents.
 package uploads
 
 import (
