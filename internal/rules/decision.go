@@ -8,23 +8,23 @@ import (
 	"github.com/perdure/perdure/internal/store"
 )
 
-// Decision is the answer of a decision: a value for the caller, and the effects that the engine has
-// after the commit.
+// Decision is the result of a function of this package: a value for the caller, and the effects
+// that the engine applies after the commit.
 type Decision struct {
 	Value any
 	Hints []Hint
 	Freed []Freed
 	Live  []LiveContent
 	Seen  []Observation
-	// Growth, if set, contains all additions to the log that the hints report.
+	// Growth, if set, contains all additions to the log that the hints announce.
 	Growth *Growth
 	Woken  *Woken // the claim that the decision made for a handover or a reply
 }
 
-// Answer returns changes that contain only an answer.
+// Answer returns changes that store nothing and contain only a value for the caller.
 func Answer(value any) *store.Changes { return &store.Changes{Answer: &Decision{Value: value}} }
 
-// HintKind is the kind of news that a hint carries.
+// HintKind determines what subscribers should read again after a hint.
 type HintKind int
 
 const (
@@ -40,8 +40,8 @@ const (
 	HintLeases                     // a heartbeat of Worker of Org has news about what it has claimed
 )
 
-// Hint tells the subscribers of a topic to read the store. Fields that the kind's comment does not
-// name are zero.
+// Hint tells the subscribers of a topic to read the store. The comment of each HintKind names the
+// fields that are set.
 type Hint struct {
 	Kind      HintKind
 	Org       string
@@ -57,7 +57,7 @@ type Growth struct {
 	Records   []perdure.Record // as the store returns them
 }
 
-// Freed is the place of a running attempt that is free now.
+// Freed is the place that an ended attempt used, and that another task can use now.
 type Freed struct {
 	Org, Queue string
 	Keyed      bool // the task has a concurrency key
@@ -104,7 +104,8 @@ const (
 	ObservedEnd                             // Run ended
 )
 
-// Observation is an event for metrics. Fields that the kind's comment does not name are zero.
+// Observation is an event for metrics. The comment of each ObservationKind names the fields that
+// are set.
 type Observation struct {
 	Kind   ObservationKind
 	Work   Work

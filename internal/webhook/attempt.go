@@ -9,7 +9,8 @@ import (
 	"github.com/perdure/perdure/internal/rules/tenant"
 )
 
-// recordPause is the pause between attempts to record an outcome, while the store refuses writes.
+// recordPause is the pause between attempts to record the outcome of a delivery, while the store
+// refuses writes.
 const recordPause = 500 * time.Millisecond
 
 // attempt sends a delivery once and records the outcome. If the outcome cannot be recorded, the
@@ -55,8 +56,8 @@ func (s *Sender) record(ctx context.Context, w *perdure.Webhook, d *perdure.Deli
 	}
 }
 
-// observe reports the outcome of an attempt; now is the delivery after it, nil if the outcome came
-// too late.
+// observe reports the outcome of an attempt. The parameter now is the delivery after the attempt,
+// nil if the outcome came too late.
 func (s *Sender) observe(w *perdure.Webhook, now *perdure.Delivery, o tenant.Outcome, took time.Duration) {
 	if now == nil {
 		return
