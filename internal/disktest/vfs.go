@@ -22,8 +22,8 @@ type opening struct {
 	file *file
 	own  uintptr // address of the system's methods
 	seen int     // number of failed syncs that were reported to it
-	// names reports whether the first sync also makes the names in the directory durable. SQLite
-	// does that for a journal or a log that it may have created.
+	// names reports whether the first sync of the file also makes the names in the directory
+	// durable. SQLite does that for a journal or a log that it may have created.
 	names bool
 }
 
@@ -36,7 +36,7 @@ var (
 	systemVFS, diskVFS uintptr
 )
 
-// between puts the disk between SQLite and the system until the test ends.
+// between makes SQLite's operations pass through the disk until the test ends.
 func between(t *testing.T) {
 	register()
 	tls := libc.NewTLS()

@@ -11,7 +11,7 @@ import (
 	"github.com/perdure/perdure/internal/store"
 )
 
-// crash lets the lease of h end, and the leases of the next n-1 claims.
+// crash makes n leases of the execution expire: that of h, and those of the next n-1 claims.
 func (h *holder) crash(n int) {
 	h.Helper()
 	for i := range n {

@@ -15,8 +15,8 @@ func (x *execution) lastOfClaim() perdure.CommitNumber {
 	return n
 }
 
-// commit applies all of a commit, or nothing. It answers a repeated commit before any other check,
-// with the stored answer.
+// commit applies all of a commit, or nothing. If the commit is a repeat, it returns the stored
+// reply before any other check.
 func (x *execution) commit(c perdure.Commit, now time.Time) (answer, perdure.Code) {
 	number := perdure.CommitNumber{Fence: c.Lease.Fence, Number: c.Number}
 	if x.last == number && x.lastClaim == c.Lease.ClaimID {
