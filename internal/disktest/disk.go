@@ -53,10 +53,10 @@ type Disk struct {
 
 // file is the state of one file.
 type file struct {
-	durable []byte         // the content after a power failure
-	dirty   map[int64]bool // pages written since the last sync
-	cut     bool           // truncated since the last sync
-	gone    bool           // deleted; the deletion may not be durable yet
+	durable []byte         // the content that a power failure leaves
+	dirty   map[int64]bool // numbers of the pages written since the last sync
+	cut     bool           // the file was truncated since the last sync
+	gone    bool           // the file was deleted; the deletion may not be durable yet
 	errors  int            // number of failed syncs, each of which is reported once to each handle
 }
 

@@ -80,7 +80,7 @@ func TestBulkRetry(t *testing.T) {
 	b := newBench(t)
 	failed, idle, message := b.waitingFor("retry", "userMessage"), b.waitingFor("userMessage"), b.waitingFor("retry", "userMessage")
 	a := b.bulk(bulk.Request{Action: perdure.BulkRetry})
-	b.signal(message, perdure.UserMessage, "m") // it goes on before its turn
+	b.signal(message, perdure.UserMessage, "m") // the execution continues before its turn
 	b.must(b.e.Bulk.Sweep(t.Context()))
 	b.must(b.e.Bulk.Sweep(t.Context()))
 	b.wantBulk(a.ID, 1, 1, 0)
@@ -246,13 +246,13 @@ func killBulk(t *testing.T, action perdure.BulkActionName, fault storetest.Fault
 		r := bulk.Request{Action: action, IdempotencyKey: "k"}
 		a, err := b.e.Bulk.Start(t.Context(), org, r)
 		if err != nil {
-			a = b.bulk(r) // as the client repeats it
+			a = b.bulk(r) // the client repeats its request
 		}
 		for range 3 {
 			if err := b.e.Bulk.Sweep(t.Context()); err != nil && !perdure.IsCode(err, perdure.Unavailable) {
 				t.Fatal(err)
 			}
-			b.use(b.s) // the next server
+			b.use(b.s) // another server continues
 		}
 		b.wantBulk(a.ID, runs, 0, 0)
 		for _, id := range ids {

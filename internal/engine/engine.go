@@ -85,7 +85,7 @@ type Engine struct {
 	Questions *questions.Questions
 	// Pruner deletes data whose retention has ended.
 	Pruner     *retention.Pruner
-	opened     perdure.Time // when it was created, by the clock of the store
+	opened     perdure.Time // when the engine was created, by the clock of the store
 	homes      *homes.Homes
 	promotions promotions
 	live       live.Contents

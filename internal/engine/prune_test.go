@@ -152,7 +152,7 @@ func TestWritersComeInBetweenTheStepsOfAPrune(t *testing.T) {
 		}
 		steps++
 		if commits++; commits%4 == 0 {
-			writer.commit(func(*perdure.Commit) {}) // fails the test if it is not answered
+			writer.commit(func(*perdure.Commit) {}) // fails the test if there is no reply
 		}
 		return nil
 	}})

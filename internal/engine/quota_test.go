@@ -72,13 +72,13 @@ func TestRunningExecutionsOfAKeyAreBounded(t *testing.T) {
 	idle := b.claimOf(1)
 	idle.suspend(perdure.Wait{Signal: "userMessage"})
 	b.must(start())
-	b.must(start()) // once more; the key is over the limit now
+	b.must(start()) // one more start exceeds the key's limit
 	_, err := b.message(idle.id, SignalRequest{ID: "m"}, "hi")
 	b.wantLimited(err, "--max-running")
 	if x := b.execution(idle.id); x.Status != perdure.StatusWaiting || b.count(x.ID, perdure.EventSignal) != 0 {
 		t.Errorf("the refused message left the execution %s", x.Status)
 	}
-	b.signal(idle.id, "other", "o") // wakes nothing
+	b.signal(idle.id, "other", "o") // this signal does not wake the execution
 	ended := b.claimOf(1)
 	ended.commit(func(c *perdure.Commit) { c.Outcome = perdure.Outcome{Kind: perdure.OutcomeComplete} })
 	_, err = b.message(idle.id, SignalRequest{ID: "m"}, "hi")

@@ -84,7 +84,7 @@ func (e *Engine) checkUserMessage(value json.RawMessage) error {
 	if err != nil {
 		return err
 	}
-	return e.uploads.CheckSize("the message", int64(len(entry.Content))) // it may be longer than the value
+	return e.uploads.CheckSize("the message", int64(len(entry.Content))) // the entry may be longer than the signal's value
 }
 
 // checkedValue is the result of the check of a signal's value.

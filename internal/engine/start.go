@@ -63,7 +63,7 @@ type StartRequest struct {
 // rate_limited.
 func (e *Engine) Start(ctx context.Context, org string, r StartRequest) (*perdure.Execution, error) {
 	if own := ownTraceparent(ctx); own != "" {
-		r.Traceparent = own // the execution's spans are children of the request's span
+		r.Traceparent = own // spans of the execution become children of the request's span
 	}
 	x, err := e.prepare(ctx, org, r)
 	if err != nil {
@@ -195,7 +195,7 @@ func (e *Engine) inputOf(ctx context.Context, org string, r StartRequest, spec p
 	}
 	gate, err := e.Questions.Freeze(ctx, policies)
 	if gate != nil {
-		gate.Policies = &policies // the input is the caller's, so they are stored here
+		gate.Policies = &policies // the caller's input does not contain the policies
 	}
 	return r.Input, gate, err
 }

@@ -57,11 +57,11 @@ func newSource(t *testing.T, edit ...func(*perdure.TaskOptions)) (*holder, sourc
 func TestChunksArePlacedByOffset(t *testing.T) {
 	_, s := newSource(t)
 	s.wantHeld(5, s.frame(0, 0, "hello"))
-	s.wantHeld(5, s.frame(0, 0, "hello"))        // known
-	s.wantHeld(5, s.frame(0, 2, "llo"))          // known
-	s.wantHeld(5, s.frame(0, 7, "orld"))         // a gap
-	s.wantHeld(11, s.frame(0, 3, "lo world"))    // half known
-	s.wantHeld(13, s.frame(0, 11, "é"))          // bytes, not characters
+	s.wantHeld(5, s.frame(0, 0, "hello"))        // all bytes are stored already
+	s.wantHeld(5, s.frame(0, 2, "llo"))          // all bytes are stored already
+	s.wantHeld(5, s.frame(0, 7, "orld"))         // bytes are missing before this frame
+	s.wantHeld(11, s.frame(0, 3, "lo world"))    // the first bytes are stored already
+	s.wantHeld(13, s.frame(0, 11, "é"))          // offsets count bytes, not characters
 	s.wantHeld(0, s.frame(1, 3, "out of place")) // a block that begins with a gap is not stored
 	blocks := s.text()
 	if len(blocks) != 1 {
@@ -145,7 +145,7 @@ func TestBlocksClose(t *testing.T) {
 	last := s.frame(0, 0, "all of it")
 	last.Close = true
 	s.wantHeld(9, last)
-	s.wantHeld(9, last)                   // a repeat after a lost answer
+	s.wantHeld(9, last)                   // a repeat after a lost reply
 	s.wantHeld(9, s.frame(0, 9, " late")) // nothing is added after the end
 	cut := s.frame(1, 0, "too much")
 	cut.Type, cut.Stream, cut.Close, cut.Reason = perdure.EventTerminal, "stdout", true, perdure.BlockTruncated

@@ -23,7 +23,7 @@ func (e *Engine) Sweep(ctx context.Context) error {
 // round is one check of everything that depends on time.
 type round struct {
 	now    perdure.Time
-	since  perdure.Time // items that were put off until after this time are checked again
+	since  perdure.Time // items that were postponed until after this time are checked again
 	leases bool         // check leases
 	// reap reports whether to end the leases that had expired at now. A lease that expires during
 	// the round, for example in a stall of the server, is not ended.
@@ -95,7 +95,7 @@ func (e *Engine) sweepDue(ctx context.Context, due store.Due, r round) (did bool
 		pick   store.Pick
 		needs  func(*perdure.Execution) store.Needs
 		decide func(*store.State) (*store.Changes, error)
-		lease  bool // depends on the age of leases
+		lease  bool // the sweep depends on the age of leases
 	}{
 		{"timers", store.Pick{Kind: store.PickTimers}, nil, rules.FireTimer, false},
 		{"cancel overdue", store.Pick{Kind: store.PickCancelOverdue}, rules.EndNeeds, rules.EndOverdueCancel, false},

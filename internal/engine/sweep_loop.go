@@ -34,7 +34,7 @@ func (e *Engine) Run(ctx context.Context) error {
 	beside.Go(func() { e.keepPauses(ctx) })
 	beside.Go(func() { e.Bulk.Keep(ctx) })
 	quiet := time.Now().Add(e.Lease) // after a start, workers need time to renew their leases
-	leases := time.Now()             // when leases are checked next
+	leases := time.Now()             // the time of the next check of leases
 	last := e.Store.Now()
 	back := e.opened // when the server was last able to take answers again
 	for {

@@ -157,7 +157,7 @@ func TestCancelOneTask(t *testing.T) {
 			t.Errorf("task %s, cancelled %s: told %v", c.Lease.TaskID, ids[0], told)
 		}
 	}
-	h.commit(func(c *perdure.Commit) { c.CancelTask = ids[:1] }) // ended already
+	h.commit(func(c *perdure.Commit) { c.CancelTask = ids[:1] }) // this task has ended already
 }
 
 func TestPriorityGoesFirst(t *testing.T) {

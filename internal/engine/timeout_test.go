@@ -132,7 +132,7 @@ func TestEndedTasksNeverChange(t *testing.T) {
 				t.Fatalf("it is %s", before.Status)
 			}
 			for _, f := range []perdure.TaskFinish{done(c, `"other"`), failed(c, false), failed(c, true)} {
-				_, _ = b.d.FinishTask(t.Context(), f) // answered or refused, depending on the request
+				_, _ = b.d.FinishTask(t.Context(), f) // may succeed or fail, depending on the request
 			}
 			_, err := b.d.Heartbeat(t.Context(), perdure.Heartbeat{Tasks: []perdure.TaskBeat{{Lease: c.Lease, Progress: []byte(`1`)}}})
 			b.must(err)

@@ -11,16 +11,16 @@ type waiter chan struct{}
 // account is the data of a Share about one org.
 type account struct {
 	org     string
-	asked   time.Time // when it last asked for a place
+	asked   time.Time // when the org last asked for a place
 	users   int       // number of visits that hold a place or wait for one
-	held    int       // number of places
-	waiting []waiter  // in order
+	held    int       // number of places that visits hold
+	waiting []waiter  // visits that wait for a place, in order
 	timed   bool      // a timer will examine the budget
 
 	left  time.Duration // the budget
-	since time.Time     // when left was computed
+	since time.Time     // when the field left was computed
 
-	spent time.Duration // charged since the rate was computed
+	spent time.Duration // time charged since the rate was computed
 	usage float64       // seconds charged per second, averaged
 }
 

@@ -20,7 +20,7 @@ func processCPU() time.Duration {
 type scale struct {
 	cpu     func() time.Duration
 	before  time.Duration // CPU time at the last look
-	spent   time.Duration // charged since the last look, before scaling
+	spent   time.Duration // time charged since the last look, before scaling
 	using   float64       // averages in seconds per second
 	charged float64
 }

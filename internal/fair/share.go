@@ -41,9 +41,9 @@ type Share struct {
 	// 10,000. More requests are refused. Queue must be set before the first visit.
 	Queue int
 
-	places   int         // of one org while others are active
-	all      float64     // processors
-	capacity float64     // those of which each active org has an equal part at any time
+	places   int         // number of places of one org while other orgs are active
+	all      float64     // number of processors
+	capacity float64     // number of processors that active orgs share equally at any time
 	pressed  func() bool // reports whether goroutines have waited too long for a processor
 
 	mu       sync.Mutex // guards the fields below
@@ -54,7 +54,7 @@ type Share struct {
 	last     ask // the latest ask for a place, and the latest ask of another org
 	other    ask
 	rate     float64   // seconds that each budget gains per second
-	rated    time.Time // when rate was computed
+	rated    time.Time // when the field rate was computed
 }
 
 type ask struct {

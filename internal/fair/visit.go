@@ -23,9 +23,9 @@ type state int
 
 const (
 	outside state = iota
-	taking        // waits for a place
+	taking        // the visit waits for a place
 	inside
-	waiting // in Wait
+	waiting // the visit is between Wait and done, without a place
 	over
 )
 
@@ -107,7 +107,7 @@ func (v *Visit) enter(ctx context.Context, from state, bounded bool) error {
 	}
 	v.mu.Lock()
 	defer v.mu.Unlock()
-	if v.state != taking { // it has left meanwhile
+	if v.state != taking { // the visit has left in the meantime
 		v.share.leave(v.org, 0)
 		return nil
 	}

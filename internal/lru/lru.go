@@ -13,7 +13,7 @@ import (
 // map. It is not safe for concurrent use.
 type Map[K comparable, V any] struct {
 	at    map[K]*list.Element
-	order list.List // of *item[K, V], the most recently used first
+	order list.List // elements are *item[K, V], the most recently used first
 }
 
 type item[K comparable, V any] struct {

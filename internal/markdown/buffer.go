@@ -26,7 +26,7 @@ type Buffer struct {
 	pending []byte
 	marks   []mark // the offsets in pending at which the chunks of another event begin; the first is 0
 	next    map[int64]int
-	links   *links // link definitions so far
+	links   *links // link definitions of the text so far
 	scan    scanner
 	scanned int // number of bytes of pending that were scanned, which are whole lines
 	again   int // length of pending at which goldmark is asked next, while the scanner's kind is lost

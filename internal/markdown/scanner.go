@@ -37,9 +37,9 @@ type scanner struct {
 	blank bool
 
 	// The following fields are only for a paragraph.
-	defines bool // may begin with link definitions
+	defines bool // the paragraph may begin with link definitions
 	lines   int
-	table   bool // a line may be the delimiter row of a table
+	table   bool // a line of the paragraph may be the delimiter row of a table
 
 	// The following fields are only for a fenced code block.
 	fence  byte

@@ -12,14 +12,14 @@ import (
 type StreamBuffer[T any] struct {
 	part    func(key int64, p Part)
 	event   func(T)
-	texts   map[int64]*streamText // by key
+	texts   map[int64]*streamText // open texts by key
 	waiting []T
 }
 
 // streamText is an open text.
 type streamText struct {
 	*Buffer
-	grown bool // since it was last shown
+	grown bool // the text has grown since it was last shown
 }
 
 // NewStreamBuffer creates a StreamBuffer. It calls part with each part and the key of its text, and

@@ -20,7 +20,7 @@ type checker struct {
 	size, usable int
 	count        uint32
 	mapped       bool
-	kept         map[uint32][]byte // page 1 and the pages of the pointer map
+	kept         map[uint32][]byte // contents of page 1 and of the pages of the pointer map
 	families     map[uint32]*family
 }
 

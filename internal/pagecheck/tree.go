@@ -22,7 +22,7 @@ type tree struct {
 	kind   byte
 	links  bool
 	used   []span
-	first  int64 // row ids, of a table only
+	first  int64 // first and last row id, of a table only
 	last   int64
 	rows   int
 }

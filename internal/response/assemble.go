@@ -8,10 +8,10 @@ type assembler struct {
 	made     int             // the ordinal of the newest message
 	used     map[string]bool // ids of messages
 	talks    map[talkKey]*talk
-	order    []*talk // in order of their first update
+	order    []*talk // talks in order of their first update
 	calls    map[string][]*call
-	messages []*message // in the order in which they began
-	keep     bool       // store contents, too
+	messages []*message // messages in the order in which they began
+	keep     bool       // also keep the contents of messages
 }
 
 func newAssembler(of Identity, keep bool) *assembler {
@@ -28,7 +28,7 @@ type talkKey struct {
 type talk struct {
 	talkKey
 	open  map[string]*message // open messages by the id of their updates
-	last  map[string]*message // the newest message by that id, open or closed
+	last  map[string]*message // newest messages by the id of their updates, open or closed
 	run   *message            // the message of consecutive updates without an id
 	fake  *message            // the message of consecutive updates with a placeholder
 	calls []*call
@@ -38,11 +38,11 @@ type talk struct {
 type message struct {
 	Message
 	talk    *talk
-	raw     string // the id of its updates
+	raw     string // the message id in the updates
 	pieces  []*piece
 	result  bool
-	answers string // the call id of the result
-	call    *call  // that call, if it came before the result
+	answers string // the call id, if the message is a tool result
+	call    *call  // the call of the result, if it came before the result
 }
 
 func invocationOf(u Update) string {

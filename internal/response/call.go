@@ -10,8 +10,8 @@ import (
 type call struct {
 	talk     *talk
 	message  *message
-	piece    *piece // in the message; nil if contents are not stored
-	raw      string // the message id of its updates
+	piece    *piece // the call in its message; nil if contents are not kept
+	raw      string // the message id in the updates
 	id, name string
 	index    *int
 	nesting  nesting

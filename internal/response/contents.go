@@ -18,7 +18,7 @@ type piece struct {
 func newPiece(c Content) *piece {
 	p := &piece{Content: c}
 	p.Annotations = slices.Clone(c.Annotations)
-	p.Index = nil // only needed to match fragments, which has been done
+	p.Index = nil // the index is only needed to match fragments, which has been done
 	p.grown.WriteString(*p.text())
 	return p
 }

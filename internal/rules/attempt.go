@@ -83,7 +83,7 @@ func (d *draft) endTask(t *perdure.Task, status perdure.TaskStatus, event perdur
 		members["error"], members["code"] = t.Error.Message, t.Error.Code
 	}
 	d.taskEvent(event, t, members)
-	if d.x.Status == perdure.StatusCancelling { // its agent takes no summary any more
+	if d.x.Status == perdure.StatusCancelling { // the agent no longer uses a summary
 		d.compactionEnded(t, perdure.StatusCancelled)
 	}
 	return nil

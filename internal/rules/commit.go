@@ -230,7 +230,7 @@ func (d *draft) apply(c perdure.Commit, a *CommitAnswer) error {
 	if err := d.checkpoint(c.Checkpoint); err != nil {
 		return err
 	}
-	for _, choice := range c.Chose { // counted since the checkpoint
+	for _, choice := range c.Chose { // choices are counted since the checkpoint
 		d.x.Asked = d.x.Asked.With(choice)
 	}
 	return nil
@@ -268,7 +268,7 @@ func (d *draft) step(s perdure.StepRecord) error {
 		Queue: d.x.Queue, Attempt: 1, MaxAttempts: 1, Key: s.Key, Error: d.quiet(s.Error),
 		Result: s.Result.Bytes, ResultBlob: s.Result.Blob, CreatedAt: now, StartedAt: &now, CompletedAt: &now,
 	}
-	if !d.local() { // it may be content
+	if !d.local() { // the text may be content
 		t.Options.Instance = s.Instance
 	}
 	if s.Error != nil {

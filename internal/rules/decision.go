@@ -53,8 +53,8 @@ type Hint struct {
 // Growth is the addition of a commit to a log.
 type Growth struct {
 	Execution uuid.UUID
-	Head      store.Head       // after the addition
-	Records   []perdure.Record // as the store returns them
+	Head      store.Head       // head of the log after the addition
+	Records   []perdure.Record // added records, as the store returns them
 }
 
 // Freed is the place that an ended attempt used, and that another task can use now.
@@ -79,7 +79,7 @@ type Woken struct {
 	Task   *perdure.Task   // the task whose end by this worker woke the execution, without contents; may be nil
 	Signal *perdure.Signal // the signal that woke the execution, with its value; may be nil
 	Waited time.Duration   // how long the poll that returns the claim had waited
-	Again  bool            // the claim was made before, and its answer is repeated
+	Again  bool            // the claim was made before, and the reply is repeated
 	Ended  bool            // the poll asked for the ended tasks and steps
 }
 
@@ -100,7 +100,7 @@ const (
 	ObservedLoss                            // the holder of Work on Queue did not renew its lease in time
 	ObservedTakeover                        // an execution on Queue whose last worker was lost was claimed
 	ObservedStart                           // Run was started
-	ObservedWait                            // Run waits for a signal or an answer, as from a person
+	ObservedWait                            // Run waits for a signal or an answer, for example from a person
 	ObservedEnd                             // Run ended
 )
 
@@ -120,7 +120,7 @@ type ObservedRun struct {
 	ID     uuid.UUID
 	Kind   string
 	Status perdure.Status
-	Code   perdure.Code // of the error of an execution that failed
+	Code   perdure.Code // error code of an execution that failed
 }
 
 func noExecution(id uuid.UUID) error {

@@ -18,10 +18,10 @@ type draft struct {
 	hints  []Hint
 	freed  []Freed
 	live   []LiveContent
-	seen   []Observation      // for metrics, after the commit
-	tasks  map[uuid.UUID]bool // the tasks that are in c.Tasks already
-	refs   CheckedRefs        // the contents by reference that were checked
-	judged JudgedTasks        // the new tasks that the gate guards
+	seen   []Observation      // events for metrics, sent after the commit
+	tasks  map[uuid.UUID]bool // ids of the tasks that are in c.Tasks already
+	refs   CheckedRefs        // results of the checks of uploaded contents
+	judged JudgedTasks        // new tasks that need a clearance
 	woken  *Woken             // set if the decision makes a claim; done sets its execution
 }
 

@@ -89,14 +89,14 @@ func (d *draft) end(e ending) error {
 	if d.local() {
 		d.eraseDecisions()
 		d.c.EraseSignals = true
-		if d.x.HomeID != nil { // otherwise only the server has it
+		if d.x.HomeID != nil { // if no worker has claimed the execution, only the server has the input
 			d.eraseInput()
 		}
 	}
 	d.c.Timer = &perdure.Time{}
 	now, place := d.s.Now, d.here()
 	if between(d.x) {
-		place = perdure.Place{} // its last response is over, and no other has begun
+		place = perdure.Place{} // the last response has ended, and no other has begun
 	}
 	d.x.Status, d.x.CompletedAt = e.status, &now
 	d.x.Wait, d.x.WaitReason = nil, ""

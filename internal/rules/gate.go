@@ -116,7 +116,7 @@ func (d *draft) passBy(id uuid.UUID, n perdure.NewTask, known JudgedTask, refuse
 // permit records the task in the question that permits it. One approval permits one task.
 func (d *draft) permit(q *perdure.Question, n perdure.NewTask, refuse func(string) error) error {
 	task := perdure.TaskID(n.Key)
-	if q.TaskID != nil { // a key that is renewed is another task
+	if q.TaskID != nil { // a task with a renewed key is a different task
 		return refuse("question " + q.ID.String() + " permitted a task already")
 	}
 	q.TaskID = &task

@@ -70,7 +70,7 @@ func AnswerQuestion(s *store.State, cfg Config, execution uuid.UUID, v NewVote) 
 		return nil, err
 	}
 	if v.Edit != nil && v.Edit.SHA256 == q.DetailsSHA256 {
-		v.Edit = nil // it changes nothing
+		v.Edit = nil // the edit changes nothing
 	}
 	if err := v.check(s, q); err != nil {
 		return nil, err
@@ -126,7 +126,7 @@ func (v NewVote) members(q *perdure.Question) map[string]any {
 		members["keyId"] = v.KeyID
 	}
 	if q.Withheld != nil {
-		return members // the texts are content
+		return members // reason and value of a LOCAL execution are content
 	}
 	if v.Reason != "" {
 		members["reason"] = v.Reason
@@ -152,7 +152,7 @@ func (v NewVote) audit(now perdure.Time, q *perdure.Question) *perdure.AuditReco
 func (v NewVote) check(s *store.State, q *perdure.Question) error {
 	asked := *q
 	if v.Edit != nil {
-		asked.Votes = nil // an edit takes their force, so the editor may have voted
+		asked.Votes = nil // an edit removes the votes, so the editor may have voted
 	}
 	if err := v.checkTerms(&asked, v.voter(s), askersOf(s, q)); err != nil {
 		return err

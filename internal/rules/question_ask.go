@@ -85,7 +85,7 @@ func sameValue(known, n perdure.QuestionTerms) bool {
 // askOne stores a new question.
 func (d *draft) askOne(id uuid.UUID, n perdure.NewQuestion) error {
 	if d.local() {
-		n.NoGrants = true // a grant would answer what its voter cannot be shown
+		n.NoGrants = true // a grant would answer a question that its voter cannot see
 		if err := d.withholdOne(n.Withheld.Ref(d.x.ID)); err != nil {
 			return err
 		}
@@ -171,7 +171,7 @@ func (d *draft) decide(q *perdure.Question, status perdure.QuestionStatus, answe
 	q.Status, q.Answer, q.DecidedAt = status, answer, &now
 	d.x.OpenQuestions--
 	if d.local() && status != perdure.QuestionAnswered {
-		d.erase(q) // no worker reads what voters have written so far
+		d.erase(q) // no worker reads the texts that voters have written so far
 	}
 	d.question(q)
 }

@@ -32,7 +32,7 @@ func ExpireQuestions(s *store.State, since perdure.Time) (*store.Changes, error)
 
 // expire ends a question that nobody has answered in time.
 func (d *draft) expire(q *perdure.Question) {
-	const by = "expiry" // the worker of a LOCAL execution adds the default
+	const by = "expiry" // the worker of a LOCAL execution adds the default answer
 	var answer *perdure.Answer
 	members := map[string]any{"onExpiry": onExpiry(q)}
 	switch onExpiry(q) {

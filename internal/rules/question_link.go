@@ -97,7 +97,7 @@ func RevokeLinks(s *store.State, r LinkRevocation) (*store.Changes, error) {
 // number. If the execution does not exist, the changes are nil.
 func SweepLinks(s *store.State, most int) (*store.Changes, error) {
 	if s.Execution == nil {
-		return nil, nil // its links are deleted with it
+		return nil, nil // the links are deleted with the execution
 	}
 	return &store.Changes{SweepLinks: most, Answer: &Decision{}}, nil
 }

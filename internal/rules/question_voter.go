@@ -49,7 +49,7 @@ func (v Voter) excluded(q *perdure.Question, askers []uuid.UUID) string {
 		return "it is not among those that the question names"
 	case q.NotAsker && slices.Contains(askers, keyOrToken(v.KeyID)):
 		return "those who started the run, or sent it the signals of this response, are excluded"
-	case q.NotAsker && len(askers) > store.AskerLimit: // there may be more of them
+	case q.NotAsker && len(askers) > store.AskerLimit: // there may be more askers than were read
 		return "so many keys have sent the run signals in this response that it cannot be told who is excluded; cancel the run"
 	case q.QuestionTerms.Votes() > 1 && v.Since != nil && v.Since.After(q.CreatedAt.Time):
 		return "its key was created after the question was asked"

@@ -169,7 +169,7 @@ func (r NewSignal) check(s *store.State) error {
 		return err
 	}
 	if r.Name == perdure.InterruptSignal {
-		return nil // at most one is pending, and a run that is over its limits can be stopped
+		return nil // at most one interrupt is pending, and it must work even over the limits
 	}
 	return roomToSignal(s, r)
 }

@@ -13,7 +13,7 @@ type facts struct {
 	now       perdure.Time
 	signals   []string // names of pending signals
 	tasks     map[uuid.UUID]perdure.TaskStatus
-	questions map[uuid.UUID]bool // those whose status is final
+	questions map[uuid.UUID]bool // ids of questions whose status is final
 }
 
 func (f facts) Now() perdure.Time { return f.now }

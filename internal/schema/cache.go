@@ -31,7 +31,7 @@ type cacheEntry struct {
 // cache. Errors are cached, too.
 func (c *Cache) Compile(raw json.RawMessage) (*Schema, error) {
 	if len(raw) > MaxBytes {
-		return Compile(raw) // refused for its size
+		return Compile(raw) // Compile refuses the text for its size
 	}
 	text := sha256.Sum256(raw)
 	if one := c.get(text); one != nil {

@@ -57,7 +57,7 @@ type shapeReader struct {
 	// may come last.
 	anchors, oldAnchors int
 	refs, oldRefs       int
-	old                 bool // some $schema is older than 2019-09
+	old                 bool // some $schema names a draft before 2019-09
 }
 
 // level is an open object or array.

@@ -11,7 +11,7 @@ import (
 
 // Failure is an error of SQLite.
 type Failure struct {
-	code    int // extended
+	code    int // extended result code
 	message string
 }
 

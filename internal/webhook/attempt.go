@@ -29,7 +29,7 @@ func (s *Sender) attempt(ctx context.Context, w *perdure.Webhook, d *perdure.Del
 	b, err := s.bodyOf(ctx, w, d)
 	if err != nil {
 		s.Logger.Warn("a delivery waits, because its link cannot be stored", "webhook", w.ID, "org", w.Org, "error", err)
-		return // the delivery is sent after its lease
+		return // the delivery is sent again after its lease
 	}
 	o := post(ctx, s.client, w, d, b, keys, s.Store.Now())
 	if ctx.Err() != nil {

@@ -98,7 +98,7 @@ type Sender struct {
 	total      int
 	byOrg      map[string]int
 	byWebhook  map[uuid.UUID]int
-	leftBehind bool // the last round could not take everything
+	leftBehind bool // the last round could not take all due deliveries
 }
 
 // New creates a Sender.

@@ -14,11 +14,11 @@ type Poll struct {
 	Began time.Time
 	org   string
 
-	resting  bool // waits for hints: its slots are free for handovers
+	resting  bool // the poll waits for hints, so executions can be handed over to it
 	reserved int
 	given    []perdure.AgentClaim
-	handed   chan struct{} // holds a token if given may have claims
-	settled  chan struct{} // holds a token if no slot is reserved
+	handed   chan struct{} // holds a token if the field given may have claims
+	settled  chan struct{} // holds a token if no slot of the poll is reserved
 }
 
 // Handed returns a channel from which the poll can receive if claims may have been handed over.

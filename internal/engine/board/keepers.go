@@ -50,7 +50,7 @@ type goroutineKeeper struct {
 // parkedGoroutine is a goroutine that a worker keeps.
 type parkedGoroutine struct {
 	perdure.Kept
-	whole bool // only At is known, so the claim must contain all data
+	whole bool // only the field At is known, so the claim must contain all data
 }
 
 func (b *Keepers) of(worker uuid.UUID) *goroutineKeeper {

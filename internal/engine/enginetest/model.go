@@ -21,15 +21,15 @@ type execution struct {
 	status               perdure.Status
 	wait                 *perdure.Wait
 	fence                int64
-	claim                uuid.UUID // of its holder; Nil if none
+	claim                uuid.UUID // claim id of the worker that has the lease; Nil if none
 	lease, cancelBy      time.Time
-	ready, notBefore     time.Time // while PENDING
-	crashes, panics      int       // scores
+	ready, notBefore     time.Time // only while the execution is PENDING
+	crashes, panics      int       // scores of the crash guard
 	checkpoint           int64
 	checkpointLeaf, leaf uuid.UUID // Nil for none
 	last                 perdure.CommitNumber
 	lastClaim            uuid.UUID
-	answer               answer              // to the last commit
+	answer               answer              // reply to the last commit
 	eager                []perdure.TaskLease // the tasks that the last commit claimed
 	pending, taken       []string
 	names                map[string]string // names of signals, by id
@@ -37,7 +37,7 @@ type execution struct {
 	entries              map[uuid.UUID]entry
 	questions            map[uuid.UUID]question
 	keys                 map[string]uuid.UUID
-	closing              int // number of results that the end has added below the leaf
+	closing              int // number of results that were added at the end of the execution
 }
 
 type task struct {
@@ -55,7 +55,7 @@ type task struct {
 type entry struct {
 	parent uuid.UUID
 	role   perdure.Role
-	open   []string // calls that have no answer yet
+	open   []string // ids of tool calls that have no result yet
 }
 
 // answer is the part of the reply to a commit that is equal in each repeat.

@@ -85,7 +85,7 @@ func (x *execution) write(c perdure.Commit, a *answer, now time.Time) perdure.Co
 	if c.Checkpoint != nil {
 		x.checkpoint++
 		x.checkpointLeaf = x.leaf
-		x.taken = nil // consumed
+		x.taken = nil // the checkpoint consumes the signals
 	}
 	return x.leave(c.Outcome, a, now)
 }

@@ -12,7 +12,7 @@ type question struct {
 	status  perdure.QuestionStatus
 	kind    perdure.QuestionKind
 	hash    perdure.Hash
-	asked   perdure.Hash // before any edit
+	asked   perdure.Hash // hash of the details before any edit
 	edit    perdure.EditRight
 	needed  int
 	votes   map[uuid.UUID]string // ids of the answers, by the key of the voter

@@ -280,7 +280,7 @@ func (m *localMachine) look(t *rapid.T) {
 	case m.away || lost && q.Edited():
 		m.code(err, perdure.Unavailable)
 	case q.Edited() && q.Status != perdure.QuestionAnswered && q.Status != perdure.QuestionOpen:
-		m.code(err, perdure.NotFound) // they were erased
+		m.code(err, perdure.NotFound) // the contents were erased
 	case err != nil || perdure.DetailsHash(q.Kind, q.Subject, details) != m.x.questions[id].hash:
 		m.Fatalf("the details are %d bytes, %v", len(details), err)
 	}

@@ -32,7 +32,7 @@ func (m *machine) finishAgain(t *rapid.T) { m.end(recent(t, "finish", m.finishes
 func (m *machine) end(f perdure.TaskFinish) {
 	m.Helper()
 	x := m.of(f.Lease.ExecutionID)
-	alone := x.mustBeAlone() // then the answer may lack a claim, because the worker may have others
+	alone := x.mustBeAlone() // if true, the reply may lack a claim, because the worker may have others
 	woken, refused := x.finish(f, m.now())
 	reply, err := m.d.FinishTask(m.ctx, f)
 	m.code(err, refused)

@@ -48,7 +48,7 @@ func (m *machine) send(c perdure.Commit) {
 	if reply.Ended != want.ended || reply.Suspended != want.suspended || reply.CheckpointSeq != want.checkpoint {
 		m.Fatalf("the answer is %+v, the rules say %+v", reply, want)
 	}
-	if x.last == before { // a repeat: only the claims that are still valid
+	if x.last == before { // a repeated commit returns only claims that are still valid
 		want.eager = 0
 		for _, l := range x.eager {
 			if x.tasks[l.TaskID].heldBy(l) {

@@ -28,7 +28,7 @@ type executionReader interface {
 // last contact, and reads contents from them. [New] creates one.
 type Homes struct {
 	store Store
-	refs  executionReader // reads contents as references
+	refs  executionReader // returns references to contents instead of the contents
 
 	mu  sync.Mutex // guards all
 	all map[workerKey]*home

@@ -54,7 +54,7 @@ func (k *Kinds) modelsOf(ctx context.Context, org string, execution uuid.UUID) (
 		err = json.Unmarshal(x.Input, &in)
 	}
 	if perdure.IsCode(err, perdure.NotFound) {
-		return nil, false, nil // its worker has it
+		return nil, false, nil // only the execution's worker has the input
 	}
 	return in.Models, len(in.Models) > 0, err
 }

@@ -13,7 +13,7 @@ import (
 
 // Signal combines the registrations of one signal name by the workers of an agent.
 type Signal struct {
-	Unexpected bool // the kind has registered its signals, and none of this name
+	Unexpected bool // the kind has registered signals, but none of this name
 	Any        bool // every value is accepted
 	// Check, if set, is the server's own check of a value.
 	Check   func(json.RawMessage) error

@@ -29,7 +29,7 @@ type Contents struct {
 
 	mu    sync.Mutex // guards the fields below
 	bytes int
-	order list.List // of *liveRecord, oldest first
+	order list.List // elements are *liveRecord, oldest first
 	logs  map[uuid.UUID]*liveLog
 }
 

@@ -29,7 +29,7 @@ func (s *Questions) editOf(ctx context.Context, org string, q *perdure.Question,
 		return edit, err
 	}
 	if q.EntryID == nil && !x.Gate.Guards(q.Subject) {
-		return edit, nil // no frozen policy is about it
+		return edit, nil // no policy of the execution applies to the question
 	}
 	if x.Input, err = s.storedInput(ctx, x); err != nil {
 		return nil, err

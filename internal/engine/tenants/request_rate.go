@@ -13,7 +13,7 @@ import (
 // per second, and contains at most the tokens of one second.
 type bucket struct {
 	held float64
-	at   time.Time // the time that held was computed
+	at   time.Time // the time at which the field held was computed
 }
 
 // requestRates contains the token buckets of the API keys that were used recently.

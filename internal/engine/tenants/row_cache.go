@@ -16,7 +16,7 @@ type rowCache[K comparable, T any] struct {
 }
 
 type cachedRow[T any] struct {
-	row   *T // nil if there is none
+	row   *T // nil if the key has no row
 	until time.Time
 }
 

@@ -16,7 +16,7 @@ import (
 // Content is one content of a commit or of a task's result, with the name of the field that
 // contains it.
 type Content struct {
-	Field string // for errors
+	Field string // name of the field in errors
 	perdure.Payload
 	// Fit, if set, checks the content once it is known to be valid JSON.
 	Fit      func(json.RawMessage) error
@@ -27,7 +27,7 @@ type Content struct {
 // check checks the bytes of a content that is part of the request.
 func (c Content) check(raw json.RawMessage) error {
 	if c.question != nil {
-		return nil // the details are checked with the question
+		return nil // the check of the question includes its details
 	}
 	if c.entry == nil {
 		if err := validate.JSON(c.Field, raw); err != nil || c.Fit == nil {

@@ -16,7 +16,7 @@ const largeContent = 4 << 20
 
 // Rule describes how an uploaded content is checked.
 type Rule struct {
-	What string // for errors
+	What string // name of the content in errors
 	// Scan checks the content while it is read, in constant memory. It runs before Whole, so that
 	// Whole never decodes a content that is over a limit.
 	Scan func(io.Reader) error

@@ -13,7 +13,7 @@ import (
 // Uploads stores and checks contents. [New] creates one.
 type Uploads struct {
 	store store.BlobReader
-	refs  executionReader // reads contents as references
+	refs  executionReader // returns references to contents instead of the contents
 	// one runs a command and returns the value of its decision.
 	one   func(context.Context, store.Command) (any, error)
 	limit int64 // maximum size of a payload in bytes

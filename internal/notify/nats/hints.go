@@ -192,7 +192,7 @@ func (h *Hints) away(m notify.Mark) {
 // sends the first hint at once, and then the hints of each millisecond together.
 func (h *Hints) send() {
 	defer close(h.ended)
-	defer h.sendPending() // what was published before Close
+	defer h.sendPending() // sends hints that were published before Close
 	rest := time.NewTimer(0)
 	defer rest.Stop()
 	for {

@@ -66,7 +66,7 @@ func (c Change) bulkAction(now perdure.Time, a *perdure.BulkAction) *perdure.Aud
 // BulkTurn applies a bulk action to one of its executions.
 type BulkTurn struct {
 	Action    uuid.UUID
-	At        int // its number, from 0
+	At        int // number of the execution in the action, from 0
 	Execution uuid.UUID
 	// Retry is the signal that the action retry sends.
 	Retry rules.NewSignal

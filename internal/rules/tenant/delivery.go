@@ -19,7 +19,7 @@ func TakeDeliveries(s *store.State) (*store.Changes, error) {
 	taken := make([]*perdure.Delivery, len(s.Due))
 	for i, d := range s.Due {
 		if d.LeaseUntil.IsZero() {
-			d.Attempts++ // otherwise the outcome of the attempt was never recorded, and it is repeated
+			d.Attempts++ // if the last outcome was never recorded, its attempt is repeated
 		}
 		d.Fence++
 		d.LeaseUntil, d.NextAttemptAt = until, &until
@@ -31,7 +31,7 @@ func TakeDeliveries(s *store.State) (*store.Changes, error) {
 
 // Outcome is the outcome of an attempt to send a delivery.
 type Outcome struct {
-	Fence int64 // of the delivery as it was taken
+	Fence int64 // fence of the delivery when it was taken
 	// Status and Body are the response of the endpoint. Error is the reason why there is no
 	// response.
 	Status int

@@ -66,7 +66,7 @@ func badText(v reflect.Value) (where, text string) {
 func badTextOfEach(v reflect.Value) (where, text string) {
 	switch v.Type().Elem().Kind() {
 	case reflect.Uint8, reflect.Array:
-		return "", "" // a content, or ids
+		return "", "" // bytes of a content, or ids
 	}
 	for i := range v.Len() {
 		if where, bad := badText(v.Index(i)); bad != "" {
@@ -120,7 +120,7 @@ func Metadata(raw json.RawMessage) error {
 		if raw[i] != '\\' {
 			continue
 		}
-		i++ // the escaped character, which valid JSON has
+		i++ // skip the escaped character, which valid JSON has
 		if raw[i] != 'u' {
 			continue
 		}
