@@ -76,8 +76,8 @@ func (s *Share) charge(a *account, cost time.Duration, now time.Time) {
 	}
 }
 
-// compute computes the rate at which budgets grow, unless that was done less than look ago. It
-// deletes the accounts of idle orgs with a full budget, because a new account would be equal.
+// compute computes the rate at which budgets grow, at most once in the interval look. It deletes
+// the accounts of idle orgs with a full budget, because a new account would be equal.
 func (s *Share) compute(now time.Time) {
 	passed := now.Sub(s.rated)
 	if passed < look {

@@ -94,7 +94,7 @@ type Handover struct {
 	Whole  bool // Kept is not completely known: the claim must contain everything
 }
 
-// needs adds the state that the decision about the handover needs to n. h may be nil.
+// needs adds to n the state that the decision about the handover needs. h may be nil.
 func (h *Handover) needs(n *store.Needs) {
 	if h != nil {
 		n.Worker = &h.Poll.WorkerID

@@ -23,7 +23,7 @@ type JudgedTask struct {
 // first is stored.
 type JudgedTasks map[int]JudgedTask
 
-// clearanceNeeds adds the questions that the clearances of a commit name to n.
+// clearanceNeeds adds to n the questions that the clearances of a commit name.
 func clearanceNeeds(n *store.Needs, c perdure.Commit) {
 	for _, t := range c.Tasks {
 		if t.Clearance != nil && t.Clearance.Question != nil {

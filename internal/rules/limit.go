@@ -65,8 +65,8 @@ func (d *draft) free(t *perdure.Task) {
 	d.freed = append(d.freed, Freed{Org: t.Org, Queue: t.Queue, Keyed: t.Options.ConcurrencyKey != ""})
 }
 
-// limitNeeds adds the queues and keys whose numbers of tasks the decision about a commit needs to
-// n.
+// limitNeeds adds to n the queues and keys whose numbers of tasks the decision about a commit
+// needs.
 func (c Config) limitNeeds(n *store.Needs, x *perdure.Execution, commit perdure.Commit) {
 	if x == nil || commit.Eager.Slots == 0 {
 		return

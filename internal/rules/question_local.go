@@ -8,7 +8,7 @@ import (
 	"github.com/perdure/perdure/internal/store"
 )
 
-// localQuestionNeeds adds the state that the questions of a commit of a LOCAL execution need to n.
+// localQuestionNeeds adds to n the state that the questions of a commit of a LOCAL execution need.
 func localQuestionNeeds(n *store.Needs, c perdure.Commit) {
 	for _, q := range c.Questions {
 		if q.Withheld != nil {
