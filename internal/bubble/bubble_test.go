@@ -8,8 +8,8 @@ import (
 )
 
 // TestManyTimersReadAtOneMoment checks that many timers can be read at the same moment, and that
-// the number of processors is the same afterwards. Without the guard, the detector of a race build
-// ends the process here.
+// the number of processors is the same afterwards. Without the guard of package bubble, the race
+// detector ends the process in this test.
 func TestManyTimersReadAtOneMoment(t *testing.T) {
 	before := runtime.GOMAXPROCS(0)
 	for range 1500 {

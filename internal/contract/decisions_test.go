@@ -10,8 +10,8 @@ import (
 	"testing"
 )
 
-// TestDecisionsAreNumberedAndListed checks that the decisions have numbers without gaps, that each
-// page's title has its number, and that the index links to each page.
+// TestDecisionsAreNumberedAndListed checks the pages of docs/decisions: their numbers have no gaps,
+// each page's title has its number, and the index links to each page.
 func TestDecisionsAreNumberedAndListed(t *testing.T) {
 	folder := filepath.Join("..", "..", "docs", "decisions")
 	index, err := os.ReadFile(filepath.Join(folder, "README.md"))
@@ -47,8 +47,8 @@ var linkToDecision = regexp.MustCompile(`(\d+)\.?\]\((?:[\w./-]*/)?(\d{3}-[\w-]+
 // wordDecision matches a decision that a text names by its number, with or without a link.
 var wordDecision = regexp.MustCompile(`(?i)\bdecisions? \[?(\d+)`)
 
-// TestDecisionsAreLinkedByTheirNumbers checks that a decision that a page names is there, and that
-// a link to it shows the number of its page.
+// TestDecisionsAreLinkedByTheirNumbers checks that each decision that a page names exists, and that
+// the text of a link to a decision has the number of its page.
 func TestDecisionsAreLinkedByTheirNumbers(t *testing.T) {
 	root := filepath.Join("..", "..")
 	decisions := filepath.Join(root, "docs", "decisions")

@@ -17,12 +17,12 @@ var (
 	blockLine = regexp.MustCompile(`(?m)^\s*// block\n`)
 )
 
-// programs maps pages to an example program that contains their Go code. The go command compiles
-// the program with all packages.
+// programs maps a page of docs to an example program that contains its Go code. The go command
+// compiles the program with all packages.
 var programs = map[string]string{"embedding": "examples/embedded/main.go"}
 
-// TestGoOfPagesIsThatOfItsProgram checks that the Go code of these pages is contained in their
-// programs, word for word.
+// TestGoOfPagesIsThatOfItsProgram checks that the Go code of the pages in programs is contained in
+// their example programs, word for word.
 func TestGoOfPagesIsThatOfItsProgram(t *testing.T) {
 	for page, file := range programs {
 		program := readFile(t, filepath.Join(root, file))

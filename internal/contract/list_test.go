@@ -7,7 +7,7 @@ import (
 	"strings"
 )
 
-// rule is one row of the list.
+// rule is one row of the list in docs/contract.md.
 type rule struct {
 	line  int
 	text  string
@@ -54,7 +54,7 @@ func quoted(cells []string) []string {
 	return words
 }
 
-// check returns the faults of the rules, one line each.
+// check returns the faults of the rules, one string each.
 func check(rules []rule, packages map[string]*tests) []string {
 	var wrong []string
 	known := map[string]bool{}
@@ -105,8 +105,8 @@ func find(name string, packages map[string]*tests) string {
 	return ""
 }
 
-// folderOf returns the only folder that matches a short package name. The name is the folder's path
-// or the end of it; the root package is named perdure.
+// folderOf returns the folder of a short package name, if exactly one folder matches. The name is
+// the folder's path or the end of it; the root package is named perdure.
 func folderOf(short string, packages map[string]*tests) (folder, problem string) {
 	if short == "perdure" {
 		return ".", ""

@@ -20,7 +20,7 @@ type tests struct {
 	literals map[string]bool
 }
 
-// testsBelow parses the test files of a module, by folder.
+// testsBelow parses the test files of the module at root. It returns the tests by folder.
 func testsBelow(root string) (map[string]*tests, error) {
 	packages := map[string]*tests{}
 	err := filepath.WalkDir(root, func(path string, d fs.DirEntry, err error) error {

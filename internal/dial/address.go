@@ -10,14 +10,15 @@ import (
 
 // Policy decides to which addresses a program may connect. The zero value permits public ones.
 type Policy struct {
-	// AllowLoopback permits loopback addresses; AllowPrivate these and private networks.
+	// AllowLoopback permits loopback addresses. AllowPrivate permits loopback addresses and private
+	// networks.
 	AllowLoopback, AllowPrivate bool
-	// AllowHosts are hosts that an operator configured, in lower case and without port. They may have
-	// private and loopback addresses.
+	// AllowHosts are host names and addresses that an operator configured, in lower case and
+	// without port. Connections to them may use private and loopback addresses.
 	AllowHosts []string
 }
 
-// internal are networks, in addition to netip's private ones, to which only configured hosts may
+// internal are networks, in addition to netip's private ones, to which only hosts in AllowHosts may
 // resolve. nowhere are networks to which no host may resolve: they have no servers, or are tunnels
 // that hide the real target.
 var (
@@ -37,9 +38,9 @@ func within(ps []netip.Prefix, addr netip.Addr) bool {
 	return slices.ContainsFunc(ps, func(p netip.Prefix) bool { return p.Contains(addr) })
 }
 
-// Permits reports whether a connection to host may use addr, the address to which host was
-// resolved. addr is the address that is dialled. So a host cannot pass the check with one address
-// and be dialled at another.
+// Permits reports whether a connection to host may use addr, one of the addresses to which host was
+// resolved. The caller must then connect to addr itself. A second resolution of host could return
+// another address, which was not checked.
 func (p Policy) Permits(host string, addr netip.Addr) bool {
 	addr = plain(addr)
 	configured := slices.Contains(p.AllowHosts, strings.ToLower(host))
@@ -59,8 +60,8 @@ func (p Policy) Permits(host string, addr netip.Addr) bool {
 	return true
 }
 
-// hidden are the networks of IPv6 addresses that contain an IPv4 address, with the index of its
-// first byte.
+// hidden are the networks of IPv6 addresses that contain an IPv4 address. The field at is the index
+// of the IPv4 address's first byte.
 var hidden = []struct {
 	in netip.Prefix
 	at int

@@ -20,7 +20,8 @@ type Dialer struct {
 	Resolver *net.Resolver
 }
 
-// Dial connects to an address (host:port). hosts are permitted in addition to those of the policy.
+// Dial connects to an address (host:port). The hosts are permitted in addition to those of the
+// policy.
 func (d *Dialer) Dial(ctx context.Context, network, address string, hosts ...string) (net.Conn, error) {
 	host, _, err := net.SplitHostPort(address)
 	if err != nil {

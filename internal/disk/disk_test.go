@@ -10,8 +10,8 @@ import (
 	"testing"
 )
 
-// A file is replaced by a new one and never modified. A concurrent reader sees the complete old
-// content, and a failed write leaves the old file.
+// TestFilesAreReplacedWhole checks that a file is replaced by a new one and never modified. A
+// concurrent reader sees the complete old content, and a failed write leaves the old file.
 func TestFilesAreReplacedWhole(t *testing.T) {
 	path := filepath.Join(t.TempDir(), "token")
 	if err := os.WriteFile(path+".new", []byte("left by a crash"), 0o644); err != nil {
@@ -43,7 +43,8 @@ func TestFilesAreReplacedWhole(t *testing.T) {
 	}
 }
 
-// The product has one function that writes small files atomically.
+// TestSmallFilesAreWrittenByOneFunction checks that no other function of the product writes small
+// files atomically.
 func TestSmallFilesAreWrittenByOneFunction(t *testing.T) {
 	// A record of a tool's process group is for the next start on the same machine without a power
 	// loss. The other exceptions are tests and tools for development.
@@ -78,7 +79,8 @@ func TestSmallFilesAreWrittenByOneFunction(t *testing.T) {
 	}
 }
 
-// A reserve allocates its space, releases it, and allocates it again only if enough space remains.
+// TestAReserveTakesRoomAndGivesItAway checks that a reserve allocates its space, releases it, and
+// allocates it again only if enough space remains.
 func TestAReserveTakesRoomAndGivesItAway(t *testing.T) {
 	path := filepath.Join(t.TempDir(), "reserve")
 	free := int64(0)

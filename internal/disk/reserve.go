@@ -10,10 +10,10 @@ import (
 const (
 	reserveMost  = 32 << 20
 	reserveLeast = 1 << 20
-	// reservePart is the divisor by which the reserve's size follows from the volume's size.
+	// reservePart is the divisor that computes the reserve's size from the volume's size.
 	reservePart = 16
-	// floorPart is the divisor by which the floor follows from the reserve's size. The disk counts
-	// as full if less than the floor is free in addition to the reserve.
+	// floorPart is the divisor that computes [Reserve.Floor] from the reserve's size. The disk
+	// counts as full if less than the floor is free in addition to the reserve.
 	floorPart = 8
 )
 

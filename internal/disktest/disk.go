@@ -23,7 +23,7 @@ const pageSize = 4096
 // Kind is an operation of SQLite on a file.
 type Kind string
 
-// The kinds of operations.
+// These are the kinds of operations.
 const (
 	Write    Kind = "write"
 	Sync     Kind = "sync"
@@ -31,7 +31,7 @@ const (
 	Delete   Kind = "delete"
 )
 
-// Op is an operation that SQLite is about to do.
+// Op is a file operation that SQLite is about to do.
 type Op struct {
 	Kind Kind
 	// File is the name of the file in the disk's directory.
@@ -53,15 +53,15 @@ type Disk struct {
 
 // file is the state of one file.
 type file struct {
-	durable []byte         // the content after a power failure
-	dirty   map[int64]bool // pages written since the last sync
-	cut     bool           // truncated since the last sync
-	gone    bool           // deleted; the deletion may not be durable yet
+	durable []byte         // the content that a power failure leaves
+	dirty   map[int64]bool // numbers of the pages written since the last sync
+	cut     bool           // the file was truncated since the last sync
+	gone    bool           // the file was deleted; the deletion may not be durable yet
 	errors  int            // number of failed syncs, each of which is reported once to each handle
 }
 
-// New tracks a directory until the test ends. Only one disk can be tracked at a time, otherwise the
-// test fails.
+// New tracks a directory until the test ends. Only one disk can be tracked at a time; a second call
+// fails the test.
 func New(t *testing.T, folder string) *Disk {
 	t.Helper()
 	real, err := filepath.EvalSymlinks(folder)
@@ -79,8 +79,8 @@ func New(t *testing.T, folder string) *Disk {
 
 // Before sets a function that is called before each operation. If f returns a code other than 0,
 // the operation fails with that code. A failed sync marks the pages as clean, as in the package
-// comment; other failed operations have no effect. f may call the operation's Image, but no method
-// of the disk.
+// comment. All other failed operations have no effect. f may call the operation's Image, but no
+// method of the disk.
 func (d *Disk) Before(f func(op Op) (code int32)) {
 	d.mu.Lock()
 	defer d.mu.Unlock()
@@ -160,8 +160,8 @@ func (d *Disk) namesSynced() {
 	}
 }
 
-// with returns the durable content, overwritten with those dirty pages for which written returns
-// true.
+// with returns the durable content, overwritten with the dirty pages for which the function written
+// returns true.
 func (f *file) with(content []byte, written func(page int64) bool) []byte {
 	all := make([]byte, len(content))
 	copy(all, f.durable)
@@ -173,7 +173,7 @@ func (f *file) with(content []byte, written func(page int64) bool) []byte {
 	return all
 }
 
-// failed drops the dirty pages and counts the failed sync.
+// failed applies a failed sync: it marks all dirty pages as clean and counts the sync.
 func (f *file) failed() {
 	clear(f.dirty)
 	f.errors++
@@ -182,7 +182,7 @@ func (f *file) failed() {
 // Loss selects the dirty pages that a power failure leaves on the disk.
 type Loss int
 
-// The losses.
+// These are the possible losses.
 const (
 	All   Loss = iota // no dirty page was written
 	Some              // some dirty pages were written, others were not
@@ -200,7 +200,7 @@ func (d *Disk) Image(to string, loss Loss, r *rand.Rand) error {
 	return d.image(to, loss, r)
 }
 
-// image needs the lock.
+// image implements Image. The caller must hold the disk's lock.
 func (d *Disk) image(to string, loss Loss, r *rand.Rand) error {
 	for tries := 1; ; tries++ { // a file may be renamed after the directory was listed
 		err := d.copyOthers(to)
@@ -223,7 +223,7 @@ func (d *Disk) image(to string, loss Loss, r *rand.Rand) error {
 	return nil
 }
 
-// copyOthers copies the files that are not SQLite's, which count as durable.
+// copyOthers copies the files that SQLite did not create, which count as durable.
 func (d *Disk) copyOthers(to string) error {
 	others, err := os.ReadDir(d.folder)
 	if err != nil {

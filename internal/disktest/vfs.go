@@ -20,23 +20,23 @@ type opening struct {
 	disk *Disk
 	name string
 	file *file
-	own  uintptr // address of the system's methods
-	seen int     // number of failed syncs that were reported to it
-	// names reports whether the first sync also makes the names in the directory durable. SQLite
-	// does that for a journal or a log that it may have created.
+	own  uintptr // address of the system's methods for the file
+	seen int     // number of failed syncs that were reported to this handle
+	// names reports whether the first sync of the file also makes the names in the directory
+	// durable. SQLite does that for a journal or a log that it may have created.
 	names bool
 }
 
 var (
-	openings  sync.Map // address of SQLite's file to *opening
-	openReal  uintptr  // the system's function
+	openings  sync.Map // maps the address of SQLite's file to *opening
+	openReal  uintptr  // the system's function that opens a file
 	deleteOwn uintptr
 	once      sync.Once
 	// systemVFS and diskVFS are the default VFS without and with a disk.
 	systemVFS, diskVFS uintptr
 )
 
-// between puts the disk between SQLite and the system until the test ends.
+// between makes SQLite's operations pass through the disk until the test ends.
 func between(t *testing.T) {
 	register()
 	tls := libc.NewTLS()

@@ -11,12 +11,12 @@ import (
 	"github.com/perdure/perdure/internal/store"
 )
 
-// inlineSignals is the approximate number of bytes of signals that a claim carries.
+// inlineSignals is the approximate maximum number of bytes of signals that a claim carries.
 const inlineSignals = 1 << 20
 
-// claimOf returns the claim for a worker. If the worker still has the goroutine and it is at the
-// last commit, the claim contains only what is new since that commit. If the decision already
-// carries all of it, claimOf reads nothing from the store.
+// claimOf returns the claim of a woken execution for its worker. If the worker still has the
+// goroutine and it is at the last commit, the claim contains only the data that is new since that
+// commit. If w already carries all of this data, claimOf reads nothing from the store.
 func (e *Engine) claimOf(ctx context.Context, w *rules.Woken) (*perdure.AgentClaim, error) {
 	x := w.Execution
 	if w.Kept == nil || !rules.LastCommit(&x).Same(w.Kept.At) || x.PersistenceMode == perdure.Local {
@@ -62,7 +62,8 @@ func (e *Engine) claimOf(ctx context.Context, w *rules.Woken) (*perdure.AgentCla
 	return claim, nil
 }
 
-// laterSignals adds the pending signals with an order greater than seen to the claim.
+// laterSignals adds the pending signals with an order greater than seen to the claim. The worker
+// has already received the signals up to seen.
 func laterSignals(ctx context.Context, refs store.ClaimReader, claim *perdure.AgentClaim, seen int64) (err error) {
 	claim.Signals, claim.MoreSignals, err = pendingSignals(ctx, refs, claim.Execution.ID, nil, seen)
 	if n := len(claim.Signals); n > 0 {
@@ -92,7 +93,7 @@ func waitedFor(x *perdure.Execution) []uuid.UUID {
 }
 
 // agentClaim reads the data that a worker needs to resume an execution. Its cost does not depend on
-// the length of the conversation, because it does not read the path of entries.
+// the length of the conversation, because it does not read the entries of the conversation.
 func (e *Engine) agentClaim(ctx context.Context, claimed *perdure.Execution, ended bool) (claim *perdure.AgentClaim, err error) {
 	err = e.refs.Together(ctx, func(refs store.ClaimReader) error {
 		claim, err = e.claimRead(ctx, refs, claimed)

@@ -191,7 +191,8 @@ func TestTaskThatTakesItsWorkersDown(t *testing.T) {
 	}
 }
 
-// TestLostAttemptLeavesTheOtherTries checks that a lost attempt does not use up a try.
+// TestLostAttemptLeavesTheOtherTries checks that a lost attempt does not reduce the number of tries
+// that the task has left.
 func TestLostAttemptLeavesTheOtherTries(t *testing.T) {
 	b := newBench(t)
 	h := b.started()

@@ -79,7 +79,7 @@ func (b *bench) open() {
 	b.use(b.s)
 }
 
-// use replaces the engine with one on the given store and with a changed configuration.
+// use replaces the bench's engine with a new one on the given store, with a changed configuration.
 func (b *bench) use(s store.Store, changes ...func(*Config)) {
 	c := Config{Store: s, Lease: testLease, PayloadLimit: 1 << 20, Tick: time.Hour}
 	for _, change := range changes {
@@ -203,7 +203,7 @@ func (b *bench) signal(id uuid.UUID, name, signal string) {
 	b.must(err)
 }
 
-// sweep runs one round of the engine's loop.
+// sweep runs one round of the engine's sweeps.
 func (b *bench) sweep() {
 	b.Helper()
 	b.must(b.e.Sweep(b.Context()))

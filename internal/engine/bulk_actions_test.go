@@ -22,7 +22,7 @@ func (b *bench) bulk(r bulk.Request) *perdure.BulkAction {
 	return a
 }
 
-// wantBulk checks the counts of a bulk action that is completed.
+// wantBulk checks that a bulk action is completed, and its counts.
 func (b *bench) wantBulk(id uuid.UUID, done, skipped, failed int) *perdure.BulkAction {
 	b.Helper()
 	a, err := b.s.BulkAction(b.Context(), org, id)
@@ -33,7 +33,7 @@ func (b *bench) wantBulk(id uuid.UUID, done, skipped, failed int) *perdure.BulkA
 	return a
 }
 
-// waiting starts an execution that waits for the signals.
+// waitingFor starts an execution that waits for signals with the given names.
 func (b *bench) waitingFor(signals ...string) uuid.UUID {
 	b.Helper()
 	h := b.started()
@@ -45,8 +45,8 @@ func (b *bench) waitingFor(signals ...string) uuid.UUID {
 	return h.id
 }
 
-// TestBulkCancel checks that a bulk action cancels the executions that matched when it was created
-// and still match, and no others.
+// TestBulkCancel checks that a bulk action cancels exactly the executions that matched when it was
+// created and that still match at their turn.
 func TestBulkCancel(t *testing.T) {
 	b := newBench(t)
 	waits, runs, ended := b.waitingFor("go"), b.started(), b.started()
@@ -74,13 +74,13 @@ func TestBulkCancel(t *testing.T) {
 	}
 }
 
-// TestBulkRetry checks that a bulk action sends a retry signal, once, to the executions that wait
-// for one.
+// TestBulkRetry checks that a bulk action sends a retry signal to each execution that waits for
+// one, and only once.
 func TestBulkRetry(t *testing.T) {
 	b := newBench(t)
 	failed, idle, message := b.waitingFor("retry", "userMessage"), b.waitingFor("userMessage"), b.waitingFor("retry", "userMessage")
 	a := b.bulk(bulk.Request{Action: perdure.BulkRetry})
-	b.signal(message, perdure.UserMessage, "m") // it goes on before its turn
+	b.signal(message, perdure.UserMessage, "m") // the execution continues before its turn
 	b.must(b.e.Bulk.Sweep(t.Context()))
 	b.must(b.e.Bulk.Sweep(t.Context()))
 	b.wantBulk(a.ID, 1, 1, 0)
@@ -110,7 +110,7 @@ func TestBulkFailures(t *testing.T) {
 	}
 }
 
-// TestBulkRefusals checks that a request that is refused stores nothing.
+// TestBulkRefusals checks that a refused request stores nothing.
 func TestBulkRefusals(t *testing.T) {
 	b := newBench(t)
 	b.start()
@@ -147,8 +147,8 @@ func TestBulkActionOfNothing(t *testing.T) {
 	b.wantBulk(a.ID, 0, 0, 0)
 }
 
-// TestBulkActionHasALimit checks that an action on more executions than allowed is refused and
-// changes nothing, and that the count says so.
+// TestBulkActionHasALimit checks that an action on too many executions is refused and changes
+// nothing, and that the count reports that there are more.
 func TestBulkActionHasALimit(t *testing.T) {
 	b := newBench(t)
 	b.e.Bulk.Store = manyExecutions{b.s, perdure.MaxBulkExecutions + 1}
@@ -169,7 +169,7 @@ func TestBulkActionHasALimit(t *testing.T) {
 	b.wantCode(err, perdure.InvalidArgument)
 }
 
-// manyExecutions is a store that lists n executions, or endless pages without any.
+// manyExecutions is a store that lists n executions, or endless empty pages.
 type manyExecutions struct {
 	store.Store
 	n int
@@ -191,8 +191,8 @@ func (m manyExecutions) Executions(_ context.Context, _ string, f store.Executio
 	return p, nil
 }
 
-// TestBulkRequestsAreIdempotent checks that a repeat with the same key returns the first action,
-// and that another request under the key is refused as long as the key is kept.
+// TestBulkRequestsAreIdempotent checks that a repeat with the same idempotency key returns the
+// first action. A different request with the key is refused as long as the key is stored.
 func TestBulkRequestsAreIdempotent(t *testing.T) {
 	b := newBench(t)
 	b.start()
@@ -213,8 +213,8 @@ func TestBulkRequestsAreIdempotent(t *testing.T) {
 	}
 }
 
-// TestBulkActionSurvivesKills ends the server before and after each write of an action. The next
-// server continues, and each execution has exactly one turn.
+// TestBulkActionSurvivesKills checks that another server continues an action after its server has
+// ended before or after any write. Each execution has exactly one turn.
 func TestBulkActionSurvivesKills(t *testing.T) {
 	longtest.Skip(t, "seconds")
 	for _, action := range []perdure.BulkActionName{perdure.BulkCancel, perdure.BulkRetry} {
@@ -246,13 +246,13 @@ func killBulk(t *testing.T, action perdure.BulkActionName, fault storetest.Fault
 		r := bulk.Request{Action: action, IdempotencyKey: "k"}
 		a, err := b.e.Bulk.Start(t.Context(), org, r)
 		if err != nil {
-			a = b.bulk(r) // as the client repeats it
+			a = b.bulk(r) // the client repeats its request
 		}
 		for range 3 {
 			if err := b.e.Bulk.Sweep(t.Context()); err != nil && !perdure.IsCode(err, perdure.Unavailable) {
 				t.Fatal(err)
 			}
-			b.use(b.s) // the next server
+			b.use(b.s) // another server continues
 		}
 		b.wantBulk(a.ID, runs, 0, 0)
 		for _, id := range ids {

@@ -119,7 +119,7 @@ func TestFailWhileCancelling(t *testing.T) {
 	}
 }
 
-// TestCancelGraceRunsOut checks that an execution is cancelled at the end of the grace if its
+// TestCancelGraceRunsOut checks that an execution is cancelled at the end of CancelGrace if its
 // worker renews the lease but does not end the execution.
 func TestCancelGraceRunsOut(t *testing.T) {
 	b := newBench(t)

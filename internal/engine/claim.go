@@ -58,8 +58,8 @@ func (e *Engine) claimAgents(ctx context.Context, org string, p perdure.Poll) ([
 	})
 }
 
-// sortClaims separates the claimed executions from the answer that an execution waits until it can
-// run alone on a worker.
+// sortClaims separates the claimed executions from an AloneWait. The store returns an AloneWait if
+// an execution must run alone and its worker has others.
 func sortClaims(decisions []*rules.Decision) (claimed []*perdure.Execution, waits *rules.AloneWait) {
 	for _, d := range decisions {
 		switch v := d.Value.(type) {
@@ -145,8 +145,9 @@ func topicsOf(org string, p perdure.Poll, topic func(org, queue string) string) 
 }
 
 // poll tries to claim until it has a claim, p.Wait is over or ctx ends. It subscribes before the
-// first try, so that it misses no hint. It tries again after a hint, after a receive from other and
-// at each tick. A try may return the time after which another try is useful; 0 means unknown.
+// first try, so that it misses no hint. It tries again after a hint, after a value from the channel
+// other, and at each tick. The function try may return the time after which another try is useful;
+// 0 means unknown.
 func poll[T any](ctx context.Context, e *Engine, p perdure.Poll, topics []string, other <-chan struct{}, try func(context.Context) ([]T, time.Duration, error)) ([]T, error) {
 	hints, unsubscribe := e.Hints.Subscribe(topics...)
 	defer unsubscribe()
@@ -155,8 +156,8 @@ func poll[T any](ctx context.Context, e *Engine, p perdure.Poll, topics []string
 	tick := time.NewTicker(e.Tick)
 	defer tick.Stop()
 	for {
-		// A claim in progress is not cancelled. Otherwise its answer would be lost, and nobody else
-		// could claim the item until the lease ended.
+		// A try that has begun is not cancelled with ctx. Otherwise its claims would be lost, and
+		// no other poll could claim the items until their leases ended.
 		claims, soon, err := try(context.WithoutCancel(ctx))
 		if err != nil || len(claims) > 0 {
 			return claims, err
@@ -178,7 +179,7 @@ func poll[T any](ctx context.Context, e *Engine, p perdure.Poll, topics []string
 	}
 }
 
-// homeOf returns the id of a polling worker if it can run LOCAL executions, nil otherwise.
+// homeOf returns the worker's id if the polling worker can run LOCAL executions, nil otherwise.
 func homeOf(p perdure.Poll) *uuid.UUID {
 	if !p.Local {
 		return nil

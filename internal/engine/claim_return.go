@@ -9,10 +9,12 @@ import (
 	"github.com/perdure/perdure/internal/rules"
 )
 
-// A claim is durable before its data is read. A claim whose data cannot be read is given back.
-// Otherwise nobody else could claim it until the lease ended, and that would count as a crash.
+// A claim is durable before its data is read. If the data cannot be read, the server releases the
+// claim. Otherwise no worker could claim the item until the lease ended, and the end of the lease
+// would count as a crash.
 
-// readable returns the claims that could be read. If there is none, it returns the last error.
+// readable returns the claims whose data could be read. If there is none, it returns the last
+// error.
 func readable[C, T any](claimed []C, read func(C) (*T, error)) (claims []T, err error) {
 	for _, c := range claimed {
 		claim, failed := read(c)
@@ -48,8 +50,8 @@ func taskBack(worker uuid.UUID, l perdure.TaskLease) perdure.Release {
 	return perdure.Release{WorkerID: worker, Tasks: []perdure.TaskRelease{{Lease: l}}}
 }
 
-// heldClaim returns the claim of a task for an answer that is sent a second time. It returns nil if
-// the attempt has ended or was lost since, because its code must not start then.
+// heldClaim returns the claim of a task for a reply that is sent a second time. It returns nil if
+// the attempt has ended or its lease was lost, because the task's code must not start then.
 func (e *Engine) heldClaim(ctx context.Context, c rules.ClaimedTask) (*perdure.TaskClaim, error) {
 	tasks, err := e.refs.Tasks(ctx, c.Lease.ExecutionID, []uuid.UUID{c.Lease.TaskID}, false)
 	if err != nil || !rules.TaskHeldBy(tasks[0], c.Lease) {

@@ -15,8 +15,8 @@ import (
 	"github.com/perdure/perdure/internal/store"
 )
 
-// TestClaimTellsHowLongItsPollWaited checks that a claim reports how long its poll had waited. From
-// that and the time it sent the poll, a worker computes the start of the lease.
+// TestClaimTellsHowLongItsPollWaited checks that a claim reports how long its poll had waited. A
+// worker adds this to the time at which it sent the poll, and so computes the start of the lease.
 func TestClaimTellsHowLongItsPollWaited(t *testing.T) {
 	bubble.Test(t, func(t *testing.T) {
 		b := newBench(t)

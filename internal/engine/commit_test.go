@@ -131,7 +131,7 @@ func TestCommitIsAllOrNothing(t *testing.T) {
 	}
 }
 
-// TestEndCarriesTheLastBatch checks that one commit can store the last entry and complete the
+// TestEndCarriesTheLastBatch checks that one commit can both store the last entry and complete the
 // execution, and that agent.completed is the last event.
 func TestEndCarriesTheLastBatch(t *testing.T) {
 	b := newBench(t)
@@ -172,8 +172,8 @@ func TestTerminalStatusNeverChanges(t *testing.T) {
 	}
 }
 
-// TestCommitSurvivesFaults checks that a repeated commit is stored once. The first try fails before
-// the transaction, or loses its answer after it, or is applied twice.
+// TestCommitSurvivesFaults checks that a repeated commit is stored once. The first request fails
+// before the transaction, loses its reply after the transaction, or is applied twice.
 func TestCommitSurvivesFaults(t *testing.T) {
 	for name, fault := range map[string]storetest.Fault{
 		"before": storetest.FailBefore, "after": storetest.LoseAnswer, "twice": storetest.Twice,
@@ -229,7 +229,7 @@ func TestRefusalLeavesNeighboursAlone(t *testing.T) {
 	h.commit(completing())
 }
 
-// blind is a store that cannot be read while away is set.
+// blind is a store whose reads fail while the field away is true.
 type blind struct {
 	store.Store
 	away bool
@@ -248,8 +248,8 @@ func (s *blind) Lazy() store.Reader { return s }
 func (s *blind) Together(_ context.Context, read func(store.ClaimReader) error) error { return read(s) }
 
 // TestCommandThatIsMadeIsNeverRefused checks that the error is unavailable if a command is stored
-// but its answer cannot be read. The worker then repeats the command. After a refusal it would use
-// the number for another commit.
+// but its reply cannot be read. The worker then repeats the command. If it were told that the
+// command was refused, it would use the number for another commit.
 func TestCommandThatIsMadeIsNeverRefused(t *testing.T) {
 	b := newBench(t)
 	h := b.started()

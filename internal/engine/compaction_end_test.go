@@ -10,7 +10,7 @@ import (
 	"github.com/perdure/perdure"
 )
 
-// compactionEnds returns the errors in the events of compactions that failed.
+// compactionEnds returns the errors in the events about failed compactions.
 func (b *bench) compactionEnds(h *holder) (all []string) {
 	b.Helper()
 	for _, r := range b.log(h.id) {
@@ -28,8 +28,9 @@ func (b *bench) compactionEnds(h *holder) (all []string) {
 	return all
 }
 
-// TestACompactionEndsWithItsExecution checks that an execution that ends while a task writes a summary
-// has one event that says so, however it ends and whatever the task does. Other tasks have none.
+// TestACompactionEndsWithItsExecution checks an execution that ends while a task writes the summary
+// of a compaction. The log has one event about the failed compaction, however the execution ends
+// and whatever the task does. There is no such event for tasks of other kinds.
 func TestACompactionEndsWithItsExecution(t *testing.T) {
 	const cancelled, ended = "the run was cancelled before the summary was written", "the run ended before the summary was written"
 	for name, c := range map[string]struct {
@@ -74,8 +75,9 @@ func TestACompactionEndsWithItsExecution(t *testing.T) {
 	}
 }
 
-// TestACompactionThatWasNotBegunEndsWithItsExecution checks the same of a task that no worker has
-// claimed, and that an unknown reason is refused.
+// TestACompactionThatWasNotBegunEndsWithItsExecution checks that the log has an event about the
+// failed compaction even if no worker has claimed the task of its summary. It also checks that an
+// unknown reason for a compaction is refused.
 func TestACompactionThatWasNotBegunEndsWithItsExecution(t *testing.T) {
 	b := newBench(t)
 	h := b.started()

@@ -91,7 +91,7 @@ func wantSameRefusal(t *testing.T, code perdure.Code, inPlace, byReference error
 	}
 }
 
-// payload is a field of a commit that may contain any JSON.
+// payload is a field of a commit that may contain any JSON value.
 type payload struct {
 	field string
 	put   func(c *perdure.Commit, p perdure.Payload)
@@ -185,7 +185,7 @@ type countedContent struct {
 func (r *countedContent) Close() error { r.c.open--; return r.ReadCloser.Close() }
 
 // TestContentsByReferenceAreReadOneAtATime checks that a commit opens its referenced contents one
-// at a time, so that it needs the memory of the largest one only.
+// at a time, so that only the largest one must fit in memory.
 func TestContentsByReferenceAreReadOneAtATime(t *testing.T) {
 	b := newBench(t)
 	h := b.started()

@@ -9,11 +9,11 @@ import (
 	"github.com/perdure/perdure/internal/store"
 )
 
-// Claims and answers contain references to large contents. For a worker in this process, the
+// Claims and replies contain references to large contents. For a worker in this process, the
 // methods of this file replace the references with the contents.
 
-// read returns the reader for the worker: it reads contents whole, or by reference for a remote
-// worker.
+// read returns the reader of data for the worker. For a worker in this process it reads complete
+// contents, for a remote worker references.
 func (d dispatch) read() store.ClaimReader {
 	if d.byRef {
 		return d.e.refs
@@ -21,8 +21,8 @@ func (d dispatch) read() store.ClaimReader {
 	return d.e.Store
 }
 
-// fill replaces a reference with the content, unless the worker takes references. If only the
-// worker of a LOCAL execution stores the content, the reference remains.
+// fill sets into to the content of the reference, unless the worker takes references. If the
+// content is stored only by the worker of a LOCAL execution, fill keeps the reference.
 func (d dispatch) fill(ctx context.Context, execution uuid.UUID, into *json.RawMessage, ref **perdure.BlobRef) error {
 	if d.byRef || *ref == nil {
 		return nil

@@ -9,8 +9,8 @@ import (
 	"github.com/perdure/perdure/internal/longtest"
 )
 
-// Limits of the crash guard: the numbers of panics and of lost workers in a row that fail an
-// execution, and the longest pause before the next claim.
+// These are limits of the crash guard: the numbers of panics and of lost workers in a row that fail
+// an execution, and the longest pause before the next claim.
 const (
 	panicsToFail, lossesToFail = 3, 10
 	maxPause                   = time.Minute
@@ -67,8 +67,8 @@ func (h *holder) rests() *holder {
 	return h.bench.claim()
 }
 
-// untilFailed calls claim after each pause until the execution has failed with code, and returns
-// the number of calls.
+// untilFailed calls claim after each pause of the crash guard until the execution has failed with
+// code. It returns the number of calls.
 func (h *holder) untilFailed(code perdure.Code, claim func(*holder)) int {
 	h.Helper()
 	for n := 1; n <= 100; n++ {
@@ -144,8 +144,8 @@ func TestCheckpointForgivesNothing(t *testing.T) {
 	}
 }
 
-// TestGoodClaimsAreForgiving checks that suspends reduce the scores to 0. An execution with one bad
-// end among 1000 suspends has no score left.
+// TestGoodClaimsAreForgiving checks that claims that end with a suspend reduce the scores of the
+// crash guard to 0. An execution with one panic among 1000 suspends has no score left.
 func TestGoodClaimsAreForgiving(t *testing.T) {
 	longtest.Skip(t, "seconds")
 	for name, bad := range map[string]func(*holder){
@@ -212,8 +212,8 @@ func TestScoresFollowTheEndsOfClaims(t *testing.T) {
 	scores(2, 2, 0)
 }
 
-// TestBadEndsOfACancelledExecution checks that a cancelling execution becomes CANCELLED even if the
-// last bad end reaches the limit that otherwise fails it.
+// TestBadEndsOfACancelledExecution checks that a cancelling execution becomes CANCELLED even if a
+// panic or a lost worker raises a score to the limit that otherwise fails the execution.
 func TestBadEndsOfACancelledExecution(t *testing.T) {
 	for name, test := range map[string]struct {
 		most int

@@ -19,8 +19,8 @@ func (e *Engine) Dispatch(org string, embedded bool) perdure.Dispatch {
 }
 
 // Remote returns the interface for workers of an org that are connected by a transport. Claims
-// contain references instead of the contents stored in blobs. The transport sends such a content in
-// pieces, so that the server never has a whole one in memory.
+// contain references instead of the contents that are stored in blobs. The transport sends such a
+// content in pieces, so that the server never has all of it in memory.
 func (e *Engine) Remote(org string) perdure.Dispatch {
 	return dispatch{e: e, org: org, byRef: true}
 }
@@ -33,7 +33,7 @@ type dispatch struct {
 	e        *Engine
 	org      string
 	embedded bool
-	byRef    bool // contents that are stored in blobs are passed by reference
+	byRef    bool // the worker gets references to contents that are stored in blobs
 }
 
 func (d dispatch) Register(ctx context.Context, r perdure.Registration) (perdure.Settings, error) {
@@ -185,7 +185,7 @@ func (d dispatch) Questions(ctx context.Context, execution uuid.UUID, ids []uuid
 	}
 	for _, q := range found {
 		if q != nil && !q.Edited() {
-			q.Details = nil // the worker has asked them
+			q.Details = nil // the worker that asked the question has its details
 		}
 	}
 	return found, d.e.Questions.FillDecisions(ctx, execution, found)

@@ -11,7 +11,7 @@ import (
 	"github.com/perdure/perdure/internal/rules"
 )
 
-// pollOf polls for executions as the worker.
+// pollOf polls for executions on behalf of the worker.
 func (b *bench) pollOf(worker uuid.UUID, slots int) []*holder {
 	b.Helper()
 	p := b.poll(slots)
@@ -25,7 +25,8 @@ func (b *bench) pollOf(worker uuid.UUID, slots int) []*holder {
 	return held
 }
 
-// dangerous creates an execution whose workers were lost three times, and that can be claimed.
+// dangerous creates an execution whose workers were lost three times. The pause after the third
+// loss is over.
 func (b *bench) dangerous() uuid.UUID {
 	b.Helper()
 	h := b.started()
@@ -34,8 +35,9 @@ func (b *bench) dangerous() uuid.UUID {
 	return h.id
 }
 
-// TestCrashingExecutionIsAlone checks that after three lost leases only a worker without other
-// claims can claim an execution. That worker then gets no other execution until this one suspends.
+// TestCrashingExecutionIsAlone checks that an execution with three lost leases can only be claimed
+// by a worker that has no other claims. That worker then gets no other execution until this one
+// suspends.
 func TestCrashingExecutionIsAlone(t *testing.T) {
 	b := newBench(t)
 	id := b.dangerous()
@@ -165,7 +167,7 @@ func TestCrashingExecutionIsNotStarved(t *testing.T) {
 	if x := b.execution(h.id); x.Status != perdure.StatusPending || x.Crashes != 6 {
 		t.Fatalf("it is %s with a score of %d", x.Status, x.Crashes)
 	}
-	// The first poll chooses the worker, which gets nothing from then on.
+	// The first poll makes the server choose the worker, which gets no executions from then on.
 	if got := b.pollOf(worker, 8); len(got) != 0 {
 		t.Fatalf("it was given to a worker that holds another")
 	}
@@ -173,7 +175,7 @@ func TestCrashingExecutionIsNotStarved(t *testing.T) {
 	if got := b.pollOf(worker, 8); len(got) != 0 {
 		t.Fatal("the worker that is to get idle got more")
 	}
-	// The answer to the end of a task does not contain the woken execution, because the chosen
+	// The reply to the end of a task does not contain the woken execution, because the chosen
 	// worker must become idle.
 	ids := one.schedule("1")
 	one.suspend(perdure.WaitTask(ids[0]))
@@ -193,14 +195,15 @@ func TestCrashingExecutionIsNotStarved(t *testing.T) {
 	}
 }
 
-// drains makes the server choose the worker to become idle for an execution.
+// drains makes the server choose the worker, which must become idle so that an execution can run
+// alone.
 func (b *bench) drains(worker uuid.UUID) {
 	now := b.s.Now()
 	b.e.drains.Polled(worker, nil, &rules.AloneWait{Execution: uuid.New(), Since: now.Add(-board.IdlePatience)}, now)
 }
 
-// TestDrainingEndsWithItsReason checks that a chosen worker gets executions again once no execution
-// waits to be alone.
+// TestDrainingEndsWithItsReason checks that a worker that was chosen to become idle gets executions
+// again once no execution waits to run alone.
 func TestDrainingEndsWithItsReason(t *testing.T) {
 	b := newBench(t)
 	id := b.dangerous()

@@ -8,8 +8,8 @@ import (
 	"github.com/perdure/perdure"
 )
 
-// TestDoubledKeysOfWorkersAreRefused checks that a repeated key is refused in the value of a signal
-// and in the input schema of a kind. The error names the key.
+// TestDoubledKeysOfWorkersAreRefused checks that a repeated key of a JSON object is refused in the
+// value of a signal and in the input schema of a kind. The error names the key.
 func TestDoubledKeysOfWorkersAreRefused(t *testing.T) {
 	b := newBench(t)
 	h := b.started()

@@ -15,7 +15,8 @@ import (
 	"github.com/perdure/perdure/react"
 )
 
-// endpointsOf returns the endpoints of a worker with the given environment and pairs.
+// endpointsOf returns the model endpoints of a worker with the given environment variables and
+// pairs of endpoint and key variable.
 func endpointsOf(t *testing.T, env map[string]string, pairs ...llm.Endpoint) *llm.Endpoints {
 	t.Helper()
 	e, err := llm.NewEndpoints(func(name string) string { return env[name] }, pairs...)
@@ -25,7 +26,7 @@ func endpointsOf(t *testing.T, env map[string]string, pairs ...llm.Endpoint) *ll
 	return e
 }
 
-// join registers a worker for the queue, with the react agent and the given endpoints.
+// join registers a worker for the queue, with the react agent and the given model endpoints.
 func (b *bench) join(queue string, e *llm.Endpoints) {
 	b.Helper()
 	c := llm.Config{Endpoints: e}
@@ -78,8 +79,8 @@ func TestEndpointsAreRefusedAsTheWorkerWould(t *testing.T) {
 }
 
 // TestEndpointsGoByTheQueue checks that the error of a refused start names the field and the
-// allowed pairs, and that nothing is stored. A start is checked for its queue, a definition for all
-// queues.
+// allowed pairs of endpoint and key variable, and that nothing is stored. A start is checked for
+// its queue, a definition for all queues.
 func TestEndpointsGoByTheQueue(t *testing.T) {
 	b := newBench(t)
 	b.join("default", endpointsOf(t, nil))
@@ -121,8 +122,9 @@ func wantRefused(t *testing.T, err error, field string, texts ...string) {
 	}
 }
 
-// TestEndpointsOfAllWorkersCount checks that an endpoint is allowed if one of the queue's workers
-// registered it. A worker that registers none, such as an older build, does not change that.
+// TestEndpointsOfAllWorkersCount checks that a model endpoint is allowed if one of the queue's
+// workers registered it. A worker that registers none, such as an older build, does not change
+// that.
 func TestEndpointsOfAllWorkersCount(t *testing.T) {
 	b := newBench(t)
 	b.register() // registers no endpoints
@@ -142,8 +144,8 @@ func TestEndpointsOfAllWorkersCount(t *testing.T) {
 	wantRefused(t, start(), "models[0].baseUrl", "https://one.example:443 with no key", "https://two.example:443 with no key")
 }
 
-// TestRegisteredEndpointsHoldNoSecret checks that a registration with a password or a key in an
-// endpoint is refused, without the secret in the error, and that the number of endpoints is
+// TestRegisteredEndpointsHoldNoSecret checks that a registration with a password or an API key in
+// an endpoint is refused. The error does not contain the secret. The number of endpoints is
 // limited.
 func TestRegisteredEndpointsHoldNoSecret(t *testing.T) {
 	b := newBench(t)

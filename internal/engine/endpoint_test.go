@@ -7,8 +7,9 @@ import (
 	"github.com/perdure/perdure"
 )
 
-// TestEndpointsHoldNoSecret checks that a model's endpoint and key variable must not contain a
-// password or a key, in starts and in definitions. The error does not repeat the secret.
+// TestEndpointsHoldNoSecret checks that a password in a model's endpoint, and an API key in place
+// of the name of a variable, are refused in starts and in definitions. The error does not repeat
+// the secret.
 func TestEndpointsHoldNoSecret(t *testing.T) {
 	b := newBench(t)
 	for _, c := range []struct{ base, key, location string }{

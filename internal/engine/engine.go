@@ -37,16 +37,16 @@ import (
 type Config struct {
 	Store store.Store
 	Hints notify.Notifier // default: within this process
-	// Grown, if set, receives the additions of a commit to a log if all of them are pieces of text.
-	// It reports whether it could use them. If so, readers in this process do not get the log's
-	// hint. Grown must be set before the engine is used.
+	// Grown, if set, is called with the addition of a commit to a log if the addition consists only
+	// of text. It reports whether it could use the addition. If so, readers in this process do not
+	// get the hint about the log. Grown must be set before the engine is used.
 	Grown func(Growth) bool
 	// Observer is notified of changes of executions and tasks; it may be nil.
 	Observer Observer
 	// Runs is notified of changes of single executions; it may be nil.
 	Runs RunObserver
-	// Plain turns off optimizations: a commit always reads each uploaded content that it refers to,
-	// even if the upload was checked already.
+	// Plain turns off optimizations: a commit always reads each uploaded content to which it
+	// refers, even if the content was checked during the upload.
 	Plain  bool
 	Logger *slog.Logger
 	// Lease is the duration of a claim without a renewal; default 15 s.
@@ -59,10 +59,10 @@ type Config struct {
 	CancelGrace time.Duration
 	// PayloadLimit is the maximum size of one payload in bytes; default 64 MiB.
 	PayloadLimit int64
-	// QueueLimits maps a queue to the maximum number of tasks of one org that run on it at the same
-	// time, on all workers together. A queue that is not in the map has no limit.
+	// QueueLimits maps the name of a queue to the maximum number of tasks of one org that run on it
+	// at the same time, on all workers together. A queue that is not in the map has no limit.
 	QueueLimits map[string]int
-	// Tick is the interval at which pollers and sweeps read the store without a hint; default 1 s.
+	// Tick is the interval at which polls and sweeps read the store without a hint; default 1 s.
 	Tick time.Duration
 	// RetentionEvery is the interval at which the engine looks for data whose retention has ended;
 	// default one minute.
@@ -73,19 +73,19 @@ type Config struct {
 type Engine struct {
 	Config
 	*tenants.Tenants
-	// Bulk are the bulk actions.
+	// Bulk implements the commands on bulk actions, and continues running ones.
 	Bulk *bulk.Actions
-	// Conversations are the commands on conversations and responses.
+	// Conversations implements the commands on conversations and responses.
 	Conversations *conversations.Conversations
-	// Definitions are the commands on definitions of agents.
+	// Definitions implements the commands on definitions of agents.
 	Definitions *definitions.Definitions
-	// Kinds are the kinds that workers have registered.
+	// Kinds registers the kinds of agents and tasks that workers can run.
 	Kinds *kinds.Kinds
-	// Questions are the questions of executions.
+	// Questions implements the commands on the questions that executions ask.
 	Questions *questions.Questions
 	// Pruner deletes data whose retention has ended.
 	Pruner     *retention.Pruner
-	opened     perdure.Time // when it was created, by the clock of the store
+	opened     perdure.Time // when the engine was created, by the clock of the store
 	homes      *homes.Homes
 	promotions promotions
 	live       live.Contents
@@ -94,11 +94,11 @@ type Engine struct {
 	lost       board.LostWorkers
 	uploads    *uploads.Uploads
 	workers    board.Workers
-	// refusedRenewal reports whether the store has refused to renew or to end a lease since the
-	// sweep loop last checked.
+	// refusedRenewal reports whether the store refused to renew or to end a lease since the sweep
+	// loop last checked.
 	refusedRenewal atomic.Bool
-	// refs reads like Store, but returns references to contents that are stored in blobs, so that
-	// the server never has a whole content in memory.
+	// refs reads like Store, but returns references to contents that are stored in blobs. The
+	// server therefore never has a complete large content in memory.
 	refs store.ClaimReader
 }
 
@@ -146,15 +146,15 @@ func New(c Config) *Engine {
 // Homes returns the workers that store the contents of LOCAL executions.
 func (e *Engine) Homes() *homes.Homes { return e.homes }
 
-// PutContent stores content for an execution, ahead of the signal that refers to it. A content that
-// nothing refers to within an hour is deleted. Errors: not_found, execution_ended,
-// payload_too_large, invalid_argument, rate_limited.
+// PutContent stores content for an execution before the signal that refers to it. Content without a
+// reference is deleted after an hour. Errors: not_found, execution_ended, payload_too_large,
+// invalid_argument, rate_limited.
 func (e *Engine) PutContent(ctx context.Context, org string, execution uuid.UUID, length int64, content io.Reader) (perdure.BlobRef, error) {
 	return e.uploads.Put(ctx, org, perdure.BlobOwner{ExecutionID: execution}, length, content)
 }
 
-// do runs a command and, once it is durable, sends the hints that its decision
-// collected. It returns the answers of the decisions that changed something.
+// do runs a command and, once the command is durable, sends the hints that its decisions collected.
+// It returns the decisions that changed something.
 func (e *Engine) do(ctx context.Context, c store.Command) ([]*rules.Decision, error) {
 	all, err := e.write(ctx, c)
 	e.tell(all)
@@ -191,8 +191,7 @@ func (e *Engine) tell(all []*rules.Decision) {
 }
 
 // publish sends a decision's hints. If the decision freed a place of a queue or key with a limit,
-// publish also sends the hint Freed, because no other hint reaches the tasks that wait for the
-// place.
+// publish also sends the hint Freed. No other hint reaches the tasks that wait for the place.
 func (e *Engine) publish(d *rules.Decision) {
 	e.observed(d)
 	tell := e.Hints.Publish
@@ -255,8 +254,8 @@ func (e *Engine) value(ctx context.Context, c store.Command) (any, error) {
 	return d.Value, err
 }
 
-// oneShown runs a command like one, for commands with content that live readers may get without it
-// being stored in the log. It makes that content readable before it sends the hints.
+// oneShown runs a command like one. It is for commands whose content is not stored in the log but
+// may be read by live readers. It makes that content readable before it sends the hints.
 func (e *Engine) oneShown(ctx context.Context, c store.Command) (*rules.Decision, error) {
 	over := e.live.Writing(c.Execution)
 	all, err := e.write(ctx, c)

@@ -86,7 +86,7 @@ func TestParentMustBeInTheExecution(t *testing.T) {
 	if err := h.refuse(perdure.InvalidArgument, user(&foreign.ID, "hello")); len(err.Fields) != 1 || !strings.HasSuffix(err.Fields[0].Location, ".parentId") {
 		t.Errorf("the error names %+v", err.Fields)
 	}
-	// A parent may come earlier in the same commit, but not later.
+	// A parent may come earlier in the same commit than its child, but not after it.
 	one, self := user(nil, "one"), user(nil, "self")
 	two := calling(&one.ID)
 	h.refuse(perdure.InvalidArgument, two, one)
@@ -268,8 +268,9 @@ func TestIDsBelongToTheirExecution(t *testing.T) {
 	wantIDs(t, "the second's signals", signals, "s1")
 }
 
-// TestEntryHangsOnAnAdoptedOneThatIsNoLeaf checks that a stored entry is used in place of an entry
-// with the same key. The next entry becomes its child, even if the stored entry is not the leaf.
+// TestEntryHangsOnAnAdoptedOneThatIsNoLeaf checks that a stored entry is used in place of a new
+// entry with the same key. The next entry becomes its child, even if the stored entry is not the
+// leaf of the conversation.
 func TestEntryHangsOnAnAdoptedOneThatIsNoLeaf(t *testing.T) {
 	b := newBench(t)
 	h := b.started()

@@ -8,7 +8,8 @@ import (
 	"github.com/perdure/perdure"
 )
 
-// compaction returns a compaction that keeps the conversation from an entry.
+// compaction returns an entry that compacts the conversation up to the entry last, and keeps it
+// from the entry keep on.
 func compaction(parent, last uuid.UUID, keep *uuid.UUID) perdure.NewEntry {
 	e := message(&parent, perdure.Message{Role: perdure.RoleUser, Content: perdure.Content{Parts: []perdure.Part{perdure.Compaction("so far")}}})
 	e.Type = perdure.EntryCompaction
@@ -43,9 +44,9 @@ func (b *bench) newPoll() perdure.Poll {
 	return p
 }
 
-// TestExecutionsNeedFeatures checks that only workers with the feature are given an execution after
-// its first compaction, and the tasks that read its context, in each of the ways in which workers
-// get work.
+// TestExecutionsNeedFeatures checks that after the first compaction of an execution only workers
+// with the feature get it, and get the tasks that read its context. It checks each of the ways in
+// which workers get work.
 func TestExecutionsNeedFeatures(t *testing.T) {
 	b := newBench(t)
 	h, _ := b.compacted()
@@ -96,8 +97,8 @@ func TestExecutionsNeedFeatures(t *testing.T) {
 	}
 }
 
-// TestContextsComeFromTheCompaction checks what a worker is sent for a context: from the first kept
-// entry, or after an entry that it has.
+// TestContextsComeFromTheCompaction checks which entries a worker gets for the context of a model
+// call: those from the first kept entry on, or those after an entry that the worker already has.
 func TestContextsComeFromTheCompaction(t *testing.T) {
 	b := newBench(t)
 	h, all := b.compacted()
@@ -129,7 +130,8 @@ func (b *bench) equalIDs(got, want []uuid.UUID) {
 }
 
 // TestLocalCompaction checks that a LOCAL execution is compacted although its server has no
-// metadata: the commit names what is covered. Without that, and with wrong names, it is refused.
+// metadata. The commit must name the covered entries. If it names none or wrong ones, it is
+// refused.
 func TestLocalCompaction(t *testing.T) {
 	k := newKeeper(t)
 	one := k.entry(user(nil, "one"))

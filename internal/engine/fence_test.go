@@ -134,7 +134,7 @@ func TestClaimIDIsCheckedBesideTheFence(t *testing.T) {
 	other.claim.Lease.ClaimID = uuid.New()
 	_, err := other.try(completing())
 	b.wantCode(err, perdure.LeaseLost)
-	// It is refused even if its number is that of a stored commit.
+	// A commit with a wrong claim id is refused even if its number is that of a stored commit.
 	other.number--
 	_, err = other.try(completing())
 	b.wantCode(err, perdure.LeaseLost)

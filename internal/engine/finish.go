@@ -11,9 +11,9 @@ import (
 	"github.com/perdure/perdure/internal/store"
 )
 
-// finishTask ends an attempt, and wakes the execution if that meets its wait. The reply contains
-// the claim if the finishing worker asked for it (Parked). Otherwise the claim goes to an open poll
-// of the worker that keeps the goroutine, if there is one.
+// finishTask ends an attempt of a task, and wakes the execution if that meets its wait. If the
+// finishing worker asked for the execution (Parked), the reply contains its claim. Otherwise the
+// claim goes to an open poll of the worker that keeps the goroutine, if there is one.
 func (e *Engine) finishTask(ctx context.Context, org string, f perdure.TaskFinish) (perdure.FinishReply, error) {
 	if err := e.uploads.CheckSize("the result", f.Result.Size()); err != nil {
 		return perdure.FinishReply{}, err

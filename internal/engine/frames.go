@@ -12,8 +12,8 @@ import (
 	"golang.org/x/sync/errgroup"
 )
 
-// appending is the maximum number of executions that one batch writes at the same time. It is twice
-// the capacity of a transaction, so that one transaction fills while another commits.
+// appending is the maximum number of executions whose frames one call stores at the same time. It
+// is twice the capacity of a transaction, so that one transaction fills while another commits.
 const appending = 512
 
 // appendFrames stores chunks of blocks, and events. All frames of one execution form one command,

@@ -10,7 +10,7 @@ import (
 	"github.com/perdure/perdure/internal/store"
 )
 
-// gathering is a store that blocks appends until want executions have one.
+// gathering is a store that blocks appends until appends of want executions have arrived.
 type gathering struct {
 	store.Store
 	want int
@@ -53,8 +53,8 @@ func TestABatchOfFramesIsWrittenSideBySide(t *testing.T) {
 	}
 }
 
-// TestFramesThatFailCostOthersNothing checks that if one execution's frames fail, the other
-// execution's frames are stored. If no frame can be stored, the batch fails.
+// TestFramesThatFailCostOthersNothing checks that if the frames of one execution fail, the frames
+// of other executions are stored. If no frame can be stored, the batch fails.
 func TestFramesThatFailCostOthersNothing(t *testing.T) {
 	for name, c := range map[string]struct {
 		failure error

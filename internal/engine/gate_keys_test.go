@@ -8,8 +8,9 @@ import (
 	"github.com/perdure/perdure"
 )
 
-// Two tasks of a commit may have one key; the first is stored. Each is judged by its own input: the
-// verdict about the second does not permit the first. One case names a rule, the other an approval.
+// TestTasksWithOneKeyAreJudgedSeparately checks two tasks of a commit with the same key, of which
+// only the first is stored. Each is judged by its own input: the verdict about the second does not
+// permit the first. In one case the clearance names a rule, in the other an approval.
 func TestTasksWithOneKeyAreJudgedSeparately(t *testing.T) {
 	const touch = `{"command":"touch a"}`
 	for name, c := range map[string]struct{ permitted, other string }{
@@ -44,8 +45,8 @@ func TestTasksWithOneKeyAreJudgedSeparately(t *testing.T) {
 	}
 }
 
-// An approval permits one task. A second task under the same key, after the key has expired, needs an
-// approval of its own.
+// TestAnApprovalDoesNotPermitARenewedTask checks that an approval permits one task. If the task's
+// key has expired, a second task with the key needs another approval.
 func TestAnApprovalDoesNotPermitARenewedTask(t *testing.T) {
 	b := newBench(t)
 	h := b.guarded()

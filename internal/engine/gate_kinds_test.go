@@ -25,8 +25,8 @@ func (b *bench) guardedAgent(r StartRequest) *holder {
 	return &holder{bench: b, claim: claims[0], id: x.ID}
 }
 
-// TestPoliciesOfEveryKind checks that the policies of an agent of any kind are frozen, reach its
-// worker with the claim, and bound which tasks of any kind it can schedule.
+// TestPoliciesOfEveryKind checks the policies of an agent of any kind: they are frozen at the
+// start, reach the worker with the claim, and limit which tasks of any kind the agent can schedule.
 func TestPoliciesOfEveryKind(t *testing.T) {
 	b := newBench(t)
 	asks := perdure.ApprovalPolicy{{Tools: []string{"ba*"}, Then: perdure.ApprovalAsk, Edit: perdure.EditClient}}
@@ -63,7 +63,8 @@ func TestPoliciesOfEveryKind(t *testing.T) {
 		}
 	}
 	h.commit(func(c *perdure.Commit) { c.Tasks = []perdure.NewTask{h.callOf("touch", touch, question(yes))} })
-	// An edit is judged by the policies, although the question names no call of a conversation.
+	// The policies judge changed details, although the question names no tool call of a
+	// conversation.
 	open := h.approvable("open", touch, perdure.EditClient)
 	hash := perdure.DetailsHash(perdure.QuestionApproval, "bash", []byte(touch))
 	answer := questions.AnswerRequest{Question: open, Verdict: perdure.VerdictApprove, DetailsSHA256: &hash, Role: perdure.KeyAdmin, Details: json.RawMessage(`{"command":"rm"}`)}
@@ -77,7 +78,8 @@ func TestPoliciesOfEveryKind(t *testing.T) {
 	})
 }
 
-// TestTasksMayRequireMore checks that a task may require confinement although no rule does.
+// TestTasksMayRequireMore checks that a task may require confinement even if no rule of a policy
+// does.
 func TestTasksMayRequireMore(t *testing.T) {
 	b := newBench(t)
 	h := b.guardedAgent(StartRequest{Approvals: perdure.ApprovalPolicy{
@@ -89,7 +91,7 @@ func TestTasksMayRequireMore(t *testing.T) {
 	h.commit(func(c *perdure.Commit) { c.Tasks = []perdure.NewTask{task} })
 }
 
-// approvable asks about a bash call that voters may edit, and returns the question.
+// approvable asks about a call of bash whose arguments voters may change, and returns the question.
 func (h *holder) approvable(key, arguments string, edit perdure.EditRight) uuid.UUID {
 	h.Helper()
 	n := perdure.NewQuestion{

@@ -10,8 +10,8 @@ import (
 	"github.com/perdure/perdure/internal/engine/questions"
 )
 
-// guarded starts an execution of the react agent whose policy allows calls of ls, denies calls of
-// rm, and asks about every other call, and claims it.
+// guarded starts an execution of the react agent and claims it. Its policy allows calls of ls,
+// denies calls of rm, and asks about every other call.
 func (b *bench) guarded() *holder {
 	b.Helper()
 	var p perdure.ApprovalPolicy
@@ -40,7 +40,7 @@ func (b *bench) guarded() *holder {
 	return &holder{bench: b, claim: claims[0], id: x.ID}
 }
 
-// callOf returns the task of a bash call with the key.
+// callOf returns a task that calls bash, with the given task key.
 func (h *holder) callOf(key, arguments string, c *perdure.Clearance) perdure.NewTask {
 	t := perdure.NewTask{
 		Kind: "bash", Input: perdure.Inline([]byte(arguments)), InputHash: sha256.Sum256([]byte(arguments)), Clearance: c,
@@ -50,7 +50,7 @@ func (h *holder) callOf(key, arguments string, c *perdure.Clearance) perdure.New
 	return t
 }
 
-// approved asks about a bash call, answers, and returns the question.
+// approved asks about a call of bash, answers with the verdict, and returns the question.
 func (h *holder) approved(key, arguments string, verdict perdure.Verdict) uuid.UUID {
 	h.Helper()
 	hash := perdure.DetailsHash(perdure.QuestionApproval, "bash", []byte(arguments))
@@ -67,8 +67,8 @@ func (h *holder) approved(key, arguments string, verdict perdure.Verdict) uuid.U
 	return id
 }
 
-// TestTheGateRefusesWhatIsNotCleared checks calls that an agent's code schedules without a
-// clearance, with a wrong one, or with one for something else.
+// TestTheGateRefusesWhatIsNotCleared checks that calls that an agent's code schedules are refused
+// if their clearance is missing, wrong, or for a different call.
 func TestTheGateRefusesWhatIsNotCleared(t *testing.T) {
 	b := newBench(t)
 	h := b.guarded()
@@ -112,13 +112,13 @@ func TestTheGateRefusesWhatIsNotCleared(t *testing.T) {
 	}
 	_, err = h.try(func(c *perdure.Commit) { c.Tasks = []perdure.NewTask{h.callOf("again", touch, question(yes))} })
 	b.wantCode(err, perdure.PermissionDenied)
-	// A function that is entered again schedules the same task once more; no clearance is needed
-	// for what was cleared.
+	// A function that is entered again schedules the same task once more. A task that was permitted
+	// before needs no clearance.
 	h.commit(func(c *perdure.Commit) { c.Tasks = []perdure.NewTask{h.callOf("touch", touch, nil)} })
 }
 
-// TestPoliciesThatCannotBeAreRefused checks starts whose policy nobody could satisfy, or that cannot
-// be applied.
+// TestPoliciesThatCannotBeAreRefused checks that starts are refused if nobody could answer the
+// questions of their policy, or if the policy cannot be applied.
 func TestPoliciesThatCannotBeAreRefused(t *testing.T) {
 	b := newBench(t)
 	two := perdure.ApprovalPolicy{{Tools: []string{"*"}, Then: perdure.ApprovalAsk, Needed: 2}}
@@ -143,7 +143,8 @@ func TestPoliciesThatCannotBeAreRefused(t *testing.T) {
 	b.must(err)
 }
 
-// TestAStartTightensItsDefinition checks that the policies of definition and start both count.
+// TestAStartTightensItsDefinition checks that the policies of the definition and of the start both
+// apply.
 func TestAStartTightensItsDefinition(t *testing.T) {
 	b := newBench(t)
 	d, err := b.e.Definitions.Create(t.Context(), org, perdure.Definition{
@@ -162,8 +163,9 @@ func TestAStartTightensItsDefinition(t *testing.T) {
 	}
 }
 
-// TestEditsFitTheToolWithoutAPolicy checks that an edit of an approval that code asks, in an execution
-// without policies, must fit the schema of the tool that its subject names.
+// TestEditsFitTheToolWithoutAPolicy checks an approval that an agent's code asks for, in an
+// execution without policies. Changed details must fit the schema of the tool that the subject of
+// the question names.
 func TestEditsFitTheToolWithoutAPolicy(t *testing.T) {
 	b := newBench(t)
 	_, err := b.d.Register(t.Context(), perdure.Registration{WorkerID: uuid.New(), Tasks: []perdure.KindSpec{{
@@ -183,8 +185,8 @@ func TestEditsFitTheToolWithoutAPolicy(t *testing.T) {
 }
 
 // TestEditedCallsAreJudgedAgain checks that changed arguments must fit the tool's schema and the
-// policies, that only the changed call may then be scheduled, and that a question in weaker terms
-// than its rule's permits nothing.
+// policies, and that only the changed call may then be scheduled. A question in weaker terms than
+// those of its rule permits nothing.
 func TestEditedCallsAreJudgedAgain(t *testing.T) {
 	b := newBench(t)
 	var p perdure.ApprovalPolicy
@@ -232,7 +234,7 @@ func TestEditedCallsAreJudgedAgain(t *testing.T) {
 			t.Errorf("a task with %s: %v", arguments, err)
 		}
 	}
-	// The worker asks everyone about a push, but the rule asks only admins.
+	// The worker lets everyone answer about a push, but the rule lets only admins answer.
 	everyone := h.approved("push", push, perdure.VerdictApprove)
 	_, err = h.try(func(c *perdure.Commit) {
 		c.Tasks = []perdure.NewTask{h.callOf("2", push, &perdure.Clearance{Question: &everyone})}
@@ -240,7 +242,7 @@ func TestEditedCallsAreJudgedAgain(t *testing.T) {
 	b.wantCode(err, perdure.PermissionDenied)
 }
 
-// callEntry appends an answer of a model with one tool call, and returns its id.
+// callEntry appends a model's message with one tool call, and returns the entry's id.
 func (h *holder) callEntry(callID, tool, arguments string) uuid.UUID {
 	h.Helper()
 	return h.say(perdure.Message{Role: perdure.RoleAssistant, Content: perdure.Content{Parts: []perdure.Part{

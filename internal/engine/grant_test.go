@@ -9,7 +9,8 @@ import (
 	"github.com/perdure/perdure/internal/engine/questions"
 )
 
-// remembered asks about a bash call and approves it with a grant for every call of bash in the run.
+// remembered asks about a call of bash and approves it with a grant for every call of bash in the
+// run.
 func (h *holder) remembered(key string) {
 	h.Helper()
 	id := h.approved(key, `{"command":"touch a"}`, "")
@@ -22,8 +23,8 @@ func (h *holder) remembered(key string) {
 	h.must(err)
 }
 
-// TestAGrantClearsOnlyWhatItAnswers checks that a call that a grant approved is cleared for its own
-// arguments, and never against a rule that denies.
+// TestAGrantClearsOnlyWhatItAnswers checks that a grant's approval of a call permits the call only
+// with the arguments that were approved, and never against a rule that denies it.
 func TestAGrantClearsOnlyWhatItAnswers(t *testing.T) {
 	b := newBench(t)
 	h := b.guarded()
@@ -50,8 +51,8 @@ func TestAGrantClearsOnlyWhatItAnswers(t *testing.T) {
 	b.wantCode(err, perdure.PermissionDenied)
 }
 
-// TestARuleWithoutGrantsIsAskedEachTime checks an agent whose question leaves out that the rule takes
-// no grants: the grant answers, and the gate refuses the call.
+// TestARuleWithoutGrantsIsAskedEachTime checks a rule that permits no grants, and an agent whose
+// question does not say so. A grant answers the question, but the gate refuses the call.
 func TestARuleWithoutGrantsIsAskedEachTime(t *testing.T) {
 	b := newBench(t)
 	var p perdure.ApprovalPolicy

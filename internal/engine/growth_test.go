@@ -53,8 +53,8 @@ func TestGrowthIsWhatTheStoreGives(t *testing.T) {
 	}
 }
 
-// TestHintIsSparedWhereGrowthIsTaken checks that the local hint of a log is omitted if the Growth
-// was used, and is sent otherwise and for an event.
+// TestHintIsSparedWhereGrowthIsTaken checks that readers in this process get no hint about a log if
+// the Growth was used. They get a hint otherwise, and for an event.
 func TestHintIsSparedWhereGrowthIsTaken(t *testing.T) {
 	for _, taken := range []bool{true, false} {
 		b := newBench(t)

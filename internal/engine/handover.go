@@ -28,8 +28,8 @@ func (e *Engine) reserve(ctx context.Context, org string, execution uuid.UUID) *
 	return slot
 }
 
-// settle ends the reservation. If the decision has made a claim, settle passes it to the poll. A
-// claim that cannot be read is released.
+// settle ends the reservation of the slot. If the decision claimed the execution, settle passes the
+// claim to the poll. A claim whose data cannot be read is released.
 func (e *Engine) settle(ctx context.Context, slot *board.Slot, w *rules.Woken) {
 	if slot == nil {
 		return
@@ -48,7 +48,7 @@ func (e *Engine) settle(ctx context.Context, slot *board.Slot, w *rules.Woken) {
 }
 
 // untilClaimed polls for executions until it has a claim, p.Wait is over or ctx ends. It also
-// returns claims that are handed over.
+// returns claims that were handed over to the poll.
 func (e *Engine) untilClaimed(ctx context.Context, o *board.Poll, topics []string, try func(context.Context) ([]perdure.AgentClaim, time.Duration, error)) ([]perdure.AgentClaim, error) {
 	look := func(ctx context.Context) ([]perdure.AgentClaim, time.Duration, error) {
 		if given := e.keepers.Rise(o); len(given) > 0 {

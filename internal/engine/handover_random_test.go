@@ -28,9 +28,9 @@ type openedPoll struct {
 	p perdure.Poll
 }
 
-// TestClaimsThatAreHandedOverGoToOnePoll checks that each claim is returned by one poll, with a
-// greater fence than the last one and for the worker that the store names. No claim is lost while
-// polls are cancelled and workers drain.
+// TestClaimsThatAreHandedOverGoToOnePoll checks that exactly one poll returns each claim, for the
+// worker that the store names and with a greater fence than the claim before. No claim is lost
+// while polls are cancelled and workers become idle.
 func TestClaimsThatAreHandedOverGoToOnePoll(t *testing.T) {
 	for seed := range uint64(12) {
 		t.Run(fmt.Sprint(seed), func(t *testing.T) {
@@ -96,7 +96,8 @@ func (c *crowd) signalOne(n int) {
 	c.signal(ids[n%len(ids)], "go", fmt.Sprint(n))
 }
 
-// parked takes the pending signals and suspends, and reports that the worker keeps the goroutine.
+// parked takes the pending signals and suspends the execution. The commit reports that the worker
+// keeps the goroutine.
 func (c *crowd) parked(h *holder) bool {
 	pending, err := c.s.PendingSignals(c.Context(), h.id, []string{"**"}, 0, 100)
 	c.must(err)
@@ -109,7 +110,7 @@ func (c *crowd) parked(h *holder) bool {
 	}).Suspended
 }
 
-// collect reads the answers of the polls; with all, it waits for every poll.
+// collect reads the results of the polls. If the parameter all is true, it waits for every poll.
 func (c *crowd) collect(all bool) {
 	c.Helper()
 	open := c.polls

@@ -15,7 +15,8 @@ import (
 	"github.com/perdure/perdure/internal/store"
 )
 
-// parks suspends until a signal arrives, and reports that the worker keeps the goroutine.
+// parks suspends the execution until a signal arrives. The commit reports that the worker keeps the
+// goroutine.
 func (h *holder) parks(seen int64) {
 	h.Helper()
 	reply := h.commit(func(c *perdure.Commit) {
@@ -27,7 +28,7 @@ func (h *holder) parks(seen int64) {
 	}
 }
 
-// waiting is a poll in the background.
+// waiting is a poll that runs in the background.
 type waiting struct {
 	claims chan []perdure.AgentClaim
 	leave  context.CancelFunc
@@ -81,7 +82,7 @@ func TestSignalIsHandedToTheWorkerThatKeepsTheGoroutine(t *testing.T) {
 }
 
 // TestHandoverKeepsToTheRulesOfClaims checks that an execution is not handed over to a poll that
-// may not claim it. It becomes PENDING.
+// may not claim it. The execution becomes PENDING.
 func TestHandoverKeepsToTheRulesOfClaims(t *testing.T) {
 	for name, change := range map[string]func(b *bench, h *holder, p *perdure.Poll){
 		"another queue":  func(_ *bench, _ *holder, p *perdure.Poll) { p.Queues = []string{"other"} },
@@ -120,8 +121,8 @@ func TestHandoverKeepsToTheRulesOfClaims(t *testing.T) {
 	}
 }
 
-// TestNothingIsHandedBesideOneThatIsAlone checks that nothing is handed over to a worker whose
-// other execution must run alone. The woken execution becomes PENDING.
+// TestNothingIsHandedBesideOneThatIsAlone checks that no execution is handed over to a worker that
+// has an execution which must run alone. The woken execution becomes PENDING.
 func TestNothingIsHandedBesideOneThatIsAlone(t *testing.T) {
 	bubble.Test(t, func(t *testing.T) {
 		b := newBench(t)
@@ -141,8 +142,8 @@ func TestNothingIsHandedBesideOneThatIsAlone(t *testing.T) {
 	})
 }
 
-// TestHandoverIsBoundByThePollsSlots checks that a poll with one slot gets one of two woken
-// executions. The next poll gets the other.
+// TestHandoverIsBoundByThePollsSlots checks that a poll with one slot gets only one of two woken
+// executions. The next poll gets the other one.
 func TestHandoverIsBoundByThePollsSlots(t *testing.T) {
 	bubble.Test(t, func(t *testing.T) {
 		b := newBench(t)
@@ -253,8 +254,8 @@ func TestHandoverThatWasNotNeededLeavesThePoll(t *testing.T) {
 	})
 }
 
-// TestHandoverThatCannotBeReadIsGivenBack checks that a claim that cannot be read is released at
-// once. The poll then claims the execution with all its data.
+// TestHandoverThatCannotBeReadIsGivenBack checks that a claim whose data cannot be read is released
+// at once. The poll then claims the execution with all its data.
 func TestHandoverThatCannotBeReadIsGivenBack(t *testing.T) {
 	bubble.Test(t, func(t *testing.T) {
 		b := newBench(t)
@@ -272,7 +273,7 @@ func TestHandoverThatCannotBeReadIsGivenBack(t *testing.T) {
 	})
 }
 
-// TestEndOfATaskBringsWhatIsNew checks that the answer to the end of a task contains only new data
+// TestEndOfATaskBringsWhatIsNew checks that the reply to the end of a task contains only new data
 // if the worker keeps the goroutine at the last commit. Otherwise it contains all data of a claim.
 func TestEndOfATaskBringsWhatIsNew(t *testing.T) {
 	for name, c := range map[string]struct {
@@ -316,7 +317,7 @@ func TestEndOfATaskBringsWhatIsNew(t *testing.T) {
 			if got.Kept == c.whole || (got.Execution.Input == nil) == c.whole || len(got.Signals) != signals || got.SignalsTo != 2 {
 				t.Errorf("the claim is %+v, with %d signals", got, len(got.Signals))
 			}
-			// The answer to a repeat contains the same claim.
+			// The reply to a repeat contains the same claim.
 			if again := b.finish(f).Claim; again == nil || again.Lease != got.Lease || again.Kept || len(again.Results) != 2 {
 				t.Errorf("the same end delivered again brings %+v", again)
 			}
@@ -341,9 +342,9 @@ func TestPollBringsWhatIsNew(t *testing.T) {
 	}
 }
 
-// TestEndOfATaskElsewhereIsHandedToTheKeeper checks what happens when one worker ends a task and
-// another keeps the goroutine. The poll of the keeper returns the claim, with the task's input and
-// result.
+// TestEndOfATaskElsewhereIsHandedToTheKeeper checks that the poll of the worker that keeps the
+// goroutine returns the claim when a different worker ends the task. The claim contains the task's
+// input and result.
 func TestEndOfATaskElsewhereIsHandedToTheKeeper(t *testing.T) {
 	bubble.Test(t, func(t *testing.T) {
 		b := newBench(t)

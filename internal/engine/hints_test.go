@@ -15,9 +15,9 @@ import (
 	"github.com/perdure/perdure/internal/store/opentest"
 )
 
-// TestHintsReachOtherServers checks that work created at one server wakes a poll at another, and
-// that a log that grows at one server sends a hint to the other. That holds also if local readers
-// got the growth directly. Tick is so long that only hints can be the cause.
+// TestHintsReachOtherServers checks that new work on one server wakes a poll on another, and that a
+// log that grows on one server sends a hint to the other. The second hint is also sent if readers
+// on the first server got the growth directly. Tick is so long that only hints can be the cause.
 func TestHintsReachOtherServers(t *testing.T) {
 	const org, forEver = "acme", 1000 * time.Hour
 	store, server := opentest.Store(t), notifytest.NewNATS(t)
@@ -55,7 +55,7 @@ func TestHintsReachOtherServers(t *testing.T) {
 		if len(got) != 1 || got[0].Lease.ExecutionID != x.ID {
 			t.Fatalf("the poll at the other server gave %+v", got)
 		}
-		// All earlier hints have arrived when this one has.
+		// When this hint has arrived, all earlier hints have arrived.
 		before, endBefore := engines[1].Hints.Subscribe(notify.Freed("a fence"))
 		here.Hints.PublishAway(notify.Freed("a fence"))
 		<-before

@@ -8,7 +8,7 @@ import (
 	"github.com/perdure/perdure"
 )
 
-// holder is a worker's side of one claim.
+// holder is a worker that has the claim of one execution.
 type holder struct {
 	*bench
 	claim  perdure.AgentClaim
@@ -16,7 +16,7 @@ type holder struct {
 	number int64
 }
 
-// try sends the next commit; edit sets its contents.
+// try sends the next commit of the claim; the function edit sets its contents.
 func (h *holder) try(edit func(c *perdure.Commit)) (perdure.CommitReply, error) {
 	h.Helper()
 	c := perdure.Commit{Lease: h.claim.Lease, Number: h.number + 1}
@@ -53,7 +53,7 @@ func completing(unless ...string) func(*perdure.Commit) {
 	}
 }
 
-// newTask returns a task of the claim's execution; different inputs are different tasks.
+// newTask returns a task of the claim's execution. Tasks with different inputs have different keys.
 func (h *holder) newTask(input string, edit ...func(*perdure.TaskOptions)) perdure.NewTask {
 	h.Helper()
 	t := perdure.NewTask{Kind: "work", Input: perdure.Inline([]byte(input)), InputHash: sha256.Sum256([]byte(input))}

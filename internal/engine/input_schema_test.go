@@ -13,7 +13,7 @@ import (
 	"github.com/perdure/perdure/internal/store"
 )
 
-// hostileSchemas returns schemas whose compilation or validation would not end in a practical time.
+// hostileSchemas returns schemas whose compilation or validation would take far too long.
 func hostileSchemas() map[string]string {
 	var doubled strings.Builder
 	for i := range 32 {

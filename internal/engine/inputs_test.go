@@ -15,7 +15,7 @@ func (b *bench) message(id uuid.UUID, r SignalRequest, text string) (SignalReply
 	return b.e.Signal(b.Context(), org, id, r)
 }
 
-// say appends a message that belongs to a response, and returns its id.
+// say appends a message that belongs to a response, and returns the entry's id.
 func (h *holder) say(m perdure.Message, response, key string) uuid.UUID {
 	h.Helper()
 	e, err := perdure.NewMessageEntry(m)
@@ -55,8 +55,9 @@ func TestEveryInputHasAResponse(t *testing.T) {
 	b.wantCode(b.e.Conversations.HideResponse(t.Context(), "other", x.ID, reply.ResponseID), perdure.NotFound)
 }
 
-// TestSteeringInputsJoinTheRunningResponse checks that an input that is taken with the id of the
-// running response joins it. An input that is taken with its own response id does not.
+// TestSteeringInputsJoinTheRunningResponse checks two inputs that a commit takes during a response.
+// An input that is taken with the id of the running response joins it. An input that is taken with
+// its own response id does not.
 func TestSteeringInputsJoinTheRunningResponse(t *testing.T) {
 	b := newBench(t)
 	h := b.started()
@@ -100,8 +101,8 @@ func TestMessagesForTheHeadAreRefusedElsewhere(t *testing.T) {
 	}
 }
 
-// TestMessagesHaveToFitTheConversation checks that results of calls are accepted only if the
-// execution waits and these calls are open, and that the messages must form a valid conversation.
+// TestMessagesHaveToFitTheConversation checks that results of tool calls are accepted only if the
+// execution waits and these calls have no result yet. The messages must form a valid conversation.
 func TestMessagesHaveToFitTheConversation(t *testing.T) {
 	b := newBench(t)
 	h := b.started()
@@ -133,7 +134,7 @@ func TestMessagesHaveToFitTheConversation(t *testing.T) {
 	b.must(send(result("c2") + "," + result("c1") + "," + user + "," + assistant + "," + result("n")))
 }
 
-// TestAnExecutionGoesOnFromAnother checks that an execution can start from an entry of another
+// TestAnExecutionGoesOnFromAnother checks that an execution can continue after an entry of another
 // execution, and that an unknown entry or execution is refused.
 func TestAnExecutionGoesOnFromAnother(t *testing.T) {
 	b := newBench(t)
@@ -151,8 +152,8 @@ func TestAnExecutionGoesOnFromAnother(t *testing.T) {
 	b.wantCode(start(org, perdure.EntryRef{ExecutionID: uuid.New(), EntryID: at}), perdure.NotFound)
 }
 
-// TestCancelOfAResponseIsForThatOne checks that a cancel of a response has an effect only if that
-// response is the current one, and not an ended or a later one.
+// TestCancelOfAResponseIsForThatOne checks that the cancel of a response has an effect only if that
+// response is the current one. The cancel of an ended or a waiting response changes nothing.
 func TestCancelOfAResponseIsForThatOne(t *testing.T) {
 	for name, taken := range map[string]func(h *holder){
 		"nobody has taken the message":           func(*holder) {},
@@ -190,8 +191,8 @@ func (b *bench) cancelResponse(execution uuid.UUID, id string, want bool) {
 	}
 }
 
-// TestAWaitForAMessageThatIsThereBeginsItsResponse checks that a message that arrived during a
-// response and did not join it begins the next response when the agent waits for a message.
+// TestAWaitForAMessageThatIsThereBeginsItsResponse checks a message that arrived during a response
+// and did not join it. When the agent waits for a message, it begins the next response.
 func TestAWaitForAMessageThatIsThereBeginsItsResponse(t *testing.T) {
 	b := newBench(t)
 	h := b.started()

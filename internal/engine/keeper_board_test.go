@@ -20,7 +20,7 @@ func (h *holder) keeping(worker uuid.UUID) {
 	h.must(err)
 }
 
-// openPoll adds an open poll of the worker until closed is called.
+// openPoll opens a poll of the worker, until closed is called.
 func (b *bench) openPoll(worker uuid.UUID) (closed func()) {
 	p := b.poll(1)
 	p.WorkerID = worker
@@ -28,8 +28,8 @@ func (b *bench) openPoll(worker uuid.UUID) (closed func()) {
 	return func() { b.e.keepers.Close(o) }
 }
 
-// TestDiscardsOfNobody checks that a discard of goroutines that the worker never kept is accepted,
-// even with a zero worker id.
+// TestDiscardsOfNobody checks that a worker may report the discard of goroutines that it never
+// kept, even with a zero worker id.
 func TestDiscardsOfNobody(t *testing.T) {
 	b := newBench(t)
 	for _, worker := range []uuid.UUID{{}, uuid.New()} {
@@ -37,7 +37,8 @@ func TestDiscardsOfNobody(t *testing.T) {
 	}
 }
 
-// keptGoroutine returns an execution that keeper has parked and that is pending again.
+// keptGoroutine returns an execution that is PENDING after a suspend. The worker keeper keeps its
+// goroutine.
 func keptGoroutine(b *bench, keeper uuid.UUID) *holder {
 	b.Helper()
 	b.start()
@@ -49,7 +50,7 @@ func keptGoroutine(b *bench, keeper uuid.UUID) *holder {
 }
 
 // TestLastWorkerHasFirstClaim checks that for 500 ms only the worker that keeps the goroutine may
-// claim the execution, while other executions are not delayed.
+// claim the execution. Executions without a kept goroutine are not delayed.
 func TestLastWorkerHasFirstClaim(t *testing.T) {
 	b := newBench(t)
 	keeper, other := uuid.New(), uuid.New()
@@ -108,7 +109,8 @@ func TestFirstClaimEnds(t *testing.T) {
 	}
 }
 
-// TestDiscardIsTheKeepersOwn checks that a discard by another worker changes nothing.
+// TestDiscardIsTheKeepersOwn checks that the discard of a goroutine has no effect if a worker
+// reports it that does not keep the goroutine.
 func TestDiscardIsTheKeepersOwn(t *testing.T) {
 	b := newBench(t)
 	keeper, other := uuid.New(), uuid.New()
@@ -120,9 +122,9 @@ func TestDiscardIsTheKeepersOwn(t *testing.T) {
 	}
 }
 
-// TestEndOfFirstClaimIsATimer checks that a waiting poll gets an execution that it left to another
-// worker when the 500 ms are over. No hint arrives, and Tick is an hour, so only the timer of the
-// poll can be the cause.
+// TestEndOfFirstClaimIsATimer checks a poll that left an execution to the worker that keeps its
+// goroutine. It gets the execution when the 500 ms are over. No hint arrives, and Tick is an hour,
+// so only the timer of the poll can be the cause.
 func TestEndOfFirstClaimIsATimer(t *testing.T) {
 	bubble.Test(t, func(t *testing.T) {
 		b := newBench(t)

@@ -14,7 +14,7 @@ import (
 	"github.com/perdure/perdure/internal/store"
 )
 
-// keeper is a worker's side of a LOCAL execution. It stores the contents and sends references.
+// keeper is a worker that has a LOCAL execution. It stores the contents and sends references.
 type keeper struct {
 	*holder
 	*shelf
@@ -96,14 +96,15 @@ func (k *keeper) again() {
 	k.claim, k.number = k.claimLocal().claim, 0
 }
 
-// ref stores a content at the worker and returns its reference.
+// ref stores a content in the worker's shelf and returns a reference to it.
 func (k *keeper) ref(content []byte) perdure.Payload {
 	k.put(content)
 	ref := perdure.ContentRef(k.id, content)
 	return perdure.Payload{Blob: &ref}
 }
 
-// entry stores an entry's content at the worker.
+// entry stores the content of an entry in the worker's shelf, and returns the entry with a
+// reference.
 func (k *keeper) entry(e perdure.NewEntry) perdure.NewEntry {
 	e.Blob = k.ref(e.Content).Blob
 	e.Content = nil
@@ -127,7 +128,8 @@ func (k *keeper) taskClaimed() perdure.TaskClaim {
 	return claims[0]
 }
 
-// serve connects the keeper until the test ends or disconnect is called.
+// serve connects the keeper, so that the server can read its contents, until the test ends or
+// disconnect is called.
 func (k *keeper) serve() (disconnect func()) {
 	k.Helper()
 	ctx, cancel := context.WithCancel(k.Context())
@@ -178,8 +180,8 @@ func (b *bench) liveLog(id uuid.UUID) []perdure.Record {
 	return records
 }
 
-// atRest fails the test if the store's files contain the mark, that is, content of a LOCAL
-// execution.
+// atRest fails the test if the store's files contain the mark, a text that only occurs in contents
+// of a LOCAL execution.
 func (b *bench) atRest(when string) {
 	b.Helper()
 	for _, path := range []string{b.path, b.path + "-wal"} {

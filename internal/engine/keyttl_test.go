@@ -14,7 +14,7 @@ func (h *holder) checkpointed() {
 	h.commit(func(c *perdure.Commit) { c.Checkpoint = &perdure.NewCheckpoint{} })
 }
 
-// alive advances the clock while the holder sends a heartbeat.
+// alive advances the clock while the worker of the execution sends heartbeats.
 func (h *holder) alive(d time.Duration) {
 	h.Helper()
 	h.clock.advance(d)
@@ -22,9 +22,9 @@ func (h *holder) alive(d time.Duration) {
 	h.must(err)
 }
 
-// TestKeyStandsForItsTaskForATime checks that a key with a TTL identifies its task until a
+// TestKeyStandsForItsTaskForATime checks that a task key with a TTL identifies its task until a
 // checkpoint that is at least the TTL after the task's end. After that, the key creates a new task
-// with the same id and with new tries. An old attempt cannot finish it.
+// with the same id and with new tries. An attempt of the old task cannot finish the new one.
 func TestKeyStandsForItsTaskForATime(t *testing.T) {
 	b := newBench(t)
 	h := b.started()
@@ -71,7 +71,7 @@ func TestKeyStandsForItsTaskForATime(t *testing.T) {
 }
 
 // TestKeyOutlivesItsTimeUntilACheckpoint checks that an agent that is entered again after 48 hours
-// gets the task's result with its key, because only a checkpoint frees a key.
+// gets the result of the task with the same key. Only a checkpoint allows a new task with the key.
 func TestKeyOutlivesItsTimeUntilACheckpoint(t *testing.T) {
 	b := newBench(t)
 	h := b.started()
@@ -90,7 +90,8 @@ func TestKeyOutlivesItsTimeUntilACheckpoint(t *testing.T) {
 	}
 }
 
-// TestKeysLiveAsLongAsTheExecution checks that a checkpoint does not free a key without a TTL.
+// TestKeysLiveAsLongAsTheExecution checks that a task key without a TTL identifies its task even
+// after a checkpoint.
 func TestKeysLiveAsLongAsTheExecution(t *testing.T) {
 	b := newBench(t)
 	h := b.started()

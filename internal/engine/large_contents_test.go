@@ -12,7 +12,8 @@ import (
 	"github.com/perdure/perdure/internal/store"
 )
 
-// endless is a reader of left zero bytes; it counts the bytes that were read.
+// endless is a reader that returns zero bytes. The field left is the number of bytes to come, read
+// that of bytes already read.
 type endless struct{ left, read int64 }
 
 func (e *endless) Read(p []byte) (int, error) {
@@ -24,9 +25,9 @@ func (e *endless) Read(p []byte) (int, error) {
 	return int(n), nil
 }
 
-// TestAnUploadIsStoredPieceByPiece checks that an upload is read at most one piece ahead of what is
-// stored, and that no command contains more than a piece. 1 MiB takes only 4 commands, because each
-// command waits for a flush.
+// TestAnUploadIsStoredPieceByPiece checks that an upload is read at most one piece ahead of the
+// stored bytes, and that no command contains more than a piece. 1 MiB takes only 4 commands,
+// because each command waits until it is on disk.
 func TestAnUploadIsStoredPieceByPiece(t *testing.T) {
 	b := newBench(t)
 	id := b.start()
@@ -119,7 +120,7 @@ func TestWorkersElsewhereAreGivenReferences(t *testing.T) {
 }
 
 // TestEveryPayloadHasALimit checks that a payload over the limit is refused in each part of a
-// commit, in the end of a task and in a signal.
+// commit, in the result of a task and in a signal.
 func TestEveryPayloadHasALimit(t *testing.T) {
 	b := newBench(t)
 	h := b.started()

@@ -11,7 +11,7 @@ import (
 	"github.com/perdure/perdure/internal/store"
 )
 
-// crash lets the lease of h end, and the leases of the next n-1 claims.
+// crash makes n leases of the execution expire: that of h, and those of the next n-1 claims.
 func (h *holder) crash(n int) {
 	h.Helper()
 	for i := range n {
@@ -36,7 +36,7 @@ func TestExpiredLeaseIsTakenBack(t *testing.T) {
 	if reply.Agents[0] != (perdure.AgentBeat{}) {
 		t.Fatalf("the heartbeat says %+v", reply.Agents[0])
 	}
-	b.clock.advance(testLease - time.Second) // renewed, the lease is still valid
+	b.clock.advance(testLease - time.Second) // the lease was renewed and is still valid
 	b.sweep()
 	b.wantStatus(h.id, perdure.StatusRunning)
 	b.signal(h.id, "m", "s1")

@@ -14,7 +14,7 @@ func under(key string, limit int) func(*perdure.TaskOptions) {
 	return func(o *perdure.TaskOptions) { o.ConcurrencyKey, o.ConcurrencyLimit = key, limit }
 }
 
-// eagerly commits tasks with slots for eager claims, and returns the claims of the reply.
+// eagerly commits tasks with free slots for them, and returns the claims in the reply.
 func (h *holder) eagerly(tasks ...perdure.NewTask) []perdure.TaskClaim {
 	h.Helper()
 	return h.commit(func(c *perdure.Commit) {
@@ -49,8 +49,8 @@ func (b *bench) waitingPoll(queue string) <-chan []perdure.TaskClaim {
 }
 
 // TestConcurrencyKeyBoundsPollsAndEagerClaims checks that tasks with the same concurrency key run
-// one at a time, in all executions together. The limit holds for polls and for eager claims in the
-// answer to a commit.
+// one at a time, in all executions together. The limit holds for polls and for claims in the reply
+// to a commit.
 func TestConcurrencyKeyBoundsPollsAndEagerClaims(t *testing.T) {
 	b := newBench(t)
 	one, two := b.started(), b.started()
@@ -77,7 +77,8 @@ func TestConcurrencyKeyBoundsPollsAndEagerClaims(t *testing.T) {
 }
 
 // TestFreedPlaceIsToldOf checks that each kind of end of an attempt sends a hint, so that the next
-// task starts at once. Tick is an hour, so a poll cannot find the task without a hint.
+// task with the concurrency key starts at once. Tick is an hour, so a poll cannot find the task
+// without a hint.
 func TestFreedPlaceIsToldOf(t *testing.T) {
 	for name, end := range map[string]func(h *holder, c perdure.TaskClaim){
 		"completed":         func(h *holder, c perdure.TaskClaim) { h.finish(done(c, "1")) },
@@ -92,8 +93,8 @@ func TestFreedPlaceIsToldOf(t *testing.T) {
 	}
 }
 
-// freedPlace schedules two tasks with one concurrency key on two queues. It ends the first with end
-// and checks that a waiting poll then gets the second.
+// freedPlace schedules two tasks with one concurrency key on two queues. It ends the first task
+// with the function end and checks that a waiting poll then gets the second.
 func freedPlace(b *bench, end func(h *holder, c perdure.TaskClaim)) {
 	one, two := b.started(), b.started()
 	one.commit(func(c *perdure.Commit) { c.Tasks = []perdure.NewTask{one.newTask("1", under("key", 1))} })

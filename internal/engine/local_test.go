@@ -39,8 +39,8 @@ func TestLocalStaysWithItsHome(t *testing.T) {
 	b.wantCode(err, perdure.InvalidArgument)
 }
 
-// TestLocalIsWokenForItsHome checks that the answer to the end of a task contains the claim of a
-// LOCAL execution only if its home finishes the task.
+// TestLocalIsWokenForItsHome checks that the reply to the end of a task contains the claim of a
+// LOCAL execution only if the worker that stores its contents finishes the task.
 func TestLocalIsWokenForItsHome(t *testing.T) {
 	for _, home := range []bool{true, false} {
 		k := newKeeper(t)
@@ -60,8 +60,9 @@ func TestLocalIsWokenForItsHome(t *testing.T) {
 	}
 }
 
-// TestLocalTasksStayHome checks that tasks of a LOCAL execution are put on the queue of its home,
-// whatever queue was requested, and that another worker cannot claim them eagerly.
+// TestLocalTasksStayHome checks that tasks of a LOCAL execution are put on the queue of the worker
+// that stores its contents, even if another queue was requested. Another worker cannot claim them
+// in its commit.
 func TestLocalTasksStayHome(t *testing.T) {
 	k := newKeeper(t)
 	eager := perdure.Eager{WorkerID: k.worker, Kinds: []string{"work"}, Queues: []string{perdure.LocalQueue(k.worker)}, Slots: 1}
@@ -122,7 +123,8 @@ func TestLocalContentIsRefused(t *testing.T) {
 	k.commit(func(c *perdure.Commit) { c.Tasks = []perdure.NewTask{k.task([]byte("1"))} })
 	_, err := k.d.FinishTask(t.Context(), done(k.taskClaimed(), "1"))
 	k.wantCode(err, perdure.InvalidArgument)
-	// A hash has one length: a reference with the hash and another length is refused.
+	// A hash determines the length: a reference with the same hash and a different length is
+	// refused.
 	k.commit(func(c *perdure.Commit) { c.Checkpoint = &perdure.NewCheckpoint{State: k.ref([]byte("1"))} })
 	longer := perdure.ContentRef(k.id, []byte("1"))
 	longer.Length++
@@ -266,7 +268,7 @@ func TestLocalBlocksAreForgotten(t *testing.T) {
 }
 
 // TestLocalContentIsNeverAtRest checks that the store's files contain no byte of a LOCAL
-// execution's content after a sweep, after the end and after Close.
+// execution's content after a sweep, after the end of the execution and after Close.
 func TestLocalContentIsNeverAtRest(t *testing.T) {
 	k := newKeeper(t)
 	large := append(append([]byte(`"`+mark), bytes.Repeat([]byte(" large"+mark), 20_000)...), '"')
@@ -312,8 +314,8 @@ func TestLocalContentIsNeverAtRest(t *testing.T) {
 	k.open()
 }
 
-// TestLocalInputIsErasedOnceItIsKept checks that an input is erased at the end only if a worker has
-// claimed the execution, because otherwise there is no other copy.
+// TestLocalInputIsErasedOnceItIsKept checks that the server erases an input at the end only if a
+// worker has claimed the execution. Otherwise the server has the only copy.
 func TestLocalInputIsErasedOnceItIsKept(t *testing.T) {
 	k := newKeeper(t)
 	k.must(k.d.Release(t.Context(), perdure.Release{WorkerID: k.worker, Agents: []perdure.AgentRelease{{Lease: k.claim.Lease}}}))

@@ -11,8 +11,8 @@ import (
 	"github.com/perdure/perdure/internal/store"
 )
 
-// reconnectTimeout is the default of Config.ReconnectTimeout. A live worker reconnects within that time, to this
-// server or another, and first renews its leases.
+// reconnectTimeout is the default of Config.ReconnectTimeout. A live worker reconnects within that
+// time, to this server or another, and first renews its leases.
 const reconnectTimeout = 500 * time.Millisecond
 
 // WorkerGone reports that the last connection of a worker to this server was lost. After

@@ -20,7 +20,7 @@ type Run = rules.ObservedRun
 type RunObserver interface {
 	// Started reports that an execution was started.
 	Started(Run)
-	// Waiting reports that an execution waits for a signal, as from a person.
+	// Waiting reports that an execution waits for a signal, for example from a person.
 	Waiting(Run)
 	// Ended reports that an execution has reached a terminal status.
 	Ended(Run)
@@ -35,16 +35,18 @@ const (
 // Observer observes executions and tasks. Its methods are called after a change is durable, by many
 // goroutines at once, and must not block.
 type Observer interface {
-	// Claimed reports that a worker claimed an execution or a task, and how long it was ready
-	// before. The time is 0 for a task that was claimed in the commit that created it.
+	// Claimed reports that a worker claimed an execution or a task. waited is the time between the
+	// moment at which the work could be claimed and the claim. It is 0 for a task that was claimed
+	// in the commit that created it.
 	Claimed(work Work, queue string, waited time.Duration)
-	// LeaseLost reports that the holder of a lease did not renew it in time, or was lost.
+	// LeaseLost reports that a lease ended because its holder did not renew it in time, or because
+	// the connection to the holder was lost.
 	LeaseLost(work Work, queue string)
 	// TakenOver reports that a worker claimed an execution whose last worker was lost.
 	TakenOver(queue string)
-	// Ended reports that an execution of the kind has reached a terminal status.
+	// Ended reports that an execution has reached a terminal status. kind is the kind of its agent.
 	Ended(kind string, status perdure.Status)
-	// Refused reports that a command was refused with the code.
+	// Refused reports that a command was refused with the error code.
 	Refused(command string, code perdure.Code)
 }
 

@@ -8,8 +8,8 @@ import (
 	"github.com/perdure/perdure/internal/bubble"
 )
 
-// TestADisabledOrgIsNotClaimed checks that a disabled org's execution is neither handed over nor
-// claimed by a waiting poll. When the org is enabled, the poll claims it.
+// TestADisabledOrgIsNotClaimed checks that the execution of a disabled org is not handed over, and
+// that a waiting poll does not claim it. When the org is enabled again, the poll claims it.
 func TestADisabledOrgIsNotClaimed(t *testing.T) {
 	bubble.Test(t, func(t *testing.T) {
 		b := newBench(t)
@@ -38,8 +38,8 @@ func TestADisabledOrgIsNotClaimed(t *testing.T) {
 	})
 }
 
-// TestKeysOfADisabledOrgAreRefused checks that another server refuses a key within five seconds
-// after its org was disabled, and accepts it within five seconds after the org was enabled.
+// TestKeysOfADisabledOrgAreRefused checks that every server refuses an API key within five seconds
+// after its org was disabled, and accepts it within five seconds after the org was enabled again.
 func TestKeysOfADisabledOrgAreRefused(t *testing.T) {
 	bubble.Test(t, func(t *testing.T) {
 		b := newBench(t)

@@ -11,8 +11,8 @@ import (
 	"github.com/perdure/perdure"
 )
 
-// registerOutputs registers the agent and the task kind "work" with an output schema; "" registers
-// none.
+// registerOutputs registers the agent and the task kind "work" with an output schema; with none if
+// schema is "".
 func (b *bench) registerOutputs(schema string) {
 	b.Helper()
 	var raw json.RawMessage
@@ -26,7 +26,7 @@ func (b *bench) registerOutputs(schema string) {
 	b.must(err)
 }
 
-// complete completes the execution with the output, in place or by reference.
+// complete completes the execution with the output, inline or by reference.
 func (h *holder) complete(output string, byRef bool) error {
 	h.Helper()
 	out := perdure.Inline(json.RawMessage(output))
@@ -56,7 +56,8 @@ func TestOutputsFitARegisteredSchema(t *testing.T) {
 	}
 }
 
-// TestResultsFitARegisteredSchema does the same for the results of tasks.
+// TestResultsFitARegisteredSchema checks that the server refuses the result of a task that fits no
+// output schema of the task's kind.
 func TestResultsFitARegisteredSchema(t *testing.T) {
 	for _, byRef := range []bool{false, true} {
 		t.Run(fmt.Sprintf("by reference %t", byRef), func(t *testing.T) {
@@ -89,8 +90,9 @@ func TestResultsFitARegisteredSchema(t *testing.T) {
 	}
 }
 
-// TestOutputsOfOlderBuildsCountForADay checks that an output may fit what another build has
-// registered within the last 24 hours, which includes no schema, and only within these.
+// TestOutputsOfOlderBuildsCountForADay checks that an output may fit the schema that another build
+// has registered within the last 24 hours, but not an older schema. If such a build registered no
+// schema, every output is accepted.
 func TestOutputsOfOlderBuildsCountForADay(t *testing.T) {
 	for name, c := range map[string]struct {
 		older, newer string
@@ -147,7 +149,8 @@ func TestKnownOutputsAreBounded(t *testing.T) {
 	}
 }
 
-// TestOutputSchemasAndTagsAreChecked checks what a registration refuses.
+// TestOutputSchemasAndTagsAreChecked checks that a registration with an invalid output schema or
+// tag is refused.
 func TestOutputSchemasAndTagsAreChecked(t *testing.T) {
 	b := newBench(t)
 	many := strings.Split(strings.TrimSuffix(strings.Repeat("t,", perdure.MaxTags+1), ","), ",")
@@ -172,8 +175,8 @@ func TestOutputSchemasAndTagsAreChecked(t *testing.T) {
 	}
 }
 
-// TestSchemasAreOneHoweverTheyAreWritten checks that a build that registers its schemas again is not
-// taken for another build, although the stored schemas have no blanks and other escapes.
+// TestSchemasAreOneHoweverTheyAreWritten checks that a build that registers its schemas again is
+// recognized, although the stored schemas have no blanks and different escapes.
 func TestSchemasAreOneHoweverTheyAreWritten(t *testing.T) {
 	b := newBench(t)
 	const schema = `{ "type": "string", "description": "<b> & more" }`

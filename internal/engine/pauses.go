@@ -8,9 +8,9 @@ import (
 	"github.com/perdure/perdure/internal/notify"
 )
 
-// Nothing claims work of a paused queue: no poll, no handover, no eager claim, and no reply to the
-// end of a task. What is claimed already continues. Every server reads the paused queues again
-// after a hint, and at least once per second.
+// Nothing claims work of a paused queue: no poll, no handover, no claim in the commit that creates
+// a task, and no reply to the end of a task. Work that is claimed already continues. Every server
+// reads the paused queues again after a hint, and at least once per second.
 
 // PauseQueue pauses a queue of an org. When it returns, this server makes no more claims of the
 // queue. Errors: invalid_argument, conflict.
@@ -25,13 +25,13 @@ func (e *Engine) ResumeQueue(ctx context.Context, org, queue string) error {
 	return e.Tenants.ResumeQueue(ctx, org, queue)
 }
 
-// openQueues returns the queues that are not paused.
+// openQueues returns those of the queues that are not paused.
 func (e *Engine) openQueues(ctx context.Context, org string, queues []string) ([]string, error) {
 	paused, err := e.PausedQueues(ctx, org)
 	return without(queues, paused), err
 }
 
-// without returns the queues that are not paused.
+// without returns those of the queues that are not in paused.
 func without(queues []string, paused map[string]bool) []string {
 	if len(paused) == 0 {
 		return queues

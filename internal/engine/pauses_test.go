@@ -15,8 +15,8 @@ func (b *bench) pause(queue string) {
 	b.must(err)
 }
 
-// TestPausedQueueGivesNoWork checks that polls claim nothing of a paused queue, neither executions
-// nor tasks, that another queue is not affected, and that what runs continues.
+// TestPausedQueueGivesNoWork checks that polls claim neither executions nor tasks of a paused
+// queue. Other queues are not affected, and running work continues.
 func TestPausedQueueGivesNoWork(t *testing.T) {
 	b := newBench(t)
 	h := b.started()
@@ -48,8 +48,8 @@ func TestPausedQueueGivesNoWork(t *testing.T) {
 	}
 }
 
-// TestPauseOfOneQueue checks that a poll on several queues gets the work of those that are not
-// paused, and that a queue can be paused before it has work.
+// TestPauseOfOneQueue checks that a poll on several queues gets the work of the queues that are not
+// paused. A queue can be paused before it has work.
 func TestPauseOfOneQueue(t *testing.T) {
 	b := newBench(t)
 	b.pause("other")
@@ -63,7 +63,8 @@ func TestPauseOfOneQueue(t *testing.T) {
 	}
 }
 
-// TestPauseStopsEagerClaims checks that a commit claims no task of a paused queue for its worker.
+// TestPauseStopsEagerClaims checks that a commit does not claim its new tasks for its worker if
+// their queue is paused.
 func TestPauseStopsEagerClaims(t *testing.T) {
 	b := newBench(t)
 	h := b.started()
@@ -78,7 +79,7 @@ func TestPauseStopsEagerClaims(t *testing.T) {
 }
 
 // TestPauseStopsTheClaimAfterATask checks that the end of a task wakes an execution of a paused
-// queue, and does not claim it for the worker.
+// queue, but does not claim it for the worker.
 func TestPauseStopsTheClaimAfterATask(t *testing.T) {
 	b := newBench(t)
 	h := b.started()
@@ -122,7 +123,7 @@ func TestPauseSurvivesARestart(t *testing.T) {
 	}
 }
 
-// TestPauseChecksNames checks that names that no queue has are refused.
+// TestPauseChecksNames checks that a pause is refused for a name that no queue can have.
 func TestPauseChecksNames(t *testing.T) {
 	b := newBench(t)
 	for _, name := range []string{"", "a\x00b", string(make([]byte, perdure.MaxQueueName+1)), "\xff"} {
@@ -131,8 +132,8 @@ func TestPauseChecksNames(t *testing.T) {
 	}
 }
 
-// TestWorkersAreRecorded checks the list of workers: what a registration says, what a worker holds,
-// and that a heartbeat and an open poll count as seen.
+// TestWorkersAreRecorded checks the list of workers: their registered data, their claims, and that
+// a heartbeat and an open poll count as seen.
 func TestWorkersAreRecorded(t *testing.T) {
 	bubble.Test(t, func(t *testing.T) {
 		b := newBench(t)

@@ -63,7 +63,7 @@ func (e *Engine) Promote(ctx context.Context, org string, id uuid.UUID) (*perdur
 	}
 }
 
-// copyAll copies contents from the worker into the store, in commands of about stageBytes.
+// copyAll copies contents from the worker into the store. Each command stores about stageBytes.
 func (e *Engine) copyAll(ctx context.Context, x *perdure.Execution, blobs []store.Blob) error {
 	for len(blobs) > 0 {
 		if blobs[0].Length > stageBytes {
@@ -132,8 +132,8 @@ func (e *Engine) copyLarge(ctx context.Context, x *perdure.Execution, ref perdur
 	return nil
 }
 
-// stage stores pieces of contents that the store does not have; they are not visible before the
-// promotion. Error: conflict, if the execution cannot be promoted any more.
+// stage stores those pieces of contents that the store does not have yet. They are not visible
+// before the promotion. Error: conflict, if the execution can no longer be promoted.
 func (e *Engine) stage(ctx context.Context, x *perdure.Execution, pieces ...store.Staged) error {
 	size := 0
 	for _, p := range pieces {

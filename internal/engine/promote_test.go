@@ -80,7 +80,7 @@ func TestPromotedIsWhole(t *testing.T) {
 }
 
 // TestPromotionGoesOnWhereItStopped checks that copied contents are not visible before the final
-// commit. A later promotion does not request them from the worker again.
+// commit. When the promotion is repeated, it does not request them from the worker again.
 func TestPromotionGoesOnWhereItStopped(t *testing.T) {
 	k, _, _ := told(t)
 	k.serve()
@@ -108,8 +108,8 @@ func TestPromotionGoesOnWhereItStopped(t *testing.T) {
 	}
 }
 
-// TestPromotionGivesWayToASignal checks that a signal that arrives during the copying makes the
-// promotion fail with a conflict. The execution's home then gets the signal.
+// TestPromotionGivesWayToASignal checks that a promotion fails with conflict if a signal arrives
+// while contents are copied. The execution's worker then gets the signal.
 func TestPromotionGivesWayToASignal(t *testing.T) {
 	k, _, _ := told(t)
 	k.serve()
@@ -256,7 +256,7 @@ func TestContentByHash(t *testing.T) {
 	k.wantCode(err, perdure.NotFound)
 }
 
-// TestAwayIsTold checks that Away of a PENDING LOCAL execution names the worker that is not
+// TestAwayIsTold checks that Away of a PENDING LOCAL execution names its worker if that is not
 // connected, with the time of its last contact if this server knows it.
 func TestAwayIsTold(t *testing.T) {
 	k := newKeeper(t)

@@ -92,8 +92,8 @@ func TestTheDefaultKeepsExecutions(t *testing.T) {
 }
 
 // TestADefinitionsPolicyIsCopied checks that an execution keeps the retention policy that its
-// definition had at the start, also after the definition was changed and deleted. Each key of it
-// overrides the same key of the org's policy.
+// definition had at the start, even after the definition was changed and deleted. Each period in it
+// overrides the same period of the org's policy.
 func TestADefinitionsPolicyIsCopied(t *testing.T) {
 	b := newBench(t)
 	d, err := b.e.Definitions.Create(b.Context(), org, perdure.Definition{
@@ -122,8 +122,8 @@ func TestADefinitionsPolicyIsCopied(t *testing.T) {
 	b.wantGone(x.ID)
 }
 
-// spy is a store that calls before ahead of each command; an error of before is the command's
-// error.
+// spy is a store that calls the function before ahead of each command. If that returns an error,
+// the command fails with it.
 type spy struct {
 	store.Store
 	before func(c store.Command) error
@@ -152,7 +152,7 @@ func TestWritersComeInBetweenTheStepsOfAPrune(t *testing.T) {
 		}
 		steps++
 		if commits++; commits%4 == 0 {
-			writer.commit(func(*perdure.Commit) {}) // fails the test if it is not answered
+			writer.commit(func(*perdure.Commit) {}) // fails the test if there is no reply
 		}
 		return nil
 	}})
@@ -165,8 +165,9 @@ func TestWritersComeInBetweenTheStepsOfAPrune(t *testing.T) {
 	}
 }
 
-// TestAPruneThatWasCutOffGoesOn checks an interruption at several commands of a prune. The
-// execution is then complete, or it is invisible and the next sweep deletes the rest.
+// TestAPruneThatWasCutOffGoesOn checks a prune that is interrupted at one of several commands.
+// Afterwards the execution is complete, or it is invisible and the next sweep deletes its remaining
+// rows.
 func TestAPruneThatWasCutOffGoesOn(t *testing.T) {
 	cut := errors.New("the process died")
 	for _, at := range []int{1, 2, 3, 7} {
@@ -200,8 +201,8 @@ func TestAPruneThatWasCutOffGoesOn(t *testing.T) {
 }
 
 // TestADryRunChangesNothing checks that a dry run executes no command of the store and leaves an
-// execution unchanged. The dry run reports the same number of executions and bytes as the real
-// prune with the same arguments.
+// execution unchanged. It reports the same number of executions and bytes as a real prune with the
+// same arguments.
 func TestADryRunChangesNothing(t *testing.T) {
 	b := newBench(t)
 	for range 3 {
@@ -231,8 +232,8 @@ func TestADryRunChangesNothing(t *testing.T) {
 	}
 }
 
-// TestAPruneNeedsAWord checks that a prune is refused without a policy and a period, or with a
-// status that is not terminal. A prune of another org deletes nothing.
+// TestAPruneNeedsAWord checks that a prune is refused if there is neither a policy nor a period, or
+// if a status is not terminal. A prune of another org deletes nothing.
 func TestAPruneNeedsAWord(t *testing.T) {
 	b := newBench(t)
 	id := b.ended(1)

@@ -20,7 +20,8 @@ func (k *keeper) putUnchecked(n perdure.NewQuestion) *perdure.Question {
 	return k.stored(perdure.QuestionID(k.id, n.Key))
 }
 
-// A content that no REMOTE execution could ask is not shown, and cannot be approved.
+// TestContentsThatAWorkerHasNotCheckedAreNotShown checks a content that no REMOTE execution could
+// ask. It is not shown, and cannot be approved.
 func TestContentsThatAWorkerHasNotCheckedAreNotShown(t *testing.T) {
 	k := newKeeper(t)
 	k.serve()
@@ -43,7 +44,8 @@ func TestContentsThatAWorkerHasNotCheckedAreNotShown(t *testing.T) {
 	}
 }
 
-// The contents of a page together have a bound, also those of one execution.
+// TestContentsOfAPageAreBounded checks that the contents of the questions of a page have a total
+// limit, even if they belong to one execution.
 func TestContentsOfAPageAreBounded(t *testing.T) {
 	k := newKeeper(t)
 	k.serve()

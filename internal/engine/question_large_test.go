@@ -25,9 +25,9 @@ func (h *holder) byReference(q perdure.NewQuestion) perdure.NewQuestion {
 
 func largeDetails(n int) []byte { return []byte(`{"x":"` + strings.Repeat("x", n) + `"}`) }
 
-// TestDetailsAreCheckedInPlaceAndByReference checks that details that are no JSON, or that have another
-// hash than the question states, are refused with the same error in place and by reference, and that
-// a refused commit stores nothing.
+// TestDetailsAreCheckedInPlaceAndByReference checks that details are refused if they are no JSON,
+// or if their hash is not the stated one. Inline and uploaded details get the same error, and a
+// refused commit stores nothing.
 func TestDetailsAreCheckedInPlaceAndByReference(t *testing.T) {
 	other := asks("q", largeDetails(40<<10))
 	other.DetailsSHA256 = perdure.Hash{1}
@@ -52,8 +52,8 @@ func TestDetailsAreCheckedInPlaceAndByReference(t *testing.T) {
 	}
 }
 
-// TestDetailsHashIsCheckedBesideAnotherUse checks that details whose blob is also the input of a task
-// are not taken with another hash.
+// TestDetailsHashIsCheckedBesideAnotherUse checks that the hash of details is checked even if their
+// blob is also the input of a task.
 func TestDetailsHashIsCheckedBesideAnotherUse(t *testing.T) {
 	h := newBench(t).started()
 	q := h.byReference(asks("q", largeDetails(40<<10)))
@@ -64,9 +64,9 @@ func TestDetailsHashIsCheckedBesideAnotherUse(t *testing.T) {
 	wantField(t, err, "questions[0].detailsSha256")
 }
 
-// TestLargeDetailsOfAQuestion checks that details over the limit of rows are stored once, in place or by
-// reference, that a question asked again is the same, and that details over the limit of payloads are
-// refused.
+// TestLargeDetailsOfAQuestion checks details over the limit of rows, inline and by reference. They
+// are stored once, and a question that is asked again equals the stored one. Details over the limit
+// of payloads are refused.
 func TestLargeDetailsOfAQuestion(t *testing.T) {
 	b := newBench(t)
 	b.use(b.s, func(c *Config) { c.PayloadLimit = 100 << 10 })

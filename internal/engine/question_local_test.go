@@ -11,7 +11,7 @@ import (
 	"github.com/perdure/perdure/internal/engine/questions"
 )
 
-// withheldQuestion returns a question whose content is at the worker.
+// withheldQuestion returns a question whose content is only on the worker.
 func (k *keeper) withheldQuestion(n perdure.NewQuestion) perdure.NewQuestion {
 	k.Helper()
 	if n.EntryID == nil {
@@ -23,7 +23,7 @@ func (k *keeper) withheldQuestion(n perdure.NewQuestion) perdure.NewQuestion {
 	return n
 }
 
-// marked is an approval with the mark in each text.
+// marked returns an approval whose texts all contain the mark, for which atRest looks.
 func marked(key string) perdure.NewQuestion {
 	return perdure.NewQuestion{Key: key, Details: quotedObject("details"), QuestionTerms: perdure.QuestionTerms{
 		Kind: perdure.QuestionApproval, Subject: "bash", Prompt: mark, Edit: perdure.EditClient,
@@ -46,8 +46,9 @@ func (b *bench) stored(id uuid.UUID) *perdure.Question {
 	return q
 }
 
-// TestTheModeSaysWhereAQuestionIs checks that a LOCAL execution asks by reference only, and another
-// one never, and that what is stored decides whether a key asks the same.
+// TestTheModeSaysWhereAQuestionIs checks that a LOCAL execution can only ask by reference, and a
+// REMOTE one only inline. The stored reference decides whether a question with the same key is the
+// same.
 func TestTheModeSaysWhereAQuestionIs(t *testing.T) {
 	k := newKeeper(t)
 	byValue := marked("q")
@@ -91,9 +92,9 @@ func TestTheModeSaysWhereAQuestionIs(t *testing.T) {
 	h.wantCode(err, perdure.InvalidArgument)
 }
 
-// TestAnswersOfLocalExecutionsAreErased checks when the server erases what people have written: once
-// the worker has stored it, when the question ends without an answer, and at the end of the execution.
-// The log and the audit log never have it.
+// TestAnswersOfLocalExecutionsAreErased checks when the server erases the texts and values that
+// people have written: once the worker has stored them, when the question ends without an answer,
+// and at the end of the execution. The log and the audit log never contain them.
 func TestAnswersOfLocalExecutionsAreErased(t *testing.T) {
 	k := newKeeper(t)
 	k.serve()
@@ -160,8 +161,9 @@ func TestAnswersOfLocalExecutionsAreErased(t *testing.T) {
 	k.open()
 }
 
-// TestTheGateOfALocalExecution checks that an approval permits the task whose input has the approved
-// hash, once, that the worker's word is taken for a rule, and that a task needs one of both.
+// TestTheGateOfALocalExecution checks that an approval permits one task whose input has the
+// approved hash. The worker decides whether a rule permits a task. A task that names neither an
+// approval nor a rule is refused.
 func TestTheGateOfALocalExecution(t *testing.T) {
 	b := newBench(t)
 	ask := perdure.ApprovalPolicy{{Tools: []string{"*"}, Then: perdure.ApprovalAsk, Edit: perdure.EditClient}}
@@ -223,8 +225,9 @@ func TestTheGateOfALocalExecution(t *testing.T) {
 	}
 }
 
-// TestAWorkerThatMisstatesAQuestion checks questions whose stated hashes are not those of the content
-// that people are shown: they can only be denied. Content that the worker changes later is not shown.
+// TestAWorkerThatMisstatesAQuestion checks that a question can only be denied if its stated hashes
+// are not those of the content that people see. Content that the worker changes after the question
+// was asked is not shown.
 func TestAWorkerThatMisstatesAQuestion(t *testing.T) {
 	k := newKeeper(t)
 	k.serve()

@@ -14,7 +14,7 @@ import (
 	"github.com/perdure/perdure/internal/store"
 )
 
-// limited creates a key with limits, and returns it with a context for its requests.
+// limited creates an API key with limits, and returns it with a context for its requests.
 func (b *bench) limited(l perdure.KeyLimits) (*perdure.APIKey, context.Context) {
 	b.Helper()
 	k, _, err := b.e.NewKey(b.Context(), org, tenants.KeyRequest{Name: "shop", Role: perdure.KeyClient, Limits: l})
@@ -35,9 +35,9 @@ func (b *bench) wantLimited(err error, words ...string) {
 	}
 }
 
-// TestRunningExecutionsOfAKeyAreBounded checks that concurrent starts never exceed a key's limit of
-// running executions. An execution that waits for a message or has ended does not count. A repeat
-// of an accepted start or message is answered, not refused.
+// TestRunningExecutionsOfAKeyAreBounded checks that concurrent starts never exceed an API key's
+// limit of running executions. An execution that waits for a message or has ended does not count. A
+// repeat of an accepted start or message succeeds.
 func TestRunningExecutionsOfAKeyAreBounded(t *testing.T) {
 	b := newBench(t)
 	_, ctx := b.limited(perdure.KeyLimits{MaxRunning: 3})
@@ -72,13 +72,13 @@ func TestRunningExecutionsOfAKeyAreBounded(t *testing.T) {
 	idle := b.claimOf(1)
 	idle.suspend(perdure.Wait{Signal: "userMessage"})
 	b.must(start())
-	b.must(start()) // once more; the key is over the limit now
+	b.must(start()) // one more start exceeds the key's limit
 	_, err := b.message(idle.id, SignalRequest{ID: "m"}, "hi")
 	b.wantLimited(err, "--max-running")
 	if x := b.execution(idle.id); x.Status != perdure.StatusWaiting || b.count(x.ID, perdure.EventSignal) != 0 {
 		t.Errorf("the refused message left the execution %s", x.Status)
 	}
-	b.signal(idle.id, "other", "o") // wakes nothing
+	b.signal(idle.id, "other", "o") // this signal does not wake the execution
 	ended := b.claimOf(1)
 	ended.commit(func(c *perdure.Commit) { c.Outcome = perdure.Outcome{Kind: perdure.OutcomeComplete} })
 	_, err = b.message(idle.id, SignalRequest{ID: "m"}, "hi")
@@ -87,7 +87,7 @@ func TestRunningExecutionsOfAKeyAreBounded(t *testing.T) {
 	b.must(err)
 }
 
-// TestStoredBytesOfAKeyAreBounded checks that a key's limit of stored bytes applies to starts,
+// TestStoredBytesOfAKeyAreBounded checks that an API key's limit of stored bytes applies to starts,
 // signals and uploads, but not to the commits of a running execution.
 func TestStoredBytesOfAKeyAreBounded(t *testing.T) {
 	b := newBench(t)
@@ -112,8 +112,8 @@ func TestStoredBytesOfAKeyAreBounded(t *testing.T) {
 	b.wantLimited(err, "--max-stored")
 }
 
-// TestLimitsOfAKeyAreChanged checks that new limits apply at once. The limits of another org's key
-// or of a revoked key cannot be changed.
+// TestLimitsOfAKeyAreChanged checks that new limits of an API key apply at once. The limits of
+// another org's key or of a revoked key cannot be changed.
 func TestLimitsOfAKeyAreChanged(t *testing.T) {
 	b := newBench(t)
 	k, ctx := b.limited(perdure.KeyLimits{MaxRunning: 1})
@@ -139,8 +139,8 @@ func TestLimitsOfAKeyAreChanged(t *testing.T) {
 	b.wantCode(set(org, 1), perdure.Conflict)
 }
 
-// TestChangesAreInTheAuditLog checks that each change of keys, definitions and retention writes an
-// audit record with its author, and that refused or repeated requests write none. The log does not
+// TestChangesAreInTheAuditLog checks that each change of API keys, definitions and retention writes
+// an audit record with its author. Refused or repeated requests write none. The log does not
 // contain the key's secret.
 func TestChangesAreInTheAuditLog(t *testing.T) {
 	b := newBench(t)
@@ -186,7 +186,7 @@ func TestChangesAreInTheAuditLog(t *testing.T) {
 			t.Errorf("%s was made by %+v", r.Action, by)
 		}
 	}
-	// The state after one change is the state before the next.
+	// The hash after one change equals the hash before the next change.
 	for _, pair := range [][2]int{{6, 5}, {5, 0}, {4, 3}, {3, 2}} {
 		if first, next := page.Items[pair[0]], page.Items[pair[1]]; first.After == "" || first.After != next.Before {
 			t.Errorf("%s left %q, and %s found %q", first.Action, first.After, next.Action, next.Before)

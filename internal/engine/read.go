@@ -42,7 +42,7 @@ func (r reader) Executions(ctx context.Context, org string, f store.ExecutionFil
 	return page, err
 }
 
-// filterTexts are the texts of a filter, under the names that clients use.
+// filterTexts are the strings of an execution filter, under the names that clients use.
 type filterTexts struct {
 	Kind     string            `json:"kind"`
 	Query    string            `json:"q"`
@@ -62,8 +62,8 @@ func (r reader) Log(ctx context.Context, execution uuid.UUID, after int64, limit
 	return records, head, nil
 }
 
-// join replaces the missing contents of records of a LOCAL execution with the copies in memory. It
-// reports whether there was a copy for each.
+// join replaces the missing contents of records of a LOCAL execution with copies in memory. It
+// reports whether memory had a copy of each missing content.
 func (r reader) join(execution uuid.UUID, records []perdure.Record) bool {
 	all := true
 	for i := range records {

@@ -33,8 +33,8 @@ func (s *heldStore) Log(ctx context.Context, execution uuid.UUID, after int64, l
 	return records, head, err
 }
 
-// TestReaderWaitsForWhatIsShown checks that a reader that reads a LOCAL record before the append
-// has returned waits for the record's content. It ends with its context.
+// TestReaderWaitsForWhatIsShown checks a reader that reads a record of a LOCAL execution before the
+// append has returned. It waits for the record's content, or until its context ends.
 func TestReaderWaitsForWhatIsShown(t *testing.T) {
 	k := newKeeper(t)
 	ctx, cancel := context.WithCancel(t.Context())
@@ -59,8 +59,8 @@ func TestReaderWaitsForWhatIsShown(t *testing.T) {
 	}
 }
 
-// TestClaimOfAnotherHomeIsRefused checks that the decision of a claim accepts only a poll of the
-// execution's home, or of any worker with a store if there is no home yet.
+// TestClaimOfAnotherHomeIsRefused checks that only the worker that stores the contents of a LOCAL
+// execution can claim it. Before its first claim, any worker with a store can claim it.
 func TestClaimOfAnotherHomeIsRefused(t *testing.T) {
 	k := newKeeper(t)
 	home := k.worker

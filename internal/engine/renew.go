@@ -11,8 +11,8 @@ import (
 	"golang.org/x/sync/errgroup"
 )
 
-// heartbeat renews all leases of a worker. Each renewal is a separate command, so that one that is
-// refused or fails does not delay the others; the committer puts them into one transaction. The
+// heartbeat renews all leases of a worker. Each renewal is a separate command, so that one refused
+// or failed renewal does not delay the others; the committer puts them into one transaction. The
 // reply to a renewal that failed is Unknown. heartbeat returns an error only if a part failed and
 // either no part succeeded or ctx has ended.
 func (e *Engine) heartbeat(ctx context.Context, org string, h perdure.Heartbeat) (perdure.HeartbeatReply, error) {
@@ -54,7 +54,7 @@ func (e *Engine) heartbeat(ctx context.Context, org string, h perdure.Heartbeat)
 	return reply, nil
 }
 
-// beat is one heartbeat whose parts run concurrently.
+// beat is a heartbeat that is being processed: its parts run concurrently.
 type beat struct {
 	e     *Engine
 	group errgroup.Group
@@ -64,8 +64,8 @@ type beat struct {
 	err  error // the last error of a part
 }
 
-// part runs do in the background, and calls unknown if it fails. Its time limit is a quarter of a
-// lease, so that one blocked part does not delay the reply to the others for too long.
+// part runs do in the background, and calls unknown if do fails. Its time limit is a quarter of a
+// lease, so that one blocked part does not delay the reply about the others for too long.
 func (b *beat) part(ctx context.Context, do func(context.Context) error, unknown func()) {
 	b.group.Go(func() error {
 		ctx, cancel := context.WithTimeout(ctx, b.e.Lease/4)
@@ -94,15 +94,15 @@ func (b *beat) outcome(ctx context.Context) error {
 	return b.err
 }
 
-// keepAll sets the state ParkedKeep. It is also the answer for executions that cannot be read now.
+// keepAll sets all states to ParkedKeep. It is used when the executions cannot be read now.
 func keepAll(states []perdure.ParkedState) {
 	for i := range states {
 		states[i] = perdure.ParkedKeep
 	}
 }
 
-// noteRefusal records that the store was unavailable. The sweep loop then does not end leases at
-// once, because workers could not renew them.
+// noteRefusal records it if err means that the store was unavailable. The sweep loop then does not
+// end leases at once, because workers could not renew them.
 func (e *Engine) noteRefusal(err error) {
 	if perdure.IsCode(err, perdure.Unavailable) {
 		e.refusedRenewal.Store(true)
@@ -133,11 +133,11 @@ func (e *Engine) renewTask(ctx context.Context, org string, beat perdure.TaskBea
 	return d.Value.(perdure.TaskBeatReply), nil
 }
 
-// parkedAtOnce is the maximum number of goroutines that one read checks.
+// parkedAtOnce is the maximum number of goroutines whose executions one query compares.
 const parkedAtOnce = 1000
 
 // parkedStates sets the states of the goroutines that a worker keeps. One query finds the
-// executions that have changed; only those are read.
+// executions that have changed since the worker's last commit. Only those are read.
 func (e *Engine) parkedStates(ctx context.Context, org string, parked []perdure.Parked, states []perdure.ParkedState) error {
 	keepAll(states)
 	stand, at := make([]store.Standing, len(parked)), make(map[uuid.UUID][]int, len(parked))
@@ -158,8 +158,9 @@ func (e *Engine) parkedStates(ctx context.Context, org string, parked []perdure.
 	})
 }
 
-// parkedState returns whether the worker should keep the goroutine of a suspended execution. It
-// should not if another claim has committed since, or if the execution has ended or does not exist.
+// parkedState returns whether the worker should keep the goroutine of a suspended execution. The
+// worker should discard it if another claim has committed since, or if the execution has ended or
+// does not exist.
 func parkedState(ctx context.Context, refs store.ClaimReader, org string, p perdure.Parked) (perdure.ParkedState, error) {
 	x, err := refs.Execution(ctx, org, p.ExecutionID)
 	switch {

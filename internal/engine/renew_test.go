@@ -32,9 +32,9 @@ func (r *stubborn) Do(ctx context.Context, c store.Command) ([]any, error) {
 	return nil, ctx.Err()
 }
 
-// TestARenewalThatFailsCostsTheOthersNothing checks that a renewal of an execution or a task that
-// fails or blocks does not affect the other renewals of its heartbeat. Its reply is Unknown, and
-// its lease is unchanged. A heartbeat is refused if no part of it succeeded.
+// TestARenewalThatFailsCostsTheOthersNothing checks that a renewal that fails or blocks does not
+// affect the other renewals of its heartbeat. Its reply is Unknown, and its lease is unchanged. A
+// heartbeat fails if no part of it succeeded.
 func TestARenewalThatFailsCostsTheOthersNothing(t *testing.T) {
 	for name, failure := range map[string]error{
 		"unavailable":    perdure.Errorf(perdure.Unavailable, "planned"),
@@ -90,8 +90,8 @@ func TestARenewalThatFailsCostsTheOthersNothing(t *testing.T) {
 	}
 }
 
-// TestParkedGoroutinesOfWhichNothingIsKnownAreKept checks that a heartbeat returns ParkedKeep for
-// an execution that cannot be read, and renews its other leases.
+// TestParkedGoroutinesOfWhichNothingIsKnownAreKept checks a heartbeat with a kept goroutine whose
+// execution cannot be read. Its reply is ParkedKeep, and the worker's other leases are renewed.
 func TestParkedGoroutinesOfWhichNothingIsKnownAreKept(t *testing.T) {
 	b := newBench(t)
 	one, parked := b.started(), b.started()
@@ -107,8 +107,9 @@ func TestParkedGoroutinesOfWhichNothingIsKnownAreKept(t *testing.T) {
 	}
 }
 
-// TestNothingNewIsBelievedOfWhatCannotBeRead checks that heartbeats do not change the keeper of a
-// goroutine while the store cannot be read, because the execution may belong to another org.
+// TestNothingNewIsBelievedOfWhatCannotBeRead checks that heartbeats do not change which worker
+// keeps a goroutine while the store cannot be read, because the execution may belong to another
+// org.
 func TestNothingNewIsBelievedOfWhatCannotBeRead(t *testing.T) {
 	b := newBench(t)
 	parked, running := b.started(), b.started()

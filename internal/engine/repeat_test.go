@@ -8,9 +8,9 @@ import (
 	"github.com/perdure/perdure/internal/store/storetest"
 )
 
-// TestRepeatedCommitBringsNoClaimThatIsLost checks that the answer to a repeated commit does not
-// contain the claim of an attempt that was lost since. Otherwise the worker would run a tool after
-// the model has read that the tool was interrupted.
+// TestRepeatedCommitBringsNoClaimThatIsLost checks that the reply to a repeated commit does not
+// contain the claim of an attempt that was lost in the meantime. Otherwise the worker would run a
+// tool after the model has read that the tool was interrupted.
 func TestRepeatedCommitBringsNoClaimThatIsLost(t *testing.T) {
 	b := newBench(t)
 	h := b.started()
@@ -42,7 +42,7 @@ func TestRepeatedCommitBringsNoClaimThatIsLost(t *testing.T) {
 	}
 }
 
-// TestCommitsReturnTheNumberOfRecords checks that a commit, its repeat included, returns the number of
+// TestCommitsReturnTheNumberOfRecords checks that a commit and its repeat return the number of
 // steps and tasks stored since the newest checkpoint. A task that is scheduled again counts once.
 func TestCommitsReturnTheNumberOfRecords(t *testing.T) {
 	b := newBench(t)
@@ -66,8 +66,8 @@ func TestCommitsReturnTheNumberOfRecords(t *testing.T) {
 	records(0, func(c *perdure.Commit) { c.Checkpoint = &perdure.NewCheckpoint{State: perdure.Inline([]byte(`1`))} })
 }
 
-// TestRepeatedFinishTellsWhatIsLeftOfTheLease checks that the answer to a repeated finish contains
-// the claim with the remaining time of its lease.
+// TestRepeatedFinishTellsWhatIsLeftOfTheLease checks that the reply to a repeated end of a task
+// contains the claim with the remaining time of its lease.
 func TestRepeatedFinishTellsWhatIsLeftOfTheLease(t *testing.T) {
 	b := newBench(t)
 	h := b.started()

@@ -9,8 +9,8 @@ import (
 	"github.com/perdure/perdure"
 )
 
-// responsesOf returns one letter for each event, in order: equal letters for equal response ids,
-// "-" for none.
+// responsesOf returns one letter for each event of the execution, in order. Events with the same
+// response id have the same letter; "-" means no response id.
 func (b *bench) responsesOf(id uuid.UUID) string {
 	b.Helper()
 	letters := map[string]string{"": "-"}
@@ -56,8 +56,8 @@ func TestEventsBelongToTheirResponse(t *testing.T) {
 	})
 	b.finish(done(b.taskClaim(), `1`))
 	h.commit(completing())
-	// The types are: created started entry waiting | signal resumed entry scheduled data checkpoint
-	// started completed completed.
+	// The events are: created started entry waiting | signal resumed entry scheduled data
+	// checkpoint started completed completed.
 	if got, want := b.responsesOf(h.id), "AAAA"+"BBB"+"BBB"+"BB"+"B"; got != want {
 		t.Errorf("the events %v belong to %s, want %s", b.events(h.id), got, want)
 	}
@@ -83,8 +83,8 @@ func TestOnlyInputsBeginResponses(t *testing.T) {
 	}
 }
 
-// TestSteeringJoinsTheResponse checks that a message that arrives during a response has a response
-// id of its own, and that its entry and the end belong to the running response.
+// TestSteeringJoinsTheResponse checks that a message that arrives during a response has its own
+// response id. Its entry and the end belong to the running response.
 func TestSteeringJoinsTheResponse(t *testing.T) {
 	b, h, _, running := second(t)
 	b.signal(h.id, perdure.UserMessage, "s2")
@@ -113,7 +113,7 @@ func TestSteeringJoinsTheResponse(t *testing.T) {
 }
 
 // TestEndsBelongToTheirResponse checks that the last event of an execution belongs to the response
-// that was running. It belongs to none if the execution waited for its user.
+// that was running. If the execution waited for its user, the event belongs to no response.
 func TestEndsBelongToTheirResponse(t *testing.T) {
 	for name, c := range map[string]struct {
 		end  func(b *bench, h *holder)
@@ -181,8 +181,8 @@ func (b *bench) cancel(id uuid.UUID) {
 	b.must(err)
 }
 
-// TestClosingResultsBelongToTheResponse checks that the results that close open calls belong to the
-// response of the calls, and have message ids of their own.
+// TestClosingResultsBelongToTheResponse checks the results that the server appends for tool calls
+// without a result. They belong to the response of the calls, and have their own message ids.
 func TestClosingResultsBelongToTheResponse(t *testing.T) {
 	b, h, _, second := second(t)
 	h.commit(func(c *perdure.Commit) {
@@ -247,8 +247,9 @@ func TestPlaceholdersAreNotStored(t *testing.T) {
 	}
 }
 
-// TestClosingResultsNameTheirTools checks that the result that closes an open call names the tool.
-// The call was in the same commit, in an earlier one, or in a blob.
+// TestClosingResultsNameTheirTools checks that the result that the server appends for a tool call
+// without a result names the tool. The call was in the same commit, in an earlier one, or in a
+// blob.
 func TestClosingResultsNameTheirTools(t *testing.T) {
 	large := strings.Repeat("x", perdure.InlineLimit+1)
 	for name, c := range map[string]struct {

@@ -39,8 +39,8 @@ func (h *holder) at() perdure.CommitNumber {
 }
 
 // TestAGoroutineFromBeforeARestoreIsNotGoneOnWith checks that a goroutine that parked before a
-// restore of the store is not used. After a restore, fences and commit numbers repeat, so its
-// numbers equal those of the current commit. Only the claim id differs.
+// restore of the store is not used. After a restore, fences and commit numbers repeat. The
+// goroutine's numbers therefore equal those of the current commit; only the claim id differs.
 func TestAGoroutineFromBeforeARestoreIsNotGoneOnWith(t *testing.T) {
 	t.Run("a heartbeat has it dropped", func(t *testing.T) {
 		b := newBench(t)

@@ -8,8 +8,8 @@ import (
 	"github.com/perdure/perdure/internal/store/opentest"
 )
 
-// TestServersOfAStoreHaveOneSecret checks that four concurrent servers and a later one of a store
-// get the same secret, and that another store has another secret.
+// TestServersOfAStoreHaveOneSecret checks that four concurrent servers and a fifth one after them
+// get the same secret from a store, and that another store has another secret.
 func TestServersOfAStoreHaveOneSecret(t *testing.T) {
 	s := opentest.Store(t)
 	const servers = 4

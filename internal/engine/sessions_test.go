@@ -17,7 +17,7 @@ import (
 	"github.com/perdure/perdure/internal/store"
 )
 
-// signedIn is a session with its secrets and its key.
+// signedIn is a browser session with its two secrets and its API key.
 type signedIn struct {
 	*perdure.Session
 	cookie, page string
@@ -75,7 +75,7 @@ func TestASessionNeedsBothHalves(t *testing.T) {
 }
 
 // TestSessionsAreStoredHashed checks that the database files contain neither the secrets of a
-// session nor its key, as text or as bytes.
+// session nor its API key, as text or as bytes.
 func TestSessionsAreStoredHashed(t *testing.T) {
 	b := newBench(t)
 	s := b.signIn()

@@ -32,7 +32,7 @@ type SignalRequest struct {
 	// hash of the whole request. Starts and signals of an org share one set of keys.
 	IdempotencyKey string
 	RequestHash    perdure.Hash
-	// Conversation, if set, is the conversation whose next response the signal begins.
+	// Conversation, if set, is the conversation in which the signal begins the next response.
 	Conversation *rules.ConversationTurn
 }
 
@@ -40,9 +40,9 @@ type SignalRequest struct {
 type SignalReply = rules.SignalReply
 
 // Signal stores a signal, and wakes the execution if that meets its wait. Errors: invalid_argument,
-// not_found, execution_ended, payload_too_large, conflict (Head, or another request has just used
-// the idempotency key), rate_limited (the limits of the key that started the execution),
-// idempotency_key_reused.
+// not_found, execution_ended, payload_too_large, conflict (r.Head is not the last response, or
+// another request has just used the idempotency key), rate_limited (the limits of the key that
+// started the execution), idempotency_key_reused.
 func (e *Engine) Signal(ctx context.Context, org string, id uuid.UUID, r SignalRequest) (SignalReply, error) {
 	if err := e.checkSignal(&r); err != nil {
 		return SignalReply{}, err
@@ -87,8 +87,8 @@ func newSignal(r SignalRequest, seen checkedValue, h *board.Slot) rules.NewSigna
 	return n
 }
 
-// clientRequest returns the fields that starts and signals have in common, with a new response id
-// if no conversation sets it.
+// clientRequest returns the fields that starts and signals have in common. If t does not set the id
+// of the response, the id is new.
 func clientRequest(r *rules.ResponseRequest, t *rules.ConversationTurn, key string, hash perdure.Hash) rules.ClientRequest {
 	c := rules.ClientRequest{Response: r, ResponseID: conversations.ResponseOf(t), Conversation: t, IdempotencyKey: key, RequestHash: hash}
 	if t != nil {

@@ -15,7 +15,7 @@ import (
 // numbers is a schema of objects with an integer n.
 const numbers = `{"type":"object","required":["n"],"properties":{"n":{"type":"integer"}}}`
 
-// registerSignals registers the kind of bench.start with signals.
+// registerSignals registers signals for the kind of the executions that bench.start starts.
 func (b *bench) registerSignals(specs ...perdure.SignalSpec) error {
 	_, err := b.d.Register(b.Context(), perdure.Registration{
 		WorkerID: uuid.New(), Queues: []string{"default"}, Agents: []perdure.KindSpec{{Kind: "agent", Signals: specs}},
@@ -27,7 +27,7 @@ func (b *bench) signalSpec(name, schema string) perdure.SignalSpec {
 	return perdure.SignalSpec{Name: name, Schema: json.RawMessage(schema)}
 }
 
-// send sends the value in place, or by reference.
+// send sends a signal with the value, inline or by reference.
 func (b *bench) send(id uuid.UUID, name, signal, value string, byRef bool) (SignalReply, error) {
 	r := SignalRequest{Name: name, ID: signal, Value: json.RawMessage(value)}
 	if byRef {
@@ -39,7 +39,7 @@ func (b *bench) send(id uuid.UUID, name, signal, value string, byRef bool) (Sign
 }
 
 // TestSignalValuesFitARegisteredSchema checks that the server refuses a value that fits none of the
-// schemas of its signal, in place and by reference, and that the refusal changes nothing.
+// schemas of its signal, inline and by reference, and that the refusal changes nothing.
 func TestSignalValuesFitARegisteredSchema(t *testing.T) {
 	for _, byRef := range []bool{false, true} {
 		t.Run(fmt.Sprintf("by reference %t", byRef), func(t *testing.T) {
@@ -66,8 +66,8 @@ func TestSignalValuesFitARegisteredSchema(t *testing.T) {
 	}
 }
 
-// TestKindsWithoutSignalsAcceptAll checks that a kind that registers no signals expects every name,
-// and that the signals of the server itself are expected of every kind.
+// TestKindsWithoutSignalsAcceptAll checks that a kind that registers no signals accepts every
+// signal name as expected. Every kind also expects the signals that the server defines.
 func TestKindsWithoutSignalsAcceptAll(t *testing.T) {
 	b := newBench(t)
 	id := b.start()
@@ -111,8 +111,8 @@ func TestARepeatedSignalIsNotComparedAgain(t *testing.T) {
 	b.wantCode(err, perdure.InvalidArgument)
 }
 
-// TestSchemasOfOlderBuildsCountForADay checks that a value may fit the schema of a build that
-// another worker has registered within the last 24 hours, and only within these.
+// TestSchemasOfOlderBuildsCountForADay checks that a value may fit the schema that a worker of
+// another build has registered within the last 24 hours, but not an older schema.
 func TestSchemasOfOlderBuildsCountForADay(t *testing.T) {
 	b := newBench(t)
 	id := b.start()
@@ -140,7 +140,8 @@ func TestSchemasOfOlderBuildsCountForADay(t *testing.T) {
 	}
 }
 
-// TestSignalsOfKindsAreChecked checks what a registration refuses, and that it changes nothing.
+// TestSignalsOfKindsAreChecked checks that a registration with invalid signals is refused, and that
+// it changes nothing.
 func TestSignalsOfKindsAreChecked(t *testing.T) {
 	b := newBench(t)
 	var many []perdure.SignalSpec

@@ -46,7 +46,7 @@ func TestTwoSignalsOfOneName(t *testing.T) {
 }
 
 // TestSignalSurvivesACrash checks that a signal is pending until a commit takes it. Each new claim
-// contains the taken signals in the order of the takes, apart from the pending ones, until a
+// contains the taken signals in the order of the takes, and separately the pending ones, until a
 // checkpoint consumes them.
 func TestSignalSurvivesACrash(t *testing.T) {
 	b := newBench(t)

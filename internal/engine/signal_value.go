@@ -17,11 +17,12 @@ import (
 // userMessage signal. A value from a client must not contain the members of a Turn.
 type Turn struct {
 	Messages []perdure.InputMessage `json:"messages"`
-	// Settings replaces the settings in the execution's input; nil keeps them.
+	// Settings, if set, replaces the settings in the execution's input.
 	Settings *perdure.ReactInput `json:"settings,omitempty"`
 }
 
-// UserMessageValue is the value of a stored userMessage: the user's text and parts, or a Turn.
+// UserMessageValue is the value of a stored userMessage signal: the user's text and parts, or a
+// Turn.
 type UserMessageValue struct {
 	Text  *string        `json:"text,omitempty"`
 	Parts []perdure.Part `json:"parts,omitempty"`
@@ -73,7 +74,7 @@ func (e *Engine) checkSignalValue(name string, value json.RawMessage) error {
 	return nil
 }
 
-// checkUserMessage checks the value of a userMessage.
+// checkUserMessage checks the value of a userMessage signal.
 func (e *Engine) checkUserMessage(value json.RawMessage) error {
 	m, err := perdure.ParseUserMessage("signalValue", value)
 	if err != nil {
@@ -83,7 +84,7 @@ func (e *Engine) checkUserMessage(value json.RawMessage) error {
 	if err != nil {
 		return err
 	}
-	return e.uploads.CheckSize("the message", int64(len(entry.Content))) // it may be longer than the value
+	return e.uploads.CheckSize("the message", int64(len(entry.Content))) // the entry may be longer than the signal's value
 }
 
 // checkedValue is the result of the check of a signal's value.

@@ -20,8 +20,8 @@ import (
 	"github.com/perdure/perdure/internal/store"
 )
 
-// StartRequest is a request for a new execution. A field that is nil or "" has the value of the
-// definition, if DefinitionID is set, and its default otherwise.
+// StartRequest is a request for a new execution. If a field is nil or "", the definition's value
+// applies if DefinitionID is set, and otherwise the default.
 type StartRequest struct {
 	Kind            string
 	DefinitionID    *uuid.UUID
@@ -39,13 +39,13 @@ type StartRequest struct {
 	PersistenceMode perdure.PersistenceMode
 	Traceparent     string
 	// Messages, From and Turns are for the react agent. Messages replaces UserPrompt and Parts.
-	// From is the entry of another execution after which the conversation continues. Turns is the
-	// settings of the model calls.
+	// From is the entry of another execution after which the conversation continues. Turns contains
+	// the settings of the model calls.
 	Messages []perdure.InputMessage
 	From     *perdure.EntryRef
 	Turns    perdure.Turns
-	// Approvals is the policy of the start about tool calls, or tasks of an agent of another kind. It
-	// can only tighten the definition's.
+	// Approvals is the start's own policy about tool calls, or about tasks of an agent that is not
+	// the react agent. It can only be stricter than the definition's policy.
 	Approvals perdure.ApprovalPolicy
 	// Response is set if a client asked for a response.
 	Response *rules.ResponseRequest
@@ -54,16 +54,16 @@ type StartRequest struct {
 	// created.
 	IdempotencyKey string
 	RequestHash    perdure.Hash
-	// Conversation, if set, is the conversation whose next response the start begins.
+	// Conversation, if set, is the conversation in which the start begins the next response.
 	Conversation *rules.ConversationTurn
 }
 
-// Start creates an execution. It counts against the limits of the context's key. Errors:
+// Start creates an execution. It counts against the limits of the context's API key. Errors:
 // invalid_argument, not_found (definition), idempotency_key_reused, payload_too_large,
 // rate_limited.
 func (e *Engine) Start(ctx context.Context, org string, r StartRequest) (*perdure.Execution, error) {
 	if own := ownTraceparent(ctx); own != "" {
-		r.Traceparent = own // the execution's spans are children of the request's span
+		r.Traceparent = own // spans of the execution become children of the request's span
 	}
 	x, err := e.prepare(ctx, org, r)
 	if err != nil {
@@ -125,7 +125,7 @@ func (e *Engine) prepare(ctx context.Context, org string, r StartRequest) (*perd
 	}, nil
 }
 
-// checkPlacing checks queue, workspace and metadata, and sets their defaults and that of the
+// checkPlacing checks queue, workspace and metadata. It sets their defaults, and the default of the
 // persistence mode.
 func checkPlacing(r *StartRequest) error {
 	if err := checkStartTexts(r); err != nil {
@@ -172,9 +172,9 @@ func checkStartTexts(r *StartRequest) error {
 	return validate.Metadata(r.Metadata)
 }
 
-// inputOf returns the execution's input and the gate of its policies. The input is, for the react
-// agent, a frozen copy of its configuration, and for other kinds the caller's input, checked with the
-// kind's schema.
+// inputOf returns the execution's input and the gate of its policies about tool calls. For the
+// react agent, the input is a frozen copy of its configuration. For an agent of another kind, it is
+// the caller's input, checked with the kind's schema.
 func (e *Engine) inputOf(ctx context.Context, org string, r StartRequest, spec perdure.KindSpec) (json.RawMessage, *perdure.Gate, error) {
 	var d *perdure.Definition
 	if r.DefinitionID != nil {
@@ -195,13 +195,13 @@ func (e *Engine) inputOf(ctx context.Context, org string, r StartRequest, spec p
 	}
 	gate, err := e.Questions.Freeze(ctx, policies)
 	if gate != nil {
-		gate.Policies = &policies // the input is the caller's, so they are stored here
+		gate.Policies = &policies // the caller's input does not contain the policies
 	}
 	return r.Input, gate, err
 }
 
-// reactInput returns the input of an execution of the react agent and the gate of its policies. d is
-// its definition; nil if it has none.
+// reactInput returns the input of an execution of the react agent, and the gate of its policies
+// about tool calls. d is the execution's definition; nil if it has none.
 func (e *Engine) reactInput(ctx context.Context, org string, r StartRequest, spec perdure.KindSpec, d *perdure.Definition, policies perdure.Approvals) (json.RawMessage, *perdure.Gate, error) {
 	if len(r.Input) > 0 && string(r.Input) != "null" {
 		return nil, nil, perdure.FieldErrorf("input", "is for other kinds; the %s takes userPrompt, models and tools", perdure.ReactKind)
@@ -271,8 +271,8 @@ func checkReact(in perdure.ReactInput, spec perdure.KindSpec, queue string) erro
 	return definitions.CheckAgentConfig(in.Config)
 }
 
-// checkTools checks the names of the server's and the client's tools together, because a model gets
-// both and the names must differ.
+// checkTools checks that the names of the server's tools and the client's tools differ, because a
+// model gets both.
 func checkTools(in perdure.ReactInput) error {
 	names := slices.Clone(in.Tools)
 	for _, t := range in.ClientTools {
@@ -287,8 +287,8 @@ func checkTools(in perdure.ReactInput) error {
 	return perdure.CheckToolNames(at, names, in.Models)
 }
 
-// policiesOf returns the policies about tool calls of a start, with those of its definition d, which
-// may be nil.
+// policiesOf returns the policies about tool calls of a start and of its definition d, which may be
+// nil.
 func policiesOf(r StartRequest, d *perdure.Definition) perdure.Approvals {
 	a := perdure.Approvals{Start: r.Approvals}
 	if d != nil {

@@ -60,7 +60,7 @@ func TestAStartReadsItsKindAlone(t *testing.T) {
 }
 
 // TestStartsAtOnceShareTheReadOfTheirKind checks that 50 starts that arrive during a read of their
-// kind share one later read.
+// kind share one read, which begins after it.
 func TestStartsAtOnceShareTheReadOfTheirKind(t *testing.T) {
 	b := newBench(t)
 	bubble.Test(t, func(t *testing.T) {
@@ -86,8 +86,9 @@ func TestStartsAtOnceShareTheReadOfTheirKind(t *testing.T) {
 	})
 }
 
-// TestStartsAreCheckedByWhatAnotherServerRegistered checks that starts use a registration at
-// another server at once, for a new kind and for a kind that was used before.
+// TestStartsAreCheckedByWhatAnotherServerRegistered checks that starts immediately use a
+// registration that a worker made on another server, for a new kind and for a kind that was used
+// before.
 func TestStartsAreCheckedByWhatAnotherServerRegistered(t *testing.T) {
 	onEach(t, func(t *testing.T, p *place) {
 		other := New(Config{Store: p.s, Lease: testLease}).Dispatch(org, false)

@@ -31,8 +31,8 @@ func (b *bench) lifecycle(id uuid.UUID) []string {
 	return all
 }
 
-// TestEveryTransitionIsAnEvent checks that the log contains an event for each change of the status,
-// for five ways to an end.
+// TestEveryTransitionIsAnEvent checks that the log contains an event for each change of the status.
+// It checks five ways in which an execution can end.
 func TestEveryTransitionIsAnEvent(t *testing.T) {
 	begun := []string{
 		"agent.created PENDING", "agent.started RUNNING", "agent.waiting WAITING", "agent.resumed RUNNING",
@@ -158,8 +158,8 @@ func (l *lanes) Do(ctx context.Context, c store.Command) ([]any, error) {
 	return l.Store.Do(ctx, c)
 }
 
-// TestRenewalsGoFirst checks the lanes of the committer: renewals and claims have the first lane,
-// commits the next, timers and the ends of leases that of sweeps.
+// TestRenewalsGoFirst checks the lanes of commands in the committer. Renewals and claims have the
+// first lane, commits the second. Timers and the ends of leases have the lane of sweeps.
 func TestRenewalsGoFirst(t *testing.T) {
 	b := newBench(t)
 	l := &lanes{Store: b.s, seen: map[string]store.Lane{}}

@@ -10,7 +10,7 @@ import (
 	"github.com/perdure/perdure"
 )
 
-// source is one attempt of a task that appends frames.
+// source is one attempt of a task that appends frames to the log.
 type source struct {
 	*bench
 	lease perdure.TaskLease
@@ -57,11 +57,11 @@ func newSource(t *testing.T, edit ...func(*perdure.TaskOptions)) (*holder, sourc
 func TestChunksArePlacedByOffset(t *testing.T) {
 	_, s := newSource(t)
 	s.wantHeld(5, s.frame(0, 0, "hello"))
-	s.wantHeld(5, s.frame(0, 0, "hello"))        // known
-	s.wantHeld(5, s.frame(0, 2, "llo"))          // known
-	s.wantHeld(5, s.frame(0, 7, "orld"))         // a gap
-	s.wantHeld(11, s.frame(0, 3, "lo world"))    // half known
-	s.wantHeld(13, s.frame(0, 11, "é"))          // bytes, not characters
+	s.wantHeld(5, s.frame(0, 0, "hello"))        // all bytes are stored already
+	s.wantHeld(5, s.frame(0, 2, "llo"))          // all bytes are stored already
+	s.wantHeld(5, s.frame(0, 7, "orld"))         // bytes are missing before this frame
+	s.wantHeld(11, s.frame(0, 3, "lo world"))    // the first bytes are stored already
+	s.wantHeld(13, s.frame(0, 11, "é"))          // offsets count bytes, not characters
 	s.wantHeld(0, s.frame(1, 3, "out of place")) // a block that begins with a gap is not stored
 	blocks := s.text()
 	if len(blocks) != 1 {
@@ -145,7 +145,7 @@ func TestBlocksClose(t *testing.T) {
 	last := s.frame(0, 0, "all of it")
 	last.Close = true
 	s.wantHeld(9, last)
-	s.wantHeld(9, last)                   // a repeat after a lost answer
+	s.wantHeld(9, last)                   // a repeat after a lost reply
 	s.wantHeld(9, s.frame(0, 9, " late")) // nothing is added after the end
 	cut := s.frame(1, 0, "too much")
 	cut.Type, cut.Stream, cut.Close, cut.Reason = perdure.EventTerminal, "stdout", true, perdure.BlockTruncated
@@ -156,8 +156,8 @@ func TestBlocksClose(t *testing.T) {
 	s.wantClosed("9 bytes done", "8 bytes truncated")
 }
 
-// TestFinishWaitsForItsBlocks checks that the end of a task is refused with conflict if it names
-// more bytes of a block than are stored. After the missing bytes it is accepted.
+// TestFinishWaitsForItsBlocks checks that the end of a task is refused with conflict if it reports
+// more bytes of a block than are stored. Once the missing bytes are stored, it is accepted.
 func TestFinishWaitsForItsBlocks(t *testing.T) {
 	h, s := newSource(t)
 	s.wantHeld(3, s.frame(0, 0, "one"))
@@ -183,8 +183,8 @@ func (s source) whole(block int64, t perdure.EventType, text string) perdure.Fra
 	return f
 }
 
-// again contains the ends of an attempt after which the task runs again; fails contains those after
-// which it does not.
+// again contains the ends of an attempt after which the task runs again. fails contains the ends
+// after which the task fails.
 var (
 	again = map[string]func(*holder, source){
 		"retried": func(_ *holder, s source) { s.finish(failed(perdure.TaskClaim{Lease: s.lease}, false)) },
@@ -214,9 +214,9 @@ func TestAttemptThatFailsSupersedesItsBlocks(t *testing.T) {
 	}
 }
 
-// TestAttemptThatIsMadeAgainTakesBackWhatItHadClosed checks that the blocks that a failed attempt
-// had closed, such as thinking, are superseded if the task runs again. If the task has ended, they
-// are not.
+// TestAttemptThatIsMadeAgainTakesBackWhatItHadClosed checks the blocks that a failed attempt had
+// closed, such as thinking. They are superseded if the task runs again, but not if the task has
+// ended.
 func TestAttemptThatIsMadeAgainTakesBackWhatItHadClosed(t *testing.T) {
 	said := func(s source) {
 		arguments, output := s.whole(1, perdure.EventData, `{"a":1}`), s.whole(2, perdure.EventTerminal, "out")
@@ -247,8 +247,8 @@ func TestAttemptThatIsMadeAgainTakesBackWhatItHadClosed(t *testing.T) {
 	}
 }
 
-// TestLostAttemptKeepsItsOutputAlone checks that the thinking of a task that ends because its
-// worker was lost is superseded, and its terminal output is not.
+// TestLostAttemptKeepsItsOutputAlone checks a task that ends because its worker was lost. Its
+// thinking is superseded, but its terminal output is not.
 func TestLostAttemptKeepsItsOutputAlone(t *testing.T) {
 	h, s := newSource(t, func(o *perdure.TaskOptions) { o.OnLost = perdure.OnLostReport })
 	output := s.whole(1, perdure.EventTerminal, "out")
@@ -258,7 +258,7 @@ func TestLostAttemptKeepsItsOutputAlone(t *testing.T) {
 	s.wantClosed("2 bytes done", "3 bytes done", "2 bytes superseded")
 }
 
-// TestBlockOfAnEntryIsNotSuperseded checks that a block that an entry refers to is not superseded.
+// TestBlockOfAnEntryIsNotSuperseded checks that a block to which an entry refers is not superseded.
 func TestBlockOfAnEntryIsNotSuperseded(t *testing.T) {
 	for name, end := range again {
 		if name == "lost" {

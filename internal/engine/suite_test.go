@@ -8,7 +8,7 @@ import (
 	"github.com/perdure/perdure/internal/store/opentest"
 )
 
-// The tests of this file run on every store.
+// The tests of this file run on every kind of store.
 
 // TestRandomCommandsFollowTheRules checks that the engine behaves like the model of the rules for
 // random commands of several workers and clients, with jumps of the clock.
@@ -20,7 +20,7 @@ func TestLocalQuestionsFollowTheRules(t *testing.T) {
 	opentest.Each(t, enginetest.RandomLocalQuestions)
 }
 
-// TestHistoriesAreLinearizable checks that some sequential order explains the answers to concurrent
+// TestHistoriesAreLinearizable checks that some sequential order explains the results of concurrent
 // claims, commits, releases, signals, cancels and reads.
 func TestHistoriesAreLinearizable(t *testing.T) { opentest.Each(t, enginetest.Linearizable) }
 
@@ -47,7 +47,8 @@ func TestCancelTaskOfAnotherAgentIsRefused(t *testing.T) {
 	opentest.Each(t, enginetest.CancelTaskOfAnotherAgentIsRefused)
 }
 
-// TestTwoServersAgreeOnPauses checks that a queue paused on one server is paused on the other.
+// TestTwoServersAgreeOnPauses checks that a queue that was paused on one server is paused on the
+// other.
 func TestTwoServersAgreeOnPauses(t *testing.T) { enginetest.Pauses(t, opentest.Servers(t, 2)) }
 
 // TestTwoServersContinueBulkActions checks that two servers on one database give each execution of a

@@ -23,16 +23,17 @@ func (e *Engine) Sweep(ctx context.Context) error {
 // round is one check of everything that depends on time.
 type round struct {
 	now    perdure.Time
-	since  perdure.Time // items that were put off until after this time are checked again
+	since  perdure.Time // items that were postponed until after this time are checked again
 	leases bool         // check leases
-	// reap reports whether to end the leases that had run out at now. A stall during the round ends
-	// no other lease.
+	// reap reports whether to end the leases that had expired at now. A lease that expires during
+	// the round, for example in a stall of the server, is not ended.
 	reap bool
-	// asked is the time since which questions were asked that may expire; zero means all.
+	// asked limits the questions that may expire to those asked at or after this time; zero means
+	// all.
 	asked perdure.Time
 }
 
-// round does everything that is due. It returns the time when the next item is due, and the time
+// round does everything that is due. next is the time when the next item is due. lease is the time
 // when the first remaining lease ends. A zero time is unknown.
 func (e *Engine) round(ctx context.Context, r round) (next, lease perdure.Time, err error) {
 	due, err := e.Store.Due(ctx, store.DueQuery{Since: r.since, Leases: r.leases})
@@ -46,8 +47,8 @@ func (e *Engine) round(ctx context.Context, r round) (next, lease perdure.Time, 
 	errs := []error{
 		err,
 		e.Store.Tidy(ctx),
-		// An outage of the store does not delay this, because these workers were connected after
-		// it.
+		// An outage of the store does not delay the end of these leases, because the workers were
+		// connected after the outage.
 		e.endLostLeases(ctx, r.now),
 	}
 	e.keepers.Sweep(r.now.Add(-e.Lease))
@@ -63,8 +64,8 @@ func (e *Engine) round(ctx context.Context, r round) (next, lease perdure.Time, 
 	return e.nextOf(due), lease, errors.Join(errs...)
 }
 
-// nextOf returns when something other than a lease is due; zero if nothing is. An item that is due
-// already and could not be done waits for the next sweep, unless it is a timer.
+// nextOf returns when the next item other than a lease is due; zero if there is none. An item that
+// is due already but could not be handled waits for the next sweep, unless it is a timer.
 func (e *Engine) nextOf(due store.Due) perdure.Time {
 	next, now := earlier(due.Ready, due.At[store.PickTimers]), e.Store.Now()
 	for kind, grace := range map[store.PickKind]time.Duration{
@@ -85,7 +86,7 @@ func earlier(a, b perdure.Time) perdure.Time {
 	return a
 }
 
-// sweepDue does everything that is due, and reports whether anything was due.
+// sweepDue handles everything that is due, and reports whether anything was due.
 func (e *Engine) sweepDue(ctx context.Context, due store.Due, r round) (did bool, err error) {
 	jitter := rand.Float64()
 	now, grace := r.now, e.Lease
@@ -94,7 +95,7 @@ func (e *Engine) sweepDue(ctx context.Context, due store.Due, r round) (did bool
 		pick   store.Pick
 		needs  func(*perdure.Execution) store.Needs
 		decide func(*store.State) (*store.Changes, error)
-		lease  bool // depends on the age of leases
+		lease  bool // the sweep depends on the age of leases
 	}{
 		{"timers", store.Pick{Kind: store.PickTimers}, nil, rules.FireTimer, false},
 		{"cancel overdue", store.Pick{Kind: store.PickCancelOverdue}, rules.EndNeeds, rules.EndOverdueCancel, false},

@@ -11,13 +11,14 @@ import (
 )
 
 const (
-	// stall is the maximum delay of a round of sweeps. After a longer delay, the server ends no
-	// leases for the duration of a lease. The server or its machine may have been stopped, so that
-	// workers could not renew their leases.
+	// stall is the maximum normal delay of a round of sweeps. After a longer delay, the server or
+	// its machine may have been stopped, and workers could not renew their leases. The server then
+	// ends no leases for the duration of a lease.
 	stall   = 2 * time.Second
 	sweep   = 250 * time.Millisecond
 	minRest = 5 * time.Millisecond
-	// outage is the delay of a round from which on people may not have been able to answer questions.
+	// outage is the delay of a round after which the server assumes that people could not answer
+	// questions.
 	outage = time.Minute
 )
 
@@ -33,7 +34,7 @@ func (e *Engine) Run(ctx context.Context) error {
 	beside.Go(func() { e.keepPauses(ctx) })
 	beside.Go(func() { e.Bulk.Keep(ctx) })
 	quiet := time.Now().Add(e.Lease) // after a start, workers need time to renew their leases
-	leases := time.Now()             // when leases are checked next
+	leases := time.Now()             // the time of the next check of leases
 	last := e.Store.Now()
 	back := e.opened // when the server was last able to take answers again
 	for {
@@ -46,7 +47,7 @@ func (e *Engine) Run(ctx context.Context) error {
 			quiet, leases = time.Now().Add(e.Lease), time.Now()
 		}
 		// Items that became due in the previous round are checked once more, because the clock of a
-		// transaction may be slightly behind this one.
+		// transaction may be slightly behind the clock of the loop.
 		r := round{now: now, since: last.Add(-sweep), leases: !time.Now().Before(leases), reap: time.Now().After(quiet), asked: expiring(back, now)}
 		next, lease, err := e.round(ctx, r)
 		if err != nil && ctx.Err() == nil {
@@ -65,8 +66,9 @@ func (e *Engine) Run(ctx context.Context) error {
 	}
 }
 
-// expiring returns the time since which questions were asked that may expire now: for a while after
-// an outage, those that were asked before it stay open.
+// expiring returns the earliest creation time of the questions that may expire now; zero if all
+// may. back is when the server was last able to take answers again. For some time after that, older
+// questions stay open.
 func expiring(back, now perdure.Time) perdure.Time {
 	if now.Sub(back.Time) < rules.ExpiryGrace {
 		return back
@@ -74,9 +76,9 @@ func expiring(back, now perdure.Time) perdure.Time {
 	return perdure.Time{}
 }
 
-// untilLease returns the time until leases must be checked again; first is when the first of them
-// ends. It is at most a third of a lease, so that a lease that begins or is renewed later does not
-// end before the check, even if another server uses shorter leases.
+// untilLease returns the time until leases must be checked again. first is the time when the first
+// lease ends. The result is at most a third of a lease. A lease that begins or is renewed in the
+// meantime therefore does not end before the check, even if another server uses shorter leases.
 func (e *Engine) untilLease(first perdure.Time) time.Duration {
 	most := e.Lease / 3
 	if first.IsZero() {
@@ -85,8 +87,8 @@ func (e *Engine) untilLease(first perdure.Time) time.Duration {
 	return min(first.Sub(e.Store.Now().Time), most)
 }
 
-// until returns the pause of the loop: the time until the next item is due, at least minRest and at
-// most sweep.
+// until returns the pause of the sweep loop: the time until next, when the next item is due. It is
+// at least minRest and at most sweep.
 func (e *Engine) until(next perdure.Time) time.Duration {
 	if next.IsZero() {
 		return sweep

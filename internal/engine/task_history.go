@@ -10,8 +10,8 @@ import (
 )
 
 // firstEnded returns the first page of the tasks and steps that ended since the newest checkpoint.
-// An agent's function asks for them when it is entered again. firstEnded returns nil if no worker
-// has committed to the execution.
+// An agent's function asks for these tasks and steps when it is entered again. firstEnded returns
+// nil if no worker has committed to the execution.
 func firstEnded(ctx context.Context, refs store.ClaimReader, x *perdure.Execution, newest *perdure.Checkpoint) (*perdure.EndedPage, error) {
 	if rules.LastCommit(x) == (perdure.CommitNumber{}) {
 		return nil, nil
@@ -32,7 +32,7 @@ func endedPage(ctx context.Context, refs store.ClaimReader, execution uuid.UUID,
 	return refs.Ended(ctx, execution, after, perdure.EndedPageHeads, perdure.EndedPageBytes)
 }
 
-// ended returns a later page of ended tasks and steps to the worker that has the lease. Errors:
+// ended returns a further page of ended tasks and steps to the worker that has the lease. Errors:
 // lease_lost (the lease has ended), not_found, invalid_argument.
 func (e *Engine) ended(ctx context.Context, org string, q perdure.EndedQuery) (page perdure.EndedPage, err error) {
 	if q.After < 0 {

@@ -46,8 +46,8 @@ func TestScheduleAnswersByWhatIsThere(t *testing.T) {
 	}
 }
 
-// TestTaskKeyIsTheExecutions checks that the same key identifies different tasks in two executions,
-// and that one execution cannot finish, cancel or await a task of the other.
+// TestTaskKeyIsTheExecutions checks that the same task key identifies different tasks in two
+// executions, and that one execution cannot finish, cancel or await a task of the other.
 func TestTaskKeyIsTheExecutions(t *testing.T) {
 	b := newBench(t)
 	mine := func(o *perdure.TaskOptions) { o.Key = "mine" }
@@ -113,7 +113,7 @@ func TestFinishDeliveredTwice(t *testing.T) {
 	if after := b.snapshot(h.id); after != before {
 		t.Errorf("delivered again it wrote:\n%s\n%s", before, after)
 	}
-	// When the claim has ended, the answer to the repeat does not contain it any more.
+	// When the claim has ended, the reply to the repeat no longer contains it.
 	next := &holder{bench: b, claim: *first.Claim, id: h.id}
 	next.suspend(perdure.WaitSignal("x"))
 	if third := b.finish(f); third.Claim != nil {
@@ -157,7 +157,7 @@ func TestCancelOneTask(t *testing.T) {
 			t.Errorf("task %s, cancelled %s: told %v", c.Lease.TaskID, ids[0], told)
 		}
 	}
-	h.commit(func(c *perdure.Commit) { c.CancelTask = ids[:1] }) // ended already
+	h.commit(func(c *perdure.Commit) { c.CancelTask = ids[:1] }) // this task has ended already
 }
 
 func TestPriorityGoesFirst(t *testing.T) {

@@ -33,7 +33,7 @@ func onEach(t *testing.T, test func(*testing.T, *place)) {
 	})
 }
 
-// place is an engine with a worker, on any store.
+// place is an engine with a worker, on a store of any kind.
 type place struct {
 	*testing.T
 	clock  *clock
@@ -100,8 +100,8 @@ func (p *place) execution(id uuid.UUID) *perdure.Execution {
 }
 
 // TestErrorsOfAnyWordsEndWhatTheyEnd checks on every store that the end of an execution, step or
-// task is stored even if the error contains a zero byte or invalid UTF-8. The character U+FFFD
-// replaces them.
+// task is stored even if its error contains a zero byte or invalid UTF-8. The character U+FFFD
+// replaces such bytes.
 func TestErrorsOfAnyWordsEndWhatTheyEnd(t *testing.T) {
 	const said, kept = "exit status 2: \x00 \xff.", "exit status 2: \uFFFD \uFFFD."
 	failure := &perdure.TaskError{Code: "bad\x00code", Message: said}
@@ -153,7 +153,7 @@ func TestErrorsOfAnyWordsEndWhatTheyEnd(t *testing.T) {
 }
 
 // TestTextsThatCannotBeKeptAreRefused checks on every store that a zero byte or invalid UTF-8 in a
-// text other than a content is refused with invalid_argument, before the store gets it.
+// text that is not a content is refused with invalid_argument, before the store gets it.
 func TestTextsThatCannotBeKeptAreRefused(t *testing.T) {
 	onEach(t, func(t *testing.T, p *place) {
 		l := p.start(StartRequest{})
@@ -248,8 +248,8 @@ func (p *place) tryList(f store.ExecutionFilter) error {
 	return err
 }
 
-// everyText calls ask once for each text in a request, with a zero byte in that text and all other
-// texts empty. It checks that the request is refused. Texts of errors and of blocks are exceptions,
+// everyText checks that a zero byte is refused in each text of a request. For each text, it calls
+// ask once with a zero byte in this text only. Texts of errors and of blocks are exceptions,
 // because they are stored.
 func (p *place) everyText(what string, want int, request any, ask func(any) error) {
 	p.Helper()
@@ -275,8 +275,8 @@ func (p *place) everyText(what string, want int, request any, ask func(any) erro
 	}
 }
 
-// textPaths returns the path to each string in a type: indexes of fields, and -1 for the first
-// element of a slice or the target of a pointer.
+// textPaths returns the path to each string in a type. An element of a path is the index of a
+// field, or -1 for the first element of a slice or the target of a pointer.
 func textPaths(t reflect.Type, at []int, depth int) [][]int {
 	if depth > 6 {
 		return nil // a wait contains waits

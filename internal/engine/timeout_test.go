@@ -8,7 +8,8 @@ import (
 )
 
 // keepAlive advances the clock by d while the workers of the execution and the task send
-// heartbeats. If alive is set, the heartbeats report a sign of life of the task's code.
+// heartbeats. If the parameter alive is true, the heartbeats report a sign of life of the task's
+// code.
 func (h *holder) keepAlive(d time.Duration, c perdure.TaskClaim, alive bool) {
 	h.Helper()
 	for step := testLease / 4; d > 0; d -= step {
@@ -22,8 +23,8 @@ func (h *holder) keepAlive(d time.Duration, c perdure.TaskClaim, alive bool) {
 }
 
 // TestSilentAttemptTimesOut checks that the server ends an attempt whose code shows no sign of life
-// for its heartbeat timeout and the grace after that. A heartbeat of the worker without a sign of
-// life of the code does not count.
+// during its heartbeat timeout and the grace after that. A heartbeat of the worker without a sign
+// of life of the code does not count.
 func TestSilentAttemptTimesOut(t *testing.T) {
 	b := newBench(t)
 	h := b.started()
@@ -131,7 +132,7 @@ func TestEndedTasksNeverChange(t *testing.T) {
 				t.Fatalf("it is %s", before.Status)
 			}
 			for _, f := range []perdure.TaskFinish{done(c, `"other"`), failed(c, false), failed(c, true)} {
-				_, _ = b.d.FinishTask(t.Context(), f) // answered or refused, depending on the request
+				_, _ = b.d.FinishTask(t.Context(), f) // may succeed or fail, depending on the request
 			}
 			_, err := b.d.Heartbeat(t.Context(), perdure.Heartbeat{Tasks: []perdure.TaskBeat{{Lease: c.Lease, Progress: []byte(`1`)}}})
 			b.must(err)

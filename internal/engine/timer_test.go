@@ -49,8 +49,8 @@ func TestTimerByDuration(t *testing.T) {
 	b.wantStatus(h.id, perdure.StatusPending)
 }
 
-// TestMetTimerIsTold checks that if a wait is met at the suspend, the answer contains the wait with
-// the met condition marked, and the time of the commit.
+// TestMetTimerIsTold checks the reply to a suspend whose wait is already met. It contains the wait
+// with the met condition marked, and the time of the commit.
 func TestMetTimerIsTold(t *testing.T) {
 	b := newBench(t)
 	h := b.started()
@@ -68,8 +68,7 @@ func TestMetTimerIsTold(t *testing.T) {
 }
 
 // TestOutcomesAreKeptUntilTheCheckpoint checks that the recorded outcome of a wait is stored until
-// the next checkpoint, that a second outcome does not replace it, and that the wait's due times are
-// deleted.
+// the next checkpoint. A second outcome does not replace it, and the wait's due times are deleted.
 func TestOutcomesAreKeptUntilTheCheckpoint(t *testing.T) {
 	b := newBench(t)
 	h := b.started()
@@ -90,7 +89,7 @@ func TestOutcomesAreKeptUntilTheCheckpoint(t *testing.T) {
 	if left := x.Asked.Dues; len(left) != 1 || left[0].Name != "w#11.0" {
 		t.Errorf("due times kept: %+v", left)
 	}
-	// A choice in the same commit as a checkpoint counts as made after the checkpoint.
+	// The choice of a wait in the same commit as a checkpoint counts as made after the checkpoint.
 	h.commit(func(c *perdure.Commit) {
 		choose("w", 1, 2)(c)
 		c.Checkpoint = &perdure.NewCheckpoint{State: perdure.Inline([]byte(`{"plain":1}`)), StateVersion: 7}

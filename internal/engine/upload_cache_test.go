@@ -32,8 +32,8 @@ func (h *holder) step(ref *perdure.BlobRef) error {
 }
 
 // TestAnUploadIsCheckedAsItComes checks that a commit does not read an uploaded result that was
-// valid JSON during its upload. The commit reads any other result once, and refuses it. With
-// Config.Plain the commit reads every result once.
+// valid JSON during its upload. It reads an invalid result once, and refuses it. With Config.Plain
+// the commit reads every result once.
 func TestAnUploadIsCheckedAsItComes(t *testing.T) {
 	long, err := json.Marshal(strings.Repeat("x", 1<<19))
 	if err != nil {
@@ -68,9 +68,9 @@ func TestAnUploadIsCheckedAsItComes(t *testing.T) {
 	}
 }
 
-// TestAClientsUploadIsNotTakenAsChecked checks that a commit reads a content that a client
-// uploaded (PutContent). The rules for uploads of clients differ, so the check during such an
-// upload is not sufficient for a commit.
+// TestAClientsUploadIsNotTakenAsChecked checks that a commit reads a content that a client uploaded
+// (PutContent). Different rules apply to uploads of clients, so their check during the upload is
+// not sufficient for a commit.
 func TestAClientsUploadIsNotTakenAsChecked(t *testing.T) {
 	h := newBench(t).started()
 	reads := &blobReads{Store: h.s}

@@ -48,8 +48,8 @@ func TestSuspendWhoseWaitIsMetGoesOn(t *testing.T) {
 	b.wantStatus(h.id, perdure.StatusWaiting)
 }
 
-// TestWaitForSomethingElseIsNotWoken checks that ended tasks, other signals and time do not wake an
-// execution that waits for one signal.
+// TestWaitForSomethingElseIsNotWoken checks that an execution that waits for one signal is not
+// woken by ended tasks, by other signals or by time.
 func TestWaitForSomethingElseIsNotWoken(t *testing.T) {
 	b := newBench(t)
 	h := b.started()
@@ -75,8 +75,9 @@ func TestWaitForSomethingElseIsNotWoken(t *testing.T) {
 	}
 }
 
-// TestAnyWaitWithAFailedTaskDoesNotSpin checks that a failed task does not meet an any-wait for a
-// success, neither at the suspend nor after it. The wait is met when the other task succeeds.
+// TestAnyWaitWithAFailedTaskDoesNotSpin checks a wait for the success of any of two tasks. A failed
+// task does not meet the wait, neither at the suspend nor after it. The success of the other task
+// does.
 func TestAnyWaitWithAFailedTaskDoesNotSpin(t *testing.T) {
 	b := newBench(t)
 	h := b.started()
@@ -178,7 +179,7 @@ func TestSeveralTimersOfOneWait(t *testing.T) {
 }
 
 // TestTimerIsGoneWithTheWaking checks that a timer is deleted when a timer, a signal or a cancel
-// ends the wait, so that sweeps do not find it any more.
+// ends the wait, so that sweeps no longer find it.
 func TestTimerIsGoneWithTheWaking(t *testing.T) {
 	for name, wake := range map[string]func(*holder){
 		"the timer": func(h *holder) { h.clock.advance(time.Minute); h.sweep() },

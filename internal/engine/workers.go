@@ -12,7 +12,7 @@ import (
 	"github.com/perdure/perdure/internal/store"
 )
 
-// keepWorkers records the workers that the server has seen, until ctx ends.
+// keepWorkers records the workers that the server has seen at intervals, until ctx ends.
 func (e *Engine) keepWorkers(ctx context.Context) {
 	every := time.NewTicker(perdure.WorkerSeenEvery)
 	defer every.Stop()
@@ -31,7 +31,7 @@ func (e *Engine) keepWorkers(ctx context.Context) {
 // seenStep is the maximum number of workers that one command records.
 const seenStep = 500
 
-// recordWorkers records the workers that were seen since the last call.
+// recordWorkers stores which workers this server has seen since its last call.
 func (e *Engine) recordWorkers(ctx context.Context) error {
 	for org, workers := range e.workers.Take() {
 		slices.SortFunc(workers, func(a, b uuid.UUID) int { return bytes.Compare(a[:], b[:]) })
@@ -49,8 +49,8 @@ func (e *Engine) recordWorkers(ctx context.Context) error {
 	return nil
 }
 
-// Workers lists workers of the org that were seen within perdure.WorkerKept, by id. next is the id
-// after which the next page begins; uuid.Nil at the end.
+// Workers lists workers of the org, by id, that were seen within perdure.WorkerKept. The caller
+// passes next as the parameter after to get the next page; it is uuid.Nil at the end.
 func (e *Engine) Workers(ctx context.Context, org string, after uuid.UUID, limit int) (all []*perdure.WorkerInfo, next uuid.UUID, err error) {
 	now := e.Store.Now()
 	all, err = e.Store.Workers(ctx, org, now.Add(-perdure.WorkerKept), after, limit+1)
@@ -67,8 +67,8 @@ func (e *Engine) Workers(ctx context.Context, org string, after uuid.UUID, limit
 	return all, next, err
 }
 
-// Queues lists queues of the org, by name. next is the name after which the next page begins; "" at
-// the end.
+// Queues lists queues of the org, by name. The caller passes next as the parameter after to get the
+// next page; it is "" at the end.
 func (e *Engine) Queues(ctx context.Context, org, after string, limit int) (all []*perdure.QueueInfo, next string, err error) {
 	all, err = e.Store.Queues(ctx, org, e.Store.Now().Add(-perdure.WorkerPresence), after, limit+1)
 	if err == nil && len(all) > limit {

@@ -9,8 +9,8 @@ import (
 	"github.com/perdure/perdure"
 )
 
-// write is one kind of write of a worker. refused reports whether the answer says that the lease
-// has ended; for a release, it reports whether nothing changed.
+// write is one kind of write of a worker. The result refused reports whether the reply says that
+// the lease has ended; for a release, it reports whether nothing changed.
 type write func(ctx context.Context, d perdure.Dispatch) (refused bool, err error)
 
 func lostError(err error) (bool, error) {

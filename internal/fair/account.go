@@ -5,26 +5,26 @@ import (
 	"time"
 )
 
-// waiter is a visit that waits for a place. Its channel is closed when it gets the place.
+// waiter is a visit that waits for a place. The channel is closed when the visit gets the place.
 type waiter chan struct{}
 
 // account is the data of a Share about one org.
 type account struct {
 	org     string
-	asked   time.Time // when it last asked for a place
+	asked   time.Time // when the org last asked for a place
 	users   int       // number of visits that hold a place or wait for one
-	held    int       // number of places
-	waiting []waiter  // in order
+	held    int       // number of places that visits hold
+	waiting []waiter  // visits that wait for a place, in order
 	timed   bool      // a timer will examine the budget
 
 	left  time.Duration // the budget
-	since time.Time     // when left was computed
+	since time.Time     // when the field left was computed
 
-	spent time.Duration // charged since the rate was computed
+	spent time.Duration // time charged since the rate was computed
 	usage float64       // seconds charged per second, averaged
 }
 
-// asks records that the org asks for a place, and returns its account.
+// asks records that the org requests a place now, and returns the org's account.
 func (s *Share) asks(org string, now time.Time) *account {
 	if org != s.last.org {
 		s.other = s.last
@@ -54,7 +54,7 @@ func (s *Share) uses(a *account, change int) {
 // one lately.
 func (a *account) active(now time.Time) bool { return a.users > 0 || now.Sub(a.asked) < lately }
 
-// balance returns the budget of the org. The budget grows at the rate, up to burst.
+// balance returns the budget of the org. The budget grows by rate seconds per second, up to burst.
 func (a *account) balance(now time.Time, rate float64) time.Duration {
 	a.left = min(burst, a.left+time.Duration(rate*float64(now.Sub(a.since))))
 	a.since = now
@@ -76,8 +76,8 @@ func (s *Share) charge(a *account, cost time.Duration, now time.Time) {
 	}
 }
 
-// compute computes the rate, unless it was computed less than look ago. It deletes the accounts of
-// idle orgs with a full budget, because a new account would be equal.
+// compute computes the rate at which budgets grow, at most once in the interval look. It deletes
+// the accounts of idle orgs with a full budget, because a new account would be equal.
 func (s *Share) compute(now time.Time) {
 	passed := now.Sub(s.rated)
 	if passed < look {
@@ -98,8 +98,9 @@ func (s *Share) compute(now time.Time) {
 	s.adjust(usages)
 }
 
-// adjust sets the rate between an equal part for each org and the level of [level]. The rate falls
-// quickly while goroutines wait for a processor, and rises slowly otherwise.
+// adjust sets the rate at which budgets grow. The minimum is an equal part of the capacity for each
+// org, the maximum is the result of [level]. The rate falls quickly while goroutines wait for a
+// processor, and rises slowly otherwise.
 func (s *Share) adjust(usages []float64) {
 	least, most := s.capacity/float64(max(1, len(usages))), level(s.all, usages)
 	if s.pressed() {
@@ -111,20 +112,19 @@ func (s *Share) adjust(usages []float64) {
 }
 
 const (
-	// slower is the factor of the rate at a computation under pressure.
+	// slower is the factor by which the rate falls if goroutines wait for a processor.
 	slower = 0.7
-	// faster is the part of all processors by which the rate rises at a computation without
-	// pressure.
+	// faster is by how much the rate rises otherwise, as a fraction of all processors.
 	faster = 1.0 / 40
 )
 
-// average adds what was charged in the time that has passed to the average usage.
+// average updates the average usage with the time that was charged during the duration passed.
 func (a *account) average(passed time.Duration) {
 	a.usage, a.spent = averaged(a.usage, a.spent, passed), 0
 }
 
-// level returns the usage at which orgs are limited so that all together use the capacity: an equal
-// part for each org, plus the capacity that orgs with less usage do not need.
+// level returns the limit of the usage of each org with which all orgs together use the capacity.
+// It is an equal part for each org, plus the capacity that orgs with less usage do not need.
 func level(capacity float64, usages []float64) float64 {
 	slices.Sort(usages)
 	each := capacity

@@ -15,8 +15,8 @@ import (
 	"github.com/perdure/perdure"
 )
 
-// unpressed returns a share that assumes that goroutines never wait for a processor, and that
-// counts places as CPU time.
+// unpressed returns a share that assumes that goroutines never wait for a processor, and that all
+// time in places is CPU time.
 func unpressed(processors, percent int) *Share {
 	s := New(processors, percent)
 	s.pressed = func() bool { return false }
@@ -24,7 +24,8 @@ func unpressed(processors, percent int) *Share {
 	return s
 }
 
-// computes holds a place of the org for d, and returns the time for which it waited for the place.
+// computes holds a place of the org for the duration d, and returns how long it waited for the
+// place.
 func computes(s *Share, org string, d time.Duration) (waited time.Duration) {
 	v, began := s.Visit(org), time.Now()
 	if v.Enter(context.Background()) != nil {
@@ -120,8 +121,8 @@ func TestHeavyOrgsShareEqually(t *testing.T) {
 	})
 }
 
-// TestPollsWaitForTheBudget checks that Afford waits while the budget of the org is used up and
-// another org is active, for at most two seconds. It does not wait otherwise.
+// TestPollsWaitForTheBudget checks that Afford waits while the org has no budget and another org is
+// active, for at most two seconds. Otherwise it does not wait.
 func TestPollsWaitForTheBudget(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		s := unpressed(2, 50)
@@ -154,8 +155,8 @@ func TestPollsWaitForTheBudget(t *testing.T) {
 	})
 }
 
-// TestUnderPressureOrgsHaveEqualParts checks that an org gets its equal part while goroutines wait
-// for a processor, and more than that while they do not.
+// TestUnderPressureOrgsHaveEqualParts checks that an org gets only its equal part while goroutines
+// wait for a processor, and more than that while they do not.
 func TestUnderPressureOrgsHaveEqualParts(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		s, high := unpressed(4, 25), true
@@ -265,8 +266,8 @@ func TestLevel(t *testing.T) {
 	}
 }
 
-// TestAnOrgAloneHasNoBudget checks that an org waits for nothing while no other org is active, and
-// has its full budget when another one becomes active.
+// TestAnOrgAloneHasNoBudget checks that an org never waits while no other org is active, and that
+// it has its full budget when another one becomes active.
 func TestAnOrgAloneHasNoBudget(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		s := unpressed(2, 1)
@@ -291,7 +292,7 @@ func TestAnOrgAloneHasNoBudget(t *testing.T) {
 	})
 }
 
-// TestABudgetIsBounded checks that the budget of an idle org does not grow over burst, and that the
+// TestABudgetIsBounded checks that the budget of an idle org does not exceed burst, and that the
 // debt after a very large charge is limited.
 func TestABudgetIsBounded(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
@@ -316,8 +317,8 @@ func TestABudgetIsBounded(t *testing.T) {
 	})
 }
 
-// TestWaitsAreNotCharged checks that time without a place is not charged to the org, and that
-// Charge is.
+// TestWaitsAreNotCharged checks that time without a place is not charged to the org, and that costs
+// passed to Charge are.
 func TestWaitsAreNotCharged(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		s := unpressed(2, 1)
@@ -380,8 +381,8 @@ func TestIdleOrgsAreForgotten(t *testing.T) {
 }
 
 // TestWaitingRequestsOfAnOrgAreBounded checks that a request is refused if Queue requests of its
-// org wait. A request of another org enters at once, and a part of a request (Compute) may still
-// wait.
+// org wait. A request of another org enters at once. Work of a request that has already entered
+// (Compute) may still wait.
 func TestWaitingRequestsOfAnOrgAreBounded(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		s := crowd()
@@ -411,9 +412,8 @@ func TestWaitingRequestsOfAnOrgAreBounded(t *testing.T) {
 	})
 }
 
-// TestRandomVisits checks, for random requests of random orgs, that all together compute no longer
-// than the processors and the budgets allow. After they have ended, only the account of a new org
-// is left.
+// TestRandomVisits checks that random requests of random orgs compute no longer in total than the
+// processors and the budgets allow. After they have ended, only the account of a new org remains.
 func TestRandomVisits(t *testing.T) {
 	for seed := range uint64(20) {
 		synctest.Test(t, func(t *testing.T) {

@@ -14,13 +14,13 @@ func processCPU() time.Duration {
 	return time.Duration(r.Utime.Nano() + r.Stime.Nano())
 }
 
-// scale contains the ratio of the CPU time of the process to the charged time. The ratio is needed
-// because the time in a place includes time in which other programs run, or in which a request
-// waits for a database.
+// scale contains the ratio of the process's CPU time to the charged time. The two differ because
+// the time that a request spends in a place includes time in which other programs run, or in which
+// the request waits for a database.
 type scale struct {
 	cpu     func() time.Duration
 	before  time.Duration // CPU time at the last look
-	spent   time.Duration // charged since the last look, before scaling
+	spent   time.Duration // time charged since the last look, before scaling
 	using   float64       // averages in seconds per second
 	charged float64
 }
@@ -33,8 +33,8 @@ func (c *scale) look(passed time.Duration) {
 	c.before, c.spent = now, 0
 }
 
-// of returns the part of a cost that is charged: all of it, unless the charged time exceeds the CPU
-// time of the process.
+// of returns the part of a cost that is charged. It is less than the cost only if the charged time
+// exceeds the CPU time of the process.
 func (c *scale) of(cost time.Duration) time.Duration {
 	c.spent += cost
 	if c.using <= 0 || c.using >= c.charged {
@@ -43,8 +43,8 @@ func (c *scale) of(cost time.Duration) time.Duration {
 	return time.Duration(float64(cost) * c.using / c.charged)
 }
 
-// averaged returns the average usage over about the last second, after used was used in the
-// duration passed.
+// averaged returns the new average usage over about the last second. The duration used was used
+// during the duration passed.
 func averaged(average float64, used, passed time.Duration) float64 {
 	part := min(1, float64(passed)/float64(lately))
 	return average + (used.Seconds()/passed.Seconds()-average)*part

@@ -109,8 +109,8 @@ func TestAVisitHasNoPlaceWhileItWaits(t *testing.T) {
 	})
 }
 
-// TestAVisitThatIsOverTakesNoPlace checks that a visit that has left while it waited for a place
-// gets no place.
+// TestAVisitThatIsOverTakesNoPlace checks that a visit gets no place if it called Leave while it
+// waited for one.
 func TestAVisitThatIsOverTakesNoPlace(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		s := crowd()

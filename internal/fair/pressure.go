@@ -5,8 +5,8 @@ import (
 	"time"
 )
 
-// late is the maximum wait for a processor of 99 % of the goroutines up to which orgs may get more
-// than equal parts.
+// late is the longest acceptable wait of a goroutine for a processor. While 99 % of the goroutines
+// wait no longer, orgs may get more than equal parts.
 const late = time.Millisecond
 
 // pressure observes how long runnable goroutines wait for a processor.
@@ -16,16 +16,16 @@ type pressure struct {
 	long   uint64 // number of those that waited for late or longer
 }
 
-// high reports whether more than 1 % of the goroutines since the last call waited for late or
-// longer.
+// high reports whether more than 1 % of the goroutines that waited since the last call waited for
+// the duration late or longer.
 func (p *pressure) high() bool {
 	p.sample[0].Name = "/sched/latencies:seconds"
 	metrics.Read(p.sample[:])
 	return p.look(p.sample[0].Value.Float64Histogram())
 }
 
-// look compares the counts since the start of the process with those of the last call. It reports
-// like high.
+// look is high for a given histogram. It compares the counts since the start of the process with
+// those of the last call.
 func (p *pressure) look(h *metrics.Float64Histogram) bool {
 	all, long := uint64(0), uint64(0)
 	for i, n := range h.Counts {

@@ -24,7 +24,7 @@ const (
 	// burst is the maximum budget of an org.
 	burst = 100 * time.Millisecond
 	// most is the maximum debt of an org. A budget can become negative, because a visit is charged
-	// after it has left its place.
+	// only after it has left its place.
 	most = 2 * time.Second
 	// look is the interval at which the growth rate of the budgets is computed, and the maximum
 	// time after which a waiting org's budget is examined.
@@ -41,9 +41,9 @@ type Share struct {
 	// 10,000. More requests are refused. Queue must be set before the first visit.
 	Queue int
 
-	places   int         // of one org while others are active
-	all      float64     // processors
-	capacity float64     // those of which each active org has an equal part at any time
+	places   int         // number of places of one org while other orgs are active
+	all      float64     // number of processors
+	capacity float64     // number of processors that active orgs share equally at any time
 	pressed  func() bool // reports whether goroutines have waited too long for a processor
 
 	mu       sync.Mutex // guards the fields below
@@ -54,7 +54,7 @@ type Share struct {
 	last     ask // the latest ask for a place, and the latest ask of another org
 	other    ask
 	rate     float64   // seconds that each budget gains per second
-	rated    time.Time // when rate was computed
+	rated    time.Time // when the field rate was computed
 }
 
 type ask struct {
@@ -62,10 +62,10 @@ type ask struct {
 	at  time.Time
 }
 
-// New creates a Share for a number of processors. While several orgs are active, each of them
-// always has an equal part of percent percent of the processors. An org gets more only while
-// goroutines do not wait for a processor. Each org then has places for half of the processors, and
-// at least one.
+// New creates a Share for a number of processors. The parameter percent is the part of the
+// processors that is divided equally among the active orgs at any time. An org gets more than its
+// equal part only while goroutines do not wait for a processor. While several orgs are active, each
+// of them has places for half of the processors, and at least one.
 func New(processors, percent int) *Share {
 	return &Share{
 		Longest: time.Second, Queue: 10_000, places: max(1, processors/2),
@@ -83,8 +83,8 @@ func (s *Share) Waiting() int {
 	return s.waiting
 }
 
-// take waits for a place of the org. If bounded is set, it refuses the visit if too many visits
-// wait. Errors: rate_limited, and the cause of the end of ctx.
+// take waits for a place of the org. If the parameter bounded is true, it refuses the visit when
+// too many visits of the org wait. Errors: rate_limited, and the cause of the end of ctx.
 func (s *Share) take(ctx context.Context, org string, bounded bool) error {
 	w, err := s.enter(org, bounded)
 	if w == nil {
@@ -99,8 +99,9 @@ func (s *Share) take(ctx context.Context, org string, bounded bool) error {
 	return context.Cause(ctx)
 }
 
-// enter takes a place, or returns a channel that is closed when the visit gets one. Org "", the
-// process itself, needs no place. Error: rate_limited, if bounded is set.
+// enter takes a place, or returns a channel that is closed when the visit gets one. The org ""
+// stands for the process itself and needs no place. Error: rate_limited, if the parameter bounded
+// is true and too many visits of the org wait.
 func (s *Share) enter(org string, bounded bool) (waiter, error) {
 	if org == "" {
 		return nil, nil
@@ -126,7 +127,7 @@ func (s *Share) enter(org string, bounded bool) (waiter, error) {
 	return w, nil
 }
 
-// leave releases a place that was used for the time held, and charges that time.
+// leave releases a place that was used for the duration held, and charges that duration.
 func (s *Share) leave(org string, held time.Duration) {
 	if org == "" {
 		return
@@ -157,7 +158,7 @@ func (s *Share) withdraw(org string, w waiter) {
 	s.serve(a, time.Now())
 }
 
-// room reports whether the org may use one more place now.
+// room reports whether the org may use another place now.
 func (s *Share) room(a *account, now time.Time) bool {
 	if !s.company(a, now) {
 		a.left = burst
@@ -201,7 +202,7 @@ func (s *Share) pause(org string) time.Duration {
 	return max(time.Millisecond, time.Duration(float64(1-a.left)/s.rate))
 }
 
-// company reports whether an org other than a's is active.
+// company reports whether an org other than that of account a is active.
 func (s *Share) company(a *account, now time.Time) bool {
 	others := s.busy
 	if a.users > 0 {

@@ -8,7 +8,7 @@ import (
 
 // Visit is the use of the processors by one request. It has a place of its org between Enter and
 // Leave, except during waits. All methods may be called at any time, by several goroutines, and on
-// nil.
+// a nil Visit.
 type Visit struct {
 	share *Share
 	org   string
@@ -23,9 +23,9 @@ type state int
 
 const (
 	outside state = iota
-	taking        // waits for a place
+	taking        // the visit waits for a place
 	inside
-	waiting // in Wait
+	waiting // the visit is between Wait and done, without a place
 	over
 )
 
@@ -39,7 +39,8 @@ func (s *Share) Visit(org string) *Visit {
 
 type key struct{}
 
-// With returns a context with the visit. Wait, Compute, Part and Charge use it.
+// With returns a context with the visit. The functions Wait, Compute, Part and Charge use the visit
+// of a context.
 func With(ctx context.Context, v *Visit) context.Context { return context.WithValue(ctx, key{}, v) }
 
 func of(ctx context.Context) *Visit {
@@ -47,8 +48,8 @@ func of(ctx context.Context) *Visit {
 	return v
 }
 
-// Again returns ctx with a new visit of the org of request's visit. It is for work that continues
-// after a request, such as a stream.
+// Again returns ctx with a new visit. Its org is that of the visit in the context request. It is
+// for work that continues after a request, such as a stream.
 func Again(ctx, request context.Context) context.Context {
 	v := of(request)
 	if v == nil {
@@ -57,7 +58,7 @@ func Again(ctx, request context.Context) context.Context {
 	return With(ctx, v.share.Visit(v.org))
 }
 
-// Admit waits until the org may use a place, and takes none. A request is admitted before its body
+// Admit waits until the org may use a place, but takes none. A request is admitted before its body
 // is read. Errors: those of Enter.
 func (v *Visit) Admit(ctx context.Context) error {
 	if err := v.enter(ctx, outside, true); err != nil {
@@ -93,7 +94,7 @@ func (v *Visit) Afford(ctx context.Context) error {
 // of the end of ctx. After an error, the request must not compute.
 func (v *Visit) Enter(ctx context.Context) error { return v.enter(ctx, outside, true) }
 
-// Return is like Enter, for a visit that was admitted. It is never refused.
+// Return is like Enter, for a visit that was admitted before. It is never refused.
 func (v *Visit) Return(ctx context.Context) error { return v.enter(ctx, outside, false) }
 
 func (v *Visit) enter(ctx context.Context, from state, bounded bool) error {
@@ -106,7 +107,7 @@ func (v *Visit) enter(ctx context.Context, from state, bounded bool) error {
 	}
 	v.mu.Lock()
 	defer v.mu.Unlock()
-	if v.state != taking { // it has left meanwhile
+	if v.state != taking { // the visit has left in the meantime
 		v.share.leave(v.org, 0)
 		return nil
 	}
@@ -152,7 +153,7 @@ func (v *Visit) Leave() {
 const PerByte = 4 * time.Nanosecond
 
 // Charge subtracts a cost from the org's budget. It is for work that other goroutines do for the
-// visit, such as the commit of its commands.
+// request, such as the commit of its commands.
 func (v *Visit) Charge(cost time.Duration) {
 	if v == nil || v.org == "" {
 		return
@@ -178,16 +179,16 @@ func Wait(ctx context.Context) (done func()) {
 	return func() { _ = v.enter(ctx, waiting, false) }
 }
 
-// Compute waits for a place for a part of a request that continues after its visit, for example
-// when a stream reads more of a log. The caller must call done, which releases the place. Compute
-// has no effect if the visit has a place, or if the context has no visit.
+// Compute waits for a place for work of a request whose visit has ended, for example when a stream
+// reads more of a log. The caller must call done, which releases the place. Compute has no effect
+// if the visit has a place, or if the context has no visit.
 func Compute(ctx context.Context) (done func()) {
 	_, done = Part(ctx)
 	return done
 }
 
-// Part is like Compute, for a part that may wait, for example when it stores a message of a
-// WebSocket. With the returned context, Wait releases the part's place.
+// Part is like Compute, for work that may wait, for example when it stores a message of a
+// WebSocket. With the returned context, Wait releases the place of that work.
 func Part(ctx context.Context) (part context.Context, done func()) {
 	v := of(ctx)
 	if v == nil || v.hasPlace() {

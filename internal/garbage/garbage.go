@@ -13,9 +13,9 @@ import (
 
 const (
 	// headroom is the number of bytes of garbage that a small process may accumulate. By default it
-	// would be as much as is in use. A server with few runs uses 4 MiB, and would collect some 50
-	// times per second under load. With half of this headroom, the collector used a fifteenth of
-	// the CPU time of short tasks.
+	// would be as many bytes as are in use. A server with few runs uses 4 MiB, and would collect
+	// some 50 times per second under load. With half of this headroom, the collector used a
+	// fifteenth of the CPU time of short tasks.
 	headroom = 64 << 20
 	// minPercent and maxPercent are the limits of GOGC. minPercent is the runtime's default.
 	minPercent, maxPercent = 100, 400

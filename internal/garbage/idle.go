@@ -10,12 +10,12 @@ import (
 const (
 	// idleEvery is the interval at which the allocations are measured.
 	idleEvery = 5 * time.Second
-	// idleBytes is the maximum number of bytes that an idle process allocates in that interval. The
-	// heartbeats of ten thousand waiting executions allocate a few mebibytes.
+	// idleBytes is the maximum number of bytes that an idle process allocates in the interval
+	// idleEvery. The heartbeats of ten thousand waiting executions allocate a few mebibytes.
 	idleBytes = 32 << 20
-	// releaseBytes is the minimum number of bytes that are allocated between two releases. Each
-	// release runs a collection, which takes 20 ms of CPU time with ten thousand waiting
-	// executions.
+	// releaseBytes is the minimum number of bytes that the process allocates between two releases
+	// of memory. Each release runs a collection, which takes 20 ms of CPU time with ten thousand
+	// waiting executions.
 	releaseBytes = 8 << 20
 )
 
@@ -49,7 +49,8 @@ func allocated() uint64 {
 // release.
 type idleDetector struct{ measured, released uint64 }
 
-// release reports whether to return memory now, given the number of allocated bytes.
+// release reports whether to return memory to the system now. The parameter allocated is the number
+// of bytes that the process has allocated since its start.
 func (d *idleDetector) release(allocated uint64) bool {
 	idle := allocated-d.measured < idleBytes
 	d.measured = allocated

@@ -2,8 +2,8 @@ package garbage
 
 import "testing"
 
-// TestMemoryIsGivenBackAtRest checks that memory is released when the process is idle, and only
-// again after it has allocated more.
+// TestMemoryIsGivenBackAtRest checks that memory is released when the process is idle, and is
+// released again only after the process has allocated more.
 func TestMemoryIsGivenBackAtRest(t *testing.T) {
 	const mib = 1 << 20
 	var d idleDetector

@@ -9,8 +9,8 @@ import (
 
 // Reason is a problem found by one check.
 type Reason struct {
-	// Check is the name of the check, one word. Detail describes the problem in words that may be
-	// shown to anybody.
+	// Check is the name of the check that found the problem, one word. Detail describes the
+	// problem, without confidential data.
 	Check  string `json:"check"`
 	Detail string `json:"detail"`
 }
@@ -28,7 +28,8 @@ type Report struct {
 // Ready reports whether the process accepts work.
 func (r Report) Ready() bool { return len(r.Unready) == 0 }
 
-// Check returns a report on a process. It must return within a few seconds.
+// Check is a function that checks a process and returns a report. It must return within a few
+// seconds.
 type Check func(ctx context.Context) Report
 
 // body is the JSON form of a report.

@@ -80,7 +80,7 @@ var rules = map[string][]string{
 	"internal/filelock":             nil,
 	"internal/store/floodtest":      {"internal/engine", "internal/store"},
 	"internal/store/counttest":      {"internal/engine", "internal/store", "internal/store/sql/read", "internal/store/sql/statement"},
-	// The rooms that the SQL stores share.
+	// These are the packages that the SQL stores share.
 	"internal/store/sql/statement":         {"internal/store"},
 	"internal/store/sql/column":            nil,
 	"internal/store/sql/row":               {"internal/store/sql/column", "internal/store/sql/statement"},
@@ -122,7 +122,7 @@ var rules = map[string][]string{
 	"internal/log/fold":                    {"internal/response"}, // pure
 	"internal/durablestream":               {"internal/fair", "internal/store", "internal/notify"},
 	"internal/questionfeed":                {"internal/store", "internal/notify"},
-	// The rooms of the face do not import each other.
+	// The packages below internal/face do not import each other.
 	"internal/face":           {"internal/durablestream", "internal/log", "internal/questionfeed", "internal/face/...", "internal/health"},
 	"internal/face/facetest":  {"client", "internal/engine", "internal/log", "internal/face", "internal/face/front", "internal/notify", "internal/store", "internal/store/opentest"},
 	"internal/face/front":     {"internal/engine", "internal/engine/questions", "internal/engine/tenants", "internal/log", "internal/face/problem", "internal/fair", "internal/store"},
@@ -163,7 +163,7 @@ var rules = map[string][]string{
 	"web":                     nil, // the built pages
 	"server":                  {"internal/...", "web"},
 
-	// Suites that run on every store.
+	// These are test suites that run on every store.
 	"internal/engine/enginetest": {"internal/engine", "internal/engine/questions", "internal/engine/bulk", "internal/longtest", "internal/notify", "internal/store", "internal/store/..."},
 	"internal/store/oldstore":    {"client", "server", "internal/rules/tenant", "internal/store", "internal/store/..."},
 	"internal/store/opentest":    {"internal/store", "internal/store/..."},
@@ -171,7 +171,7 @@ var rules = map[string][]string{
 
 	// Programs choose concrete technology and may import everything except test packages.
 	"cmd/perdure": {"..."},
-	// Of the command line, only main and the commands see everything.
+	// Of the packages of the command line, only main and the commands may import everything.
 	"cmd/perdure/internal/admin":                     {"..."},
 	"cmd/perdure/internal/builtin":                   {"llm", "llm/...", "react", "tool", "worker", "worker/local", "worker/metrics", "cmd/perdure/internal/setup", "cmd/perdure/internal/terminal"},
 	"cmd/perdure/internal/chat":                      {"client", "cmd/perdure/internal/builtin", "cmd/perdure/internal/connection", "cmd/perdure/internal/editor", "cmd/perdure/internal/lookup", "cmd/perdure/internal/questions", "cmd/perdure/internal/setup", "cmd/perdure/internal/terminal", "cmd/perdure/internal/watcher"},
@@ -205,10 +205,11 @@ const (
 )
 
 // effects are the packages of locks, clocks, processes and randomness. Decisions may run twice, so
-// they have none of these.
+// they must not import any of these.
 var effects = []string{"context", "sync", "os", "io/fs", "net", "log", "runtime", "database/sql", "math/rand", "crypto/rand", prometheus, otelSDK}
 
-// transports are the technology of faces and stores, which commands do without.
+// transports are the technologies of APIs and stores, which the packages that implement commands
+// must not import.
 var transports = []string{"database/sql", "net/http", "google.golang.org/grpc", "google.golang.org/protobuf", "modernc.org/sqlite", prometheus, otelSDK}
 
 // barred lists for each package the technology that it must not import.
@@ -236,7 +237,7 @@ var barred = map[string][]string{
 	"server":              {otelSDK},
 	"internal/face/front": {prometheus, otelSDK},
 	"internal/face/grpc":  {prometheus, otelSDK},
-	// What is printed does not depend on who prints it.
+	// The output of the command line does not depend on the package that prints it.
 	"cmd/perdure/internal/terminal": {"github.com/spf13", "net/http", prometheus, otelSDK},
 }
 

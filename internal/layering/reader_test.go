@@ -5,8 +5,8 @@ import (
 	"testing"
 )
 
-// wholeReaders are the packages that may name store.Reader: they implement it, and two test kits
-// wrap it. All others take one of its parts, or declare the methods that they call.
+// wholeReaders are the packages that may use store.Reader: they implement it, and two test kits
+// wrap it. All other packages use one of its parts, or declare the methods that they call.
 var wholeReaders = map[string]bool{
 	"internal/store/sql/read":  true,
 	"internal/engine":          true,
@@ -16,7 +16,8 @@ var wholeReaders = map[string]bool{
 
 var aWholeReader = regexp.MustCompile(`\bstore\.Reader\b`)
 
-// TestReadsTakeSmallReaders checks that no other package depends on the whole reader of a store.
+// TestReadsTakeSmallReaders checks that only the packages in wholeReaders depend on the complete
+// interface store.Reader.
 func TestReadsTakeSmallReaders(t *testing.T) {
 	found := directoriesWith(t, aWholeReader)
 	for dir := range found {

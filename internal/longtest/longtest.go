@@ -7,8 +7,8 @@ package longtest
 
 import "testing"
 
-// Skip skips a test under -short. needs names the resource that the test needs and make check
-// lacks: seconds of a processor, a PostgreSQL server, a browser.
+// Skip skips a test under -short. The parameter needs names the resource that the test needs and
+// make check lacks: seconds of a processor, a PostgreSQL server, a browser.
 func Skip(t testing.TB, needs string) {
 	t.Helper()
 	if testing.Short() {

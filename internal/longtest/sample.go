@@ -13,9 +13,9 @@ import (
 // All reports whether tests run in their long form, as in make test-long: PERDURE_TEST is "long".
 func All() bool { return os.Getenv("PERDURE_TEST") == "long" }
 
-// Sample returns a function that reports whether a name is in a sample of about one in n names.
-// The sample depends only on the names and the seed (Seed). In the long form all names are in it.
-// Sample logs the seed, so that a run can be repeated.
+// Sample returns a function that reports whether a name is in a sample of about one in n names. The
+// sample depends only on the names and the seed (Seed). In the long form, the sample contains all
+// names. Sample logs the seed, so that a run can be repeated.
 func Sample(t testing.TB, n int) func(name string) bool {
 	t.Helper()
 	if All() {
@@ -48,8 +48,8 @@ var seed = sync.OnceValues(func() (uint64, error) {
 	return rand.Uint64(), nil
 })
 
-// Checks sets the number of checks of rapid for the duration of a test and its parallel subtests:
-// few, or many in the long form. A number on the command line has priority.
+// Checks sets the number of rapid's checks for the duration of a test and its parallel subtests. It
+// is few, or many in the long form. A number on the command line has priority.
 func Checks(t testing.TB, few, many int) {
 	t.Helper()
 	checks := flag.Lookup("rapid.checks")

@@ -9,11 +9,11 @@ import (
 	"maps"
 )
 
-// Map is a map with an order of use. The zero value is an empty map. It is not safe for concurrent
-// use.
+// Map is a map that records the order in which its values were used. The zero value is an empty
+// map. It is not safe for concurrent use.
 type Map[K comparable, V any] struct {
 	at    map[K]*list.Element
-	order list.List // of *item[K, V], the most recently used first
+	order list.List // elements are *item[K, V], the most recently used first
 }
 
 type item[K comparable, V any] struct {
@@ -25,7 +25,7 @@ type item[K comparable, V any] struct {
 func (m *Map[K, V]) Len() int { return len(m.at) }
 
 // Get returns the value of key and makes it the most recently used one. It returns the zero value
-// if there is none.
+// if the map does not contain key.
 func (m *Map[K, V]) Get(key K) (value V) {
 	if at := m.at[key]; at != nil {
 		m.order.MoveToFront(at)
@@ -34,7 +34,7 @@ func (m *Map[K, V]) Get(key K) (value V) {
 	return value
 }
 
-// Peek is like Get, but leaves the order as it is.
+// Peek is like Get, but does not change the order of use.
 func (m *Map[K, V]) Peek(key K) (value V) {
 	if at := m.at[key]; at != nil {
 		return at.Value.(*item[K, V]).value

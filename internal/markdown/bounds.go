@@ -7,20 +7,22 @@ import (
 	"github.com/yuin/goldmark/ast"
 )
 
-// Limits of rendering. A block over one of them is shown as escaped source. All limits except that
-// of the output's length are checked before the work that they limit.
+// These are the limits of rendering. A block that exceeds one of them is shown as escaped source.
+// The length of the output is checked after the work. Every other limit is checked before the work
+// that it limits.
 const (
-	// cellsPerByte is the maximum number of cells of a table per byte of its source. A short row
-	// has as many cells as the head.
+	// cellsPerByte is the maximum number of cells of a table per byte of its source. A row with
+	// fewer cells than the head is filled up with empty cells.
 	cellsPerByte = 20
 	// leastCell is the length of the HTML of an empty cell: "<td></td>\n".
 	leastCell = 10
 	// maxNesting is the maximum nesting of quotes, list items, emphasis and links.
 	maxNesting = 32
-	// openNesting is the maximum nesting that the estimate before the parse may return.
+	// openNesting is the maximum nesting that the estimate before the parse may return. The
+	// estimate can be too high.
 	openNesting = 2 * maxNesting
-	// maxOpenLines is the maximum of lines times nesting, because the parser compares every line
-	// with every open block.
+	// maxOpenLines is the maximum of the number of lines times the nesting, because the parser
+	// compares every line with every open block.
 	maxOpenLines = 1 << 20
 	// maxDelimiters is the maximum number of runs of "*", "_" and "~" in a paragraph or cell,
 	// because the parser compares each run with the earlier ones.
@@ -28,12 +30,14 @@ const (
 	// maxEscapedPipes is the maximum number of escaped pipes in a text with code, because the
 	// parser compares each such pipe in a table with all others.
 	maxEscapedPipes = 1 << 10
-	// maxBracketWork bounds the work of finding the ends of links in a paragraph or cell: brackets
-	// times open brackets, and destinations times length.
+	// maxBracketWork limits the work of finding the ends of links in a paragraph or cell. The work
+	// is the number of brackets times the number of open brackets, and the number of link
+	// destinations times their length.
 	maxBracketWork = 4 << 20
 )
 
-// outputLimit returns the maximum size of the HTML of a block whose source has source bytes.
+// outputLimit returns the maximum size of the HTML of a block. The parameter source is the size of
+// the block's source in bytes.
 func outputLimit(source int) int { return 32*source + 64<<10 }
 
 // exceedsText reports whether the text exceeds the limits on nesting and tables. It does not parse
@@ -61,9 +65,9 @@ func exceedsNesting(source []byte) bool {
 	return deepest*lines > maxOpenLines
 }
 
-// openItems returns the list items that are open after the line, and the line's depth in list items
-// and quotes. items are those that were open before the line, each given by the column of its
-// content.
+// openItems returns the list items that are open after the line, and the number of list items and
+// quotes in which the line is nested. The parameter items are the list items that were open before
+// the line. A list item is represented by the column at which its content begins.
 func openItems(items []int, line []byte) ([]int, int) {
 	quotes, column := 0, 0
 	for {
@@ -155,7 +159,7 @@ func exceedsLeaf(text []byte) bool {
 	return delimiterRuns(text) > maxDelimiters || bracketWork(text) > maxBracketWork || destinationWork(text) > maxBracketWork
 }
 
-// delimiterRuns counts the runs of delimiters that may begin or end emphasis.
+// delimiterRuns returns the number of runs of "*", "_" and "~" that may begin or end emphasis.
 func delimiterRuns(text []byte) int {
 	runs := 0
 	for i := 0; i < len(text); {
@@ -188,14 +192,14 @@ func bracketWork(text []byte) int {
 	return work
 }
 
-// destinationWork returns an upper bound of the bytes that are read to find the ends of link
-// destinations. A destination ends with the word, or with the line if it begins with "<".
+// destinationWork returns an upper bound of the number of bytes that are read to find the ends of
+// link destinations. A destination ends with the word, or with the line if it begins with "<".
 func destinationWork(text []byte) int {
 	words, lines := bytes.Count(text, []byte("](")), bytes.Count(text, []byte("](<"))
 	return words*longest(text, " \t\n") + lines*longest(text, "\n")
 }
 
-// longest returns the length of the longest substring between the separators.
+// longest returns the length of the longest substring without a separator.
 func longest(text []byte, separators string) int {
 	most := 0
 	for len(text) > 0 {
@@ -239,8 +243,8 @@ func exceedsDepth(doc ast.Node) bool {
 	return err != nil
 }
 
-// linked returns the total length of link destinations and titles. A definition is written once in
-// the source, but is in the output at each use.
+// linked returns the total length of the destinations and titles of links in the output. A link
+// definition is written once in the source, but its destination is in the output at each use.
 func linked(doc ast.Node) int {
 	sum := 0
 	anyNode(doc, func(n ast.Node) bool {

@@ -2,12 +2,12 @@ package markdown
 
 import "bytes"
 
-// HardLimit is the maximum number of bytes that wait for the end of their block. A longer block is
-// cut at this length.
+// HardLimit is the maximum number of bytes that a Buffer keeps until the end of their block. A
+// longer block is cut at this length.
 const HardLimit = 64 << 10
 
-// Part is a piece of rendered text. The next part with the same seq and number replaces a part that
-// is not final. The final parts depend only on the text, not on its division into chunks.
+// Part is a piece of rendered text. A part that is not final is replaced by the next part with the
+// same seq and number. The final parts depend only on the text, not on its division into chunks.
 type Part struct {
 	Seq    int64  `json:"seq"`  // seq of the first chunk in the part
 	Number int    `json:"part"` // number of the part among those with the same seq, from 0
@@ -15,8 +15,8 @@ type Part struct {
 	Final  bool   `json:"final"`
 	// Source is the markdown source of the part, for other renderings.
 	Source string `json:"-"`
-	// Plain reports whether the source exceeds the limits of rendering and is shown as escaped
-	// source.
+	// Plain reports whether the part exceeds the limits of rendering, so that HTML contains its
+	// escaped source.
 	Plain bool `json:"-"`
 }
 
@@ -26,26 +26,26 @@ type Buffer struct {
 	pending []byte
 	marks   []mark // the offsets in pending at which the chunks of another event begin; the first is 0
 	next    map[int64]int
-	links   *links // link definitions so far
+	links   *links // link definitions of the text so far
 	scan    scanner
 	scanned int // number of bytes of pending that were scanned, which are whole lines
 	again   int // length of pending at which goldmark is asked next, while the scanner's kind is lost
 	shown   int // length of pending in the last provisional part; 0 if there is none
 }
 
-// mark contains the seq of the event whose chunks begin at an offset.
+// mark contains an offset in the pending text, and the seq of the event whose chunks begin there.
 type mark struct {
 	at  int
 	seq int64
 }
 
-// NewBuffer creates a buffer that passes its parts to emit.
+// NewBuffer creates a buffer that calls emit with each of its parts.
 func NewBuffer(emit func(Part)) *Buffer {
 	return &Buffer{emit: emit, next: map[int64]int{}, links: newLinks()}
 }
 
-// Write adds a chunk of the event with the seq. It emits blocks that have ended as final parts.
-// Show emits the open text.
+// Write adds a chunk of the event with the seq. It emits blocks that have ended as final parts. The
+// method Show emits the text of the open block.
 func (b *Buffer) Write(seq int64, chunk string) {
 	if chunk == "" {
 		return
@@ -54,8 +54,8 @@ func (b *Buffer) Write(seq int64, chunk string) {
 		b.marks = append(b.marks, mark{len(b.pending), seq})
 	}
 	for chunk != "" {
-		// Take at most one byte over the limit, so that the text is cut at the same places whatever
-		// the length of the chunks.
+		// Take at most one byte over the limit. The text is then cut at the same places, regardless
+		// of the length of the chunks.
 		n := min(len(chunk), HardLimit+1-len(b.pending))
 		b.pending = append(b.pending, chunk[:n]...)
 		chunk = chunk[n:]
@@ -104,7 +104,8 @@ func (b *Buffer) line(n int) {
 	}
 }
 
-// cut emits the first n pending bytes as a final part. next is the state of the scanner after them.
+// cut emits the first n pending bytes as a final part. The parameter next is the state of the
+// scanner after these bytes.
 func (b *Buffer) cut(n int, next scanner) {
 	b.finish(n)
 	next.asks = 0
@@ -112,8 +113,8 @@ func (b *Buffer) cut(n int, next scanner) {
 	b.scanned = 0
 }
 
-// endsByNextLetter reports whether an incomplete line already ends the block before it. That is so
-// if the line begins with a letter, and a blank line follows the list or code block.
+// endsByNextLetter reports whether an incomplete line already shows that the block before it has
+// ended. It does if the line begins with a letter, and a blank line follows the list or code block.
 func (b *Buffer) endsByNextLetter() bool {
 	if b.scanned == 0 || b.scanned == len(b.pending) || !b.scan.blank || !isLetter(b.pending[b.scanned]) {
 		return false
@@ -123,8 +124,9 @@ func (b *Buffer) endsByNextLetter() bool {
 
 func isLetter(c byte) bool { return 'a' <= c|0x20 && c|0x20 <= 'z' }
 
-// find asks goldmark for the start of the last block while the scanner's kind is lost. It asks only
-// when the text has doubled, so that the total cost is that of about two parses.
+// find asks goldmark for the start of the last block while the scanner does not know the kind of
+// the block. It asks only when the text has doubled, so that the total cost is that of about two
+// parses.
 func (b *Buffer) find() {
 	if b.again == 0 {
 		b.again = 2 * b.scanned
@@ -190,9 +192,10 @@ func (b *Buffer) dropMarks(n int) {
 	}
 }
 
-// Show emits the pending text as a provisional part if it has grown enough since the last one. A
-// short text is emitted after any growth, a long one after growth by a 16th. The total length of
-// the provisional parts is therefore proportional to the block.
+// Show emits the pending text as a provisional part if it has grown enough since the last
+// provisional part. A short text is emitted after any growth, a long text only after growth by a
+// 16th. The total length of the provisional parts is therefore proportional to the length of the
+// block.
 func (b *Buffer) Show() {
 	grown := len(b.pending) - b.shown
 	if grown == 0 || b.shown > showAll && grown < len(b.pending)/16 {
@@ -207,10 +210,10 @@ func (b *Buffer) Show() {
 	b.emit(Part{Seq: seq, Number: b.next[seq], HTML: html, Source: string(b.pending), Plain: plain})
 }
 
-// showAll is the length in bytes up to which Show emits the open text after any growth.
+// showAll is the length in bytes up to which Show emits the pending text after any growth.
 const showAll = 4 << 10
 
-// Pending returns the source of the open text.
+// Pending returns the source of the text that is not in a final part yet.
 func (b *Buffer) Pending() string { return string(b.pending) }
 
 // Flush emits all pending text as a final part.
@@ -220,8 +223,8 @@ func (b *Buffer) Flush() {
 	}
 }
 
-// SafeFlush calls Flush, unless that would end a block or open formatting too early. It reports
-// whether it did.
+// SafeFlush calls Flush, unless Flush would end a block or open formatting too early. It reports
+// whether it called Flush.
 func (b *Buffer) SafeFlush() bool {
 	if b.InBlock() || unmatched(b.pending) {
 		return false

@@ -60,7 +60,7 @@ var (
 	definition = regexp.MustCompile(`(?m)^[ >]*\[((?:[^\[\]\\]|\\.)+)\]:`)
 )
 
-// definesLate reports whether a link is used before it is defined. The tests skip such texts,
+// definesLate reports whether the text uses a link before it defines it. The tests skip such texts,
 // because their parts may differ from the whole.
 func definesLate(source string) bool {
 	defined := map[string]int{}
@@ -106,7 +106,7 @@ func TestAnyChunkingRendersAsTheWhole(t *testing.T) {
 }
 
 // TestAnyTwoExamplesRenderAsTheWhole checks that the joined parts of two consecutive texts equal
-// the rendering of the whole, with no, one or two line ends between the texts.
+// the rendering of the whole, with no, one or two line breaks between the texts.
 func TestAnyTwoExamplesRenderAsTheWhole(t *testing.T) {
 	t.Parallel()
 	all := specExamples(t)
@@ -163,7 +163,7 @@ func TestCoalescingPreservesTheFirstSeq(t *testing.T) {
 }
 
 // TestUnmatchedFormattingHoldsBack checks that SafeFlush emits nothing inside open formatting or an
-// open block, and that Flush always emits the text.
+// open block, and that Flush emits the text even there.
 func TestUnmatchedFormattingHoldsBack(t *testing.T) {
 	t.Parallel()
 	for source, held := range map[string]bool{

@@ -2,9 +2,9 @@ package markdown
 
 import "bytes"
 
-// unmatched reports whether the text has an open code span or open strong emphasis, so that its
-// rendering would change when more text arrives. It only counts delimiters; in doubt it returns
-// true.
+// unmatched reports whether the text has an open code span or open strong emphasis. The rendering
+// of such a text would change when more text arrives. unmatched only counts delimiters; in doubt it
+// returns true.
 func unmatched(source []byte) bool {
 	outside, open := outsideCode(source)
 	return open || bytes.Count(outside, []byte("**"))%2 == 1

@@ -17,14 +17,14 @@ func trimEnding(line []byte) []byte {
 }
 
 // hasOddSpace reports whether the line contains a control character that is a space in goldmark but
-// not in CommonMark, or a line ending that goldmark does not recognize. Only goldmark can say how
-// such a line affects blocks.
+// not in CommonMark, or a line ending that goldmark does not recognize. For such a line, the
+// scanner must ask goldmark how blocks continue.
 func hasOddSpace(line []byte) bool {
 	return bytes.ContainsAny(trimEnding(line), "\v\f\r")
 }
 
-// indentOf returns the indent of the line in columns, and the rest of the line. The line begins at
-// column start; tabs stop at every fourth column.
+// indentOf returns the indent of the line in columns, and the text after the indent. The parameter
+// start is the column at which the line begins. Tabs stop at every fourth column.
 func indentOf(line []byte, start int) (columns int, rest []byte) {
 	at := start
 	for i, c := range line {
@@ -101,14 +101,14 @@ func fenceOf(text []byte) (mark byte, length int) {
 	return text[0], length
 }
 
-// marker is the marker of a list item.
+// marker describes the marker of a list item, such as "-" or "1.".
 type marker struct {
 	width int  // bytes, and columns, of the marker itself
 	first bool // a bullet or the number 1, which may interrupt a paragraph
 }
 
-// listMarker returns the list marker at the start of the text, without its indent; width 0 if there
-// is none.
+// listMarker returns the list marker at the start of the text, which has no indent. The marker's
+// width is 0 if there is none.
 func listMarker(text []byte) marker {
 	text = trimEnding(text)
 	m := marker{}
@@ -132,7 +132,7 @@ func listMarker(text []byte) marker {
 }
 
 // interrupts reports whether the text begins another block even if a paragraph is open. The text is
-// without its indent, which was at most three columns. HTML blocks are not considered.
+// a line without its indent, which was at most three columns. HTML blocks are not considered.
 func interrupts(text []byte) bool {
 	if _, fence := openingFence(text); fence > 0 {
 		return true
@@ -162,7 +162,8 @@ func isPlain(text []byte) bool {
 	}
 }
 
-// hidesFence reports whether a fence may begin in the text, inside quotes and list items.
+// hidesFence reports whether the fence of a code block may begin in the text, inside quotes and
+// list items.
 func hidesFence(text []byte) bool {
 	inner := bytes.TrimLeft(text, " \t>-+*0123456789.)")
 	_, n := fenceOf(inner)

@@ -2,10 +2,10 @@
 // parts where blocks end. StreamBuffer keeps other events out of the middle of a list, table or
 // code block. Only the markdown source is stored; the HTML is a view of it.
 //
-// Joined final parts equal the rendering of the whole text, whatever its division into chunks.
-// There are three exceptions: links that are used before their definition, blocks over HardLimit,
-// and blocks that another event ended. The cost of a block is limited (bounds.go); a block over a
-// limit is shown as escaped source.
+// The joined final parts equal the rendering of the whole text, regardless of its division into
+// chunks. There are three exceptions: links that are used before their definition, blocks over
+// HardLimit, and blocks that another event ended. The cost of a block is limited (bounds.go); a
+// block over a limit is shown as escaped source.
 package markdown
 
 import (
@@ -23,16 +23,16 @@ import (
 	"github.com/yuin/goldmark/util"
 )
 
-// machine renders CommonMark with GitHub's extensions. It shows HTML tags as text: the text comes
-// from a model, and a tag that begins in one part and ends in another would make the parts depend
-// on each other.
+// machine renders CommonMark with GitHub's extensions. It shows HTML tags as text, because the text
+// comes from a model. Besides, a tag that begins in one part and ends in another would make the
+// parts depend on each other.
 var machine = goldmark.New(
 	goldmark.WithExtensions(extension.GFM),
 	goldmark.WithRendererOptions(renderer.WithNodeRenderers(util.Prioritized(shownTags{}, 1))),
 )
 
-// policy removes dangerous HTML. It is a second safeguard, because machine should never produce
-// such HTML.
+// policy removes dangerous HTML. It is a second safeguard: the renderer machine should never
+// produce such HTML.
 var policy = func() *bluemonday.Policy {
 	p := bluemonday.UGCPolicy()
 	p.AllowAttrs("class").Matching(languageClass).OnElements("code")
@@ -53,7 +53,7 @@ var outliner = parser.NewParser(
 		util.Prioritized(extension.NewTableParagraphTransformer(), 200))...),
 )
 
-// Render returns the HTML of a whole text.
+// Render returns the HTML of a complete text.
 func Render(source string) string {
 	known := newLinks()
 	var parts []string
@@ -73,7 +73,7 @@ func Render(source string) string {
 	return out.String()
 }
 
-// collect adds the link definitions of a piece of text to known.
+// collect adds the link definitions of a piece of text to the known ones.
 func collect(source []byte, known *links) {
 	if bytes.Contains(source, []byte("]:")) && !exceedsText(source) {
 		pc := newLinkContext(known)
@@ -84,9 +84,9 @@ func collect(source []byte, known *links) {
 	}
 }
 
-// render renders a piece of text that consists of whole blocks. If the piece exceeds the limits,
-// the result is its escaped source, and plain is true. If define is set, render adds the piece's
-// link definitions to known.
+// render renders a piece of text that consists of complete blocks. If the piece exceeds the limits,
+// html is its escaped source, and plain is true. If define is true, render adds the piece's link
+// definitions to known.
 func render(source []byte, known *links, define bool) (html string, plain bool) {
 	if define {
 		collect(source, known)
@@ -113,7 +113,7 @@ func renderBounded(source []byte, known *links) (html string, exceeds bool) {
 	return html, len(html) > out.limit
 }
 
-// asItStands returns the escaped source of a block.
+// asItStands returns the escaped source of a block, as HTML that shows the source.
 func asItStands(source []byte) string {
 	return policy.Sanitize("<pre>" + html.EscapeString(string(source)) + "</pre>\n")
 }
@@ -135,7 +135,8 @@ func lastBlock(source []byte, lineStart int) last {
 	return last{node: doc.LastChild(), here: doc.LastChild().Pos() >= lineStart}
 }
 
-// lastStart returns the start of the line in which the last top-level block begins; 0 if unknown.
+// lastStart returns the offset of the line in which the last top-level block begins; 0 if it is
+// unknown.
 func lastStart(source []byte) int {
 	doc := outline(source)
 	if doc == nil || doc.LastChild() == nil {

@@ -6,8 +6,8 @@ import (
 	"github.com/yuin/goldmark/ast"
 )
 
-// maxAsks is the maximum number of requests of the scanner to goldmark for one piece of text. Each
-// request parses the piece.
+// maxAsks is the maximum number of times that the scanner asks goldmark about one piece of text.
+// Each time, goldmark parses the piece.
 const maxAsks = 16
 
 // kind is the kind of the open top-level block.
@@ -21,36 +21,37 @@ const (
 	htmlBlock
 	quote
 	list
-	// lost means that the kind is unknown. The text is not cut until goldmark has been asked.
+	// lost means that the scanner does not know the kind of the open block. The text is not cut
+	// until goldmark has been asked.
 	lost
 )
 
 // scanner tracks the top-level blocks of a text line by line, in time linear in the text. It
 // decides where the text can be cut into pieces that render like the whole: after a block that has
 // ended, or before a block that begins. Its decisions depend only on the lines. If a rule of
-// CommonMark needs more information, the scanner asks goldmark. If that is too expensive, its kind
-// becomes lost, and the text is not cut, which is always safe.
+// CommonMark needs more information, the scanner asks goldmark. If that is too expensive, the kind
+// of the block becomes lost, and the text is not cut, which is always safe.
 type scanner struct {
 	kind kind
 	// blank reports whether the last line was blank.
 	blank bool
 
-	// Only for a paragraph.
-	defines bool // may begin with link definitions
+	// The following fields are only for a paragraph.
+	defines bool // the paragraph may begin with link definitions
 	lines   int
-	table   bool // a line may be the delimiter row of a table
+	table   bool // a line of the paragraph may be the delimiter row of a table
 
-	// Only for a fence.
+	// The following fields are only for a fenced code block.
 	fence  byte
 	length int
 
 	html ast.HTMLBlockType
 
-	// Only for a list: the column at which the content of its last item begins.
+	// column is only for a list. The content of the list's last item begins at this column.
 	column int
-	// empty reports whether the item has no content yet.
+	// empty reports whether the list item has no content yet.
 	empty bool
-	// hidden reports whether the item may contain code or HTML, which may include blank lines.
+	// hidden reports whether the list item may contain code or HTML, which may include blank lines.
 	hidden bool
 
 	// text reports whether the innermost open block of a quote or list is certainly a paragraph, so
@@ -60,15 +61,15 @@ type scanner struct {
 	asks int
 }
 
-// last is goldmark's answer about the lines so far: the last top-level block.
+// last is goldmark's answer about the last top-level block of the lines so far.
 type last struct {
 	node ast.Node
 	// here reports whether the block begins with the newest line.
 	here bool
 }
 
-// step processes the next whole line. It calls ask at most once. before and after report whether
-// the text can be cut before and after the line.
+// step processes the next complete line. It calls ask at most once. The results before and after
+// report whether the text can be cut before and after the line.
 func (s *scanner) step(line []byte, ask func() last) (before, after bool) {
 	if s.kind == lost {
 		return false, false
@@ -112,7 +113,8 @@ func (s *scanner) close() bool {
 	return true
 }
 
-// open begins a block with the line, and reports whether the line is the whole block.
+// open begins a block with the line. The result whole reports whether the block consists only of
+// the line.
 func (s *scanner) open(line []byte, ask func() last) (whole bool) {
 	*s = scanner{asks: s.asks}
 	columns, text := indentOf(line, 0)
@@ -139,7 +141,8 @@ func (s *scanner) open(line []byte, ask func() last) (whole bool) {
 	return false
 }
 
-// tag begins a block with a line that begins with "<".
+// tag begins a block with a line that begins with "<". The result whole reports whether the block
+// consists only of the line.
 func (s *scanner) tag(line []byte, ask func() last) (whole bool) {
 	switch node := s.ask(ask).node.(type) {
 	case *ast.HTMLBlock:
@@ -247,15 +250,16 @@ func (s *scanner) inList(line []byte, columns int, text []byte, blank bool, ask 
 	return s.unsure(line, ask)
 }
 
-// inItem processes a line of an item's content, indented by columns within the item.
+// inItem processes a line of a list item's content. The line is indented by columns within the
+// item.
 func (s *scanner) inItem(text []byte, columns int) {
 	s.hidden = s.hidden || hidesFence(text) || bytes.IndexByte(text, '<') >= 0
 	switch {
 	case s.hidden:
 		s.text = false
 	case columns > 3:
-		// After a blank line the line may be code. Otherwise it continues the paragraph, so text
-		// does not change.
+		// After a blank line, this line may be code. Otherwise it continues the paragraph, and the
+		// field text does not change.
 	default:
 		s.text = isPlain(text)
 	}
@@ -282,7 +286,8 @@ func (s *scanner) unsure(line []byte, ask func() last) (before, after bool) {
 	return false, false
 }
 
-// goesOn sets the state for a quote or list that continues, from goldmark's answer.
+// goesOn sets the state of a quote or list that continues, from the node that goldmark returned for
+// it.
 func (s *scanner) goesOn(node ast.Node) {
 	if s.kind == list {
 		item := node.LastChild().(*ast.ListItem)

@@ -5,30 +5,31 @@ import (
 	"slices"
 )
 
-// StreamBuffer is a Buffer for texts that arrive side by side, with other events of type T in
-// between: tool calls, thoughts, plans. An event inside a list, table or code block waits for the
-// end of the block. Elsewhere it ends the open paragraphs. Order is kept, except that a waiting
-// event comes after the block that it would have broken.
+// StreamBuffer is a Buffer for several texts that arrive at the same time, with other events of
+// type T in between, such as tool calls. An event inside a list, table or code block waits for the
+// end of the block. Elsewhere it ends the open paragraphs. The order is kept, except that a waiting
+// event comes after the block that it would have split.
 type StreamBuffer[T any] struct {
 	part    func(key int64, p Part)
 	event   func(T)
-	texts   map[int64]*streamText // by key
+	texts   map[int64]*streamText // open texts by key
 	waiting []T
 }
 
 // streamText is an open text.
 type streamText struct {
 	*Buffer
-	grown bool // since it was last shown
+	grown bool // the text has grown since it was last shown
 }
 
-// NewStreamBuffer creates a StreamBuffer that passes parts, with the keys of their texts, and events
-// to the functions in the order in which they are shown.
+// NewStreamBuffer creates a StreamBuffer. It calls part with each part and the key of its text, and
+// event with each other event, in the order in which they are shown.
 func NewStreamBuffer[T any](part func(key int64, p Part), event func(T)) *StreamBuffer[T] {
 	return &StreamBuffer[T]{part: part, event: event, texts: map[int64]*streamText{}}
 }
 
-// Text adds a chunk, received with that seq, to the text with that key.
+// Text adds a chunk to the text with the key. seq is the number of the event with which the chunk
+// was received.
 func (s *StreamBuffer[T]) Text(key, seq int64, chunk string) {
 	t := s.open(key)
 	t.grown = true
@@ -47,7 +48,8 @@ func (s *StreamBuffer[T]) open(key int64) *streamText {
 	return t
 }
 
-// emit passes a part on. Events that wait for the end of its block follow directly.
+// emit calls the function for parts. The events that wait for the end of the part's block follow
+// directly.
 func (s *StreamBuffer[T]) emit(key int64, p Part) {
 	s.part(key, p)
 	if p.Final && len(s.texts) == 1 {
@@ -55,7 +57,7 @@ func (s *StreamBuffer[T]) emit(key int64, p Part) {
 	}
 }
 
-// Event adds another event.
+// Event adds an event that is not text.
 func (s *StreamBuffer[T]) Event(value T) {
 	if s.inBlock() {
 		s.waiting = append(s.waiting, value)
@@ -65,7 +67,7 @@ func (s *StreamBuffer[T]) Event(value T) {
 	s.event(value)
 }
 
-// Break ends the open part of a text whose next chunks are unknown.
+// Break ends the open part of a text because the next chunks of the text are missing.
 func (s *StreamBuffer[T]) Break(key int64) {
 	t := s.open(key)
 	t.grown = false
@@ -80,10 +82,11 @@ func (s *StreamBuffer[T]) End(key int64) {
 	s.Drop(key)
 }
 
-// Drop ends a text whose parts no longer count, and shows nothing more of it.
+// Drop ends a text that has been superseded, and shows nothing more of it.
 func (s *StreamBuffer[T]) Drop(key int64) { delete(s.texts, key) }
 
-// Show emits the open texts as provisional parts, unless they were shown as they are.
+// Show emits the open texts as provisional parts, unless they have not changed since they were
+// shown.
 func (s *StreamBuffer[T]) Show() {
 	for _, key := range s.keys() {
 		if t := s.texts[key]; t.grown {

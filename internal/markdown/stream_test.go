@@ -135,8 +135,8 @@ func TestToolCallsInTheMiddleOfAnswers(t *testing.T) {
 	}
 }
 
-// Texts that arrive side by side are rendered each on its own. An event waits until no text is inside
-// a block, and a text that is dropped shows nothing more.
+// TestTextsSideBySide checks that texts that arrive at the same time are rendered separately. An
+// event waits until no text is inside a block. A text that is dropped shows nothing more.
 func TestTextsSideBySide(t *testing.T) {
 	t.Parallel()
 	var out []string

@@ -12,7 +12,7 @@ import (
 	"github.com/perdure/perdure/internal/longtest"
 )
 
-// unbounded renders a whole text with goldmark only, without parts and bounds.
+// unbounded renders a complete text with goldmark only, without parts and limits.
 func unbounded(t *testing.T, source string) string {
 	t.Helper()
 	var out bytes.Buffer
@@ -22,7 +22,7 @@ func unbounded(t *testing.T, source string) string {
 	return policy.Sanitize(out.String())
 }
 
-// pieces are lines, and starts of lines, that affect where blocks begin and end.
+// pieces are lines, and beginnings of lines, that affect where blocks begin and end.
 var pieces = []string{
 	"\n", "\n", "\n", "\n\n", "\n\n\n", " \n", "\t\n", "\u00a0\n", "\u0085\n", "text", "more **bold", "text", "T", "a | b\n--|--\n", "|a|\n|-|\n", "|a|b|\n|-|-|\n|1|2|\n", "| c |\n", "--|--\n",
 	"- a", "- ", "-", "* b", "+ c", "1. one", "2. two", "1) x", "10. ten", "-\n", "1.\n", "-   wide", "-     code", "- - nested", "- > q", "- # h",
@@ -71,8 +71,8 @@ func TestPartsRenderAsGoldmarkDoes(t *testing.T) {
 	}
 }
 
-// finals writes the chunks and returns the final parts. If r is set, it also calls Show after
-// random chunks.
+// finals writes the chunks to a Buffer and returns the final parts. If r is not nil, it also calls
+// Show after random chunks.
 func finals(chunks []string, r *rand.Rand) []string {
 	var got []string
 	b := NewBuffer(func(p Part) {

@@ -4,18 +4,18 @@ package meter
 
 import "sync"
 
-// Other is the label value that replaces all values beyond the limit.
+// Other is the label value that replaces the values over the limit.
 const Other = "other"
 
-// Bounded limits the values of one label: the first values are used unchanged, and the rest become
-// Other. It is safe for concurrent use.
+// Bounded limits the number of distinct values of one label. The values that come first are used
+// unchanged. All others become Other. It is safe for concurrent use.
 type Bounded struct {
 	most  int
 	mu    sync.RWMutex // guards known
 	known map[string]bool
 }
 
-// NewBounded creates a Bounded for at most that many values.
+// NewBounded creates a Bounded; the parameter most is its maximum number of distinct values.
 func NewBounded(most int) *Bounded { return &Bounded{most: most, known: map[string]bool{}} }
 
 // Of returns the value if it is one of the first distinct values, up to the limit. It returns

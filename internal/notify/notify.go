@@ -17,8 +17,8 @@ type Notifier interface {
 	// PublishAway sends a hint only to other processes. It is for changes that the subscribers in
 	// this process already have.
 	PublishAway(topic string)
-	// Subscribe returns a channel that has one hint if any arrived since the last receive, and a
-	// function that ends the subscription.
+	// Subscribe returns a channel and a function that ends the subscription. The channel contains
+	// one hint if any hint arrived since the last receive.
 	Subscribe(topics ...string) (<-chan struct{}, func())
 }
 
@@ -28,11 +28,12 @@ func Agents(org, queue string) string { return "agents." + org + "." + queue }
 // Tasks returns the topic of tasks that became claimable on a queue.
 func Tasks(org, queue string) string { return "tasks." + org + "." + queue }
 
-// Leases returns the topic for leases of a worker that somebody else has ended, or whose work is to
-// be cancelled.
+// Leases returns the topic for leases of a worker that the server has ended, and for work of the
+// worker that is to be cancelled.
 func Leases(org string, worker uuid.UUID) string { return "leases." + org + "." + worker.String() }
 
-// Freed returns the topic for freed places of an org's tasks under a limit.
+// Freed returns the topic for changes that allow more of an org's tasks to run, such as the end of
+// a task whose queue has a limit.
 func Freed(org string) string { return "freed." + org }
 
 // Log returns the topic for additions to an execution's log.
@@ -44,7 +45,7 @@ func Stream(id uuid.UUID) string { return "stream." + id.String() }
 // Questions returns the topic for changes of an org's questions.
 func Questions(org string) string { return "questions." + org }
 
-// Pauses is the topic for queues that were paused or resumed, of any org.
+// Pauses is the topic for paused and resumed queues of any org.
 const Pauses = "pauses"
 
 const (
@@ -64,15 +65,15 @@ func Inside(topic string) bool {
 	return topic == Due || topic == Recheck || topic == Deliveries || topic == BulkActions
 }
 
-// Sure reports whether n never loses a hint, so that readers need not poll. That is true for hints
-// inside one process if no other process writes to the store.
+// Sure reports whether n never loses a hint, so that readers need not poll. That is the case for
+// hints inside one process if no other process writes to the store.
 func Sure(n Notifier) bool {
 	inside, ok := n.(*Local)
 	return ok && !inside.Shared
 }
 
-// Mark is a hash of a topic, from which the topic cannot be read. If two topics have the same mark,
-// a hint for one also wakes the subscribers of the other, which is harmless.
+// Mark is a hash of a topic. The topic cannot be read from it. If two topics have the same mark, a
+// hint for one also wakes the subscribers of the other, which is harmless.
 type Mark uint64
 
 // MarkOf returns the mark of a topic, which is the same in every process.
@@ -89,7 +90,7 @@ type Counted interface {
 }
 
 // Checked is implemented by a Notifier that depends on a service which may be unavailable. Check
-// returns the current problem, nil if there is none; it does not wait.
+// returns the current problem, nil if there is none. Check does not wait.
 type Checked interface {
 	Check() error
 }

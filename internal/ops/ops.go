@@ -25,7 +25,7 @@ type Config struct {
 	Gatherer prometheus.Gatherer
 	Health   health.Check
 	Logger   *slog.Logger
-	// Token is the token that requests for profiles must contain, see [OpenToken]. If it is "", all
+	// Token is the token that requests for profiles must contain; see [OpenToken]. If it is "", all
 	// requests for profiles are refused.
 	Token string
 }

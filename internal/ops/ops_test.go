@@ -11,9 +11,9 @@ import (
 	"github.com/perdure/perdure/internal/health"
 )
 
-// TestProfilesStayOnTheMachine checks that profiles are refused to other machines, to web pages,
-// and if the Host header is not an address of this machine. Metrics and health checks are not
-// refused.
+// TestProfilesStayOnTheMachine checks that a request for profiles is refused if it comes from
+// another machine or a web page, or if the Host header is not an address of this machine. Metrics
+// and health checks are not refused.
 func TestProfilesStayOnTheMachine(t *testing.T) {
 	h := Handler(Config{
 		Gatherer: NewRegistry("test"), Logger: slog.New(slog.DiscardHandler),
@@ -51,8 +51,8 @@ func TestProfilesStayOnTheMachine(t *testing.T) {
 }
 
 // TestProfilesNeedTheToken checks that a request from this machine for a profile needs the token,
-// and that metrics do not. The token file is readable by its owner only, and the token stays the
-// same.
+// and that a request for metrics does not. Only the owner can read the token file, and the token
+// stays the same.
 func TestProfilesNeedTheToken(t *testing.T) {
 	data := t.TempDir()
 	token, err := OpenToken(data)

@@ -6,7 +6,7 @@
 //
 // The pointer map of a file with auto_vacuum contains the type and the parent of each page. The
 // package checks a page by the rules of the file format (https://sqlite.org/fileformat2.html): its
-// header, cells, free blocks and the headers of its records. The map must name the page as the
-// parent of the pages that it points to. The package does not check the order of keys over several
+// header, cells, free blocks and the headers of its records. If a page points to other pages, the
+// map must name it as their parent. The package does not check the order of keys over several
 // pages, nor whether indexes match their tables; PRAGMA integrity_check does that.
 package pagecheck

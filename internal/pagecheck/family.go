@@ -5,18 +5,18 @@ import (
 	"math"
 )
 
-// family contains the type of an inner page and its child pages.
+// family contains the type of an inner page of a tree, and its child pages.
 type family struct {
 	kind     byte
 	children map[uint32]bounds
 }
 
-// bounds limits the row ids of a child page of a table: greater than over, and at most upTo. Pages
-// of indexes have no bounds.
+// bounds limits the row ids of a child page of a table: they are greater than over, and at most
+// upTo. Pages of indexes have no bounds.
 type bounds struct{ over, upTo int64 }
 
-// family reads the child pages of an inner page. It skips invalid parts, because the page itself is
-// checked elsewhere.
+// family reads the child pages of an inner page. It skips invalid parts, because another check
+// reports them.
 func (c *checker) family(page uint32) (*family, error) {
 	if f := c.families[page]; f != nil {
 		return f, nil
@@ -55,8 +55,8 @@ func (c *checker) family(page uint32) (*family, error) {
 	return f, nil
 }
 
-// belongs checks that the parent points to this page, has the same type, and that the row ids are
-// within the bounds in the parent.
+// belongs checks that the parent points to this page and has the same type, and that the row ids of
+// the page are within the bounds in the parent.
 func (t *tree) belongs(parent uint32) error {
 	f, err := t.family(parent)
 	if err != nil {

@@ -7,10 +7,11 @@ import (
 	"time"
 )
 
-// Snapshot is the state of a file at one time. It is valid until the function that received it
-// returns.
+// Snapshot is the state of a database file at one time. It is valid until the function that
+// received it returns.
 type Snapshot interface {
-	// Page returns the content of a page; the first page is 1. The content does not change.
+	// Page returns the content of a page; the first page has the number 1. The returned bytes do
+	// not change.
 	Page(number uint32) ([]byte, error)
 	// Roots returns the root pages of tables and indexes.
 	Roots() ([]uint32, error)
@@ -18,12 +19,12 @@ type Snapshot interface {
 	Quick() (string, error)
 }
 
-// File is a file to check.
+// File is a database file to check.
 type File struct {
 	// Read calls f with a snapshot, in a transaction that ends when f returns.
 	Read func(ctx context.Context, f func(s Snapshot) error) error
-	// Pause, if set, is called between two pieces with the duration of the last piece. Its error
-	// ends the check.
+	// Pause, if set, is called between two pieces of the check with the duration of the last piece.
+	// An error of Pause ends the check.
 	Pause func(ctx context.Context, took time.Duration) error
 	// Progress, if set, is called with the number of checked pages and the number of all pages.
 	Progress func(pages, of uint32)
@@ -120,7 +121,8 @@ func quick(s Snapshot) error {
 
 const magic = "SQLite format 3\x00"
 
-// open reads the header and returns a checker. For an empty file, its count is 0.
+// open reads the header of the file and returns a checker. For an empty file, the checker's count
+// of pages is 0.
 func open(s Snapshot) (*checker, error) {
 	first, err := s.Page(1)
 	if err != nil || len(first) == 0 {

@@ -10,8 +10,8 @@ import (
 )
 
 // Mark is a small file next to a database. It exists while a process has the database open for
-// writing. If that process does not close the database normally, the mark stays until the database
-// has passed a check.
+// writing. If that process does not close the database normally, the mark remains until the
+// database has passed a check.
 type Mark struct{ Path string }
 
 // MarkOf returns the mark of the database at path.

@@ -51,7 +51,7 @@ func (m moment) Quick() (verdict string, err error) {
 	return verdict, m.QueryRow("PRAGMA quick_check(1)").Scan(&verdict)
 }
 
-// checked is a File with counters of the pages and pieces that were read.
+// checked is a File that counts the pages and pieces that were read.
 type checked struct {
 	pagecheck.File
 	pages, pieces int

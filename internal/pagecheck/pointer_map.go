@@ -20,7 +20,7 @@ type checker struct {
 	size, usable int
 	count        uint32
 	mapped       bool
-	kept         map[uint32][]byte // page 1 and the pages of the pointer map
+	kept         map[uint32][]byte // contents of page 1 and of the pages of the pointer map
 	families     map[uint32]*family
 }
 
@@ -78,8 +78,8 @@ func (c *checker) owned(page uint32, kind byte, parent uint32) error {
 	return err
 }
 
-// pages checks the pages from first to last. If links is set, it also checks the entries of the
-// pages that they point to.
+// pages checks the pages from first to last. If the parameter links is true, it also checks the
+// pointer map's entries of the pages to which these pages point.
 func (c *checker) pages(first, last uint32, links bool) error {
 	for page := first; page <= last; page++ {
 		if err := c.page(page, links); err != nil {
@@ -113,7 +113,7 @@ func (c *checker) page(page uint32, links bool) error {
 	return nil
 }
 
-// piece checks a page that contains a part of a long content.
+// piece checks a page that contains a part of a content that is too long for its cell.
 func (c *checker) piece(page uint32, links bool) error {
 	raw, err := c.snapshot.Page(page)
 	if err != nil {

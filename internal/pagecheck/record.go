@@ -1,6 +1,7 @@
 package pagecheck
 
-// varint reads SQLite's variable-length integer of one to nine bytes; n is 0 if b ends too soon.
+// varint reads SQLite's variable-length integer of one to nine bytes. n is its length in bytes; it
+// is 0 if b ends too soon.
 func varint(b []byte) (value uint64, n int) {
 	for i, x := range b[:min(9, len(b))] {
 		if i == 8 {
@@ -14,8 +15,8 @@ func varint(b []byte) (value uint64, n int) {
 	return 0, 0
 }
 
-// record reports whether the sizes in the header of a record add up to the record's length. It
-// accepts a header of which local contains only a part.
+// record reports whether the sizes in the header of a record add up to the parameter length, the
+// record's length. It accepts a header of which local contains only a part.
 func record(local []byte, length uint64) bool {
 	header, n := varint(local)
 	if n == 0 {
@@ -41,7 +42,8 @@ func record(local []byte, length uint64) bool {
 	return sum == length
 }
 
-// valueSize returns the size in bytes of a value with this serial type.
+// valueSize returns the size in bytes of a value with the serial type kind, as SQLite's file format
+// defines it.
 func valueSize(kind uint64) uint64 {
 	switch {
 	case kind >= 12:

@@ -6,7 +6,7 @@ import (
 	"slices"
 )
 
-// The first byte of a page of a table or an index, which is its type.
+// These are the types of pages of tables and indexes. The type is the first byte of the page.
 const (
 	indexInner = 2
 	tableInner = 5
@@ -22,15 +22,16 @@ type tree struct {
 	kind   byte
 	links  bool
 	used   []span
-	first  int64 // row ids, of a table only
+	first  int64 // first and last row id, of a table only
 	last   int64
 	rows   int
 }
 
-// span is a range of bytes in a page; to is the last byte.
+// span is a range of bytes in a page; to is the index of the last byte.
 type span struct{ from, to int }
 
-// tree checks a page of a table or an index; parent is the page above it, or 0.
+// tree checks a page of a table or an index. parent is the page that points to it, or 0 for a root
+// page.
 func (c *checker) tree(page, parent uint32, links bool) error {
 	raw, err := c.snapshot.Page(page)
 	if err != nil {
@@ -90,7 +91,7 @@ func (t *tree) check() error {
 	return t.apart(content, int(t.raw[head+7]))
 }
 
-// freeBlocks checks the list of free blocks.
+// freeBlocks checks the page's list of free blocks.
 func (t *tree) freeBlocks(at, content int) error {
 	for at != 0 {
 		if at < content || at > t.usable-4 {
@@ -106,8 +107,8 @@ func (t *tree) freeBlocks(at, content int) error {
 	return nil
 }
 
-// apart checks that cells and free blocks do not overlap, and that the number of bytes between them
-// is fragments.
+// apart checks that cells and free blocks do not overlap. It also checks that the number of bytes
+// between them equals the parameter fragments.
 func (t *tree) apart(content, fragments int) error {
 	slices.SortFunc(t.used, func(a, b span) int { return a.from - b.from })
 	end, free := content-1, 0
@@ -123,7 +124,7 @@ func (t *tree) apart(content, fragments int) error {
 	return nil
 }
 
-// child checks the page number in the four bytes at an offset.
+// child checks the number of a child page in the four bytes at an offset.
 func (t *tree) child(at int) error {
 	child := binary.BigEndian.Uint32(t.raw[at:])
 	if child < 2 || child > t.count || child == t.number {
@@ -135,7 +136,7 @@ func (t *tree) child(at int) error {
 	return nil
 }
 
-// cell checks the cell at an offset.
+// cell checks the cell at an offset of the page.
 func (t *tree) cell(at, content int) error {
 	if at < content || at > t.usable-4 {
 		return t.damage("a cell begins at byte %d", at)
@@ -176,7 +177,7 @@ func (t *tree) cell(at, content int) error {
 	return nil
 }
 
-// payload checks the payload of a cell, and returns the number of bytes that the payload has on
+// payload checks the payload of a cell. It returns the number of bytes of the payload that are on
 // this page.
 func (t *tree) payload(at int, rest []byte, length int) (size int, err error) {
 	local := t.local(length)

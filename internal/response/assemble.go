@@ -2,16 +2,16 @@ package response
 
 import "github.com/perdure/perdure"
 
-// assembler adds each content of the updates to the message that it belongs to.
+// assembler adds each content of the updates of a response to the message to which it belongs.
 type assembler struct {
 	of       Identity
 	made     int             // the ordinal of the newest message
 	used     map[string]bool // ids of messages
 	talks    map[talkKey]*talk
-	order    []*talk // in order of their first update
+	order    []*talk // talks in order of their first update
 	calls    map[string][]*call
-	messages []*message // in the order in which they began
-	keep     bool       // store contents, too
+	messages []*message // messages in the order in which they began
+	keep     bool       // also keep the contents of messages
 }
 
 func newAssembler(of Identity, keep bool) *assembler {
@@ -28,7 +28,7 @@ type talkKey struct {
 type talk struct {
 	talkKey
 	open  map[string]*message // open messages by the id of their updates
-	last  map[string]*message // the newest message by that id, open or closed
+	last  map[string]*message // newest messages by the id of their updates, open or closed
 	run   *message            // the message of consecutive updates without an id
 	fake  *message            // the message of consecutive updates with a placeholder
 	calls []*call
@@ -38,11 +38,11 @@ type talk struct {
 type message struct {
 	Message
 	talk    *talk
-	raw     string // the id of its updates
+	raw     string // the message id in the updates
 	pieces  []*piece
 	result  bool
-	answers string // the call id of the result
-	call    *call  // that call, if it came before the result
+	answers string // the call id, if the message is a tool result
+	call    *call  // the call of the result, if it came before the result
 }
 
 func invocationOf(u Update) string {
@@ -63,7 +63,7 @@ func (a *assembler) talkOf(key talkKey) *talk {
 	return t
 }
 
-// put adds a content of an update to its message, and returns the message.
+// put adds a content of an update to its message in the talk, and returns the message.
 func (a *assembler) put(t *talk, u Update, c Content) *message {
 	if t.fake != nil && t.fake.raw != u.MessageID {
 		t.fake = nil
@@ -81,8 +81,8 @@ func (a *assembler) put(t *talk, u Update, c Content) *message {
 	return m
 }
 
-// putResult creates a new message for a result. It closes all open messages of the result's talk
-// and of its call's talk.
+// putResult creates a new message for the result of a tool call. It closes all open messages of the
+// result's talk and of its call's talk.
 func (a *assembler) putResult(t *talk, u Update, c Content) *message {
 	m := a.begin(t, u)
 	m.result, m.answers = true, c.Part.ToolCallID
@@ -101,8 +101,9 @@ func (a *assembler) putResult(t *talk, u Update, c Content) *message {
 	return m
 }
 
-// answer finds the call of a result among the calls so far. It prefers calls of the same talk, then
-// of the same response, and takes the oldest call without a result.
+// answer finds the call of a tool result among the calls so far. It prefers calls without a result,
+// then calls of the same talk, then calls of the same response. Of several such calls it takes the
+// oldest.
 func (a *assembler) answer(m *message) {
 	var best *call
 	nearest := 0
@@ -145,7 +146,7 @@ func (a *assembler) putCall(t *talk, u Update, c Content) *message {
 	return m
 }
 
-// identify records a call's id once it is known.
+// identify records the id of a tool call once it is known.
 func (a *assembler) identify(k *call, id string) {
 	if k.id == "" && id != "" {
 		k.id = id
@@ -153,7 +154,7 @@ func (a *assembler) identify(k *call, id string) {
 	}
 }
 
-// find returns the message that an update continues, or begins a new one.
+// find returns the message that an update continues. If there is none, it begins a new message.
 func (a *assembler) find(t *talk, u Update) *message {
 	m := t.current(u.MessageID)
 	if m == nil || m.differs(u) || t.response == "" && a.isOld(m, u) {
@@ -164,7 +165,7 @@ func (a *assembler) find(t *talk, u Update) *message {
 }
 
 // isOld reports whether another message began after m. It considers only messages without an id
-// that belong to no response, because only their order of arrival is known.
+// that belong to no response, because nothing but their order of arrival is known.
 func (a *assembler) isOld(m *message, u Update) bool {
 	return u.MessageID == "" && a.messages[len(a.messages)-1] != m
 }
@@ -188,8 +189,8 @@ func (t *talk) close() {
 
 func (t *talk) isOpen(m *message) bool { return t.current(m.raw) == m }
 
-// differs reports whether an update belongs to another message. Without an id, the update must have
-// the role and author of the message.
+// differs reports whether an update belongs to a message other than m. If it has no id, it belongs
+// to m only if it has the same role and author.
 func (m *message) differs(u Update) bool {
 	if u.MessageID == "" && (m.Role == "" && u.Role != "" || m.Author == "" && u.Author != "") {
 		return true
@@ -200,7 +201,8 @@ func (m *message) differs(u Update) bool {
 // differs reports whether both values are set and different.
 func differs[T ~string](have, got T) bool { return have != "" && got != "" && have != got }
 
-// begin starts a message. It keeps the update's id if that is real and unused.
+// begin starts a message. The message gets the id of the update if that is not a placeholder and
+// not in use.
 func (a *assembler) begin(t *talk, u Update) *message {
 	a.made++
 	m := &message{talk: t, raw: u.MessageID}
@@ -223,7 +225,7 @@ func (a *assembler) begin(t *talk, u Update) *message {
 	return m
 }
 
-// learn copies the message's properties from an update.
+// learn copies properties of the message from an update.
 func (m *message) learn(u Update) {
 	if m.Role == "" {
 		m.Role = u.Role
@@ -236,8 +238,8 @@ func (m *message) learn(u Update) {
 	}
 }
 
-// about returns the message that an update without contents refers to: the newest one with its id,
-// open or closed.
+// about returns the message to which an update without contents refers: the newest one with the
+// update's id, open or closed.
 func (a *assembler) about(t *talk, u Update) *message {
 	m := t.last[u.MessageID]
 	if m == nil {

@@ -6,22 +6,22 @@ import (
 	"github.com/perdure/perdure"
 )
 
-// call is a tool call, which may still get fragments.
+// call is a tool call of a response. More fragments of its arguments may still arrive.
 type call struct {
 	talk     *talk
 	message  *message
-	piece    *piece // in the message; nil if contents are not stored
-	raw      string // the message id of its updates
+	piece    *piece // the call in its message; nil if contents are not kept
+	raw      string // the message id in the updates
 	id, name string
 	index    *int
 	nesting  nesting
 	answered bool
 }
 
-// continues returns the call that a content is a fragment of; nil if none. It is the call with the
-// same id or, without an id, the call with the same index, or else the last call. A call with
-// complete arguments or with a result gets no more fragments; a later content with its id is
-// another call.
+// continues returns the call of which a content is a fragment; nil if there is none. It is the call
+// with the same id. For a content without an id, it is the call with the same index, or else the
+// last call. A call with complete arguments or with a result gets no more fragments. A further
+// content with its id is another call.
 func (t *talk) continues(u Update, c Content) *call {
 	for i := len(t.calls) - 1; i >= 0; i-- {
 		if k := t.calls[i]; k.raw == u.MessageID && k.takes(t, c.Part, c.Index) {
@@ -47,7 +47,7 @@ func (k *call) takes(t *talk, p perdure.Part, index *int) bool {
 	return p.ID == "" && index == nil && t.calls[len(t.calls)-1] == k
 }
 
-// grow appends a fragment.
+// grow appends a fragment to the arguments of the call.
 func (k *call) grow(p perdure.Part) {
 	k.nesting.feed(p.RawArguments)
 	k.name = first(k.name, p.Name)

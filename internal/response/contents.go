@@ -8,7 +8,7 @@ import (
 	"github.com/perdure/perdure"
 )
 
-// piece is a content that may still grow: grown holds its text, thinking or arguments.
+// piece is a content that may still grow. The field grown contains its text, thinking or arguments.
 type piece struct {
 	Content
 	grown strings.Builder
@@ -18,12 +18,12 @@ type piece struct {
 func newPiece(c Content) *piece {
 	p := &piece{Content: c}
 	p.Annotations = slices.Clone(c.Annotations)
-	p.Index = nil // only needed to match fragments, which has been done
+	p.Index = nil // the index is only needed to match fragments, which has been done
 	p.grown.WriteString(*p.text())
 	return p
 }
 
-// text returns a pointer to the growing text of a content.
+// text returns a pointer to the text of a content that grows.
 func (c *Content) text() *string {
 	switch c.Part.Type {
 	case perdure.PartThinking:
@@ -42,8 +42,8 @@ func (p *piece) finished() Content {
 	return c
 }
 
-// add appends a content to the message, or joins it with the last piece. An empty content adds
-// nothing, so that the division of a text into updates does not matter.
+// add appends a content to the message, or joins it with the last piece. An empty content is
+// ignored. The result therefore does not depend on the division of a text into updates.
 func (m *message) add(c Content) {
 	if isNothing(c) {
 		return
@@ -68,14 +68,14 @@ func isNothing(c Content) bool {
 	return false
 }
 
-// isWhole reports whether a text is annotated, or a thinking is closed by its protected data. No
-// other content is joined with it.
+// isWhole reports whether the content is a text with annotations, or a thinking that its protected
+// data has closed. Such a content is never joined with another content.
 func (c *Content) isWhole() bool {
 	p := c.Part
 	return len(c.Annotations) > 0 || p.TextSignature != "" || p.Native != nil || p.ThinkingSignature != "" || p.Redacted
 }
 
-// takes reports whether c continues the piece.
+// takes reports whether the content c continues the piece.
 func (p *piece) takes(c Content) bool {
 	if p.Part.Type != c.Part.Type || p.isWhole() {
 		return false
@@ -100,7 +100,8 @@ func (m *message) isBlank() bool {
 	})
 }
 
-// once removes calls that were delivered twice, with the same id, name and argument bytes.
+// once returns the contents without calls that were delivered twice. Two calls are the same if
+// their id, name and argument bytes are equal.
 func once(contents []Content) []Content {
 	type key struct{ id, name, arguments string }
 	seen := map[key]bool{}

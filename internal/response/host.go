@@ -2,20 +2,21 @@ package response
 
 import "github.com/perdure/perdure"
 
-// Host sets the ids of one response on all its updates. The code that runs a response stamps the
-// updates of its providers and inner agents before they are merged, stored or shown.
+// Host sets the ids of one response on all its updates. The code that runs a response passes each
+// update of its providers and inner agents to a Host, before updates are merged, stored or shown.
 type Host struct {
 	a      *assembler
 	rounds map[string]*round // by invocation
 }
 
-// round is the output of an invocation with one response id, usually one model call.
+// round is the output of an agent invocation with one response id of the provider, usually one
+// model call.
 type round struct {
 	number   int
 	response string
 }
 
-// NewHost begins a response.
+// NewHost creates a Host for a new response.
 func NewHost(of Identity) *Host {
 	return &Host{a: newAssembler(of, false), rounds: map[string]*round{}}
 }
@@ -23,7 +24,7 @@ func NewHost(of Identity) *Host {
 // Stamp returns the update with the host's response id, and with a message id that belongs to only
 // one message. An update with contents of several messages becomes several updates. The provider's
 // response id is kept as ProviderResponseID unless it is a placeholder. A different response id in
-// the same invocation is another model call, whose updates continue no earlier message.
+// the same invocation is another model call. Its updates never continue an earlier message.
 func (h *Host) Stamp(u Update) []Update {
 	own := Real(u.ResponseID)
 	if own == h.a.of.Response {
@@ -56,7 +57,7 @@ func (h *Host) Stamp(u Update) []Update {
 	return out
 }
 
-// piecesOf returns u with one content, for the message with that id.
+// piecesOf returns a copy of u that has only the content c, for the message with the id.
 func piecesOf(u Update, id string, c Content) Update {
 	u.MessageID, u.Contents = id, []Content{c}
 	u.FinishReason, u.Usage, u.Properties = "", nil, nil

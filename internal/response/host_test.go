@@ -10,7 +10,8 @@ import (
 	"github.com/perdure/perdure/internal/response"
 )
 
-// stamped returns the updates that a host stamped, and checks that each has its id.
+// stamped passes the updates to a Host and returns its updates. It checks that each has the host's
+// response id.
 func stamped(t *testing.T, updates ...response.Update) []response.Update {
 	t.Helper()
 	h := response.NewHost(host)
@@ -94,7 +95,8 @@ func TestHostSplitsAnUpdateOfSeveralMessages(t *testing.T) {
 	}
 }
 
-// An update without contents that refers to a closed message gets the id of that message.
+// TestHostStampsWhatIsSaidOfAMessage checks an update without contents that refers to a closed
+// message. It gets the id of that message.
 func TestHostStampsWhatIsSaidOfAMessage(t *testing.T) {
 	all := stamped(t, said("p", "__fake_id__", "a"), response.Update{ResponseID: "p", MessageID: "__fake_id__", FinishReason: perdure.StopEndTurn}, response.Update{FinishReason: perdure.StopEndTurn})
 	if all[0].MessageID == "" || all[1].MessageID != all[0].MessageID || all[2].MessageID != "" {
@@ -102,7 +104,7 @@ func TestHostStampsWhatIsSaidOfAMessage(t *testing.T) {
 	}
 }
 
-// Stamping an update twice is the same as stamping it once.
+// TestHostStampsOnce checks that an update does not change when it is stamped a second time.
 func TestHostStampsOnce(t *testing.T) {
 	u := said("p", fake, "a", func(u *response.Update) { u.Properties = map[string]json.RawMessage{"k": json.RawMessage("1")} })
 	u.FinishReason = perdure.StopEndTurn

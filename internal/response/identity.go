@@ -12,7 +12,7 @@ type Identity struct {
 	Response  string   // resp_...
 }
 
-// Prefixes of created ids.
+// These are the prefixes of the ids that this package creates.
 const (
 	PrefixMessage   = "msg_"
 	PrefixCall      = "fc_"
@@ -21,11 +21,13 @@ const (
 	PrefixOther     = "item_"
 )
 
-// ID returns the id of the item with that ordinal: the prefix and 128 bits in hex. It is the same
-// whenever the response is replayed. Items of one response have different ordinals.
+// ID returns the id of the response's item with that ordinal: the prefix and 128 bits in
+// hexadecimal. A replay of the response returns the same id. Items of one response have different
+// ordinals.
 func (i Identity) ID(prefix string, ordinal int) string { return i.again(prefix, ordinal, 0) }
 
-// again implements ID for an ordinal whose id is already in use; try counts from 0.
+// again returns another id like ID if the id of the ordinal is already in use. The parameter try
+// counts the attempts from 0.
 func (i Identity) again(prefix string, ordinal, try int) string {
 	sum := sha256.New()
 	sum.Write(i.Execution[:])

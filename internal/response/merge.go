@@ -25,7 +25,7 @@ type Merger struct {
 	r Response
 }
 
-// NewMerger begins a response.
+// NewMerger creates a Merger for a new response.
 func NewMerger(of Identity) *Merger {
 	return &Merger{a: newAssembler(of, true), r: Response{ID: of.Response}}
 }
@@ -58,8 +58,7 @@ func (g *Merger) Add(u Update) {
 	about.Properties = joined(about.Properties, u.Properties)
 }
 
-// learn copies the response's properties from an update. It ignores which response id the update
-// has.
+// learn copies properties of the response from an update. It ignores the response id of the update.
 func (g *Merger) learn(u Update) {
 	r := &g.r
 	for _, id := range []string{Real(u.ResponseID), Real(u.ProviderResponseID)} {
@@ -105,8 +104,9 @@ func (m *message) finished() Message {
 	return out
 }
 
-// ordered returns the messages in order: by response, then by invocation, then messages with an id
-// before those without. Results follow their calls, and messages outside every response come last.
+// ordered returns the messages in the order of the merged response: by response, then by
+// invocation, then messages with an id before those without. Results follow their calls, and
+// messages outside every response come last.
 func (a *assembler) ordered() []*message {
 	after := a.results()
 	var out []*message
@@ -145,8 +145,8 @@ func (a *assembler) results() map[*message][]*message {
 	return after
 }
 
-// callOf returns the call of a result, which may have come after the result. It takes the nearest
-// call, and prefers a call without a result.
+// callOf returns the call of a tool result. The call may have arrived after the result. Of several
+// calls, it prefers one without a result, and then the nearest.
 func (a *assembler) callOf(m *message, answered map[*call]bool) *call {
 	if m.call != nil {
 		return m.call
@@ -205,7 +205,7 @@ func (a *assembler) places(after map[*message][]*message) map[*message][]int {
 	return place
 }
 
-// sum adds usages; nil means unknown.
+// sum returns the sum of two usages. A nil usage is unknown.
 func sum(a, b *perdure.Usage) *perdure.Usage {
 	switch {
 	case a == nil && b == nil:
@@ -219,7 +219,8 @@ func sum(a, b *perdure.Usage) *perdure.Usage {
 	return &total
 }
 
-// joined returns a new map with the properties of both; more takes precedence.
+// joined returns a new map with the properties of both maps. If both have a property, the value in
+// more applies.
 func joined(have, more map[string]json.RawMessage) map[string]json.RawMessage {
 	if len(have)+len(more) == 0 {
 		return nil

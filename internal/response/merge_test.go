@@ -54,7 +54,7 @@ func result(responseID, messageID, callID, text string) response.Update {
 	}
 }
 
-// lines returns a line with the contents of each message.
+// lines returns one line for each message, with its contents.
 func lines(r response.Response) []string {
 	var all []string
 	for _, m := range r.Messages {
@@ -378,8 +378,9 @@ func TestMergeDropsMessagesOfWhitespace(t *testing.T) {
 	wantLines(t, r, "  x\n", "( |sig)")
 }
 
-// A signature is content: the text that it closes is kept as a separate part, even if it is empty,
-// and so is its message. This also holds after a host's stamp.
+// TestMergeKeepsSignedWhitespace checks that a text that a signature closes is kept as a separate
+// part, even if it is empty, and so is its message. This also holds after a Host has stamped the
+// updates.
 func TestMergeKeepsSignedWhitespace(t *testing.T) {
 	signed := func(text, signature string) response.Content {
 		return response.Content{Part: perdure.Part{Type: perdure.PartText, Text: text, TextSignature: signature}}
@@ -454,8 +455,8 @@ func TestMergePutsPropertiesWhereTheyBelong(t *testing.T) {
 	}
 }
 
-// Properties for a closed message are still added to it. The properties of an update with contents
-// of several messages belong to the first.
+// TestMergePutsPropertiesOnTheirMessage checks that properties for a closed message are added to
+// it. If an update has contents of several messages, its properties belong to the first of them.
 func TestMergePutsPropertiesOnTheirMessage(t *testing.T) {
 	one := map[string]json.RawMessage{"k": json.RawMessage("1")}
 	r := merge(
@@ -468,7 +469,8 @@ func TestMergePutsPropertiesOnTheirMessage(t *testing.T) {
 	}
 }
 
-// A merger shares no data, neither with the updates nor with its results.
+// TestMergerSharesNothing checks that a Merger shares no data, neither with the updates nor with
+// its results.
 func TestMergerSharesNothing(t *testing.T) {
 	make := func() response.Update {
 		c := response.Text("noted")

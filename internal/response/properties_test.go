@@ -15,7 +15,8 @@ import (
 	"github.com/perdure/perdure/internal/response"
 )
 
-// anyUpdate draws an update with arbitrary members and few different ids.
+// anyUpdate draws an update with arbitrary members. It draws ids from a small set, so that updates
+// have equal ids.
 func anyUpdate(t *rapid.T) response.Update {
 	ids := func(label string, all ...string) string { return rapid.SampledFrom(all).Draw(t, label) }
 	u := response.Update{
@@ -63,7 +64,7 @@ func anyUpdates(t *rapid.T) []response.Update {
 	return rapid.SliceOfN(rapid.Custom(anyUpdate), 0, 12).Draw(t, "updates")
 }
 
-// deepCopy returns a copy that shares no data.
+// deepCopy returns a copy of the updates that shares no data with them.
 func deepCopy(t *rapid.T, all []response.Update) []response.Update {
 	raw, err := json.Marshal(all)
 	if err != nil {
@@ -76,7 +77,8 @@ func deepCopy(t *rapid.T, all []response.Update) []response.Update {
 	return out
 }
 
-// Cutting a text anywhere, or joining it again, changes nothing.
+// TestMergeDoesNotDependOnCuts checks that the merged response does not change when a text is cut
+// anywhere, or joined again.
 func TestMergeDoesNotDependOnCuts(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
 		var whole, pieces []response.Update
@@ -143,8 +145,8 @@ func TestMergeIsPure(t *testing.T) {
 	})
 }
 
-// A merged response has unique ids and no placeholder, and merges to itself. Every result follows
-// its call.
+// TestMergedMessagesAreInOrder checks that a merged response has unique ids and no placeholder, and
+// that merging it again does not change it. Every result follows its call.
 func TestMergedMessagesAreInOrder(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
 		r := response.Merge(host, anyUpdates(t))
@@ -258,8 +260,9 @@ func interleave(t *rapid.T, streams ...[]response.Update) []response.Update {
 	}
 }
 
-// Pieces merge to the same response as whole messages, also for two concurrent agents. The host's
-// stamp changes only the response's id.
+// TestStreamingEqualsNonStreaming checks that the pieces of messages merge to the same response as
+// the complete messages, also for two concurrent agents. Stamping by a Host changes only the
+// response's id.
 func TestStreamingEqualsNonStreaming(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
 		a, b := conversation(t, "a"), conversation(t, "b")
@@ -286,8 +289,9 @@ func TestStreamingEqualsNonStreaming(t *testing.T) {
 	})
 }
 
-// Calls and results arrive in any order that keeps the order of one message's calls. Each result is
-// placed directly after the message of its call.
+// TestResultsFollowTheirCallsInAnyOrder checks calls and results that arrive in any order that
+// keeps the order of one message's calls. Each result is placed directly after the message of its
+// call.
 func TestResultsFollowTheirCallsInAnyOrder(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
 		all := rapid.Permutation(conversation(t, "a")).Draw(t, "order")

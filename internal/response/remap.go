@@ -10,15 +10,15 @@ import (
 type Event struct {
 	Kind EventKind
 	Item Item
-	// Payload is the rest of the event, which is passed on unchanged. Ids of calls, components and
-	// files in it are not remapped.
+	// Payload contains the members of the event that Remap passes on unchanged. Ids of calls,
+	// components and files in it are not remapped.
 	Payload any
 }
 
 // EventKind is the kind of an item's change.
 type EventKind string
 
-// Kinds that a Remap knows.
+// These are the kinds of events that a Remap knows.
 const (
 	ItemAdded    EventKind = "added"
 	ItemUpdated  EventKind = "updated"
@@ -40,7 +40,7 @@ type Item struct {
 // ItemType determines the prefix of an item's id.
 type ItemType string
 
-// Types whose ids have their own prefix.
+// These are the types of items whose ids have their own prefix.
 const (
 	MessageItem   ItemType = "message"
 	CallItem      ItemType = "function_call"
@@ -63,9 +63,9 @@ func (t ItemType) prefix() string {
 }
 
 // Remap assigns every item of one response a unique id. A real id that was not seen before passes
-// unchanged. A placeholder, a missing id and an id that another item has or had are replaced by new
-// ids. New ids are derived only from the identity and the order of events. A Remap is for one
-// goroutine, and uses about 40 bytes per item.
+// unchanged. New ids replace placeholders, missing ids, and ids that another item has or had. New
+// ids are derived only from the identity of the response and the order of events. A Remap is for
+// one goroutine, and uses about 40 bytes per item.
 type Remap struct {
 	of      Identity
 	seed    maphash.Seed
@@ -73,8 +73,8 @@ type Remap struct {
 	unknown int
 }
 
-// item is the stored state of an item. Its index is its ordinal, from which a new id is computed
-// whenever it is needed.
+// item is what a Remap stores of an item. Its index in the list is its ordinal, from which a new id
+// is computed whenever it is needed.
 type item struct {
 	old    [12]byte // hash of the id in incoming events
 	fresh  uint64   // hash of the id in outgoing events
@@ -91,15 +91,15 @@ const (
 	removed             // the item was removed
 )
 
-// NewRemap begins a response.
+// NewRemap creates a Remap for a new response.
 func NewRemap(of Identity) *Remap { return &Remap{of: of, seed: maphash.MakeSeed()} }
 
 // Unknown returns the number of events of kinds that Remap does not support.
 func (r *Remap) Unknown() int { return r.unknown }
 
-// Event returns the outgoing events for an incoming one, usually one. The removal of an id that
-// names several items becomes several events. The removal of an unknown item without an id becomes
-// none. Event does not change e.
+// Event returns the outgoing events for the incoming event e, usually one. The removal of an id
+// that several items have becomes several events. The removal of an unknown item without an id
+// becomes none. Event does not change e.
 func (r *Remap) Event(e Event) []Event {
 	switch e.Kind {
 	case ItemAdded:
@@ -119,7 +119,7 @@ func (r *Remap) Event(e Event) []Event {
 	return []Event{e}
 }
 
-// as returns the event with the id of the item at i.
+// as returns the event e with the id of the item at index i.
 func (r *Remap) as(e Event, i int) []Event {
 	e.Item.ID = r.idOf(i, e.Item.ID)
 	return []Event{e}
@@ -133,7 +133,7 @@ func (r *Remap) idOf(i int, old string) string {
 	return r.of.again(prefixes[it.prefix], i+1, int(it.try))
 }
 
-// prefixes are indexed by the prefix number of an item.
+// prefixes contains the text of each prefix, by the number that an item stores for its prefix.
 var prefixes = []string{messages: PrefixMessage, reasonings: PrefixReasoning, calls: PrefixCall, outputs: PrefixOutput, untyped: PrefixOther}
 
 const (
@@ -162,7 +162,7 @@ func (r *Remap) add(i Item) int {
 	return at
 }
 
-// isTaken reports whether an item has the id in incoming or outgoing events.
+// isTaken reports whether an item has the id, in incoming or in outgoing events.
 func (r *Remap) isTaken(id string) bool {
 	fresh, old := r.hash(id), oldHash(id)
 	return slices.ContainsFunc(r.items, func(it item) bool { return it.fresh == fresh || it.old == old })
@@ -176,7 +176,7 @@ func (r *Remap) follow(i Item) int {
 	return r.add(i)
 }
 
-// replace returns the item that is replaced, which may be done.
+// replace returns the item that an event replaces. No more updates of that item may be expected.
 func (r *Remap) replace(i Item) int {
 	if at := r.find(i, func(it item) bool { return it.flags&(done|removed) == 0 }); at >= 0 {
 		return at
@@ -187,9 +187,9 @@ func (r *Remap) replace(i Item) int {
 	return r.add(i)
 }
 
-// find returns the newest matching item with the id for which counts is true; -1 if there is none.
-// Items with the same placeholder are distinguished by call id, otherwise by output index. For a
-// real id, the newest item with the id is returned if none matches.
+// find returns the newest matching item for which the function counts returns true; -1 if there is
+// none. An item matches if its id and its call id are equal, or, without a call id, its output
+// index. If no item matches, but some item has the real id of i, find returns the newest of those.
 func (r *Remap) find(i Item, counts func(item) bool) int {
 	old, newest := oldHash(i.ID), -1
 	like := item{call: r.hash(i.CallID), index: indexOf(i), prefix: prefixOf(i.Type)}
@@ -212,7 +212,7 @@ func (r *Remap) find(i Item, counts func(item) bool) int {
 	return newest
 }
 
-// means reports whether an event with the identifying members of like refers to this item.
+// means reports whether an event with the call id, index and prefix of like can refer to this item.
 func (it *item) means(like item) bool {
 	switch {
 	case it.prefix != like.prefix && it.prefix != untyped && like.prefix != untyped:
@@ -225,7 +225,7 @@ func (it *item) means(like item) bool {
 	return like.index < 0 || it.index < 0 || like.index == it.index
 }
 
-// learn stores identifying members that were unknown before.
+// learn copies the call id and index of like if they were unknown before.
 func (it *item) learn(like item) {
 	if it.call == 0 {
 		it.call = like.call

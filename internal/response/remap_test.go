@@ -16,7 +16,7 @@ import (
 
 const fake = "__fake_id__"
 
-// item returns an item that an event names; an index below 0 means none.
+// item returns an item of an event. If index is negative, the item has no output index.
 func item(id string, kind response.ItemType, index int, callID string) response.Item {
 	i := response.Item{ID: id, Type: kind, CallID: callID}
 	if index >= 0 {
@@ -54,7 +54,7 @@ func ids(r *response.Remap, events ...response.Event) []string {
 	return all
 }
 
-// letters replaces equal ids by equal letters, in order of appearance.
+// letters replaces ids by letters, in order of appearance. Equal ids get equal letters.
 func letters(all []string) string {
 	names := map[string]string{}
 	var text strings.Builder
@@ -117,7 +117,8 @@ func TestRemapKeepsRealIDs(t *testing.T) {
 	}
 }
 
-// Reasoning, a message and calls share a placeholder.
+// TestRemapPrefixesByType checks the prefixes of the new ids of reasoning, a message and calls that
+// share a placeholder.
 func TestRemapPrefixesByType(t *testing.T) {
 	got := ids(response.NewRemap(host),
 		added(item(fake, response.ReasoningItem, 0, "")), added(item(fake, response.MessageItem, 1, "")),
@@ -153,7 +154,8 @@ func TestRemapLeavesTheRest(t *testing.T) {
 	}
 }
 
-// The removal of an id of several items removes all of them, with their own ids, and only once.
+// TestRemapRemovesEveryItemOfAnID checks that the removal of an id that several items have removes
+// all of them, with their own ids, and only once.
 func TestRemapRemovesEveryItemOfAnID(t *testing.T) {
 	r := response.NewRemap(host)
 	first := ids(r, added(item(fake, response.MessageItem, 0, "")), added(item(fake, response.CallItem, 1, "call_1")),
@@ -172,8 +174,8 @@ func TestRemapRemovesEveryItemOfAnID(t *testing.T) {
 	}
 }
 
-// An id that an earlier Remap created passes another Remap of the response unchanged, and no other
-// item gets it.
+// TestRemapOfWhatWasRemapped checks that an id that an earlier Remap created passes another Remap
+// of the response unchanged, and that no other item gets it.
 func TestRemapOfWhatWasRemapped(t *testing.T) {
 	m := item(fake, response.MessageItem, -1, "")
 	first := ids(response.NewRemap(host), added(m), done(m), added(m), done(m))
@@ -213,7 +215,8 @@ func TestConcurrentRequests(t *testing.T) {
 	}
 }
 
-// Five consecutive messages with the same incoming id get five different ids.
+// TestConversationFlow checks that five consecutive messages with the same incoming id get five
+// different ids.
 func TestConversationFlow(t *testing.T) {
 	seen := map[string]bool{}
 	for n := range 5 {
@@ -238,7 +241,8 @@ func TestConversationFlow(t *testing.T) {
 	}
 }
 
-// No id names two items of a response, whatever the provider does.
+// TestRemapGivesNoIDTwice checks that no two items of a response get the same id, whatever ids the
+// provider sends.
 func TestRemapGivesNoIDTwice(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
 		r := response.NewRemap(host)
@@ -271,7 +275,7 @@ func TestRemapGivesNoIDTwice(t *testing.T) {
 	})
 }
 
-// A Remap uses at most 1 KiB, and 64 bytes per item.
+// TestRemapHoldsLittle checks that a Remap uses at most 1 KiB, and 64 bytes per item.
 func TestRemapHoldsLittle(t *testing.T) {
 	for _, items := range []int{0, 1, 9, 100, 3000} {
 		copies := max(3, 5_000/(items+1))
@@ -300,7 +304,7 @@ func heap() uint64 {
 	return m.HeapAlloc
 }
 
-// An event of a response of 10,000 items takes less than a millisecond.
+// BenchmarkRemap measures an event of a response of 10,000 items. It takes less than a millisecond.
 func BenchmarkRemap(b *testing.B) {
 	for _, items := range []int{1, 100, 10_000} {
 		b.Run(fmt.Sprint(items, "items"), func(b *testing.B) {
@@ -320,8 +324,9 @@ func BenchmarkRemap(b *testing.B) {
 	}
 }
 
-// One placeholder is used for a reasoning, a message and two calls, in two model calls of a
-// response. The result is eight items, and no item gets another's text.
+// TestTrap37PlaceholderSharedByReasoningMessageAndCalls checks one placeholder that a reasoning, a
+// message and two calls share, in two model calls of a response. The result is eight items, and no
+// item gets another's text.
 func TestTrap37PlaceholderSharedByReasoningMessageAndCalls(t *testing.T) {
 	r := response.NewRemap(host)
 	text, kinds := map[string]string{}, map[string]response.ItemType{}

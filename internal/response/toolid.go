@@ -13,15 +13,15 @@ import (
 type IDRule struct {
 	Min, Max     int
 	Alphanumeric bool
-	// Verbatim reports that the provider accepts its own ids unchanged, even if they break the rule,
-	// up to mostVerbatim bytes.
+	// Verbatim reports that the provider accepts ids that it created unchanged, even if they break
+	// the rule, up to mostVerbatim bytes.
 	Verbatim bool
 }
 
-// mostVerbatim is the longest id that is sent back unchanged, in bytes.
+// mostVerbatim is the maximum length in bytes of an id that is sent back to its provider unchanged.
 const mostVerbatim = 256
 
-// takesBack reports whether a provider accepts an id that it created.
+// takesBack reports whether a provider accepts an id that it created itself.
 func (r IDRule) takesBack(id string) bool {
 	return r.Valid(id) || r.Verbatim && id != "" && len(id) <= mostVerbatim
 }
@@ -42,7 +42,8 @@ func (r IDRule) Valid(id string) bool {
 	return true
 }
 
-// derive derives a valid id by hash; try distinguishes ids that would collide.
+// derive returns a valid id that is a hash of id. The parameter try distinguishes ids whose hashes
+// are equal.
 func (r IDRule) derive(id string, try int) string {
 	sum := sha256.Sum256([]byte(id + "\x00" + strconv.Itoa(try)))
 	made := "call_" + hex.EncodeToString(sum[:])[:32]
@@ -55,11 +56,11 @@ func (r IDRule) derive(id string, try int) string {
 	return made
 }
 
-// ToolIDs returns the outgoing id of each tool call in messages, keyed by Perdure's id. It applies
-// to the call and its result. A call from provider keeps the provider's id; another call keeps
-// Perdure's id. If that id is invalid, or an earlier call has it, the call gets an id derived from
-// Perdure's. An id depends only on earlier calls, so it stays the same from turn to turn, and
-// prompt caches hit.
+// ToolIDs returns the ids of tool calls that a provider gets, keyed by Perdure's id of the call.
+// The same id applies to a call and its result. A call that came from this provider keeps the
+// provider's id. Any other call keeps Perdure's id. If that id is invalid, or an earlier call has
+// it, the call gets an id that is derived from Perdure's. An id depends only on earlier calls, so
+// it stays the same from turn to turn, and prompt caches hit.
 func ToolIDs(messages []perdure.Message, provider string, rule IDRule) map[string]string {
 	ids, taken := map[string]string{}, map[string]bool{}
 	for _, m := range messages {

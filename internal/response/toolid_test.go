@@ -8,8 +8,9 @@ import (
 	"github.com/perdure/perdure/internal/response"
 )
 
-// Ten thousand calls of one conversation, to which providers gave few ids, get ten thousand ids
-// that their provider accepts.
+// TestToolIDsAreInjectiveOverManyCalls checks ten thousand calls of one conversation, to which
+// providers assigned only a few different ids. The calls get ten thousand ids that their provider
+// accepts.
 func TestToolIDsAreInjectiveOverManyCalls(t *testing.T) {
 	const calls = 10_000
 	var messages []perdure.Message
@@ -48,7 +49,7 @@ func TestToolIDsAreInjectiveOverManyCalls(t *testing.T) {
 	}
 }
 
-// Derived ids that collide become different.
+// TestToolIDsOfAShortRule checks that derived ids become different if their hashes are equal.
 func TestToolIDsOfAShortRule(t *testing.T) {
 	rule := response.IDRule{Min: 3, Max: 3, Alphanumeric: true}
 	var messages []perdure.Message

@@ -7,37 +7,40 @@ import (
 )
 
 // Update is a piece of a response: contents of one message, or properties of the message or of the
-// response. "" and nil mean absent.
+// response. A field that is "" or nil is absent.
 type Update struct {
 	ResponseID string
-	// ProviderResponseID is the response id of a provider or inner agent, after a Host has set its
-	// own id.
+	// ProviderResponseID is the response id of a provider or inner agent. It is set after a Host
+	// has replaced ResponseID by its own id.
 	ProviderResponseID string
 	MessageID          string
 	AgentID            string
-	// InvocationID identifies one run of an agent; a hand-off back begins another run.
+	// InvocationID identifies one run of an agent. If agents hand off to each other and back, each
+	// hand-off begins another run.
 	InvocationID string
 	Author       string
 	Role         perdure.Role
-	// CreatedAt is used if it is after the Unix epoch.
+	// CreatedAt is the time of the update. It is ignored unless it is after the Unix epoch.
 	CreatedAt    perdure.Time
 	Contents     []Content
 	FinishReason perdure.StopReason
 	Usage        *perdure.Usage
-	// Properties belong to the message if there is a message id, otherwise to the response.
+	// Properties are properties of the message if the update has a message id, otherwise of the
+	// response.
 	Properties map[string]json.RawMessage
 }
 
-// Content is a part of a message, a usage or an error. A part that arrives in fragments is several
-// contents.
+// Content is a part of a message, a usage or an error. A part that arrives in fragments consists of
+// several contents.
 type Content struct {
 	// Part is text, thinking, an image, a tool call or a tool result. RawArguments of a tool call
 	// is a fragment of its arguments. The type is "" for a usage or an error.
 	Part perdure.Part
-	// Annotations belong to a text. An annotated text is never joined with another.
+	// Annotations are the annotations of a text. A text with annotations is never joined with
+	// another text.
 	Annotations []json.RawMessage
-	// Index is the position of a call in its model call. Some providers use it to match fragments;
-	// nil if unknown.
+	// Index is the position of a tool call in its model call; nil if unknown. Some providers use it
+	// to match fragments.
 	Index *int
 	// Usage is added to the response's usage, and is not part of a message.
 	Usage *perdure.Usage
@@ -48,7 +51,8 @@ type Content struct {
 // Text returns a content of plain text.
 func Text(s string) Content { return Content{Part: perdure.Text(s)} }
 
-// Thinking returns a content of reasoning. The signature, if not "", closes it.
+// Thinking returns a content of reasoning. A signature that is not "" marks the end of the
+// thinking.
 func Thinking(s, signature string) Content {
 	return Content{Part: perdure.Part{Type: perdure.PartThinking, Thinking: s, ThinkingSignature: signature}}
 }
@@ -58,7 +62,7 @@ func Call(id, name, arguments string) Content {
 	return Content{Part: perdure.Part{Type: perdure.PartToolCall, ID: id, Name: name, RawArguments: arguments}}
 }
 
-// Result returns the result of a tool.
+// Result returns the result of a tool call.
 func Result(callID, text string) Content {
 	return Content{Part: perdure.Part{Type: perdure.PartToolResult, ToolCallID: callID, Parts: []perdure.Part{perdure.Text(text)}}}
 }
@@ -67,9 +71,9 @@ func Result(callID, text string) Content {
 type Message struct {
 	ID                                                string
 	ProviderResponseID, AgentID, InvocationID, Author string
-	// Role is the given role; by default assistant, or tool_result for a result.
+	// Role is the role in the updates; by default assistant, or tool_result for a result.
 	Role perdure.Role
-	// CreatedAt is the first valid time of its updates.
+	// CreatedAt is the first valid CreatedAt of the message's updates.
 	CreatedAt  perdure.Time
 	Contents   []Content
 	Properties map[string]json.RawMessage
@@ -81,11 +85,12 @@ type Response struct {
 	// ProviderResponseIDs are the providers' response ids, in order of arrival.
 	ProviderResponseIDs []string
 	AgentID             string // the first AgentID of the updates
-	// CreatedAt is the first valid time of all updates. It does not replace the time of any
+	// CreatedAt is the first valid CreatedAt of all updates. It does not replace the time of any
 	// message.
 	CreatedAt perdure.Time
 	Messages  []Message
-	// FinishReason is the last given reason. Usage is the sum; nil if no usage was given.
+	// FinishReason is the last reason in the updates. Usage is the sum of all usages; nil if there
+	// was none.
 	FinishReason perdure.StopReason
 	Usage        *perdure.Usage
 	Properties   map[string]json.RawMessage
@@ -102,5 +107,5 @@ func (m Message) Parts() []perdure.Part {
 	return parts
 }
 
-// valid reports whether a time was given.
+// valid reports whether the time is set: whether it is after the Unix epoch.
 func valid(t perdure.Time) bool { return t.Unix() > 0 || t.Unix() == 0 && t.Nanosecond() > 0 }

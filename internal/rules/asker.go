@@ -8,21 +8,23 @@ import (
 	"github.com/perdure/perdure/internal/store"
 )
 
-// Who a question with NotAsker excludes is decided when it is asked: the key that started the
-// execution, and the keys of the signals that the current response has taken. What others send
-// afterwards does not change what was asked. So a vote reads no signals, and what is stored is bounded
-// by the keys of one response.
+// A question with NotAsker excludes the keys of its askers: the key that started the execution, and
+// the keys that sent the signals which the current response has taken. They are determined when the
+// question is asked. Signals that are sent afterwards do not change them. A vote therefore reads no
+// signals, and the stored keys are only those of one response.
 
-// respond sets the current response. Another one begins with no askers.
+// respond sets the current response. If it is another response than before, it begins without
+// askers.
 func (d *draft) respond(id string) {
 	if id != d.x.ResponseID {
 		d.x.ResponseID, d.x.Askers = id, []uuid.UUID{}
 	}
 }
 
-// recordAskers records the senders of signals that a commit takes, in the response that the commit
-// belongs to or begins. An execution whose response began before servers recorded them has none. At most
-// store.AskerLimit are recorded; a question with so many takes no vote.
+// recordAskers adds the senders of the signals that a commit takes to the askers of the current
+// response. Older servers did not record askers. If the response began on such a server, the
+// execution has no askers, and none are added. At most store.AskerLimit askers are recorded. A
+// question with that many takes no vote.
 func (d *draft) recordAskers(taken []string) {
 	for _, id := range taken {
 		s := d.s.Signals[id]
@@ -35,9 +37,9 @@ func (d *draft) recordAskers(taken []string) {
 	}
 }
 
-// askersOf returns the keys that a question with NotAsker excludes. Those of a question that was asked
-// before servers recorded them are the keys of all signals of the execution, which the state then
-// contains.
+// askersOf returns the keys that a question with NotAsker excludes. If the question was asked on an
+// older server, which recorded no askers, they are the keys of all signals of the execution. The
+// state then contains those keys.
 func askersOf(s *store.State, q *perdure.Question) []uuid.UUID {
 	if q.Askers != nil {
 		return q.Askers

@@ -20,8 +20,8 @@ func (d *draft) endAttempt(t *perdure.Task, f perdure.TaskFinish, jitter float64
 	return d.failAttempt(t, f.Error, jitter)
 }
 
-// failAttempt schedules the next attempt after a pause, or sets the task to FAILED if no attempt is
-// left.
+// failAttempt schedules the next attempt of the task after a pause, or sets the task to FAILED if
+// no attempt is left.
 func (d *draft) failAttempt(t *perdure.Task, failure *perdure.TaskError, jitter float64) error {
 	t.Error = d.quiet(failure)
 	pause := t.Options.Backoff(t.Tries())
@@ -83,19 +83,19 @@ func (d *draft) endTask(t *perdure.Task, status perdure.TaskStatus, event perdur
 		members["error"], members["code"] = t.Error.Message, t.Error.Code
 	}
 	d.taskEvent(event, t, members)
-	if d.x.Status == perdure.StatusCancelling { // its agent takes no summary any more
+	if d.x.Status == perdure.StatusCancelling { // the agent no longer uses a summary
 		d.compactionEnded(t, perdure.StatusCancelled)
 	}
 	return nil
 }
 
-// maxLost is the maximum number of lost attempts of a task that can still run. One more fails the
-// task, because it probably crashes its workers.
+// maxLost is the maximum number of lost attempts of a task. One more lost attempt fails the task,
+// because the task probably crashes its workers.
 const maxLost = 10
 
-// loseAttempt decides about a task whose worker was lost during an attempt: the task runs again, or
-// ends if OnLostReport is set or too many attempts were lost. A lost attempt does not count as a
-// try.
+// loseAttempt decides about a task whose worker was lost during an attempt. The task runs again, or
+// it ends if OnLostReport is set or too many attempts were lost. A lost attempt does not count for
+// the retry policy.
 func (d *draft) loseAttempt(t *perdure.Task, why string) error {
 	t.Uncounted++
 	t.Lost++

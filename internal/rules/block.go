@@ -37,9 +37,9 @@ func (d *draft) chunk(b *store.Block, text, toolCallID string, sum perdure.Hash)
 	return d.hash(b, text, sum)
 }
 
-// hash adds text to a block's digest. For a block of a LOCAL execution it stores the sum that the
-// worker reported instead, because the state of a running SHA-256 contains the last bytes in clear
-// text.
+// hash adds text to the running SHA-256 of a block. For a block of a LOCAL execution it stores sum
+// instead, the hash that the worker reported. The state of a running SHA-256 would contain the last
+// bytes in clear text.
 func (d *draft) hash(b *store.Block, text string, sum perdure.Hash) error {
 	if d.local() {
 		b.Digest = sum[:]
@@ -85,9 +85,9 @@ func (d *draft) closeBlock(b *store.Block, reason perdure.BlockReason) error {
 	return nil
 }
 
-// takeBack marks the closed blocks of an attempt as superseded, because the attempt runs again or
-// its worker is lost. It does not change blocks that an entry refers to, nor terminal output if
-// keepTerminal is set. The state must contain the attempt's blocks.
+// takeBack marks the closed blocks of a task's attempt as superseded, because the attempt runs
+// again or its worker is lost. It does not change blocks to which an entry refers. It does not
+// change terminal output if keepTerminal is true. The state must contain the attempt's blocks.
 func (d *draft) takeBack(t *perdure.Task, keepTerminal bool) {
 	for _, b := range sortedBlocks(d.s.Blocks) {
 		if b.Key.TaskID != t.ID || b.Open || b.Event || b.Named || b.Reason == perdure.BlockSuperseded {
@@ -101,7 +101,7 @@ func (d *draft) takeBack(t *perdure.Task, keepTerminal bool) {
 	}
 }
 
-// sayClosed adds a closed block's row and its block.closed event to the changes.
+// sayClosed adds the row of a closed block and its block.closed event to the changes.
 func (d *draft) sayClosed(b *store.Block) {
 	id, attempt := blockSource(b.Key)
 	d.record(perdure.Record{
@@ -134,8 +134,7 @@ func digest(state []byte) (hash.Hash, error) {
 	return h, nil
 }
 
-// blockSource returns the task and the attempt that a block comes from, nil and 0 if it comes from
-// the agent.
+// blockSource returns the task and the attempt that wrote a block; nil and 0 if the agent wrote it.
 func blockSource(key perdure.BlockKey) (*uuid.UUID, int) {
 	if key.TaskID == uuid.Nil {
 		return nil, 0
@@ -144,7 +143,7 @@ func blockSource(key perdure.BlockKey) (*uuid.UUID, int) {
 	return &id, int(key.Attempt)
 }
 
-// endBlocks closes blocks at the lengths that their worker reports. Error: conflict, if the stored
+// endBlocks closes blocks at the lengths that the worker reports. Error: conflict, if the stored
 // length differs; the worker then sends the missing bytes.
 func (d *draft) endBlocks(ends []perdure.BlockEnd) error {
 	for _, end := range ends {
@@ -169,7 +168,8 @@ func (d *draft) endBlocks(ends []perdure.BlockEnd) error {
 }
 
 // closeOpenBlocks closes all open blocks. Blocks of the agent and terminal output get the reason
-// done. Other blocks of tasks are truncated: clients keep the received text, and no more follows.
+// done. Other blocks of tasks get the reason truncated: clients keep the received text, and no more
+// follows.
 func (d *draft) closeOpenBlocks() error {
 	for _, b := range sortedBlocks(d.s.Blocks) {
 		reason := perdure.BlockTruncated
@@ -215,7 +215,7 @@ func (d *draft) closeBlocksOf(t *perdure.Task, reason perdure.BlockReason) error
 	return nil
 }
 
-// keepText closes the open blocks of text of a task with the reason done.
+// keepText closes a task's open blocks of text with the reason done.
 func (d *draft) keepText(t *perdure.Task) error {
 	for _, b := range sortedBlocks(d.s.Blocks) {
 		if b.Key.TaskID != t.ID || b.Type != perdure.EventToken {

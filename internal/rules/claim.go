@@ -9,16 +9,16 @@ import (
 	"github.com/perdure/perdure/internal/store"
 )
 
-// AloneWait is the answer of a claim if the execution must run alone on its worker and the worker
+// AloneWait is the result of a claim if the execution must run alone on its worker and the worker
 // has other executions.
 type AloneWait struct {
 	Execution uuid.UUID
 	Since     perdure.Time
 }
 
-// Claim claims a picked execution for the worker of a poll. The answer is the claimed row, or an
-// AloneWait if the execution must be alone and the worker holds others. The claim's id is derived
-// from request.
+// Claim claims a picked execution for the worker of a poll. Decision.Value is the claimed row. If
+// the execution must run alone on its worker and the worker has others, it is an AloneWait instead.
+// The claim's id is derived from request.
 func Claim(s *store.State, cfg Config, p perdure.Poll, request uuid.UUID) (*store.Changes, error) {
 	x := s.Execution
 	if x == nil || x.Status != perdure.StatusPending || !x.NotBefore.Reached(s.Now) || s.Holds.Alone || !mayClaim(x, p.WorkerID, p.Local) ||
@@ -43,12 +43,12 @@ type ClaimedTask struct {
 	Workspace   string
 	Traceparent string
 	// Task is set if the same decision created and claimed the task; it then equals the stored row.
-	// Otherwise, and in a repeated answer, it is nil.
+	// Otherwise, and in a repeated reply, it is nil.
 	Task *perdure.Task `json:"-"`
 }
 
-// ClaimTask claims a picked task for the worker of a poll. The answer is a ClaimedTask. The claim's
-// id is derived from request.
+// ClaimTask claims a picked task for the worker of a poll. Decision.Value is a ClaimedTask. The
+// claim's id is derived from request.
 func ClaimTask(s *store.State, cfg Config, p perdure.Poll, request uuid.UUID) (*store.Changes, error) {
 	if s.PickedTask == nil || s.Execution == nil || s.Execution.Status.Terminal() {
 		return nil, nil
@@ -89,12 +89,12 @@ type Handover struct {
 	Poll  perdure.Poll
 	Claim uuid.UUID // id of the claim, if it is made
 	Kept  perdure.Kept
-	// Waited is how long the poll had waited when the place was reserved.
+	// Waited is how long the poll had waited when its slot was reserved.
 	Waited time.Duration
 	Whole  bool // Kept is not completely known: the claim must contain everything
 }
 
-// needs adds the state that the decision about the handover needs. h may be nil.
+// needs adds to n the state that the decision about the handover needs. h may be nil.
 func (h *Handover) needs(n *store.Needs) {
 	if h != nil {
 		n.Worker = &h.Poll.WorkerID

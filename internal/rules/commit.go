@@ -9,10 +9,10 @@ import (
 	"github.com/perdure/perdure/internal/store"
 )
 
-// CommitAnswer is the answer to a commit, with ids instead of contents. It is stored with the
-// execution, so that a repeat of the commit gets the same answer.
+// CommitAnswer is the reply to a commit, with ids instead of contents. It is stored with the
+// execution, so that a repeat of the commit gets the same reply.
 type CommitAnswer struct {
-	// Claim is the first field: LastCommit reads it without decoding the rest.
+	// Claim must be the first field, because LastCommit reads it without decoding the other fields.
 	Claim      uuid.UUID               `json:"claim"`
 	Ended      perdure.Status          `json:"ended,omitempty"`
 	Suspended  bool                    `json:"suspended,omitempty"`
@@ -24,17 +24,18 @@ type CommitAnswer struct {
 	Adopted    map[uuid.UUID]uuid.UUID `json:"adopted,omitempty"`
 	At         perdure.Time            `json:"at"`
 	Wait       *perdure.Wait           `json:"wait,omitempty"`
-	// Again reports whether this is the answer to a repeat of the commit. Its claims may be lost by
+	// Again reports whether the commit was a repeat. The claims in the reply may have been lost by
 	// now.
 	Again bool `json:"-"`
-	// Holder is the worker that had the lease; Nil in a repeated answer.
+	// Holder is the worker that had the lease; uuid.Nil in the reply to a repeat.
 	Holder uuid.UUID `json:"-"`
-	// Records is the number of records since the newest checkpoint. Only commits change it.
+	// Records is the number of records in the log since the newest checkpoint. Only commits change
+	// it.
 	Records int64 `json:"-"`
 }
 
-// CommitNeeds returns the state that the decision about a commit needs: the leaf, and the rows that
-// the commit names.
+// CommitNeeds returns the state that the decision about a commit needs: the leaf of the
+// conversation, and the rows that the commit names.
 func CommitNeeds(x *perdure.Execution, cfg Config, c perdure.Commit) store.Needs {
 	var n store.Needs
 	if c.Outcome.Kind == perdure.OutcomeComplete || c.Outcome.Kind == perdure.OutcomeFail || c.Outcome.Kind == perdure.OutcomeCancelled {
@@ -88,8 +89,8 @@ func CommitNeeds(x *perdure.Execution, cfg Config, c perdure.Commit) store.Needs
 	return n
 }
 
-// Commit decides a commit. The answer is a CommitAnswer: the stored one if the commit is a repeat.
-// Errors: not_found, lease_lost, conflict, invalid_argument, already_exists,
+// Commit decides a commit. Decision.Value is a CommitAnswer: the stored one if the commit is a
+// repeat. Errors: not_found, lease_lost, conflict, invalid_argument, already_exists,
 // idempotency_key_reused, payload_too_large, permission_denied.
 func Commit(s *store.State, cfg Config, c perdure.Commit, refs CheckedRefs, judged JudgedTasks) (*store.Changes, error) {
 	x := s.Execution
@@ -140,11 +141,11 @@ func LastCommit(x *perdure.Execution) perdure.CommitNumber {
 	return n
 }
 
-// answerClaim is the text before the claim id in a stored answer. LastCommit reads only this part,
-// because the rest may be large.
+// answerClaim is the text before the claim id in a stored CommitAnswer. LastCommit reads only this
+// part, because the complete text may be large.
 const answerClaim = `{"claim":"`
 
-// AnswerPrefix returns the first bytes of the stored answer to a commit. If the claim id is
+// AnswerPrefix returns the first bytes of the stored CommitAnswer of a commit. If the claim id is
 // unknown, it returns "", which is a prefix of any answer.
 func AnswerPrefix(n perdure.CommitNumber) string {
 	if n.ClaimID == uuid.Nil {
@@ -153,10 +154,10 @@ func AnswerPrefix(n perdure.CommitNumber) string {
 	return answerClaim + n.ClaimID.String()
 }
 
-// repeatedAnswer returns the stored answer to the same commit. Commit calls it before it checks the
-// fence, so that a worker whose lease has ended still gets the reply to its last commit. After a
-// restore, a commit of another claim can have the same fence and number; its claim id differs.
-// Error: lease_lost, if the claim ids differ.
+// repeatedAnswer returns the stored CommitAnswer if the same commit was stored before. Commit calls
+// it before it checks the fence, so that a worker whose lease has ended still gets the reply to its
+// last commit. After a restore from a backup, a commit of another claim can have the same fence and
+// number, but not the same claim id. Error: lease_lost, if the claim ids differ.
 func repeatedAnswer(x *perdure.Execution, l perdure.Lease) (*store.Changes, error) {
 	var a CommitAnswer
 	if err := json.Unmarshal(x.Answer, &a); err != nil {
@@ -189,8 +190,8 @@ func checkTurn(x *perdure.Execution, c perdure.Commit) error {
 	return nil
 }
 
-// apply writes everything but the outcome, in a fixed order: block ends, signals, entries, steps,
-// decisions, questions, tasks, cancels, events, checkpoint.
+// apply writes everything but the outcome of a commit, in a fixed order: block ends, signals,
+// entries, steps, decisions, questions, tasks, cancels, events, checkpoint.
 func (d *draft) apply(c perdure.Commit, a *CommitAnswer) error {
 	if err := d.endBlocks(c.Blocks); err != nil {
 		return err
@@ -229,7 +230,7 @@ func (d *draft) apply(c perdure.Commit, a *CommitAnswer) error {
 	if err := d.checkpoint(c.Checkpoint); err != nil {
 		return err
 	}
-	for _, choice := range c.Chose { // counted since the checkpoint
+	for _, choice := range c.Chose { // choices are counted since the checkpoint
 		d.x.Asked = d.x.Asked.With(choice)
 	}
 	return nil
@@ -251,8 +252,8 @@ func (d *draft) take(ids []string) error {
 	return nil
 }
 
-// step records the outcome of a step as an ended task. A step whose key is stored already is not
-// changed.
+// step records the outcome of a step as an ended task. If a step with the key is stored already, it
+// changes nothing.
 func (d *draft) step(s perdure.StepRecord) error {
 	id := perdure.TaskID(s.Key)
 	if _, known := d.s.Tasks[id]; known {
@@ -267,7 +268,7 @@ func (d *draft) step(s perdure.StepRecord) error {
 		Queue: d.x.Queue, Attempt: 1, MaxAttempts: 1, Key: s.Key, Error: d.quiet(s.Error),
 		Result: s.Result.Bytes, ResultBlob: s.Result.Blob, CreatedAt: now, StartedAt: &now, CompletedAt: &now,
 	}
-	if !d.local() { // it may be content
+	if !d.local() { // the text may be content
 		t.Options.Instance = s.Instance
 	}
 	if s.Error != nil {

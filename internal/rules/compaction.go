@@ -5,7 +5,7 @@ import (
 	"github.com/perdure/perdure"
 )
 
-// compactionNeeds returns the entries whose heads checkCompaction needs.
+// compactionNeeds returns the ids of the entries that checkCompaction reads.
 func compactionNeeds(e perdure.NewEntry) []uuid.UUID {
 	if e.Type != perdure.EntryCompaction {
 		return nil
@@ -24,11 +24,11 @@ func compactionNeeds(e perdure.NewEntry) []uuid.UUID {
 	return append(needs, c.Pinned...)
 }
 
-// checkCompaction checks that a compaction covers whole turns of this execution: that no tool call
-// is open at its last entry, that it keeps the conversation from the entry after that one, and that
-// it pins messages of the user or the system. A compaction that a client sent may be the first entry;
-// it then covers nothing. checkCompaction returns what the compaction covers, nil if that is nothing or
-// for another entry. Error: invalid_transcript.
+// checkCompaction checks that a compaction covers whole turns of this execution. No tool call may
+// be open at the last covered entry. The compaction must keep the conversation from the next entry
+// on, and may pin only messages of the user or the system. A compaction that a client sent may be
+// the first entry; it then covers nothing. checkCompaction returns the covered range; nil if it is
+// empty or if the entry is no compaction. Error: invalid_transcript.
 func (d *draft) checkCompaction(e perdure.NewEntry, parent *perdure.EntryHead) (*perdure.CompactionRange, error) {
 	if e.Type != perdure.EntryCompaction {
 		return nil, nil

@@ -10,8 +10,8 @@ import (
 	"github.com/perdure/perdure/internal/store"
 )
 
-// TestCheckCompaction checks which compactions are refused: those that cover less than whole turns,
-// or name entries that are not on a path.
+// TestCheckCompaction checks that compactions are refused that cover less than whole turns, or that
+// name entries which are not on one path of the conversation.
 func TestCheckCompaction(t *testing.T) {
 	head := func(role perdure.Role, open ...string) perdure.EntryHead {
 		return perdure.EntryHead{ID: uuid.New(), Type: perdure.EntryMessage, Role: role, Open: open}

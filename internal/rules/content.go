@@ -8,17 +8,17 @@ import (
 	"github.com/perdure/perdure/internal/store"
 )
 
-// CheckedRef is one use of an uploaded content: as the content of the entry, as the details of the
-// question, or as any JSON if both are Nil.
+// CheckedRef is one use of an uploaded content: as the content of an entry, as the details of a
+// question, or as any JSON if Entry and Question are uuid.Nil.
 type CheckedRef struct{ Blob, Entry, Question uuid.UUID }
 
-// CheckedRefs maps the uploaded contents that were checked before a decision to the error that
-// refuses them, or to nil.
+// CheckedRefs contains the results of the checks of uploaded contents before a decision. The value
+// is nil for a valid content, and otherwise the error that refuses it.
 type CheckedRefs map[CheckedRef]error
 
-// useContent makes an uploaded content part of the commit, if it passed its check. entry is the id
-// of the entry with the content, or Nil. Errors: conflict, if the upload was incomplete at the
-// check; the error of the check.
+// useContent makes an uploaded content part of the commit, if it has passed its check. The
+// parameter entry is the id of the entry with the content, or uuid.Nil. Errors: conflict, if the
+// upload was incomplete at the check; the error of the check.
 func (d *draft) useContent(ref *perdure.BlobRef, entry uuid.UUID) error {
 	if ref == nil || d.local() {
 		return d.useBlob(ref)
@@ -91,8 +91,8 @@ func ChunkNeeds(x *perdure.Execution, owner perdure.BlobOwner, blob uuid.UUID) s
 	return n
 }
 
-// AppendChunk appends a piece to an uploaded content. The answer is the hash of the content so far.
-// Errors: not_found, execution_ended, lease_lost, conflict, rate_limited.
+// AppendChunk appends a piece to an uploaded content. Decision.Value is the hash of the content so
+// far. Errors: not_found, execution_ended, lease_lost, conflict, rate_limited.
 func AppendChunk(s *store.State, owner perdure.BlobOwner, ref perdure.BlobRef, at int64, chunk []byte) (*store.Changes, error) {
 	if err := checkOwner(s, owner); err != nil {
 		return nil, err

@@ -19,7 +19,8 @@ const (
 // conflict if another response has begun or items were added since.
 type ConversationPlace struct {
 	ID string
-	// Response is the id of the conversation's next response; Items is the number of pending items.
+	// Response is the id that the conversation's next response will have. Items is the number of
+	// pending items.
 	Response string
 	Items    int
 }
@@ -36,9 +37,9 @@ func (t *ConversationTurn) needs(n *store.Needs) {
 	}
 }
 
-// begin records that the response has begun in the conversation. If execution is set, the
-// conversation gets it as a new execution. next is the id of the next response. t may be nil.
-// Errors: not_found, conflict.
+// begin records that the next response of the conversation has begun. If execution is not nil, the
+// conversation continues in this new execution. next is the id of the response after that. t may be
+// nil. Errors: not_found, conflict.
 func (t *ConversationTurn) begin(d *draft, execution *uuid.UUID, next string) error {
 	if t == nil {
 		return nil
@@ -55,8 +56,8 @@ func (t *ConversationTurn) begin(d *draft, execution *uuid.UUID, next string) er
 	return nil
 }
 
-// standing returns the conversation if it has not changed since it was read. Errors: not_found,
-// conflict.
+// standing returns the conversation if it has not changed since the place was read. Errors:
+// not_found, conflict.
 func (p ConversationPlace) standing(s *store.State) (*store.Conversation, error) {
 	row := s.Conversation
 	if row == nil {
@@ -85,8 +86,8 @@ func (c Config) CheckPending(row *store.Conversation) error {
 	return nil
 }
 
-// KeyedExecution returns the execution that an idempotency key belongs to. The answer is a
-// *uuid.UUID, nil if there is none. Error: idempotency_key_reused.
+// KeyedExecution looks up the execution that an earlier request with the idempotency key started.
+// Decision.Value is a *uuid.UUID, nil if there is none. Error: idempotency_key_reused.
 func KeyedExecution(s *store.State, key string, hash perdure.Hash) (*store.Changes, error) {
 	known := s.Idempotency
 	switch {
@@ -130,9 +131,9 @@ func SetConversationMetadata(s *store.State, id string, metadata json.RawMessage
 	return ch, nil
 }
 
-// AddToConversation appends pending items of a total size of more bytes. mark identifies the
-// request, so that a repeat changes nothing. The answer is the row. Errors: not_found, conflict,
-// rate_limited, payload_too_large, invalid_argument.
+// AddToConversation appends pending items. The parameter more is their total size in bytes. The
+// parameter mark identifies the request, so that a repeat changes nothing. Decision.Value is the
+// row. Errors: not_found, conflict, rate_limited, payload_too_large, invalid_argument.
 func AddToConversation(s *store.State, cfg Config, at ConversationPlace, items []json.RawMessage, more int64, mark string) (*store.Changes, error) {
 	if s.Conversation != nil && s.Conversation.Mark == mark {
 		return Answer(s.Conversation), nil

@@ -13,32 +13,32 @@ import (
 // "checkpoint, then break" makes no progress.
 //
 // A claim ends well when it suspends or ends the execution. If the worker keeps the goroutine of a
-// suspended execution, each suspend still ends a claim, and each wake-up makes a new one. A suspend
-// whose wait is met already does not end the claim. A released claim changes no score.
+// suspended execution, each suspend still ends a claim, and each wake-up makes a new one. If the
+// wait of a suspend is met already, the claim continues. A released claim changes no score.
 const (
-	// badEnd is added to one score at a bad end of a claim. goodEnd is subtracted from all scores
-	// at a good end.
+	// badEnd is added to one score when a claim ends with a panic, a lost lease or an unfit worker.
+	// goodEnd is subtracted from all scores when a claim ends well.
 	badEnd, goodEnd = 2, 1
 	// maxPanicScore and maxLostScore are the scores that fail the execution: after three panics in
 	// a row, or after ten lost or ten unfit workers.
 	maxPanicScore, maxLostScore = 6, 20
-	// maxPause bounds the pause after a bad end.
+	// maxPause is the maximum pause after a claim that ended badly.
 	maxPause = time.Minute
 )
 
-// mustBeAlone reports whether so many workers were lost with the execution that its next worker
-// must have no other execution.
+// mustBeAlone reports whether so many workers were lost while they ran the execution that its next
+// worker must have no other execution.
 func mustBeAlone(x *perdure.Execution) bool { return x.Crashes >= store.AloneScore }
 
-// pauseAfter returns the pause after a bad end that raised the score to this value: 1 s, doubled at
-// each bad end in a row, and at most maxPause.
+// pauseAfter returns the pause after a claim whose bad end raised the score to the given value: 1
+// s, doubled at each bad end in a row, and at most maxPause.
 func pauseAfter(score int) time.Duration {
 	n := min(score/badEnd-1, 6) // 64 s exceeds maxPause
 	return min(time.Second<<n, maxPause)
 }
 
-// pauseAfterLoss returns the pause after a worker was lost or unfit. There is none after the first,
-// because another worker must be able to take over within the time of a lease.
+// pauseAfterLoss returns the pause after a worker was lost or unfit. There is no pause after the
+// first loss, because another worker must be able to take over within the time of a lease.
 func pauseAfterLoss(score int) time.Duration {
 	if score <= badEnd {
 		return 0
@@ -46,7 +46,7 @@ func pauseAfterLoss(score int) time.Duration {
 	return pauseAfter(score)
 }
 
-// endedWell subtracts goodEnd from each score, at least to 0.
+// endedWell subtracts goodEnd from each score. A score does not become negative.
 func (d *draft) endedWell() {
 	for _, score := range []*int{&d.x.Panics, &d.x.Crashes, &d.x.Unfit} {
 		*score = max(0, *score-goodEnd)
@@ -63,9 +63,9 @@ type claimFailure struct {
 	woke    perdure.Woke
 }
 
-// endedBadly adds badEnd to the score. If the score reaches its maximum, a RUNNING execution fails.
-// Otherwise the execution can be claimed again after a pause. An execution that is being cancelled
-// becomes CANCELLED.
+// endedBadly adds badEnd to the score of the failure. If the score reaches its maximum, a RUNNING
+// execution fails. Otherwise the execution can be claimed again after a pause. An execution that is
+// being cancelled becomes CANCELLED.
 func (d *draft) endedBadly(end claimFailure) (*store.Changes, error) {
 	*end.score += badEnd
 	if *end.score >= end.most && d.x.Status == perdure.StatusRunning {

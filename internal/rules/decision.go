@@ -8,23 +8,23 @@ import (
 	"github.com/perdure/perdure/internal/store"
 )
 
-// Decision is the answer of a decision: a value for the caller, and the effects that the engine has
-// after the commit.
+// Decision is the result of a function of this package: a value for the caller, and the effects
+// that the engine applies after the commit.
 type Decision struct {
 	Value any
 	Hints []Hint
 	Freed []Freed
 	Live  []LiveContent
 	Seen  []Observation
-	// Growth, if set, contains all additions to the log that the hints report.
+	// Growth, if set, contains all additions to the log that the hints announce.
 	Growth *Growth
 	Woken  *Woken // the claim that the decision made for a handover or a reply
 }
 
-// Answer returns changes that contain only an answer.
+// Answer returns changes that store nothing and contain only a value for the caller.
 func Answer(value any) *store.Changes { return &store.Changes{Answer: &Decision{Value: value}} }
 
-// HintKind is the kind of news that a hint carries.
+// HintKind determines what subscribers should read again after a hint.
 type HintKind int
 
 const (
@@ -40,8 +40,8 @@ const (
 	HintLeases                     // a heartbeat of Worker of Org has news about what it has claimed
 )
 
-// Hint tells the subscribers of a topic to read the store. Fields that the kind's comment does not
-// name are zero.
+// Hint tells the subscribers of a topic to read the store. The comment of each HintKind names the
+// fields that are set.
 type Hint struct {
 	Kind      HintKind
 	Org       string
@@ -53,11 +53,11 @@ type Hint struct {
 // Growth is the addition of a commit to a log.
 type Growth struct {
 	Execution uuid.UUID
-	Head      store.Head       // after the addition
-	Records   []perdure.Record // as the store returns them
+	Head      store.Head       // head of the log after the addition
+	Records   []perdure.Record // added records, as the store returns them
 }
 
-// Freed is the place of a running attempt that is free now.
+// Freed is the place that an ended attempt used, and that another task can use now.
 type Freed struct {
 	Org, Queue string
 	Keyed      bool // the task has a concurrency key
@@ -79,7 +79,7 @@ type Woken struct {
 	Task   *perdure.Task   // the task whose end by this worker woke the execution, without contents; may be nil
 	Signal *perdure.Signal // the signal that woke the execution, with its value; may be nil
 	Waited time.Duration   // how long the poll that returns the claim had waited
-	Again  bool            // the claim was made before, and its answer is repeated
+	Again  bool            // the claim was made before, and the reply is repeated
 	Ended  bool            // the poll asked for the ended tasks and steps
 }
 
@@ -100,11 +100,12 @@ const (
 	ObservedLoss                            // the holder of Work on Queue did not renew its lease in time
 	ObservedTakeover                        // an execution on Queue whose last worker was lost was claimed
 	ObservedStart                           // Run was started
-	ObservedWait                            // Run waits for a signal or an answer, as from a person
+	ObservedWait                            // Run waits for a signal or an answer, for example from a person
 	ObservedEnd                             // Run ended
 )
 
-// Observation is an event for metrics. Fields that the kind's comment does not name are zero.
+// Observation is an event for metrics. The comment of each ObservationKind names the fields that
+// are set.
 type Observation struct {
 	Kind   ObservationKind
 	Work   Work
@@ -119,7 +120,7 @@ type ObservedRun struct {
 	ID     uuid.UUID
 	Kind   string
 	Status perdure.Status
-	Code   perdure.Code // of the error of an execution that failed
+	Code   perdure.Code // error code of an execution that failed
 }
 
 func noExecution(id uuid.UUID) error {

@@ -9,7 +9,7 @@ import (
 	"github.com/perdure/perdure"
 )
 
-// deliver adds a delivery for each of the new events and each webhook that wants it. Without a
+// deliver adds a delivery for each new event and each webhook that subscribes to it. Without a
 // webhook it costs nothing.
 func (d *draft) deliver() {
 	if len(d.s.Webhooks) == 0 {
@@ -51,8 +51,8 @@ func Payload(t perdure.EventType, at perdure.Time, data map[string]any) json.Raw
 	return append(append(append(raw, `,"data":`...), fields(data)...), '}')
 }
 
-// payload returns the body of the deliveries of an event. It contains the members that the type
-// declares and no others, so that no text of a conversation leaves the server.
+// payload returns the body of the deliveries of an event. It contains only the members that the
+// event type declares, so that no text of a conversation leaves the server.
 func (d *draft) payload(event *perdure.WebhookEvent, r *perdure.Record) json.RawMessage {
 	data := map[string]any{}
 	if len(event.Members) > 0 && r.Fields != nil {
@@ -70,8 +70,9 @@ func (d *draft) payload(event *perdure.WebhookEvent, r *perdure.Record) json.Raw
 	return Payload(event.Type, r.CreatedAt, data)
 }
 
-// statusOf returns the execution's status after a lifecycle event. A commit can have several. Another
-// event has the status at its commit's end.
+// statusOf returns the execution's status for the delivery of an event. A commit can have several
+// lifecycle events, and each determines the status. For any other event, it is the status at the
+// end of the commit.
 func statusOf(r *perdure.Record, x *perdure.Execution) perdure.Status {
 	if of, lifecycle := lifecycleStatus[r.Type]; lifecycle {
 		return of
@@ -86,8 +87,9 @@ var lifecycleStatus = map[perdure.EventType]perdure.Status{
 }
 
 // eventID returns the id of an event for webhooks: a UUID of version 7, so that ids increase with
-// time. The id depends on the event only, so that a decision that runs again computes the same id.
-// The nonce is part of it, so an event of another history of the store has another id.
+// time. The id depends only on the event, so that a repeated decision computes the same id. The
+// nonce is part of it. If the store is restored from a backup, a new event at the same position
+// therefore gets another id.
 func (d *draft) eventID(r *perdure.Record) uuid.UUID {
 	var place [16]byte
 	binary.BigEndian.PutUint64(place[:], uint64(r.Seq))

@@ -11,11 +11,11 @@ import (
 	"github.com/perdure/perdure/internal/store"
 )
 
-// everything is a webhook that wants every event.
+// everything is a webhook that subscribes to every event.
 var everything = &perdure.Webhook{ID: uuid.New(), Org: "acme", Events: []string{"*"}, Enabled: true}
 
-// TestDeliveriesHoldNoText checks that the deliveries of events of all types, with texts in members of
-// any name, contain only the members that their types declare, and that events with contents have none.
+// TestDeliveriesHoldNoText checks the deliveries of events of all types, with texts in members of
+// any name. They contain only the members that their types declare, and no contents.
 func TestDeliveriesHoldNoText(t *testing.T) {
 	const secret = "text of a conversation"
 	delivered := map[perdure.EventType]bool{}
@@ -64,8 +64,8 @@ func TestDeliveriesHoldNoText(t *testing.T) {
 	}
 }
 
-// TestEventIDs checks that an event has one id, whoever decides how often, and that ids of other events
-// differ and increase with time.
+// TestEventIDs checks that an event keeps its id when the decision is repeated, and that ids of
+// different events differ and increase with time.
 func TestEventIDs(t *testing.T) {
 	x, other := uuid.New(), uuid.New()
 	of := func(x uuid.UUID, seq int64, nonce uint32, ms int64) uuid.UUID {

@@ -18,10 +18,10 @@ type draft struct {
 	hints  []Hint
 	freed  []Freed
 	live   []LiveContent
-	seen   []Observation      // for metrics, after the commit
-	tasks  map[uuid.UUID]bool // the tasks that are in c.Tasks already
-	refs   CheckedRefs        // the contents by reference that were checked
-	judged JudgedTasks        // the new tasks that the gate guards
+	seen   []Observation      // events for metrics, sent after the commit
+	tasks  map[uuid.UUID]bool // ids of the tasks that are in c.Tasks already
+	refs   CheckedRefs        // results of the checks of uploaded contents
+	judged JudgedTasks        // new tasks that need a clearance
 	woken  *Woken             // set if the decision makes a claim; done sets its execution
 }
 
@@ -29,7 +29,7 @@ func begin(s *store.State) *draft {
 	return &draft{s: s, x: s.Execution, tasks: map[uuid.UUID]bool{}}
 }
 
-// done completes the draft with the execution's row, the log's head and the hints.
+// done completes the changes with the execution's row, the log's head and the hints.
 func (d *draft) done(value any) *store.Changes {
 	if len(d.c.Records) > 0 {
 		head := d.s.Head
@@ -48,7 +48,7 @@ func (d *draft) done(value any) *store.Changes {
 	return &d.c
 }
 
-// doneLog completes a draft that changed the log only, not the execution's row.
+// doneLog completes changes that concern only the log, not the execution's row.
 func (d *draft) doneLog(value any) *store.Changes {
 	answer := &Decision{Value: value, Live: d.live}
 	if len(d.c.Records) > 0 {
@@ -63,8 +63,8 @@ func (d *draft) doneLog(value any) *store.Changes {
 	return &d.c
 }
 
-// growth returns the additions to the log if all of them are chunks that a read of the store would
-// return in the same form. Otherwise it returns nil.
+// growth returns the additions to the log if all of them are chunks of blocks that a read of the
+// store would return in the same form. Otherwise it returns nil.
 func (d *draft) growth() *Growth {
 	if d.local() {
 		return nil
@@ -119,7 +119,7 @@ func (d *draft) record(r perdure.Record) int64 {
 	return r.Seq
 }
 
-// task adds a task's row to the changes, once.
+// task adds a task's row to the changes, unless the changes contain it.
 func (d *draft) task(t *perdure.Task) {
 	if !d.tasks[t.ID] {
 		d.tasks[t.ID] = true

@@ -24,8 +24,8 @@ func EndNeeds(x *perdure.Execution) store.Needs {
 const notBegun = "cancelled: the execution is being cancelled"
 
 // Cancel ends a PENDING or WAITING execution. A RUNNING one becomes CANCELLING: its worker has
-// CancelGrace to end it, and its pending tasks are cancelled. The answer is true. For an execution
-// that has ended, there is no answer. Error: not_found.
+// CancelGrace to end it, and its pending tasks are cancelled. Decision.Value is true. If the
+// execution has ended, the changes are nil. Error: not_found.
 func Cancel(s *store.State, cfg Config, id uuid.UUID) (*store.Changes, error) {
 	if s.Execution == nil {
 		return nil, noExecution(id)
@@ -63,10 +63,10 @@ type ending struct {
 	err    *perdure.TaskError
 }
 
-// end brings the execution to a terminal status; no other function does. In one transaction it
+// end sets the execution to a terminal status; no other function does. In one transaction it
 // cancels open tasks, appends results for open tool calls, closes blocks, consumes taken signals,
 // and writes the lifecycle event last. The state must contain the open tasks, the open blocks and
-// the leaf.
+// the leaf of the conversation.
 func (d *draft) end(e ending) error {
 	why := "failed: the run ended before this call was answered"
 	if e.status == perdure.StatusCancelled {
@@ -89,14 +89,14 @@ func (d *draft) end(e ending) error {
 	if d.local() {
 		d.eraseDecisions()
 		d.c.EraseSignals = true
-		if d.x.HomeID != nil { // otherwise only the server has it
+		if d.x.HomeID != nil { // if no worker has claimed the execution, only the server has the input
 			d.eraseInput()
 		}
 	}
 	d.c.Timer = &perdure.Time{}
 	now, place := d.s.Now, d.here()
 	if between(d.x) {
-		place = perdure.Place{} // its last response is over, and no other has begun
+		place = perdure.Place{} // the last response has ended, and no other has begun
 	}
 	d.x.Status, d.x.CompletedAt = e.status, &now
 	d.x.Wait, d.x.WaitReason = nil, ""
@@ -127,8 +127,9 @@ func (d *draft) cancelTask(t *perdure.Task, why string) {
 	d.taskEvent(perdure.EventTaskCancelled, t, nil)
 }
 
-// compactionEnded appends the event that a compaction failed, if the task writes its summary. In other
-// cases the agent emits the event; it cannot if the execution ends without it.
+// compactionEnded appends the event that a compaction failed, if the cancelled task was to write
+// its summary. Normally the agent emits this event, but it cannot do so after the end of its
+// execution.
 func (d *draft) compactionEnded(t *perdure.Task, status perdure.Status) {
 	if t.Options.Compacts == "" {
 		return
@@ -142,7 +143,7 @@ func (d *draft) compactionEnded(t *perdure.Task, status perdure.Status) {
 	}})
 }
 
-// closeCalls appends a result for each tool call that is open at the leaf.
+// closeCalls appends a result for each tool call that has none at the end of the conversation.
 func (d *draft) closeCalls(why string) error {
 	if d.x.Leaf == nil {
 		return nil
@@ -172,8 +173,8 @@ func (d *draft) closeCalls(why string) error {
 }
 
 // callNames returns the names of the tools of the open calls, by call id. It reads stored entries
-// and those of this draft. The contents of a LOCAL execution are on its worker, so the names come
-// from the kinds of the tasks.
+// and those of this draft. The contents of a LOCAL execution are on its worker. Its names therefore
+// come from the kinds of the tasks.
 func (d *draft) callNames() (map[string]string, error) {
 	names := map[string]string{}
 	for _, t := range d.s.Tasks {
@@ -195,8 +196,8 @@ func (d *draft) callNames() (map[string]string, error) {
 	return names, nil
 }
 
-// callEnded appends the event that a call has its result, for clients that follow the log and do
-// not read entries. For other calls the agent emits this event.
+// callEnded appends the event that a tool call has its result, for clients that follow the log and
+// do not read entries. If the execution continues, the agent emits this event.
 func (d *draft) callEnded(result perdure.Entry, tool, text string) {
 	place := perdure.Place{ResponseID: result.ResponseID, TurnID: result.TurnID, ToolCallID: result.Answers}
 	call := map[string]any{"id": result.Answers}

@@ -7,8 +7,8 @@ import (
 	"github.com/perdure/perdure/internal/store"
 )
 
-// appendAll appends entries. If an entry with the same key is stored, it uses the stored entry
-// instead, also as the parent of later entries.
+// appendAll appends entries to the conversation. If an entry with the same key is stored, it uses
+// the stored entry instead, also as the parent of the entries that follow.
 func (d *draft) appendAll(entries []perdure.NewEntry, a *CommitAnswer) error {
 	for _, e := range entries {
 		if e.ParentID != nil {
@@ -34,8 +34,8 @@ func (d *draft) appendAll(entries []perdure.NewEntry, a *CommitAnswer) error {
 	return nil
 }
 
-// append adds an entry to the tree. The state must contain the parent, and a stored entry that has
-// the id or the key of the new one.
+// append adds an entry to the tree of the conversation. The state must contain the parent, and any
+// stored entry that has the id or the key of the new one.
 func (d *draft) append(e perdure.NewEntry) error {
 	if known, ok := d.s.Entries[e.ID]; ok {
 		return d.repeated(e, known)

@@ -6,9 +6,9 @@ import (
 	"reflect"
 )
 
-// EqualJSON reports whether two texts are the same value. The store writes the JSON within its own JSON
-// without blanks and with other escapes, so the bytes of a stored value can differ from those that were
-// sent.
+// EqualJSON reports whether two JSON texts represent the same value. The store writes JSON without
+// blanks and with different escapes, so the bytes of a stored value can differ from the bytes that
+// were sent.
 func EqualJSON(a, b json.RawMessage) bool {
 	if bytes.Equal(a, b) {
 		return true
@@ -18,8 +18,8 @@ func EqualJSON(a, b json.RawMessage) bool {
 	return errX == nil && errY == nil && reflect.DeepEqual(x, y)
 }
 
-// numbersKept decodes a value with its numbers as texts: as a float64, different large integers would
-// be equal.
+// numbersKept decodes a JSON value and keeps its numbers as text. As float64 values, different
+// large integers would be equal.
 func numbersKept(raw json.RawMessage) (v any, err error) {
 	d := json.NewDecoder(bytes.NewReader(raw))
 	d.UseNumber()

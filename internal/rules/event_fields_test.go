@@ -8,7 +8,7 @@ import (
 	"github.com/perdure/perdure"
 )
 
-// TestFieldsAreJSON checks that fields encodes members like encoding/json.
+// TestFieldsAreJSON checks that the function fields encodes members like encoding/json.
 func TestFieldsAreJSON(t *testing.T) {
 	task := uuid.New()
 	for name, members := range map[string]map[string]any{

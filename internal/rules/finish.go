@@ -6,7 +6,7 @@ import (
 	"github.com/perdure/perdure/internal/store"
 )
 
-// TaskEnd is the end of an attempt, as its worker reports it.
+// TaskEnd is the end of a task's attempt, as its worker reports it.
 type TaskEnd struct {
 	perdure.TaskFinish
 	Refs   CheckedRefs
@@ -34,9 +34,9 @@ func FinishNeeds(f TaskEnd) store.Needs {
 	return n
 }
 
-// Finish ends an attempt, and wakes the execution if that meets its wait. Decision.Woken is the
-// claim of the woken execution, if the finishing worker keeps its goroutine or a poll takes the
-// handover. Errors: not_found, lease_lost, conflict, invalid_argument.
+// Finish ends an attempt of a task, and wakes the execution if that meets its wait. Decision.Woken
+// is the claim of the woken execution, if the finishing worker keeps its goroutine or if a poll
+// takes the handover. Errors: not_found, lease_lost, conflict, invalid_argument.
 func Finish(s *store.State, cfg Config, f TaskEnd) (*store.Changes, error) {
 	t := s.Tasks[f.Lease.TaskID]
 	if s.Execution == nil || t == nil {
@@ -78,13 +78,13 @@ func Finish(s *store.State, cfg Config, f TaskEnd) (*store.Changes, error) {
 	return d.done(nil), nil
 }
 
-// wakeClaim returns the id of the claim of an execution that the end of an attempt woke. The id is
-// derived from the attempt's claim id, so that a repeated finish finds the claim.
+// wakeClaim returns the claim id of an execution that the end of an attempt woke. The id is derived
+// from the attempt's claim id, so that a repeated request finds the claim.
 func wakeClaim(l perdure.TaskLease) uuid.UUID { return derive(l.ClaimID, "wake") }
 
-// repeatedFinish answers a repeated finish like the first one. The answer contains the claim that
-// the first one made, as long as that claim is valid. Error: lease_lost, if the task was cancelled
-// or interrupted.
+// repeatedFinish replies to a repeated request like the first time. The reply contains the claim
+// that the first request made, as long as that claim is valid. Error: lease_lost, if the task was
+// cancelled or interrupted.
 func repeatedFinish(s *store.State, f perdure.TaskFinish, t *perdure.Task) (*store.Changes, error) {
 	if t.Status == perdure.TaskCancelled || t.Status == perdure.TaskInterrupted {
 		return nil, taskLeaseLost(t.ID)

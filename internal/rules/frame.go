@@ -28,8 +28,9 @@ func keyOf(f perdure.Frame) perdure.BlockKey {
 	return perdure.BlockKey{Attempt: f.AgentLease.Fence, Block: f.Block}
 }
 
-// AppendFrames appends the frames of one execution to its log, in order. The answer is a
-// []perdure.FrameReply, in which a refused frame has its error; the other frames are stored.
+// AppendFrames appends the frames of one execution to its log, in order. Decision.Value is a
+// []perdure.FrameReply. The reply to a refused frame contains its error; the other frames are
+// stored.
 func AppendFrames(s *store.State, frames []perdure.Frame) (*store.Changes, error) {
 	replies := make([]perdure.FrameReply, len(frames))
 	d := begin(s)
@@ -48,7 +49,8 @@ func AppendFrames(s *store.State, frames []perdure.Frame) (*store.Changes, error
 }
 
 // frame stores one frame, and returns the stored length of its block. It skips bytes that are
-// stored already. A repeated event, or a frame after a gap, changes nothing.
+// stored already. A repeated event changes nothing, and neither does a frame that follows missing
+// bytes.
 func (d *draft) frame(f perdure.Frame) (int64, error) {
 	if f.Lease != nil && !TaskHeldBy(d.s.Tasks[f.Lease.TaskID], *f.Lease) {
 		return 0, taskLeaseLost(f.Lease.TaskID)

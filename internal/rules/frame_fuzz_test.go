@@ -10,8 +10,9 @@ import (
 	"github.com/perdure/perdure/internal/store"
 )
 
-// FuzzFrames sends a text in pieces that overlap, repeat or leave gaps, as plan describes. It
-// checks that the stored text is always a prefix of the text, and that the rest can then be sent.
+// FuzzFrames sends a text in pieces that overlap, repeat or leave gaps, as the parameter plan
+// describes. It checks that the stored text is always a prefix of the text, and that the missing
+// part can then be sent.
 func FuzzFrames(f *testing.F) {
 	f.Add("hello world", []byte{0, 5, 3, 9, 20, 1})
 	f.Add("é€😀 and more", []byte{0, 1, 1, 4, 0, 255, 7, 7})

@@ -8,20 +8,22 @@ import (
 	"github.com/perdure/perdure/internal/store"
 )
 
-// JudgedTask is a new task whose kind the gate guards, with the decision about it. The server
-// computes both from the bytes of the task's input and from the frozen policies.
+// JudgedTask is a new task that needs a clearance, with the decision of the policies about it. The
+// server computes both fields from the bytes of the task's input and from the policies that were
+// frozen at the start.
 type JudgedTask struct {
-	// Details is the hash of the call, as perdure.DetailsHash returns it.
+	// Details is the hash of the tool call, as perdure.DetailsHash returns it.
 	Details perdure.Hash
 	// Judged is the decision of the policies about the call.
 	Judged perdure.Judgement
 }
 
-// JudgedTasks are JudgedTask by the index of the task in its commit. A key would not do: two tasks of a
-// commit may have one key and different inputs, and only the first is stored.
+// JudgedTasks contains judged tasks by the index of the task in its commit. The task's key cannot
+// be the key of the map. Two tasks of a commit may have one key and different inputs; only the
+// first is stored.
 type JudgedTasks map[int]JudgedTask
 
-// clearanceNeeds adds the questions that the clearances of a commit name.
+// clearanceNeeds adds to n the questions that the clearances of a commit name.
 func clearanceNeeds(n *store.Needs, c perdure.Commit) {
 	for _, t := range c.Tasks {
 		if t.Clearance != nil && t.Clearance.Question != nil {
@@ -30,8 +32,8 @@ func clearanceNeeds(n *store.Needs, c perdure.Commit) {
 	}
 }
 
-// pass checks the clearance of a new task, and notes it in the question that permitted the task.
-// Error: permission_denied.
+// pass checks the clearance of a new task. If a question permits the task, pass records the task in
+// the question. Error: permission_denied.
 func (d *draft) pass(at int, n perdure.NewTask) error {
 	if !d.x.Gate.Guards(n.Kind) {
 		return nil
@@ -62,9 +64,9 @@ func (d *draft) pass(at int, n perdure.NewTask) error {
 	return d.passBy(*n.Clearance.Question, n, judged, refuse)
 }
 
-// passLocal checks the clearance of a task of a LOCAL execution. The calls and the policies are on the
-// worker, so it judges them: its word is taken for what a rule allows. A question permits exactly the
-// input whose hash was approved.
+// passLocal checks the clearance of a task of a LOCAL execution. The calls and the policies are on
+// the worker, which decides whether a policy allows a call. A question permits exactly the input
+// whose hash was approved.
 func (d *draft) passLocal(n perdure.NewTask, refuse func(string) error) error {
 	if n.Clearance.Rule != nil {
 		return nil
@@ -92,7 +94,8 @@ func (d *draft) approval(n perdure.NewTask, refuse func(string) error) (*perdure
 	return q, nil
 }
 
-// passBy checks that a question permits the task, and notes the task in the question.
+// passBy checks that the question with the id permits the task, and records the task in the
+// question.
 func (d *draft) passBy(id uuid.UUID, n perdure.NewTask, known JudgedTask, refuse func(string) error) error {
 	q, err := d.approval(n, refuse)
 	if err != nil {
@@ -110,10 +113,10 @@ func (d *draft) passBy(id uuid.UUID, n perdure.NewTask, known JudgedTask, refuse
 	return d.permit(q, n, refuse)
 }
 
-// permit notes the task in the question that permits it. One approval permits one task.
+// permit records the task in the question that permits it. One approval permits one task.
 func (d *draft) permit(q *perdure.Question, n perdure.NewTask, refuse func(string) error) error {
 	task := perdure.TaskID(n.Key)
-	if q.TaskID != nil { // a key that is renewed is another task
+	if q.TaskID != nil { // a task with a renewed key is a different task
 		return refuse("question " + q.ID.String() + " permitted a task already")
 	}
 	q.TaskID = &task
@@ -122,8 +125,8 @@ func (d *draft) permit(q *perdure.Question, n perdure.NewTask, refuse func(strin
 	return nil
 }
 
-// closeUnused appends an event to the log for approvals that the commit withdraws before their
-// calls were run.
+// closeUnused appends an event to the log for each approval that the commit withdraws before its
+// call was run.
 func (d *draft) closeUnused(c perdure.Commit) {
 	for _, q := range sortedQuestions(d.s.Questions) {
 		approved := q.Kind == perdure.QuestionApproval && q.Answer != nil && q.Answer.Verdict == perdure.VerdictApprove

@@ -5,8 +5,8 @@ import (
 	"github.com/perdure/perdure/internal/store"
 )
 
-// interruptDone returns the answer to an interrupt that need not be stored: there is no turn to stop,
-// or an interrupt is pending already. Otherwise it returns nil.
+// interruptDone returns the reply to an interrupt that need not be stored, because there is no turn
+// to stop or an interrupt is pending already. Otherwise it returns nil.
 func interruptDone(s *store.State, r NewSignal) *SignalReply {
 	reply := r.reply(s.Execution.Status, "")
 	stopped := false

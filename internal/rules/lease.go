@@ -26,8 +26,8 @@ func leaseLost(x uuid.UUID) error {
 	return perdure.Errorf(perdure.LeaseLost, "the lease on execution %s is over", x)
 }
 
-// dropLease ends the lease of the execution. It does not change the fence; the claim id is cleared,
-// so later requests of the former holder are refused.
+// dropLease ends the lease of the execution. It does not change the fence. It sets the claim id to
+// uuid.Nil, so that further requests of the former holder are refused.
 func (d *draft) dropLease() {
 	if d.x.WorkerID != nil && mustBeAlone(d.x) {
 		d.hint(Hint{Kind: HintRecheck}) // its worker may hold other executions again
@@ -38,19 +38,19 @@ func (d *draft) dropLease() {
 	d.x.Embedded = false
 }
 
-// tellHolder hints to the worker of the execution that a heartbeat has news. It must be called before
-// the lease is dropped.
+// tellHolder adds a hint for the worker of the execution: its next heartbeat returns news. It must
+// be called before the lease is dropped.
 func (d *draft) tellHolder() { d.tellWorker(d.x.WorkerID) }
 
-// tellTaskHolder is like tellHolder, for the worker that runs the task. It must be called before the
-// task's status changes.
+// tellTaskHolder adds a hint for the worker that runs the task: its next heartbeat returns news. It
+// must be called before the task's status changes.
 func (d *draft) tellTaskHolder(t *perdure.Task) {
 	if t.Status == perdure.TaskRunning {
 		d.tellWorker(t.WorkerID)
 	}
 }
 
-// tellWorker adds at most one hint for a worker: one heartbeat reports all news.
+// tellWorker adds a hint for a worker, unless there is one. One heartbeat reports all news.
 func (d *draft) tellWorker(worker *uuid.UUID) {
 	if worker == nil {
 		return
@@ -72,7 +72,7 @@ func taskLeaseLost(id uuid.UUID) error {
 // RenewNeeds returns the state that RenewLease needs.
 func RenewNeeds(*perdure.Execution) store.Needs { return store.Needs{Patterns: []string{"**"}} }
 
-// RenewLease renews a lease on an execution. The answer is a perdure.AgentBeat.
+// RenewLease renews a lease on an execution. Decision.Value is a perdure.AgentBeat.
 func RenewLease(s *store.State, cfg Config, lease perdure.Lease) (*store.Changes, error) {
 	if !HeldBy(s.Execution, lease) {
 		return Answer(perdure.AgentBeat{Lost: true}), nil
@@ -85,7 +85,7 @@ func RenewLease(s *store.State, cfg Config, lease perdure.Lease) (*store.Changes
 }
 
 // RenewTask renews a lease on a task and records the progress and the signs of life of its code.
-// The answer is a perdure.TaskBeatReply.
+// Decision.Value is a perdure.TaskBeatReply.
 func RenewTask(s *store.State, cfg Config, beat perdure.TaskBeat) (*store.Changes, error) {
 	t := s.Tasks[beat.Lease.TaskID]
 	if !TaskHeldBy(t, beat.Lease) {

@@ -6,8 +6,8 @@ import (
 	"github.com/perdure/perdure/internal/store"
 )
 
-// fits reports whether the limits of the task's concurrency key and queue allow one more running
-// task. The state must contain the number of running tasks of both.
+// fits reports whether the limits of the task's concurrency key and of its queue allow one more
+// running task. The state must contain the numbers of running tasks of this key and this queue.
 func (c Config) fits(s *store.State, t *perdure.Task) bool {
 	if limit, limited := c.QueueLimits[t.Queue]; limited && s.Queues[t.Queue].Running >= limit {
 		return false
@@ -17,7 +17,7 @@ func (c Config) fits(s *store.State, t *perdure.Task) bool {
 }
 
 // fitsAtOnce reports whether the commit that creates a task may claim it at once. It may not if
-// other tasks already wait for the queue or the key.
+// other tasks already wait for the same queue or concurrency key.
 func (c Config) fitsAtOnce(s *store.State, t *perdure.Task) bool {
 	if _, limited := c.QueueLimits[t.Queue]; limited && s.Queues[t.Queue].Waiting {
 		return false
@@ -28,7 +28,8 @@ func (c Config) fitsAtOnce(s *store.State, t *perdure.Task) bool {
 	return c.fits(s, t)
 }
 
-// occupy counts a task that this decision has claimed as running in the loads of its key and queue.
+// occupy adds a task that this decision has claimed to the numbers of running tasks of its key and
+// queue.
 func (d *draft) occupy(t *perdure.Task) {
 	count := func(loads map[string]store.Load, name string) {
 		l := loads[name]
@@ -43,7 +44,7 @@ func (d *draft) occupy(t *perdure.Task) {
 	}
 }
 
-// queueUp records that a task waits, in the loads of its key and queue.
+// queueUp adds a task to the numbers of waiting tasks of its key and queue.
 func (d *draft) queueUp(t *perdure.Task) {
 	mark := func(loads map[string]store.Load, name string) {
 		l := loads[name]
@@ -58,13 +59,14 @@ func (d *draft) queueUp(t *perdure.Task) {
 	}
 }
 
-// free records that the task no longer uses a place of its limits, because its attempt has ended or
-// the task does not wait any more.
+// free records that the task no longer uses a place of its queue and key, because its attempt has
+// ended or the task no longer waits.
 func (d *draft) free(t *perdure.Task) {
 	d.freed = append(d.freed, Freed{Org: t.Org, Queue: t.Queue, Keyed: t.Options.ConcurrencyKey != ""})
 }
 
-// limitNeeds adds the loads that the decision about the new tasks of a commit needs.
+// limitNeeds adds to n the queues and keys whose numbers of tasks the decision about a commit
+// needs.
 func (c Config) limitNeeds(n *store.Needs, x *perdure.Execution, commit perdure.Commit) {
 	if x == nil || commit.Eager.Slots == 0 {
 		return
@@ -80,9 +82,10 @@ func (c Config) limitNeeds(n *store.Needs, x *perdure.Execution, commit perdure.
 	}
 }
 
-// The limits of an API key apply to requests from outside: starts, messages and uploads. They never
-// refuse the work of a running execution, so that no limit stops it halfway. The use may therefore
-// exceed a limit. Requests are then refused until the use is below the limit again. See
+// limitedBy returns the id of the API key whose limits apply to the execution; nil if there is
+// none. The limits apply to requests from outside: starts, messages and uploads. They never refuse
+// the work of a running execution, so that no limit stops it halfway. The use may therefore exceed
+// a limit. Requests are then refused until the use is below the limit again. See
 // docs/decisions/017-limits-of-keys.md.
 func limitedBy(x *perdure.Execution) *uuid.UUID {
 	if x == nil {
@@ -91,13 +94,14 @@ func limitedBy(x *perdure.Execution) *uuid.UUID {
 	return x.KeyID
 }
 
-// atWork reports whether an execution counts as running: it has not ended, and it is not WAITING
-// for anything but a task.
+// atWork reports whether an execution counts as running for the limits of its key. It does if it
+// has not ended, and is not WAITING for anything but a task.
 func atWork(x *perdure.Execution) bool {
 	return !x.Status.Terminal() && (x.Status != perdure.StatusWaiting || x.WaitReason == "task")
 }
 
-// roomToStore checks the key's limit of stored bytes. Error: rate_limited.
+// roomToStore checks the API key's limit of stored bytes for more further bytes. Error:
+// rate_limited.
 func roomToStore(s *store.State, more int64) error {
 	if s.Limited == nil || s.Limited.Use == nil {
 		return nil
@@ -105,8 +109,8 @@ func roomToStore(s *store.State, more int64) error {
 	return s.Limited.Limits.Store(*s.Limited.Use, more)
 }
 
-// roomToRun checks the key's limits for one more running execution that stores more bytes. Error:
-// rate_limited.
+// roomToRun checks the API key's limits for one more running execution that stores more further
+// bytes. Error: rate_limited.
 func roomToRun(s *store.State, more int64) error {
 	if s.Limited == nil || s.Limited.Use == nil {
 		return nil
@@ -117,8 +121,8 @@ func roomToRun(s *store.State, more int64) error {
 	return roomToStore(s, more)
 }
 
-// roomToSignal checks the key's limits for a signal: for its bytes and, if it wakes an execution
-// that does not count as running, for one more running execution. Error: rate_limited.
+// roomToSignal checks the API key's limits for a signal: for its bytes and, if it wakes an
+// execution that does not count as running, for one more running execution. Error: rate_limited.
 func roomToSignal(s *store.State, n NewSignal) error {
 	x := s.Execution
 	if !atWork(x) && x.Wait != nil {

@@ -10,12 +10,12 @@ import (
 )
 
 // local reports whether the execution is LOCAL. Its contents stay on the worker that claimed it
-// first. The server stores references, whose ids are derived from the hashes, and applies the same
-// rules to everything else.
+// first. The server stores references to them, whose ids are derived from the hashes. In all other
+// respects the same rules apply.
 func (d *draft) local() bool { return d.x.PersistenceMode == perdure.Local }
 
-// mayClaim reports whether the worker may claim the execution. local reports whether the worker has
-// its own store.
+// mayClaim reports whether the worker may claim the execution. The parameter local reports whether
+// the worker has its own store for LOCAL executions.
 func mayClaim(x *perdure.Execution, worker uuid.UUID, local bool) bool {
 	return x.PersistenceMode != perdure.Local || local && (x.HomeID == nil || *x.HomeID == worker)
 }
@@ -27,9 +27,9 @@ func (d *draft) settle(worker uuid.UUID) {
 	}
 }
 
-// localContents checks the contents of a LOCAL execution: they must be references whose ids are
-// derived from the execution and the hash. It accepts all contents of other executions, which are
-// checked later.
+// localContents checks that the contents of a LOCAL execution are references whose ids are derived
+// from the execution and the hash. It accepts all contents of REMOTE executions, which other
+// functions check.
 type localContents struct {
 	execution uuid.UUID
 	local     bool
@@ -100,8 +100,8 @@ func (d *draft) withhold(ref perdure.BlobRef) error {
 	return nil
 }
 
-// quiet returns the error in the form that is stored: with valid text and, in a LOCAL execution,
-// without its message.
+// quiet returns the error in the form that is stored. Its text is valid in every store. In a LOCAL
+// execution, its message is removed.
 func (d *draft) quiet(e *perdure.TaskError) *perdure.TaskError {
 	q := validate.TaskError(e)
 	if q != nil && d.local() {
@@ -110,8 +110,8 @@ func (d *draft) quiet(e *perdure.TaskError) *perdure.TaskError {
 	return q
 }
 
-// emit appends an event of the execution's code. For a LOCAL execution, the log stores only the
-// length and hash of the event's fields; live readers get the fields.
+// emit appends an event that the execution's code emitted. For a LOCAL execution, the log stores
+// only the length and hash of the event's fields; live readers get the fields.
 func (d *draft) emit(r perdure.Record) {
 	if !d.local() || r.Fields == nil {
 		d.record(r)

@@ -31,7 +31,7 @@ func (d *draft) outcome(c perdure.Commit, a *CommitAnswer) error {
 
 // suspend evaluates the wait in the transaction that stores it, so that no wake-up is missed. If
 // the wait is met already, the execution stays RUNNING. Error: invalid_argument, if the wait names
-// a task that was never scheduled, because such a wait would never end.
+// a task that does not exist, because such a wait would never end.
 func (d *draft) suspend(w perdure.Wait, a *CommitAnswer) error {
 	for _, id := range w.Tasks() {
 		if d.s.Tasks[id] == nil {
@@ -63,7 +63,7 @@ func (d *draft) suspend(w perdure.Wait, a *CommitAnswer) error {
 	d.x.Status, d.x.Wait, d.x.WaitReason = perdure.StatusWaiting, &marked, marked.Reason()
 	d.dropLease()
 	d.endedWell()
-	// A RUNNING execution has no timer; its timer was removed when it became PENDING.
+	// A RUNNING execution has no timer: it was removed when the execution became PENDING.
 	if due, ok := marked.NextTimer(); ok {
 		d.c.Timer = &due
 		d.hint(Hint{Kind: HintDue})
@@ -105,8 +105,8 @@ func (d *draft) pendingNames() []string {
 	return names
 }
 
-// complete ends the execution, unless a signal that matches Unless is pending. The agent can
-// therefore read a message that was accepted just before the end.
+// complete ends the execution, unless a signal that matches the commit's Unless is pending. The
+// agent can therefore read a message that was accepted just before the end.
 func (d *draft) complete(c perdure.Commit, a *CommitAnswer) error {
 	cancelling := d.x.Status == perdure.StatusCancelling
 	if f := (facts{signals: d.pendingNames()}); !cancelling && slices.ContainsFunc(c.Outcome.Unless, f.SignalPending) {

@@ -6,13 +6,13 @@ import (
 	"github.com/perdure/perdure/internal/store"
 )
 
-// Promotion is the progress of a promotion.
+// Promotion is the progress of a LOCAL execution's promotion to REMOTE.
 type Promotion struct {
 	Done  bool
 	Blobs []store.Blob // the next contents to copy
 }
 
-// CheckPromotable checks that the execution can be promoted now. Error: conflict.
+// CheckPromotable checks that a LOCAL execution can become REMOTE now. Error: conflict.
 func CheckPromotable(x *perdure.Execution) error {
 	switch {
 	case x.PersistenceMode != perdure.Local:
@@ -27,9 +27,9 @@ func CheckPromotable(x *perdure.Execution) error {
 	return nil
 }
 
-// Promote sets the mode to REMOTE if the server has all contents. Otherwise the answer, a
-// Promotion, contains the next contents to copy. Promote closes open blocks first, because another
-// worker may write the next ones. Errors: not_found, conflict.
+// Promote sets the mode to REMOTE if the server has all contents. Otherwise Decision.Value, a
+// Promotion, contains the next contents to copy. Promote closes open blocks first, because from
+// then on another worker may write blocks. Errors: not_found, conflict.
 func Promote(s *store.State, id uuid.UUID) (*store.Changes, error) {
 	if s.Execution == nil {
 		return nil, noExecution(id)
@@ -63,8 +63,8 @@ func PromoteNeeds(step int) store.Needs {
 	return store.Needs{OpenTasks: true, OpenBlocks: true, Withheld: step}
 }
 
-// Stage stores pieces of contents that the server does not have; they are not visible before the
-// promotion. Errors: not_found, conflict (the execution cannot be promoted any more).
+// Stage stores pieces of contents that the server does not have. They are not visible before the
+// promotion. Errors: not_found, conflict (the execution can no longer be promoted).
 func Stage(s *store.State, id uuid.UUID, pieces []store.Staged) (*store.Changes, error) {
 	if s.Execution == nil {
 		return nil, noExecution(id)

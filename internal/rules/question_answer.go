@@ -15,19 +15,21 @@ type NewVote struct {
 	Question uuid.UUID
 	// Role is the voter's role.
 	Role perdure.KeyRole
-	// DetailsSHA256 is the hash of the details that the voter has seen; nil if the vote names none.
+	// DetailsSHA256 is the hash of the details that the voter has seen; nil if the request contains
+	// none.
 	DetailsSHA256 *perdure.Hash
-	// Misfit, if set, is the error of a value that does not fit the question.
+	// Misfit, if set, is the error of a value that does not fit the schema or the choices of the
+	// question.
 	Misfit error
-	// Unread, if set, is the error with which the content of a question of a LOCAL execution could not
-	// be read. Without it, the question can only be denied.
+	// Unread, if set, is the error of a failed read of the question's content, which is on the
+	// worker of a LOCAL execution. The question can then only be denied.
 	Unread error
-	// OtherDetails, if set, is the error of a tool call whose arguments do not have the hash that the
-	// voter has seen. Such a call cannot be approved.
+	// OtherDetails, if set, is the error of a tool call whose arguments do not have the hash that
+	// the voter has seen. Such a call cannot be approved.
 	OtherDetails error
 	// Link, if set, is the SHA-256 of the token of the link with which the key votes.
 	Link *perdure.Hash
-	// Edit, if set, changes the details.
+	// Edit, if set, changes the details of the question.
 	Edit *Edit
 	// GrantID is the id of a grant that the vote may create.
 	GrantID  uuid.UUID
@@ -35,10 +37,10 @@ type NewVote struct {
 	Handover *Handover     // nil if no open poll can take the execution
 }
 
-// VoteReply is the answer of AnswerQuestion.
+// VoteReply is the Decision.Value of AnswerQuestion.
 type VoteReply struct {
 	Question perdure.Question
-	// Repeated reports that the vote had been stored before.
+	// Repeated reports whether the vote had been stored before.
 	Repeated bool
 }
 
@@ -52,9 +54,10 @@ func AnswerNeeds(v NewVote) store.Needs {
 	return n
 }
 
-// AnswerQuestion stores a vote. If it decides the question, the execution wakes if that meets its
-// wait. The answer is a VoteReply. Errors: not_found, question_decided, details_changed,
-// already_voted, permission_denied, invalid_argument; ErrLinkEnded for a link that does not work.
+// AnswerQuestion stores a vote. If the vote decides the question, and this meets the execution's
+// wait, the execution wakes. Decision.Value is a VoteReply. Errors: not_found, question_decided,
+// details_changed, already_voted, permission_denied, invalid_argument; ErrLinkEnded for a link that
+// does not work.
 func AnswerQuestion(s *store.State, cfg Config, execution uuid.UUID, v NewVote) (*store.Changes, error) {
 	q := s.Questions[v.Question]
 	if s.Execution == nil || q == nil {
@@ -67,7 +70,7 @@ func AnswerQuestion(s *store.State, cfg Config, execution uuid.UUID, v NewVote) 
 		return nil, err
 	}
 	if v.Edit != nil && v.Edit.SHA256 == q.DetailsSHA256 {
-		v.Edit = nil // it changes nothing
+		v.Edit = nil // the edit changes nothing
 	}
 	if err := v.check(s, q); err != nil {
 		return nil, err
@@ -101,7 +104,8 @@ func AnswerQuestion(s *store.State, cfg Config, execution uuid.UUID, v NewVote) 
 	return d.done(VoteReply{Question: *q}), nil
 }
 
-// wakeFor wakes the execution if the final statuses of the questions meet its wait.
+// wakeFor wakes the execution if the final statuses of the questions meet its wait, and reports
+// whether it did.
 func (d *draft) wakeFor(questions ...*perdure.Question) bool {
 	final := map[uuid.UUID]bool{}
 	for _, q := range questions {
@@ -110,7 +114,8 @@ func (d *draft) wakeFor(questions ...*perdure.Question) bool {
 	return d.wake(facts{questions: final}, perdure.WokeQuestion)
 }
 
-// decides reports whether the question has a decision with its votes.
+// decides reports whether this vote decides the question: it is a denial, or enough votes are
+// stored.
 func (v NewVote) decides(q *perdure.Question) bool {
 	return v.Verdict == perdure.VerdictDeny || len(q.Votes) >= q.QuestionTerms.Votes()
 }
@@ -121,7 +126,7 @@ func (v NewVote) members(q *perdure.Question) map[string]any {
 		members["keyId"] = v.KeyID
 	}
 	if q.Withheld != nil {
-		return members // the texts are content
+		return members // reason and value of a LOCAL execution are content
 	}
 	if v.Reason != "" {
 		members["reason"] = v.Reason
@@ -147,7 +152,7 @@ func (v NewVote) audit(now perdure.Time, q *perdure.Question) *perdure.AuditReco
 func (v NewVote) check(s *store.State, q *perdure.Question) error {
 	asked := *q
 	if v.Edit != nil {
-		asked.Votes = nil // an edit takes their force, so the editor may have voted
+		asked.Votes = nil // an edit removes the votes, so the editor may have voted
 	}
 	if err := v.checkTerms(&asked, v.voter(s), askersOf(s, q)); err != nil {
 		return err
@@ -168,8 +173,8 @@ func (v NewVote) check(s *store.State, q *perdure.Question) error {
 	return v.sameValue(q)
 }
 
-// Check returns nil if AnswerQuestion would take the vote now, or if the vote repeats a stored one.
-// It is for votes without Edit and Remember. askers are those that [Askers] returns. Errors: as for
+// Check returns nil if AnswerQuestion would accept the vote now, or if the vote repeats a stored
+// one. It is for votes without Edit and Remember. askers is the result of [Askers]. Errors: as for
 // AnswerQuestion.
 func (v NewVote) Check(q *perdure.Question, voter Voter, askers []uuid.UUID) error {
 	if v.repeats(q) {
@@ -184,7 +189,7 @@ func (v NewVote) Check(q *perdure.Question, voter Voter, askers []uuid.UUID) err
 	return v.sameValue(q)
 }
 
-// Reads reports whether the vote, if it is taken, needs the content of the question.
+// Reads reports whether the server needs the content of the question to accept the vote.
 func (v NewVote) Reads(q *perdure.Question) bool {
 	return v.Verdict != perdure.VerdictDeny && q.Status == perdure.QuestionOpen && !v.repeats(q)
 }
@@ -194,7 +199,8 @@ func (v NewVote) repeats(q *perdure.Question) bool {
 	return slices.ContainsFunc(q.Votes, func(known perdure.Vote) bool { return known.AnswerID == v.AnswerID && sameVoter(known, v.Vote) })
 }
 
-// checkTerms checks who votes, what the voter has seen, and the verdict.
+// checkTerms checks whether the voter may vote, whether the voter has seen the current details, and
+// whether the question accepts the verdict.
 func (v NewVote) checkTerms(q *perdure.Question, voter Voter, askers []uuid.UUID) error {
 	if err := voter.MayAnswer(q, askers); err != nil {
 		return err
@@ -211,7 +217,7 @@ func (v NewVote) checkTerms(q *perdure.Question, voter Voter, askers []uuid.UUID
 	return v.checkVerdict(q)
 }
 
-// voter returns who votes.
+// voter returns the key, or the token of the data directory, that votes.
 func (v NewVote) voter(s *store.State) Voter {
 	voter := Voter{Role: v.Role, KeyID: v.KeyID, Name: v.Name}
 	if s.Key != nil {
@@ -228,7 +234,7 @@ func decided(q *perdure.Question) error {
 	return perdure.Errorf(perdure.QuestionDecided, "question %s is %s already", q.ID, how)
 }
 
-// checkVerdict checks that the question takes the verdict and the value.
+// checkVerdict checks that the question accepts the verdict and the value.
 func (v NewVote) checkVerdict(q *perdure.Question) error {
 	switch {
 	case v.Verdict == perdure.VerdictDeny || v.Verdict == perdure.VerdictApprove && !q.TakesValue():
@@ -246,7 +252,8 @@ func (v NewVote) checkVerdict(q *perdure.Question) error {
 	return v.Misfit
 }
 
-// sameValue checks that the votes of a question that needs several agree on the value.
+// sameValue checks that the vote has the same value as the earlier votes of a question that needs
+// several.
 func (v NewVote) sameValue(q *perdure.Question) error {
 	if v.Verdict != perdure.VerdictAnswer || len(q.Votes) == 0 || EqualJSON(q.Votes[0].Value, v.Value) {
 		return nil
@@ -254,5 +261,6 @@ func (v NewVote) sameValue(q *perdure.Question) error {
 	return perdure.FieldErrorf("answer", "differs from the answer of %s; the votes must agree. Deny, or send the same answer", q.Votes[0].Name)
 }
 
-// sameVoter reports whether both votes are of the same key, or of the data directory's token.
+// sameVoter reports whether both votes come from the same API key, or both from the data
+// directory's token.
 func sameVoter(a, b perdure.Vote) bool { return sameKey(a.KeyID, b.KeyID) }

@@ -9,7 +9,7 @@ import (
 	"github.com/perdure/perdure/internal/store"
 )
 
-// questionNeeds adds the questions that a commit asks, withdraws or waits for.
+// questionNeeds adds to n the questions that a commit asks, withdraws or waits for.
 func questionNeeds(n *store.Needs, c perdure.Commit) {
 	for _, q := range c.Questions {
 		n.Questions = append(n.Questions, perdure.QuestionID(c.Lease.ExecutionID, q.Key))
@@ -25,8 +25,8 @@ func questionNeeds(n *store.Needs, c perdure.Commit) {
 	}
 }
 
-// ask stores the questions of a commit and withdraws others. The answer contains the ids of all of
-// them. Errors: idempotency_key_reused, invalid_argument.
+// ask stores the new questions of a commit and withdraws those that the commit names. It adds the
+// ids of all of them to the commit's reply. Errors: idempotency_key_reused, invalid_argument.
 func (d *draft) ask(c perdure.Commit, a *CommitAnswer) error {
 	for _, n := range c.Questions {
 		id := perdure.QuestionID(d.x.ID, n.Key)
@@ -63,8 +63,8 @@ func noQuestionHere(execution uuid.UUID, field string, id uuid.UUID) error {
 	return perdure.FieldErrorf(field, "execution %s has no question %s", execution, id)
 }
 
-// sameQuestion returns nil if the stored question asks the same. Otherwise its answer would be
-// taken for the answer to something else.
+// sameQuestion returns nil if the stored question with the same key equals the new one. If they
+// differed, the stored answer would be used as the answer to a different question.
 func sameQuestion(known *perdure.Question, n perdure.NewQuestion) error {
 	if known.Kind == n.Kind && known.Subject == n.Subject && known.AskedSHA256() == n.DetailsSHA256 && sameValue(known.QuestionTerms, n.QuestionTerms) {
 		return nil
@@ -73,8 +73,8 @@ func sameQuestion(known *perdure.Question, n perdure.NewQuestion) error {
 		"the key %q belongs to a question with another kind, subject, schema or details; use another name or an Instance", n.Key)
 }
 
-// sameValue reports whether two questions take the same values. The content of one that a LOCAL
-// execution has asked remains withheld after its promotion.
+// sameValue reports whether two questions accept the same values. If a LOCAL execution asked a
+// question, the server does not have its content, even after the execution's promotion.
 func sameValue(known, n perdure.QuestionTerms) bool {
 	if known.Withheld != nil || n.Withheld != nil {
 		return known.SameValue(n)
@@ -85,7 +85,7 @@ func sameValue(known, n perdure.QuestionTerms) bool {
 // askOne stores a new question.
 func (d *draft) askOne(id uuid.UUID, n perdure.NewQuestion) error {
 	if d.local() {
-		n.NoGrants = true // a grant would answer what its voter cannot be shown
+		n.NoGrants = true // a grant would answer a question that its voter cannot see
 		if err := d.withholdOne(n.Withheld.Ref(d.x.ID)); err != nil {
 			return err
 		}
@@ -121,8 +121,8 @@ func (d *draft) askOne(id uuid.UUID, n perdure.NewQuestion) error {
 	return nil
 }
 
-// useDetails makes the details of a question that are named by a reference part of the commit. Errors:
-// as for useContent and withhold.
+// useDetails makes uploaded details of a question part of the commit. Errors: as for useContent and
+// withhold.
 func (d *draft) useDetails(question uuid.UUID, ref *perdure.BlobRef) error {
 	switch {
 	case ref == nil:
@@ -149,7 +149,8 @@ func askedMembers(q *perdure.Question) map[string]any {
 	return members
 }
 
-// question adds the row of a question to the changes, once, as its next version.
+// question adds the row of a question to the changes, unless they contain it. The row gets the next
+// version.
 func (d *draft) question(q *perdure.Question) {
 	q.Version++
 	if d.s.Questions == nil {
@@ -170,7 +171,7 @@ func (d *draft) decide(q *perdure.Question, status perdure.QuestionStatus, answe
 	q.Status, q.Answer, q.DecidedAt = status, answer, &now
 	d.x.OpenQuestions--
 	if d.local() && status != perdure.QuestionAnswered {
-		d.erase(q) // no worker reads what voters have written so far
+		d.erase(q) // no worker reads the texts that voters have written so far
 	}
 	d.question(q)
 }

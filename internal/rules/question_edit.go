@@ -7,7 +7,7 @@ import (
 	"github.com/perdure/perdure/internal/store"
 )
 
-// Edit is a change of the details of an approval by the vote that approves them.
+// Edit is a change of a question's details. The voter who makes it approves the changed details.
 type Edit struct {
 	Details json.RawMessage
 	SHA256  perdure.Hash
@@ -16,8 +16,8 @@ type Edit struct {
 	Refused error
 }
 
-// checkEdit checks that the voter may change the details. Errors: permission_denied,
-// invalid_argument.
+// checkEdit checks that the voter may change the details of the question. Errors:
+// permission_denied, invalid_argument.
 func (v NewVote) checkEdit(q *perdure.Question) error {
 	switch {
 	case v.Verdict != perdure.VerdictApprove:
@@ -35,8 +35,8 @@ func whoEdits(r perdure.EditRight) string {
 	return "nobody may; approve or deny them as they are"
 }
 
-// edit replaces the details of a question by those of the vote. The votes so far were about other
-// details, so they no longer count, and links to it end.
+// edit replaces the details of a question by those of the vote. Earlier votes were about other
+// details, so they are removed, and links to the question end.
 func (d *draft) edit(q *perdure.Question, v *NewVote) {
 	asked, before := q.AskedSHA256(), q.DetailsSHA256
 	d.c.DropLinks = &store.LinkDrop{QuestionID: q.ID}

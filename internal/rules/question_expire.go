@@ -7,12 +7,12 @@ import (
 	"github.com/perdure/perdure/internal/store"
 )
 
-// ExpiryGrace is the time after a server's start in which no question expires that was asked before
-// the start. People could not answer it while no server ran.
+// ExpiryGrace is the time after a server's start in which older questions do not expire. People
+// could not answer them while no server ran.
 const ExpiryGrace = 15 * time.Minute
 
-// ExpireQuestions ends the open questions of a picked execution whose time is over. since is the
-// time since which questions expire: older ones are left. The state contains the picked questions.
+// ExpireQuestions ends the open questions of a picked execution that have expired. Questions that
+// were asked before since stay open. The state contains the picked questions.
 func ExpireQuestions(s *store.State, since perdure.Time) (*store.Changes, error) {
 	if s.Execution == nil {
 		return nil, nil
@@ -30,9 +30,9 @@ func ExpireQuestions(s *store.State, since perdure.Time) (*store.Changes, error)
 	return d.done(nil), nil
 }
 
-// expire ends a question that nobody has answered.
+// expire ends a question that nobody has answered in time.
 func (d *draft) expire(q *perdure.Question) {
-	const by = "expiry" // the worker of a LOCAL execution adds the default
+	const by = "expiry" // the worker of a LOCAL execution adds the default answer
 	var answer *perdure.Answer
 	members := map[string]any{"onExpiry": onExpiry(q)}
 	switch onExpiry(q) {

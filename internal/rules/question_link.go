@@ -12,11 +12,11 @@ import (
 // NewLink is a request for a link to a question.
 type NewLink struct {
 	Question, Key uuid.UUID
-	// TokenSHA256 is the SHA-256 of the new token.
+	// TokenSHA256 is the SHA-256 of the token in the new link.
 	TokenSHA256 perdure.Hash
 	Life        time.Duration
-	// Actor is for the audit log. It is nil for a link that the server creates for a webhook, because
-	// the audit log records who has bound the webhook to the key.
+	// Actor is the actor in the audit log. It is nil for a link that the server creates for a
+	// webhook, because the audit log already records who has bound the webhook to the key.
 	Actor *perdure.Actor
 }
 
@@ -25,8 +25,8 @@ func LinkNeeds(n NewLink) store.Needs {
 	return store.Needs{Questions: []uuid.UUID{n.Question}, KeyID: &n.Key, SignalKeys: true}
 }
 
-// CreateLink creates a link with which a key answers a question, if the key may answer it now. The
-// answer is the link. Errors: not_found, invalid_argument, question_decided, already_voted.
+// CreateLink creates a link with which an API key answers a question, if the key may answer it now.
+// Decision.Value is the link. Errors: not_found, invalid_argument, question_decided, already_voted.
 func CreateLink(s *store.State, n NewLink) (*store.Changes, error) {
 	q := s.Questions[n.Question]
 	if s.Execution == nil || q == nil {
@@ -54,7 +54,7 @@ func CreateLink(s *store.State, n NewLink) (*store.Changes, error) {
 	return c, nil
 }
 
-// CheckLinkKey checks that a key with the id exists and can answer questions. Errors:
+// CheckLinkKey checks that an API key with the id exists and can answer questions. Errors:
 // invalid_argument.
 func CheckLinkKey(key *perdure.APIKey, id uuid.UUID) error {
 	switch {
@@ -66,7 +66,7 @@ func CheckLinkKey(key *perdure.APIKey, id uuid.UUID) error {
 	return nil
 }
 
-// LinkRevocation is a request to delete the links to a question: those of a key, or all.
+// LinkRevocation is a request to delete the links to a question: those of one API key, or all.
 type LinkRevocation struct {
 	Question uuid.UUID
 	KeyID    *uuid.UUID
@@ -93,11 +93,11 @@ func RevokeLinks(s *store.State, r LinkRevocation) (*store.Changes, error) {
 	}, nil
 }
 
-// SweepLinks deletes at most most links to questions of the execution that have expired. The answer is
-// empty if the execution does not exist.
+// SweepLinks deletes expired links to questions of the execution; the parameter most is the maximum
+// number. If the execution does not exist, the changes are nil.
 func SweepLinks(s *store.State, most int) (*store.Changes, error) {
 	if s.Execution == nil {
-		return nil, nil // its links are deleted with it
+		return nil, nil // the links are deleted with the execution
 	}
 	return &store.Changes{SweepLinks: most, Answer: &Decision{}}, nil
 }
@@ -110,7 +110,7 @@ func linkAudit(now perdure.Time, by perdure.Actor, action perdure.AuditAction, q
 // ErrLinkEnded is the error of a link that is unknown or no longer works. The text does not say which.
 var ErrLinkEnded = perdure.Errorf(perdure.NotFound, "this link does not work: it is unknown, has expired, was used or was revoked, or the question has changed")
 
-// checkLink checks that the link of a vote works, and that the vote is of the link's key. Errors:
+// checkLink checks that the link of a vote works, and that the voter is the link's API key. Errors:
 // ErrLinkEnded.
 func (v NewVote) checkLink(s *store.State) error {
 	l, key := s.Link, s.Key

@@ -8,7 +8,7 @@ import (
 	"github.com/perdure/perdure/internal/store"
 )
 
-// localQuestionNeeds adds what a commit of a LOCAL execution needs for its questions.
+// localQuestionNeeds adds to n the state that the questions of a commit of a LOCAL execution need.
 func localQuestionNeeds(n *store.Needs, c perdure.Commit) {
 	for _, q := range c.Questions {
 		if q.Withheld != nil {
@@ -21,7 +21,8 @@ func localQuestionNeeds(n *store.Needs, c perdure.Commit) {
 	}
 }
 
-// question checks that the content of a question is where the mode of its execution says.
+// question checks that the content of a question is inline for a REMOTE execution, and a reference
+// for a LOCAL one.
 func (k *localContents) question(at string, q perdure.NewQuestion) {
 	switch {
 	case k.err != nil:
@@ -33,7 +34,7 @@ func (k *localContents) question(at string, q perdure.NewQuestion) {
 	k.check(at+".details", q.Details, q.DetailsBlob)
 }
 
-// withholdOne stores a reference like withhold. The same decision may have stored it already.
+// withholdOne stores a reference like withhold, unless the same decision has stored it already.
 func (d *draft) withholdOne(ref perdure.BlobRef) error {
 	if slices.Contains(d.c.Withhold, ref) {
 		return nil
@@ -41,9 +42,9 @@ func (d *draft) withholdOne(ref perdure.BlobRef) error {
 	return d.withhold(ref)
 }
 
-// decisionsStored erases the decisions that the worker of a LOCAL execution has stored. It ignores
-// reports about other decisions than the stored ones: they can be of the time before the server was
-// restored from a backup. Errors: as for withhold.
+// decisionsStored erases the server's copies of the decisions that the worker of a LOCAL execution
+// has stored. It ignores a report about a decision that differs from the server's. The report can
+// be older than the backup from which the server was restored. Errors: as for withhold.
 func (d *draft) decisionsStored(all []perdure.StoredDecision) error {
 	for _, s := range all {
 		q := d.s.Questions[s.Question]
@@ -63,16 +64,16 @@ func (d *draft) decisionsStored(all []perdure.StoredDecision) error {
 	return nil
 }
 
-// erase replaces what people have written about a question of a LOCAL execution by its hashes. It
-// reports whether there was anything. The caller stores the row.
+// erase replaces the texts and values that people have written about a question of a LOCAL
+// execution by their hashes. It reports whether there were any. The caller stores the row.
 func (d *draft) erase(q *perdure.Question) bool {
 	erased := q.Erase()
 	d.c.EraseAnswers = d.c.EraseAnswers || erased
 	return erased
 }
 
-// eraseDecisions erases all decisions of a LOCAL execution that ends. No worker reads them any more.
-// The state must contain the decided questions.
+// eraseDecisions erases all decisions of a LOCAL execution that ends, because no worker will read
+// them. The state must contain the decided questions.
 func (d *draft) eraseDecisions() {
 	for _, q := range sortedQuestions(d.s.Questions) {
 		if q.Status.Final() && d.erase(q) {
@@ -81,8 +82,8 @@ func (d *draft) eraseDecisions() {
 	}
 }
 
-// approvedBare returns the SHA-256 of the bytes of the details that an approval is of, in a LOCAL
-// execution. The gate compares it with the input of the task.
+// approvedBare returns the SHA-256 of the details that an approval in a LOCAL execution is about.
+// It is the hash of the bytes alone, which is compared with the hash of the task's input.
 func approvedBare(q *perdure.Question) *perdure.Hash {
 	if q.Edited() {
 		sum := perdure.ContentRef(uuid.Nil, q.Details).SHA256

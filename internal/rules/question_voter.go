@@ -8,25 +8,25 @@ import (
 	"github.com/perdure/perdure/internal/store"
 )
 
-// Voter is a key that may answer questions, or the token of the data directory.
+// Voter is who answers questions: an API key, or the token of the data directory.
 type Voter struct {
 	Role  perdure.KeyRole
 	KeyID *uuid.UUID // nil for the token
 	Name  string
-	// Since is the time at which the key was created; nil for the token.
+	// Since is the time at which the API key was created; nil for the token.
 	Since *perdure.Time
 }
 
-// Askers returns the key that started the execution, followed by the keys of its signals. The zero id
-// is the token of the data directory.
+// Askers returns the key that started the execution, followed by the keys that sent its signals.
+// The zero id represents the token of the data directory.
 func Askers(x *perdure.Execution, signalKeys []uuid.UUID) []uuid.UUID {
 	return append([]uuid.UUID{keyOrToken(x.KeyID)}, signalKeys...)
 }
 
-// MayAnswer returns nil if a vote of the voter would count now. A question takes votes until a
-// sweep has ended it, so that people can answer after an outage in which it would have expired. askers are those that [Askers]
-// returns; they matter only to a question with NotAsker. Errors: question_decided,
-// permission_denied, already_voted.
+// MayAnswer returns nil if a vote of the voter would count now. A question accepts votes until a
+// sweep has ended it, so that people can answer after an outage in which it would have expired.
+// askers is the result of [Askers]; it matters only to a question with NotAsker. Errors:
+// question_decided, permission_denied, already_voted.
 func (v Voter) MayAnswer(q *perdure.Question, askers []uuid.UUID) error {
 	if q.Status.Final() {
 		return decided(q)
@@ -49,7 +49,7 @@ func (v Voter) excluded(q *perdure.Question, askers []uuid.UUID) string {
 		return "it is not among those that the question names"
 	case q.NotAsker && slices.Contains(askers, keyOrToken(v.KeyID)):
 		return "those who started the run, or sent it the signals of this response, are excluded"
-	case q.NotAsker && len(askers) > store.AskerLimit: // there may be more of them
+	case q.NotAsker && len(askers) > store.AskerLimit: // there may be more askers than were read
 		return "so many keys have sent the run signals in this response that it cannot be told who is excluded; cancel the run"
 	case q.QuestionTerms.Votes() > 1 && v.Since != nil && v.Since.After(q.CreatedAt.Time):
 		return "its key was created after the question was asked"
@@ -57,7 +57,7 @@ func (v Voter) excluded(q *perdure.Question, askers []uuid.UUID) string {
 	return ""
 }
 
-// is reports whether an element of QuestionTerms.By names the voter.
+// is reports whether the text, an element of QuestionTerms.By, names the voter.
 func (v Voter) is(by string) bool {
 	return by == string(v.Role) || v.KeyID != nil && by == "key:"+v.KeyID.String()
 }

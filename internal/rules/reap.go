@@ -9,7 +9,7 @@ import (
 	"github.com/perdure/perdure/internal/store"
 )
 
-// SweepBlobs deletes expired uploads that no commit has used.
+// SweepBlobs deletes expired uploads to which no commit refers.
 func SweepBlobs(*store.State) (*store.Changes, error) {
 	return &store.Changes{SweepBlobs: true, Answer: &Decision{}}, nil
 }
@@ -66,8 +66,9 @@ func ReapTask(s *store.State, now perdure.Time) (*store.Changes, error) {
 }
 
 // TimeOutAttempt ends an attempt that has exceeded its time, or whose code has shown no sign of
-// life, after a grace in which its worker should end it. The grace also covers a sign of life that
-// no heartbeat has reported yet, and the time that code needs to react to its context.
+// life. It ends it only after a further grace, in which the worker should end it. The grace also
+// covers a sign of life that no heartbeat has reported yet, and the time that code needs to react
+// to its context.
 func TimeOutAttempt(s *store.State, grace time.Duration, jitter float64) (*store.Changes, error) {
 	if s.PickedTask == nil {
 		return nil, nil
@@ -93,7 +94,7 @@ func TimeOutAttempt(s *store.State, grace time.Duration, jitter float64) (*store
 	return d.done(nil), nil
 }
 
-// EndOverdueCancel ends an execution whose worker has not ended it within the grace of a cancel.
+// EndOverdueCancel ends a cancelled execution whose worker has not ended it within CancelGrace.
 func EndOverdueCancel(s *store.State) (*store.Changes, error) {
 	x := s.Execution
 	if x == nil || x.Status != perdure.StatusCancelling || !x.CancelBy.Reached(s.Now) {

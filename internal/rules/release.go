@@ -11,8 +11,8 @@ func TaskReturnNeeds(id uuid.UUID) store.Needs {
 	return store.Needs{Tasks: []uuid.UUID{id}, TaskBlocks: []uuid.UUID{id}, AttemptBlocks: true}
 }
 
-// Release releases a claim of an execution, or ends it as a bad end if the worker reports a panic
-// or that it is unfit. A lease that is not valid changes nothing.
+// Release releases a claim of an execution. If the worker reports a panic or that it is unfit, the
+// claim ends badly (see the crash guard). A lease that is not valid changes nothing.
 func Release(s *store.State, r perdure.AgentRelease) (*store.Changes, error) {
 	if !HeldBy(s.Execution, r.Lease) {
 		return nil, nil
@@ -27,7 +27,7 @@ func Release(s *store.State, r perdure.AgentRelease) (*store.Changes, error) {
 	return d.giveBack(perdure.WokeReturned)
 }
 
-// giveBack sets a held execution to PENDING, or ends it if it is being cancelled.
+// giveBack sets a claimed execution to PENDING, or ends it if it is being cancelled.
 func (d *draft) giveBack(why perdure.Woke) (*store.Changes, error) {
 	if d.x.Status == perdure.StatusCancelling {
 		if err := d.end(ending{status: perdure.StatusCancelled}); err != nil {
@@ -50,8 +50,8 @@ func (d *draft) fail(code perdure.Code, message string) (*store.Changes, error) 
 	return d.done(nil), nil
 }
 
-// ReleaseTask ends an attempt without a result. An attempt that has not started does not count as a
-// try; one that has started is lost. A lease that is not valid changes nothing.
+// ReleaseTask ends an attempt without a result. An attempt that has not started does not count for
+// the retry policy; one that has started is lost. A lease that is not valid changes nothing.
 func ReleaseTask(s *store.State, r perdure.TaskRelease) (*store.Changes, error) {
 	t := s.Tasks[r.Lease.TaskID]
 	if !TaskHeldBy(t, r.Lease) {

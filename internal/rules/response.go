@@ -14,7 +14,7 @@ import (
 type ResponseRequest struct {
 	// Request is stored unchanged with the response.
 	Request json.RawMessage
-	// Hidden responses cannot be found by their id.
+	// Hidden reports whether lookups by the response's id do not find it.
 	Hidden bool
 }
 
@@ -28,8 +28,8 @@ func (r *ResponseRequest) row(d *draft, id, signal string) store.Response {
 	return row
 }
 
-// join records that the response id which an input got when it was sent now stands for another
-// response: the one that the input's entry belongs to.
+// join is for an input that got the id of a new response when it was sent, but was taken by another
+// response. It records that the id now stands for the response to which the input's entry belongs.
 func (d *draft) join(e perdure.Entry) {
 	for _, s := range d.s.Signals {
 		if s.EntryKey() == e.Key && s.ResponseID != "" && e.ResponseID != "" && s.ResponseID != e.ResponseID {
@@ -41,8 +41,8 @@ func (d *draft) join(e perdure.Entry) {
 // runs reports whether the response is the execution's current one.
 func runs(x *perdure.Execution, id string) bool { return x.ResponseID == id && !between(x) }
 
-// idleAt reports whether the execution waits for its user without pending messages, and the leaf
-// belongs to the response or is a compaction after it.
+// idleAt reports whether the execution waits for its user without pending messages, and the
+// conversation ends with the response, or with a compaction after it.
 func idleAt(s *store.State, response string) bool {
 	x := s.Execution
 	if !between(x) || len(s.Pending) > 0 || x.Leaf == nil {
@@ -55,7 +55,7 @@ func idleAt(s *store.State, response string) bool {
 	return leaf.ResponseID == response
 }
 
-// here returns the place of the engine's own events, which is the current response.
+// here returns the place of events that the engine itself writes: the current response.
 func (d *draft) here() perdure.Place { return perdure.Place{ResponseID: d.x.ResponseID} }
 
 // placed returns the place that a worker sent, without placeholder ids. If it has no response id,
@@ -87,7 +87,7 @@ func (d *draft) belong(e *perdure.Entry) {
 	}
 }
 
-// waitsForInput is the reason of the wait that ends a response.
+// waitsForInput is the [perdure.Execution] WaitReason of a wait that ends a response.
 const waitsForInput = "signal"
 
 // between reports whether the execution's last response has ended and no other has begun.
@@ -95,16 +95,16 @@ func between(x *perdure.Execution) bool {
 	return x.Status == perdure.StatusWaiting && x.WaitReason == waitsForInput && x.Wait.TakesSignal(perdure.UserMessage)
 }
 
-// begins sets the current response if the signal begins one: a user's message to an execution that
-// waits for it. A message that arrives during a response joins that response when it is taken.
+// begins sets the current response if the signal begins one. A user's message begins a response if
+// the execution waits for it. A message that arrives during a response belongs to that response.
 func (d *draft) begins(s perdure.Signal, waited string) {
 	if s.Name == perdure.UserMessage && waited == waitsForInput {
 		d.respond(s.ResponseID)
 	}
 }
 
-// goesOn sets the current response if the message of a wait is pending already. The pending signals
-// are those that match the wait, oldest first.
+// goesOn sets the current response if the user's message for a wait is pending already. The pending
+// signals of the state match the wait; the oldest comes first.
 func (d *draft) goesOn(w perdure.Wait) {
 	for _, s := range d.s.Pending {
 		if !slices.Contains(d.c.Take, s.ID) {
@@ -131,7 +131,7 @@ func EndResponse(s *store.State, execution uuid.UUID, end store.ResponseEnd) (*s
 	return &store.Changes{EndResponse: &end, Answer: &Decision{}}, nil
 }
 
-// CancelResponse cancels the execution if the response is its current one. The answer reports
+// CancelResponse cancels the execution if the response is its current one. Decision.Value reports
 // whether it is. Error: not_found.
 func CancelResponse(s *store.State, cfg Config, execution uuid.UUID, id string) (*store.Changes, error) {
 	if s.Execution == nil {

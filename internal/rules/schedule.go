@@ -8,9 +8,9 @@ import (
 	"github.com/perdure/perdure"
 )
 
-// schedule creates the task with the index in the commit, or finds the task that has its key. If that task has ended, the answer
-// to the commit contains its id, so that the reply has its result. Otherwise the task continues.
-// Errors: idempotency_key_reused, conflict, permission_denied.
+// schedule creates the task with the index at in the commit, or finds the stored task that has its
+// key. If the stored task has ended, the commit's reply contains its id and result. Otherwise the
+// stored task continues. Errors: idempotency_key_reused, conflict, permission_denied.
 func (d *draft) schedule(at int, c perdure.Commit, a *CommitAnswer) error {
 	n := c.Tasks[at]
 	id := perdure.TaskID(n.Key)
@@ -52,23 +52,23 @@ func (d *draft) schedule(at int, c perdure.Commit, a *CommitAnswer) error {
 	return nil
 }
 
-// expired reports whether a new task may use the key of an ended task: at the newest checkpoint,
-// KeyTTL had passed since the task's end. The checkpoint's time decides, not the current time,
-// because a function that is entered again must get the same answers as before.
+// expired reports whether a new task may use the key of an ended task. It may if KeyTTL had passed
+// between the task's end and the newest checkpoint. The current time does not matter, because a
+// function that is entered again must get the same results as before.
 func expired(x *perdure.Execution, t *perdure.Task) bool {
 	ttl := t.Options.KeyTTL
 	return ttl > 0 && !t.Step && t.CompletedAt != nil && t.CompletedAt.Add(ttl).Reached(x.CheckpointAt)
 }
 
-// renew prepares t to replace the ended task with the same key. The attempt numbers continue,
-// because they are fences and identify the blocks of the attempts.
+// renew prepares t to replace the ended task with the same key. The attempt numbers continue from
+// those of that task, because they are fences and identify the blocks of the attempts.
 func renew(t, before *perdure.Task) {
 	t.Attempt, t.Uncounted = before.Attempt, before.Attempt
 	t.Result = json.RawMessage("null") // replaces the stored result
 }
 
-// foundTask answers a schedule whose key is stored. Error: idempotency_key_reused, if the kind or
-// the input differs.
+// foundTask replies to the schedule of a task whose key is stored. Error: idempotency_key_reused,
+// if the kind or the input differs.
 func foundTask(t *perdure.Task, n perdure.NewTask, a *CommitAnswer) error {
 	if t.Kind != n.Kind || (n.Options.Key != "" && t.InputHash != n.InputHash) {
 		return perdure.Errorf(perdure.IdempotencyKeyReused, "the task key of a %s is in use for a %s with other input", n.Kind, t.Kind)
@@ -97,8 +97,8 @@ func (d *draft) eager(t *perdure.Task, c perdure.Commit, a *CommitAnswer) bool {
 	return true
 }
 
-// cancelOne cancels a task of the execution. If keeps is set, the text that it has streamed remains.
-// Error: not_found.
+// cancelOne cancels a task of the execution. If the parameter keeps is true, the text that the task
+// has streamed remains. Error: not_found.
 func (d *draft) cancelOne(id uuid.UUID, keeps bool) error {
 	t, ok := d.s.Tasks[id]
 	if !ok {

@@ -12,9 +12,10 @@ import (
 type SignalReply struct {
 	SignalID string         `json:"signalId"`
 	Status   perdure.Status `json:"status"`
-	// Unexpected reports that the kind has registered its signals, and none of this name.
+	// Unexpected reports whether the agent's kind has registered its signals, and no signal of this
+	// name.
 	Unexpected bool `json:"unexpected,omitempty"`
-	// Stopped is set for an interrupt. It reports whether there is a turn that it stops.
+	// Stopped is set in the reply to an interrupt. It reports whether there was a turn to stop.
 	Stopped *bool `json:"stopped,omitempty"`
 	// ResponseID is the id of the response that the signal begins.
 	ResponseID string `json:"-"`
@@ -30,13 +31,13 @@ type ClientRequest struct {
 	// hash of the whole request.
 	IdempotencyKey string
 	RequestHash    perdure.Hash
-	// Conversation, if set, is the conversation whose next response the request begins. The
+	// Conversation, if set, is the conversation in which the request begins the next response. The
 	// response after that gets the id NextResponse.
 	Conversation *ConversationTurn
 	NextResponse string
 }
 
-// remember stores the idempotency key of the request, if it has one, with the execution.
+// remember stores the request's idempotency key with the execution, if it has one.
 func (r ClientRequest) remember(d *draft) {
 	if r.IdempotencyKey == "" {
 		return
@@ -51,22 +52,23 @@ type NewSignal struct {
 	ClientRequest
 	ID, Name string
 	Value    json.RawMessage
-	// KeyID is the key of the sender; nil for the token of the data directory.
+	// KeyID is the API key of the sender; nil for the token of the data directory.
 	KeyID *uuid.UUID
 	// Ref, if set, is the id of an uploaded content, which is the signal's value instead of Value.
-	// Checked reports that the content has already been found valid, so Signal does not require that
-	// check again.
+	// Checked reports whether the content was found valid before the decision.
 	Ref     *uuid.UUID
 	Checked bool
 	// Messages are the messages that Value encodes for the react agent.
 	Messages []perdure.InputMessage
-	// Head, if set, must be the last response of the execution, which must wait for its user.
+	// Head, if set, must be the last response of the execution, and the execution must wait for its
+	// user.
 	Head     string
 	Handover *Handover // nil if no open poll can take the execution
 	// Misfit, if set, is the error of a value that fits none of the schemas of its signal. It
 	// refuses the signal, unless the signal is a repeat.
 	Misfit error
-	// Unexpected reports that the kind has registered its signals, and none of this name.
+	// Unexpected reports whether the agent's kind has registered its signals, and no signal of this
+	// name.
 	Unexpected bool
 }
 
@@ -96,7 +98,7 @@ func SignalNeeds(x *perdure.Execution, r NewSignal) store.Needs {
 	return n
 }
 
-// Signal stores a signal, and wakes the execution if that meets its wait. The answer is a
+// Signal stores a signal, and wakes the execution if that meets its wait. Decision.Value is a
 // SignalReply. Errors: not_found, execution_ended, conflict, rate_limited, idempotency_key_reused,
 // invalid_argument.
 func Signal(s *store.State, cfg Config, id uuid.UUID, r NewSignal) (*store.Changes, error) {
@@ -167,13 +169,14 @@ func (r NewSignal) check(s *store.State) error {
 		return err
 	}
 	if r.Name == perdure.InterruptSignal {
-		return nil // at most one is pending, and a run that is over its limits can be stopped
+		return nil // at most one interrupt is pending, and it must work even over the limits
 	}
 	return roomToSignal(s, r)
 }
 
-// unused returns an error if the signal's idempotency key is in use. The first request with the key
-// did not send this signal; a repeat is answered before. Errors: idempotency_key_reused, conflict.
+// unused returns an error if the signal's idempotency key is in use. The key then belongs to a
+// different request, because repeats of this signal were handled before. Errors:
+// idempotency_key_reused, conflict.
 func (r NewSignal) unused(known *store.Idempotency) error {
 	switch {
 	case known == nil:
@@ -185,8 +188,8 @@ func (r NewSignal) unused(known *store.Idempotency) error {
 	}
 }
 
-// checkMessages checks messages. It accepts results of calls only if the execution waits for its
-// user and these calls are open.
+// checkMessages checks the messages of a signal. It accepts results of tool calls only if the
+// execution waits for its user and these calls are open.
 func checkMessages(s *store.State, messages []perdure.InputMessage) error {
 	var open []string
 	if x := s.Execution; x.Leaf != nil && between(x) {

@@ -25,9 +25,9 @@ func StartNeeds(r NewExecution) store.Needs {
 	return n
 }
 
-// Start inserts an execution with its first event, unless the idempotency key belongs to an
-// execution already. The answer is the inserted row, or the id of the existing execution. Errors:
-// not_found (definition, conversation), conflict, rate_limited, idempotency_key_reused.
+// Start inserts an execution with its first event, unless a request with the idempotency key has
+// created one already. Decision.Value is the inserted row, or the id of the existing execution.
+// Errors: not_found (definition, conversation), conflict, rate_limited, idempotency_key_reused.
 func Start(s *store.State, r NewExecution) (*store.Changes, error) {
 	x := r.Row
 	if s.Execution != nil {

@@ -10,10 +10,11 @@ import (
 	"github.com/perdure/perdure/internal/store"
 )
 
-// u0 is the id of the question of a suspension.
+// u0 is the id of the open question of a suspension.
 var u0 = uuid.UUID{9}
 
-// suspension is an execution with a running task, an open question and the decisions about it.
+// suspension is an execution with a running task and an open question, and the test that runs
+// decisions about it.
 type suspension struct {
 	*testing.T
 	s    *store.State

@@ -7,13 +7,13 @@ import (
 	"github.com/perdure/perdure"
 )
 
-// facts contains the facts that one event makes true, and the time. Conditions that it does not
-// make true count as not met, unless the wait marks them as met earlier.
+// facts contains the facts that one event makes true, and the time. A condition that the event does
+// not make true counts as not met, unless the wait marks it as met earlier.
 type facts struct {
 	now       perdure.Time
 	signals   []string // names of pending signals
 	tasks     map[uuid.UUID]perdure.TaskStatus
-	questions map[uuid.UUID]bool // those whose status is final
+	questions map[uuid.UUID]bool // ids of questions whose status is final
 }
 
 func (f facts) Now() perdure.Time { return f.now }
@@ -37,7 +37,7 @@ func (f facts) TaskStatus(id uuid.UUID) perdure.TaskStatus {
 func (f facts) QuestionFinal(id uuid.UUID) bool { return f.questions[id] }
 
 // wake sets a waiting execution to PENDING if the facts meet its wait, and reports whether they do.
-// Otherwise it marks the met conditions in the wait.
+// If they meet only some conditions of the wait, wake marks those.
 func (d *draft) wake(f facts, why perdure.Woke) bool {
 	if d.x.Status != perdure.StatusWaiting || d.x.Wait == nil {
 		return false
@@ -53,7 +53,7 @@ func (d *draft) wake(f facts, why perdure.Woke) bool {
 	return true
 }
 
-// waitReason sets the reason of the wait again after some of its conditions are met.
+// waitReason updates the reason of the wait after some of its conditions were met.
 func (d *draft) waitReason() {
 	reason := d.x.Wait.Reason()
 	if reason == d.x.WaitReason {

@@ -19,7 +19,7 @@ type Cache struct {
 // MaxCached is the approximate maximum memory of a Cache in bytes.
 const MaxCached = 32 << 20
 
-// errorWeight is the weight of a cached error in bytes.
+// errorWeight is the approximate memory of a cached error in bytes.
 const errorWeight = 1 << 10
 
 type cacheEntry struct {
@@ -27,11 +27,11 @@ type cacheEntry struct {
 	err    error
 }
 
-// Compile is like the function Compile, but compiles each text only once while the text is in the
+// Compile is like the function Compile, but reuses the result for the same text while it is in the
 // cache. Errors are cached, too.
 func (c *Cache) Compile(raw json.RawMessage) (*Schema, error) {
 	if len(raw) > MaxBytes {
-		return Compile(raw) // refused for its size
+		return Compile(raw) // Compile refuses the text for its size
 	}
 	text := sha256.Sum256(raw)
 	if one := c.get(text); one != nil {
@@ -68,7 +68,7 @@ func (c *cacheEntry) weight() int {
 	return c.schema.weight
 }
 
-// Fits reports whether content fits a schema. Error: the schema does not compile.
+// Fits reports whether content fits a schema. It returns an error if the schema does not compile.
 func (c *Cache) Fits(schema, content json.RawMessage) (bool, error) {
 	compiled, err := c.Compile(schema)
 	if err != nil {

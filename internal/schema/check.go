@@ -10,7 +10,8 @@ import (
 	"github.com/santhosh-tekuri/jsonschema/v6"
 )
 
-// Check validates content. Errors: invalid_argument, which names the member of the field at fault.
+// Check validates content. Errors: invalid_argument. The error names the invalid member of the
+// content, below the name in the parameter field.
 func (s *Schema) Check(field string, content json.RawMessage) error {
 	value, err := Parse(content)
 	if err == nil {
@@ -32,7 +33,7 @@ func (s *Schema) Check(field string, content json.RawMessage) error {
 	return perdure.FieldErrorf(Brief(at), "%s", Brief(invalid.BasicOutput().Error.String()))
 }
 
-// MaxSaid is the maximum number of bytes of a schema or a value that an error repeats.
+// MaxSaid is the maximum number of bytes of a schema or a value that an error message quotes.
 const MaxSaid = 500
 
 // Brief shortens a text to MaxSaid bytes, because its author may not be trusted.

@@ -8,7 +8,7 @@ import (
 	"github.com/santhosh-tekuri/jsonschema/v6"
 )
 
-// graph contains all schemas that a compiled schema reaches.
+// graph contains all schemas to which a compiled schema refers, directly or indirectly.
 type graph struct {
 	nodes []*jsonschema.Schema
 	// compared is the cost in steps of comparing a value with the enum and const of a schema.
@@ -16,7 +16,7 @@ type graph struct {
 	// numeric is the number of keywords of a schema that read a number as a fraction.
 	numeric map[*jsonschema.Schema]int
 	// unique contains the schemas with uniqueItems. Package schema replaces the library's check of
-	// it.
+	// that keyword.
 	unique map[*jsonschema.Schema]bool
 	// unevaluated reports whether some schema uses an "unevaluated" keyword. If so, the library
 	// copies the names of members at each step.
@@ -88,7 +88,8 @@ func inPlace(s *jsonschema.Schema) []*jsonschema.Schema {
 	return all
 }
 
-// inside returns the schemas that s applies to the members, items and names of its value.
+// inside returns the schemas that s applies to the members, the items and the member names of its
+// value.
 func inside(s *jsonschema.Schema) []*jsonschema.Schema {
 	all := some(s.PropertyNames, s.Contains, s.Items2020, s.UnevaluatedItems, s.UnevaluatedProperties)
 	all = append(all, s.PrefixItems...)
@@ -119,8 +120,8 @@ func some(all ...*jsonschema.Schema) []*jsonschema.Schema {
 	return there
 }
 
-// check returns an error if the steps for a value cannot be counted, or exceed the limit for any
-// value.
+// check returns an error if the number of steps to validate a value has no bound, or if it exceeds
+// the limit even for the smallest value.
 func (g *graph) check() error {
 	for _, s := range g.nodes {
 		if s.DynamicRef != nil || s.RecursiveRef != nil {

@@ -2,7 +2,7 @@ package schema
 
 import "fmt"
 
-// Limits for schemas and values. docs/protocol.md lists them for authors of workers.
+// These are the limits for schemas and values. docs/protocol.md lists them for authors of workers.
 const (
 	// MaxBytes is the maximum length of a schema's text in bytes.
 	MaxBytes = 64 << 10
@@ -19,7 +19,8 @@ const (
 	// MaxExpanded is the maximum number of schemas that apply to one value, with every $ref
 	// followed at each occurrence.
 	MaxExpanded = 1024
-	// MaxChain is the maximum length of a chain of such schemas, such as a chain of $ref.
+	// MaxChain is the maximum length of a chain of schemas that apply to one value, such as a chain
+	// of $ref.
 	MaxChain = 64
 	// MaxPattern is the maximum length of a regular expression in bytes.
 	MaxPattern = 512
@@ -35,7 +36,8 @@ const (
 	MaxSteps = 1 << 20
 )
 
-// Approximate memory of a compiled schema's parts in bytes, for the limit of a cache.
+// These are approximate sizes in memory of a compiled schema's parts, in bytes. A cache uses them
+// for its limit.
 const (
 	nodeWeight = 1 << 10
 	stepWeight = 64

@@ -22,7 +22,7 @@ type Schema struct {
 }
 
 // Compile compiles a schema. A *LimitError names the limit that the schema exceeds. Any other error
-// means that it is not a JSON Schema, or that it refers to another document.
+// means that the text is not a JSON Schema, or that it refers to another document.
 func Compile(raw json.RawMessage) (*Schema, error) {
 	if err := CheckText(raw); err != nil {
 		return nil, err
@@ -76,8 +76,8 @@ func (s *Schema) Validate(value any) error {
 	return s.compiled.Validate(value)
 }
 
-// Steps returns an upper bound of the number of steps of Validate for a value. It stops soon after
-// MaxSteps.
+// Steps returns an upper bound of the number of steps of Validate for a value. It stops counting
+// soon after MaxSteps.
 func (s *Schema) Steps(value any) int {
 	c := counter{graph: s.graph}
 	c.visit(s.compiled, value, 0)

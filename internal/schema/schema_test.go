@@ -99,8 +99,8 @@ func TestOrdinarySchemasAreTaken(t *testing.T) {
 	}
 }
 
-// TestAValueThatTakesTooManyStepsIsRefused checks that a schema whose cost depends on the value is
-// accepted, and that an expensive value is refused.
+// TestAValueThatTakesTooManyStepsIsRefused checks that a schema is accepted although its cost
+// depends on the value, and that an expensive value is refused.
 func TestAValueThatTakesTooManyStepsIsRefused(t *testing.T) {
 	spread := `{"anyOf":[{"items":{"$ref":"#"}},{"items":{"$ref":"#"}}]}`
 	for name, c := range map[string]struct{ schema, value string }{
@@ -152,7 +152,7 @@ func TestAValueOutOfShapeIsRefused(t *testing.T) {
 }
 
 // TestUniqueItemsComparesByKey checks the results of this package's check of uniqueItems. The
-// library's own check compared every pair of strings with equal hashes.
+// library's own check compares every pair of strings with equal hashes.
 func TestUniqueItemsComparesByKey(t *testing.T) {
 	s, err := Compile(json.RawMessage(`{"uniqueItems":true}`))
 	if err != nil {
@@ -174,7 +174,7 @@ func TestUniqueItemsComparesByKey(t *testing.T) {
 }
 
 // TestEverySubschemaIsCounted checks that the count visits each field of the library's Schema that
-// contains schemas. A new field in the library makes it fail.
+// contains schemas. It fails if a new version of the library has another such field.
 func TestEverySubschemaIsCounted(t *testing.T) {
 	schemas := reflect.TypeFor[*jsonschema.Schema]()
 	uncounted := map[string]string{"resource": "the root of the document", "dynamicAnchors": "reached by $dynamicRef alone, which is refused"}

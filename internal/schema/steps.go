@@ -10,7 +10,7 @@ import (
 
 // counter counts the steps of a validation. It visits at least everything that the validation
 // visits: it takes every branch, although the validation may stop at the first one. It stops when
-// there are too many steps.
+// the steps exceed the limit.
 type counter struct {
 	graph *graph
 	steps int
@@ -140,7 +140,7 @@ func itemSchema(s *jsonschema.Schema, i int) *jsonschema.Schema {
 	return rest
 }
 
-// weigh counts the steps that are needed to read a whole value.
+// weigh counts the steps that are needed to read a complete value.
 func (c *counter) weigh(value any) {
 	if c.add(1); c.over() {
 		return

@@ -45,7 +45,7 @@ func checkShape(raw json.RawMessage, max shape) error {
 	}
 }
 
-// shapeReader is the state of checkShape.
+// shapeReader is the state of a call of checkShape.
 type shapeReader struct {
 	max    shape
 	open   []level
@@ -57,7 +57,7 @@ type shapeReader struct {
 	// may come last.
 	anchors, oldAnchors int
 	refs, oldRefs       int
-	old                 bool // some $schema is older than 2019-09
+	old                 bool // some $schema names a draft before 2019-09
 }
 
 // level is an open object or array.
@@ -113,7 +113,7 @@ func (s *shapeReader) value(token json.Token) error {
 	return nil
 }
 
-// keyword counts members for which the compiler does a search in each schema.
+// keyword counts members that make the compiler search each schema.
 func (s *shapeReader) keyword(value string) {
 	switch s.name {
 	case "$id", "$anchor", "$dynamicAnchor":
@@ -127,8 +127,9 @@ func (s *shapeReader) keyword(value string) {
 	}
 }
 
-// ref counts a reference. A reference to a definition or to the root is free, because its target is
-// compiled anyway. For any other one the library copies its data about the document.
+// ref counts a reference. A reference to a definition or to the root is not counted, because its
+// target is compiled anyway. For any other reference, the library copies its data about the
+// document.
 func (s *shapeReader) ref(to string) {
 	name, inDefs := strings.CutPrefix(to, "#/$defs/")
 	old, inDefinitions := strings.CutPrefix(to, "#/definitions/")

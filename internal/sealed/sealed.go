@@ -30,11 +30,11 @@ const (
 // MinSecret is the minimum length of a secret in bytes.
 const MinSecret = 32
 
-// prefix identifies the format of a sealed text.
+// prefix begins every sealed text and identifies its format.
 const prefix = "prd1."
 
-// ErrForeign means that a text cannot be opened: it was changed or cut, or was sealed by another
-// installation, for another org or for another purpose.
+// ErrForeign is the error of a text that cannot be opened: it was changed or cut, or was sealed by
+// another installation, for another org or for another purpose.
 var ErrForeign = errors.New("it was changed, or not made here for this org")
 
 // Box seals and opens texts for one org and one purpose. It is safe for concurrent use.
@@ -92,7 +92,8 @@ func (b *Box) Open(text string) ([]byte, error) {
 	return unpack(packed)
 }
 
-// pack compresses plain, because it is mostly natural language and is sent in each turn.
+// pack compresses plain, because it is mostly natural language and is sent in each turn of a
+// conversation.
 func pack(plain []byte) []byte {
 	var out bytes.Buffer
 	w, err := flate.NewWriter(&out, flate.BestSpeed)

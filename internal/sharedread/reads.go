@@ -19,7 +19,7 @@ import (
 type Reads[K comparable, V any] struct {
 	mu      sync.Mutex
 	running map[K]*oneRead[V]
-	waiting map[K]*oneRead[V] // not begun yet
+	waiting map[K]*oneRead[V] // reads that have not begun
 }
 
 // oneRead is one read. Its value and err may be read after done is closed.

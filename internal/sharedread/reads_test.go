@@ -29,7 +29,8 @@ func (h *heldReads) one(ctx context.Context) (int, error) {
 	})
 }
 
-// callers calls one from n goroutines; got waits for them and returns their results.
+// callers calls h.one from n goroutines. The returned function waits for the calls and returns their
+// results.
 func (h *heldReads) callers(t *testing.T, n int) (got func() []int) {
 	var all sync.WaitGroup
 	found := make([]int, n)
@@ -80,8 +81,8 @@ func TestASharedReadBeginsAfterItsCallers(t *testing.T) {
 	})
 }
 
-// TestASharedReadThatFails checks that an error of a read is returned to all callers that share it,
-// and to no later caller.
+// TestASharedReadThatFails checks that an error of a read is returned to all callers that share the
+// read, but not to a caller after that.
 func TestASharedReadThatFails(t *testing.T) {
 	bubble.Test(t, func(t *testing.T) {
 		h := &heldReads{begun: make(chan chan int)}
@@ -98,8 +99,8 @@ func TestASharedReadThatFails(t *testing.T) {
 	})
 }
 
-// TestASharedReadThatPanics checks that a panic of a read is an internal error of all callers that
-// share it, without the stack in its message, and that the next caller reads again.
+// TestASharedReadThatPanics checks that all callers that share a read get an internal error if it
+// panics, without the stack in its message. The next caller reads again.
 func TestASharedReadThatPanics(t *testing.T) {
 	bubble.Test(t, func(t *testing.T) {
 		var reads Reads[string, int]
@@ -134,8 +135,8 @@ func TestASharedReadThatPanics(t *testing.T) {
 	})
 }
 
-// TestACallerThatEndsLeavesTheRead checks that a call returns when its context ends, while its
-// read runs on. Later calls wait for that read and then share the next one.
+// TestACallerThatEndsLeavesTheRead checks that a call returns when its context ends, while its read
+// continues. Calls after that wait for the end of that read and then share the next one.
 func TestACallerThatEndsLeavesTheRead(t *testing.T) {
 	bubble.Test(t, func(t *testing.T) {
 		h := &heldReads{begun: make(chan chan int)}

@@ -11,7 +11,7 @@ import (
 
 // Failure is an error of SQLite.
 type Failure struct {
-	code    int // extended
+	code    int // extended result code
 	message string
 }
 
@@ -33,14 +33,14 @@ const (
 	// pieceSize is the number of bytes that are read or written at once. SQLite's own limit is 128
 	// KiB.
 	pieceSize = 64 << 10
-	// patience is the time in milliseconds for which the connection waits for reads of other
-	// processes.
+	// patience is the time in milliseconds for which the connection waits while other processes
+	// read the database.
 	patience = 10_000
 )
 
 var errMemory = errors.New("SQLite has no memory left")
 
-// open opens an existing database. The log is not checkpointed when the connection is closed.
+// open opens an existing database. Closing the connection does not checkpoint the write-ahead log.
 func open(path string) (*conn, error) {
 	c := &conn{tls: libc.NewTLS()}
 	if err := c.open(path); err != nil {
@@ -84,7 +84,7 @@ func (c *conn) close() (err error) {
 	return err
 }
 
-// place returns an address at which SQLite can store a number.
+// place returns an address in the connection's C memory at which SQLite can store a number.
 func (c *conn) place() uintptr { return c.memory + pieceSize }
 
 // at converts an address outside of Go's memory to a pointer.
@@ -113,7 +113,7 @@ func (c *conn) run(query string) error {
 	return c.failed(lib.Xsqlite3_exec(c.tls, c.db, text, 0, 0, 0))
 }
 
-// number returns the number that a statement selects.
+// number returns the single number that a statement selects.
 func (c *conn) number(query string) (int64, error) {
 	text, err := libc.CString(query)
 	if err != nil {
@@ -131,19 +131,19 @@ func (c *conn) number(query string) (int64, error) {
 	return lib.Xsqlite3_column_int64(c.tls, stmt, 0), nil
 }
 
-// fold checkpoints the log into the database file and truncates the log.
+// fold checkpoints the write-ahead log into the database file and truncates the log.
 func (c *conn) fold() error {
 	return c.failed(lib.Xsqlite3_wal_checkpoint_v2(c.tls, c.db, 0, lib.SQLITE_CHECKPOINT_TRUNCATE, 0, 0))
 }
 
-// methods returns the methods of an open file.
+// methods returns the table of SQLite's I/O methods of an open file.
 func methods(file uintptr) *lib.Tsqlite3_io_methods {
 	return (*lib.Tsqlite3_io_methods)(at((*lib.Tsqlite3_file)(at(file)).FpMethods))
 }
 
 func (c *conn) mainFile() (uintptr, error) { return c.file(lib.SQLITE_FCNTL_FILE_POINTER) }
 
-// logFile returns 0 if no log is open.
+// logFile returns the address of SQLite's object for the write-ahead log; 0 if no log is open.
 func (c *conn) logFile() (uintptr, error) {
 	file, err := c.file(lib.SQLITE_FCNTL_JOURNAL_POINTER)
 	if err != nil || file == 0 || (*lib.Tsqlite3_file)(at(file)).FpMethods == 0 {

@@ -44,8 +44,8 @@ func settle(path string, alone bool) error {
 // pageSize is the page size of all databases of this program, in bytes.
 const pageSize = 4096
 
-// isNeeded reports whether there is a log, or whether the file has at most one page, as after a
-// failed start. Otherwise the file is durable.
+// isNeeded reports whether there is a write-ahead log, or whether the database file has at most one
+// page, as after a failed start. In all other cases the file is durable.
 func isNeeded(path string) (bool, error) {
 	main, err := os.Stat(path)
 	if errors.Is(err, os.ErrNotExist) {

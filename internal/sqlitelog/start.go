@@ -10,7 +10,7 @@ import (
 
 // FullError reports that the disk is too full for a start.
 type FullError struct {
-	// Missing is the number of additional bytes that must be free.
+	// Missing is the number of bytes that must become free on the disk.
 	Missing int64
 	err     error
 }
@@ -52,7 +52,8 @@ func isFull(err error) bool {
 	return errors.As(err, &failure) && (failure.code&0xff == lib.SQLITE_FULL || failure.code == lib.SQLITE_IOERR_SHMSIZE)
 }
 
-// needed returns the number of bytes by which a checkpoint of the log extends the file.
+// needed returns the number of bytes by which a checkpoint of the write-ahead log extends the
+// database file.
 func needed(path string) (int64, error) {
 	c, err := open(path)
 	if err != nil {

@@ -14,7 +14,8 @@ import (
 
 const root = "../.."
 
-// tracked returns the files of the repository with the given base name, except ignored ones.
+// tracked returns the files of the repository that have the given base name and are not ignored by
+// Git.
 func tracked(t *testing.T, name string) []string {
 	t.Helper()
 	out, err := exec.CommandContext(t.Context(), "git", "-C", root, "ls-files", "--cached", "--others", "--exclude-standard").Output()
@@ -69,7 +70,7 @@ func TestEveryNPMPackageHasItsChecksum(t *testing.T) {
 	}
 }
 
-// lockfileFaults returns the inputs that a lockfile does not pin.
+// lockfileFaults returns the downloads that a lockfile does not pin.
 func lockfileFaults(t *testing.T, text string) []string {
 	t.Helper()
 	var lock locked
@@ -178,9 +179,10 @@ func TestScriptsTakeNothingUnpinned(t *testing.T) {
 var (
 	unpinned = regexp.MustCompile(`\b(curl|wget|pip3?|pipx|gem|cargo|apt-key|yarn|pnpm|bun)\b|@latest|go (install|run) \S+@|go get\b|` +
 		`npm (ci|install|i|add|update|rebuild|exec)\b|npx (-y|--yes)\b|git clone\b|(docker|podman) pull\b|apt(-get)? install\b|apt-get\b.* install\b`)
-	// scriptless matches an installation by the lockfile that runs no code of packages.
+	// scriptless matches an installation by the lockfile that does not run install scripts of
+	// packages.
 	scriptless = regexp.MustCompile(`npm ci --ignore-scripts\b`)
-	// allowed are the lines with unpinned downloads; SECURITY.md explains them.
+	// allowed are lines of scripts with unpinned downloads; SECURITY.md explains them.
 	allowed = []string{
 		`"${run[@]}" env DEBIAN_FRONTEND=noninteractive apt-get install -y -qq "${missing[@]}"`,
 	}

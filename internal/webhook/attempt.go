@@ -9,7 +9,8 @@ import (
 	"github.com/perdure/perdure/internal/rules/tenant"
 )
 
-// recordPause is the pause between attempts to record an outcome, while the store refuses writes.
+// recordPause is the pause between attempts to record the outcome of a delivery, while the store
+// refuses writes.
 const recordPause = 500 * time.Millisecond
 
 // attempt sends a delivery once and records the outcome. If the outcome cannot be recorded, the
@@ -28,7 +29,7 @@ func (s *Sender) attempt(ctx context.Context, w *perdure.Webhook, d *perdure.Del
 	b, err := s.bodyOf(ctx, w, d)
 	if err != nil {
 		s.Logger.Warn("a delivery waits, because its link cannot be stored", "webhook", w.ID, "org", w.Org, "error", err)
-		return // the delivery is sent after its lease
+		return // the delivery is sent again after its lease
 	}
 	o := post(ctx, s.client, w, d, b, keys, s.Store.Now())
 	if ctx.Err() != nil {
@@ -55,8 +56,8 @@ func (s *Sender) record(ctx context.Context, w *perdure.Webhook, d *perdure.Deli
 	}
 }
 
-// observe reports the outcome of an attempt; now is the delivery after it, nil if the outcome came
-// too late.
+// observe reports the outcome of an attempt. The parameter now is the delivery after the attempt,
+// nil if the outcome came too late.
 func (s *Sender) observe(w *perdure.Webhook, now *perdure.Delivery, o tenant.Outcome, took time.Duration) {
 	if now == nil {
 		return

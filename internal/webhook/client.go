@@ -18,12 +18,14 @@ import (
 	"github.com/perdure/perdure/internal/rules/tenant"
 )
 
-// attemptTime is the time limit of an attempt, with the answer.
+// attemptTime is the time limit of an attempt to send a delivery, including the endpoint's
+// response.
 const attemptTime = 10 * time.Second
 
-// Network says to which addresses deliveries are sent.
+// Network restricts the addresses to which deliveries are sent.
 type Network struct {
-	// AllowLoopback permits loopback addresses; AllowPrivate these and private networks.
+	// AllowLoopback permits loopback addresses. AllowPrivate permits loopback addresses and private
+	// networks.
 	AllowLoopback, AllowPrivate bool
 	// Resolver resolves names; nil is the default one.
 	Resolver *net.Resolver
@@ -48,7 +50,7 @@ func newClient(n Network) *http.Client {
 	}
 }
 
-// refusedError says that a host is at an address that is not permitted.
+// refusedError is the error for a host at an address that is not permitted.
 type refusedError struct{ host string }
 
 func (e *refusedError) Error() string {
@@ -79,7 +81,8 @@ func post(ctx context.Context, client *http.Client, w *perdure.Webhook, d *perdu
 	defer resp.Body.Close()
 	o.Status = resp.StatusCode
 	o.RetryAfter = retryAfter(resp.Header.Get("Retry-After"), now)
-	// What arrived of the answer is kept. An answer that is longer, or never ends, is not read.
+	// The bytes that arrived are kept, even if the response is incomplete. The read stops at a
+	// limit, so a response may be longer or never end.
 	answer, _ := io.ReadAll(io.LimitReader(resp.Body, perdure.MaxDeliveryAnswer))
 	o.Body = b.hide(shown(answer))
 	if o.Status >= 300 && o.Status < 400 {
@@ -88,7 +91,7 @@ func post(ctx context.Context, client *http.Client, w *perdure.Webhook, d *perdu
 	return o
 }
 
-// reason says why there is no answer, without the URL, which may contain a secret.
+// reason returns the reason why there is no response, without the URL, which may contain a secret.
 func reason(ctx context.Context, err error) string {
 	var refused *refusedError
 	var dns *net.DNSError
@@ -120,7 +123,8 @@ func shown(raw []byte) string {
 	return text
 }
 
-// retryAfter returns the pause of a header Retry-After, which is in seconds or a date; 0 for none.
+// retryAfter returns the pause in the header Retry-After, which contains seconds or a date; 0 for
+// none.
 func retryAfter(header string, now perdure.Time) time.Duration {
 	if seconds, err := strconv.ParseUint(header, 10, 31); err == nil {
 		return time.Duration(seconds) * time.Second

@@ -13,8 +13,8 @@ import (
 	"github.com/perdure/perdure/internal/store"
 )
 
-// TestAnEventIsDelivered checks the request for an event: its signature, its type, its data, and that
-// it has nothing of the execution's contents.
+// TestAnEventIsDelivered checks the request for an event: its signature, its type, its data, and
+// that it contains nothing of the execution's contents.
 func TestAnEventIsDelivered(t *testing.T) {
 	each(t, func(b *bench) {
 		e := newEndpoint(b, nil)
@@ -53,7 +53,7 @@ func TestAnEventIsDelivered(t *testing.T) {
 }
 
 // TestOnlyWantedEventsAreStored checks that an event has a delivery for each enabled webhook that
-// wants its type, and for no other.
+// subscribes to its type, and for no other webhook.
 func TestOnlyWantedEventsAreStored(t *testing.T) {
 	each(t, func(b *bench) {
 		b.start()
@@ -85,8 +85,8 @@ func TestOnlyWantedEventsAreStored(t *testing.T) {
 	})
 }
 
-// TestFailedAttemptsAreRepeated checks the schedule of retries to its end, that the id remains the
-// same, and that a dead delivery can be sent again.
+// TestFailedAttemptsAreRepeated checks all retries of the schedule. The id of the delivery remains
+// the same, and a dead delivery can be sent again.
 func TestFailedAttemptsAreRepeated(t *testing.T) {
 	each(t, func(b *bench) {
 		e := newEndpoint(b, func(w http.ResponseWriter, _ *http.Request) {
@@ -162,8 +162,8 @@ func TestRetryAfterIsRespected(t *testing.T) {
 	})
 }
 
-// TestAGoneEndpointIsDisabled checks that 410 disables the webhook, with a line of the audit log, and
-// that its other deliveries become dead.
+// TestAGoneEndpointIsDisabled checks that the status 410 disables the webhook and writes an audit
+// record, and that the other deliveries of the webhook become dead.
 func TestAGoneEndpointIsDisabled(t *testing.T) {
 	each(t, func(b *bench) {
 		w, _ := b.webhook("http://127.0.0.1:1/nobody")
@@ -244,7 +244,8 @@ func TestTwoSecretsSignWhileRotating(t *testing.T) {
 	})
 }
 
-// TestATestEventIsSent checks the event that tests a webhook, which wants no such type.
+// TestATestEventIsSent checks the delivery of a webhook.test event to a webhook that does not
+// subscribe to this type.
 func TestATestEventIsSent(t *testing.T) {
 	each(t, func(b *bench) {
 		e := newEndpoint(b, nil)

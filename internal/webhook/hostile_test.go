@@ -17,15 +17,15 @@ import (
 	"github.com/perdure/perdure/internal/store/opentest"
 )
 
-// on is each on SQLite only, for tests to which the kind of store does not matter.
+// on returns a bench on SQLite, for tests to which the kind of store does not matter.
 func on(t *testing.T, n Network) *bench {
 	t.Helper()
 	c := newClock()
 	return benchOn(t, opentest.SQLite(t, c.Now), c, n)
 }
 
-// TestARedirectIsNotFollowed checks that a redirect is a failed attempt, and that its target gets no
-// request.
+// TestARedirectIsNotFollowed checks that a redirect makes the attempt fail, and that its target
+// gets no request.
 func TestARedirectIsNotFollowed(t *testing.T) {
 	b := on(t, Network{AllowLoopback: true})
 	target := newEndpoint(b, nil)
@@ -46,8 +46,8 @@ func TestARedirectIsNotFollowed(t *testing.T) {
 	}
 }
 
-// TestALargeAnswerIsNotRead checks that an answer of a gigabyte is not read beyond the part that is
-// stored.
+// TestALargeAnswerIsNotRead checks that only the part of a response that is stored is read, even if
+// the response has a gigabyte.
 func TestALargeAnswerIsNotRead(t *testing.T) {
 	b := on(t, Network{AllowLoopback: true})
 	var wrote atomic.Int64
@@ -76,8 +76,8 @@ func TestALargeAnswerIsNotRead(t *testing.T) {
 }
 
 // TestAPrivateAddressIsRefused checks that names of private, loopback and link-local addresses are
-// refused when the connection is opened, whatever they resolved to before, and what operators can
-// allow.
+// refused when the connection is opened, even if they resolved to public addresses before. It also
+// checks what operators can allow.
 func TestAPrivateAddressIsRefused(t *testing.T) {
 	for name, c := range map[string]struct {
 		network Network
@@ -114,7 +114,7 @@ func TestAPrivateAddressIsRefused(t *testing.T) {
 	}
 }
 
-// resolver returns a resolver that answers every question with one address.
+// resolver returns a DNS resolver that returns one address for every name.
 func resolver(t *testing.T, address string) *net.Resolver {
 	t.Helper()
 	return &net.Resolver{PreferGo: true, Dial: func(context.Context, string, string) (net.Conn, error) {
@@ -124,7 +124,8 @@ func resolver(t *testing.T, address string) *net.Resolver {
 	}}
 }
 
-// answerNames answers one DNS question over a stream: with the address, if it asks for an IPv4 one.
+// answerNames answers one DNS query over a stream. If the query is for an IPv4 address, the answer
+// contains ip.
 func answerNames(conn net.Conn, ip net.IP) {
 	defer conn.Close()
 	size := make([]byte, 2)
@@ -149,8 +150,8 @@ func answerNames(conn net.Conn, ip net.IP) {
 	_, _ = conn.Write(append([]byte{byte(len(answer) >> 8), byte(len(answer))}, answer...))
 }
 
-// TestAHangingEndpointDelaysNoOther checks that the deliveries of one webhook arrive while another of
-// the same org, with many deliveries, does not answer.
+// TestAHangingEndpointDelaysNoOther checks that the deliveries of one webhook arrive while the
+// endpoint of another webhook of the same org, with many deliveries, does not respond.
 func TestAHangingEndpointDelaysNoOther(t *testing.T) {
 	each(t, func(b *bench) {
 		release := make(chan struct{})
@@ -197,8 +198,8 @@ func TestAHangingEndpointDelaysNoOther(t *testing.T) {
 	})
 }
 
-// TestAnEndpointThatHangsIsGivenUp checks the time limit of an attempt, in virtual time: for an endpoint
-// that does not answer, and for one whose answer does not end.
+// TestAnEndpointThatHangsIsGivenUp checks the time limit of an attempt, in virtual time: for an
+// endpoint that does not respond, and for one whose response does not end.
 func TestAnEndpointThatHangsIsGivenUp(t *testing.T) {
 	bubble.Test(t, func(t *testing.T) {
 		for _, c := range []struct {
@@ -228,7 +229,7 @@ type transport func(r *http.Request) (*http.Response, error)
 // RoundTrip implements [http.RoundTripper].
 func (f transport) RoundTrip(r *http.Request) (*http.Response, error) { return f(r) }
 
-// endless is a body that never arrives.
+// endless is a response body that never arrives.
 type endless struct{ ctx context.Context }
 
 // Read implements [io.Reader].
@@ -237,7 +238,8 @@ func (e endless) Read([]byte) (int, error) {
 	return 0, e.ctx.Err()
 }
 
-// TestTooManyWaitingDeliveriesDisableAWebhook checks the limit of undelivered events.
+// TestTooManyWaitingDeliveriesDisableAWebhook checks that a webhook with too many undelivered
+// events is disabled.
 func TestTooManyWaitingDeliveriesDisableAWebhook(t *testing.T) {
 	each(t, func(b *bench) {
 		w, _ := b.webhook("http://127.0.0.1:1/nobody")

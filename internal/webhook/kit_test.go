@@ -28,7 +28,7 @@ func TestMain(m *testing.M) { os.Exit(opentest.Main(m)) }
 
 const org = "acme"
 
-// bench is a store with an engine and a sender, whose clock the test moves.
+// bench is a store with an engine and a sender of deliveries. The test moves their clock.
 type bench struct {
 	testing.TB
 	store  store.Store
@@ -37,7 +37,7 @@ type bench struct {
 	clock  *clock
 }
 
-// clock is a time that only the test moves.
+// clock is a clock that only the test moves.
 type clock struct {
 	mu  sync.Mutex
 	now time.Time
@@ -75,7 +75,7 @@ func benchOn(t testing.TB, s store.Store, c *clock, n Network) *bench {
 	return b
 }
 
-// register registers the kind of the executions in orgs.
+// register registers the kind of the test's executions in the orgs.
 func (b *bench) register(orgs ...string) {
 	b.Helper()
 	for _, name := range orgs {
@@ -131,7 +131,7 @@ func (b *bench) deliveries(w *perdure.Webhook) []*perdure.Delivery {
 	return page.Items
 }
 
-// only returns the only delivery of a webhook.
+// only returns the delivery of a webhook. It fails the test unless there is exactly one.
 func (b *bench) only(w *perdure.Webhook) *perdure.Delivery {
 	b.Helper()
 	all := b.deliveries(w)
@@ -141,7 +141,7 @@ func (b *bench) only(w *perdure.Webhook) *perdure.Delivery {
 	return all[0]
 }
 
-// request is a request that an endpoint got.
+// request is a request that an endpoint has received.
 type request struct {
 	id, timestamp, signature string
 	header                   http.Header
@@ -161,7 +161,8 @@ func (r request) event(t testing.TB) (kind string, data map[string]any) {
 	return payload.Type, payload.Data
 }
 
-// endpoint is a server that records what it gets, and answers as the test says.
+// endpoint is an HTTP server that records the requests that it receives, and responds as the test
+// specifies.
 type endpoint struct {
 	*httptest.Server
 	mu     sync.Mutex
@@ -204,7 +205,7 @@ func status(code int) http.HandlerFunc {
 	return func(w http.ResponseWriter, _ *http.Request) { w.WriteHeader(code) }
 }
 
-// key returns the key of a secret.
+// key returns the signing key in the secret of a webhook.
 func key(t testing.TB, secret string) []byte {
 	t.Helper()
 	text, ours := strings.CutPrefix(secret, "whsec_")
@@ -215,8 +216,8 @@ func key(t testing.TB, secret string) []byte {
 	return raw
 }
 
-// Step sends what is due, and returns when the requests have ended. It is for programs that control
-// the clock, such as tests.
+// Step sends all due deliveries, and returns when the requests have ended. It is for programs that
+// control the clock, such as tests.
 func (s *Sender) Step(ctx context.Context) error {
 	if err := s.checkOverdue(ctx); err != nil {
 		return err

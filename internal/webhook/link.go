@@ -14,16 +14,18 @@ import (
 // body is the body of one attempt's request.
 type body struct {
 	content []byte
-	// token is the token of the link that the content contains; "" if it contains none. It is not
-	// stored, also not as a part of the endpoint's answer.
+	// token is the token of the link in the content; "" if the content has no link. It is not
+	// stored. It is also removed from the stored response of the endpoint.
 	token string
 }
 
-// minCutToken is the minimum length of a beginning of a token that hide removes. A text may end with a
-// shorter one by chance, and a shorter one is of no use to a reader.
+// minCutToken is the minimum length of an incomplete token that hide removes from the end of a
+// text. A text may end with the same few characters by chance, and so few characters are of no use
+// to a reader.
 const minCutToken = 4
 
-// hide removes the token from a text, also one that is cut off at the end of the text.
+// hide removes the token from a text. It also removes a token that is cut off at the end of the
+// text.
 func (b body) hide(text string) string {
 	if b.token == "" {
 		return text
@@ -37,9 +39,10 @@ func (b body) hide(text string) string {
 	return text
 }
 
-// bodyOf returns the body of an attempt. If the webhook is bound to a key that may answer the question
-// that was asked, the body contains a new link for this key. Each attempt has a link of its own,
-// because tokens are not stored. Errors: those of the store; then the attempt must wait.
+// bodyOf returns the body of an attempt's request. If the delivery is about a new question, and the
+// webhook is bound to a key that may answer it, the body contains a new link for this key. Each
+// attempt has its own link, because tokens are not stored. Errors: those of the store; the attempt
+// must then be repeated.
 func (s *Sender) bodyOf(ctx context.Context, w *perdure.Webhook, d *perdure.Delivery) (body, error) {
 	plain := body{content: d.Payload}
 	if w.KeyID == nil || s.PublicURL == nil || d.EventType != perdure.EventQuestionAsked {
@@ -58,7 +61,8 @@ func (s *Sender) bodyOf(ctx context.Context, w *perdure.Webhook, d *perdure.Deli
 	return withLink(d.Payload, s.PublicURL, token), nil
 }
 
-// withLink adds the member link to the data of a payload.
+// withLink returns the payload with the member link in its data. base is the public URL of the
+// server.
 func withLink(payload []byte, base *url.URL, token string) body {
 	at := base.JoinPath(perdure.LinkPath, token).String()
 	content := bytes.TrimSuffix(payload, []byte("}}"))

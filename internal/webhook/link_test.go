@@ -13,7 +13,7 @@ import (
 	"github.com/perdure/perdure/internal/store"
 )
 
-// bound creates a webhook that is bound to a key.
+// bound creates a webhook that is bound to an API key.
 func (b *bench) bound(url string, key uuid.UUID) *perdure.Webhook {
 	b.Helper()
 	w, _, err := b.engine.CreateWebhook(b.Context(), org, perdure.WebhookRequest{URL: url, Events: []string{"question.*"}, KeyID: &key})
@@ -56,7 +56,7 @@ func (b *bench) key(role perdure.KeyRole) *perdure.APIKey {
 
 const public = "https://perdure.example.com"
 
-// linksTo lets deliveries contain links.
+// linksTo configures a public URL, so that deliveries can contain links.
 func (b *bench) linksTo(t *testing.T) {
 	base, err := url.Parse(public)
 	if err != nil {
@@ -78,7 +78,7 @@ func linkIn(t *testing.T, r request) string {
 }
 
 // TestABoundWebhookGetsALink checks that the delivery of a new question has a link with which the
-// webhook's key answers, that each attempt has its own, and that no token is stored.
+// webhook's API key answers. Each attempt has its own link, and no token is stored.
 func TestABoundWebhookGetsALink(t *testing.T) {
 	each(t, func(b *bench) {
 		b.linksTo(t)
@@ -128,8 +128,9 @@ func TestABoundWebhookGetsALink(t *testing.T) {
 	})
 }
 
-// TestATokenThatIsCutOffIsNotStored checks an endpoint whose answer repeats the token where the stored
-// part of the answer ends: a beginning of a token is a secret, too.
+// TestATokenThatIsCutOffIsNotStored checks an endpoint whose response contains the token just where
+// the stored part of the response ends. The beginning of the token is not stored, because it is
+// secret, too.
 func TestATokenThatIsCutOffIsNotStored(t *testing.T) {
 	each(t, func(b *bench) {
 		b.linksTo(t)
@@ -154,8 +155,8 @@ func TestATokenThatIsCutOffIsNotStored(t *testing.T) {
 	})
 }
 
-// TestAnAnswerThatEndsLikeATokenIsStored checks that an answer keeps its last characters if they are
-// the first ones of the token by chance.
+// TestAnAnswerThatEndsLikeATokenIsStored checks that a response keeps its last characters if they
+// equal the first few characters of the token by chance.
 func TestAnAnswerThatEndsLikeATokenIsStored(t *testing.T) {
 	b := body{token: "kayak-and-more"}
 	for text, want := range map[string]string{"ok": "ok", "okay": "okay", "o" + "kaya": "o", "a kayak-and-more k": "a [token] k"} {
@@ -172,7 +173,7 @@ func (b *bench) question(id uuid.UUID) *perdure.Question {
 	return q
 }
 
-// TestDeliveriesWithoutALink checks when a delivery of a new question has no link.
+// TestDeliveriesWithoutALink checks the cases in which a delivery of a new question has no link.
 func TestDeliveriesWithoutALink(t *testing.T) {
 	none := func(*perdure.NewQuestion) {}
 	for name, c := range map[string]struct {

@@ -9,8 +9,9 @@ import (
 	"github.com/perdure/perdure/internal/store"
 )
 
-// TestALostOutcomeIsSentAgain checks that a delivery whose server stopped before it recorded the
-// outcome is sent again after the lease, with the same id, and that the late outcome does not count.
+// TestALostOutcomeIsSentAgain checks a delivery whose server stopped before it recorded the
+// outcome. The delivery is sent again after the lease, with the same id, and the late outcome does
+// not count.
 func TestALostOutcomeIsSentAgain(t *testing.T) {
 	each(t, func(b *bench) {
 		e := newEndpoint(b, nil)
@@ -45,8 +46,8 @@ func TestALostOutcomeIsSentAgain(t *testing.T) {
 	})
 }
 
-// TestALateOutcomeDoesNotCount checks that the outcome of an attempt whose lease has ended changes
-// nothing once another server has taken the delivery, or it was sent again.
+// TestALateOutcomeDoesNotCount checks an attempt whose lease has ended. Its outcome changes nothing
+// once another server has taken the delivery, or the delivery was sent again.
 func TestALateOutcomeDoesNotCount(t *testing.T) {
 	each(t, func(b *bench) {
 		w, _ := b.webhook("http://127.0.0.1:1/nobody")

@@ -8,8 +8,8 @@ import (
 	"github.com/perdure/perdure/internal/store"
 )
 
-// room distributes the free places among the webhooks: one for each org in turn, and within it one for
-// each of its webhooks in turn. full reports whether a webhook gets none.
+// room distributes the free places for requests among the webhooks. Each org gets a place in turn,
+// and within the org each of its webhooks in turn. full reports whether a webhook gets none.
 func (s *Sender) room(due []*perdure.Webhook) (picks []store.DeliveryPick, full bool) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -40,8 +40,8 @@ func (s *Sender) room(due []*perdure.Webhook) (picks []store.DeliveryPick, full 
 	return picks, full
 }
 
-// groupByOrg returns the webhooks by org, and the orgs from a random one on, so that none is always
-// the first.
+// groupByOrg returns the webhooks by org. It returns the orgs from a random one on, so that no org
+// is always the first.
 func groupByOrg(due []*perdure.Webhook) (orgs []string, byOrg map[string][]*perdure.Webhook) {
 	byOrg = map[string][]*perdure.Webhook{}
 	for _, w := range due {
@@ -57,7 +57,8 @@ func groupByOrg(due []*perdure.Webhook) (orgs []string, byOrg map[string][]*perd
 	return orgs, byOrg
 }
 
-// gifts are the places that a round has assigned to webhooks, in addition to the places in use.
+// gifts contains the places that a round has assigned to webhooks, in addition to the places in
+// use.
 type gifts struct {
 	*Sender
 	webhooks map[uuid.UUID]int
@@ -65,8 +66,8 @@ type gifts struct {
 	total    int
 }
 
-// give assigns a free place to a webhook, if there is one. A webhook's first place does not depend
-// on its org's other webhooks.
+// give assigns a free place to a webhook, if there is one. A webhook can get its first place even
+// if other webhooks of its org use many.
 func (g *gifts) give(w *perdure.Webhook) bool {
 	own, org, total := g.byWebhook[w.ID]+g.webhooks[w.ID], g.byOrg[w.Org]+g.orgs[w.Org], g.Sender.total+g.total
 	if own >= perWebhook || own > 0 && (org >= perOrg || total >= atOnce) || total >= 2*atOnce {

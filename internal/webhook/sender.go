@@ -1,7 +1,7 @@
-// Package webhook sends deliveries to webhooks. Any number of servers may send the deliveries of one
-// store: a delivery is taken with a lease, so that only one of them sends it. A server that stops
-// between the request and the record of its outcome leaves the delivery to others, which send it
-// again with the same webhook-id.
+// Package webhook sends deliveries to webhooks. Any number of servers may send the deliveries of
+// one store: a delivery is taken with a lease, so that only one of them sends it. If a server stops
+// between the request and the record of its outcome, another server sends the delivery again with
+// the same webhook-id.
 package webhook
 
 import (
@@ -19,20 +19,20 @@ import (
 	"github.com/perdure/perdure/internal/store"
 )
 
-// Engine are the commands on webhooks that a Sender uses.
+// Engine is the part of the engine that a Sender uses: commands on webhooks.
 type Engine interface {
 	TakeDeliveries(ctx context.Context, picks []store.DeliveryPick) ([]*perdure.Delivery, error)
 	EndAttempt(ctx context.Context, d *perdure.Delivery, o tenant.Outcome) (*perdure.Delivery, error)
 	WebhookKeys(ctx context.Context, w *perdure.Webhook) ([][]byte, error)
 	DisableOverdue(ctx context.Context, org string, id uuid.UUID) (*perdure.Webhook, error)
-	// Claims reports whether the org's deliveries may be sent: the org is not disabled.
+	// Claims reports whether the org is enabled, so that its deliveries may be sent.
 	Claims(ctx context.Context, org string) bool
 }
 
 // Links creates links to questions.
 type Links interface {
-	// WebhookLink creates a link with which the key answers the question, and returns its token; "" if
-	// the key may not answer now.
+	// WebhookLink creates a link with which the API key answers the question, and returns its
+	// token; "" if the key may not answer now.
 	WebhookLink(ctx context.Context, org string, question, key uuid.UUID) (string, error)
 }
 
@@ -45,15 +45,15 @@ type Store interface {
 
 // Observer is notified of the outcomes of deliveries.
 type Observer interface {
-	// Attempted reports the end of an attempt that took that long: "delivered", "failed" if there will
-	// be another, or "dead".
+	// Attempted reports the end of an attempt. outcome is "delivered", "failed" if there will be
+	// another attempt, or "dead". took is the duration of the attempt.
 	Attempted(outcome string, took time.Duration)
 	// Disabled reports that the server has disabled a webhook.
 	Disabled()
 }
 
-// Config configures a Sender. Observer may be nil. PublicURL is the address of the server for people;
-// without it no delivery contains a link.
+// Config configures a Sender. Observer may be nil. PublicURL is the address at which people reach
+// the server; without it no delivery contains a link.
 type Config struct {
 	Engine   Engine
 	Links    Links
@@ -67,17 +67,19 @@ type Config struct {
 }
 
 const (
-	// perWebhook is the maximum number of requests to a webhook that run at once. If perOrg requests of
-	// an org or atOnce requests of the server run, a webhook has at most one. So an endpoint that does
-	// not answer delays only its own deliveries. At most twice atOnce requests run.
+	// perWebhook is the maximum number of concurrent requests to a webhook. When perOrg requests of
+	// the org or atOnce requests of the server run, a webhook has at most one. Therefore an
+	// endpoint that does not respond delays only its own deliveries. In total, at most twice atOnce
+	// requests run.
 	perWebhook, perOrg, atOnce = 4, 32, 512
 	// tick is the interval at which due deliveries are looked for without a hint.
 	tick = time.Second
-	// overdueEvery is the interval at which webhooks with too many deliveries are looked for.
+	// overdueEvery is the interval at which webhooks with too many waiting deliveries are looked
+	// for.
 	overdueEvery = 5 * time.Second
 	// duePage is the maximum number of webhooks of one round.
 	duePage = 500
-	// grace is how long requests may take to end after the server was told to stop.
+	// grace is how long running requests may take to end after the server was told to stop.
 	grace = 3 * time.Second
 )
 
@@ -85,7 +87,8 @@ const (
 type Sender struct {
 	Config
 	client *http.Client
-	// freed has a value when a request ended after a round that could not take everything.
+	// freed receives a value when a request has ended and the last round could not take all due
+	// deliveries.
 	freed   chan struct{}
 	running sync.WaitGroup
 
@@ -95,7 +98,7 @@ type Sender struct {
 	total      int
 	byOrg      map[string]int
 	byWebhook  map[uuid.UUID]int
-	leftBehind bool // the last round could not take everything
+	leftBehind bool // the last round could not take all due deliveries
 }
 
 // New creates a Sender.
@@ -142,7 +145,7 @@ func (s *Sender) failed(ctx context.Context, err error) {
 	}
 }
 
-// waitFor waits for the running requests, at most that long.
+// waitFor waits for the running requests to end. The parameter most is the maximum wait.
 func (s *Sender) waitFor(most time.Duration) {
 	done := make(chan struct{})
 	go func() { s.running.Wait(); close(done) }()
@@ -152,8 +155,8 @@ func (s *Sender) waitFor(most time.Duration) {
 	}
 }
 
-// round takes due deliveries for which there is room, and starts their requests with the context
-// attempts. It reports whether another round should follow at once.
+// round takes due deliveries for which there are free places, and starts their requests. The
+// requests use the context attempts. It reports whether another round should follow at once.
 func (s *Sender) round(ctx, attempts context.Context) (more bool, err error) {
 	due, err := s.Store.DueWebhooks(ctx, s.Store.Now(), s.after, duePage)
 	if err != nil {
@@ -202,8 +205,8 @@ func (s *Sender) enabled(ctx context.Context, all []*perdure.Webhook) (enabled [
 	return enabled
 }
 
-// leave records whether a round has left due deliveries behind. Then the end of a request starts the
-// next round.
+// leave records whether a round could not take all due deliveries. If so, the end of a request
+// starts the next round.
 func (s *Sender) leave(behind bool) {
 	s.mu.Lock()
 	defer s.mu.Unlock()

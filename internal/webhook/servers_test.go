@@ -26,8 +26,8 @@ func twoServers(t *testing.T) (benches []*bench) {
 	return benches
 }
 
-// TestAWebhookOfAnotherServerIsSeen checks that each server sees a change of a webhook by the other one
-// with the next event, although it has cached the org's webhooks before.
+// TestAWebhookOfAnotherServerIsSeen checks that a server uses a change of a webhook on another
+// server from the next event on, although it has cached the org's webhooks before.
 func TestAWebhookOfAnotherServerIsSeen(t *testing.T) {
 	benches := twoServers(t)
 	one, two := benches[0], benches[1]
@@ -54,8 +54,8 @@ func TestAWebhookOfAnotherServerIsSeen(t *testing.T) {
 	}
 }
 
-// TestTwoServersDeliverEachEventOnce checks that two senders on one database send each event once, if
-// neither of them is stopped.
+// TestTwoServersDeliverEachEventOnce checks that two senders on one database send each event once,
+// if no sender is stopped.
 func TestTwoServersDeliverEachEventOnce(t *testing.T) {
 	benches := twoServers(t)
 	var mu sync.Mutex

@@ -10,17 +10,17 @@ import (
 )
 
 const (
-	// IdlePatience is the time that an execution which must be alone waits for a worker that
-	// happens to be idle.
+	// IdlePatience is the time that an execution which must run alone on its worker waits for a
+	// worker that happens to be idle.
 	IdlePatience = 3 * time.Second
-	// drainPatience is the time after its last poll for which a chosen worker stays chosen. After
-	// that, another worker may be chosen.
+	// drainPatience is how long a chosen worker stays chosen after its last poll. After that,
+	// another worker may be chosen.
 	drainPatience = 30 * time.Second
 )
 
 // Drains chooses one worker for each execution that has waited longer than IdlePatience to run
-// alone. The chosen worker claims nothing else until it is idle. Each server has its own board. The
-// store ensures that no other execution runs beside one that must be alone.
+// alone on its worker. The chosen worker claims nothing else until it is idle. Each server has its
+// own board. The store ensures that no other execution runs beside one that must be alone.
 type Drains struct {
 	mu     sync.Mutex // guards chosen
 	chosen map[uuid.UUID]drain
@@ -32,7 +32,7 @@ type drain struct {
 	polled perdure.Time
 }
 
-// Draining reports whether the worker is chosen, and records the time of its poll.
+// Draining reports whether the worker was chosen to become idle, and records the time of its poll.
 func (b *Drains) Draining(worker uuid.UUID, now perdure.Time) bool {
 	b.mu.Lock()
 	defer b.mu.Unlock()
@@ -45,8 +45,8 @@ func (b *Drains) Draining(worker uuid.UUID, now perdure.Time) bool {
 	return false
 }
 
-// Polled updates the board with the result of a worker's poll. waits is set if an execution waits
-// to run alone.
+// Polled updates the board with the result of a worker's poll. waits is not nil if an execution
+// waits to run alone on a worker.
 func (b *Drains) Polled(worker uuid.UUID, claimed []*perdure.Execution, waits *rules.AloneWait, now perdure.Time) {
 	b.mu.Lock()
 	defer b.mu.Unlock()

@@ -8,11 +8,11 @@ import (
 	"github.com/perdure/perdure"
 )
 
-// FirstClaimFor is the time during which only the worker that keeps the goroutine may claim an
-// execution that became PENDING.
+// FirstClaimFor is how long an execution that became PENDING is reserved for the worker that keeps
+// its goroutine.
 const FirstClaimFor = 500 * time.Millisecond
 
-// FirstClaims decides for one poll which executions it leaves to other workers.
+// FirstClaims decides for one poll which executions the poll leaves to other workers.
 type FirstClaims struct {
 	board  *Keepers
 	worker uuid.UUID
@@ -20,13 +20,13 @@ type FirstClaims struct {
 	until  perdure.Time
 }
 
-// FirstClaims returns the decisions for one poll of the worker.
+// FirstClaims returns the FirstClaims for one poll of the worker.
 func (b *Keepers) FirstClaims(worker uuid.UUID) *FirstClaims {
 	return &FirstClaims{board: b, worker: worker}
 }
 
 // Skip reports whether the poll should leave the execution to another worker for now. The committer
-// calls it. The answer comes from memory and may be out of date. That is safe, because a later poll
+// calls it. The result comes from memory and may be out of date. That is safe, because a later poll
 // finds the skipped execution.
 func (f *FirstClaims) Skip(execution uuid.UUID, ready perdure.Time) bool {
 	now, until := f.board.clock.Now(), ready.Add(FirstClaimFor)

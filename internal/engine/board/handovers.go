@@ -8,23 +8,23 @@ import (
 	"github.com/perdure/perdure/internal/rules"
 )
 
-// Poll is an open poll for executions. The mutex of Keepers guards the fields after org.
+// Poll is an open poll for executions. The mutex of Keepers guards the fields that follow org.
 type Poll struct {
 	perdure.Poll
 	Began time.Time
 	org   string
 
-	resting  bool // waits for hints: its slots are free for handovers
+	resting  bool // the poll waits for hints, so executions can be handed over to it
 	reserved int
 	given    []perdure.AgentClaim
-	handed   chan struct{} // holds a token if given may have claims
-	settled  chan struct{} // holds a token if no slot is reserved
+	handed   chan struct{} // holds a token if the field given may have claims
+	settled  chan struct{} // holds a token if no slot of the poll is reserved
 }
 
 // Handed returns a channel from which the poll can receive if claims may have been handed over.
 func (o *Poll) Handed() <-chan struct{} { return o.handed }
 
-// Slot is a reserved slot of a poll.
+// Slot is a reserved slot of a poll: room for one claim that is handed over to the poll.
 type Slot struct {
 	to *Poll
 	rules.Handover
@@ -33,7 +33,8 @@ type Slot struct {
 // Began returns the time at which the poll began.
 func (h *Slot) Began() time.Time { return h.to.Began }
 
-// Decision returns the part of the slot that the decision reads; nil for a nil slot.
+// Decision returns the part of the slot that the decision in package rules reads; nil for a nil
+// slot.
 func (h *Slot) Decision() *rules.Handover {
 	if h == nil {
 		return nil
@@ -62,7 +63,7 @@ func (b *Keepers) Reserve(org string, execution uuid.UUID, drains *Drains) *Slot
 	return nil
 }
 
-// Settle ends the reservation, and passes the claim to the poll, unless it is nil.
+// Settle ends the reservation of the slot. If claim is not nil, it passes the claim to the poll.
 func (b *Keepers) Settle(h *Slot, claim *perdure.AgentClaim) {
 	b.mu.Lock()
 	defer b.mu.Unlock()
@@ -85,7 +86,7 @@ func nudge(ch chan struct{}) {
 	}
 }
 
-// Rest marks the poll as waiting, so that executions can be handed over to it.
+// Rest marks the poll as waiting for hints, so that executions can be handed over to it.
 func (b *Keepers) Rest(o *Poll) {
 	b.mu.Lock()
 	defer b.mu.Unlock()

@@ -1,5 +1,6 @@
-// Package board has what one server remembers of workers, in memory: which worker keeps which
-// goroutine and has open polls, which are to become idle, which were seen, and which were lost.
+// Package board has what one server remembers of workers, in memory. It records which worker keeps
+// which goroutine and has open polls, which workers are to become idle, which were seen, and which
+// lost their connection.
 package board
 
 import (
@@ -35,7 +36,8 @@ type Keepers struct {
 // Clock is the clock of the store.
 type Clock interface{ Now() perdure.Time }
 
-// NewKeepers creates an empty board. A heartbeat is believed for the duration of a lease.
+// NewKeepers creates an empty board. The board trusts a worker's heartbeat for the duration of a
+// lease.
 func NewKeepers(c Clock, lease time.Duration) *Keepers { return &Keepers{clock: c, lease: lease} }
 
 // goroutineKeeper is a worker that keeps goroutines or has open polls.
@@ -48,7 +50,7 @@ type goroutineKeeper struct {
 // parkedGoroutine is a goroutine that a worker keeps.
 type parkedGoroutine struct {
 	perdure.Kept
-	whole bool // only At is known, so the claim must contain all data
+	whole bool // only the field At is known, so the claim must contain all data
 }
 
 func (b *Keepers) of(worker uuid.UUID) *goroutineKeeper {
@@ -63,9 +65,9 @@ func (b *Keepers) of(worker uuid.UUID) *goroutineKeeper {
 	return p
 }
 
-// Heard replaces the goroutines of the worker with those of a heartbeat whose state is ParkedKeep.
-// An execution that could not be read may belong to another org. Heard then keeps it only if the
-// board had the same entry before.
+// Heard replaces the board's goroutines of the worker with those of a heartbeat whose state is
+// ParkedKeep. An execution that could not be read may belong to another org. Heard then keeps its
+// goroutine only if the board had the same entry before.
 func (b *Keepers) Heard(h perdure.Heartbeat, states []perdure.ParkedState, unread []bool, now perdure.Time) {
 	b.mu.Lock()
 	defer b.mu.Unlock()
@@ -184,7 +186,7 @@ func (b *Keepers) tidy(worker uuid.UUID) {
 	}
 }
 
-// Sweep removes the goroutines of workers that have not reported any since the given time.
+// Sweep removes the goroutines of workers that have not reported a goroutine since the given time.
 func (b *Keepers) Sweep(before perdure.Time) {
 	b.mu.Lock()
 	defer b.mu.Unlock()

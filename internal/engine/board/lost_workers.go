@@ -9,7 +9,7 @@ import (
 )
 
 // LostWorkers records the workers whose last connection to this server was lost. Each server has
-// its own record. If the server stops, the leases of these workers end at their normal time.
+// its own record. If the server stops, the leases of these workers end when they expire.
 type LostWorkers struct {
 	mu    sync.Mutex // guards since
 	since map[Worker]perdure.Time
@@ -32,7 +32,8 @@ func (b *LostWorkers) Back(org string, worker uuid.UUID) {
 	delete(b.since, Worker{org, worker})
 }
 
-// Due removes and returns the workers whose connection was lost at least the duration after ago.
+// Due removes and returns the workers that have been disconnected for at least the given duration.
+// The values of the map are the times of the losses.
 func (b *LostWorkers) Due(after time.Duration, now perdure.Time) map[Worker]perdure.Time {
 	b.mu.Lock()
 	defer b.mu.Unlock()

@@ -6,10 +6,11 @@ import (
 	"github.com/google/uuid"
 )
 
-// maxSeenWorkers bounds the workers that a server remembers until it records them.
+// maxSeenWorkers is the maximum number of workers that a server remembers until it records them in
+// the store.
 const maxSeenWorkers = 100_000
 
-// Workers remembers which workers this server has seen since it last recorded them.
+// Workers remembers which workers this server has seen since it last recorded them in the store.
 type Workers struct {
 	mu    sync.Mutex // guards the fields below
 	seen  map[Worker]bool

@@ -1,7 +1,8 @@
 // Package bulk implements bulk actions: the same command on each execution that matches a filter.
-// The store holds an action with the ids of its executions and counts their turns. Any server
-// continues any action. A turn and its count are one transaction, so that an execution has exactly
-// one turn, whatever servers end or repeat.
+// The store has each action with the ids of its executions. The command on one execution is a turn
+// of the action, and the store counts the turns. Any server continues any action. A turn and its
+// count are one transaction, so each execution gets exactly one turn, even if servers crash or
+// retry.
 package bulk
 
 import (
@@ -21,7 +22,7 @@ import (
 )
 
 const (
-	// stepTurns is the maximum number of turns of an action before the turns of the next action.
+	// stepTurns is how many turns of one action run before the turns of the next action.
 	stepTurns = 50
 	// listPage is the number of running actions that one query returns.
 	listPage = 100
@@ -41,18 +42,19 @@ type Config struct {
 	Signal func(ctx context.Context, org string, execution uuid.UUID, name, id string) (rules.NewSignal, error)
 	Hints  notify.Notifier
 	Logger *slog.Logger
-	// Tick is the interval at which the store is read without a hint.
+	// Tick is the interval at which a server looks for work of actions without a hint.
 	Tick time.Duration
 }
 
 // Actions implements the commands on bulk actions and continues those that run.
 type Actions struct{ Config }
 
-// Request is a request for a bulk action, or for its count.
+// Request is a request to start a bulk action, or to count the executions that it would have.
 type Request struct {
 	Action perdure.BulkActionName
 	Filter perdure.BulkFilter
-	// Kinds are the kinds with the filter's tag; nil without a tag.
+	// Kinds are the kinds of executions that have the tag of the filter; nil if the filter has no
+	// tag.
 	Kinds  []string
 	Reason string
 	// IdempotencyKey, if set, identifies the request for 24 hours.
@@ -68,7 +70,7 @@ func (r Request) hash() (perdure.Hash, error) {
 	return sha256.Sum256(raw), nil
 }
 
-// Count returns how many executions the action would have. Errors: invalid_argument.
+// Count returns how many executions a bulk action would have. Errors: invalid_argument.
 func (a *Actions) Count(ctx context.Context, org string, r Request) (perdure.BulkCount, error) {
 	statuses, err := r.check()
 	if err != nil {
@@ -120,8 +122,8 @@ func (a *Actions) Start(ctx context.Context, org string, r Request) (*perdure.Bu
 	return made.(*perdure.BulkAction), nil
 }
 
-// keyed returns the action that the row's idempotency key belongs to, nil if it is not in use.
-// Errors: idempotency_key_reused.
+// keyed returns the action that an earlier request with the row's idempotency key created, nil if
+// the key is not in use. Errors: idempotency_key_reused.
 func (a *Actions) keyed(ctx context.Context, org string, row perdure.BulkAction) (*perdure.BulkAction, error) {
 	known, err := a.One(ctx, store.Command{
 		Name: "look up bulk action", Lane: store.LaneCommits, Org: org,
@@ -136,7 +138,7 @@ func (a *Actions) keyed(ctx context.Context, org string, row perdure.BulkAction)
 	return known.(*perdure.BulkAction), nil
 }
 
-// check returns the statuses of the executions that the request is for.
+// check checks the request. It returns the statuses of the executions to which the action applies.
 func (r Request) check() ([]perdure.Status, error) {
 	for at, text := range map[string]any{"filter": r.Filter, "reason": r.Reason, "Idempotency-Key": r.IdempotencyKey} {
 		if err := validate.Texts(at, text); err != nil {

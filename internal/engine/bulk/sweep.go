@@ -14,7 +14,7 @@ import (
 	"github.com/perdure/perdure/internal/store"
 )
 
-// Keep continues the actions that run, until ctx ends. Every server must run it.
+// Keep continues the running actions until ctx ends. Every server must run it.
 func (a *Actions) Keep(ctx context.Context) {
 	hints, unsubscribe := a.Hints.Subscribe(notify.BulkActions)
 	defer unsubscribe()
@@ -44,8 +44,8 @@ func (a *Actions) Sweep(ctx context.Context) error {
 	}
 }
 
-// round does some turns of each action that runs, and reports whether there were any. An action
-// that cannot be continued does not stop the others.
+// round does some turns of each running action, and reports whether any action was running. An
+// action that cannot be continued does not stop the others.
 func (a *Actions) round(ctx context.Context) (some bool, err error) {
 	var last *perdure.BulkAction
 	var errs []error

@@ -21,7 +21,7 @@ type Place = rules.ConversationPlace
 // Turn lets a start or a signal begin the next response of a conversation.
 type Turn = rules.ConversationTurn
 
-// ResponseOf returns the id of the response to begin. If t is nil, the id is new.
+// ResponseOf returns the id of the response that t begins. If t is nil, the id is new.
 func ResponseOf(t *Turn) string {
 	if t == nil {
 		return NewResponseID()
@@ -53,8 +53,8 @@ func New(c Config) *Conversations {
 	return &Conversations{store: c.Store, refs: c.Refs, one: c.One, rules: c.Rules}
 }
 
-// KeyedExecution returns the execution that an idempotency key belongs to, nil if there is none.
-// Error: idempotency_key_reused.
+// KeyedExecution returns the execution that an earlier request with the idempotency key started,
+// nil if there is none. Error: idempotency_key_reused.
 func (c *Conversations) KeyedExecution(ctx context.Context, org, key string, hash perdure.Hash) (*uuid.UUID, error) {
 	found, err := c.one(ctx, store.Command{
 		Name: "look up idempotency key", Lane: store.LaneCommits, Org: org,
@@ -104,7 +104,7 @@ func (c *Conversations) SetMetadata(ctx context.Context, org, id string, metadat
 	})
 }
 
-// Add appends pending items. Errors: not_found, conflict (the conversation has
+// Add appends pending items to a conversation. Errors: not_found, conflict (the conversation has
 // changed since it was read), rate_limited, payload_too_large, invalid_argument (too many items).
 func (c *Conversations) Add(ctx context.Context, org string, at Place, items []json.RawMessage) error {
 	row, err := c.store.Conversation(ctx, org, at.ID)

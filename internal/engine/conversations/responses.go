@@ -33,7 +33,7 @@ func (c *Conversations) EndResponse(ctx context.Context, org string, execution u
 }
 
 // CancelResponse cancels the execution if the response is its current one, and reports whether it
-// did. The first response of an execution that has not started is current, too. If the response has
+// did. If the execution has not started, its first response is the current one. If the response has
 // ended or has not begun, nothing changes. Error: not_found.
 func (c *Conversations) CancelResponse(ctx context.Context, org string, execution uuid.UUID, id string) (bool, error) {
 	value, err := c.one(ctx, store.Command{
@@ -48,7 +48,8 @@ func (c *Conversations) CancelResponse(ctx context.Context, org string, executio
 	return accepted, nil
 }
 
-// openAt returns the ids of the tool calls that have no result on the path to an entry.
+// openAt returns the ids of the open tool calls at an entry: the calls without a result in the
+// conversation up to that entry.
 func (c *Conversations) openAt(ctx context.Context, at perdure.EntryRef) ([]string, error) {
 	var open []string
 	for entry, err := range c.refs.Path(ctx, at.ExecutionID, at.EntryID, nil, 1000, true) {
@@ -64,9 +65,9 @@ func (c *Conversations) openAt(ctx context.Context, at perdure.EntryRef) ([]stri
 	return open, nil
 }
 
-// CheckFrom checks the entry of another execution from which a new one continues. It returns the
-// ids of the open tool calls there. Errors: not_found, invalid_argument (the other execution is
-// LOCAL).
+// CheckFrom checks the entry of another execution after which a new execution continues. It returns
+// the ids of the tool calls without a result at that entry. Errors: not_found, invalid_argument
+// (the other execution is LOCAL).
 func (c *Conversations) CheckFrom(ctx context.Context, org string, from *perdure.EntryRef) ([]string, error) {
 	if from == nil {
 		return nil, nil

@@ -11,7 +11,8 @@ import (
 // MaxMetadata is the maximum size of the metadata of an execution or a definition, in bytes.
 const MaxMetadata = 16 << 10
 
-// CheckModels checks the models. The error names the model at fault by its index.
+// CheckModels checks the models of a definition or a start. The error names the invalid model by
+// its index.
 func CheckModels(models []perdure.ModelConfig, providers []string) error {
 	if len(models) > perdure.MaxModels {
 		return perdure.FieldErrorf("models", "has %d models; the maximum is %d", len(models), perdure.MaxModels)

@@ -1,5 +1,5 @@
-// Package definitions implements the commands on definitions of agents. Its checks of models and
-// settings hold for starts, too.
+// Package definitions implements the commands on definitions of agents. Starts of executions use
+// its checks of models and settings, too.
 package definitions
 
 import (
@@ -51,9 +51,9 @@ func (s *Definitions) Create(ctx context.Context, org string, d perdure.Definiti
 	})
 }
 
-// Update replaces a definition. Unless ifVersion is 0, it must equal the stored version.
-// Executions keep the copy that they started with. Errors: invalid_argument, not_found,
-// already_exists (slug), conflict (version).
+// Update replaces a definition. If ifVersion is not 0, it must equal the stored version. Executions
+// keep the copy that they started with. Errors: invalid_argument, not_found, already_exists (slug),
+// conflict (version).
 func (s *Definitions) Update(ctx context.Context, org string, d perdure.Definition, ifVersion int64) (*perdure.Definition, error) {
 	d.Org = org
 	if err := s.check(ctx, org, &d); err != nil {

@@ -13,7 +13,7 @@ import (
 )
 
 // BulkServers checks that servers that share a database continue the same bulk actions at the same
-// time, and that each execution has exactly one turn in each.
+// time, and that each execution is handled exactly once in each action.
 func BulkServers(t *testing.T, stores []store.Store) {
 	var all []*fixture
 	for _, s := range stores {

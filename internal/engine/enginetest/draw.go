@@ -22,7 +22,8 @@ func (t inRapid) Fatalf(format string, args ...any) { t.r.Fatalf(format, args...
 func (t inRapid) Error(args ...any)                 { t.r.Error(args...) }
 func (t inRapid) Fatal(args ...any)                 { t.r.Fatal(args...) }
 
-// usually sets a flag of rapid for the duration of a test, unless the command line sets it.
+// usually sets a flag of rapid for the duration of a test. A value on the command line has
+// priority.
 func usually(t *testing.T, name, value string) {
 	t.Helper()
 	given := false
@@ -44,8 +45,8 @@ func usually(t *testing.T, name, value string) {
 var bit = rapid.Bool()
 
 // below draws a number from 0 to n-1. Rapid's own ranges and samples prefer the first and the last
-// value, which is wrong for a choice among equals. Unless n is a power of two, below draws two more
-// bits than needed, so that the distribution is almost even.
+// value, but here all values should be equally probable. If n is not a power of two, below draws
+// two more bits than needed, so that the distribution is almost even.
 func below(t *rapid.T, label string, n int) int {
 	width, drawn := bits.Len(uint(n-1)), 0
 	if n&(n-1) != 0 {
@@ -73,7 +74,7 @@ func recent[E any](t *rapid.T, label string, from []E) E {
 	return prefer(t, label, from[max(0, len(from)-3):], from)
 }
 
-// prefer draws mostly from these, and sometimes from all.
+// prefer draws mostly from the list these, and sometimes from the list all.
 func prefer[E any](t *rapid.T, label string, these, all []E) E {
 	if len(these) > 0 && !sometimes(t, "an old "+label, 6) {
 		return one(t, label, these)
@@ -81,7 +82,7 @@ func prefer[E any](t *rapid.T, label string, these, all []E) E {
 	return one(t, label, all)
 }
 
-// claim draws mostly a claim that is held, and sometimes one that has ended.
+// claim draws mostly the lease of a valid claim, and sometimes one that has ended.
 func (m *machine) claim(t *rapid.T) perdure.Lease {
 	var held []perdure.Lease
 	for _, l := range m.claims {
@@ -92,7 +93,7 @@ func (m *machine) claim(t *rapid.T) perdure.Lease {
 	return prefer(t, "claim", held, m.claims)
 }
 
-// attempt draws mostly an attempt that is held, and sometimes one that has ended.
+// attempt draws mostly the lease of a running attempt, and sometimes one that has ended.
 func (m *machine) attempt(t *rapid.T) perdure.TaskLease {
 	var held []perdure.TaskLease
 	for _, l := range m.attempts {

@@ -18,7 +18,7 @@ import (
 )
 
 // Linearizable runs workers and clients concurrently on one execution, and then on three. It checks
-// that the model returns the same answers for some order of the claims, commits, releases, signals,
+// that the model returns the same results for some order of the claims, commits, releases, signals,
 // cancels and reads.
 func Linearizable(t *testing.T, open opentest.Opener) {
 	for _, executions := range []int{1, 3} {
@@ -46,7 +46,7 @@ func Linearizable(t *testing.T, open opentest.Opener) {
 	}
 }
 
-// crowd records the operations of its members, which are workers and clients.
+// crowd is a group of workers and clients. It records their operations.
 type crowd struct {
 	*fixture
 	xs    []uuid.UUID
@@ -56,7 +56,7 @@ type crowd struct {
 	history []porcupine.Operation
 }
 
-// operation is a call; exactly one field besides execution is set.
+// operation is a call of a worker or a client. Besides execution, exactly one field is set.
 type operation struct {
 	execution     uuid.UUID
 	claim, cancel bool
@@ -68,7 +68,7 @@ type operation struct {
 	voter         uuid.UUID
 }
 
-// told is the answer to an operation.
+// told is the result of an operation.
 type told struct {
 	code    perdure.Code
 	lease   perdure.Lease
@@ -156,7 +156,8 @@ func (c *crowd) ask(member int, r *rand.Rand) {
 	}
 }
 
-// linear is the model for porcupine. It checks each execution by itself.
+// linear is the model for porcupine, a checker of linearizability. Each execution is checked
+// separately.
 var linear = porcupine.Model{
 	Partition: func(history []porcupine.Operation) [][]porcupine.Operation {
 		parts := map[uuid.UUID][]porcupine.Operation{}
@@ -179,7 +180,7 @@ var linear = porcupine.Model{
 }
 
 // explains applies the operation to the model, and reports whether the model returns the same
-// answer. The model's clock does not move.
+// result. The model's clock does not move.
 func (x *execution) explains(in operation, out told) bool {
 	x.id = in.execution
 	now := time.Time{}

@@ -11,7 +11,7 @@ import (
 	"github.com/perdure/perdure/internal/store"
 )
 
-// question returns an approval that may be edited, under one of two keys.
+// question returns an approval whose details voters may change, with one of two keys.
 func (c *crowd) question(r *rand.Rand) perdure.NewQuestion {
 	n := perdure.NewQuestion{Key: fmt.Sprint("q", r.IntN(2)), Details: json.RawMessage(`1`)}
 	n.Kind, n.Subject, n.Edit = perdure.QuestionApproval, "bash", perdure.EditClient
@@ -24,8 +24,8 @@ func detailsHash(details string) perdure.Hash {
 	return perdure.DetailsHash(perdure.QuestionApproval, "bash", []byte(details))
 }
 
-// answer sends a vote about one of the questions, which may not exist, about details that may have
-// changed.
+// answer sends a vote about one of the questions. The question may not exist, and its details may
+// have changed.
 func (c *crowd) answer(member int, r *rand.Rand, execution uuid.UUID) {
 	seen := detailsHash(fmt.Sprint(1 + r.IntN(2)))
 	q := questions.AnswerRequest{
@@ -44,7 +44,7 @@ func (c *crowd) answer(member int, r *rand.Rand, execution uuid.UUID) {
 	c.note(member, call, operation{execution: execution, vote: &q, voter: voter}, told{code: perdure.CodeOf(err), decided: reply.Question.Status})
 }
 
-// voteOf returns an answer as the model knows it.
+// voteOf returns the vote of the model that corresponds to an answer.
 func voteOf(r questions.AnswerRequest) vote {
 	v := vote{answer: r.AnswerID, verdict: r.Verdict, hash: r.DetailsSHA256}
 	if r.Details != nil {

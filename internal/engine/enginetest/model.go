@@ -11,9 +11,9 @@ import (
 )
 
 // The model implements the execution rules a second time, without a store, without a log, and
-// without regard for cost. Tests compare the engine and a store with it. A method is a command: it
-// changes the execution as the command must, or returns the code that the engine must refuse the
-// command with.
+// without regard for cost. Tests compare the engine and a store with it. Each method is a command.
+// It changes the execution as the command must, or returns the code with which the engine must
+// refuse the command.
 
 // execution is the model of an execution.
 type execution struct {
@@ -21,15 +21,15 @@ type execution struct {
 	status               perdure.Status
 	wait                 *perdure.Wait
 	fence                int64
-	claim                uuid.UUID // of its holder; Nil if none
+	claim                uuid.UUID // claim id of the worker that has the lease; Nil if none
 	lease, cancelBy      time.Time
-	ready, notBefore     time.Time // while PENDING
-	crashes, panics      int       // scores
+	ready, notBefore     time.Time // only while the execution is PENDING
+	crashes, panics      int       // scores of the crash guard
 	checkpoint           int64
 	checkpointLeaf, leaf uuid.UUID // Nil for none
 	last                 perdure.CommitNumber
 	lastClaim            uuid.UUID
-	answer               answer              // to the last commit
+	answer               answer              // reply to the last commit
 	eager                []perdure.TaskLease // the tasks that the last commit claimed
 	pending, taken       []string
 	names                map[string]string // names of signals, by id
@@ -37,7 +37,7 @@ type execution struct {
 	entries              map[uuid.UUID]entry
 	questions            map[uuid.UUID]question
 	keys                 map[string]uuid.UUID
-	closing              int // number of results that the end has added below the leaf
+	closing              int // number of results that were added at the end of the execution
 }
 
 type task struct {
@@ -55,10 +55,10 @@ type task struct {
 type entry struct {
 	parent uuid.UUID
 	role   perdure.Role
-	open   []string // calls that have no answer yet
+	open   []string // ids of tool calls that have no result yet
 }
 
-// answer is the part of a commit's answer that is equal in each repeat.
+// answer is the part of the reply to a commit that is equal in each repeat.
 type answer struct {
 	ended      perdure.Status
 	suspended  bool
@@ -99,7 +99,8 @@ func (x *execution) pend(now time.Time) {
 	x.status, x.claim, x.ready, x.notBefore = perdure.StatusPending, uuid.Nil, now, time.Time{}
 }
 
-// wake must be called after each event that may meet a wait.
+// wake sets the execution to PENDING if its wait is met, and reports whether it did. It must be
+// called after each event that may meet a wait.
 func (x *execution) wake(now time.Time) bool {
 	woken := x.status == perdure.StatusWaiting && x.met(*x.wait, now)
 	if woken {
@@ -193,14 +194,14 @@ func (x *execution) release(l perdure.Lease, panicked bool, now time.Time) {
 }
 
 // rest sets the pause before the next claim, after the end of a claim that raised a score of the
-// crash guard. score is the new value.
+// crash guard. The parameter score is the new value.
 func (x *execution) rest(score int, now time.Time) {
 	if x.status == perdure.StatusPending {
 		x.notBefore = now.Add(min(time.Second<<(score/2-1), time.Minute))
 	}
 }
 
-// endedWell applies the end of a claim by suspend or complete to the scores.
+// endedWell reduces the scores of the crash guard when a claim ends by suspend or complete.
 func (x *execution) endedWell() {
 	x.crashes, x.panics = max(0, x.crashes-1), max(0, x.panics-1)
 }
@@ -213,7 +214,7 @@ func (x *execution) giveBack(now time.Time) {
 	x.pend(now)
 }
 
-// sweep applies the effects of time.
+// sweep applies the effects of time to the execution.
 func (x *execution) sweep(now time.Time) {
 	x.wake(now)
 	if x.status == perdure.StatusCancelling && !x.cancelBy.After(now) {
@@ -238,12 +239,12 @@ func (x *execution) sweep(now time.Time) {
 	}
 }
 
-// mustBeAlone reports whether so many workers were lost with the execution that it must not be
-// claimed beside others.
+// mustBeAlone reports whether so many workers were lost with the execution that a worker with other
+// executions must not claim it.
 func (x *execution) mustBeAlone() bool { return x.crashes >= 6 }
 
-// lost applies the end of a lease that was not renewed. The second loss in a row and later ones
-// delay the next claim by a growing pause. The tenth fails the execution.
+// lost applies the end of a lease that was not renewed. From the second loss in a row on, a growing
+// pause delays the next claim. The tenth loss fails the execution.
 func (x *execution) lost(now time.Time) {
 	x.crashes += 2
 	if x.crashes >= 20 && x.status == perdure.StatusRunning {

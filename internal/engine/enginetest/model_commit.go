@@ -15,8 +15,8 @@ func (x *execution) lastOfClaim() perdure.CommitNumber {
 	return n
 }
 
-// commit applies all of a commit, or nothing. It answers a repeated commit before any other check,
-// with the stored answer.
+// commit applies all of a commit, or nothing. If the commit is a repeat, it returns the stored
+// reply before any other check.
 func (x *execution) commit(c perdure.Commit, now time.Time) (answer, perdure.Code) {
 	number := perdure.CommitNumber{Fence: c.Lease.Fence, Number: c.Number}
 	if x.last == number && x.lastClaim == c.Lease.ClaimID {
@@ -85,7 +85,7 @@ func (x *execution) write(c perdure.Commit, a *answer, now time.Time) perdure.Co
 	if c.Checkpoint != nil {
 		x.checkpoint++
 		x.checkpointLeaf = x.leaf
-		x.taken = nil // consumed
+		x.taken = nil // the checkpoint consumes the signals
 	}
 	return x.leave(c.Outcome, a, now)
 }

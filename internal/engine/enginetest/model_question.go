@@ -12,7 +12,7 @@ type question struct {
 	status  perdure.QuestionStatus
 	kind    perdure.QuestionKind
 	hash    perdure.Hash
-	asked   perdure.Hash // before any edit
+	asked   perdure.Hash // hash of the details before any edit
 	edit    perdure.EditRight
 	needed  int
 	votes   map[uuid.UUID]string // ids of the answers, by the key of the voter
@@ -54,7 +54,8 @@ func (x *execution) ask(c perdure.Commit, now time.Time) perdure.Code {
 	return ""
 }
 
-// withdrawOpen must be called at the end of the execution and when its cancel is requested.
+// withdrawOpen withdraws the open questions. It must be called when the execution ends and when its
+// cancel is requested.
 func (x *execution) withdrawOpen() {
 	for id, q := range x.questions {
 		if q.status == perdure.QuestionOpen {
@@ -64,15 +65,15 @@ func (x *execution) withdrawOpen() {
 	}
 }
 
-// vote is an answer to a question. edited is the hash of the details to which it changes those of the
-// question; nil if it changes none.
+// vote is an answer to a question. The field edited is the hash of the changed details; nil if the
+// vote changes none.
 type vote struct {
 	answer       string
 	verdict      perdure.Verdict
 	hash, edited *perdure.Hash
 }
 
-// vote answers a question by a client's key.
+// vote answers a question with the API key of a client.
 func (x *execution) vote(id, voter uuid.UUID, v vote, now time.Time) perdure.Code {
 	q, known := x.questions[id]
 	edits := v.edited != nil && *v.edited != q.hash

@@ -23,7 +23,7 @@ func Pauses(t *testing.T, stores []store.Store) {
 	_, err := a.e.PauseQueue(t.Context(), org, "default")
 	a.must(err)
 	a.start()
-	b.e.ForgetPauses() // as the hint would
+	b.e.ForgetPauses() // a hint has the same effect
 	for _, f := range all {
 		claims, err := f.d.PollAgents(t.Context(), pollFor(1, 0))
 		f.must(err)

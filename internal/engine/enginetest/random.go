@@ -63,8 +63,8 @@ func Random(t *testing.T, open opentest.Opener) {
 	})
 }
 
-// possible returns the commands that can run now. A command that should run more often is in the
-// list several times.
+// possible returns the commands that can run now. The list contains a command several times if it
+// should run more often.
 func (m *machine) possible() []func(*rapid.T) {
 	all := []func(*rapid.T){m.pollAgents, m.pollAgents, m.pollAgents, m.pollTasks, m.pollTasks, m.signal, m.signal, m.signal, m.cancel, m.answer, m.answer, m.timePasses, m.timePasses}
 	if len(m.xs) < 4 && !slices.ContainsFunc(m.xs, func(x *execution) bool { return x.status == perdure.StatusPending }) {
@@ -88,7 +88,7 @@ func (m *machine) possible() []func(*rapid.T) {
 	return all
 }
 
-// machine is an engine, together with the model that it is compared with.
+// machine is an engine, together with the model with which its state is compared.
 type machine struct {
 	*rapid.T
 	tb    testing.TB

@@ -121,7 +121,7 @@ func (m *localMachine) possible(t *rapid.T) []func(*rapid.T) {
 	return append(all, m.ask, m.ask, m.ask, m.withdraw, m.storeDecision, m.storeDecision)
 }
 
-// commit commits, and checks the outcome.
+// commit sends a commit, and fails the test unless the result has the code want.
 func (m *localMachine) commit(c perdure.Commit, want perdure.Code) {
 	m.Helper()
 	c.Lease, c.Number = m.lease, m.number+1
@@ -135,8 +135,8 @@ func (m *localMachine) commit(c perdure.Commit, want perdure.Code) {
 	}
 }
 
-// ask asks a question whose content is on the worker. Some details are so large that they are a content
-// of their own.
+// ask asks a question whose content is on the worker. Details that are very large are a separate
+// content.
 func (m *localMachine) ask(t *rapid.T) {
 	n := m.newQuestion(t)
 	if sometimes(t, "large details", 6) {
@@ -161,7 +161,7 @@ func (m *localMachine) withdraw(t *rapid.T) {
 	}
 }
 
-// answer sends a random vote. While the worker is away, only a denial is taken.
+// answer sends a random vote. While the worker is disconnected, only a denial is accepted.
 func (m *localMachine) answer(t *rapid.T) {
 	id, ok := m.someQuestion(t, m.x, perdure.Commit{})
 	if !ok {
@@ -189,15 +189,17 @@ func (m *localMachine) answer(t *rapid.T) {
 	m.code(err, refused)
 }
 
-// takes reports whether the vote is new, and the question is open to the voter.
+// takes reports whether the model accepts the vote: it is new, and the voter may answer the open
+// question.
 func (x *execution) takes(id, voter uuid.UUID, v vote) bool {
 	q := x.questions[id]
 	first, voted := q.votes[voter]
 	return q.status == perdure.QuestionOpen && (!voted || first != v.answer && v.edited != nil && *v.edited != q.hash)
 }
 
-// storeDecision reads a question as its worker does, stores what people have written, and reports that
-// with a commit. The server then erases it.
+// storeDecision does what the worker does with a decided question: it reads the question, stores
+// the texts and values that people have written, and reports that with a commit. The server then
+// erases them.
 func (m *localMachine) storeDecision(t *rapid.T) {
 	id, ok := m.someQuestion(t, m.x, perdure.Commit{})
 	if !ok {
@@ -218,7 +220,7 @@ func (m *localMachine) storeDecision(t *rapid.T) {
 	m.erased[id] = true
 }
 
-// end ends the execution. No worker reads its decisions any more.
+// end ends the execution. After that, no worker reads its decisions.
 func (m *localMachine) end(*rapid.T) {
 	m.commit(perdure.Commit{Outcome: perdure.Outcome{Kind: perdure.OutcomeComplete}}, "")
 	m.x.withdrawOpen()
@@ -255,8 +257,9 @@ func (m *localMachine) comeOrGo(*rapid.T) {
 	}
 }
 
-// look reads a question as people do. Without the worker, neither the content nor an erased decision is
-// shown. A decision that was erased before the worker had stored it is not shown either.
+// look reads a question as people do. While the worker is disconnected, neither the content nor an
+// erased decision is shown. A decision that was erased before the worker had stored it is never
+// shown.
 func (m *localMachine) look(t *rapid.T) {
 	id, ok := m.someQuestion(t, m.x, perdure.Commit{})
 	if !ok {
@@ -277,14 +280,14 @@ func (m *localMachine) look(t *rapid.T) {
 	case m.away || lost && q.Edited():
 		m.code(err, perdure.Unavailable)
 	case q.Edited() && q.Status != perdure.QuestionAnswered && q.Status != perdure.QuestionOpen:
-		m.code(err, perdure.NotFound) // they were erased
+		m.code(err, perdure.NotFound) // the contents were erased
 	case err != nil || perdure.DetailsHash(q.Kind, q.Subject, details) != m.x.questions[id].hash:
 		m.Fatalf("the details are %d bytes, %v", len(details), err)
 	}
 }
 
-// compare compares the stored questions with the model, and checks that the server has no content of
-// them, and of their decisions no more than the rules say.
+// compare compares the stored questions with the model. It checks that the server has no content of
+// the questions, and only those parts of their decisions that the rules permit.
 func (m *localMachine) compare() {
 	got, err := m.s.Execution(m.ctx, org, m.x.id)
 	m.must(err)

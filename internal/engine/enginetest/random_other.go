@@ -25,14 +25,14 @@ func (m *machine) finish(t *rapid.T) {
 	m.end(f)
 }
 
-// finishAgain repeats an end of an attempt. If the answer contains a claim, the claim must still be
+// finishAgain repeats the end of an attempt. If the reply contains a claim, the claim must still be
 // valid.
 func (m *machine) finishAgain(t *rapid.T) { m.end(recent(t, "finish", m.finishes)) }
 
 func (m *machine) end(f perdure.TaskFinish) {
 	m.Helper()
 	x := m.of(f.Lease.ExecutionID)
-	alone := x.mustBeAlone() // then the answer may lack a claim, because the worker may have others
+	alone := x.mustBeAlone() // if true, the reply may lack a claim, because the worker may have others
 	woken, refused := x.finish(f, m.now())
 	reply, err := m.d.FinishTask(m.ctx, f)
 	m.code(err, refused)
@@ -105,7 +105,7 @@ func (m *machine) releaseTask(t *rapid.T) {
 	m.must(m.d.Release(m.ctx, perdure.Release{Tasks: []perdure.TaskRelease{r}}))
 }
 
-// timePasses advances the clock, sometimes beyond every lease, and sweeps.
+// timePasses advances the clock, sometimes until all leases have ended, and sweeps.
 func (m *machine) timePasses(t *rapid.T) {
 	m.clock.advance(one(t, "by", []time.Duration{time.Second, time.Second, 2 * time.Second, 3 * time.Second, lease - time.Second, lease, time.Minute}))
 	for _, x := range m.xs {
@@ -175,8 +175,8 @@ func (m *machine) compareTasks(x *execution) {
 	}
 }
 
-// comparePath checks the path from the leaf. Below the model's leaf there may be results that
-// closed open calls at the end.
+// comparePath checks the entries of the conversation. After the model's last entry there may be
+// results that closed open tool calls at the end of the execution.
 func (m *machine) comparePath(x *execution, got *perdure.Execution) {
 	m.Helper()
 	if got.EntryCount != int64(len(x.entries)+x.closing) {

@@ -12,10 +12,11 @@ import (
 	"pgregory.net/rapid"
 )
 
-// voters are the keys that answer questions.
+// voters are the ids of the API keys that answer questions.
 var voters = []uuid.UUID{{11}, {12}, {13}}
 
-// questions draws questions, some of them known, and withdrawals.
+// questions adds random questions and withdrawals to a commit. Some of the questions were asked
+// before.
 func (m *machine) questions(t *rapid.T, x *execution, c *perdure.Commit) {
 	if sometimes(t, "question", 3) {
 		c.Questions = append(c.Questions, m.newQuestion(t))

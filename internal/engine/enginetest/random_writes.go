@@ -48,7 +48,7 @@ func (m *machine) send(c perdure.Commit) {
 	if reply.Ended != want.ended || reply.Suspended != want.suspended || reply.CheckpointSeq != want.checkpoint {
 		m.Fatalf("the answer is %+v, the rules say %+v", reply, want)
 	}
-	if x.last == before { // a repeat: only the claims that are still valid
+	if x.last == before { // a repeated commit returns only claims that are still valid
 		want.eager = 0
 		for _, l := range x.eager {
 			if x.tasks[l.TaskID].heldBy(l) {
@@ -74,7 +74,7 @@ func (m *machine) send(c perdure.Commit) {
 	}
 }
 
-// fill draws the contents of a commit.
+// fill adds random contents to a commit.
 func (m *machine) fill(t *rapid.T, x *execution, c *perdure.Commit) {
 	m.entries(t, x, c)
 	m.tasks(t, x, c)
@@ -97,7 +97,8 @@ func (m *machine) fill(t *rapid.T, x *execution, c *perdure.Commit) {
 	c.Outcome = m.outcome(t, x, *c)
 }
 
-// entries draws messages, each with the previous one as its parent. Some have a wrong parent.
+// entries adds random messages to a commit, each with the previous one as its parent. Some have a
+// wrong parent.
 func (m *machine) entries(t *rapid.T, x *execution, c *perdure.Commit) {
 	parent, open := x.leaf, x.entries[x.leaf].open
 	for range below(t, "entries", 3) {

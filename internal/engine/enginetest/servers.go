@@ -103,7 +103,7 @@ func (f *fixture) wait(c perdure.AgentClaim) {
 	}
 }
 
-// tookInOrder checks that the path has one entry for each signal, in the order sent.
+// tookInOrder checks that the conversation has one entry for each signal, in the order sent.
 func (f *fixture) tookInOrder(id uuid.UUID, signals int) {
 	f.Helper()
 	x, err := f.s.Execution(f.Context(), org, id)

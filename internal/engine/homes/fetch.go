@@ -56,8 +56,9 @@ func (hs *Homes) Content(ctx context.Context, org string, id uuid.UUID, sum perd
 	return content, b.Length, err
 }
 
-// Whole returns a content of an execution: the server's copy, or that of the execution's worker.
-// Errors: unavailable, not_found, internal (the worker sent other bytes).
+// Whole returns a content of an execution. It reads the server's copy if there is one, otherwise
+// the copy of the execution's worker. Errors: unavailable, not_found, internal (the worker sent
+// other bytes).
 func (hs *Homes) Whole(ctx context.Context, x *perdure.Execution, ref perdure.BlobRef) ([]byte, error) {
 	content, err := hs.OpenContent(ctx, x, ref)
 	if err != nil {

@@ -28,7 +28,7 @@ type executionReader interface {
 // last contact, and reads contents from them. [New] creates one.
 type Homes struct {
 	store Store
-	refs  executionReader // reads contents as references
+	refs  executionReader // returns references to contents instead of the contents
 
 	mu  sync.Mutex // guards all
 	all map[workerKey]*home
@@ -52,12 +52,12 @@ type home struct {
 
 type contentConnection struct{ source perdure.ContentSource }
 
-// mostHomes is the maximum number of workers in memory. When it is reached, each new worker
-// replaces a disconnected one.
+// mostHomes is the maximum number of workers in Homes. When it is reached, each new worker replaces
+// a disconnected one.
 const mostHomes = 10_000
 
-// at calls change with the home of the key, while it holds hs.mu. It creates the home at the first
-// contact of a worker with this process.
+// at calls change with the home of the key, while it holds hs.mu. It creates the home if the worker
+// was not known to this process.
 func (hs *Homes) at(key workerKey, now perdure.Time, change func(*home)) {
 	hs.mu.Lock()
 	defer hs.mu.Unlock()
@@ -88,16 +88,16 @@ func (hs *Homes) makeRoom() {
 
 func (h *home) connected() bool { return len(h.served) > 0 || h.polls > 0 }
 
-// Serve offers the worker's contents to readers until ctx ends, and returns the cause. If a worker
-// has several connections, the newest one is used, because an old one may be broken without the
-// server's knowledge.
+// Serve lets readers read the worker's contents from source until ctx ends, and returns the cause.
+// If a worker has several connections, the newest one is used, because an old one may be broken
+// without the server's knowledge.
 func (hs *Homes) Serve(ctx context.Context, org string, worker uuid.UUID, source perdure.ContentSource) error {
 	defer hs.ServeContents(org, worker, source)()
 	<-ctx.Done()
 	return context.Cause(ctx)
 }
 
-// ServeContents offers the worker's contents to readers until end is called.
+// ServeContents lets readers read the worker's contents from source until end is called.
 func (hs *Homes) ServeContents(org string, worker uuid.UUID, source perdure.ContentSource) (end func()) {
 	key, mine := workerKey{org, worker}, &contentConnection{source}
 	hs.at(key, hs.store.Now(), func(h *home) { h.served = append(h.served, mine) })
@@ -109,7 +109,7 @@ func (hs *Homes) ServeContents(org string, worker uuid.UUID, source perdure.Cont
 }
 
 // Polling records an open poll of a worker that can run LOCAL executions (p.Local); it ignores
-// other polls. The caller must call over at the end of the poll.
+// polls of other workers. The caller must call over at the end of the poll.
 func (hs *Homes) Polling(org string, p perdure.Poll) (over func()) {
 	if !p.Local {
 		return func() {}
@@ -119,7 +119,7 @@ func (hs *Homes) Polling(org string, p perdure.Poll) (over func()) {
 	return func() { hs.at(key, hs.store.Now(), func(h *home) { h.polls-- }) }
 }
 
-// Beating records the time of a heartbeat of a worker, if hs contains that worker.
+// Beating records the time of a heartbeat of a worker, if the worker is in hs.
 func (hs *Homes) Beating(org string, worker uuid.UUID) {
 	hs.mu.Lock()
 	defer hs.mu.Unlock()
@@ -143,7 +143,7 @@ func (hs *Homes) Source(org string, worker uuid.UUID) (perdure.ContentSource, er
 	return h.served[len(h.served)-1].source, nil
 }
 
-// Locate sets x.Away if x is LOCAL and PENDING and its home is not connected.
+// Locate sets x.Away if x is a PENDING LOCAL execution whose worker is not connected.
 func (hs *Homes) Locate(x *perdure.Execution) {
 	if x.PersistenceMode != perdure.Local || x.HomeID == nil || x.Status != perdure.StatusPending {
 		return

@@ -11,8 +11,8 @@ import (
 	"golang.org/x/sync/errgroup"
 )
 
-// Field is a content in an answer to a client. Place receives the content. If the content is left
-// out, Bytes and Sum receive its length and hash.
+// Field is a content in a reply to a client. Place receives the content. If the content is left out
+// of the reply, Bytes and Sum receive its length and hash.
 type Field struct {
 	Place *json.RawMessage
 	Ref   *perdure.BlobRef
@@ -20,11 +20,11 @@ type Field struct {
 	Sum   *string
 }
 
-// Fill adds the contents of an execution from blobs, or from its worker if that is connected. It
-// leaves out a content over [perdure.ShownLimit], and contents that do not fit in the size of a
-// page. For these it sets length and hash, with which the client can request the content. If such a
-// content is on the worker, its place receives [perdure.OnWorker]. Error: internal, if the worker
-// sent other bytes.
+// Fill adds the contents of an execution to a reply, from blobs, or from its worker if that is
+// connected. It leaves out contents over [perdure.ShownLimit], and contents with which the reply
+// would exceed the size of a page. For these it sets length and hash, with which the client can
+// request the content. If such a content is on the worker, its place receives [perdure.OnWorker].
+// Error: internal, if the worker sent other bytes.
 func (hs *Homes) Fill(ctx context.Context, x *perdure.Execution, all []Field) error {
 	left := int64(store.PageBytes)
 	within, cancel := context.WithTimeout(ctx, shownWithin)
@@ -54,7 +54,7 @@ func (hs *Homes) Fill(ctx context.Context, x *perdure.Execution, all []Field) er
 	return group.Wait()
 }
 
-// holds reports whether the server stores the content.
+// holds reports whether the server has a copy of the content.
 func (hs *Homes) holds(ctx context.Context, x *perdure.Execution, ref perdure.BlobRef) (bool, error) {
 	if x.PersistenceMode != perdure.Local {
 		return true, nil
@@ -123,8 +123,8 @@ func (hs *Homes) askFor(within context.Context, x *perdure.Execution, f Field) e
 	return nil
 }
 
-// leaveOut sets the length and hash of a content. If the server does not store it, leaveOut also
-// sets Place to [perdure.OnWorker].
+// leaveOut sets the length and hash of a content instead of the content. If here is false, only the
+// worker has the content, and leaveOut also sets Place to [perdure.OnWorker].
 func (f Field) leaveOut(here bool) {
 	*f.Bytes, *f.Sum = f.Ref.Length, f.Ref.SHA256.String()
 	if !here {

@@ -10,15 +10,15 @@ import (
 )
 
 const (
-	// maxNamedEndpoints bounds the endpoints that an error message names.
+	// maxNamedEndpoints is the maximum number of model endpoints that an error message names.
 	maxNamedEndpoints = 20
-	// AnyQueue is the queue of work that may run on every queue.
+	// AnyQueue, in place of the name of a queue, means that the work may run on every queue.
 	AnyQueue = ""
 )
 
-// checkAllowed checks the endpoints that a worker registers: their number, form and length. A URL
-// with a password, a path or a query is refused, and so is a key in place of the name of its
-// variable.
+// checkAllowed checks the model endpoints that a worker registers: their number, form and length.
+// It refuses a URL with a password, a path or a query. It also refuses an API key in place of the
+// name of the environment variable that contains the key.
 func checkAllowed(field string, all []perdure.ModelEndpoint) error {
 	if len(all) > perdure.MaxEndpoints {
 		return perdure.FieldErrorf(field, "are %d; a worker names %d at most", len(all), perdure.MaxEndpoints)
@@ -42,9 +42,10 @@ func checkAllowed(field string, all []perdure.ModelEndpoint) error {
 	return nil
 }
 
-// CheckEndpoints refuses a model whose endpoint or key variable no worker of the queue allows.
-// Workers apply the same rule ([llm.Endpoints.Resolve]). If no endpoints of the model's provider
-// are known on the queue, CheckEndpoints accepts the model, and the worker checks it.
+// CheckEndpoints refuses a model if no worker of the queue allows its endpoint together with the
+// environment variable of its API key. Workers apply the same rule ([llm.Endpoints.Resolve]). If no
+// endpoints of the model's provider are known on the queue, CheckEndpoints accepts the model, and
+// the worker checks it.
 func CheckEndpoints(models []perdure.ModelConfig, known []perdure.ModelEndpoint, queue string) error {
 	if queue != AnyQueue {
 		known = slices.DeleteFunc(slices.Clone(known), func(e perdure.ModelEndpoint) bool { return e.Queue != queue })
@@ -83,7 +84,8 @@ func endpointAllowed(m perdure.ModelConfig, known, defaults []perdure.ModelEndpo
 	return allowed(origin, "") || slices.ContainsFunc(defaults, func(d perdure.ModelEndpoint) bool { return allowed(origin, d.APIKeyEnv) })
 }
 
-// pairOf returns text that names the origin and the key variable of a model.
+// pairOf returns text that names the URL origin of a model's endpoint and the environment variable
+// with its API key.
 func pairOf(m perdure.ModelConfig) string {
 	origin, key := "the provider's own endpoint", "the provider's own key variable"
 	if m.BaseURL != "" {
@@ -104,7 +106,8 @@ func ofQueue(queue string) string {
 	return fmt.Sprintf(" of the queue %q", queue)
 }
 
-// nameEndpoints returns text that lists the pairs of origin and key variable, each once.
+// nameEndpoints returns text that lists the pairs of URL origin and environment variable of the
+// endpoints, each pair once.
 func nameEndpoints(known []perdure.ModelEndpoint) string {
 	var names []string
 	for _, e := range known {

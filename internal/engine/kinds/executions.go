@@ -8,7 +8,7 @@ import (
 	"github.com/perdure/perdure/internal/lru"
 )
 
-// executionKinds caches the kinds of executions, which never change.
+// executionKinds caches the kind of each execution, which never changes.
 type executionKinds struct {
 	mu   sync.Mutex
 	kind lru.Map[executionOfOrg, string]

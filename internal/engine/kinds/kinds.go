@@ -1,5 +1,6 @@
-// Package kinds registers and reads the kinds that workers can run. It compares contents with what
-// workers have registered: inputs, outputs, values of signals, and endpoints of models.
+// Package kinds registers and reads the kinds of agents and tasks that workers can run. It compares
+// contents with what workers have registered: inputs, outputs, values of signals, and endpoints of
+// models.
 package kinds
 
 import (
@@ -14,9 +15,9 @@ import (
 	"github.com/perdure/perdure/internal/store"
 )
 
-// Kinds implements the commands and checks. [New] creates one.
+// Kinds implements the commands on kinds, and the checks. [New] creates one.
 type Kinds struct {
-	// Schemas are the compiled schemas, for other checks with them.
+	// Schemas are the compiled schemas. Checks outside this package use them, too.
 	Schemas      Schemas
 	store        store.Store
 	refs         store.ClaimReader
@@ -68,8 +69,9 @@ func (k *Kinds) HasWorkers(ctx context.Context, org string) error {
 type kindName struct{ org, kind string }
 
 // Agent returns the registration of an agent kind of the org; callers must not modify it.
-// Concurrent calls share a read, but a read never begins before the call. The result therefore
-// contains everything that any server had committed before the call. Error: not_found.
+// Concurrent calls share a read of the store, but a call never uses a read that began before it.
+// The result therefore contains everything that any server had committed before the call. Error:
+// not_found.
 func (k *Kinds) Agent(ctx context.Context, org, kind string) (*perdure.KindSpec, error) {
 	found, err := k.Stored(ctx, org, kind)
 	if err != nil {
@@ -78,8 +80,8 @@ func (k *Kinds) Agent(ctx context.Context, org, kind string) (*perdure.KindSpec,
 	return &found.Spec, nil
 }
 
-// Stored returns the registration of an agent kind as Agent does, with what all its workers have
-// registered about outputs and signals. Error: not_found.
+// Stored returns the registration of an agent kind as Agent does, together with the outputs and
+// signals that all its workers have registered. Error: not_found.
 func (k *Kinds) Stored(ctx context.Context, org, kind string) (*store.Kind, error) {
 	return k.agents.Get(ctx, kindName{org, kind}, func(ctx context.Context) (*store.Kind, error) {
 		return k.store.AgentKind(ctx, org, kind)
@@ -87,8 +89,8 @@ func (k *Kinds) Stored(ctx context.Context, org, kind string) (*store.Kind, erro
 }
 
 // Spec returns the registration of an agent kind. A kind is known once any worker of the org has
-// registered it. Errors: invalid_argument, which names the known kinds; unavailable, if no kind is
-// known.
+// registered it. Errors: invalid_argument, which names the known kinds; unavailable, if the org has
+// no known kinds.
 func (k *Kinds) Spec(ctx context.Context, org, kind string) (perdure.KindSpec, error) {
 	if perdure.CheckText("kind", kind) != nil {
 		return k.specAmongAll(ctx, org, kind) // no store can hold such a name
@@ -103,8 +105,8 @@ func (k *Kinds) Spec(ctx context.Context, org, kind string) (perdure.KindSpec, e
 	return *known, nil
 }
 
-// specAmongAll looks for an agent kind among all kinds of the org. A worker may have registered it
-// since [Kinds.Agent] did not find it.
+// specAmongAll looks for an agent kind among all kinds of the org. A worker may have registered the
+// kind after [Kinds.Agent] did not find it.
 func (k *Kinds) specAmongAll(ctx context.Context, org, kind string) (perdure.KindSpec, error) {
 	kinds, err := k.store.Kinds(ctx, org)
 	if err != nil {

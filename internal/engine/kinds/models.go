@@ -9,9 +9,10 @@ import (
 	"github.com/perdure/perdure"
 )
 
-// modelCheck returns the check of the value of a ModelSignal: it must name a model of the execution.
-// It returns nil if the execution is not of the react agent, or does not exist. If only a worker has
-// the execution's input, the check cannot compare the models; the agent then ignores others.
+// modelCheck returns the check of the value of a ModelSignal: the value must name a model of the
+// execution. It returns nil if the execution is not of the react agent, or does not exist. If only
+// the worker has the execution's input, the check does not compare models; the agent then ignores a
+// model that the input does not have.
 func (k *Kinds) modelCheck(ctx context.Context, org string, execution uuid.UUID) (func(json.RawMessage) error, error) {
 	kind, err := k.of(ctx, org, execution)
 	if err != nil || kind != perdure.ReactKind {
@@ -53,7 +54,7 @@ func (k *Kinds) modelsOf(ctx context.Context, org string, execution uuid.UUID) (
 		err = json.Unmarshal(x.Input, &in)
 	}
 	if perdure.IsCode(err, perdure.NotFound) {
-		return nil, false, nil // its worker has it
+		return nil, false, nil // only the execution's worker has the input
 	}
 	return in.Models, len(in.Models) > 0, err
 }

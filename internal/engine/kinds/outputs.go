@@ -14,7 +14,8 @@ import (
 )
 
 // outputKinds caches which kinds of an org have output schemas. An output that fits a cached schema
-// is accepted. One that does not is compared with the stored schemas before it is refused.
+// is accepted. An output that does not fit is compared with the stored schemas before it is
+// refused.
 type outputKinds struct {
 	mu   sync.Mutex
 	orgs lru.Map[string, *outputsOfOrg]
@@ -75,8 +76,8 @@ func (o *outputsOfOrg) of(agent bool) map[string][]store.KindOutput {
 }
 
 // outputCheck returns the function that compares an output with the schemas of its kind, or nil if
-// there is nothing to compare. kindOf returns the name of the kind. It is called only if a kind of
-// the org has an output schema.
+// the kind has no output schema. kindOf returns the name of the kind. It is called only if some
+// kind of the org has an output schema.
 func (k *Kinds) outputCheck(ctx context.Context, org, field string, agent bool, kindOf func() (string, error)) (func(json.RawMessage) error, error) {
 	known, err := k.cachedOutputs(ctx, org)
 	if err != nil || len(known.of(agent)) == 0 {
@@ -101,8 +102,8 @@ func (k *Kinds) outputCheck(ctx context.Context, org, field string, agent bool, 
 	}, nil
 }
 
-// misfitOutput returns nil if the output fits at least one of the schemas, or the error of the
-// newest.
+// misfitOutput returns nil if the output fits at least one of the schemas. Otherwise it returns the
+// error of the newest schema.
 func (k *Kinds) misfitOutput(field string, outputs []store.KindOutput, output json.RawMessage) error {
 	var first error
 	for _, o := range outputs {
@@ -117,7 +118,7 @@ func (k *Kinds) misfitOutput(field string, outputs []store.KindOutput, output js
 	return first
 }
 
-// FitOutput sets the check of the output of a commit that completes an execution.
+// FitOutput sets the function that checks the output of a commit that completes an execution.
 func (k *Kinds) FitOutput(ctx context.Context, org string, c perdure.Commit, all []uploads.Content) error {
 	output := &all[len(all)-1]
 	if c.Outcome.Kind != perdure.OutcomeComplete || c.Outcome.Output.Size() == 0 {
@@ -128,7 +129,7 @@ func (k *Kinds) FitOutput(ctx context.Context, org string, c perdure.Commit, all
 	return err
 }
 
-// FitResult sets the check of the result of a task.
+// FitResult sets the function that checks the result of a task.
 func (k *Kinds) FitResult(ctx context.Context, org string, f perdure.TaskFinish, result *uploads.Content) (err error) {
 	if f.Error != nil || f.Result.Size() == 0 {
 		return nil

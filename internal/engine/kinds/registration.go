@@ -12,8 +12,8 @@ import (
 	"github.com/perdure/perdure/internal/store"
 )
 
-// Register stores the kinds that a worker can run. A stored kind has the providers and endpoints of
-// all its workers.
+// Register stores the kinds that a worker can run. A stored kind combines the providers and
+// endpoints of all its workers.
 func (k *Kinds) Register(ctx context.Context, org string, r perdure.Registration) error {
 	if err := k.checkRegistration(r); err != nil {
 		return err

@@ -7,8 +7,8 @@ import (
 	"github.com/perdure/perdure/internal/schema"
 )
 
-// Schemas compiles and caches the input schemas of kinds. Any worker may register a schema,
-// and a validation cannot be stopped. Therefore a schema over the limits of the schema package is
+// Schemas compiles and caches the input schemas of kinds. Any worker may register a schema, and a
+// validation cannot be stopped. Therefore a schema that exceeds a limit of the schema package is
 // never used for a validation.
 type Schemas struct {
 	cache schema.Cache
@@ -30,9 +30,9 @@ func (s *Schemas) CheckRegistered(field, kind string, raw json.RawMessage) error
 	return nil
 }
 
-// Check validates content with the input schema of a kind. The error names the member at fault.
-// Only an older server can have stored a schema over a limit. Check refuses such a kind until a
-// worker registers a smaller schema.
+// Check validates content with the input schema of a kind. The error names the invalid member of
+// the content. Only an older server can have stored a schema over a limit. Check refuses all
+// content for such a kind until a worker registers a smaller schema.
 func (s *Schemas) Check(field string, spec perdure.KindSpec, content json.RawMessage) error {
 	if len(spec.InputSchema) == 0 {
 		return nil

@@ -13,16 +13,16 @@ import (
 
 // Signal combines the registrations of one signal name by the workers of an agent.
 type Signal struct {
-	Unexpected bool // the kind has registered its signals, and none of this name
+	Unexpected bool // the kind has registered signals, but none of this name
 	Any        bool // every value is accepted
 	// Check, if set, is the server's own check of a value.
 	Check   func(json.RawMessage) error
 	schemas []json.RawMessage
 }
 
-// Signal returns what workers have registered about the signals of a name for the kind of the
-// execution. Signals that the server itself defines have their own checks. For an execution that does
-// not exist, Signal accepts every value: the decision refuses the signal.
+// Signal returns what workers have registered about the signals with the name, for the kind of the
+// execution. Signals that the server itself defines have checks of the server. For an execution
+// that does not exist, Signal accepts every value, because the decision refuses the signal.
 func (k *Kinds) Signal(ctx context.Context, org string, execution uuid.UUID, name string) (Signal, error) {
 	if name == perdure.UserMessage || strings.HasPrefix(name, "perdure.") {
 		return Signal{Any: true}, nil
@@ -96,7 +96,8 @@ func signalOf(signals []store.KindSignal, name string) Signal {
 	return k
 }
 
-// Misfit returns nil if the value fits at least one of the schemas, or the error of the newest.
+// Misfit returns nil if the value fits at least one of the signal's schemas. Otherwise it returns
+// the error of the newest schema.
 func (k *Kinds) Misfit(s Signal, value json.RawMessage) error {
 	if s.Any {
 		return nil

@@ -9,8 +9,8 @@ import (
 	"github.com/perdure/perdure/internal/store"
 )
 
-// CheckTurns checks that an execution is of a kind that has turns. An execution that does not exist
-// passes: the decision refuses it. Error: invalid_argument.
+// CheckTurns checks that an execution is of a kind that has turns. It accepts an execution that
+// does not exist, because the decision refuses that. Error: invalid_argument.
 func (k *Kinds) CheckTurns(ctx context.Context, org string, execution uuid.UUID) error {
 	kind, err := k.of(ctx, org, execution)
 	if err != nil || kind == perdure.ReactKind {
@@ -27,7 +27,7 @@ func (k *Kinds) CheckTurns(ctx context.Context, org string, execution uuid.UUID)
 		kind, perdure.InterruptSignal)
 }
 
-// ignoring returns err, or nil if it has the code.
+// ignoring returns nil if err has the code, and err otherwise.
 func ignoring(err error, code perdure.Code) error {
 	if perdure.IsCode(err, code) {
 		return nil

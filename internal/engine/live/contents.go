@@ -13,8 +13,8 @@ import (
 )
 
 const (
-	// liveBytes is the maximum number of bytes of LOCAL content in memory, liveBytesEach the
-	// maximum for one execution. The oldest content is dropped first. Each record counts
+	// liveBytes is the maximum number of bytes of LOCAL content in memory. liveBytesEach is the
+	// maximum for one execution. The oldest content is removed first. Each record counts
 	// liveOverhead bytes in addition to its content.
 	liveBytes     = 16 << 20
 	liveBytesEach = 4 << 20
@@ -29,7 +29,7 @@ type Contents struct {
 
 	mu    sync.Mutex // guards the fields below
 	bytes int
-	order list.List // of *liveRecord, oldest first
+	order list.List // elements are *liveRecord, oldest first
 	logs  map[uuid.UUID]*liveLog
 }
 
@@ -135,8 +135,8 @@ func (l *Contents) Get(execution uuid.UUID, pos int64) ([]byte, bool) {
 }
 
 // Settled waits for the writes of the execution that are in progress. After that, the content of
-// every record that was durable at the call is in memory, unless it has been dropped. It returns
-// the cause if ctx ends.
+// every record that was durable at the call is in memory, unless it was removed for lack of space.
+// It returns the cause if ctx ends.
 func (l *Contents) Settled(ctx context.Context, execution uuid.UUID) error {
 	busy := l.underWay(execution)
 	if len(busy) == 0 {

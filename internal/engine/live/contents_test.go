@@ -33,8 +33,8 @@ func TestLiveIsThereOnceItIsDurable(t *testing.T) {
 	}
 }
 
-// TestLiveIsBounded checks that the content in memory is bounded, in total and for each execution,
-// that the oldest is dropped first, and that an execution without content has no log in memory.
+// TestLiveIsBounded checks that the content in memory is limited, in total and for each execution.
+// The oldest content is removed first. An execution without content has no log in memory.
 func TestLiveIsBounded(t *testing.T) {
 	l := Contents{Total: 10 * (liveOverhead + 1), Each: 4 * (liveOverhead + 1)}
 	ids := []uuid.UUID{{1}, {2}, {3}, {4}}

@@ -11,30 +11,34 @@ import (
 	"github.com/perdure/perdure/internal/store"
 )
 
-// AnswerRequest is an answer to a question. A repeat with the same AnswerID by the same voter
-// changes nothing.
+// AnswerRequest is an answer to a question. A second request with the same AnswerID by the same
+// voter changes nothing.
 type AnswerRequest struct {
 	Question uuid.UUID
-	// AnswerID identifies the answer; "" creates an id.
+	// AnswerID identifies the answer; if it is "", the server creates an id.
 	AnswerID string
 	Verdict  perdure.Verdict
 	// Value is set for VerdictAnswer.
 	Value  json.RawMessage
 	Reason string
-	// Details, if set, replace what is approved. VerdictApprove needs them to be valid.
+	// Details, if set, replace the details that are approved. Only VerdictApprove permits
+	// them.
 	Details json.RawMessage
-	// Remember, if set, asks for a grant.
+	// Remember, if set, asks for a grant, which answers later questions of the execution
+	// automatically.
 	Remember *perdure.Remember
-	// DetailsSHA256 is Question.DetailsSHA256 as the voter has read it. VerdictApprove needs it.
+	// DetailsSHA256 is Question.DetailsSHA256 as the voter has read it. It is required for
+	// VerdictApprove.
 	DetailsSHA256 *perdure.Hash
 	// Role is the role of the voter.
 	Role perdure.KeyRole
-	// Link is set if the key votes with a link: see LinkToken.
+	// Link is set if the voter uses a link to the question. See LinkToken.
 	Link *perdure.Hash
 }
 
-// NewVote checks an answer, and reads what its decision compares it with. It returns the question and
-// the vote without a handover. Errors: invalid_argument, not_found; those of the store.
+// NewVote checks an answer, and reads the stored data with which its decision compares the answer.
+// It returns the question and the vote, without a handover. Errors: invalid_argument, not_found;
+// those of the store.
 func (s *Questions) NewVote(ctx context.Context, org string, r AnswerRequest) (*perdure.Question, rules.NewVote, error) {
 	if err := checkAnswer(&r); err != nil {
 		return nil, rules.NewVote{}, err
@@ -59,9 +63,9 @@ func (s *Questions) NewVote(ctx context.Context, org string, r AnswerRequest) (*
 	return q, vote, nil
 }
 
-// CheckAnswer returns nil if the execution would take the approval or denial now, or if it repeats a stored
-// answer. It changes nothing. It is for answers without Value, Details and Remember. Errors: those of
-// an answer.
+// CheckAnswer returns nil if the question would accept the approval or denial now, or if it repeats
+// a stored answer. It changes nothing. It is for answers without Value, Details and Remember.
+// Errors: those of an answer.
 func (s *Questions) CheckAnswer(ctx context.Context, org string, r AnswerRequest, v Voter) error {
 	q, vote, err := s.NewVote(ctx, org, r)
 	if err != nil {

@@ -9,7 +9,7 @@ import (
 	"github.com/perdure/perdure/internal/store"
 )
 
-// CheckAsked checks the questions of a commit. Errors: invalid_argument.
+// CheckAsked checks the questions that a commit asks. Errors: invalid_argument.
 func (s *Questions) CheckAsked(c perdure.Commit) error {
 	if n := len(c.Questions) + len(c.Withdraw); n > 2*perdure.MaxOpenQuestions {
 		return perdure.FieldErrorf("questions", "the commit names %d questions, and %d are allowed", n, 2*perdure.MaxOpenQuestions)
@@ -45,14 +45,14 @@ func (s *Questions) misfitAnswer(at string, t perdure.QuestionTerms, value []byt
 	return s.kinds.Schemas.Check(at, perdure.KindSpec{Kind: "the question", InputSchema: t.Schema}, value)
 }
 
-// inlineAnswers is the maximum number of bytes of the questions that a claim or a reply carries
-// with their answers.
+// inlineAnswers is the maximum number of bytes of questions, with their answers, in a claim or
+// reply.
 const inlineAnswers = 1 << 20
 
-// ForWorker returns questions of an execution for its worker. Of the terms it keeps only kind
-// and subject. It leaves out the votes, and the details unless a voter has changed them. An answer
-// with which the total size would exceed inlineAnswers is replaced by the zero Answer. The worker
-// then reads that answer with Dispatch.Questions.
+// ForWorker returns questions of an execution for its worker. It returns only kind and subject of
+// each question's terms. It leaves out the votes, and the details unless a voter has changed them.
+// If the total size would exceed inlineAnswers, ForWorker replaces an answer by the zero Answer.
+// The worker then reads that answer with Dispatch.Questions.
 func ForWorker(ctx context.Context, refs store.ClaimReader, execution uuid.UUID, ids []uuid.UUID) ([]*perdure.Question, error) {
 	if len(ids) == 0 {
 		return nil, nil

@@ -19,10 +19,10 @@ import (
 // workers.
 const questionReadWithin = 5 * time.Second
 
-// Show adds to questions of LOCAL executions their contents, which it reads from their
-// workers. A question whose worker does not send it in time gets a perdure.ContentMark instead, and
-// so do those beyond store.PageBytes. Other questions remain as they are. Errors: those of the store;
-// the cause of the context's end.
+// Show completes questions of LOCAL executions with their contents, which it reads from the
+// workers. A question gets a perdure.ContentMark instead if its worker does not send the contents
+// in time, or if the contents exceed store.PageBytes in total. Questions of REMOTE executions do
+// not change. Errors: those of the store; the cause of the context's end.
 func (s *Questions) Show(ctx context.Context, org string, questions ...*perdure.Question) error {
 	within, cancel := context.WithTimeout(ctx, questionReadWithin)
 	defer cancel()
@@ -66,7 +66,7 @@ func (s *Questions) Show(ctx context.Context, org string, questions ...*perdure.
 	return context.Cause(ctx)
 }
 
-// withheldBytes returns the size of what the server does not have of a question.
+// withheldBytes returns the size of a question's contents that only the worker has.
 func withheldBytes(q *perdure.Question) (size int64) {
 	if q.Withheld != nil {
 		size += q.Withheld.Bytes
@@ -77,7 +77,7 @@ func withheldBytes(q *perdure.Question) (size int64) {
 	return size
 }
 
-// showQuestion adds what can be read of a question, and marks the rest.
+// showQuestion adds the contents of a question that can be read. It replaces the others by marks.
 func (s *Questions) showQuestion(ctx context.Context, x *perdure.Execution, q *perdure.Question) {
 	if q.Withheld != nil {
 		if content, err := s.questionContent(ctx, x, q); err == nil {
@@ -107,7 +107,8 @@ func markWithheld(q *perdure.Question) {
 	}
 }
 
-// questionContent reads the withheld content of a question. Errors: unavailable, not_found, internal.
+// questionContent reads the content of a question that only the worker has. Errors: unavailable,
+// not_found, internal.
 func (s *Questions) questionContent(ctx context.Context, x *perdure.Execution, q *perdure.Question) (perdure.QuestionContent, error) {
 	raw, err := s.homes.Whole(ctx, x, q.Withheld.Ref(x.ID))
 	if err != nil {
@@ -116,7 +117,8 @@ func (s *Questions) questionContent(ctx context.Context, x *perdure.Execution, q
 	return perdure.DecodeQuestionContent(raw)
 }
 
-// decisionOf reads the withheld decision of a question. Errors: as for questionContent.
+// decisionOf reads the decision of a question that only the worker has. Errors: as for
+// questionContent.
 func (s *Questions) decisionOf(ctx context.Context, x *perdure.Execution, q *perdure.Question) (perdure.Decision, error) {
 	raw, err := s.homes.Whole(ctx, x, q.Answer.Withheld.Ref(x.ID))
 	if err != nil {
@@ -125,9 +127,9 @@ func (s *Questions) decisionOf(ctx context.Context, x *perdure.Execution, q *per
 	return perdure.DecodeDecision(raw)
 }
 
-// readFor reads the content of a question of a LOCAL execution for a vote, and compares it with the
-// vote and with the hashes that the worker has stated. It sets vote.Unread if the question cannot be
-// approved or answered. Errors: those of the store.
+// readFor reads the content of a question of a LOCAL execution for a vote. It compares the content
+// with the vote, and with the hashes that the worker reported when it asked. It sets vote.Unread if
+// the question cannot be approved or answered. Errors: those of the store.
 func (s *Questions) readFor(ctx context.Context, org string, q *perdure.Question, vote *rules.NewVote) error {
 	if q.Withheld == nil || !vote.Reads(q) {
 		return nil
@@ -160,8 +162,8 @@ func (s *Questions) readFor(ctx context.Context, org string, q *perdure.Question
 	return nil
 }
 
-// shownHashes returns the DetailsHash of the details that a question of a LOCAL execution shows, and the
-// SHA-256 of their bytes alone. Errors: those of the read.
+// shownHashes returns the hashes of the details that people see of a question of a LOCAL execution:
+// the DetailsHash, and the SHA-256 of the bytes alone. Errors: those of the read.
 func (s *Questions) shownHashes(ctx context.Context, x *perdure.Execution, q *perdure.Question, content perdure.QuestionContent) (whole, bare perdure.Hash, err error) {
 	details := []byte(content.Details)
 	switch {
@@ -175,7 +177,7 @@ func (s *Questions) shownHashes(ctx context.Context, x *perdure.Execution, q *pe
 	return perdure.DetailsHash(q.Kind, q.Subject, details), sha256.Sum256(details), err
 }
 
-// contentAway returns the error of a vote on a question whose content cannot be read.
+// contentAway returns the error for a vote on a question whose content cannot be read.
 func contentAway(q *perdure.Question, err error) error {
 	return &perdure.Error{
 		Code: perdure.Unavailable, Err: err,
@@ -183,8 +185,8 @@ func contentAway(q *perdure.Question, err error) error {
 	}
 }
 
-// storedInput returns the input of an execution, that of a LOCAL one from its worker. Errors: unavailable,
-// not_found, internal.
+// storedInput returns the input of an execution. It reads the input of a LOCAL execution from its
+// worker. Errors: unavailable, not_found, internal.
 func (s *Questions) storedInput(ctx context.Context, x *perdure.Execution) (json.RawMessage, error) {
 	if x.Input != nil || x.InputBlob == nil {
 		return x.Input, nil
@@ -194,8 +196,9 @@ func (s *Questions) storedInput(ctx context.Context, x *perdure.Execution) (json
 	return s.homes.Whole(within, x, *x.InputBlob)
 }
 
-// FillDecisions adds the decisions that a promotion has copied from the worker. Those of LOCAL
-// executions remain withheld: their worker has them. Errors: those of the store; internal.
+// FillDecisions adds to the questions the decisions that a promotion has copied from the worker. It
+// adds no decisions of LOCAL executions, because only their worker has them. Errors: those of the
+// store; internal.
 func (s *Questions) FillDecisions(ctx context.Context, execution uuid.UUID, questions []*perdure.Question) error {
 	if !slices.ContainsFunc(questions, func(q *perdure.Question) bool { return q != nil && withheldBytes(q) > 0 }) {
 		return nil

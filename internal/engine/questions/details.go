@@ -10,11 +10,11 @@ import (
 	"github.com/perdure/perdure/internal/rules"
 )
 
-// Details returns the details of a question: its own, or the arguments of the tool call that
-// it names, byte by byte as the model wrote them or as a voter has changed them. They are nil if the
-// question has none. The question of a LOCAL execution is one that Show has completed. Errors:
-// not_found if there is no such call; unavailable if they are on a worker that is not connected, which
-// the mark of the question then says.
+// Details returns the details of a question: its own, or the arguments of the tool call that it
+// names. These have the bytes that the model wrote, or that a voter has written instead. Details
+// returns nil if the question has no details. A question of a LOCAL execution must have been
+// completed by Show. Errors: not_found if there is no such call; unavailable if the details are on
+// a worker that is not connected.
 func (s *Questions) Details(ctx context.Context, q *perdure.Question) ([]byte, error) {
 	switch {
 	case q.OnWorker() || q.Answer != nil && q.Answer.OnWorker() && q.Edited():
@@ -68,7 +68,8 @@ func (s *Questions) arguments(ctx context.Context, x *perdure.Execution, q *perd
 	return argumentsIn(entry, q)
 }
 
-// argumentsIn returns the arguments of the call in its entry. Errors: not_found, internal.
+// argumentsIn returns the arguments of the question's tool call from the entry that contains the
+// call. Errors: not_found, internal.
 func argumentsIn(entry *perdure.Entry, q *perdure.Question) ([]byte, error) {
 	entry.Unfold()
 	var content perdure.Content
@@ -83,7 +84,7 @@ func argumentsIn(entry *perdure.Entry, q *perdure.Question) ([]byte, error) {
 	return nil, perdure.Errorf(perdure.NotFound, "entry %s has no tool call %q", entry.ID, q.CallID)
 }
 
-// callArguments returns the arguments of a tool call as its task gets them.
+// callArguments returns the arguments of a tool call in the form in which its task gets them.
 func callArguments(call perdure.Part) []byte {
 	switch {
 	case call.RawArguments != "":
@@ -94,9 +95,9 @@ func callArguments(call perdure.Part) []byte {
 	return []byte("{}")
 }
 
-// otherDetails returns nil if the details of a question have the hash that a voter has seen. A
-// worker states the hash of a tool call's arguments; people are shown the arguments themselves.
-// Error: details_changed.
+// otherDetails returns an error if the question names a tool call whose arguments do not have the
+// hash that the voter has seen. The worker that asked has stated that hash, but people are shown
+// the arguments themselves. Error: details_changed.
 func (s *Questions) otherDetails(ctx context.Context, q *perdure.Question, seen *perdure.Hash) error {
 	if q.EntryID == nil || q.Details != nil || seen == nil || q.Withheld != nil {
 		return nil
@@ -112,7 +113,7 @@ func (s *Questions) otherDetails(ctx context.Context, q *perdure.Question, seen 
 		"question %s names another hash than the arguments of call %s have, so the call cannot be approved; deny it", q.ID, q.CallID)
 }
 
-// Voter is a key that may answer questions, or the token of the data directory.
+// Voter identifies who may answer questions: an API key, or the token of the data directory.
 type Voter = rules.Voter
 
 // Answerable returns the given questions of an org that the voter may answer now.
@@ -138,8 +139,9 @@ func (s *Questions) Answerable(ctx context.Context, org string, questions []*per
 	return mine, nil
 }
 
-// allAskers returns the keys that a question with NotAsker excludes if servers have not recorded its
-// askers: those of all signals. An execution that has been pruned in the meantime excludes only the token.
+// allAskers returns the keys that a question with NotAsker excludes if servers have not recorded
+// its askers. These are the keys that sent a signal to the execution. If the execution has been
+// pruned in the meantime, only the token is excluded.
 func (s *Questions) allAskers(ctx context.Context, org string, execution uuid.UUID) ([]uuid.UUID, error) {
 	x, err := s.refs.Execution(ctx, org, execution)
 	if perdure.IsCode(err, perdure.NotFound) {

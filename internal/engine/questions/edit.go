@@ -8,11 +8,11 @@ import (
 	"github.com/perdure/perdure/internal/rules"
 )
 
-// editOf returns the details that an answer carries; nil if it carries none. The decision finds out
-// whether they change anything. The changed arguments of a tool call must fit the schema of the tool,
-// and are judged by the policies of the run as the model's are. They are not judged if the vote is
-// refused anyway. Errors: those of the store, not_found; unavailable if the policies are on a worker
-// that is not connected.
+// editOf returns the changed details of an answer; nil if it has none. The decision compares them
+// with the question's details. Changed arguments of a tool call must fit the schema of the tool.
+// The policies of the execution judge them like the arguments of the model. If judged is false, the
+// vote is refused anyway, and the policies are not asked. Errors: those of the store, not_found;
+// unavailable if the policies are on a worker that is not connected.
 func (s *Questions) editOf(ctx context.Context, org string, q *perdure.Question, r AnswerRequest, judged bool) (*rules.Edit, error) {
 	if r.Details == nil {
 		return nil, nil
@@ -29,7 +29,7 @@ func (s *Questions) editOf(ctx context.Context, org string, q *perdure.Question,
 		return edit, err
 	}
 	if q.EntryID == nil && !x.Gate.Guards(q.Subject) {
-		return edit, nil // no frozen policy is about it
+		return edit, nil // no policy of the execution applies to the question
 	}
 	if x.Input, err = s.storedInput(ctx, x); err != nil {
 		return nil, err
@@ -38,8 +38,8 @@ func (s *Questions) editOf(ctx context.Context, org string, q *perdure.Question,
 	return edit, err
 }
 
-// editJudged returns why the policies of an execution do not permit the changed arguments by the
-// question's approval; nil if they do.
+// editJudged returns as refused why the execution's policies do not permit the changed arguments
+// after the approval of the question; nil if they permit them.
 func (s *Questions) editJudged(x *perdure.Execution, q *perdure.Question, arguments json.RawMessage) (refused, err error) {
 	policies, err := x.Approvals()
 	if err != nil {

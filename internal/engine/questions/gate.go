@@ -11,9 +11,9 @@ import (
 )
 
 // Judge compares the new tasks of a commit that carry a clearance with the policies of their
-// execution. The policies and the bytes of the calls come from the store and the commit, so a worker
-// cannot misstate them. A commit without clearances costs nothing. Those of a LOCAL execution are on
-// its worker, which judges them.
+// execution. A clearance states why a tool call may run. The policies and the bytes of the calls
+// come from the store and the commit, so a worker cannot misstate them. A commit without clearances
+// costs nothing. The policies of a LOCAL execution are on its worker, which judges its tasks.
 func (s *Questions) Judge(ctx context.Context, org string, c perdure.Commit) (rules.JudgedTasks, error) {
 	if !slices.ContainsFunc(c.Tasks, func(t perdure.NewTask) bool { return t.Clearance != nil }) {
 		return nil, nil
@@ -44,9 +44,9 @@ func (s *Questions) Judge(ctx context.Context, org string, c perdure.Commit) (ru
 	return all, nil
 }
 
-// judgeCall returns the decision of the policies about a call. Arguments that are not one JSON
-// document, for example because a member occurs twice, are denied: different programs would read
-// them differently.
+// judgeCall returns the decision of the policies about a call. It denies arguments that are not one
+// valid JSON document, for example because a member occurs twice. Different programs would read
+// such arguments differently.
 func (s *Questions) judgeCall(a perdure.Approvals, call perdure.ApprovalCall) (perdure.Judgement, error) {
 	if perdure.CheckArguments("arguments", call.Arguments) != nil {
 		return perdure.Judgement{Then: perdure.ApprovalDeny, Number: -1}, nil
@@ -54,8 +54,8 @@ func (s *Questions) judgeCall(a perdure.Approvals, call perdure.ApprovalCall) (p
 	return a.Judge(call, s.kinds.Schemas.Fits)
 }
 
-// inputBytes returns the content of a new task, inline or uploaded. A content that is not complete
-// is empty; the commit refuses it.
+// inputBytes returns the input of a new task, inline or uploaded. If its upload is incomplete,
+// inputBytes returns no bytes, and the commit is refused.
 func (s *Questions) inputBytes(ctx context.Context, execution uuid.UUID, p perdure.Payload) ([]byte, error) {
 	if p.Blob == nil {
 		return p.Bytes, nil

@@ -8,8 +8,9 @@ import (
 	"github.com/perdure/perdure"
 )
 
-// LargeDetails returns the reference to the details of a question that are stored beside it because
-// they are over perdure.InlineLimit. It is nil for other details, and for those of an edit.
+// LargeDetails returns the reference to the details of a question that are over perdure.InlineLimit
+// and therefore stored as a separate content. It returns nil for smaller details, and for details
+// that a voter has changed.
 func LargeDetails(q *perdure.Question) *perdure.BlobRef {
 	if q.Edited() {
 		return nil
@@ -17,9 +18,9 @@ func LargeDetails(q *perdure.Question) *perdure.BlobRef {
 	return q.DetailsBlob
 }
 
-// OpenLargeDetails returns the bytes of LargeDetails, which must not be nil. If they do not have the
-// hash of the reference, the reader returns an error instead of io.EOF. Errors: those of the store;
-// unavailable if they are on a worker that is not connected, which the mark of the question then says.
+// OpenLargeDetails returns the bytes of LargeDetails, which must not be nil. If the bytes do not
+// match the hash of the reference, the reader returns an error instead of io.EOF. Errors: those of
+// the store; unavailable if the details are on a worker that is not connected.
 func (s *Questions) OpenLargeDetails(ctx context.Context, q *perdure.Question) (io.ReadCloser, error) {
 	if q.OnWorker() {
 		return nil, detailsAway(q)
@@ -48,8 +49,8 @@ func (s *Questions) wholeDetails(ctx context.Context, q *perdure.Question) ([]by
 	return io.ReadAll(content)
 }
 
-// largeHashes reads LargeDetails, and returns their DetailsHash and the SHA-256 of the bytes alone. It
-// needs little memory. Errors: those of the read; invalid_argument if they are no JSON.
+// largeHashes reads LargeDetails. It returns their DetailsHash, and the SHA-256 of the bytes alone.
+// It needs little memory. Errors: those of the read; invalid_argument if the details are no JSON.
 func (s *Questions) largeHashes(ctx context.Context, q *perdure.Question) (whole, bare perdure.Hash, err error) {
 	content, err := s.OpenLargeDetails(ctx, q)
 	if err != nil {

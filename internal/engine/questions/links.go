@@ -16,7 +16,7 @@ import (
 // linkTokenBytes is the number of random bytes of the token of a link.
 const linkTokenBytes = 32
 
-// LinkRequest is a request for a link with which a key answers a question.
+// LinkRequest is a request for a link through which an API key answers a question.
 type LinkRequest struct {
 	Question, Key uuid.UUID
 	// Life is how long the link works; 0 means perdure.LinkLife.
@@ -33,8 +33,9 @@ func (s *Questions) CreateLink(ctx context.Context, org string, r LinkRequest) (
 	return s.createLink(ctx, org, r, &actor)
 }
 
-// WebhookLink creates a link for a delivery to a webhook that is bound to the key, and returns its
-// token; "" if the key may not answer the question now. The error is that of the store.
+// WebhookLink creates a link for a delivery to a webhook, and returns the link's token. The webhook
+// belongs to the API key that answers with the link. The token is "" if the key may not answer the
+// question now. The error is that of the store.
 func (s *Questions) WebhookLink(ctx context.Context, org string, question, key uuid.UUID) (string, error) {
 	_, token, err := s.createLink(ctx, org, LinkRequest{Question: question, Key: key, Life: perdure.MaxLinkLife}, nil)
 	if perdure.IsCode(err, perdure.Unavailable) || perdure.IsCode(err, perdure.Internal) {
@@ -66,11 +67,11 @@ func (s *Questions) createLink(ctx context.Context, org string, r LinkRequest, a
 	return link.(*perdure.QuestionLink), token, nil
 }
 
-// linkHash returns the hash of a token under which its link is stored.
+// linkHash returns the hash of a link's token. The store has the hash instead of the token.
 func linkHash(token string) perdure.Hash { return sha256.Sum256([]byte(token)) }
 
-// RevokeLinks deletes the links to a question on behalf of the actor of the context: those of a key,
-// or all if key is nil. When it returns, no later vote uses them. Errors: not_found.
+// RevokeLinks deletes the links to a question on behalf of the actor of the context: those of one
+// API key, or all if key is nil. Once it has returned, no vote can use them. Errors: not_found.
 func (s *Questions) RevokeLinks(ctx context.Context, org string, question uuid.UUID, key *uuid.UUID) error {
 	q, err := s.store.Question(ctx, org, question)
 	if err != nil {
@@ -93,16 +94,16 @@ var ErrLinkEnded = rules.ErrLinkEnded
 // Linked is the question that a link leads to, with the key that answers it.
 type Linked struct {
 	store.Link
-	// Question is completed as by Show, if it is open.
+	// Question is the question. If it is open, it is completed as by Show.
 	Question *perdure.Question
-	// Open reports that the key may answer now. Otherwise the question has been decided, or the link was
-	// used, or the question now excludes its key.
+	// Open reports whether the key may answer now. It is false if the question is decided, if the
+	// link was used, or if the question excludes the key.
 	Open bool
 }
 
-// FollowLink returns the question and the key of the link with the token. Errors: ErrLinkEnded if
-// the link is unknown, has expired or was revoked, or its key was revoked, or the question was
-// changed.
+// FollowLink returns the question of the link with the token, and the key that may answer it. It
+// returns ErrLinkEnded if the link is unknown, has expired or was revoked, if its key was revoked,
+// or if the question was changed.
 func (s *Questions) FollowLink(ctx context.Context, token string) (*Linked, error) {
 	link, err := s.store.Link(ctx, linkHash(token))
 	if perdure.IsCode(err, perdure.NotFound) {
@@ -137,7 +138,7 @@ func (s *Questions) FollowLink(ctx context.Context, token string) (*Linked, erro
 	return l, s.Show(ctx, link.Org, q)
 }
 
-// LinkToken returns AnswerRequest.Link for a token.
+// LinkToken returns the value of AnswerRequest.Link for a link's token.
 func LinkToken(token string) *perdure.Hash {
 	hash := linkHash(token)
 	return &hash

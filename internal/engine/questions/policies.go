@@ -8,8 +8,8 @@ import (
 	"github.com/perdure/perdure"
 )
 
-// Freeze checks the policies about tool calls of a new execution, and returns their gate; nil if every
-// call is allowed. Errors: invalid_argument.
+// Freeze checks the policies about tool calls of a new execution. It returns the gate that is
+// stored with the execution; nil if every call is allowed. Errors: invalid_argument.
 func (s *Questions) Freeze(ctx context.Context, a perdure.Approvals) (*perdure.Gate, error) {
 	if err := s.CheckPolicy("approvals", a.Start); err != nil {
 		return nil, err
@@ -24,7 +24,7 @@ func (s *Questions) Freeze(ctx context.Context, a perdure.Approvals) (*perdure.G
 	return gate, nil
 }
 
-// CheckPolicy checks a policy of a definition or a start, with its schemas.
+// CheckPolicy checks the policy about tool calls of a definition or a start, and the schemas in it.
 func (s *Questions) CheckPolicy(at string, p perdure.ApprovalPolicy) error {
 	if err := p.Check(at); err != nil {
 		return err
@@ -37,8 +37,8 @@ func (s *Questions) CheckPolicy(at string, p perdure.ApprovalPolicy) error {
 	return nil
 }
 
-// checkVoters refuses policies that nobody could satisfy: without an API key, only the token of the
-// data directory can vote, and only once.
+// checkVoters refuses policies that require a second person if the org has no API key. Without a
+// key, only the token of the data directory can vote, and only once.
 func (s *Questions) checkVoters(ctx context.Context, a perdure.Approvals) error {
 	several := func(r perdure.ApprovalRule) bool { return r.Needed > 1 || r.NotAsker }
 	if !slices.ContainsFunc(a.Definition, several) && !slices.ContainsFunc(a.Start, several) {

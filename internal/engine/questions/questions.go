@@ -1,6 +1,6 @@
-// Package questions implements what surrounds the questions of executions: the checks of what an
-// execution asks, the policies about tool calls, what people and workers see of a question, links to
-// questions, and the checks of answers.
+// Package questions implements the commands and checks for questions of executions: the checks of
+// what an execution asks, the policies about tool calls, what people and workers see of a question,
+// links to questions, and the checks of answers.
 package questions
 
 import (
@@ -31,7 +31,7 @@ type Config struct {
 	Kinds *kinds.Kinds
 	// One runs a command and returns the value of its decision.
 	One func(context.Context, store.Command) (any, error)
-	// OrgWorks returns nil if the org may use its API keys.
+	// OrgWorks returns nil if the org is enabled, so that its API keys may be used.
 	OrgWorks func(ctx context.Context, org string) error
 	// PayloadLimit is the maximum size of one payload in bytes.
 	PayloadLimit int64

@@ -9,12 +9,13 @@ import (
 	"github.com/perdure/perdure/internal/store"
 )
 
-// sweepStepOfLinks is the maximum number of expired links that a round of SweepLinks reads, and that one
-// command deletes.
+// sweepStepOfLinks is the maximum number of expired links that a round of SweepLinks reads, and
+// that one of its commands deletes.
 const sweepStepOfLinks = 500
 
-// SweepLinks deletes the links to questions that have expired. Those of an execution are deleted by a
-// command on it, as they are written, so that the sweep and other commands never wait for each other.
+// SweepLinks deletes the links to questions that have expired. A link is deleted by a command on
+// the link's execution, like every write of a link. The sweep and other commands therefore never
+// wait for each other.
 func (p *Pruner) SweepLinks(ctx context.Context) error {
 	for {
 		expired, err := p.Store.ExpiredLinks(ctx, p.Store.Now(), sweepStepOfLinks)

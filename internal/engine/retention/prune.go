@@ -13,26 +13,28 @@ import (
 
 const (
 	// StepRows is the approximate number of rows that one command of a sweep deletes. Such a
-	// command takes a few milliseconds, so that other writes wait no longer.
+	// command delays other writes by only a few milliseconds.
 	StepRows = 200
 	// prunePage is the number of candidates that one query returns.
 	prunePage = 100
 	// freePages is the maximum number of unused pages that one command returns to the file system.
 	freePages = 128
-	// spareBytes is the size of the unused pages that the database keeps if nothing was pruned.
+	// spareBytes is the size of the unused pages that the database file keeps when nothing was
+	// pruned.
 	spareBytes = 64 << 20
 )
 
 // PruneRequest is a request to delete data whose retention has ended.
 type PruneRequest struct {
-	// OlderThan, if set, deletes executions that ended at least that long ago, whatever the
-	// policies are. If it is nil, the policies decide. They also apply to checkpoints and logs.
+	// OlderThan, if set, selects the executions that ended at least that long ago, regardless of
+	// the retention policies. Checkpoints and logs of other executions are then not deleted. If it
+	// is nil, the policies decide about executions, checkpoints and logs.
 	OlderThan *time.Duration
-	// Status and DefinitionID restrict the executions. If one of them is set, no checkpoints and
-	// logs are deleted.
+	// Status and DefinitionID restrict the deleted executions. If one of them is set, checkpoints
+	// and logs of other executions are not deleted.
 	Status       []perdure.Status
 	DefinitionID *uuid.UUID
-	// DryRun returns the report without any change.
+	// DryRun asks for the report without any deletion.
 	DryRun bool
 }
 
@@ -46,7 +48,7 @@ type PruneReport struct {
 	More bool `json:"more" doc:"There is more to prune; ask again."`
 }
 
-// PruneCount counts the deleted rows of one kind.
+// PruneCount counts the rows of one sort that were deleted, such as executions or checkpoints.
 type PruneCount struct {
 	Count int64 `json:"count"`
 	// Bytes is the size of the deleted contents, without the overhead of their rows.
@@ -72,7 +74,7 @@ func (c *PruneCount) add(p store.Prunable) {
 	c.ByKind[p.Kind] += p.Count
 }
 
-// of returns the count for a kind.
+// of returns the field of the report that counts the kind.
 func (r *PruneReport) of(kind store.PruneKind) *PruneCount {
 	switch kind {
 	case store.PruneCheckpoints:

@@ -18,12 +18,12 @@ type Config struct {
 	Store store.Store
 	// Do runs a command and returns the answers of the decisions that changed something.
 	Do func(context.Context, store.Command) ([]*rules.Decision, error)
-	// Tenants have the policies, and sweep their own rows.
+	// Tenants provides the retention policies, and deletes the expired rows of package tenants.
 	Tenants *tenants.Tenants
 	Logger  *slog.Logger
 	// Every is the interval between two sweeps.
 	Every time.Duration
 }
 
-// Pruner deletes on request, and at intervals.
+// Pruner deletes expired data on request, and at intervals.
 type Pruner struct{ Config }

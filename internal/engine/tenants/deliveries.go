@@ -21,7 +21,7 @@ func (t *Tenants) TakeDeliveries(ctx context.Context, picks []store.DeliveryPick
 	return taken, err
 }
 
-// EndAttempt records the outcome of an attempt. It returns the delivery as it is then, or nil if the
+// EndAttempt records the outcome of an attempt. It returns the updated delivery, or nil if the
 // outcome came too late to count.
 func (t *Tenants) EndAttempt(ctx context.Context, d *perdure.Delivery, o tenant.Outcome) (*perdure.Delivery, error) {
 	by := tenant.Change{Actor: store.ActorOf(ctx), Org: d.Org, Action: perdure.AuditWebhookDisabled}
@@ -38,8 +38,8 @@ func (t *Tenants) EndAttempt(ctx context.Context, d *perdure.Delivery, o tenant.
 	return ended, err
 }
 
-// ReturnDeliveries makes the deliveries due at once that a server was sending when it stopped. No
-// other server may use the store.
+// ReturnDeliveries makes those deliveries due at once that a server was sending when it stopped. No
+// other server may use the store during the call.
 func (t *Tenants) ReturnDeliveries(ctx context.Context) error {
 	_, err := t.one(ctx, store.Command{
 		Name: "return deliveries", Lane: store.LaneSweeps, Frees: true,
@@ -55,8 +55,8 @@ func (t *Tenants) Resend(ctx context.Context, org string, k store.DeliveryKey) (
 	})
 }
 
-// TestWebhook sends an event webhook.test to a webhook, whatever events it wants. Errors: not_found,
-// conflict if it is disabled.
+// TestWebhook sends an event webhook.test to a webhook, even if the webhook does not subscribe to
+// such events. Errors: not_found, conflict if it is disabled.
 func (t *Tenants) TestWebhook(ctx context.Context, org string, id uuid.UUID) (*perdure.Delivery, error) {
 	event := uuid.Must(uuid.NewV7())
 	return t.send(ctx, "test webhook", org, store.Needs{Webhook: &id}, func(s *store.State) (*store.Changes, error) {
@@ -77,7 +77,7 @@ func (t *Tenants) send(ctx context.Context, name, org string, needs store.Needs,
 // sweepStepOfDeliveries is the maximum number of deliveries that one command deletes.
 const sweepStepOfDeliveries = 200
 
-// SweepDeliveries deletes deliveries that are not kept any longer, and those of deleted webhooks.
+// SweepDeliveries deletes the deliveries whose retention has ended, and those of deleted webhooks.
 func (t *Tenants) SweepDeliveries(ctx context.Context) error {
 	for {
 		left, err := t.store.OldDeliveries(ctx, t.store.Now())

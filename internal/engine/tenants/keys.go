@@ -16,18 +16,18 @@ import (
 	"github.com/perdure/perdure/internal/store"
 )
 
-// keyTTL is the time for which a cached key is used without reading the store. After it, every
-// server refuses a revoked key.
+// keyTTL is how long a cached API key is used without reading the store. A server uses a revoked
+// key for at most this time.
 const keyTTL = 2 * time.Second
 
-// Authenticate returns the key with this secret. Errors: unauthenticated; permission_denied if the
-// key's org is disabled.
+// Authenticate returns the API key with this secret. Errors: unauthenticated; permission_denied if
+// the key's org is disabled.
 func (t *Tenants) Authenticate(ctx context.Context, secret string) (*perdure.APIKey, error) {
 	return t.KeyOf(ctx, sha256.Sum256([]byte(secret)))
 }
 
-// KeyOf returns the key whose secret has the hash. Errors: unauthenticated; permission_denied if
-// the key's org is disabled.
+// KeyOf returns the API key whose secret has the hash. Errors: unauthenticated; permission_denied
+// if the key's org is disabled.
 func (t *Tenants) KeyOf(ctx context.Context, hash perdure.Hash) (*perdure.APIKey, error) {
 	now := time.Now()
 	key, ok := t.keys.get(hash, now)
@@ -47,20 +47,20 @@ func (t *Tenants) KeyOf(ctx context.Context, hash perdure.Hash) (*perdure.APIKey
 	return key, nil
 }
 
-// KeyRequest is a request to create a key.
+// KeyRequest is a request to create an API key.
 type KeyRequest struct {
 	Name   string
 	Role   perdure.KeyRole
 	Limits perdure.KeyLimits
 }
 
-// CreateKey creates a key without limits and returns it with its secret, which is not stored.
+// CreateKey creates an API key without limits and returns it with its secret, which is not stored.
 // Error: invalid_argument.
 func (t *Tenants) CreateKey(ctx context.Context, org, name string, role perdure.KeyRole) (*perdure.APIKey, string, error) {
 	return t.NewKey(ctx, org, KeyRequest{Name: name, Role: role})
 }
 
-// NewKey creates a key and returns it with its secret, which is not stored. Error:
+// NewKey creates an API key and returns it with its secret, which is not stored. Error:
 // invalid_argument.
 func (t *Tenants) NewKey(ctx context.Context, org string, r KeyRequest) (*perdure.APIKey, string, error) {
 	if err := checkKey(r); err != nil {
@@ -108,8 +108,8 @@ func checkKey(r KeyRequest) error {
 	return r.Limits.Check()
 }
 
-// SetKeyLimits changes the limits of a key. They apply on every server within five seconds. Errors:
-// invalid_argument, not_found, conflict (revoked).
+// SetKeyLimits changes the limits of an API key. They apply on every server within five seconds.
+// Errors: invalid_argument, not_found, conflict (revoked).
 func (t *Tenants) SetKeyLimits(ctx context.Context, org string, id uuid.UUID, change func(*perdure.KeyLimits)) (*perdure.APIKey, error) {
 	key, err := t.changeKey(ctx, org, id, perdure.AuditKeyChanged, func(_ perdure.Time, k *perdure.APIKey) error {
 		if k.RevokedAt != nil {
@@ -125,7 +125,7 @@ func (t *Tenants) SetKeyLimits(ctx context.Context, org string, id uuid.UUID, ch
 	return key, nil
 }
 
-// RevokeKey revokes a key. Every server refuses the key within five seconds. Error: not_found.
+// RevokeKey revokes an API key. Every server refuses the key within five seconds. Error: not_found.
 func (t *Tenants) RevokeKey(ctx context.Context, org string, id uuid.UUID) (*perdure.APIKey, error) {
 	key, err := t.changeKey(ctx, org, id, perdure.AuditKeyRevoked, func(now perdure.Time, k *perdure.APIKey) error {
 		if k.RevokedAt == nil {
@@ -140,8 +140,8 @@ func (t *Tenants) RevokeKey(ctx context.Context, org string, id uuid.UUID) (*per
 	return key, nil
 }
 
-// changeKey changes a key's row. It stores the row and an audit record if anything differs. Errors:
-// not_found, and those of change.
+// changeKey changes the row of an API key. If anything differs, it stores the row and an audit
+// record. Errors: not_found, and those of change.
 func (t *Tenants) changeKey(ctx context.Context, org string, id uuid.UUID, action perdure.AuditAction, change func(now perdure.Time, k *perdure.APIKey) error) (*perdure.APIKey, error) {
 	by := tenant.Change{Actor: store.ActorOf(ctx), Org: org, Action: action}
 	value, err := t.one(ctx, store.Command{

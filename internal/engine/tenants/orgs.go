@@ -10,9 +10,9 @@ import (
 	"github.com/perdure/perdure/internal/store"
 )
 
-// OrgTTL is the time for which a cached org is used without reading the store. Together with keyTTL
-// and the interval between two checks of an open stream, it ensures that every server refuses a
-// disabled org within five seconds.
+// OrgTTL is how long a cached org is used without reading the store. Together with keyTTL and the
+// interval between two checks of an open stream, it ensures that every server refuses a disabled
+// org within five seconds.
 const OrgTTL = time.Second
 
 // orgCache caches orgs that were looked up lately.
@@ -21,13 +21,14 @@ type orgCache struct {
 	reads sharedread.Reads[string, *perdure.Org]
 }
 
-// Org returns an org; the row is at most a second old. Error: not_found.
+// Org returns an org, from a cache or the store. The result is at most a second old. Error:
+// not_found.
 func (t *Tenants) Org(ctx context.Context, id string) (*perdure.Org, error) {
 	now := time.Now()
 	org, ok := t.orgs.get(id, now)
 	if !ok {
-		// Every request needs the row of its org. After the TTL, one read serves all waiting
-		// requests.
+		// Every request needs the row of its org. When the cached row has expired, one read serves
+		// all waiting requests.
 		var err error
 		if org, err = t.orgs.reads.Get(ctx, id, func(ctx context.Context) (*perdure.Org, error) { return t.readOrg(ctx, id, now) }); err != nil {
 			return nil, err

@@ -17,7 +17,8 @@ type pauseCache struct {
 
 	mu    sync.Mutex // guards the fields below
 	known map[string]pausedQueues
-	// cleared counts the clears, so that the result of a read that began before is not cached.
+	// cleared is the number of clears of the cache. The result of a read that began before a clear
+	// is not cached.
 	cleared int64
 }
 
@@ -52,8 +53,8 @@ func (c *pauseCache) clear() {
 	c.cleared++
 }
 
-// PausedQueues returns the paused queues of an org, as they were at most a second ago. It contains
-// every pause that this server has made. Callers must not modify it.
+// PausedQueues returns the paused queues of an org, as they were at most a second ago. A pause that
+// was made on this server is always included. Callers must not modify the map.
 func (t *Tenants) PausedQueues(ctx context.Context, org string) (map[string]bool, error) {
 	now := time.Now()
 	names, ok, cleared := t.pauses.get(org, now)
@@ -75,12 +76,12 @@ func (t *Tenants) PausedQueues(ctx context.Context, org string) (map[string]bool
 	return names, nil
 }
 
-// ForgetPauses makes the next calls of PausedQueues read the store.
+// ForgetPauses clears the cache, so that the next call of PausedQueues for an org reads the store.
 func (t *Tenants) ForgetPauses() { t.pauses.clear() }
 
-// PauseQueue pauses a queue, which may have no work yet: no more executions and tasks of the queue
-// are claimed. Running ones continue. It returns the pause. The pause of a queue that is paused
-// already does not change. Errors: invalid_argument, conflict.
+// PauseQueue pauses a queue: no more executions and tasks of the queue are claimed. Running ones
+// continue. The queue need not have any work yet. PauseQueue returns the pause. If the queue is
+// paused already, nothing changes. Errors: invalid_argument, conflict.
 func (t *Tenants) PauseQueue(ctx context.Context, org, queue string) (*perdure.QueuePause, error) {
 	value, err := t.changePause(ctx, org, queue, perdure.AuditQueuePaused, tenant.PauseQueue)
 	p, _ := value.(*perdure.QueuePause)

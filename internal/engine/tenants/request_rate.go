@@ -9,21 +9,21 @@ import (
 	"github.com/perdure/perdure"
 )
 
-// bucket is a token bucket for the requests of a key. It fills at the key's number of requests per
-// second, and contains at most the tokens of one second.
+// bucket is a token bucket for the requests of an API key. It fills at the key's number of requests
+// per second, and contains at most the tokens of one second.
 type bucket struct {
 	held float64
-	at   time.Time // the time that held was computed
+	at   time.Time // the time at which the field held was computed
 }
 
-// requestRates holds the buckets of the keys that were used lately.
+// requestRates contains the token buckets of the API keys that were used recently.
 type requestRates struct {
 	mu      sync.Mutex // guards buckets
 	buckets map[uuid.UUID]*bucket
 }
 
-// Request counts a request with the key on this server. Error: rate_limited, with the time until
-// the next request is possible.
+// Request counts a request with the API key on this server. Error: rate_limited, with the time
+// until the next request is possible.
 func (t *Tenants) Request(key *perdure.APIKey) error {
 	if key == nil || key.Limits.RequestsPerSecond == 0 {
 		return nil

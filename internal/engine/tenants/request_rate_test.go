@@ -9,8 +9,8 @@ import (
 	"github.com/perdure/perdure"
 )
 
-// TestRequestsOfAKeyAreBounded checks that a key can send the requests of one second at once, also
-// after an hour without requests. The next request is refused with a RetryAfter of at most the
+// TestRequestsOfAKeyAreBounded checks that an API key can send the requests of one second at once,
+// even after an hour without requests. The next request is refused with a RetryAfter of at most the
 // time of one request. A clock that moves back allows no more requests, and another key is not
 // affected.
 func TestRequestsOfAKeyAreBounded(t *testing.T) {

@@ -5,22 +5,23 @@ import (
 	"time"
 )
 
-// maxCachedRows is the maximum size of a cache; a full cache is emptied.
+// maxCachedRows is the maximum number of rows in a cache; a full cache is emptied.
 const maxCachedRows = 10_000
 
-// rowCache caches rows that were looked up lately, and keys that belong to no row, so that requests
-// with wrong keys cause few queries.
+// rowCache caches rows that were looked up recently. It also caches keys without a row, so that
+// requests with wrong keys cause few queries.
 type rowCache[K comparable, T any] struct {
 	mu    sync.Mutex // guards known
 	known map[K]cachedRow[T]
 }
 
 type cachedRow[T any] struct {
-	row   *T // nil if there is none
+	row   *T // nil if the key has no row
 	until time.Time
 }
 
-// get returns the row of a key, nil if there is none. It reports whether the cache knows.
+// get returns the row of a key, nil if there is none. ok is false if the cache has no information
+// about the key.
 func (c *rowCache[K, T]) get(key K, now time.Time) (row *T, ok bool) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
@@ -28,7 +29,7 @@ func (c *rowCache[K, T]) get(key K, now time.Time) (row *T, ok bool) {
 	return cached.row, ok && !now.After(cached.until)
 }
 
-// remember caches the row of a key, nil if there is none, until a moment.
+// remember caches the row of a key until the given time. A nil row means that the key has none.
 func (c *rowCache[K, T]) remember(key K, row *T, until time.Time) {
 	c.mu.Lock()
 	defer c.mu.Unlock()

@@ -10,20 +10,21 @@ import (
 	"github.com/perdure/perdure/internal/store"
 )
 
-// sealingSecret is the name of the secret that encrypts contents that clients store for the server.
+// sealingSecret is the name of the secret that encrypts contents which clients store for the
+// server.
 const sealingSecret = "sealing"
 
 // secretBytes is the size of a secret in bytes.
 const secretBytes = 32
 
-// secretCache caches the secret, which never changes.
+// secretCache caches the sealing secret, which never changes.
 type secretCache struct {
 	mu    sync.Mutex // guards value
 	value []byte
 }
 
-// SealingSecret returns the secret of the installation that encrypts contents that clients store
-// for the server. The first call creates it. All servers of a store have the same secret.
+// SealingSecret returns the secret of the installation. It encrypts contents which clients store
+// for the server. The first call creates the secret. All servers of a store have the same secret.
 func (t *Tenants) SealingSecret(ctx context.Context) ([]byte, error) {
 	t.secret.mu.Lock()
 	known := t.secret.value

@@ -14,17 +14,17 @@ import (
 	"github.com/perdure/perdure/internal/store"
 )
 
-// sessionTTL is the time for which a cached session is used without reading the store. Together
-// with the interval between two checks of an open stream, it ensures that every server refuses an
-// ended session within five seconds.
+// sessionTTL is how long a cached session is used without reading the store. Together with the
+// interval between two checks of an open stream, it ensures that every server refuses an ended
+// session within five seconds.
 const sessionTTL = 2 * time.Second
 
-// SessionHalves are the two secrets of a session: one in the cookie, one in the page.
+// SessionHalves are the two secrets of a browser session: one in the cookie, one in the page.
 type SessionHalves struct{ Cookie, Page string }
 
-// SessionRequest is a request to start a session.
+// SessionRequest is a request to start a browser session.
 type SessionRequest struct {
-	// Key is the key with which the user signs in; Secret is the hash of its secret.
+	// Key is the API key with which the user signs in; Secret is the hash of the key's secret.
 	Key    *perdure.APIKey
 	Secret perdure.Hash
 	// RemoteAddress and UserAgent are shown in the list of sessions.
@@ -70,11 +70,11 @@ func newHalves() (SessionHalves, error) {
 	return SessionHalves{Cookie: text(raw[:halfBytes]), Page: text(raw[halfBytes:])}, nil
 }
 
-// maxUserAgent is the maximum length in bytes of the stored part of a browser's name.
+// maxUserAgent is the maximum length in bytes of the stored part of a browser's User-Agent header.
 const maxUserAgent = 200
 
-// printable returns the first bytes of a text, at most most of them. A byte that is not printable
-// ASCII becomes a question mark.
+// printable returns the first bytes of a text; the parameter most is their maximum number. A byte
+// that is not printable ASCII becomes a question mark.
 func printable(text string, most int) string {
 	raw := []byte(text[:min(len(text), most)])
 	for i, b := range raw {
@@ -103,7 +103,7 @@ func (t *Tenants) Session(ctx context.Context, cookie, page perdure.Hash) (*perd
 	return s, nil
 }
 
-// Sessions returns sessions that have not ended. It sets q.Now.
+// Sessions returns the sessions of a query that have not ended. It sets q.Now.
 func (t *Tenants) Sessions(ctx context.Context, q store.SessionQuery) ([]*perdure.Session, error) {
 	q.Now = t.store.Now()
 	return t.store.Sessions(ctx, q)

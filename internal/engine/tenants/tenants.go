@@ -1,6 +1,7 @@
 // Package tenants implements the commands on an org as a whole: orgs, API keys, browser sessions,
-// webhooks and their deliveries, retention policies, and the secret of the installation. It caches the rows that each request
-// needs. A change on any server applies on all servers within five seconds.
+// webhooks and their deliveries, retention policies, and the secret of the installation. It caches
+// the rows that each request needs. A change on any server applies on all servers within five
+// seconds.
 package tenants
 
 import (
@@ -18,7 +19,7 @@ type Store interface {
 	Now() perdure.Time
 }
 
-// Tenants implements the commands. [New] creates one.
+// Tenants implements the commands on orgs and their data. [New] creates one.
 type Tenants struct {
 	store Store
 	// one runs a command and returns the value of its decision.
@@ -32,7 +33,8 @@ type Tenants struct {
 	pauses   pauseCache
 }
 
-// New creates a Tenants on a store. one runs a command and returns the value of its decision.
+// New creates a Tenants on a store. The parameter one is a function that runs a command and returns
+// the value of its decision.
 func New(s Store, one func(context.Context, store.Command) (any, error)) *Tenants {
 	return &Tenants{store: s, one: one}
 }

@@ -13,20 +13,22 @@ import (
 )
 
 const (
-	// webhookPurpose is the purpose of the box with webhooks' secrets.
+	// webhookPurpose is the purpose of the [sealed.Box] that encrypts the secrets of webhooks.
 	webhookPurpose = "webhook"
-	// webhookSecretPrefix is the prefix of secrets in Standard Webhooks.
+	// webhookSecretPrefix is the prefix that the Standard Webhooks specification requires for
+	// secrets.
 	webhookSecretPrefix = "whsec_"
 	webhookSecretBytes  = 32
 )
 
-// WebhookPolicy says which endpoints webhooks may have.
+// WebhookPolicy restricts the URLs to which webhooks may send.
 type WebhookPolicy struct {
-	// Loopback allows http to this machine, for development.
+	// Loopback allows http URLs of this machine, for development.
 	Loopback bool
 }
 
-// WebhookRules sets which endpoints webhooks may have. It must be called before the first request.
+// WebhookRules sets the policy for the URLs of webhooks. It must be called before the first
+// request.
 func (t *Tenants) WebhookRules(p WebhookPolicy) { t.webhooks = p }
 
 // CreateWebhook creates a webhook. It returns the webhook with its secret, which no other call
@@ -47,8 +49,8 @@ func (t *Tenants) CreateWebhook(ctx context.Context, org string, r perdure.Webho
 	return made, secret, err
 }
 
-// ReplaceWebhook replaces the settings of a webhook if the webhook has that version; 0 means any
-// version. Errors: invalid_argument, not_found, conflict.
+// ReplaceWebhook replaces the settings of a webhook. If version is not 0, the webhook must have
+// this version. Errors: invalid_argument, not_found, conflict.
 func (t *Tenants) ReplaceWebhook(ctx context.Context, org string, id uuid.UUID, version int64, r perdure.WebhookRequest) (*perdure.Webhook, error) {
 	r = r.Normal()
 	if err := r.Check(t.webhooks.Loopback); err != nil {
@@ -60,7 +62,7 @@ func (t *Tenants) ReplaceWebhook(ctx context.Context, org string, id uuid.UUID, 
 }
 
 // RotateWebhook gives a webhook a new secret, and returns it. For a day, deliveries are also signed
-// with the secret before it. Errors: not_found.
+// with the previous secret. Errors: not_found.
 func (t *Tenants) RotateWebhook(ctx context.Context, org string, id uuid.UUID) (*perdure.Webhook, string, error) {
 	secret, sealed, err := t.newWebhookSecret(ctx, org)
 	if err != nil {
@@ -72,7 +74,8 @@ func (t *Tenants) RotateWebhook(ctx context.Context, org string, id uuid.UUID) (
 	return w, secret, err
 }
 
-// DropOldSecret ends the use of the secret before the last rotation. Errors: not_found.
+// DropOldSecret ends the use of the secret that a webhook had before its last rotation. Errors:
+// not_found.
 func (t *Tenants) DropOldSecret(ctx context.Context, org string, id uuid.UUID) (*perdure.Webhook, error) {
 	return t.changeWebhook(ctx, org, perdure.AuditWebhookRotated, store.Needs{Webhook: &id}, func(s *store.State, by tenant.Change) (*store.Changes, error) {
 		return tenant.DropOldSecret(s, by, id)
@@ -86,8 +89,8 @@ func (t *Tenants) DeleteWebhook(ctx context.Context, org string, id uuid.UUID) (
 	})
 }
 
-// DisableOverdue disables a webhook that has too many waiting deliveries. It returns the webhook, or
-// nil if it has no longer too many.
+// DisableOverdue disables a webhook that has too many waiting deliveries. It returns the webhook,
+// or nil if the webhook no longer has too many.
 func (t *Tenants) DisableOverdue(ctx context.Context, org string, id uuid.UUID) (*perdure.Webhook, error) {
 	return t.changeWebhook(ctx, org, perdure.AuditWebhookDisabled, store.Needs{Webhook: &id, Waiting: true}, tenant.DisableOverdue)
 }
@@ -105,7 +108,8 @@ func (t *Tenants) changeWebhook(ctx context.Context, org string, action perdure.
 	return w, err
 }
 
-// newWebhookSecret returns a new secret in the form of Standard Webhooks, and sealed.
+// newWebhookSecret returns a new secret in the form of Standard Webhooks, and the same secret
+// encrypted for the store.
 func (t *Tenants) newWebhookSecret(ctx context.Context, org string) (secret, shut string, err error) {
 	box, err := t.webhookBox(ctx, org)
 	if err != nil {
@@ -125,7 +129,7 @@ func (t *Tenants) webhookBox(ctx context.Context, org string) (*sealed.Box, erro
 }
 
 // WebhookKeys returns the keys that sign the webhook's deliveries now, the newest first. Errors:
-// internal, if a secret cannot be opened.
+// internal, if a stored secret cannot be decrypted.
 func (t *Tenants) WebhookKeys(ctx context.Context, w *perdure.Webhook) ([][]byte, error) {
 	box, err := t.webhookBox(ctx, w.Org)
 	if err != nil {

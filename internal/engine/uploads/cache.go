@@ -7,11 +7,11 @@ import (
 	"github.com/perdure/perdure"
 )
 
-// workersJSON is the rules for contents of workers other than entries.
+// workersJSON contains the rules for the JSON of workers, except for the contents of entries.
 var workersJSON = perdure.DocumentRules{Workers: true}
 
-// uploadCacheSize is the number of the newest checked uploads that the cache has at least; the
-// maximum is twice that.
+// uploadCacheSize is how many of the newest checked uploads the cache has at least. The maximum is
+// twice that number.
 const uploadCacheSize = 4096
 
 // uploadCache contains the ids of uploaded contents that were valid JSON during the upload. That is
@@ -39,8 +39,8 @@ func (p *uploadCache) has(blob uuid.UUID) bool {
 	return young || old
 }
 
-// checksUploads reports whether the owner's contents are checked during the upload. Contents of
-// clients are not, because other rules apply to them.
+// checksUploads reports whether the contents of the owner are checked during the upload. Contents
+// of clients are not, because other rules apply to them.
 func (u *Uploads) checksUploads(owner perdure.BlobOwner) bool {
 	return !u.plain && (owner.Lease != nil || owner.TaskLease != nil)
 }

@@ -13,9 +13,10 @@ import (
 	"github.com/perdure/perdure/internal/rules/validate"
 )
 
-// Content is one content of a commit or of a result, with the field that holds it.
+// Content is one content of a commit or of a task's result, with the name of the field that
+// contains it.
 type Content struct {
-	Field string // for errors
+	Field string // name of the field in errors
 	perdure.Payload
 	// Fit, if set, checks the content once it is known to be valid JSON.
 	Fit      func(json.RawMessage) error
@@ -26,7 +27,7 @@ type Content struct {
 // check checks the bytes of a content that is part of the request.
 func (c Content) check(raw json.RawMessage) error {
 	if c.question != nil {
-		return nil // the details are checked with the question
+		return nil // the check of the question includes its details
 	}
 	if c.entry == nil {
 		if err := validate.JSON(c.Field, raw); err != nil || c.Fit == nil {
@@ -39,7 +40,7 @@ func (c Content) check(raw json.RawMessage) error {
 	return perdure.CheckContent(e)
 }
 
-// uploaded returns the rule by which an uploaded content is checked.
+// uploaded returns the Rule that an uploaded content must satisfy.
 func (c Content) uploaded() Rule {
 	if c.question != nil {
 		return Rule{What: "the details of a question", Scan: c.scanDetails}
@@ -53,7 +54,8 @@ func (c Content) uploaded() Rule {
 	return Rule{What: "the content", Scan: scan, Whole: c.check}
 }
 
-// scanDetails checks the uploaded details of a question, and that their hash is the stated one.
+// scanDetails checks the uploaded details of a question, and compares their hash with the hash in
+// the request.
 func (c Content) scanDetails(text io.Reader) error {
 	h := sha256.New()
 	h.Write(perdure.DetailsPrefix(c.question.Kind, c.question.Subject))

@@ -7,16 +7,16 @@ import (
 	"github.com/perdure/perdure/internal/fair"
 )
 
-// largeTurns limits the checks of large contents: each org has at most one check at a time, and
-// all orgs together have at most one content in memory. An org with many contents therefore delays
-// a content of another org by at most one check. Waiters are served in order.
+// largeTurns limits the checks of large contents. Each org has at most one such check at a time.
+// All orgs together have at most one large content in memory. An org with many contents therefore
+// delays a content of another org by at most one check. Waiters are served in order.
 type largeTurns struct {
 	all turn
 	mu  sync.Mutex
 	of  map[string]*orgTurn
 }
 
-// turn is a lock that is held by sending to it.
+// turn is a lock: a goroutine takes it by sending to the channel.
 type turn chan struct{}
 
 type orgTurn struct {
@@ -38,7 +38,7 @@ func (t turn) take(ctx context.Context) error {
 	}
 }
 
-// ofAll waits until no other content is checked in memory. The caller must call done.
+// ofAll waits until no other large content is in memory for a check. The caller must call done.
 func (l *largeTurns) ofAll(ctx context.Context) (done func(), err error) {
 	if err := l.all.take(ctx); err != nil {
 		return nil, err
@@ -46,7 +46,7 @@ func (l *largeTurns) ofAll(ctx context.Context) (done func(), err error) {
 	return func() { <-l.all }, nil
 }
 
-// ofOrg waits until no other content of the org is checked. The caller must call done.
+// ofOrg waits until no other large content of the org is being checked. The caller must call done.
 func (l *largeTurns) ofOrg(ctx context.Context, org string) (done func(), err error) {
 	t := l.enter(org)
 	if err := t.take(ctx); err != nil {

@@ -16,19 +16,20 @@ const largeContent = 4 << 20
 
 // Rule describes how an uploaded content is checked.
 type Rule struct {
-	What string // for errors
-	// Scan checks the content while it is read, in constant memory. It runs first, so that Whole
-	// never decodes a content that is over a limit.
+	What string // name of the content in errors
+	// Scan checks the content while it is read, in constant memory. It runs before Whole, so that
+	// Whole never decodes a content that is over a limit.
 	Scan func(io.Reader) error
-	// Whole, if set, checks the content in memory.
+	// Whole, if set, checks the complete content in memory.
 	Whole func(json.RawMessage) error
 	// workersJSON reports whether the rule requires only valid JSON by the variable workersJSON. Such
 	// a content may have been checked during its upload (uploadCache).
 	workersJSON bool
 }
 
-// Check checks an uploaded content. checked is false if the upload is incomplete. refused is the
-// error of a content that breaks the rule. err is the error of a failed read.
+// Check checks an uploaded content. The result checked is false if the upload is incomplete. The
+// result refused is the error of a content that breaks the rule. The result err is the error of a
+// failed read.
 func (u *Uploads) Check(ctx context.Context, org string, execution, blob uuid.UUID, c Rule) (checked bool, refused, err error) {
 	b, err := u.store.BlobRow(ctx, execution, blob)
 	if perdure.IsCode(err, perdure.NotFound) || err == nil && b.Held != b.Length {

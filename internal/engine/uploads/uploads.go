@@ -1,5 +1,5 @@
 // Package uploads stores contents that arrive before the request that refers to them. It also
-// checks the contents of requests, inline and uploaded ones by the same rules.
+// checks the contents of requests. The same rules apply to inline and uploaded contents.
 package uploads
 
 import (
@@ -13,7 +13,7 @@ import (
 // Uploads stores and checks contents. [New] creates one.
 type Uploads struct {
 	store store.BlobReader
-	refs  executionReader // reads contents as references
+	refs  executionReader // returns references to contents instead of the contents
 	// one runs a command and returns the value of its decision.
 	one   func(context.Context, store.Command) (any, error)
 	limit int64 // maximum size of a payload in bytes

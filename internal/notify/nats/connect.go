@@ -13,10 +13,10 @@ import (
 )
 
 const (
-	// dialWithin is the time in which a NATS server must answer, for each address. The start of
+	// dialWithin is the time limit of a connection attempt to one address of NATS. The start of
 	// Perdure's server waits no longer than that.
 	dialWithin = 2 * time.Second
-	// pingEvery and pings determine how soon a broken connection without an error is detected.
+	// pingEvery and pings determine how soon a broken connection is detected that reports no error.
 	pingEvery = 5 * time.Second
 	pings     = 2
 	mostPause = 5 * time.Second
@@ -77,7 +77,8 @@ func (h *Hints) options(o Options) []nats.Option {
 	return all
 }
 
-// pauseAfter returns the pause after the given number of attempts on all addresses, with jitter.
+// pauseAfter returns the pause, with jitter, after the given number of failed attempts to connect.
+// Each attempt tries all addresses.
 func pauseAfter(rounds int) time.Duration {
 	pause := min(100*time.Millisecond<<min(rounds, 10), mostPause)
 	return pause/2 + rand.N(pause)/2
@@ -95,7 +96,7 @@ func (h *Hints) found(conn *nats.Conn) {
 	h.logger.Info(foundText, "nats", conn.ConnectedUrlRedacted())
 }
 
-// lost handles the end or failure of a connection. It logs err only if it differs from the last
+// lost handles the end or failure of a connection. It logs err only if err differs from the last
 // error.
 func (h *Hints) lost(err error) {
 	if err == nil {

@@ -21,8 +21,8 @@ import (
 )
 
 const (
-	// pace is the minimum time between two messages. The hints of that time are sent in the next
-	// message, each topic once.
+	// pace is the minimum time between two messages. Hints of the time in between are sent together
+	// in the next message, each topic once.
 	pace = time.Millisecond
 	// mostMarks is the largest number of topics in one message, at eight bytes each.
 	mostMarks = 8192
@@ -61,7 +61,7 @@ type Hints struct {
 	subject string
 	conn    *nats.Conn
 	trouble atomic.Pointer[string] // the reason why hints do not reach other servers; nil if they do
-	// sent counts published hints; lostHints counts those that are known not to have been sent.
+	// sent counts published hints. lostHints counts the hints that certainly were not sent.
 	sent, lostHints atomic.Int64
 	closed          chan struct{} // closed by the connection after its last callback
 
@@ -76,8 +76,8 @@ type Hints struct {
 
 var _ notify.Notifier = (*Hints)(nil)
 
-// Open creates a Hints that connects in the background. It also returns if NATS is unavailable, and
-// retries until Close. Errors: invalid_argument.
+// Open creates a Hints that connects in the background. It returns without an error even if NATS is
+// unavailable, and retries until Close. Errors: invalid_argument.
 func Open(o Options) (*Hints, error) {
 	if err := o.check(); err != nil {
 		return nil, err
@@ -116,8 +116,8 @@ func (h *Hints) subscribe() error {
 	}
 	if h.conn.IsConnected() {
 		h.trouble.Store(nil)
-		// The flush ensures that no later hint is missed. The connection's handlers report a
-		// failure.
+		// The flush ensures that no hint after the return is missed. The connection's handlers
+		// report a failure.
 		_ = h.conn.FlushTimeout(time.Second)
 	}
 	return nil
@@ -146,7 +146,7 @@ func (h *Hints) Counts() (sent, lost int64) { return h.sent.Load(), h.lostHints.
 // flushWithin is the time that Close waits for NATS to take the last hints.
 const flushWithin = time.Second
 
-// Close sends the hints that wait, and ends the connection. Hints still work inside the process.
+// Close sends the pending hints, and ends the connection. Hints still work inside the process.
 func (h *Hints) Close() {
 	h.end()
 	<-h.ended
@@ -173,7 +173,7 @@ func (h *Hints) PublishAway(topic string) {
 	h.away(notify.MarkOf(topic))
 }
 
-// away queues a hint to be sent.
+// away queues a hint that is to be sent to other servers.
 func (h *Hints) away(m notify.Mark) {
 	h.mu.Lock()
 	if len(h.pending) < mostPending {
@@ -192,7 +192,7 @@ func (h *Hints) away(m notify.Mark) {
 // sends the first hint at once, and then the hints of each millisecond together.
 func (h *Hints) send() {
 	defer close(h.ended)
-	defer h.sendPending() // what was published before Close
+	defer h.sendPending() // sends hints that were published before Close
 	rest := time.NewTimer(0)
 	defer rest.Stop()
 	for {
@@ -211,7 +211,7 @@ func (h *Hints) send() {
 	}
 }
 
-// sendPending sends the hints that wait.
+// sendPending sends the pending hints.
 func (h *Hints) sendPending() {
 	for batch := range slices.Chunk(h.take(), mostMarks) {
 		// Without a connection the hints are lost, because the client buffers nothing.

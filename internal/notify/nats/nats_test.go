@@ -18,7 +18,7 @@ import (
 
 func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }
 
-// join connects a Hints like another process.
+// join connects a new Hints to NATS, like another process.
 func join(t testing.TB, url, cluster string) *Hints {
 	t.Helper()
 	h, err := Open(Options{URL: url, Cluster: cluster, Logger: slog.New(slog.DiscardHandler)})
@@ -39,8 +39,8 @@ func TestHints(t *testing.T) {
 	notifytest.Between(t, opener(server.URL))
 }
 
-// TestHintsThatComeTwice checks the contract of hints between processes while every message arrives
-// twice.
+// TestHintsThatComeTwice checks the requirements of package notify on hints between processes,
+// while every message arrives twice.
 func TestHintsThatComeTwice(t *testing.T) {
 	server := notifytest.NewNATS(t)
 	repeated := repeat(t, server)
@@ -94,13 +94,13 @@ func TestHintsWithoutNATS(t *testing.T) {
 	}
 }
 
-// TestDeploymentsAreApart checks that two deployments on one NATS do not receive each other's
+// TestDeploymentsAreApart checks that two deployments that use one NATS do not receive each other's
 // hints.
 func TestDeploymentsAreApart(t *testing.T) {
 	server := notifytest.NewNATS(t)
 	a, b := join(t, server.URL(), "one"), join(t, server.URL(), "two")
 	notifytest.Apart(t, a, b)
-	// A later message of the same cluster has arrived, so no earlier hint can still arrive.
+	// When this message has arrived at its own cluster, the earlier hint can no longer arrive.
 	other := join(t, server.URL(), "two")
 	topic := notify.Log(uuid.New())
 	there, end := b.Subscribe(topic, notify.Freed("acme"))
@@ -210,7 +210,7 @@ func TestHintsTravelTogether(t *testing.T) {
 	}
 }
 
-// TestHintsThatWaitAreBounded checks that at most mostPending topics wait to be sent.
+// TestHintsThatWaitAreBounded checks that at most mostPending topics wait to be sent to NATS.
 func TestHintsThatWaitAreBounded(t *testing.T) {
 	h := &Hints{pending: map[notify.Mark]struct{}{}, more: make(chan struct{}, 1)}
 	for i := range 2 * mostPending {

@@ -34,7 +34,7 @@ func NewNATS(t testing.TB) *NATS {
 	return n
 }
 
-// Start starts the server at the same address as before, if it is not running.
+// Start starts the server at its previous address, if it is not running.
 func (n *NATS) Start() {
 	n.t.Helper()
 	n.mu.Lock()
@@ -71,7 +71,7 @@ func (n *NATS) Stop() {
 	n.running = nil
 }
 
-// URL returns the address for servers.
+// URL returns the address of NATS for Perdure's servers.
 func (n *NATS) URL() string { return n.url(speaking, secret) }
 
 // MuteURL returns the address for a user without permission to publish, so that all of its messages

@@ -11,8 +11,8 @@ import (
 	"github.com/perdure/perdure/internal/notify"
 )
 
-// Open opens the Notifier of another process of one deployment, and closes it at the end of the
-// test.
+// Open is a function that opens the Notifier of another process of one deployment, and closes it at
+// the end of the test.
 type Open func(t testing.TB) notify.Notifier
 
 // patience is the maximum time to wait for a hint.
@@ -138,7 +138,7 @@ func atOnce(t *testing.T, n notify.Notifier) {
 	wg.Wait()
 }
 
-// Between tests that hints reach other processes, if messages arrive once or twice.
+// Between tests that hints reach other processes, even if each message arrives twice.
 func Between(t *testing.T, open Open) {
 	t.Run("a hint reaches every other process", func(t *testing.T) { reachesOthers(t, open) })
 	t.Run("so does one for others alone", func(t *testing.T) { reachesAway(t, open) })
@@ -222,8 +222,8 @@ func staysInside(t *testing.T, open Open) {
 }
 
 // Apart tests two processes that do not receive each other's messages, because messages are lost or
-// because they belong to different deployments. Hints inside a process arrive, none arrives at the
-// other, and nothing blocks.
+// because they belong to different deployments. Hints arrive inside each process, but not in the
+// other. Nothing blocks.
 func Apart(t *testing.T, a, b notify.Notifier) {
 	topic := notify.Log(uuid.New())
 	there, end := b.Subscribe(topic)

@@ -1,6 +1,6 @@
 // Package tenant contains the decisions about the data of an org outside its executions: the org
-// itself, its keys, sessions, agent definitions, registered kinds and retention. Like the decisions
-// of package rules, they are pure functions and may run more than once.
+// itself, its API keys, sessions, agent definitions, registered kinds and retention. Like the
+// decisions of package rules, they are pure functions and may run more than once.
 package tenant
 
 import (
@@ -23,8 +23,8 @@ func (c Change) record(now perdure.Time) *perdure.AuditRecord {
 	return &perdure.AuditRecord{At: now, Actor: c.Actor, Action: c.Action, Org: c.Org}
 }
 
-// key returns the audit record of a change of an API key; before is nil for a new key. The sums do
-// not include the hash of the key's secret.
+// key returns the audit record of a change of an API key; before is nil for a new key. The hashes
+// of the row in the record do not include the hash of the key's secret.
 func (c Change) key(now perdure.Time, before, after *perdure.APIKey) *perdure.AuditRecord {
 	r := c.record(now)
 	r.SubjectID, r.SubjectName, r.After = idOf(after.ID), after.Name, sumOf(after)
@@ -35,7 +35,8 @@ func (c Change) key(now perdure.Time, before, after *perdure.APIKey) *perdure.Au
 }
 
 // session returns the audit record of the start or the end of a session; before is nil at the
-// start, after is nil at the end. The sums do not include the hashes of the session's secrets.
+// start, after is nil at the end. The hashes of the row in the record do not include the hashes of
+// the session's secrets.
 func (c Change) session(now perdure.Time, before, after *perdure.Session) *perdure.AuditRecord {
 	r := c.record(now)
 	for _, one := range []struct {
@@ -74,8 +75,9 @@ func (c Change) definition(now perdure.Time, before, after *perdure.Definition) 
 	return r
 }
 
-// webhook returns the audit record of a webhook's change; before is nil for a new webhook. The sums
-// do not include the secrets. The name is the URL without its query, which may contain a secret.
+// webhook returns the audit record of a webhook's change; before is nil for a new webhook. The
+// hashes of the row in the record do not include the secrets. The name in the record is the URL
+// without its query, which may contain a secret.
 func (c Change) webhook(now perdure.Time, before, after *perdure.Webhook) *perdure.AuditRecord {
 	r := c.record(now)
 	name, _, _ := strings.Cut(after.URL, "?")
@@ -89,7 +91,7 @@ func (c Change) webhook(now perdure.Time, before, after *perdure.Webhook) *perdu
 	return r
 }
 
-// policy returns the audit record of a change of the org's retention.
+// policy returns the audit record of a change of the org's retention policy.
 func (c Change) policy(now perdure.Time, after *perdure.Retention) *perdure.AuditRecord {
 	r := c.record(now)
 	r.After = sumOf(after)

@@ -13,8 +13,8 @@ type NewBulkAction struct {
 	Executions []uuid.UUID
 }
 
-// BulkByKey looks up a request by its idempotency key. The answer is the action that the key belongs
-// to, nil if it is not in use. Errors: idempotency_key_reused.
+// BulkByKey looks up a bulk action by the idempotency key of its request. Decision.Value is the
+// action, nil if the key is not in use. Errors: idempotency_key_reused.
 func BulkByKey(s *store.State, key string, request perdure.Hash) (*store.Changes, error) {
 	known := s.BulkByKey
 	switch {
@@ -26,8 +26,8 @@ func BulkByKey(s *store.State, key string, request perdure.Hash) (*store.Changes
 	return rules.Answer(known), nil
 }
 
-// StartBulkAction inserts a bulk action. The answer is the action's row. If the idempotency key
-// belongs to an existing action, the answer is the row of that action. Errors: conflict (too many
+// StartBulkAction inserts a bulk action. Decision.Value is the action's row. If the idempotency key
+// belongs to an existing action, it is the row of that action. Errors: conflict (too many actions
 // run), idempotency_key_reused.
 func StartBulkAction(s *store.State, by Change, n NewBulkAction) (*store.Changes, error) {
 	if s.BulkAction != nil {
@@ -49,7 +49,7 @@ func StartBulkAction(s *store.State, by Change, n NewBulkAction) (*store.Changes
 	return ch, nil
 }
 
-// endBulkAction completes an action whose executions have all had their turn.
+// endBulkAction completes a bulk action that has handled all its executions.
 func endBulkAction(a *perdure.BulkAction, now perdure.Time) {
 	if a.Handled() >= a.Matched {
 		a.Status, a.EndedAt = perdure.BulkCompleted, &now
@@ -63,10 +63,10 @@ func (c Change) bulkAction(now perdure.Time, a *perdure.BulkAction) *perdure.Aud
 	return r
 }
 
-// BulkTurn is the turn of an execution in a bulk action.
+// BulkTurn applies a bulk action to one of its executions.
 type BulkTurn struct {
 	Action    uuid.UUID
-	At        int // its number, from 0
+	At        int // number of the execution in the action, from 0
 	Execution uuid.UUID
 	// Retry is the signal that the action retry sends.
 	Retry rules.NewSignal
@@ -83,8 +83,9 @@ func (t BulkTurn) Needs(name perdure.BulkActionName, x *perdure.Execution) store
 }
 
 // TakeBulkTurn applies a bulk action to one execution, and counts the execution as handled in the
-// same transaction. If the execution was handled already, nothing changes. A refusal counts as a
-// failure. The answer is the action after the turn; nil if it is gone.
+// same transaction. If the execution was handled already, nothing changes. If the command on the
+// execution is refused, the execution counts as failed. Decision.Value is the updated action; nil
+// if the action was deleted.
 func TakeBulkTurn(s *store.State, cfg rules.Config, t BulkTurn) (*store.Changes, error) {
 	a := s.BulkAction
 	if a == nil || a.Status != perdure.BulkRunning || a.Handled() != t.At {
@@ -111,7 +112,8 @@ func TakeBulkTurn(s *store.State, cfg rules.Config, t BulkTurn) (*store.Changes,
 	return ch, nil
 }
 
-// actOn decides about an execution; nil if the action has no effect on it.
+// actOn returns the changes that the action makes to an execution; nil if the action has no effect
+// on it.
 func actOn(s *store.State, cfg rules.Config, a *perdure.BulkAction, t BulkTurn) (*store.Changes, error) {
 	if s.Execution == nil || !a.Takes(s.Execution) {
 		return nil, nil

@@ -13,7 +13,7 @@ func CreateDefinition(s *store.State, by Change, d perdure.Definition) (*store.C
 	return putDefinition(s, by, d)
 }
 
-// UpdateDefinition replaces an agent definition. Unless ifVersion is 0, it must equal the stored
+// UpdateDefinition replaces an agent definition. If ifVersion is not 0, it must equal the stored
 // version. Errors: not_found, conflict (version), already_exists (slug).
 func UpdateDefinition(s *store.State, by Change, d perdure.Definition, ifVersion int64) (*store.Changes, error) {
 	if s.Definition == nil {

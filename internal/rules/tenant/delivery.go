@@ -9,7 +9,8 @@ import (
 	"github.com/perdure/perdure/internal/store"
 )
 
-// TakeDeliveries takes the due deliveries for perdure.DeliveryLease. The answer is their rows.
+// TakeDeliveries takes the due deliveries for perdure.DeliveryLease. Decision.Value contains their
+// rows.
 func TakeDeliveries(s *store.State) (*store.Changes, error) {
 	if len(s.Due) == 0 {
 		return nil, nil
@@ -18,7 +19,7 @@ func TakeDeliveries(s *store.State) (*store.Changes, error) {
 	taken := make([]*perdure.Delivery, len(s.Due))
 	for i, d := range s.Due {
 		if d.LeaseUntil.IsZero() {
-			d.Attempts++ // otherwise the outcome of the attempt was never recorded, and it is repeated
+			d.Attempts++ // if the last outcome was never recorded, its attempt is repeated
 		}
 		d.Fence++
 		d.LeaseUntil, d.NextAttemptAt = until, &until
@@ -30,8 +31,9 @@ func TakeDeliveries(s *store.State) (*store.Changes, error) {
 
 // Outcome is the outcome of an attempt to send a delivery.
 type Outcome struct {
-	Fence int64 // of the delivery as it was taken
-	// Status and Body are the endpoint's answer; Error says why there is none.
+	Fence int64 // fence of the delivery when it was taken
+	// Status and Body are the response of the endpoint. Error is the reason why there is no
+	// response.
 	Status int
 	Body   string
 	Error  string
@@ -45,15 +47,15 @@ const statusGone = 410
 // delivered reports whether the endpoint has accepted the delivery.
 func (o Outcome) delivered() bool { return o.Status >= 200 && o.Status < 300 }
 
-// gone reports whether the endpoint wants no more deliveries.
+// gone reports whether the endpoint has responded that it no longer exists.
 func (o Outcome) gone() bool { return o.Status == statusGone }
 
 // NeedsWebhook reports whether the outcome changes the webhook.
 func (o Outcome) NeedsWebhook() bool { return o.gone() }
 
-// EndAttempt records the outcome of an attempt. A webhook whose endpoint is gone is disabled. The
-// answer is the delivery's row; there is none if the delivery was taken again, sent again or deleted
-// since.
+// EndAttempt records the outcome of an attempt. If the endpoint no longer exists, the webhook is
+// disabled. Decision.Value is the delivery's row. It is missing if the delivery was taken again,
+// sent again or deleted in the meantime.
 func EndAttempt(s *store.State, by Change, o Outcome) (*store.Changes, error) {
 	d := s.Delivery
 	if d == nil || d.Fence != o.Fence || d.Status != perdure.DeliveryPending {
@@ -93,8 +95,8 @@ func pauseAfter(attempt int, asked time.Duration) time.Duration {
 	return max(pause, min(asked, retries[len(retries)-1]))
 }
 
-// Resend makes a delivery due at once, with all its attempts, whatever its status is. The answer is
-// its row. Errors: not_found, conflict if its webhook is disabled.
+// Resend makes a delivery due at once, with all its attempts, even if it was delivered or is dead.
+// Decision.Value is its row. Errors: not_found, conflict if its webhook is disabled.
 func Resend(s *store.State, k store.DeliveryKey) (*store.Changes, error) {
 	if err := checkSends(s, k.Webhook); err != nil {
 		return nil, err
@@ -139,7 +141,8 @@ func ReturnDeliveries() (*store.Changes, error) {
 	return &store.Changes{ReturnDeliveries: true, Answer: &rules.Decision{}}, nil
 }
 
-// SweepDeliveries deletes at most most deliveries that are not kept any longer.
+// SweepDeliveries deletes deliveries whose retention has ended; the parameter most is the maximum
+// number.
 func SweepDeliveries(most int) (*store.Changes, error) {
 	return &store.Changes{SweepDeliveries: most, Answer: &rules.Decision{}}, nil
 }

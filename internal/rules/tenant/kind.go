@@ -12,8 +12,9 @@ import (
 // together.
 const MaxKnownEndpoints = 2000
 
-// Register stores the kinds that a worker of the org can run. A stored kind has the providers and
-// endpoints of all its workers. It also stores the worker, which lists then show.
+// Register stores the kinds of agents and tasks that a worker of the org can run. A stored kind
+// combines the providers and endpoints of all its workers. Register also stores the worker, so that
+// lists of workers contain it.
 func Register(s *store.State, org string, r perdure.Registration) (*store.Changes, error) {
 	return &store.Changes{Kinds: kindsOf(org, r, s.Kinds, s.Now), Workers: workersOf(s, org, r), Answer: &rules.Decision{}}, nil
 }
@@ -53,7 +54,7 @@ func union(a, b []string) []string {
 }
 
 // knownEndpoints returns the endpoints that a worker of these queues allows, followed by those that
-// were known before. If there are more than MaxKnownEndpoints, it drops the last ones.
+// were known before. If there are more than MaxKnownEndpoints, it removes the last ones.
 func knownEndpoints(allowed []perdure.ModelEndpoint, queues []string, before []perdure.ModelEndpoint) (all []perdure.ModelEndpoint) {
 	for _, queue := range queues {
 		for _, e := range allowed {

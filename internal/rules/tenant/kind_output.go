@@ -8,12 +8,12 @@ import (
 	"github.com/perdure/perdure/internal/store"
 )
 
-// maxKnownOutputs is the maximum number of output schemas of a kind, those of older registrations
-// included.
+// maxKnownOutputs is the maximum number of output schemas of a kind, including those of older
+// registrations.
 const maxKnownOutputs = 20
 
-// outputsBefore returns the output schemas of a kind before a registration. A kind whose workers
-// have registered none accepts every output.
+// outputsBefore returns the output schemas that a kind had before a registration. If its workers
+// have registered no schema, the kind accepts every output.
 func outputsBefore(k store.Kind) []store.KindOutput {
 	if len(k.Outputs) == 0 {
 		return []store.KindOutput{{SeenAt: k.SeenAt}}

@@ -9,13 +9,13 @@ import (
 	"github.com/perdure/perdure/internal/store"
 )
 
-// SignalTTL is the time for which the server remembers a signal of a kind that newer registrations
-// do not contain. Workers register their kinds every hour, so it is a signal of builds that have
-// been gone for so long.
+// SignalTTL is how long the server remembers a signal of a kind that newer registrations do not
+// contain. Workers register their kinds every hour. When the time is over, no worker with the old
+// registration has run for that long.
 const SignalTTL = 24 * time.Hour
 
-// maxKnownSignalBytes is the maximum size of the signals of a kind, those of older registrations
-// included.
+// maxKnownSignalBytes is the maximum size of the signals of a kind, including those of older
+// registrations.
 const maxKnownSignalBytes = 4 * perdure.MaxSignalSpecBytes
 
 // knownSignals returns the signals of a registration, followed by those that were known before. It

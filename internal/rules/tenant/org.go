@@ -6,8 +6,8 @@ import (
 	"github.com/perdure/perdure/internal/store"
 )
 
-// ChangeOrg stores the org that change returns, with an audit record, if the org is new or is
-// disabled or enabled now. The answer is the row. Errors: those of change.
+// ChangeOrg stores the org that change returns, with an audit record, if the org is new, or if the
+// change disables or enables it. Decision.Value is the row. Errors: those of change.
 func ChangeOrg(s *store.State, by Change, change func(perdure.Time, *perdure.Org) (*perdure.Org, error)) (*store.Changes, error) {
 	before := copyOrg(s.Org)
 	after, err := change(s.Now, s.Org)

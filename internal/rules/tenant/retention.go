@@ -33,8 +33,8 @@ func Prune(s *store.State, q store.PruneQuery) (*store.Changes, error) {
 	return &store.Changes{Prune: prune, Answer: &rules.Decision{Hints: []rules.Hint{{Kind: rules.HintLog, Execution: x.ID}}}}, nil
 }
 
-// PruneCheckpoints deletes up to about rows rows of checkpoints that are older than the retention.
-// It does not delete the newest checkpoint.
+// PruneCheckpoints deletes checkpoints that are older than the retention, at most about the given
+// number of rows. It does not delete the newest checkpoint.
 func PruneCheckpoints(s *store.State, rows int) (*store.Changes, error) {
 	period := s.Retention.Checkpoints
 	if s.Execution == nil || period == nil || *period == perdure.Forever {
@@ -44,17 +44,18 @@ func PruneCheckpoints(s *store.State, rows int) (*store.Changes, error) {
 	return &store.Changes{Prune: &store.Prune{Checkpoints: &before, Rows: rows}, Answer: &rules.Decision{}}, nil
 }
 
-// DropExecution deletes up to about rows rows of an execution that is marked for deletion.
+// DropExecution deletes at most about the given number of rows of an execution that is marked for
+// deletion.
 func DropExecution(rows int) (*store.Changes, error) {
 	return &store.Changes{Prune: &store.Prune{Rows: rows}, Answer: &rules.Decision{}}, nil
 }
 
-// DropStreams deletes up to about rows rows of deleted streams.
+// DropStreams deletes at most about the given number of rows of deleted streams.
 func DropStreams(rows int) (*store.Changes, error) {
 	return &store.Changes{DropStreams: rows, Answer: &rules.Decision{}}, nil
 }
 
-// FreePages returns at most pages unused pages of the store to the file system.
+// FreePages returns unused pages of the store to the file system, at most the given number.
 func FreePages(pages int) (*store.Changes, error) {
 	return &store.Changes{Free: pages, Answer: &rules.Decision{}}, nil
 }

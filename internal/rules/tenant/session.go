@@ -7,8 +7,8 @@ import (
 	"github.com/perdure/perdure/internal/store"
 )
 
-// StartSession stores a new session of a key. The answer is the row. Error: unauthenticated, if the
-// key was revoked.
+// StartSession stores a new session of an API key. Decision.Value is the row. Error:
+// unauthenticated, if the key was revoked.
 func StartSession(s *store.State, by Change, session perdure.Session) (*store.Changes, error) {
 	if session.KeyID != nil && (s.Key == nil || s.Key.RevokedAt != nil) {
 		return nil, perdure.Errorf(perdure.Unauthenticated, "the key is unknown or revoked")
@@ -18,8 +18,8 @@ func StartSession(s *store.State, by Change, session perdure.Session) (*store.Ch
 	return &store.Changes{Session: &row, Audit: by.session(s.Now, nil, &row), Answer: &rules.Decision{Value: &session}}, nil
 }
 
-// EndSession ends a session; visible reports whether the caller may see it. The answer is the row.
-// Error: not_found.
+// EndSession ends a session. The function visible reports whether the caller may see it.
+// Decision.Value is the row. Error: not_found.
 func EndSession(s *store.State, by Change, id uuid.UUID, visible func(*perdure.Session) bool) (*store.Changes, error) {
 	if s.Session == nil || s.Session.ExpiresAt.Reached(s.Now) || !visible(s.Session) {
 		return nil, perdure.Errorf(perdure.NotFound, "there is no session %s", id)
@@ -27,7 +27,7 @@ func EndSession(s *store.State, by Change, id uuid.UUID, visible func(*perdure.S
 	return &store.Changes{EndSession: &id, Audit: by.session(s.Now, s.Session, nil), Answer: &rules.Decision{Value: s.Session}}, nil
 }
 
-// SweepSessions deletes at most most expired sessions.
+// SweepSessions deletes expired sessions; the parameter most is the maximum number.
 func SweepSessions(most int) (*store.Changes, error) {
 	return &store.Changes{SweepSessions: most, Answer: &rules.Decision{}}, nil
 }

@@ -9,8 +9,8 @@ import (
 	"github.com/perdure/perdure/internal/store"
 )
 
-// CreateWebhook stores a new webhook. The answer is the row. Errors: invalid_argument; conflict, if
-// the org has as many as it may have.
+// CreateWebhook stores a new webhook. Decision.Value is the row. Errors: invalid_argument;
+// conflict, if the org has the maximum number of webhooks.
 func CreateWebhook(s *store.State, by Change, w perdure.Webhook) (*store.Changes, error) {
 	if s.WebhookCount >= perdure.MaxWebhooks {
 		return nil, perdure.Errorf(perdure.Conflict, "the org has %d webhooks, and no more are allowed; delete one", s.WebhookCount)
@@ -23,8 +23,8 @@ func CreateWebhook(s *store.State, by Change, w perdure.Webhook) (*store.Changes
 	return &store.Changes{Webhook: &row, Audit: by.webhook(s.Now, nil, &row), Answer: &rules.Decision{Value: &w}}, nil
 }
 
-// ReplaceWebhook replaces the settings of a webhook if the webhook has that version; 0 means any
-// version. The answer is the row. Errors: not_found, conflict, invalid_argument.
+// ReplaceWebhook replaces the settings of a webhook. If version is not 0, the webhook must have
+// this version. Decision.Value is the row. Errors: not_found, conflict, invalid_argument.
 func ReplaceWebhook(s *store.State, by Change, id uuid.UUID, version int64, r perdure.WebhookRequest) (*store.Changes, error) {
 	if s.Webhook != nil && !sameID(s.Webhook.KeyID, r.KeyID) {
 		if err := checkBound(s, r.KeyID); err != nil {
@@ -39,8 +39,9 @@ func ReplaceWebhook(s *store.State, by Change, id uuid.UUID, version int64, r pe
 	})
 }
 
-// RotateWebhook replaces the secret of a webhook. The secret before it signs, too, for
-// perdure.OldSecretLife; an older one does not. The answer is the row. Errors: not_found.
+// RotateWebhook replaces the secret of a webhook. Deliveries are also signed with the previous
+// secret for perdure.OldSecretLife. A secret before that one is no longer used. Decision.Value is
+// the row. Errors: not_found.
 func RotateWebhook(s *store.State, by Change, id uuid.UUID, secret string) (*store.Changes, error) {
 	return changeWebhook(s, by, id, 0, func(w *perdure.Webhook) {
 		until := s.Now.Add(perdure.OldSecretLife)
@@ -48,7 +49,8 @@ func RotateWebhook(s *store.State, by Change, id uuid.UUID, secret string) (*sto
 	})
 }
 
-// DropOldSecret ends the time in which two secrets sign. The answer is the row. Errors: not_found.
+// DropOldSecret ends the use of the secret that a webhook had before its last rotation.
+// Decision.Value is the row. Errors: not_found.
 func DropOldSecret(s *store.State, by Change, id uuid.UUID) (*store.Changes, error) {
 	return changeWebhook(s, by, id, 0, func(w *perdure.Webhook) { w.OldSecret, w.OldSecretUntil = "", nil })
 }
@@ -80,7 +82,8 @@ func sameWebhook(a, b *perdure.Webhook) bool {
 
 func sameID(a, b *uuid.UUID) bool { return a == b || a != nil && b != nil && *a == *b }
 
-// checkBound checks that a webhook may be bound to a key; nil is none. Errors: invalid_argument.
+// checkBound checks that a webhook may be bound to an API key; a nil key means none. Errors:
+// invalid_argument.
 func checkBound(s *store.State, key *uuid.UUID) error {
 	if key == nil {
 		return nil
@@ -88,8 +91,8 @@ func checkBound(s *store.State, key *uuid.UUID) error {
 	return rules.CheckLinkKey(s.Key, *key)
 }
 
-// DeleteWebhook deletes a webhook, its secrets and, step by step, its deliveries. The answer is the
-// row. Errors: not_found.
+// DeleteWebhook deletes a webhook, its secrets and, step by step, its deliveries. Decision.Value is
+// the row. Errors: not_found.
 func DeleteWebhook(s *store.State, by Change, id uuid.UUID) (*store.Changes, error) {
 	if s.Webhook == nil {
 		return nil, noWebhook(id)
@@ -100,8 +103,8 @@ func DeleteWebhook(s *store.State, by Change, id uuid.UUID) (*store.Changes, err
 	return &store.Changes{Webhook: w, Audit: by.webhook(s.Now, &before, w), Answer: &rules.Decision{Value: &before}}, nil
 }
 
-// DisableOverdue disables a webhook that has too many waiting deliveries, which become dead. The
-// answer is the row; there is none if the webhook has no longer too many.
+// DisableOverdue disables a webhook that has too many waiting deliveries, which become dead.
+// Decision.Value is the row. It is missing if the webhook no longer has too many.
 func DisableOverdue(s *store.State, by Change) (*store.Changes, error) {
 	if s.Webhook == nil || !s.Webhook.Enabled || s.Waiting <= perdure.MaxUndelivered {
 		return nil, nil

@@ -10,8 +10,8 @@ import (
 	"github.com/perdure/perdure/internal/store"
 )
 
-// workersOf returns the row of a worker that registers; none if the org has too many workers, or if
-// the worker has no id.
+// workersOf returns the row of a worker that registers its kinds. It returns none if the org has
+// too many workers, or if the worker has no id.
 func workersOf(s *store.State, org string, r perdure.Registration) []*perdure.WorkerInfo {
 	if s.WorkerCount >= perdure.MaxListedWorkers || r.WorkerID == uuid.Nil {
 		return nil
@@ -22,10 +22,10 @@ func workersOf(s *store.State, org string, r perdure.Registration) []*perdure.Wo
 	}}
 }
 
-// maxVersion is the maximum length of a stored version, in bytes.
+// maxVersion is the maximum length of a worker's stored version, in bytes.
 const maxVersion = 200
 
-// shortVersion returns the beginning of a version.
+// shortVersion returns the first bytes of a worker's version, at most maxVersion.
 func shortVersion(v string) string {
 	if len(v) <= maxVersion {
 		return v
@@ -50,15 +50,15 @@ func names(all []string) []string {
 	return slices.Compact(sorted)
 }
 
-// SeeWorkers records that workers were seen now, and deletes those that were not seen for
+// SeeWorkers records that workers were seen now. It deletes the workers that were not seen for
 // perdure.WorkerKept.
 func SeeWorkers(s *store.State, seen []uuid.UUID) (*store.Changes, error) {
 	old := s.Now.Add(-perdure.WorkerKept)
 	return &store.Changes{SeenWorkers: seen, ForgetWorkers: &old, Answer: &rules.Decision{}}, nil
 }
 
-// PauseQueue pauses a queue. The answer is the pause. The pause of a queue that is paused already
-// does not change. Errors: conflict, if the org has as many paused queues as it may have.
+// PauseQueue pauses a queue. Decision.Value is the pause. If the queue is paused already, nothing
+// changes. Errors: conflict, if the org has the maximum number of paused queues.
 func PauseQueue(s *store.State, by Change, queue string) (*store.Changes, error) {
 	if s.Pause != nil {
 		return rules.Answer(s.Pause), nil

@@ -1,5 +1,5 @@
 // Package validate contains checks of requests that need no stored state: of JSON, and of texts
-// that some store cannot hold.
+// that not every store can hold.
 package validate
 
 import (
@@ -18,9 +18,9 @@ import (
 // queue.
 const MaxName = 200
 
-// Texts returns an error if a request contains a text that some store cannot hold; the error names
-// the first one. It visits all fields by reflection, so that a new field is checked, too. It does
-// not check contents, which are bytes, nor texts of errors, which TaskError repairs. at is the
+// Texts returns an error if a request contains a text that not every store can hold; the error
+// names the first one. It visits all fields by reflection, so that a new field is checked, too. It
+// does not check contents, which are bytes, nor texts of errors, which TaskError repairs. at is the
 // place of the request in error messages, "" for the top.
 func Texts(at string, request any) error {
 	where, bad := badText(reflect.ValueOf(request))
@@ -35,8 +35,8 @@ var (
 	timeType      = reflect.TypeFor[perdure.Time]()
 )
 
-// badText returns the first text in v that some store cannot hold, and its place in v. It returns
-// "" as the text if there is none.
+// badText returns the first text in v that not every store can hold, and its place in v. The text
+// is "" if there is none.
 func badText(v reflect.Value) (where, text string) {
 	switch v.Kind() {
 	case reflect.String:
@@ -66,7 +66,7 @@ func badText(v reflect.Value) (where, text string) {
 func badTextOfEach(v reflect.Value) (where, text string) {
 	switch v.Type().Elem().Kind() {
 	case reflect.Uint8, reflect.Array:
-		return "", "" // a content, or ids
+		return "", "" // bytes of a content, or ids
 	}
 	for i := range v.Len() {
 		if where, bad := badText(v.Index(i)); bad != "" {
@@ -94,7 +94,7 @@ func badTextOfFields(v reflect.Value) (where, text string) {
 	return "", ""
 }
 
-// nameOf returns the name of a field in JSON, which clients and workers use.
+// nameOf returns the JSON name of a field, which clients and workers use.
 func nameOf(f reflect.StructField) string {
 	if name, _, _ := strings.Cut(f.Tag.Get("json"), ","); name != "" && name != "-" {
 		return name
@@ -102,7 +102,7 @@ func nameOf(f reflect.StructField) string {
 	return strings.ToLower(f.Name[:1]) + f.Name[1:]
 }
 
-// JSON checks a value that is stored as JSON text. Escaped characters of any kind are allowed.
+// JSON checks a value that is stored as JSON text. It allows escapes of any character.
 func JSON(field string, raw json.RawMessage) error {
 	if len(raw) == 0 {
 		return nil
@@ -120,7 +120,7 @@ func Metadata(raw json.RawMessage) error {
 		if raw[i] != '\\' {
 			continue
 		}
-		i++ // the escaped character, which valid JSON has
+		i++ // skip the escaped character, which valid JSON has
 		if raw[i] != 'u' {
 			continue
 		}
