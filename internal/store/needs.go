@@ -50,7 +50,7 @@ type Needs struct {
 	ConcurrencyKeys []string
 	Queues          []string
 	Retention       bool // requests how long the data of the execution is kept
-	// maximum number of withheld blobs to load that are not staged completely: see Blob
+	// Withheld is the maximum number of withheld blobs to load that are not completely staged.
 	Withheld int
 
 	// The fields from here on request data outside of executions, in the command's Org.

@@ -61,19 +61,22 @@ type Command struct {
 type PickKind int
 
 const (
-	// PENDING executions that may be claimed, longest pending first; see Pick
+	// PickAgents chooses PENDING executions that may be claimed, longest pending first: see Pick.
 	PickAgents PickKind = iota
-	// PENDING tasks that may be claimed and whose limits have room, ordered by priority and age
+	// PickTasks chooses PENDING tasks that may be claimed and whose limits have room, by priority and
+	// age.
 	PickTasks
 	PickTimers        // executions whose timer is due
 	PickExpiredAgents // RUNNING or CANCELLING executions whose lease has expired
 	PickExpiredTasks  // RUNNING tasks whose lease has expired
-	// executions and tasks that embedded workers have claimed (each execution once)
+	// PickEmbedded chooses executions and tasks that embedded workers have claimed. It chooses each
+	// execution once.
 	PickEmbedded
 	PickCancelOverdue // CANCELLING executions whose CancelBy has passed
 	PickTaskDeadlines // open tasks whose schedule-to-close deadline has passed
 	PickAttempts      // RUNNING tasks whose AttemptDue passed at least Pick.Grace ago
-	// executions with blobs that were begun more than LooseBlobAge ago and that no commit refers to
+	// PickLooseBlobs chooses executions with blobs that were begun more than LooseBlobAge ago and to
+	// which no commit refers.
 	PickLooseBlobs
 	PickPruned // executions marked by Changes.Prune whose rows are not all deleted
 	// PickQuestions chooses executions with open questions whose ExpiresAt is reached: see

@@ -24,7 +24,8 @@ type attempt struct {
 	batch    []*commit.Call
 	outcomes []commit.Outcome
 	rows     *apply.Transaction
-	// executions whose commands go into a later batch, because another transaction has locked them
+	// missed contains executions whose commands go into a later batch, because another
+	// transaction has locked them.
 	missed map[uuid.UUID]bool
 	ending bool // a COMMIT may have been sent
 }

@@ -18,7 +18,8 @@ import (
 // once.
 type Groups struct {
 	made sync.Map // *multiRow by the text of the statement
-	// for tests: single rows use these statements, too, and new ones are learned from every group
+	// Single is for tests: single rows use these statements, too, and new ones are learned from every
+	// group.
 	Single bool
 }
 
@@ -55,7 +56,8 @@ func (g *Groups) Texts(ctx context.Context, conn *pgx.Conn, query *statement.Sta
 // chain contains the writes of one command that are not sent yet, in order.
 type chain struct {
 	list []request
-	// chains that must be written first: those of commands for whose names this command has waited
+	// after contains chains that must be written first: those of commands for whose names this command
+	// has waited.
 	after []*chain
 }
 
