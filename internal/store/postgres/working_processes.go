@@ -91,8 +91,8 @@ func (d *database) meet(ctx context.Context, conn *pgx.Conn) (b backend, err err
 	err = conn.QueryRow(ctx, "SELECT pid, backend_start::text FROM pg_stat_activity WHERE pid = pg_backend_pid()").Scan(&b.pid, &b.since)
 	if err != nil {
 		if errors.Is(err, pgx.ErrNoRows) {
-			// the process is unknown; only the constant silence limits how long a dead connection is
-			// used
+			// The process is unknown; only the constant silence limits how long a dead connection is
+			// used.
 			return b, nil
 		}
 		return b, err

@@ -197,7 +197,7 @@ func start(ctx context.Context, o Options, writer *connection.Conn, reserve *dis
 		return nil, err
 	}
 	if !o.without.logLayer {
-		// the log is open, because of the writer's first transaction
+		// The log is open, because of the writer's first transaction.
 		if err := writer.GatherLog(); err != nil {
 			return nil, err
 		}

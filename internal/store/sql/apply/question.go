@@ -30,7 +30,7 @@ func (t *Transaction) putQuestion(before []any, q *perdure.Question) error {
 	stored := *q
 	details := planContent(q.Details, q.DetailsBlob)
 	if before != nil {
-		// edited details are small enough for the row
+		// Edited details are small enough for the row.
 		details = content{inline: q.Details, ref: q.DetailsBlob}
 	}
 	stored.Details, stored.DetailsBlob = details.inline, details.ref

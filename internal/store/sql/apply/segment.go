@@ -64,7 +64,7 @@ func (p *places) under(id uuid.UUID, onPath bool) (load.TreePlace, *newSegment, 
 	}
 	switch {
 	case !known || parent.None:
-		// the parent does not exist; a foreign key will reject the entry
+		// The parent does not exist; a foreign key will reject the entry.
 		return load.TreePlace{None: true}, nil, nil
 	case !onPath:
 		return load.TreePlace{Segment: parent.Segment, Depth: -parent.Above()}, nil, nil

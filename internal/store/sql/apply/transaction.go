@@ -194,7 +194,7 @@ func askDecision(c *store.Command, s *store.State) (changes *store.Changes, err 
 func (t *Transaction) applySafely(c *store.Command, execution uuid.UUID, l load.ExecutionRow, known *known, ch *store.Changes) (err error) {
 	defer caught(&err)
 	if err = t.apply(c.Org, execution, l, known, ch); errors.Is(err, statement.ErrHeld) {
-		// does not wrap err: ErrHeld would be retried
+		// Does not wrap err: ErrHeld would be retried.
 		return fmt.Errorf("half of the changes are written: %v", err)
 	}
 	return err

@@ -85,7 +85,7 @@ type Query struct {
 // New creates a Query for a filter. It examines at most rows candidates.
 func New(dialect *statement.Dialect, org string, f store.ExecutionFilter, rows int) *Query {
 	if f.FailedTurn && len(f.Status) == 0 {
-		// only WAITING executions can have a failed turn, and that status has an index
+		// Only WAITING executions can have a failed turn, and that status has an index.
 		f.Status = []perdure.Status{perdure.StatusWaiting}
 	}
 	l := &Query{dialect: dialect, org: org, filter: f, Rows: rows}
