@@ -102,7 +102,7 @@ func (g guest) start(input string) *perdure.Execution {
 	return x
 }
 
-// day makes the calls of one day: it starts an execution, signals, reads, lists and claims it,
+// day calls the engine as on one day: it starts an execution, signals, reads, lists and claims it,
 // commits a step, releases the claim and cancels the execution.
 func (g guest) day() {
 	x := g.start(`{"a":1}`)

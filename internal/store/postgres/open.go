@@ -68,7 +68,7 @@ type Store struct {
 	turns      *turns.Turns // distributes the connections of the pool among orgs
 	clock      *clock
 	committers []*committer
-	// waitsForEnds makes a read return only after its transaction has ended.
+	// waitsForEnds reports that a read returns only after its transaction has ended.
 	waitsForEnds bool
 
 	closing    sync.Once

@@ -221,7 +221,8 @@ func init() {
 	})
 }
 
-// atStatement makes the migrations of withStops call do at each statement, until the test ends.
+// atStatement sets the function that the migrations of withStops call at each statement. The setting
+// lasts until the test ends.
 func atStatement(t *testing.T, do func()) {
 	stop.Lock()
 	stop.do = do

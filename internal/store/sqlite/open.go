@@ -44,8 +44,8 @@ type Options struct {
 	// MaxPages is the maximum size of the file in pages of 4 KiB. When it is reached, the disk
 	// counts as full. 0 means no limit.
 	MaxPages int
-	// Reserve makes the store reserve disk space in a file beside the database. The space is
-	// released when the disk is full.
+	// Reserve reserves disk space in a file beside the database. The space is released when the disk
+	// is full.
 	Reserve bool
 	// Observer is notified of the committer's batches. It may be nil.
 	Observer *store.Observer

@@ -149,7 +149,7 @@ func openLossy(t *testing.T, folder string, plain bool) *Store {
 	return s
 }
 
-// failSync makes the nth next sync of a file fail with a result code.
+// failSync lets the nth next sync of a file fail with a result code.
 func failSync(d *disktest.Disk, file string, n int, code int32) {
 	d.Before(func(op disktest.Op) int32 {
 		if op.Kind != disktest.Sync || op.File != file {

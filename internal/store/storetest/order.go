@@ -17,7 +17,7 @@ var orderTests = map[string]func(*fixture){
 	"urgent lanes come first and none starves":                lanesInOrder,
 }
 
-// held makes the committer wait inside a decision on the execution until release is called. Commands
+// held blocks the committer inside a decision on the execution until release is called. Commands
 // that a test queues before that are in one batch.
 func (f *fixture) held(id uuid.UUID) (release func()) {
 	entered, leave := make(chan struct{}), make(chan struct{})

@@ -155,7 +155,7 @@ func (f *fixture) equal(what string, got, want any) {
 	}
 }
 
-// logWriter creates records with the positions, seqs and nonces that the engine would give them.
+// logWriter creates records with positions, seqs and nonces, as the engine does.
 type logWriter struct {
 	head    store.Head
 	nonce   uint32

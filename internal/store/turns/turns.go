@@ -98,7 +98,7 @@ func (t *Turns) give(org string) {
 	t.held[org]++
 }
 
-// Leave releases a place of the org and gives it to the next waiter.
+// Leave releases a place of the org. The next waiter gets it.
 func (t *Turns) Leave(org string) {
 	t.mu.Lock()
 	defer t.mu.Unlock()

@@ -75,8 +75,8 @@ func (s *strand) own(name string, shared bool) error {
 	return nil
 }
 
-// Own makes the work that uses c the owner of the name, once no other work of its pipe owns it.
-// Unlike Hold, it takes no lock in the database.
+// Own waits until no other work of the pipe owns the name. Then the work that uses c owns it. Unlike
+// Hold, it takes no lock in the database.
 func Own(c statement.Conn, name string) error { return c.(*strand).own(name, false) }
 
 func (s *strand) root() *strand {

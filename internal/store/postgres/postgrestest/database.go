@@ -131,7 +131,7 @@ func create(ctx context.Context) (string, error) {
 	return other(shared.admin, name), nil
 }
 
-// empty deletes all rows of the database and gives it a new epoch.
+// empty deletes all rows of the database and changes its epoch.
 func empty(ctx context.Context, database string) error {
 	return execute(ctx, database, `DO $$ DECLARE name TEXT; BEGIN
 		SET LOCAL session_replication_role = replica;

@@ -6,11 +6,11 @@ import (
 	"github.com/perdure/perdure/internal/store/sql/load"
 )
 
-// A decision can depend on data outside of its execution that has no row to lock: the claims of a
-// worker, the tasks that run under a key or on a queue, and an idempotency key that may not exist
-// yet. A lock with a name protects such data. It also protects rows outside of executions that are
-// read, changed and written back. The name is locked before the data is read, until the transaction
-// ends.
+// A decision can depend on data outside of its execution that has no row to lock. Such data are the
+// claims of a worker, the tasks that run under a key or on a queue, and an idempotency key that may
+// not exist yet. A lock with a name protects them. It also protects rows outside of executions that
+// are read, changed and written back. The name is locked before the data is read, until the
+// transaction ends.
 
 // sharedBy returns the names that a command with these needs locks in shared mode. So commands that
 // assign executions to the same worker run concurrently, except with one that assigns an execution

@@ -15,7 +15,7 @@ const maxWebhookOrgs = 10_000
 
 // Webhooks caches the enabled webhooks of orgs at one revision of the table of webhooks. Every
 // transaction that changes a webhook sets the revision to a new random number. So a transaction that
-// knows the current revision can tell whether the cached lists are current. Webhooks is safe for
+// knows the current revision knows whether the cached lists are current. Webhooks is safe for
 // concurrent use.
 type Webhooks struct {
 	mu       sync.Mutex // guards the other fields

@@ -87,7 +87,7 @@ func open(pickers []*Picker) []*Picker {
 	return slices.DeleteFunc(slices.Clone(pickers), func(p *Picker) bool { return p.left == 0 })
 }
 
-// free makes a picker take no candidates if its worker has claimed an execution that must run alone.
+// free excludes a picker from the pick if its worker has claimed an execution that must run alone.
 // It requests a lock on the worker's claims and then reads them. If another transaction has the
 // lock, the picker is missed, and what was read is not used.
 func free(v statement.View, pickers []*Picker) error {

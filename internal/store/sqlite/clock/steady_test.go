@@ -68,8 +68,8 @@ func TestSettingTheClockMovesNoTime(t *testing.T) {
 }
 
 // TestAClockThatStaysAsItWasSetIsAdopted checks when the store's time equals the machine's clock
-// again after that clock was set: after about ten minutes if it was set forward by an hour, ten
-// minutes if it was set back by a minute, and 17 minutes if it was set forward by 500 ms.
+// again after that clock was set. That takes about ten minutes after a change by an hour forward or
+// by a minute back. It takes 17 minutes after a change by 500 ms forward.
 func TestAClockThatStaysAsItWasSetIsAdopted(t *testing.T) {
 	for by, after := range map[time.Duration]time.Duration{
 		time.Hour: adoptAfter, -time.Minute: 10 * time.Minute, 500 * time.Millisecond: 17 * time.Minute,

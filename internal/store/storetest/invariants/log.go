@@ -62,7 +62,7 @@ func (i *execution) checkLog() {
 type logCheck struct {
 	*execution
 	content map[int64][]byte // content of blocks, by seq
-	// withheld contains, by seq and for blocks whose content is not on the server, the length of the content.
+	// withheld contains the length of the content, by seq, for blocks whose content is not on the server.
 	withheld map[int64]int64
 	seen     map[int64]bool
 	open     map[int64]bool
