@@ -20,8 +20,8 @@ type TenantReader interface {
 	Keys(ctx context.Context, org string) ([]*perdure.APIKey, error)
 	AnyKey(ctx context.Context) (bool, error)
 
-	// SessionByCookie returns the session for the hash of the secret half of its cookie, even if it
-	// has expired. Errors: not_found if there is none.
+	// SessionByCookie returns a session, even if it has expired. It is found by the hash of the half
+	// of its secret that the cookie contains. Errors: not_found if there is none.
 	SessionByCookie(ctx context.Context, cookie perdure.Hash) (*perdure.Session, error)
 	// Sessions lists sessions that have not expired, by id, which is the order in which they began.
 	Sessions(ctx context.Context, q SessionQuery) ([]*perdure.Session, error)

@@ -31,7 +31,7 @@ func numbered(query string) string {
 		}
 		b.WriteByte('$')
 		if i+1 < len(query) && query[i+1] >= '0' && query[i+1] <= '9' {
-			continue // the number follows
+			continue // the parameter already has a number
 		}
 		n++
 		b.WriteString(strconv.Itoa(n))
