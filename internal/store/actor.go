@@ -14,8 +14,8 @@ func By(ctx context.Context, a perdure.Actor) context.Context {
 	return context.WithValue(ctx, actorKey{}, a)
 }
 
-// ActorOf returns the actor of a context. It returns the process itself if the context names no
-// actor.
+// ActorOf returns the actor that a context names. Without one, it returns the actor of the server
+// process itself.
 func ActorOf(ctx context.Context) perdure.Actor {
 	if a, ok := ctx.Value(actorKey{}).(perdure.Actor); ok {
 		return a

@@ -12,10 +12,10 @@ import (
 type BlobReader interface {
 	// Blob reads a blob in pieces.
 	Blob(ctx context.Context, execution, id uuid.UUID) (io.ReadCloser, error)
-	// BlobRow returns a blob's row without its digest, complete or not. Errors: not_found if there
-	// is none.
+	// BlobRow returns the row of a complete or incomplete blob, without its digest. Errors:
+	// not_found if there is no such blob.
 	BlobRow(ctx context.Context, execution, id uuid.UUID) (*Blob, error)
-	// BlobOf returns the row of a complete blob with that content that a row of the execution
-	// refers to. Errors: not_found if there is none.
+	// BlobOf returns the row of a complete blob whose content has the SHA-256 sum and to which a row
+	// of the execution refers. Errors: not_found if there is no such blob.
 	BlobOf(ctx context.Context, execution uuid.UUID, sum perdure.Hash) (*Blob, error)
 }

@@ -11,10 +11,10 @@ import (
 type BulkReader interface {
 	// BulkAction returns a bulk action of the org. Errors: not_found.
 	BulkAction(ctx context.Context, org string, id uuid.UUID) (*perdure.BulkAction, error)
-	// RunningBulk lists the bulk actions of all orgs that run, at most limit, by org and id. after,
-	// if set, is the last one of the list before.
+	// RunningBulk lists the running bulk actions of all orgs, ordered by org and id, at most limit
+	// of them. If after is not nil, the list starts behind that bulk action.
 	RunningBulk(ctx context.Context, after *perdure.BulkAction, limit int) ([]*perdure.BulkAction, error)
-	// BulkExecutions returns the ids of the executions of a bulk action that runs, in the order of
-	// their turns; none after its end.
+	// BulkExecutions returns the ids of the executions of a running bulk action, in the order in
+	// which the action processes them. It returns none once the bulk action has ended.
 	BulkExecutions(ctx context.Context, org string, id uuid.UUID) ([]uuid.UUID, error)
 }

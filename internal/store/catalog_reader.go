@@ -14,7 +14,7 @@ type CatalogReader interface {
 	Definitions(ctx context.Context, org string, cursor string, limit int) (Page[*perdure.Definition], error)
 
 	Kinds(ctx context.Context, org string) ([]Kind, error)
-	// AgentKind returns one of the org's kinds of agents by its name. Errors: not_found if there is
+	// AgentKind returns the kind of agents with that name in the org. Errors: not_found if there is
 	// none.
 	AgentKind(ctx context.Context, org, kind string) (*Kind, error)
 }

@@ -7,150 +7,159 @@ import (
 
 // Changes are the writes that a command has decided on. The zero value changes nothing.
 type Changes struct {
-	// Answer is returned to the caller of Do once the changes are durable.
+	// Answer is the value that Do returns to its caller once the changes are durable.
 	Answer any
 
-	// Execution is the whole row, inserted or replaced. If Input or Output is nil, the stored
-	// content remains.
+	// Execution is the whole row of the execution, to be inserted or replaced. If its Input or
+	// Output is nil, the stored content remains.
 	Execution *perdure.Execution
-	// Head is the log's head after Records.
+	// Head is the head of the execution's log after the Records are appended.
 	Head *Head
 	// Timer replaces the execution's timer; a zero time deletes it.
 	Timer *perdure.Time
 
-	// Entries are new. Texts that they repeat are stored once, with the entry. That applies to
-	// closed blocks of the execution, to the results of the tasks from which the entries were made,
-	// and to events of the same commit. Reads return the same as before: see EntryTexts and
-	// FindStretch.
+	// Entries are new entries of the conversation tree. A text that an entry repeats is stored once,
+	// with the entry. That applies to closed blocks of the execution, to the results of the tasks
+	// from which the entries were made, and to events of the same commit. Reads still return the
+	// whole texts: see EntryTexts and FindStretch.
 	Entries    []Entry
 	Checkpoint *perdure.Checkpoint
-	// Tasks are whole rows, inserted or replaced. If Input or Result is nil, the stored content
-	// remains.
+	// Tasks are whole rows to insert or replace. If the Input or Result of a task is nil, its stored
+	// content remains.
 	Tasks     []*perdure.Task
-	Signals   []perdure.Signal    // new ones
-	Questions []*perdure.Question // whole rows, inserted or replaced
-	// Grant is inserted. The grants of its run or definition that have expired are deleted.
+	Signals   []perdure.Signal    // new signals
+	Questions []*perdure.Question // whole rows to insert or replace
+	// Grant is a new approval grant. Expired grants of its run or definition are deleted.
 	Grant     *perdure.ApprovalGrant
-	DropGrant *uuid.UUID // deleted, if it belongs to the command's org
-	// Link is inserted. The oldest links of its key to its question beyond perdure.MaxLinks are deleted.
+	DropGrant *uuid.UUID // id of a grant to delete, if it belongs to the command's org
+	// Link is a new link to a question. If its key then has more than perdure.MaxLinks links to the
+	// question, the oldest of them are deleted.
 	Link      *perdure.QuestionLink
 	DropLinks *LinkDrop
-	// SweepLinks deletes at most that many links to questions of the execution that have expired.
+	// SweepLinks is the maximum number of expired links to questions of the execution that are
+	// deleted.
 	SweepLinks   int
-	Take         []string // ids, at this checkpoint number (Execution.CheckpointSeq)
+	Take         []string // ids of signals to take, at the checkpoint number Execution.CheckpointSeq
 	ConsumeTaken bool
-	Records      []perdure.Record   // with pos and seq; events and chunks
-	ChunkKeys    []perdure.BlockKey // the block of each record that is a chunk, in order of those records
-	Blocks       []Block            // inserted or replaced; a block that closes is compacted, a superseded one loses its content
-	OwnBlobs     []uuid.UUID
-	Blob         *Blob  // inserted or replaced
-	BlobChunk    []byte // appended to Blob, at BlobChunkAt
-	BlobChunkAt  int64
-	// Withhold creates blobs that commits refer to and that have no content. An existing blob
-	// remains as it is.
+	Records      []perdure.Record   // new events and chunks, with their Pos and Seq
+	ChunkKeys    []perdure.BlockKey // for each record that is a chunk, in order: the key of its block
+	// Blocks are rows to insert or replace. A block that closes is compacted. A superseded block loses
+	// its content.
+	Blocks      []Block
+	OwnBlobs    []uuid.UUID
+	Blob        *Blob  // row to insert or replace
+	BlobChunk   []byte // bytes to append to Blob at the offset BlobChunkAt
+	BlobChunkAt int64
+	// Withhold lists blobs that commits refer to and whose content is not stored here. A row without
+	// content is created for each of them. An existing blob remains as it is.
 	Withhold []perdure.BlobRef
-	// Erase deletes the content of complete blobs, which are then withheld.
+	// Erase lists complete blobs whose content is deleted. Afterwards they are withheld blobs.
 	Erase []uuid.UUID
-	// Stage stores pieces of withheld blobs, in order and without gaps. No reader sees them until
-	// Unveil makes every fully staged blob of the execution complete.
+	// Stage stores pieces of withheld blobs, in order and without gaps. Readers do not see the
+	// pieces. If Unveil is set, every fully staged blob of the execution becomes complete and
+	// readable.
 	Stage  []Staged
 	Unveil bool
 	// EraseSignals deletes the values of all signals of the execution. In a LOCAL execution,
 	// ConsumeTaken already deletes the values of consumed signals.
 	EraseSignals bool
-	// EraseAnswers is set if Questions no longer have texts that the stored rows have. The texts are
-	// then soon erased from the disk.
+	// EraseAnswers is set if texts in the stored rows of Questions are removed by this change. These
+	// texts are then soon erased from the disk, too.
 	EraseAnswers bool
-	// SweepBlobs deletes the blobs begun more than LooseBlobAge ago that no commit refers to.
+	// SweepBlobs deletes the blobs that were begun more than LooseBlobAge ago and to which no commit
+	// refers.
 	SweepBlobs bool
 	// Prune deletes data of the execution whose retention period is over.
 	Prune *Prune
-	// Free returns at most that many unused pages of the store to the file system. SweepReader.Unused
-	// reports how many there are.
+	// Free is the maximum number of unused pages that the store returns to the file system.
+	// SweepReader.Unused reports how many there are.
 	Free int
-	// Texts is the index of a block of executions.
+	// Texts is the new text index of a block of executions.
 	Texts *TextBlock
 
-	// Responses are new responses to new inputs. Join marks those whose inputs another response has
-	// taken up. HideResponse is the id of a response that is hidden.
+	// Responses are the responses to new inputs. Join lists responses whose input was taken up by
+	// another response. HideResponse is the id of a response to hide.
 	Responses    []Response
 	Join         []Join
 	HideResponse string
 	Conversation *ConversationChange
-	// EndResponse sets the history of a response, once.
+	// EndResponse sets the history of a response. It can be set only once per response.
 	EndResponse *ResponseEnd
 
-	// Retention replaces the policy of the command's Org. Retain is the policy of the new
-	// execution's definition.
+	// Retention replaces the retention policy of the command's Org. Retain is the policy of the
+	// definition from which a new execution is started.
 	Retention *perdure.Retention
 	Retain    *perdure.Retention
 
-	Definition       *perdure.Definition // inserted or replaced
-	DeleteDefinition *uuid.UUID          // executions keep their copies, their references become null
+	Definition *perdure.Definition // row to insert or replace
+	// DeleteDefinition is the id of a definition to delete. Executions keep their copies of it, and
+	// their references to it become null.
+	DeleteDefinition *uuid.UUID
 	Idempotency      *Idempotency
-	// Key is inserted or replaced. Revoking a key deletes its sessions.
+	// Key is the row of an API key, to be inserted or replaced. Revoking a key deletes its sessions.
 	Key *perdure.APIKey
-	// Session is new. The oldest sessions of the same key beyond
-	// perdure.SessionsPerKey are deleted.
+	// Session is a new session. If its key then has more than perdure.SessionsPerKey sessions, the
+	// oldest of them are deleted.
 	Session    *perdure.Session
-	EndSession *uuid.UUID // deleted, if it belongs to the command's org
-	// SweepSessions deletes at most that many expired sessions.
+	EndSession *uuid.UUID // id of a session to delete, if it belongs to the command's org
+	// SweepSessions is the maximum number of expired sessions that are deleted.
 	SweepSessions int
-	Org           *perdure.Org         // inserted or replaced
-	Secret        *Secret              // inserted, unless one with its name exists
-	Audit         *perdure.AuditRecord // appended
-	Kinds         []Kind               // stored per org
+	Org           *perdure.Org         // row to insert or replace
+	Secret        *Secret              // new row, ignored if a secret with its name exists
+	Audit         *perdure.AuditRecord // appended to the audit log
+	Kinds         []Kind               // kinds that a worker registers; each has its org
 	Stream        *StreamChange
-	// DropStreams deletes about that many rows of deleted streams. SweepReader.DeadStreams reports
-	// whether there are any.
+	// DropStreams is the approximate number of rows of deleted streams that are deleted.
+	// SweepReader.DeadStreams reports whether there are any.
 	DropStreams int
 
-	// Webhook is inserted or replaced. A webhook with DeletedAt is deleted together with its
-	// deliveries, step by step: see SweepDeliveries.
+	// Webhook is a row to insert or replace. If its DeletedAt is set, the webhook and its deliveries
+	// are deleted step by step: see SweepDeliveries.
 	Webhook *perdure.Webhook
-	// Deliveries are inserted or replaced.
+	// Deliveries are rows of webhook deliveries to insert or replace.
 	Deliveries []*perdure.Delivery
-	// Deaden is a webhook whose pending deliveries become dead.
+	// Deaden is the id of a webhook. Its pending deliveries become dead.
 	Deaden *uuid.UUID
-	// ReturnDeliveries makes the deliveries that are being sent due at once.
+	// ReturnDeliveries makes all pending deliveries due at once that have an unexpired lease.
 	ReturnDeliveries bool
-	// SweepDeliveries deletes at most that many deliveries: those of deleted webhooks, and those whose
-	// RemoveAt is over.
+	// SweepDeliveries is the maximum number of deliveries that are deleted: those of deleted
+	// webhooks, and those whose RemoveAt has passed.
 	SweepDeliveries int
 
-	// Workers are inserted or replaced. SeenWorkers are workers of the command's org that were seen
-	// at the time of the commit; those without a row are ignored. ForgetWorkers deletes the org's
-	// workers that were last seen before this time. All of them need Needs.Workers.
+	// Workers are rows to insert or replace. SeenWorkers are workers of the command's org that were
+	// seen at the time of the commit; ids without a row are ignored. ForgetWorkers deletes the org's
+	// workers that were last seen before this time. All three require that Needs.Workers is set.
 	Workers       []*perdure.WorkerInfo
 	SeenWorkers   []uuid.UUID
 	ForgetWorkers *perdure.Time
-	// PauseQueue is inserted or replaced. ResumeQueue is the name of a queue of the command's org
-	// whose pause is deleted.
+	// PauseQueue is the pause of a queue, a row to insert or replace. ResumeQueue is the name of a
+	// paused queue of the command's org that is resumed.
 	PauseQueue  *perdure.QueuePause
 	ResumeQueue string
-	// BulkAction is inserted or replaced. BulkExecutions are the ids of its executions, inserted with
-	// it and deleted at its end. ForgetBulk deletes the org's bulk actions that ended before this time.
+	// BulkAction is a row to insert or replace. BulkExecutions are the ids of its executions. They
+	// are inserted with the bulk action and deleted when it ends. ForgetBulk deletes the org's bulk
+	// actions that ended before this time.
 	BulkAction     *perdure.BulkAction
 	BulkExecutions []uuid.UUID
 	ForgetBulk     *perdure.Time
 }
 
-// LinkDrop selects links to a question of the execution, which are deleted: those of one key, or all
-// if KeyID is nil.
+// LinkDrop deletes links to a question of the execution: those of the key KeyID, or all of them if
+// KeyID is nil.
 type LinkDrop struct {
 	QuestionID uuid.UUID
 	KeyID      *uuid.UUID
 }
 
-// Staged is a piece of a withheld blob.
+// Staged is a piece of the content of a withheld blob, at the offset At.
 type Staged struct {
 	ID      uuid.UUID
 	At      int64
 	Content []byte
 }
 
-// Entry is an entry to insert. Open contains the ids of the tool calls that have no result after
-// it. Covers is the range of entries that a compaction replaces; nil for other entries.
+// Entry is a new entry. Open contains the ids of the tool calls that have no result yet at this
+// entry. Covers is the range of entries that a compaction replaces; it is nil for other entries.
 type Entry struct {
 	perdure.Entry
 	Open   []string

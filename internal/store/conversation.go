@@ -8,8 +8,8 @@ import (
 )
 
 // Conversation is the row of a conversation of the Responses endpoint. It belongs to an org. Its
-// messages are in its executions. Items that a client added since its last response are pending:
-// they are the start of the next response's input.
+// messages are stored in its executions. Items that a client added since the last response are
+// pending: the next response's input begins with them.
 type Conversation struct {
 	ID    string
 	Org   string
@@ -25,29 +25,32 @@ type Conversation struct {
 	CreatedAt perdure.Time
 	// Executions is the number of executions that the conversation has had.
 	Executions int
-	// Mark identifies the last addition of items, so that a repeated addition is recognized.
+	// Mark identifies the last request that added items, so that a repeated request is recognized.
 	Mark string
 }
 
 // ConversationChange is the change that a command makes to a conversation.
 type ConversationChange struct {
-	// Row is inserted or replaced. Its counts are the counts after the change.
+	// Row is the conversation's row, to be inserted or replaced. Its counts are the counts after the
+	// change.
 	Row Conversation
-	// Take deletes the pending items. Add appends items after the pending items that remain.
+	// Take deletes the pending items. The items in Add are appended to the pending items that
+	// remain.
 	Take bool
 	Add  []json.RawMessage
-	// Execution becomes the conversation's newest execution.
+	// Execution is the id of the execution that becomes the conversation's newest one.
 	Execution *uuid.UUID
-	// Delete deletes the conversation with its pending items. All other fields are then ignored.
+	// Delete deletes the conversation and its pending items. All other fields are then ignored.
 	Delete bool
 }
 
 // ResponseQuery selects responses of an execution by the positions of their inputs.
 type ResponseQuery struct {
-	// After is an exclusive bound: the responses have later positions, or earlier ones if Newest is
-	// set. With 0 the query starts at the first response, or at the last.
+	// After is an exclusive bound. The responses have greater input positions than After, or smaller
+	// ones if Newest is set. If After is 0, the query starts at the first response, or at the last
+	// one if Newest is set.
 	After int64
-	// Newest asks for the newest responses first.
+	// Newest orders the result by position with the newest response first.
 	Newest bool
 	Limit  int
 }

@@ -17,21 +17,21 @@ func (l Lane) String() string {
 
 var laneNames = [Lanes]string{"claims", "commits", "chunks", "sweeps"}
 
-// Observer is notified of the work of a store's committers. Its functions are called by many
-// goroutines at once, must not block, and may be nil.
+// Observer is notified of the work of a store's committers. Its functions may be nil. They are
+// called by many goroutines at once and must not block.
 type Observer struct {
-	// Command is called when a command has got its outcome. took is the time since the command was
-	// queued, so it is the time that its caller has waited.
+	// Command is called when a command has its outcome. The duration took is how long the caller has
+	// waited, since the command was queued.
 	Command func(lane Lane, took time.Duration)
-	// Batch is called when a batch is durable. commands counts the batch's commands by lane. took
-	// is the duration of the transaction alone.
+	// Batch is called when a batch is durable. The array commands counts the commands of the batch
+	// by lane. The duration took covers only the transaction.
 	Batch func(commands [Lanes]int, took time.Duration)
-	// Setting is called whenever a durability setting of the database was read. off reports that
-	// the setting is off, so that an answered write may be lost. Only PostgreSQL has such settings.
+	// Setting is called whenever a durability setting of the database was read. If off is true, the
+	// setting is off, so a confirmed write may be lost. Only PostgreSQL has such settings.
 	Setting func(name string, off bool)
 }
 
-// SettingOff returns o.Setting; nil if o is nil.
+// SettingOff returns the function o.Setting; nil if o is nil.
 func (o *Observer) SettingOff() func(name string, off bool) {
 	if o == nil {
 		return nil
@@ -39,50 +39,52 @@ func (o *Observer) SettingOff() func(name string, off bool) {
 	return o.Setting
 }
 
-// Degrading is a store that can report why it works with restrictions.
+// Degrading is implemented by stores that can report why they work with restrictions.
 type Degrading interface {
-	// Degraded returns the reasons; none if the store works normally. It may examine the store
-	// again, but reads no content.
+	// Degraded returns the reasons why the store is restricted; none if it works normally. It may
+	// check the store again, but reads no content.
 	Degraded(ctx context.Context) []Degradation
 }
 
 // Degradation is one problem of a store.
 type Degradation struct {
-	// Check is the name of the failed check, such as "disk". Detail describes the problem and may
-	// be shown to anybody.
+	// Check is the name of the failed check, such as "disk". Detail describes the problem. Both may
+	// be shown to unauthenticated clients.
 	Check, Detail string
 }
 
-// Checking is a store that may serve before its file is checked.
+// Checking is implemented by stores that may serve before their file is checked.
 type Checking interface {
 	// Unchecked reports whether the file has not passed a check since the last unclean shutdown,
 	// and the progress of that check.
 	Unchecked() (CheckProgress, bool)
-	// CheckBeside starts the check of the file, in parallel with serving. It is called at most
+	// CheckBeside starts the check of the file while the store is serving. It must be called at most
 	// once.
 	CheckBeside()
 }
 
-// CheckProgress is how much of a file is checked, in bytes. Of is 0 until the size is known.
+// CheckProgress is the progress of the check of a file: Bytes of Of bytes are checked. Of is 0 until
+// the size is known.
 type CheckProgress struct{ Bytes, Of int64 }
 
-// Failing is a store that stops writing permanently when it can no longer trust its file.
+// Failing is implemented by stores that stop writing permanently when they can no longer trust their
+// file.
 type Failing interface {
 	// Failed returns why the store has stopped writing; nil if it has not stopped.
 	Failed() error
 }
 
-// The checks that a store can fail.
+// These are the checks that a store can fail.
 const (
-	CheckDurability = "durability" // answered writes may be lost in a power failure
+	CheckDurability = "durability" // confirmed writes may be lost in a power failure
 	CheckDisk       = "disk"       // writes are refused
 )
 
 // Census counts the pending, waiting and running work in the store, over all orgs, at one moment.
 type Census struct {
-	At     perdure.Time // by the store's clock
+	At     perdure.Time // when the counts were made, by the store's clock
 	Queues []QueueCensus
-	// Held counts the executions that workers hold, by status: RUNNING and CANCELLING.
+	// Held counts the executions that workers have claimed, by status: RUNNING and CANCELLING.
 	Held map[perdure.Status]int
 	// Waiting counts the waiting executions by wait reason.
 	Waiting map[string]int
@@ -97,17 +99,17 @@ type Census struct {
 type QueueCensus struct {
 	Queue string
 	Tasks bool
-	// Pending counts all of them. Ready counts those that may be claimed now; the others are
-	// delayed, as after a failed attempt.
+	// Pending counts all items of the queue. Ready counts those that may be claimed now. The others
+	// are delayed, for example after a failed attempt.
 	Pending, Ready int
 	// Since is the moment at which the oldest ready item became ready; the zero time if none is
 	// ready.
 	Since perdure.Time
 }
 
-// Counter takes a census. Every Reader of a database implements it.
+// Counter takes a census. Every Reader of a database implements Counter.
 type Counter interface {
-	// Census counts by indexes alone. Its cost grows with the number of pending, running and
-	// waiting executions and tasks. Ended ones cost nothing.
+	// Census counts by indexes alone. Its cost grows with the number of pending, running and waiting
+	// executions and tasks, not with the number of ended ones.
 	Census(ctx context.Context) (Census, error)
 }

@@ -8,21 +8,21 @@ import (
 	"github.com/perdure/perdure"
 )
 
-// MostSearched is the maximum size of an entry's content, in bytes, in which stores search for the
-// texts of blocks and the results of tasks. A text that a larger entry repeats is stored twice,
-// because whoever reads the block would otherwise have to read the whole entry.
+// MostSearched is the maximum size of an entry, in bytes, in which stores search for the texts of
+// blocks and the results of tasks. If a larger entry repeats a text, the text is stored twice.
+// Otherwise a reader of the block would have to read the whole large entry.
 const MostSearched = 1 << 20
 
-// EntryText is a text of an entry's content and its place there. The text is the raw bytes, without
+// EntryText is a text of an entry's content, with its place there. It holds the raw bytes, without
 // the escapes of JSON.
 type EntryText struct {
-	// Path is the index of the part, the indexes of nested parts, and the member's name: "0.text",
-	// "2.rawArguments", "0.1.text".
+	// Path is the place of the text in the content: the index of the message part, the indexes of
+	// nested parts, and the member's name. Examples are "0.text", "2.rawArguments" and "0.1.text".
 	Path string
 	Text string
 }
 
-// textPart holds those members of a message part that can have been a block.
+// textPart contains the members of a message part whose texts may also be stored as blocks.
 type textPart struct {
 	Text         string     `json:"text"`
 	Thinking     string     `json:"thinking"`
@@ -30,9 +30,9 @@ type textPart struct {
 	Parts        []textPart `json:"parts"`
 }
 
-// EntryTexts returns, in order, the texts of an entry's content that blocks are compared with:
-// text, thinking, the raw arguments of tool calls, and the texts of tool results. It returns none
-// for a content that cannot be decoded.
+// EntryTexts returns, in order, the texts of an entry's content that may also be stored as blocks:
+// text, thinking, the raw arguments of tool calls, and the texts of tool results. It returns none if
+// the content cannot be decoded.
 func EntryTexts(content json.RawMessage) []EntryText {
 	var root textPart
 	if json.Unmarshal(content, &root) != nil {
@@ -70,6 +70,6 @@ type BlockRest struct {
 	// there is none.
 	Entry *uuid.UUID
 	Path  string
-	// Cut is the total length of all chunks, according to the cuts.
+	// Cut is the total length of all chunks, according to the list of the block's cuts.
 	Cut int64
 }

@@ -7,18 +7,18 @@ import (
 	"github.com/perdure/perdure"
 )
 
-// Prune is one step of a deletion. The first step marks what is to be deleted: readers and commands
-// no longer see it. Later steps delete the marked rows, a limited number per step, as PickPruned
-// finds them. So no transaction is large, and a crash between steps loses nothing.
+// Prune is one step of a deletion of old data. The first step marks the data, so that readers and
+// commands no longer see it. Later steps, found by PickPruned, delete a limited number of marked
+// rows each. So no transaction is large, and a deletion continues after a crash.
 type Prune struct {
 	// Execution marks the whole execution as deleted.
 	Execution bool
 	// Log marks all records of the log except the last one. The execution must have ended.
 	Log bool
-	// Checkpoints deletes checkpoints that were made at that time or earlier, at most Rows of them.
-	// It never deletes the newest one.
+	// Checkpoints deletes checkpoints that were made at this time or earlier, at most Rows of them.
+	// The newest checkpoint is never deleted.
 	Checkpoints *perdure.Time
-	// Rows deletes marked rows, at most about that many.
+	// Rows is the approximate maximum number of marked rows to delete.
 	Rows int
 }
 
@@ -35,9 +35,10 @@ const (
 type PruneQuery struct {
 	Kind PruneKind
 	Org  string
-	// OlderThan, if set, replaces the retention policies. It applies to executions only.
+	// OlderThan, if set, is used instead of the retention policies. It applies to executions only.
 	OlderThan *time.Duration
-	// Status and DefinitionID narrow the selection. They apply to executions only.
+	// Status and DefinitionID narrow the selection of executions. They have no effect on other kinds
+	// of data.
 	Status       []perdure.Status
 	DefinitionID *uuid.UUID
 	Cursor       string
@@ -50,9 +51,9 @@ type Prunable struct {
 	Org    string
 	Kind   string
 	Status perdure.Status
-	// Since is when the execution ended, or when its oldest checkpoint was made.
+	// Since is when the execution ended. For checkpoints, it is when the oldest of them was made.
 	Since perdure.Time
-	// Count is the number of checkpoints that may be pruned; 1 for the other kinds.
+	// Count is the number of checkpoints that may be pruned. It is 1 for other kinds of data.
 	Count int64
 	// Bytes is the size of the content that pruning deletes.
 	Bytes int64

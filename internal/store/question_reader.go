@@ -12,16 +12,16 @@ import (
 type QuestionReader interface {
 	// Question returns a question of the org. Errors: not_found.
 	Question(ctx context.Context, org string, id uuid.UUID) (*perdure.Question, error)
-	// QuestionsOf returns questions of an execution by id, in the order asked; nil for a question
+	// QuestionsOf returns questions of an execution by id, in the order of ids; nil for a question
 	// that does not exist. It needs one query.
 	QuestionsOf(ctx context.Context, execution uuid.UUID, ids []uuid.UUID) ([]*perdure.Question, error)
 	// Questions lists questions, newest first. It examines at most ListRows of them, so a page may
 	// be short or empty and still have a next one.
 	Questions(ctx context.Context, org string, f QuestionFilter) (Page[*perdure.Question], error)
-	// OpenQuestions counts the open questions of the org, up to most.
+	// OpenQuestions returns the number of open questions of the org, or most if there are more.
 	OpenQuestions(ctx context.Context, org string, most int) (int, error)
-	// QuestionMarks returns the marks of the newest open questions of the org, at most most, and of
-	// the newest questions of any status, at most NewestMarks. A question may be in both.
+	// QuestionMarks returns the marks of the newest open questions of the org, at most that many. It
+	// adds the marks of the newest NewestMarks questions of any status. A question may appear twice.
 	QuestionMarks(ctx context.Context, org string, most int) ([]QuestionMark, error)
 	// SignalKeys returns State.SignalKeys of an execution.
 	SignalKeys(ctx context.Context, execution uuid.UUID) ([]uuid.UUID, error)
@@ -35,7 +35,7 @@ type QuestionReader interface {
 	Grants(ctx context.Context, f GrantFilter) (Page[*perdure.ApprovalGrant], error)
 }
 
-// Link is a link to a question with the key that votes, revoked or not.
+// Link is a link to a question, with the API key whose vote it casts. The key may be revoked.
 type Link struct {
 	perdure.QuestionLink
 	Key *perdure.APIKey
@@ -46,23 +46,23 @@ type GrantFilter struct {
 	Org          string
 	ExecutionID  *uuid.UUID
 	DefinitionID *uuid.UUID
-	// Now is the moment at which the grants must not have expired.
+	// Now is the time that decides which grants have expired. Expired grants are left out.
 	Now    perdure.Time
 	Cursor string
 	Limit  int
 }
 
-// NewestMarks is the number of the newest questions among those that QuestionMarks returns.
+// NewestMarks is the number of questions of any status whose marks QuestionMarks returns.
 const NewestMarks = 200
 
-// QuestionMark identifies a version of a question.
+// QuestionMark identifies a version of a question, so that a caller can detect changes.
 type QuestionMark struct {
 	ID      uuid.UUID
 	Version int64
 	Open    bool
 }
 
-// QuestionFilter narrows a list of questions. Zero fields do not narrow.
+// QuestionFilter narrows a list of questions. A field with its zero value selects all questions.
 type QuestionFilter struct {
 	Status      []perdure.QuestionStatus
 	Kind        perdure.QuestionKind
@@ -72,7 +72,7 @@ type QuestionFilter struct {
 	Limit       int
 }
 
-// Selects reports whether the filter selects a question. Cursor and Limit do not matter.
+// Selects reports whether the filter selects a question. It ignores Cursor and Limit.
 func (f QuestionFilter) Selects(q *perdure.Question) bool {
 	return (len(f.Status) == 0 || slices.Contains(f.Status, q.Status)) && (f.Kind == "" || f.Kind == q.Kind) &&
 		(f.Subject == "" || f.Subject == q.Subject) && (f.ExecutionID == nil || *f.ExecutionID == q.ExecutionID)

@@ -1,12 +1,12 @@
 package store
 
-// Reader reads a store. It consists of one interface for each group of users. Code that reads takes
-// the smallest interface with the methods that it calls; only stores, and readers that wrap others,
-// implement all of Reader.
+// Reader reads a store. It combines one interface for each group of callers. Code that reads should
+// take the smallest interface with the methods that it calls. Only stores, and readers that wrap
+// another reader, implement all of Reader.
 //
-// Every method that takes an org returns not_found for what belongs to another org. Reads are short
-// transactions that see only committed data and never block a writer. Contents are loaded, blobs
-// included, unless a method says otherwise. For a withheld content its reference is returned.
+// Every method with a parameter org returns not_found for data of another org. Reads are short
+// transactions that see only committed data and never block a writer. Contents are loaded, also from
+// blobs, unless a method says otherwise. A withheld content is returned as a reference.
 type Reader interface {
 	ExecutionReader
 	ClaimReader
@@ -22,7 +22,6 @@ type Reader interface {
 	SweepReader
 	StreamReader
 	Counter
-	// Lazy returns a reader on the same store whose methods always leave contents in blobs as
-	// references.
+	// Lazy returns a reader of the same store whose methods leave contents in blobs as references.
 	Lazy() Reader
 }

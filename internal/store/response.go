@@ -8,9 +8,9 @@ import (
 	"github.com/perdure/perdure"
 )
 
-// Response is the row of a response, with the position of the input that began it. If a response
-// that is already running takes up the input, the new response joins the running one: its id is
-// then another name of the running response.
+// Response is the row of a response to one input, with the position of that input in the log. If a
+// running response takes up the input, the new response joins it: its id is then another name of the
+// running response.
 type Response struct {
 	ID        string
 	Execution uuid.UUID
@@ -20,34 +20,34 @@ type Response struct {
 	FirstPos int64
 	// Joined is the id of the running response that took up the input; "" if there is none.
 	Joined string
-	// Hidden responses cannot be found by their id any more.
+	// Hidden reports that the response can no longer be found by its id.
 	Hidden    bool
 	CreatedAt perdure.Time
-	// Request holds what the client asked for in addition to the input, if it asked for a response;
-	// nil otherwise.
+	// Request is what the client asked for in addition to the input. It is nil if the input did not
+	// come as a request for a response.
 	Request json.RawMessage
-	// History identifies the conversation up to the response's end, as the client knows it. It is
+	// History identifies the conversation that the client knows at the end of the response. It is
 	// zero until a client has received the end.
 	History History
 }
 
 // History identifies a conversation by hashes of the messages that its client knows.
 type History struct {
-	// Said is the hash of the messages of both sides. SaidAndRun also covers the calls of tools
-	// that ran at the server, which some clients leave out.
+	// Said is the hash of the messages of both sides. SaidAndRun also covers the calls of tools that
+	// the server ran, because some clients leave these calls out.
 	Said, SaidAndRun perdure.Hash
 }
 
-// ResponseEnd sets the history up to the end of a response.
+// ResponseEnd sets the history of a response, which reaches to the response's end.
 type ResponseEnd struct {
 	ID      string
 	History History
 }
 
-// Join says that the input of the response ID was taken up by the response Into.
+// Join says that the running response Into has taken up the input of the response ID.
 type Join struct{ ID, Into string }
 
-// ResponseReader reads responses and conversations, for the interface of the Responses API.
+// ResponseReader reads responses and conversations, for the endpoints of the Responses API.
 type ResponseReader interface {
 	// Response returns the row of a response by its id, including hidden ones. Errors: not_found if
 	// there is none.
@@ -55,14 +55,14 @@ type ResponseReader interface {
 	// ResponsesOf returns rows of an execution's responses in the order of their inputs, including
 	// hidden ones. It leaves out responses that have joined another one.
 	ResponsesOf(ctx context.Context, execution uuid.UUID, q ResponseQuery) ([]Response, error)
-	// ResponsesBySaid returns at most limit of an org's responses whose history contains that hash,
-	// newest first.
+	// ResponsesBySaid returns the newest responses of an org whose History.Said equals the hash, at
+	// most limit.
 	ResponsesBySaid(ctx context.Context, org string, said perdure.Hash, limit int) ([]Response, error)
 	// Signal returns a signal by its id, with its value. Errors: not_found if there is none.
 	Signal(ctx context.Context, execution uuid.UUID, id string) (*perdure.Signal, error)
 
-	// Conversation returns a conversation by its id. ConversationByResponse returns the
-	// conversation whose next response gets the given id. Errors: not_found if there is none.
+	// Conversation returns a conversation by its id. ConversationByResponse returns the conversation
+	// whose next response gets the id response. Errors: not_found if there is none.
 	Conversation(ctx context.Context, org, id string) (*Conversation, error)
 	ConversationByResponse(ctx context.Context, org, response string) (*Conversation, error)
 	// ConversationItems returns at most limit pending items in order, starting at the index from.

@@ -9,9 +9,10 @@ import (
 type SessionQuery struct {
 	Org string
 	Now perdure.Time
-	// Key, if not nil, selects only the sessions of that key's secret.
+	// Key, if not nil, is the hash of an API key's secret. Only sessions of that key are selected.
 	Key *perdure.Hash
-	// Operator also selects the sessions of data directories' tokens. It applies only without Key.
+	// Operator also selects sessions that began with the token of a data directory. It has no effect
+	// if Key is set.
 	Operator bool
 	After    uuid.UUID // only sessions with greater ids
 	Limit    int

@@ -5,65 +5,67 @@ import (
 	"github.com/perdure/perdure"
 )
 
-// State is the data on which a command decides. Contents (input, result, value) are not loaded.
-// Rows that do not exist are missing in the maps.
+// State is the data on which a command decides. Contents (input, result, value) are not loaded. The
+// maps have no elements for rows that do not exist.
 type State struct {
 	Now perdure.Time
-	// Nonce is a random number of the transaction, never 0. Every record that the command writes
-	// has it, and so has the head after them. A command that runs again after a rollback gets a new
-	// one.
-	Nonce      uint32
-	Execution  *perdure.Execution // a copy; nil if none
-	Head       Head
-	PickedTask *uuid.UUID // for PickTasks, PickExpiredTasks, PickTaskDeadlines; also in Tasks
+	// Nonce is a random number of the transaction, never 0. Every record that the command writes has
+	// this nonce, and the log's head after these records has it, too. A command that runs again
+	// after a rollback gets a new nonce.
+	Nonce     uint32
+	Execution *perdure.Execution // a copy of the row; nil if the execution does not exist
+	Head      Head
+	// PickedTask is set by PickTasks, PickExpiredTasks and PickTaskDeadlines. The task is also in Tasks.
+	PickedTask *uuid.UUID
 
-	Tasks   map[uuid.UUID]*perdure.Task // requested ones, and open or held ones if requested
+	Tasks   map[uuid.UUID]*perdure.Task // the requested tasks, and all open or running ones if requested
 	Entries map[uuid.UUID]perdure.EntryHead
-	Keyed   map[string]perdure.EntryHead // by entry key
-	// CallNames are the names of tools by call id. Names in LOCAL executions are stored only at
-	// their workers and are missing here.
+	Keyed   map[string]perdure.EntryHead // entries by their keys
+	// CallNames are the names of tools by the id of the tool call. In LOCAL executions they are
+	// missing, because only the worker has them.
 	CallNames map[string]string
 	Signals   map[string]*perdure.Signal
-	Pending   []perdure.Signal // match Patterns, oldest first, without values
-	Taken     []perdure.Signal // in the order in which they were taken
+	Pending   []perdure.Signal // pending signals that match Needs.Patterns, oldest first, without values
+	Taken     []perdure.Signal // signals in the order in which they were taken
 	Blocks    map[perdure.BlockKey]*Block
 	Blobs     map[uuid.UUID]*Blob
-	// Questions are the requested questions, whole. The decision may modify them.
+	// Questions are the requested questions, with all fields. The decision may modify them.
 	Questions map[uuid.UUID]*perdure.Question
-	Link      *perdure.QuestionLink // may have expired
+	Link      *perdure.QuestionLink // the link may have expired
 	Links     []*perdure.QuestionLink
-	// SignalKeys are the keys of the signals of the execution that are taken or consumed, each once,
-	// at most AskerLimit; uuid.Nil stands for the token of the data directory.
+	// SignalKeys are the API keys that sent the signals which the execution has taken or consumed.
+	// Each key is in the list once. The list has at most AskerLimit keys. uuid.Nil stands for the
+	// token of the data directory.
 	SignalKeys []uuid.UUID
-	// Grants are the approval grants of the execution and of its definition that have not expired,
-	// oldest first. They are exact.
+	// Grants are the unexpired approval grants of the execution and of its definition, oldest first.
+	// No other command changes them before this one is committed.
 	Grants []*perdure.ApprovalGrant
-	// Retention is the org's policy, overridden by the definition's policy as of the start, with
-	// all defaults filled in.
+	// Retention is the retention policy of the execution. The org's policy is overridden by the
+	// policy that the definition had when the execution started. All defaults are filled in.
 	Retention perdure.Retention
 
-	// The following fields also depend on other executions. They are exact: no two committed
-	// transactions have both used the same free place of a limit. Only Holds may miss work that is
-	// claimed concurrently, in the same pick or elsewhere. It never misses work that must run
-	// alone, nor any work if this execution must run alone.
+	// The fields Holds, Keys and Queues also depend on other executions. Keys and Queues are exact:
+	// two committed transactions never use the same free place of a limit. Holds may miss work that
+	// the worker claims at the same time. It never misses an execution that must run alone. If this
+	// execution must run alone, it misses no work at all.
 	Holds  Holding
 	Keys   map[string]Load // by concurrency key
 	Queues map[string]Load
-	// Withheld are some of the blobs whose content is neither stored nor staged completely.
+	// Withheld are some of the blobs whose content is neither stored nor completely staged.
 	Withheld []Blob
 
-	Grant       *perdure.ApprovalGrant // nil if none, or if it has expired
-	Definition  *perdure.Definition    // by id
+	Grant       *perdure.ApprovalGrant // nil if the grant does not exist or has expired
+	Definition  *perdure.Definition    // the definition with the id Needs.Definition
 	BySlug      *perdure.Definition
-	Idempotency *Idempotency // not expired
+	Idempotency *Idempotency // nil if the idempotency key is unknown or has expired
 	Key         *perdure.APIKey
-	Session     *perdure.Session // may have expired
+	Session     *perdure.Session // the session may have expired
 	// Conversation is exact: the commands of a conversation are decided one after the other.
 	Conversation *Conversation
 	Org          *perdure.Org
-	// Limited is the key of Needs.UseOf, revoked or not; nil if it belongs to another org. Its Use
-	// is set only if the key has limits for which the store counts, with only these counts. It is
-	// exact: no two commands can both use the same part of a limit.
+	// Limited is the API key for Needs.UseOf, even if it is revoked. It is nil if the key belongs to
+	// another org. Its Use contains only the counts that the store keeps for the limits of the key.
+	// It is exact: two commands never use the same part of a limit.
 	Limited  *perdure.APIKey
 	Stream   *Stream
 	Producer *StreamProducer
@@ -71,17 +73,17 @@ type State struct {
 	Streams int
 	Kinds   []Kind
 
-	// Webhooks are the enabled webhooks of the execution's org, for every command on an execution.
-	// They are those of committed transactions when this one began, or newer. They must not be
-	// modified.
+	// Webhooks are the enabled webhooks of the execution's org. Every command on an execution gets
+	// them. They are at least as new as the start of this transaction. They must not be modified.
 	Webhooks []*perdure.Webhook
-	// Webhook and WebhookCount are exact. Waiting counts at most perdure.MaxUndelivered+1.
+	// Webhook and WebhookCount cannot change before this command is committed. Waiting counts at
+	// most perdure.MaxUndelivered+1 pending deliveries.
 	Webhook      *perdure.Webhook
 	Waiting      int
 	WebhookCount int
 	Delivery     *perdure.Delivery
-	// Due are pending deliveries that no other transaction takes, of each webhook the longest due
-	// first.
+	// Due are pending deliveries that are due and that no other transaction takes. The deliveries of
+	// each webhook are ordered by their time, the earliest first.
 	Due []*perdure.Delivery
 	// WorkerCount is the number of stored workers of the org.
 	WorkerCount int
@@ -92,32 +94,32 @@ type State struct {
 	// BulkAction and BulkRunning, the number of the org's bulk actions that run, are exact.
 	BulkAction  *perdure.BulkAction
 	BulkRunning int
-	// BulkByKey is the newest bulk action of Needs.BulkKey. It is exact.
+	// BulkByKey is the newest bulk action with the idempotency key Needs.BulkKey. It is exact.
 	BulkByKey *perdure.BulkAction
 }
 
-// Holding reports whether a worker holds executions, that is, has claimed them and not yet released
-// them.
+// Holding describes what a worker holds: executions that it has claimed and not yet released.
 type Holding struct {
 	Executions bool // the worker holds an execution
-	Alone      bool // an execution that must run alone
+	Alone      bool // one of these executions must run alone
 }
 
-// Load is the load of a concurrency key or a queue in one org.
+// Load is the number of running tasks, and whether tasks wait, for a concurrency key or a queue of
+// one org.
 type Load struct {
 	Running int
-	// Waiting reports whether there is a task that may be claimed if limits are ignored.
+	// Waiting reports whether a pending task could be claimed now if there were no limits.
 	Waiting bool
 }
 
-// Head is the row with the end of an execution's log. It is locked for appending.
+// Head is the row that describes the end of an execution's log. Appending to the log locks it.
 type Head struct {
 	LastSeq int64
 	LastPos int64
-	Epoch   uint64 // random, created with the execution
+	Epoch   uint64 // random number that was created with the execution
 	// Nonce is the nonce of the record at LastPos.
 	Nonce uint32
-	// FirstPos is the position of the first stored record, 0 if no record is pruned. Readers return
-	// it; decisions do not see it.
+	// FirstPos is the position of the first stored record; 0 if no record is pruned. Only readers
+	// set it. It is always 0 in a decision.
 	FirstPos int64
 }

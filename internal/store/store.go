@@ -1,10 +1,10 @@
 // Package store is the contract between the engine, which decides, and a database, which commits.
 // All writes go through Do to a committer, which runs them in transactions. All other methods read.
 //
-// A command names its execution, or how to pick candidates. The committer locks these executions,
-// loads the state that the command needs, lets it decide and applies the changes. Once the
-// transaction is durable, it answers. Many commands share a transaction. Commands of one execution
-// keep their order. A refused command does not affect the others.
+// A command names its execution, or how to pick candidates. The committer locks these executions and
+// loads the state that the command needs. It lets the command decide, and applies the changes. Once
+// the transaction is durable, it answers the caller. One transaction contains many commands.
+// Commands of one execution keep their order. A refused command does not affect the others.
 package store
 
 import (
@@ -34,20 +34,21 @@ type Command struct {
 	// Name names the command in logs and traces.
 	Name string
 	Lane Lane
-	// Org limits what the command can see: an execution of another org does not exist for it. ""
-	// sees all orgs, for the server's own sweeps.
+	// Org is the org whose data the command can see. An execution of another org does not exist for
+	// the command. With "", it sees all orgs, as the server's own sweeps do.
 	Org string
-	// Execution is the execution on which the command decides; State.Execution is nil if it does
-	// not exist. Execution is ignored if Pick is set.
+	// Execution is the id of the execution on which the command decides. State.Execution is nil if
+	// that execution does not exist. If Pick is set, this field is ignored.
 	Execution uuid.UUID
-	// Pick chooses candidates in the transaction. Decide runs for each of them, and must check
-	// again whether it is one.
+	// Pick chooses candidates in the transaction. Decide runs for each candidate. Decide must check
+	// again that the candidate still qualifies.
 	Pick *Pick
-	// Needs returns what to load, given the execution's row (nil if none). It must not change the
-	// row, because Decide gets the same one. A nil Needs loads only the row.
+	// Needs returns what to load for the execution with the row x; x is nil if there is none. It
+	// must not change the row, because Decide gets the same one. If Needs is nil, only the row is
+	// loaded.
 	Needs func(x *perdure.Execution) Needs
-	// Decide must be pure: it may run again with fresh state. It may modify what State points to.
-	// Nil changes without an error change nothing.
+	// Decide must be pure, because it may run again with fresh state. It may modify what State
+	// points to. If it returns nil and no error, nothing is changed.
 	Decide func(s *State) (*Changes, error)
 	// Frees reports that the command may run on a full disk: it deletes data, or it is small and
 	// necessary for a server's start.
@@ -60,69 +61,76 @@ type Command struct {
 type PickKind int
 
 const (
-	PickAgents        PickKind = iota // PENDING executions that may be claimed, longest pending first; see Pick
-	PickTasks                         // PENDING tasks that may be claimed and whose limits have room, by priority, then oldest
-	PickTimers                        // executions whose timer is due
-	PickExpiredAgents                 // RUNNING or CANCELLING, lease expired
-	PickExpiredTasks                  // RUNNING, lease expired
-	PickEmbedded                      // leases of embedded workers, agents' and tasks' (each execution once)
-	PickCancelOverdue                 // CANCELLING past CancelBy
-	PickTaskDeadlines                 // open tasks past schedule-to-close
-	PickAttempts                      // RUNNING tasks whose AttemptDue is Pick.Grace ago
-	PickLooseBlobs                    // executions with blobs begun more than LooseBlobAge ago that no commit refers to
-	PickPruned                        // executions marked by Changes.Prune whose rows are not all deleted
+	// PickAgents chooses PENDING executions that may be claimed, longest pending first: see Pick.
+	PickAgents PickKind = iota
+	// PickTasks chooses PENDING tasks that may be claimed and whose limits have room, by priority and
+	// age.
+	PickTasks
+	PickTimers        // executions whose timer is due
+	PickExpiredAgents // RUNNING or CANCELLING executions whose lease has expired
+	PickExpiredTasks  // RUNNING tasks whose lease has expired
+	// PickEmbedded chooses executions and tasks that embedded workers have claimed. It chooses each
+	// execution once.
+	PickEmbedded
+	PickCancelOverdue // CANCELLING executions whose CancelBy has passed
+	PickTaskDeadlines // open tasks whose schedule-to-close deadline has passed
+	PickAttempts      // RUNNING tasks whose AttemptDue passed at least Pick.Grace ago
+	// PickLooseBlobs chooses executions with blobs that were begun more than LooseBlobAge ago and to
+	// which no commit refers.
+	PickLooseBlobs
+	PickPruned // executions marked by Changes.Prune whose rows are not all deleted
 	// PickQuestions chooses executions with open questions whose ExpiresAt is reached: see
 	// Pick.AskedSince. State.Questions contains these questions of the execution.
 	PickQuestions
 )
 
-// AskerLimit is the maximum number of senders of signals that are recorded for a response, and the
-// maximum length of State.SignalKeys.
+// AskerLimit is the maximum number of senders of signals that are recorded as the askers of a
+// response. It also limits the length of State.SignalKeys.
 const AskerLimit = 1000
 
 // LooseBlobAge is how long an uploaded blob may wait for the commit that refers to it.
 const LooseBlobAge = time.Hour
 
-// AloneScore is the score of lost leases from which an execution must run alone in its worker. It
-// is the score of three losses in a row.
+// AloneScore is the score for lost leases at which an execution must run alone in its worker. Three
+// lost leases in a row have this score.
 const AloneScore = 6
 
-// Pick describes a search in the command's transaction for executions or tasks, the candidates.
-// Decide runs for each candidate.
+// Pick describes a search for executions or tasks, the candidates. The search runs in the command's
+// transaction. Decide runs for each candidate.
 //
-// PickAgents chooses, in the same order as the others, at most one execution that must run alone;
-// it does not count towards Limit. State.Holds tells the decision whether the worker can run it.
-// PickTasks enforces the limits, counting the tasks that the same pick has already chosen: it
-// chooses no task that could not be claimed after those.
+// PickAgents chooses at most one execution that must run alone. That execution is ordered like the
+// others, but does not count towards Limit. State.Holds tells the decision whether the worker can
+// run it. PickTasks enforces the limits of tasks. It counts the tasks that the same pick has already
+// chosen, so all chosen tasks can be claimed.
 type Pick struct {
 	Kind   PickKind
-	Queues []string // for PickAgents and PickTasks: any of these; an empty list matches nothing
+	Queues []string // queues to search, for PickAgents and PickTasks; an empty list matches nothing
 	Kinds  []string
 	Limit  int // maximum number of candidates; 0 means 100
 
-	// Worker is the claiming worker, for PickAgents. State.Holds describes it.
+	// Worker is the id of the claiming worker, for PickAgents. State.Holds describes what it holds.
 	Worker uuid.UUID
-	// AloneOnly chooses only the execution that must run alone.
+	// AloneOnly makes PickAgents choose only the execution that must run alone.
 	AloneOnly bool
-	// Skip, if set, returns true for executions to leave out. ready is when the execution became
-	// PENDING. Skip is called in the committer and must not block.
+	// Skip, if set, reports whether to leave an execution out. Its parameter ready is when the
+	// execution became PENDING. Skip is called in the committer and must not block.
 	Skip func(execution uuid.UUID, ready perdure.Time) bool
-	// QueueLimits limits, for PickTasks, the number of running tasks of one org on a queue.
+	// QueueLimits contains the maximum number of running tasks of one org by queue, for PickTasks.
 	QueueLimits map[string]int
-	// Grace is how long AttemptDue must have passed for PickAttempts.
+	// Grace is how long ago AttemptDue must have passed, for PickAttempts.
 	Grace time.Duration
 	// AskedSince limits PickQuestions to questions that were created at or after this time; zero
 	// means all.
 	AskedSince perdure.Time
-	// Home is the worker for which PickAgents chooses LOCAL executions. It chooses executions with
-	// that home, and executions without a home. Nil chooses no LOCAL executions.
+	// Home is the id of a worker, for PickAgents. Only LOCAL executions with this home worker, or
+	// without a home worker, are chosen. If it is nil, no LOCAL executions are chosen.
 	Home *uuid.UUID
 	// Features are the features of the worker. PickAgents and PickTasks choose no work that needs a
 	// feature outside this set.
 	Features perdure.Features
 }
 
-// Block is the row of a block.
+// Block is the row of a block of an execution's log.
 type Block struct {
 	Key       perdure.BlockKey
 	Seq       int64
@@ -138,33 +146,35 @@ type Block struct {
 	// SHA256 is the hash of a closed block.
 	Digest []byte
 	SHA256 perdure.Hash
-	Reason perdure.BlockReason // once closed
-	// Named reports that the content of a closed block is a text of an entry to which the row
-	// refers instead of holding the content. It is only read. The store sets it, whichever of block
-	// and entry comes first.
+	Reason perdure.BlockReason // why the block was closed
+	// Named reports that a closed block's row refers to an equal text of an entry and holds no
+	// content itself. The store sets it, whichever of block and entry is stored first. Commands only
+	// read it.
 	Named bool
-	// Content is the blob that holds the content of a closed block of a LOCAL execution. It is only
-	// written.
+	// Content refers to the blob with the content of a closed block of a LOCAL execution. It is
+	// written and never read.
 	Content *perdure.BlobRef
-	// Event marks a block number that a source used for an event: it has neither content nor cuts.
+	// Event marks a block number that the source of a stream has used for an event instead. Such a
+	// row has neither content nor cuts.
 	Event bool
 }
 
-// Blob is the row of a blob. It is complete when Held equals Length. A blob that a commit refers to
-// and that is not complete is withheld: readers return its reference.
+// Blob is the row of a blob. The blob is complete when Held equals Length. An incomplete blob to
+// which a commit refers is withheld: its content is not stored here, and readers return its
+// reference.
 type Blob struct {
 	ID     uuid.UUID
 	Length int64
 	Held   int64
 	Digest []byte
-	SHA256 perdure.Hash // once complete
-	Owned  bool         // a commit refers to it
-	// Staged is the number of bytes that are stored and not visible yet, before the commit that
-	// makes them visible.
+	SHA256 perdure.Hash // set once the blob is complete
+	Owned  bool         // a commit refers to the blob
+	// Staged is the number of stored bytes that readers do not see yet. They become visible with
+	// Changes.Unveil.
 	Staged int64
 }
 
-// Idempotency records the creation of an execution by its key, for 24 hours.
+// Idempotency records which execution was created with an idempotency key. It is kept for 24 hours.
 type Idempotency struct {
 	Key         string
 	RequestHash perdure.Hash
@@ -175,14 +185,14 @@ type Idempotency struct {
 // Kind is a kind of agents or tasks that a worker has registered.
 type Kind struct {
 	Org    string
-	Agent  bool // otherwise a kind of tasks
+	Agent  bool // a kind of agents; otherwise a kind of tasks
 	Spec   perdure.KindSpec
 	SeenAt perdure.Time
-	// Signals are the signals that workers have registered for the kind, those of the newest
-	// registration first. They are read and written in place of Spec.Signals.
+	// Signals are the signals that workers have registered for the kind, newest registration first.
+	// They are stored instead of Spec.Signals.
 	Signals []KindSignal
-	// Outputs are the output schemas that workers have registered for the kind, the newest first.
-	// They are read and written in place of Spec.OutputSchema.
+	// Outputs are the output schemas that workers have registered for the kind, newest first. They
+	// are stored instead of Spec.OutputSchema.
 	Outputs []KindOutput
 }
 
@@ -202,32 +212,33 @@ type KindSignal struct {
 
 // Store is the contract that a database implements for the engine. It is safe for concurrent use.
 type Store interface {
-	// Do commits a command. It returns the answers of its decisions: one, or one per picked
-	// candidate that was changed. An error of Decide is returned unchanged. Errors: unavailable if
-	// the outcome may be unknown.
+	// Do commits a command. It returns the answer of its decision. A command with a Pick returns one
+	// answer for each candidate that it has changed. An error of Decide is returned unchanged.
+	// Errors: unavailable if the outcome may be unknown.
 	Do(ctx context.Context, c Command) ([]any, error)
 	// Epoch returns the store's epoch. It changes when the store is restored or copied.
 	Epoch() uint64
 	// Now returns the store's time.
 	Now() perdure.Time
-	// Tidy does work that the store has deferred. It is cheap if there is none: a server calls it
-	// several times per second.
+	// Tidy does work that the store has deferred. It costs little if there is none: a server calls
+	// it several times per second.
 	Tidy(ctx context.Context) error
 	Reader
 	Close() error
 }
 
-// TextBlock is the text index of a block of execution numbers. It is not written if the block has
-// changed since it was read.
+// TextBlock is the text index of a block of execution numbers. It is written only if the executions
+// of the block are still the same as when their texts were read.
 type TextBlock struct {
 	Block int64
 	// Numbers are the numbers of the executions in the block, in ascending order.
 	Numbers []int64
 	Parts   [][]byte
-	// Stale is set by the store if the block was not written.
+	// Stale is set by the store if it has refused to write the block.
 	Stale bool
 }
 
-// TextAge is the minimum age of an execution before the executions with lower numbers are indexed,
-// in stores with concurrent transactions: each transaction ends earlier than that.
+// TextAge is the age that an execution must have before the executions with lower numbers are
+// indexed. It is for stores with concurrent transactions: by then, every transaction with a lower
+// number has ended.
 const TextAge = time.Minute

@@ -11,9 +11,9 @@ import (
 	"github.com/perdure/perdure"
 )
 
-// Stretch encodes a content as a substring of another content, with the bytes before and after it.
-// An example is a task's result that an entry mostly repeats. The encoding is exact, byte for byte,
-// whatever the bytes mean.
+// Stretch encodes one content as a substring of another content, with the bytes before and after the
+// substring. For example, an entry mostly repeats the result of a task. The encoding is exact, byte
+// for byte, and does not depend on what the bytes mean.
 type Stretch struct {
 	Before, After []byte
 	At, Length    int64
@@ -22,15 +22,15 @@ type Stretch struct {
 const (
 	// leastStretch is the minimum length of a substring, in bytes, that is worth encoding.
 	leastStretch = 64
-	// mostTries is the maximum number of values of a content that are searched for. deepest is the
-	// maximum number of objects around a value.
+	// mostTries is the maximum number of values of a content for which a search is made. deepest is
+	// the maximum number of objects around such a value.
 	mostTries = 8
 	deepest   = 3
 )
 
-// FindStretch searches for a large JSON value of content that said contains byte for byte, and
-// returns content encoded with it. The value is the content itself or a member of its objects; the
-// largest ones are tried first. It returns false if none is found.
+// FindStretch searches for a large JSON value of content that the bytes in said contain unchanged.
+// It returns content encoded with that value. The value is the whole content or a member of one of
+// its objects; the largest values are tried first. FindStretch returns false if no value is found.
 func FindStretch(content, said []byte) (Stretch, bool) {
 	values := valuesOf(content, 0, deepest)
 	slices.SortStableFunc(values, func(a, b span) int { return cmp.Compare(b.end-b.start, a.end-a.start) })
@@ -49,8 +49,8 @@ func FindStretch(content, said []byte) (Stretch, bool) {
 // span is the start and the end (exclusive) of a value in a content, in bytes.
 type span struct{ start, end int }
 
-// valuesOf returns the spans of the value in a content and of the members of its objects, down to a
-// depth.
+// valuesOf returns the span of the JSON value in a content, and the spans of the members of its
+// objects, down to a depth.
 func valuesOf(content []byte, offset, depth int) []span {
 	trimmed := bytes.TrimSpace(content)
 	if len(trimmed) == 0 {
@@ -79,8 +79,8 @@ func valuesOf(content []byte, offset, depth int) []span {
 	return all
 }
 
-// Of returns the encoded content. said is the other content, which contains the substring. It
-// returns an error if said is too short.
+// Of decodes the content. The parameter said is the other content, which contains the substring. If
+// it is too short, Of returns an error.
 func (s Stretch) Of(said []byte) ([]byte, error) {
 	if s.At < 0 || s.Length < 0 || s.At+s.Length > int64(len(said)) {
 		return nil, errors.New("a content names bytes that are not there")
@@ -88,9 +88,10 @@ func (s Stretch) Of(said []byte) ([]byte, error) {
 	return slices.Concat(s.Before, said[s.At:s.At+s.Length], s.After), nil
 }
 
-// ResultRest describes, for audits, how the result of a task that refers to an entry is stored.
+// ResultRest describes how the result of a task that refers to an entry is stored. It is used by
+// audits.
 type ResultRest struct {
 	Task, Entry uuid.UUID
-	// Held is the number of bytes that are stored with the task.
+	// Held is the number of bytes that are stored in the task's own row.
 	Held int64
 }

@@ -4,8 +4,8 @@ import "context"
 
 type orgKey struct{}
 
-// ForOrg returns a context whose reads count as the org's. If many reads wait for a connection,
-// orgs take turns.
+// ForOrg returns a context in which reads count as reads of the org. If many reads wait for a
+// connection, the orgs take turns.
 func ForOrg(ctx context.Context, org string) context.Context {
 	if OrgOf(ctx) == org {
 		return ctx
@@ -13,7 +13,8 @@ func ForOrg(ctx context.Context, org string) context.Context {
 	return context.WithValue(ctx, orgKey{}, org)
 }
 
-// OrgOf returns the org of a context's reads; "" for the process's own reads.
+// OrgOf returns the org to which reads with this context are attributed; "" for the server process
+// itself.
 func OrgOf(ctx context.Context) string {
 	org, _ := ctx.Value(orgKey{}).(string)
 	return org

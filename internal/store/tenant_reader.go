@@ -10,26 +10,27 @@ import (
 type TenantReader interface {
 	// OrgByID returns an org by its id. Errors: not_found if there is none.
 	OrgByID(ctx context.Context, id string) (*perdure.Org, error)
-	// OrgList returns at most limit orgs whose ids are greater than after, by id.
+	// OrgList returns orgs whose ids are greater than after, ordered by id, at most limit.
 	OrgList(ctx context.Context, after string, limit int) ([]*perdure.Org, error)
 
-	// KeyByHash returns a key that is not revoked. Errors: not_found otherwise.
+	// KeyByHash returns the API key whose secret has this hash and that is not revoked. Errors:
+	// not_found otherwise.
 	KeyByHash(ctx context.Context, hash perdure.Hash) (*perdure.APIKey, error)
 	// Keys lists the keys of an org with their Use, oldest first, including revoked ones.
 	Keys(ctx context.Context, org string) ([]*perdure.APIKey, error)
 	AnyKey(ctx context.Context) (bool, error)
 
-	// SessionByCookie returns a session by the hash of its cookie's half, even if it has expired.
-	// Errors: not_found if there is none.
+	// SessionByCookie returns a session, even if it has expired. It is found by the hash of the half
+	// of its secret that the cookie contains. Errors: not_found if there is none.
 	SessionByCookie(ctx context.Context, cookie perdure.Hash) (*perdure.Session, error)
-	// Sessions lists sessions that have not expired, by id. That is the order in which they began.
+	// Sessions lists sessions that have not expired, by id, which is the order in which they began.
 	Sessions(ctx context.Context, q SessionQuery) ([]*perdure.Session, error)
 	// ExpiredSessions reports whether a stored session has expired.
 	ExpiredSessions(ctx context.Context, now perdure.Time) (bool, error)
 
 	// Secret returns a secret of the installation by its name. Errors: not_found if there is none.
 	Secret(ctx context.Context, name string) ([]byte, error)
-	// Retention returns the org's policy; nil if none is set.
+	// Retention returns the org's retention policy; nil if none is set.
 	Retention(ctx context.Context, org string) (*perdure.Retention, error)
 	// AuditLog lists the records of the org's audit log, newest first.
 	AuditLog(ctx context.Context, org, cursor string, limit int) (Page[perdure.AuditRecord], error)

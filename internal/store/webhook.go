@@ -7,10 +7,10 @@ import (
 	"github.com/perdure/perdure"
 )
 
-// DeliveryKey identifies a delivery.
+// DeliveryKey identifies a delivery: the webhook, and the id of the delivery.
 type DeliveryKey struct{ Webhook, ID uuid.UUID }
 
-// DeliveryPick requests at most Limit deliveries of a webhook that are due.
+// DeliveryPick requests due deliveries of one webhook, at most Limit.
 type DeliveryPick struct {
 	Webhook uuid.UUID
 	Limit   int
@@ -20,7 +20,7 @@ type DeliveryPick struct {
 type DeliveryQuery struct {
 	Org     string
 	Webhook uuid.UUID
-	Status  perdure.DeliveryStatus // "" for all
+	Status  perdure.DeliveryStatus // "" selects all statuses
 	Cursor  string
 	Limit   int
 }

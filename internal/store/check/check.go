@@ -15,7 +15,7 @@ import (
 	"github.com/perdure/perdure/internal/store"
 )
 
-// Reader is a store that can be checked.
+// Reader reads a store that is checked.
 type Reader interface {
 	Execution(ctx context.Context, org string, id uuid.UUID) (*perdure.Execution, error)
 	AllEntries(ctx context.Context, execution uuid.UUID, cursor string, limit int) (store.Page[perdure.Entry], error)
@@ -26,7 +26,7 @@ type Reader interface {
 	BlobRow(ctx context.Context, execution, id uuid.UUID) (*store.Blob, error)
 	Log(ctx context.Context, execution uuid.UUID, after int64, limit int) ([]perdure.Record, store.Head, error)
 	LogHead(ctx context.Context, execution uuid.UUID) (store.Head, error)
-	// Audit checks the data that belongs to no execution, and then returns the id of every
+	// Audit first checks the data that belongs to no execution. Then it yields the id of every
 	// execution.
 	Audit(ctx context.Context) iter.Seq2[uuid.UUID, error]
 	// AuditTree checks the stored tree positions of an execution's entries, and returns a text for
@@ -49,8 +49,9 @@ type Result struct {
 	Findings int64
 }
 
-// Run checks every execution. It calls told after each execution, and found for each finding. If a
-// read fails so that the check cannot continue, Run returns the error and the result so far.
+// Run checks every execution. It calls told with the counts so far after each execution, and found
+// for each finding. If a failed read makes the rest of the check impossible, Run returns the error
+// and the counts so far.
 func Run(ctx context.Context, r Reader, told func(Result), found func(Finding)) (Result, error) {
 	c := &checker{ctx: ctx, r: r, found: found}
 	for id, err := range r.Audit(ctx) {
@@ -72,8 +73,8 @@ func Run(ctx context.Context, r Reader, told func(Result), found func(Finding)) 
 	return c.Result, nil
 }
 
-// stops reports whether a check cannot continue: its context has ended, or the database is
-// unreachable.
+// stops reports whether the error of a read ends the whole check: the context has ended, or the
+// database is unreachable.
 func stops(err error) bool {
 	return errors.Is(err, context.Canceled) || errors.Is(err, context.DeadlineExceeded) || perdure.IsCode(err, perdure.Unavailable)
 }
@@ -91,12 +92,12 @@ func (c *checker) wrong(format string, args ...any) {
 	c.found(Finding{Execution: c.id, What: fmt.Sprintf(format, args...)})
 }
 
-// tries is the number of times that an execution is read before its findings count, because servers
-// may change it between two reads.
+// tries is the number of times that an execution with findings is checked before its findings count.
+// A server may change the execution between two reads of one check.
 const tries = 3
 
-// settled checks an execution until a check has no findings, at most tries times, and reports the
-// last findings.
+// settled checks an execution at most tries times, until a check has no findings. It reports the
+// findings of the last check.
 func (c *checker) settled() error {
 	tell, before := c.found, c.Result
 	defer func() { c.found = tell }()
@@ -122,7 +123,7 @@ func (c *checker) settled() error {
 func (c *checker) execution() error {
 	x, err := c.r.Execution(c.ctx, "", c.id)
 	if perdure.IsCode(err, perdure.NotFound) {
-		return nil // deleted meanwhile
+		return nil // the execution was deleted during the check
 	}
 	if err != nil {
 		return c.unread("its row", err)

@@ -8,30 +8,30 @@ import (
 	"github.com/perdure/perdure"
 )
 
-// text is the state of a block while the log is read.
+// text is the state of a block during the check of a log.
 type text struct {
 	hash   hash.Hash
 	length int64
-	away   bool // the content is on the worker, or was superseded
+	away   bool // the content is stored only on a worker, or was deleted because the block is superseded
 }
 
-// logCheck is the check of one log. Its memory is one hash for each open block.
+// logCheck checks one log. It keeps one running hash in memory for each open block.
 type logCheck struct {
 	*checker
-	last int64 // pos
+	last int64 // position of the last record that was read
 	seqs int64
 	open map[int64]*text
 }
 
-// log checks that no position and no seq is missing, and that each block has the length and hash of
-// its closing event.
+// log checks the log of an execution. It must have every position and every seq, and each closed
+// block must have the length and hash that its closing event states.
 func (c *checker) log(x *perdure.Execution) error {
 	l := logCheck{checker: c, open: map[int64]*text{}}
 	first, err := c.r.LogHead(c.ctx, c.id)
 	if err != nil {
 		return err
 	}
-	before := int64(0) // pruned seqs
+	before := int64(0) // number of seqs whose records are pruned
 	if first.FirstPos > 0 {
 		l.last, before = first.FirstPos-1, first.LastSeq-1
 	}
@@ -46,7 +46,7 @@ func (c *checker) log(x *perdure.Execution) error {
 		}
 		for _, r := range page {
 			if r.Pos > first.LastPos {
-				break // added after the check began
+				break // this record was added after the check began
 			}
 			l.record(r)
 		}

@@ -8,8 +8,9 @@ import (
 	"github.com/perdure/perdure/internal/store"
 )
 
-// questions checks the questions of an execution: the number of open ones in its row, that none is
-// open after its end, that each decision has its time, and that large details have their hash.
+// questions checks the questions of an execution: their number of open ones equals the number in the
+// execution's row, none is open after the execution's end, each decision has a time, and large
+// details match their hash.
 func (c *checker) questions(x *perdure.Execution) error {
 	open := 0
 	for cursor, more := "", true; more; more = cursor != "" {
@@ -42,8 +43,8 @@ func (c *checker) questions(x *perdure.Execution) error {
 	return nil
 }
 
-// largeDetails checks the hash of details that are stored beside their question, unless only the worker
-// of a LOCAL execution has them.
+// largeDetails compares the details of a question that are stored in a blob with their hash. It
+// ignores the details of a LOCAL execution that only its worker has.
 func (c *checker) largeDetails(q *perdure.Question) error {
 	ref := q.DetailsBlob
 	if ref == nil {

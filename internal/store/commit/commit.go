@@ -9,25 +9,25 @@ import (
 	"github.com/google/uuid"
 )
 
-// Runner runs batches.
+// Runner runs batches of commands in a database.
 type Runner interface {
 	// Attempt runs a batch in one transaction. If err is nil, the outcomes are in the order of the
-	// batch's calls. Otherwise nothing is written, unless Gives reports that this is unknown. If
+	// batch's calls. Otherwise nothing is written, unless the error says that this is unknown. If
 	// careful is set, an error of the store fails only the affected candidates of a pick, not the
 	// whole batch.
 	Attempt(batch []*Call, careful bool) ([]Outcome, error)
-	// Gives returns the error for the callers, given an error of Attempt. up reports whether to
-	// fail the whole batch at once, because no single command has caused the error.
+	// Gives converts an error of Attempt to the error that the callers get. The result up reports
+	// whether the whole batch fails at once, because no single command has caused the error.
 	Gives(err error) (told error, up bool)
 }
 
 // Process commits a batch and answers its callers. A plain queue commits each command in a
-// transaction of its own. Otherwise the batch is one transaction. If that fails, its halves run
-// again, each with newly loaded state, until the faulty command is alone. If that command picks its
-// candidates, it runs once more with careful set, so that only the faulty candidates fail.
+// transaction of its own. Otherwise the batch is one transaction. If it fails, each half of the
+// batch runs again with newly loaded state, until the faulty command runs alone. If that command
+// picks its candidates, it runs once more with careful set, so that only the faulty candidates fail.
 //
-// Process returns the calls that were not run and must be in the next batch (see Outcome.Missed),
-// in order. The queue's observer gets the committed batches.
+// Process returns, in order, the calls that were not run and must be in the next batch (see
+// Outcome.Missed). It reports the committed batches to the queue's observer.
 func (q *Queue) Process(r Runner, logger *slog.Logger, batch []*Call) (missed []*Call) {
 	r = q.observed(r)
 	if !q.Plain {
@@ -69,8 +69,8 @@ func process(r Runner, logger *slog.Logger, batch []*Call, careful bool) (missed
 	return nil
 }
 
-// apart separates from a batch the calls that must not run before a missed call of the same
-// execution.
+// apart splits a batch. The calls in behind must not run yet, because an older call of the same
+// execution was missed. The calls in rest may run.
 func apart(batch, missed []*Call) (rest, behind []*Call) {
 	for _, call := range batch {
 		if Behind(call, missed) {
@@ -82,8 +82,8 @@ func apart(batch, missed []*Call) (rest, behind []*Call) {
 	return rest, behind
 }
 
-// Behind reports whether an older call of the same execution waits, so that this call must wait,
-// too.
+// Behind reports whether one of the older calls is for the same execution. The call must then wait
+// for it.
 func Behind(call *Call, older []*Call) bool {
 	return call.Execution != uuid.Nil && slices.ContainsFunc(older, func(c *Call) bool { return c.Execution == call.Execution })
 }

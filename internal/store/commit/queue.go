@@ -16,31 +16,32 @@ import (
 const (
 	batchCommands = 256
 	batchBytes    = 4 << 20
-	// laneShare and laneShareBytes are the part of a batch that each lane except the first gets
-	// before more urgent lanes fill the batch. Therefore no lane starves.
+	// laneShare and laneShareBytes limit how many commands and bytes of a batch each less urgent
+	// lane gets first. Only then the more urgent lanes fill the batch. Therefore no lane starves.
 	laneShare      = 16
 	laneShareBytes = 512 << 10
-	// orgShare and orgShareBytes are the part of a batch that one org gets in each lane while other
-	// orgs are active. This limits the time for which commands of other orgs wait for the running
-	// batch.
+	// orgShare and orgShareBytes are the maximum number of commands and bytes that one org has in
+	// each lane of a batch while other orgs are active. So commands of other orgs do not wait long
+	// for the running batch.
 	orgShare      = 8
 	orgShareBytes = 512 << 10
 	// plainCommands and plainShare replace batchCommands and laneShare in a plain queue. There, a
 	// batch needs one transaction per command, and urgent commands wait for the whole batch.
 	plainCommands = 8
 	plainShare    = 1
-	// queueLimit is the maximum number of waiting commands of one org, without renewals and claims.
+	// queueLimit is the maximum number of waiting commands of one org. Renewals and claims are not
+	// counted.
 	queueLimit = 10_000
-	// perCommand is the approximate CPU time of the committer for a command.
+	// perCommand is roughly the CPU time that the committer needs for one command.
 	perCommand = 50 * time.Microsecond
 )
 
-// Call is a command in the queue, with the channel for its outcome.
+// Call is a command in the queue and the channel for its outcome.
 type Call struct {
 	store.Command
 	// Misses is the number of batches in which the command was not run.
 	Misses  int
-	started atomic.Bool // set by the committer, or by a caller that gave up
+	started atomic.Bool // set when the committer takes the call, or when the caller gives up
 	done    chan Outcome
 }
 
@@ -55,10 +56,10 @@ type Outcome struct {
 	Missed bool
 }
 
-// lane is one priority class: a queue per org, served in turn.
+// lane contains the waiting calls of one priority class: a queue for each org. The orgs take turns.
 type lane struct {
 	orgs map[string][]*Call
-	turn []string // orgs with calls, the next one first
+	turn []string // orgs with waiting calls; the first one is served next
 }
 
 func (l *lane) push(c *Call) {
@@ -68,8 +69,8 @@ func (l *lane) push(c *Call) {
 	l.orgs[c.Org] = append(l.orgs[c.Org], c)
 }
 
-// next returns the first call for which may returns true, in the order of the orgs' turns, and the
-// index of its org. It returns nil if there is none.
+// next returns the first call that the function may accepts, and the index of its org in l.turn. It
+// looks at the first call of each org, in the order of the turns. It returns nil if there is none.
 func (l *lane) next(may func(*Call) bool) (c *Call, at int) {
 	for at, org := range l.turn {
 		if c := l.orgs[org][0]; may(c) {
@@ -79,7 +80,7 @@ func (l *lane) next(may func(*Call) bool) (c *Call, at int) {
 	return nil, 0
 }
 
-// pop removes the first call of the org at that index, and moves the org to the end of the turns.
+// pop removes the first call of the org with the index at in l.turn, and moves the org to the end.
 func (l *lane) pop(at int) {
 	org := l.turn[at]
 	l.turn = slices.Delete(l.turn, at, at+1)
@@ -91,7 +92,7 @@ func (l *lane) pop(at int) {
 	delete(l.orgs, org)
 }
 
-// Queue contains the commands that wait for the committer.
+// Queue contains the commands that wait for a committer.
 type Queue struct {
 	// Observer receives commands and batches, if set. It must be set before the queue is used.
 	Observer *store.Observer
@@ -101,11 +102,11 @@ type Queue struct {
 
 	mu      sync.Mutex
 	lanes   [store.Lanes]lane
-	waiting map[string]int // number of waiting calls by org, without LaneClaims
+	waiting map[string]int // number of waiting calls by org, without those of LaneClaims
 	company turns.Company
 	batches int64 // number of batches taken
 	closed  bool
-	wake    chan struct{} // holds a token if there may be a call to take
+	wake    chan struct{} // contains a token if there may be a call to take
 }
 
 // NewQueue creates an empty queue.
@@ -154,8 +155,8 @@ func (q *Queue) Close() {
 	q.signal()
 }
 
-// Take waits for calls and returns the next batch; nil if the queue is closed and empty. It does
-// not wait for more calls to fill the batch.
+// Take waits for calls and returns the next batch. It does not wait for more calls to fill the
+// batch. It returns nil if the queue is closed and empty.
 func (q *Queue) Take() []*Call {
 	for range q.wake {
 		batch, end := q.takeNow()
@@ -203,19 +204,20 @@ func (q *Queue) some() bool {
 	return slices.ContainsFunc(q.lanes[:], func(l lane) bool { return len(l.turn) > 0 })
 }
 
-// batchOf is a batch that is being collected. The queue must be locked.
+// batchOf collects the calls of one batch. The queue must be locked meanwhile.
 type batchOf struct {
 	q     *Queue
 	most  int // maximum number of commands
 	calls [store.Lanes][]*Call
 	n     int
 	bytes int
-	// shares contains the parts of the orgs; nil if one org may fill the batch.
+	// shares contains what each org already has in the batch. It is nil if one org may fill the
+	// batch.
 	shares map[orgLane]share
 }
 
-// orgLane is an org in one lane. The parts are separate per lane, so that an org's claims do not
-// starve its other writes.
+// orgLane is an org in one lane. Shares are counted per lane, so that an org's claims do not take
+// the places of its other writes.
 type orgLane struct {
 	org  string
 	lane store.Lane
@@ -224,8 +226,8 @@ type orgLane struct {
 // share is the number of commands and bytes that an org has in a batch in one lane.
 type share struct{ commands, bytes int }
 
-// may reports whether the call fits into its org's part. The first call of an org may have any
-// size.
+// may reports whether the call still fits into its org's share of the batch. The first call of an
+// org fits whatever its size.
 func (b *batchOf) may(c *Call) bool {
 	if b.shares == nil || c.Org == "" {
 		return true
@@ -234,8 +236,8 @@ func (b *batchOf) may(c *Call) bool {
 	return s.commands == 0 || s.commands < shareOf(c.Lane) && s.bytes+c.Bytes <= orgShareBytes
 }
 
-// shareOf returns the maximum number of commands of a lane that one org has in a batch. Renewals
-// and claims are urgent and have a larger part.
+// shareOf returns the maximum number of commands of a lane that one org has in a batch. Renewals and
+// claims are urgent and have a larger share.
 func shareOf(lane store.Lane) int {
 	if lane == store.LaneClaims {
 		return 4 * orgShare
@@ -251,9 +253,9 @@ func (b *batchOf) takes(c *Call) {
 	b.n, b.bytes = b.n+1, b.bytes+c.Bytes
 }
 
-// fill takes at most this number of commands and bytes from a lane, and at most as many as fit into
-// the batch. The first command of a lane, and of the batch, may have more bytes, because otherwise
-// a large command would never run.
+// fill moves calls from a lane into the batch, at most the given numbers of commands and bytes. It
+// stops when the batch is full. The first command of a lane or of the batch may exceed the bytes:
+// otherwise a large command would never run.
 func (b *batchOf) fill(lane store.Lane, commands, bytes int) {
 	l := &b.q.lanes[lane]
 	for taken, size := 0, 0; taken < commands && b.n < b.most; {
@@ -264,7 +266,7 @@ func (b *batchOf) fill(lane store.Lane, commands, bytes int) {
 		l.pop(at)
 		b.leave(c)
 		if !c.started.CompareAndSwap(false, true) {
-			continue // its caller does not wait any more
+			continue // the caller has given up and no longer waits
 		}
 		b.calls[lane] = append(b.calls[lane], c)
 		b.takes(c)
@@ -282,8 +284,8 @@ func (b *batchOf) leave(c *Call) {
 }
 
 // Do queues the command and waits for its outcome. If ctx ends before the committer starts the
-// command, Do returns the error of ctx and the command does not run. After that, Do waits for the
-// outcome.
+// command, Do returns the error of ctx and the command does not run. Once the command has started,
+// Do waits for the outcome even if ctx ends.
 func (q *Queue) Do(ctx context.Context, command store.Command) ([]any, error) {
 	if err := ctx.Err(); err != nil {
 		return nil, err
@@ -297,7 +299,7 @@ func (q *Queue) Do(ctx context.Context, command store.Command) ([]any, error) {
 		return nil, err
 	}
 	defer fair.Wait(ctx)()
-	// The committer works for the caller's org.
+	// The committer's work counts as CPU time of the caller's org.
 	defer fair.Charge(ctx, perCommand+time.Duration(c.Bytes)*fair.PerByte)
 	select {
 	case o := <-c.done:

@@ -70,8 +70,8 @@ func TestBatchIsBounded(t *testing.T) {
 	}
 }
 
-// TestLargeCommandsStarveNobody checks that a batch with a large commit also has waiting claims,
-// chunks and sweeps.
+// TestLargeCommandsStarveNobody checks that waiting claims, chunks and sweeps are taken into the
+// same batch as a large commit.
 func TestLargeCommandsStarveNobody(t *testing.T) {
 	q := NewQueue()
 	for i := range 20 {
@@ -101,8 +101,8 @@ func TestQueueOfAnOrgIsBounded(t *testing.T) {
 	enqueue(t, q, store.LaneCommits, "busy", "there is room again", 0)
 }
 
-// trial is a Runner that refuses batches with the call "bad", and does not run the calls in missing
-// at the first attempt that it accepts. It records the calls that ran.
+// trial is a Runner that refuses batches with the call "bad". At the first attempt that it accepts,
+// it does not run the calls in missing. It records the calls that it has run.
 type trial struct {
 	missing map[string]bool
 	ran     []string
@@ -125,7 +125,7 @@ func (r *trial) Attempt(batch []*Call, _ bool) ([]Outcome, error) {
 			r.ran = append(r.ran, c.Name)
 		}
 	}
-	clear(r.missing) // the obstacle is gone
+	clear(r.missing) // these calls are run from now on
 	return outcomes, nil
 }
 
@@ -174,8 +174,8 @@ func TestABatchHasLittleOfOneOrg(t *testing.T) {
 	}
 }
 
-// TestTheShareOfAnOrg checks that an org's part of a batch is separate for each lane, and that it
-// limits bytes, too.
+// TestTheShareOfAnOrg checks that an org's share of a batch is counted separately for each lane, and
+// that it limits bytes, too.
 func TestTheShareOfAnOrg(t *testing.T) {
 	q := NewQueue()
 	enqueue(t, q, store.LaneCommits, "quiet", "quiet", 1)

@@ -11,10 +11,10 @@ import (
 	"github.com/perdure/perdure/internal/store/sql/read"
 )
 
-// Contexts checks that reading the context of a conversation of 20,000 entries takes as many
-// statements, rows and bytes as of one of 1,000, if the newest compactions keep as many entries. An
-// earlier compaction and a branch do not count. Nor does a leaf before the newest compaction read
-// more.
+// Contexts checks the cost of reading the context of a conversation. It must take as many
+// statements, rows and bytes for 20,000 entries as for 1,000, if the newest compaction keeps as many
+// entries. An earlier compaction or a branch must not change the cost. The context at a leaf before
+// the newest compaction must not cost more either.
 func Contexts(t *testing.T, s store.Store, r read.Reader) {
 	const kept = 40
 	var before []contextCost
@@ -39,7 +39,7 @@ func Contexts(t *testing.T, s store.Store, r read.Reader) {
 
 func ptr[T any](v T) *T { return &v }
 
-// contextCost is the cost of a read of a context. Bytes is the size of the entries.
+// contextCost is the cost of reading a context. Bytes is the size of the entries that were read.
 type contextCost struct {
 	Reads
 	Bytes int
@@ -70,8 +70,8 @@ func (c *conversation) compact(n int) {
 	}
 }
 
-// context reads the context at a leaf, and what it leaves out. It must have want entries, and cost
-// little more rows.
+// context reads the context at a leaf, and what the context leaves out. It checks that the context
+// has want entries, and that few more rows were read. It returns the cost.
 func (c *conversation) context(r read.Reader, leaf uuid.UUID, want int) (cost contextCost) {
 	c.Helper()
 	counting, reads := Of(r)

@@ -1,6 +1,6 @@
-// Package counttest counts statements and rows of a store's reads. Unlike times, these counts are
-// the same on every machine. [Run] sends the commits of a worker, so that tests can count the
-// statements of commits.
+// Package counttest counts the statements and rows of a store's reads. Unlike times, these counts
+// are the same on every machine. A [Run] sends the commits of a worker, so that tests can also count
+// the statements of commits.
 package counttest
 
 import (
@@ -10,10 +10,10 @@ import (
 	"github.com/perdure/perdure/internal/store/sql/statement"
 )
 
-// Reads counts statements and the rows that they returned.
+// Reads counts the statements of reads and the rows that they have returned.
 type Reads struct{ Statements, Rows int }
 
-// Of returns a reader that reads like r and adds its reads to the returned Reads.
+// Of returns a reader that reads like r. It adds what it reads to the returned Reads.
 func Of(r read.Reader) (*read.Reader, *Reads) {
 	reads := &Reads{}
 	return r.With(func(ctx context.Context, read func(c statement.Conn) error) error {
@@ -21,7 +21,7 @@ func Of(r read.Reader) (*read.Reader, *Reads) {
 	}), reads
 }
 
-// counted is a connection that counts reads.
+// counted is a connection that counts its reads.
 type counted struct {
 	statement.Conn
 	reads *Reads

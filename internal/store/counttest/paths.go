@@ -12,7 +12,7 @@ import (
 )
 
 // Paths checks that reading some entries of a path takes as many statements and rows for a path of
-// 300 entries as for one of 3000. Each path has a branch.
+// 3000 entries as for one of 300. Each path has a branch.
 func Paths(t *testing.T, s store.Store, r read.Reader) {
 	var before []Reads
 	for _, length := range []int{300, 3000} {
@@ -51,7 +51,7 @@ type conversation struct {
 	*testing.T
 	s   store.Store
 	id  uuid.UUID
-	all []uuid.UUID // on the path
+	all []uuid.UUID // ids of the entries on the path
 }
 
 // append stores n entries, the first one below parent and each other one below the previous one.
@@ -81,8 +81,8 @@ func (c *conversation) append(parent *uuid.UUID, n int) {
 
 func (c *conversation) grow(n int) { c.append(nil, n) }
 
-// branch appends as many entries as the path has below its entry number `at`, counted from 1. The
-// path then leads through them.
+// branch appends as many entries as the path has, below the path's entry with the number `at`,
+// counted from 1. The new entries become the end of the path.
 func (c *conversation) branch(at int) {
 	parent, n := c.all[at-1], len(c.all)
 	c.all = c.all[:at]
@@ -91,8 +91,8 @@ func (c *conversation) branch(at int) {
 
 func (c *conversation) leaf() uuid.UUID { return c.all[len(c.all)-1] }
 
-// costs reads some entries, the length of the path and a common ancestor. It returns the cost of
-// each read, and checks results and maximum costs.
+// costs makes several reads: some entries, the length of the path and a common ancestor. It returns
+// the cost of each read. It checks the results and the maximum cost of each.
 func (c *conversation) costs(r read.Reader) (all []Reads) {
 	c.Helper()
 	for _, ask := range []struct {
@@ -129,8 +129,8 @@ func (c *conversation) costs(r read.Reader) (all []Reads) {
 	return append(all, *reads, *also)
 }
 
-// whole reads a whole path of want entries. It checks that few more rows than entries are read,
-// with about 100 rows per statement.
+// whole reads the whole path, which must have want entries. It checks that few more rows than
+// entries are read, with about 100 rows per statement.
 func (c *conversation) whole(r read.Reader, want int) {
 	c.Helper()
 	counting, reads := Of(r)

@@ -59,14 +59,14 @@ func (r *Run) commit(c perdure.Commit) perdure.CommitReply {
 	return reply
 }
 
-// Step commits the result of a step. Different n are different steps.
+// Step commits the result of a step. Each n stands for a different step.
 func (r *Run) Step(n int) {
 	r.Helper()
 	key := perdure.StepKey(r.lease.ExecutionID, "s", strconv.Itoa(n))
 	r.commit(perdure.Commit{Steps: []perdure.StepRecord{{Name: "s", Key: key, Result: perdure.Inline(json.RawMessage(`"done"`))}}})
 }
 
-// Task commits a task that the same worker claims at once, completes the task, and claims the
+// Task commits a task that the same worker claims at once and completes. Then it claims the
 // execution again.
 func (r *Run) Task(n int) {
 	r.Helper()

@@ -12,8 +12,9 @@ import (
 	"github.com/perdure/perdure/internal/store"
 )
 
-// Transactions returns in how many transactions a store commits the starts of n executions that
-// wait for its committer together. open opens a store with one committer and this observer.
+// Transactions queues the starts of n executions while the committer is busy. It returns in how many
+// transactions the store then commits them. The function open must open a store with one committer
+// and the observer o.
 func Transactions(t testing.TB, n int, open func(o *store.Observer) store.Store) int {
 	t.Helper()
 	var transactions atomic.Int64
@@ -30,7 +31,7 @@ func Transactions(t testing.TB, n int, open func(o *store.Observer) store.Store)
 			}
 		})
 	}
-	enter := sync.OnceFunc(func() { close(entered) }) // a decision may run again
+	enter := sync.OnceFunc(func() { close(entered) }) // the store may run a decision again
 	do(t.Context(), func(*store.State) *store.Changes { enter(); <-leave; return nil })
 	<-entered
 	for range n {
@@ -46,10 +47,11 @@ func Transactions(t testing.TB, n int, open func(o *store.Observer) store.Store)
 	before := transactions.Load()
 	close(leave)
 	wg.Wait()
-	return int(transactions.Load()-before) - 1 // without the transaction of the blocking command
+	return int(transactions.Load()-before) - 1 // the transaction of the blocking command is not counted
 }
 
-// queueing is a context whose Done calls waits. Do calls Done when it has queued the command.
+// queueing is a context. Its method Done calls waits, so that a test learns when a command is
+// queued: Do calls Done after that.
 type queueing struct {
 	context.Context
 	waits func()

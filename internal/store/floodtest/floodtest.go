@@ -16,28 +16,30 @@ import (
 	"github.com/perdure/perdure/internal/store"
 )
 
-// Flooded is the number of executions that the hostile org starts, and of signals that it sends to
-// one execution.
+// Flooded is the number of executions that the hostile org starts. It is also the number of signals
+// that this org sends to one execution.
 const Flooded = 1500
 
-// Visit opens the store, calls use with it and returns the amount of examined data: rows, or steps
-// that grow with them.
+// Visit opens the store and calls use with it. It returns how much data the store has examined
+// meanwhile: the number of rows, or of steps that grow with the rows.
 type Visit func(use func(s store.Store)) (looked int)
 
-// Limits are the limits of [Run], in the unit of a [Visit].
+// Limits are the limits of [Run], in the unit that the [Visit] counts.
 type Limits struct {
-	// Day is the minimum cost of a day of the quiet org. A lower count is considered broken.
+	// Day is the minimum cost of a day of the quiet org. A lower count means that counting does not
+	// work.
 	Day int
 	// Command is the maximum average cost of a command of the flood.
 	Command int
-	// Added is how much a day may cost more beside the flood; 0 means a twentieth of the executions
-	// of the flood, because the quiet org's own earlier days count, too. A quarter is always allowed.
+	// Added is how much more a day of the quiet org may cost after the flood. 0 means a twentieth of
+	// the executions of the flood, because the quiet org's own earlier days count, too. A quarter
+	// more is always allowed.
 	Added int
 }
 
-// Run compares the cost of a quiet org's day before and after another org has flooded the store. It
-// also checks the cost of the flood: its signals are all for one execution, and none may cost more
-// because there are many.
+// Run compares the cost of a day of a quiet org before and after another org has flooded the store.
+// It also checks the cost of the flood. Its signals are all for one execution, and none may cost
+// more because there are many.
 func Run(t *testing.T, visit Visit, limits Limits) {
 	if limits.Added == 0 {
 		limits.Added = Flooded / 20
@@ -47,7 +49,7 @@ func Run(t *testing.T, visit Visit, limits Limits) {
 		quiet.register()
 		quiet.day()
 	}
-	visit(days) // compiles statements and fills caches
+	visit(days) // this visit compiles statements and fills caches
 	alone := visit(days)
 	flood := visit(func(s store.Store) {
 		hostile := newGuest(t, s, "hostile")
@@ -68,7 +70,7 @@ func Run(t *testing.T, visit Visit, limits Limits) {
 	t.Logf("a day looks at %d alone, at %d beside %d executions of another org; each command of these at %d", alone, beside, Flooded, flood/(2*Flooded))
 }
 
-// guest calls the engine and the store like the worker and the clients of one org.
+// guest calls the engine and the store like a worker and clients of one org.
 type guest struct {
 	*testing.T
 	e   *engine.Engine
@@ -100,8 +102,8 @@ func (g guest) start(input string) *perdure.Execution {
 	return x
 }
 
-// day starts an execution, signals, reads and lists it, claims it, commits a step, releases the
-// claim and cancels it.
+// day calls the engine as on one day: it starts an execution, signals, reads, lists and claims it,
+// commits a step, releases the claim and cancels the execution.
 func (g guest) day() {
 	x := g.start(`{"a":1}`)
 	g.signal(x.ID, "s1")

@@ -10,9 +10,9 @@ import (
 	"testing"
 )
 
-// Unchanged checks that the migrations in files are those of the file sums, which has a line for
-// each: the SHA-256 and the name, as sha256sum prints them. A migration that has landed may have run
-// on a store, so it must never change: add another one, and its line.
+// Unchanged checks that the migrations in files are those listed in the file sums. That file has a
+// line for each migration: its SHA-256 and its name, as sha256sum prints them. A released migration
+// may have run on a store, so it must never change. Add another migration instead, and its line.
 func Unchanged(t *testing.T, files fs.FS, sums string) {
 	t.Helper()
 	text, err := os.ReadFile(sums)

@@ -115,9 +115,9 @@ func serve(ctx context.Context, data, url string) (*scene, error) {
 	return &scene{Server: s, org: "acme", worker: uuid.New(), stop: func() error { stop(); return errors.Join(<-ended, s.Close()) }}, nil
 }
 
-// fill stores data of each kind by calls of the server, and stops the server. Then it opens the
-// store, marks an execution as being deleted, stores a secret, and calls then before it closes the
-// store. The store's clock is ahead, so that the texts are indexed at once.
+// fill stores data of each kind by calls of a server, and stops the server. Then it opens the store
+// again, marks an execution as being deleted and stores a secret. It calls the function then before
+// it closes the store. The store's clock is ahead, so that the texts are indexed at once.
 func (s *scene) fill(ctx context.Context, open func(clock func() time.Time) (store.Store, error), then func() error) error {
 	err := s.play(ctx)
 	if err := errors.Join(err, s.stop()); err != nil {
@@ -150,7 +150,8 @@ func (s *scene) fill(ctx context.Context, open func(clock func() time.Time) (sto
 	return errors.Join(err, st.Close())
 }
 
-// bulk stores a bulk action that runs. A server would complete it at once.
+// bulk stores a running bulk action. A server would complete it at once, so it is written without a
+// server.
 func (s *scene) bulk(ctx context.Context, st store.Store) error {
 	n := tenant.NewBulkAction{
 		Row: perdure.BulkAction{

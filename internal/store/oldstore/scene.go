@@ -17,16 +17,16 @@ import (
 	"github.com/perdure/perdure/server"
 )
 
-// scene is a server whose store is filled. Its methods do nothing after the first error.
+// scene is a server whose store is being filled. After the first error, its methods do nothing.
 type scene struct {
 	*server.Server
 	org    string
 	worker uuid.UUID
 	stop   func() error
-	doomed uuid.UUID // the execution that is being deleted at the end
+	doomed uuid.UUID // id of the execution that is marked as being deleted at the end
 
 	ctx    context.Context
-	key    string // of an admin
+	key    string // API key of an admin
 	keyID  uuid.UUID
 	client *client.Client
 	err    error
@@ -174,8 +174,8 @@ func (s *scene) commit(c perdure.Commit) {
 	}
 }
 
-// talk commits a tree with a branch and a compaction, a step, questions, tasks and checkpoints. One task runs,
-// another waits.
+// talk commits a conversation tree with a branch and a compaction, a step, questions, tasks and
+// checkpoints. One task is running, another one is waiting.
 func (s *scene) talk(lease perdure.Lease) {
 	first, one, other := message("Hello"), message("One branch"), message("Another branch")
 	one.ParentID, other.ParentID = &first.ID, &first.ID
@@ -206,7 +206,8 @@ func (s *scene) talk(lease perdure.Lease) {
 
 func work(lease perdure.Lease, text string) perdure.NewTask {
 	input := []byte(`"` + text + `"`)
-	key, _ := perdure.DefaultTaskKey(lease.ExecutionID, "work", input, "") // the input is JSON
+	// A key can be made of every input that is JSON.
+	key, _ := perdure.DefaultTaskKey(lease.ExecutionID, "work", input, "")
 	return perdure.NewTask{Kind: "work", Input: perdure.Inline(input), InputHash: sha256.Sum256(input), Key: key}
 }
 
@@ -227,7 +228,7 @@ func approval(key string) perdure.NewQuestion {
 	return n
 }
 
-// grant approves a question so that the approval is remembered.
+// grant approves a question in such a way that an approval grant is stored.
 func (s *scene) grant(question uuid.UUID) {
 	if s.err != nil {
 		return
@@ -242,30 +243,31 @@ func (s *scene) grant(question uuid.UUID) {
 func message(text string) perdure.Entry {
 	e, err := perdure.NewMessageEntry(perdure.UserText(text))
 	if err != nil {
-		panic(err) // text always encodes
+		panic(err) // texts can always be encoded
 	}
 	return e
 }
 
-// compaction returns a summary of the conversation up to last.
+// compaction returns a compaction of the conversation up to the entry last, which keeps the entries
+// from keepFrom on.
 func compaction(last, keepFrom uuid.UUID) perdure.Entry {
 	e, err := perdure.NewMessageEntry(perdure.Message{
 		Role: perdure.RoleUser, Content: perdure.Content{Parts: []perdure.Part{perdure.Compaction("The user says hello.")}},
 	})
 	if err != nil {
-		panic(err) // text always encodes
+		panic(err) // texts can always be encoded
 	}
 	e.Type = perdure.EntryCompaction
 	e.Metadata, err = json.Marshal(perdure.CompactionRecord{
 		Last: last, KeepFrom: &keepFrom, Pinned: []uuid.UUID{last}, Reason: perdure.CompactionManual, Messages: 1, TokensBefore: 10, TokensAfter: 5,
 	})
 	if err != nil {
-		panic(err) // ids, texts and numbers always encode
+		panic(err) // ids, texts and numbers can always be encoded
 	}
 	return e
 }
 
-// speak appends a block that is closed, one that is not, and an event.
+// speak appends a closed block, an open block and an event to the log.
 func (s *scene) speak(lease perdure.Lease) {
 	if s.err != nil {
 		return

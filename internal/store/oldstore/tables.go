@@ -22,7 +22,7 @@ const (
 	patience       = time.Minute
 )
 
-// everyTable returns an error if a table has no rows. It waits for rows that the store writes in
+// everyTable returns an error if a table has no rows. It waits for the rows that the store writes in
 // the background.
 func everyTable(ctx context.Context, driver, name, tables string) error {
 	db, err := sql.Open(driver, name)

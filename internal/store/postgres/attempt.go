@@ -17,20 +17,22 @@ import (
 	"github.com/perdure/perdure/internal/store/sql/statement"
 )
 
-// attempt is one attempt to run a batch in one transaction.
+// attempt runs one batch in one transaction. A batch that is retried gets a new attempt.
 type attempt struct {
 	*committer
 	ctx      context.Context
 	batch    []*commit.Call
 	outcomes []commit.Outcome
 	rows     *apply.Transaction
-	missed   map[uuid.UUID]bool // executions whose commands wait for a later batch: others have a lock
-	ending   bool               // COMMIT may have been sent
+	// missed contains executions whose commands go into a later batch, because another
+	// transaction has locked them.
+	missed map[uuid.UUID]bool
+	ending bool // a COMMIT may have been sent
 }
 
 // attempt runs a batch in one transaction. If it returns an error and an attempt whose field ending
-// is set, the transaction may be durable nevertheless. With careful, the commands run one after the
-// other, and each candidate of a pick is decided in its own savepoint.
+// is set, the transaction may be durable nevertheless. If careful is set, the commands run one after
+// the other, and each candidate of a pick is decided in its own savepoint.
 func (c *committer) attempt(batch []*commit.Call, careful bool) (*attempt, error) {
 	ctx, cancel := context.WithTimeout(context.Background(), attemptTime)
 	defer cancel()
@@ -55,7 +57,8 @@ func (c *committer) attempt(batch []*commit.Call, careful bool) (*attempt, error
 		return a, err
 	}
 	if isArgument(err) {
-		// Nothing of the last batch of statements was sent; the driver has closed the connection.
+		// The driver has sent nothing of the last batch of statements, and has closed the
+		// connection.
 		a.ending = false
 		c.disconnect()
 		return a, err
@@ -106,9 +109,8 @@ func (a *attempt) sideBySide() error {
 	return a.commit(p)
 }
 
-// prepare locks the executions that the batch names, and reads their rows, the database's time and
-// the revision of the webhooks.
-// In a pipe this takes one round trip.
+// prepare locks the executions that the batch names and reads their rows. It also reads the
+// database's time and the revision of the webhooks. In a pipe this takes one round trip.
 func (a *attempt) prepare(c statement.Conn) error {
 	ids := a.executions()
 	if len(ids) == 0 {
@@ -144,7 +146,8 @@ func (a *attempt) readTime(c statement.Conn) error {
 	})
 }
 
-// picks returns the indexes of the commands with picks, grouped by equal picks.
+// picks returns the indexes of the commands that have a pick. Commands with equal picks are in one
+// group.
 func (a *attempt) picks() (all [][]int) {
 	for i, call := range a.batch {
 		if call.Pick == nil {
@@ -177,7 +180,7 @@ func (a *attempt) pick(c statement.Conn, same []int) error {
 	return nil
 }
 
-// command returns the function that decides a command without a pick in its strand.
+// command returns the function that a strand of the pipe runs to decide a command without a pick.
 func (a *attempt) command(i int) func(c statement.Conn) error {
 	call := a.batch[i]
 	return func(c statement.Conn) (err error) {
@@ -208,8 +211,9 @@ func (a *attempt) oneByOne(careful bool) error {
 	return a.commit(&pipe.Pipe{Wrote: c.Wrote})
 }
 
-// run runs a command. It reports the command as missed, to be repeated in a later batch, if another
-// transaction has locked its execution, or if an earlier command of the same execution was missed.
+// run runs a command. It reports the command as missed if another transaction has locked its
+// execution, or if an earlier command of the same execution was missed. A missed command is repeated
+// in a later batch.
 func (a *attempt) run(rows *apply.Transaction, call *commit.Call) (commit.Outcome, error) {
 	named := call.Pick == nil && call.Execution != uuid.Nil
 	if named && a.missed[call.Execution] {
@@ -217,7 +221,7 @@ func (a *attempt) run(rows *apply.Transaction, call *commit.Call) (commit.Outcom
 	}
 	outcome, err := rows.Run(&call.Command)
 	if named && outcome.Missed {
-		a.missed[call.Execution] = true // later commands of the execution must not overtake it
+		a.missed[call.Execution] = true // later commands of the execution must not overtake this one
 	}
 	return outcome, err
 }
@@ -247,9 +251,8 @@ func (a *attempt) commit(p *pipe.Pipe) error {
 }
 
 // answers reports whether the batch answers a command without a pick. Such an answer may depend on
-// data that another transaction has stored, and that may be visible before it is durable or on the
-// standby. So the answer must wait for a COMMIT that writes. A pick's answer depends on the pick's
-// own writes.
+// data of another transaction that is visible but not yet durable or not yet on the standby. So the
+// answer must wait for a COMMIT that writes. A pick's answer depends on the pick's own writes.
 func (a *attempt) answers() bool {
 	for i, call := range a.batch {
 		if call.Pick == nil && !a.outcomes[i].Missed {

@@ -29,8 +29,8 @@ func (c *tripCounter) TraceQueryStart(ctx context.Context, _ *pgx.Conn, _ pgx.Tr
 }
 func (c *tripCounter) TraceQueryEnd(context.Context, *pgx.Conn, pgx.TraceQueryEndData) {}
 
-// together runs calls in one batch of the only committer, while an earlier command blocks it until
-// all are queued. It returns the number of round trips.
+// together runs calls in one batch of the only committer. An earlier command blocks the committer
+// until all calls are queued. together returns the number of round trips of the batch.
 func together(t *testing.T, s *Store, c *tripCounter, calls []func(ctx context.Context) error) int64 {
 	t.Helper()
 	entered, leave := make(chan struct{}), make(chan struct{})
@@ -58,7 +58,8 @@ func together(t *testing.T, s *Store, c *tripCounter, calls []func(ctx context.C
 	before := c.n.Load()
 	close(leave)
 	wg.Wait()
-	return c.n.Load() - before - 1 // one round trip ends the transaction of the blocking command
+	// The round trip that ends the transaction of the blocking command is not counted.
+	return c.n.Load() - before - 1
 }
 
 func tripsOf(s *Store) *tripCounter {
@@ -68,7 +69,7 @@ func tripsOf(s *Store) *tripCounter {
 }
 
 // TestRoundTripsDoNotGrow checks that a hundred commands in one batch take as many round trips as
-// one command, also if all of them need the claims of the same worker.
+// one command. That must also hold if all of them need the claims of the same worker.
 func TestRoundTripsDoNotGrow(t *testing.T) {
 	worker := uuid.New()
 	for name, needs := range map[string]store.Needs{"notes": {}, "one worker's": {Worker: &worker}} {
@@ -82,7 +83,7 @@ func TestRoundTripsDoNotGrow(t *testing.T) {
 				ids = append(ids, id)
 				calls[i] = func(ctx context.Context) error { return noteAfter(ctx, s, id, uuid.New(), needs) }
 			}
-			together(t, s, c, calls) // prepares the statements
+			together(t, s, c, calls) // this call prepares the statements
 			one := together(t, s, c, calls[:1])
 			if one < 3 || one > 6 {
 				t.Errorf("one command takes %d round trips", one)
@@ -114,9 +115,9 @@ func TestOneExecutionsCommandsStayInOrder(t *testing.T) {
 	invariants.Check(t, s)
 }
 
-// TestCommandsBehindAMissedOneStayBehindIt checks that while a command waits for another server's
-// lock, the next command of the same execution waits, too, but a command of another execution does
-// not.
+// TestCommandsBehindAMissedOneStayBehindIt checks the order while a command waits for another
+// server's lock. The next command of the same execution waits, too, but a command of another
+// execution does not.
 func TestCommandsBehindAMissedOneStayBehindIt(t *testing.T) {
 	all := servers(t, 2, 0)
 	s := open(t, Options{without: optimizations{texts: true}, URL: all[0].db.config.ConnString(), Committers: 1})
@@ -185,7 +186,7 @@ func TestWhatABatchDeletesIsGoneForTheRestOfIt(t *testing.T) {
 	s := open(t, Options{without: optimizations{texts: true}, Committers: 1})
 	c := tripsOf(s)
 	id, stays := begin(t, s), begin(t, s)
-	var seen []bool // by the commands, in order
+	var seen []bool // what the commands have seen, in order
 	look := func(id uuid.UUID, changes func(s *store.State) *store.Changes) func(context.Context) error {
 		return func(ctx context.Context) error {
 			_, err := do(ctx, s, id, store.Needs{}, func(s *store.State) (*store.Changes, error) {
@@ -224,8 +225,9 @@ func pickAgents(ctx context.Context, s *Store, worker uuid.UUID) (got []uuid.UUI
 	return got, err
 }
 
-// TestPicksOfManyPollersAreOne checks that fifty pollers take as many round trips as one, that no
-// execution is claimed twice, and that every poller gets one if fewer remain than all could take.
+// TestPicksOfManyPollersAreOne checks that the picks of fifty pollers take as many round trips as
+// one, and that no execution is claimed twice. If fewer executions remain than all pollers could
+// take, every poller gets one.
 func TestPicksOfManyPollersAreOne(t *testing.T) {
 	s := open(t, Options{without: optimizations{texts: true}, Committers: 1})
 	c := tripsOf(s)
@@ -267,7 +269,7 @@ func TestPicksOfManyPollersAreOne(t *testing.T) {
 		}
 	}
 	each = nil
-	together(t, s, c, polls) // 73 remain for 50 pollers
+	together(t, s, c, polls) // 73 executions remain for 50 pollers
 	for _, n := range each {
 		if n == 0 {
 			t.Error("a poll got none, another two")

@@ -7,15 +7,15 @@ import (
 	"github.com/perdure/perdure"
 )
 
-// clock is the database's time. Every batch updates it; in between it advances with this machine's
-// clock. So servers with different clocks agree.
+// clock is the database's time. Every batch reads it from the database. Between batches it advances
+// with this machine's clock. So servers with different clocks agree on the time.
 type clock struct {
-	fixed func() time.Time // replaces the clock, if set
+	fixed func() time.Time // used instead of the database's time, if not nil
 	ahead atomic.Int64     // how far the database is ahead of this machine's clock, in nanoseconds
 }
 
-// set updates the clock. micros is the database's time, read by a transaction, in microseconds
-// since 1970. set returns the time of that transaction.
+// set updates the clock and returns the time that was read. A transaction has read it from the
+// database as micros, the microseconds since 1970.
 func (c *clock) set(micros int64) perdure.Time {
 	if c.fixed != nil {
 		return perdure.At(c.fixed())
@@ -25,7 +25,7 @@ func (c *clock) set(micros int64) perdure.Time {
 	return perdure.At(at)
 }
 
-// Now returns the current time.
+// Now returns the current time of the database.
 func (c *clock) Now() time.Time {
 	if c.fixed != nil {
 		return c.fixed()

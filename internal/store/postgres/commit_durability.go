@@ -11,28 +11,29 @@ import (
 	"github.com/jackc/pgx/v5/pgconn"
 )
 
-// durably ensures that the COMMIT of its transaction waits for the disk, even if the database's
-// setting was changed meanwhile. A stricter value remains, and so do local and remote_write: they
-// differ only in what a failover may lose, which is the operator's choice. The COMMIT has no time
-// limit: a COMMIT that stopped waiting for a standby would make data visible that is on no standby.
+// durably is a statement that makes the COMMIT of its transaction wait for the disk, even if the
+// database's setting was changed meanwhile. A stricter setting is kept, and so are local and
+// remote_write. Those two differ only in what a failover may lose, which is the operator's choice.
+// The COMMIT has no time limit: a COMMIT that stopped waiting for a standby would make data visible
+// that is on no standby.
 const durably = "SELECT set_config('synchronous_commit', CASE current_setting('synchronous_commit') WHEN 'off' THEN 'on' ELSE current_setting('synchronous_commit') END, true)," +
 	" set_config('statement_timeout', '0', true)"
 
-// errWarned says that a COMMIT was answered with a warning. PostgreSQL warns if it has stopped
+// errWarned says that PostgreSQL answered a COMMIT with a warning. It does so if it has stopped
 // waiting for a standby: the transaction is visible, but a failover may lose it.
 var errWarned = errors.New("the database warned during a COMMIT")
 
 // warnings stores the last warning that a connection received since it was last reset.
 type warnings struct{ last *pgconn.Notice }
 
-// take implements [pgconn.NoticeHandler].
+// take implements [pgconn.NoticeHandler]. It stores the warning.
 func (w *warnings) take(_ *pgconn.PgConn, n *pgconn.Notice) {
 	if n.SeverityUnlocalized == "WARNING" {
 		w.last = n
 	}
 }
 
-// queueCommit appends a COMMIT to a batch, and makes warnings of earlier statements be ignored.
+// queueCommit appends a COMMIT to a batch of statements. Warnings of earlier statements are dropped.
 func (w *warnings) queueCommit(batch *pgx.Batch) {
 	w.last = nil
 	for _, q := range batch.QueuedQueries[max(0, len(batch.QueuedQueries)-1):] {
@@ -51,7 +52,7 @@ func (w *warnings) queueCommit(batch *pgx.Batch) {
 	batch.Queue("COMMIT")
 }
 
-// err returns an error that wraps errLost and errWarned if there was a warning.
+// err returns an error that wraps errLost and errWarned if the database has sent a warning.
 func (w *warnings) err() error {
 	if w.last == nil {
 		return nil
@@ -60,9 +61,9 @@ func (w *warnings) err() error {
 }
 
 // connectWriter is connect for a connection that commits. When the driver gives up a connection, it
-// opens another one to send a cancel request, which would end a COMMIT's wait for a standby. So
-// connectWriter refuses further dials. The committer's next connection terminates the old process:
-// see database.end.
+// opens another one to send a cancel request. That request would end a COMMIT's wait for a standby,
+// so connectWriter refuses the second dial. The committer's next connection terminates the old
+// process: see database.end.
 func (d *database) connectWriter(ctx context.Context, w *warnings) (*pgx.Conn, error) {
 	var there atomic.Bool
 	conn, err := d.connectWith(ctx, func(config *pgx.ConnConfig) {

@@ -14,20 +14,20 @@ import (
 )
 
 const (
-	// maxMisses is how often a command can be skipped because of another transaction's lock
-	// ("missed") before it runs alone and waits for locks.
+	// maxMisses is how often a command may be skipped ("missed") because another transaction has
+	// locked its execution. After that, the command runs alone and waits for locks.
 	maxMisses = 3
-	// outage is how long a batch is retried while the database is unreachable, before its callers
-	// get an error.
+	// outage is how long a batch is retried while the database is unreachable. Then its callers get
+	// an error.
 	outage = 10 * time.Second
-	// races is how often a batch is retried at most after conflicts with other transactions.
+	// races is the maximum number of retries of a batch after conflicts with other transactions.
 	races = 5
-	// attemptTime is the time limit of one attempt, including the network. It is longer than the
-	// database's own limits.
+	// attemptTime is the time limit of one attempt to run a batch, including the network. It is
+	// longer than the time limits that are set in the database.
 	attemptTime = 90 * time.Second
 )
 
-// committer writes through its own connection.
+// committer runs batches of commands through a connection of its own.
 type committer struct {
 	*commit.Queue
 	id      uuid.UUID
@@ -35,14 +35,14 @@ type committer struct {
 	clock   *clock
 	logger  *slog.Logger
 	dialect *statement.Dialect
-	inTurn  bool      // commands run one after the other, instead of concurrently
-	conn    *pgx.Conn // nil if there is none
-	peer    backend   // database process of the newest connection
+	inTurn  bool      // commands of a batch run one after the other, instead of concurrently
+	conn    *pgx.Conn // nil while there is no connection
+	peer    backend   // the database process that serves the newest connection
 	// warnings receives the warnings that the database sends on conn.
 	warnings *warnings
-	number   int64 // number of the last transaction that wrote
-	stored   int64 // the number in the row, as read by the newest connection
-	wait     bool  // for locks
+	number   int64 // number of the last transaction of this committer that wrote
+	stored   int64 // number in the committer's row, as read by the newest connection
+	wait     bool  // statements wait for locks
 	idle     pipe.Coroutines
 	ended    chan struct{}
 }
@@ -65,7 +65,7 @@ func (c *committer) run() {
 }
 
 // runSeparately runs each command that was missed maxMisses times in its own transaction, which
-// waits for locks. It returns the other commands, and those that were missed nevertheless. No
+// waits for locks. It returns the other commands, and the commands that were missed again. No
 // command overtakes an older one of the same execution.
 func (c *committer) runSeparately(missed []*commit.Call) (rest []*commit.Call) {
 	c.wait = true
@@ -88,11 +88,11 @@ func (c *committer) Gives(err error) (told error, up bool) {
 	return refusal(err), isServerError(err) || errors.Is(err, errLost)
 }
 
-// errLost marks the loss of the connection.
+// errLost says that the connection to the database was lost.
 var errLost = errors.New("the connection to the database was lost")
 
-// Attempt implements [commit.Runner]. It retries the batch if that may help, and determines the
-// outcome of a COMMIT whose answer was lost.
+// Attempt implements [commit.Runner]. It retries the batch after errors that may be temporary. If
+// the answer to a COMMIT was lost, it determines whether the transaction is durable.
 func (c *committer) Attempt(batch []*commit.Call, careful bool) ([]commit.Outcome, error) {
 	giveUp := time.Now().Add(outage)
 	raced := 0
@@ -131,7 +131,7 @@ func (c *committer) Attempt(batch []*commit.Call, careful bool) ([]commit.Outcom
 }
 
 // settle opens a new connection and determines whether the last transaction that wrote is durable.
-// known is false if it cannot connect. It must be called after the old connection was closed.
+// The result known is false if it cannot connect. The caller must have closed the old connection.
 func (c *committer) settle() (durable, known bool) {
 	ctx, cancel := context.WithTimeout(context.Background(), attemptTime)
 	defer cancel()
@@ -159,8 +159,8 @@ func (c *committer) connect(ctx context.Context) error {
 }
 
 // begin prepares a new connection. Afterwards, the last transaction of the previous connection is
-// either committed or will never be. If the committer has no row, begin inserts one with the number
-// 0, which means that none of its transactions is known to be durable.
+// either committed or never will be. If the committer has no row, begin inserts one with the number
+// 0: none of its transactions is known to be durable.
 func (c *committer) begin(ctx context.Context, conn *pgx.Conn) error {
 	if c.peer != (backend{}) {
 		if err := c.db.end(ctx, conn, c.peer); err != nil {
@@ -175,8 +175,8 @@ func (c *committer) begin(ctx context.Context, conn *pgx.Conn) error {
 	return c.readNumber(ctx, conn)
 }
 
-// readNumber reads the number of the committer's last committed transaction, and commits a write of
-// its own. When that write is durable and on the standby, the earlier transaction is, too.
+// readNumber reads the number of the committer's last committed transaction. Then it commits a write
+// of its own: when that write is durable and on the standby, the earlier transaction is, too.
 // readNumber waits for the locks of a lost connection's process.
 func (c *committer) readNumber(ctx context.Context, conn *pgx.Conn) error {
 	var batch pgx.Batch

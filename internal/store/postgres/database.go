@@ -17,16 +17,16 @@ import (
 	"github.com/perdure/perdure/internal/store/sql/cache"
 )
 
-// database opens connections, and checks that all of them lead to the same history of the database:
-// it must not have been restored, or replaced by a standby, in between.
+// database opens connections. It checks that all of them lead to the same history of the database:
+// between two connections, the database must not have been restored or replaced by a standby.
 type database struct {
 	config  *pgx.ConnConfig
 	grouped pipe.Groups
 	epoch   atomic.Uint64 // 0 while unknown
 	fatal   func(error)
-	gone    atomic.Bool // fatal was called
-	// open opens a network connection. The default values of open, silence and doubt are openConn
-	// and the constants with these names. Tests replace them.
+	gone    atomic.Bool // the function fatal was called
+	// open opens a network connection. Its default is openConn. The defaults of silence and doubt
+	// are the constants of the same names. Tests replace all three.
 	open           func(ctx context.Context, network, addr string) (net.Conn, error)
 	silence, doubt time.Duration
 	pulse          workingProcesses
@@ -39,8 +39,8 @@ type database struct {
 // errReadOnly says that a server does not accept writes.
 var errReadOnly = errors.New("the server is read only")
 
-// parse parses a URL. Of several hosts, the one that accepts writes is used, unless the URL says
-// otherwise. So the URL need not change after a failover.
+// parse parses the URL of a database. If the URL names several hosts, the one that accepts writes is
+// used, unless the URL says otherwise. So the URL need not change after a failover.
 func parse(url string) (*pgx.ConnConfig, error) {
 	config, err := pgx.ParseConfig(url)
 	if err != nil {
@@ -63,7 +63,8 @@ func readOnlyOf(err error) error {
 	return err
 }
 
-// newDatabase parses a URL. Settings in the URL have priority.
+// newDatabase parses the URL of a database. Settings in the URL override the defaults of this
+// function.
 func newDatabase(url string, fatal func(error)) (*database, error) {
 	config, err := parse(url)
 	if err != nil {
@@ -72,7 +73,8 @@ func newDatabase(url string, fatal func(error)) (*database, error) {
 	for name, value := range map[string]string{
 		"application_name":              "perdure",
 		"default_transaction_isolation": "read committed",
-		// A server that stops in the middle of a transaction must not block others by its locks.
+		// A server that stops in the middle of a transaction must not block other servers by its
+		// locks.
 		"idle_in_transaction_session_timeout": "5s",
 		"lock_timeout":                        "10s",
 		"statement_timeout":                   "60s",
@@ -90,11 +92,11 @@ func newDatabase(url string, fatal func(error)) (*database, error) {
 	return d, nil
 }
 
-// planning lists the settings with which writing statements are planned: once, and with indexes.
-// All of them find their rows by key. Tables grow faster than their statistics, so a plan with a
-// sequential scan would be good only for the first minutes. Bitmap scans are off, because only a
-// plain index scan marks the entries of dead rows, so that later scans skip them. Every change of a
-// claim leaves such dead rows.
+// planning lists the settings with which writing statements are planned: once, and with indexes. All
+// these statements find their rows by key. Tables grow faster than their statistics, so a plan with
+// a sequential scan would be good only for the first minutes. Bitmap scans are off, because only a
+// plain index scan marks the index entries of dead rows. Later scans skip marked entries. Every
+// change of a claim leaves such dead rows.
 var planning = map[string]string{
 	"plan_cache_mode":   "force_generic_plan",
 	"enable_seqscan":    "off",
@@ -104,12 +106,12 @@ var planning = map[string]string{
 	"jit":               "off",
 }
 
-// connect opens a connection that writes.
+// connect opens a connection for writing.
 func (d *database) connect(ctx context.Context) (*pgx.Conn, error) {
 	return d.connectWith(ctx, func(*pgx.ConnConfig) {})
 }
 
-// connectWith is connect with a changed configuration.
+// connectWith is connect with a configuration that the function change has modified.
 func (d *database) connectWith(ctx context.Context, change func(*pgx.ConnConfig)) (*pgx.Conn, error) {
 	config := d.config.Copy()
 	change(config)
@@ -128,7 +130,7 @@ func (d *database) connectWith(ctx context.Context, change func(*pgx.ConnConfig)
 	return conn, nil
 }
 
-// check reads Settings, and checks that the database is the one that was opened. A restored
+// check reads Settings. It also checks that this is still the database that was opened: a restored
 // database or a promoted standby may lack data that readers have already seen.
 func (d *database) check(ctx context.Context, conn *pgx.Conn) error {
 	if err := d.settings.read(ctx, conn); err != nil {
@@ -152,9 +154,9 @@ func (d *database) check(ctx context.Context, conn *pgx.Conn) error {
 	return err
 }
 
-// readEpoch returns the epoch of the database's history. It differs for another cluster, another
-// timeline (after a failover or a point-in-time restore), another database, and another store in it
-// (after restoring a dump).
+// readEpoch returns the epoch of the database's history. Another cluster, another timeline (after a
+// failover or a point-in-time restore) and another database have another epoch. A store restored
+// from a dump also has another epoch.
 func readEpoch(ctx context.Context, conn rowQuerier) (uint64, error) {
 	place, stored, err := readPlace(ctx, conn)
 	if err != nil {
@@ -167,9 +169,9 @@ type rowQuerier interface {
 	QueryRow(ctx context.Context, query string, args ...any) pgx.Row
 }
 
-// readPlace returns a hash of the cluster, its timeline, the database and the xmin of the store's
-// row, and the number stored in that row. A row that was written again, as from a dump, has another
-// xmin.
+// readPlace returns two numbers. The first, place, is a hash of the cluster, its timeline, the
+// database and the xmin of the store's row. The second is the epoch stored in that row. A row that
+// was written again, for example from a dump, has another xmin.
 func readPlace(ctx context.Context, conn rowQuerier) (place, stored uint64, err error) {
 	var (
 		system, epoch int64
@@ -189,8 +191,8 @@ func readPlace(ctx context.Context, conn rowQuerier) (place, stored uint64, err 
 	return h.Sum64(), uint64(epoch), nil
 }
 
-// setEpoch sets the store's epoch. It writes the row first, because the row's xmin, which is part
-// of the epoch, is then that of this transaction.
+// setEpoch makes epoch the store's epoch. It writes the store's row first. The xmin of the row,
+// which is part of the epoch, is then that of this transaction.
 func setEpoch(ctx context.Context, tx pgx.Tx, epoch uint64) error {
 	if _, err := tx.Exec(ctx, "UPDATE store SET epoch = 0"); err != nil {
 		return err

@@ -12,19 +12,18 @@ import (
 const (
 	// dialTime is the time limit for opening a connection.
 	dialTime = 5 * time.Second
-	// silence is how long the database may take to answer, even if it reports that it is working.
-	// It is longer than statement_timeout.
+	// silence is the time limit for an answer of the database, even if the database reports that it
+	// is working on the request. It is longer than statement_timeout.
 	silence = 75 * time.Second
-	// doubt is how long a connection may transfer nothing before another connection asks the
+	// doubt is how long a connection may transfer nothing. After that, another connection asks the
 	// database whether it is still working on the request.
 	doubt = 2 * time.Second
-	// onTheWay is how long an answer may take to arrive after the database has stopped working on
-	// the request.
+	// onTheWay is how long an answer may take to arrive after the database has finished the request.
 	onTheWay = time.Second
 )
 
-// dial opens a network connection of a database. The system sends keepalive probes, so that a
-// machine that is gone is also detected on an idle connection.
+// dial opens a network connection to a database. The operating system sends keepalive probes, so
+// that the loss of the database's machine is detected even on an idle connection.
 func (d *database) dial(ctx context.Context, network, addr string) (net.Conn, error) {
 	conn, err := d.open(ctx, network, addr)
 	if err != nil {
@@ -44,17 +43,17 @@ func openConn(ctx context.Context, network, addr string) (net.Conn, error) {
 // errSilent is returned by reads and writes of a dead connection.
 var errSilent = errors.New("the connection is dead: nothing comes over it, and the database does not work on what was asked")
 
-// watchedConn is a connection whose reads and writes fail with errSilent when it is dead without an
-// error, as after the failover of an address or a partition. If nothing was received for a while,
-// it asks the database over another connection.
+// watchedConn is a network connection that detects its own death, as after a partition or the
+// failover of an address. Its reads and writes then fail with errSilent instead of waiting. If
+// nothing was received for a while, it asks the database over another connection.
 type watchedConn struct {
 	net.Conn
 	database *database
 
 	mu sync.Mutex // guards the fields below
-	// reads and writes are the deadlines that the user of the connection has set.
+	// reads and writes are the deadlines that the driver has set.
 	reads, writes time.Time
-	peer          backend // zero while unknown
+	peer          backend // the database process that serves the connection; zero while unknown
 }
 
 // Read implements net.Conn.
@@ -78,9 +77,9 @@ func (w *watchedConn) Write(b []byte) (written int, err error) {
 	}
 }
 
-// patiently repeats do until bytes were transferred, do has failed, the user's deadline has passed
-// or the connection is considered dead. limit returns the user's deadline, and set sets the
-// deadline of do.
+// patiently repeats the function do until bytes were transferred, do has failed, or the driver's
+// deadline has passed. It also stops when it considers the connection dead. The function limit
+// returns the driver's deadline; set sets the deadline for the next call of do.
 func (w *watchedConn) patiently(do func() (int, error), limit func() time.Time, set func(time.Time) error) (int, error) {
 	end, last := time.Now().Add(w.database.silence), false
 	for {
@@ -107,7 +106,7 @@ func (w *watchedConn) patiently(do func() (int, error), limit func() time.Time, 
 	}
 }
 
-// passed reports whether the user's deadline has passed. The user may have changed it meanwhile.
+// passed reports whether the driver's deadline has passed. The driver may have changed it meanwhile.
 func (w *watchedConn) passed(limit func() time.Time) bool {
 	w.mu.Lock()
 	defer w.mu.Unlock()
@@ -115,8 +114,8 @@ func (w *watchedConn) passed(limit func() time.Time) bool {
 	return !at.IsZero() && !time.Now().Before(at)
 }
 
-// earliest returns the earliest of the user's deadline, if any, and our two limits. ours reports
-// whether it is one of our limits.
+// earliest returns the earliest of three deadlines: the driver's, if there is one, and the two of
+// patiently. The result ours reports whether it is one of the two.
 func earliest(users, end, step time.Time) (first time.Time, ours bool) {
 	if first = step; end.Before(first) {
 		first = end

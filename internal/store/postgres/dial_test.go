@@ -16,8 +16,8 @@ import (
 	"github.com/perdure/perdure/internal/store"
 )
 
-// openBehind opens a store whose connections go through a proxy. After 50 ms without an answer it
-// checks whether the database still works on the request.
+// openBehind opens a store whose connections go through a proxy. If a connection gets no answer for
+// 50 ms, the store checks whether the database still works on the request.
 func openBehind(t *testing.T) (s *Store, proxy *chaos.Proxy, database string) {
 	t.Helper()
 	database = emptyDatabase(t)
@@ -35,8 +35,8 @@ func openBehind(t *testing.T) (s *Store, proxy *chaos.Proxy, database string) {
 	return s, proxy, database
 }
 
-// TestDeadConnectionsAreGivenUp lets all connections die silently, as after the failover of an
-// address. Reads and writes without a deadline must return nevertheless, and continue over new
+// TestDeadConnectionsAreGivenUp checks that reads and writes without a deadline end when all
+// connections die silently, as after the failover of an address. They must continue over new
 // connections.
 func TestDeadConnectionsAreGivenUp(t *testing.T) {
 	s, proxy, _ := openBehind(t)
@@ -44,13 +44,13 @@ func TestDeadConnectionsAreGivenUp(t *testing.T) {
 	if _, err := s.LogHead(t.Context(), id); err != nil {
 		t.Fatal(err)
 	}
-	for s.pool.Stat().AcquiredConns() > 0 { // the read's transaction is still ending
+	for s.pool.Stat().AcquiredConns() > 0 { // wait for the end of the read's transaction
 		runtime.Gosched()
 	}
 	if n := proxy.HalfOpen(); n < 2 {
 		t.Fatalf("there were %d connections, not one that writes and one that reads", n)
 	}
-	// Without a deadline, like the reads of the server's loops.
+	// This read has no deadline, like the reads of the server's loops.
 	if _, err := s.LogHead(context.Background(), id); !perdure.IsCode(err, perdure.Unavailable) {
 		t.Errorf("a read over a dead connection: %v", err)
 	}
@@ -63,8 +63,9 @@ func TestDeadConnectionsAreGivenUp(t *testing.T) {
 	noted(t, s, id, 1)
 }
 
-// TestDeadInTheMiddleOfATransaction lets a connection die in the middle of a transaction. Its
-// process and its locks must disappear, and the command must run once over another connection.
+// TestDeadInTheMiddleOfATransaction checks that a command runs once if its connection dies in the
+// middle of the transaction. The process of that connection and its locks must disappear. The
+// command must then run over another connection.
 func TestDeadInTheMiddleOfATransaction(t *testing.T) {
 	s, proxy, database := openBehind(t)
 	id := begin(t, s)
@@ -90,11 +91,11 @@ func TestDeadInTheMiddleOfATransaction(t *testing.T) {
 	}
 }
 
-// muteConn is a connection that loses all answers of the database after the first write while armed
-// is set.
+// muteConn is a connection that can lose answers. Once armed is set, it loses all answers of the
+// database from the next write on.
 type muteConn struct {
 	net.Conn
-	armed, muted *atomic.Bool // armed: mute with the next bytes that are sent
+	armed, muted *atomic.Bool // armed: become muted with the next bytes that are sent
 	own          atomic.Bool
 }
 
@@ -109,13 +110,13 @@ func (m *muteConn) Write(b []byte) (int, error) {
 func (m *muteConn) Read(b []byte) (int, error) {
 	n, err := m.Conn.Read(b)
 	for m.own.Load() && err == nil {
-		n, err = m.Conn.Read(b) // until the deadline, which is not a network error
+		n, err = m.Conn.Read(b) // waits until the deadline, which is not a network error
 	}
 	return n, err
 }
 
-// TestTheAnswerToACommitDoesNotArrive loses the answer to a COMMIT without an error. The command
-// must run once, and its caller must get the outcome.
+// TestTheAnswerToACommitDoesNotArrive checks that a command runs once, and that its caller gets the
+// outcome, if the answer to the COMMIT is lost without an error.
 func TestTheAnswerToACommitDoesNotArrive(t *testing.T) {
 	var armed, muted atomic.Bool
 	s := open(t, Options{without: optimizations{texts: true}, Logger: quiet, Committers: 1})
@@ -135,7 +136,7 @@ func TestTheAnswerToACommitDoesNotArrive(t *testing.T) {
 			return &store.Changes{Execution: s.Execution, Answer: s.Execution.Version}, nil
 		})
 	}
-	if _, err := raise(false); err != nil { // prepares the statements
+	if _, err := raise(false); err != nil { // this call prepares the statements
 		t.Fatal(err)
 	}
 	answers, err := raise(true)
@@ -148,8 +149,9 @@ func TestTheAnswerToACommitDoesNotArrive(t *testing.T) {
 	}
 }
 
-// TestSlowStatementIsNotADeadConnection checks that a connection is not considered dead during a
-// statement of 2 s, even if the database is asked after each millisecond without an answer.
+// TestSlowStatementIsNotADeadConnection checks that a connection does not count as dead during a
+// statement of 2 s, even if the other connection asks the database after each millisecond without an
+// answer.
 func TestSlowStatementIsNotADeadConnection(t *testing.T) {
 	s := open(t, Options{without: optimizations{texts: true}, Logger: quiet})
 	s.db.doubt = time.Millisecond
@@ -159,8 +161,9 @@ func TestSlowStatementIsNotADeadConnection(t *testing.T) {
 	}
 }
 
-// TestUnreachableDatabaseIsADeadConnection checks that a read without a deadline returns
-// unavailable while nothing arrives from the database, and that the next read succeeds afterwards.
+// TestUnreachableDatabaseIsADeadConnection checks that a read without a deadline returns unavailable
+// while nothing arrives from the database. The next read must succeed when the database can be
+// reached again.
 func TestUnreachableDatabaseIsADeadConnection(t *testing.T) {
 	s, proxy, _ := openBehind(t)
 	id := begin(t, s)
@@ -177,8 +180,8 @@ func TestUnreachableDatabaseIsADeadConnection(t *testing.T) {
 	}
 }
 
-// TestWritesKeepTheirDeadline checks that a write that nobody reads ends at the user's deadline,
-// and that a write without a deadline transfers everything in pieces.
+// TestWritesKeepTheirDeadline checks that a write whose bytes nobody receives ends at the deadline
+// that the caller has set. A write without a deadline must transfer all bytes, in pieces.
 func TestWritesKeepTheirDeadline(t *testing.T) {
 	here, there := net.Pipe()
 	defer there.Close()

@@ -50,9 +50,9 @@ var databaseSize = statement.NewRead("SELECT pg_database_size(current_database()
 
 var looseBlobMillis = strconv.FormatInt(store.LooseBlobAge.Milliseconds(), 10)
 
-// lookupByValues returns a FROM item that looks up rows by the distinct values of the list ?2. With
-// a condition like id = ANY(?2), PostgreSQL may instead read all rows of the owner, if it expects
-// them to be few; OFFSET 0 keeps it from merging the subquery into such a plan.
+// lookupByValues returns a FROM item that looks up each row by one of the distinct values in the
+// list ?2. With a condition like id = ANY(?2), PostgreSQL may instead read all rows of the owner if
+// it expects them to be few. OFFSET 0 keeps PostgreSQL from merging the subquery into such a plan.
 func lookupByValues(table, alias, owner, column, list string) string {
 	condition := owner + " = ?1 AND " + column + " = listed." + column
 	if column == "number" {
@@ -61,7 +61,7 @@ func lookupByValues(table, alias, owner, column, list string) string {
 	return "unnest(CAST(?2 AS " + list + ")) listed (" + column + ") CROSS JOIN LATERAL (SELECT * FROM " + table + " WHERE " + condition + " OFFSET 0) " + alias
 }
 
-// distinct returns the different values of a list.
+// distinct returns the values of a list without duplicates.
 func distinct[T any](all []T, compare func(a, b T) int) []T {
 	sorted := slices.SortedFunc(slices.Values(all), compare)
 	return slices.CompactFunc(sorted, func(a, b T) bool { return compare(a, b) == 0 })
@@ -69,7 +69,7 @@ func distinct[T any](all []T, compare func(a, b T) int) []T {
 
 func compareIDs(a, b uuid.UUID) int { return bytes.Compare(a[:], b[:]) }
 
-// rawIDs converts ids to a parameter of ANY.
+// rawIDs converts ids to a parameter for ANY.
 func rawIDs(ids []uuid.UUID) [][]byte {
 	raw := make([][]byte, len(ids))
 	for i := range ids {
@@ -125,7 +125,7 @@ var due = map[store.PickKind]*statement.Statement{
 		" WHERE CAST(?2 AS BIGINT) IS NOT NULL AND (?1 = '' OR x.org_id = ?1) LIMIT ?3" + lockExecution),
 }
 
-// nobody is the id that the indexes use for executions without a home.
+// nobody is the id that stands in indexes for the missing home worker of an execution.
 const nobody = "'00000000-0000-0000-0000-000000000000'::uuid"
 
 const ofTask = " JOIN agent_execution x ON x.id = t.agent_execution_id"
@@ -152,15 +152,15 @@ const (
 		`replace(replace(x.metadata, '\\', '\u005c'), '\u0000', '\ufffd'),` +
 		` '\\(u[dD][89abAB][0-9a-fA-F]{2})\\(u[dD][c-fC-F][0-9a-fA-F]{2})', chr(1) || '\1' || chr(1) || '\2', 'g'),` +
 		` '\\u[dD][89a-fA-F][0-9a-fA-F]{2}', '\\ufffd', 'g'), chr(1), '\') END)::json`
-	// metadataMember is a condition: the metadata is an object with this member and this value as
-	// text.
+	// metadataMember is an SQL condition. It holds if the metadata is an object with this member and
+	// the member's value, as text, equals the parameter.
 	metadataMember = `(x.metadata IS NOT NULL AND (SELECT CASE WHEN json_typeof(safe.m) <> 'object' THEN false` +
 		` ELSE coalesce(safe.m ->> CAST(? AS TEXT), CASE json_typeof(safe.m -> CAST(? AS TEXT)) WHEN 'null' THEN 'null' END) = ? END` +
 		` FROM (SELECT ` + safeMetadata + ` AS m OFFSET 0) safe))`
 )
 
-// queryMatch is a condition: the id, the kind or the start of the input contains a text. Inputs are
-// bytes, not text, so their non-ASCII bytes are escaped for the comparison.
+// queryMatch is an SQL condition. It holds if the id, the kind or the start of the input contains a
+// text. Inputs are bytes, not text, so their non-ASCII bytes are escaped for the comparison.
 var (
 	inputText  = "lower(encode(substr(x.input, 1, " + queryBytes + "), 'escape') COLLATE \"C\")"
 	chunkText  = "lower(encode(substr(c.content, 1, " + queryBytes + "), 'escape') COLLATE \"C\")"
@@ -192,14 +192,14 @@ func escapeBytes(text string) string {
 	return b.String()
 }
 
-// mostOpen is the maximum number of open questions of an execution. So many rows for each candidate
-// contain enough executions.
+// mostOpen is the maximum number of open questions of an execution. A query that needs n executions
+// reads at most n times as many rows of questions.
 var mostOpen = strconv.Itoa(perdure.MaxOpenQuestions)
 
-// Waiting for a lock has a time limit: see newDatabase.
+// The wait for a lock has a time limit: see newDatabase.
 var (
 	timeNow = statement.NewAlone("SELECT (extract(epoch FROM clock_timestamp()) * 1000000)::bigint")
-	// timeAndWebhooks is timeNow together with the revision of the webhooks.
+	// timeAndWebhooks selects the database's time and the revision of the webhooks.
 	timeAndWebhooks = statement.NewAlone("SELECT (extract(epoch FROM clock_timestamp()) * 1000000)::bigint," +
 		" coalesce((SELECT revision FROM webhook_revision WHERE id = 1), 0)")
 )

@@ -13,17 +13,18 @@ import (
 	"github.com/perdure/perdure/internal/store"
 )
 
-// Settings are the settings of the database on which durability depends: if one of them is off, a
-// power failure can lose or damage data of answered commands.
+// Settings are the settings of the database on which durability depends. If one of them is off, a
+// power failure can lose or damage confirmed writes.
 var Settings = []string{"fsync", "full_page_writes", "synchronous_commit"}
 
 // settingsTime is the interval at which an open store reads Settings.
 const settingsTime = time.Minute
 
-// readSettings selects one row: whether each of Settings is off in this session.
+// readSettings selects one row with one column for each of Settings. A column reports whether the
+// setting is off in this session.
 const readSettings = "SELECT current_setting('fsync') = 'off', current_setting('full_page_writes') = 'off', current_setting('synchronous_commit') = 'off'"
 
-// durability is the result of the last read of Settings. It is safe for concurrent use.
+// durability stores the result of the last read of Settings. It is safe for concurrent use.
 type durability struct {
 	logger *slog.Logger                   // may be nil
 	told   func(setting string, off bool) // may be nil
@@ -32,7 +33,7 @@ type durability struct {
 	off map[string]bool
 }
 
-// read reads Settings over a connection, and reports changes.
+// read reads Settings over a connection. It logs and reports settings that have changed.
 func (d *durability) read(ctx context.Context, conn rowQuerier) error {
 	found := make([]bool, len(Settings))
 	if err := conn.QueryRow(ctx, readSettings).Scan(&found[0], &found[1], &found[2]); err != nil {
@@ -64,7 +65,7 @@ func (d *durability) set(name string, off bool) {
 	}
 }
 
-// missing returns the Settings that are off, in their order.
+// missing returns the names in Settings that are off, in the order of Settings.
 func (d *durability) missing() (off []string) {
 	d.mu.Lock()
 	defer d.mu.Unlock()
@@ -76,7 +77,7 @@ func (d *durability) missing() (off []string) {
 	return off
 }
 
-// checkAllowed returns an error if a name is not in Settings.
+// checkAllowed returns an error if one of the names is not in Settings.
 func checkAllowed(allowed []string) error {
 	for _, name := range allowed {
 		if !slices.Contains(Settings, name) {
@@ -86,8 +87,8 @@ func checkAllowed(allowed []string) error {
 	return nil
 }
 
-// checkSettings returns an error if one of Settings is off without being allowed. It must run
-// before anything is written.
+// checkSettings returns an error if one of Settings is off and is not in the list allowed. It must
+// run before anything is written.
 func (d *database) checkSettings(ctx context.Context, allowed []string) error {
 	conn, err := d.connect(ctx)
 	if err != nil {

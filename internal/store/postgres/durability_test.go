@@ -33,8 +33,9 @@ func startCluster(t *testing.T, settings ...string) *cluster.Cluster {
 	return c
 }
 
-// TestSynchronousCommitTurnedOffLosesNothing turns synchronous_commit off under a running server,
-// with rare WAL writes. Every answered write must survive a crash.
+// TestSynchronousCommitTurnedOffLosesNothing checks that every confirmed write survives a crash if
+// synchronous_commit is turned off while a server is running. The database then rarely writes its
+// WAL.
 func TestSynchronousCommitTurnedOffLosesNothing(t *testing.T) {
 	c := startCluster(t, "wal_writer_delay=10000ms")
 	s := open(t, Options{without: optimizations{texts: true}, URL: c.URL("postgres"), Logger: quiet, Committers: 1})
@@ -143,7 +144,7 @@ func TestSettingsAreWatched(t *testing.T) {
 		Observer: &store.Observer{Setting: func(name string, off bool) { told <- fmt.Sprint(name, " ", off) }},
 	})
 	begin(t, s)
-	if _, err := s.AnyKey(t.Context()); err != nil { // opens the reader's connection
+	if _, err := s.AnyKey(t.Context()); err != nil { // this read opens a connection of the pool
 		t.Fatal(err)
 	}
 	ticks, stop, ended := make(chan time.Time), make(chan struct{}), make(chan struct{})
@@ -157,7 +158,7 @@ func TestSettingsAreWatched(t *testing.T) {
 			<-told
 		}
 		ticks <- time.Now()
-		ticks <- time.Now() // the first reading has ended
+		ticks <- time.Now() // when this tick is taken, the first read of the settings has ended
 		want := fmt.Sprint("fsync ", value == "off")
 		if got := <-told; got != want {
 			t.Errorf("the observer is told %q, want %q", got, want)
@@ -197,7 +198,8 @@ func named(database, name string) string { return database + "&application_name=
 
 const waitsForStandby = "SELECT EXISTS (SELECT 1 FROM pg_stat_activity WHERE application_name = '%s' AND wait_event = 'SyncRep')"
 
-// noting starts a note, which is retried until it is answered.
+// noting starts a call of note, which is retried until it is answered. The channel answered receives
+// its error.
 func noting(t *testing.T, s *Store, execution, id uuid.UUID) (answered chan error) {
 	answered = make(chan error, 1)
 	go func() {
@@ -212,7 +214,7 @@ func noting(t *testing.T, s *Store, execution, id uuid.UUID) (answered chan erro
 	return answered
 }
 
-// unanswered fails the test if a note was answered.
+// unanswered fails the test if a call of note was answered.
 func unanswered(t *testing.T, answered chan error, why string) {
 	t.Helper()
 	select {
@@ -222,15 +224,15 @@ func unanswered(t *testing.T, answered chan error, why string) {
 	}
 }
 
-// TestACommitWithAWarningIsNotAnswered cancels a COMMIT's wait for the standby, so that PostgreSQL
-// answers it with a warning. The caller must get an answer only when the standby has the
-// transaction. So must a caller of another server that finds the note already stored.
+// TestACommitWithAWarningIsNotAnswered checks a COMMIT whose wait for the standby is cancelled, so
+// that PostgreSQL answers it with a warning. The caller must get an answer only when the standby has
+// the transaction. The same holds for a caller of another server that finds the note already stored.
 func TestACommitWithAWarningIsNotAnswered(t *testing.T) {
 	primary, leave, back := stoppableStandby(t)
 	one := open(t, Options{without: optimizations{texts: true}, URL: named(primary.URL("postgres"), "one"), Logger: quiet, Committers: 1})
 	two := open(t, Options{without: optimizations{texts: true}, URL: named(primary.URL("postgres"), "two"), Logger: quiet, Committers: 1})
 	x, id := begin(t, one), uuid.New()
-	if err := note(t.Context(), two, x, uuid.New()); err != nil { // opens its connection
+	if err := note(t.Context(), two, x, uuid.New()); err != nil { // this call opens the server's connection
 		t.Fatal(err)
 	}
 	leave()
@@ -253,9 +255,9 @@ func TestACommitWithAWarningIsNotAnswered(t *testing.T) {
 	noted(t, one, x, 2)
 }
 
-// TestWaitsForAStandbyAreNotEnded breaks a connection whose COMMIT waits for the standby. Its
-// process must be neither terminated nor cancelled, so that nobody sees what the standby does not
-// have. In the end the note must be stored once.
+// TestWaitsForAStandbyAreNotEnded checks a broken connection whose COMMIT waits for the standby. Its
+// database process must be neither terminated nor cancelled, so that nobody sees data that the
+// standby does not have. In the end the note must be stored once.
 func TestWaitsForAStandbyAreNotEnded(t *testing.T) {
 	primary, leave, back := stoppableStandby(t)
 	u, err := url.Parse(primary.URL("postgres"))

@@ -11,10 +11,11 @@ import (
 	"github.com/perdure/perdure"
 )
 
-// The PostgreSQL error codes that this package handles. The first two letters are the class.
+// These are the PostgreSQL error codes that this package handles. The first two letters of a code
+// are its class.
 const (
 	uniqueViolation   = "23505"
-	badText           = "22021" // bytes that are not text, such as a zero
+	badText           = "22021" // bytes that are not valid text, such as a zero byte
 	badEscape         = "22P05"
 	undefinedTable    = "42P01"
 	readOnly          = "25006" // the server has become a standby
@@ -28,13 +29,13 @@ const (
 	serialization     = "40001"
 	deadlock          = "40P01"
 	lockTimeout       = "55P03"
-	queryCancelled    = "57014" // also statement_timeout
+	queryCancelled    = "57014" // also if statement_timeout has passed
 	classResources    = "53"    // for example a full disk or too many connections
 	classIntervention = "57"    // for example shutting down or starting up
 	classSystem       = "58"    // I/O errors
 )
 
-// codeOf returns the code of a statement's error; "" if err is not one.
+// codeOf returns the PostgreSQL code of an error; "" if the error has none.
 func codeOf(err error) string {
 	var failed *pgconn.PgError
 	if errors.As(err, &failed) {
@@ -43,7 +44,7 @@ func codeOf(err error) string {
 	return ""
 }
 
-// isStatement reports whether the error is a statement's error after which the connection remains
+// isStatement reports whether the error concerns only a statement, so that the connection remains
 // usable.
 func isStatement(err error) bool {
 	var failed *pgconn.PgError
@@ -73,7 +74,7 @@ func isRace(err error) bool {
 	return false
 }
 
-// isServerError reports whether the server, rather than a command, caused the error.
+// isServerError reports whether the database server has caused the error, and not a command.
 func isServerError(err error) bool {
 	code := codeOf(err)
 	return code != "" && (code[:2] == classResources || code[:2] == classIntervention || code[:2] == classSystem) && code != queryCancelled
@@ -90,7 +91,7 @@ func unreachable(err error) error {
 	return unavailable(err, "%s", orElse(advice(err), "the database cannot be reached"))
 }
 
-// advice returns what to do about a server's error; "" if there is no advice.
+// advice returns what an operator should do about an error of the server; "" if there is no advice.
 func advice(err error) string {
 	switch codeOf(err) {
 	case noPassword, noLogin:
@@ -122,8 +123,8 @@ func orElse(text, other string) string {
 	return text
 }
 
-// refusal converts an error to the error that the caller of a command or a read gets. Coded errors
-// remain unchanged.
+// refusal converts an error to the error that the caller of a command or a read gets. An error that
+// already has one of Perdure's codes remains unchanged.
 func refusal(err error) error {
 	var coded *perdure.Error
 	switch {

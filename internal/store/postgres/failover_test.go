@@ -12,8 +12,8 @@ import (
 	"github.com/perdure/perdure/internal/store/storetest/invariants"
 )
 
-// restartingStore holds a store and reopens it after Fatal was called, as a supervisor restarts a
-// server.
+// restartingStore contains a store. It opens the store again after Fatal was called, as a supervisor
+// restarts a server.
 type restartingStore struct {
 	t     *testing.T
 	url   string
@@ -48,9 +48,9 @@ func (r *restartingStore) store() *Store {
 	return r.s
 }
 
-// TestStandbyTakesOver promotes a synchronous standby in the middle of writes. Answered writes must
-// be there, unanswered ones must be done once when they are retried, and the server must detect the
-// other history.
+// TestStandbyTakesOver checks that confirmed writes survive when a synchronous standby is promoted
+// in the middle of writes. Other writes must be done once when they are retried. The server must
+// detect the other history.
 func TestStandbyTakesOver(t *testing.T) {
 	primary, standby := pair(t)
 	if err := primary.Synchronous(); err != nil {
@@ -119,7 +119,7 @@ func TestStandbyTakesOver(t *testing.T) {
 	invariants.Check(t, s)
 }
 
-// pair starts a cluster and a standby of it.
+// pair starts a PostgreSQL cluster and a standby of it.
 func pair(t *testing.T) (primary, standby *cluster.Cluster) {
 	t.Helper()
 	start := func(start func() (*cluster.Cluster, error)) *cluster.Cluster {

@@ -28,10 +28,10 @@ type cutConn struct {
 	*cut
 }
 
-// cut says what happens to the next bytes that are sent.
+// cut determines what happens to the next bytes that are sent over a cutConn.
 type cut struct {
 	armed  atomic.Bool
-	arrive bool // the bytes arrive, but their answer is lost
+	arrive bool // the bytes arrive, but the answer to them is lost
 	hits   atomic.Int32
 }
 
@@ -45,7 +45,7 @@ func (c cutConn) Write(b []byte) (int, error) {
 			return 0, err
 		}
 		if half, ok := c.Conn.(*net.TCPConn); ok {
-			_ = half.CloseWrite() // the server reads everything before the end
+			_ = half.CloseWrite() // the server reads all bytes before it sees the end
 		}
 	}
 	return 0, errors.Join(errCut, c.Close())
@@ -64,8 +64,9 @@ func openCut(t *testing.T, c *cut) *Store {
 	return s
 }
 
-// TestLostInTheMiddleOfACommit loses the connection in the middle of a COMMIT. Whether it was
-// committed or not, the command must run once, and its caller must get the outcome.
+// TestLostInTheMiddleOfACommit checks that a command runs once, and that its caller gets the
+// outcome, if the connection is lost in the middle of the COMMIT. The transaction may be committed
+// or not.
 func TestLostInTheMiddleOfACommit(t *testing.T) {
 	for name, arrive := range map[string]bool{"before it arrives": false, "before its answer": true} {
 		t.Run(name, func(t *testing.T) {
@@ -101,8 +102,9 @@ func TestLostInTheMiddleOfACommit(t *testing.T) {
 	}
 }
 
-// TestALostCommitOfACommitterWithoutARow deletes the committer's row, as after a week without a
-// write, and loses the COMMIT before it arrives. It must not be considered committed.
+// TestALostCommitOfACommitterWithoutARow checks a COMMIT that is lost before it arrives, while the
+// committer's row is missing, as after a week without a write. The transaction must not count as
+// committed.
 func TestALostCommitOfACommitterWithoutARow(t *testing.T) {
 	c := &cut{}
 	s := openCut(t, c)
@@ -126,7 +128,7 @@ func TestALostCommitOfACommitterWithoutARow(t *testing.T) {
 	}
 }
 
-// TestCommittersThatHaveNotWrittenAreKept checks that starting servers delete the rows of stale
+// TestCommittersThatHaveNotWrittenAreKept checks that a starting server deletes the rows of stale
 // committers, but not the row of a committer that has not written yet.
 func TestCommittersThatHaveNotWrittenAreKept(t *testing.T) {
 	s := open(t, Options{without: optimizations{texts: true}, Committers: 1})
@@ -140,8 +142,8 @@ func TestCommittersThatHaveNotWrittenAreKept(t *testing.T) {
 	}
 }
 
-// concurrentNotes writes notes to a few executions from many callers, each of which retries until
-// it is answered, while disturb is running. No note may be lost or duplicated.
+// concurrentNotes writes notes to a few executions from many callers while disturb is running. Each
+// caller retries until it is answered. No note may be lost or stored twice.
 func concurrentNotes(t *testing.T, all []*Store, each int, disturb func(noted <-chan struct{})) {
 	t.Helper()
 	ids := []uuid.UUID{begin(t, all[0]), begin(t, all[0]), begin(t, all[0])}
@@ -185,8 +187,8 @@ func concurrentNotes(t *testing.T, all []*Store, each int, disturb func(noted <-
 	}
 }
 
-// TestLostConnectionsLoseNothing terminates random connections in the database while many callers
-// write. No note may be lost or duplicated.
+// TestLostConnectionsLoseNothing checks that no note is lost or stored twice while random
+// connections are terminated in the database and many callers write.
 func TestLostConnectionsLoseNothing(t *testing.T) {
 	url := emptyDatabase(t)
 	all := []*Store{open(t, Options{without: optimizations{texts: true}, URL: url, Logger: quiet}), open(t, Options{Plain: true, URL: url, Logger: quiet})}
@@ -203,7 +205,7 @@ func TestLostConnectionsLoseNothing(t *testing.T) {
 			if patience--; patience > 0 {
 				continue
 			}
-			patience = rand.IntN(15) // so that some commands succeed
+			patience = rand.IntN(15) // the pauses let some commands succeed
 			var n int64
 			err := conn.QueryRow(context.WithoutCancel(t.Context()), "SELECT count(pg_terminate_backend(pid)) FROM (SELECT pid FROM pg_stat_activity"+
 				" WHERE datname = current_database() AND pid <> pg_backend_pid() ORDER BY random() LIMIT $1) AS chosen", 1+rand.IntN(2)).Scan(&n)
@@ -220,8 +222,8 @@ func TestLostConnectionsLoseNothing(t *testing.T) {
 	invariants.Check(t, open(t, Options{without: optimizations{texts: true}, URL: url}))
 }
 
-// TestDatabaseRestartsInTheMiddle crashes the database in the middle of writes, and later restarts
-// it cleanly. No note may be lost or duplicated, and Fatal must not be called.
+// TestDatabaseRestartsInTheMiddle checks that no note is lost or stored twice if the database
+// crashes in the middle of writes, and later restarts cleanly. Fatal must not be called.
 func TestDatabaseRestartsInTheMiddle(t *testing.T) {
 	server, err := cluster.Start()
 	if err != nil {
@@ -250,8 +252,9 @@ func TestDatabaseRestartsInTheMiddle(t *testing.T) {
 	}
 }
 
-// TestHeldExecutionsWaitAlone locks an execution in another transaction. Its commands must succeed
-// in order after that transaction, and another server's command of another execution must not wait.
+// TestHeldExecutionsWaitAlone checks the commands of an execution that another transaction has
+// locked. They must succeed in order after that transaction. Another server's command of another
+// execution must not wait.
 func TestHeldExecutionsWaitAlone(t *testing.T) {
 	for _, plain := range []bool{false, true} {
 		heldExecutionsWaitAlone(t, open(t, Options{Plain: plain, without: optimizations{texts: true}, Committers: 1}))
@@ -309,7 +312,8 @@ func heldExecutionsWaitAlone(t *testing.T, s *Store) {
 	}
 }
 
-// queueingContext is a context whose Done calls waits. Do calls Done when it has queued the command.
+// queueingContext is a context. Its method Done calls waits, so that a test learns when a command is
+// queued: Do calls Done after that.
 type queueingContext struct {
 	context.Context
 	waits func()

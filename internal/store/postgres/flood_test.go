@@ -11,10 +11,11 @@ import (
 	"github.com/perdure/perdure/internal/store/postgres/postgrestest"
 )
 
-// TestOneOrgsRowsCostOthersNothing runs [floodtest.Run] with the number of table rows read as the
-// cost. The data and the waiting work of one org must not add costs for another org, also if
-// PostgreSQL's statistics are those of a nearly empty store. With these, lists read tables of few pages
-// whole, which is cheaper than many lookups; a table with more pages is read by its indexes.
+// TestOneOrgsRowsCostOthersNothing checks that the data and the waiting work of one org do not add
+// costs for another org. It runs [floodtest.Run] with the number of table rows read as the cost. It
+// does so also if PostgreSQL's statistics are those of a nearly empty store. With these, PostgreSQL
+// reads small tables whole, which is cheaper than many lookups. It reads larger tables by their
+// indexes.
 func TestOneOrgsRowsCostOthersNothing(t *testing.T) {
 	for _, analyze := range []bool{false, true} {
 		t.Run(fmt.Sprintf("statistics of an early day: %v", analyze), func(t *testing.T) { flood(t, analyze) })
@@ -52,8 +53,8 @@ func flood(t *testing.T, analyze bool) {
 	}, limits)
 }
 
-// rowsRead returns how many table rows all closed connections have read, because a connection
-// reports its count when it ends. It waits for connections that are about to end.
+// rowsRead returns how many table rows all closed connections have read. A connection reports its
+// count only when it ends, so rowsRead waits for connections that are about to end.
 func rowsRead(t *testing.T, watcher *pgx.Conn) (rows int) {
 	t.Helper()
 	for others := 1; others > 0; {

@@ -10,22 +10,22 @@ import (
 	"github.com/jackc/pgx/v5"
 )
 
-// history records the latest transactions of this server's committers. A database that was restored
-// to an earlier state without a new timeline has the same epoch. But then the committers' rows are
-// missing or have lower numbers than recorded here.
+// history records the latest transaction of each committer of this server. A database that was
+// restored to an earlier state without a new timeline has the same epoch. But the committers' rows
+// in it are missing or have lower numbers than recorded here.
 type history struct {
 	mu    sync.Mutex // guards known
 	known map[uuid.UUID]committedTransaction
 }
 
-// committedTransaction is a committed transaction.
+// committedTransaction is the number and the time of a committed transaction.
 type committedTransaction struct {
 	number int64
 	at     time.Time // by the database's clock
 }
 
-// note records a committed transaction. It must be called after each COMMIT whose success a
-// committer has received.
+// note records a committed transaction. It must be called each time a committer has learned that its
+// COMMIT succeeded.
 func (h *history) note(committer uuid.UUID, number int64, at time.Time) {
 	h.mu.Lock()
 	defer h.mu.Unlock()
@@ -42,8 +42,8 @@ func (h *history) forget() {
 	h.known = nil
 }
 
-// expected returns the minimum number in each committer's row. It leaves out rows that may have
-// been deleted as stale.
+// expected returns the minimum number that each committer's row must have. It leaves out committers
+// whose rows may have been deleted as stale.
 func (h *history) expected(now time.Time) map[uuid.UUID]int64 {
 	h.mu.Lock()
 	defer h.mu.Unlock()
@@ -59,7 +59,7 @@ func (h *history) expected(now time.Time) map[uuid.UUID]int64 {
 var errPutBack = errors.New("the database lacks a transaction that this server has committed")
 
 // compareHistory returns an error and calls fatal if a committer's row is missing or has a lower
-// number than was committed, because readers have then seen data that the database does not have.
+// number than it has committed. Readers have then seen data that the database no longer has.
 func (d *database) compareHistory(ctx context.Context, conn *pgx.Conn) error {
 	var now int64
 	if err := conn.QueryRow(ctx, timeNow.Text()).Scan(&now); err != nil {

@@ -7,9 +7,9 @@ import (
 	"github.com/google/uuid"
 )
 
-// TestADatabaseThatWentBackIsFatal checks that writing and reading connections to a database that
-// lacks committed transactions are refused, and that this is fatal. Rows that were deleted as stale
-// must not count.
+// TestADatabaseThatWentBackIsFatal checks that connections to a database without some committed
+// transactions are refused, for writing and for reading. Fatal must be called. Rows that were
+// deleted as stale must not count.
 func TestADatabaseThatWentBackIsFatal(t *testing.T) {
 	for name, c := range map[string]struct {
 		query string

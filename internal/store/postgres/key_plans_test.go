@@ -12,17 +12,18 @@ import (
 	"github.com/perdure/perdure/internal/store/sql/statement"
 )
 
-// statistics are states of PostgreSQL's statistics in which it expects few rows of each execution, org
-// and webhook.
+// statistics contains functions that set states of PostgreSQL's statistics. In each state,
+// PostgreSQL expects few rows of each execution, org and webhook.
 var statistics = map[string]func(t *testing.T, conn *pgx.Conn){
 	"never taken":        func(*testing.T, *pgx.Conn) {},
 	"of empty tables":    func(t *testing.T, conn *pgx.Conn) { run(t, conn, "ANALYZE") },
 	"of many short runs": func(t *testing.T, conn *pgx.Conn) { run(t, conn, shortRuns); run(t, conn, "ANALYZE") },
 }
 
-// TestRowsOfLongRunsAreFoundByTheirIDs checks the plans of all statements, whatever the statistics.
-// PostgreSQL must not read all rows of an execution, org or webhook and compare their ids: one of them may
-// have very many. Nor must it read what has expired of all orgs.
+// TestRowsOfLongRunsAreFoundByTheirIDs checks the plans of all statements in each state of the
+// statistics. PostgreSQL must not read all rows of an execution, org or webhook and compare their
+// ids, because there may be very many. It must not read everything that has expired in all orgs
+// either.
 func TestRowsOfLongRunsAreFoundByTheirIDs(t *testing.T) {
 	queries := catalog.Statements(dialect)
 	for name, query := range catalog.ListStatements(dialect) {
@@ -64,15 +65,15 @@ func findByID(t *testing.T, conn *pgx.Conn, connection string, queries map[strin
 	}
 }
 
-// wholeReads are conditions of an index that find too many rows, and conditions on these rows that another
-// index would have found.
+// wholeReads contains pairs of conditions: the condition of an index that finds too many rows, and
+// the condition on these rows that another index would have found.
 var wholeReads = []struct{ index, filter *regexp.Regexp }{
 	{regexp.MustCompile(`\b(agent_execution_id|org_id|webhook_id) = `), regexp.MustCompile(`\b(id|number|pos|task_id) = `)},
 	{regexp.MustCompile(`\bexpires_at [<>]`), regexp.MustCompile(`\b(agent_execution_id|idempotency_key) = `)},
 }
 
-// comparesIDs returns the index of a step that reads all rows of an execution, org or webhook, or all that
-// have expired, and filters them by id; -1 if there is none.
+// comparesIDs returns the index of a step that reads too many rows and filters them by id: all rows
+// of an execution, org or webhook, or everything that has expired. It returns -1 if there is none.
 func comparesIDs(steps []string) int {
 	for i := 1; i < len(steps); i++ {
 		found, filter := steps[i-1], steps[i]
@@ -88,7 +89,8 @@ func comparesIDs(steps []string) int {
 	return -1
 }
 
-// shortRuns inserts 500 rows into each table, each of another execution, without regard to constraints.
+// shortRuns inserts 500 rows into each table, each row for a different execution. It ignores
+// constraints.
 const shortRuns = `DO $$
 DECLARE tab regclass; con name; cols text; vals text;
 BEGIN

@@ -14,7 +14,7 @@ func TestListsAreBounded(t *testing.T) {
 	storetest.BoundedLists(t, s)
 }
 
-// filledByHand opens a store whose texts are indexed only when the test calls fill.
+// filledByHand opens a store that indexes texts only when the test calls fill.
 func filledByHand(t *testing.T, o Options) (s *Store, fill func() (blocks int, young bool)) {
 	t.Helper()
 	s = open(t, o)
@@ -57,8 +57,8 @@ func sum(t *testing.T, s *Store, query string) (n int64) {
 	return n
 }
 
-// TestTextsOfRunningTransactionsAreNotIndexed checks that nothing is indexed while a running
-// transaction could still commit a lower number.
+// TestTextsOfRunningTransactionsAreNotIndexed checks that no texts are indexed while a running
+// transaction could still commit an execution with a lower number.
 func TestTextsOfRunningTransactionsAreNotIndexed(t *testing.T) {
 	now := time.Now()
 	s, fill := filledByHand(t, Options{Clock: func() time.Time { return now }})

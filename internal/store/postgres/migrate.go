@@ -25,27 +25,28 @@ var errUnfinished = perdure.Errorf(perdure.Conflict,
 // Databases of that version may also have been made by older migrations.
 const firstVersion = 54
 
-// migrating is the key of the lock for changing tables.
+// migrating is the key of the advisory lock for changing tables.
 const migrating = 0x70657264757265 // "perdure"
 
 const (
-	// migrationLock is how long a migration waits for a table lock. Servers' statements queue
-	// behind it, and wait for at most 10 s.
+	// migrationLock is how long a migration waits for the lock of a table. Meanwhile the statements
+	// of servers queue behind it; they wait for at most 10 s.
 	migrationLock = "3s"
-	// migrationTries is how often a migration is tried at most if servers block it. migrationPause
-	// is the time between two tries, in which servers can work.
+	// migrationTries is the maximum number of tries of a migration that servers block.
+	// migrationPause is the time between two tries, in which the servers can work.
 	migrationTries, migrationPause = 30, 500 * time.Millisecond
 )
 
-// Migrate migrates the tables of the database at url, and returns their previous and their new
-// version. Several processes may call it at once: one migrates, the others wait. Errors are those
-// of Open.
+// Migrate migrates the tables of the database at url. It returns their previous version and their
+// new version. Several processes may call it at once: one migrates, the others wait. It returns the
+// same errors as Open.
 func Migrate(ctx context.Context, url string) (from, to int64, err error) {
 	return migrateFor(ctx, url, false)
 }
 
-// migrateFor is Migrate, for a copy or for other callers. Other callers get an error if a copy has
-// begun and has not ended, because they would find incomplete data.
+// migrateFor is Migrate for two kinds of callers: a copy into the database, if the parameter copy is
+// set, and others. Other callers get an error while a copy is unfinished, because they would find
+// incomplete data.
 func migrateFor(ctx context.Context, url string, copy bool) (from, to int64, err error) {
 	config, err := parse(url)
 	if err != nil {
@@ -108,9 +109,9 @@ func newestMigration() (version int64, count int, err error) {
 }
 
 // relabel deletes the rows of migrations before firstVersion from goose's table of versions. A
-// database at firstVersion that has such rows has the same tables as one created by the first
-// migration. It returns an error if the database is older than firstVersion. The caller must hold
-// the migration lock.
+// database that has such rows and is at firstVersion has the same tables as a new database after the
+// first migration. relabel returns an error if the database is older than firstVersion. The caller
+// must hold the lock for changing tables.
 func relabel(ctx context.Context, conn *pgx.Conn) error {
 	var has, older int64
 	err := conn.QueryRow(ctx, "SELECT coalesce(max(version_id), 0), count(*) FILTER (WHERE version_id > 0 AND version_id < $1)"+
@@ -127,8 +128,8 @@ func relabel(ctx context.Context, conn *pgx.Conn) error {
 	return err
 }
 
-// isAt reports whether no migration is necessary. It needs one round trip and only the right to
-// read.
+// isAt reports whether the database already is at the version, so that no migration is necessary. It
+// needs one round trip and only the right to read.
 func isAt(ctx context.Context, conn *pgx.Conn, version int64, files int) bool {
 	var at int64
 	var applied int
@@ -137,7 +138,7 @@ func isAt(ctx context.Context, conn *pgx.Conn, version int64, files int) bool {
 	return err == nil && at == version && applied == files
 }
 
-// migrate runs the migrations in files.
+// migrate runs the migrations in the file system files.
 func migrate(ctx context.Context, db *sql.DB, files fs.FS) (from, to int64, err error) {
 	provider, err := goose.NewProvider(goose.DialectPostgres, db, files)
 	if err != nil {
@@ -154,8 +155,8 @@ func migrate(ctx context.Context, db *sql.DB, files fs.FS) (from, to int64, err 
 	return from, to, up(ctx, provider)
 }
 
-// up migrates the tables while servers are working. Each migration is a transaction, so an
-// interrupted up continues with the next one.
+// up runs the missing migrations while servers are working. Each migration is a transaction, so an
+// interrupted up continues with the next migration.
 func up(ctx context.Context, provider *goose.Provider) error {
 	return patiently(ctx, func() error {
 		_, err := provider.Up(ctx)
@@ -163,7 +164,7 @@ func up(ctx context.Context, provider *goose.Provider) error {
 	})
 }
 
-// patiently calls do, and retries it after a deadlock or a lock timeout, at most migrationTries
+// patiently calls do. After a deadlock or a lock timeout it calls do again, at most migrationTries
 // times in all.
 func patiently(ctx context.Context, do func() error) error {
 	for tries := 1; ; tries++ {

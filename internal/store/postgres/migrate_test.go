@@ -27,12 +27,12 @@ import (
 	"github.com/pressly/goose/v3"
 )
 
-// bare returns the URL of a database without tables.
+// bare returns the URL of a database that has no tables.
 func bare(t *testing.T) string {
 	t.Helper()
 	url := postgrestest.Database(t, migrated)
 	execute(t, url, "DROP SCHEMA public CASCADE; CREATE SCHEMA public")
-	t.Cleanup(func() { // other tests expect tables in it, without statistics
+	t.Cleanup(func() { // other tests expect the database to have tables, but no statistics
 		execute(t, url, "DROP SCHEMA public CASCADE; CREATE SCHEMA public")
 		if err := migrated(context.WithoutCancel(t.Context()), url); err != nil {
 			t.Error(err)
@@ -120,9 +120,8 @@ func TestMigrationsBesideServersThatWork(t *testing.T) {
 	}
 }
 
-// addColumns adds the columns and tables of all migrations after a version to the database. So a server
-// of the newest version, which writes them, can work on it like a server of the old version
-// before a migration.
+// addColumns adds the columns and tables of all migrations after a version to the database. The
+// database then is like one of the old version, and a server of the newest version can write to it.
 func addColumns(t *testing.T, url string, version int) {
 	t.Helper()
 	files, err := fs.Glob(migrationFiles, "migrations/*.sql")
@@ -144,7 +143,7 @@ func addColumns(t *testing.T, url string, version int) {
 	}
 }
 
-// back undoes migrations down to a version.
+// back undoes the migrations after a version.
 func back(t *testing.T, url string, version int64) {
 	t.Helper()
 	config, err := parse(url)
@@ -166,8 +165,8 @@ func back(t *testing.T, url string, version int64) {
 	}
 }
 
-// TestNewerVersion checks that a database that a newer program has changed is refused with conflict
-// and an explanation.
+// TestNewerVersion checks that Open refuses a database that a newer program has changed, with the
+// code conflict and an explanation.
 func TestNewerVersion(t *testing.T) {
 	url := emptyDatabase(t)
 	execute(t, url, "INSERT INTO goose_db_version (version_id, is_applied) VALUES (4711, true)")
@@ -178,8 +177,8 @@ func TestNewerVersion(t *testing.T) {
 	}
 }
 
-// oldDatabase returns the URL of a new database with the stored dump of a version, which an earlier
-// build wrote.
+// oldDatabase returns the URL of a new database with the dump of a version. An earlier build has
+// written the dump.
 func oldDatabase(t *testing.T, version int64) string {
 	t.Helper()
 	in, err := os.Open(fmt.Sprintf("testdata/%04d.sql.gz", version))
@@ -200,7 +199,7 @@ func oldDatabase(t *testing.T, version int64) string {
 	return url
 }
 
-// oldVersions returns the versions for which testdata must have a dump: all but the newest.
+// oldVersions returns the versions of which testdata must contain a dump: all but the newest.
 func oldVersions(t *testing.T) (all []int64) {
 	t.Helper()
 	names, err := fs.Glob(migrationFiles, "migrations/*.sql")
@@ -231,8 +230,8 @@ func migrationsOf(t *testing.T) fs.FS {
 	return files
 }
 
-// changed returns the migrations with other contents. It leaves out files whose content is then
-// empty.
+// changed returns the migrations with the contents that the function change returns. It leaves out
+// files whose content is then empty.
 func changed(t *testing.T, change func(version int64, text string) string) fs.FS {
 	t.Helper()
 	all := fstest.MapFS{}
@@ -291,9 +290,9 @@ func TestDatabasesOfEveryVersionOpen(t *testing.T) {
 	}
 }
 
-// TestDatabaseIsOnlyRelabelled checks that a database that older migrations made, of the version of
-// the first migration, is changed only in goose's list of versions, and has the schema that the
-// first migration creates.
+// TestDatabaseIsOnlyRelabelled checks a database that older migrations have created and that has the
+// version of the first migration. Only goose's list of versions may be changed, and its schema must
+// be that of a new database after the first migration.
 func TestDatabaseIsOnlyRelabelled(t *testing.T) {
 	url := oldDatabase(t, firstVersion)
 	rows, schema := storedRows(t, url), schemaOf(t, url)
@@ -322,8 +321,8 @@ func TestDatabaseIsOnlyRelabelled(t *testing.T) {
 	sameSchema(t, schemaOf(t, other), schema)
 }
 
-// TestOlderDatabasesAreRefused checks that a database from before the first migration is refused
-// with an error that names a commit, and is not changed.
+// TestOlderDatabasesAreRefused checks that a database from before the first migration is refused and
+// not changed. The error must name the commit that can convert it.
 func TestOlderDatabasesAreRefused(t *testing.T) {
 	url := oldDatabase(t, firstVersion)
 	execute(t, url, "DELETE FROM goose_db_version WHERE version_id > 53")
@@ -341,9 +340,9 @@ func TestOlderDatabasesAreRefused(t *testing.T) {
 	}
 }
 
-// TestInterruptedMigrationsContinue checks that a migration that loses its connection at any
-// statement leaves schema and version unchanged, and that two servers can then migrate the database
-// at the same time.
+// TestInterruptedMigrationsContinue checks that a migration which loses its connection at any
+// statement leaves schema and version unchanged. Two servers can then migrate the database at the
+// same time.
 func TestInterruptedMigrationsContinue(t *testing.T) {
 	longtest.Skip(t, "seconds")
 	fresh, interruptions := schemaOf(t, emptyDatabase(t)), 0
@@ -381,8 +380,8 @@ func TestInterruptedMigrationsContinue(t *testing.T) {
 	}
 }
 
-// interruptedAfter returns the migrations, of which the one with this version loses its connection
-// after n statements. It reports whether that migration has at least n statements.
+// interruptedAfter returns the migrations, but the one with this version loses its connection after
+// n statements. It reports whether that migration has at least n statements.
 func interruptedAfter(t *testing.T, version int64, n int) (files fs.FS, found bool) {
 	t.Helper()
 	files = changed(t, func(of int64, text string) string {

@@ -45,8 +45,8 @@ func queried(t *testing.T, url, query string) []string {
 	return all
 }
 
-// storedRows returns the rows of all tables, except those that describe the database itself. It
-// fails the test for an empty table.
+// storedRows returns the rows of all tables, except those that describe the database itself. If a
+// table is empty, it fails the test.
 func storedRows(t *testing.T, url string) map[string][]string {
 	t.Helper()
 	all := map[string][]string{}
@@ -58,7 +58,8 @@ func storedRows(t *testing.T, url string) map[string][]string {
 	return all
 }
 
-// newColumns are the columns that migrations after the first one add. rowsIn leaves them out.
+// newColumns lists the columns that migrations after the first one have added. rowsIn leaves them
+// out.
 const newColumns = "ARRAY['link_key_id', 'details_blob', 'askers']"
 
 func rowsIn(t *testing.T, url, table string) []string {
@@ -79,7 +80,7 @@ func sameRows(t *testing.T, url string, want map[string][]string) {
 	}
 }
 
-// catalog selects everything that a schema consists of, one line each.
+// catalogQueries select everything that belongs to a schema, one line for each part.
 var catalogQueries = []string{
 	"SELECT concat_ws(' ', 'relation', relname, relkind, relpersistence, relreplident, relrowsecurity, reloptions::text) FROM pg_class WHERE relnamespace = 'public'::regnamespace",
 	"SELECT concat_ws(' ', 'column', c.relname, a.attnum, a.attname, format_type(a.atttypid, a.atttypmod), a.attnotnull, a.attidentity, a.attgenerated, a.attstorage, a.attcompression," +

@@ -17,8 +17,8 @@ var (
 )
 
 // TestMigrationsLockFirst checks that a migration that locks existing tables more than once locks
-// all of them first. Otherwise each attempt would deadlock with running servers: when it requests a
-// stronger lock of a table that it already reads, or a second table while it holds one.
+// all of them at its start. Otherwise it could deadlock with running servers at each attempt: by a
+// stronger lock of a table that it already reads, or by a lock of a second table.
 func TestMigrationsLockFirst(t *testing.T) {
 	files, err := fs.Glob(migrationFiles, "migrations/*.sql")
 	if err != nil || len(files) == 0 {
@@ -46,7 +46,7 @@ func TestMigrationsLockFirst(t *testing.T) {
 	}
 }
 
-// lockedLate returns the existing tables that a migration changes and does not lock first.
+// lockedLate returns the existing tables that a migration changes without locking them at its start.
 func lockedLate(text string) (late []string) {
 	up, _, _ := strings.Cut(text, "-- +goose Down")
 	made := names(createsTable, up)

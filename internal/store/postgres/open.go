@@ -27,8 +27,8 @@ import (
 
 const (
 	// maxCommitters is the maximum default of Options.Committers. It is sufficient for many cores,
-	// because committers take turns with the disk. With more committers than cores, batches only
-	// get smaller.
+	// because committers take turns with the disk. More committers than cores only make batches
+	// smaller.
 	maxCommitters  = 4
 	defaultReaders = 16
 )
@@ -39,22 +39,22 @@ type Options struct {
 	// postgres://user:password@host/name?settings. The database must exist and have the encoding
 	// UTF8.
 	URL string
-	// Committers is the number of writing connections; the default is one per core, at least 2 and
-	// at most 4. Readers is the maximum number of reading connections; default 16.
+	// Committers is the number of connections that write; the default is one per core, but at least
+	// 2 and at most 4. Readers is the maximum number of connections that read; the default is 16.
 	Committers, Readers int
-	// Clock replaces the database's time in tests.
+	// Clock, if set, is used instead of the database's time, in tests.
 	Clock  func() time.Time
 	Logger *slog.Logger
-	// Fatal is called once, when the database turns out to differ from the one that was opened,
-	// after a restore or a failover to a standby. The process should end and be started again,
-	// because the store no longer writes.
+	// Fatal is called once if the database is no longer the one that was opened, as after a restore
+	// or a failover to a standby. The store then no longer writes, so the process should end and be
+	// started again.
 	Fatal func(error)
-	// Observer is called for the committers' batches and the database's settings; may be nil.
+	// Observer is notified of the committers' batches and the database's settings. It may be nil.
 	Observer *store.Observer
 	// Plain turns off every optimization of the store: see [optimizations]. Results, errors, order
 	// and durability stay the same. Servers with and without it may share a database.
 	Plain bool
-	// without turns off single optimizations in tests.
+	// without lists single optimizations that are turned off in tests.
 	without optimizations
 	// AllowOff names the [Settings] that may be off when the store is opened.
 	AllowOff []string
@@ -65,7 +65,7 @@ type Store struct {
 	read.Reader
 	db         *database
 	pool       *pgxpool.Pool
-	turns      *turns.Turns // distributes the pool's connections among orgs
+	turns      *turns.Turns // distributes the connections of the pool among orgs
 	clock      *clock
 	committers []*committer
 	// waitsForEnds reports that a read returns only after its transaction has ended.
@@ -74,7 +74,7 @@ type Store struct {
 	closing    sync.Once
 	closed     error
 	stop       chan struct{}  // closed by Close
-	watching   sync.WaitGroup // watchSettings, filler
+	watching   sync.WaitGroup // waits for watchSettings and the filler
 	filler     *read.TextFiller
 	stopFiller context.CancelFunc
 }
@@ -82,8 +82,8 @@ type Store struct {
 var _ store.Store = (*Store)(nil)
 
 // Open connects to the database and migrates its tables. Several servers may do so at once. Errors:
-// conflict if a newer version of the program has written it, unavailable if it cannot be reached,
-// invalid_argument if one of [Settings] is off and not in AllowOff.
+// conflict if a newer version of the program has written the database; unavailable if it cannot be
+// reached; invalid_argument if one of [Settings] is off and not in AllowOff.
 func Open(ctx context.Context, o Options) (*Store, error) {
 	o = o.normal()
 	if err := checkAllowed(o.AllowOff); err != nil {
@@ -180,10 +180,11 @@ func (s *Store) fill(ctx context.Context) {
 	}
 }
 
-// staleCommitter is how long after a committer's last transaction its row is kept.
+// staleCommitter is how long the row of a committer is kept after the committer's last transaction.
 const staleCommitter = 7 * 24 * time.Hour
 
-// learn reads the database's epoch and time, and deletes stale rows of other servers' committers.
+// learn reads the database's epoch and time. It also deletes stale rows of other servers'
+// committers.
 func (s *Store) learn(ctx context.Context) error {
 	conn, err := s.db.connect(ctx)
 	if err != nil {
@@ -204,8 +205,8 @@ func (s *Store) learn(ctx context.Context) error {
 	return err
 }
 
-// read runs a read with a consistent snapshot. It returns all errors as coded errors, except the
-// context's error.
+// read calls the function read with a consistent snapshot of the database. All returned errors have
+// one of Perdure's codes, except the error of the context.
 func (s *Store) read(ctx context.Context, read func(c statement.Conn) error) error {
 	org := store.OrgOf(ctx)
 	if err := s.turns.Take(ctx, org); err != nil {
@@ -233,8 +234,8 @@ func (s *Store) read(ctx context.Context, read func(c statement.Conn) error) err
 	return refusal(err)
 }
 
-// release ends the transaction of a connection, if any, and returns the connection to its pool.
-// Unless waitsForEnds is set, it does so in the background. Closing the pool waits for it.
+// release ends the transaction of a connection, if there is one, and returns the connection to its
+// pool. Unless waitsForEnds is set, this happens in the background. Closing the pool waits for it.
 func (s *Store) release(conn *pgxpool.Conn) {
 	if conn.Conn().IsClosed() || conn.Conn().PgConn().TxStatus() == 'I' {
 		conn.Release()
@@ -262,8 +263,9 @@ func (s *Store) Do(ctx context.Context, c store.Command) ([]any, error) {
 // Tidy implements [store.Store]. It does nothing, because no work is deferred.
 func (s *Store) Tidy(context.Context) error { return nil }
 
-// committerOf returns the committer of an execution, so that its commands remain in order. All
-// picks of an org go to the same committer, because they would block each other.
+// committerOf returns the committer for a command. All commands of an execution go to the same
+// committer, so that they remain in order. All picks of an org go to one committer, too, because
+// they would block each other.
 func (s *Store) committerOf(c *store.Command) *committer {
 	h := fnv.New32a()
 	if c.Pick == nil && c.Execution != uuid.Nil {
@@ -311,7 +313,7 @@ func (s *Store) close() error {
 	return nil
 }
 
-// makeStore inserts the store's row, unless it exists.
+// makeStore inserts the row that describes the store, unless it exists.
 func makeStore(ctx context.Context, conn *pgx.Conn) error {
 	var random [8]byte
 	rand.Read(random[:]) // never fails
@@ -320,7 +322,7 @@ func makeStore(ctx context.Context, conn *pgx.Conn) error {
 	return err
 }
 
-// checkServer returns an error if the store cannot work with the server.
+// checkServer returns an error if the store cannot work with the database server.
 func checkServer(ctx context.Context, conn *pgx.Conn) error {
 	var version int
 	var encoding string

@@ -17,7 +17,7 @@ import (
 
 func execute(t *testing.T, url, query string, args ...any) {
 	t.Helper()
-	ctx := context.WithoutCancel(t.Context()) // it may run in a cleanup
+	ctx := context.WithoutCancel(t.Context()) // this function may run in a cleanup
 	conn, err := pgx.Connect(ctx, url)
 	if err != nil {
 		t.Fatal(err)
@@ -39,7 +39,7 @@ func TestAnotherHistoryIsNoticed(t *testing.T) {
 		t.Errorf("two servers see the epochs %d and %d", s.Epoch(), same.Epoch())
 	}
 	id := begin(t, s)
-	execute(t, url, "UPDATE store SET epoch = epoch + 1") // as after a restore
+	execute(t, url, "UPDATE store SET epoch = epoch + 1") // as a restore does
 	execute(t, url, "SELECT pg_terminate_backend(pid) FROM pg_stat_activity WHERE datname = current_database() AND pid <> pg_backend_pid()")
 	if err := note(t.Context(), s, id, uuid.New()); !perdure.IsCode(err, perdure.Unavailable) {
 		t.Errorf("a write to another history gives %v", err)
@@ -85,8 +85,9 @@ func TestHotStatementsUseIndexes(t *testing.T) {
 	}
 }
 
-// withoutStatistics connects to a new database. A database of an earlier test may have been vacuumed after
-// it was emptied: PostgreSQL knows then that its tables have no pages, and plans to read them whole.
+// withoutStatistics connects to a new database. The database of an earlier test may have been
+// vacuumed after it was emptied. PostgreSQL then knows that its tables have no pages, and plans to
+// read them whole.
 func withoutStatistics(t *testing.T) *pgx.Conn {
 	t.Helper()
 	conn, err := pgx.Connect(t.Context(), postgrestest.NewDatabase(t, migrated))
@@ -113,7 +114,7 @@ func TestReadersNoticeAnotherHistory(t *testing.T) {
 	url := emptyDatabase(t)
 	s := open(t, Options{without: optimizations{texts: true}, URL: url, Logger: quiet, Fatal: func(error) { told.Add(1) }})
 	id := begin(t, s)
-	execute(t, url, "UPDATE store SET epoch = epoch + 1") // as after a restore
+	execute(t, url, "UPDATE store SET epoch = epoch + 1") // as a restore does
 	s.pool.Reset()
 	if _, err := s.Execution(t.Context(), org, id); !perdure.IsCode(err, perdure.Unavailable) {
 		t.Errorf("a read of another history gives %v", err)
@@ -130,7 +131,8 @@ func TestRowsAreFoundByTheirKeys(t *testing.T) {
 	run(t, conn, "SET plan_cache_mode = force_generic_plan")
 	for _, table := range []string{"agent_entry", "task_execution", "agent_signal", "blob"} {
 		for _, query := range []string{
-			"SELECT 1 FROM ONLY " + table + " x WHERE agent_execution_id = ? AND id = ? FOR KEY SHARE OF x", // as foreign keys query
+			// Like the query of a foreign key.
+			"SELECT 1 FROM ONLY " + table + " x WHERE agent_execution_id = ? AND id = ? FOR KEY SHARE OF x",
 			"UPDATE " + table + " SET created_at = ? WHERE agent_execution_id = ? AND id = ?",
 		} {
 			steps := strings.Join(plan(t, conn, query[:7]+table, pipe.Translate(query)), "\n")
@@ -163,8 +165,8 @@ func plan(t *testing.T, conn *pgx.Conn, name, query string) (steps []string) {
 	return steps
 }
 
-// TestARestoredDumpIsAnotherHistory checks that the epoch changes if the row of the store is
-// written again with the same values, as by restoring a dump.
+// TestARestoredDumpIsAnotherHistory checks that the epoch changes if the row of the store is written
+// again with the same values, as when a dump is restored.
 func TestARestoredDumpIsAnotherHistory(t *testing.T) {
 	url := emptyDatabase(t)
 	s := open(t, Options{without: optimizations{texts: true}, URL: url})
@@ -174,12 +176,12 @@ func TestARestoredDumpIsAnotherHistory(t *testing.T) {
 	}
 }
 
-// live matches indexes without ended executions, and the index of executions that are being
-// deleted.
+// live matches the names of small indexes: those without ended executions, and the one of executions
+// that are being deleted.
 var live = regexp.MustCompile(`^idx_agent_execution_(waiting|lease|worker|held|embedded)\w* |^pruning_pkey `)
 
-// TestListsUseIndexes checks that the statements of lists have no sequential scans, do not sort,
-// and read whole indexes only if they are live ones.
+// TestListsUseIndexes checks that the statements of lists have no sequential scans and do not sort.
+// They may read whole indexes only if these are small ("live").
 func TestListsUseIndexes(t *testing.T) {
 	conn := withoutStatistics(t)
 	for name, value := range planning {

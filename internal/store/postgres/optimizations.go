@@ -2,27 +2,28 @@ package postgres
 
 import "github.com/perdure/perdure/internal/store/sql/statement"
 
-// optimizations lists the optimizations of the store that are turned off. An optimization changes
-// only the cost of an operation. It changes neither results, errors and their order nor durability.
+// optimizations says which optimizations of the store are turned off. An optimization changes only
+// the cost of an operation, never its results, errors, order or durability.
 type optimizations struct {
-	// batches: each command is committed by itself, instead of with all that wait.
+	// batches, if set, commits each command by itself instead of together with all waiting commands.
 	batches bool
-	// groups: a transaction sends one statement after the other, each for one row, and waits for its
-	// result. Otherwise commands are decided side by side ([pipe.Pipe]), their writes are deferred, and
-	// equal statements become one for many rows ([pipe.Groups]).
+	// groups, if set, makes a transaction send one statement after the other, each for one row, and
+	// wait for its result. Otherwise commands are decided side by side ([pipe.Pipe]), their writes
+	// are deferred, and equal statements become one for many rows ([pipe.Groups]).
 	groups bool
-	// earlyReads: a read returns after its transaction has ended. Otherwise the transaction ends in
-	// the background.
+	// earlyReads, if set, makes a read return only after its transaction has ended. Otherwise the
+	// transaction ends in the background.
 	earlyReads bool
-	// texts: texts are neither indexed nor searched in the index ([read.TextFiller]).
+	// texts, if set, turns the text index off: it is neither filled nor searched
+	// ([read.TextFiller]).
 	texts bool
 }
 
 // allOptimizations lists all optimizations, which [Options.Plain] turns off.
 var allOptimizations = optimizations{batches: true, groups: true, earlyReads: true, texts: true}
 
-// dialectInTurn is the dialect of a store without groups: an update writes only the columns that have
-// changed.
+// dialectInTurn is the dialect of a store without the optimization groups: an update writes only the
+// columns that have changed.
 var dialectInTurn = func() *statement.Dialect {
 	w := *dialect
 	w.Sets = false

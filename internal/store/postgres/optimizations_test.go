@@ -38,9 +38,9 @@ func TestPlainCommandsAreTransactions(t *testing.T) {
 	}
 }
 
-// TestPlainStatementsGoOneByOne checks the round trips of commands: a plain store needs at least
-// five more than a normal store for one command, and for n commands n times as many. A store
-// without groups also needs more for each command of a batch.
+// TestPlainStatementsGoOneByOne checks the round trips of commands. A plain store needs at least
+// five more than a normal store for one command, and n times as many for n commands. A store without
+// the optimization groups also needs more for each command of a batch.
 func TestPlainStatementsGoOneByOne(t *testing.T) {
 	const n = 20
 	one, many := map[string]int64{}, map[string]int64{}
@@ -54,7 +54,7 @@ func TestPlainStatementsGoOneByOne(t *testing.T) {
 			ids = append(ids, id)
 			calls[i] = func(ctx context.Context) error { return note(ctx, s, id, uuid.New()) }
 		}
-		together(t, s, c, calls) // prepares the statements
+		together(t, s, c, calls) // this call prepares the statements
 		one[name], many[name] = together(t, s, c, calls[:1]), together(t, s, c, calls)
 		noted(t, s, ids[0], 3)
 		noted(t, s, ids[1], 2)

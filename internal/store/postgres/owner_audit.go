@@ -9,20 +9,21 @@ import (
 	"github.com/perdure/perdure/internal/store/sql/statement"
 )
 
-// owned lists the tables whose rows' executions the audit checks, although they have foreign keys:
-// the foreign keys were added without reading the rows that existed.
+// owned lists tables with a foreign key to executions for which the audit nevertheless checks that
+// each row's execution exists. When the foreign keys were added, the database did not check the
+// existing rows.
 var owned = []string{"log_record", "log_chunk", "task_execution"}
 
-// ownersPage is the number of executions that one statement of the audit examines.
+// ownersPage is the number of executions that one statement of this audit examines.
 const ownersPage = 1000
 
-// ownersAfter selects the executions that a table's rows refer to, and whether each exists. It
-// skips through the primary key from one execution to the next.
+// ownersAfter selects the executions to which the rows of a table refer, and whether each execution
+// exists. It skips through the primary key from one execution to the next.
 const ownersAfter = "WITH RECURSIVE o (id) AS ((SELECT agent_execution_id FROM TABLE WHERE agent_execution_id > ?1 ORDER BY agent_execution_id LIMIT 1)" +
 	" UNION ALL SELECT (SELECT r.agent_execution_id FROM TABLE r WHERE r.agent_execution_id > o.id ORDER BY r.agent_execution_id LIMIT 1) FROM o WHERE o.id IS NOT NULL)" +
 	" SELECT o.id, EXISTS (SELECT 1 FROM agent_execution x WHERE x.id = o.id) FROM o WHERE o.id IS NOT NULL LIMIT ?2"
 
-// auditOwners returns an error if a row of an owned table belongs to a missing execution.
+// auditOwners returns an error if a row of one of these tables refers to a missing execution.
 func auditOwners(ctx context.Context, c statement.Conn) error {
 	for _, table := range owned {
 		query := strings.ReplaceAll(ownersAfter, "TABLE", table)

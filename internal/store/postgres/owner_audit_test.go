@@ -11,7 +11,7 @@ import (
 
 const foreignKeyViolation = "23503"
 
-// ofOwned are statements that insert a row for each execution in $1 into a table of [owned].
+// ofOwned contains a statement for each table of [owned]. It inserts a row for each execution in $1.
 var ofOwned = map[string]string{
 	"log_record": "INSERT INTO log_record (agent_execution_id, pos, seq, type, created_at) SELECT e, 100 + n, 100 + n, 'note', 1 FROM unnest($1::uuid[]) WITH ORDINALITY AS u(e, n)",
 	"log_chunk":  "INSERT INTO log_chunk (agent_execution_id, seq, pos, byte_offset, created_at, content) SELECT e, n, n, 0, 1, '' FROM unnest($1::uuid[]) WITH ORDINALITY AS u(e, n)",
@@ -25,7 +25,7 @@ func dialed(t *testing.T, url string) *pgx.Conn {
 	if err != nil {
 		t.Fatal(err)
 	}
-	t.Cleanup(func() { _ = conn.Close(context.Background()) }) // nothing remains to be done
+	t.Cleanup(func() { _ = conn.Close(context.Background()) }) // an error has no effect on the test
 	return conn
 }
 
@@ -71,8 +71,9 @@ func TestEveryRowOfAnExecutionHasAnOwner(t *testing.T) {
 	}
 }
 
-// TestRowsBelongToAnExecution checks that no row is inserted for a missing execution, alone or
-// together with valid rows, by COPY or otherwise. No row may change its execution.
+// TestRowsBelongToAnExecution checks that no row can be inserted for a missing execution, neither
+// alone nor together with valid rows, by COPY or otherwise. No row may be moved to another
+// execution.
 func TestRowsBelongToAnExecution(t *testing.T) {
 	url := emptyDatabase(t)
 	s, conn := open(t, Options{without: optimizations{texts: true}, URL: url}), dialed(t, url)
@@ -92,9 +93,9 @@ func TestRowsBelongToAnExecution(t *testing.T) {
 	refusedAs(t, foreignKeyViolation, "an execution with another id", conn, "UPDATE agent_execution SET id = $1", nobody)
 }
 
-// TestAnExecutionTakesItsRowsAlong checks that deleting or truncating an execution deletes its
-// rows. If other transactions are inserting rows for it, the deletion must wait for them and delete
-// those rows, too.
+// TestAnExecutionTakesItsRowsAlong checks that deleting or truncating an execution deletes its rows.
+// If other transactions are inserting rows for it, the deletion must wait for them and delete these
+// rows, too.
 func TestAnExecutionTakesItsRowsAlong(t *testing.T) {
 	url := emptyDatabase(t)
 	s, conn, other := open(t, Options{without: optimizations{texts: true}, URL: url}), dialed(t, url), dialed(t, url)
@@ -130,7 +131,7 @@ func TestTheAuditFindsRowsOfNobody(t *testing.T) {
 	for _, table := range owned {
 		url := emptyDatabase(t)
 		s, conn := open(t, Options{without: optimizations{texts: true}, URL: url}), dialed(t, url)
-		exec(t, conn, "SET session_replication_role = replica") // no trigger fires
+		exec(t, conn, "SET session_replication_role = replica") // with this setting, no trigger runs
 		exec(t, conn, ofOwned[table], []uuid.UUID{uuid.New()})
 		if audited(t, s) == nil {
 			t.Errorf("a row of %s whose execution is gone is not found", table)
@@ -138,8 +139,8 @@ func TestTheAuditFindsRowsOfNobody(t *testing.T) {
 	}
 }
 
-// TestTheAuditLooksAtEveryOwner checks that the audit finds such a row after the first page of
-// owners, and reports nothing about valid owners.
+// TestTheAuditLooksAtEveryOwner checks that the audit finds a row with a missing execution after its
+// first page of executions. It must report nothing about existing executions.
 func TestTheAuditLooksAtEveryOwner(t *testing.T) {
 	url := emptyDatabase(t)
 	s, conn := open(t, Options{without: optimizations{texts: true}, URL: url}), dialed(t, url)
@@ -156,14 +157,14 @@ func TestTheAuditLooksAtEveryOwner(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	exec(t, conn, "SET session_replication_role = replica") // no trigger fires
+	exec(t, conn, "SET session_replication_role = replica") // with this setting, no trigger runs
 	for _, table := range owned {
 		exec(t, conn, "DELETE FROM "+table)
 		exec(t, conn, ofOwned[table], ids)
 		if err := owners(t, s); err != nil {
 			t.Errorf("%s: %v", table, err)
 		}
-		exec(t, conn, ofOwned[table], []uuid.UUID{uuid.Max}) // after all others
+		exec(t, conn, ofOwned[table], []uuid.UUID{uuid.Max}) // the id follows all other ids
 		if err := owners(t, s); err == nil || !strings.Contains(err.Error(), table) {
 			t.Errorf("%s: behind %d owners a row of nobody gives %v", table, len(ids), err)
 		}
@@ -171,7 +172,7 @@ func TestTheAuditLooksAtEveryOwner(t *testing.T) {
 	}
 }
 
-// owners returns the audit's finding about rows with a missing execution.
+// owners returns what the audit reports about rows with a missing execution.
 func owners(t *testing.T, s *Store) error {
 	t.Helper()
 	for _, err := range s.Audit(t.Context()) {

@@ -52,10 +52,10 @@ func open(t testing.TB, o Options) *Store {
 	return s
 }
 
-// TestConformance uses the statements for many rows even for single rows. The engine's tests use
-// the statements for single rows.
+// TestConformance checks that the store fulfills its contract if single rows, too, use the
+// statements for many rows. The engine's tests use the statements for single rows.
 func TestConformance(t *testing.T) {
-	longtest.Checks(t, 10, 50) // the properties are those of SQLite's tests, which run more checks
+	longtest.Checks(t, 10, 50) // SQLite's tests check the same properties more often
 	storetest.Run(t, func(t *testing.T) store.Store {
 		s := open(t, Options{Committers: 2})
 		s.db.grouped.Single = true

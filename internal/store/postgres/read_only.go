@@ -12,21 +12,21 @@ import (
 	"github.com/perdure/perdure/internal/store/turns"
 )
 
-// ReadOnly is a store that is opened only for reading, also while servers have it open.
+// ReadOnly is a store that is opened only for reading. Servers may have it open at the same time.
 type ReadOnly struct {
 	read.Reader
 	store *Store
 }
 
-// OpenReadOnly connects to the database at url for reading. Errors: unavailable if it cannot be
-// reached, not_found if there is no store in it, conflict if its tables have another version or a
-// copy into it is unfinished.
+// OpenReadOnly connects to the database at url for reading. Errors: unavailable if the database
+// cannot be reached; not_found if it contains no store; conflict if its tables have another version
+// or a copy into it is unfinished.
 func OpenReadOnly(ctx context.Context, url string) (*ReadOnly, error) {
 	db, err := newDatabase(url, func(error) {})
 	if err != nil {
 		return nil, err
 	}
-	db.config.ValidateConnect = nil // a standby is sufficient
+	db.config.ValidateConnect = nil // a standby may be used, because nothing is written
 	if err := checkVersion(ctx, db.config); err != nil {
 		return nil, refusal(err)
 	}
@@ -44,7 +44,8 @@ func OpenReadOnly(ctx context.Context, url string) (*ReadOnly, error) {
 	return &ReadOnly{Reader: read.New(base.Source{Tx: s.read, Clock: s.clock.Now, Dialect: dialect}), store: s}, nil
 }
 
-// checkVersion returns an error for tables of another version, which cannot be read.
+// checkVersion returns an error if the tables have another version than this program, which cannot
+// read them.
 func checkVersion(ctx context.Context, config *pgx.ConnConfig) error {
 	conn, err := pgx.ConnectConfig(ctx, config.Copy())
 	if err != nil {

@@ -8,7 +8,7 @@ import (
 )
 
 // TestRoundTripsOfAStepAndATask checks that a step takes three round trips, and a dispatched task
-// seven in two transactions. A webhook of another org changes nothing.
+// seven in two transactions. A webhook of another org must not change these numbers.
 func TestRoundTripsOfAStepAndATask(t *testing.T) {
 	for what, webhook := range map[string]bool{"without webhooks": false, "with another org's webhook": true} {
 		t.Run(what, func(t *testing.T) {
@@ -30,7 +30,7 @@ func roundTripsOfAStepAndATask(t *testing.T, s *Store, c *tripCounter) {
 		want int64
 	}{{"step", r.Step, 3}, {"task", r.Task, 7}} {
 		for i := range 20 {
-			one.do(i) // prepares the statements
+			one.do(i) // this call prepares the statements
 		}
 		before := c.n.Load()
 		one.do(20)

@@ -12,7 +12,8 @@ func TestPathsCostWhatTheyReturn(t *testing.T) {
 	counttest.Paths(t, s, s.Reader)
 }
 
-// TestContextsCostTheWindow checks that a context costs the same after any number of entries.
+// TestContextsCostTheWindow checks that reading a context costs the same after any number of
+// entries.
 func TestContextsCostTheWindow(t *testing.T) {
 	s := open(t, Options{URL: emptyDatabase(t)})
 	counttest.Contexts(t, s, s.Reader)

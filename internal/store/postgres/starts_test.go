@@ -21,7 +21,7 @@ func TestRoundTripsOfStarts(t *testing.T) {
 		}
 		return calls
 	}
-	together(t, s, c, starts(100)) // prepares the statements
+	together(t, s, c, starts(100)) // this call prepares the statements
 	for _, n := range []int{1, 100} {
 		if got := together(t, s, c, starts(n)); got > 3 {
 			t.Errorf("%d starts take %d round trips", n, got)

@@ -13,8 +13,8 @@ import (
 	"github.com/perdure/perdure/internal/store/sql/schema"
 )
 
-// Target is a database into which a whole store is copied. While a copy is unfinished, no store can
-// be opened there.
+// Target is a database into which a whole store is copied. While the copy is unfinished, no server
+// can open a store there.
 type Target struct {
 	conn     *pgx.Conn
 	warnings warnings
@@ -24,21 +24,21 @@ type Target struct {
 // Copying describes a copy that has begun and is not finished.
 type Copying struct {
 	ID uuid.UUID `json:"id"`
-	// Source identifies the copied store. MadeAt is when that store was created, in Unix
-	// milliseconds.
+	// Source identifies the copied store. MadeAt is the time at which that store was created, in
+	// Unix milliseconds.
 	Source string `json:"source"`
 	MadeAt int64  `json:"madeAt"`
-	// Keep reports whether the source remains in use.
+	// Keep reports whether the source remains in use after the copy.
 	Keep bool `json:"keep"`
 }
 
-// copying is the key of the lock for filling a database. The table with the same name exists until
-// the copy is finished; it is not part of the schema.
+// copying is the key of the advisory lock for filling a database. A table named copying exists until
+// the copy is finished. It is not part of the schema.
 const copying = 0x70657264757266
 
 // OpenTarget connects to the database at url and migrates its tables. Until the copy is finished,
-// servers do not migrate them. Errors: those of Open, and conflict while another copy or a server
-// is using the database.
+// servers do not migrate them. It returns the errors of Open, and conflict while another copy or a
+// server uses the database.
 func OpenTarget(ctx context.Context, url string) (*Target, error) {
 	if _, _, err := migrateFor(ctx, url, true); err != nil {
 		return nil, err
@@ -48,7 +48,7 @@ func OpenTarget(ctx context.Context, url string) (*Target, error) {
 		return nil, err
 	}
 	config.RuntimeParams["application_name"] = "perdure store copy"
-	// The last transaction commits durably, which makes all earlier ones durable.
+	// The last transaction of the copy commits durably. That makes all earlier ones durable.
 	config.RuntimeParams["synchronous_commit"] = "off"
 	config.RuntimeParams["statement_timeout"] = "0"
 	config.RuntimeParams["lock_timeout"] = "3s"
@@ -66,11 +66,11 @@ func OpenTarget(ctx context.Context, url string) (*Target, error) {
 	return t, nil
 }
 
-// serving is the key of the lock that each connection of a server shares and that a copy locks
+// serving is the key of an advisory lock. Each connection of a server shares it, and a copy locks it
 // exclusively. The application name cannot be used for that, because the URL can set it.
 const serving = 0x70657264737276
 
-// take locks out other copies and servers. It waits up to 3 s for an interrupted copy, whose
+// take excludes other copies and servers. It waits up to 3 s for an interrupted copy, whose
 // connection the database may not yet have closed.
 func (t *Target) take(ctx context.Context) error {
 	_, err := t.conn.Exec(ctx, "SELECT pg_advisory_lock($1)", int64(copying))
@@ -83,9 +83,9 @@ func (t *Target) take(ctx context.Context) error {
 	return t.lockOutServers(ctx)
 }
 
-// lockOutServers locks out servers. It retries, because the database may not yet have closed the
-// connections of a server that has ended. It does not wait for the lock, because that would block
-// new connections of running servers.
+// lockOutServers excludes servers from the database. It tries again for a short time, because the
+// database may not yet have closed the connections of a server that has ended. It does not wait for
+// the lock, because that would block new connections of running servers.
 func (t *Target) lockOutServers(ctx context.Context) error {
 	const tries, pause = 20, 50 * time.Millisecond
 	for n := 1; ; n++ {
@@ -107,8 +107,8 @@ func (t *Target) lockOutServers(ctx context.Context) error {
 	}
 }
 
-// Tables returns every table with stored data, each after the tables that it refers to. It leaves
-// out the tables that describe the database itself.
+// Tables returns every table with stored data. Each table follows the tables to which it refers.
+// Tables that describe the database itself are left out.
 func (t *Target) Tables() []schema.Table { return t.tables }
 
 // Unfinished returns the copy into this database that has begun and is not finished; nil if there
@@ -132,7 +132,7 @@ func unfinished(ctx context.Context, conn *pgx.Conn) (there bool, err error) {
 	return there, err
 }
 
-// Empty reports whether nothing is stored here.
+// Empty reports whether the database contains no data of a store.
 func (t *Target) Empty(ctx context.Context) (bool, error) {
 	for _, table := range t.tables {
 		var any bool
@@ -147,13 +147,13 @@ func (t *Target) Empty(ctx context.Context) (bool, error) {
 	return true, nil
 }
 
-// Epoch returns the same epoch as [Store.Epoch] of the database.
+// Epoch returns the epoch that [Store.Epoch] returns for this database.
 func (t *Target) Epoch(ctx context.Context) (uint64, error) {
 	epoch, err := readEpoch(ctx, t.conn)
 	return epoch, refusal(err)
 }
 
-// Begin empties the database for a copy, and locks out servers until Finish.
+// Begin deletes the rows in the database for a copy, and excludes servers until Finish.
 func (t *Target) Begin(ctx context.Context, c Copying) error {
 	raw, err := json.Marshal(c)
 	if err != nil {
@@ -186,7 +186,7 @@ func emptyTable(ctx context.Context, tx pgx.Tx, table schema.Table) error {
 	return err
 }
 
-// Progress returns the last note of Put for a table; "" if there is none.
+// Progress returns the note that the last Put for a table has stored; "" if there is none.
 func (t *Target) Progress(ctx context.Context, table string) (note string, err error) {
 	err = t.conn.QueryRow(ctx, "SELECT progress FROM copying WHERE table_name = $1", table).Scan(&note)
 	if errors.Is(err, pgx.ErrNoRows) {
@@ -212,8 +212,8 @@ func (t *Target) Put(ctx context.Context, table schema.Table, rows [][]any, note
 	return nil
 }
 
-// Rows calls take with every row of a table, in any order, and stops at an error of take. Values
-// have the types that [sqlite.Source.Rows] uses. A row is valid only until take returns.
+// Rows calls take with every row of a table, in any order. It stops at an error of take. Values have
+// the types that [sqlite.Source.Rows] uses. A row is valid only until take returns.
 func (t *Target) Rows(ctx context.Context, table schema.Table, take func(row []any) error) error {
 	query := "SELECT "
 	for i, column := range table.Columns {
@@ -242,7 +242,7 @@ func (t *Target) Rows(ctx context.Context, table schema.Table, take func(row []a
 	return refusal(rows.Err())
 }
 
-// plainValue returns a value with the type that SQLite returns.
+// plainValue converts a value to the type that SQLite would return.
 func plainValue(v any) any {
 	switch v := v.(type) {
 	case [16]byte:
@@ -255,10 +255,10 @@ func plainValue(v any) any {
 	return v
 }
 
-// Finish ends the copy, after which servers can open the store. If epoch is not 0, the store gets
-// that epoch, so cursors of the source remain valid; otherwise readers start from the beginning.
-// After an error, the copy may nevertheless be finished here, and it is unknown whether the standby
-// has it.
+// Finish ends the copy, so that servers can open the store. If epoch is not 0, the store gets that
+// epoch, so that cursors of the source remain valid. Otherwise readers start from the beginning.
+// After an error, the copy may nevertheless be finished here, and the standby may or may not have
+// it.
 func (t *Target) Finish(ctx context.Context, epoch uint64, madeAt int64) error {
 	t.warnings.last = nil
 	return errors.Join(t.finish(ctx, epoch, madeAt), refusal(t.warnings.err()))
@@ -287,7 +287,7 @@ func (t *Target) finish(ctx context.Context, epoch uint64, madeAt int64) error {
 	})
 }
 
-// resetSequence sets the table's sequence, if it has one, to the highest stored number.
+// resetSequence sets the sequence of a table, if the table has one, to the highest stored number.
 func resetSequence(ctx context.Context, tx pgx.Tx, table schema.Table) error {
 	var sequence *string
 	err := tx.QueryRow(ctx, "SELECT pg_get_serial_sequence($1, column_name) FROM information_schema.columns"+

@@ -10,7 +10,7 @@ import (
 	"github.com/perdure/perdure/internal/store/postgres"
 )
 
-// called returns the URL of a database, with an application name and a lock timeout of 100 ms.
+// called returns the URL of a database with an application name and a lock timeout of 100 ms.
 func called(t *testing.T, name string) string {
 	t.Helper()
 	u, err := url.Parse(opentest.URL(t))
@@ -25,14 +25,15 @@ func called(t *testing.T, name string) string {
 }
 
 // TestCopiesAndServersKeepEachOtherOut checks that a copy is refused while a server uses the
-// database, and a server while a copy does, also if the URL sets their application name.
+// database. A server must be refused during a copy. Both must hold also if the URL sets the
+// application name.
 func TestCopiesAndServersKeepEachOtherOut(t *testing.T) {
 	to := called(t, "perdure-prod")
 	s, err := postgres.Open(t.Context(), postgres.Options{URL: to})
 	if err != nil {
 		t.Fatal(err)
 	}
-	if _, err := s.AnyKey(t.Context()); err != nil { // it opens a connection
+	if _, err := s.AnyKey(t.Context()); err != nil { // this read opens a connection
 		t.Fatal(err)
 	}
 	if _, err := postgres.OpenTarget(t.Context(), to); !perdure.IsCode(err, perdure.Conflict) || !strings.Contains(err.Error(), "a server uses this database") {
@@ -44,7 +45,7 @@ func TestCopiesAndServersKeepEachOtherOut(t *testing.T) {
 	var copying *postgres.Target
 	unlocked(t, "a server uses", func() error { copying, err = postgres.OpenTarget(t.Context(), to); return err })
 	late, err := postgres.Open(t.Context(), postgres.Options{URL: to})
-	if err == nil { // a store may connect only with its first query
+	if err == nil { // a store may open its connections only with its first query
 		_, err = late.AnyKey(t.Context())
 	}
 	if err == nil || !strings.Contains(err.Error(), "a copy into this database is under way") {
@@ -61,8 +62,8 @@ func TestCopiesAndServersKeepEachOtherOut(t *testing.T) {
 	}
 }
 
-// unlocked repeats do while its error contains says, because the database has not yet noticed that
-// a connection was closed. Another error fails the test.
+// unlocked repeats do while its error contains the text says, because the database has not yet
+// noticed that a connection was closed. Any other error fails the test.
 func unlocked(t *testing.T, says string, do func() error) {
 	t.Helper()
 	for {

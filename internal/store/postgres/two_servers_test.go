@@ -16,7 +16,8 @@ import (
 
 const org = "acme"
 
-// servers opens n stores on one database. The last ones, plain in number, have Options.Plain set.
+// servers opens n stores on one database. The last ones, as many as plain says, have Options.Plain
+// set.
 func servers(t *testing.T, n, plain int) []*Store {
 	t.Helper()
 	url := emptyDatabase(t)
@@ -65,7 +66,8 @@ func start(ctx context.Context, s *Store, id uuid.UUID) error {
 	return err
 }
 
-// note appends an entry and an event, once for each id, and counts them in the execution's version.
+// note appends an entry and an event and increments the execution's version. For an id that was
+// already noted, it does nothing.
 func note(ctx context.Context, s *Store, execution, id uuid.UUID) error {
 	return noteAfter(ctx, s, execution, id, store.Needs{})
 }
@@ -92,7 +94,7 @@ func noteAfter(ctx context.Context, s *Store, execution, id uuid.UUID, needs sto
 	return err
 }
 
-// noted checks the exact number of an execution's notes.
+// noted checks how many notes an execution has.
 func noted(t *testing.T, s *Store, execution uuid.UUID, want int64) {
 	t.Helper()
 	x, err := s.Execution(t.Context(), org, execution)
@@ -104,8 +106,8 @@ func noted(t *testing.T, s *Store, execution uuid.UUID, want int64) {
 	}
 }
 
-// TestServersShareOneHistory checks, while two servers write to one log, that reads of one server
-// see everything that the other has already seen, and that no note is lost.
+// TestServersShareOneHistory checks two servers that write to one log. Reads of one server must see
+// everything that a reader of the other has already seen, and no note may be lost.
 func TestServersShareOneHistory(t *testing.T) { eachPair(t, shareOneHistory) }
 
 func shareOneHistory(t *testing.T, all []*Store) {
@@ -141,8 +143,8 @@ func shareOneHistory(t *testing.T, all []*Store) {
 	noted(t, all[1], id, 6*each)
 }
 
-// TestServersNeverClaimTwice checks that nothing is claimed twice and nothing remains, with
-// concurrent picks on several servers.
+// TestServersNeverClaimTwice checks concurrent picks on several servers: nothing may be claimed
+// twice, and nothing may remain.
 func TestServersNeverClaimTwice(t *testing.T) {
 	all := servers(t, 3, 1)
 	const n = 150
@@ -194,7 +196,7 @@ func TestServersNeverClaimTwice(t *testing.T) {
 	}
 }
 
-// pendingTask adds a task under a concurrency key.
+// pendingTask adds a pending task with a concurrency key and its limit.
 func pendingTask(t *testing.T, s *Store, execution uuid.UUID, key string, limit int) {
 	t.Helper()
 	_, err := do(t.Context(), s, execution, store.Needs{}, func(s *store.State) (*store.Changes, error) {
@@ -245,8 +247,8 @@ func endTask(t *testing.T, s *Store, task *perdure.Task) {
 	}
 }
 
-// TestServersKeepLimitsTogether checks that tasks that two servers claim never exceed the limits of
-// keys and queues, and that all of them are claimed once.
+// TestServersKeepLimitsTogether checks that two servers together never exceed the limits of keys and
+// queues when they claim tasks. All tasks must be claimed once.
 func TestServersKeepLimitsTogether(t *testing.T) { eachPair(t, keepLimitsTogether) }
 
 func keepLimitsTogether(t *testing.T, all []*Store) {
@@ -290,8 +292,8 @@ func keepLimitsTogether(t *testing.T, all []*Store) {
 	wg.Wait()
 }
 
-// TestServersCreateOnceUnderAKey checks that of eight concurrent requests with one idempotency key
-// on two servers, one creates an execution and all return its id.
+// TestServersCreateOnceUnderAKey checks eight concurrent requests with one idempotency key on two
+// servers. One must create an execution, and all must return its id.
 func TestServersCreateOnceUnderAKey(t *testing.T) { eachPair(t, createOnceUnderAKey) }
 
 func createOnceUnderAKey(t *testing.T, all []*Store) {
@@ -334,8 +336,8 @@ func createOnceUnderAKey(t *testing.T, all []*Store) {
 	}
 }
 
-// TestServersLoseNoChangeOfADefinition checks that of six concurrent changes of a definition from
-// the same version, on two servers, exactly one succeeds.
+// TestServersLoseNoChangeOfADefinition checks six concurrent changes of a definition on two servers.
+// All of them start from the same version, so exactly one must succeed.
 func TestServersLoseNoChangeOfADefinition(t *testing.T) { eachPair(t, loseNoChangeOfADefinition) }
 
 func loseNoChangeOfADefinition(t *testing.T, all []*Store) {

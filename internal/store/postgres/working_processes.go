@@ -14,8 +14,8 @@ import (
 // processListTimeout is the time limit for reading the list of the database's working processes.
 const processListTimeout = 3 * time.Second
 
-// backend is the database process of a connection. since distinguishes it from a later process with
-// the same pid.
+// backend is the database process that serves a connection. Its start time, since, distinguishes it
+// from a later process with the same pid.
 type backend struct {
 	pid   int32
 	since string
@@ -29,15 +29,16 @@ type workingProcesses struct {
 	found processList
 }
 
-// processList is a list of the database's working processes, or the fact that they are unknown.
+// processList is a list of the database's working processes. If the list could not be read, unknown
+// is set.
 type processList struct {
 	working map[backend]bool
 	unknown bool
 }
 
 // works reports whether the database is still working on a connection's request, so that the answer
-// may take longer. It returns false if the database cannot be reached at all, and true if it
-// answers without reporting its processes.
+// may take longer. It returns false if the database cannot be reached, and true if the database
+// answers but does not report its processes.
 func (d *database) works(b backend) bool {
 	now := time.Now()
 	d.pulse.mu.Lock()
@@ -49,8 +50,8 @@ func (d *database) works(b backend) bool {
 	return d.pulse.found.unknown || d.pulse.found.working[b]
 }
 
-// working selects the processes that do not wait for their client, neither for a request nor for
-// the receipt of an answer.
+// working selects the database processes that are not waiting for their client. Such a process waits
+// neither for a request nor for the client to receive an answer.
 const working = "SELECT pid, backend_start::text FROM pg_stat_activity WHERE wait_event_type IS DISTINCT FROM 'Client' AND backend_type = 'client backend'"
 
 func (d *database) listProcesses() processList {
@@ -77,9 +78,9 @@ func (d *database) listProcesses() processList {
 	return found
 }
 
-// meet returns the database process of a new connection, and locks out copies into the database
-// until the connection ends. It waits for a copy that is about to end. Errors: conflict while a
-// copy is filling the database.
+// meet returns the database process of a new connection. Until the connection ends, it also excludes
+// copies into the database. It waits for a copy that is about to end. Errors: conflict while a copy
+// is filling the database.
 func (d *database) meet(ctx context.Context, conn *pgx.Conn) (b backend, err error) {
 	if _, err = conn.Exec(ctx, "SELECT pg_advisory_lock_shared($1)", int64(serving)); err != nil {
 		if codeOf(err) == lockTimeout {
@@ -90,7 +91,9 @@ func (d *database) meet(ctx context.Context, conn *pgx.Conn) (b backend, err err
 	err = conn.QueryRow(ctx, "SELECT pid, backend_start::text FROM pg_stat_activity WHERE pid = pg_backend_pid()").Scan(&b.pid, &b.since)
 	if err != nil {
 		if errors.Is(err, pgx.ErrNoRows) {
-			return b, nil // the process is unknown; only silence limits how long a dead connection is used
+			// The process is unknown; only the constant silence limits how long a dead connection is
+			// used.
+			return b, nil
 		}
 		return b, err
 	}
@@ -104,14 +107,14 @@ func (d *database) meet(ctx context.Context, conn *pgx.Conn) (b backend, err err
 	return b, nil
 }
 
-// end terminates the process of a lost connection, if it still exists, which releases its locks and
-// discards requests that it may still receive. It does not terminate a process that waits for a
-// standby, because that would make data visible that is on no standby.
+// end terminates the database process of a lost connection, if it still exists. That releases its
+// locks and discards requests that it may still receive. A process that waits for a standby is not
+// terminated, because that would make data visible that is on no standby.
 func (d *database) end(ctx context.Context, conn *pgx.Conn, b backend) error {
 	_, err := conn.Exec(ctx, "SELECT pg_terminate_backend(pid, 2000) FROM pg_stat_activity WHERE pid = $1 AND backend_start::text = $2"+
 		" AND wait_event IS DISTINCT FROM 'SyncRep'", b.pid, b.since)
 	if codeOf(err) != "" {
-		return nil // not permitted; the database's own limits end the process
+		return nil // not permitted; the database's own time limits end the process
 	}
 	return err
 }

@@ -16,10 +16,10 @@ import (
 
 // Backup writes a compact copy of the store at path to a new file, while servers may write to the
 // store. The copy is consistent as of one moment. It has a different epoch, so that cursors of the
-// store are distinguished from cursors of a restored copy. The file appears at the path `to` only
-// when it is complete and durable. Backup calls told about once a second with the bytes written so
-// far and the approximate total. Errors: not_found if there is no store at path, conflict if a file
-// exists at to.
+// store are not valid in a restored copy. The new file appears at the path `to` only when it is
+// complete and durable. Backup calls told about once a second with the bytes written so far and the
+// approximate total. Errors: not_found if there is no store at path, conflict if a file exists at
+// the path `to`.
 func Backup(ctx context.Context, path, to string, told func(bytes, about int64)) error {
 	if err := refuseHalfReplaced(path); err != nil {
 		return err
@@ -84,8 +84,8 @@ func vacuumInto(ctx context.Context, path, part string, told func(bytes, about i
 	return errors.Join(err, c.Close())
 }
 
-// watch calls told with the size of a file once a second. The returned function calls told a last
-// time and stops the goroutine.
+// watch calls told with the size of a file once a second, on a goroutine. The returned function
+// calls told a last time and stops the goroutine.
 func watch(path string, told func(bytes int64)) (end func()) {
 	stop, ended := make(chan struct{}), make(chan struct{})
 	tell := func() {
@@ -110,7 +110,7 @@ func watch(path string, told func(bytes int64)) (end func()) {
 	return func() { close(stop); <-ended }
 }
 
-// settle syncs a written file and renames it to its final name, durably.
+// settle syncs the complete file part and renames it to the path `to`, durably.
 func settle(part, to string) error {
 	for _, step := range []func() error{
 		func() error { return flush(part) },
@@ -132,7 +132,7 @@ func flush(path string) error {
 	return errors.Join(f.Sync(), f.Close())
 }
 
-// checkFile runs SQLite's quick check on a file, and returns an error if it is damaged.
+// checkFile runs SQLite's quick check on a file. If the file is damaged, it returns an error.
 func checkFile(ctx context.Context, path string) error {
 	c, err := connection.Open(ctx, path, connection.Reading)
 	if err != nil {
@@ -141,7 +141,7 @@ func checkFile(ctx context.Context, path string) error {
 	return errors.Join(check(ctx, c), c.Close())
 }
 
-// renewEpoch sets a new epoch in the store at path. Nobody else may have the store open.
+// renewEpoch sets a new epoch in the store at path. No other process may have the store open.
 func renewEpoch(ctx context.Context, path string) error {
 	c, err := connection.Open(ctx, path, connection.Writing, "synchronous(full)")
 	if err != nil {

@@ -14,8 +14,8 @@ import (
 
 func silent(int64, int64) {}
 
-// heldBy opens the store at path, checks its invariants, and returns its epoch and whether it
-// contains the execution.
+// heldBy opens the store at path and checks its invariants. It returns the store's epoch, and
+// whether the store contains the execution.
 func heldBy(t *testing.T, path string, id uuid.UUID) (epoch uint64, has bool) {
 	t.Helper()
 	s, err := Open(t.Context(), Options{Path: path})
@@ -28,8 +28,9 @@ func heldBy(t *testing.T, path string, id uuid.UUID) (epoch uint64, has bool) {
 	return s.Epoch(), err == nil
 }
 
-// TestBackupOfAStoreInUse checks that a backup made while the store is being written contains an
-// execution from before, is private to its owner, and has a different epoch.
+// TestBackupOfAStoreInUse checks a backup that is made while the store is being written. It must
+// contain an execution that was stored before, be readable only by its owner, and have a different
+// epoch.
 func TestBackupOfAStoreInUse(t *testing.T) {
 	path := filepath.Join(t.TempDir(), "perdure.db")
 	s := open(t, Options{Path: path})
@@ -92,8 +93,8 @@ func TestBackupsThatAreRefused(t *testing.T) {
 	}
 }
 
-// TestRestore checks that a restored store contains the execution from before the backup and not
-// the one from after it, and that each restore sets a new epoch. A replaced store must be kept.
+// TestRestore checks that a restored store contains the execution from before the backup, but not
+// the one from after it. Each restore must set a new epoch. A replaced store must be kept.
 func TestRestore(t *testing.T) {
 	path := filepath.Join(t.TempDir(), "perdure.db")
 	before, after := uuid.New(), uuid.New()
@@ -121,7 +122,7 @@ func TestRestore(t *testing.T) {
 	if _, has := heldBy(t, path, after); !has {
 		t.Error("what was refused has done something")
 	}
-	// The old log of a killed server must not be taken for the log of the restored store.
+	// SQLite must not use the old log of a killed server as the log of the restored store.
 	if err := os.WriteFile(path+"-wal", []byte("stale"), 0o600); err != nil {
 		t.Fatal(err)
 	}

@@ -8,14 +8,14 @@ import (
 	"github.com/perdure/perdure/internal/store/sqlite/connection"
 )
 
-// checkpointAt is the number of 4 KiB pages in the write-ahead log at which the first checkpoint runs. As
-// long as reads are short, the log stays within a few times that size.
+// checkpointAt is the number of 4 KiB pages in the write-ahead log at which the first checkpoint
+// runs. As long as reads are short, the log does not grow much larger than a few times that size.
 const checkpointAt = 8000
 
-// checkpointer runs checkpoints of the log on its own connection, concurrently with the committer. SQLite
-// resets the log with the first transaction that finds all of it checkpointed. While the committer
-// writes without a pause, a concurrent checkpoint never covers the whole log. So the committer runs
-// the last checkpoint itself, when little remains: see [logProgress].
+// checkpointer runs checkpoints of the write-ahead log on its own connection, concurrently with the
+// committer. SQLite resets the log with the first transaction that finds all of it checkpointed.
+// While the committer writes without a pause, a concurrent checkpoint never covers the whole log. So
+// the committer runs the last checkpoint itself, when few pages remain: see [logProgress].
 type checkpointer struct {
 	conn      *connection.Conn
 	committer *committer
@@ -28,7 +28,7 @@ type checkpointer struct {
 
 	mu           sync.Mutex
 	busy         bool
-	checkpointed int // pages checkpointed by the last pass
+	checkpointed int // number of pages checkpointed after the last pass
 }
 
 func openCheckpointer(ctx context.Context, path string, committer *committer) (*checkpointer, error) {
@@ -39,7 +39,7 @@ func openCheckpointer(ctx context.Context, path string, committer *committer) (*
 	return &checkpointer{conn: c, committer: committer, asked: make(chan struct{}, 1), ended: make(chan struct{})}, nil
 }
 
-// run runs a checkpoint ("pass") for each request, until close is called.
+// run runs a checkpoint (a "pass") for each request, until close is called.
 func (f *checkpointer) run() {
 	defer close(f.ended)
 	for range f.asked {
@@ -63,7 +63,7 @@ func (f *checkpointer) pass() (checkpointed int) {
 	return checkpointed
 }
 
-// ask requests a pass, unless one is running.
+// ask requests a pass. It does nothing if one is running.
 func (f *checkpointer) ask() {
 	f.mu.Lock()
 	defer f.mu.Unlock()
@@ -73,51 +73,55 @@ func (f *checkpointer) ask() {
 	}
 }
 
-// rests reports whether no pass is running, and how many pages of the log were checkpointed at the
-// end of the last pass.
+// rests reports whether no pass is running. It also returns how many pages of the log were
+// checkpointed at the end of the last pass.
 func (f *checkpointer) rests() (idle bool, checkpointed int) {
 	f.mu.Lock()
 	defer f.mu.Unlock()
 	return !f.busy, f.checkpointed
 }
 
-// close waits for a running pass. Only the committer requests passes, and it must have ended.
+// close waits for a running pass and ends the checkpointer. Only the committer requests passes, and
+// it must have ended before.
 func (f *checkpointer) close() error {
 	close(f.asked)
 	<-f.ended
 	return f.conn.Close()
 }
 
-// checkpointOn checkpoints as many pages of the log as possible without waiting for readers. It returns
-// how many pages of the log are checkpointed now. The file is synced when it returns.
+// checkpointOn checkpoints as many pages of the log as possible without waiting for readers. It
+// returns how many pages of the log are checkpointed now. Before it returns, the database file is
+// synced.
 func checkpointOn(c *connection.Conn) (checkpointed int, err error) {
 	var busy, frames int
 	_, err = c.With(context.Background()).One("PRAGMA wal_checkpoint(PASSIVE)", nil, &busy, &frames, &checkpointed)
 	return checkpointed, err
 }
 
-// logProgress counts the pages of the log since its last reset, as the committer knows them.
+// logProgress counts the pages of the write-ahead log since its last reset, as the committer knows
+// them.
 type logProgress struct {
-	held         int // in the log
-	checkpointed int // of those, checkpointed
+	held         int // number of pages in the log
+	checkpointed int // number of pages in the log that are checkpointed
 	asked        int // value of held at the last request to the checkpointer
 	tried        int // value of held at the committer's last checkpoint
 }
 
-// logStep is the next action for the log.
+// logStep is what the committer does next for the write-ahead log.
 type logStep int
 
 const (
 	noCheckpoint     logStep = iota
-	checkpointBeside         // request a pass of the checkpointer
-	checkpointHere           // the committer checkpoints the rest
+	checkpointBeside         // the committer requests a pass of the checkpointer
+	checkpointHere           // the committer checkpoints the remaining pages itself
 )
 
-// next returns the next action for the log, after a commit that has left held pages in it. at is
-// the threshold for the first checkpoint; idle and checkpointed are the results of rests. The checkpointer runs
-// passes until few pages remain: each pass is shorter, so less is written during it. If passes
-// cannot keep up or reads block them, the committer runs the checkpoint itself, which stops all
-// writes meanwhile. It does so only from time to time, because a blocking read may be long.
+// next returns the next action for the log, after a commit that has left held pages in the log. The
+// parameter at is the number of pages for the first checkpoint; idle and checkpointed are the
+// results of rests. The checkpointer runs passes until few pages remain: each pass is shorter, so
+// less is written during it. If passes cannot keep up or reads block them, the committer runs the
+// checkpoint itself, which stops all writes meanwhile. It does so only from time to time, because a
+// blocking read may be long.
 func (l *logProgress) next(held, at int, idle bool, checkpointed int) logStep {
 	if held < l.held {
 		*l = logProgress{} // the log has been reset
@@ -160,9 +164,9 @@ func (c *committer) checkpoint() {
 	}
 }
 
-// checkpointFailed handles a failed checkpoint. If the file cannot be written, the store stops writing,
-// because the log would only grow. After other errors, such as a full disk, it logs a warning, and
-// the log remains as it is until the next checkpoint.
+// checkpointFailed handles a failed checkpoint. If the file cannot be written, the store stops
+// writing, because the log would only grow. After another error, such as a full disk, it logs a
+// warning. The log then remains as it is until the next checkpoint.
 func (c *committer) checkpointFailed(err error) {
 	if connection.IsBroken(err) {
 		c.lost(lose(err, "the file of the database cannot be written"))
@@ -171,8 +175,9 @@ func (c *committer) checkpointFailed(err error) {
 	c.logger.Warn("the write-ahead log could not be folded into the file", "err", err)
 }
 
-// checkpointFrom returns the number of pages at which the first checkpoint runs: checkpointAt, or less if the
-// reserve is smaller, because a checkpoint must not extend the file by more than the reserve.
+// checkpointFrom returns the number of pages in the log at which the first checkpoint runs. That is
+// checkpointAt, or less if the reserve is smaller: a checkpoint must not extend the file by more
+// than the reserve.
 func checkpointFrom(reserve *disk.Reserve) int {
 	if reserve == nil {
 		return checkpointAt

@@ -14,7 +14,7 @@ import (
 	"github.com/perdure/perdure/internal/store/storetest/invariants"
 )
 
-// grow changes an execution of several pages, and so adds these pages to the log.
+// grow changes an execution whose row has several pages. That adds these pages to the log.
 func grow(t *testing.T, s *Store, id uuid.UUID) {
 	t.Helper()
 	err := do(t, s, id, func(st *store.State) (*store.Changes, error) {
@@ -26,9 +26,9 @@ func grow(t *testing.T, s *Store, id uuid.UUID) {
 	}
 }
 
-// TestACrashDuringACheckpointLosesNothing checks that the committer continues during a checkpoint
-// of the log, and that a crash in the middle of it loses no answered write, from before or during
-// the checkpoint.
+// TestACrashDuringACheckpointLosesNothing checks that the committer continues during a checkpoint of
+// the log. A crash in the middle of the checkpoint must lose no confirmed write, neither from before
+// it nor from during it.
 func TestACrashDuringACheckpointLosesNothing(t *testing.T) {
 	folder := t.TempDir()
 	d := disktest.New(t, folder)
@@ -99,8 +99,8 @@ func TestTheLogIsResetWithoutAPause(t *testing.T) {
 // manyCommits is the number of commits after which a test gives up waiting for a reset of the log.
 const manyCommits = 100_000
 
-// TestTheLogIsResetAfterALongRead checks that a long read sees the same rows throughout while
-// commits succeed and the log grows, and that the log is reset after the read.
+// TestTheLogIsResetAfterALongRead checks a long read: it sees the same rows all the time, while
+// commits succeed and the log grows. After the read, the log must be reset.
 func TestTheLogIsResetAfterALongRead(t *testing.T) {
 	s := open(t, Options{})
 	const at = 64
@@ -148,10 +148,10 @@ func TestTheLogIsResetAfterALongRead(t *testing.T) {
 	invariants.Check(t, s)
 }
 
-// TestWhoCheckpointsTheLog checks for sequences of commits when a pass of the checkpointer is requested, and
-// when the committer checkpoints the rest.
+// TestWhoCheckpointsTheLog checks, for sequences of commits, when the committer requests a pass of
+// the checkpointer and when it checkpoints the remaining pages itself.
 func TestWhoCheckpointsTheLog(t *testing.T) {
-	const at = 800 // so 200 pages count as few
+	const at = 800 // with this value, 200 pages count as few
 	type commit struct {
 		held         int
 		idle         bool

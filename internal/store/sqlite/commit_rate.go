@@ -3,15 +3,17 @@ package sqlite
 import "time"
 
 const (
-	// frequentCommits commits within frequentTime count as frequent.
+	// frequentCommits is a number of commits. If so many happen within frequentTime, commits are
+	// frequent.
 	frequentCommits = 32
 	frequentTime    = time.Second
 )
 
-// commitRate detects frequent commits. Only then is the log extended ahead ([connection.Conn.GoAhead]):
-// that makes each sync cheaper, but doubles the written data until the log is reset.
+// commitRate detects frequent commits. Only then is the log file extended ahead of writes
+// ([connection.Conn.GoAhead]). That makes each sync cheaper, but doubles the written data until the
+// log is reset.
 type commitRate struct {
-	times [frequentCommits]time.Time // of the last commits, a ring buffer
+	times [frequentCommits]time.Time // times of the last commits, a ring buffer
 	next  int
 }
 

@@ -5,8 +5,8 @@ import (
 	"time"
 )
 
-// TestManyCommitsInASecondAreFrequent checks that commits count as frequent after frequentCommits of them
-// within a second, and not when they are a second or more apart.
+// TestManyCommitsInASecondAreFrequent checks that commits count as frequent if frequentCommits of
+// them happen within a second. Commits that are a second or more apart must not count as frequent.
 func TestManyCommitsInASecondAreFrequent(t *testing.T) {
 	var h commitRate
 	now := time.Unix(1000, 0)

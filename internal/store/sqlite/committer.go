@@ -21,7 +21,7 @@ import (
 const laterFrom = 8
 
 // committer owns the only connection that writes. Its goroutine takes batches from the queue. Calls
-// that arrive while a batch commits go into the next one.
+// that arrive while a batch is committed go into the next batch.
 type committer struct {
 	*commit.Queue
 	conn   *connection.Conn
@@ -33,8 +33,9 @@ type committer struct {
 	broken atomic.Pointer[error]
 	ended  chan struct{}
 
-	// cache holds rows of active executions; nil if caching is turned off. version is the file's
-	// data version for which the cached rows are valid. deciding is locked while a batch runs.
+	// cache contains rows of active executions; nil if caching is turned off. version is SQLite's
+	// data version of the file for which the cached rows are valid. deciding is locked while a batch
+	// runs.
 	cache    *cache.RowCache
 	version  uint32
 	deciding sync.Mutex
@@ -52,11 +53,11 @@ type committer struct {
 	erased atomic.Bool
 	rest   int
 
-	// reserve may be nil.
+	// reserve is the reserve of disk space; it may be nil.
 	//
-	// If there is no disk space for the reserve, full is set. If a write found no space, filled is
-	// set. The size of the largest write that was refused for lack of space is in short; 0 for
-	// none. The text impaired says why writes are refused; nil or "" if they are accepted.
+	// full is set if there is no disk space to create the reserve. filled is set if a write has
+	// found no space. short is the size of the largest write that was refused for lack of space; 0
+	// for none. impaired says why writes are refused; it is nil or "" if they are accepted.
 	reserve  *disk.Reserve
 	full     bool
 	filled   bool
@@ -95,8 +96,8 @@ func (c *committer) Gives(err error) (told error, up bool) {
 	return connection.Refusal(err), up
 }
 
-// lost reports whether err contains errLost, after which this connection must not write. If so, it
-// stops all writing.
+// lost reports whether err is an error after which this connection must not write. If so, it stops
+// all writing.
 func (c *committer) lost(err error) bool {
 	if !errors.Is(err, errLost) {
 		return false
@@ -115,7 +116,7 @@ func (c *committer) fail(err error) {
 
 var errLost = errors.New("the database can no longer be trusted")
 
-// lose wraps err as an error after which the store must not write.
+// lose wraps err in an error after which the store must not write.
 func lose(err error, message string) error {
 	return connection.Unavailable(errors.Join(errLost, err), "%s", message)
 }
@@ -165,15 +166,16 @@ func (c *committer) attempt(batch []*commit.Call, careful bool) ([]commit.Outcom
 		c.erased.Store(true)
 	}
 	if t.Freed() {
-		// Only now does the file shrink by the freed pages. If a read prevents the reset, the next
-		// one shrinks it.
+		// Only the reset makes the file shorter by the freed pages. If a read prevents this reset,
+		// the next reset does it.
 		c.beginAnew(0)
 	}
 	return outcomes, nil
 }
 
-// decide runs the commands of a batch. In a large batch, their writes are executed concurrently
-// with the following decisions. When decide returns, all writes are executed.
+// decide runs the commands of a batch. In a large batch, the writes of a command are executed
+// concurrently with the decisions of the following commands. When decide returns, all writes are
+// executed.
 func (c *committer) decide(t *apply.Transaction, batch []*commit.Call, careful bool) ([]commit.Outcome, error) {
 	if c.conn.Later != nil && !careful && len(batch) >= c.laterFrom {
 		c.conn.Later.Begin()
@@ -188,8 +190,8 @@ func (c *committer) decide(t *apply.Transaction, batch []*commit.Call, careful b
 	return outcomes, c.conn.Later.End()
 }
 
-// notice clears the cached rows if another connection has written to the file. No server does that;
-// somebody may do it with other tools.
+// notice clears the cached rows if another connection has written to the file. No server does that,
+// but a person may do it with another tool.
 func (c *committer) notice() {
 	if version := c.conn.Version(); version != c.version {
 		c.cache.Clear()
@@ -198,12 +200,12 @@ func (c *committer) notice() {
 }
 
 // audit returns an error if a cached row differs from the stored row. It returns nil if the store
-// has failed or is closed.
+// has failed or is closed, because the cache is then not used.
 func (c *committer) audit(ctx context.Context) error {
 	c.deciding.Lock()
 	defer c.deciding.Unlock()
 	select {
-	case <-c.ended: // the cache is not used any more
+	case <-c.ended: // the cache is no longer used
 		return nil
 	default:
 	}
@@ -230,8 +232,8 @@ func brokenOr(err error) error {
 	return err
 }
 
-// end commits the transaction. After an error other than a full disk or a lock, it is unknown what
-// is durable. end then returns an error after which the store stops writing.
+// end commits the transaction. After most errors of a COMMIT it is unknown what is durable. end then
+// returns an error after which the store stops writing. Exceptions are a full disk and a lock.
 func (c *committer) end(v connection.View) error {
 	err := c.commit(v)
 	if err == nil {
@@ -248,10 +250,10 @@ func commitNow(v connection.View) error {
 	return err
 }
 
-// rollback rolls the transaction back. It succeeds if SQLite has already done so, for example after
-// a full disk. After an error, the connection can no longer be used.
+// rollback rolls the transaction back. It also succeeds if SQLite has already rolled back, for
+// example on a full disk. After an error of rollback, the connection can no longer be used.
 func (c *committer) rollback(v connection.View) error {
-	c.conn.ForgetGathered() // first, because a rollback reads from the log
+	c.conn.ForgetGathered() // must come first, because a rollback reads from the log
 	_, err := v.Run("ROLLBACK")
 	if err == nil || connection.ResultCode(err) == 1 { // SQLITE_ERROR: no transaction is active
 		return nil

@@ -10,7 +10,7 @@ import (
 	"github.com/perdure/perdure/internal/store/storetest"
 )
 
-// contract holds the statements that the suite of the store's contract has run.
+// contract contains the statements that the suite of the store's contract has run.
 var contract struct {
 	sync.Mutex
 	statements map[string]bool

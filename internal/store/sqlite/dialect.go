@@ -43,8 +43,8 @@ var dialect = &statement.Dialect{
 	Free:          free, Unused: unused, Size: size, Audit: foreignKeys,
 }
 
-// Claimed executions are indexed by worker, and claimed tasks by org and queue. The statements skip
-// from one worker or queue to the next.
+// Claimed executions are indexed by worker. Claimed tasks are indexed by org and queue. The
+// following statements skip from one worker or queue to the next.
 const (
 	holders = "WITH RECURSIVE holder (id) AS (SELECT x'' UNION ALL SELECT (SELECT min(worker_id) FROM agent_execution INDEXED BY idx_agent_execution_held" +
 		" WHERE status IN ('RUNNING', 'CANCELLING') AND worker_id > holder.id) FROM holder WHERE holder.id IS NOT NULL)"
@@ -73,8 +73,8 @@ var due = map[store.PickKind]*statement.Statement{
 		" SELECT x.agent_execution_id, x.id FROM place CROSS JOIN task_execution x INDEXED BY idx_task_execution_held" +
 		" WHERE x.org_id = place.org AND x.queue = place.queue AND x.status = 'RUNNING' AND x.lease_until <= ?2 AND (?1 = '' OR x.org_id = ?1)" +
 		" ORDER BY x.lease_until LIMIT ?3"),
-	// A scan of all claimed rows is sufficient: embedded workers hold few executions and tasks, or
-	// all of them.
+	// This statement scans all claimed rows. That is sufficient, because embedded workers have
+	// claimed few executions and tasks, or all of them.
 	store.PickEmbedded: statement.NewAlone("SELECT id, NULL FROM agent_execution INDEXED BY idx_agent_execution_held" +
 		" WHERE embedded = 1 AND status IN ('RUNNING', 'CANCELLING') AND ?2 IS NOT NULL AND (?1 = '' OR org_id = ?1)" +
 		" UNION SELECT agent_execution_id, NULL FROM task_execution INDEXED BY idx_task_execution_held" +
@@ -93,8 +93,8 @@ var due = map[store.PickKind]*statement.Statement{
 		" AND (?1 = '' OR (SELECT x.org_id FROM agent_execution x WHERE x.id = p.agent_execution_id) = ?1) LIMIT ?3"),
 }
 
-// mostOpen is the maximum number of open questions of an execution. So many rows for each candidate
-// contain enough executions.
+// mostOpen is the maximum number of open questions of an execution. A query that needs n executions
+// reads at most n times as many rows of questions.
 var mostOpen = strconv.Itoa(perdure.MaxOpenQuestions)
 
 // looseBlobAge is store.LooseBlobAge in milliseconds.
@@ -113,13 +113,14 @@ const (
 		" WHERE org_id = ? AND queue = ? AND kind = ? AND needs_features & ? = 0 AND status = 'PENDING' AND blocked = 0 AND not_before <= ? ORDER BY priority, created_at LIMIT ?"
 )
 
-// metadataMember is a condition: the metadata has a top-level member with this key and this value
-// as text.
+// metadataMember is an SQL condition. It holds if the metadata has a top-level member with this key
+// and this value, compared as text.
 const metadataMember = "json_valid(x.metadata) AND EXISTS (SELECT 1 FROM json_each(x.metadata) m WHERE m.key = ? AND" +
 	" CASE m.type WHEN 'true' THEN 'true' WHEN 'false' THEN 'false' WHEN 'null' THEN 'null' ELSE CAST(m.value AS TEXT) END = ?)"
 
-// queryMatch is a condition: the id, the kind or the start of the input contains a text, ignoring
-// the case of ASCII letters. The input is searched for the plain text and for its JSON escape.
+// queryMatch is an SQL condition. It holds if the id, the kind or the start of the input contains a
+// text. The case of ASCII letters is ignored. The input is searched for the plain text and for its
+// JSON escape.
 var (
 	queryBytes = strconv.Itoa(store.QueryBytes)
 	queryMatch = "(instr(lower(hex(x.id)), ?) OR instr(lower(x.kind), ?) OR x.persistence_mode <> 'LOCAL' AND" +
@@ -128,7 +129,7 @@ var (
 		" AND (instr(lower(CAST(substr(c.content, 1, " + queryBytes + ") AS TEXT)), ?) OR instr(lower(CAST(substr(c.content, 1, " + queryBytes + ") AS TEXT)), ?)))))"
 )
 
-// digits returns ids as one JSON array of hexadecimal digits.
+// digits returns ids as a JSON array of strings with hexadecimal digits.
 func digits(ids []uuid.UUID) (any, error) {
 	all := make([]string, len(ids))
 	for i, id := range ids {
@@ -143,9 +144,9 @@ func these(ids []uuid.UUID) (from string, arg any, err error) {
 	return " FROM json_each(?) asked CROSS JOIN agent_execution x ON x.id = unhex(asked.value)", asked, err
 }
 
-// moved selects the executions that have ended or have changed since the caller read them. It
-// compares the known state of an execution as one text: the hexadecimal id, followed by the text
-// that standings appends.
+// moved selects executions that have ended or have changed since the caller read them. It compares
+// the state that the caller knows as one text: the hexadecimal id, followed by the text that
+// standings appends.
 const moved = "SELECT unhex(substr(asked.value, 1, 32)) FROM json_each(?2) asked WHERE NOT EXISTS (SELECT 1 FROM agent_execution x" +
 	" WHERE x.id = unhex(substr(asked.value, 1, 32)) AND x.org_id = ?1 AND x.status NOT IN ('COMPLETED', 'FAILED', 'CANCELLED')" +
 	" AND instr(',' || x.last_commit_fence || ',' || x.last_commit_number || ',' || coalesce(CAST(substr(x.answer, 1, ?3) AS TEXT), ''), substr(asked.value, 33)) = 1)"
@@ -159,8 +160,8 @@ func standings(all []store.Standing) ([]any, error) {
 	return []any{string(list), store.StandingAnswer}, err
 }
 
-// free returns unused pages to the file system. The pragma frees one page per step, so all its rows
-// must be read.
+// free returns at most that many unused pages to the file system. The pragma frees one page per
+// step, so all its rows must be read.
 func free(ctx context.Context, c statement.Conn, pages int) error {
 	return c.Each(ctx, statement.NewAlone("PRAGMA incremental_vacuum("+strconv.Itoa(pages)+")"), nil, func(func(...any) error) error { return nil })
 }

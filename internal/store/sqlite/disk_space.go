@@ -14,8 +14,8 @@ const (
 	errLogLimit = "the write-ahead log has reached its limit, since reads are in the way of folding it into the file; writes go on when they have ended"
 )
 
-// admit answers the calls of a batch for which there is no space, and returns the others. On a full
-// disk only calls that free data run, in the space of the reserve.
+// admit answers the calls of a batch for which there is no disk space, and returns the others. On a
+// full disk, only calls that free data run. They use the space of the reserve.
 func (c *committer) admit(batch []*commit.Call) []*commit.Call {
 	if c.brokenErr() != nil {
 		return batch
@@ -36,8 +36,8 @@ func (c *committer) admit(batch []*commit.Call) []*commit.Call {
 	return admitted
 }
 
-// fitting splits a batch into the calls for which there is space and the others. The data of a call
-// must fit twice, into the log and then into the file. Otherwise the log could no longer be
+// fitting splits a batch into the calls for which there is disk space and the others. The data of a
+// call must fit twice: into the log, and then into the file. Otherwise the log could no longer be
 // checkpointed, and there would be no space to delete anything either.
 func (c *committer) fitting(batch []*commit.Call) (fit, rest []*commit.Call) {
 	left := c.roomFor(batch)
@@ -59,15 +59,15 @@ func (c *committer) fitting(batch []*commit.Call) (fit, rest []*commit.Call) {
 	return fit, rest
 }
 
-// room is the space, in bytes, by which the log can grow, and by which the log and the file can
-// grow together. The file may use the reserve.
+// room is disk space in bytes: log is how much the log can grow, and both is how much the log and
+// the file can grow together. The file may use the space of the reserve.
 type room struct{ log, both int64 }
 
 func (r room) takes(size int64) bool { return size <= r.log && 2*size <= r.both }
 
 func (r room) less(size int64) room { return room{r.log - size, r.both - 2*size} }
 
-// roomFor returns the space for a batch. If that is too small, it empties the log first.
+// roomFor returns the disk space for a batch. If it is too small, roomFor empties the log first.
 func (c *committer) roomFor(batch []*commit.Call) room {
 	size := int64(0)
 	for _, call := range batch {
@@ -109,7 +109,7 @@ func sizeInLog(call *commit.Call) int64 { return int64(call.Bytes) + int64(call.
 // pages.
 const callPages = 16 << 10
 
-// stillShort reports whether the largest refused write would be refused again.
+// stillShort reports whether the largest refused write would still be refused now.
 func (c *committer) stillShort() bool {
 	if c.short > 0 && c.roomNow().takes(c.short) {
 		c.short = 0
@@ -117,8 +117,8 @@ func (c *committer) stillShort() bool {
 	return c.short > 0
 }
 
-// freesWith reruns a batch that found no space, using the space of the reserve. It does so only if
-// all calls of the batch free data.
+// freesWith runs a batch again that has found no disk space, using the space of the reserve. It does
+// so only if all calls of the batch free data.
 func (c *committer) freesWith(batch []*commit.Call, careful bool, outcomes []commit.Outcome, err error) ([]commit.Outcome, error) {
 	for _, call := range batch {
 		if !call.Frees {
@@ -128,7 +128,7 @@ func (c *committer) freesWith(batch []*commit.Call, careful bool, outcomes []com
 	if !c.reserve.Release() {
 		return outcomes, err
 	}
-	c.filled = true // so that the reserve is created again
+	c.filled = true // makes the committer create the reserve again later
 	return c.attempt(batch, careful)
 }
 
@@ -143,8 +143,8 @@ const frameSize = 4096 + 24
 
 func (c *committer) logBytes() int64 { return int64(c.conn.LogPages()) * frameSize }
 
-// limitPatience is how long, in milliseconds, the committer waits for running reads when it empties
-// a log at its limit. It could not write in that time anyway.
+// limitPatience is how long, in milliseconds, the committer waits for running reads in order to
+// empty a log that has reached its limit. It could not write in that time anyway.
 const limitPatience = 1000
 
 // logHasRoom reports whether the log is below its limit. If it is not, it tries to empty the log.
@@ -152,7 +152,7 @@ func (c *committer) logHasRoom() bool {
 	return c.logBytes() < c.walLimit || c.beginAnew(limitPatience)
 }
 
-// lookForRoom calls makeRoom if the reserve is missing or the disk has little space.
+// lookForRoom calls makeRoom if the reserve is missing or the disk has little free space.
 func (c *committer) lookForRoom() {
 	if c.reserve == nil || (c.reserve.Held() && !c.reserve.Low()) {
 		return
@@ -160,8 +160,8 @@ func (c *committer) lookForRoom() {
 	c.makeRoom()
 }
 
-// makeRoom releases the reserve on a full disk, and uses the space to empty the log. The disk
-// counts as full until the reserve can be created again.
+// makeRoom releases the reserve on a full disk, and uses its space to empty the log. The disk counts
+// as full until the reserve can be created again.
 func (c *committer) makeRoom() {
 	if c.filled || c.reserve.Low() {
 		c.reserve.Release()
@@ -183,21 +183,21 @@ func (c *committer) makeRoom() {
 	c.full = err != nil
 }
 
-// impair records why writes are refused; "" if they are not.
+// impair records why writes are refused; "" means that they are accepted.
 func (c *committer) impair(why string) {
 	if was := c.impaired.Load(); was == nil || *was != why {
 		c.impaired.Store(&why)
 	}
 }
 
-// Degraded implements [store.Degrading]. If writes were refused, it checks the disk space again and
+// Degraded implements [store.Degrading]. If writes were refused, it checks the disk space again. It
 // returns why writes are still refused; nil if they are not.
 func (s *Store) Degraded(ctx context.Context) []store.Degradation {
 	why := s.committer.impaired.Load()
 	if why == nil || *why == "" {
 		return nil
 	}
-	_, _ = s.Do(ctx, store.Command{ // this updates impaired
+	_, _ = s.Do(ctx, store.Command{ // the command updates impaired
 		Name: "look for room", Lane: store.LaneSweeps, Frees: true,
 		Decide: func(*store.State) (*store.Changes, error) { return nil, nil },
 	})

@@ -23,12 +23,12 @@ import (
 	lib "modernc.org/sqlite/lib"
 )
 
-// TestTheLogsLimitHolds checks that writes return unavailable when the log is at its limit and a
-// read prevents its reset, and succeed after that read.
+// TestTheLogsLimitHolds checks that writes return unavailable while the log is at its limit and a
+// read prevents its reset. After that read, they must succeed.
 func TestTheLogsLimitHolds(t *testing.T) {
 	path := filepath.Join(t.TempDir(), "perdure.db")
 	s := open(t, Options{Path: path})
-	made, err := logSize(path) // size after the migrations; the log may keep it
+	made, err := logSize(path) // size after the migrations; the log may keep this size
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -61,7 +61,7 @@ func TestTheLogsLimitHolds(t *testing.T) {
 	if !perdure.IsCode(err, perdure.Unavailable) || !strings.Contains(err.Error(), "limit") {
 		t.Errorf("beyond the limit a write gives %v", err)
 	}
-	const ahead = 240 << 10 // how far the log is extended ahead
+	const ahead = 240 << 10 // how far the log is extended ahead of writes
 	if size, err := logSize(path); err != nil || size > max(made, 1<<20)+2*ahead {
 		t.Errorf("the log has %d bytes, %d of them before the first write, %v", size, made, err)
 	}
@@ -124,7 +124,7 @@ func TestAFileThatCannotBeWrittenIsFatal(t *testing.T) {
 	}
 }
 
-// impairment returns why the store refuses writes; "" if it does not.
+// impairment returns why the store refuses writes; "" if it accepts them.
 func impairment(t *testing.T, s *Store) string {
 	t.Helper()
 	var why string
@@ -137,12 +137,13 @@ func impairment(t *testing.T, s *Store) string {
 	return why
 }
 
-// smallDisk is the environment variable that passes the child process the directory of its small
-// disk.
+// smallDisk is the name of the environment variable that passes the directory on the small disk to
+// the child process.
 const smallDisk = "PERDURE_TEST_SMALL_DISK"
 
-// inSmallDisk runs the test again in a child process with a disk of that many bytes. In the child
-// it returns the directory on that disk; in the parent it returns "" after the child has ended.
+// inSmallDisk runs the test again in a child process that has a disk of that many bytes. In the
+// child it returns the directory on that disk. In the parent it returns "" after the child has
+// ended.
 func inSmallDisk(t *testing.T, bytes int) string {
 	t.Helper()
 	if folder := os.Getenv(smallDisk); folder != "" {
@@ -184,8 +185,9 @@ func fillDisk(t *testing.T, folder string) (free func()) {
 	}
 }
 
-// TestDeletionsFreeSpaceOnAFullDisk checks that on a full disk deletions free space, the next start succeeds,
-// answered writes are still stored, and writes succeed once there is space.
+// TestDeletionsFreeSpaceOnAFullDisk checks that deletions free space on a full disk, and that the
+// next start succeeds. Confirmed writes must still be stored, and writes must succeed once there is
+// space.
 func TestDeletionsFreeSpaceOnAFullDisk(t *testing.T) {
 	folder := inSmallDisk(t, 24<<20)
 	if folder == "" {
@@ -232,8 +234,8 @@ func TestDeletionsFreeSpaceOnAFullDisk(t *testing.T) {
 		t.Errorf("after deletes the store says %q", why)
 	}
 
-	free := fillDisk(t, folder)              // another process fills the disk while data is in the log
-	for n := 0; err == nil && n < 400; n++ { // the log keeps its room, so the first writes may fit
+	free := fillDisk(t, folder)              // the rest of the disk is used while data is in the log
+	for n := 0; err == nil && n < 400; n++ { // the log keeps its space, so the first writes may still fit
 		err = add()
 	}
 	if !perdure.IsCode(err, perdure.Unavailable) {
@@ -277,8 +279,8 @@ func fileSize(t *testing.T, path string) int64 {
 	return info.Size()
 }
 
-// prune deletes executions with their rows and returns the unused pages to the file system, like a
-// sweep.
+// prune deletes executions with all their rows, like a sweep. It then returns the unused pages to
+// the file system.
 func prune(t *testing.T, s *Store, ids []uuid.UUID) {
 	t.Helper()
 	t.Helper()

@@ -57,8 +57,8 @@ func sweepOnce(t *testing.T, s *Store) {
 	}
 }
 
-// TestErasedLeavesTheFiles checks that erased data is removed from the files by the next sweep, but
-// not before.
+// TestErasedLeavesTheFiles checks that erased data is removed from the files by the next sweep. It
+// must still be there before that.
 func TestErasedLeavesTheFiles(t *testing.T) {
 	s, path := passing(t)
 	if !holds(t, path) {
@@ -73,15 +73,16 @@ func TestErasedLeavesTheFiles(t *testing.T) {
 	}
 }
 
-// TestErasingWaitsForAReader checks that erased data stays in the log while a read prevents its
-// reset, and is removed by the sweeps after that read.
+// TestErasingWaitsForAReader checks that erased data stays in the log while a read prevents the
+// reset of the log. The sweeps after that read must remove it.
 func TestErasingWaitsForAReader(t *testing.T) {
 	s, path := passing(t)
 	reading, release, done := make(chan struct{}), make(chan struct{}), make(chan error, 1)
 	go func() {
 		done <- s.pool.Read(context.Background(), func(v connection.View) error {
 			var n int64
-			_, err := v.One("SELECT count(*) FROM blob", nil, &n) // the read keeps this snapshot until it ends
+			// The read sees this snapshot until it ends.
+			_, err := v.One("SELECT count(*) FROM blob", nil, &n)
 			close(reading)
 			<-release
 			return err
@@ -89,7 +90,7 @@ func TestErasingWaitsForAReader(t *testing.T) {
 	}()
 	<-reading
 	id := uuid.New()
-	if err := begin(t, s, id, nil); err != nil { // so that the reader's snapshot is not the newest
+	if err := begin(t, s, id, nil); err != nil { // makes the reader's snapshot an older one
 		t.Fatal(err)
 	}
 	sweepOnce(t, s)

@@ -39,8 +39,8 @@ func begin(t *testing.T, s *Store, id uuid.UUID, input json.RawMessage) error {
 var errDisk = errors.New("the disk is gone")
 
 // TestUnknownOutcome checks that after a failed COMMIT all writes return unavailable and Fatal is
-// called once, whether the commit is durable or not. A reopened store must have the answered
-// writes.
+// called once. That must hold whether the transaction is durable or not. The reopened store must
+// contain the confirmed writes.
 func TestUnknownOutcome(t *testing.T) {
 	for name, written := range map[string]bool{"the write is lost": false, "the write is there": true} {
 		t.Run(name, func(t *testing.T) {
@@ -86,9 +86,9 @@ func TestUnknownOutcome(t *testing.T) {
 	}
 }
 
-// TestFullDisk checks that a write that exceeds the page limit returns unavailable, that earlier
-// executions remain readable, and that writes succeed when the limit is raised. Fatal must not be
-// called.
+// TestFullDisk checks that a write that exceeds the page limit returns unavailable. Earlier
+// executions must remain readable, and writes must succeed when the limit is raised. Fatal must not
+// be called.
 func TestFullDisk(t *testing.T) {
 	var fatal atomic.Int32
 	s := open(t, Options{MaxPages: 400, Logger: slog.New(slog.DiscardHandler), Fatal: func(error) { fatal.Add(1) }})
@@ -129,8 +129,8 @@ func TestFullDisk(t *testing.T) {
 	invariants.Check(t, s)
 }
 
-// TestNewerVersion checks that a database that a newer program has written is refused with conflict
-// and an explanation.
+// TestNewerVersion checks that Open refuses a database that a newer program has written, with the
+// code conflict and an explanation.
 func TestNewerVersion(t *testing.T) {
 	path := filepath.Join(t.TempDir(), "perdure.db")
 	s, err := Open(t.Context(), Options{Path: path})

@@ -8,8 +8,9 @@ import (
 	"github.com/perdure/perdure"
 )
 
-// TestADatabaseIsOpenedOnceByWhateverName checks that an open database can neither be opened nor
-// replaced by a restore under another name, and that the first server continues.
+// TestADatabaseIsOpenedOnceByWhateverName checks that an open database cannot be opened under
+// another name. It cannot be replaced by a restore under that name either. The first server must
+// continue to work.
 func TestADatabaseIsOpenedOnceByWhateverName(t *testing.T) {
 	path := filepath.Join(t.TempDir(), "perdure.db")
 	s := open(t, Options{Path: path})

@@ -8,9 +8,9 @@ import (
 	"github.com/perdure/perdure/internal/store/sqlite/connection"
 )
 
-// TestOneOrgsRowsCostOthersNothing runs [floodtest.Run] with the steps of SQLite's virtual machine
-// as the cost, which grow with the examined rows. The data and the waiting work of one org must not
-// add costs for another org.
+// TestOneOrgsRowsCostOthersNothing checks that the data and the waiting work of one org do not add
+// costs for another org. It runs [floodtest.Run] with the steps of SQLite's virtual machine as the
+// cost. They grow with the examined rows.
 func TestOneOrgsRowsCostOthersNothing(t *testing.T) {
 	s := open(t, Options{})
 	floodtest.Run(t, func(use func(store.Store)) int {

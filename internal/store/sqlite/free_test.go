@@ -10,7 +10,7 @@ import (
 )
 
 // TestTheFileShrinks checks that the space of a deleted execution is returned to the file system:
-// the file and its log are shorter afterwards. A backup must have the same vacuum mode.
+// the file and its log become shorter. A backup must have the same vacuum mode.
 func TestTheFileShrinks(t *testing.T) {
 	path := filepath.Join(t.TempDir(), "perdure.db")
 	s := open(t, Options{Path: path})

@@ -14,16 +14,16 @@ import (
 	"github.com/perdure/perdure/internal/store/storetest/invariants"
 )
 
-// TestWhatWorkersHoldIsWhatIsStored checks at random that State.Holds, which is computed from
-// cached counts of the executions that a worker holds, agrees with a model, also after refused and
-// failed commands.
+// TestWhatWorkersHoldIsWhatIsStored checks that State.Holds agrees with a model after random
+// commands, also after refused and failed ones. State.Holds is computed from cached counts of the
+// executions that a worker has claimed.
 func TestWhatWorkersHoldIsWhatIsStored(t *testing.T) {
 	for seed := range uint64(4) {
 		t.Run(fmt.Sprint("seed ", seed), func(t *testing.T) { holdAtRandom(t, rand.New(rand.NewPCG(seed, 1))) })
 	}
 }
 
-// held is the part of an execution's row that determines what its worker holds.
+// held is the part of an execution's row that determines what its worker has claimed.
 type held struct {
 	worker  int
 	status  perdure.Status
@@ -69,7 +69,7 @@ func holdAtRandom(t *testing.T, r *rand.Rand) {
 				switch fails {
 				case 0:
 					return nil, errors.New("no")
-				case 1: // rejected by the store after the row is written
+				case 1: // the store rejects this change after it has written the row
 					ch.Tasks = []*perdure.Task{{ID: uuid.New(), ExecutionID: uuid.New()}}
 				}
 				return ch, nil
@@ -90,7 +90,7 @@ func holdAtRandom(t *testing.T, r *rand.Rand) {
 }
 
 // TestAuditComparesWhatWorkersHold checks that the audit finds a wrong cached count of the
-// executions that a worker holds.
+// executions that a worker has claimed.
 func TestAuditComparesWhatWorkersHold(t *testing.T) {
 	s := open(t, Options{})
 	id, worker := uuid.New(), uuid.New()

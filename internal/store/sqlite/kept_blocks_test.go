@@ -20,8 +20,8 @@ func blockReads(s *Store) (n int) {
 	return n
 }
 
-// TestPiecesOfABlockDoNotReadItsRow checks that commands that change a cached block do not read its
-// row, and that the row is read once after the cache was cleared.
+// TestPiecesOfABlockDoNotReadItsRow checks that commands that change a cached block do not read the
+// block's row. After the cache was cleared, the row must be read once.
 func TestPiecesOfABlockDoNotReadItsRow(t *testing.T) {
 	s, err := Open(t.Context(), Options{Path: filepath.Join(t.TempDir(), "perdure.db")})
 	if err != nil {

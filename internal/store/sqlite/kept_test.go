@@ -17,11 +17,12 @@ import (
 	"pgregory.net/rapid"
 )
 
-// keptModel is the expected state of executions and their tasks after the answered commands.
+// keptModel is the expected state of executions and their tasks after the commands that have
+// succeeded.
 type keptModel struct {
 	versions map[uuid.UUID]int64
 	tasks    map[uuid.UUID]map[uuid.UUID]perdure.TaskStatus
-	blocks   map[uuid.UUID]int // number of open ones
+	blocks   map[uuid.UUID]int // number of open blocks by execution
 }
 
 func (m *keptModel) sees(s *store.State, id uuid.UUID) error {
@@ -46,8 +47,8 @@ func (m *keptModel) sees(s *store.State, id uuid.UUID) error {
 	return nil
 }
 
-// TestKeptRowsAreStoredRows checks at random that every command decides on the stored state, after
-// stored, refused and failed commands and deletions, with caches of different sizes.
+// TestKeptRowsAreStoredRows checks that every random command decides on the stored state. There are
+// stored, refused and failed commands, deletions, and caches of different sizes.
 func TestKeptRowsAreStoredRows(t *testing.T) {
 	longtest.Checks(t, 30, 100)
 	quiet := slog.New(slog.DiscardHandler)
@@ -153,7 +154,7 @@ func TestKeptRowsAreStoredRows(t *testing.T) {
 
 func ptr[T any](v T) *T { return &v }
 
-// openBlock returns a block that begins with the newest record.
+// openBlock returns an open block that begins with the newest record.
 func openBlock(s *store.State, task uuid.UUID) store.Block {
 	return store.Block{
 		Key: perdure.BlockKey{TaskID: task, Attempt: 1, Block: s.Head.LastSeq}, Seq: s.Head.LastSeq, CreatedAt: s.Now, Open: true,
@@ -161,8 +162,8 @@ func openBlock(s *store.State, task uuid.UUID) store.Block {
 	}
 }
 
-// keptStep returns changes to an execution, the head of its log and a task. It creates the
-// execution and the task if they do not exist.
+// keptStep returns changes of an execution, of the head of its log and of a task. They create the
+// execution and the task if these do not exist.
 func keptStep(s *store.State, id, task uuid.UUID, status perdure.TaskStatus) *store.Changes {
 	x := s.Execution
 	if x == nil {
@@ -185,8 +186,8 @@ func keptStep(s *store.State, id, task uuid.UUID, status perdure.TaskStatus) *st
 	}
 }
 
-// TestKeptRowsAreLetGoWhereOthersWrite checks that the next command sees a write of another
-// connection instead of the cached row.
+// TestKeptRowsAreLetGoWhereOthersWrite checks that the next command sees what another connection has
+// written, and not the cached row.
 func TestKeptRowsAreLetGoWhereOthersWrite(t *testing.T) {
 	s := open(t, Options{})
 	id := uuid.New()
@@ -212,8 +213,8 @@ func TestKeptRowsAreLetGoWhereOthersWrite(t *testing.T) {
 	}
 }
 
-// TestAuditComparesWhatIsKept checks that the audit finds each difference between the cache and the
-// stored rows.
+// TestAuditComparesWhatIsKept checks that the audit finds each difference between the cached rows
+// and the stored rows.
 func TestAuditComparesWhatIsKept(t *testing.T) {
 	for _, one := range []struct{ query, what string }{
 		{"UPDATE agent_execution SET version = 4711", "has a version that is kept"},
@@ -237,7 +238,7 @@ func TestAuditComparesWhatIsKept(t *testing.T) {
 		if _, err := s.committer.conn.With(t.Context()).Run(one.query); err != nil {
 			t.Fatal(err)
 		}
-		s.committer.version = s.committer.conn.Version() // as if it had noticed the write
+		s.committer.version = s.committer.conn.Version() // as if the committer had noticed the write
 		err = s.committer.audit(t.Context())
 		if err == nil || !strings.Contains(err.Error(), one.what) {
 			t.Errorf("after %s the audit says %v", one.query, err)
@@ -245,9 +246,9 @@ func TestAuditComparesWhatIsKept(t *testing.T) {
 	}
 }
 
-// TestCommandsOfABatchSeeEachOther checks that a command sees the writes of earlier commands of its
-// batch, for an execution that was known to have neither blocks nor tasks. Nobody may see the
-// writes of a failed batch.
+// TestCommandsOfABatchSeeEachOther checks that a command sees what earlier commands of its batch
+// have written. The execution was known to have neither blocks nor tasks. No later command may see
+// the writes of a failed batch.
 func TestCommandsOfABatchSeeEachOther(t *testing.T) {
 	for _, fails := range []bool{false, true} {
 		s := open(t, Options{})

@@ -14,8 +14,8 @@ import (
 	"github.com/perdure/perdure/internal/store/storetest/invariants"
 )
 
-// addition returns a command that adds an entry to an execution after it has read the previous one.
-// So the deferred writes of a command are executed before the next command reads.
+// addition returns a command that reads the previous entry of an execution and then adds one. So the
+// deferred writes of a command are executed before the next command reads.
 func addition(t *testing.T, id uuid.UUID, n int, entries []uuid.UUID) *commit.Call {
 	return &commit.Call{Command: store.Command{
 		Name: "add", Lane: store.LaneCommits, Org: "acme", Execution: id,
@@ -45,7 +45,7 @@ func additions(t *testing.T, id uuid.UUID) (batch []*commit.Call, entries []uuid
 	return batch, entries
 }
 
-// attempt runs a batch in place of the committer, which must be idle.
+// attempt runs a batch instead of the committer, which must be idle.
 func attempt(s *Store, batch []*commit.Call) ([]commit.Outcome, error) {
 	s.committer.deciding.Lock()
 	defer s.committer.deciding.Unlock()
@@ -53,7 +53,7 @@ func attempt(s *Store, batch []*commit.Call) ([]commit.Outcome, error) {
 }
 
 // TestCommandsSeeWhatWasPutOff checks that each command of a batch reads the deferred writes of the
-// earlier commands, and that all writes are stored by the commit.
+// earlier commands. The commit must store all writes.
 func TestCommandsSeeWhatWasPutOff(t *testing.T) {
 	s := open(t, Options{})
 	id := uuid.New()
@@ -76,9 +76,9 @@ func TestCommandsSeeWhatWasPutOff(t *testing.T) {
 	invariants.Check(t, s)
 }
 
-// TestWhatWasPutOffAndFailsSpoilsTheBatch checks that a failed deferred write, at any place of a
-// batch, fails the whole batch with SQLite's error. Nothing of the batch may be stored, and the
-// next batch must succeed.
+// TestWhatWasPutOffAndFailsSpoilsTheBatch checks a deferred write that fails, at any place of a
+// batch. The whole batch must fail with SQLite's error, and nothing of it may be stored. The next
+// batch must succeed.
 func TestWhatWasPutOffAndFailsSpoilsTheBatch(t *testing.T) {
 	for name, at := range map[string]int{"first": 0, "in the middle": 13, "last": 3*laterFrom - 1} {
 		t.Run(name, func(t *testing.T) {
@@ -87,8 +87,8 @@ func TestWhatWasPutOffAndFailsSpoilsTheBatch(t *testing.T) {
 			if err := begin(t, s, id, nil); err != nil {
 				t.Fatal(err)
 			}
-			// Each command is for a different execution, so that only the wrong one causes a read
-			// in between.
+			// Each command is for a different execution. So only the wrong one causes a read in
+			// between.
 			var batch []*commit.Call
 			for i := range 3 * laterFrom {
 				batch = append(batch, &commit.Call{Command: store.Command{
@@ -99,7 +99,7 @@ func TestWhatWasPutOffAndFailsSpoilsTheBatch(t *testing.T) {
 							CreatedAt: st.Now, ReadyAt: st.Now,
 						}
 						if i == at {
-							x.Status = "NONE" // rejected by the table
+							x.Status = "NONE" // the table rejects this status
 						}
 						return &store.Changes{Execution: x}, nil
 					},
@@ -123,8 +123,8 @@ func TestWhatWasPutOffAndFailsSpoilsTheBatch(t *testing.T) {
 	}
 }
 
-// TestACommandThatFailsAfterWritesWerePutOff checks that none of a batch's entries is stored if one
-// of its commands cannot be written.
+// TestACommandThatFailsAfterWritesWerePutOff checks that no entry of a batch is stored if one of its
+// commands cannot be written.
 func TestACommandThatFailsAfterWritesWerePutOff(t *testing.T) {
 	s := open(t, Options{Logger: slog.New(slog.DiscardHandler)})
 	id := uuid.New()
@@ -133,7 +133,8 @@ func TestACommandThatFailsAfterWritesWerePutOff(t *testing.T) {
 	}
 	batch, _ := additions(t, id)
 	batch[5].Decide = func(*store.State) (*store.Changes, error) {
-		return &store.Changes{Tasks: []*perdure.Task{{ID: uuid.New(), ExecutionID: uuid.New()}}}, nil // of a missing execution
+		// The execution of this task is missing.
+		return &store.Changes{Tasks: []*perdure.Task{{ID: uuid.New(), ExecutionID: uuid.New()}}}, nil
 	}
 	if _, err := attempt(s, batch); err == nil {
 		t.Error("the batch is committed")

@@ -17,7 +17,7 @@ func TestListsAreBounded(t *testing.T) {
 	storetest.BoundedLists(t, s)
 }
 
-// filledByHand opens a store whose texts are indexed only when the test calls fill.
+// filledByHand opens a store that indexes texts only when the test calls fill.
 func filledByHand(t *testing.T) (s *Store, fill func()) {
 	t.Helper()
 	s = open(t, Options{})
@@ -34,8 +34,8 @@ func filledByHand(t *testing.T) (s *Store, fill func()) {
 	}
 }
 
-// TestTextsAreIndexed checks that the text of an execution is removed from the index with the
-// execution, and that a new execution with a reused number is found by its own text.
+// TestTextsAreIndexed checks that the text of a deleted execution is removed from the index. A new
+// execution that gets the same number must be found by its own text.
 func TestTextsAreIndexed(t *testing.T) {
 	s, fill := filledByHand(t)
 	all := storetest.Texts(t, s, fill)
@@ -46,7 +46,7 @@ func TestTextsAreIndexed(t *testing.T) {
 	if count(t, s, held) == 0 {
 		t.Fatal("the block has no texts")
 	}
-	for _, id := range all[255:] { // all from number 256
+	for _, id := range all[255:] { // the executions with numbers from 256 on
 		storetest.Prune(t, s, id)
 	}
 	if bytes := count(t, s, held); bytes != 0 {
@@ -79,8 +79,8 @@ func TestPlainListsFindTheSame(t *testing.T) {
 	}
 }
 
-// TestAStaleIndexIsNotWritten checks that index data for a block of executions is marked stale and
-// not written if the block has other executions by then.
+// TestAStaleIndexIsNotWritten checks that the index of a block of executions is not written if the
+// block has got other executions meanwhile. It must be marked as stale.
 func TestAStaleIndexIsNotWritten(t *testing.T) {
 	s, fill := filledByHand(t)
 	for range 600 {
@@ -101,8 +101,8 @@ func TestAStaleIndexIsNotWritten(t *testing.T) {
 	}
 }
 
-// TestMetadataIsIndexed checks that executions are found by the members of their metadata, with the
-// last one of equal keys, and that the members are deleted with the execution.
+// TestMetadataIsIndexed checks that executions are found by the members of their metadata. Of
+// members with the same key, the last one counts. The members must be deleted with the execution.
 func TestMetadataIsIndexed(t *testing.T) {
 	s := open(t, Options{})
 	id := uuid.New()
@@ -131,7 +131,7 @@ func TestMetadataIsIndexed(t *testing.T) {
 }
 
 // TestTextsOfABlockLeaveTogether checks that deleting 200 executions of a block at once rewrites at
-// most 128 rows of the text index, and that queries then find exactly the others.
+// most 128 rows of the text index. Queries must then find exactly the remaining executions.
 func TestTextsOfABlockLeaveTogether(t *testing.T) {
 	s, fill := filledByHand(t)
 	all := storetest.Texts(t, s, fill)
@@ -148,15 +148,16 @@ func TestTextsOfABlockLeaveTogether(t *testing.T) {
 			t.Fatal(err)
 		}
 	}
-	const gone = 200 // of the 255 with numbers up to 255
+	const gone = 200 // of the 255 executions with numbers up to 255
 	storetest.Prune(t, s, all[:gone]...)
 	if rows := count(t, s, "SELECT count(*) FROM rewritten"); rows == 0 || rows > 128 {
 		t.Errorf("%d rows were written for %d executions, want at most 128", rows, gone)
 	}
-	s.ListRows = 0 // the default
+	s.ListRows = 0 // 0 means the default
 	for i, id := range all[:300] {
 		page, err := s.Executions(t.Context(), "acme", store.ExecutionFilter{Query: id.String()})
-		if err != nil || i != 30 && (len(page.Items) == 1) != (i >= gone) { // 30 belongs to another org
+		// Number 30 belongs to another org.
+		if err != nil || i != 30 && (len(page.Items) == 1) != (i >= gone) {
 			t.Errorf("execution %d is listed as %v, %v", i, page.Items, err)
 		}
 	}

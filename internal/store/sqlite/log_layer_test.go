@@ -12,8 +12,8 @@ import (
 	lib "modernc.org/sqlite/lib"
 )
 
-// TestFullLogFailsTheBatchAlone checks that a command fails while the log cannot be written, and
-// that earlier and later commands are not affected.
+// TestFullLogFailsTheBatchAlone checks that a command fails while the log cannot be written. Earlier
+// and later commands must not be affected.
 func TestFullLogFailsTheBatchAlone(t *testing.T) {
 	folder := t.TempDir()
 	d := disktest.New(t, folder)
@@ -48,8 +48,8 @@ func TestFullLogFailsTheBatchAlone(t *testing.T) {
 	}
 }
 
-// TestARollbackOfTheCommitterWritesNothing checks that the committer's rollback writes none of the
-// pages that the layer of the log has collected.
+// TestARollbackOfTheCommitterWritesNothing checks that a rollback of the committer writes none of
+// the pages that the layer gathered has collected.
 func TestARollbackOfTheCommitterWritesNothing(t *testing.T) {
 	folder := t.TempDir()
 	d := disktest.New(t, folder)
@@ -66,7 +66,8 @@ func TestARollbackOfTheCommitterWritesNothing(t *testing.T) {
 		}
 		return lib.SQLITE_OK
 	})
-	must(t, v, "INSERT INTO page (content) WITH RECURSIVE n (i) AS (SELECT 1 UNION ALL SELECT i + 1 FROM n WHERE i < ?) SELECT randomblob(3000) FROM n", 1200) // more than fits into the cache
+	// More rows than fit into the cache.
+	must(t, v, "INSERT INTO page (content) WITH RECURSIVE n (i) AS (SELECT 1 UNION ALL SELECT i + 1 FROM n WHERE i < ?) SELECT randomblob(3000) FROM n", 1200)
 	if writes == 0 {
 		t.Fatal("nothing was written to the log")
 	}

@@ -9,7 +9,8 @@ import (
 	"github.com/perdure/perdure/internal/store/sqlite/connection"
 )
 
-// settleLog syncs the content of the log to the disk. It must be called before anything is written.
+// settleLog syncs the existing content of the write-ahead log to the disk. It must be called before
+// anything is written.
 func settleLog(path string, reserve *disk.Reserve) error {
 	err := sqlitelog.Start(path, reserve)
 	var full *sqlitelog.FullError
@@ -22,10 +23,10 @@ func settleLog(path string, reserve *disk.Reserve) error {
 	return damaged(err)
 }
 
-// reserveEnd is the suffix of the reserve file's name, after the name of the database.
+// reserveEnd is the end of the reserve file's name. It follows the name of the database file.
 const reserveEnd = ".reserve"
 
-// openReserve returns the reserve of a store; nil if it has none.
+// openReserve returns the reserve of disk space of a store; nil if it has none.
 func openReserve(o Options) (*disk.Reserve, error) {
 	if !o.Reserve {
 		return nil, nil

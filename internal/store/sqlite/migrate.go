@@ -17,12 +17,12 @@ import (
 //go:embed migrations/*.sql
 var migrationFiles embed.FS
 
-// firstVersion is the number of the first migration. It creates the tables of that version. Files
-// of that version may also have been made by older migrations.
+// firstVersion is the number of the first migration, which creates the tables of that version. A
+// file of that version may also have been made by older migrations.
 const firstVersion = 42
 
-// migrate migrates the tables. It uses a separate connection pool, as the library requires, before
-// the store's readers are opened.
+// migrate migrates the tables. It uses a connection pool of database/sql, which the migration
+// library requires. It runs before the store's readers are opened.
 func migrate(ctx context.Context, path string) error {
 	files, err := fs.Sub(migrationFiles, "migrations")
 	if err != nil {
@@ -31,8 +31,8 @@ func migrate(ctx context.Context, path string) error {
 	return migrateTo(ctx, path, files)
 }
 
-// migrateTo runs the migrations in files. Each migration is a transaction, so an interrupted
-// migrateTo continues with the next one.
+// migrateTo runs the migrations in the file system files. Each migration is a transaction, so an
+// interrupted migrateTo continues with the next migration.
 func migrateTo(ctx context.Context, path string, files fs.FS) error {
 	db, err := sql.Open("sqlite", connection.DSN(path, url.Values{"_pragma": {"synchronous(full)"}}))
 	if err != nil {
@@ -64,8 +64,8 @@ const (
 )
 
 // relabel deletes the rows of migrations before firstVersion from goose's table of versions. A file
-// at firstVersion that has such rows has the same tables as one created by the first migration. It
-// returns an error if the file is older than firstVersion.
+// that has such rows and is at firstVersion has the same tables as a new file after the first
+// migration. relabel returns an error if the file is older than firstVersion.
 func relabel(ctx context.Context, db *sql.DB) error {
 	var has bool
 	if err := db.QueryRowContext(ctx, labelled).Scan(&has); err != nil || !has {

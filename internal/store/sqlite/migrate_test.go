@@ -31,8 +31,8 @@ import (
 	"github.com/perdure/perdure/internal/longtest"
 )
 
-// oldStore unpacks the stored database of a version, which an earlier build wrote, and returns its
-// path.
+// oldStore unpacks the database of a version and returns its path. An earlier build has written the
+// database.
 func oldStore(t *testing.T, version int64) string {
 	t.Helper()
 	in, err := os.Open(fmt.Sprintf("testdata/%04d.db.gz", version))
@@ -55,7 +55,7 @@ func oldStore(t *testing.T, version int64) string {
 	return path
 }
 
-// oldVersions returns the versions for which testdata must have a database: all but the newest.
+// oldVersions returns the versions of which testdata must contain a database: all but the newest.
 func oldVersions(t *testing.T) (all []int64) {
 	t.Helper()
 	db := connect(t, filepath.Join(t.TempDir(), "none.db"))
@@ -89,9 +89,9 @@ func TestStoresOfEveryVersionOpen(t *testing.T) {
 	}
 }
 
-// TestStoreIsOnlyRelabelled checks that a store that older migrations made, of the version of the
-// first migration, is changed only in goose's list of versions, and has the schema that the first
-// migration creates.
+// TestStoreIsOnlyRelabelled checks a store that older migrations have created and that has the
+// version of the first migration. Only goose's list of versions may be changed, and its schema must
+// be that of a new store after the first migration.
 func TestStoreIsOnlyRelabelled(t *testing.T) {
 	longtest.Skip(t, "seconds")
 	path := oldStore(t, firstVersion)
@@ -117,8 +117,8 @@ func TestStoreIsOnlyRelabelled(t *testing.T) {
 	sameSchema(t, path, fresh)
 }
 
-// TestOlderStoresAreRefused checks that a store from before the first migration is refused with an
-// error that names a commit, and is not changed.
+// TestOlderStoresAreRefused checks that a store from before the first migration is refused and not
+// changed. The error must name the commit that can convert it.
 func TestOlderStoresAreRefused(t *testing.T) {
 	path := oldStore(t, firstVersion)
 	execAll(t, path, "DELETE FROM goose_db_version WHERE version_id > 41")
@@ -135,8 +135,8 @@ func TestOlderStoresAreRefused(t *testing.T) {
 	}
 }
 
-// TestMigrationsGoBack checks that a store that was migrated from each earlier version can be
-// migrated down to that version and opened again.
+// TestMigrationsGoBack checks that a store of each earlier version can be migrated, migrated back to
+// that version, and opened again.
 func TestMigrationsGoBack(t *testing.T) {
 	for _, version := range oldVersions(t) {
 		path := oldStore(t, version)
@@ -159,7 +159,7 @@ func TestMigrationsGoBack(t *testing.T) {
 }
 
 // TestInterruptedMigrationsContinue checks that a store whose migration was interrupted at any
-// statement opens with the same rows and the schema of a new store.
+// statement can be opened. It must have the same rows and the schema of a new store.
 func TestInterruptedMigrationsContinue(t *testing.T) {
 	longtest.Skip(t, "seconds")
 	fresh, images, versions := emptyStore(t), 0, oldVersions(t)
@@ -168,7 +168,7 @@ func TestInterruptedMigrationsContinue(t *testing.T) {
 		before := rowsOf(t, oldStore(t, version))
 		for image := range crashImages(t, version) {
 			if version != newest && !sampled(fmt.Sprint(version, " ", filepath.Base(image))) {
-				continue // the store of the build before is interrupted at each statement
+				continue // only the store of the previous version is interrupted at each statement
 			}
 			images++
 			invariants.Check(t, open(t, Options{Path: image}))
@@ -208,7 +208,7 @@ func TestNoOtherServerOpensDuringAMigration(t *testing.T) {
 	invariants.Check(t, open(t, Options{Path: path}))
 }
 
-// stop is the function that is called between the statements of a migration.
+// stop contains the function that is called between the statements of a migration.
 var stop struct {
 	sync.Mutex
 	do func()
@@ -221,16 +221,16 @@ func init() {
 	})
 }
 
-// atStatement calls do at each statement of the migrations that withStops returns, until the test
-// ends.
+// atStatement sets the function that the migrations of withStops call at each statement. The setting
+// lasts until the test ends.
 func atStatement(t *testing.T, do func()) {
 	stop.Lock()
 	stop.do = do
 	t.Cleanup(stop.Unlock)
 }
 
-// crashImages migrates the store of a version. It returns the paths of copies of the files, one for
-// each statement, as a process that ends there would leave them.
+// crashImages migrates the store of a version. It yields the paths of copies of the files, one for
+// each statement. A copy has the files as a process that ends there would leave them.
 func crashImages(t *testing.T, version int64) func(yield func(string) bool) {
 	t.Helper()
 	path, images := oldStore(t, version), []string(nil)
@@ -272,7 +272,7 @@ func migrationsOf(t *testing.T) fs.FS {
 	return files
 }
 
-// until returns the migrations up to a version.
+// until returns the migrations up to that version.
 func until(t *testing.T, version int64) fs.FS {
 	t.Helper()
 	return changed(t, migrationsOf(t), func(name, text string) string {
@@ -284,7 +284,7 @@ func until(t *testing.T, version int64) fs.FS {
 }
 
 // withStops returns the migrations with a call of stop_here before and after each statement. The
-// first migration has none.
+// first migration has no such calls.
 func withStops(t *testing.T, files fs.FS) fs.FS {
 	t.Helper()
 	return changed(t, files, func(name, text string) string {
@@ -297,7 +297,8 @@ func withStops(t *testing.T, files fs.FS) fs.FS {
 	})
 }
 
-// changed returns files with other contents. It leaves out files whose content is then empty.
+// changed returns files with the contents that the function change returns. It leaves out files
+// whose content is then empty.
 func changed(t *testing.T, files fs.FS, change func(name, text string) string) fs.FS {
 	t.Helper()
 	names, err := fs.Glob(files, "*.sql")
@@ -349,8 +350,8 @@ func provider(t *testing.T, db *sql.DB) *goose.Provider {
 	return p
 }
 
-// rowsOf returns the rows of all tables, except those that describe the store itself. It fails the
-// test for an empty table.
+// rowsOf returns the rows of all tables, except those that describe the store itself. If a table is
+// empty, it fails the test.
 func rowsOf(t *testing.T, path string) map[string][]string {
 	t.Helper()
 	all := map[string][]string{}
@@ -362,11 +363,11 @@ func rowsOf(t *testing.T, path string) map[string][]string {
 	return all
 }
 
-// newColumns are the columns that migrations after the first one add.
+// newColumns lists the columns that migrations after the first one have added.
 const newColumns = "('link_key_id', 'details_blob', 'askers')"
 
-// rowsIn returns the rows of a table as text, without newColumns, with the columns in alphabetical
-// order.
+// rowsIn returns the rows of a table as text. The columns are in alphabetical order, without
+// newColumns.
 func rowsIn(t *testing.T, path, table string) []string {
 	t.Helper()
 	columns := texts(t, path, "SELECT 'quote(' || name || ')' FROM pragma_table_info('"+table+"') WHERE name NOT IN "+newColumns+" ORDER BY name")
@@ -399,7 +400,8 @@ func schemaOf(t *testing.T, path string) map[string]string {
 	all := map[string]string{}
 	for _, row := range texts(t, path, "SELECT name || '|' || tbl_name || '|' || coalesce(sql, '') FROM sqlite_schema WHERE name <> 'sqlite_sequence'") {
 		parts := strings.SplitN(row, "|", 3)
-		text := strings.ReplaceAll(comment.ReplaceAllString(parts[2], ""), `"`, "") // a renamed table is quoted
+		// The name of a renamed table is quoted.
+		text := strings.ReplaceAll(comment.ReplaceAllString(parts[2], ""), `"`, "")
 		text = around.ReplaceAllString(blank.ReplaceAllString(text, " "), "$1")
 		columns := texts(t, path, "SELECT cid || ' ' || name || ' ' || type || ' ' || \"notnull\" || ' ' || coalesce(dflt_value, '') || ' ' || pk FROM pragma_table_info('"+parts[0]+"')")
 		all[parts[0]] = parts[1] + "\n" + text + "\n" + strings.Join(columns, "\n")

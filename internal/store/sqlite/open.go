@@ -32,33 +32,35 @@ import (
 type Options struct {
 	// Path is the path of the database file. It is created if it does not exist.
 	Path string
-	// Clock returns the store's time. The default is the machine's clock when the store is opened,
-	// plus the elapsed time; setting the machine's clock does not change it.
+	// Clock returns the store's time. By default, the store's time starts with the machine's clock
+	// when the store is opened, and advances with the elapsed time. Setting the machine's clock does
+	// not change it.
 	Clock  func() time.Time
 	Logger *slog.Logger
 	// Fatal is called once, when the outcome of a write is unknown or the file is damaged. The
 	// process should then end, because the store no longer writes. Fatal may be called by the
 	// committer, so it must return and must not call Close.
 	Fatal func(error)
-	// MaxPages limits the file to that many pages of 4 KiB. Beyond it the disk counts as full. 0
-	// means no limit.
+	// MaxPages is the maximum size of the file in pages of 4 KiB. When it is reached, the disk
+	// counts as full. 0 means no limit.
 	MaxPages int
-	// Reserve keeps disk space in a file beside the database. The space is released when the disk
+	// Reserve reserves disk space in a file beside the database. The space is released when the disk
 	// is full.
 	Reserve bool
-	// Observer is called for the committer's batches; may be nil.
+	// Observer is notified of the committer's batches. It may be nil.
 	Observer *store.Observer
-	// CheckBeside defers the check of a file that was not closed cleanly to the method CheckBeside,
-	// which calls Fatal if it finds damage. Otherwise Open waits for that check.
+	// CheckBeside defers the check of a file that was not closed cleanly to the method
+	// Store.CheckBeside, which calls Fatal if it finds damage. Otherwise Open waits for that check.
 	CheckBeside bool
-	// pause is called between two pieces of that check; nil is [rest].
+	// pause is called between two pieces of that check. If it is nil, [rest] is called.
 	pause func(ctx context.Context, took time.Duration) error
-	// Plain turns off every optimization of the store: see [optimizations]. Results, errors, order and
-	// durability stay the same. A file may be opened with and without Plain in turn.
+	// Plain turns off every optimization of the store: see [optimizations]. Results, errors, order
+	// and durability stay the same. The same file may be opened with Plain at one time and without
+	// it at another.
 	Plain bool
-	// without turns off single optimizations in tests.
+	// without lists single optimizations that are turned off in tests.
 	without optimizations
-	// laterFrom replaces [laterFrom] in tests.
+	// laterFrom is used instead of the constant [laterFrom], in tests.
 	laterFrom int
 }
 
@@ -72,7 +74,7 @@ type Store struct {
 	soundness *soundness
 	lock      *lock.File
 	filler    *read.TextFiller
-	stop      context.CancelFunc // of the filler
+	stop      context.CancelFunc // stops the filler of the text index
 	filling   sync.WaitGroup
 	closing   sync.Once
 	closed    error
@@ -80,10 +82,10 @@ type Store struct {
 
 var _ store.Store = (*Store)(nil)
 
-// Open opens the database, checks it and migrates its tables. After a clean shutdown the check
+// Open opens the database, checks it and migrates its tables. After a clean shutdown, the check
 // covers the header, the schema and the last pages; otherwise see Options.CheckBeside. Errors:
-// conflict if a newer version of the program has written the file or if it has been moved to
-// another store, internal if it is damaged.
+// conflict if a newer version of the program has written the file, or if its rows were moved to
+// another store; internal if the file is damaged.
 func Open(ctx context.Context, o Options) (*Store, error) {
 	o = o.normal()
 	if err := finishReplacing(o.Path); err != nil {
@@ -101,7 +103,7 @@ func Open(ctx context.Context, o Options) (*Store, error) {
 	return s, nil
 }
 
-// lockNew locks the file. It creates the file if it does not exist.
+// lockNew locks the file at path. If it does not exist, lockNew creates it.
 func lockNew(path string) (*lock.File, error) {
 	if _, err := os.Stat(path); errors.Is(err, fs.ErrNotExist) {
 		if err := makeFile(path); err != nil {
@@ -168,10 +170,10 @@ func openWriter(ctx context.Context, o Options) (*connection.Conn, error) {
 		pragmas = append(pragmas, "auto_vacuum(incremental)")
 	}
 	pragmas = append(pragmas,
-		// SQLite's cache is small, because a large transfer fills whatever is allowed, and the
-		// system's cache serves the other pages.
+		// SQLite's cache is small, because a large copy would fill any cache. The operating system's
+		// cache serves the other pages.
 		"journal_mode(wal)", "synchronous(full)", "journal_size_limit(67108864)", "cache_size(-4096)",
-		// Deleted data is overwritten, because some data must not stay in the file.
+		// Deleted data is overwritten with zeros, because some data must not stay in the file.
 		"secure_delete(1)",
 	)
 	if o.MaxPages > 0 {
@@ -195,7 +197,8 @@ func start(ctx context.Context, o Options, writer *connection.Conn, reserve *dis
 		return nil, err
 	}
 	if !o.without.logLayer {
-		if err := writer.GatherLog(); err != nil { // the writer's first transaction has opened the log
+		// The log is open, because of the writer's first transaction.
+		if err := writer.GatherLog(); err != nil {
 			return nil, err
 		}
 	}
@@ -268,8 +271,8 @@ func check(ctx context.Context, c *connection.Conn) error {
 
 const damage = "the database is damaged; restore it from a backup"
 
-// damaged converts err to an error about damage if it means that the file is not an intact
-// database.
+// damaged converts err to an error about a damaged file, if err means that the file is not an intact
+// database. Otherwise it returns err.
 func damaged(err error) error {
 	switch connection.ResultCode(err) {
 	case lib.SQLITE_CORRUPT, lib.SQLITE_NOTADB:
@@ -278,8 +281,8 @@ func damaged(err error) error {
 	return err
 }
 
-// loadEpoch returns the store's epoch. It creates the epoch in a new store, and renews it if the
-// file was restored or copied.
+// loadEpoch returns the store's epoch. In a new store it creates the epoch. If the file was restored
+// or copied, it renews the epoch.
 func loadEpoch(v connection.View, o Options) (epoch uint64, err error) {
 	_, err = v.Run("INSERT INTO store (id, epoch, created_at) VALUES (1, ?, ?) ON CONFLICT (id) DO NOTHING",
 		randomEpoch(), perdure.At(o.Clock()).UnixMilli())
@@ -300,7 +303,7 @@ func (s *Store) Do(ctx context.Context, c store.Command) ([]any, error) {
 	return s.committer.Queue.Do(ctx, c)
 }
 
-// Tidy implements [store.Store]. It removes erased data from the write-ahead log.
+// Tidy implements [store.Store]. It removes erased data from the write-ahead log, too.
 func (s *Store) Tidy(ctx context.Context) error {
 	if !s.committer.erased.Load() {
 		return nil
@@ -309,14 +312,14 @@ func (s *Store) Tidy(ctx context.Context) error {
 		Name: "tidy", Lane: store.LaneSweeps, Frees: true,
 		Decide: func(*store.State) (*store.Changes, error) { return nil, nil },
 	})
-	// The committer resets the log after it has answered the command. Locking deciding waits for
-	// that.
+	// The committer resets the log only after it has answered the command. Locking deciding waits
+	// for that.
 	s.committer.deciding.Lock()
 	defer s.committer.deciding.Unlock()
 	return err
 }
 
-// Audit extends [read.Reader].Audit: it also checks that the committer's cached rows equal
+// Audit extends the Audit of [read.Reader]: it also checks that the committer's cached rows equal
 // the stored rows.
 func (s *Store) Audit(ctx context.Context) iter.Seq2[uuid.UUID, error] {
 	return func(yield func(uuid.UUID, error) bool) {
@@ -330,8 +333,8 @@ func (s *Store) Audit(ctx context.Context) iter.Seq2[uuid.UUID, error] {
 // Epoch implements [store.Store].
 func (s *Store) Epoch() uint64 { return s.epoch }
 
-// Close commits the queued commands, then closes the file. If the store has failed, the file
-// remains as it is for the next Open to recover.
+// Close commits the queued commands and closes the file. If the store has failed, the file remains
+// as it is, and the next Open recovers it.
 func (s *Store) Close() error {
 	s.closing.Do(func() { s.closed = errors.Join(s.close(), s.lock.Release()) })
 	return s.closed
@@ -345,8 +348,8 @@ func (s *Store) close() error {
 	<-s.committer.ended
 	err := s.committer.checkpointer.close()
 	if s.committer.brokenErr() != nil {
-		// The last connection that is closed checkpoints the log into the file. Readers are
-		// read-only and cannot do that, so the writer must not be the last one.
+		// The last connection that is closed checkpoints the log into the file. Readers cannot do
+		// that, because they are read-only. So the writer must be closed after them.
 		return errors.Join(err, s.committer.conn.Close(), s.pool.Close())
 	}
 	if err := errors.Join(err, s.pool.Close(), s.committer.conn.Close()); err != nil {

@@ -11,8 +11,9 @@ import (
 	lib "modernc.org/sqlite/lib"
 )
 
-// openFailure replaces SQLite's error for a file that cannot be opened, which names neither the file nor
-// the reason, by the system's error. Other errors remain unchanged.
+// openFailure returns a better error for a file that cannot be opened. SQLite's error names neither
+// the file nor the reason, so it is replaced by the operating system's error. Other errors remain
+// unchanged.
 func openFailure(path string, err error) error {
 	switch connection.ResultCode(err) {
 	case lib.SQLITE_CANTOPEN, lib.SQLITE_READONLY, lib.SQLITE_PERM:
@@ -26,14 +27,15 @@ func openFailure(path string, err error) error {
 	return &perdure.Error{Code: perdure.InvalidArgument, Message: "the store cannot be opened", Err: reason}
 }
 
-// accessFailure returns why this process cannot use a database file: SQLite reads the file, and writes
-// its log and its shared memory in the folder of the file. It returns nil if it finds no reason.
+// accessFailure returns why this process cannot use a database file. SQLite reads the file, and
+// writes its log and its shared memory in the folder of the file. accessFailure returns nil if it
+// finds no reason.
 func accessFailure(path string) error {
 	file, err := os.Open(path)
 	if err != nil {
 		return err
 	}
-	_ = file.Close() // only opened
+	_ = file.Close() // the file was opened only to see whether that is possible
 	const mayWrite = 2
 	for _, name := range []string{filepath.Dir(path), path} {
 		if err := syscall.Access(name, mayWrite); err != nil {

@@ -1,20 +1,23 @@
 package sqlite
 
-// optimizations lists the optimizations of the store that are turned off. An optimization changes only
-// the cost of an operation. It changes neither results, errors and their order nor durability.
+// optimizations says which optimizations of the store are turned off. An optimization changes only
+// the cost of an operation, never its results, errors, order or durability.
 type optimizations struct {
-	// batches: each command is committed by itself, instead of with all that wait.
+	// batches, if set, commits each command by itself instead of together with all waiting commands.
 	batches bool
-	// later: writes are executed at once, and not by a second goroutine ([connection.Later]).
+	// later, if set, executes writes at once instead of on a second goroutine ([connection.Later]).
 	later bool
-	// kept: commands read the rows that they decide on, which are not cached ([cache.RowCache]).
+	// kept, if set, makes commands read the rows on which they decide, instead of using cached rows
+	// ([cache.RowCache]).
 	kept bool
-	// logLayer: SQLite writes and syncs the log itself. Its writes are not gathered, the log is not
-	// extended ahead, and a sync is an fsync ([connection.Conn.GatherLog], [commitRate]).
+	// logLayer, if set, lets SQLite write and sync the log itself. Its writes are not gathered, the
+	// log is not extended ahead, and a sync is an fsync ([connection.Conn.GatherLog], [commitRate]).
 	logLayer bool
-	// checkpointer: the committer checkpoints the log itself, and not another connection ([checkpointer]).
+	// checkpointer, if set, makes the committer checkpoint the log itself, instead of another
+	// connection ([checkpointer]).
 	checkpointer bool
-	// texts: texts are neither indexed nor searched in the index ([read.TextFiller]).
+	// texts, if set, turns the text index off: it is neither filled nor searched
+	// ([read.TextFiller]).
 	texts bool
 }
 

@@ -41,14 +41,14 @@ func TestPlainCommandsAreTransactions(t *testing.T) {
 	}
 }
 
-// TestPlainCommandsReadTheirRows checks that each step and task in a plain store reads rows. In a
-// normal store they read none, because the rows are cached.
+// TestPlainCommandsReadTheirRows checks that each step and each task in a plain store reads rows. In
+// a normal store it reads none, because the rows are cached.
 func TestPlainCommandsReadTheirRows(t *testing.T) {
 	for _, plain := range []bool{true, false} {
 		s := open(t, Options{Plain: plain, without: optimizations{texts: true}})
 		r := counttest.Claim(t, s)
 		for what, one := range map[string]func(int){"step": r.Step, "task": r.Task} {
-			one(0) // fills the caches
+			one(0) // this call fills the caches
 			before := selects(s)
 			for i := range 5 {
 				one(i + 1)
@@ -90,7 +90,7 @@ func TestPlainWritesAreNotDeferred(t *testing.T) {
 }
 
 // TestAPlainLogIsWrittenBySQLite checks that a plain store writes each page of a commit to the log
-// with a separate call, and does not extend the log ahead.
+// with a separate call. It must not extend the log ahead of writes.
 func TestAPlainLogIsWrittenBySQLite(t *testing.T) {
 	for _, plain := range []bool{true, false} {
 		t.Run(fmt.Sprintf("plain %t", plain), func(t *testing.T) { logWritten(t, plain) })
@@ -113,7 +113,7 @@ func logWritten(t *testing.T, plain bool) {
 	if !empty {
 		t.Fatal("the log is not empty")
 	}
-	for range frequentCommits { // from now on commits are frequent
+	for range frequentCommits { // after this loop, commits count as frequent
 		if err := begin(t, s, uuid.New(), nil); err != nil {
 			t.Fatal(err)
 		}
@@ -149,7 +149,7 @@ func logWritten(t *testing.T, plain bool) {
 const logHeader = 32
 
 // TestAPlainLogIsFoldedByTheCommitter checks that the log of a plain store is reset although its
-// folder runs no pass.
+// checkpointer runs no pass.
 func TestAPlainLogIsFoldedByTheCommitter(t *testing.T) {
 	for _, plain := range []bool{true, false} {
 		s := open(t, Options{Plain: plain})

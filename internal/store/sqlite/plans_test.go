@@ -12,8 +12,8 @@ import (
 	"github.com/perdure/perdure/internal/store/sql/statement"
 )
 
-// wholeTables lists the statements that scan a whole table or index, or sort one, by their
-// beginnings, and why that is cheap.
+// wholeTables contains statements that scan or sort a whole table or index, by the beginning of the
+// text. The value says why that is cheap.
 var wholeTables = map[string]string{
 	"SELECT b.task_id, b.attempt, b.seq, b.type, b.stream":                                      "the open chunks of one execution, which a commit bounds",
 	"SELECT wait_reason, count(*)":                                                              "a count of what has not ended, by an index of nothing else",
@@ -42,16 +42,16 @@ var wholeTables = map[string]string{
 }
 
 var (
-	// A range of numbers without an org reads the whole table, or as much of it as precedes enough
-	// rows of the org; so does an org without a number. The named scans are of parameters of a
-	// statement, or of its own intermediate results.
+	// A condition on a range of numbers without an org reads the whole table, or at least the part
+	// before enough rows of the org. A condition on an org without a number does the same. Excepted
+	// scans by name are of a statement's parameters or of its own intermediate results.
 	scanned = regexp.MustCompile(`^SCAN (\w+)|^SEARCH \w+ USING INTEGER PRIMARY KEY \(rowid[<>]|^SEARCH \w+ USING INDEX idx_agent_execution_org \(org_id=\?\)`)
 	sorted  = regexp.MustCompile(`^USE TEMP B-TREE FOR`)
 )
 
 // TestEveryStatementUsesIndexes checks that every statement that the store's contract needs finds
-// its rows by an index, and sorts only a limited number of rows. The planner has no statistics of
-// the tables, as in a delivered store.
+// its rows by an index. It may sort only a limited number of rows. SQLite's planner has no
+// statistics of the tables, as in a new installation.
 func TestEveryStatementUsesIndexes(t *testing.T) {
 	longtest.Skip(t, "seconds")
 	known := contractStatements(t)
@@ -67,7 +67,7 @@ func TestEveryStatementUsesIndexes(t *testing.T) {
 	used := map[string]bool{}
 	for query := range known {
 		if !strings.HasPrefix(query, "SELECT") && !strings.HasPrefix(query, "WITH") && !strings.HasPrefix(query, "UPDATE") && !strings.HasPrefix(query, "DELETE") && !strings.HasPrefix(query, "INSERT") {
-			continue // BEGIN, COMMIT or a pragma
+			continue // the statement is BEGIN, COMMIT or a pragma
 		}
 		for _, step := range plan(t, s, query) {
 			if found := scanned.FindStringSubmatch(step); !sorted.MatchString(step) && (found == nil || listed[found[1]] || found[1] == "m" || partial(step)) {

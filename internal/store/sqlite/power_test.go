@@ -22,12 +22,12 @@ import (
 
 const database = "perdure.db"
 
-// losses collects images of a disk as they are after a loss of power at different operations.
+// losses collects images of a disk, as a loss of power at different operations would leave it.
 type losses struct {
 	t          *testing.T
 	disk       *disktest.Disk
 	random     *rand.Rand
-	operations int // the disk calls one hook at a time
+	operations int // the disk calls only one hook at a time
 	mu         sync.Mutex
 	answered   []uuid.UUID
 	images     []loss
@@ -44,13 +44,13 @@ func newLosses(t *testing.T, folder string) *losses {
 	return &losses{t: t, disk: disktest.New(t, folder), random: rand.New(rand.NewPCG(1, 2)), known: map[string]bool{}}
 }
 
-// imaged is what a disktest.Disk and an operation of it have in common.
+// imaged is implemented by a disktest.Disk and by an operation of it.
 type imaged interface {
 	Image(to string, loss disktest.Loss, r *rand.Rand) error
 }
 
-// take adds an image of the disk for each kind of loss, unless an equal one exists. The store may be
-// writing meanwhile.
+// take adds an image of the disk for each kind of loss, unless an equal image exists. The store may
+// be writing meanwhile.
 func (l *losses) take(of imaged, at string, kinds ...disktest.Loss) {
 	l.t.Helper()
 	l.mu.Lock()
@@ -81,7 +81,7 @@ func (l *losses) add(image loss) {
 	}
 }
 
-// everywhere adds images before each operation of the disk.
+// everywhere adds an image before each operation of the disk.
 func (l *losses) everywhere() {
 	l.disk.Before(func(op disktest.Op) int32 {
 		kinds := []disktest.Loss{disktest.All}
@@ -95,7 +95,7 @@ func (l *losses) everywhere() {
 
 var everyLoss = []disktest.Loss{disktest.All, disktest.Some, disktest.Ahead}
 
-// begin adds an execution, and records it if it was answered.
+// begin inserts an execution. If the store confirms it, begin records its id.
 func (l *losses) begin(s *Store, id uuid.UUID, size int) error {
 	err := begin(l.t, s, id, json.RawMessage(`"`+strings.Repeat("x", size)+`"`))
 	if err == nil {
@@ -106,7 +106,7 @@ func (l *losses) begin(s *Store, id uuid.UUID, size int) error {
 	return err
 }
 
-// check opens the store in each image, until one fails. All executions whose creation was answered
+// check opens the store in each image, until one fails. All executions whose creation was confirmed
 // must exist, and the file must be intact.
 func (l *losses) check() {
 	l.t.Helper()
@@ -149,7 +149,7 @@ func openLossy(t *testing.T, folder string, plain bool) *Store {
 	return s
 }
 
-// failSync lets the nth sync of a file, counted from now, fail with code.
+// failSync lets the nth next sync of a file fail with a result code.
 func failSync(d *disktest.Disk, file string, n int, code int32) {
 	d.Before(func(op disktest.Op) int32 {
 		if op.Kind != disktest.Sync || op.File != file {
@@ -162,9 +162,9 @@ func failSync(d *disktest.Disk, file string, n int, code int32) {
 	})
 }
 
-// TestLossOfPowerAfterAFailedSync checks that after a failed sync of the log and a restart, no
-// answered write is lost, from before or after the failure, wherever power is lost, including
-// during the start.
+// TestLossOfPowerAfterAFailedSync checks the confirmed writes after a failed sync of the log, a
+// restart and a loss of power. No write may be lost, from before or after the failure, at whatever
+// operation the power is lost. That includes operations of the start.
 func TestLossOfPowerAfterAFailedSync(t *testing.T) {
 	longtest.Skip(t, "seconds")
 	for _, plain := range []bool{false, true} {
@@ -175,7 +175,7 @@ func TestLossOfPowerAfterAFailedSync(t *testing.T) {
 func loseAfterAFailedSync(t *testing.T, plain bool) {
 	folder := t.TempDir()
 	s := openLossy(t, folder, plain)
-	// The file has pages that the log does not have, so that a log older than the file would be
+	// The file has pages that the log does not have. So a log that is older than the file would be
 	// detected.
 	for range 800 {
 		if err := begin(t, s, uuid.New(), nil); err != nil {

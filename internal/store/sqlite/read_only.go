@@ -14,7 +14,7 @@ import (
 	"github.com/perdure/perdure/internal/store/sqlite/connection"
 )
 
-// ReadOnly is a store that is opened only for reading. A server may have it open.
+// ReadOnly is a store that is opened only for reading. A server may have it open at the same time.
 type ReadOnly struct {
 	read.Reader
 	pool  *connection.Pool
@@ -50,11 +50,12 @@ func OpenReadOnly(ctx context.Context, path string) (*ReadOnly, error) {
 	return l, nil
 }
 
-// Epoch returns the store's epoch. It is not renewed for a restored file: the next server that
-// opens the file does that.
+// Epoch returns the store's epoch. ReadOnly does not renew the epoch of a restored file. The next
+// server that opens the file does that.
 func (l *ReadOnly) Epoch() uint64 { return l.epoch }
 
-// checkVersion returns an error for tables of another version, which cannot be read.
+// checkVersion returns an error if the tables have another version than this program, which cannot
+// read them.
 func checkVersion(v connection.View) error {
 	var has int64
 	if _, err := v.One("SELECT max(version_id) FROM goose_db_version", nil, &has); err != nil {
@@ -73,8 +74,8 @@ func checkVersion(v connection.View) error {
 	return perdure.Errorf(perdure.Conflict, "the database has version %d, this program reads version %d; start a server of this program on it first", has, newest)
 }
 
-// Integrity reads every page of the file and returns the damage found; nothing if the file is
-// intact.
+// Integrity reads every page of the file and returns the damage that it finds. The result is empty
+// if the file is intact.
 func (l *ReadOnly) Integrity(ctx context.Context) (damage []string, err error) {
 	err = l.pool.Read(ctx, func(v connection.View) error {
 		return v.Rows("PRAGMA integrity_check(20)", nil, func(row func(...any) error) error {

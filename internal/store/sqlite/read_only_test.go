@@ -9,8 +9,9 @@ import (
 	"github.com/google/uuid"
 )
 
-// TestALookWritesNothing checks that a ReadOnly store of a crashed store reads data from its log and changes
-// none of its files. A ReadOnly store of a store in use must also read that data and let the server write.
+// TestALookWritesNothing checks that a ReadOnly store reads the log of a crashed store and changes
+// none of its files. On a store in use, it must also read the log, and the server must still be able
+// to write.
 func TestALookWritesNothing(t *testing.T) {
 	path := filepath.Join(t.TempDir(), "perdure.db")
 	s := open(t, Options{Path: path})

@@ -14,24 +14,25 @@ import (
 
 // A store consists of a file and its log, and no file system renames two files at once. Between two
 // renames, the new file would have the old log, or the old file would have no log. So the new file
-// first gets a name that marks it as the replacement. Before that rename, nothing has changed.
-// After it the replacement is valid: the next Open finishes the steps that a crash has interrupted.
+// first gets a name that marks it as the replacement. Before that rename, nothing has changed. After
+// it, the replacement is valid: if a crash interrupts the remaining steps, the next Open finishes
+// them.
 
 const (
-	// comingInfix follows the store's name in the name of its replacement, and replacedInfix in the
-	// name of the replaced store. Both names end with the same time stamp.
+	// comingInfix follows the store's name in the file name of its replacement. replacedInfix
+	// follows it in the file name of the replaced store. Both names end with the same time stamp.
 	comingInfix   = ".restoring-"
 	replacedInfix = ".replaced-"
 )
 
-// beside lists the suffixes of the files that may belong to a database.
+// beside lists the endings of the names of all files that may belong to a database.
 var beside = []string{"", "-wal", "-journal"}
 
 // step is one step of a replacement. A crash may happen between two steps.
 type step func() error
 
-// replace replaces the store at path with the file part, which must be complete and have no log.
-// Nobody may have the store open.
+// replace replaces the store at path by the file part, which must be complete and have no log. No
+// process may have the store open.
 func replace(part, path string) error {
 	coming, err := comingName(path)
 	if err != nil {
@@ -54,7 +55,7 @@ func announce(part, coming string) []step {
 	}
 }
 
-// comingName returns an unused name for the replacement of the store at path. The corresponding
+// comingName returns an unused file name for the replacement of the store at path. The corresponding
 // name for the replaced store is unused, too.
 func comingName(path string) (string, error) {
 	now := time.Now().UTC().Format("20060102T150405Z")
@@ -70,8 +71,8 @@ func comingName(path string) (string, error) {
 	}
 }
 
-// isFree reports whether all of these names are free. A name is taken if a file has it, or if a
-// file beside a database of that name exists, such as its log.
+// isFree reports whether all of these names are unused. A name is used if a file has it. It is also
+// used if there is a file that may belong to a database of that name, such as its log.
 func isFree(paths ...string) (bool, error) {
 	for _, path := range paths {
 		for _, end := range beside {
@@ -133,7 +134,7 @@ func renamed(from, to string) error {
 	return flush(filepath.Dir(to))
 }
 
-// comingFor returns the path of the file that is to replace the store; "" if there is none.
+// comingFor returns the path of the replacement of the store at path; "" if there is none.
 func comingFor(path string) (string, error) {
 	files, err := os.ReadDir(filepath.Dir(path))
 	if err != nil {
@@ -147,18 +148,18 @@ func comingFor(path string) (string, error) {
 	return "", nil
 }
 
-// refuseHalfReplaced returns an error if a replacement is not finished. It is for callers that must
-// not finish it, because another process may own the store.
+// refuseHalfReplaced returns an error if a replacement of the store is not finished. It is for
+// callers that must not finish it, because another process may be using the store.
 func refuseHalfReplaced(path string) error {
 	coming, err := comingFor(path)
 	if err != nil || coming == "" {
-		return nil // opening the file later reports a folder that cannot be read
+		return nil // if the folder cannot be read, opening the file reports that
 	}
 	return perdure.Errorf(perdure.Conflict, "a restore of %s was cut off; start the server on it once, and it is finished", path)
 }
 
-// removeStore deletes a database with all its files. A remaining log would be taken for the log of
-// the next file with that name.
+// removeStore deletes a database with all its files. SQLite would use a log that remains as the log
+// of the next file with that name.
 func removeStore(path string) error {
 	var errs []error
 	for _, end := range append([]string{"-shm"}, beside...) {

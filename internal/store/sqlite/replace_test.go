@@ -11,7 +11,8 @@ import (
 	"github.com/perdure/perdure/internal/longtest"
 )
 
-// killed creates at path the store of a killed server: an execution whose data is only in the log.
+// killed creates at path the store of a server that was killed. The store has an execution whose
+// data is only in the log.
 func killed(t *testing.T, path string) (held uuid.UUID) {
 	t.Helper()
 	held = uuid.New()
@@ -61,9 +62,9 @@ func backedUp(t *testing.T) (backup string, held uuid.UUID) {
 	return backup, held
 }
 
-// TestRestoreIsCutOffAnywhere interrupts a restore after each step. The next Open must find either
-// the old store with its log, or the restored store without that log. In the second case the
-// replaced store must be kept with the data of its log.
+// TestRestoreIsCutOffAnywhere checks a restore that is interrupted after each of its steps. The next
+// Open must find either the old store with its log, or the restored store without that log. In the
+// second case the replaced store must be kept with the data of its log.
 func TestRestoreIsCutOffAnywhere(t *testing.T) {
 	longtest.Skip(t, "seconds")
 	backup, restored := backedUp(t)
@@ -95,8 +96,8 @@ func TestRestoreIsCutOffAnywhere(t *testing.T) {
 	}
 }
 
-// replaceUpTo executes the first steps of a replacement, at most `most` of them, and reports
-// whether no step remains.
+// replaceUpTo executes the first steps of a replacement, as many as `most` says, and reports whether
+// no step remains.
 func replaceUpTo(t *testing.T, part, path string, most int) bool {
 	t.Helper()
 	coming, err := comingName(path)
@@ -114,7 +115,7 @@ func replaceUpTo(t *testing.T, part, path string, most int) bool {
 		if err := s(); err != nil {
 			t.Fatal(err)
 		}
-		if n == len(first) { // a ReadOnly and a backup must refuse the half replaced store
+		if n == len(first) { // OpenReadOnly and Backup must refuse the half replaced store
 			if _, err := OpenReadOnly(t.Context(), path); !perdure.IsCode(err, perdure.Conflict) {
 				t.Errorf("a look at what is half replaced gave %v", err)
 			}
@@ -126,7 +127,7 @@ func replaceUpTo(t *testing.T, part, path string, most int) bool {
 	return false
 }
 
-// replacedStores returns the main files of replaced stores.
+// replacedStores returns the paths of the main files of replaced stores.
 func replacedStores(t *testing.T, path string) []string {
 	t.Helper()
 	files, err := filepath.Glob(path + replacedInfix + "*Z*")
@@ -158,8 +159,8 @@ func TestEveryReplacedStoreIsKept(t *testing.T) {
 	}
 }
 
-// TestALeftLogIsNotTakenForANewOnes checks that a restore ignores the log that an interrupted
-// restore left beside its temporary file.
+// TestALeftLogIsNotTakenForANewOnes checks that a restore ignores a log that an interrupted restore
+// has left beside its temporary file.
 func TestALeftLogIsNotTakenForANewOnes(t *testing.T) {
 	backup, restored := backedUp(t)
 	path := filepath.Join(t.TempDir(), "perdure.db")

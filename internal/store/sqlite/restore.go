@@ -11,11 +11,11 @@ import (
 	"github.com/perdure/perdure/internal/store/sqlite/lock"
 )
 
-// Restore replaces the store at path with a backup. Nobody may have the store open. If mayReplace
-// is set, an existing store is kept under an unused name that begins with path and ".replaced-".
-// After an interruption, the next Open finds one of the two stores complete: see replace. Errors:
+// Restore replaces the store at path by a backup. No process may have the store open. If mayReplace
+// is set, an existing store is kept under an unused name that begins with path and ".replaced-". If
+// Restore is interrupted, the next Open finds one of the two stores complete: see replace. Errors:
 // conflict if there is a store and mayReplace is false, internal if the backup is damaged,
-// invalid_argument if it is not a store.
+// invalid_argument if the backup is not a store.
 func Restore(ctx context.Context, backup, path string, mayReplace bool) error {
 	if err := checkBackup(ctx, backup); err != nil {
 		return err
@@ -54,8 +54,8 @@ func refuseInUse(path string) error {
 	return held.Release()
 }
 
-// checkBackup returns an error if the file is not an intact backup. It refuses a file with a log
-// beside it, because that is a store in use, or a copy of one.
+// checkBackup returns an error if the file is not an intact backup. It refuses a file that has a log
+// beside it: such a file is a store in use, or a copy of one.
 func checkBackup(ctx context.Context, backup string) error {
 	if _, err := os.Stat(backup); err != nil {
 		return &perdure.Error{Code: perdure.InvalidArgument, Message: "the backup cannot be read", Err: err}

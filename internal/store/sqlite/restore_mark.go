@@ -12,7 +12,7 @@ import (
 	"github.com/perdure/perdure/internal/store/sqlite/connection"
 )
 
-// markInfix follows the database file's name in the names of opening marks: see noticeRestore.
+// markInfix follows the database file's name in the file name of a mark: see noticeRestore.
 const markInfix = ".opened-"
 
 // noticeRestore renews the epoch if the file has been copied or restored from a backup since it was
@@ -34,7 +34,7 @@ func noticeRestore(v connection.View, path string) error {
 			return err
 		}
 	}
-	// The new mark is created before the database stores its fingerprint, and old marks are deleted
+	// The new mark is created before the database stores its fingerprint. Old marks are deleted
 	// after that. So a crash in between leaves a mark that matches.
 	if err := leaveMark(v, path); err != nil {
 		return err
@@ -47,8 +47,8 @@ func noticeRestore(v connection.View, path string) error {
 	return nil
 }
 
-// fitsMark reports whether a mark matches the fingerprint in the database, or the file is new. It
-// also returns the paths of the existing marks.
+// fitsMark reports whether one of the marks matches the fingerprint in the database. For a new file
+// it also returns true. It also returns the paths of the existing marks.
 func fitsMark(v connection.View, path string) (fits bool, marks []string, err error) {
 	var known int32
 	if _, err := v.One("PRAGMA user_version", nil, &known); err != nil {
@@ -57,7 +57,7 @@ func fitsMark(v connection.View, path string) (fits bool, marks []string, err er
 	if marks, err = marksOf(path); err != nil {
 		return false, nil, err
 	}
-	fits = known == 0 && len(marks) == 0 // new, or of a version without marks
+	fits = known == 0 && len(marks) == 0 // the file is new, or was written by a version without marks
 	for _, mark := range marks {
 		sum, err := fingerprint(mark)
 		if err != nil {
@@ -68,7 +68,7 @@ func fitsMark(v connection.View, path string) (fits bool, marks []string, err er
 	return fits, marks, nil
 }
 
-// leaveMark creates a mark and stores its fingerprint in the database.
+// leaveMark creates a new mark and stores its fingerprint in the database.
 func leaveMark(v connection.View, path string) error {
 	mark := path + markInfix + uuid.NewString()
 	if err := disk.WriteFile(mark, nil); err != nil {
@@ -96,8 +96,8 @@ func marksOf(path string) ([]string, error) {
 	return found, nil
 }
 
-// fingerprint returns a hash of a mark's name and identity. It is never 0, which is the value in a
-// database without a mark.
+// fingerprint returns a hash of a mark's name and of the identity of its file. It is never 0,
+// because 0 stands for a database without a mark.
 func fingerprint(mark string) (int32, error) {
 	f, err := os.Stat(mark)
 	if err != nil {

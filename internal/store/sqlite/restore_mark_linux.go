@@ -6,8 +6,8 @@ import (
 	"syscall"
 )
 
-// identity returns the inode number and the change time of a file, which differ between the file
-// and its copies.
+// identity returns a text of the inode number and the change time of a file. A copy of the file has
+// another identity.
 func identity(f fs.FileInfo) string {
 	s, ok := f.Sys().(*syscall.Stat_t)
 	if !ok {

@@ -7,8 +7,8 @@ import (
 	"testing"
 )
 
-// TestRestoredStoreHasAnEpochOfItsOwn checks that a reopened store keeps its epoch, and has another
-// epoch after its file or its whole directory was restored from a copy in one of five ways.
+// TestRestoredStoreHasAnEpochOfItsOwn checks that a reopened store keeps its epoch. After its file
+// or its whole directory was restored from a copy, in one of five ways, it must have another epoch.
 func TestRestoredStoreHasAnEpochOfItsOwn(t *testing.T) {
 	epochOf := func(t *testing.T, path string) uint64 {
 		t.Helper()
@@ -71,7 +71,7 @@ func TestCrashWhileOpeningKeepsTheEpoch(t *testing.T) {
 	if err := s.Close(); err != nil {
 		t.Fatal(err)
 	}
-	// This mark's fingerprint is not in the database.
+	// The fingerprint of this mark is not in the database.
 	if err := makeFile(path + markInfix + "crashed"); err != nil {
 		t.Fatal(err)
 	}

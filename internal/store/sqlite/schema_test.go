@@ -13,8 +13,8 @@ import (
 	"github.com/perdure/perdure/internal/store/sqlite/connection"
 )
 
-// TestExecutionsAreDeletedWhole checks that the rows of an execution in all these tables are
-// deleted with its row, and not with its definition.
+// TestExecutionsAreDeletedWhole checks that the rows of an execution in all these tables are deleted
+// together with the execution's row. They must not be deleted together with its definition.
 func TestExecutionsAreDeletedWhole(t *testing.T) {
 	s := open(t, Options{})
 	x, d := uuid.New(), uuid.New()
@@ -76,13 +76,13 @@ func TestExecutionsAreDeletedWhole(t *testing.T) {
 	}
 }
 
-// listed names scans of a statement's parameters or of its intermediate results.
+// listed contains the names of scans that read a statement's parameters or its intermediate results.
 var listed = map[string]bool{"up": true, "class": true, "j": true, "CONSTANT": true, "holder": true, "place": true, "asked": true, "waiting": true, "found": true, "names": true}
 
 var scan = regexp.MustCompile(`SCAN (\w+)`)
 
-// TestHotStatementsUseIndexes checks that no statement of the hot paths scans a whole table, and
-// that only the listed statements sort their rows.
+// TestHotStatementsUseIndexes checks that no statement of the hot paths scans a whole table. Only
+// the statements that the test names may sort their rows.
 func TestHotStatementsUseIndexes(t *testing.T) {
 	s := open(t, Options{})
 	queries := catalog.Statements(dialect)
@@ -90,8 +90,8 @@ func TestHotStatementsUseIndexes(t *testing.T) {
 	for kind, query := range due {
 		queries[fmt.Sprint("pick ", kind)] = query
 	}
-	// These statements may sort: expired leases are few, the claims of embedded workers are read only
-	// once, and questions that are due are sorted by execution, at most 10,000 of them.
+	// These statements may sort. Expired leases are few, and the claims of embedded workers are read
+	// only once. Due questions are sorted by execution, at most 10,000 of them.
 	expired, embedded := fmt.Sprint("pick ", store.PickExpiredAgents), fmt.Sprint("pick ", store.PickEmbedded)
 	sorted := map[string]bool{
 		expired: true, fmt.Sprint("pick ", store.PickExpiredTasks): true, embedded: true, fmt.Sprint("pick ", store.PickQuestions): true,
@@ -110,8 +110,8 @@ func TestHotStatementsUseIndexes(t *testing.T) {
 	}
 }
 
-// partial reports whether a scan reads a partial index, which contains only the rows that the
-// statement looks for.
+// partial reports whether a scan reads a partial index. Such an index contains only the rows that
+// the statement needs.
 func partial(step string) bool {
 	for _, index := range []string{"_deferred", "_timer_due", "_stream_dead", "_webhook_deleted"} {
 		if strings.Contains(step, index) {
@@ -137,11 +137,11 @@ func counts(name, step string) bool {
 
 var numbered = regexp.MustCompile(`\?(\d+)`)
 
-// noArguments returns as many nil arguments as a statement has parameters.
+// noArguments returns a nil argument for each parameter of a statement.
 func noArguments(query string) []any {
 	most := strings.Count(numbered.ReplaceAllString(query, ""), "?")
 	for _, found := range numbered.FindAllStringSubmatch(query, -1) {
-		n, _ := strconv.Atoi(found[1]) // digits
+		n, _ := strconv.Atoi(found[1]) // the text consists of digits
 		most = max(most, n)
 	}
 	return make([]any, most)

@@ -11,8 +11,8 @@ import (
 	"github.com/perdure/perdure/internal/store"
 )
 
-// TestEventsAreFoundByTheirSeq checks that Events returns the events of a range of seqs if the log
-// has gaps between positions, seqs without an event, and no events at its start.
+// TestEventsAreFoundByTheirSeq checks that Events returns the events of a range of seqs. The log has
+// gaps between positions, seqs without an event, and no events at its start.
 func TestEventsAreFoundByTheirSeq(t *testing.T) {
 	for name, gap := range map[string]func(r *rand.Rand) int64{
 		"no text":               func(*rand.Rand) int64 { return 0 },

@@ -14,7 +14,8 @@ func TestPathsCostWhatTheyReturn(t *testing.T) {
 	counttest.Paths(t, s, s.Reader)
 }
 
-// TestContextsCostTheWindow checks that a context costs the same after any number of entries.
+// TestContextsCostTheWindow checks that reading a context costs the same after any number of
+// entries.
 func TestContextsCostTheWindow(t *testing.T) {
 	longtest.Skip(t, "seconds")
 	s := open(t, Options{})

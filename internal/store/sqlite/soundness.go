@@ -15,30 +15,30 @@ import (
 	"github.com/perdure/perdure/internal/store/sqlite/connection"
 )
 
-// checkRest is the ratio of the pause after a piece of the check to the duration of the piece. The
-// pauses leave the disk to reads and writes of the server.
+// checkRest is the ratio of a pause of the background check to the duration of the piece of the
+// check before it. In the pauses, the server can use the disk.
 const checkRest = 2
 
-// soundness is the known state of the file's integrity.
+// soundness is what is known about the integrity of the file.
 type soundness struct {
 	path   string
 	mark   pagecheck.Mark
 	logger *slog.Logger
 	pause  func(ctx context.Context, took time.Duration) error
-	// found is called for damage that the background check finds.
+	// found is called if the background check finds damage.
 	found func(error)
 
-	state  pagecheck.State // at the start
+	state  pagecheck.State // state when the store was opened
 	passed atomic.Bool
-	pages  atomic.Uint32 // number of checked pages
+	pages  atomic.Uint32 // number of pages that are already checked
 	of     atomic.Uint32
 	stop   context.CancelFunc
 	ended  chan struct{}
 }
 
-// look reads the mark file, which records how the store was closed, before anything is written. A
-// remaining log shows an unclean shutdown, even by a version of the program that wrote no mark
-// file.
+// look reads the mark file, which records how the store was closed. It must be called before
+// anything is written. A remaining log also shows an unclean shutdown, even by a version of the
+// program that wrote no mark file.
 func (s *soundness) look() error {
 	state, err := s.mark.Read()
 	if err != nil {
@@ -51,9 +51,10 @@ func (s *soundness) look() error {
 	return nil
 }
 
-// settle syncs the content of the log to the disk. It writes the mark file first: otherwise a crash
-// in between could leave neither the mark file nor the log as a sign of the unclean shutdown. If
-// the disk is full, it writes the mark file again afterwards, because settling the log frees space.
+// settle syncs the content of the log to the disk. It writes the mark file first. Otherwise a crash
+// in between could leave neither the mark file nor the log as a sign of the unclean shutdown. If the
+// first write of the mark file fails because the disk is full, it writes it again at the end:
+// settling the log frees space.
 func (s *soundness) settle(reserve *disk.Reserve) error {
 	if err := s.look(); err != nil {
 		return err
@@ -69,9 +70,9 @@ func (s *soundness) settle(reserve *disk.Reserve) error {
 	return s.mark.Write(now)
 }
 
-// start checks what must be intact before anything is served. It checks the whole file if the last
-// check found damage, or if before is set and the state of the file is unknown. A copied file
-// counts as unchecked, like a file that was not closed cleanly.
+// start checks what must be intact before the store serves. It checks the whole file if the last
+// check found damage. If before is set, it also checks the whole file if its state is unknown. The
+// state of a copied file is unknown, like that of a file that was not closed cleanly.
 func (s *soundness) start(ctx context.Context, v connection.View, before bool) error {
 	if err := s.check(ctx, (*pagecheck.File).Start); err != nil {
 		return err
@@ -130,7 +131,7 @@ func (s *soundness) run(ctx context.Context) {
 			s.logger.Warn("it could not be noted that the store's file is sound", "err", err)
 		}
 		s.logger.Info("the store's file is sound", "pages", s.of.Load())
-	case ctx.Err() != nil: // the store is being closed; the next start checks again
+	case ctx.Err() != nil: // the store is being closed; the next start checks the file again
 	case perdure.IsCode(err, perdure.Internal):
 		s.found(err)
 	default:
@@ -138,7 +139,8 @@ func (s *soundness) run(ctx context.Context) {
 	}
 }
 
-// check runs a check on its own connection. Damage is an error with code internal.
+// check runs the check how on a connection of its own. If it finds damage, it returns an error with
+// code internal.
 func (s *soundness) check(ctx context.Context, how func(*pagecheck.File, context.Context) error) error {
 	c, err := connection.Open(ctx, s.path, connection.Reading, "query_only(1)", "cache_size(-256)")
 	if err != nil {
@@ -160,7 +162,7 @@ func (s *soundness) check(ctx context.Context, how func(*pagecheck.File, context
 	return errors.Join(err, c.Close())
 }
 
-// end stops the check and waits for its end.
+// end stops the background check and waits for its end.
 func (s *soundness) end() {
 	if s.stop != nil {
 		s.stop()
@@ -168,8 +170,8 @@ func (s *soundness) end() {
 	}
 }
 
-// closed records that the store was closed cleanly, if the file is known to be intact: it removes
-// the mark file.
+// closed records that the store was closed cleanly: it removes the mark file. It does so only if the
+// file is known to be intact.
 func (s *soundness) closed() error {
 	if !s.passed.Load() {
 		return nil
@@ -177,8 +179,8 @@ func (s *soundness) closed() error {
 	return s.mark.Remove()
 }
 
-// rest pauses after a piece of the check that has taken the duration took. It returns early with
-// the context's cause when ctx ends.
+// rest pauses after a piece of the background check. The parameter took is the duration of that
+// piece. If ctx ends, rest returns early with the context's cause.
 func rest(ctx context.Context, took time.Duration) error {
 	timer := time.NewTimer(checkRest * took)
 	defer timer.Stop()

@@ -17,8 +17,8 @@ import (
 	"github.com/perdure/perdure/internal/pagecheck"
 )
 
-// stored creates a store of about 1,500 pages and closes it cleanly. It also returns the id of the
-// first execution.
+// stored creates a store of about 1,500 pages and closes it cleanly. It returns the path of the
+// store and the id of the first execution.
 func stored(t *testing.T) (path string, first uuid.UUID) { t.Helper(); return storedRows(t, 300) }
 
 func storedRows(t *testing.T, rows int) (path string, first uuid.UUID) {
@@ -90,8 +90,8 @@ func wantMark(t *testing.T, path string, want pagecheck.State) {
 	}
 }
 
-// opened opens a store and starts its background check, which pauses before its second piece until
-// goOn is called.
+// opened opens a store and starts its background check. The check pauses before its second piece
+// until goOn is called.
 func opened(t *testing.T, path string, fatal func(error)) (s *Store, goOn func()) {
 	t.Helper()
 	gate := make(chan struct{})
@@ -114,7 +114,7 @@ func opened(t *testing.T, path string, fatal func(error)) (s *Store, goOn func()
 }
 
 // TestAnOrderlyEndNeedsNoCheck checks that a cleanly closed store with a damaged page is opened
-// without a check of the whole file. While the store is open, its mark file must say so.
+// without a check of the whole file. While a store is open, its mark file must have the state Open.
 func TestAnOrderlyEndNeedsNoCheck(t *testing.T) {
 	path, _ := stored(t)
 	wantMark(t, path, pagecheck.Checked)
@@ -133,8 +133,8 @@ func TestAnOrderlyEndNeedsNoCheck(t *testing.T) {
 }
 
 // TestDamageIsFoundBeside checks that a store that was not closed cleanly can be read before its
-// background check. Damage that the check finds must stop writes but not reads, and the next starts
-// must fail until the page is repaired.
+// background check. If the check finds damage, writes must fail, but not reads. The next starts must
+// fail until the page is repaired.
 func TestDamageIsFoundBeside(t *testing.T) {
 	for _, name := range []string{"agent_execution", "sqlite_autoindex_agent_execution_1"} {
 		t.Run(name, func(t *testing.T) {
@@ -191,9 +191,9 @@ func TestDamageIsFoundBeside(t *testing.T) {
 	}
 }
 
-// TestACheckThatIsCutOffIsMadeAgain checks that a store whose check was interrupted by Close
-// remains marked as unchecked. The next start repeats the check, and a completed check marks the
-// file as checked.
+// TestACheckThatIsCutOffIsMadeAgain checks a store whose check was interrupted by Close. It must
+// remain marked as unchecked, and the next start must repeat the check. A completed check must mark
+// the file as checked.
 func TestACheckThatIsCutOffIsMadeAgain(t *testing.T) {
 	path, first := stored(t)
 	if err := pagecheck.MarkOf(path).Write(pagecheck.Open); err != nil {
@@ -202,7 +202,8 @@ func TestACheckThatIsCutOffIsMadeAgain(t *testing.T) {
 	fatal := func(err error) { t.Error(err) }
 	for range 2 {
 		s, _ := opened(t, path, fatal)
-		wantMark(t, path, pagecheck.Unchecked) // the state that a kill would leave in the mark file now
+		// The state that a kill at this moment would leave in the mark file.
+		wantMark(t, path, pagecheck.Unchecked)
 		if err := begin(t, s, uuid.New(), nil); err != nil {
 			t.Errorf("a write beside the check gives %v", err)
 		}
@@ -240,8 +241,8 @@ func readSoFar(t *testing.T) (bytes int64) {
 	return bytes
 }
 
-// TestAStartReadsABoundedPart checks that a start reads at most 256 KiB more from a store ten times
-// as large, after a clean and after an unclean shutdown.
+// TestAStartReadsABoundedPart checks how much a start reads from a store that is ten times as large:
+// at most 256 KiB more, after a clean and after an unclean shutdown.
 func TestAStartReadsABoundedPart(t *testing.T) {
 	var read []int64
 	for _, rows := range []int{100, 1000} {
@@ -272,7 +273,7 @@ func TestAStartReadsABoundedPart(t *testing.T) {
 }
 
 // TestAnEndIsKnownWithoutAMark checks that a store counts as unchecked if a log remains beside the
-// file, or if the file that records its last opening is missing, as it is for a copy.
+// file. It also counts as unchecked without the file that records its last opening, as a copy does.
 func TestAnEndIsKnownWithoutAMark(t *testing.T) {
 	for name, leave := range map[string]func(path string) error{
 		"a log": func(path string) error { return os.WriteFile(path+"-wal", make([]byte, 64), 0o600) },

@@ -13,19 +13,19 @@ import (
 	"github.com/perdure/perdure/internal/store/sqlite/lock"
 )
 
-// Source reads the rows of a store in order to copy them elsewhere. Nobody else may have the store
-// open.
+// Source reads the rows of a store that is copied to another database. No other process may have the
+// store open.
 type Source struct {
 	conn *connection.Conn
 	path string
 	lock *lock.File
 }
 
-// Moved describes where and when a store was moved.
+// Moved says where and when the rows of a store were moved.
 type Moved struct {
 	// To is a human-readable name of the new place.
 	To string
-	// Copy identifies the copy by which the store was moved.
+	// Copy is the id of the copy with which the store was moved.
 	Copy uuid.UUID
 	At   perdure.Time
 }
@@ -34,9 +34,9 @@ type Moved struct {
 // schema.
 const movedTable = "moved"
 
-// OpenSource opens the store at path exclusively. It neither migrates tables nor renews the epoch:
-// [Open] has done that, unless the store has been moved. Errors: unavailable if another process has
-// the file open.
+// OpenSource opens the store at path exclusively. It neither migrates tables nor renews the epoch.
+// For a store that was not moved, [Open] must have done that before. Errors: unavailable if another
+// process has the file open.
 func OpenSource(ctx context.Context, path string) (*Source, error) {
 	if err := refuseHalfReplaced(path); err != nil {
 		return nil, err
@@ -69,8 +69,9 @@ func openLockedSource(ctx context.Context, path string) (*Source, error) {
 	return s, nil
 }
 
-// hold locks the file against all other connections, including readers. It sets SQLite's exclusive
-// locking mode, which takes effect with the next transaction, so it also runs an empty one.
+// hold locks the file against all other connections, also against readers. It sets SQLite's
+// exclusive locking mode, which takes effect with the next transaction. So it also runs an empty
+// transaction.
 func (s *Source) hold(ctx context.Context) error {
 	v := s.conn.With(ctx)
 	if _, err := v.Run("PRAGMA busy_timeout = 1000"); err != nil {
@@ -104,14 +105,13 @@ func (s *Source) Identity(ctx context.Context) (epoch uint64, madeAt int64, err 
 	return uint64(stored), madeAt, connection.Refusal(err)
 }
 
-// Opened returns a number (SQLite's user_version) that changes whenever a server opens the store.
+// Opened returns SQLite's user_version. That number changes whenever a server opens the store.
 func (s *Source) Opened(ctx context.Context) (n int64, err error) {
 	_, err = s.conn.With(ctx).One("PRAGMA user_version", nil, &n)
 	return n, connection.Refusal(err)
 }
 
-// Tables returns every table with stored data. It leaves out the tables that describe the file
-// itself.
+// Tables returns every table with stored data. Tables that describe the file itself are left out.
 func (s *Source) Tables(ctx context.Context) ([]schema.Table, error) {
 	return tablesOf(s.conn.With(ctx))
 }
@@ -143,9 +143,9 @@ func tablesOf(v connection.View) ([]schema.Table, error) {
 	return tables, connection.Refusal(err)
 }
 
-// Rows calls take with each row of a table in the order of the table's key, and stops at an error
-// of take. If after is not nil, it starts with the first row whose key is larger. A row is valid
-// only until take returns; its values are int64, string, []byte and nil.
+// Rows calls take with each row of a table, in the order of the table's key, and stops at an error
+// of take. If after is not nil, it starts with the first row whose key is greater than after. A row
+// is valid only until take returns. Its values are int64, string, []byte and nil.
 func (s *Source) Rows(ctx context.Context, t schema.Table, after []any, take func(row []any) error) error {
 	key := strings.Join(t.Key, ", ")
 	query := "SELECT " + strings.Join(t.Columns, ", ") + " FROM " + t.Name
@@ -166,7 +166,8 @@ func (s *Source) Rows(ctx context.Context, t schema.Table, after []any, take fun
 	return connection.Refusal(err)
 }
 
-// Moved returns where and when the store was moved; nil if it was not moved.
+// Moved returns where and when the rows of the store were moved. It returns nil if they were not
+// moved.
 func (s *Source) Moved(ctx context.Context) (*Moved, error) {
 	m, err := movedFrom(s.conn.With(ctx))
 	return m, connection.Refusal(err)
@@ -186,7 +187,7 @@ func movedFrom(v connection.View) (*Moved, error) {
 	return &m, nil
 }
 
-// Move marks the store as moved, so that nobody continues to use this file.
+// Move marks the store as moved, so that no server opens this file any more.
 func (s *Source) Move(ctx context.Context, m Moved) error {
 	return connection.Refusal(s.transact(ctx, func(v connection.View) error {
 		if _, err := v.Run("CREATE TABLE IF NOT EXISTS " + movedTable + " (id INTEGER PRIMARY KEY CHECK (id = 1), target TEXT NOT NULL, copy BLOB NOT NULL, moved_at INTEGER NOT NULL) STRICT"); err != nil {

@@ -31,7 +31,7 @@ func place(t testing.TB) string {
 	return path
 }
 
-// open opens a store and closes it when the test ends. Without a path the store is empty.
+// open opens a store and closes it when the test ends. If o has no path, the store is empty.
 func open(t *testing.T, o Options) *Store {
 	t.Helper()
 	if o.Path == "" {
@@ -49,8 +49,8 @@ func open(t *testing.T, o Options) *Store {
 	return s
 }
 
-// TestTheClockIsTheMachines checks that the time of a new store differs from the machine's by at
-// most a second.
+// TestTheClockIsTheMachines checks that the time of a new store differs from the machine's clock by
+// at most a second.
 func TestTheClockIsTheMachines(t *testing.T) {
 	s := open(t, Options{})
 	before := time.Now().Add(-time.Second)

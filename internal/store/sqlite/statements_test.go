@@ -16,8 +16,8 @@ func (s *Store) costs() map[string]connection.Cost {
 	return s.committer.conn.Costs()
 }
 
-// written returns how often each statement of the writing connection has run, by its first two or
-// three words.
+// written returns how often the writing connection has run each kind of statement. A kind is the
+// first two or three words of the statement.
 func (s *Store) written() map[string]int {
 	runs := map[string]int{}
 	for query, cost := range s.costs() {
@@ -57,7 +57,7 @@ func statementsOfAStepAndATask(t *testing.T, s *Store) {
 		}},
 	} {
 		t.Run(what, func(t *testing.T) {
-			one.do(0) // fills the caches
+			one.do(0) // this call fills the caches
 			before := s.written()
 			for i := range n {
 				one.do(i + 1)

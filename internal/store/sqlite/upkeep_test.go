@@ -46,8 +46,8 @@ func TestWALIsReset(t *testing.T) {
 	}
 }
 
-// TestLooseBlobsAreSwept checks that a sweep deletes a blob that no commit refers to, with its
-// content, after LooseBlobAge, and keeps a blob that is owned.
+// TestLooseBlobsAreSwept checks that a sweep deletes a blob with its content if no commit refers to
+// it after LooseBlobAge. It must keep a blob to which a commit refers.
 func TestLooseBlobsAreSwept(t *testing.T) {
 	var passed atomic.Int64
 	start := time.Now()

@@ -11,20 +11,20 @@ import (
 )
 
 // walLimit is the maximum size of the write-ahead log, in bytes. Checkpoints run at smaller sizes
-// ([committer.checkpoint]), but the log can be reset only at a moment without readers, which may be late.
-// At the limit, writes are refused until then.
+// ([committer.checkpoint]). But the log can be reset only at a moment without readers, which may
+// come late. If the log has reached the limit, writes are refused until the reset.
 const walLimit = 256 << 20
 
-// logSize returns the size of the log file in bytes. The file may be longer than its content.
+// logSize returns the size of the log file in bytes. The file may be longer than the log's content.
 func logSize(path string) (int64, error) { return sqlitelog.LogSize(path) }
 
-// forgetRest is the number of sweeps to skip after readers have prevented a reset of the log,
-// because each attempt makes writers wait.
+// forgetRest is the number of sweeps to skip after readers have prevented a reset of the log. Each
+// attempt of a reset makes writers wait.
 const forgetRest = 2
 
 // forget resets the log if data was erased, because the log still contains that data. It does so
-// only after a batch with a sweep, so that one reset removes all data that was erased since the
-// last reset.
+// only after a batch with a sweep. So one reset removes all data that was erased since the last
+// reset.
 func (c *committer) forget(batch []*commit.Call) {
 	sweep := slices.ContainsFunc(batch, func(call *commit.Call) bool { return call.Lane == store.LaneSweeps })
 	if !sweep || !c.erased.Load() {
@@ -41,9 +41,9 @@ func (c *committer) forget(batch []*commit.Call) {
 	}
 }
 
-// beginAnew checkpoints the log into the file and truncates it, and reports whether that has
-// succeeded. It waits at most patience milliseconds for running reads. Unless patience is 0, it
-// also waits for a running pass of the checkpointer, without a limit.
+// beginAnew checkpoints the log into the file and truncates the log. It reports whether that has
+// succeeded. It waits at most patience milliseconds for running reads. Unless patience is 0, it also
+// waits for a running pass of the checkpointer, without a limit.
 func (c *committer) beginAnew(patience int) bool {
 	if patience > 0 {
 		c.checkpointer.working.Lock()

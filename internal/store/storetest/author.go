@@ -14,7 +14,7 @@ import (
 	"pgregory.net/rapid"
 )
 
-// said returns a message with a text in each place that is compared with blocks.
+// said returns a message that has one of these texts in each place where blocks are compared with.
 func said(thinking, text, arguments, result string) perdure.Content {
 	return perdure.Content{Parts: []perdure.Part{
 		{Type: perdure.PartThinking, Thinking: thinking},
@@ -24,7 +24,7 @@ func said(thinking, text, arguments, result string) perdure.Content {
 	}}
 }
 
-// author writes blocks and entries of one execution, for tests of texts that both contain.
+// author writes blocks and entries of one execution, for tests in which both contain the same texts.
 type author struct {
 	*fixture
 	id     uuid.UUID
@@ -48,8 +48,8 @@ func (a *author) block(l *blockLog, s *store.State, t perdure.EventType, pieces 
 	return key
 }
 
-// write does one commit with the blocks and events that step writes, and with one entry for each
-// content.
+// write makes one commit. It contains the blocks and events that the function step writes, and one
+// entry for each of contents.
 func (a *author) write(step func(s *store.State, l *blockLog), contents ...json.RawMessage) (ids []uuid.UUID) {
 	a.Helper()
 	for range contents {
@@ -73,7 +73,7 @@ func (a *author) write(step func(s *store.State, l *blockLog), contents ...json.
 	return ids
 }
 
-// rests returns the stored form of each block.
+// rests returns how each block is stored.
 func (a *author) rests() map[perdure.BlockKey]store.BlockRest {
 	a.Helper()
 	blocks, err := invariants.AuditorOf(a.s).AuditBlocks(a.ctx, a.id)
@@ -104,7 +104,8 @@ func (a *author) wantHeld(key perdure.BlockKey) {
 	}
 }
 
-// read returns the whole log, read in pages, and all events with complete blocks.
+// read returns all records of the log, read in pages of that size. It also returns all events, with
+// complete blocks.
 func (a *author) read(page int) ([]perdure.Record, []store.Event) {
 	a.Helper()
 	var records []perdure.Record
@@ -132,8 +133,8 @@ func content(c perdure.Content) json.RawMessage {
 	return raw
 }
 
-// anyText draws a text that a model or a program could produce: with escapes, characters of every
-// length, and bytes that are not UTF-8.
+// anyText draws a text that a model or a program could write: with escapes, characters of every
+// length in UTF-8, and bytes that are not UTF-8.
 func anyText(t *rapid.T) string {
 	pieces := rapid.SliceOfN(rapid.OneOf(
 		rapid.StringN(1, 20, -1),
@@ -159,7 +160,7 @@ func escaped(raw json.RawMessage) json.RawMessage {
 	return b.Bytes()
 }
 
-// cuts draws positions at which the text is cut, never within a character, and returns the pieces.
+// cuts draws positions at which a text is cut, never within a character. It returns the pieces.
 func cuts(t *rapid.T, text string) []string {
 	var pieces []string
 	for len(text) > 0 {

@@ -19,7 +19,7 @@ var barrierTests = map[string]func(*fixture){
 	"a compaction whose range names no entry of a path": contextsAcrossBranches,
 }
 
-// compact creates a compaction below an entry that is not stored yet.
+// compact returns a compaction below the entry parent. The compaction is not stored yet.
 func (tr *tree) compact(parent uuid.UUID, r perdure.CompactionRange) perdure.Entry {
 	tr.Helper()
 	e := tr.next(&parent, perdure.EntryCompaction)
@@ -41,8 +41,8 @@ func (tr *tree) collect(path iter.Seq2[perdure.Entry, error]) (all []perdure.Ent
 	return all
 }
 
-// sameContext checks that the context of the entries that ContextPath returns equals the context of
-// the whole path. It returns those entries.
+// sameContext checks that the entries that ContextPath returns have the same context as the whole
+// path. It returns those entries.
 func (tr *tree) sameContext(leaf uuid.UUID) []perdure.Entry {
 	tr.Helper()
 	read := tr.collect(tr.s.ContextPath(tr.ctx, tr.id, leaf, nil, false))
@@ -61,8 +61,9 @@ func (tr *tree) sameContext(leaf uuid.UUID) []perdure.Entry {
 	return read
 }
 
-// contextProperty compacts random trees at random places. The ranges name entries of the path or of
-// other branches, and new entries of the same command.
+// contextProperty checks the contexts of random trees with compactions at random places. The ranges
+// of the compactions name entries of the path or of other branches, and new entries of the same
+// command.
 func contextProperty(f *fixture) {
 	rapid.Check(f, func(t *rapid.T) {
 		tr := f.tree()
@@ -88,7 +89,7 @@ func contextProperty(f *fixture) {
 	})
 }
 
-// drawWithCompactions creates an entry, which is a compaction in one of four cases.
+// drawWithCompactions draws an entry. In one of four cases it is a compaction.
 func (tr *tree) drawWithCompactions(t *rapid.T) perdure.Entry {
 	if len(tr.all) < 3 || rapid.IntRange(0, 3).Draw(t, "compacts") > 0 {
 		return tr.draw(t)
@@ -131,7 +132,8 @@ func (tr *tree) compareContinued(t *rapid.T, leaf uuid.UUID) {
 	after := tr.anyEntry(t)
 	got := tr.collect(tr.s.ContextPath(tr.ctx, tr.id, leaf, &after, false))
 	want := read
-	// A pinned entry may be the parent of the first kept one. A read does not continue after it.
+	// A pinned entry may be the parent of the first kept one. A read that continues after a pinned
+	// entry returns the whole context.
 	at := slices.IndexFunc(read, func(e perdure.Entry) bool { return e.ID == after })
 	if at >= 0 && tr.entries[after].OnPath() && connected(read[at:]) && len(got) < len(read) {
 		want = read[at+1:]
@@ -139,7 +141,7 @@ func (tr *tree) compareContinued(t *rapid.T, leaf uuid.UUID) {
 	tr.samePath("the context after an entry", slices.Values(got), want)
 }
 
-// connected reports whether each entry is the parent of the next one.
+// connected reports whether the entries form a chain: each one is the parent of the next one.
 func connected(entries []perdure.Entry) bool {
 	for i := range entries[1:] {
 		if p := entries[i+1].ParentID; p == nil || *p != entries[i].ID {
@@ -194,8 +196,8 @@ func idsOfEntries(entries []perdure.Entry) (ids []uuid.UUID) {
 	return ids
 }
 
-// contextsAreBounded checks that a compaction that keeps nothing begins its context itself, in an
-// execution whose entries come in one command.
+// contextsAreBounded checks that a compaction that keeps nothing is the first entry of its context.
+// All entries of the execution are appended with one command.
 func contextsAreBounded(f *fixture) {
 	tr := f.tree()
 	batch := []perdure.Entry{tr.next(nil, perdure.EntryMessage)}
@@ -208,8 +210,8 @@ func contextsAreBounded(f *fixture) {
 	f.equal("the entries", idsOfEntries(tr.sameContext(batch[51].ID)), []uuid.UUID{batch[7].ID, batch[20].ID, batch[51].ID})
 }
 
-// contextsWithoutBarrier checks that the context of a compaction whose row has no barrier is read
-// from the whole path, and that a later compaction has a barrier again.
+// contextsWithoutBarrier checks the context of a compaction whose row has no barrier: it is read
+// from the whole path. A later compaction must have a barrier again.
 func contextsWithoutBarrier(f *fixture) {
 	tr := f.tree()
 	root := tr.add(nil, perdure.EntryMessage)
@@ -223,8 +225,8 @@ func contextsWithoutBarrier(f *fixture) {
 	f.equal("from the later one", idsOfEntries(tr.sameContext(later.ID)), []uuid.UUID{later.ID})
 }
 
-// contextsAcrossBranches checks compactions that name entries of another branch. A kept entry there
-// has no context; a pinned one is not shown.
+// contextsAcrossBranches checks compactions that name entries of another branch. If the first kept
+// entry is there, the compaction has no barrier. A pinned entry there is not in the context.
 func contextsAcrossBranches(f *fixture) {
 	tr := f.tree()
 	root := tr.add(nil, perdure.EntryMessage)
@@ -237,8 +239,8 @@ func contextsAcrossBranches(f *fixture) {
 	f.equal("without the other branch", idsOfEntries(tr.sameContext(pins.ID)), []uuid.UUID{root, one, pins.ID})
 }
 
-// picksByFeatures checks that a worker gets no execution or task that needs a feature the worker
-// lacks. Such work must not block other work.
+// picksByFeatures checks that a worker gets no execution or task that needs a feature which the
+// worker lacks. Such work must not block other work.
 func picksByFeatures(f *fixture) {
 	start := func(needs perdure.Features, n int) uuid.UUID {
 		return f.start(func(x *perdure.Execution) {

@@ -16,7 +16,7 @@ var bulkTests = map[string]func(*fixture){
 	"a turn and its count are one transaction":               bulkTurn,
 }
 
-// bulkAction stores a bulk action on the executions.
+// bulkAction stores a bulk action on the executions with these ids.
 func (f *fixture) bulkAction(of string, ids []uuid.UUID, edit ...func(*perdure.BulkAction)) *perdure.BulkAction {
 	f.Helper()
 	a := &perdure.BulkAction{
@@ -30,7 +30,7 @@ func (f *fixture) bulkAction(of string, ids []uuid.UUID, edit ...func(*perdure.B
 	return a
 }
 
-// putBulk applies changes of a bulk action, and returns the state that they were decided on.
+// putBulk applies changes of a bulk action. It returns the state that the decision has seen.
 func (f *fixture) putBulk(of string, ch store.Changes) (seen *store.State) {
 	f.Helper()
 	f.do(store.Command{
@@ -145,7 +145,8 @@ func bulkExecutions(f *fixture) {
 	f.storedBulk(org, runs.ID)
 }
 
-// bulkTurn checks that concurrent turns on several executions see each other's counts.
+// bulkTurn checks that the turns of a bulk action on several executions, decided concurrently, see
+// each other's counts.
 func bulkTurn(f *fixture) {
 	var ids []uuid.UUID
 	for range 20 {

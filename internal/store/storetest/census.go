@@ -39,13 +39,13 @@ func countsQueues(f *fixture) {
 	hour, minute := f.ago(time.Hour), f.ago(time.Minute)
 	owner := pending(org, "a", 0, hour, perdure.Time{})
 	pending("other", "a", 0, minute, perdure.Time{})
-	pending(org, "a", store.AloneScore, f.ago(2*time.Hour), f.ago(-time.Hour)) // delayed
+	pending(org, "a", store.AloneScore, f.ago(2*time.Hour), f.ago(-time.Hour)) // delayed by another hour
 	pending(org, "b", store.AloneScore, hour, minute)                          // ready for a minute
 	f.leased(perdure.StatusRunning, time.Hour, func(x *perdure.Execution) { x.Queue = "c" })
 	f.keyed(owner, "", 0, older(time.Minute))
 	f.keyed(owner, "", 0, func(t *perdure.Task) { t.NotBefore = f.ago(-time.Hour) })
 	f.keyed(owner, "one", 1)
-	f.claimTasks(1) // it is running now
+	f.claimTasks(1) // one task is running now
 	f.keyed(owner, "one", 1, older(time.Hour))
 	task := f.task(owner, f.keyed(owner, "", 0, func(t *perdure.Task) { t.Queue = "q2" }))
 	since := f.census().Queues

@@ -105,7 +105,7 @@ func blobOfAnother(f *fixture) {
 	f.wantCode(err, perdure.NotFound)
 }
 
-// refersTo commits rows of each kind whose contents are the blob.
+// refersTo commits rows of each kind whose contents are in the blob of ref.
 func (f *fixture) refersTo(id uuid.UUID, ref perdure.BlobRef) (entry perdure.Entry, task *perdure.Task) {
 	f.Helper()
 	entry = perdure.Entry{ID: uuid.New(), Type: perdure.EntryMessage, Role: perdure.RoleUser, Blob: &ref, CreatedAt: f.s.Now()}

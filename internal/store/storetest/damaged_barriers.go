@@ -12,15 +12,15 @@ import (
 	"github.com/perdure/perdure/internal/store/storetest/invariants"
 )
 
-// barrierText is the text of a stored barrier.
+// barrierText is the JSON of a barrier as the row of a compaction contains it.
 type barrierText struct {
 	Pinned  []uuid.UUID       `json:"pinned"`
 	LeftOut []perdure.LeftOut `json:"leftOut"`
 }
 
-// DamagedBarriers checks that an audit finds each way in which the barrier of a compaction can be
-// damaged. It must find nothing in an intact barrier, nor in a row without one. execute executes a
-// statement in the database of the store.
+// DamagedBarriers checks that an audit finds every kind of damage in the barrier of a compaction. It
+// must find nothing in an intact barrier, and nothing in a row without one. The function execute
+// must execute a statement in the database of the store.
 func DamagedBarriers(t *testing.T, s store.Store, execute func(query string)) {
 	tr := (&fixture{T: t, s: s, ctx: t.Context()}).tree()
 	chain := []uuid.UUID{tr.add(nil, perdure.EntryMessage)}

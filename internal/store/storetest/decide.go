@@ -45,8 +45,8 @@ func refusedAlone(f *fixture) {
 	f.equal("the version", f.execution(id).Version, int64(1))
 }
 
-// together runs commands concurrently, so that some probably share a transaction. It returns the
-// error of each.
+// together runs commands concurrently, so that some of them probably share a transaction. It returns
+// the error of each command.
 func (f *fixture) together(commands []store.Command) []error {
 	errs := make([]error, len(commands))
 	var wg sync.WaitGroup
@@ -57,8 +57,8 @@ func (f *fixture) together(commands []store.Command) []error {
 	return errs
 }
 
-// mixed runs bad commands among good ones, on separate executions. It checks that every good one
-// and no bad one is committed.
+// mixed runs commands with the decision bad among good commands, on separate executions. It checks
+// that all good commands are committed and no bad one is.
 func (f *fixture) mixed(bad func(s *store.State) (*store.Changes, error), check func(err error)) {
 	f.Helper()
 	const n = 40
@@ -108,7 +108,8 @@ func panicAlone(f *fixture) {
 	f.wantCode(err, perdure.Internal)
 }
 
-// brokenAmongOthers checks commands that append an entry whose parent does not exist.
+// brokenAmongOthers checks that commands fail alone if they append an entry whose parent does not
+// exist.
 func brokenAmongOthers(f *fixture) {
 	f.mixed(func(s *store.State) (*store.Changes, error) {
 		s.Execution.Version = 99

@@ -22,7 +22,8 @@ var deliveryTests = map[string]func(*fixture){
 	"old deliveries are deleted":                       deliveriesSwept,
 }
 
-// delivery stores a delivery of a webhook that is due at a milestone, changed by edit.
+// delivery stores a delivery of a webhook. It is due at the milestone due. The functions in edit
+// change it before.
 func (f *fixture) delivery(w *perdure.Webhook, due int64, edit ...func(*perdure.Delivery)) *perdure.Delivery {
 	f.Helper()
 	d := newDelivery(w, due)

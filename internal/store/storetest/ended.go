@@ -25,7 +25,7 @@ func endedTask(execution uuid.UUID, n int, status perdure.TaskStatus, size int) 
 	return t
 }
 
-// headOf returns the head for a task on a page of ended tasks.
+// headOf returns the head that a page of ended tasks contains for the task.
 func headOf(t *perdure.Task) perdure.EndedHead {
 	h := perdure.EndedHead{
 		ID: t.ID, Kind: t.Kind, Step: t.Step, Status: t.Status, Size: int64(len(t.Result)), InputSize: int64(len(t.Input)), Error: t.Error,
@@ -47,7 +47,7 @@ func endedInPages(f *fixture) {
 		}
 		f.putTask(t)
 		f.putTask(endedTask(other, n, perdure.TaskCompleted, 9))
-		f.putTask(endedTask(id, 100+n, perdure.TaskPending, 0)) // on no page
+		f.putTask(endedTask(id, 100+n, perdure.TaskPending, 0)) // a pending task is on no page
 		want = append(want, headOf(t))
 	}
 	for _, size := range []int{1, 3, 7, 100} {
@@ -64,7 +64,7 @@ func endedInPages(f *fixture) {
 			}
 		}
 		for i := range got {
-			if ref := got[i].Result.Blob; ref != nil { // of the result over InlineLimit
+			if ref := got[i].Result.Blob; ref != nil { // the result over InlineLimit is in a blob
 				f.equal("the length of the blob", ref.Length, want[i].Size)
 				tasks, err := f.s.Tasks(f.ctx, id, []uuid.UUID{got[i].ID}, false)
 				f.must(err)
@@ -74,7 +74,7 @@ func endedInPages(f *fixture) {
 		}
 		f.equal(fmt.Sprint("the heads in pages of ", size), got, want)
 	}
-	// A page ends before it exceeds the given bytes, but has at least one head.
+	// A page ends before it exceeds the given number of bytes, but has at least one head.
 	for bytes, heads := range map[int]int{0: 1, 20: 2, perdure.EndedInline: 2, perdure.EndedInline + 100: 8} {
 		page, err := f.s.Ended(f.ctx, id, 0, 100, bytes)
 		f.must(err)

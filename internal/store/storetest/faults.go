@@ -8,7 +8,7 @@ import (
 	"github.com/perdure/perdure/internal/store"
 )
 
-// Fault is the planned fault of one call of Do.
+// Fault is what goes wrong in one call of Do.
 type Fault int
 
 const (
@@ -17,14 +17,14 @@ const (
 	// FailBefore writes nothing and returns unavailable, as if the process had ended before the
 	// commit.
 	FailBefore
-	// LoseAnswer writes and returns unavailable, as if the process had ended after the commit.
+	// LoseAnswer writes, and returns unavailable, as if the process had ended after the commit.
 	LoseAnswer
 	// Twice runs the command two times and returns the second outcome, as if the first answer was
 	// lost and the caller had repeated the command.
 	Twice
 )
 
-// Faults is a store whose writes fail as its Plan says.
+// Faults is a store in which calls of Do fail as its Plan says.
 type Faults struct {
 	store.Store
 	// Plan returns the fault of the nth call of Do, counted from 1. One call of Do runs it at a

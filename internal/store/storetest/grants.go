@@ -18,7 +18,8 @@ var grantTests = map[string]func(*fixture){
 	"the grants of an execution and a definition go with it": grantsDeleted,
 }
 
-// grant returns a grant of an execution, changed by edit. It is not stored.
+// grant returns an approval grant of an execution. The functions in edit change it before. It is not
+// stored.
 func (f *fixture) grant(execution uuid.UUID, edit ...func(*perdure.ApprovalGrant)) *perdure.ApprovalGrant {
 	g := &perdure.ApprovalGrant{
 		ID: uuid.Must(uuid.NewV7()), Org: org, Scope: perdure.GrantRun, Match: perdure.GrantTool, ExecutionID: &execution, Subject: "bash",
@@ -30,7 +31,7 @@ func (f *fixture) grant(execution uuid.UUID, edit ...func(*perdure.ApprovalGrant
 	return g
 }
 
-// grantTo stores grants by commands of an execution.
+// grantTo stores approval grants, each with a command of the execution.
 func (f *fixture) grantTo(execution uuid.UUID, grants ...*perdure.ApprovalGrant) {
 	f.Helper()
 	for _, g := range grants {
@@ -147,7 +148,8 @@ func grantsExpire(f *fixture) {
 	page, err := f.s.Grants(f.ctx, store.GrantFilter{Org: org, Now: f.s.Now()})
 	f.must(err)
 	f.equal("the list", len(page.Items), 0)
-	before := store.GrantFilter{Org: org, Now: f.ago(2 * time.Hour)} // shows what is still stored
+	// With this time, the list contains all grants that are still stored.
+	before := store.GrantFilter{Org: org, Now: f.ago(2 * time.Hour)}
 	page, err = f.s.Grants(f.ctx, before)
 	f.must(err)
 	f.equal("the rows", len(page.Items), 2)

@@ -40,8 +40,8 @@ func (f *fixture) leasedTask(execution uuid.UUID, left time.Duration, edit ...fu
 	return t.ID
 }
 
-// bothWays checks that a pick finds the wanted candidates, in order, for the org and for all orgs,
-// and none for another org.
+// bothWays checks that a pick finds the wanted candidates, in order, for the org and for all orgs.
+// It must find none for another org.
 func (f *fixture) bothWays(known map[string]uuid.UUID, kind store.PickKind, want ...string) {
 	f.Helper()
 	f.equal("the picked of every org", names(known, f.picked("", store.Pick{Kind: kind})), want)
@@ -75,8 +75,9 @@ func picksExpiredAgents(f *fixture) {
 func picksExpiredTasks(f *fixture) {
 	id := f.start()
 	known := map[string]uuid.UUID{
-		"over":      f.leasedTask(id, -time.Second),
-		"long over": f.leasedTask(id, -time.Minute, func(t *perdure.Task) { t.Queue = "r" }), // in another queue, and so in another part of the index
+		"over": f.leasedTask(id, -time.Second),
+		// On another queue, and so in another part of the index.
+		"long over": f.leasedTask(id, -time.Minute, func(t *perdure.Task) { t.Queue = "r" }),
 		"held":      f.leasedTask(id, time.Minute),
 		"pending":   f.leasedTask(id, -time.Hour, func(t *perdure.Task) { t.Status = perdure.TaskPending }),
 	}
@@ -130,8 +131,8 @@ func picksDeadlines(f *fixture) {
 	f.bothWays(known, store.PickTaskDeadlines, "pending", "runs")
 }
 
-// picksLooseBlobs checks that a recent blob is neither picked nor deleted. It does not check older
-// blobs, because it cannot wait for an hour.
+// picksLooseBlobs checks that a blob that was begun recently is neither picked nor deleted. It does
+// not check older blobs, because it cannot wait for an hour.
 func picksLooseBlobs(f *fixture) {
 	id := f.start()
 	loose := f.upload(id, []byte("loose"), 64<<10)

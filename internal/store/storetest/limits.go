@@ -40,7 +40,8 @@ func older(d time.Duration) func(*perdure.Task) {
 	return func(t *perdure.Task) { t.CreatedAt = t.CreatedAt.Add(-d) }
 }
 
-// claimTasks claims tasks as the rules do, and returns the claimed ones in order.
+// claimTasks picks tasks and claims them as the engine does. It returns the ids of the claimed
+// tasks, in order.
 func (f *fixture) claimTasks(limit int, edit ...func(*store.Pick)) []uuid.UUID {
 	f.Helper()
 	p := &store.Pick{Kind: store.PickTasks, Queues: []string{"q", "q2"}, Kinds: []string{"k"}, Limit: limit}
@@ -105,8 +106,8 @@ func limitsKeys(f *fixture) {
 	f.equal("another org's claimed", answers, []any{theirs})
 }
 
-// limitsHideNobody checks that a free task is claimed although 50 older tasks, more than a pick
-// reads, wait for a place of a key.
+// limitsHideNobody checks that a task without a limit is claimed although 50 older tasks wait for a
+// place of a key. That is more than one pick reads.
 func limitsHideNobody(f *fixture) {
 	id := f.start()
 	for range 50 {
@@ -137,7 +138,7 @@ func limitsGiveBack(f *fixture) {
 	f.equal("an urgent one while it runs", names(known, f.claimTasks(9)), nil)
 	f.end(id, perdure.TaskCompleted, known["runs"])
 	f.equal("after its end", names(known, f.claimTasks(9)), []string{"urgent"})
-	// A retried task releases its place, and can be claimed again when it is the first one.
+	// A retried task releases its place. When it is the first one again, it can be claimed again.
 	f.end(id, perdure.TaskPending, known["urgent"])
 	f.equal("after it was put back", names(known, f.claimTasks(9)), []string{"urgent"})
 	f.end(id, perdure.TaskFailed, known["urgent"])
@@ -152,12 +153,13 @@ func limitsCancelled(f *fixture) {
 	fourth := f.keyed(id, "key", 1)
 	f.equal("the first", f.claimTasks(9), []uuid.UUID{first})
 	f.equal("while it runs", f.claimTasks(9), nil)
-	f.end(id, perdure.TaskCancelled, fourth) // while it is not the next one
+	f.end(id, perdure.TaskCancelled, fourth) // ends while it is not the next one
 	f.end(id, perdure.TaskCompleted, first)
-	f.end(id, perdure.TaskCancelled, second) // while it is the next one
+	f.end(id, perdure.TaskCancelled, second) // ends while it is the next one
 	f.equal("after the cancel", f.claimTasks(9), []uuid.UUID{third})
 	f.end(id, perdure.TaskCompleted, third)
-	// A task that ended while it waited for a place can be claimed after its row was created again.
+	// A task that ended while it waited for a place can be claimed again after it was requested
+	// again.
 	f.end(id, perdure.TaskPending, fourth)
 	f.equal("the one made anew", f.claimTasks(9), []uuid.UUID{fourth})
 }

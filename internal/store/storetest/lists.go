@@ -215,8 +215,8 @@ func tasksInOrder(f *fixture) {
 	f.equal("the held tasks", f.look(id, store.Needs{HeldTasks: true}).Tasks, map[uuid.UUID]*perdure.Task{held.ID: &held})
 }
 
-// givesUp checks that the store still reads and writes after reads were cancelled at different
-// moments.
+// givesUp checks that the store still reads and writes after some reads were cancelled, each at a
+// different moment.
 func givesUp(f *fixture) {
 	id := f.start(func(x *perdure.Execution) { x.Input = jsonText(2 << 20) })
 	all := f.chain(id, 300)
@@ -251,7 +251,7 @@ func badCursors(f *fixture) {
 	}
 }
 
-// BoundedLists checks lists of a store that reads at most 10 executions per page. Pages may be
+// BoundedLists checks lists of a store that examines at most 10 executions per page. Pages may be
 // short or empty, but all pages together must be the whole list.
 func BoundedLists(t *testing.T, s store.Store) {
 	f := &fixture{T: t, s: s, ctx: t.Context()}
@@ -281,7 +281,7 @@ func BoundedLists(t *testing.T, s store.Store) {
 		what   string
 		filter store.ExecutionFilter
 		want   []uuid.UUID
-		// least and most are the minimum and maximum number of pages.
+		// least and most are the minimum and the maximum number of pages of the list.
 		least, most int
 	}{
 		{"kind", store.ExecutionFilter{Kind: "rare"}, rare, 7, 8},

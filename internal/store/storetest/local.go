@@ -45,7 +45,7 @@ func picksHome(f *fixture) {
 	f.equal("the first", names(known, f.picked(org, pick)), []string{"new"})
 }
 
-// withhold stores references without contents, and returns them.
+// withhold stores references to contents without the contents, and returns them.
 func (f *fixture) withhold(id uuid.UUID, contents ...[]byte) []perdure.BlobRef {
 	f.Helper()
 	var refs []perdure.BlobRef
@@ -56,7 +56,8 @@ func (f *fixture) withhold(id uuid.UUID, contents ...[]byte) []perdure.BlobRef {
 	return refs
 }
 
-// stage stores contents for references, and then makes them visible, as a promotion does.
+// stage stores the contents of withheld references and then makes them visible, as a promotion of
+// the execution does.
 func (f *fixture) stage(id uuid.UUID, contents ...[]byte) {
 	f.Helper()
 	var all []store.Staged
@@ -188,7 +189,7 @@ func stagedContents(f *fixture) {
 		_, err := f.s.Blob(f.ctx, id, ref.ID)
 		f.wantCode(err, perdure.NotFound)
 	}
-	// An upload of the same content may start again, as after a crash.
+	// An upload of the same content may start from the beginning, as after a crash.
 	stage(store.Staged{ID: refs[1].ID, Content: large[:10]})
 	stage(store.Staged{ID: refs[1].ID, At: 10, Content: large[10:]})
 	f.equal("what is missing at last", missing(), 0)
@@ -222,9 +223,9 @@ func stagedWrongly(f *fixture) {
 	f.equal("the content", string(f.blob(id, ref.ID)), string(content))
 }
 
-// withheldBlock checks that the log has the offsets and lengths of a block whose content is not on
-// the server, while the block is open and after it is closed. When the blob has been stored, the
-// text is returned.
+// withheldBlock checks the log of a block whose content is not on the server. It must have the
+// block's offsets and lengths while the block is open and after it is closed. Once the blob with the
+// content is stored, the log has the text.
 func withheldBlock(f *fixture) {
 	id := f.local()
 	key := perdure.BlockKey{Attempt: 1}

@@ -31,7 +31,7 @@ func noLog(f *fixture) {
 
 func manyHeads(f *fixture) {
 	want := map[uuid.UUID]store.Head{}
-	ids := []uuid.UUID{uuid.New()} // an unknown id
+	ids := []uuid.UUID{uuid.New()} // this id is unknown to the store
 	for n := range 300 {
 		id := f.start()
 		ids = append(ids, id)

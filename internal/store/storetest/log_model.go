@@ -15,7 +15,7 @@ import (
 	"pgregory.net/rapid"
 )
 
-// blockLog writes blocks by the rules, and records each write.
+// blockLog writes blocks as the engine does, and keeps a list of all written records.
 type blockLog struct {
 	*logWriter
 	blocks map[perdure.BlockKey]*store.Block
@@ -124,7 +124,7 @@ func (m *logModel) open() []perdure.BlockKey {
 	return keys
 }
 
-// done returns the blocks that are closed and not superseded.
+// done returns the keys of the blocks that are closed and not superseded.
 func (m *logModel) done() []perdure.BlockKey {
 	var keys []perdure.BlockKey
 	for key, b := range m.blocks {
@@ -212,8 +212,8 @@ func (m *logModel) check(t *rapid.T) {
 	m.checkNonces()
 }
 
-// checkEvents compares the events of a random range of seqs, the newest seq of random types, and
-// the blocks that are open at a random seq with the model.
+// checkEvents compares three reads with the model: the events of a random range of seqs, the newest
+// seq of random types, and the blocks that are open at a random seq.
 func (m *logModel) checkEvents(t *rapid.T) {
 	var lastSeq int64
 	for _, r := range m.want {
@@ -246,7 +246,7 @@ func (m *logModel) checkEvents(t *rapid.T) {
 	}
 }
 
-// newest returns the expected result of LastSeqOf, from the list of records.
+// newest returns what LastSeqOf must return, computed from the list of records.
 func (m *logModel) newest(pos int64, types []perdure.EventType) (seq int64) {
 	for _, r := range m.want {
 		if r.Pos <= pos && slices.Contains(types, r.Type) {
@@ -256,7 +256,7 @@ func (m *logModel) newest(pos int64, types []perdure.EventType) (seq int64) {
 	return seq
 }
 
-// events returns the expected result of Events, from the list of records.
+// events returns what Events must return, computed from the list of records.
 func (m *logModel) events(after, upTo int64) []store.Event {
 	bySeq := map[int64]*store.Event{}
 	var found []store.Event
@@ -289,7 +289,7 @@ func (m *logModel) block(seq int64) *store.Block {
 	return nil
 }
 
-// across returns the expected result of BlocksAcross, from the list of records.
+// across returns what BlocksAcross must return, computed from the list of records.
 func (m *logModel) across(n int64) ([]store.BlockContent, int64) {
 	pos, closedBy := m.last(), map[int64]int64{}
 	for _, r := range m.want {

@@ -46,7 +46,7 @@ func namedInAnyOrder(f *fixture) {
 				a.block(l, s, perdure.EventToken, "It is \"", "done\"."),
 				a.block(l, s, perdure.EventData, `{"command": `, `"ls <x>"}`),
 				a.block(l, s, perdure.EventTerminal, "file\n"),
-				a.block(l, s, perdure.EventTerminal, "fi", "le\n"), // the same text once more
+				a.block(l, s, perdure.EventTerminal, "fi", "le\n"), // the same text as in the block before
 			}
 		})
 		for i, path := range []string{"0.thinking", "1.text", "2.rawArguments", "3.1.text", "3.1.text"} {
@@ -55,7 +55,7 @@ func namedInAnyOrder(f *fixture) {
 		if f.Failed() {
 			f.Fatalf("with %s", name)
 		}
-		// This block is closed much later, after more entries.
+		// The next block is closed much later, after more entries.
 		a.write(nil, content(perdure.Content{Parts: []perdure.Part{perdure.Text("later")}}))
 		var late perdure.BlockKey
 		a.write(func(s *store.State, l *blockLog) { late = a.block(l, s, perdure.EventToken, "hmm", ", a thought") })
@@ -71,8 +71,9 @@ func namedInAnyOrder(f *fixture) {
 	}
 }
 
-// namedProperty checks that every record remains byte for byte the same when an entry repeats texts
-// of blocks. The texts are arbitrary, are cut anywhere, and are written before or after the entry.
+// namedProperty checks that every record remains the same, byte for byte, when an entry repeats
+// texts of blocks. The texts are arbitrary and are cut at arbitrary places. Their blocks are written
+// before or after the entry.
 func namedProperty(f *fixture) {
 	rapid.Check(f, func(t *rapid.T) {
 		a, silent := f.author(), f.author() // the second author gets no entry
@@ -103,7 +104,7 @@ func namedProperty(f *fixture) {
 		page := rapid.IntRange(1, 40).Draw(t, "page")
 		records, events := a.read(page)
 		wantRecords, wantEvents := silent.read(page)
-		f.equal("the records", records[1:], wantRecords[1:]) // except for the start time
+		f.equal("the records", records[1:], wantRecords[1:]) // the start times may differ
 		f.equal("the events", events[1:], wantEvents[1:])
 		for key, b := range a.rests() {
 			if b.Entry == nil || *b.Entry != id || b.Held != 0 {
@@ -131,11 +132,11 @@ func namedInBlob(f *fixture) {
 	}
 	id := a.write(nil, message(large), message(huge))[0]
 	a.wantNamed(first, id, "0.text")
-	a.wantHeld(second) // reading it from the entry would need more than a page
+	a.wantHeld(second) // to read the text from the entry, a reader would need more than a page
 	after, _ := a.read(100)
 	f.equal("the log", after, before)
 
-	// The same applies to an uploaded blob to which the commit refers.
+	// The same applies if the commit refers to an uploaded blob with the content.
 	uploaded := message(large + "x")
 	ref := f.upload(a.id, uploaded, perdure.BlobChunk)
 	entry := perdure.Entry{ID: uuid.New(), Type: perdure.EntryLLMCall, Blob: &ref, CreatedAt: milestone(1)}
@@ -167,13 +168,13 @@ func notNamed(f *fixture) {
 	for _, key := range keys[1:] {
 		a.wantHeld(key)
 	}
-	// An open block is not compared with entries, because it may grow.
+	// An open block never refers to an entry, because it may grow.
 	a.write(func(s *store.State, l *blockLog) {
 		l.chunk(s.Now, open, perdure.EventToken, ", world", "")
 		l.close(s, open, perdure.BlockDone)
 	})
 	a.wantHeld(open)
-	// Contents that are not messages contain no texts to compare.
+	// These contents are not messages, so they contain no texts to compare with.
 	a.write(nil, json.RawMessage(`["hello "]`), json.RawMessage(`{"parts":"hello "}`), json.RawMessage(`null`))
 	a.wantHeld(keys[1])
 }
@@ -220,7 +221,7 @@ func namedIsPruned(f *fixture) {
 		}
 		f.endExecution(a.id, f.s.Now())
 		f.prune(a.id, store.Prune{Log: !whole, Execution: whole})
-		for range 12 { // checks the store while the deletion is in progress
+		for range 12 { // the store is checked several times during the deletion
 			f.do(store.Command{Lane: store.LaneSweeps, Pick: &store.Pick{Kind: store.PickPruned, Limit: 1}, Decide: func(*store.State) (*store.Changes, error) {
 				return &store.Changes{Prune: &store.Prune{Rows: 5}, Answer: true}, nil
 			}})
@@ -238,8 +239,8 @@ func namedIsPruned(f *fixture) {
 	}
 }
 
-// eventSaysResult checks that an event that repeats the text of a tool result in the same commit
-// comes back unchanged, and that pruning the log leaves the entry.
+// eventSaysResult checks an event that repeats the text of a tool result in the same commit. The
+// event must be read unchanged, and pruning the log must not change the entry.
 func eventSaysResult(f *fixture) {
 	for _, size := range []int{1, 40, 3000, perdure.InlineLimit, store.MostSearched / 16} {
 		a := f.author()

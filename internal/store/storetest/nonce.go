@@ -18,8 +18,8 @@ var nonceTests = map[string]func(*fixture){
 	"records without a nonce have 0":                  noncesOfOld,
 }
 
-// nonces returns the stored nonces of the positions from 0 to one after the last, and the head of
-// the log.
+// nonces returns the stored nonces of the positions from 0 to one after the end of the log, and the
+// head of the log.
 func (f *fixture) nonces(id uuid.UUID) (map[int64]uint32, store.Head) {
 	f.Helper()
 	head := f.head(id)
@@ -33,7 +33,7 @@ func (f *fixture) nonces(id uuid.UUID) (map[int64]uint32, store.Head) {
 	return nonces, head
 }
 
-// noncesOf returns the nonces of the records, by position, and 0 for position 0.
+// noncesOf returns the nonces of the records by position, and the nonce 0 for the position 0.
 func noncesOf(records []perdure.Record) map[int64]uint32 {
 	said := map[int64]uint32{0: 0}
 	for _, r := range records {
@@ -79,8 +79,8 @@ func noncePerTransaction(f *fixture) {
 	f.equal("how many nonces ten transactions had", len(different), 10)
 }
 
-// nonceAfterRollback checks that a refused command and the next one get different nonces, and that
-// the log has the nonce of the stored one.
+// nonceAfterRollback checks that a refused command and the next command get different nonces. The
+// log must have the nonce of the second one.
 func nonceAfterRollback(f *fixture) {
 	id := f.start()
 	var seen []uint32
@@ -104,7 +104,7 @@ func nonceAfterRollback(f *fixture) {
 	f.equal("the nonces differ", len(slices.Compact(seen)), 2)
 }
 
-// noncesOfBlocks checks that the nonces of two blocks stay the same when both are closed, when an
+// noncesOfBlocks checks that the nonces of two blocks never change: when both are closed, when an
 // entry repeats the text of the first, and when the second is superseded. The chunks are written in
 // 200 transactions.
 func noncesOfBlocks(f *fixture) {
@@ -215,8 +215,8 @@ func noncesOfNone(f *fixture) {
 	f.wantCode(err, perdure.NotFound)
 }
 
-// noncesOfOld checks that records without a nonce, as an older version wrote them, are returned
-// with nonce 0.
+// noncesOfOld checks that records without a nonce, as an older version of the program has written
+// them, are read with the nonce 0.
 func noncesOfOld(f *fixture) {
 	id := f.start()
 	blocks := map[perdure.BlockKey]*store.Block{}

@@ -17,7 +17,7 @@ var orderTests = map[string]func(*fixture){
 	"urgent lanes come first and none starves":                lanesInOrder,
 }
 
-// held blocks the committer inside a decision of the execution until release is called. Commands
+// held blocks the committer inside a decision on the execution until release is called. Commands
 // that a test queues before that are in one batch.
 func (f *fixture) held(id uuid.UUID) (release func()) {
 	entered, leave := make(chan struct{}), make(chan struct{})
@@ -37,8 +37,8 @@ func (f *fixture) held(id uuid.UUID) (release func()) {
 	return sync.OnceFunc(func() { close(leave); wg.Wait() })
 }
 
-// queueing is a context that calls waits when Do first waits for it. At that time the command is
-// queued.
+// queueing is a context. Its method Done calls waits, so that a test learns when a command is
+// queued: Do calls Done after that.
 type queueing struct {
 	context.Context
 	waits func()
@@ -49,7 +49,8 @@ func (q queueing) Done() <-chan struct{} {
 	return q.Context.Done()
 }
 
-// queue calls Do in a goroutine and returns when the command is queued. done receives the error.
+// queue calls Do in a goroutine and returns when the command is queued. When Do has returned, done
+// is called with its error.
 func (f *fixture) queue(ctx context.Context, wg *sync.WaitGroup, c store.Command, done func(err error)) {
 	queued := make(chan struct{})
 	wg.Go(func() {
@@ -129,7 +130,7 @@ func lanesInOrder(f *fixture) {
 	}
 	release()
 	wg.Wait()
-	// Claims are most of the first 300 commands, and every lane has some.
+	// Most of the first 300 commands are claims, but every lane has some.
 	counts := map[store.Lane]int{}
 	for _, lane := range got[:300] {
 		counts[lane]++

@@ -5,8 +5,7 @@ import (
 	"github.com/perdure/perdure/internal/store"
 )
 
-// orgFields checks that a written org is read unchanged, and that lists are in the order of the
-// ids.
+// orgFields checks that a written org is read unchanged, and that lists of orgs are ordered by id.
 func orgFields(f *fixture) {
 	first := &perdure.Org{ID: perdure.DefaultOrg, CreatedAt: milestone(0)}
 	f.must(f.outside(first.ID, store.Changes{Org: first}))

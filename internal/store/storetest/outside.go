@@ -132,7 +132,7 @@ func idempotencyExpires(f *fixture) {
 	f.equal("the key that lives, after others went", known(org, "lives"), &lives)
 }
 
-// unused returns the key in the form in which an unused key is listed.
+// unused returns the API key as a list contains it, with a use of zero.
 func unused(k perdure.APIKey) *perdure.APIKey {
 	k.Use = &perdure.KeyUse{}
 	return &k
@@ -206,8 +206,8 @@ func kindsKept(f *fixture) {
 	f.equal("the code of a kind of tasks", perdure.CodeOf(err), perdure.NotFound)
 }
 
-// kindsTogether checks that concurrent commands, each of which adds a provider to a kind, lose none
-// of the providers.
+// kindsTogether checks concurrent commands, each of which adds a provider to the same kind of tasks.
+// No provider may be lost.
 func kindsTogether(f *fixture) {
 	var all sync.WaitGroup
 	want := map[string]bool{}

@@ -220,7 +220,7 @@ func entriesOf(f *fixture) {
 	f.must(err)
 	f.equal("none", none, nil)
 
-	// One call returns about one page. The next call returns the other entries.
+	// One call returns about one page of entries. The next call returns the other entries.
 	var all []uuid.UUID
 	for range 5 {
 		large(store.PageBytes / 3)

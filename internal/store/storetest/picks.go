@@ -18,8 +18,8 @@ var pickTests = map[string]func(*fixture){
 	"what needs features is picked for workers with them":   picksByFeatures,
 }
 
-// picked runs a pick and returns the ids of the candidates in order: of tasks if it picks tasks,
-// otherwise of executions.
+// picked runs a pick and returns the ids of the candidates, in order. If the pick chooses tasks,
+// they are ids of tasks, otherwise of executions.
 func (f *fixture) picked(org string, p store.Pick) []uuid.UUID {
 	f.Helper()
 	var got []uuid.UUID
@@ -37,7 +37,7 @@ func (f *fixture) picked(org string, p store.Pick) []uuid.UUID {
 	return got
 }
 
-// names replaces known ids by their names, so that differences are readable.
+// names replaces known ids by their names, so that a test's messages are readable.
 func names(known map[string]uuid.UUID, got []uuid.UUID) []string {
 	var all []string
 	for _, id := range got {

@@ -21,7 +21,7 @@ var pruneTests = map[string]func(*fixture){
 }
 
 // large creates an ended execution with rows of every kind: n entries, each a child of the previous
-// one, n events, tasks and signals, an idempotency key and a blob.
+// one, n events, n tasks, n signals, an idempotency key and a blob.
 func (f *fixture) large(n int) uuid.UUID {
 	f.Helper()
 	id := f.start()
@@ -70,7 +70,7 @@ func (f *fixture) prune(id uuid.UUID, p store.Prune) {
 	f.change(id, func(*store.State) *store.Changes { return &store.Changes{Prune: &p} })
 }
 
-// drop deletes all marked rows, at most rows rows in each command, and returns the number of
+// drop deletes all marked rows, at most that many rows with each command. It returns the number of
 // commands.
 func (f *fixture) drop(rows int) int {
 	f.Helper()
@@ -134,7 +134,7 @@ func deletedInSteps(f *fixture) {
 	id, other := f.large(n), f.large(3)
 	before := f.path(other, *f.execution(other).Leaf, nil, 0, false)
 	f.prune(id, store.Prune{Execution: true})
-	// At least n entries, n tasks, n signals and n records.
+	// The execution has at least n entries, n tasks, n signals and n records.
 	if steps := f.drop(rows); steps < 4*n/rows {
 		f.Errorf("over %d rows went in %d steps of %d", 4*n, steps, rows)
 	}
@@ -146,7 +146,7 @@ func deletedInSteps(f *fixture) {
 	}
 	f.equal("the entries of the other execution", count, 3)
 	_ = before
-	// Its id can be used again.
+	// The id of the deleted execution can be used again.
 	f.start(func(x *perdure.Execution) { x.ID = id })
 	f.equal("the log of a new execution of that id", f.head(id), store.Head{LastSeq: 1, LastPos: 1, Epoch: 7, Nonce: f.head(id).Nonce})
 }
@@ -192,7 +192,7 @@ func logIsPruned(f *fixture) {
 	f.equal("the entries", len(entries.Items), 250)
 }
 
-// checkpoints writes one checkpoint for each state.
+// checkpoints writes the given checkpoints, one after the other.
 func (f *fixture) checkpoints(id uuid.UUID, states ...perdure.Checkpoint) {
 	f.Helper()
 	for _, c := range states {

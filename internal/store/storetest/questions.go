@@ -28,7 +28,8 @@ var questionTests = map[string]func(*fixture){
 	"a question of another execution than the command's is refused": questionElsewhere,
 }
 
-// question returns an open question of an execution, changed by edit. It is not stored.
+// question returns an open question of an execution. The functions in edit change it before. It is
+// not stored.
 func (f *fixture) question(execution uuid.UUID, key string, edit ...func(*perdure.Question)) *perdure.Question {
 	q := &perdure.Question{
 		ID: perdure.QuestionID(execution, key), ExecutionID: execution, Org: org, Key: key, Status: perdure.QuestionOpen, Version: 1, CreatedAt: milestone(1),
@@ -40,7 +41,7 @@ func (f *fixture) question(execution uuid.UUID, key string, edit ...func(*perdur
 	return q
 }
 
-// ask stores questions of an execution, and the number of its open ones.
+// ask stores questions of an execution, and the number of the execution's open questions.
 func (f *fixture) ask(execution uuid.UUID, questions ...*perdure.Question) {
 	f.Helper()
 	f.do(store.Command{Lane: store.LaneCommits, Org: org, Execution: execution, Needs: func(*perdure.Execution) store.Needs { return store.Needs{OpenQuestions: true} }, Decide: func(s *store.State) (*store.Changes, error) {
@@ -93,8 +94,8 @@ func questionFields(f *fixture) {
 	}
 }
 
-// largeQuestionDetails checks that details over perdure.InlineLimit become a blob that stays while the
-// question changes, and that no row of a list contains them.
+// largeQuestionDetails checks that details over perdure.InlineLimit are stored in a blob. The blob
+// must stay when the question changes. No row of a list may contain the details.
 func largeQuestionDetails(f *fixture) {
 	x, large := f.start(), jsonText(perdure.InlineLimit+1)
 	q := f.question(x, "large", func(q *perdure.Question) {
@@ -150,7 +151,7 @@ func questionsSeen(f *fixture) {
 	var all []*perdure.Question
 	for i := range 4 {
 		all = append(all, f.question(x, fmt.Sprint(i), func(q *perdure.Question) {
-			q.ExpiresAt = ptr(f.s.Now().Add(time.Duration(i-1) * time.Hour)) // two are due
+			q.ExpiresAt = ptr(f.s.Now().Add(time.Duration(i-1) * time.Hour)) // two of the questions are due
 			if i == 0 {
 				decided(q)
 			}
@@ -203,7 +204,7 @@ func askersSeen(f *fixture) {
 	f.equal("the keys without a request", f.look(x, store.Needs{Questions: []uuid.UUID{apart.ID}}).SignalKeys, []uuid.UUID(nil))
 }
 
-// listed returns the keys of the questions of a list, read page by page.
+// listed returns the keys of the questions in a list, and the number of its pages.
 func (f *fixture) listed(of string, filter store.QuestionFilter) (keys []string, pages int) {
 	f.Helper()
 	for {
@@ -231,7 +232,7 @@ func questionsListed(f *fixture) {
 	f.equal("the list", keys, want)
 	_, err := f.s.Questions(f.ctx, org, store.QuestionFilter{Cursor: "no cursor"})
 	f.wantCode(err, perdure.InvalidArgument)
-	// What a page contains is bounded by its size, too: choices count as the details do.
+	// A page is also limited by its size. The choices of a question count like its details.
 	option := perdure.QuestionOption{Value: "v", Description: strings.Repeat("x", 60_000)}
 	large := f.start()
 	for i := range store.PageBytes/60_000 + 2 {

@@ -19,7 +19,7 @@ var quotaTests = map[string]func(*fixture){
 	"a line of the audit log comes back":                   auditFields,
 }
 
-// limited creates a key with limits.
+// limited creates an API key with limits.
 func (f *fixture) limited(l perdure.KeyLimits) uuid.UUID {
 	f.Helper()
 	id := uuid.New()
@@ -41,7 +41,8 @@ func (f *fixture) useOf(key uuid.UUID) perdure.KeyUse {
 	return perdure.KeyUse{}
 }
 
-// admitted returns a command that starts an execution with the key, if the key's limits allow it.
+// admitted returns a command that starts an execution with an API key, if the limits of the key
+// allow that.
 func (f *fixture) admitted(key uuid.UUID, input string) store.Command {
 	x := perdure.Execution{
 		ID: uuid.New(), Org: org, Kind: "agent", Status: perdure.StatusPending, PersistenceMode: perdure.Remote,

@@ -40,7 +40,7 @@ func (a *author) ended(result json.RawMessage, ref *perdure.BlobRef) uuid.UUID {
 	return t.ID
 }
 
-// entryOf writes an entry with the key that marks it as made from the task's result.
+// entryOf writes an entry. Its key says that it was made from the result of the task.
 func (a *author) entryOf(task uuid.UUID, content json.RawMessage) uuid.UUID {
 	a.Helper()
 	id := uuid.New()
@@ -52,7 +52,7 @@ func (a *author) entryOf(task uuid.UUID, content json.RawMessage) uuid.UUID {
 	return id
 }
 
-// rest returns the stored form of a task's result; nil if the result does not refer to an entry.
+// rest returns how the result of a task is stored; nil if the result does not refer to an entry.
 func (a *author) rest(task uuid.UUID) *store.ResultRest {
 	a.Helper()
 	all, err := invariants.AuditorOf(a.s).AuditResults(a.ctx, a.id)
@@ -88,8 +88,8 @@ func (a *author) views(task uuid.UUID) map[string]*perdure.Task {
 	return all
 }
 
-// answer returns a model call's result that contains the content of the entry that is made from the
-// result.
+// answer returns the result of a model call. It contains the content of the entry that will be made
+// from it.
 func answer(entry json.RawMessage) json.RawMessage {
 	return slices.Concat([]byte(`{"content":`), entry, []byte(`,"providerResponseId":"msg_1","latencyMs":12}`))
 }
@@ -125,7 +125,8 @@ func resultInBlob(f *fixture) {
 	for name, task := range map[string]uuid.UUID{"in place": a.ended(result, nil), "uploaded": a.ended(nil, &uploaded)} {
 		before := a.views(task)
 		ref := *before["lazy"].ResultBlob
-		reader, err := f.s.Blob(f.ctx, a.id, ref.ID) // the read starts before the entry is written and continues after it
+		// The read begins before the entry is written, and continues after it.
+		reader, err := f.s.Blob(f.ctx, a.id, ref.ID)
 		f.must(err)
 		first := make([]byte, 10)
 		if _, err := reader.Read(first); err != nil {
@@ -149,7 +150,7 @@ func resultInBlob(f *fixture) {
 		f.must(err)
 		f.equal("the length of the blob with its hash", row.Held, ref.Length)
 	}
-	// A content over the limit is not compared with entries.
+	// A content over the limit MostSearched is not searched for texts.
 	huge := content(perdure.Content{Parts: []perdure.Part{perdure.Text(strings.Repeat("x", store.MostSearched))}})
 	task := a.ended(answer(huge), nil)
 	before := a.views(task)
@@ -176,7 +177,7 @@ func resultKept(f *fixture) {
 			f.Errorf("a result %s rests as %+v", name, rest)
 		}
 	}
-	// An entry with the same content that was not made from the task has no effect.
+	// An entry with the same content has no effect if it was not made from the task.
 	task := a.ended(answer(message), nil)
 	a.write(nil, message)
 	if rest := a.rest(task); rest != nil {
@@ -195,7 +196,7 @@ func resultReplaced(f *fixture) {
 			return &store.Changes{Tasks: []*perdure.Task{s.Tasks[id]}}, nil
 		}})
 	}
-	change(func(t *perdure.Task) { t.Kind = "other" }) // its result remains
+	change(func(t *perdure.Task) { t.Kind = "other" }) // the result of the task is kept
 	f.equal("the result", string(a.task(a.id, id).Result), string(answer(message)))
 	change(func(t *perdure.Task) { t.Result = json.RawMessage(`"another"`) })
 	f.equal("the result after it was replaced", string(a.task(a.id, id).Result), `"another"`)
@@ -204,8 +205,8 @@ func resultReplaced(f *fixture) {
 	}
 }
 
-// resultProperty checks that task results that share arbitrary texts with an entry are returned
-// unchanged after the entry is written.
+// resultProperty checks that task results which share arbitrary texts with an entry are read
+// unchanged after the entry was written.
 func resultProperty(f *fixture) {
 	a := f.author()
 	rapid.Check(f, func(t *rapid.T) {

@@ -40,7 +40,8 @@ func policyComesBack(f *fixture) {
 	}
 }
 
-// retained creates an execution that ended this long ago. own is its own policy, or nil.
+// retained creates an execution that ended that long ago. The parameter own is its own retention
+// policy, or nil.
 func (f *fixture) retained(own *perdure.Retention, ended time.Duration) uuid.UUID {
 	f.Helper()
 	x := perdure.Execution{
@@ -69,7 +70,7 @@ func ownPolicy(f *fixture) {
 	f.equal("the org's", f.look(plain, store.Needs{Retention: true}).Retention, policy)
 }
 
-// prunable returns the ids that a query finds, read in pages.
+// prunable returns the ids of the executions that the query finds, read in pages.
 func (f *fixture) prunable(q store.PruneQuery) []uuid.UUID {
 	f.Helper()
 	q.Org = org

@@ -21,7 +21,7 @@ var rowTests = map[string]func(*fixture){
 	"every field of a checkpoint comes back":        checkpointFields,
 }
 
-// wholeExecution returns an execution with all fields set that can be set at the same time.
+// wholeExecution returns an execution in which all fields are set that can be set at the same time.
 func wholeExecution(id uuid.UUID) *perdure.Execution {
 	return &perdure.Execution{
 		ID: id, Org: org, Kind: "agent", Status: perdure.StatusFailed, PersistenceMode: perdure.Local,
@@ -175,7 +175,7 @@ func taskFields(f *fixture) {
 	want.Input, want.Result = nil, nil
 	f.equal("the tasks decided on", state.Tasks, map[uuid.UUID]*perdure.Task{whole.ID: &want})
 
-	// A write without a result keeps the stored result, and replaces all other fields.
+	// A write of a task without a result keeps the stored result, and replaces all other fields.
 	bare := &perdure.Task{
 		ID: whole.ID, ExecutionID: id, Org: org, Kind: "bash", Status: perdure.TaskPending, Queue: "q2", Key: "task:1",
 		CreatedAt: whole.CreatedAt, InputHash: whole.InputHash,

@@ -7,8 +7,8 @@ import (
 	"github.com/perdure/perdure/internal/store"
 )
 
-// firstSecret checks that the first secret with a name is stored and a later one with the same name
-// is ignored.
+// firstSecret checks that the first secret with a name is stored. A later secret with the same name
+// must be ignored.
 func firstSecret(f *fixture) {
 	_, err := f.s.Secret(f.ctx, "one")
 	f.wantCode(err, perdure.NotFound)

@@ -21,13 +21,13 @@ var segmentTests = map[string]func(*fixture){
 	"a tree with many branch points":                 manyBranches,
 }
 
-// tree is the expected content of an execution's entries.
+// tree is a model of the entries of an execution.
 type tree struct {
 	*fixture
 	id      uuid.UUID
 	all     []perdure.Entry
 	entries map[uuid.UUID]perdure.Entry
-	covers  map[uuid.UUID]*perdure.CompactionRange // of the compactions
+	covers  map[uuid.UUID]*perdure.CompactionRange // the ranges of the compactions among them
 }
 
 func (f *fixture) tree() *tree {
@@ -35,7 +35,7 @@ func (f *fixture) tree() *tree {
 	return &tree{fixture: f, id: f.start(), entries: map[uuid.UUID]perdure.Entry{}, covers: map[uuid.UUID]*perdure.CompactionRange{}}
 }
 
-// next creates an entry that is not stored yet.
+// next returns a new entry below the parent. It is not stored yet.
 func (tr *tree) next(parent *uuid.UUID, t perdure.EntryType) perdure.Entry {
 	if parent != nil {
 		parent = ptr(*parent) // the caller may change its variable
@@ -50,8 +50,8 @@ func (tr *tree) next(parent *uuid.UUID, t perdure.EntryType) perdure.Entry {
 	return e
 }
 
-// append stores entries with one command, which may be delivered twice. With heads, the command
-// also loads the heads of their parents, as the engine does.
+// append stores entries with one command, which Faults may run twice. If heads is set, the command
+// also loads the heads of the parents, as the engine does.
 func (tr *tree) append(s store.Store, heads bool, entries ...perdure.Entry) error {
 	needs := store.Needs{}
 	for _, e := range entries {
@@ -88,7 +88,7 @@ func (tr *tree) add(parent *uuid.UUID, t perdure.EntryType) uuid.UUID {
 	return e.ID
 }
 
-// walk returns the path to an entry, found from parent to parent.
+// walk returns the path to an entry. It goes from parent to parent in the model.
 func (tr *tree) walk(leaf uuid.UUID) (path []perdure.Entry) {
 	for at := &leaf; at != nil; {
 		e := tr.entries[*at]
@@ -98,8 +98,8 @@ func (tr *tree) walk(leaf uuid.UUID) (path []perdure.Entry) {
 	return path
 }
 
-// treeProperty appends to random trees, with commands that fail, lose their answers or are
-// delivered twice. It compares all path queries with walk.
+// treeProperty appends to random trees. Some commands fail, lose their answers or run twice. All
+// path queries are compared with walk.
 func treeProperty(f *fixture) {
 	rapid.Check(f, func(t *rapid.T) {
 		tr := f.tree()
@@ -127,7 +127,7 @@ func treeProperty(f *fixture) {
 	})
 }
 
-// draw creates an entry below a random one, mostly the newest, so that segments grow.
+// draw draws an entry below a random one. That is mostly the newest one, so that segments grow.
 func (tr *tree) draw(t *rapid.T) perdure.Entry {
 	if len(tr.all) == 0 {
 		return tr.next(nil, perdure.EntryMessage)
@@ -147,7 +147,7 @@ func (tr *tree) anyEntry(t *rapid.T) uuid.UUID {
 	return tr.all[rapid.IntRange(0, len(tr.all)-1).Draw(t, "entry")].ID
 }
 
-// compare checks a part of a path, its length, and a common ancestor.
+// compare compares a part of a path, its length, and a common ancestor with the model.
 func (tr *tree) compare(t *rapid.T) {
 	tr.Helper()
 	leaf, other := tr.anyEntry(t), tr.anyEntry(t)
@@ -193,7 +193,7 @@ func lastShared(a, b []perdure.Entry) (last *uuid.UUID) {
 	return last
 }
 
-// sound checks the places of all entries.
+// sound checks that an audit finds the places of all entries correct.
 func (tr *tree) sound() {
 	tr.Helper()
 	wrong, err := invariants.AuditorOf(tr.s).AuditTree(tr.ctx, tr.id)
@@ -203,7 +203,7 @@ func (tr *tree) sound() {
 	}
 }
 
-// branchesGoOn appends alternately at the ends of two branches.
+// branchesGoOn appends entries to the ends of two branches, in turn.
 func branchesGoOn(f *fixture) {
 	tr := f.tree()
 	root := tr.add(nil, perdure.EntryMessage)
@@ -272,7 +272,7 @@ func commonAncestors(f *fixture) {
 	f.wantCode(err, perdure.NotFound)
 }
 
-// manyBranches opens another branch at every entry before the path continues.
+// manyBranches opens another branch at every entry of the path before the path continues.
 func manyBranches(f *fixture) {
 	tr := f.tree()
 	at := tr.next(nil, perdure.EntryMessage)

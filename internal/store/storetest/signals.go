@@ -90,7 +90,7 @@ func signalsTaken(f *fixture) {
 	})
 	f.equal("taken, decided on", ids(f.look(id, store.Needs{Taken: true}).Taken), []string{"s3", "s1", "s2"})
 
-	// A commit with ConsumeTaken also consumes the signals that it takes.
+	// A commit with ConsumeTaken also consumes the signals that the same commit takes.
 	f.change(id, func(*store.State) *store.Changes { return &store.Changes{Take: []string{"s4"}, ConsumeTaken: true} })
 	got, err = f.s.TakenSignals(f.ctx, id)
 	f.must(err)

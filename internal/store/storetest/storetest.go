@@ -16,14 +16,15 @@ import (
 	"github.com/perdure/perdure/internal/store/storetest/invariants"
 )
 
-// Run checks the contract of [store.Store]. open must return an empty store, which is closed at the
-// end of the test. Each test has its own store, and checks the invariants at its end.
+// Run checks that a store fulfills the contract of [store.Store]. The function open must return an
+// empty store, which is closed at the end of the test. Each test has its own store, and checks the
+// invariants at its end.
 func Run(t *testing.T, open func(t *testing.T) store.Store) {
 	run(t, open, func(string) bool { return true })
 }
 
-// RunSample is Run with a sample of one in n tests; see [longtest.Sample]. It is for stores with
-// other options than the one that Run checks.
+// RunSample is Run with only one in n of the tests; see [longtest.Sample]. It is for stores with
+// other options than those that Run checks.
 func RunSample(t *testing.T, n int, open func(t *testing.T) store.Store) {
 	t.Helper()
 	run(t, open, longtest.Sample(t, n))
@@ -50,7 +51,7 @@ func run(t *testing.T, open func(t *testing.T) store.Store, in func(name string)
 
 const org = "acme"
 
-// fixture is one test with a separate store.
+// fixture is the state of one test with a store of its own.
 type fixture struct {
 	*testing.T
 	s   store.Store
@@ -71,7 +72,8 @@ func (f *fixture) do(c store.Command) []any {
 	return answers
 }
 
-// change writes the changes that decide returns for an execution.
+// change runs a command on an execution that must succeed. It writes the changes that decide
+// returns.
 func (f *fixture) change(id uuid.UUID, decide func(s *store.State) *store.Changes) {
 	f.Helper()
 	f.do(store.Command{Lane: store.LaneCommits, Execution: id, Decide: func(s *store.State) (*store.Changes, error) {
@@ -79,7 +81,7 @@ func (f *fixture) change(id uuid.UUID, decide func(s *store.State) *store.Change
 	}})
 }
 
-// look returns the state that a decision with these needs gets. It changes nothing.
+// look returns the state that a decision with these needs sees. It changes nothing.
 func (f *fixture) look(id uuid.UUID, needs store.Needs) *store.State {
 	f.Helper()
 	var seen *store.State
@@ -91,7 +93,8 @@ func (f *fixture) look(id uuid.UUID, needs store.Needs) *store.State {
 	return seen
 }
 
-// start inserts a PENDING execution, changed by edit, with its first event, and returns its id.
+// start inserts a PENDING execution with its first event, and returns its id. The functions in edit
+// change the execution before.
 func (f *fixture) start(edit ...func(x *perdure.Execution)) uuid.UUID {
 	f.Helper()
 	x := perdure.Execution{
@@ -137,22 +140,22 @@ func (f *fixture) wantCode(err error, code perdure.Code) {
 	}
 }
 
-// equal fails the test if the values differ. Nil and empty lists and maps are equal; want nil means
-// the zero value.
+// equal fails the test if the values differ. Nil and empty lists and maps count as equal. If want is
+// nil, it means the zero value.
 func (f *fixture) equal(what string, got, want any) {
 	f.Helper()
 	if want == nil {
 		want = reflect.Zero(reflect.TypeOf(got)).Interface()
 	}
 	if reflect.DeepEqual(got, want) {
-		return // faster than a comparison of large contents piece by piece
+		return // faster than a comparison of large contents by their parts
 	}
 	if diff := cmp.Diff(want, got, cmpopts.EquateEmpty()); diff != "" {
 		f.Errorf("%s differs (-want +got):\n%s", what, diff)
 	}
 }
 
-// logWriter creates records with positions, seqs and nonces by the rules.
+// logWriter creates records with positions, seqs and nonces, as the engine does.
 type logWriter struct {
 	head    store.Head
 	nonce   uint32
@@ -180,5 +183,6 @@ func (l *logWriter) event(s *store.State, t perdure.EventType) *perdure.Record {
 
 func ptr[T any](v T) *T { return &v }
 
-// milestone returns a time in milliseconds, which every store stores exactly.
+// milestone returns the time that is ms milliseconds after a fixed moment. Every store stores such
+// times exactly.
 func milestone(ms int64) perdure.Time { return perdure.AtMilli(1_700_000_000_000 + ms) }

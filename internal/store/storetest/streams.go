@@ -52,7 +52,7 @@ func appending(rows ...string) func(c *store.StreamChange) {
 	}
 }
 
-// seen returns the stream and the producer's state that a decision gets.
+// seen returns the stream and the producer that a decision on the stream sees.
 func (f *fixture) seen(org, path, producer string) (stream *store.Stream, state *store.StreamProducer) {
 	f.Helper()
 	f.do(store.Command{
@@ -65,7 +65,7 @@ func (f *fixture) seen(org, path, producer string) (stream *store.Stream, state 
 	return stream, state
 }
 
-// content returns all content of a stream, read a few bytes at a time.
+// content returns the whole content of a stream, read a few bytes at a time.
 func (f *fixture) content(id uuid.UUID) string {
 	f.Helper()
 	var all bytes.Buffer
@@ -213,7 +213,7 @@ func streamRefused(f *fixture) {
 		Org: org, Needs: func(*perdure.Execution) store.Needs { return store.Needs{Stream: "p"} },
 		Decide: func(s *store.State) (*store.Changes, error) {
 			c := store.StreamChange{Stream: *s.Stream, Append: [][]byte{[]byte("two")}, Producer: &store.StreamProducer{ID: "a"}}
-			return &store.Changes{Stream: &c}, nil // its tail is at existing content
+			return &store.Changes{Stream: &c}, nil // the content would overlap existing content
 		},
 	})
 	if err == nil {
@@ -246,8 +246,8 @@ func streamDeleted(f *fixture) {
 	f.equal("the new stream", f.content(fresh.ID), "new")
 }
 
-// dropStreams deletes the rows of deleted streams, at most rows in each command, and returns the
-// number of commands.
+// dropStreams deletes the rows of deleted streams, at most that many with each command. It returns
+// the number of commands.
 func (f *fixture) dropStreams(rows int) int {
 	f.Helper()
 	for steps := 0; ; steps++ {
@@ -282,8 +282,8 @@ func streamDropped(f *fixture) {
 	f.equal("the stream that is kept", f.content(kept.ID), "kept")
 }
 
-// streamCounted checks that concurrent commands, each of which creates a stream if there are fewer
-// than a limit, create exactly that number.
+// streamCounted checks concurrent commands, each of which creates a stream if there are fewer than a
+// limit. Exactly that many streams must be created.
 func streamCounted(f *fixture) {
 	const most = 5
 	f.stream("other", "p", appending("x"))

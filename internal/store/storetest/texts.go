@@ -11,9 +11,9 @@ import (
 	"github.com/perdure/perdure/internal/store"
 )
 
-// Texts checks that a query finds the same executions whether they are indexed or not, on a store
-// that reads at most 40 executions per page. fill must index everything that can be indexed;
-// nothing else may index. Texts returns the executions, oldest first.
+// Texts checks that a query finds the same executions whether their texts are indexed or not. The
+// store must examine at most 40 executions per page. The function fill must index everything that
+// can be indexed; nothing else may index. Texts returns the ids of the executions, oldest first.
 func Texts(t *testing.T, s store.Store, fill func()) []uuid.UUID {
 	f := &fixture{T: t, s: s, ctx: t.Context()}
 	var all []uuid.UUID
@@ -66,7 +66,8 @@ func Texts(t *testing.T, s store.Store, fill func()) []uuid.UUID {
 	return all
 }
 
-// Prune deletes executions like a sweep: it marks all of them, and then deletes their rows.
+// Prune deletes executions like a sweep of a server. It first marks all of them, and then deletes
+// their rows.
 func Prune(t *testing.T, s store.Store, ids ...uuid.UUID) {
 	f := &fixture{T: t, s: s, ctx: t.Context()}
 	for _, p := range []store.Prune{{Execution: true}, {Rows: 1000}} {

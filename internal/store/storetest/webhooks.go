@@ -20,7 +20,7 @@ var webhookTests = map[string]func(*fixture){
 	"a webhook of another org does not exist for a caller": webhooksApart,
 }
 
-// webhook stores a webhook, changed by edit.
+// webhook stores a webhook. The functions in edit change it before.
 func (f *fixture) webhook(of string, edit ...func(*perdure.Webhook)) *perdure.Webhook {
 	f.Helper()
 	w := &perdure.Webhook{
@@ -68,7 +68,7 @@ func webhooksSeen(f *fixture) {
 	other := f.start(func(x *perdure.Execution) { x.Org = "other" })
 	f.equal("the webhooks at first", f.seenWebhooks(org, x), []uuid.UUID(nil))
 	a := f.webhook(org)
-	for range 2 { // the second time from a cache
+	for range 2 { // the second read uses a cache
 		f.equal("one webhook", f.seenWebhooks(org, x), []uuid.UUID{a.ID})
 		f.equal("the webhooks of a new execution's org", f.seenWebhooks(org, uuid.New()), []uuid.UUID{a.ID})
 		f.equal("the webhooks of another org", f.seenWebhooks("other", other), []uuid.UUID(nil))
@@ -81,7 +81,7 @@ func webhooksSeen(f *fixture) {
 	b.DeletedAt = ptr(milestone(3))
 	f.must(f.outside(org, store.Changes{Webhook: b}))
 	f.equal("none that is enabled", f.seenWebhooks(org, x), []uuid.UUID(nil))
-	// A refused command changes nothing that is cached.
+	// A refused command does not change the cache.
 	_, err := f.s.Do(f.ctx, store.Command{Lane: store.LaneCommits, Org: org, Decide: func(*store.State) (*store.Changes, error) {
 		bad := *a
 		bad.Enabled = true
@@ -102,8 +102,8 @@ func webhooksSeen(f *fixture) {
 	}
 }
 
-// webhooksOfBatch checks that commands which are queued together with a change of a webhook see the
-// list before or after it, and later ones the list after it.
+// webhooksOfBatch checks commands that are queued together with a change of a webhook. They see the
+// list of webhooks before or after the change. Later commands see the list after it.
 func webhooksOfBatch(f *fixture) {
 	ids := make([]uuid.UUID, 4)
 	for i := range ids {
@@ -146,7 +146,7 @@ func webhooksDue(f *fixture) {
 	f.delivery(later, 0, func(d *perdure.Delivery) {
 		d.NextAttemptAt = ptr(perdure.AtMilli(f.s.Now().Add(time.Hour).UnixMilli()))
 	})
-	f.delivery(&perdure.Webhook{ID: uuid.New(), Org: org}, 1) // of no webhook
+	f.delivery(&perdure.Webhook{ID: uuid.New(), Org: org}, 1) // the webhook of this delivery does not exist
 	var got []uuid.UUID
 	for after := uuid.Nil; ; {
 		page, err := f.s.DueWebhooks(f.ctx, f.s.Now(), after, 2)

@@ -109,7 +109,7 @@ func queuesCounted(f *fixture) {
 	oldest := f.ago(time.Hour)
 	f.start(on("a", time.Minute, 0))
 	f.start(func(x *perdure.Execution) { x.Queue, x.ReadyAt, x.NotBefore = "a", oldest, oldest }, crashed(store.AloneScore))
-	f.start(on("a", time.Minute, time.Hour)) // delayed: it does not count
+	f.start(on("a", time.Minute, time.Hour)) // this execution is delayed and does not count
 	f.start(on("a", time.Minute, 0), func(x *perdure.Execution) { x.Org = "other" })
 	w := f.worker(org, func(w *perdure.WorkerInfo) { w.Queues = []string{"a", "b"} })
 	f.worker(org, func(w *perdure.WorkerInfo) { w.Queues, w.LastSeenAt = []string{"a", "gone"}, f.ago(time.Hour) })

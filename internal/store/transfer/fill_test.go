@@ -11,8 +11,8 @@ import (
 	"github.com/perdure/perdure/internal/store/sqlite"
 )
 
-// said lists values for columns that do not accept arbitrary values: columns with a CHECK, and
-// columns by which rows refer to rows.
+// said contains values for columns that do not accept every value: columns with a CHECK, and columns
+// by which rows refer to other rows.
 var said = map[string]any{
 	"persistence_mode": "LOCAL", "agent_execution.status": "WAITING", "task_execution.status": "RUNNING", "agent_signal.state": "taken", "api_key.role": "client", "question.status": "answered", "delivery.status": "dead", "approval_grant.scope": "run", "approval_grant.match_kind": "tool", "bulk_action.status": "running",
 	"agent_execution_id": id(1), "agent_execution.id": id(1), "agent_definition_id": id(2), "agent_definition.id": id(2),
@@ -20,8 +20,8 @@ var said = map[string]any{
 	"question.id": id(7), "question_id": id(7), "conversation_id": "conversation.id ä 😀 \\ \" \n\t",
 }
 
-// placed contains columns that may be NULL although every row of a store has a value. The target
-// fills them in rows without values.
+// placed contains columns that may be NULL although they have a value in every row of a store. The
+// target sets them in rows without a value.
 var placed = map[string]bool{"agent_entry.segment": true, "agent_entry.depth": true}
 
 func id(n byte) []byte {
@@ -30,8 +30,8 @@ func id(n byte) []byte {
 	return b
 }
 
-// filled returns the path of a store's file with two rows in every table of the schema: one with a
-// value in every column, and one with only the required columns and empty values.
+// filled returns the path of a store's file with two rows in every table of the schema. One row has
+// a value in every column. The other one has only the required columns, with empty values.
 func filled(t *testing.T) string {
 	t.Helper()
 	path := filepath.Join(t.TempDir(), "perdure.db")

@@ -12,7 +12,7 @@ import (
 )
 
 // TestADifferenceIsFound checks that a copy fails if a row of the target is changed, missing or
-// additional. The target is then not opened, and the source stays open.
+// additional. Servers must then be able to open the source, but not the target.
 func TestADifferenceIsFound(t *testing.T) {
 	for name, query := range map[string]string{
 		"a changed byte": "UPDATE agent_entry SET content = content || '\\x00'::bytea WHERE content IS NOT NULL",
@@ -23,7 +23,7 @@ func TestADifferenceIsFound(t *testing.T) {
 			from, to := filled(t), target(t)
 			o, spoiled := options(from, to), false
 			o.Told = func(p Progress) {
-				// The first progress of the comparison comes after everything was copied.
+				// The first progress of the comparison is reported after everything was copied.
 				if p.Step == StepCompare && !spoiled {
 					spoiled = true
 					run(t, to, query)
@@ -33,7 +33,7 @@ func TestADifferenceIsFound(t *testing.T) {
 			wantCode(t, err, perdure.Internal, "are not those of the source")
 			_, err = postgres.Open(t.Context(), postgres.Options{URL: to})
 			wantCode(t, err, perdure.Conflict, "not finished")
-			epochOf(t, from) // it can be opened
+			epochOf(t, from) // a server can open the source
 		})
 	}
 }
@@ -55,11 +55,11 @@ func TestCopiesThatAreRefused(t *testing.T) {
 		from := filled(t)
 		_, err := Copy(t.Context(), options(from, to))
 		wantCode(t, err, perdure.Conflict, "something is stored")
-		epochOf(t, from) // it can be opened
+		epochOf(t, from) // a server can open the source
 	})
 	t.Run("a server uses the target", func(t *testing.T) {
 		to := target(t)
-		u, err := url.Parse(to) // it may set the application name
+		u, err := url.Parse(to) // the URL may set the application name
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -71,7 +71,7 @@ func TestCopiesThatAreRefused(t *testing.T) {
 			t.Fatal(err)
 		}
 		defer s.Close()
-		if _, err := s.AnyKey(t.Context()); err != nil { // it opens a connection
+		if _, err := s.AnyKey(t.Context()); err != nil { // this read opens a connection
 			t.Fatal(err)
 		}
 		_, err = Copy(t.Context(), options(filled(t), to))
@@ -109,7 +109,7 @@ func TestCopiesThatAreRefused(t *testing.T) {
 		alter(t, from, "UPDATE durable_stream SET path = 'a' || char(0) || 'b' WHERE length(path) > 0")
 		_, err := Copy(t.Context(), options(from, target(t)))
 		wantCode(t, err, perdure.InvalidArgument, "the row of durable_stream with number 1 has a zero byte")
-		epochOf(t, from) // it can be opened
+		epochOf(t, from) // a server can open the source
 	})
 	t.Run("no database", func(t *testing.T) {
 		_, err := Copy(t.Context(), options(filepath.Join(t.TempDir(), "x.db"), "postgres://x@127.0.0.1:1/x"))

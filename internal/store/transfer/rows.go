@@ -13,20 +13,20 @@ import (
 	"github.com/perdure/perdure/internal/store/sql/schema"
 )
 
-// A batch of rows is one transaction. At most one batch is in memory.
+// These limits apply to a batch of rows, which is one transaction. At most one batch is in memory.
 const (
 	batchRows  = 10_000
 	batchBytes = 4 << 20
 )
 
-// progress is the progress of a table, as it is stored in the target.
+// progress is the progress of the copy of a table, as the target stores it.
 type progress struct {
 	Rows  int64  `json:"rows"`
 	Bytes int64  `json:"bytes"`
 	Key   []part `json:"key"`
 }
 
-// part is one value of a key.
+// part is one value of a row's key. One of its fields is set.
 type part struct {
 	Number *int64  `json:"n,omitempty"`
 	Text   *string `json:"t,omitempty"`
@@ -52,16 +52,16 @@ func (p part) value() any {
 	case p.Text != nil:
 		return *p.Text
 	}
-	return append([]byte{}, p.Bytes...) // an empty value is not NULL
+	return append([]byte{}, p.Bytes...) // never nil, because an empty value is not NULL
 }
 
-// batch collects rows.
+// batch contains rows that are inserted together.
 type batch struct {
 	rows  [][]any
 	bytes int64
 }
 
-// copyTable copies the rows of a table that are not in the target yet.
+// copyTable copies the rows of a table that the target does not have yet.
 func (c *copier) copyTable(ctx context.Context, t schema.Table) error {
 	var p progress
 	note, err := c.target.Progress(ctx, t.Name)
@@ -115,8 +115,7 @@ func (c *copier) copyTable(ctx context.Context, t schema.Table) error {
 	return nil
 }
 
-// add adds a batch to the progress. The key of the batch's last row becomes the position from which
-// the copy continues.
+// add records that a batch was copied. The copy continues after the key of the batch's last row.
 func (p *progress) add(t schema.Table, b *batch) {
 	p.Rows += int64(len(b.rows))
 	p.Bytes += b.bytes
@@ -141,13 +140,13 @@ func size(row []any) (n int64) {
 	return n
 }
 
-// free contains the JSON columns in which older servers accepted any bytes. No query searches these
-// columns.
+// free contains the names of JSON columns in which older servers accepted any bytes. No query
+// searches these columns.
 var free = map[string]bool{"fields": true, "metadata": true, "error": true, "input_schema": true}
 
-// mend replaces characters that PostgreSQL cannot store by U+FFFD in the columns of free, and
-// returns the number of changed texts. If another text cannot be stored, the error names the table,
-// the row and the column.
+// mend replaces characters that PostgreSQL cannot store by U+FFFD, in the columns of free. It
+// returns the number of changed texts. If another column contains such a text, the error names the
+// table, the row and the column.
 func mend(t schema.Table, row []any) (mended int64, err error) {
 	for i, v := range row {
 		s, ok := v.(string)
@@ -176,8 +175,8 @@ func unfit(t schema.Table, row []any, name string) error {
 		t.Name, strings.Join(key, ", "), name)
 }
 
-// compare reads a whole table of the source and of the target, and checks that the rows are equal,
-// except for texts changed by mend.
+// compare reads a whole table of the source and of the target. It checks that the rows are equal,
+// apart from texts that mend has changed.
 func (c *copier) compare(ctx context.Context, there, here schema.Table) (Count, error) {
 	ctx, cancel := context.WithCancelCause(ctx)
 	defer cancel(nil)

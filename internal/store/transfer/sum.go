@@ -6,14 +6,15 @@ import (
 	"fmt"
 )
 
-// sum is a hash of rows that does not depend on their order: the sum of the rows' hashes.
+// sum is a hash of a set of rows. It does not depend on their order, because it is the sum of the
+// hashes of the rows.
 type sum struct {
 	rows  int64
 	parts [4]uint64
 }
 
-// add adds a row. Each value is hashed with its type and length, so that different rows have
-// different hash inputs.
+// add adds a row to the sum. Each value is hashed with its type and length, so that two different
+// rows never have the same input of the hash.
 func (s *sum) add(row []any) {
 	h := sha256.New()
 	for _, v := range row {

@@ -5,8 +5,8 @@
 // locked against servers. Rows are copied in batches. Each batch is a transaction that also stores
 // the progress of the table, so that the same command can continue from there. Then both sides are
 // read completely and compared. Then the source is marked as moved, which closes it to servers.
-// Finally the target is opened. At no moment can servers use both. If the copy is interrupted after
-// the mark, the same command does the remaining steps.
+// Finally the target is opened to servers. Servers can never use both stores. If the copy is
+// interrupted after the mark, the same command does the remaining steps.
 package transfer
 
 import (
@@ -23,19 +23,20 @@ import (
 
 // Options configures a copy.
 type Options struct {
-	// From is the path of the source. No process may have it open.
+	// From is the path of the SQLite file from which to copy, the source. No process may have it
+	// open.
 	From string
-	// To is the URL of the target, an existing empty database. ToName is its name in messages,
-	// without a password.
+	// To is the URL of the database into which to copy, the target. It must exist and be empty.
+	// ToName is its name in messages, without a password.
 	To, ToName string
 	// Keep leaves the source open to servers. The copy is then a separate store with another epoch,
-	// and its readers start from the beginning. Without Keep, readers continue at their cursors,
-	// and the source is closed.
+	// and its readers start from the beginning. Without Keep, the source is closed to servers, and
+	// readers of the copy continue at their cursors.
 	Keep bool
-	// Prepare migrates the source before its rows are read. By default, the copy opens and closes
-	// the source as a store.
+	// Prepare migrates the source before its rows are read. If it is nil, the copy opens and closes
+	// the source as a store, which migrates it.
 	Prepare func(ctx context.Context) error
-	// Now is the time of the move.
+	// Now is the current time, which is recorded as the time of the move.
 	Now perdure.Time
 	// Told, if set, is called with the progress after each batch and table.
 	Told func(Progress)
@@ -50,29 +51,29 @@ const (
 	StepCompare Step = "compare"
 )
 
-// Progress is the progress of one table.
+// Progress is the progress of the copy of one table.
 type Progress struct {
 	Step  Step
 	Table string
 	Rows  int64
-	Bytes int64 // size of the rows
-	// Mended is the number of texts of the table that were not UTF-8 or had a zero byte. The target
-	// has U+FFFD in place of these bytes.
+	Bytes int64 // size of the copied rows
+	// Mended is the number of texts of the table that were not valid UTF-8 or had a zero byte. In
+	// the target, U+FFFD replaces these bytes.
 	Mended int64
-	Done   bool // whether the table is finished
+	Done   bool // set when the table is finished
 }
 
 // Count is the number of rows of a table that were copied and compared.
 type Count struct {
 	Table  string
 	Rows   int64
-	Mended int64 // as in Progress
+	Mended int64 // as in Progress.Mended
 }
 
 // Result is the result of a copy.
 type Result struct {
 	Tables []Count
-	// Already reports whether an earlier call had finished the copy.
+	// Already reports whether an earlier call had already finished the copy.
 	Already bool
 	// Continued reports whether the call continued an interrupted copy.
 	Continued bool
@@ -82,10 +83,11 @@ type Result struct {
 
 // Copy copies a store. It may be interrupted at any moment and called again with the same options.
 //
-// The error is conflict if the source was moved to another target, if the target is not empty, or
-// if a server or another copy uses the target. It is unavailable if the source is in use or the
-// target cannot be reached. It is invalid_argument if PostgreSQL cannot store a text outside of the
-// free JSON columns, and internal if source and target differ after the copy.
+// The error is conflict if the source was moved to another target, if the target is not empty, or if
+// a server or another copy uses the target. It is unavailable if the source is in use or the target
+// cannot be reached. It is invalid_argument if PostgreSQL cannot store a text of the source; only in
+// some JSON columns such a text is changed instead. It is internal if source and target differ after
+// the copy.
 func Copy(ctx context.Context, o Options) (_ *Result, err error) {
 	if o.Told == nil {
 		o.Told = func(Progress) {}
@@ -157,7 +159,7 @@ func (c *copier) run(ctx context.Context) (*Result, error) {
 	return &c.result, nil
 }
 
-// ordered returns the table with the key by which the source orders its rows.
+// ordered returns the table t with the key by which the source orders its rows.
 func ordered(t schema.Table, here []schema.Table) schema.Table {
 	for _, h := range here {
 		if h.Name == t.Name {
@@ -167,8 +169,8 @@ func ordered(t schema.Table, here []schema.Table) schema.Table {
 	return t
 }
 
-// begin determines which steps remain, and starts a new copy if there is none to continue. It
-// reports whether no step remains.
+// begin determines which steps of the copy remain. If there is no copy to continue, it starts a new
+// one. It returns true if no step remains.
 func (c *copier) begin(ctx context.Context) (done bool, err error) {
 	moved, err := c.source.Moved(ctx)
 	if err != nil {
@@ -213,9 +215,9 @@ func (c *copier) sameTables(ctx context.Context) error {
 	return schema.SameTables(here, c.target.Tables())
 }
 
-// movedBefore handles a source that is closed while the target has no unfinished copy. It reports
-// done if the target has the epoch of the source. Error: conflict, if the store was moved to
-// another target.
+// movedBefore handles a source that was moved, if the target has no unfinished copy. If the target
+// has the epoch of the source, the copy is done. Otherwise the store was moved to another target,
+// and the error is conflict.
 func (c *copier) movedBefore(ctx context.Context, moved *sqlite.Moved) (done bool, err error) {
 	epoch, _, err := c.source.Identity(ctx)
 	if err != nil {
@@ -231,8 +233,8 @@ func (c *copier) movedBefore(ctx context.Context, moved *sqlite.Moved) (done boo
 	return true, nil
 }
 
-// state returns a text that identifies the state of the source, and the time of its creation. The
-// text changes whenever a server opens the source.
+// state returns a text that identifies the state of the source. The text changes whenever a server
+// opens the source. state also returns the time at which the source was created.
 func (c *copier) state(ctx context.Context) (state string, madeAt int64, err error) {
 	epoch, madeAt, err := c.source.Identity(ctx)
 	if err != nil {
@@ -262,7 +264,7 @@ func (c *copier) beginAnew(ctx context.Context) error {
 	return c.target.Begin(ctx, postgres.Copying{ID: c.id, Source: source, MadeAt: madeAt, Keep: c.Keep})
 }
 
-// finish closes the source, unless Keep is set, and then opens the target.
+// finish closes the source to servers, unless Keep is set. Then it opens the target to servers.
 func (c *copier) finish(ctx context.Context) error {
 	epoch, madeAt, err := c.source.Identity(ctx)
 	if err != nil {

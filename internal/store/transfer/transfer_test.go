@@ -23,7 +23,7 @@ func TestMain(m *testing.M) { os.Exit(opentest.Main(m)) }
 func target(t *testing.T) string {
 	t.Helper()
 	url := opentest.URL(t)
-	t.Cleanup(func() { run(t, url, "DROP TABLE IF EXISTS copying") }) // of an unfinished copy
+	t.Cleanup(func() { run(t, url, "DROP TABLE IF EXISTS copying") }) // a table of an unfinished copy
 	return url
 }
 
@@ -85,7 +85,8 @@ func wantOpen(t *testing.T, url string) uint64 {
 }
 
 // TestBothStoresHaveTheSameTablesAndColumns checks that SQLite and PostgreSQL have the same tables
-// and columns, because a copy would lose others. It also checks that a difference is reported.
+// and columns. A copy would lose the data of any other column. It also checks that a difference is
+// reported.
 func TestBothStoresHaveTheSameTablesAndColumns(t *testing.T) {
 	source, err := sqlite.OpenSource(t.Context(), filled(t))
 	if err != nil {
@@ -119,8 +120,8 @@ func TestBothStoresHaveTheSameTablesAndColumns(t *testing.T) {
 }
 
 // TestEveryColumnOfEveryTableIsCopied checks that a copy of rows with values in every column
-// succeeds, including its comparison. The target has the epoch of the source, new rows get the next
-// numbers, the source is closed, and a second call does nothing.
+// succeeds, including its comparison. The target must have the epoch of the source, and new rows
+// must get the next numbers. The source must be closed, and a second call must do nothing.
 func TestEveryColumnOfEveryTableIsCopied(t *testing.T) {
 	from, to := filled(t), target(t)
 	epoch := epochOf(t, from)
@@ -151,8 +152,8 @@ func TestEveryColumnOfEveryTableIsCopied(t *testing.T) {
 	wantCode(t, err, perdure.Conflict, "moved to elsewhere")
 }
 
-// TestAKeptSourceAndItsCopyHaveDifferentEpochs checks that with Keep the copy has another epoch,
-// and that the source can be opened with its own epoch.
+// TestAKeptSourceAndItsCopyHaveDifferentEpochs checks that a copy with the option Keep has another
+// epoch. Servers must be able to open the source with its old epoch.
 func TestAKeptSourceAndItsCopyHaveDifferentEpochs(t *testing.T) {
 	from, to := filled(t), target(t)
 	epoch := epochOf(t, from)
@@ -223,8 +224,8 @@ func TestAnInterruptedCopyGoesOn(t *testing.T) {
 	}
 }
 
-// TestASourceThatWentOnIsCopiedAnew checks that a copy starts again if a server has opened the
-// source since the interruption.
+// TestASourceThatWentOnIsCopiedAnew checks that an interrupted copy starts from the beginning if a
+// server has opened the source meanwhile.
 func TestASourceThatWentOnIsCopiedAnew(t *testing.T) {
 	from, to := filled(t), target(t)
 	ctx, cancel := context.WithCancel(t.Context())
@@ -237,7 +238,7 @@ func TestASourceThatWentOnIsCopiedAnew(t *testing.T) {
 	if _, err := Copy(ctx, o); err == nil {
 		t.Fatal("the copy was not interrupted")
 	}
-	epochOf(t, from) // a server opens it
+	epochOf(t, from) // opens the source, as a server does
 	alter(t, from, "DELETE FROM log_record; DELETE FROM log_chunk")
 	many(t, from, 7)
 	result, err := Copy(t.Context(), options(from, to))
@@ -251,8 +252,9 @@ func TestASourceThatWentOnIsCopiedAnew(t *testing.T) {
 	}
 }
 
-// TestCrashBetweenClosingAndOpening checks the state after a crash between the close of the source
-// and the opening of the target. Servers can open neither, and the same command finishes the copy.
+// TestCrashBetweenClosingAndOpening checks the state after a crash between closing the source and
+// opening the target. Servers must be able to open neither of them. The same command must finish the
+// copy.
 func TestCrashBetweenClosingAndOpening(t *testing.T) {
 	from, to := filled(t), target(t)
 	epoch := epochOf(t, from)

@@ -1,9 +1,9 @@
 package turns
 
-// Company tracks whether more than one org has asked recently. Its zero value is ready to use. Time
-// is measured with increasing numbers, such as the numbers of batches.
+// Company tracks whether more than one org has asked for a place recently. Its zero value is ready
+// to use. Time is measured with increasing numbers, such as the numbers of batches.
 type Company struct {
-	last, other ask // the latest ask, and the latest ask of another org
+	last, other ask // the latest ask, and the latest ask of an org other than last.org
 }
 
 type ask struct {
@@ -11,10 +11,11 @@ type ask struct {
 	at  int64
 }
 
-// lately is the difference of these numbers up to which an ask counts as recent.
+// lately is the maximum difference between two such numbers at which an ask counts as recent.
 const lately = 1024
 
-// Asks records that an org asks. Org "", the process itself, does not count.
+// Asks records that an org asks for a place at the time `at`. The org "", which is the server
+// process itself, does not count.
 func (c *Company) Asks(org string, at int64) {
 	switch {
 	case org == "":
@@ -25,5 +26,5 @@ func (c *Company) Asks(org string, at int64) {
 	c.last = ask{org, at}
 }
 
-// Present reports whether two orgs have asked recently.
+// Present reports whether two different orgs have asked recently.
 func (c *Company) Present(now int64) bool { return c.other.org != "" && now-c.other.at < lately }

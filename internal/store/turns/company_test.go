@@ -16,7 +16,7 @@ func TestCompany(t *testing.T) {
 	want(2, false)
 	c.Asks("b", 3)
 	want(3, true)
-	want(1+lately, false) // org a has not asked for that long
+	want(1+lately, false) // the org "a" has not asked for that long
 	for at := range int64(lately) {
 		c.Asks("b", 3+at)
 	}

@@ -1,4 +1,5 @@
-// Package turns divides places among orgs, such as connections for reads.
+// Package turns divides a limited number of places among orgs. A place is, for example, a connection
+// for reads.
 package turns
 
 import (
@@ -7,37 +8,39 @@ import (
 	"sync"
 )
 
-// Turns limits the number of concurrent reads, or of other users of a place. If more are waiting,
-// orgs take turns, and the reads of one org run in order. One org never has all places (if there
-// are several), so that another org gets one at once. An org has fewer places while other orgs are
-// active, because all share the cores. The process's own reads, of org "", may use all places.
+// Turns limits how many reads run at the same time. Each read needs a place. If more reads are
+// waiting, the orgs take turns, and the reads of one org run in order. If there are several places,
+// one org never has all of them, so that another org gets one at once. An org has fewer places while
+// other orgs are active, because all orgs share the cores. The reads of the server process itself
+// have the org "" and may use all places.
 type Turns struct {
 	mu      sync.Mutex
 	free    int
-	alone   int // maximum number of places of one org
-	beside  int // maximum number of places of one org while others are active
+	alone   int // maximum number of places of one org while no other org is active
+	beside  int // maximum number of places of one org while other orgs are active
 	company Company
 	takes   int64
 	held    map[string]int
 	waiting map[string][]*waiter
-	order   []string // waiting orgs, the next one first
+	order   []string // orgs with waiting reads; the first one is served next
 }
 
 // waiter is a read that waits for a place.
 type waiter struct{ granted chan struct{} }
 
-// minSpare is the minimum number of places that one org leaves to others, if there are enough
-// places.
+// minSpare is the minimum number of places that one org leaves free for other orgs. With few places,
+// it leaves fewer.
 const minSpare = 2
 
-// New returns turns for a number of places. beside is the maximum number of places of an org while
-// other orgs are active.
+// New returns Turns with a number of places. The parameter beside is the maximum number of places of
+// an org while other orgs are active.
 func New(places, beside int) *Turns {
 	alone := max(1, places-max(minSpare, places/4))
 	return &Turns{free: places, alone: alone, beside: min(alone, max(1, beside)), held: map[string]int{}, waiting: map[string][]*waiter{}}
 }
 
-// Take waits for a place for a read of the org. The caller must call Leave if the error is nil.
+// Take waits for a place for a read of the org. If the error is nil, the caller must call Leave
+// later.
 func (t *Turns) Take(ctx context.Context, org string) error {
 	w := t.enter(org)
 	if w == nil {
@@ -63,13 +66,13 @@ func (t *Turns) Waiting() int {
 	return n
 }
 
-// enter takes a place, or returns a waiter for one.
+// enter takes a place and returns nil. If no place is free for the org, it returns a waiter.
 func (t *Turns) enter(org string) *waiter {
 	t.mu.Lock()
 	defer t.mu.Unlock()
 	t.takes++
 	t.company.Asks(org, t.takes)
-	// A free place at this point cannot be used by a waiting read, so nobody is overtaken.
+	// If a place is free at this point, no waiting read can use it. So taking it overtakes nobody.
 	if len(t.waiting[org]) == 0 && t.room(org) {
 		t.give(org)
 		return nil
@@ -95,7 +98,7 @@ func (t *Turns) give(org string) {
 	t.held[org]++
 }
 
-// Leave releases a place of the org and passes it to the next waiter.
+// Leave releases a place of the org. The next waiter gets it.
 func (t *Turns) Leave(org string) {
 	t.mu.Lock()
 	defer t.mu.Unlock()
@@ -114,14 +117,15 @@ func (t *Turns) leave(org string) {
 	org = t.order[next]
 	w := t.waiting[org][0]
 	t.unlist(org, 0)
-	if i := slices.Index(t.order, org); i >= 0 { // behind the others
+	if i := slices.Index(t.order, org); i >= 0 { // the org goes to the end of the order
 		t.order = append(slices.Delete(t.order, i, i+1), org)
 	}
 	t.give(org)
 	close(w.granted)
 }
 
-// unlist removes a waiter of an org, and removes the org if it was the last one.
+// unlist removes the waiter with the index i of an org. If it was the last one, the org is removed
+// from the order.
 func (t *Turns) unlist(org string, i int) {
 	if t.waiting[org] = slices.Delete(t.waiting[org], i, i+1); len(t.waiting[org]) > 0 {
 		return
@@ -130,8 +134,8 @@ func (t *Turns) unlist(org string, i int) {
 	t.order = slices.DeleteFunc(t.order, func(o string) bool { return o == org })
 }
 
-// withdraw ends a waiter whose context has ended. If the waiter got a place at the same moment,
-// withdraw releases the place.
+// withdraw removes a waiter whose context has ended. If the waiter got a place at the same moment,
+// withdraw releases that place.
 func (t *Turns) withdraw(org string, w *waiter) {
 	t.mu.Lock()
 	defer t.mu.Unlock()

@@ -39,7 +39,7 @@ func (r *readers) leave(org string) {
 }
 
 // TestAReadWaitsForOneOfAnotherOrg checks that at most one waiting read of another org is served
-// before a new read, however many are waiting.
+// before a new read, however many of them are waiting.
 func TestAReadWaitsForOneOfAnotherOrg(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		r := &readers{Turns: New(1, 1), t: t}
@@ -61,7 +61,8 @@ func TestAReadWaitsForOneOfAnotherOrg(t *testing.T) {
 	})
 }
 
-// last returns the org that was served last, which has the only place; first if none was served.
+// last returns the org that was served last and has the only place. If none was served yet, it
+// returns first.
 func last(went []string, first string) string {
 	if len(went) == 0 {
 		return first
@@ -95,7 +96,7 @@ func TestOneOrgHasNotAllPlaces(t *testing.T) {
 	})
 }
 
-// TestTheProcessHasAllPlaces checks that the process's own reads can use all places.
+// TestTheProcessHasAllPlaces checks that reads of the server process itself can use all places.
 func TestTheProcessHasAllPlaces(t *testing.T) {
 	r := &readers{Turns: New(4, 1), t: t}
 	for range 4 {
@@ -123,7 +124,7 @@ func TestWhoLeavesIsNotServed(t *testing.T) {
 			t.Errorf("served are %v", r.went)
 		}
 		w := r.enter("two")
-		r.leave("three") // two gets its place
+		r.leave("three") // now the org "two" gets the place
 		r.withdraw("two", w)
 		if r.free != 1 {
 			t.Error("a place was lost")
@@ -131,8 +132,8 @@ func TestWhoLeavesIsNotServed(t *testing.T) {
 	})
 }
 
-// TestCompanyTakesPlaces checks that an org has fewer places while another org is active, and its
-// usual number after that.
+// TestCompanyTakesPlaces checks that an org has fewer places while another org is active. After
+// that, it has its usual number of places again.
 func TestCompanyTakesPlaces(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		r := &readers{Turns: New(16, 2), t: t}

@@ -10,14 +10,14 @@ import (
 	"github.com/jackc/pgx/v5"
 )
 
-// Archiving lists the settings with which a cluster archives its WAL, so that a base backup can be
-// recovered to a later restore point.
+// Archiving lists the settings with which a cluster archives its WAL. A base backup can then be
+// recovered up to a later restore point.
 var Archiving = []string{"archive_mode=on", "wal_level=replica", "archive_command=mkdir -p ../archive && cp %p ../archive/%f"}
 
-// Backup is a base backup of a cluster that archives.
+// Backup is a base backup of a cluster that archives its WAL.
 type Backup struct {
-	of *Cluster // recovery also reads its archive
-	at *Cluster // not started yet
+	of *Cluster // the cluster that was copied; recovery also reads its archive
+	at *Cluster // the copy, which is not started yet
 }
 
 // BaseBackup copies the cluster while it is running. Backup.Recover starts the copy, and Stop of
@@ -93,7 +93,7 @@ func (c *Cluster) run(name string, args ...string) error {
 	return told(cmd)
 }
 
-// told runs a command. Its error contains the command's output.
+// told runs a command. If the command fails, the error contains the command's output.
 func told(cmd *exec.Cmd) error {
 	out, err := cmd.CombinedOutput()
 	if err != nil {

@@ -26,9 +26,9 @@ import (
 type Cluster struct {
 	folder string
 	port   int
-	owner  *syscall.Credential // nil: this process's user
+	owner  *syscall.Credential // the server's user; nil: the user of this process
 	server *os.Process
-	extra  []string // settings
+	extra  []string // settings in the form NAME=VALUE
 	ended  chan struct{}
 	log    *os.File
 }
@@ -156,8 +156,8 @@ func freePort() (int, error) {
 // not in PATH.
 const debian = "/usr/lib/postgresql"
 
-// find returns the path of one of PostgreSQL's programs. It searches PATH, then the newest version
-// in the directory.
+// find returns the path of one of PostgreSQL's programs. It searches in PATH, then in the folder for
+// the newest version.
 func find(folder, name string) (string, error) {
 	path, err := exec.LookPath(name)
 	if err == nil {
@@ -170,8 +170,8 @@ func find(folder, name string) (string, error) {
 	return slices.MaxFunc(installed, func(a, b string) int { return cmp.Compare(major(a), major(b)) }), nil
 }
 
-// major returns the major version in the path of a program; 0, the oldest, for 9.6 and paths
-// without a number.
+// major returns the major version that the path of a program contains. For 9.6 and for paths without
+// a number it returns 0, so that these count as the oldest.
 func major(path string) int {
 	n, _ := strconv.Atoi(filepath.Base(filepath.Dir(filepath.Dir(path))))
 	return n
@@ -255,8 +255,8 @@ func ping(ctx context.Context, url string) error {
 	return conn.Close(ctx)
 }
 
-// Restart stops the server with the signal end and starts it again. SIGQUIT stops it without
-// informing its clients, and the next start recovers; SIGINT shuts it down cleanly.
+// Restart stops the server with a signal and starts it again. SIGQUIT stops it without informing its
+// clients, and the next start recovers the database. SIGINT shuts it down cleanly.
 func (c *Cluster) Restart(end syscall.Signal) error {
 	if err := c.end(end); err != nil {
 		return err

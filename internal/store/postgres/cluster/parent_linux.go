@@ -2,6 +2,6 @@ package cluster
 
 import "syscall"
 
-// endWithParent sets that the kernel sends SIGQUIT to a program when this process ends, for
+// endWithParent lets the kernel send SIGQUIT to the started program when this process ends, for
 // whatever reason.
 func endWithParent(attr *syscall.SysProcAttr) { attr.Pdeathsig = syscall.SIGQUIT }

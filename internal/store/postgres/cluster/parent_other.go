@@ -4,5 +4,5 @@ package cluster
 
 import "syscall"
 
-// endWithParent does nothing: on this system, a program outlives a killed parent.
+// endWithParent does nothing: on this system, the program continues when this process is killed.
 func endWithParent(*syscall.SysProcAttr) {}

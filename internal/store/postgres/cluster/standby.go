@@ -25,8 +25,8 @@ func (c *Cluster) Standby() (*Cluster, error) {
 	return s, nil
 }
 
-// copyOf copies a running cluster. With follow, the copy is a standby that replicates later
-// changes.
+// copyOf makes c a copy of a running cluster. If follow is set, the copy is a standby that
+// replicates later changes.
 func (c *Cluster) copyOf(primary *Cluster, follow bool) error {
 	if err := c.place(); err != nil {
 		return err
@@ -45,7 +45,8 @@ func (c *Cluster) copyOf(primary *Cluster, follow bool) error {
 	return nil
 }
 
-// Synchronous makes every later COMMIT wait until a standby has flushed it to its disk.
+// Synchronous makes every later COMMIT of this cluster wait until a standby has flushed it to its
+// disk.
 func (c *Cluster) Synchronous() error {
 	ctx := context.Background()
 	for _, query := range []string{"ALTER SYSTEM SET synchronous_standby_names = '*'", "SELECT pg_reload_conf()"} {
@@ -61,12 +62,13 @@ func (c *Cluster) Promote() error {
 	return execute(context.Background(), c.URL("postgres"), "SELECT pg_promote()")
 }
 
-// Both returns a URL that names a database on both clusters. One of the clusters accepts writes.
+// Both returns a URL that names the same database on both clusters. The driver then uses the cluster
+// that accepts writes.
 func Both(a, b *Cluster, database string) string {
 	return fmt.Sprintf("postgres://perdure@127.0.0.1:%d,127.0.0.1:%d/%s?sslmode=disable&target_session_attrs=read-write", a.port, b.port, database)
 }
 
-// Until repeats a boolean query until it returns true. Its time limit is startTime.
+// Until repeats a query with a boolean result until it returns true. It gives up after startTime.
 func (c *Cluster) Until(query string) error {
 	ctx, cancel := context.WithTimeout(context.Background(), startTime)
 	defer cancel()

@@ -2,8 +2,8 @@ package pipe
 
 import "iter"
 
-// maxIdle is the maximum number of idle coroutines that a committer keeps for later strands. Their
-// stacks have already grown to the necessary size.
+// maxIdle is the maximum number of idle coroutines that a committer keeps for later strands. A kept
+// coroutine has a stack that has already grown to the necessary size.
 const maxIdle = 256
 
 // coroutine runs strands, one after the other.
@@ -11,10 +11,10 @@ type coroutine struct {
 	next  func() (struct{}, bool)
 	stop  func()
 	yield func(struct{}) bool
-	runs  *strand // nil: the strand has ended
+	runs  *strand // the strand that runs; nil after its end
 }
 
-// Coroutines holds a committer's idle coroutines.
+// Coroutines contains a committer's idle coroutines.
 type Coroutines struct{ idle []*coroutine }
 
 // start assigns an idle or new coroutine to a strand. The first call of next starts the strand's
@@ -36,7 +36,8 @@ func (c *Coroutines) start(s *strand) {
 	s.coroutine = made
 }
 
-// ended keeps the coroutine of an ended strand for later strands, or stops it if there are enough.
+// ended keeps the coroutine of an ended strand for later strands. If there are enough idle
+// coroutines, it stops the coroutine instead.
 func (c *Coroutines) ended(s *strand) {
 	if len(c.idle) < maxIdle {
 		c.idle = append(c.idle, s.coroutine)

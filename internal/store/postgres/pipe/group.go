@@ -14,10 +14,13 @@ import (
 	"github.com/perdure/perdure/internal/store/sql/statement"
 )
 
-// Groups caches, for each statement, the statements that run it for many rows of parameters.
+// Groups caches, for each declared statement, the SQL that runs it for many rows of parameters at
+// once.
 type Groups struct {
-	made   sync.Map // *many
-	Single bool     // for tests: single rows use these statements, too, and each group is learned from
+	made sync.Map // *multiRow by the text of the statement
+	// Single is for tests: single rows use these statements, too, and new ones are learned from every
+	// group.
+	Single bool
 }
 
 // useMultiRow reports whether a statement for many rows is to be used for that number of rows.
@@ -26,12 +29,12 @@ func (g *Groups) useMultiRow(rows int) bool { return rows > 1 || g.Single }
 // Texts are the texts by which PostgreSQL runs a statement.
 type Texts struct {
 	One string
-	// Many runs it for many rows, and Narrow for many that differ only in the first parameter. Both
-	// are "" if it cannot run for many rows.
+	// Many runs the statement for many rows of parameters. Narrow runs it for many rows that differ
+	// only in the first parameter. Both are "" if the statement cannot run for many rows.
 	Many, Narrow string
 }
 
-// Texts returns the texts of a statement, for the tests of query plans.
+// Texts returns the texts of a declared statement, for the tests of query plans.
 func (g *Groups) Texts(ctx context.Context, conn *pgx.Conn, query *statement.Statement) (Texts, error) {
 	all := Texts{One: Translate(query.Text())}
 	s := shapeOf(query)
@@ -50,24 +53,26 @@ func (g *Groups) Texts(ctx context.Context, conn *pgx.Conn, query *statement.Sta
 	return all, nil
 }
 
-// chain is the writes of one command, in order.
+// chain contains the writes of one command that are not sent yet, in order.
 type chain struct {
-	list  []request
-	after []*chain // chains of commands for whose names this command has waited; they must be written first
+	list []request
+	// after contains chains that must be written first: those of commands for whose names this command
+	// has waited.
+	after []*chain
 }
 
 func (c *chain) ready() bool {
 	return !slices.ContainsFunc(c.after, func(before *chain) bool { return len(before.list) > 0 })
 }
 
-// group is a list of rows for one statement.
+// group is a statement with the rows of parameters for which it will run.
 type group struct {
 	query *statement.Statement
 	rows  [][]any
 }
 
-// groupsOf combines the statements of many commands into as few groups as it can. The statements of
-// each command remain in order.
+// groupsOf combines equal statements of many commands into as few groups as possible. The statements
+// of each command remain in order.
 func groupsOf(chains []*chain) (all []group) {
 	left := countsOf(chains)
 	for len(left) > 0 {
@@ -99,11 +104,11 @@ func countsOf(chains []*chain) map[string]int {
 	return counts
 }
 
-// nextQuery chooses one of the statements that are next in a chain. It prefers one that occurs
-// nowhere later, so that all its rows are in one group.
+// nextQuery returns one of the statements that come next in a chain. It prefers a statement that no
+// chain contains at a later place, so that all its rows are in one group.
 func nextQuery(chains []*chain, left map[string]int) *statement.Statement {
 	heads := map[string]int{}
-	var order []*statement.Statement // makes the choice deterministic
+	var order []*statement.Statement // makes the result deterministic
 	for _, c := range chains {
 		if len(c.list) == 0 || !c.ready() {
 			continue
@@ -131,8 +136,8 @@ func nextQuery(chains []*chain, left map[string]int) *statement.Statement {
 	return best
 }
 
-// takes reports whether a row may join the group: the statement must have a shape, and the row must
-// differ from the others in its unlike parameters.
+// takes reports whether a row may join the group. The statement must have a shape, and the row must
+// differ from the rows of the group in the parameters of shape.unlike.
 func (g *group) takes(s *shape, args []any, seen map[string]bool) bool {
 	if s == nil || s.params != len(args) {
 		return len(g.rows) == 0
@@ -148,7 +153,7 @@ func (g *group) takes(s *shape, args []any, seen map[string]bool) bool {
 	return true
 }
 
-// keyOf returns a text that is equal for equal values.
+// keyOf returns a text of the arguments at these indexes. It is equal for equal arguments.
 func keyOf(args []any, at []int) string {
 	var b strings.Builder
 	for _, i := range at {
@@ -169,7 +174,7 @@ func writeKey(b *strings.Builder, arg any) {
 	}
 }
 
-// wholeKey returns a text that differs if the parameters differ.
+// wholeKey returns a text of all parameters. It differs if the parameters differ.
 func wholeKey(args []any) string {
 	key := make([]byte, 0, 64)
 	text := func(kind byte, length int) {
@@ -194,8 +199,8 @@ func wholeKey(args []any) string {
 	return string(key)
 }
 
-// queue adds the statements of a group to a batch, as one statement for many rows if possible.
-// Their results are ignored.
+// queue adds the writes of a group to a batch, as one statement for many rows if possible. Their
+// results are ignored.
 func (p *Pipe) queue(batch *pgx.Batch, g group) error {
 	if s := shapeOf(g.query); s != nil && p.grouped.useMultiRow(len(g.rows)) {
 		if err := s.fits(g.rows[0]); err != nil {
@@ -215,8 +220,8 @@ func (p *Pipe) queue(batch *pgx.Batch, g group) error {
 	return nil
 }
 
-// queueQueries adds the queries with one statement to a batch, as one statement for many rows if
-// possible.
+// queueQueries adds queries that use the same statement to a batch, as one statement for many rows
+// if possible.
 func (p *Pipe) queueQueries(batch *pgx.Batch, asked []*pendingQuery) error {
 	s := shapeOf(asked[0].query)
 	if p.grouped.useMultiRow(len(asked)) && s != nil && asked[0].rows != nil && differ(asked, s.unlike) {
@@ -245,8 +250,8 @@ func (p *Pipe) queueQueries(batch *pgx.Batch, asked []*pendingQuery) error {
 	return nil
 }
 
-// distinctRows returns the distinct parameters of queries, and for each of them the queries
-// that have them.
+// distinctRows returns the distinct rows of parameters of queries. For each row, askers contains the
+// queries that have these parameters.
 func distinctRows(asked []*pendingQuery) (rows [][]any, askers [][]*pendingQuery) {
 	known := map[string]int{}
 	for _, q := range asked {
@@ -261,8 +266,8 @@ func distinctRows(asked []*pendingQuery) (rows [][]any, askers [][]*pendingQuery
 	return rows, askers
 }
 
-// differ reports whether each two queries differ in the parameters at these indexes; true if at
-// is nil.
+// differ reports whether every two queries differ in the parameters at these indexes. It returns
+// true if there are no indexes.
 func differ(asked []*pendingQuery, at []int) bool {
 	if at == nil {
 		return true
@@ -278,8 +283,8 @@ func differ(asked []*pendingQuery, at []int) bool {
 	return true
 }
 
-// handOut passes each row to the queries that it answers. The last column is the query's
-// number; for inserted rows, the key columns identify the query.
+// handOut passes each row of the result to the queries that asked for it. The last column of a row
+// is the number of its query. For inserted rows, the key columns identify the query.
 func handOut(rows pgx.Rows, asked [][]*pendingQuery, s *shape) error {
 	defer rows.Close()
 	var byKey map[string]int
@@ -312,7 +317,7 @@ func handOut(rows pgx.Rows, asked [][]*pendingQuery, s *shape) error {
 	return rows.Err()
 }
 
-// answers returns the index of the query that a row answers.
+// answers returns the index of the query to which a row of the result belongs.
 func answers(raw [][]byte, last int, byKey map[string]int) (int, error) {
 	own := raw[len(raw)-last:]
 	if byKey == nil {
@@ -332,7 +337,8 @@ func answers(raw [][]byte, last int, byKey map[string]int) (int, error) {
 	return i, nil
 }
 
-// stops reports whether the reader of a row wants no further rows.
+// stops processes the error that a query's scan function has returned. It returns true for ErrStop,
+// because the query then wants no further rows. It returns other errors unchanged.
 func stops(err error) (bool, error) {
 	if errors.Is(err, statement.ErrStop) {
 		return true, nil

@@ -9,42 +9,45 @@ import (
 	"github.com/jackc/pgx/v5"
 )
 
-// multiRow holds the statements that run one declared statement for many rows of parameters. Each
+// multiRow contains the SQL that runs one declared statement for many rows of parameters. Each
 // parameter is an array, or a single value if it is the same for all rows. Most parameters are the
-// same: the time, the status, NULL. An array costs time for each of its values, here and in the
-// database.
+// same, such as the time, the status or NULL. An array costs time for each of its values, here and
+// in the database.
 type multiRow struct {
 	shape *shape
 	types []uint32
-	whole string // all parameters are arrays
+	whole string // SQL in which all parameters are arrays
 
 	mu      sync.Mutex
 	narrows []*narrowStatement
-	seen    int    // groups since the last call of think
-	common  []bool // parameters that had only one value in each of those groups
+	seen    int    // number of groups since the last call of think
+	common  []bool // marks the parameters that had only one value in each of those groups
 }
 
-// narrowStatement is a statement for rows in which some parameters have the same value in all rows.
+// narrowStatement is SQL for rows that have equal values in some parameters. These parameters are
+// single values instead of arrays.
 type narrowStatement struct {
 	same  []bool
-	n     int // number of those parameters
+	n     int // number of parameters marked in same
 	query string
 	used  int // number of groups since the last call of think
 }
 
 const (
-	// maxNarrows limits the statements that every connection has to plan.
+	// maxNarrows is the maximum number of narrow statements. Every connection has to plan each of
+	// them.
 	maxNarrows = 4
-	// learnGroups is the number of groups after which common parameters are evaluated. learnRows is
-	// the minimum number of rows of a group that counts: values that are equal by chance are not
-	// equal in all such groups.
+	// learnGroups is the number of groups of rows after which think is called. learnRows is the
+	// minimum number of rows of a group that counts. Values that are equal by chance are not equal
+	// in all such groups.
 	learnGroups, learnRows = 16, 4
-	// worthColumns is how many more common parameters a new statement must have.
+	// worthColumns is the number of additional common parameters that make a new narrow statement
+	// worthwhile.
 	worthColumns = 2
 )
 
-// statementFor returns the statement for rows, and its parameters. With early, it evaluates each
-// group at once.
+// statementFor returns the SQL for rows of parameters, and its arguments. If early is set, it learns
+// a new narrow statement from each group at once.
 func (m *multiRow) statementFor(rows [][]any, early bool) (query string, args []any) {
 	learn, enough := learnGroups, learnRows
 	if early {
@@ -63,8 +66,8 @@ func (m *multiRow) statementFor(rows [][]any, early bool) (query string, args []
 	return chosen.query, args
 }
 
-// choose returns the statement for a group of rows. same marks the parameters that are equal in all
-// rows of the group. Of the statements that fit, choose returns the one with the most such
+// choose returns the narrow statement for a group of rows. The slice same marks the parameters that
+// are equal in all rows of the group. Of the statements that fit, choose returns the one with the most such
 // parameters; nil if none fits. If telling is set, the group also counts as an example from which
 // new statements are learned.
 func (m *multiRow) choose(same []bool, telling bool, learn int) (best *narrowStatement) {
@@ -94,8 +97,8 @@ func (m *multiRow) choose(same []bool, telling bool, learn int) (best *narrowSta
 	return best
 }
 
-// think adds a statement for the parameters that the last groups had in common, unless an existing
-// statement has nearly as many of them. If there are already maxNarrows statements, the new one
+// think adds a narrow statement for the parameters that the last groups had in common, unless an
+// existing one has nearly as many of them. If there are already maxNarrows statements, the new one
 // replaces the least used one.
 func (m *multiRow) think() {
 	m.seen = 0
@@ -129,7 +132,7 @@ func (m *multiRow) think() {
 	}
 }
 
-// within reports whether b is set wherever a is set.
+// within reports whether b[i] is set for every i for which a[i] is set.
 func within(a, b []bool) bool {
 	for i := range a {
 		if a[i] && !b[i] {
@@ -139,8 +142,8 @@ func within(a, b []bool) bool {
 	return true
 }
 
-// sameIn reports which parameters are equal in all rows. It never reports all of them, because the
-// length of an array must determine the number of rows.
+// sameIn reports which parameters are equal in all rows. At least one parameter is always reported
+// as different, because the length of its array determines the number of rows.
 func sameIn(rows [][]any) []bool {
 	same := make([]bool, len(rows[0]))
 	arrays := 0
@@ -160,8 +163,8 @@ func sameIn(rows [][]any) []bool {
 	return same
 }
 
-// equal reports whether two parameters are equal. It returns false if the comparison would be
-// expensive.
+// equal reports whether two parameters are equal. If the comparison would be expensive, it returns
+// false.
 func equal(a, b any) bool {
 	switch a := a.(type) {
 	case nil:
@@ -179,8 +182,8 @@ func equal(a, b any) bool {
 	return false
 }
 
-// of returns the cached many of a statement. The first call for a statement asks the database for
-// the types of the parameters.
+// of returns the cached multiRow of a statement. The first call for a statement asks the database
+// for the types of the parameters.
 func (g *Groups) of(ctx context.Context, conn *pgx.Conn, s *shape) (*multiRow, error) {
 	if known, ok := g.made.Load(s.text); ok {
 		return known.(*multiRow), nil

@@ -9,7 +9,7 @@ import (
 	"github.com/perdure/perdure/internal/store/sql/statement"
 )
 
-// changes returns the [multiRow] of an UPDATE with the parameters status, number and key.
+// changes returns the [multiRow] of an UPDATE whose parameters are status, number and key.
 func changes(t *testing.T) *multiRow {
 	t.Helper()
 	s := newShape("", &statement.Group{
@@ -30,9 +30,9 @@ func rowsOf(n int, status func(i int) string, number int64) (rows [][]any) {
 
 func always(status string) func(int) string { return func(int) string { return status } }
 
-// TestCommonParametersAreSingleValues checks that parameters that were equal within each of
-// learnGroups groups are then sent as single values, also with other values, and that other
-// parameters are sent as arrays.
+// TestCommonParametersAreSingleValues checks parameters that were equal within each of learnGroups
+// groups. From then on they are sent as single values, also if the value changes. Other parameters
+// must be sent as arrays.
 func TestCommonParametersAreSingleValues(t *testing.T) {
 	m := changes(t)
 	worth := rowsOf(8, always("done"), 1)
@@ -59,8 +59,8 @@ func TestCommonParametersAreSingleValues(t *testing.T) {
 	}
 }
 
-// TestRareCommonParametersAddNoStatement checks that no statement is added for small groups, or if
-// one of learnGroups groups has fewer equal parameters.
+// TestRareCommonParametersAddNoStatement checks that small groups add no narrow statement. Nor may
+// one be added if one of learnGroups groups has fewer equal parameters.
 func TestRareCommonParametersAddNoStatement(t *testing.T) {
 	m := changes(t)
 	for range 3 * learnGroups {
@@ -77,8 +77,8 @@ func TestRareCommonParametersAddNoStatement(t *testing.T) {
 	}
 }
 
-// TestStatementsAreBounded checks that at most maxNarrows statements with common parameters are
-// kept, and that each statement has an array.
+// TestStatementsAreBounded checks that at most maxNarrows narrow statements are kept, and that each
+// statement has an array.
 func TestStatementsAreBounded(t *testing.T) {
 	const params = 40
 	columns := make([]string, params)

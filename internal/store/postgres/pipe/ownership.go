@@ -10,16 +10,16 @@ import (
 	"github.com/perdure/perdure/internal/store/sql/statement"
 )
 
-// ownership records who owns a name (see [statement.Conn].Hold) within one transaction: one
-// command exclusively, or several that share it.
+// ownership records who owns a name (see [statement.Conn].Hold) within one transaction: one command
+// exclusively, or several commands that share it.
 type ownership struct {
 	owner   *strand
 	sharers map[*strand]bool
-	alone   []*chain // unwritten chains of commands that owned it exclusively
-	beside  []*chain // unwritten chains of commands that shared it
+	alone   []*chain // unwritten chains of commands that owned the name exclusively
+	beside  []*chain // unwritten chains of commands that shared the name
 }
 
-// free reports whether a command may own the name now.
+// free reports whether the command with the strand root may own the name now.
 func (o *ownership) free(root *strand, shared bool) bool {
 	if o.owner != nil {
 		return o.owner == root
@@ -54,7 +54,7 @@ func (o *ownership) leave(root *strand) {
 	o.alone = append(o.alone, &root.chain)
 }
 
-// own waits until no other command of the transaction owns the name in a conflicting way, then
+// own waits until no other command of the transaction owns the name in a conflicting way. Then it
 // makes the strand's command an owner.
 func (s *strand) own(name string, shared bool) error {
 	root, o := s.root(), s.names[name]
@@ -75,7 +75,7 @@ func (s *strand) own(name string, shared bool) error {
 	return nil
 }
 
-// Own waits until no other work of c's pipe owns the name, then makes c's work its owner. Unlike
+// Own waits until no other work of the pipe owns the name. Then the work that uses c owns it. Unlike
 // Hold, it takes no lock in the database.
 func Own(c statement.Conn, name string) error { return c.(*strand).own(name, false) }
 
@@ -86,8 +86,8 @@ func (s *strand) root() *strand {
 	return s
 }
 
-// leaveAll lets other commands of this transaction own the strand's names. The advisory locks in
-// the database remain.
+// leaveAll ends the strand's ownership of its names, so that other commands of this transaction can
+// own them. The advisory locks in the database remain.
 func (s *strand) leaveAll() {
 	for _, o := range s.owns {
 		o.leave(s)
@@ -95,8 +95,8 @@ func (s *strand) leaveAll() {
 	s.owns = nil
 }
 
-// Hold implements [statement.Conn]. Within the transaction, a command owns a name until it ends.
-// Commands get a name in the order of their requests.
+// Hold implements [statement.Conn]. Within the transaction, a command owns a name until the command
+// ends. Commands get a name in the order in which they request it.
 func (s *strand) Hold(ctx context.Context, names ...string) error {
 	return s.holdAll(ctx, false, names)
 }
@@ -122,7 +122,7 @@ func (s *strand) holdAll(ctx context.Context, shared bool, names []string) error
 	}
 	var err error
 	if len(ask) == 1 {
-		err = ask[0](s) // without the new strand that Together would create
+		err = ask[0](s) // uses the strand itself, because Together would create a new one
 	} else {
 		err = s.Together(ask...)
 	}
@@ -144,12 +144,12 @@ var (
 	waitShare = statement.NewAlone("SELECT pg_advisory_xact_lock_shared(?) IS NULL")
 )
 
-// skipLocked ends the text of a statement that leaves out rows that other transactions have locked.
+// skipLocked is the end of a statement that leaves out rows that other transactions have locked.
 const skipLocked = " SKIP LOCKED"
 
-// waiting returns query without SKIP LOCKED if wait is set, so that it waits for rows that other
-// transactions have locked. Otherwise it returns query. A command that was skipped too often
-// because of such locks runs alone and uses wait.
+// waiting returns the query without SKIP LOCKED if wait is set. It then waits for rows that other
+// transactions have locked. A command that was skipped too often because of such locks runs alone
+// and sets wait.
 func waiting(query *statement.Statement, wait bool) *statement.Statement {
 	waits, skips := strings.CutSuffix(query.Text(), skipLocked)
 	if !wait || !skips {
@@ -164,8 +164,8 @@ type lock struct {
 	shared bool
 }
 
-// in reports whether held contains the lock or the exclusive lock of the same name (got), and
-// whether the lock has been requested already (known).
+// in reports whether held contains the lock, or the exclusive lock of the same name. The result got
+// reports that the transaction has the lock; known reports that it was requested before.
 func (l lock) in(held map[lock]bool) (got, known bool) {
 	if got, known = held[l]; l.shared && !got && held[lock{name: l.name}] {
 		return true, true
@@ -173,7 +173,8 @@ func (l lock) in(held map[lock]bool) (got, known bool) {
 	return got, known
 }
 
-// take tries to acquire the lock until the transaction ends, and records the result in held.
+// take tries to acquire the lock until the transaction ends. It records in held whether it got the
+// lock.
 func (l lock) take(ctx context.Context, c statement.Conn, wait bool, held map[lock]bool) error {
 	query := tryHold
 	switch {
@@ -192,8 +193,8 @@ func (l lock) take(ctx context.Context, c statement.Conn, wait bool, held map[lo
 	})
 }
 
-// number returns PostgreSQL's key of the lock. Two names with the same key are harmless: their
-// owners only exclude each other without need.
+// number returns PostgreSQL's key of the lock. If two names have the same key, their owners only
+// exclude each other without need.
 func (l lock) number() int64 {
 	h := fnv.New64a()
 	h.Write([]byte(l.name)) // never fails

@@ -1,5 +1,6 @@
 // Package pipe sends the statements of a PostgreSQL transaction in which many commands are decided
-// concurrently: in few round trips, with equal statements as one for many rows.
+// concurrently. It needs few round trips: equal statements of several commands become one statement
+// for many rows.
 package pipe
 
 import (
@@ -20,16 +21,16 @@ type Pipe struct {
 	conn    *pgx.Conn
 	grouped *Groups
 	idle    *Coroutines
-	wait    bool // Hold waits for other transactions
+	wait    bool // Hold waits for locks of other transactions
 	strands []*strand
-	names   map[string]*ownership // in this transaction
+	names   map[string]*ownership // ownership of the names that are used in this transaction
 	held    map[lock]bool         // locks that this transaction has, or could not get
-	first   *statement.Statement  // to be sent first; nil if it was sent
+	first   *statement.Statement  // statement to be sent before all others; nil once it was sent
 	ended   []*chain              // unwritten chains of ended strands
-	Wrote   bool                  // whether the transaction has written anything
+	Wrote   bool                  // set once the transaction has written anything
 }
 
-// request is a statement whose result nobody needs.
+// request is a statement with its arguments.
 type request struct {
 	query *statement.Statement
 	args  []any
@@ -38,25 +39,25 @@ type request struct {
 // scan processes one row, which it reads with row.
 type scan = func(row func(dest ...any) error) error
 
-// pendingQuery is a statement for whose answer a strand waits.
+// pendingQuery is a statement for whose result a strand waits.
 type pendingQuery struct {
 	request
-	rows   scan // nil if the query asks for the number of changed rows
+	rows   scan // called for each row; nil if the query asks for the number of changed rows
 	number int64
 }
 
-// strand is a piece of work in a pipe. It is the Conn of that work.
+// strand is a piece of work in a pipe, such as one command. It is also the Conn that this work uses.
 type strand struct {
 	*Pipe
 	*coroutine
 	work    func(c statement.Conn) error
 	parent  *strand
 	asks    *pendingQuery
-	blocked func() bool // reports whether it waits for something in this transaction; nil if it does not
-	waiting int         // strands started by Together or Apart
-	apart   bool        // started by Apart: owns names and orders its writes itself
+	blocked func() bool // reports whether the strand must wait for another strand; nil if it need not
+	waiting int         // number of unended strands that this one started with Together or Apart
+	apart   bool        // the strand was started by Apart: it owns names and orders its writes itself
 	later   []request
-	chain   chain // only used for strands without a parent and those started by Apart
+	chain   chain // only used for strands without a parent, and for strands started by Apart
 	owns    []*ownership
 	ended   bool
 	err     error
@@ -67,16 +68,16 @@ var _ statement.Conn = (*strand)(nil)
 // errGivenUp is the error that ends a strand after its transaction has failed.
 var errGivenUp = errors.New("the transaction has failed elsewhere")
 
-// New returns a pipe that sends the statement first before all others. With wait, its locks wait
-// for other transactions.
+// New returns a pipe that sends the statement first before all others. If wait is set, the locks of
+// the pipe wait for other transactions.
 func New(ctx context.Context, conn *pgx.Conn, first *statement.Statement, grouped *Groups, idle *Coroutines, wait bool) *Pipe {
 	return &Pipe{ctx: ctx, conn: conn, first: first, grouped: grouped, idle: idle, wait: wait, names: map[string]*ownership{}, held: map[lock]bool{}}
 }
 
-// Do adds a piece of work, which starts with the next call of Run.
+// Do adds a piece of work. It starts with the next call of Run.
 func (p *Pipe) Do(f func(c statement.Conn) error) { p.begin(nil, f) }
 
-// begin creates a strand for f. The strand starts when run is called, or continues.
+// begin creates a strand for the function f. The strand starts when Run advances it.
 func (p *Pipe) begin(parent *strand, f func(c statement.Conn) error) *strand {
 	s := &strand{Pipe: p, parent: parent, work: f}
 	p.idle.start(s)
@@ -99,7 +100,7 @@ func (p *Pipe) Run() error {
 	return nil
 }
 
-// giveUp stops the remaining strands: the call in which they wait returns errGivenUp.
+// giveUp stops the remaining strands: the calls in which they wait return errGivenUp.
 func (p *Pipe) giveUp() {
 	for len(p.strands) > 0 {
 		last := p.strands[len(p.strands)-1]
@@ -110,8 +111,8 @@ func (p *Pipe) giveUp() {
 	}
 }
 
-// advance runs every strand until it waits for an answer, for other strands or for a name. An error
-// of a strand without a parent fails the transaction.
+// advance runs every strand until the strand waits for an answer, for other strands or for a name.
+// An error of a strand without a parent fails the transaction.
 func (p *Pipe) advance() error {
 	for moved := true; moved; {
 		moved = false
@@ -151,7 +152,8 @@ func (p *Pipe) end(s *strand) error {
 	return s.err
 }
 
-// ask sends deferred writes and the queries of all strands, and passes the answers to them.
+// ask sends the deferred writes and the pending queries of all strands, and passes the answers to
+// the strands.
 func (p *Pipe) ask() error {
 	if len(p.strands) == 0 {
 		return nil
@@ -181,7 +183,7 @@ func (p *Pipe) ask() error {
 	return p.conn.SendBatch(p.ctx, &batch).Close()
 }
 
-// Flush queues the deferred writes.
+// Flush adds the deferred writes of all strands to a batch of statements.
 func (p *Pipe) Flush(batch *pgx.Batch) error {
 	if p.first != nil {
 		batch.Queue(Translate(p.first.Text()))
@@ -207,7 +209,7 @@ func (p *Pipe) Flush(batch *pgx.Batch) error {
 	return nil
 }
 
-// pause lets other strands run. It returns errGivenUp if the transaction has failed meanwhile.
+// pause lets other strands run. If the transaction has failed meanwhile, it returns errGivenUp.
 func (s *strand) pause() error {
 	if !s.yield(struct{}{}) {
 		return errGivenUp
@@ -273,7 +275,7 @@ func (s *strand) Apart(pieces ...statement.Piece) error {
 	return s.join(made)
 }
 
-// join waits for strands to end.
+// join waits until the strands in made have ended.
 func (s *strand) join(made []*strand) error {
 	s.waiting = len(made)
 	if s.waiting > 0 {

@@ -14,11 +14,12 @@ import (
 // []byte, nil); ids are their 16 bytes, booleans are 0 and 1.
 func scanner(rows pgx.Rows) func(dest ...any) error { return scannerOf(rows, 0) }
 
-// scannerOf is scanner, but leaves out the last columns. without is their number.
+// scannerOf is scanner for rows whose last columns do not belong to the caller. The number of those
+// columns is without.
 func scannerOf(rows pgx.Rows, without int) func(dest ...any) error {
 	var fields []pgconn.FieldDescription
 	return func(dest ...any) error {
-		if fields == nil { // there are none before the first row, if the query failed
+		if fields == nil { // if the query failed, there are no fields before the first row
 			fields = rows.FieldDescriptions()
 		}
 		raw := rows.RawValues()

@@ -9,20 +9,20 @@ import (
 	"github.com/perdure/perdure/internal/store/sql/statement"
 )
 
-// Sequential runs one statement after the other. It is used by reads, by a batch whose commands run
-// one after the other, and by every batch of a store without groups.
+// Sequential runs one statement after the other. Reads use it, and batches whose commands run one
+// after the other, because they are careful or because the optimization groups is off.
 type Sequential struct {
 	conn  *pgx.Conn
 	wait  bool
 	held  map[lock]bool
-	first *statement.Statement // sent together with the first other statement; nil if it was sent
-	Wrote bool                 // whether a statement has written anything
+	first *statement.Statement // sent together with the first other statement; nil once it was sent
+	Wrote bool                 // set once a statement has written anything
 }
 
 var _ statement.Conn = (*Sequential)(nil)
 
-// NewSequential returns a Sequential that sends the statement first before all others. With wait,
-// its locks wait for other transactions.
+// NewSequential returns a Sequential that sends the statement first before all others. If wait is
+// set, its locks wait for other transactions.
 func NewSequential(conn *pgx.Conn, first *statement.Statement, wait bool) *Sequential {
 	return &Sequential{conn: conn, first: first, wait: wait}
 }

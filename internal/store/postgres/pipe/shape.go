@@ -11,23 +11,23 @@ import (
 	"github.com/perdure/perdure/internal/store/sql/statement"
 )
 
-// shape describes how a declared statement runs for many rows of parameters: the rows are the
-// result of unnest, and u.p1, u.p2, ... are the parameters of one row.
+// shape describes how a declared statement runs for many rows of parameters. The rows are the result
+// of unnest with the alias u; u.p1, u.p2, ... are the parameters of one row.
 type shape struct {
 	text   string // the statement for one row, in PostgreSQL's dialect
 	group  *statement.Group
 	params int
-	// unlike lists the parameters by which the rows of one statement must differ: PostgreSQL
+	// unlike lists the parameters in which the rows for one statement must differ. PostgreSQL
 	// changes a row only once per statement, and rejects or ignores a second change.
 	unlike []int
-	// match lists the parameters that identify an inserted row in the result of RETURNING.
+	// match lists the parameters that identify each inserted row in the result of RETURNING.
 	match []int
 }
 
-var shapes sync.Map // *shape by the text of a statement; nil if it cannot run for many rows
+var shapes sync.Map // *shape by the text of a statement; nil if the statement cannot run for many rows
 
-// shapeOf returns the shape of a statement; nil if it cannot run for many rows of parameters, like
-// a query without parameters.
+// shapeOf returns the shape of a statement. It returns nil if the statement cannot run for many rows
+// of parameters, like a query without parameters.
 func shapeOf(query *statement.Statement) *shape {
 	g := query.Group()
 	if g == nil {
@@ -82,7 +82,7 @@ func countParams(t statement.Term) int {
 	return 0
 }
 
-// lastParam returns the highest number of a parameter $1, $2, ... of a statement.
+// lastParam returns the highest number of the parameters $1, $2, ... of a statement.
 func lastParam(query string) (last int) {
 	eachParam(query, func(_ string, number int) { last = max(last, number) })
 	return last
@@ -108,8 +108,9 @@ func eachParam(query string, f func(before string, number int)) (rest string) {
 	}
 }
 
-// statement returns the SQL for parameters of these types. Some parameters are the same for all
-// rows. It returns "" if a type has no array type.
+// statement returns the SQL for parameters of these types. The parameters marked in same are single
+// values, equal for all rows. It returns "" if there is no array type for the type of another
+// parameter.
 func (s *shape) statement(types []uint32, same []bool) string {
 	var arraysOf, names, values []string
 	for i, oid := range types {
@@ -132,8 +133,8 @@ func (s *shape) statement(types []uint32, same []bool) string {
 	return s.around(from+" AS u("+strings.Join(names, ", ")+")", values)
 }
 
-// around returns the statement for many rows. from is the FROM clause with the rows of parameters,
-// and values are the SQL expressions of the parameters.
+// around returns the statement for many rows. The text from is the FROM clause with the rows of
+// parameters, and values are the SQL expressions of the parameters.
 func (s *shape) around(from string, values []string) string {
 	g := s.group
 	switch g.Kind {
@@ -160,7 +161,8 @@ func (s *shape) around(from string, values []string) string {
 	return b.String() + rest + ") AS q"
 }
 
-// sqlOf returns the terms with their values, and the values that are left.
+// sqlOf returns the SQL of the terms, with an expression of values for each parameter. It also
+// returns the values that are left.
 func sqlOf(terms statement.Terms, prefix string, values []string) (all, rest []string) {
 	for _, t := range terms {
 		if !t.Param() {
@@ -172,7 +174,8 @@ func sqlOf(terms statement.Terms, prefix string, values []string) (all, rest []s
 	return all, values
 }
 
-// fits returns an error if the statement does not have as many parameters as there are arguments.
+// fits returns an error if the number of arguments differs from the number of the statement's
+// parameters.
 func (s *shape) fits(args []any) error {
 	if len(args) != s.params {
 		return fmt.Errorf("%d arguments for the %d parameters of %s", len(args), s.params, s.text)
@@ -180,19 +183,19 @@ func (s *shape) fits(args []any) error {
 	return nil
 }
 
-// inserts reports whether a statement is an insert, which may return rows although it writes.
+// inserts reports whether a statement is an insert. Inserts may return rows although they write.
 func inserts(query *statement.Statement) bool {
 	g := query.Group()
 	return g != nil && g.Kind == statement.KindInsert
 }
 
-// arrays lists the parameter types that have array types.
+// arrays maps the type of a parameter to the name of its array type.
 var arrays = map[uint32]string{
 	pgtype.UUIDOID: "uuid[]", pgtype.TextOID: "text[]", pgtype.VarcharOID: "text[]", pgtype.ByteaOID: "bytea[]",
 	pgtype.Int8OID: "bigint[]", pgtype.Int4OID: "integer[]", pgtype.Int2OID: "smallint[]",
 }
 
-// column is one parameter of all rows, as a PostgreSQL array.
+// column contains the values of one parameter in all rows, as a PostgreSQL array.
 type column struct {
 	rows [][]any
 	at   int
@@ -208,7 +211,7 @@ func (c column) Dimensions() []pgtype.ArrayDimension {
 // Index implements [pgtype.ArrayGetter].
 func (c column) Index(i int) any { return c.rows[i][c.at] }
 
-// IndexType implements [pgtype.ArrayGetter]. Nil means that each value has its own type.
+// IndexType implements [pgtype.ArrayGetter]. A nil result means that each value has its own type.
 func (c column) IndexType() any { return nil }
 
 // columns converts rows of parameters to one array per parameter.

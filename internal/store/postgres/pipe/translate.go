@@ -7,11 +7,11 @@ import (
 	"unicode"
 )
 
-// translated caches statements in PostgreSQL's dialect.
+// translated caches the results of Translate by the text of the statement.
 var translated sync.Map
 
-// Translate converts the parameters ? and ?1 of a shared statement to $1, and removes hints for
-// SQLite's planner. No statement may have a question mark in a text literal.
+// Translate converts the parameters ? and ?1 of a statement in SQLite's dialect to $1. It also
+// removes hints for SQLite's planner. No statement may have a question mark in a text literal.
 func Translate(query string) string {
 	if known, ok := translated.Load(query); ok {
 		return known.(string)
@@ -31,7 +31,7 @@ func numbered(query string) string {
 		}
 		b.WriteByte('$')
 		if i+1 < len(query) && query[i+1] >= '0' && query[i+1] <= '9' {
-			continue // the number follows
+			continue // the parameter already has a number
 		}
 		n++
 		b.WriteString(strconv.Itoa(n))

@@ -15,12 +15,12 @@ import (
 	"github.com/perdure/perdure/internal/store/postgres/cluster"
 )
 
-// shared is the cluster of this test binary.
+// shared is the PostgreSQL cluster that all tests of this test binary use, and its databases.
 var shared struct {
 	sync.Mutex
 	cluster  *cluster.Cluster
 	template string
-	admin    string   // URL of the database from which others are created
+	admin    string   // URL of the database through which others are created
 	made     []string // names of created databases
 	free     []string // URLs of unused databases
 }
@@ -36,8 +36,8 @@ func Main(m *testing.M) int {
 	return code
 }
 
-// Stop stops the cluster of this test binary. On another server it drops the databases that were
-// created.
+// Stop stops the cluster of this test binary. If the tests use another server, it drops the
+// databases that were created there.
 func Stop() error {
 	shared.Lock()
 	defer shared.Unlock()
@@ -63,9 +63,10 @@ func drop(ctx context.Context) error {
 	return nil
 }
 
-// Database returns the URL of a database for this test, with the tables that migrate creates.
-// migrate is called once for all databases. When the test ends, the database is emptied for another
-// test. Under -short, which is for machines without PostgreSQL, it skips the test.
+// Database returns the URL of a database for this test, with the tables that the function migrate
+// creates. migrate is called once for all databases. When the test ends, the database is emptied for
+// another test. With the flag -short, which is for machines without PostgreSQL, Database skips the
+// test.
 func Database(t testing.TB, migrate func(ctx context.Context, url string) error) string {
 	t.Helper()
 	database := open(t, migrate, take)
@@ -92,7 +93,8 @@ func NewDatabase(t testing.TB, migrate func(ctx context.Context, url string) err
 	return open(t, migrate, create)
 }
 
-// open returns the database that provide returns, once the template exists.
+// open returns the database that the function provide returns. Before, it creates the template
+// database if necessary.
 func open(t testing.TB, migrate func(ctx context.Context, url string) error, provide func(ctx context.Context) (string, error)) string {
 	t.Helper()
 	longtest.Skip(t, "PostgreSQL")
@@ -129,7 +131,7 @@ func create(ctx context.Context) (string, error) {
 	return other(shared.admin, name), nil
 }
 
-// empty deletes all rows of a database and changes its epoch.
+// empty deletes all rows of the database and changes its epoch.
 func empty(ctx context.Context, database string) error {
 	return execute(ctx, database, `DO $$ DECLARE name TEXT; BEGIN
 		SET LOCAL session_replication_role = replica;
@@ -141,7 +143,7 @@ func empty(ctx context.Context, database string) error {
 	END $$`)
 }
 
-// begin starts the cluster and creates the template of all databases.
+// begin starts the cluster and creates the template database from which the others are copied.
 func begin(ctx context.Context, migrate func(ctx context.Context, url string) error) error {
 	if shared.template != "" {
 		return nil

@@ -13,7 +13,7 @@ import (
 	"github.com/perdure/perdure/internal/store/sql/statement"
 )
 
-// apply writes the changes of a command. Each row is written after the rows that it refers to.
+// apply writes the changes of a command. Each row is written after the rows to which it refers.
 func (t *Transaction) apply(org string, id uuid.UUID, l load.ExecutionRow, k *known, ch *store.Changes) error {
 	if ch.Definition != nil {
 		if err := putDefinition(t.View, ch.Definition); err != nil {
@@ -26,7 +26,7 @@ func (t *Transaction) apply(org string, id uuid.UUID, l load.ExecutionRow, k *kn
 		}
 		id = x.ID
 	}
-	var numbers []int64 // stored numbers of the new entries
+	var numbers []int64 // numbers that the database has assigned to the new entries
 	for _, step := range []func() error{
 		func() error { return t.applyExecution(l, ch) },
 		func() error { return t.applyHead(id, l, ch) },
@@ -78,7 +78,7 @@ func (t *Transaction) applyExecution(l load.ExecutionRow, ch *store.Changes) err
 			return err
 		}
 	}
-	row.MaxSeq = l.Head.LastSeq // MaxSeq is not in the row itself
+	row.MaxSeq = l.Head.LastSeq // the column of MaxSeq is in log_head, not in the execution's row
 	l.Row, l.Values = row, values
 	t.Rows[row.ID] = l
 	return nil
@@ -165,8 +165,8 @@ func (t *Transaction) applyEntries(id uuid.UUID, l load.ExecutionRow, k *known, 
 	return nil
 }
 
-// applyNames replaces stored texts that the new entries repeat by references to these entries, so
-// that each text is stored once.
+// applyNames replaces stored texts that the new entries repeat by references to these entries. So
+// each text is stored once.
 func (t *Transaction) applyNames(id uuid.UUID, ch *store.Changes, numbers []int64) error {
 	return statement.ForEach(t.View, statement.Indexes(len(numbers)), func(v statement.View, i int) error {
 		return standFor(v, id, numbers[i], &ch.Entries[i])
@@ -229,8 +229,9 @@ func (t *Transaction) applySignals(id uuid.UUID, ch *store.Changes) error {
 
 var insertRecord = statement.Declare(log.RecordRows.InsertStatement())
 
-// applyLog writes events and chunks, then the blocks, and compacts the blocks that have closed. The
-// seqs of events must be greater than given, the last assigned seq, so that no seq is used twice.
+// applyLog writes events and chunks, then the blocks. It compacts the blocks that have closed. The
+// seqs of new events must be greater than given, the last seq assigned before. So no seq is used
+// twice.
 func (t *Transaction) applyLog(id uuid.UUID, given int64, k *known, ch *store.Changes, numbers []int64) error {
 	chunks := 0
 	for i := range ch.Records {
@@ -268,7 +269,8 @@ func (t *Transaction) applyLog(id uuid.UUID, given int64, k *known, ch *store.Ch
 	return t.nameCalls(id, ch)
 }
 
-// withheldLength returns the chunk's length; NULL for a chunk whose text is complete.
+// withheldLength returns the length of a chunk whose text is not stored here; NULL for a chunk with
+// its text.
 func withheldLength(c *perdure.Chunk) any {
 	if c.Length == 0 {
 		return nil
@@ -276,8 +278,8 @@ func withheldLength(c *perdure.Chunk) any {
 	return c.Length
 }
 
-// nameCalls stores the tool call id in the row of a block of tool-call arguments. The block's first
-// chunk names the call.
+// nameCalls stores the id of the tool call in the row of each new block of tool-call arguments. It
+// takes the id from the block's first chunk.
 func (t *Transaction) nameCalls(id uuid.UUID, ch *store.Changes) error {
 	i := 0
 	for _, r := range ch.Records {

@@ -12,8 +12,8 @@ import (
 	"github.com/perdure/perdure/internal/store/sql/statement"
 )
 
-// barriersOf returns the barriers of new compactions, by the index of the entry; nil for other
-// entries, and for a compaction that keeps from an entry that is not before it on its path.
+// barriersOf returns the barriers of new compactions, by the index of the entry. It returns nil for
+// other entries, and for a compaction whose first kept entry is not before it on its path.
 func barriersOf(v statement.View, execution uuid.UUID, k *known, entries []store.Entry, places []load.TreePlace) ([]*load.Barrier, error) {
 	barriers := make([]*load.Barrier, len(entries))
 	for i, e := range entries {
@@ -29,17 +29,17 @@ func barriersOf(v statement.View, execution uuid.UUID, k *known, entries []store
 	return barriers, nil
 }
 
-// covered finds the entries that a compaction covers.
+// covered finds the entries that a compaction replaces.
 type covered struct {
 	v         statement.View
 	execution uuid.UUID
 	k         *known
-	entries   []store.Entry // the new entries, which are not stored yet, and their places
+	entries   []store.Entry // the new entries of the command; places contains their places in the tree
 	places    []load.TreePlace
 	ranges    []load.PathRange
 }
 
-// pin is a pinned entry.
+// pin is an entry that a compaction keeps in the context (a pinned entry), with its place.
 type pin struct {
 	id uuid.UUID
 	at load.TreePlace
@@ -73,7 +73,7 @@ func (c *covered) barrier(e store.Entry, at load.TreePlace) (_ *load.Barrier, er
 	return &b, nil
 }
 
-// pins returns the pinned entries on the path before a depth, in order.
+// pins returns the pinned entries with these ids that are on the path before a depth, in order.
 func (c *covered) pins(ids []uuid.UUID, before int64) (pins []pin, err error) {
 	for _, id := range ids {
 		at, there, err := c.find(id)
@@ -88,7 +88,7 @@ func (c *covered) pins(ids []uuid.UUID, before int64) (pins []pin, err error) {
 	return slices.Compact(pins), nil
 }
 
-// find returns the place of an entry, and reports whether the entry is on the path.
+// find returns the place of an entry, and whether the entry is on the path to the compaction.
 func (c *covered) find(id uuid.UUID) (at load.TreePlace, there bool, err error) {
 	at, known := c.k.places[id]
 	if !known {
@@ -96,11 +96,11 @@ func (c *covered) find(id uuid.UUID) (at load.TreePlace, there bool, err error) 
 			return at, false, err
 		}
 	}
-	at.End = false // it does not belong to the place
+	at.End = false // End is not part of the place
 	return at, slices.ContainsFunc(c.ranges, func(r load.PathRange) bool { return r.Contains(at) }), nil
 }
 
-// leaveOut adds the entries between two depths of the path, both included, to b.LeftOut.
+// leaveOut adds the entries from the depth first to the depth last, both included, to b.LeftOut.
 func (c *covered) leaveOut(b *load.Barrier, compaction uuid.UUID, first, last int64) error {
 	if first > last {
 		return nil
@@ -116,7 +116,7 @@ func (c *covered) leaveOut(b *load.Barrier, compaction uuid.UUID, first, last in
 	return err
 }
 
-// at returns the entry of the path at a depth.
+// at returns the id of the entry of the path at a depth.
 func (c *covered) at(depth int64) (uuid.UUID, error) {
 	i := slices.IndexFunc(c.ranges, func(r load.PathRange) bool { return r.Bottom < depth && depth <= r.Top })
 	p := load.TreePlace{Segment: c.ranges[i].Segment, Depth: depth}
@@ -132,7 +132,7 @@ func (c *covered) at(depth int64) (uuid.UUID, error) {
 	return id, err
 }
 
-// putBarrier writes the barrier of a new compaction; none for nil.
+// putBarrier writes the barrier of a new compaction. It writes nothing if b is nil.
 func putBarrier(v statement.View, execution, id uuid.UUID, b *load.Barrier) error {
 	if b == nil {
 		return nil

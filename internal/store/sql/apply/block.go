@@ -16,22 +16,22 @@ import (
 
 var (
 	upsertBlock = statement.Declare(log.BlockRows.UpsertStatement())
-	// Blocks that an attempt's source used for events are left out.
+	// blocksClosed leaves out blocks that the source of an attempt has used for events.
 	blocksClosed = statement.Read(log.BlockSelect + " AND b.task_id = ? AND b.attempt = ? AND b.open = 0 AND " + column.UnindexedNumber("b.event") + " = 0 AND b.seq > 0 AND b.reason IS DISTINCT FROM 'superseded'")
 )
 
 var (
-	// growBlock touches no indexed column, because it runs for every chunk.
+	// growBlock changes no indexed column, because it runs for every chunk.
 	growBlock = statement.Update("log_block", statement.Columns("length, last_pos, digest"), statement.Columns("agent_execution_id, task_id, attempt, block"))
 	nameCall  = statement.Update("log_block", statement.Columns("argument_call_id"), statement.Columns("agent_execution_id, task_id, attempt, block"))
 	foldBlock = statement.Update("log_block", statement.Columns("span, cuts, nonces, content, content_blob, entry, path"), statement.Columns("agent_execution_id, task_id, attempt, block"))
-	// emptyBlock keeps the length, the cuts and the nonces.
+	// emptyBlock deletes the content, but keeps the length, the cuts and the nonces.
 	emptyBlock = statement.Update("log_block", statement.Terms{}.Fixed("content", "= NULL").Fixed("content_blob", "= NULL").Fixed("entry", "= NULL").Fixed("path", "= NULL"), statement.Columns("agent_execution_id, task_id, attempt, block"))
 	addChunk   = statement.Declare(chunkRows.InsertStatement())
 	dropChunks = statement.Remove("log_chunk", statement.Columns("agent_execution_id, seq"))
 )
 
-// chunkRow is a chunk of an open block.
+// chunkRow is the row of a chunk of an open block.
 type chunkRow struct {
 	execution uuid.UUID
 	*perdure.Record
@@ -48,7 +48,8 @@ var chunkRows = row.New("log_chunk", 3, []row.Field[chunkRow]{
 	row.Derived("nonce", func(c *chunkRow) any { return log.StoredNonce(c.Nonce) }),
 })
 
-// putBlock inserts or replaces a block's row. before is the previous row, nil if it is not known.
+// putBlock inserts or replaces a block's row. The parameter before is the row as loaded; nil if it
+// is not known.
 func putBlock(v statement.View, execution uuid.UUID, before, b *store.Block) error {
 	key := log.BlockKey(execution, b.Key)
 	if before != nil && before.Open && b.Open && before.Seq == b.Seq && before.FirstPos == b.FirstPos {
@@ -62,9 +63,9 @@ func putBlock(v statement.View, execution uuid.UUID, before, b *store.Block) err
 	return compact(v, execution, b)
 }
 
-// compact moves the chunks of a closed block into its row. The row then holds the content, or a
-// reference to an equal text of an entry, and the positions of the cuts, so that readers see the
-// same records as before.
+// compact moves the chunks of a closed block into the block's row. The row then contains the
+// content, or a reference to an equal text of an entry. It also contains the positions of the cuts,
+// so that readers see the same records as before.
 func compact(v statement.View, execution uuid.UUID, b *store.Block) error {
 	var (
 		content = make([]byte, 0, b.Length)
@@ -85,7 +86,7 @@ func compact(v statement.View, execution uuid.UUID, b *store.Block) error {
 		nonces.Add(nonce)
 		return nil
 	})
-	if err == nil && cuts.n == 0 && b.Reason == perdure.BlockSuperseded { // compacted before
+	if err == nil && cuts.n == 0 && b.Reason == perdure.BlockSuperseded { // the block was compacted before
 		return v.Write(emptyBlock, log.BlockKey(execution, b.Key)...)
 	}
 	if err != nil || cuts.n == 0 {
@@ -111,12 +112,13 @@ func compact(v statement.View, execution uuid.UUID, b *store.Block) error {
 	return v.Write(dropChunks, execution[:], b.Seq)
 }
 
-// spanClass groups blocks by the number of positions that they span, in powers of 16. So a few
-// ranges of first_pos find the blocks that span a position, however long the log is.
+// spanClass returns the class of a block by the number of positions from its first to its last one.
+// Class limits are powers of 16. With a few ranges of first_pos, a query finds the blocks that
+// contain a position, however long the log is.
 func spanClass(span int64) int64 { return int64(bits.Len64(uint64(span))+3) / 4 }
 
-// cutList encodes where a block's content was cut into chunks. It holds the pos, length and time of
-// each chunk; pos and time are varint differences to the previous chunk.
+// cutList encodes where a block's content was cut into chunks. It contains the position, length and
+// time of each chunk. Positions and times are varint differences to the previous chunk.
 type cutList struct {
 	raw              []byte
 	n                int

@@ -20,7 +20,7 @@ var (
 
 func asksBulk(n store.Needs) bool { return n.BulkAction != nil || n.BulkActions || n.BulkKey != "" }
 
-// heldForBulk returns the names to lock for needs of bulk actions.
+// heldForBulk returns the names to lock for a command that needs bulk actions.
 func heldForBulk(org string, n store.Needs) (names []string) {
 	if n.BulkAction != nil {
 		names = append(names, "bulk action "+n.BulkAction.String())
@@ -71,7 +71,7 @@ func (t *Transaction) applyBulk(org string, ch *store.Changes) error {
 	return nil
 }
 
-// joinedIDs returns the bytes of ids, one after the other.
+// joinedIDs returns the bytes of the ids, concatenated.
 func joinedIDs(ids []uuid.UUID) []byte {
 	all := make([]byte, 0, len(ids)*len(uuid.Nil))
 	for _, id := range ids {

@@ -12,8 +12,8 @@ import (
 	"github.com/perdure/perdure/internal/store/sql/statement"
 )
 
-// loadCallNames loads the tool names of the calls that are open at the requested entries. An entry
-// without open calls costs nothing.
+// loadCallNames loads the tool names of the calls that have no result yet at the requested entries.
+// It reads nothing for an entry without such calls.
 func loadCallNames(v statement.View, execution uuid.UUID, n store.Needs, s *store.State) error {
 	s.CallNames = map[string]string{}
 	for _, id := range n.Entries {
@@ -26,8 +26,8 @@ func loadCallNames(v statement.View, execution uuid.UUID, n store.Needs, s *stor
 	return nil
 }
 
-// nameCalls adds the names of the calls of the entry that made the call: the nearest one, going up
-// from the entry from. Only results lie between the two entries, one for each answered call.
+// nameCalls adds the tool names of all calls of the entry that made the call. That entry is found by
+// going up from the entry from. Between the two are only results, one for each answered call.
 func nameCalls(v statement.View, execution, from uuid.UUID, call string, names map[string]string) error {
 	for at := &from; at != nil; {
 		e, err := load.Entry(v, execution, *at)
@@ -39,7 +39,7 @@ func nameCalls(v statement.View, execution, from uuid.UUID, call string, names m
 			continue
 		}
 		if err := contents.JoinContent(v, execution, &e.Content, &e.Blob); err != nil || e.Content == nil {
-			return err // the entry's content is withheld (not stored) if it is nil
+			return err // content is nil if it is withheld (not stored here)
 		}
 		var c perdure.Content
 		if err := json.Unmarshal(e.Content, &c); err != nil {

@@ -14,17 +14,17 @@ import (
 	"github.com/perdure/perdure/internal/store/sql/statement"
 )
 
-// content describes where a payload is stored: in its row, or in a blob that the row refers to.
-// Rows are rewritten at each change, so a payload over InlineLimit that was not uploaded as a blob
+// content describes where a payload is stored: in its row, or in a blob to which the row refers.
+// Rows are rewritten at each change. So a payload over InlineLimit that was not uploaded as a blob
 // becomes a blob here.
 type content struct {
 	inline json.RawMessage
 	ref    *perdure.BlobRef
-	loose  json.RawMessage // payload that will be stored as the blob ref
+	loose  json.RawMessage // payload that will be stored in the blob ref
 	kept   bool            // the stored content remains
 }
 
-// planContent returns where to store a payload of a new row.
+// planContent decides where to store a payload of a new row.
 func planContent(inline json.RawMessage, ref *perdure.BlobRef) content {
 	switch {
 	case ref != nil:
@@ -36,9 +36,9 @@ func planContent(inline json.RawMessage, ref *perdure.BlobRef) content {
 	return content{inline: inline}
 }
 
-// replaceContent returns where to store a payload of an existing row that refers to the blob
-// stored, if any. The stored content remains if there is no new one, or if ref is the same blob. A
-// payload beside the same blob replaces that blob.
+// replaceContent decides where to store a payload of an existing row. The parameter stored is the
+// blob to which the row refers, if any. The stored content remains if there is no new one, or if ref
+// is the same blob. An inline payload given together with the same blob replaces that blob.
 func replaceContent(inline json.RawMessage, ref, stored *perdure.BlobRef) content {
 	sameBlob := ref != nil && stored != nil && ref.ID == stored.ID
 	switch {
@@ -50,7 +50,7 @@ func replaceContent(inline json.RawMessage, ref, stored *perdure.BlobRef) conten
 	return planContent(inline, ref)
 }
 
-// column returns the value of the row's own content column.
+// column returns the value for the row's own content column.
 func (c *content) column() any {
 	if c.kept {
 		return row.Unchanged{}
@@ -63,7 +63,7 @@ var (
 	putBlobChunk = statement.Insert("blob_chunk", "agent_execution_id, id, n, content", statement.Replacing("agent_execution_id, id, n", "content = excluded.content"))
 )
 
-// spill stores the contents that become blobs. The execution's row must exist.
+// spill stores those contents that become blobs. The execution's row must exist.
 func spill(v statement.View, execution uuid.UUID, now perdure.Time, contents ...content) error {
 	for _, c := range contents {
 		if c.loose == nil {
@@ -80,7 +80,7 @@ func spill(v statement.View, execution uuid.UUID, now perdure.Time, contents ...
 	return nil
 }
 
-// writeBlob stores a piece of a blob, in rows of BlobChunk bytes. If a piece begins in the middle
+// writeBlob stores a piece of a blob, in rows of BlobChunk bytes. If the piece begins in the middle
 // of a row, that row is rewritten.
 func writeBlob(v statement.View, execution, id uuid.UUID, at int64, piece []byte) error {
 	for len(piece) > 0 {

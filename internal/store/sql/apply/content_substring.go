@@ -20,9 +20,9 @@ var (
 	isOfEntry    = statement.Read("SELECT EXISTS (SELECT 1 FROM agent_entry WHERE agent_execution_id = ? AND content_blob = ?)")
 )
 
-// fieldsOf returns the stored form of an event's fields. Fields that an entry of the same commit
-// contains, for the same tool call, are stored as a reference to that entry. Others are stored
-// unchanged.
+// fieldsOf returns the stored form of an event's fields. If an entry of the same commit and tool
+// call contains the fields, the stored form, of, is a reference to that entry. Otherwise the fields
+// are stored unchanged.
 func fieldsOf(r *perdure.Record, entries []store.Entry, numbers []int64) (fields json.RawMessage, of []byte) {
 	if r.Type != perdure.EventData || r.Place.ToolCallID == "" {
 		return r.Fields, nil
@@ -38,9 +38,9 @@ func fieldsOf(r *perdure.Record, entries []store.Entry, numbers []int64) (fields
 	return r.Fields, nil
 }
 
-// nameResult stores the result of a task as a reference to the entry that was made from it. The key
-// of the entry names the task. A result in a blob keeps its id, length and hash: its blob refers to
-// the entry instead of having rows.
+// nameResult stores the result of a task as a reference to the entry that was made from it. The
+// entry's key contains the task's id. If the result is in a blob, the blob keeps its id, length and
+// hash, and refers to the entry instead of having rows.
 func nameResult(v statement.View, execution uuid.UUID, number int64, e *store.Entry, content json.RawMessage) error {
 	task, ok := taskOfKey(e.Key)
 	if !ok {
@@ -63,7 +63,7 @@ func nameResult(v statement.View, execution uuid.UUID, number int64, e *store.En
 	return err
 }
 
-// taskOfKey returns the id of the task that an entry's key names.
+// taskOfKey returns the id of the task that an entry's key contains.
 func taskOfKey(key string) (uuid.UUID, bool) {
 	text, ok := strings.CutPrefix(key, perdure.TaskEntryKey(uuid.Nil)[:len("task:")])
 	if !ok {
@@ -73,8 +73,8 @@ func taskOfKey(key string) (uuid.UUID, bool) {
 	return id, err == nil
 }
 
-// nameBlob stores a blob as a reference to an entry. It leaves out blobs that are the content of an
-// entry themselves, so that no two can refer to each other.
+// nameBlob stores a blob as a reference to an entry. A blob that is the content of an entry itself
+// remains unchanged, so that two blobs never refer to each other.
 func nameBlob(v statement.View, execution uuid.UUID, number int64, id uuid.UUID, content json.RawMessage) error {
 	var ofEntry bool
 	if _, err := v.One(isOfEntry, []any{execution[:], id[:]}, column.FlagInto(&ofEntry)); err != nil || ofEntry {

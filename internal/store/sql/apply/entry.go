@@ -11,7 +11,8 @@ import (
 	"github.com/perdure/perdure/internal/store/sql/statement"
 )
 
-// setBarrier is a statement of its own, so that other entries do not write the columns.
+// setBarrier writes the columns of a barrier. It is a separate statement, so that the insert of
+// other entries does not contain these columns.
 var setBarrier = statement.Update("agent_entry", statement.Columns("keep_segment, keep_depth, barrier"), statement.Columns("agent_execution_id, id"))
 
 var (
@@ -47,7 +48,7 @@ func putEntry(v statement.View, execution uuid.UUID, e *store.Entry, at load.Tre
 	return number, spill(v, execution, now, body)
 }
 
-// loadEntryHead reads an entry's place in the tree and those fields that the transcript rules need.
+// loadEntryHead reads an entry's place in the tree and the fields that the transcript rules need.
 func loadEntryHead(v statement.View, query *statement.Statement, args ...any) (h perdure.EntryHead, at load.TreePlace, found bool, err error) {
 	found, err = v.One(query, args, append([]any{
 		&h.ID,

@@ -8,8 +8,8 @@ import (
 	"github.com/perdure/perdure/internal/store/sql/statement"
 )
 
-// cloneExecution copies a row so deeply that a decision can change the copy. JSON bytes are shared,
-// because nobody writes into them.
+// cloneExecution copies a row so deeply that a decision can change the copy. The JSON bytes are
+// shared, because they are never changed.
 func cloneExecution(x *perdure.Execution) *perdure.Execution {
 	if x == nil {
 		return nil
@@ -50,8 +50,8 @@ func clonePtr[T any](p *T) *T {
 	return &c
 }
 
-// putExecution inserts the row, or updates an existing one. It returns the new stored row, without
-// contents, and its values.
+// putExecution inserts the row, or updates the existing one. It returns the new stored row, without
+// contents, and the values of its columns.
 func putExecution(v statement.View, l load.ExecutionRow, x *perdure.Execution, now perdure.Time) (*perdure.Execution, []any, error) {
 	before := l.Row
 	after := cloneExecution(x)

@@ -14,7 +14,8 @@ import (
 var (
 	insertGrant = statement.Declare(tenant.GrantRows.InsertStatement())
 	dropGrant   = statement.Alone("DELETE FROM approval_grant WHERE id = ?1 AND " + column.Unindexed("org_id") + " = ?2")
-	// dropOldOfRun and dropOldOfDefinition delete grants that have expired.
+	// dropOldOfRun and dropOldOfDefinition delete the expired approval grants of a run or of a
+	// definition.
 	dropOldOfRun        = statement.Alone("DELETE FROM approval_grant WHERE agent_execution_id = ?1 AND expires_at <= ?2")
 	dropOldOfDefinition = statement.Alone("DELETE FROM approval_grant WHERE agent_definition_id = ?1 AND expires_at <= ?2")
 )

@@ -16,9 +16,9 @@ var (
 
 func heldUse(id uuid.UUID) string { return "use of " + id.String() }
 
-// loadLimited returns a key, with its current use if the key has limits that the store counts. The
-// use is locked until the transaction ends, so that two commands cannot both use the last part of a
-// limit.
+// loadLimited returns an API key. If the key has limits that the store counts, it also loads the
+// current use. The use is locked until the transaction ends, so that two commands cannot both use
+// the last part of a limit.
 func loadLimited(v statement.View, org string, id uuid.UUID) (*perdure.APIKey, error) {
 	k, err := tenant.KeyRows.One(v, keyByID, id[:], org)
 	if err != nil || k == nil || k.Limits.MaxRunning == 0 && k.Limits.MaxStored == 0 {
@@ -39,8 +39,8 @@ func loadLimited(v statement.View, org string, id uuid.UUID) (*perdure.APIKey, e
 	return k, err
 }
 
-// loadUse loads the key whose limits apply to a command. For an existing stream that is the
-// stream's key. Every command must call it after acquiring all its other locks.
+// loadUse loads the API key whose limits apply to a command. For an existing stream that is the key
+// that created the stream. Every command must call loadUse after acquiring all its other locks.
 func loadUse(v statement.View, org string, n store.Needs, s *store.State) (err error) {
 	id := n.UseOf
 	if s.Stream != nil {
@@ -54,13 +54,14 @@ func loadUse(v statement.View, org string, n store.Needs, s *store.State) (err e
 
 var (
 	addStored = statement.Update("log_head", statement.Terms{}.Plus("stored"), statement.Columns("agent_execution_id"))
-	// takeStored also runs for executions without limits: their count is 0.
+	// takeStored subtracts deleted bytes from an execution's count. The count of an execution
+	// without limits is 0.
 	takeStored = statement.Alone("UPDATE log_head SET stored = stored - ?1 WHERE agent_execution_id = ?2 AND stored >= ?1")
 	restStored = statement.Alone("UPDATE agent_execution SET stored = (SELECT h.stored FROM log_head h WHERE h.agent_execution_id = agent_execution.id) WHERE id = ? AND completed_at IS NOT NULL")
 )
 
 // counted returns the number of content bytes that the changes add to an execution whose key has
-// limits; 0 for other executions.
+// limits. It returns 0 for other executions.
 func counted(l load.ExecutionRow, ch *store.Changes) int64 {
 	row := l.Row
 	if ch.Execution != nil {
@@ -100,8 +101,8 @@ func counted(l load.ExecutionRow, ch *store.Changes) int64 {
 	return int64(n)
 }
 
-// applyStored counts stored bytes of changes that do not move the log's head. It also copies the
-// count of an execution that has ended into its row.
+// applyStored adds stored bytes to the execution's count, for changes that do not move the log's
+// head. It also copies the count of an ended execution into its row.
 func (t *Transaction) applyStored(id uuid.UUID, l load.ExecutionRow, ch *store.Changes) error {
 	n := counted(l, ch)
 	if ch.Head == nil && n > 0 {
@@ -119,7 +120,7 @@ func (t *Transaction) applyStored(id uuid.UUID, l load.ExecutionRow, ch *store.C
 	return t.Write(restStored, id[:])
 }
 
-// takeStored subtracts deleted bytes from the count.
+// takeStored subtracts n deleted bytes from the execution's count.
 func (t *Transaction) takeStored(id uuid.UUID, n int64) error {
 	if err := t.Write(takeStored, n, id[:]); err != nil {
 		return err

@@ -16,8 +16,8 @@ var (
 	waitingOnQueue = statement.Read("SELECT EXISTS (SELECT 1 FROM task_execution INDEXED BY idx_task_execution_dispatch" +
 		" WHERE org_id = ?1 AND queue = ?2 AND status = 'PENDING' AND blocked = 0 AND not_before <= ?3)")
 	clearBlocked = statement.Update("task_execution", statement.Terms{}.Fixed("blocked", "= 0"), statement.Columns("agent_execution_id, id").Fixed("blocked", "= 1"))
-	// unblock clears the marks of the first tasks that have room, but at least one: the task that
-	// has freed the place may have been chosen instead of another one.
+	// unblock clears the marks of the first blocked tasks that have room. It clears at least one
+	// mark: the task that has freed the place may have been chosen instead of a blocked one.
 	unblock = statement.Alone("UPDATE task_execution SET blocked = 0 WHERE (agent_execution_id, id) IN (SELECT agent_execution_id, id FROM task_execution INDEXED BY idx_task_execution_blocked" +
 		" WHERE org_id = ?1 AND concurrency_key = ?2 AND status = 'PENDING' AND blocked = 1 AND concurrency_limit > ?3" +
 		" ORDER BY priority, created_at LIMIT ?4)")
@@ -25,8 +25,8 @@ var (
 		" WHERE org_id = ?1 AND concurrency_key = ?2 AND status = 'PENDING' AND blocked = 1")
 )
 
-// loadLoads returns the load of each name: the result of the query running, the number of running
-// tasks, and of the query waiting, whether a task waits.
+// loadLoads returns the load of each name, which is a key or a queue. The query running counts its
+// running tasks. The query waiting reports whether a task waits for it.
 func loadLoads(v statement.View, org string, names []string, running, waiting *statement.Statement, now perdure.Time) (map[string]store.Load, error) {
 	loads := map[string]store.Load{}
 	for _, name := range names {
@@ -45,12 +45,12 @@ func loadLoads(v statement.View, org string, names []string, running, waiting *s
 	return loads, nil
 }
 
-// makeRoom unblocks tasks of a concurrency key when a task of that key no longer runs or waits.
+// makeRoom unblocks tasks of a concurrency key when a task with that key no longer runs or waits.
 func makeRoom(v statement.View, before, after *perdure.Task) error {
 	if !leavesRoom(before, after) {
 		return nil
 	}
-	if after.Status.Terminal() { // the ended task may be requested again under its key
+	if after.Status.Terminal() { // the ended task may be requested again with the same task key
 		if err := v.Write(clearBlocked, before.ExecutionID[:], before.ID[:]); err != nil {
 			return err
 		}
@@ -74,7 +74,7 @@ func leavesRoom(before, after *perdure.Task) bool {
 		before.Status != after.Status && after.Status != perdure.TaskRunning
 }
 
-// pickNeeds adds the needs of claiming a candidate.
+// pickNeeds adds the data that a claim of the candidate needs.
 func pickNeeds(p *store.Pick, one pick.Candidate, n store.Needs) store.Needs {
 	if p.Kind == store.PickAgents && p.Worker != uuid.Nil {
 		n.Worker = &p.Worker

@@ -15,20 +15,20 @@ import (
 	"github.com/perdure/perdure/internal/store/sql/statement"
 )
 
-// known holds the rows as they were loaded, so that only the rows and columns that a decision has
+// known contains the rows as they were loaded. So only the rows and columns that a decision has
 // changed are written.
 type known struct {
-	tasks map[uuid.UUID]*load.TaskRow // a nil value means that there was no such task
-	// questions are the values of the loaded rows of questions.
+	tasks map[uuid.UUID]*load.TaskRow // the value nil means that there was no such task
+	// questions are the column values of the loaded questions.
 	questions map[uuid.UUID][]any
-	// blockless reports that there are no blocks, so that no query for them is needed.
+	// blockless reports that the execution has no blocks, so that no query for blocks is needed.
 	blockless bool
 	blocks    map[perdure.BlockKey]*store.Block
-	places    map[uuid.UUID]load.TreePlace // of the loaded entries
+	places    map[uuid.UUID]load.TreePlace // places of the loaded entries in the tree
 }
 
-// load loads the state that a command decides on. The state consists of copies. x is the copy of
-// the execution's row.
+// load loads the state on which a command decides. The state consists of copies. The parameter x is
+// the copy of the execution's row.
 func (t *Transaction) load(org string, one pick.Candidate, l load.ExecutionRow, x *perdure.Execution, n store.Needs) (*store.State, *known, error) {
 	s := &store.State{
 		Now: t.now, Nonce: t.nonce, Execution: x, Head: l.Head, PickedTask: one.Task,
@@ -91,8 +91,8 @@ func (t *Transaction) load(org string, one pick.Candidate, l load.ExecutionRow, 
 	return s, k, loadAttemptBlocks(t.View, one.Execution, s, k)
 }
 
-// part is one kind of data that a command needs of its execution. Parts may be loaded concurrently.
-// A part that is not needed costs nothing.
+// part is one kind of data that a command may need of its execution. Parts may be loaded
+// concurrently. If asked returns false, the part is not loaded.
 type part struct {
 	asked func(n *store.Needs) bool
 	load  func(v statement.View, x *perdure.Execution, n store.Needs, s *store.State, k *known) error
@@ -117,7 +117,7 @@ var parts = []part{
 	{func(n *store.Needs) bool { return n.Link != nil || n.LinksOf != nil }, loadLinks},
 }
 
-// asksOutside reports whether the command needs data that does not belong to an execution.
+// asksOutside reports whether the command needs data that belongs to no execution.
 func asksOutside(n store.Needs) bool {
 	return n.Definition != nil || n.Slug != "" || n.Idempotency != "" || n.KeyID != nil || n.Session != nil || n.Org || n.Conversation != "" || n.Stream != "" || n.Kinds || n.Grant != nil || n.Workers || n.Pause != "" || asksBulk(n) || asksWebhooks(n)
 }
@@ -200,7 +200,7 @@ func loadListedSignals(v statement.View, x *perdure.Execution, n store.Needs, s 
 	return err
 }
 
-// add stores a block for the decision, and a copy of it as loaded.
+// add stores a block in the state for the decision. It also stores an unchanged copy.
 func (k *known) add(s *store.State, b *store.Block) {
 	before := *b
 	k.blocks[b.Key], s.Blocks[b.Key] = &before, b
@@ -265,8 +265,8 @@ func loadWithheld(v statement.View, x *perdure.Execution, n store.Needs, s *stor
 	})
 }
 
-// loadKeys loads the load (see [store.Load]) of each concurrency key. Their locks are held until
-// the transaction ends, so the counts are exact.
+// loadKeys loads the load (see [store.Load]) of each concurrency key. The keys are locked until the
+// transaction ends, so the counts are exact.
 
 func loadKeys(v statement.View, x *perdure.Execution, n store.Needs, s *store.State, _ *known) (err error) {
 	s.Keys, err = loadLoads(v, x.Org, n.ConcurrencyKeys, load.RunningOfKey, waitingOfKey, s.Now)
@@ -283,7 +283,7 @@ func loadKept(v statement.View, x *perdure.Execution, _ store.Needs, s *store.St
 	return err
 }
 
-// loadOutside loads what does not belong to an execution.
+// loadOutside loads the requested data that belongs to no execution.
 func loadOutside(v statement.View, org string, now perdure.Time, n store.Needs, s *store.State) (err error) {
 	if n.Definition != nil {
 		if s.Definition, err = tenant.Definition(v, tenant.DefinitionByID, n.Definition[:], org); err != nil {

@@ -6,15 +6,15 @@ import (
 	"github.com/perdure/perdure/internal/store/sql/load"
 )
 
-// A decision can depend on data outside of its execution that has no row to lock. Named locks
-// protect these data: the claims of a worker, the tasks that run under a key or on a queue, and an
-// idempotency key that may not exist yet. They also protect rows outside of executions that are
-// read, changed and written back. A name is locked before the data is read and until the
+// A decision can depend on data outside of its execution that has no row to lock. Such data are the
+// claims of a worker, the tasks that run under a key or on a queue, and an idempotency key that may
+// not exist yet. A lock with a name protects them. It also protects rows outside of executions that
+// are read, changed and written back. The name is locked before the data is read, until the
 // transaction ends.
 
-// sharedBy returns the names that a command with these needs locks in shared mode. A command that
-// assigns an execution to a worker conflicts only with one that assigns an execution that must run
-// alone.
+// sharedBy returns the names that a command with these needs locks in shared mode. So commands that
+// assign executions to the same worker run concurrently, except with one that assigns an execution
+// that must run alone.
 func sharedBy(x *perdure.Execution, n store.Needs) (names []string) {
 	if x != nil && n.Worker != nil && x.Crashes < store.AloneScore {
 		names = append(names, load.HeldWorker(*n.Worker))
@@ -28,11 +28,11 @@ func sharedBy(x *perdure.Execution, n store.Needs) (names []string) {
 // changesGrants reports whether the command may change the grants of its org.
 func changesGrants(n store.Needs) bool { return n.ChangeGrants || n.Grant != nil }
 
-// heldGrants returns the name that protects the grants of an org. A command that deletes a grant
-// waits for those that have read it, so that no grant answers a question once it is revoked.
+// heldGrants returns the lock name for the grants of an org. A command that deletes a grant waits
+// for the commands that have read it. So a revoked grant never answers a question.
 func heldGrants(org string) string { return "grants of " + org }
 
-// heldBy returns the names that a command locks exclusively.
+// heldBy returns the names that a command with these needs locks exclusively.
 func heldBy(org string, x *perdure.Execution, n store.Needs) (names []string) {
 	if x != nil {
 		if n.Worker != nil && x.Crashes >= store.AloneScore {
@@ -80,8 +80,8 @@ func heldBy(org string, x *perdure.Execution, n store.Needs) (names []string) {
 	return append(names, heldForWebhooks(n)...)
 }
 
-// heldForRoom returns the names to lock for changes that free places of a key or queue or change
-// the text index. Freeing a place of a key unblocks other tasks.
+// heldForRoom returns the names to lock for changes that free places of a key or a queue, or change
+// the text index. A freed place of a key unblocks tasks with that key.
 func heldForRoom(k *known, ch *store.Changes) (names []string) {
 	for _, after := range ch.Tasks {
 		if before := k.tasks[after.ID].OrNil(); leavesRoom(before, after) {

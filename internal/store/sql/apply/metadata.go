@@ -25,8 +25,8 @@ func indexMetadata(v statement.View, x *perdure.Execution) error {
 // member is a top-level member of metadata, with its value as text.
 type member struct{ key, value string }
 
-// metadataMembers returns the indexed members of an object. Of a repeated key it returns the last
-// member.
+// metadataMembers returns the indexed members of a metadata object. If a key is repeated, it returns
+// the last member with that key.
 func metadataMembers(metadata json.RawMessage) []member {
 	if len(metadata) == 0 {
 		return nil
@@ -68,8 +68,8 @@ func indexedOnly(all []member) []member {
 	return kept
 }
 
-// memberText returns the text by which a value is compared: the text of a string, or the JSON of
-// any other value.
+// memberText returns the text by which a metadata value is compared: the text of a string, or the
+// JSON of any other value.
 func memberText(value json.RawMessage) string {
 	var s string
 	if value[0] == '"' && json.Unmarshal(value, &s) == nil {

@@ -16,7 +16,7 @@ func (t *Transaction) applyOutside(org string, ch *store.Changes) error {
 		if err := t.Write(dropDefinition, ch.DeleteDefinition[:], org); err != nil {
 			return err
 		}
-		t.ForgetAll() // references became null
+		t.ForgetAll() // references to the definition became null
 	}
 	if ch.Idempotency != nil {
 		if err := putIdempotency(t.View, org, ch.Idempotency, t.now); err != nil {
@@ -69,7 +69,7 @@ var insertAudit = statement.Declare(tenant.AuditRows.InsertStatement())
 
 var upsertKind = statement.Declare(load.KindRows.UpsertStatement())
 
-// idempotencyRow is an idempotency key with its org.
+// idempotencyRow is the row of an idempotency key: the key and its org.
 type idempotencyRow struct {
 	Org string
 	*store.Idempotency
@@ -87,7 +87,8 @@ var (
 	upsertIdempotency = statement.Declare(idempotencyRows.UpsertStatement())
 	idempotencyByKey  = statement.Read("SELECT " + idempotencyRows.List("") + " FROM idempotency" +
 		" WHERE org_id = ? AND idempotency_key = ? AND " + column.UnindexedNumber("expires_at") + " > ?")
-	// sweepIdempotency runs at each insertion, so that expired keys do not accumulate.
+	// sweepIdempotency deletes expired keys. It runs at each insertion, so that they do not
+	// accumulate.
 	sweepIdempotency = statement.Alone("DELETE FROM idempotency WHERE (org_id, idempotency_key) IN" +
 		" (SELECT org_id, idempotency_key FROM idempotency WHERE expires_at <= ? ORDER BY expires_at LIMIT 4)")
 )

@@ -10,8 +10,8 @@ import (
 	"github.com/perdure/perdure/internal/store/sql/statement"
 )
 
-// RunPicks decides commands with equal picks. The candidates found are distributed to the commands
-// in turns.
+// RunPicks decides commands with equal picks. The commands take turns in getting the found
+// candidates.
 func (t *Transaction) RunPicks(cs []*store.Command) ([]commit.Outcome, error) {
 	pickers := make([]*pick.Picker, len(cs))
 	for i, c := range cs {
@@ -41,7 +41,7 @@ func (t *Transaction) runApart(cs []*store.Command) (all []commit.Outcome, err e
 }
 
 // decidePicked decides on the picked candidates. Candidates of the same execution are decided one
-// after the other, those of different executions concurrently.
+// after the other. Candidates of different executions are decided concurrently.
 func (t *Transaction) decidePicked(pickers []*pick.Picker) ([]commit.Outcome, error) {
 	answers := make([][]any, len(pickers))
 	var pieces []statement.Piece
@@ -73,11 +73,12 @@ func (t *Transaction) decidePicked(pickers []*pick.Picker) ([]commit.Outcome, er
 	return outcomes, nil
 }
 
-// decidePick decides on one candidate. It leaves out a candidate that the decision refuses.
+// decidePick decides on one candidate. If the decision refuses the candidate, the command gets no
+// answer for it.
 func (t *Transaction) decidePick(c *store.Command, one pick.Candidate, answer *any) error {
 	changes, err := t.decideApart(c, one)
 	switch {
-	case errors.Is(err, statement.ErrHeld): // the next pick finds it again
+	case errors.Is(err, statement.ErrHeld): // the next pick finds the candidate again
 	case err != nil && !isRefused(err):
 		return err
 	case err != nil:

@@ -13,9 +13,9 @@ import (
 	"github.com/perdure/perdure/internal/store/sql/statement"
 )
 
-// lockExecutions locks and reads the rows of many executions. The statements of this file process
-// many executions at once, for stores other than SQLite. All transactions lock executions in the
-// same order, so that there are no deadlocks.
+// lockExecutions locks and reads the rows of many executions. It locks them in the order of their
+// ids, so that transactions cannot deadlock. The statements of this file process many executions at
+// once, for stores other than SQLite.
 var lockExecutions = "SELECT " + load.ExecutionRows.List("x") + " FROM agent_execution x WHERE x.id = ANY(?) ORDER BY x.id"
 
 var (
@@ -24,18 +24,17 @@ var (
 	thereByIDs = statement.Alone("SELECT x.id FROM agent_execution x WHERE x.id = ANY(?) AND " + load.Hidden)
 )
 
-// preloaded is the result of Preload.
+// preloaded is what Preload has read.
 type preloaded struct {
 	rows  map[uuid.UUID]load.ExecutionRow
-	refs  []func(statement.View) error // functions that load the blob references of the rows
+	refs  []func(statement.View) error // functions that load the references to blobs that the rows contain
 	heads map[uuid.UUID]store.Head
-	gone  []uuid.UUID // executions that are being deleted
+	gone  []uuid.UUID // ids of executions that are being deleted
 }
 
-// Preload locks the rows of executions and reads them for the commands that follow. All its
-// statements, including those of also, are sent in one round trip. Those of also run after the
-// locking statement. Preload returns the ids of existing executions that other transactions have
-// locked.
+// Preload locks the rows of executions and reads them for the commands that follow. It also runs the
+// statements of the function also, after the locking statement. All statements are sent in one round
+// trip. Preload returns the ids of existing executions that other transactions have locked.
 func (t *Transaction) Preload(ids []uuid.UUID, also func(c statement.Conn) error) (held []uuid.UUID, err error) {
 	list, err := t.Dialect.IDs(ids)
 	if err != nil {
@@ -43,7 +42,7 @@ func (t *Transaction) Preload(ids []uuid.UUID, also func(c statement.Conn) error
 	}
 	p := preloaded{rows: make(map[uuid.UUID]load.ExecutionRow, len(ids)), heads: make(map[uuid.UUID]store.Head, len(ids))}
 	// Each statement sees what is committed when it begins. The first one locks the rows and reads
-	// them; the later ones read data that belongs to locked rows.
+	// them. The later ones read data that belongs to the locked rows.
 	err = t.Together(
 		func(v statement.View) error { return p.lock(v, list) },
 		func(v statement.View) error { return also(v.Conn) },
@@ -103,8 +102,8 @@ func (p *preloaded) readHeads(v statement.View, list any) error {
 	})
 }
 
-// whole returns the rows with their heads. The value of an execution that is being deleted is
-// empty: nobody can see it.
+// whole returns the rows with the heads of their logs. For an execution that is being deleted it
+// returns an empty value, because nobody can see that execution.
 func (p *preloaded) whole() map[uuid.UUID]load.ExecutionRow {
 	for id, l := range p.rows {
 		if h, has := p.heads[id]; has {

@@ -10,8 +10,8 @@ import (
 	"github.com/perdure/perdure/internal/store/sql/statement"
 )
 
-// This file deletes data whose retention period is over: the data is first marked, then deleted a
-// few rows at a time.
+// This file deletes data whose retention period is over. The data is first marked as deleted. Then
+// its rows are deleted, a limited number at a time.
 
 var (
 	markWhole = statement.Alone("INSERT INTO pruning (agent_execution_id, whole) VALUES (?, 1) ON CONFLICT (agent_execution_id) DO UPDATE SET whole = 1")
@@ -59,7 +59,7 @@ var (
 	pruneRetention  = statement.Update("agent_retention", statement.Terms{}.Fixed("log_pruned", "= 1"), statement.Columns("agent_execution_id"))
 )
 
-// execAll runs statements whose only parameter is the execution's id.
+// execAll runs statements whose only parameter is the id of the execution.
 func (t *Transaction) execAll(id uuid.UUID, queries ...*statement.Statement) error {
 	for _, query := range queries {
 		if err := t.Write(query, id[:]); err != nil {
@@ -74,7 +74,7 @@ var (
 		" AND sequence < (SELECT max(sequence) FROM agent_checkpoint WHERE agent_execution_id = ?1) ORDER BY sequence LIMIT ?3")
 	dropCheckpoint = statement.Remove("agent_checkpoint", statement.Columns("agent_execution_id, sequence"))
 	supersede      = statement.Update("agent_checkpoint", statement.Terms{}.Fixed("superseded", "= 1"), statement.Columns("agent_execution_id, sequence"))
-	// killBlob marks a blob to which no row refers, so that readers no longer see it.
+	// killBlob marks a blob as deleted if no row refers to it, so that readers no longer see it.
 	killBlob = statement.Alone("UPDATE blob SET owned = 2 WHERE agent_execution_id = ?1 AND id = ?2" +
 		" AND NOT EXISTS (SELECT 1 FROM agent_checkpoint WHERE agent_execution_id = ?1 AND state_blob = ?2)" +
 		" AND NOT EXISTS (SELECT 1 FROM agent_entry WHERE agent_execution_id = ?1 AND content_blob = ?2)" +
@@ -121,17 +121,17 @@ func (t *Transaction) dropCheckpoints(id uuid.UUID, before perdure.Time, limit i
 	return t.Write(markPart, id[:])
 }
 
-// dropping is a deletion of at most ?2 rows of an execution from one table.
+// dropping deletes at most ?2 rows of the execution ?1 from one table.
 type dropping struct {
 	query   *statement.Statement
-	cost    int  // the cost of one row, since some rows may be large
-	entries bool // replaces query: see dropEntries
+	cost    int  // the cost of deleting one row, because some rows may be large
+	entries bool // if set, dropEntries is called and the field query is not used
 }
 
-// largeRow is the cost of a row that may hold a blob's chunk or a block.
+// largeRow is the cost of deleting a row that may contain a chunk of a blob or a block.
 const largeRow = 8
 
-// drop creates a dropping that deletes rows of the table by their key.
+// drop returns a dropping that deletes rows of a table. The columns in key identify a row.
 func drop(table, key string, cost int) dropping {
 	key = "agent_execution_id, " + key
 	return dropping{
@@ -154,8 +154,8 @@ var (
 	}
 	dropsPart = append(slices.Clone(dropsLog), dropsDead...)
 
-	// Rows are deleted before the rows to which they refer. Tables that are not listed have few
-	// rows; these are deleted together with the execution's own row.
+	// dropsWhole deletes rows before the rows to which they refer. Tables that are not listed have
+	// few rows. Their rows are deleted together with the execution's own row.
 	dropsWhole = []dropping{
 		drop("agent_metadata", "key", 1),
 		drop("agent_checkpoint", "sequence", 1),
@@ -177,8 +177,8 @@ var (
 
 var dropExecution = statement.Remove("agent_execution", statement.Columns("id"))
 
-// dropRows deletes about that many rows that are marked for deletion. If none remain, it deletes
-// the mark, or the execution's own row together with the mark.
+// dropRows deletes about that many rows that are marked for deletion. If no such rows remain, it
+// deletes the mark. If the whole execution is marked, it also deletes the execution's own row.
 func (t *Transaction) dropRows(id uuid.UUID, rows int) error {
 	var whole bool
 	marked, err := t.One(wholeGone, []any{id[:]}, column.FlagInto(&whole))
@@ -203,7 +203,8 @@ func (t *Transaction) dropRows(id uuid.UUID, rows int) error {
 	return t.freeNumber()
 }
 
-// dropSome deletes rows of one table. It returns how many of the rows may still be deleted.
+// dropSome deletes rows of one table, at a total cost of at most rows. It returns the cost that is
+// left for other tables.
 func (t *Transaction) dropSome(id uuid.UUID, d dropping, rows int) (int, error) {
 	if d.entries {
 		n, err := t.dropEntries(id, rows)
@@ -219,8 +220,8 @@ var (
 	dropEntry     = statement.Remove("agent_entry", statement.Columns("agent_execution_id, id"))
 )
 
-// dropEntries deletes the newest entries one by one. Deleting a parent first would also delete all
-// its descendants.
+// dropEntries deletes the newest entries one by one. Deletion of a parent would also delete all its
+// descendants in one step.
 func (t *Transaction) dropEntries(id uuid.UUID, rows int) (int, error) {
 	var entries []uuid.UUID
 	err := t.Each(newestEntries, []any{id[:], rows}, func(row func(...any) error) error {
@@ -239,7 +240,7 @@ func (t *Transaction) dropEntries(id uuid.UUID, rows int) (int, error) {
 }
 
 const (
-	// smallBlob is the size up to which a blob is deleted at once.
+	// smallBlob is the maximum size, in bytes, of a blob whose rows are deleted at once.
 	smallBlob = 1 << 20
 )
 
@@ -249,8 +250,8 @@ var (
 	deadBlob   = statement.Update("blob", statement.Terms{}.Fixed("owned", "= 2"), statement.Columns("agent_execution_id, id"))
 )
 
-// dropLooseBlobs deletes uploaded blobs that no commit refers to. Large ones are deleted a few rows
-// at a time.
+// dropLooseBlobs deletes uploaded blobs to which no commit refers. The rows of large blobs are
+// deleted a few at a time.
 func (t *Transaction) dropLooseBlobs(id uuid.UUID, before perdure.Time) error {
 	var (
 		small, large []uuid.UUID
@@ -289,7 +290,7 @@ func (t *Transaction) dropLooseBlobs(id uuid.UUID, before perdure.Time) error {
 	return err
 }
 
-// applyFree returns unused pages to the file system.
+// applyFree returns at most that many unused pages to the file system.
 func (t *Transaction) applyFree(pages int) error {
 	if pages <= 0 || t.Dialect.Free == nil {
 		return nil

@@ -24,13 +24,14 @@ func (t *Transaction) applyQuestions(id uuid.UUID, k *known, ch *store.Changes) 
 	return nil
 }
 
-// putQuestion inserts a question, or writes the columns of an existing one that have changed. before
-// has the values of the stored row; nil if there is none.
+// putQuestion inserts a question, or writes the changed columns of an existing one. The parameter
+// before contains the column values of the stored row; it is nil for a new question.
 func (t *Transaction) putQuestion(before []any, q *perdure.Question) error {
 	stored := *q
 	details := planContent(q.Details, q.DetailsBlob)
 	if before != nil {
-		details = content{inline: q.Details, ref: q.DetailsBlob} // details that are edited are small
+		// Edited details are small enough for the row.
+		details = content{inline: q.Details, ref: q.DetailsBlob}
 	}
 	stored.Details, stored.DetailsBlob = details.inline, details.ref
 	values, err := load.QuestionRows.Values(&stored)
@@ -51,7 +52,7 @@ func loadQuestions(v statement.View, x *perdure.Execution, n store.Needs, s *sto
 	add := func(found []*perdure.Question, err error) error {
 		for _, q := range found {
 			if err == nil {
-				loaded := *q // the decision modifies q, and the values refer to it
+				loaded := *q // a copy, because the decision may modify q
 				s.Questions[q.ID] = q
 				k.questions[q.ID], err = load.QuestionRows.Values(&loaded)
 			}
@@ -80,8 +81,8 @@ func loadQuestions(v statement.View, x *perdure.Execution, n store.Needs, s *sto
 	return nil
 }
 
-// excludesAskers reports whether one of the loaded questions needs the keys of the signals, because it
-// was asked before servers recorded its askers.
+// excludesAskers reports whether one of the loaded questions needs the keys that sent signals. Such
+// a question excludes its askers, but was asked before servers recorded them.
 func excludesAskers(s *store.State) bool {
 	for _, q := range s.Questions {
 		if q.NotAsker && q.Askers == nil {
@@ -104,8 +105,8 @@ func loadSignalKeys(v statement.View, x *perdure.Execution, s *store.State) erro
 }
 
 // questionBytes returns the number of bytes that a write of a question adds to the stored data. The
-// first version adds the question itself. The version that decides adds the answer. The write that
-// records the answer's task adds nothing.
+// first version adds the question itself. The version with the decision adds the answer. The version
+// that records the task of the answer adds nothing.
 func questionBytes(q *perdure.Question) int {
 	n := 0
 	if q.Version == 1 {

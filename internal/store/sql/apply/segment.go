@@ -8,7 +8,8 @@ import (
 	"github.com/perdure/perdure/internal/store/sql/statement"
 )
 
-// newSegment is the row of a segment that an entry opens. A baseDepth of 0 means no base.
+// newSegment is the row of a segment that an entry opens. If baseDepth is 0, the segment has no
+// base.
 type newSegment struct{ segment, baseSegment, baseDepth int64 }
 
 var (
@@ -16,14 +17,14 @@ var (
 	lastSegment = statement.Read("SELECT coalesce(max(segment), 0) FROM agent_segment WHERE agent_execution_id = ?")
 )
 
-// places computes the places (segment and depth) of new entries in the tree of one execution.
+// places computes the places (segment and depth) of new entries in the conversation tree.
 type places struct {
-	// known holds places of stored entries and of new ones.
+	// known contains the places of loaded entries and of new ones.
 	known map[uuid.UUID]load.TreePlace
-	// load reads the place of a stored entry that is not in known. found is false if there is no
-	// such entry.
+	// load reads the place of a stored entry that is not in known. The result found is false if
+	// there is no such entry.
 	load func(id uuid.UUID) (p load.TreePlace, found bool, err error)
-	// last returns the highest number of a stored segment.
+	// last returns the highest number of a stored segment of the execution.
 	last func() (int64, error)
 	// empty reports that the execution has no entries.
 	empty bool
@@ -31,7 +32,8 @@ type places struct {
 	next int64
 }
 
-// place returns the place of a new entry. opened is the segment that the entry opens, nil if none.
+// place returns the place of a new entry. If the entry opens a segment, opened is that segment;
+// otherwise it is nil.
 func (p *places) place(id uuid.UUID, parent *uuid.UUID, onPath bool) (at load.TreePlace, opened *newSegment, err error) {
 	if parent == nil {
 		at, opened, err = p.root(onPath)
@@ -62,7 +64,8 @@ func (p *places) under(id uuid.UUID, onPath bool) (load.TreePlace, *newSegment, 
 	}
 	switch {
 	case !known || parent.None:
-		return load.TreePlace{None: true}, nil, nil // a foreign key rejects a missing parent
+		// The parent does not exist; a foreign key will reject the entry.
+		return load.TreePlace{None: true}, nil, nil
 	case !onPath:
 		return load.TreePlace{Segment: parent.Segment, Depth: -parent.Above()}, nil, nil
 	case !parent.End || parent.Depth <= 0:
@@ -73,7 +76,7 @@ func (p *places) under(id uuid.UUID, onPath bool) (load.TreePlace, *newSegment, 
 	return load.TreePlace{Segment: parent.Segment, Depth: parent.Depth + 1, End: true}, nil, nil
 }
 
-// open opens a segment on base and returns its first place.
+// open opens a new segment whose base is the place base. It returns the first place in it.
 func (p *places) open(base load.TreePlace) (load.TreePlace, *newSegment, error) {
 	if p.next == 0 {
 		last, err := p.last()
@@ -87,8 +90,8 @@ func (p *places) open(base load.TreePlace) (load.TreePlace, *newSegment, error) 
 	return load.TreePlace{Segment: opened.segment, Depth: opened.baseDepth + 1, End: true}, &opened, nil
 }
 
-// placeEntries returns the places of a command's new entries in the tree, and writes the rows of
-// the new segments.
+// placeEntries returns the places of a command's new entries in the tree. It writes the rows of the
+// segments that they open.
 func (t *Transaction) placeEntries(id uuid.UUID, l load.ExecutionRow, k *known, entries []store.Entry) ([]load.TreePlace, error) {
 	if len(entries) == 0 {
 		return nil, nil
@@ -120,7 +123,7 @@ func (t *Transaction) placeEntries(id uuid.UUID, l load.ExecutionRow, k *known, 
 	return all, nil
 }
 
-// headWithPlace loads the head of an entry, and records the entry's place.
+// headWithPlace loads the head of an entry, and stores the entry's place in k.
 func (k *known) headWithPlace(v statement.View, query *statement.Statement, args ...any) (h perdure.EntryHead, found bool, err error) {
 	var at load.TreePlace
 	if h, at, found, err = loadEntryHead(v, query, args...); found {

@@ -15,10 +15,11 @@ var (
 
 var (
 	sweepSessions = statement.Alone("DELETE FROM web_session WHERE id IN (SELECT id FROM web_session WHERE expires_at <= ? ORDER BY expires_at LIMIT ?)")
-	// trimSessions runs at each sign-in, so there is rarely more than one row to delete.
+	// trimSessions deletes the oldest sessions of a key. It runs at each sign-in, so there is rarely
+	// more than one to delete.
 	trimSessions = statement.Alone("DELETE FROM web_session WHERE id IN (SELECT id FROM web_session WHERE key_hash = ? ORDER BY created_at DESC, id DESC LIMIT 1000 OFFSET ?)")
 	endSession   = statement.Alone("DELETE FROM web_session WHERE id = ?1 AND (?2 = '' OR org_id = ?2)")
-	// dropSessionsOf deletes the sessions of a revoked key, which can no longer be used.
+	// dropSessionsOf deletes the sessions of a revoked key, because they can no longer be used.
 	dropSessionsOf = statement.Remove("web_session", statement.Columns("key_hash"))
 )
 

@@ -11,7 +11,8 @@ import (
 	"github.com/perdure/perdure/internal/store/sql/statement"
 )
 
-// The columns of a stream that change are those from tail up to created_at.
+// firstMove and endMove delimit the columns of a stream that can change: from tail up to, not
+// including, created_at.
 var firstMove, endMove = slices.Index(load.StreamRows.Columns, "tail"), slices.Index(load.StreamRows.Columns, "created_at")
 
 var (
@@ -25,8 +26,8 @@ var (
 	producerByID = statement.Read("SELECT producer, epoch, seq FROM durable_stream_producer WHERE stream_id = ? AND producer = ?")
 )
 
-// loadStreamFor returns a stream and one of its producers. The stream is nil if it does not exist;
-// the producer is nil if it has never appended.
+// loadStreamFor returns a stream and one of its producers. The stream is nil if it does not exist.
+// The producer is nil if it has never appended to the stream.
 func loadStreamFor(v statement.View, org, path, producer string) (*store.Stream, *store.StreamProducer, error) {
 	s, err := load.Stream(v, load.StreamByPath, org, path)
 	if err != nil || s == nil || producer == "" {
@@ -90,7 +91,7 @@ var dropsStream = []dropping{
 	{query: statement.Alone("DELETE FROM durable_stream_producer WHERE (stream_id, producer) IN (SELECT stream_id, producer FROM durable_stream_producer WHERE stream_id = ?1 LIMIT ?2)"), cost: 1},
 }
 
-// dropStreams deletes about that many rows of the deleted streams, oldest stream first.
+// dropStreams deletes about that many rows of deleted streams, oldest stream first.
 func (t *Transaction) dropStreams(rows int) error {
 	for rows > 0 {
 		var id uuid.UUID

@@ -23,8 +23,8 @@ func cloneTask(t *perdure.Task) *perdure.Task {
 	return &c
 }
 
-// putTask inserts the row, or updates an existing one. It returns the new stored row, without
-// contents.
+// putTask inserts the row of a task, or updates the existing one. It returns the new stored row,
+// without contents.
 func putTask(v statement.View, before *load.TaskRow, t *perdure.Task, now perdure.Time) (*load.TaskRow, error) {
 	after := cloneTask(t)
 	after.Input, after.Result = nil, nil
@@ -46,7 +46,8 @@ func putTask(v statement.View, before *load.TaskRow, t *perdure.Task, now perdur
 		if old, err = before.Columns(); err == nil {
 			err = load.TaskRows.Update(v, old, whole)
 		}
-		// Only the result of an ended task can be stored elsewhere.
+		// Only the result of an ended task can be stored as a reference to an entry. A new result
+		// replaces it.
 		if err == nil && !result.kept && before.Status.Terminal() {
 			err = v.Write(unnameResult, t.ExecutionID[:], t.ID[:])
 		}

@@ -29,15 +29,16 @@ var (
 )
 
 const (
-	// heldTexts is the lock for the content of the text index. Only one transaction at a time adds
-	// a block, or marks an execution in a block as deleted.
+	// heldTexts is the lock name for the content of the text index. Only one transaction at a time
+	// adds a block to the index, or marks an execution of an indexed block as deleted.
 	heldTexts = "texts"
-	// heldPruned is the lock for deleting rows, and with them texts from existing blocks.
+	// heldPruned is the lock name for deleting rows. With the rows, texts are removed from existing
+	// blocks of the index.
 	heldPruned = "pruned"
 )
 
-// applyTexts writes the index of a block, if that is still the next block and contains the same
-// executions.
+// applyTexts writes the index of a block. It does so only if the block is still the next one to
+// index and still contains the same executions.
 func (t *Transaction) applyTexts(b *store.TextBlock) error {
 	if b == nil {
 		return nil
@@ -80,14 +81,14 @@ func blockNumbers(v statement.View, block int64) ([]int64, error) {
 	return all, err
 }
 
-// unlisted selects executions with metadata of which no member is indexed.
+// unlisted selects executions that have metadata, but no indexed member of it.
 var unlisted = statement.Read("SELECT x.id, x.metadata FROM agent_execution x WHERE x.org_id = ?1 AND x.number >= ?2 AND x.number <= ?3 AND x.metadata IS NOT NULL AND " + load.Hidden +
 	" AND NOT EXISTS (SELECT 1 FROM agent_metadata m WHERE m.agent_execution_id = x.id)")
 
-// mendMetadata indexes the metadata of executions that a server of an earlier version has started
-// in parallel with this server.
+// mendMetadata indexes the metadata of executions that a server of an earlier version has started.
+// Such a server may run at the same time as this one.
 func (t *Transaction) mendMetadata(block int64) error {
-	if t.Dialect.ReusesNumbers { // there is only one server
+	if t.Dialect.ReusesNumbers { // with such a store, only one server runs
 		return nil
 	}
 	orgs, err := tenant.PendingOrgs(t.View, "", tenant.NextOrg)
@@ -114,9 +115,9 @@ func (t *Transaction) mendMetadata(block int64) error {
 	return nil
 }
 
-// dropTexts removes all executions of a block that are being deleted from the index, if the given
-// one is still in it. Usually many executions are deleted together, and each is in nearly all rows
-// of the block.
+// dropTexts removes all executions of a block that are being deleted from the text index. It does
+// nothing if the execution id is no longer in the index. Usually many executions are deleted
+// together, and each is in nearly all rows of the block.
 func (t *Transaction) dropTexts(id uuid.UUID) error {
 	block, in, err := t.indexedIn(id)
 	if err != nil || !in {
@@ -138,8 +139,8 @@ func (t *Transaction) dropTexts(id uuid.UUID) error {
 	return nil
 }
 
-// indexedIn returns the block of an execution, and whether that block contains the execution. A
-// block contains all trigrams of an execution, or none.
+// indexedIn returns the block of an execution, and whether the index of that block contains the
+// execution. The index contains all trigrams of an execution, or none.
 func (t *Transaction) indexedIn(id uuid.UUID) (block int64, in bool, err error) {
 	var number int64
 	if found, err := t.One(numberOfOne, []any{id[:]}, &number); err != nil || !found {
@@ -153,7 +154,8 @@ func (t *Transaction) indexedIn(id uuid.UUID) (block int64, in bool, err error) 
 	return number / trigram.TextBlock, slices.Contains(trigram.PlacesOf(grams, g), byte(number%trigram.TextBlock)), nil
 }
 
-// thin removes all places from a part of a block except those that are set in stay.
+// thin removes executions from one part of a block of the text index. The executions whose places
+// are set in stay remain.
 func (t *Transaction) thin(part int, block int64, stay *[trigram.TextBlock]bool) error {
 	var grams []byte
 	if found, err := t.One(onePart, []any{part, block}, &grams); err != nil || !found {
@@ -166,8 +168,8 @@ func (t *Transaction) thin(part int, block int64, stay *[trigram.TextBlock]bool)
 	return t.Write(changePart, left, part, block)
 }
 
-// freeNumber must be called when an execution's row was deleted. If numbers are reused, it makes
-// the filler index the blocks with such numbers again.
+// freeNumber must be called after an execution's row was deleted. If the database reuses numbers, it
+// makes the filler index the blocks with reusable numbers again.
 func (t *Transaction) freeNumber() error {
 	if !t.Dialect.ReusesNumbers {
 		return nil

@@ -18,9 +18,9 @@ var (
 	entryOf    = statement.Read("SELECT entry FROM agent_entry_text WHERE agent_execution_id = ? AND hash = ?")
 )
 
-// standFor replaces repeated texts by references to a new entry: the contents of closed blocks that
-// equal one of its texts, and the result of the task that the entry was made from. It also records
-// the entry's texts for blocks that close later.
+// standFor replaces repeated texts by references to a new entry. These texts are the contents of
+// closed blocks that equal a text of the entry, and the result of the task from which the entry was
+// made. It also records the texts of the entry for blocks that close later.
 func standFor(v statement.View, execution uuid.UUID, number int64, e *store.Entry) error {
 	content := e.Content
 	if e.Blob != nil {
@@ -47,7 +47,8 @@ func standFor(v statement.View, execution uuid.UUID, number int64, e *store.Entr
 	return nil
 }
 
-// searchable loads a blob; nil if it is withheld or too large to be searched.
+// searchable loads the content of a blob. It returns nil if the content is withheld, or too large to
+// search for texts.
 func searchable(v statement.View, execution uuid.UUID, ref *perdure.BlobRef) (json.RawMessage, error) {
 	if ref.Length > store.MostSearched {
 		return nil, nil
@@ -57,7 +58,7 @@ func searchable(v statement.View, execution uuid.UUID, ref *perdure.BlobRef) (js
 
 func shortHash(sum perdure.Hash) int64 { return int64(binary.BigEndian.Uint64(sum[:8])) }
 
-// findText returns the place of a text of an earlier entry with that SHA-256 and length.
+// findText returns the place of a text with that SHA-256 and length in an entry of the execution.
 func findText(v statement.View, execution uuid.UUID, sum perdure.Hash, length int64) (contents.TextPlace, error) {
 	var number int64
 	found, err := v.One(entryOf, []any{execution[:], shortHash(sum)}, &number)

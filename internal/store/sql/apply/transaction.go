@@ -19,14 +19,14 @@ import (
 	"github.com/perdure/perdure/internal/store/sql/statement"
 )
 
-// Transaction decides and writes one batch. It keeps the rows of the executions that it has read or
-// written, for later commands of the batch.
+// Transaction decides the commands of one batch and writes their changes. It keeps the rows of the
+// executions that it has read or written, for later commands of the batch.
 type Transaction struct {
 	statement.View
 	*batch
 }
 
-// batch is the state that the commands of a transaction share.
+// batch is the state that all commands of a transaction share.
 type batch struct {
 	*cache.Batch
 	now     perdure.Time
@@ -37,9 +37,9 @@ type batch struct {
 	freed   bool // pages were returned to the file system
 }
 
-// Begin creates a Transaction for the database transaction that c has begun. now may be zero; then
-// At must be called before the first command. With careful, each candidate of a pick is decided in
-// its own savepoint, so that an error of the store undoes only that candidate.
+// Begin creates a Transaction for the database transaction that c has begun. If now is zero, At must
+// be called before the first command. If careful is set, each candidate of a pick is decided in its
+// own savepoint. Then an error of the store undoes only that candidate.
 func Begin(ctx context.Context, c statement.Conn, dialect *statement.Dialect, now perdure.Time, logger *slog.Logger, careful bool) *Transaction {
 	return &Transaction{
 		View:  statement.View{Conn: c, Context: ctx, Dialect: dialect},
@@ -47,29 +47,29 @@ func Begin(ctx context.Context, c statement.Conn, dialect *statement.Dialect, no
 	}
 }
 
-// WithCache sets the cache whose rows the transaction uses. Committed updates it.
+// WithCache sets the cache whose rows the transaction uses. Committed later updates that cache.
 func (t *Transaction) WithCache(k *cache.RowCache) *Transaction {
 	t.Use(k)
 	return t
 }
 
-// At sets the time of the transaction.
+// At sets the time of the transaction, which is the time of all its commands.
 func (t *Transaction) At(now perdure.Time) { t.now = now }
 
-// With returns the same transaction for a command that runs on its own Conn, concurrently with
-// commands for other executions.
+// With returns the same transaction for a command that uses the Conn c, concurrently with commands
+// for other executions.
 func (t *Transaction) With(c statement.Conn) *Transaction {
 	return &Transaction{View: statement.View{Conn: c, Context: t.Context, Dialect: t.Dialect}, batch: t.batch}
 }
 
-// Erased reports whether deleted data must soon be erased from the disk.
+// Erased reports whether the transaction has deleted data that must soon be erased from the disk.
 func (t *Transaction) Erased() bool { return t.erased }
 
-// Freed reports whether pages were returned to the file system.
+// Freed reports whether the transaction has returned pages to the file system.
 func (t *Transaction) Freed() bool { return t.freed }
 
-// Run decides one command and writes its changes. A refusal by the command is in the outcome. err
-// is an error of the store, after which the transaction cannot be committed.
+// Run decides one command and writes its changes. If the decision refuses the command, that error is
+// in the outcome. The result err is an error of the store; then the transaction cannot be committed.
 func (t *Transaction) Run(c *store.Command) (commit.Outcome, error) {
 	if c.Pick == nil {
 		changes, err := t.decide(c, pick.Candidate{Execution: c.Execution})
@@ -92,7 +92,8 @@ func (t *Transaction) Run(c *store.Command) (commit.Outcome, error) {
 	return outcomes[0], nil
 }
 
-// refused wraps the error with which a decision, rather than the store, has refused a command.
+// refused wraps the error with which a command's decision has refused the command. Errors of the
+// store are not wrapped.
 type refused struct{ err error }
 
 func (r refused) Error() string { return r.err.Error() }
@@ -110,7 +111,7 @@ var (
 	undoCandidate  = statement.Alone("ROLLBACK TO candidate")
 )
 
-// decideApart is decide, but in a savepoint if the transaction is careful. An error of the store
+// decideApart is decide, but uses a savepoint if the transaction is careful. An error of the store
 // then undoes only this decision.
 func (t *Transaction) decideApart(c *store.Command, one pick.Candidate) (*store.Changes, error) {
 	if !t.careful {
@@ -140,8 +141,8 @@ func (t *Transaction) decideApart(c *store.Command, one pick.Candidate) (*store.
 	return nil, refused{err}
 }
 
-// decide loads the state of one execution that the command needs, calls its Decide and writes the
-// changes.
+// decide loads the state of one execution that the command needs. It calls the command's Decide and
+// writes the changes.
 func (t *Transaction) decide(c *store.Command, one pick.Candidate) (*store.Changes, error) {
 	l, err := t.Row(t.View, one.Execution)
 	if err != nil {
@@ -188,12 +189,13 @@ func askDecision(c *store.Command, s *store.State) (changes *store.Changes, err 
 	return c.Decide(s)
 }
 
-// applySafely is apply, but turns a panic into an error. So changes that cause one, such as a nil
-// row, fail only their own command.
+// applySafely is apply, but converts a panic to an error. So changes that cause a panic, such as a
+// nil row, fail only their own command.
 func (t *Transaction) applySafely(c *store.Command, execution uuid.UUID, l load.ExecutionRow, known *known, ch *store.Changes) (err error) {
 	defer caught(&err)
 	if err = t.apply(c.Org, execution, l, known, ch); errors.Is(err, statement.ErrHeld) {
-		return fmt.Errorf("half of the changes are written: %v", err) // not ErrHeld, which would be retried
+		// Does not wrap err: ErrHeld would be retried.
+		return fmt.Errorf("half of the changes are written: %v", err)
 	}
 	return err
 }

@@ -32,9 +32,11 @@ var (
 )
 
 const (
-	// heldWebhooks protects the webhooks of all orgs and their revision. Changes are rare.
+	// heldWebhooks is the lock name for the webhooks of all orgs and their revision. They rarely
+	// change.
 	heldWebhooks = "webhooks"
-	// dueByWebhook and deliveryByKey are completed with the dialect's lock.
+	// dueByWebhookText and deliveryByKeyText are conditions of statements. The dialect adds the
+	// locking clause.
 	dueByWebhookText  = "x.webhook_id = ? AND x.status = 'pending' AND x.due_at <= ? ORDER BY x.due_at LIMIT ?"
 	deliveryByKeyText = "x.webhook_id = ? AND x.id = ? AND x.org_id = ?"
 )
@@ -71,8 +73,8 @@ func loadWebhooks(v statement.View, org string, now perdure.Time, n store.Needs,
 	return nil
 }
 
-// lockDelivery returns a delivery, locked until the transaction ends; nil if there is none. Errors:
-// ErrHeld if another transaction has locked it.
+// lockDelivery returns a delivery and locks it until the transaction ends. It returns nil if there
+// is none. Errors: ErrHeld if another transaction has locked the delivery.
 func lockDelivery(v statement.View, org string, k store.DeliveryKey) (*perdure.Delivery, error) {
 	args := []any{k.Webhook[:], k.ID[:], org}
 	found, err := tenant.DeliveryRows.One(v, statement.NewAlone(tenant.DeliverySelect+deliveryByKeyText+v.Dialect.SkipLocked), args...)
@@ -90,7 +92,7 @@ func asksWebhooks(n store.Needs) bool {
 	return n.Webhook != nil || n.WebhookCount || n.Delivery != nil || len(n.Due) > 0
 }
 
-// heldForWebhooks returns the name to lock for needs of a webhook's row.
+// heldForWebhooks returns the name to lock for a command that needs the row of a webhook.
 func heldForWebhooks(n store.Needs) []string {
 	if n.Webhook != nil || n.WebhookCount {
 		return []string{heldWebhooks}
@@ -129,8 +131,8 @@ func (t *Transaction) applyWebhooks(ch *store.Changes) error {
 	return nil
 }
 
-// sweepDeliveries deletes old deliveries, and those of one deleted webhook. With its last delivery,
-// the webhook is deleted, too.
+// sweepDeliveries deletes deliveries whose RemoveAt has passed, and those of one deleted webhook.
+// Together with the last delivery of that webhook, it deletes the webhook's row.
 func (t *Transaction) sweepDeliveries(limit int) error {
 	if err := t.Write(sweepOld, column.Millis(t.now), limit); err != nil {
 		return err
@@ -150,7 +152,8 @@ func (t *Transaction) sweepDeliveries(limit int) error {
 	return t.Write(dropWebhook, gone[:])
 }
 
-// wantedBy returns the webhooks of the org of an execution.
+// wantedBy returns the enabled webhooks of the org of an execution. The parameter org is used for a
+// new execution.
 func (t *Transaction) wantedBy(org string, x *perdure.Execution) ([]*perdure.Webhook, error) {
 	if x != nil {
 		org = x.Org

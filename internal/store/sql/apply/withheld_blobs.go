@@ -14,7 +14,7 @@ var (
 		" ON CONFLICT (agent_execution_id, id) DO NOTHING")
 	emptyBlob = statement.Update("blob", statement.Terms{}.Fixed("held", "= 0").Fixed("staged", "= 0").Fixed("digest", "= NULL"), statement.Columns("agent_execution_id, id"))
 	dropRows  = statement.Remove("blob_chunk", statement.Columns("agent_execution_id, id"))
-	// An empty content is complete without bytes.
+	// withheldBlobs leaves out blobs of length 0, because they are complete without bytes.
 	withheldBlobs = statement.Read(contents.BlobColumns + " AND owned = 1 AND held + staged < length ORDER BY id LIMIT ?")
 	stageBlob     = statement.Alone("UPDATE blob SET staged = ?3 WHERE agent_execution_id = ?1 AND id = ?2 AND held = 0 AND ?4 <= staged AND ?3 <= length")
 	unveilBlobs   = statement.Alone("UPDATE blob SET held = length, staged = 0 WHERE agent_execution_id = ? AND owned = 1 AND held = 0 AND staged = length")
@@ -23,12 +23,13 @@ var (
 		" (SELECT value_blob FROM agent_signal WHERE agent_execution_id = ?1 AND state = ?2 AND value_blob IS NOT NULL)")
 	signalValues = statement.Alone("UPDATE agent_signal SET signal_value = NULL, value_blob = NULL WHERE agent_execution_id = ? AND state = ?" +
 		" AND (signal_value IS NOT NULL OR value_blob IS NOT NULL)")
-	// Answers that had no room for a value stored it in a separate blob.
+	// dropUploads deletes blobs to which no commit refers. A value that did not fit into an answer was
+	// stored in such a blob.
 	dropUploads = statement.Remove("blob", statement.Columns("agent_execution_id").Fixed("owned", "= 0"))
 )
 
-// applyWithheld stores references without contents, and stores or deletes the contents of withheld
-// blobs.
+// applyWithheld writes the changes of withheld blobs: new references, deleted contents, and staged
+// pieces.
 func (t *Transaction) applyWithheld(id uuid.UUID, ch *store.Changes) error {
 	for i := range ch.Withhold {
 		ref := &ch.Withhold[i]
@@ -56,8 +57,8 @@ func (t *Transaction) applyWithheld(id uuid.UUID, ch *store.Changes) error {
 	return t.Write(unveilBlobs, id[:])
 }
 
-// stage stores a piece of a withheld blob, a blob whose content is not stored here yet. It ignores
-// a piece that would leave a gap, and a piece of a complete blob.
+// stage stores a piece of a withheld blob, whose content is not stored here yet. It ignores a piece
+// that would leave a gap, and a piece of a complete blob.
 func (t *Transaction) stage(id uuid.UUID, s *store.Staged) error {
 	rows, err := t.Exec(stageBlob, id[:], s.ID[:], s.At+int64(len(s.Content)), s.At)
 	if err != nil || rows == 0 {
@@ -66,7 +67,7 @@ func (t *Transaction) stage(id uuid.UUID, s *store.Staged) error {
 	return writeBlob(t.View, id, s.ID, s.At, s.Content)
 }
 
-// eraseSignals deletes the values of all signals in that state.
+// eraseSignals deletes the values of all signals in a state.
 func (t *Transaction) eraseSignals(id uuid.UUID, state perdure.SignalState) error {
 	if err := t.Write(signalBlobs, id[:], string(state)); err != nil {
 		return err

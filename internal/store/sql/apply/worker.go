@@ -34,7 +34,7 @@ func loadWorkers(v statement.View, org string, n store.Needs, s *store.State) (e
 	return err
 }
 
-// heldForWorkers returns the names to lock for needs of workers and paused queues.
+// heldForWorkers returns the names to lock for a command that needs workers or paused queues.
 func heldForWorkers(org string, n store.Needs) (names []string) {
 	if n.Workers {
 		names = append(names, "workers of "+org)

@@ -7,29 +7,30 @@ import (
 	"github.com/perdure/perdure/internal/store/sql/statement"
 )
 
-// everything lists the tasks and blocks that may exist, for an execution that has been cached since
-// it was created. Others certainly do not exist, so no query for them is needed.
+// everything lists the tasks and blocks that an execution may have. It exists for an execution that
+// has been cached since its creation. Other tasks and blocks certainly do not exist, so no query for
+// them is needed.
 type everything struct {
-	tasks  map[uuid.UUID]struct{} // all tasks that may exist
-	blocks bool                   // blocks may exist
+	tasks  map[uuid.UUID]struct{} // contains all tasks that may exist
+	blocks bool                   // reports whether blocks may exist
 }
 
 const (
-	// everyTask is the maximum number of known tasks of an execution. taskKnown is the counted size
-	// of one known task in bytes.
+	// everyTask is the maximum number of tasks that are listed for an execution. taskKnown is the
+	// size, in bytes, that each of them counts in the cache.
 	everyTask = 1000
 	taskKnown = 48
 )
 
-// Began records that the transaction has inserted the execution, so nothing of it was stored
-// before.
+// Began records that the transaction has inserted the execution. So the store contains nothing else
+// of it.
 func (t *Batch) Began(id uuid.UUID) {
 	if t.cache != nil {
 		t.begun[id] = struct{}{}
 	}
 }
 
-// WroteBlocks records that an execution has blocks.
+// WroteBlocks records that the transaction has written blocks of the execution.
 func (t *Batch) WroteBlocks(id uuid.UUID) {
 	if t.cache != nil {
 		t.blocks[id] = struct{}{}
@@ -46,8 +47,8 @@ func (t *Batch) everything(execution uuid.UUID) *everything {
 	return nil
 }
 
-// hasNot reports whether it is certain that the execution has no such task, not even one that this
-// transaction wrote. false means that it is unknown.
+// hasNot reports whether the execution certainly has no such task, not even one that this
+// transaction has written. If it returns false, the task may exist.
 func (t *Batch) hasNot(execution, task uuid.UUID) bool {
 	all := t.everything(execution)
 	if all == nil {
@@ -57,15 +58,15 @@ func (t *Batch) hasNot(execution, task uuid.UUID) bool {
 	return !there
 }
 
-// Blockless reports whether it is certain that the execution has no blocks. false means that it is
-// unknown.
+// Blockless reports whether the execution certainly has no blocks. If it returns false, blocks may
+// exist.
 func (t *Batch) Blockless(execution uuid.UUID) bool {
 	all := t.everything(execution)
 	_, wrote := t.blocks[execution]
 	return all != nil && !all.blocks && !wrote
 }
 
-// learns records the tasks and blocks that the transaction has written for the execution.
+// learns adds the tasks and blocks that the transaction has written for the execution to x.all.
 func (x *cachedExecution) learns(t *Batch, id uuid.UUID) {
 	if _, begun := t.begun[id]; begun {
 		x.all = &everything{tasks: map[uuid.UUID]struct{}{}}
@@ -89,7 +90,8 @@ var (
 	anyBlock         = statement.Read("SELECT 1 FROM log_block WHERE agent_execution_id = ? LIMIT 1")
 )
 
-// compareEverything returns an error if the execution has something that everything rules out.
+// compareEverything returns an error if the execution has a task or a block that is not listed in
+// all.
 func compareEverything(v statement.View, id uuid.UUID, all *everything) error {
 	if all == nil {
 		return nil

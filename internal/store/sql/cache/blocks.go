@@ -13,18 +13,18 @@ import (
 
 var blockByKey = statement.Read(log.BlockSelect + " AND b.task_id = ? AND b.attempt = ? AND b.block = ?")
 
-// blockRows are the blocks of one execution. A nil value is a block that is not open.
+// blockRows contains blocks of one execution. The value nil means that the block is not open.
 type blockRows map[perdure.BlockKey]*store.Block
 
 const (
 	// maxCachedBlocks is the maximum number of open blocks of an execution in the cache. blockBytes
-	// is the counted size of one open block in bytes.
+	// is the size, in bytes, that each of them counts in the cache.
 	maxCachedBlocks = 128
 	blockBytes      = 600
 )
 
 // Block returns a copy of a block's row; nil if there is none. It is called for each chunk of a
-// block.
+// block, so it uses the cache.
 func (t *Batch) Block(v statement.View, execution uuid.UUID, key perdure.BlockKey) (*store.Block, error) {
 	if b := t.openBlock(execution, key); b != nil {
 		found := *b
@@ -38,7 +38,7 @@ func (t *Batch) Block(v statement.View, execution uuid.UUID, key perdure.BlockKe
 	return found[0], nil
 }
 
-// openBlock returns a block that is known to be open; nil if that is not known.
+// openBlock returns a block from memory if it is known to be open; otherwise nil.
 func (t *Batch) openBlock(execution uuid.UUID, key perdure.BlockKey) *store.Block {
 	if t.cache == nil {
 		return nil
@@ -52,7 +52,7 @@ func (t *Batch) openBlock(execution uuid.UUID, key perdure.BlockKey) *store.Bloc
 	return nil
 }
 
-// WroteBlock caches a block's row as written, if the block is open.
+// WroteBlock must be called after a block's row was written. It keeps the row if the block is open.
 func (t *Batch) WroteBlock(execution uuid.UUID, b *store.Block) {
 	if t.cache == nil {
 		return
@@ -68,7 +68,7 @@ func (t *Batch) WroteBlock(execution uuid.UUID, b *store.Block) {
 	}
 }
 
-// settleBlocks adds the blocks that a transaction has read and written to the cache.
+// settleBlocks adds the blocks that a committed transaction has read and written to the cache.
 func (k *RowCache) settleBlocks(t *Batch) {
 	for id, rows := range t.open {
 		x := k.get(id)

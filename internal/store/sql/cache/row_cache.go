@@ -19,15 +19,16 @@ import (
 // with a single committer and no other writers, so the cached rows equal the stored rows. Cached
 // rows change only after a commit; the counts in holds change with each write. After a transaction
 // that did not commit, the caller must call Clear. Rows of executions that have not been used for
-// long are evicted. It must be used by one goroutine at a time. A nil RowCache caches nothing.
+// long are evicted. A RowCache must be used by one goroutine at a time. A nil RowCache caches
+// nothing.
 type RowCache struct {
-	// young takes new and recently used executions. When it is full, it replaces old, whose rows
-	// are dropped.
+	// young contains new and recently used executions. When it is full, it becomes old, and the
+	// previous rows in old are dropped.
 	young, old map[uuid.UUID]*cachedExecution
-	size       int // approximate size of young, in bytes
+	size       int // approximate size of the rows in young, in bytes
 	limit      int // maximum of size
-	// holds counts the executions that some of the workers hold. The counts change with each write,
-	// before the commit.
+	// holds counts the executions that workers have claimed, for some workers. The counts change
+	// with each write, before the commit.
 	holds map[uuid.UUID]*holding
 	hooks Webhooks
 }
@@ -42,15 +43,17 @@ type cachedExecution struct {
 }
 
 const (
-	// rowCacheBytes is the default limit of each of the two halves.
+	// rowCacheBytes is the default limit, in bytes, for the rows in young. The rows in old have the
+	// same limit.
 	rowCacheBytes = 8 << 20
-	// maxTaskBytes is the maximum size of all tasks of one execution.
+	// maxTaskBytes is the maximum size of the cached tasks of one execution, in bytes.
 	maxTaskBytes = 256 << 10
-	// The size of a row without its texts.
+	// executionBytes and taskBytes are the sizes of rows without their texts.
 	executionBytes, taskBytes = 5 << 10, 1 << 10
 )
 
-// NewRowCache creates an empty cache. It holds up to twice limit bytes; 0 means 8 MiB.
+// NewRowCache creates an empty cache. It contains at most twice limit bytes. If limit is 0, it is 8
+// MiB.
 func NewRowCache(limit int) *RowCache {
 	k := &RowCache{limit: limit}
 	if limit == 0 {
@@ -138,7 +141,8 @@ func (k *RowCache) settle(t *Batch) {
 	k.settleBlocks(t)
 }
 
-// weighed computes and sets the size. It drops tasks and blocks if they are too large.
+// weighed computes the size of the execution's cached rows and sets x.size. If tasks or blocks are
+// too large, it drops them.
 func (x *cachedExecution) weighed() *cachedExecution {
 	row := x.loaded.Row
 	x.size = executionBytes + len(row.Answer) + len(row.Metadata) + 64*len(row.Asked.Dues)
@@ -159,7 +163,7 @@ func (x *cachedExecution) weighed() *cachedExecution {
 	return x
 }
 
-// Use sets the cache whose rows the transaction uses. Committed updates it.
+// Use sets the cache whose rows the transaction uses. Committed later updates that cache.
 func (t *Batch) Use(k *RowCache) {
 	if k == nil {
 		return
@@ -169,7 +173,7 @@ func (t *Batch) Use(k *RowCache) {
 	t.begun, t.blocks, t.open = map[uuid.UUID]struct{}{}, map[uuid.UUID]struct{}{}, map[uuid.UUID]blockRows{}
 }
 
-// Committed updates the cache. It must be called once the transaction is committed.
+// Committed updates the cache. It must be called after the transaction was committed.
 func (t *Batch) Committed() {
 	if t.cache != nil {
 		t.cache.settle(t)
@@ -177,7 +181,7 @@ func (t *Batch) Committed() {
 	t.hooks.settle()
 }
 
-// Forget drops cached rows that no longer equal the stored rows.
+// Forget drops the cached rows of an execution, because they may no longer equal the stored rows.
 func (t *Batch) Forget(id uuid.UUID) {
 	delete(t.Rows, id)
 	if t.cache != nil {
@@ -227,7 +231,7 @@ func (t *Batch) Task(v statement.View, execution, id uuid.UUID) (*load.TaskRow, 
 	return row, nil
 }
 
-// Wrote caches a task's row as written, if the task is open.
+// Wrote must be called after a task's row was written. It keeps the row if the task is open.
 func (t *Batch) Wrote(row *load.TaskRow) {
 	if t.cache == nil {
 		return
@@ -242,7 +246,8 @@ func (t *Batch) Wrote(row *load.TaskRow) {
 	}
 }
 
-// Compare returns an error if a cached row differs from the stored row, which it reads with c.
+// Compare reads the stored rows with c. It returns an error if a cached row differs from the stored
+// one.
 func (k *RowCache) Compare(ctx context.Context, c statement.Conn, dialect *statement.Dialect) error {
 	if k == nil {
 		return nil

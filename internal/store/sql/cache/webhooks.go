@@ -13,24 +13,25 @@ import (
 // maxWebhookOrgs is the maximum number of orgs whose webhooks are cached.
 const maxWebhookOrgs = 10_000
 
-// Webhooks caches the enabled webhooks of orgs, as of one revision of the table. Every transaction
-// that changes a webhook changes the revision, to a random number. So a transaction that knows the revision knows
-// whether the cached lists are those of committed transactions. It is safe for concurrent use.
+// Webhooks caches the enabled webhooks of orgs at one revision of the table of webhooks. Every
+// transaction that changes a webhook sets the revision to a new random number. So a transaction that
+// knows the current revision knows whether the cached lists are current. Webhooks is safe for
+// concurrent use.
 type Webhooks struct {
 	mu       sync.Mutex // guards the other fields
-	known    bool       // revision is known
+	known    bool       // the field revision is valid
 	revision int64
-	lists    map[string][]*perdure.Webhook // by org
+	lists    map[string][]*perdure.Webhook // lists of webhooks by org
 }
 
-// Clear drops everything, also the revision.
+// Clear drops all lists and the revision.
 func (k *Webhooks) Clear() {
 	k.mu.Lock()
 	defer k.mu.Unlock()
 	k.known, k.revision, k.lists = false, 0, nil
 }
 
-// get returns the webhooks of an org as of a revision.
+// get returns the webhooks of an org at a revision. The result ok is false if they are not cached.
 func (k *Webhooks) get(revision int64, org string) (list []*perdure.Webhook, ok bool) {
 	k.mu.Lock()
 	defer k.mu.Unlock()
@@ -41,7 +42,7 @@ func (k *Webhooks) get(revision int64, org string) (list []*perdure.Webhook, ok 
 	return list, ok
 }
 
-// put adds lists that a committed transaction has read.
+// put adds lists that a committed transaction has read at the revision.
 func (k *Webhooks) put(revision int64, lists map[string][]*perdure.Webhook) {
 	k.mu.Lock()
 	defer k.mu.Unlock()
@@ -59,11 +60,11 @@ func (k *Webhooks) revisionIfKnown() (revision int64, known bool) {
 	return k.revision, k.known
 }
 
-// webhookReads are the webhooks that one transaction has read.
+// webhookReads contains the webhooks that one transaction has read.
 type webhookReads struct {
 	cache    *Webhooks // may be nil
 	revision int64
-	known    bool // revision is known
+	known    bool // the field revision is valid
 	changed  bool // the transaction has changed a webhook
 	lists    map[string][]*perdure.Webhook
 }
@@ -71,14 +72,15 @@ type webhookReads struct {
 // UseWebhooks sets the cache of webhooks.
 func (t *Batch) UseWebhooks(k *Webhooks) { t.hooks.cache = k }
 
-// WebhooksAt sets the revision that the transaction has read, after its commands had arrived.
+// WebhooksAt sets the revision of the webhooks. The transaction has read it after its commands had
+// arrived.
 func (t *Batch) WebhooksAt(revision int64) { t.hooks.revision, t.hooks.known = revision, true }
 
 // ChangedWebhooks records that the transaction has changed a webhook.
 func (t *Batch) ChangedWebhooks() { t.hooks.changed = true }
 
 // Webhooks returns the enabled webhooks of an org. It reads nothing if the store has never had a
-// webhook, or if the list for the revision is cached.
+// webhook, or if the list is cached for the current revision.
 func (t *Batch) Webhooks(v statement.View, org string) ([]*perdure.Webhook, error) {
 	h := &t.hooks
 	if h.changed {
@@ -111,8 +113,8 @@ func (t *Batch) Webhooks(v statement.View, org string) ([]*perdure.Webhook, erro
 	return list, nil
 }
 
-// learn sets the revision: the cached one, which a store without other writers may use, or else the
-// stored one.
+// learn sets h.revision. It uses the cached revision if there is one, which is correct only in a
+// store without other writers. Otherwise it reads the stored one.
 func (h *webhookReads) learn(v statement.View) error {
 	if h.cache != nil {
 		if h.revision, h.known = h.cache.revisionIfKnown(); h.known {

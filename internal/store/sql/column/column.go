@@ -12,7 +12,7 @@ import (
 	"github.com/perdure/perdure"
 )
 
-// Millis returns a time in milliseconds; 0 for the zero time.
+// Millis returns a time in Unix milliseconds; 0 for the zero time.
 func Millis(t perdure.Time) int64 {
 	if t.IsZero() {
 		return 0
@@ -20,7 +20,7 @@ func Millis(t perdure.Time) int64 {
 	return t.UnixMilli()
 }
 
-// OptMillis returns a time in milliseconds; NULL for nil.
+// OptMillis returns a time in Unix milliseconds; NULL for nil.
 func OptMillis(t *perdure.Time) any {
 	if t == nil {
 		return nil
@@ -28,7 +28,7 @@ func OptMillis(t *perdure.Time) any {
 	return Millis(*t)
 }
 
-// FromMillis returns the time of a column value; the zero time for 0.
+// FromMillis converts Unix milliseconds to a time; 0 is the zero time.
 func FromMillis(ms int64) perdure.Time {
 	if ms == 0 {
 		return perdure.Time{}
@@ -36,7 +36,7 @@ func FromMillis(ms int64) perdure.Time {
 	return perdure.AtMilli(ms)
 }
 
-// OptText returns a text; NULL for "".
+// OptText returns a string as a column value; NULL for "".
 func OptText[T ~string](s T) any {
 	if s == "" {
 		return nil
@@ -44,7 +44,7 @@ func OptText[T ~string](s T) any {
 	return string(s)
 }
 
-// TextOf returns a text; NULL for nil.
+// TextOf returns the string to which s points; NULL for nil.
 func TextOf[T ~string](s *T) any {
 	if s == nil {
 		return nil
@@ -60,7 +60,7 @@ func OptID(id *uuid.UUID) any {
 	return bytes.Clone(id[:])
 }
 
-// IDOrNull returns NULL for the zero id.
+// IDOrNull returns the bytes of an id; NULL for the zero id.
 func IDOrNull(id *uuid.UUID) any {
 	if *id == uuid.Nil {
 		return nil
@@ -76,7 +76,7 @@ func Flag(b bool) int64 {
 	return 0
 }
 
-// OptHash returns NULL for the zero hash.
+// OptHash returns the bytes of a hash; NULL for the zero hash.
 func OptHash(h perdure.Hash) any {
 	if h == (perdure.Hash{}) {
 		return nil
@@ -84,7 +84,7 @@ func OptHash(h perdure.Hash) any {
 	return h[:]
 }
 
-// OptNumber returns NULL for 0.
+// OptNumber returns a number; NULL for 0.
 func OptNumber(n int64) any {
 	if n == 0 {
 		return nil
@@ -92,7 +92,7 @@ func OptNumber(n int64) any {
 	return n
 }
 
-// RawText returns JSON as TEXT, so that SQL can examine it.
+// RawText returns JSON as a TEXT value, so that SQL can examine it; NULL for nil.
 func RawText(raw json.RawMessage) any {
 	if raw == nil {
 		return nil
@@ -108,8 +108,8 @@ func RawBytes(raw []byte) any {
 	return raw
 }
 
-// Encode returns a small value as JSON text. The stored types can always be encoded, except a
-// number that is no JSON number.
+// Encode returns a small value as JSON text. Values of all stored types can be encoded, except a
+// json.Number that is not valid.
 func Encode(v any) (string, error) {
 	raw, err := json.Marshal(v)
 	if err != nil {

@@ -8,14 +8,14 @@ import (
 	"github.com/perdure/perdure"
 )
 
-// NumberScanner is a destination for a number. A store that knows the kind of a value calls
+// NumberScanner is a destination for a number. A store that knows that a value is a number calls
 // ScanNumber, which avoids an interface allocation. NULL is passed to Scan.
 type NumberScanner interface {
 	ScanNumber(n int64) error
 }
 
-// BytesScanner is a destination for a text or bytes. b is valid only until ScanBytes returns. NULL
-// is passed to Scan.
+// BytesScanner is a destination for a text or bytes. The slice b is valid only until ScanBytes
+// returns. NULL is passed to Scan.
 type BytesScanner interface {
 	ScanBytes(b []byte) error
 }
@@ -176,10 +176,11 @@ func (t optTextScan[T]) Scan(src any) error {
 	return nil
 }
 
-// RawInto returns a destination for bytes from TEXT or BLOB. An empty value differs from NULL.
+// RawInto returns a destination for bytes from TEXT or BLOB. NULL becomes nil, and an empty value an
+// empty slice.
 func RawInto(p *json.RawMessage) rawScan { return rawScan{p} }
 
-// rawScan may keep the bytes that Scan gets, because the driver passes copies.
+// rawScan may keep the bytes that Scan gets, because the driver passes a copy.
 type rawScan struct{ p *json.RawMessage }
 
 // ScanBytes implements BytesScanner.
@@ -259,8 +260,8 @@ func (u *unsignedScan) Scan(src any) error {
 	return nil
 }
 
-// BlobInto returns a destination for the id of a blob; NULL is nil. The reference has no length and
-// no hash until they are loaded.
+// BlobInto returns a destination for the id of a blob; NULL becomes nil. The reference has no length
+// and no hash until CompleteRef loads them.
 func BlobInto(p **perdure.BlobRef) blobScanner { return blobScanner{p} }
 
 type blobScanner struct{ p **perdure.BlobRef }
@@ -284,7 +285,7 @@ func (b blobScanner) Scan(src any) error {
 	return b.ScanBytes(raw)
 }
 
-// Nowhere is a destination for any value, which it drops.
+// Nowhere is a destination that drops the value.
 var Nowhere discard
 
 type discard struct{}

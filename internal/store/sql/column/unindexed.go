@@ -1,8 +1,8 @@
 package column
 
-// Unindexed returns a column in an expression that no index serves. It is for the second condition on a
-// row that is found by its id: PostgreSQL could otherwise read all rows that meet that condition, by an
-// index of their own.
+// Unindexed wraps a column in an expression, so that no index on the column can be used. It is for
+// an additional condition in a query that finds rows by their id. Otherwise PostgreSQL could use an
+// index for the additional condition and read all rows that meet it.
 func Unindexed(column string) string { return "coalesce(" + column + ", '')" }
 
 // UnindexedNumber is Unindexed for a column of numbers.

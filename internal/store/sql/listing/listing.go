@@ -15,13 +15,13 @@ import (
 	"github.com/perdure/perdure/internal/store/sql/trigram"
 )
 
-// A list of executions is read in two steps. A source returns the numbers of candidates, newest
-// first, from an index in that order. Conditions are then checked on the rows of the candidates.
-// The source is chosen so that few candidates fail the conditions. The number of candidates that
-// one page examines is limited.
+// A list of executions is read in two steps. First, a source returns the numbers of candidates,
+// newest first, from an index in that order. Then conditions are checked on the rows of the
+// candidates. The source is chosen so that few candidates fail the conditions. The number of
+// candidates that are examined for one page is limited.
 
-// listSource is a statement that selects numbers below a number, newest first. Its last two
-// parameters are that number and the limit.
+// listSource is a statement that selects the numbers of executions below a number, newest first. Its
+// last two parameters are that number and the limit.
 type listSource struct {
 	query *statement.Statement
 	args  []any
@@ -29,7 +29,7 @@ type listSource struct {
 
 const newestBelow = " AND number < ? ORDER BY number DESC LIMIT ?"
 
-// ended is the condition of the index of ended executions.
+// ended is the SQL condition for executions that are in the index of ended executions.
 const ended = "completed_at IS NOT NULL"
 
 var (
@@ -39,9 +39,10 @@ var (
 	sourceOfMetadata   = statement.Read("SELECT number FROM agent_metadata INDEXED BY idx_agent_metadata_value WHERE org_id = ? AND key = ? AND value = ?" + newestBelow)
 )
 
-// Executions that have not ended are in the indexes for claiming, holding and counting, which have
-// other orders. These indexes are small, so all their numbers are read and sorted, unless there are
-// more than a page examines.
+// The statements pendingOfOrg, aloneOfOrg, allHeld and allWaiting find executions that have not
+// ended. They use the indexes for claiming, holding and counting, which have other orders. These
+// indexes are small, so all their numbers are read and sorted, unless there are more than a page
+// examines.
 var (
 	pendingOfOrg = statement.Read("SELECT number FROM agent_execution INDEXED BY idx_agent_execution_dispatch WHERE org_id = ? AND status = 'PENDING' AND crashes < 6 LIMIT ?")
 	aloneOfOrg   = statement.Read("SELECT number FROM agent_execution INDEXED BY idx_agent_execution_alone WHERE org_id = ? AND status = 'PENDING' AND crashes >= 6 LIMIT ?")
@@ -49,41 +50,43 @@ var (
 	allWaiting   = statement.Read("SELECT number FROM agent_execution INDEXED BY idx_agent_execution_waiting WHERE status = 'WAITING' LIMIT ?")
 )
 
-// option is a filter that can be used as a source, or as a condition on the rows of candidates.
+// option is a filter that can be used as the source of candidates, or as a condition on their rows.
 type option struct {
 	listSource
 	condition string
 	values    []any
 }
 
-// Query is one list of executions.
+// Query is one query for a list of executions.
 type Query struct {
 	dialect *statement.Dialect
 	org     string
 	filter  store.ExecutionFilter
-	// options are filters. One of them becomes the source, from which candidates are read.
+	// options are the filters that can become the source from which candidates are read. At most one
+	// of them does.
 	options []option
 	sources []listSource
 	// live are statements that select the numbers of all executions that have not ended, unordered.
-	// Their last parameter is the limit.
+	// The last parameter of each is the limit.
 	live []listSource
-	// gathered is the numbers that live selected, newest first.
+	// gathered contains the numbers that the statements in live have selected, newest first.
 	gathered []int64
-	// where and args are conditions on the rows of candidates.
+	// where contains conditions on the rows of candidates, and args their parameters.
 	where []string
 	args  []any
 	begun bool
-	Plain bool // without the text index
-	// text finds the candidates of a text query; nil if the sources do.
+	Plain bool // do not use the text index
+	// text finds the candidates of a text query. It is nil if the sources find them.
 	text *textSearch
 	// Rows is the maximum number of candidates that are examined.
 	Rows int
 }
 
-// New collects the filters of a list.
+// New creates a Query for a filter. It examines at most rows candidates.
 func New(dialect *statement.Dialect, org string, f store.ExecutionFilter, rows int) *Query {
 	if f.FailedTurn && len(f.Status) == 0 {
-		f.Status = []perdure.Status{perdure.StatusWaiting} // no other status has one, and it has an index
+		// Only WAITING executions can have a failed turn, and that status has an index.
+		f.Status = []perdure.Status{perdure.StatusWaiting}
 	}
 	l := &Query{dialect: dialect, org: org, filter: f, Rows: rows}
 	l.addMetadata()
@@ -122,7 +125,7 @@ func (l *Query) addMetadata() {
 }
 
 // addStatus adds the filter by status. A single terminal status becomes an option. Several statuses
-// become sources if there is no option.
+// become sources if the filter has no option.
 func (l *Query) addStatus() {
 	statuses := slices.Compact(slices.Sorted(slices.Values(l.filter.Status)))
 	switch {
@@ -138,18 +141,18 @@ func (l *Query) addStatus() {
 	}
 }
 
-// probed is how many rows of an option are probed. maxProbes is the maximum number of probed
-// options.
+// probed is the number of rows of an option that are probed. maxProbes is the maximum number of
+// options that are probed.
 const probed, maxProbes = 500, 8
 
-// skipping returns the statement with an offset as its last parameter.
+// skipping returns the statement of the source with an offset as an additional last parameter.
 func (s listSource) skipping() *statement.Statement {
 	return statement.NewRead(s.query.Text() + " OFFSET ?")
 }
 
-// choose selects the option with the fewest candidates: the one whose probed numbers reach furthest
-// back. For a text query it uses the text index instead, unless an option leaves very few
-// candidates.
+// choose selects the option with the fewest candidates. It compares how far back the first rows of
+// each option reach: few candidates are spread over a long time. For a text query it uses the text
+// index instead, unless an option leaves very few candidates.
 func (l *Query) choose(v statement.View, before int64) (err error) {
 	best, few, err := l.probe(v, before)
 	if err != nil {
@@ -170,7 +173,7 @@ func (l *Query) choose(v statement.View, before int64) (err error) {
 	return nil
 }
 
-// probe returns the best option, and whether it leaves few candidates.
+// probe returns the index of the option with the fewest candidates, and whether these are few.
 func (l *Query) probe(v statement.View, before int64) (best int, few bool, err error) {
 	least := before
 	for i := range l.options[:min(len(l.options), maxProbes)] {
@@ -178,7 +181,7 @@ func (l *Query) probe(v statement.View, before int64) (best int, few bool, err e
 		if len(l.options) == 1 && l.filter.Query == "" {
 			break
 		}
-		var furthest int64 // 0 if there are fewer
+		var furthest int64 // stays 0 if the option has fewer rows than that
 		if _, err := v.One(o.skipping(), append(slices.Clone(o.args), before, 1, probed-1), &furthest); err != nil {
 			return 0, false, err
 		}
@@ -189,8 +192,8 @@ func (l *Query) probe(v statement.View, before int64) (best int, few bool, err e
 	return best, least == 0, nil
 }
 
-// take uses the option with the index best as the source, and all other options as conditions. With
-// -1, all options become conditions.
+// take uses the option with the index best as the source, and all other options as conditions. If
+// best is -1, all options become conditions.
 func (l *Query) take(best int) {
 	for i, o := range l.options {
 		if i == best {
@@ -227,14 +230,15 @@ func (l *Query) statusSources(statuses []perdure.Status) {
 	}
 }
 
-// textWeight is the cost of examining a text, in rows.
+// textWeight is the cost of searching the texts of a row for a query, compared with the cost of
+// reading a row.
 const textWeight = 3
 
-// retryLeaf is the leaf for RetrySignal in the stored JSON of a wait. It is in no name of a signal,
-// where its quotation marks are escaped.
+// retryLeaf is the part of a stored wait, in JSON, that waits for RetrySignal. The name of a signal
+// cannot contain this text, because its quotation marks would be escaped.
 const retryLeaf = `"signal":"` + perdure.RetrySignal + `"`
 
-// addRest adds the conditions that no index covers.
+// addRest adds the conditions of the filter that no index covers.
 func (l *Query) addRest() {
 	f := l.filter
 	if f.Kind != "" {
@@ -261,7 +265,7 @@ func (l *Query) addRest() {
 	}
 }
 
-// begin chooses the sources, once.
+// begin chooses the sources. It does so only at its first call.
 func (l *Query) begin(v statement.View, before int64) error {
 	if l.begun {
 		return nil
@@ -273,8 +277,8 @@ func (l *Query) begin(v statement.View, before int64) error {
 	return l.gather(v)
 }
 
-// gather reads the numbers of executions that have not ended. If they are too many, every execution
-// of the org becomes a candidate instead.
+// gather reads the numbers of all executions that have not ended. If they are too many, every
+// execution of the org becomes a candidate instead.
 func (l *Query) gather(v statement.View) error {
 	for _, s := range l.live {
 		numbers, err := ReadNumbers(v, s.query, append(slices.Clone(s.args), l.Rows+1))
@@ -306,7 +310,7 @@ func ReadNumbers(v statement.View, query *statement.Statement, args []any) (numb
 	return numbers, err
 }
 
-// candidates returns about the n newest numbers below before.
+// candidates returns about the n newest candidates with numbers below before.
 func (l *Query) candidates(v statement.View, before int64, n int) (hits, error) {
 	if l.text != nil {
 		return l.text.below(v, l.org, before, n)
@@ -330,7 +334,7 @@ func (l *Query) candidates(v statement.View, before int64, n int) (hits, error) 
 	return hits{numbers: all[:n], upto: all[n-1], cost: n}, nil
 }
 
-// matching returns the candidates whose rows meet the conditions.
+// matching returns the candidates whose rows meet all conditions.
 func (l *Query) matching(v statement.View, candidates []int64) ([]int64, error) {
 	if len(l.where) == 0 || len(candidates) == 0 {
 		return candidates, nil

@@ -10,8 +10,8 @@ import (
 	"github.com/perdure/perdure/internal/store/sql/statement"
 )
 
-// listStep is the maximum number of candidates that one read examines. Between two reads, other
-// orgs can use the connections.
+// listStep is the maximum number of candidates that one read transaction examines. Between two of
+// them, other orgs can use the connections.
 const listStep = 2000
 
 // ListedExecution is an execution with its number, which is its position in the list.
@@ -20,18 +20,19 @@ type ListedExecution struct {
 	Row    *perdure.Execution
 }
 
-// Search is the state of a list that is being read.
+// Search is the state of a query whose list is being read.
 type Search struct {
 	*Query
 	Found []ListedExecution
 	Want  int
-	// Before is the last examined candidate.
+	// Before is the number of the last examined candidate. The search continues below it.
 	Before int64
-	// Step is how many candidates are examined next. left is how many may still be examined.
+	// Step is how many candidates the next read examines. Left is how many may still be examined in
+	// all.
 	Step, Left int
 }
 
-// Examine examines some candidates, and reports whether there are no more.
+// Examine examines the next candidates, and reports whether there are no more of them.
 func (s *Search) Examine(v statement.View) (ended bool, err error) {
 	if err := s.begin(v, s.Before); err != nil {
 		return false, err
@@ -62,8 +63,8 @@ func listedByNumber(w *statement.Dialect) *statement.Statement {
 		" FROM " + w.AmongNumbers("agent_execution", "x", "org_id") + " LEFT JOIN log_head h ON h.agent_execution_id = x.id WHERE " + load.Hidden)
 }
 
-// loadListed returns the executions with these numbers, newest first, without those that are being
-// deleted.
+// loadListed returns the executions with these numbers, newest first. It leaves out executions that
+// are being deleted.
 func loadListed(v statement.View, org string, numbers []int64) (found []ListedExecution, err error) {
 	if len(numbers) == 0 {
 		return nil, nil

@@ -52,7 +52,7 @@ func Statements(w *statement.Dialect) map[string]*statement.Statement {
 }
 
 // filterCombinations returns every combination of filters that has its own statements. It varies
-// each field of a filter, so a new field is included without a change here.
+// each field of ExecutionFilter, so a new field is included without a change here.
 func filterCombinations() []store.ExecutionFilter {
 	all := []store.ExecutionFilter{{}}
 	fields := reflect.TypeFor[store.ExecutionFilter]()
@@ -68,13 +68,13 @@ func filterCombinations() []store.ExecutionFilter {
 	return all
 }
 
-// filterValues returns values of a field of a filter, one for each form of its conditions in SQL. A
-// field without values of its own gets one value of its type; a field of a new type has none, which
-// is a fault of the program.
+// filterValues returns values of a field of ExecutionFilter, one for each form of its conditions in
+// SQL. For a field that is not named here it returns one value of the field's type. It panics for an
+// unknown type.
 func filterValues(field reflect.StructField) []any {
 	long := string(make([]byte, load.MemberBytes+1))
 	switch field.Name {
-	case "Cursor", "Limit": // parameters of every list
+	case "Cursor", "Limit": // these are parameters of every list
 		return nil
 	case "Status":
 		return []any{

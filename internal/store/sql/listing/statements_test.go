@@ -7,8 +7,8 @@ import (
 	"github.com/perdure/perdure/internal/store"
 )
 
-// TestFilterCombinationsHaveEveryField checks that every field of a filter is combined with every
-// other.
+// TestFilterCombinationsHaveEveryField checks that every field of ExecutionFilter is combined with
+// every other one.
 func TestFilterCombinationsHaveEveryField(t *testing.T) {
 	all := filterCombinations()
 	fields := reflect.TypeFor[store.ExecutionFilter]()

@@ -10,25 +10,25 @@ import (
 )
 
 var (
-	// TextBlocks selects the number of indexed blocks, starting with the first number.
+	// TextBlocks selects the number of indexed blocks. They contain the lowest execution numbers.
 	TextBlocks = statement.Alone("SELECT blocks FROM text_index WHERE id = 1")
 	partOf     = statement.Read("SELECT block, grams FROM agent_text WHERE part = ? AND block >= ? AND block <= ?")
 )
 
-// textSearch finds the candidates of a query. It uses the index, and for numbers that are not
-// indexed yet, all executions of the org.
+// textSearch finds the candidates of a text query with the text index. Executions whose numbers are
+// not indexed yet are all candidates.
 type textSearch struct {
 	needles []trigram.Needle
-	// indexed is the first number that is not indexed.
+	// indexed is the lowest execution number that is not indexed.
 	indexed int64
-	// window is the number of blocks that are searched next.
+	// window is the number of blocks that the next read searches.
 	window int64
 }
 
-// maxWindow is the maximum number of blocks that are searched together.
+// maxWindow is the maximum number of blocks that one read searches.
 const maxWindow = 64
 
-// newTextSearch creates a search. It returns nil for a query that the index cannot answer.
+// newTextSearch creates a search for a text. It returns nil if the index cannot answer the query.
 func newTextSearch(v statement.View, query string) (*textSearch, error) {
 	s := &textSearch{needles: trigram.NeedlesOf(query), window: 1}
 	if s.needles == nil {
@@ -40,16 +40,17 @@ func newTextSearch(v statement.View, query string) (*textSearch, error) {
 	return s, err
 }
 
-// hits is a list of candidates, newest first.
+// hits are the candidates that a search has found, newest first.
 type hits struct {
 	numbers []int64
-	// upto is the lowest number that was searched. cost is the cost of the search, in rows.
+	// upto is the lowest number that was searched. cost is the cost of the search, as a number of
+	// rows.
 	upto  int64
 	cost  int
 	ended bool
 }
 
-// below returns candidates with numbers lower than before.
+// below returns about n candidates with numbers lower than before.
 func (s *textSearch) below(v statement.View, org string, before int64, n int) (hits, error) {
 	if before > s.indexed {
 		return s.beyond(v, org, before, n)
@@ -73,7 +74,7 @@ func (s *textSearch) below(v statement.View, org string, before int64, n int) (h
 	return b, nil
 }
 
-// beyond returns the executions of the org that are not indexed yet, as candidates.
+// beyond returns executions of the org that are not indexed yet. All of them are candidates.
 func (s *textSearch) beyond(v statement.View, org string, before int64, n int) (b hits, err error) {
 	b.numbers, err = ReadNumbers(v, sourceOfOrg, []any{org, before, n})
 	b.cost = len(b.numbers)
@@ -87,9 +88,10 @@ func (s *textSearch) beyond(v statement.View, org string, before int64, n int) (
 	return b, err
 }
 
-// find adds the numbers whose texts contain all trigrams of a needle.
+// find adds the numbers of the executions whose texts contain all trigrams of a needle. It searches
+// the blocks from low to high.
 func (b *hits) find(v statement.View, needle trigram.Needle, low, high int64) error {
-	var found map[int64][]byte // places by block
+	var found map[int64][]byte // places by block; nil before the first trigram
 	for _, g := range needle {
 		next := map[int64][]byte{}
 		err := v.Each(partOf, []any{g.Part(), low, high}, func(row func(...any) error) error {
@@ -127,7 +129,7 @@ func common(a, b []byte) []byte {
 	return slices.DeleteFunc(a, func(place byte) bool { return !slices.Contains(b, place) })
 }
 
-// span removes blocks without places, and returns the first and the last block that remain.
+// span removes blocks without places. It returns the lowest and the highest remaining block.
 func span(found map[int64][]byte) (low, high int64, left map[int64][]byte) {
 	low = 1 << 62
 	for block, places := range found {
@@ -140,20 +142,20 @@ func span(found map[int64][]byte) (low, high int64, left map[int64][]byte) {
 	return low, high, found
 }
 
-// textsOf selects the texts by which executions are found.
+// textsOf selects the texts by which a list finds executions.
 const textsOf = "SELECT x.number, x.id, x.kind, CASE WHEN x.persistence_mode = 'LOCAL' THEN NULL ELSE substr(coalesce(x.input, c.content), 1, ?1) END" +
 	" FROM agent_execution x LEFT JOIN blob_chunk c ON c.agent_execution_id = x.id AND c.id = x.input_blob AND c.n = 0"
 
 var (
-	// TextsOfBlock selects the texts of the executions of an org with numbers in a range.
+	// TextsOfBlock selects the texts of the executions of an org whose numbers are in a range.
 	TextsOfBlock = statement.Read(textsOf + " WHERE x.org_id = ?2 AND x.number >= ?3 AND x.number <= ?4 AND " + load.Hidden)
-	// NumbersOfBlock selects the numbers of the executions of an org in a range.
+	// NumbersOfBlock selects the numbers in a range that executions of an org have.
 	NumbersOfBlock = statement.Read("SELECT x.number FROM agent_execution x WHERE x.org_id = ?1 AND x.number >= ?2 AND x.number <= ?3 AND " + load.Hidden)
-	// FirstBeyond selects the creation time of the first execution of an org beyond a number.
+	// FirstBeyond selects the creation time of an org's first execution after a number.
 	FirstBeyond = statement.Read("SELECT created_at FROM agent_execution INDEXED BY idx_agent_execution_org WHERE org_id = ? AND number > ? ORDER BY number LIMIT 1")
 )
 
-// LoadTexts returns the texts by which executions are found.
+// LoadTexts returns the texts by which a list finds executions.
 func LoadTexts(v statement.View, query *statement.Statement, args ...any) (all []trigram.FoundBy, err error) {
 	err = v.Each(query, append([]any{store.QueryBytes}, args...), func(row func(...any) error) error {
 		var s trigram.FoundBy

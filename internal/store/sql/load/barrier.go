@@ -9,19 +9,20 @@ import (
 	"github.com/perdure/perdure/internal/store/sql/statement"
 )
 
-// Barrier describes the context after a compaction. It is stored in the compaction's row, so
-// readers need no earlier entries.
+// Barrier describes what a compaction leaves in the model's context. It is stored in the
+// compaction's row, so readers of the context need not read earlier entries.
 type Barrier struct {
-	// Keep is the place of the first kept entry. It is the compaction's own place if it keeps none.
+	// Keep is the place of the first entry after the pinned ones that stays in the context. If the
+	// compaction keeps no such entry, it is the compaction's own place.
 	Keep TreePlace `json:"-"`
-	// Pinned are the covered entries that the model sees, in the order of the path.
+	// Pinned are the entries before Keep that the model still sees, in the order of the path.
 	Pinned []uuid.UUID `json:"pinned"`
-	// LeftOut are the covered entries that the model does not see.
+	// LeftOut are the ranges of entries that the model no longer sees.
 	LeftOut []perdure.LeftOut `json:"leftOut"`
 }
 
 var (
-	// newestCompaction finds the newest compaction on the path to depth ?3 of segment ?2. It goes
+	// newestCompaction selects the newest compaction on the path to depth ?3 of segment ?2. It goes
 	// from segment to segment towards the root, and stops at the first compaction.
 	newestCompaction = statement.Alone(`WITH RECURSIVE up (segment, depth) AS (
 	SELECT CAST(?2 AS BIGINT), (SELECT max(e.depth) FROM agent_entry e WHERE e.agent_execution_id = ?1 AND e.segment = ?2
@@ -36,7 +37,7 @@ var (
 )
 
 // NewestBarrier returns the barrier of the newest compaction on the path to a place. It returns nil
-// if there is no compaction, or if the row of the compaction has no barrier.
+// if there is no compaction, or if an earlier version has stored it without a barrier.
 func NewestBarrier(v statement.View, execution uuid.UUID, top TreePlace) (*Barrier, error) {
 	var at TreePlace
 	found, err := v.One(newestCompaction, []any{execution[:], top.Segment, top.Depth}, &at.Segment, &at.Depth)

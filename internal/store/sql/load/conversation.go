@@ -27,6 +27,6 @@ var ConversationRows = row.New("conversation", 1, []row.Field[store.Conversation
 var (
 	// ConversationSelect is the beginning of a query for conversations, up to its condition.
 	ConversationSelect = "SELECT " + ConversationRows.List("c") + " FROM conversation c WHERE "
-	// ConversationByID selects a conversation.
+	// ConversationByID selects a conversation of the org ?2, or of any org if ?2 is "".
 	ConversationByID = statement.Read(ConversationSelect + "c.id = ?1 AND (?2 = '' OR c.org_id = ?2)")
 )

@@ -11,11 +11,11 @@ import (
 	"github.com/perdure/perdure/internal/store/sql/statement"
 )
 
-// EntryRow is an entry with its execution and the columns that the transcript rules need.
+// EntryRow is an entry with its execution and the columns that only the transcript rules need.
 type EntryRow struct {
 	Execution uuid.UUID
 	*perdure.Entry
-	Open  []string // the calls that are open after the entry
+	Open  []string // ids of the tool calls that have no result after the entry
 	Place TreePlace
 	Hash  perdure.Hash // of the content
 }
@@ -45,19 +45,21 @@ var EntryRows = row.New("agent_entry", 2, []row.Field[EntryRow]{
 func isEmpty(names *[]string) bool { return len(*names) == 0 }
 
 var (
-	// EntryColumns are the columns of a whole entry e.
+	// EntryColumns is the list of the columns of a whole entry e.
 	EntryColumns = EntryRows.List("e") + ", e.content"
 	// EntryFull is the beginning of a query for whole entries, up to its condition.
 	EntryFull = "SELECT " + EntryColumns + " FROM agent_entry e"
 	entryByID = statement.Read(EntryFull + " WHERE e.agent_execution_id = ? AND e.id = ?")
 )
 
-// EntryScan appends the destinations for EntryColumns to dest. Of a blob only the id is scanned.
+// EntryScan appends the destinations for EntryColumns to dest. Of a content's blob, only the id is
+// scanned.
 func EntryScan(dest []any, e *perdure.Entry) []any {
 	return append(EntryRows.Scan(dest, &EntryRow{Entry: e}), column.RawInto(&e.Content))
 }
 
-// Entry reads an entry with its content; nil if there is none. A blob remains a reference.
+// Entry reads an entry with its content; nil if there is none. A content in a blob remains a
+// reference.
 func Entry(v statement.View, execution, id uuid.UUID) (*perdure.Entry, error) {
 	var e perdure.Entry
 	found, err := v.One(entryByID, []any{execution[:], id[:]}, EntryScan(nil, &e)...)

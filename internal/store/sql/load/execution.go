@@ -16,8 +16,8 @@ import (
 	"github.com/perdure/perdure/internal/store/sql/statement"
 )
 
-// ExecutionRows declares the rows of the table of executions. Execution.MaxSeq is not among their
-// fields, because it is stored in the log's head.
+// ExecutionRows declares the rows of the table of executions. They have no column for
+// Execution.MaxSeq, because it is stored in the log's head.
 var ExecutionRows = row.New("agent_execution", 1, []row.Field[perdure.Execution]{
 	row.ID("id", func(x *perdure.Execution) *uuid.UUID { return &x.ID }),
 	row.Text("org_id", func(x *perdure.Execution) *string { return &x.Org }),
@@ -77,12 +77,14 @@ var ExecutionRows = row.New("agent_execution", 1, []row.Field[perdure.Execution]
 )
 
 var (
-	// executionGoesOn are columns that change together, with a commit that continues.
+	// executionGoesOn lists columns that usually change together, when the execution commits and
+	// continues.
 	executionGoesOn = []string{
 		"updated_at", "version", "last_commit_fence", "last_commit_number", "answer",
 		"current_checkpoint_seq", "checkpoint_at", "leaf_entry_id", "entry_count", "records_since_checkpoint", "response_id", "asked", "askers",
 	}
-	// executionMoves are columns that change together, with a change of the execution's holder.
+	// executionMoves lists columns that usually change together, when a worker claims or releases
+	// the execution.
 	executionMoves = []string{
 		"status", "wait_reason", "wait", "worker_id", "fence", "claim_id", "lease_until", "embedded", "started_at",
 		"ready_at", "not_before", "woke", "crashes", "panics", "cancel_by", "unfit", "next_signal",
@@ -96,15 +98,16 @@ const (
 	ExecutionFrom = " FROM agent_execution x LEFT JOIN log_head h ON h.agent_execution_id = x.id WHERE " + Hidden
 )
 
-// ExecutionRow is an execution's row as stored, with its log's head.
+// ExecutionRow is the stored row of an execution, with the head of its log.
 type ExecutionRow struct {
-	Row     *perdure.Execution // nil if there is none
+	Row     *perdure.Execution // nil if there is no such execution
 	Head    store.Head
 	HasHead bool
-	Values  []any // column values of row, if this transaction wrote it
+	Values  []any // column values of Row; only set if this transaction has written the row
 }
 
-// Executions reads rows by a query. It reads their contents if withContents is set.
+// Executions reads the rows that a query selects. If withContents is set, it also reads their
+// contents.
 func Executions(v statement.View, query *statement.Statement, arg any, withContents bool) ([]ExecutionRow, error) {
 	var (
 		all  []ExecutionRow
@@ -131,5 +134,5 @@ func Executions(v statement.View, query *statement.Statement, arg any, withConte
 	return all, v.Together(refs...)
 }
 
-// Hidden is a condition on an execution x: it is not being deleted.
+// Hidden is an SQL condition on an execution x. It holds unless the execution is being deleted.
 const Hidden = "NOT EXISTS (SELECT 1 FROM pruning gone WHERE gone.agent_execution_id = x.id AND gone.whole = 1)"

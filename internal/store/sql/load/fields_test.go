@@ -17,8 +17,8 @@ import (
 	"github.com/perdure/perdure/internal/store/sql/row"
 )
 
-// TestRowsScanWhatTheyWrite checks that the column values of a row, scanned into an empty row,
-// produce equal column values.
+// TestRowsScanWhatTheyWrite checks that values survive: a row that is scanned from the column values
+// of another row has the same column values.
 func TestRowsScanWhatTheyWrite(t *testing.T) {
 	id, at, text, code := uuid.New(), perdure.AtMilli(1_700_000_000_123), "text", perdure.Conflict
 	ref := &perdure.BlobRef{ID: uuid.New()}
@@ -98,8 +98,8 @@ func TestRowsScanWhatTheyWrite(t *testing.T) {
 	}))
 }
 
-// scansWhatItWrites checks one row. Every field must have a value, except the named ones, so that a
-// field that is scanned into another one is found.
+// scansWhatItWrites checks one row. Every field must have a value, except the fields named in empty.
+// So a field is found that is scanned into the wrong one.
 func scansWhatItWrites[T any](t *testing.T, r *row.Rows[T], row *T, empty ...string) {
 	t.Helper()
 	values, err := r.Values(row)

@@ -9,7 +9,7 @@ import (
 	"github.com/perdure/perdure/internal/store/sql/statement"
 )
 
-// KindRows declares the rows of the table of kinds.
+// KindRows declares the rows of the table of kinds of agents and tasks.
 var KindRows = row.New("kind", 3, []row.Field[store.Kind]{
 	row.Text("org_id", func(x *store.Kind) *string { return &x.Org }),
 	row.Flag("agent", func(x *store.Kind) *bool { return &x.Agent }),
@@ -24,13 +24,13 @@ var KindRows = row.New("kind", 3, []row.Field[store.Kind]{
 	row.Time("seen_at", func(x *store.Kind) *perdure.Time { return &x.SeenAt }),
 })
 
-// KindColumns is the beginning of a query for kinds, up to its condition.
+// KindColumns is the beginning of a query for kinds of agents and tasks, up to its condition.
 var KindColumns = "SELECT " + KindRows.List("") + " FROM kind"
 
-// KindsOfOrg selects all kinds of an org.
+// KindsOfOrg selects all kinds of agents and tasks of an org.
 var KindsOfOrg = statement.Read(KindColumns + " WHERE org_id = ? ORDER BY agent DESC, kind")
 
-// Kinds reads kinds by a query.
+// Kinds reads the kinds of agents and tasks that a query selects.
 func Kinds(v statement.View, query *statement.Statement, args ...any) (kinds []store.Kind, err error) {
 	err = v.Each(query, args, func(row func(...any) error) error {
 		var k store.Kind

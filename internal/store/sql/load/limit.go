@@ -19,17 +19,17 @@ var (
 		" WHERE worker_id = ?1 AND status IN ('RUNNING', 'CANCELLING') AND crashes >= 6)")
 )
 
-// Holding returns whether a worker holds executions, and whether one of them must run alone.
+// Holding returns whether a worker has claimed executions, and whether one of them must run alone.
 func Holding(v statement.View, worker uuid.UUID) (h store.Holding, err error) {
 	_, err = v.One(holds, []any{worker[:]}, column.FlagInto(&h.Executions), column.FlagInto(&h.Alone))
 	return h, err
 }
 
-// HeldWorker returns the name of the lock of a worker's claims.
+// HeldWorker returns the lock name for the claims of a worker.
 func HeldWorker(id uuid.UUID) string { return "worker " + id.String() }
 
-// HeldKey returns the name of the lock of a concurrency key.
+// HeldKey returns the lock name for the tasks with a concurrency key.
 func HeldKey(org, key string) string { return "key " + org + "\x00" + key }
 
-// HeldQueue returns the name of the lock of a queue.
+// HeldQueue returns the lock name for the tasks on a queue.
 func HeldQueue(org, queue string) string { return "queue " + org + "\x00" + queue }

@@ -9,8 +9,8 @@ import (
 	"github.com/perdure/perdure/internal/store/sql/statement"
 )
 
-// pathRanges selects the segments of the path to depth ?3 of segment ?2, down to depth ?4. It reads
-// one row per branch point. Segment 0 has no base and no row.
+// pathRanges selects the segments of the path to depth ?3 of segment ?2, without the part up to
+// depth ?4. It reads one row per branch point. Segment 0 has no base and no row.
 var pathRanges = statement.Alone(`WITH RECURSIVE up (segment, bottom, top, base) AS (
 	SELECT s.segment, s.base_depth, CAST(?3 AS BIGINT), s.base_segment
 	FROM agent_segment s WHERE s.agent_execution_id = ?1 AND s.segment = ?2
@@ -20,8 +20,8 @@ var pathRanges = statement.Alone(`WITH RECURSIVE up (segment, bottom, top, base)
 	WHERE up.bottom > ?4 AND up.bottom < up.top
 ) SELECT segment, bottom, top FROM up`)
 
-// PathRange is the part of a path in one segment: the entries with depths greater than Bottom and at
-// most Top.
+// PathRange is the part of a path in one segment: the entries with depths greater than Bottom and
+// not greater than Top.
 type PathRange struct{ Segment, Bottom, Top int64 }
 
 // Contains reports whether the entry at a place belongs to the range.
@@ -29,7 +29,7 @@ func (r PathRange) Contains(p TreePlace) bool {
 	return r.Segment == p.Segment && r.Bottom < p.Depth && p.Depth <= r.Top
 }
 
-// Ranges returns the ranges of the path to a place, starting with the one that contains depth
+// Ranges returns the ranges of the path to a place. It starts with the range that contains the depth
 // down+1.
 func Ranges(v statement.View, execution uuid.UUID, top TreePlace, down int64) (ranges []PathRange, err error) {
 	switch {

@@ -44,21 +44,21 @@ var QuestionRows = row.New("question", 2, []row.Field[perdure.Question]{
 var questionSelect = "SELECT " + QuestionRows.List("") + " FROM question WHERE "
 
 var (
-	// QuestionByID selects a question of an execution, QuestionInOrg one of an org.
+	// QuestionByID selects a question of an execution. QuestionInOrg selects a question of an org.
 	QuestionByID  = statement.Read(questionSelect + "agent_execution_id = ? AND id = ?")
 	QuestionInOrg = statement.Read(questionSelect + "id = ?1 AND " + column.Unindexed("org_id") + " = ?2")
 	// OpenQuestions selects the open questions of an execution.
 	OpenQuestions = statement.Read(questionSelect + "agent_execution_id = ? AND status = 'open'")
-	// DecidedQuestions selects the other questions of an execution.
+	// DecidedQuestions selects the questions of an execution that are not open.
 	DecidedQuestions = statement.Read(questionSelect + "agent_execution_id = ? AND status <> 'open'")
 	// DueQuestions selects the open questions of an execution that have expired at a moment.
 	DueQuestions = statement.Read(questionSelect + "agent_execution_id = ?1 AND status = 'open' AND expires_at IS NOT NULL AND expires_at <= ?2")
-	// SignalKeys selects the keys of the signals of an execution that were taken; a zero id is that
-	// of the token.
+	// SignalKeys selects the API keys that sent the signals which the execution has taken or consumed.
+	// A zero id stands for the token of the data directory.
 	SignalKeys = statement.Read("SELECT DISTINCT sender_key_id FROM agent_signal WHERE agent_execution_id = ? AND state IN ('taken', 'consumed') LIMIT ?")
 )
 
-// Questions reads questions.
+// Questions reads the questions that a query selects.
 func Questions(v statement.View, query *statement.Statement, args ...any) ([]*perdure.Question, error) {
 	all, err := QuestionRows.All(v, query, args...)
 	if err != nil {
@@ -67,8 +67,8 @@ func Questions(v statement.View, query *statement.Statement, args ...any) ([]*pe
 	return all, CompleteQuestions(v, all...)
 }
 
-// CompleteQuestions sets the lengths and the hashes of scanned references to details. A question may be
-// nil.
+// CompleteQuestions sets the lengths and the hashes of scanned references to details. It ignores
+// questions that are nil.
 func CompleteQuestions(v statement.View, all ...*perdure.Question) error {
 	for _, q := range all {
 		if q == nil {

@@ -6,25 +6,25 @@ import (
 	"github.com/perdure/perdure/internal/store/sql/statement"
 )
 
-// A segment is a part of the tree of entries without branches. An entry whose parent is the last
-// one of a segment belongs to that segment. Any other entry opens a new segment, with its parent as
-// the base. So a path is a list of ranges, one per branch point.
+// A segment is a part of the conversation tree without branches. If an entry's parent is the last
+// entry of a segment, the entry belongs to that segment. Any other entry opens a new segment, with
+// its parent as the base. So a path is a list of ranges of segments, one per branch point.
 
-// TreePlace is the place of an entry in the tree. For an entry on the path, depth is the number of
-// entries from the root to this entry. An entry beside the path has the place of its nearest
-// ancestor on the path, with a negative depth.
+// TreePlace is the place of an entry in the conversation tree. For an entry on the path, Depth is
+// the number of entries from the root to this entry. An entry beside the path has the place of its
+// nearest ancestor on the path, with a negative Depth.
 type TreePlace struct {
 	Segment, Depth int64
-	// End reports that the segment has no later entry.
+	// End reports that the entry is the last one of its segment.
 	End bool
-	// None reports that the entry has no place: its parent does not exist.
+	// None reports that the entry has no place, because its parent does not exist.
 	None bool
 }
 
-// Above returns the number of path entries above a child of this entry.
+// Above returns the number of entries on the path to a child of this entry, without the child.
 func (p TreePlace) Above() int64 { return max(p.Depth, -p.Depth) }
 
-// Columns returns the values of the columns of the place.
+// Columns returns the values for the columns segment and depth.
 func (p TreePlace) Columns() (segment, depth any) {
 	if p.None {
 		return nil, nil
@@ -33,7 +33,7 @@ func (p TreePlace) Columns() (segment, depth any) {
 }
 
 const (
-	// TreeColumns are the columns of the place of an entry e.
+	// TreeColumns is the list of the columns that describe the place of an entry e.
 	TreeColumns = ", coalesce(h.segment, 0), coalesce(h.depth, 0), h.depth IS NULL, NOT EXISTS (SELECT 1 FROM agent_entry n WHERE n.agent_execution_id = h.agent_execution_id" +
 		" AND n.segment = h.segment AND n.depth = h.depth + 1 AND n.depth > 0)"
 )
@@ -42,7 +42,7 @@ var placeOfEntry = statement.Read("SELECT h.parent_id" + TreeColumns + " FROM ag
 
 var entryAt = statement.Read("SELECT e.id FROM agent_entry e WHERE e.agent_execution_id = ? AND e.segment = ? AND e.depth = ? AND e.depth > 0")
 
-// EntryAt returns the entry on the path at a place.
+// EntryAt returns the id of the path's entry at a place.
 func EntryAt(v statement.View, execution uuid.UUID, p TreePlace) (id uuid.UUID, found bool, err error) {
 	found, err = v.One(entryAt, []any{execution[:], p.Segment, p.Depth}, &id)
 	return id, found, err
@@ -53,7 +53,7 @@ func TreeScan(p *TreePlace) []any {
 	return []any{&p.Segment, &p.Depth, column.FlagInto(&p.None), column.FlagInto(&p.End)}
 }
 
-// Place reads an entry's place and parent.
+// Place reads the place and the parent of an entry.
 func Place(v statement.View, execution, id uuid.UUID) (p TreePlace, parent *uuid.UUID, found bool, err error) {
 	found, err = v.One(placeOfEntry, []any{execution[:], id[:]}, append([]any{column.OptIDInto(&parent)}, TreeScan(&p)...)...)
 	return p, parent, found, err

@@ -36,15 +36,15 @@ var signalSelect = "SELECT " + SignalRows.List("") + " FROM agent_signal WHERE a
 var (
 	namedPending = statement.Read(signalSelect + " AND state = 'pending' AND signal_name = ? AND signal_order > ? ORDER BY signal_order LIMIT ?")
 	allPending   = statement.Read(signalSelect + " AND state = 'pending' AND signal_order > ? ORDER BY signal_order")
-	// SignalsAfter selects the signals in any state that follow an order.
+	// SignalsAfter selects the signals in any state whose order is greater than a number.
 	SignalsAfter = statement.Read(signalSelect + " AND signal_order > ? AND signal_order > 0 ORDER BY signal_order LIMIT ?")
 	allTaken     = statement.Read(signalSelect + " AND state = 'taken' ORDER BY taken_order")
-	// SignalByID selects a signal by its id.
+	// SignalByID selects a signal of an execution by its id.
 	SignalByID = statement.Read(signalSelect + " AND id = ?")
 )
 
-// Signals reads at most limit signals without their values. It reads only those whose name keep
-// accepts (nil: all).
+// Signals reads at most limit signals without their values. If keep is not nil, it reads only
+// signals for whose names keep returns true.
 func Signals(v statement.View, query *statement.Statement, args []any, limit int, keep func(name string) bool) ([]perdure.Signal, error) {
 	execution := uuid.UUID(args[0].([]byte))
 	var all []perdure.Signal
@@ -71,9 +71,9 @@ func Signals(v statement.View, query *statement.Statement, args []any, limit int
 	return all, nil
 }
 
-// Pending reads the pending signals that match any of the patterns and follow the order after,
-// oldest first, without their values. Names are looked up in the index; for patterns, one scan
-// serves all of them.
+// Pending reads the pending signals that match any of the patterns and whose order is greater than
+// after, oldest first, without their values. If no pattern has a wildcard, the names are looked up
+// in the index. Otherwise one scan serves all patterns.
 func Pending(v statement.View, execution uuid.UUID, patterns []string, after int64, limit int) ([]perdure.Signal, error) {
 	if slices.ContainsFunc(patterns, perdure.IsPattern) {
 		return Signals(v, allPending, []any{execution[:], after}, limit, func(name string) bool {

@@ -8,14 +8,14 @@ import (
 	"github.com/perdure/perdure/internal/store/sql/statement"
 )
 
-// StreamRow is a stream as it is stored.
+// StreamRow is the row of a stream.
 type StreamRow struct {
 	store.Stream
-	by         *string // with epoch and seq: Stream.ClosedBy
+	by         *string // id of the producer of Stream.ClosedBy; epoch and seq are its other fields
 	epoch, seq *int64
 }
 
-// RowOfStream returns the row of a stream.
+// RowOfStream converts a stream to its row.
 func RowOfStream(s *store.Stream) *StreamRow {
 	r := StreamRow{Stream: *s}
 	if by := s.ClosedBy; by != nil {
@@ -46,7 +46,7 @@ var StreamSelect = "SELECT " + StreamRows.List("") + " FROM durable_stream WHERE
 // StreamByPath selects a stream by its path.
 var StreamByPath = statement.Read(StreamSelect + "org_id = ? AND path = ? AND deleted = 0")
 
-// Stream returns a stream; nil if there is none.
+// Stream returns the stream that a query selects; nil if there is none.
 func Stream(v statement.View, query *statement.Statement, args ...any) (*store.Stream, error) {
 	var s StreamRow
 	found, err := v.One(query, args, StreamRows.Scan(nil, &s)...)
@@ -59,5 +59,5 @@ func Stream(v statement.View, query *statement.Statement, args ...any) (*store.S
 	return &s.Stream, nil
 }
 
-// DeadStream selects a deleted stream that still has rows.
+// DeadStream selects the id of a deleted stream that still has rows.
 var DeadStream = statement.Alone("SELECT id FROM durable_stream WHERE deleted = 1 ORDER BY number LIMIT 1")

@@ -12,8 +12,8 @@ import (
 	"github.com/perdure/perdure/internal/store/sql/statement"
 )
 
-// TaskRows declares the rows of the table of tasks. Some columns repeat values of the options, for the
-// statements of picks and limits.
+// TaskRows declares the rows of the table of tasks. Some columns repeat values of the options,
+// because the statements of picks and limits need them.
 var TaskRows = row.New("task_execution", 2, []row.Field[perdure.Task]{
 	row.ID("agent_execution_id", func(t *perdure.Task) *uuid.UUID { return &t.ExecutionID }),
 	row.ID("id", func(t *perdure.Task) *uuid.UUID { return &t.ID }),
@@ -55,7 +55,8 @@ var TaskRows = row.New("task_execution", 2, []row.Field[perdure.Task]{
 	row.Blob("result_blob", func(t *perdure.Task) **perdure.BlobRef { return &t.ResultBlob }),
 }, "input", "result").Written([]string{"lease_until"}, taskMoves, append(slices.Clone(taskMoves), "result"))
 
-// attemptDue returns the time at which the attempt must have ended; NULL if there is no limit.
+// attemptDue returns the column value for the time at which the attempt must have ended; NULL if
+// there is no limit.
 func attemptDue(t *perdure.Task) any {
 	if due, ok := t.AttemptDue(); ok {
 		return column.Millis(due)
@@ -63,16 +64,18 @@ func attemptDue(t *perdure.Task) any {
 	return nil
 }
 
-// concurrencyLimit returns the limit of the task's concurrency key, or its default.
+// concurrencyLimit returns the column value for the limit of the task's concurrency key. If the task
+// sets none, it is the default.
 func concurrencyLimit(t *perdure.Task) any {
 	options := t.Options
-	options.Priority = &anyPriority // Normal would allocate one
+	options.Priority = &anyPriority // otherwise Normal would allocate a priority
 	return int64(options.Normal("").ConcurrencyLimit)
 }
 
 var anyPriority int
 
-// deadline returns the time at which the task must have ended; NULL if there is no limit.
+// deadline returns the column value for the time at which the task must have ended; NULL if there is
+// no limit.
 func deadline(t *perdure.Task) any {
 	if t.Options.ScheduleToClose <= 0 {
 		return nil
@@ -80,20 +83,21 @@ func deadline(t *perdure.Task) any {
 	return column.Millis(t.CreatedAt.Add(t.Options.ScheduleToClose))
 }
 
-// taskMoves are columns that change together, with a claim or with the end of one.
+// taskMoves lists columns that usually change together, when a worker claims the task or when the
+// attempt ends.
 var taskMoves = []string{
 	"status", "attempt", "error", "progress", "worker_id", "claim_id", "lease_until", "embedded", "not_before",
 	"uncounted", "lost", "attempt_at", "sign_at", "attempt_due", "started_at", "completed_at",
 }
 
-// TaskRow is a task as it is stored, without contents. values are the values of its columns, if
-// this transaction wrote it. Both are immutable.
+// TaskRow is the row of a task, without contents. Its column values are in values if this
+// transaction has written the row. Task and values are immutable.
 type TaskRow struct {
 	*perdure.Task
 	Values []any
 }
 
-// RowOf returns a task's row; nil for nil.
+// RowOf returns the row of a task; nil for a nil task.
 func RowOf(t *perdure.Task) *TaskRow {
 	if t == nil {
 		return nil
@@ -101,7 +105,7 @@ func RowOf(t *perdure.Task) *TaskRow {
 	return &TaskRow{Task: t}
 }
 
-// OrNil returns the row's task; nil for nil.
+// OrNil returns the row's task; nil for a nil row.
 func (r *TaskRow) OrNil() *perdure.Task {
 	if r == nil {
 		return nil
@@ -119,8 +123,8 @@ func (r *TaskRow) Columns() ([]any, error) {
 
 var taskOptions = slices.Index(TaskRows.Columns, "options")
 
-// optionsText returns the stored form of a task's options. It is taken from the previous row if
-// possible, because options hardly ever change.
+// optionsText returns the column value for a task's options. If they equal those of the previous
+// row, it reuses the value of that row, because options hardly ever change.
 func optionsText(t *perdure.Task, before *TaskRow) (any, error) {
 	if before != nil && before.Values != nil && sameOptions(before.Options, t.Options) {
 		return before.Values[taskOptions], nil
@@ -134,8 +138,8 @@ func sameOptions(a, b perdure.TaskOptions) bool {
 	return a == b && (p == q || p != nil && q != nil && *p == *q)
 }
 
-// TaskValues returns the column values of the row, without contents, but with room for them at the
-// end. before is the row that it replaces, or nil.
+// TaskValues returns the column values of a task, without contents. The slice has capacity for the
+// contents. The parameter before is the row that is replaced, or nil.
 func TaskValues(t *perdure.Task, before *TaskRow) ([]any, error) {
 	options, err := optionsText(t, before)
 	if err != nil {
@@ -144,8 +148,9 @@ func TaskValues(t *perdure.Task, before *TaskRow) ([]any, error) {
 	return TaskRows.ValuesWith(t, taskOptions, options)
 }
 
-// Tasks reads tasks by a query. The query selects the task's columns, then with withContents
-// the input, the result and the entry that the result refers to, then the columns of more.
+// Tasks reads the tasks that a query selects. The query selects the columns of TaskRows. If
+// withContents is set, it then selects the input, the result and the entry to which the result
+// refers. Then it selects the columns for the destinations that the functions in more return.
 // References to blobs are loaded, but not the blobs.
 func Tasks(v statement.View, query *statement.Statement, args []any, withContents bool, more ...func() any) ([]*perdure.Task, error) {
 	var (

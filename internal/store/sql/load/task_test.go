@@ -10,8 +10,8 @@ import (
 	"github.com/perdure/perdure/internal/store/sql/column"
 )
 
-// TestEveryOptionThatChangesIsStored checks for each option that the stored text of a task's
-// options changes with that option.
+// TestEveryOptionThatChangesIsStored checks, for each option of a task, that the stored text of the
+// options changes with it.
 func TestEveryOptionThatChangesIsStored(t *testing.T) {
 	before := perdure.Task{ID: uuid.New(), ExecutionID: uuid.New(), Options: perdure.TaskOptions{Priority: new(int)}}
 	values, err := TaskValues(&before, nil)

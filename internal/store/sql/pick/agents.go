@@ -11,11 +11,11 @@ import (
 	"github.com/perdure/perdure/internal/store/sql/statement"
 )
 
-// pending is the result of reading pending agents.
+// pending contains PENDING executions that one read has found.
 type pending struct {
 	all  []ranked
-	full bool // there may be more
-	held bool // all rows found are locked by other transactions
+	full bool // there may be more such executions
+	held bool // all rows that were found are locked by other transactions
 }
 
 func (p *pending) read(pickers []*Picker, query *statement.Statement, fetch int, now perdure.Time) func(statement.View) error {
@@ -26,8 +26,8 @@ func (p *pending) read(pickers []*Picker, query *statement.Statement, fetch int,
 	}
 }
 
-// pickAgents merges the first rows of each queue and kind. Its cost depends on how many are picked,
-// not on how many are pending.
+// pickAgents merges the first rows of each queue and kind. Its cost depends on how many executions
+// are picked, not on how many are pending.
 func pickAgents(v statement.View, pickers []*Picker, now perdure.Time) error {
 	if err := free(v, pickers); err != nil {
 		return err
@@ -69,8 +69,8 @@ func pickAgents(v statement.View, pickers []*Picker, now perdure.Time) error {
 	}
 }
 
-// dealt distributes the candidates that were found to the pickers. It returns false, without
-// distributing any, if more rows must be read first.
+// dealt distributes the executions in p to the pickers. It returns false, without distributing any,
+// if more rows must be read first.
 func (p *pending) dealt(pickers []*Picker, limit int, alone []ranked) bool {
 	all := distinct(p.all, len(p.all))
 	if len(pickers) > 1 {
@@ -90,7 +90,7 @@ func (p *pending) dealt(pickers []*Picker, limit int, alone []ranked) bool {
 	return true
 }
 
-// dealt returns how many of the found candidates the pickers would take.
+// dealt returns how many of the found candidates the pickers would take in all.
 func dealt(found []ranked, pickers []*Picker) (n int) {
 	trial := make([]*Picker, len(pickers))
 	for i, p := range pickers {
@@ -101,9 +101,9 @@ func dealt(found []ranked, pickers []*Picker) (n int) {
 	return takes(pickers) - takes(trial)
 }
 
-// readAgents reads up to fetch candidates of each queue and kind, without those that all pickers
-// skip. It reports whether there may be more. Errors: ErrHeld if all rows found are locked by other
-// transactions.
+// readAgents reads up to fetch candidates of each queue and kind. It leaves out those that all
+// pickers skip. It also reports whether there may be more. Errors: ErrHeld if all rows that were
+// found are locked by other transactions.
 func readAgents(v statement.View, pickers []*Picker, query *statement.Statement, fetch int, now perdure.Time) (all []ranked, full bool, err error) {
 	org, p := pickers[0].Org, pickers[0].Pick
 	orgs, err := tenant.PendingOrgs(v, org, orgsOfAgents)
@@ -143,11 +143,11 @@ func readAgents(v statement.View, pickers []*Picker, query *statement.Statement,
 	return all, full, err
 }
 
-// lacking returns the bits of the features that the worker of a pick does not support.
+// lacking returns the bits of the features that the claiming worker does not have.
 func lacking(p *store.Pick) int64 { return int64(^p.Features) }
 
-// claimable returns the values of persistence_mode and home_worker_id that a worker may claim. Each
-// combination is a range of the index, so no row that waits for another worker is read.
+// claimable returns the pairs of persistence_mode and home_worker_id of executions that a worker may
+// claim. Each pair is a range of the index, so no row that waits for another worker is read.
 func claimable(home *uuid.UUID) [][]any {
 	modes := [][]any{{string(perdure.Remote), nil}}
 	if home != nil {

@@ -1,5 +1,5 @@
-// Package pick finds the executions and tasks on which commands without an execution of their own
-// decide: the pending ones that workers claim, and those whose time has come.
+// Package pick finds executions and tasks for commands that name no execution: pending ones that
+// workers claim, and those that are due.
 package pick
 
 import (
@@ -13,8 +13,8 @@ import (
 
 const defaultPickLimit = 100
 
-// Pick finds the candidates (executions or tasks to decide on) of commands with equal picks. For
-// every kind of pick there is a partial index, in which few rows are not candidates.
+// Pick finds the candidates (executions or tasks) on which commands with equal picks decide. Every
+// kind of pick has a partial index that contains few other rows.
 func Pick(v statement.View, pickers []*Picker, now perdure.Time) error {
 	switch p := pickers[0].Pick; p.Kind {
 	case store.PickAgents:

@@ -12,22 +12,22 @@ import (
 	"github.com/perdure/perdure/internal/store/sql/statement"
 )
 
-// Candidate is an execution, or one of its tasks, on which a command decides.
+// Candidate is an execution, or a task of an execution, on which a command decides.
 type Candidate struct {
 	Execution uuid.UUID
 	Task      *uuid.UUID
-	// Key and Queue are the concurrency key and the queue of a pending task. They select the limits
-	// that apply to the task.
+	// Key and Queue are the concurrency key and the queue of a pending task. They determine which
+	// limits apply to the task.
 	Key, Queue string
 }
 
-// Picker is a command with a pick (a search for work), and the candidates that it got.
+// Picker is a command with a pick, and the candidates that the command has got so far.
 type Picker struct {
 	*store.Command
-	left    int // how many more it takes
+	left    int // how many more candidates the command takes
 	Got     []Candidate
-	Missed  bool // another transaction has the lock of its worker's claims
-	InOrder bool // each decision depends on the previous ones
+	Missed  bool // another transaction has locked the claims of the command's worker
+	InOrder bool // each decision depends on the previous ones, so they are made in order
 }
 
 // NewPicker returns the picker of a command.
@@ -39,8 +39,7 @@ func NewPicker(c *store.Command) *Picker {
 	return p
 }
 
-// Same reports whether two commands have equal picks, so that RunPicks can serve both with one
-// search.
+// Same reports whether two commands have equal picks, so that one search serves both.
 func Same(a, b *store.Command) bool {
 	p, q := a.Pick, b.Pick
 	return a.Org == b.Org && p.Kind == q.Kind && (p.Kind == store.PickAgents || p.Kind == store.PickTasks) &&
@@ -49,12 +48,12 @@ func Same(a, b *store.Command) bool {
 		p.Home == nil && q.Home == nil && !p.AloneOnly && !q.AloneOnly
 }
 
-// ErrApart says that the commands must pick one after the other, because an execution that must run
-// alone is pending.
+// ErrApart says that the commands must pick one after the other. The reason is a pending execution
+// that must run alone.
 var ErrApart = errors.New("one that has to be alone is pending")
 
-// deal distributes the found candidates to the pickers in turns. No picker gets more than it takes,
-// or a candidate that it skips.
+// deal distributes the found candidates to the pickers in turns. No picker gets more candidates than
+// it takes, or a candidate that it skips.
 func deal(found []ranked, pickers []*Picker) {
 	at := 0
 	for _, r := range found {
@@ -75,7 +74,7 @@ func (p *Picker) skips(r ranked) bool {
 	return p.Pick.Skip != nil && p.Pick.Skip(r.Execution, perdure.AtMilli(r.since))
 }
 
-// takes returns how many more candidates all pickers take.
+// takes returns how many more candidates the pickers take in all.
 func takes(pickers []*Picker) (sum int) {
 	for _, p := range pickers {
 		sum += p.left
@@ -88,9 +87,9 @@ func open(pickers []*Picker) []*Picker {
 	return slices.DeleteFunc(slices.Clone(pickers), func(p *Picker) bool { return p.left == 0 })
 }
 
-// free removes pickers whose worker holds an execution that must run alone. Each worker's holding
-// is read right after its lock is requested. If the lock is acquired, the holding is exact; if
-// another transaction has the lock, the holding is not used.
+// free excludes a picker from the pick if its worker has claimed an execution that must run alone.
+// It requests a lock on the worker's claims and then reads them. If another transaction has the
+// lock, the picker is missed, and what was read is not used.
 func free(v statement.View, pickers []*Picker) error {
 	return statement.ForEach(v, pickers, func(v statement.View, p *Picker) error {
 		if p.Pick.Worker == uuid.Nil {
@@ -115,5 +114,5 @@ func free(v statement.View, pickers []*Picker) error {
 	})
 }
 
-// HeldExecution returns the name of the lock that serializes the commands of an execution.
+// HeldExecution returns the name under which the decisions on an execution run one after the other.
 func HeldExecution(id uuid.UUID) string { return "execution " + id.String() }

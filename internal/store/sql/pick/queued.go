@@ -16,26 +16,26 @@ import (
 )
 
 var (
-	// These queries skip through the index from one org to the next.
+	// orgsOfAgents and orgsOfTasks select the first org with pending work after the org ?. They skip
+	// through the index.
 	orgsOfAgents = statement.Read("SELECT min(org_id) FROM agent_execution WHERE status = 'PENDING' AND org_id > ?")
 	orgsOfTasks  = statement.Read("SELECT min(org_id) FROM task_execution WHERE status = 'PENDING' AND org_id > ?")
 )
 
-// ranked is a candidate of a pick, with the values by which candidates of different queues are
-// ordered.
+// ranked is a candidate with the values by which candidates of different queues are ordered.
 type ranked struct {
 	Candidate
 	org             string
 	priority, since int64
-	limit           int // concurrency limit of its key
+	limit           int // limit of the candidate's concurrency key
 }
 
 func byRank(a, b ranked) int {
 	return cmp.Or(cmp.Compare(a.priority, b.priority), cmp.Compare(a.since, b.since))
 }
 
-// heldPending returns ErrHeld if a read of pending rows found none only because other transactions have
-// locked them.
+// heldPending reports why a read of pending rows has found none. It returns ErrHeld if there are
+// rows that other transactions have locked.
 func heldPending(v statement.View, query *statement.Statement, args []any) error {
 	unlocked, locks := strings.CutSuffix(query.Text(), v.Dialect.SkipLocked)
 	if v.Dialect.SkipLocked == "" || !locks {
@@ -45,8 +45,8 @@ func heldPending(v statement.View, query *statement.Statement, args []any) error
 	return err
 }
 
-// notHeld records ErrHeld in held and returns nil for it, because it is no error as long as another
-// read finds something.
+// notHeld replaces the error ErrHeld by nil and sets held instead. A locked row is no error as long
+// as another read finds candidates.
 func notHeld(err error, held *bool) error {
 	if errors.Is(err, statement.ErrHeld) {
 		*held = true
@@ -55,7 +55,7 @@ func notHeld(err error, held *bool) error {
 	return err
 }
 
-// head is an index range from which pending rows are read.
+// head identifies an index range from which pending rows are read.
 type head struct{ org, queue, kind string }
 
 func eachHead(orgs []string, p *store.Pick, read func(head)) {
@@ -97,7 +97,7 @@ func pickTasks(v statement.View, pickers []*Picker, now perdure.Time) error {
 }
 
 // readTasks reads up to fetch candidates of each kind from each queue that has room. It also
-// returns the heads that may have more.
+// returns, in full, the index ranges that may contain more.
 func readTasks(v statement.View, orgs []string, p *store.Pick, room *room, fetch int, now perdure.Time) (all []ranked, full []head, err error) {
 	var heads []head
 	eachHead(orgs, p, func(h head) { heads = append(heads, h) })
@@ -136,15 +136,15 @@ func readTasks(v statement.View, orgs []string, p *store.Pick, room *room, fetch
 	return distinct(all, len(all)), full, err
 }
 
-// room counts how many candidates one pick may still take.
+// room counts how many tasks one pick may still take from each queue and concurrency key.
 type room struct {
 	v      statement.View
 	limits map[string]int
-	queues map[[2]string]int // left, by org and queue
-	keys   map[[2]string]int // running and taken, by org and key
+	queues map[[2]string]int // tasks that may still be taken, by org and queue
+	keys   map[[2]string]int // running tasks and those already taken, by org and concurrency key
 }
 
-// choose takes the first candidates that there is room for, at most limit.
+// choose takes the first candidates whose queue and concurrency key have room, at most limit.
 func (r *room) choose(all []ranked, limit int) (chosen []ranked, err error) {
 	for _, one := range all {
 		if len(chosen) == limit {
@@ -182,8 +182,8 @@ func (r *room) onQueue(org, queue string) (left int, limited bool, err error) {
 	return left, true, nil
 }
 
-// take takes a place for a task, and reports whether its queue and its key have one. If the task's
-// key has reached its limit, take marks the task as blocked, so that later picks skip it.
+// take takes a place for a task. It returns false if the task's queue or concurrency key has none.
+// If the key has reached its limit, it marks the task as blocked, so that later picks skip it.
 func (r *room) take(t ranked) (bool, error) {
 	left, limited, err := r.onQueue(t.org, t.Queue)
 	if err != nil || limited && left <= 0 {
@@ -195,7 +195,7 @@ func (r *room) take(t ranked) (bool, error) {
 		if !known {
 			if err := r.v.Hold(load.HeldKey(t.org, t.Key)); err != nil {
 				if errors.Is(err, statement.ErrHeld) {
-					err = nil // another transaction has the lock; the next pick finds the task
+					err = nil // another transaction has locked the task; the next pick finds it
 				}
 				return false, err
 			}
@@ -215,7 +215,8 @@ func (r *room) take(t ranked) (bool, error) {
 	return true, nil
 }
 
-// more reports whether at least one of the heads with unread rows still has room.
+// more reports whether at least one of the index ranges with unread rows belongs to a queue that
+// still has room.
 func (r *room) more(full []head) (bool, error) {
 	for _, h := range full {
 		left, limited, err := r.onQueue(h.org, h.queue)
@@ -226,8 +227,8 @@ func (r *room) more(full []head) (bool, error) {
 	return false, nil
 }
 
-// distinct returns the first limit candidates without duplicates. Duplicates occur if a pick names
-// a queue or a kind twice.
+// distinct returns the first candidates without duplicates, at most limit. Duplicates occur if a
+// pick names a queue or a kind twice.
 func distinct(all []ranked, limit int) []ranked {
 	type key struct{ execution, task uuid.UUID }
 	seen := map[key]bool{}

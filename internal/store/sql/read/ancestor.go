@@ -50,7 +50,7 @@ func (r *Reader) CommonAncestor(ctx context.Context, execution, a, b uuid.UUID) 
 	return common, err
 }
 
-// meet returns the last place that two paths share.
+// meet returns the last place that two paths have in common.
 func meet(a, b []load.PathRange) (p load.TreePlace, found bool) {
 	for i := range min(len(a), len(b)) {
 		if a[i].Segment != b[i].Segment {

@@ -18,7 +18,8 @@ var (
 	checkpointsAfter = statement.Read(checkpointColumns + " AND sequence > ? ORDER BY sequence LIMIT ?")
 )
 
-// loadCheckpoints reads checkpoints with their states. It stops early after about store.PageBytes.
+// loadCheckpoints reads the checkpoints that a query selects, with their states. It stops early
+// after about store.PageBytes.
 func loadCheckpoints(v statement.View, join joiner, execution uuid.UUID, query *statement.Statement, args ...any) ([]*perdure.Checkpoint, error) {
 	var (
 		all   []*perdure.Checkpoint

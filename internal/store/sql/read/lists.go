@@ -22,7 +22,7 @@ func tasksAmong(w *statement.Dialect) *statement.Statement {
 	return statement.NewAlone("SELECT " + load.TaskRows.List("t") + ", t.input, t.result, t.result_of FROM " + w.AmongIDs("task_execution", "t"))
 }
 
-// loadTaskPage reads tasks with their numbers, oldest first.
+// loadTaskPage reads tasks and their numbers, oldest first.
 func loadTaskPage(v statement.View, execution uuid.UUID, steps bool, after int64, limit int) (found []*perdure.Task, numbers []int64, err error) {
 	found, err = load.Tasks(v, tasksAfter, []any{execution[:], after, column.Flag(steps), limit}, true, func() any {
 		numbers = append(numbers, 0)

@@ -14,12 +14,12 @@ import (
 
 const (
 	outlineColumns = "SELECT x.id, x.input_blob, x.input, c.state_blob, c.state"
-	// outlinesOf follows a FROM clause that finds the executions by their ids. With many ids in a
-	// condition, SQLite would read the whole org instead.
+	// outlinesOf is the rest of a query after a FROM clause that looks up the executions by their
+	// ids. If the ids were in a condition, SQLite would read all executions of the org.
 	outlinesOf = " LEFT JOIN agent_checkpoint c ON c.agent_execution_id = x.id AND c.sequence = x.current_checkpoint_seq WHERE x.org_id = ?"
 )
 
-// outlineRow is an outline, and the ids of the blobs in which parts of it are stored.
+// outlineRow is an outline, with the ids of the blobs that contain its input, output or state.
 type outlineRow struct {
 	id           uuid.UUID
 	input, state *uuid.UUID
@@ -59,8 +59,8 @@ func (r *Reader) Outlines(ctx context.Context, org string, ids []uuid.UUID) (map
 	return found, err
 }
 
-// fillOutline loads what is stored in blobs. Few rows have a blob, because only an input or a state
-// over perdure.InlineLimit has one.
+// fillOutline loads the contents that are stored in blobs. Few rows have a blob, because only an
+// input or a state over perdure.InlineLimit is in one.
 func fillOutline(v statement.View, o *outlineRow, room *int64) error {
 	for _, c := range []struct {
 		id   *uuid.UUID

@@ -13,27 +13,27 @@ import (
 )
 
 const (
-	// firstPiece and lastPiece are the number of entries that one read of a path loads, at first
-	// and at most. Most callers want one page, and few want the whole path.
+	// firstPiece and lastPiece are the numbers of entries that the first read of a path loads, and
+	// the largest one. Most callers want one page, and few want the whole path.
 	firstPiece, lastPiece = 32, 512
 	// pathBytes is roughly the maximum of content bytes that one read loads.
 	pathBytes = 512 << 10
 )
 
-// entriesOfRange needs INDEXED BY, because SQLite has no statistics and several indexes start
-// with the execution.
+// entriesOfRange needs INDEXED BY: SQLite has no statistics here, and several indexes begin with the
+// execution's id.
 var entriesOfRange = statement.Read("SELECT e.depth, " + load.EntryColumns + " FROM agent_entry e INDEXED BY idx_agent_entry_place" +
 	" WHERE e.agent_execution_id = ? AND e.segment = ? AND e.depth > ? AND e.depth <= ? AND e.depth > 0 ORDER BY e.depth")
 
-// route lists the entries of a path as ranges of segments.
+// route is a part of a path that is to be read, as ranges of segments.
 type route struct {
 	ranges []load.PathRange // in order from the root
-	// beside lists entries after the ranges that are beside the path; the last one is the leaf.
-	// Usually there are none.
+	// beside lists the entries that follow the ranges and are not on the execution's own path. The
+	// last of them is the leaf. Usually there are none.
 	beside []uuid.UUID
 }
 
-// length returns the number of entries.
+// length returns the number of entries of the route.
 func (w *route) length() (n int64) {
 	for _, r := range w.ranges {
 		n += r.Top - r.Bottom
@@ -41,7 +41,7 @@ func (w *route) length() (n int64) {
 	return n + int64(len(w.beside))
 }
 
-// skip drops the first n entries.
+// skip removes the first n entries from the route.
 func (w *route) skip(n int64) {
 	for len(w.ranges) > 0 && n > 0 {
 		first := &w.ranges[0]
@@ -54,7 +54,8 @@ func (w *route) skip(n int64) {
 	w.beside = w.beside[min(n, int64(len(w.beside))):]
 }
 
-// take returns the ranges of the first entries of the route, at most n entries.
+// take returns the ranges of the first entries of the route, at most n entries, without removing
+// them.
 func (w *route) take(n int64) (piece []load.PathRange) {
 	for _, r := range w.ranges {
 		if n <= 0 {
@@ -87,7 +88,7 @@ func (r *Reader) Path(ctx context.Context, execution, leaf uuid.UUID, after *uui
 	}
 }
 
-// walk yields the entries of a route. No transaction is open between two reads.
+// walk yields the entries of a route. No transaction is open between two of its reads.
 func (r *Reader) walk(ctx context.Context, execution uuid.UUID, way route, lazy bool, yield func(perdure.Entry, error) bool) {
 	for n := firstPiece; way.length() > 0; {
 		entries, err := r.piece(ctx, execution, &way, int64(n), lazy)
@@ -105,8 +106,8 @@ func (r *Reader) walk(ctx context.Context, execution uuid.UUID, way route, lazy 
 	}
 }
 
-// findRoute returns the route of the entries from after (exclusive) to leaf, limited to the newest
-// ones if newest > 0.
+// findRoute returns the route of the entries between after (exclusive; nil: from the root) and leaf.
+// If newest > 0, the route has at most that many entries, the last ones.
 func findRoute(v statement.View, execution, leaf uuid.UUID, after *uuid.UUID, newest int64) (way route, err error) {
 	top, beside, err := findPlace(v, execution, leaf)
 	if err != nil {
@@ -134,7 +135,7 @@ func findRoute(v statement.View, execution, leaf uuid.UUID, after *uuid.UUID, ne
 	if newest > 0 {
 		floor = max(floor, top.Depth-newest)
 	}
-	down := floor // includes the range that contains after
+	down := floor // includes the range that contains the entry after
 	if after != nil {
 		down = from.Depth - 1
 	}
@@ -151,7 +152,7 @@ func findRoute(v statement.View, execution, leaf uuid.UUID, after *uuid.UUID, ne
 	return way, nil
 }
 
-// limited returns the smaller of newest and n; n if newest is 0.
+// limited returns the smaller of newest and n. If newest is 0, it returns n.
 func limited(newest, n int64) int64 {
 	if newest > 0 {
 		return min(newest, n)
@@ -163,8 +164,8 @@ func notOnPath(after, leaf uuid.UUID) error {
 	return perdure.Errorf(perdure.NotFound, "entry %s is not on the path to %s", after, leaf)
 }
 
-// findPlace returns the place of the entry leaf if it is on the path. Otherwise it returns the
-// place of the nearest ancestor that is on the path, and the ids of the entries from there down to
+// findPlace returns the place of the entry leaf if it is on the path. Otherwise it returns the place
+// of leaf's nearest ancestor on the path, and in beside the ids of the entries from there down to
 // leaf.
 func findPlace(v statement.View, execution, leaf uuid.UUID) (top load.TreePlace, beside []uuid.UUID, err error) {
 	for at := &leaf; at != nil; {
@@ -186,7 +187,7 @@ func findPlace(v statement.View, execution, leaf uuid.UUID) (top load.TreePlace,
 	return top, beside, nil
 }
 
-// piece loads the first entries of a route: at most n, and at least one.
+// piece loads the first entries of a route, at most n and at least one.
 func (r *Reader) piece(ctx context.Context, execution uuid.UUID, way *route, n int64, lazy bool) (entries []perdure.Entry, err error) {
 	if len(way.ranges) == 0 {
 		e, err := r.one(ctx, execution, way.beside[0], lazy)
@@ -212,7 +213,8 @@ func (r *Reader) piece(ctx context.Context, execution uuid.UUID, way *route, n i
 	return entries, err
 }
 
-// loadPiece loads the entries of ranges, without their blobs. It stops early after about pathBytes.
+// loadPiece loads the entries of the ranges, without the contents in blobs. It stops early after
+// about pathBytes.
 func loadPiece(v statement.View, execution uuid.UUID, ranges []load.PathRange) ([]perdure.Entry, error) {
 	parts := make([][]perdure.Entry, len(ranges))
 	bytes := 0
@@ -234,7 +236,7 @@ func loadRange(v statement.View, execution uuid.UUID, r load.PathRange, bytes *i
 	)
 	into := load.EntryScan([]any{&depth}, &e) // allocated once for all rows
 	err := v.Each(entriesOfRange, []any{execution[:], r.Segment, r.Bottom, r.Top}, func(row func(...any) error) error {
-		e = perdure.Entry{} // entries must not share memory
+		e = perdure.Entry{} // each entry needs memory of its own
 		if err := row(into...); err != nil {
 			return err
 		}
@@ -248,7 +250,7 @@ func loadRange(v statement.View, execution uuid.UUID, r load.PathRange, bytes *i
 		return nil
 	})
 	if err == nil && at < r.Top && *bytes <= pathBytes {
-		err = hole(execution, r.Segment, at+1) // or the execution was deleted meanwhile
+		err = hole(execution, r.Segment, at+1) // this also happens if the execution was deleted meanwhile
 	}
 	return entries, err
 }
@@ -257,7 +259,8 @@ func hole(execution uuid.UUID, segment, depth int64) error {
 	return perdure.Errorf(perdure.NotFound, "there is no entry at depth %d of segment %d in execution %s", depth, segment, execution)
 }
 
-// fillOne loads the reference to an entry's blob, and unless lazy is set, its content.
+// fillOne loads the reference to the blob of an entry's content. Unless lazy is set, it also loads
+// the content.
 func (r *Reader) fillOne(v statement.View, execution uuid.UUID, e *perdure.Entry, lazy bool) (err error) {
 	if e.Blob == nil {
 		return nil
@@ -268,7 +271,7 @@ func (r *Reader) fillOne(v statement.View, execution uuid.UUID, e *perdure.Entry
 	return r.joinEntry(v, execution, e)
 }
 
-// one loads one entry.
+// one loads the entry with that id.
 func (r *Reader) one(ctx context.Context, execution, id uuid.UUID, lazy bool) (e perdure.Entry, err error) {
 	err = r.Read(ctx, func(v statement.View) error {
 		found, err := load.Entry(v, execution, id)

@@ -18,7 +18,7 @@ var (
 	newestFirst  = " AND number < ? ORDER BY number DESC LIMIT ?"
 	questionsOf  = statement.Read(questionList + "org_id = ? AND agent_execution_id = ? AND number > 0" + newestFirst)
 	questionsAll = statement.Read(questionList + "org_id = ?" + newestFirst)
-	// questionsOpen is for lists of only open questions, which are few among all.
+	// questionsOpen lists only open questions. These are few compared with all questions.
 	questionsOpen = statement.Read(questionList + "org_id = ? AND status = 'open'" + newestFirst)
 	countOpen     = statement.Read("SELECT count(*) FROM (SELECT 1 FROM question WHERE org_id = ? AND status = 'open' LIMIT ?) AS found")
 )
@@ -101,7 +101,7 @@ func (r *Reader) Questions(ctx context.Context, org string, f store.QuestionFilt
 	return page, err
 }
 
-// questionSize returns roughly how many bytes a question has in a page.
+// questionSize returns roughly how many bytes a question adds to a page.
 func questionSize(q *perdure.Question) int {
 	n := load.AskedBytes(q)
 	if q.Answer != nil {
@@ -113,7 +113,8 @@ func questionSize(q *perdure.Question) int {
 	return n
 }
 
-// questionsFrom returns the statement that selects the fewest candidates, with its first arguments.
+// questionsFrom returns the statement that examines the fewest rows for a filter, and its first
+// arguments.
 func questionsFrom(org string, f store.QuestionFilter) (*statement.Statement, []any) {
 	switch {
 	case f.ExecutionID != nil:

@@ -1,5 +1,5 @@
-// Package read implements [store.Reader] for SQL databases, and indexes the texts by which executions
-// are found.
+// Package read implements [store.Reader] for SQL databases. It also fills the index of the texts by
+// which executions are found.
 package read
 
 import (
@@ -32,7 +32,7 @@ type Reader struct {
 	tenant.Tenants
 	work.Work
 
-	lazy bool // contents in blobs are left as references
+	lazy bool // leave contents in blobs as references
 }
 
 // New returns a reader of a store.
@@ -54,7 +54,7 @@ func (r *Reader) Together(ctx context.Context, read func(store.ClaimReader) erro
 	})
 }
 
-// With returns a reader that reads like r, but in the transactions of tx.
+// With returns a reader like r whose reads run in the transactions of tx.
 func (r *Reader) With(tx func(ctx context.Context, read func(c statement.Conn) error) error) *Reader {
 	source := *r.Source
 	source.Tx = tx
@@ -63,7 +63,7 @@ func (r *Reader) With(tx func(ctx context.Context, read func(c statement.Conn) e
 	return &within
 }
 
-// join loads the blob of a content that is not inline, unless r is lazy.
+// join loads a content from its blob, if it is in one, unless the reader is lazy.
 func (r *Reader) join(v statement.View, execution uuid.UUID, into *json.RawMessage, ref **perdure.BlobRef) error {
 	if r.lazy {
 		return nil
@@ -155,7 +155,7 @@ func (r *Reader) PendingSignals(ctx context.Context, execution uuid.UUID, patter
 		patterns = []string{"**"}
 	}
 	if after <= 0 {
-		after = -1 // all signals
+		after = -1 // selects all signals
 	}
 	return base.Get(ctx, r.Source, func(v statement.View) ([]perdure.Signal, error) {
 		signals, err := load.Pending(v, execution, patterns, after, base.PageLimit(limit))

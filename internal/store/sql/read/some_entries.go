@@ -14,7 +14,7 @@ import (
 	"github.com/perdure/perdure/internal/store/sql/statement"
 )
 
-// Entries and their blobs are read with one statement each, whatever their number.
+// Any number of entries is read with one statement, and their blobs with another one.
 
 func entriesByID(w *statement.Dialect) *statement.Statement {
 	return statement.NewAlone("SELECT " + load.EntryColumns + ", b.length, b.sha256, b.held" +
@@ -25,14 +25,13 @@ func blobsByID(w *statement.Dialect) *statement.Statement {
 	return statement.NewAlone("SELECT c.id, c.content FROM " + w.AmongIDs("blob_chunk", "c") + " ORDER BY c.id, c.n")
 }
 
-// foundEntry is an entry with the stored length of its blob.
+// foundEntry is an entry, with the length of its blob as stored.
 type foundEntry struct {
 	perdure.Entry
 	held int64
 }
 
-// whole reports whether the content is to be loaded: the blob is complete, and its length is not
-// over most.
+// whole reports whether to load the content: the blob is complete, and not longer than most bytes.
 func (e *foundEntry) whole(most int64) bool {
 	return e.Blob != nil && e.held == e.Blob.Length && e.Blob.Length <= most
 }
@@ -127,7 +126,7 @@ func findBlobs(v statement.View, execution uuid.UUID, ids []uuid.UUID) (map[uuid
 	return whole, err
 }
 
-// joinFound moves a loaded content into its entry, as joinEntry does.
+// joinFound moves a loaded content into its entry, like joinEntry.
 func joinFound(v statement.View, execution uuid.UUID, e *foundEntry, whole map[uuid.UUID]json.RawMessage, most int64) error {
 	if !e.whole(most) || e.Content != nil {
 		return nil

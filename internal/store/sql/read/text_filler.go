@@ -15,8 +15,8 @@ import (
 	"github.com/perdure/perdure/internal/store/sql/trigram"
 )
 
-// TextFiller indexes the texts of executions in the background, one block at a time. So the index
-// adds no cost to the start of an execution or the upgrade of a store.
+// TextFiller indexes the texts of executions in the background, one block of execution numbers at a
+// time. So the index adds no cost to the start of an execution or the upgrade of a store.
 type TextFiller struct {
 	reader *Reader
 	do     func(context.Context, store.Command) ([]any, error)
@@ -30,15 +30,15 @@ func NewTextFiller(r *Reader, do func(context.Context, store.Command) ([]any, er
 }
 
 const (
-	// fillerShare is the ratio of the filler's pause to its work.
+	// fillerShare is how many times longer the filler pauses than it works.
 	fillerShare = 24
-	// fillerPause is how long the filler waits after it was woken. After an error it waits for
-	// [store.TextAge].
+	// fillerPause is how long the filler waits before it starts to work, after it was woken. After
+	// an error it waits for [store.TextAge].
 	fillerPause = time.Second
 )
 
-// Called counts a command. After each TextBlock calls, it wakes the filler, which then looks for a
-// new block.
+// Called must be called for each command. After every TextBlock calls, it wakes the filler, which
+// then looks for a new block.
 func (f *TextFiller) Called() {
 	if f.calls.Add(1)%trigram.TextBlock != 0 {
 		return
@@ -49,7 +49,7 @@ func (f *TextFiller) Called() {
 	}
 }
 
-// Run works until ctx ends.
+// Run indexes blocks until ctx ends.
 func (f *TextFiller) Run(ctx context.Context) {
 	for ctx.Err() == nil {
 		began := time.Now()
@@ -78,8 +78,8 @@ func rest(ctx context.Context, d time.Duration) {
 	}
 }
 
-// Fill indexes the next block and reports whether there was one. later reports that the next block
-// will be complete within [store.TextAge].
+// Fill indexes the next block and reports whether there was a complete one. The result later reports
+// that the next block will be complete within [store.TextAge].
 func (f *TextFiller) Fill(ctx context.Context) (filled, later bool, err error) {
 	var b *store.TextBlock
 	err = f.reader.Read(ctx, func(v statement.View) (err error) {
@@ -96,8 +96,8 @@ func (f *TextFiller) Fill(ctx context.Context) (filled, later bool, err error) {
 	return err == nil && !b.Stale, b.Stale, err
 }
 
-// readBlock reads the texts of the next block. b is nil if the block is not complete yet. young
-// reports whether it will become complete by the passage of time alone.
+// readBlock reads the texts of the next block to index. The result b is nil if the block is not
+// complete yet. The result young reports that it will become complete by the passage of time alone.
 func (r *Reader) readBlock(v statement.View) (b *store.TextBlock, young bool, err error) {
 	b = &store.TextBlock{}
 	if _, err := v.One(listing.TextBlocks, nil, &b.Block); err != nil {
@@ -127,9 +127,9 @@ func (r *Reader) readBlock(v statement.View) (b *store.TextBlock, young bool, er
 	return b, false, nil
 }
 
-// complete reports whether no execution can get a number up to last any more. There must be an
-// execution with a later number. If transactions run concurrently, that execution must also be so
-// old that all transactions that got a lower number have ended.
+// complete reports whether all execution numbers up to last are final: no new execution can get one
+// of them. There must be an execution with a greater number. If transactions run concurrently, that
+// execution must also be old. Then all transactions that got a lower number have ended.
 func (r *Reader) complete(v statement.View, orgs []string, last int64) (whole, young bool, err error) {
 	for _, org := range orgs {
 		var created perdure.Time

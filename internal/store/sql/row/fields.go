@@ -9,27 +9,28 @@ import (
 	"github.com/perdure/perdure/internal/store/sql/statement"
 )
 
-// Field declares one column of the rows of a type: its name, its value and where it is scanned.
+// Field declares one column of the rows that are values of type T: its name, its value and its
+// destination for scanning.
 type Field[T any] struct {
 	name  string
 	value func(x *T) (any, error)
-	scan  func(x *T) any // nil: the field is not read
+	scan  func(x *T) any // nil if the column is not read
 }
 
-// Unread returns the field for a column that is written and not read with the rows.
+// Unread returns the field for a column that is written, but not read together with the rows.
 func (f Field[T]) Unread() Field[T] {
 	f.scan = nil
 	return f
 }
 
-// Rows is a table whose rows are values of a type. Its fields are the table's columns, in order,
-// without the columns of contents, which are loaded and written separately.
+// Rows declares a table whose rows are values of type T. Its fields are the table's columns, in
+// order, without the columns of contents, which are loaded and written separately.
 type Rows[T any] struct {
 	Table
 	fields []Field[T]
 }
 
-// New declares the rows of a table. The first fields are the key.
+// New declares the rows of a table. The first fields, as many as key says, are the primary key.
 func New[T any](name string, key int, fields []Field[T], contents ...string) Rows[T] {
 	r := Rows[T]{Table{Name: name, Key: key}, fields}
 	for _, f := range fields {
@@ -42,7 +43,8 @@ func New[T any](name string, key int, fields []Field[T], contents ...string) Row
 	return r
 }
 
-// Written returns the rows prepared for writing single rows: see [Table.Written].
+// Written returns rows that can be written one by one, with the given sets of columns: see
+// Table.Sets.
 func (r Rows[T]) Written(sets ...[]string) Rows[T] {
 	r.Table = r.Table.written(sets...)
 	return r
@@ -51,7 +53,8 @@ func (r Rows[T]) Written(sets ...[]string) Rows[T] {
 // Values returns the values of the fields. The slice has capacity for the values of the contents.
 func (r *Rows[T]) Values(x *T) ([]any, error) { return r.ValuesWith(x, -1, nil) }
 
-// ValuesWith is values for a row whose field at the index at has the known value; -1 for none.
+// ValuesWith is Values for a row of which one value is known: that of the field with the index at.
+// If at is -1, none is known.
 func (r *Rows[T]) ValuesWith(x *T, at int, known any) ([]any, error) {
 	all := make([]any, len(r.fields), len(r.Columns))
 	for i := range r.fields {
@@ -77,7 +80,7 @@ func (r *Rows[T]) Write(v statement.View, query *statement.Statement, x *T) erro
 }
 
 // Scan appends the destinations of the fields to dest, for the columns of [Table.List]. The result
-// has capacity for some further destinations.
+// has capacity for some more destinations.
 func (r *Rows[T]) Scan(dest []any, x *T) []any {
 	if dest == nil {
 		dest = make([]any, 0, len(r.fields)+8)
@@ -90,7 +93,8 @@ func (r *Rows[T]) Scan(dest []any, x *T) []any {
 	return dest
 }
 
-// One returns the row that a query selects by the columns of [Table.List]; nil if there is none.
+// One returns the row that a query selects; nil if there is none. The query must select the columns
+// of [Table.List].
 func (r *Rows[T]) One(v statement.View, query *statement.Statement, args ...any) (*T, error) {
 	var x T
 	found, err := v.One(query, args, r.Scan(nil, &x)...)
@@ -100,7 +104,7 @@ func (r *Rows[T]) One(v statement.View, query *statement.Statement, args ...any)
 	return &x, nil
 }
 
-// All returns the rows that a query selects by the columns of [Table.List].
+// All returns the rows that a query selects. The query must select the columns of [Table.List].
 func (r *Rows[T]) All(v statement.View, query *statement.Statement, args ...any) (all []*T, err error) {
 	err = v.Each(query, args, func(row func(...any) error) error {
 		var x T
@@ -114,42 +118,42 @@ func (r *Rows[T]) All(v statement.View, query *statement.Statement, args ...any)
 // number constrains the types of fields that are stored as a number.
 type number interface{ ~int | ~int32 | ~int64 }
 
-// ID stores an id.
+// ID declares a column for an id.
 func ID[T any](name string, at func(*T) *uuid.UUID) Field[T] {
 	return Field[T]{name, func(x *T) (any, error) { return at(x)[:], nil }, func(x *T) any { return at(x) }}
 }
 
-// ZeroID stores the zero id as NULL.
+// ZeroID declares a column for an id that stores the zero id as NULL.
 func ZeroID[T any](name string, at func(*T) *uuid.UUID) Field[T] {
 	return Field[T]{name, func(x *T) (any, error) { return column.IDOrNull(at(x)), nil }, func(x *T) any { return at(x) }}
 }
 
-// OptID stores nil as NULL.
+// OptID declares a column for an id that stores nil as NULL.
 func OptID[T any](name string, at func(*T) **uuid.UUID) Field[T] {
 	return Field[T]{name, func(x *T) (any, error) { return column.OptID(*at(x)), nil }, func(x *T) any { return column.OptIDInto(at(x)) }}
 }
 
-// Text stores a text.
+// Text declares a column for a text.
 func Text[T any, S ~string](name string, at func(*T) *S) Field[T] {
 	return Field[T]{name, func(x *T) (any, error) { return string(*at(x)), nil }, func(x *T) any { return column.TextInto(at(x)) }}
 }
 
-// OptText stores "" as NULL.
+// OptText declares a column for a text that stores "" as NULL.
 func OptText[T any, S ~string](name string, at func(*T) *S) Field[T] {
 	return Field[T]{name, func(x *T) (any, error) { return column.OptText(*at(x)), nil }, func(x *T) any { return column.TextInto(at(x)) }}
 }
 
-// NilText stores nil as NULL.
+// NilText declares a column for a text that stores nil as NULL.
 func NilText[T any, S ~string](name string, at func(*T) **S) Field[T] {
 	return Field[T]{name, func(x *T) (any, error) { return column.TextOf(*at(x)), nil }, func(x *T) any { return column.OptTextInto(at(x)) }}
 }
 
-// Number stores a number.
+// Number declares a column for a number.
 func Number[T any, N number](name string, at func(*T) *N) Field[T] {
 	return Field[T]{name, func(x *T) (any, error) { return int64(*at(x)), nil }, func(x *T) any { return at(x) }}
 }
 
-// NilNumber stores nil as NULL.
+// NilNumber declares a column for a number that stores nil as NULL.
 func NilNumber[T any](name string, at func(*T) **int64) Field[T] {
 	value := func(x *T) (any, error) {
 		if n := *at(x); n != nil {
@@ -160,48 +164,48 @@ func NilNumber[T any](name string, at func(*T) **int64) Field[T] {
 	return Field[T]{name, value, func(x *T) any { return at(x) }}
 }
 
-// Flag stores a flag as 0 or 1.
+// Flag declares a column for a bool, stored as 0 or 1.
 func Flag[T any](name string, at func(*T) *bool) Field[T] {
 	return Field[T]{name, func(x *T) (any, error) { return column.Flag(*at(x)), nil }, func(x *T) any { return column.FlagInto(at(x)) }}
 }
 
-// Time stores milliseconds, and the zero time as 0.
+// Time declares a column for a time, stored in milliseconds. The zero time is stored as 0.
 func Time[T any](name string, at func(*T) *perdure.Time) Field[T] {
 	return Field[T]{name, func(x *T) (any, error) { return column.Millis(*at(x)), nil }, func(x *T) any { return column.TimeInto(at(x)) }}
 }
 
-// OptTime stores nil as NULL.
+// OptTime declares a column for a time that stores nil as NULL.
 func OptTime[T any](name string, at func(*T) **perdure.Time) Field[T] {
 	return Field[T]{name, func(x *T) (any, error) { return column.OptMillis(*at(x)), nil }, func(x *T) any { return column.OptTimeInto(at(x)) }}
 }
 
-// Hash stores a hash.
+// Hash declares a column for a hash.
 func Hash[T any](name string, at func(*T) *perdure.Hash) Field[T] {
 	return Field[T]{name, func(x *T) (any, error) { return at(x)[:], nil }, func(x *T) any { return column.HashInto(at(x)) }}
 }
 
-// OptHash stores the zero hash as NULL.
+// OptHash declares a column for a hash that stores the zero hash as NULL.
 func OptHash[T any](name string, at func(*T) *perdure.Hash) Field[T] {
 	return Field[T]{name, func(x *T) (any, error) { return column.OptHash(*at(x)), nil }, func(x *T) any { return column.HashInto(at(x)) }}
 }
 
-// RawText stores JSON as text, and nil as NULL.
+// RawText declares a column for JSON that is stored as text; nil is stored as NULL.
 func RawText[T any](name string, at func(*T) *json.RawMessage) Field[T] {
 	return Field[T]{name, func(x *T) (any, error) { return column.RawText(*at(x)), nil }, func(x *T) any { return column.RawInto(at(x)) }}
 }
 
-// RawBytes stores JSON as bytes, and nil as NULL.
+// RawBytes declares a column for JSON that is stored as bytes; nil is stored as NULL.
 func RawBytes[T any](name string, at func(*T) *json.RawMessage) Field[T] {
 	return Field[T]{name, func(x *T) (any, error) { return column.RawBytes(*at(x)), nil }, func(x *T) any { return column.RawInto(at(x)) }}
 }
 
-// Bytes stores nil as NULL.
+// Bytes declares a column for bytes that stores nil as NULL.
 func Bytes[T any](name string, at func(*T) *[]byte) Field[T] {
 	return Field[T]{name, func(x *T) (any, error) { return column.RawBytes(*at(x)), nil }, func(x *T) any { return at(x) }}
 }
 
-// JSON stores a value as JSON. A value for which none returns true is stored as NULL; none may
-// be nil.
+// JSON declares a column that stores a value as JSON. If none is not nil and returns true for a
+// value, the value is stored as NULL.
 func JSON[T, V any](name string, at func(*T) *V, none func(*V) bool) Field[T] {
 	value := func(x *T) (any, error) {
 		v := at(x)
@@ -217,20 +221,21 @@ func JSON[T, V any](name string, at func(*T) *V, none func(*V) bool) Field[T] {
 	return Field[T]{name, value, func(x *T) any { return column.JSONInto(at(x)) }}
 }
 
-// IsNil reports whether a pointer is nil, for JSON.
+// IsNil reports whether a pointer is nil. It can be the parameter none of JSON.
 func IsNil[V any](p **V) bool { return *p == nil }
 
-// Blob stores the id of a blob. Scanning sets only the id.
+// Blob declares a column for the id of a blob. Scanning a row sets only the id of the reference.
 func Blob[T any](name string, at func(*T) **perdure.BlobRef) Field[T] {
 	return Field[T]{name, func(x *T) (any, error) { return column.RefID(*at(x)), nil }, func(x *T) any { return column.BlobInto(at(x)) }}
 }
 
-// Derived stores a value that follows from other fields. It is not read.
+// Derived declares a column whose value follows from other fields. It is written and not read.
 func Derived[T any](name string, value func(*T) any) Field[T] {
 	return Field[T]{name, func(x *T) (any, error) { return value(x), nil }, func(*T) any { return column.Nowhere }}
 }
 
-// Encoded stores a value as the functions convert it.
+// Encoded declares a column with functions that return the stored value and the destination for
+// scanning.
 func Encoded[T any](name string, value, scan func(x *T) any) Field[T] {
 	return Field[T]{name, func(x *T) (any, error) { return value(x), nil }, scan}
 }

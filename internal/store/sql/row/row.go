@@ -13,20 +13,20 @@ import (
 	"github.com/perdure/perdure/internal/store/sql/statement"
 )
 
-// Table holds what is needed to insert and update the rows of one table. The columns of the key
-// come first, those of the contents last.
+// Table contains what is needed to insert and update the rows of one table. The columns of the
+// primary key come first, those of the contents last.
 type Table struct {
 	Name    string
 	Key     int // the number of key columns
 	Columns []string
-	// read contains the columns that are scanned: all except contents and unread fields.
+	// read contains the columns that are scanned: all columns except contents and unread fields.
 	read []string
-	// Sets are groups of columns that are written together, changed or not, so that the rows of
-	// different commands use the same statement. A store that writes many rows with one statement
-	// needs that. The first set that contains all changed columns is used.
+	// Sets are groups of columns that are written together, even if only some of them have changed.
+	// So the rows of different commands use the same statement, which helps a store that writes many
+	// rows with one statement. An update uses the first set that contains all changed columns.
 	Sets []set
 	// insertion is the statement that inserts a row. updates caches the statements that update some
-	// of the columns.
+	// columns.
 	insertion *statement.Statement
 	updates   *updates
 }
@@ -34,11 +34,12 @@ type Table struct {
 // set is a group of columns of a table.
 type set struct {
 	Update *statement.Statement
-	at     []int  // in the table's columns
-	has    []bool // by column
+	at     []int  // indexes in the table's columns
+	has    []bool // by index in the table's columns: whether the set has that column
 }
 
-// written returns the table prepared for writing single rows, with sets of these columns.
+// written returns the table prepared for writing single rows. Its Sets are the given groups of
+// columns.
 func (t Table) written(sets ...[]string) Table {
 	t.insertion, t.updates = statement.Declare(t.InsertStatement()), &updates{}
 	for _, columns := range sets {
@@ -47,7 +48,7 @@ func (t Table) written(sets ...[]string) Table {
 	return t
 }
 
-// setOf creates a set. It panics for an unknown column.
+// setOf returns the set of these columns. It panics if the table has no such column.
 func (t Table) setOf(columns []string) set {
 	s := set{has: make([]bool, len(t.Columns))}
 	for i, column := range t.Columns {
@@ -62,7 +63,7 @@ func (t Table) setOf(columns []string) set {
 	return s
 }
 
-// covers reports whether the set contains all columns that differ.
+// covers reports whether the set contains all the columns with these indexes.
 func (s *set) covers(differ []int) bool {
 	for _, at := range differ {
 		if !s.has[at] {
@@ -72,7 +73,7 @@ func (s *set) covers(differ []int) bool {
 	return true
 }
 
-// Unchanged is the value of a content column that is not loaded and remains as stored.
+// Unchanged is the value of a content column that is not loaded and keeps its stored value.
 type Unchanged struct{}
 
 // InsertStatement returns a statement that inserts a row.
@@ -85,9 +86,9 @@ func (t Table) Insert(v statement.View, values []any) error {
 	return v.Write(t.insertion, values...)
 }
 
-// Update writes the columns that differ between two versions of a row, or a set that contains them.
-// So indexes of other columns are not touched. before has no contents; contents that remain are
-// unchanged in after.
+// Update writes the columns that differ between two versions of a row, or the first set that
+// contains them. So indexes of other columns are not touched. The values in before have no contents.
+// In after, contents that keep their stored value are Unchanged.
 func (t Table) Update(v statement.View, before, after []any) error {
 	differ := make([]int, 0, 16)
 	for i := t.Key; i < len(t.Columns); i++ {
@@ -119,17 +120,16 @@ func (t Table) Update(v statement.View, before, after []any) error {
 }
 
 // updates caches the statements that update some columns of a table, by a bit mask of the columns.
-// There are few of them in practice. The map is replaced instead of modified, so that readers need
-// no lock.
+// In practice they are few. The map is replaced instead of modified, so that readers need no lock.
 type updates struct {
 	known atomic.Pointer[map[uint64]*statement.Statement]
 	grow  sync.Mutex
 }
 
-// updateOf returns the cached result of updateStatement.
+// updateOf returns the result of updateStatement from the cache.
 func (t Table) updateOf(columns []int) *statement.Statement {
 	if len(t.Columns) > 64 {
-		return t.updateStatement(columns) // more columns than the bit mask has bits
+		return t.updateStatement(columns) // there are more columns than the bit mask has bits
 	}
 	var key uint64
 	for _, at := range columns {
@@ -162,14 +162,14 @@ func (t Table) updateStatement(columns []int) *statement.Statement {
 	return statement.NewUpdate(t.Name, set, where)
 }
 
-// UpsertStatement returns a statement that inserts a row or replaces all its columns except the key
-// and the kept ones.
+// UpsertStatement returns a statement that inserts a row. If the row exists, it replaces all columns
+// except the primary key and the columns in kept.
 func (t Table) UpsertStatement(kept ...string) *statement.Statement {
 	return t.InsertStatement(statement.Replacing(strings.Join(t.Columns[:t.Key], ", "), t.Replaced(kept...)))
 }
 
-// Replaced returns the assignments of an insert that replaces all columns of an existing row except the
-// key and the kept ones.
+// Replaced returns the assignments for an insert that replaces an existing row. They set all columns
+// except the primary key and the columns in kept.
 func (t Table) Replaced(kept ...string) string {
 	sets := make([]string, 0, len(t.Columns))
 	for _, column := range t.Columns[t.Key:] {
@@ -180,8 +180,8 @@ func (t Table) Replaced(kept ...string) string {
 	return strings.Join(sets, ", ")
 }
 
-// List returns the columns for a SELECT that [Rows.Scan] scans, each with the table's alias unless
-// that is "".
+// List returns the list of columns for a SELECT that [Rows.Scan] scans. Each column has the table's
+// alias as a prefix, unless alias is "".
 func (t Table) List(alias string) string {
 	if alias != "" {
 		alias += "."

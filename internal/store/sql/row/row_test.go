@@ -5,8 +5,8 @@ import (
 	"testing"
 )
 
-// TestUpdatesOfWideTablesDiffer checks that updates of different columns are different statements
-// in a table with many columns.
+// TestUpdatesOfWideTablesDiffer checks a table with many columns. Updates of different columns must
+// be different statements.
 func TestUpdatesOfWideTablesDiffer(t *testing.T) {
 	wide := Table{Name: "wide", Key: 1, updates: new(updates)}
 	for i := range 100 {

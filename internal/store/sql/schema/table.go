@@ -11,18 +11,18 @@ import (
 	"github.com/perdure/perdure"
 )
 
-// Table is a table as the database declares it. Code that processes everything that is stored reads
-// the list of all tables from the database, so that none can be forgotten.
+// Table is a table as the database declares it. Code that processes all stored data reads the list
+// of tables from the database, so that it cannot miss one.
 type Table struct {
 	Name string
 	// Columns are in alphabetical order.
 	Columns []string
-	// Key lists the columns of the primary key, in its order.
+	// Key contains the columns of the primary key, in the order of the key.
 	Key []string
 }
 
 // difference returns the names that are in a but not in b, each after the text what. The result is
-// for those who fix the migrations.
+// meant for developers who fix the migrations.
 func difference(what string, a, b []string) []string {
 	var told []string
 	for _, name := range a {
@@ -33,8 +33,9 @@ func difference(what string, a, b []string) []string {
 	return told
 }
 
-// SameTables checks that two databases have the same tables with the same columns, so that the rows
-// of one fit into the other. Keys may differ. Errors: conflict that lists the differences.
+// SameTables checks that two databases have the same tables with the same columns, so that rows of
+// one can be inserted into the other. Primary keys may differ. Errors: conflict, with the
+// differences.
 func SameTables(a, b []Table) error {
 	names := func(tables []Table) (all []string) {
 		for _, t := range tables {

@@ -7,50 +7,51 @@ import (
 )
 
 // Conn runs statements inside one transaction. Statements are written in SQLite's dialect:
-// parameters are ? or ?1, and INDEXED BY names the index that SQLite is to use. A store with
-// another dialect translates them.
+// parameters are ? or ?1, and INDEXED BY names the index that SQLite must use. A store with another
+// dialect translates them.
 type Conn interface {
 	// Exec runs a statement and returns the number of rows that it changed.
 	Exec(ctx context.Context, query *Statement, args ...any) (int64, error)
 	// Write is Exec for callers that do not need the number of rows. It may be deferred until the
-	// next statement that returns a result, or until the transaction's end. Its error is then
+	// next statement that returns a result, or until the end of the transaction. Then the error is
 	// returned there.
 	Write(ctx context.Context, query *Statement, args ...any) error
-	// Each reads every row, also the rows of an INSERT with RETURNING. It calls scan for each row
-	// with the row's Scan function. It stops when scan returns an error; it returns that error
+	// Each calls scan for every row of the result, with the row's Scan function. The statement may
+	// also be an INSERT with RETURNING. If scan returns an error, Each stops. It returns that error
 	// unless it is ErrStop.
 	Each(ctx context.Context, query *Statement, args []any, scan func(row func(dest ...any) error) error) error
-	// Together runs functions that do not depend on each other, each with its own Conn, one after
-	// the other or concurrently. It returns the first error. The first statements of the functions
-	// run in the functions' order, as separate statements, so that a statement sees what was
+	// Together runs functions that do not depend on each other, each with its own Conn. They run one
+	// after the other or concurrently. Together returns the first error. The first statements of the
+	// functions run separately, in the order of the functions. So a statement sees what was
 	// committed before the previous one acquired its locks.
 	Together(fs ...func(c Conn) error) error
-	// Apart is Together for decisions: a lock that one piece holds blocks the others, and pieces of
-	// the same name run one after the other, in order. It must be the last call of a command.
+	// Apart is Together for decisions. A lock that one piece holds blocks the other pieces. Pieces
+	// with the same name run one after the other, in order. Apart must be the last call of a
+	// command.
 	Apart(pieces ...Piece) error
 
-	// Hold acquires named locks, so that no other transaction decides on these names before this
-	// one has ended. A store with one transaction at a time does nothing. Errors: ErrHeld if
-	// another transaction holds one of the names; the command should be retried.
+	// Hold acquires the locks with these names until the transaction ends. So no other transaction
+	// decides on the same data. It does nothing in a store with one transaction at a time. Errors:
+	// ErrHeld if another transaction has one of the locks; the command should then be retried.
 	Hold(ctx context.Context, names ...string) error
-	// Share is Hold with shared locks: several transactions can share a name, but none can Hold it
-	// meanwhile.
+	// Share is Hold with shared locks: several transactions can have them, but none can Hold the
+	// name meanwhile.
 	Share(ctx context.Context, names ...string) error
 }
 
-// Piece is one of several decisions of a command.
+// Piece is one of several decisions that a command makes with Apart.
 type Piece struct {
 	Name string
 	Do   func(c Conn) error
 }
 
-// ErrHeld is returned by Conn.Hold and Conn.Share if another transaction holds the lock.
+// ErrHeld is returned by Conn.Hold and Conn.Share if another transaction has the lock.
 var ErrHeld = errors.New("another transaction decides on the same")
 
 // ErrStop ends Conn.Each without an error.
 var ErrStop = errors.New("enough rows")
 
-// View is a connection for one caller, with the caller's context.
+// View is a Conn for one caller, with the caller's context.
 type View struct {
 	Conn    Conn
 	Context context.Context
@@ -72,7 +73,7 @@ func (v View) Each(query *Statement, args []any, scan func(row func(dest ...any)
 	return v.Conn.Each(v.Context, query, args, scan)
 }
 
-// One scans the first row into dest, and reports whether there is a row.
+// One scans the first row of the result into dest, and reports whether there is a row.
 func (v View) One(query *Statement, args []any, dest ...any) (found bool, err error) {
 	err = v.Each(query, args, func(row func(...any) error) error {
 		found = true
@@ -84,7 +85,7 @@ func (v View) One(query *Statement, args []any, dest ...any) (found bool, err er
 	return found && err == nil, err
 }
 
-// Hold acquires named locks: see [Conn].
+// Hold acquires exclusive locks with these names: see [Conn].
 func (v View) Hold(names ...string) error {
 	if len(names) == 0 {
 		return nil
@@ -92,7 +93,7 @@ func (v View) Hold(names ...string) error {
 	return v.Conn.Hold(v.Context, names...)
 }
 
-// Share acquires named locks in shared mode: see [Conn].
+// Share acquires shared locks with these names: see [Conn].
 func (v View) Share(names ...string) error {
 	if len(names) == 0 {
 		return nil
@@ -112,7 +113,7 @@ func (v View) Together(fs ...func(v View) error) error {
 	return v.Conn.Together(apart...)
 }
 
-// ForEach calls read for each item, using together.
+// ForEach calls read for each item, by means of Together.
 func ForEach[T any](v View, items []T, read func(v View, item T) error) error {
 	if len(items) == 0 {
 		return nil
@@ -124,7 +125,7 @@ func ForEach[T any](v View, items []T, read func(v View, item T) error) error {
 	return v.Together(fs...)
 }
 
-// Indexes returns the indexes 0 to n-1, for ForEach.
+// Indexes returns the numbers 0 to n-1, as items for ForEach.
 func Indexes(n int) []int {
 	all := make([]int, n)
 	for i := range all {
@@ -133,10 +134,10 @@ func Indexes(n int) []int {
 	return all
 }
 
-// Marks returns a list of n placeholders.
+// Marks returns a list of n placeholders, such as "?,?" for 2.
 func Marks(n int) string { return strings.TrimSuffix(strings.Repeat("?,", n), ",") }
 
-// InTurn implements Conn.Apart for a store that runs one decision at a time: it runs the pieces in
+// InTurn implements Conn.Apart for a store that makes one decision at a time. It runs the pieces in
 // order.
 func InTurn(c Conn, pieces []Piece) error {
 	for _, p := range pieces {

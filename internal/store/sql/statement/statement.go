@@ -1,6 +1,6 @@
 // Package statement declares the SQL statements that the stores share. It also declares the
 // interface of connections that run them in a transaction, and the dialects of the databases. A
-// declaration says whether and how a statement runs for many rows of parameters.
+// declared statement contains whether and how it runs for many rows of parameters.
 package statement
 
 import (
@@ -8,8 +8,8 @@ import (
 	"strings"
 )
 
-// Statement is a declared SQL statement. It also declares whether and how a store can run it for
-// many rows of parameters at once.
+// Statement is a declared SQL statement. It also says whether and how a store can run it for many
+// rows of parameters at once.
 type Statement struct {
 	text  string
 	group *Group
@@ -18,57 +18,58 @@ type Statement struct {
 // Text returns the statement for one row of parameters, in SQLite's dialect.
 func (s *Statement) Text() string { return s.text }
 
-// Group returns how the statement runs for many rows of parameters; nil if it can only run for one
-// row.
+// Group returns how the statement runs for many rows of parameters. It returns nil if the statement
+// can only run for one row.
 func (s *Statement) Group() *Group { return s.group }
 
-// Kind is the kind of a statement that can run for many rows. The rows of a statement of each kind
-// cannot affect each other.
+// Kind is the kind of a statement that can run for many rows of parameters. In a statement of these
+// kinds, rows of parameters cannot affect each other.
 type Kind int
 
-// The kinds of statements.
+// These are the kinds of statements that can run for many rows of parameters.
 const (
 	KindRead   Kind = iota + 1 // reads rows, without locks
-	KindInsert                 // inserts one row of parameters
-	KindUpdate                 // changes rows that equal parameters in some columns
-	KindDelete                 // deletes rows that equal parameters in some columns
+	KindInsert                 // inserts one row for each row of parameters
+	KindUpdate                 // changes the rows that equal the parameters in some columns
+	KindDelete                 // deletes the rows that equal the parameters in some columns
 )
 
-// Group declares how a statement runs for many rows of parameters. An insert has one parameter per
-// column of Columns, in order. Other statements have the parameters of Set and then those of Where.
+// Group declares how a statement runs for many rows of parameters. An insert has one parameter for
+// each of Columns, in order. Other statements have the parameters of Set, then those of Where.
 type Group struct {
 	Kind  Kind
 	Table string
-	// Columns are the columns of an insert. Each has one parameter.
+	// Columns are the columns of an insert, each with one parameter.
 	Columns []string
-	// OnConflict is the clause ON CONFLICT of an insert, or "". ConflictKey is the columns of the
-	// clause if it updates the existing row.
+	// OnConflict is the clause ON CONFLICT of an insert, or "". If the clause updates the existing
+	// row, ConflictKey contains its columns.
 	OnConflict  string
 	ConflictKey []string
-	// Returning is the column that an insert returns, or "". The first two columns must identify
-	// the row.
+	// Returning is the column that an insert returns, or "". Then the first two columns of the
+	// insert must identify the row.
 	Returning string
 	// Set contains the assignments of an update. Where contains the conditions of an update or a
 	// deletion.
 	Set, Where Terms
 }
 
-// Terms are assignments, or conditions that must all hold.
+// Terms are the assignments of an update, or conditions that must all hold.
 type Terms []Term
 
 // Term is an assignment to a column, or a condition on a column.
 type Term struct {
 	Column string
-	// Rest follows the column if the term has no parameter, such as "= 0" or "IS NULL".
+	// Rest is the text after the column if the term has no parameter, such as "= 0" or "IS NULL".
 	Rest string
-	// Adds reports that an assignment adds the parameter to the column's value.
+	// Adds reports that an assignment adds the parameter to the column's old value.
 	Adds bool
 }
 
 // Param reports whether the term has a parameter.
 func (t Term) Param() bool { return t.Rest == "" }
 
-// SQL returns the term with a value for its parameter. Prefix precedes the column's name.
+// SQL returns the term with a value in place of its parameter. The prefix precedes the column's
+// name.
 func (t Term) SQL(prefix, value string) string {
 	switch {
 	case !t.Param():
@@ -95,37 +96,38 @@ func Columns(list string) (ts Terms) {
 	return ts
 }
 
-// Params adds a term with a parameter for each column of a list.
+// Params adds a term with a parameter for each column of a list such as "id, name".
 func (ts Terms) Params(list string) Terms { return append(ts, Columns(list)...) }
 
 // Plus adds an assignment that adds its parameter to the column's value.
 func (ts Terms) Plus(column string) Terms { return append(ts, Term{Column: column, Adds: true}) }
 
-// Fixed adds a term without a parameter.
+// Fixed adds a term without a parameter: the column followed by the text rest.
 func (ts Terms) Fixed(column, rest string) Terms { return append(ts, Term{Column: column, Rest: rest}) }
 
-// declared collects the statements that are declared as package variables.
+// declared contains the statements that are declared as package variables, in all packages.
 var declared []*Statement
 
-// Declared returns all statements that are declared as variables of this package. Statements that
-// depend on a dialect or a filter are not among them; see [Statements] and [ListStatements].
+// Declared returns all statements that are declared as package variables. Statements that depend on
+// a dialect or a filter are not among them.
 func Declared() []*Statement { return slices.Clone(declared) }
 
-// Declare registers a statement. It must be called from the initialization of a package variable.
+// Declare adds a statement to the result of Declared. It must be called in the initialization of a
+// package variable.
 func Declare(s *Statement) *Statement {
 	declared = append(declared, s)
 	return s
 }
 
-// NewRead creates a query that can be grouped with other uses of it.
+// NewRead returns a query that can be combined with other uses of the same query.
 func NewRead(text string) *Statement { return &Statement{text, &Group{Kind: KindRead}} }
 
-// NewAlone creates a statement that runs for one row of parameters only. These must run alone: queries
-// that lock rows, queries with a list as a parameter, and all writes that are not a plain insert,
-// update or deletion.
+// NewAlone returns a statement that runs for one row of parameters only. The following must be
+// declared so: queries that lock rows, queries with a list as a parameter, and all writes that are
+// not a plain insert, update or deletion.
 func NewAlone(text string) *Statement { return &Statement{text: text} }
 
-// Read declares a query that can be grouped with other uses of it.
+// Read declares a query that can be combined with other uses of the same query.
 func Read(text string) *Statement { return Declare(NewRead(text)) }
 
 // Alone declares a statement that runs for one row of parameters only.
@@ -136,7 +138,8 @@ func Insert(table, list string, options ...func(*Group)) *Statement {
 	return Declare(NewInsert(table, strings.Split(list, ", "), options...))
 }
 
-// NewInsert is insert for a list of columns. It panics if the declaration is impossible.
+// NewInsert returns an insert of one row, with a parameter for each column. It panics if the options
+// do not fit the columns.
 func NewInsert(table string, columns []string, options ...func(*Group)) *Statement {
 	g := &Group{Kind: KindInsert, Table: table, Columns: columns}
 	for _, option := range options {
@@ -163,14 +166,14 @@ func NewInsert(table string, columns []string, options ...func(*Group)) *Stateme
 // Ignoring is an option: the insert does nothing if the row exists.
 func Ignoring(g *Group) { g.OnConflict = "ON CONFLICT DO NOTHING" }
 
-// IgnoringOn is an option: the insert does nothing if a row with the same values of these columns
-// exists.
+// IgnoringOn is an option: the insert does nothing if a row with the same values in the columns of
+// the list exists.
 func IgnoringOn(list string) func(*Group) {
 	return func(g *Group) { g.OnConflict = "ON CONFLICT (" + list + ") DO NOTHING" }
 }
 
-// Replacing is an option: the insert changes the existing row with the same key by the assignments,
-// which have no parameters.
+// Replacing is an option: if a row with the same key exists, the insert changes that row by the
+// assignments, which have no parameters.
 func Replacing(key, assignments string) func(*Group) {
 	return func(g *Group) {
 		g.ConflictKey = strings.Split(key, ", ")
@@ -181,16 +184,16 @@ func Replacing(key, assignments string) func(*Group) {
 // Returning is an option: the insert returns a column of the new row.
 func Returning(column string) func(*Group) { return func(g *Group) { g.Returning = column } }
 
-// Update declares a change of the rows that meet the conditions.
+// Update declares a statement that changes the rows that meet the conditions.
 func Update(table string, set, where Terms) *Statement { return Declare(NewUpdate(table, set, where)) }
 
-// NewUpdate returns a change of the rows that meet the conditions.
+// NewUpdate returns a statement that changes the rows that meet the conditions.
 func NewUpdate(table string, set, where Terms) *Statement {
 	g := &Group{Kind: KindUpdate, Table: table, Set: set, Where: where}
 	return &Statement{g.Head() + set.text(", ") + " WHERE " + where.text(" AND "), g}
 }
 
-// Remove declares a deletion of the rows that meet the conditions.
+// Remove declares a statement that deletes the rows that meet the conditions.
 func Remove(table string, where Terms) *Statement {
 	g := &Group{Kind: KindDelete, Table: table, Where: where}
 	return Declare(&Statement{g.Head() + " WHERE " + where.text(" AND "), g})

@@ -4,8 +4,8 @@ import (
 	"testing"
 )
 
-// TestImpossibleDeclarationsPanic checks that an insert panics when it is declared if it cannot run
-// for many rows.
+// TestImpossibleDeclarationsPanic checks that the declaration of an insert panics if the insert
+// cannot run for many rows.
 func TestImpossibleDeclarationsPanic(t *testing.T) {
 	for name, declares := range map[string]func(){
 		"a conflict on a column that is not written": func() { NewInsert("t", []string{"id"}, Replacing("key", "a = excluded.a")) },
@@ -23,7 +23,7 @@ func TestImpossibleDeclarationsPanic(t *testing.T) {
 	}
 }
 
-// TestTextsOfStatements checks the text for one row of declared inserts and updates.
+// TestTextsOfStatements checks the texts of declared inserts and updates for one row.
 func TestTextsOfStatements(t *testing.T) {
 	for want, s := range map[string]*Statement{
 		"INSERT INTO t (id, a) VALUES (?, ?)":                                               NewInsert("t", []string{"id", "a"}),

@@ -1,5 +1,5 @@
-// Package trigram encodes the text index of executions: which texts contain which sequences of three
-// bytes.
+// Package trigram encodes the text index of executions. The index contains which texts contain which
+// trigrams, which are sequences of three bytes.
 package trigram
 
 import (
@@ -10,8 +10,8 @@ import (
 	"github.com/google/uuid"
 )
 
-// QueryTexts returns the forms of a query in which it is searched: plain and escaped as JSON, both in
-// lower case.
+// QueryTexts returns the two forms in which a query is searched for: plain, and escaped as JSON.
+// Both are in lower case.
 func QueryTexts(query string) (plain, escaped string) {
 	plain = lowerASCII(query)
 	quoted, err := json.Marshal(query)
@@ -32,12 +32,13 @@ func lowerASCII(s string) string {
 }
 
 // The texts by which executions are found are indexed in blocks of execution numbers. For each
-// block, the index lists which executions contain which trigrams (sequences of three bytes).
-// Trigrams are distributed over parts, one row each. So a block is written with few rows, and one
-// trigram can be searched in many blocks by reading a range of one part.
+// block, the index contains which executions have which trigrams. Trigrams are distributed over
+// parts, one row each. So a block is written with few rows, and a search for one trigram in many
+// blocks reads a range of one part.
 
 const (
-	// TextBlock is the number of execution numbers per block. A place in a block is one byte.
+	// TextBlock is the number of execution numbers per block. So the place of an execution in its
+	// block is one byte.
 	TextBlock = 256
 	// TextParts is the maximum number of rows per block.
 	TextParts = 128
@@ -46,7 +47,7 @@ const (
 // gram is a trigram: a sequence of three bytes.
 type gram uint32
 
-// Part returns the part of a trigram. It distributes trigrams evenly.
+// Part returns the number of the part that contains a trigram. Trigrams are distributed evenly.
 func (g gram) Part() int { return int(uint32(g) * 2654435761 >> (32 - 7)) }
 
 // AddGrams appends the trigrams of a text in lower case.
@@ -62,10 +63,10 @@ type FoundBy struct {
 	Number int64
 	ID     uuid.UUID
 	Kind   string
-	Input  []byte // the start of the input
+	Input  []byte // the start of the execution's input
 }
 
-// grams returns the sorted trigrams of the id's digits, the kind and the input.
+// grams returns the trigrams of the id's digits, the kind and the input, sorted.
 func (s *FoundBy) grams() []gram {
 	all := AddGrams(nil, IDDigits(s.ID))
 	all = AddGrams(all, lowerASCII(s.Kind))
@@ -74,7 +75,7 @@ func (s *FoundBy) grams() []gram {
 	return slices.Compact(all)
 }
 
-// IDDigits returns an id as it is indexed, without dashes.
+// IDDigits returns an id in the form in which it is indexed: its digits, without dashes.
 func IDDigits(id uuid.UUID) string { return strings.ReplaceAll(id.String(), "-", "") }
 
 // lowerBytes is lowerASCII for bytes that may be invalid UTF-8.
@@ -89,13 +90,13 @@ func lowerBytes(text []byte) string {
 	return string(lower)
 }
 
-// A part of a block is a sorted list of trigrams, each with the places of the texts that contain
-// it. A trigram takes three bytes. A byte with the number of its places minus one follows, then one
-// byte for each place.
+// A part of a block is a sorted list of trigrams, each with the places of the executions whose texts
+// contain it. A trigram takes three bytes. Then follow one byte with the number of its places minus
+// one, and one byte for each place.
 
-// IndexTexts returns the parts of a block. A part without trigrams is nil.
+// IndexTexts returns the parts of a block that contains the texts. A part without trigrams is nil.
 func IndexTexts(texts []FoundBy) [][]byte {
-	var all []uint32 // a trigram and a place
+	var all []uint32 // each number combines a trigram and a place
 	for i := range texts {
 		place := uint32(texts[i].Number % TextBlock)
 		for _, g := range texts[i].grams() {
@@ -119,7 +120,7 @@ func IndexTexts(texts []FoundBy) [][]byte {
 	return parts
 }
 
-// entries calls each for the trigrams of a part, until each returns false.
+// entries calls the function each for the trigrams of a part, until it returns false.
 func entries(part []byte, each func(g gram, whole, places []byte) bool) {
 	for len(part) >= 5 {
 		end := 4 + int(part[3]) + 1
@@ -133,7 +134,7 @@ func entries(part []byte, each func(g gram, whole, places []byte) bool) {
 	}
 }
 
-// PlacesOf returns the places of a trigram in a part.
+// PlacesOf returns the places that a part contains for a trigram.
 func PlacesOf(part []byte, g gram) (found []byte) {
 	entries(part, func(at gram, _, places []byte) bool {
 		if at == g {
@@ -144,8 +145,8 @@ func PlacesOf(part []byte, g gram) (found []byte) {
 	return found
 }
 
-// Thinned returns the part with only those places that are set in stay, and whether it has fewer
-// places.
+// Thinned returns the part with only the places for which stay is true. It also returns whether any
+// place was removed.
 func Thinned(part []byte, stay *[TextBlock]bool) (left []byte, fewer bool) {
 	left = make([]byte, 0, len(part))
 	entries(part, func(_ gram, whole, places []byte) bool {
@@ -168,10 +169,10 @@ func Thinned(part []byte, stay *[TextBlock]bool) (left []byte, fewer bool) {
 	return left, fewer
 }
 
-// Needle is a searched text, as some of its trigrams, the rarest first.
+// Needle is a text to search for, as some of its trigrams, the rarest first.
 type Needle []gram
 
-// maxGrams is the maximum number of trigrams of a needle. Further trigrams would exclude few
+// maxGrams is the maximum number of trigrams of a needle. More trigrams would exclude few further
 // candidates.
 const maxGrams = 4
 
@@ -184,10 +185,11 @@ func needleOf(text string) Needle {
 	return all[:min(len(all), maxGrams)]
 }
 
-// often lists bytes that are common in texts, the most common first.
+// often contains bytes that are common in texts, the most common first.
 const often = " etaoinsrhldcumfpgwybvk\"\\0123456789xjqz"
 
-// rarity returns an estimate of how rare the trigram is in texts; higher is rarer.
+// rarity returns an estimate of how rare the trigram is in texts. A greater number means that it is
+// rarer.
 func (g gram) rarity() (sum int) {
 	for _, c := range []byte{byte(g >> 16), byte(g >> 8), byte(g)} {
 		at := strings.IndexByte(often, c)
@@ -199,8 +201,8 @@ func (g gram) rarity() (sum int) {
 	return sum
 }
 
-// NeedlesOf returns the needles of a query, any of which may match. It returns nil if one of them
-// is too short for the index.
+// NeedlesOf returns the needles of a query, one for each form of it. A text matches if it matches
+// any of them. It returns nil if a form is too short for the index.
 func NeedlesOf(query string) []Needle {
 	plain, escaped := QueryTexts(query)
 	texts := []string{plain}

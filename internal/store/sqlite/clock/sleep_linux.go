@@ -33,7 +33,7 @@ func slept() func() time.Duration {
 func readClock(clock int32) time.Duration {
 	var at unix.Timespec
 	if err := unix.ClockGettime(clock, &at); err != nil {
-		return 0 // for both clocks, so the difference is 0
+		return 0 // both clocks would return 0, so the difference is 0
 	}
 	return time.Duration(at.Nano())
 }

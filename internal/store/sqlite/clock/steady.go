@@ -1,4 +1,4 @@
-// Package clock measures a time that setting the machine's clock does not move.
+// Package clock measures the time. Setting the machine's clock does not make its time jump.
 package clock
 
 import (
@@ -8,19 +8,20 @@ import (
 )
 
 const (
-	// aside is the smallest lead of the machine's clock that makes the store adopt that clock after
-	// adoptAfter. Smaller differences are corrected gradually.
+	// aside is the minimum difference that counts as setting the machine's clock forward. If the
+	// difference lasts for adoptAfter, the store adopts the machine's clock. Smaller differences are
+	// corrected gradually.
 	aside = time.Second
 	// adoptAfter is how long the machine's clock must be ahead by more than aside before the store
-	// adopts it.
+	// adopts that clock.
 	adoptAfter = 10 * time.Minute
-	// catchUp and waitFor limit how fast the store's time is corrected: forward by 1/catchUp and
-	// back by 1/waitFor of the elapsed time. A correction forward makes a lease of 15 s at most 7.5
-	// ms shorter. A correction back makes it longer, which is harmless.
+	// catchUp and waitFor limit how fast the store's time is corrected. In an elapsed time t, it
+	// moves forward by at most t/catchUp and back by at most t/waitFor. Moving forward makes a lease
+	// of 15 s at most 7.5 ms shorter. Moving back makes it longer, which is harmless.
 	catchUp = 2000
 	waitFor = 10
-	// sleepUnit is the shortest sleep of the machine that is counted, because shorter ones cannot
-	// be told from measurement noise. It is also the minimum interval between checks for sleep.
+	// sleepUnit is the shortest sleep of the machine that counts, because shorter ones cannot be
+	// told from measurement noise. It is also the minimum interval between two checks for sleep.
 	sleepUnit = 10 * time.Millisecond
 )
 
@@ -31,21 +32,23 @@ const (
 // is set back, the store's time advances more slowly, because it must never go back. See decision
 // 37.
 type Steady struct {
-	read   func() (wall time.Time, passed time.Duration) // the machine's clock, and a monotonic clock, which nobody can set
-	slept  func() time.Duration                          // how long the machine has slept since boot
+	// read returns the time of the machine's clock, and a monotonic clock, which nobody can set
+	read func() (wall time.Time, passed time.Duration)
+	// slept returns how long the machine has slept since boot.
+	slept  func() time.Duration
 	logger *slog.Logger
 
 	mu        sync.Mutex // guards the fields below
 	time      time.Time
-	last      time.Duration // when time was last updated
+	last      time.Duration // reading of the monotonic clock when the store's time was last updated
 	asleep    time.Duration
-	looked    time.Duration // when sleep was last checked
-	unsettled time.Duration // elapsed since the last comparison with the machine's clock
-	ahead     time.Duration // how long the machine's clock has been ahead by more than aside
+	looked    time.Duration // reading of the monotonic clock when sleep was last checked
+	unsettled time.Duration // time elapsed since the last comparison with the machine's clock
+	ahead     time.Duration // for how long the machine's clock has been ahead by more than aside
 }
 
-// New returns a clock that starts with this machine's time. It logs when it adopts a clock that was
-// set.
+// New returns a clock that starts with the time of this machine's clock. It logs when it adopts a
+// machine's clock that was set.
 func New(logger *slog.Logger) *Steady { return newSteady(machine(), slept(), logger) }
 
 func newSteady(read func() (time.Time, time.Duration), slept func() time.Duration, logger *slog.Logger) *Steady {
@@ -84,8 +87,9 @@ func (c *Steady) Now() time.Time {
 	return c.time
 }
 
-// settle moves the store's time towards the machine's clock. off is how far the machine's clock is
-// ahead; passed is the time elapsed since the last call.
+// settle moves the store's time towards the machine's clock. The parameter off is how far the
+// machine's clock is ahead of the store's time. The parameter passed is the time elapsed since the
+// last call.
 func (c *Steady) settle(off, passed time.Duration) {
 	if off <= aside {
 		c.ahead = 0

@@ -1,5 +1,5 @@
-// Package connection calls SQLite through its own interface: connections, their statements, the pool
-// of those that read, and how the write-ahead log is written and synced.
+// Package connection calls SQLite through SQLite's own interface. It contains connections, their
+// statements, the pool of reading connections, and how the write-ahead log is written and synced.
 package connection
 
 import (
@@ -22,7 +22,7 @@ const maxStatements = 512
 type Conn struct {
 	*native
 	stmts map[string]*stmt
-	Later *Later // the deferred writes; nil if writes are never deferred
+	Later *Later // executes the deferred writes; nil if writes are never deferred
 }
 
 // Access says whether a connection may write, as a flag of sqlite3_open_v2.
@@ -35,7 +35,7 @@ const (
 	Writing Access = lib.SQLITE_OPEN_READWRITE
 )
 
-// DSN returns the data source name of the file for database/sql, with the pragmas that every
+// DSN returns the data source name of the file for database/sql. It contains the pragmas that every
 // connection sets.
 func DSN(path string, query url.Values) string {
 	for _, pragma := range everywhere {
@@ -48,7 +48,7 @@ func DSN(path string, query url.Values) string {
 // everywhere lists the pragmas that every connection sets.
 var everywhere = []string{"busy_timeout(10000)", "foreign_keys(1)", "temp_store(memory)"}
 
-// Open opens an existing file.
+// Open opens an existing database file.
 func Open(ctx context.Context, path string, mode Access, pragmas ...string) (*Conn, error) {
 	n, err := openNative(path, int32(mode))
 	if err != nil {
@@ -63,7 +63,7 @@ func Open(ctx context.Context, path string, mode Access, pragmas ...string) (*Co
 	return c, nil
 }
 
-// once runs a statement without caching it.
+// once runs a statement whose compiled form is not cached.
 func (c *Conn) once(ctx context.Context, query string) error {
 	_, err := View{Conn: c, ctx: ctx}.Run(query)
 	if s := c.stmts[query]; s != nil {
@@ -86,8 +86,8 @@ func (c *Conn) forget() {
 	clear(c.stmts)
 }
 
-// prepared returns a compiled statement that is not running. It caches the statement, unless the
-// cached one is in use.
+// prepared returns a compiled statement that is not running. It takes the cached statement. If that
+// is in use, it compiles a second one, which is not cached.
 func (c *Conn) prepared(query string) (*stmt, error) {
 	known := c.stmts[query]
 	if known != nil && !known.running {
@@ -125,7 +125,7 @@ func (c *Conn) forgetIdle() {
 	}
 }
 
-// watch interrupts the connection's statements when ctx ends, until release is called.
+// watch interrupts the connection's statements when ctx ends. Calling release ends the watch.
 func (c *Conn) watch(ctx context.Context) (release func()) {
 	ended := make(chan struct{})
 	stop := context.AfterFunc(ctx, func() {
@@ -140,10 +140,10 @@ func (c *Conn) watch(ctx context.Context) (release func()) {
 	}
 }
 
-// With returns a view of the connection for a caller with this context.
+// With returns a view of the connection for a caller with the context ctx.
 func (c *Conn) With(ctx context.Context) View { return View{Conn: c, ctx: ctx} }
 
-// Snapshot calls f with a consistent snapshot of the file.
+// Snapshot calls f with a view that sees a consistent snapshot of the file.
 func (c *Conn) Snapshot(ctx context.Context, f func(v View) error) error {
 	always := c.With(context.Background())
 	if _, err := always.Run("BEGIN"); err != nil {
@@ -159,11 +159,11 @@ func (c *Conn) Snapshot(ctx context.Context, f func(v View) error) error {
 	return err
 }
 
-// Cost counts how often a statement has run, and how many steps of SQLite's virtual machine it has
-// taken.
+// Cost is how often a statement has run, and how many steps of SQLite's virtual machine all runs
+// have taken.
 type Cost struct{ Runs, Steps int }
 
-// Costs returns the costs of the compiled statements, by their texts.
+// Costs returns the costs of the connection's compiled statements, by text.
 func (c *Conn) Costs() map[string]Cost {
 	all := map[string]Cost{}
 	for query, s := range c.stmts {
@@ -179,9 +179,9 @@ func (c *Conn) Costs() map[string]Cost {
 type View struct {
 	*Conn
 	ctx context.Context
-	// watched reports that the caller already interrupts the connection when the context ends.
+	// watched reports that the caller already interrupts the connection when its context ends.
 	watched bool
-	// now reports that the statements are deferred writes, which must not wait for other deferred
+	// now reports that the view's statements are deferred writes. So they must not wait for deferred
 	// writes.
 	now bool
 }
@@ -190,10 +190,10 @@ type View struct {
 type use struct {
 	*stmt
 	view    View
-	unwatch func() // may be nil
+	unwatch func() // ends the watch of the context; may be nil
 }
 
-// begin starts a statement. The caller must call finish.
+// begin starts a statement. The caller must call finish on the result.
 func (v View) begin(query string, args []any) (use, error) {
 	if err := v.ctx.Err(); err != nil {
 		return use{}, err
@@ -217,8 +217,8 @@ func (v View) begin(query string, args []any) (use, error) {
 	return u, nil
 }
 
-// finish ends the use and returns err, or the context's error if that has interrupted the
-// statement.
+// finish ends the use of the statement and returns err. If the context has interrupted the
+// statement, it returns the context's error instead.
 func (u use) finish(err error) error {
 	if u.once {
 		u.close()
@@ -254,7 +254,7 @@ func (v View) Run(query string, args ...any) (int64, error) {
 	return changed, s.finish(nil)
 }
 
-// One scans the first row into dest, and reports whether there is a row.
+// One scans the first row of the result into dest, and reports whether there is a row.
 func (v View) One(query string, args []any, dest ...any) (found bool, err error) {
 	err = v.Rows(query, args, func(row func(...any) error) error {
 		found = true
@@ -266,8 +266,8 @@ func (v View) One(query string, args []any, dest ...any) (found bool, err error)
 	return found && err == nil, err
 }
 
-// Rows reads every row. It calls scan for each with the row's Scan function. It stops when scan
-// returns an error; it returns that error unless it is statement.ErrStop.
+// Rows calls scan for every row of the result, with the row's Scan function. If scan returns an
+// error, Rows stops. It returns that error unless it is statement.ErrStop.
 func (v View) Rows(query string, args []any, scan func(row func(dest ...any) error) error) error {
 	s, err := v.begin(query, args)
 	if err != nil {
@@ -292,8 +292,8 @@ func (v View) Exec(ctx context.Context, query *statement.Statement, args ...any)
 	return View{v.Conn, ctx, v.watched, v.now}.Run(query.Text(), args...)
 }
 
-// Write implements [statement.Conn]. It defers the write while the current transaction defers
-// writes, and otherwise executes it at once.
+// Write implements [statement.Conn]. It defers the write if the current transaction defers writes.
+// Otherwise it executes the write at once.
 func (v View) Write(ctx context.Context, query *statement.Statement, args ...any) error {
 	if v.Later != nil && v.Later.on {
 		v.Later.put(query.Text(), args)

@@ -7,7 +7,7 @@ import (
 	lib "modernc.org/sqlite/lib"
 )
 
-// TestASyncOfTheLogsDataThatFails checks that the log's sync returns SQLITE_IOERR_FSYNC if the
+// TestASyncOfTheLogsDataThatFails checks that the sync of the log returns SQLITE_IOERR_FSYNC if the
 // system's sync fails.
 func TestASyncOfTheLogsDataThatFails(t *testing.T) {
 	_, v := writer(t)

@@ -22,7 +22,7 @@ func countedSync(tls *libc.TLS, file uintptr, flags int32) int32 {
 	return called[flagsMethod](fullSyncs.real)(tls, file, flags)
 }
 
-// countSyncs replaces the sync of the log's own methods by countedSync.
+// countSyncs replaces the sync among the log's own methods by countedSync.
 func countSyncs(t *testing.T, c *Conn) *gathered {
 	t.Helper()
 	counting(t, c)
@@ -32,8 +32,8 @@ func countSyncs(t *testing.T, c *Conn) *gathered {
 	return g
 }
 
-// TestTheLogsDataIsSynced checks that the log's own sync, which also makes its name durable, is
-// called until it succeeds once. Later commits sync only the data, if the system can do that.
+// TestTheLogsDataIsSynced checks that commits call the log's own sync, which also makes its name
+// durable, until it succeeds once. Later commits must sync only the data, if the system can do that.
 func TestTheLogsDataIsSynced(t *testing.T) {
 	path, v := writer(t)
 	g := countSyncs(t, v.Conn)
@@ -45,7 +45,7 @@ func TestTheLogsDataIsSynced(t *testing.T) {
 	for range 20 {
 		must(t, v, fill, 1)
 	}
-	want := 2 // the failed one, and the next one
+	want := 2 // the failed sync and the next one
 	if !g.enough {
 		want = 21
 	}

@@ -9,8 +9,8 @@ import (
 	lib "modernc.org/sqlite/lib"
 )
 
-// coded is an error of SQLite, from this package or from database/sql. Code returns the extended
-// result code.
+// coded is an error of SQLite, from this package or from database/sql. Code returns SQLite's
+// extended result code.
 type coded interface {
 	error
 	Code() int
@@ -48,8 +48,8 @@ func Unavailable(err error, format string, args ...any) error {
 	return &perdure.Error{Code: perdure.Unavailable, Message: fmt.Sprintf(format, args...), Err: err}
 }
 
-// Refusal converts an error of SQLite to the error that the caller of a command or a read gets.
-// Coded errors remain unchanged.
+// Refusal converts an error of SQLite to the error that the caller of a command or a read gets. An
+// error that already has one of Perdure's codes remains unchanged.
 func Refusal(err error) error {
 	var coded *perdure.Error
 	switch {
@@ -79,10 +79,11 @@ func isUnique(err error) bool {
 	return false
 }
 
-// sharedPiece is the size by which SQLite extends the memory that processes share, which is a file.
+// sharedPiece is the size of one extension of the shared memory of the processes that use a
+// database, in bytes. The shared memory is a file.
 const sharedPiece = 32 << 10
 
-// FullStart converts err to an error about a full disk, if it means that there is no space for the
+// FullStart converts err to an error about a full disk if err means that there is no space for the
 // shared memory.
 func FullStart(err error) error {
 	var failure coded

@@ -9,35 +9,34 @@ import (
 
 // gathered is a layer between SQLite and the write-ahead log of the writing connection. SQLite
 // writes each page with two system calls. This layer collects the writes in memory and writes many
-// of them with one call: when the memory is full, and before any other operation on the file. So
-// all data is written before a sync, and commits are reported to others only after that
-// (synchronous=FULL). The struct is in SQLite's memory, and the file's methods are the functions
-// below.
+// of them with one call: when the memory is full, and before any other operation on the file. So all
+// data is written before a sync, and a commit is reported only after its sync (synchronous=FULL).
+// The struct is in SQLite's memory. The methods of the file are the functions below.
 type gathered struct {
-	methods lib.Tsqlite3_io_methods // first, because SQLite expects it here
+	methods lib.Tsqlite3_io_methods // must be first, because SQLite expects it there
 	own     uintptr                 // the file's own methods
-	room    uintptr                 // a buffer of gatherRoom bytes
-	n       int                     // bytes in the buffer
-	offset  int64                   // offset in the file at which the buffer is to be written
-	zeros   uintptr                 // aheadPiece zero bytes
-	end     int64                   // the file is known to be at least this long, in bytes
-	size    int64                   // destination for the file's FxFileSize
+	room    uintptr                 // address of a buffer of gatherRoom bytes
+	n       int                     // number of bytes in the buffer
+	offset  int64                   // offset in the file at which the buffer will be written
+	zeros   uintptr                 // address of aheadPiece zero bytes
+	end     int64                   // the file is known to have at least this length, in bytes
+	size    int64                   // receives the length of the file from the file's FxFileSize
 	short   bool                    // the file is not extended ahead
-	synced  bool                    // an earlier sync made the file, its length and its name durable
+	synced  bool                    // an earlier sync has made the file, its length and its name durable
 	dataSync
 }
 
 const (
-	// gatherRoom is the size of 31 pages with their frame headers.
+	// gatherRoom is the size of the buffer for collected writes: 31 pages with their frame headers.
 	gatherRoom = 128 << 10
-	// logAhead is how far the file is extended when it must grow. Syncing a file that has grown
-	// costs a third more than syncing one that was only overwritten, because its length is synced,
-	// too. When SQLite reads the log, it does not mistake zeros after the last commit for a frame.
-	// aheadPiece is the size of one write of zeros, less than 128 KiB.
+	// logAhead is the number of bytes by which the log file is extended when it must grow. Syncing a
+	// file that has grown costs a third more than syncing one that was only overwritten, because its
+	// length is synced, too. When SQLite reads the log, it does not mistake zeros after the last
+	// commit for a frame. aheadPiece is the size of one write of zeros, less than 128 KiB.
 	logAhead, aheadPiece = 240 << 10, 120 << 10
 )
 
-// logFile returns the connection's write-ahead log, which must be open.
+// logFile returns the address of the connection's write-ahead log file, which must be open.
 func (n *native) logFile() (file uintptr, err error) {
 	place, err := n.malloc(int(unsafe.Sizeof(file)))
 	if err != nil {
@@ -90,7 +89,7 @@ func gatheredOf(file uintptr) *gathered {
 
 func (g *gathered) real() *lib.Tsqlite3_io_methods { return (*lib.Tsqlite3_io_methods)(at(g.own)) }
 
-// called returns the Go function for a C function pointer of SQLite.
+// called converts the address of a C function of SQLite to a Go function.
 func called[F any](address uintptr) F { return *(*F)(unsafe.Pointer(&struct{ uintptr }{address})) }
 
 type (
@@ -102,7 +101,7 @@ type (
 )
 
 // flush writes the collected data and returns SQLite's result code. If the write fails, the data is
-// dropped, because the caller that gets the error rolls the transaction back.
+// dropped: the caller gets the error and rolls the transaction back.
 func (g *gathered) flush(tls *libc.TLS, file uintptr) int32 {
 	if g.n == 0 {
 		return lib.SQLITE_OK
@@ -116,8 +115,8 @@ func (g *gathered) flush(tls *libc.TLS, file uintptr) int32 {
 	return code
 }
 
-// grown must be called after a write that ends at the offset `to`, beyond g.end. If g.short is set,
-// it only updates g.end. Otherwise it calls lengthen, which also writes zeros ahead.
+// grown must be called after a write that has made the file longer, up to the offset `to`. If
+// g.short is set, it only updates g.end. Otherwise it calls lengthen, which also writes zeros ahead.
 func (g *gathered) grown(tls *libc.TLS, file uintptr, to int64) {
 	if g.short {
 		g.end = to
@@ -126,16 +125,16 @@ func (g *gathered) grown(tls *libc.TLS, file uintptr, to int64) {
 	g.lengthen(tls, file, to)
 }
 
-// GoAhead sets whether the log is extended ahead of writes.
+// GoAhead sets whether the log file is extended ahead of writes.
 func (n *native) GoAhead(ahead bool) {
 	if n.gathering != 0 {
 		(*gathered)(at(n.gathering)).short = !ahead
 	}
 }
 
-// lengthen extends the file ahead: if the file is not longer than the offset `to`, it writes at
-// least logAhead zero bytes from there. It also sets g.end. A failed write, for example on a full
-// disk, is ignored, and the file is then not extended further.
+// lengthen extends the log file ahead of writes. If the file is not longer than the offset `to`, it
+// writes at least logAhead zero bytes from there. It also sets g.end. A failed write, for example on
+// a full disk, is ignored, and the file is then not extended further.
 func (g *gathered) lengthen(tls *libc.TLS, file uintptr, to int64) {
 	place := uintptr(unsafe.Pointer(&g.size)) // in SQLite's memory, like all of g
 	if called[placeMethod](g.real().FxFileSize)(tls, file, place) != lib.SQLITE_OK {
@@ -160,8 +159,8 @@ func (n *native) ForgetGathered() {
 	}
 }
 
-// gaveUp drops the collected data. SQLite calls it after each rollback, including its own
-// rollbacks.
+// gaveUp drops the collected data. SQLite calls it after each rollback, also after rollbacks of its
+// own.
 func gaveUp(_ *libc.TLS, gathering uintptr) { (*gathered)(at(gathering)).n = 0 }
 
 func gatherWrite(tls *libc.TLS, file, p uintptr, n int32, offset int64) int32 {
@@ -220,8 +219,8 @@ func gatherFileSize(tls *libc.TLS, file, place uintptr) int32 {
 	return called[placeMethod](g.real().FxFileSize)(tls, file, place)
 }
 
-// gatherClose restores the file's own methods and closes it. Collected data without a commit is
-// dropped.
+// gatherClose restores the file's own methods and closes the file. Collected data without a commit
+// is dropped.
 func gatherClose(tls *libc.TLS, file uintptr) int32 {
 	g := gatheredOf(file)
 	methodsOf(file).FpMethods = g.own

@@ -13,8 +13,8 @@ import (
 var logCalls struct {
 	writes, bytes int
 	real          uintptr
-	fail          int32 // result code of the writes, if not 0
-	noAhead       bool  // only writes that extend the file ahead fail
+	fail          int32 // result code that the writes return, if not 0
+	noAhead       bool  // fail makes only those writes fail that extend the file ahead
 }
 
 func countedWrite(tls *libc.TLS, file, p uintptr, n int32, offset int64) int32 {
@@ -26,7 +26,7 @@ func countedWrite(tls *libc.TLS, file, p uintptr, n int32, offset int64) int32 {
 	return called[pieceMethod](logCalls.real)(tls, file, p, n, offset)
 }
 
-// counting replaces the write of the log's own methods by countedWrite.
+// counting replaces the write among the log's own methods by countedWrite.
 func counting(t *testing.T, c *Conn) {
 	t.Helper()
 	g := (*gathered)(at(c.gathering))
@@ -95,8 +95,8 @@ func TestLogIsMadeLongerAhead(t *testing.T) {
 	}
 }
 
-// TestLogThatCannotBeMadeLongerAhead checks that commits succeed and are readable if writing zeros
-// ahead fails, and that the log is hardly longer than the data written.
+// TestLogThatCannotBeMadeLongerAhead checks that commits succeed and can be read if writing zeros
+// ahead fails. The log must then hardly be longer than the written data.
 func TestLogThatCannotBeMadeLongerAhead(t *testing.T) {
 	path, v := writer(t)
 	counting(t, v.Conn)
@@ -114,8 +114,8 @@ func TestLogThatCannotBeMadeLongerAhead(t *testing.T) {
 	digest(t, path)
 }
 
-// TestCommitsAreInTheFiles checks that a copy of the files, taken after a commit, contains the
-// committed data, so that the end of the process loses nothing.
+// TestCommitsAreInTheFiles checks that a copy of the files, made after a commit, contains the
+// committed data. So the end of the process loses nothing.
 func TestCommitsAreInTheFiles(t *testing.T) {
 	path, v := writer(t)
 	for n := range 5 {
@@ -136,8 +136,8 @@ func TestCommitsAreInTheFiles(t *testing.T) {
 	}
 }
 
-// digest returns a summary of the table as another connection reads it, and checks the integrity of
-// the file.
+// digest returns a summary of the table as another connection reads it. It also checks the integrity
+// of the file.
 func digest(t *testing.T, path string) (d string) {
 	t.Helper()
 	c, err := Open(t.Context(), path, Writing)
@@ -156,8 +156,8 @@ func digest(t *testing.T, path string) (d string) {
 	return d
 }
 
-// TestLogIsAsItWasWritten checks that reads, sizes and truncations of the log see the earlier
-// writes, including collected ones.
+// TestLogIsAsItWasWritten checks that reads, sizes and truncations of the log take earlier writes
+// into account, also those that are still collected in memory.
 func TestLogIsAsItWasWritten(t *testing.T) {
 	_, v := writer(t)
 	file, err := v.logFile()
@@ -198,7 +198,7 @@ func TestLogIsAsItWasWritten(t *testing.T) {
 	if got := read(6, end); got != "abcdef" {
 		t.Errorf("reads %q", got)
 	}
-	write("xy", end+1) // not directly after the last one
+	write("xy", end+1) // there is a gap after the last write
 	write("z", end+9)
 	if got := size(); got < end+10 {
 		t.Errorf("is %d bytes long, want %d at least", got, end+10)
@@ -217,8 +217,8 @@ func TestLogIsAsItWasWritten(t *testing.T) {
 	}
 }
 
-// TestLargeTransactionsReadWhatTheyHaveWritten checks that a transaction larger than SQLite's cache
-// reads its own writes, and that a rollback leaves the table as it was.
+// TestLargeTransactionsReadWhatTheyHaveWritten checks that a transaction that is larger than
+// SQLite's cache reads its own writes. After a rollback, the table must be as it was.
 func TestLargeTransactionsReadWhatTheyHaveWritten(t *testing.T) {
 	path, v := writer(t)
 	for _, end := range []string{"ROLLBACK", "COMMIT", "ROLLBACK"} {
@@ -246,7 +246,7 @@ func TestPagesOfARollbackAreNotWritten(t *testing.T) {
 	g := (*gathered)(at(v.gathering))
 	for _, forget := range []bool{true, false} {
 		must(t, v, "BEGIN IMMEDIATE")
-		must(t, v, fill, 1200) // more than fits into the cache
+		must(t, v, fill, 1200) // more rows than fit into the cache
 		if g.n == 0 {
 			t.Fatal("nothing is gathered")
 		}
@@ -264,8 +264,8 @@ func TestPagesOfARollbackAreNotWritten(t *testing.T) {
 	}
 }
 
-// TestOnlyQuickCommitsMakeTheLogLonger checks that goAhead(false) makes a commit extend the log
-// only by its own data, and that goAhead(true) makes it extend the log ahead.
+// TestOnlyQuickCommitsMakeTheLogLonger checks GoAhead. After GoAhead(false), a commit extends the
+// log only by its own data. After GoAhead(true), it extends the log ahead of writes.
 func TestOnlyQuickCommitsMakeTheLogLonger(t *testing.T) {
 	path, v := writer(t)
 	size := func() int64 {

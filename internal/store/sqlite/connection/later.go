@@ -7,7 +7,7 @@ import (
 	"sync"
 )
 
-// laterPiece is the number of writes that are handed over at once.
+// laterPiece is the number of writes that are handed over to the other goroutine at once.
 const laterPiece = 8
 
 // Later executes deferred writes on its own goroutine while the committer decides on further
@@ -16,12 +16,12 @@ const laterPiece = 8
 // reads, commits or rolls back, so only one goroutine uses the connection at a time.
 type Later struct {
 	conn    *Conn
-	on      bool // whether the current transaction defers writes
+	on      bool // the current transaction defers writes
 	pending []write
 	pieces  chan []write
 	ended   chan struct{}
-	written sync.WaitGroup // counts the pieces that are not executed yet
-	err     error          // of the transaction's first failed write; read after written.Wait
+	written sync.WaitGroup // counts the handed-over pieces that are not executed yet
+	err     error          // error of the transaction's first failed write; must be read after written.Wait
 }
 
 type write struct {
@@ -29,7 +29,7 @@ type write struct {
 	args  []any
 }
 
-// StartLater lets transactions defer writes. The caller must call [Later.Close].
+// StartLater lets later transactions defer writes. The caller must call [Later.Close].
 func (c *Conn) StartLater() {
 	c.Later = newLater(c)
 	go c.Later.run()
@@ -76,7 +76,7 @@ func (l *Later) hand() {
 	}
 }
 
-// settle waits until all deferred writes are executed, and returns the first error.
+// settle waits until all deferred writes are executed. It returns the error of the first failed one.
 func (l *Later) settle() error {
 	l.hand()
 	l.written.Wait()
@@ -87,8 +87,8 @@ func (l *Later) settle() error {
 // again and returns the first error.
 func (l *Later) Begin() { l.on, l.err = true, nil }
 
-// End executes the deferred writes of a transaction and returns their first error. It does nothing if
-// the transaction defers no writes.
+// End waits until the deferred writes of a transaction are executed, and returns their first error.
+// It does nothing if the transaction defers no writes.
 func (l *Later) End() error {
 	if l == nil || !l.on {
 		return nil
@@ -98,7 +98,7 @@ func (l *Later) End() error {
 	return err
 }
 
-// Close ends the goroutine of the deferred writes.
+// Close ends the goroutine that executes deferred writes.
 func (l *Later) Close() {
 	close(l.pieces)
 	<-l.ended

@@ -6,7 +6,7 @@ import "testing"
 func TestAPanicOfAWriteIsItsError(t *testing.T) {
 	c := openAlone(t).Conn
 	stmts := c.stmts
-	c.stmts = nil // so that caching a new statement panics
+	c.stmts = nil // makes the next caching of a statement panic
 	err := newLater(c).write(write{"SELECT 4711", nil})
 	c.stmts = stmts
 	if err == nil {

@@ -7,8 +7,8 @@ import (
 	lib "modernc.org/sqlite/lib"
 )
 
-// CountLog makes SQLite record the length of the log for LogPages. It replaces SQLite's automatic
-// checkpoint, which would run before a commit is answered.
+// CountLog makes SQLite record the length of the write-ahead log for LogPages. It replaces SQLite's
+// automatic checkpoint, which would run before a commit is answered.
 func (n *native) CountLog() {
 	lib.Xsqlite3_wal_hook(n.tls, n.db, callback(notePages), n.pages())
 }
@@ -18,10 +18,10 @@ func notePages(_ *libc.TLS, place, _, _ uintptr, pages int32) int32 {
 	return lib.SQLITE_OK
 }
 
-// LogPages returns the number of pages in the log after this connection's last commit.
+// LogPages returns the number of pages in the write-ahead log after this connection's last commit.
 func (n *native) LogPages() int { return int(*(*int32)(at(n.pages()))) }
 
-// ClearLogPages records that the log was emptied.
+// ClearLogPages records that the write-ahead log was emptied.
 func (n *native) ClearLogPages() { *(*int32)(at(n.pages())) = 0 }
 
 func (n *native) pages() uintptr { return n.stopped + 2*unsafe.Sizeof(int32(0)) }

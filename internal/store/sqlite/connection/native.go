@@ -12,15 +12,15 @@ import (
 	lib "modernc.org/sqlite/lib"
 )
 
-// native is a connection through SQLite's own interface, without database/sql:
-// docs/decisions/020-sqlite-without-database-sql.md has the reasons. It has no mutex: only one
-// goroutine may use it at a time. Only the flag that stop returns may be set by another goroutine.
+// native is a connection through SQLite's own interface, without database/sql. The reasons are in
+// docs/decisions/020-sqlite-without-database-sql.md. It has no mutex: only one goroutine may use it
+// at a time. Only the flag that stop returns may be set by another goroutine.
 type native struct {
 	tls *libc.TLS
 	db  uintptr
-	// stopped is the address of an int32 in SQLite's memory, the interrupt flag. While the flag is
-	// not 0, running statements end with SQLITE_INTERRUPT. A uint32 (see version) and an int32 (see
-	// pages) follow it.
+	// stopped is the address of the interrupt flag, an int32 in SQLite's memory. While the flag is
+	// not 0, running statements end with SQLITE_INTERRUPT. A uint32 (see Version) and an int32 (see
+	// pages) follow it in memory.
 	stopped uintptr
 	// gathering is the address of a [gathered], or 0.
 	gathering uintptr
@@ -30,13 +30,14 @@ const (
 	// argRoom is the size of the argument buffer that a statement keeps. A larger buffer is freed
 	// after use.
 	argRoom = 8 << 10
-	// stopEvery is the number of virtual machine steps between two checks of stopped: about 50 µs.
+	// stopEvery is the number of virtual machine steps between two checks of the interrupt flag:
+	// about 50 µs.
 	stopEvery = 2000
 )
 
 // failure is an error of SQLite.
 type failure struct {
-	code    int // extended
+	code    int // extended result code
 	message string
 }
 
@@ -45,7 +46,7 @@ func (f *failure) Error() string { return fmt.Sprintf("%s (%d)", f.message, f.co
 // Code returns SQLite's extended result code.
 func (f *failure) Code() int { return f.code }
 
-// at converts an address outside of Go's memory to a pointer.
+// at converts the address of memory that Go does not manage to a pointer.
 func at(address uintptr) unsafe.Pointer { return *(*unsafe.Pointer)(unsafe.Pointer(&address)) }
 
 // bytesAt returns a view of SQLite's memory, without copying. It is valid only as long as SQLite
@@ -118,10 +119,12 @@ func (n *native) open(path string, flags int32) error {
 	return nil
 }
 
-// stop returns the interrupt flag. While it is 1, running and new statements end with an error.
+// stop returns a pointer to the interrupt flag. While the flag is 1, running and new statements end
+// with an error.
 func (n *native) stop() *int32 { return (*int32)(at(n.stopped)) }
 
-// progress is SQLite's progress handler.
+// progress is called by SQLite regularly during a statement. If it returns a number other than 0,
+// the statement is interrupted.
 func progress(_ *libc.TLS, stopped uintptr) int32 { return atomic.LoadInt32((*int32)(at(stopped))) }
 
 // GiveWay makes long statements yield to other goroutines from time to time.
@@ -134,13 +137,13 @@ func progressGivingWay(tls *libc.TLS, stopped uintptr) int32 {
 	return progress(tls, stopped)
 }
 
-// callback returns the address of a plain function, in the form in which SQLite calls it.
+// callback returns the address of a Go function, in the form in which SQLite calls it.
 func callback[F any](f F) uintptr {
 	return *(*uintptr)(unsafe.Pointer(&f))
 }
 
-// Version returns the data version of the file, as this connection sees it since its last
-// transaction began. Every commit changes it.
+// Version returns the data version of the file that this connection saw at the beginning of its last
+// transaction. Every commit changes the version.
 func (n *native) Version() (version uint32) {
 	place := n.stopped + unsafe.Sizeof(int32(0))
 	if lib.Xsqlite3_file_control(n.tls, n.db, 0, lib.SQLITE_FCNTL_DATA_VERSION, place) != lib.SQLITE_OK {
@@ -160,7 +163,7 @@ func (n *native) close() (err error) {
 	return err
 }
 
-// failed returns the error of a result code; nil for success.
+// failed converts a result code of SQLite to an error; nil for success.
 func (n *native) failed(code int32) error {
 	switch code {
 	case lib.SQLITE_OK, lib.SQLITE_ROW, lib.SQLITE_DONE:

@@ -11,16 +11,17 @@ import (
 	"github.com/perdure/perdure/internal/store/turns"
 )
 
-// Pool holds the connections that read. They are opened read-only, so that no statement can write.
+// Pool contains the connections that read. They are opened read-only, so that no statement can
+// write.
 type Pool struct {
 	turns  *turns.Turns
 	closed chan struct{}
 	mu     sync.Mutex
-	idle   []*Conn // the most recently used one is last
+	idle   []*Conn // the most recently used connection is the last one
 	conns  []*Conn
 }
 
-// PoolSize returns the number of reading connections. About three quarters of them are for one org:
+// PoolSize returns the number of reading connections. One org may use about three quarters of them:
 // one per core, and at least 4. The others remain for other orgs.
 func PoolSize() int {
 	each := max(4, runtime.GOMAXPROCS(0))
@@ -73,8 +74,8 @@ func (p *Pool) put(ctx context.Context, c *Conn) {
 	p.turns.Leave(store.OrgOf(ctx))
 }
 
-// Read runs a read with a consistent snapshot. It returns all errors as coded errors, except the
-// context's error.
+// Read calls f with a view that sees a consistent snapshot. All returned errors have one of
+// Perdure's codes, except the error of the context.
 func (p *Pool) Read(ctx context.Context, f func(v View) error) error {
 	c, err := p.take(ctx)
 	if err != nil {
@@ -88,13 +89,12 @@ func (p *Pool) Read(ctx context.Context, f func(v View) error) error {
 	return Refusal(err)
 }
 
-// ReadRows runs a read that only needs a statement.Conn.
+// ReadRows is Read for a function that only needs a statement.Conn.
 func (p *Pool) ReadRows(ctx context.Context, read func(c statement.Conn) error) error {
 	return p.Read(ctx, func(v View) error { return read(v) })
 }
 
-// Costs returns the costs of the statements of all connections, by their texts. It waits for running
-// reads.
+// Costs returns the costs of the statements of all connections, by text. It waits for running reads.
 func (p *Pool) Costs() map[string]Cost {
 	defer p.takeAll()()
 	all := map[string]Cost{}
@@ -106,7 +106,7 @@ func (p *Pool) Costs() map[string]Cost {
 	return all
 }
 
-// takeAll waits for running reads. Until leave is called, no other read runs.
+// takeAll waits for running reads. No other read runs until leave is called.
 func (p *Pool) takeAll() (leave func()) {
 	for range p.conns {
 		_ = p.turns.Take(context.Background(), "") // fails only if the context ends

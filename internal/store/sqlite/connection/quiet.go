@@ -9,13 +9,14 @@ import (
 	lib "modernc.org/sqlite/lib"
 )
 
-// OpenQuietPool opens a pool with one connection that if possible writes nothing, so that a store
-// can be read on a full disk. Normal readers share memory with other connections, in a file that
-// the first one creates and that needs disk space. If nobody else has the database open, this
-// connection keeps that memory private. If that fails, openQuietPool opens a normal reader.
+// OpenQuietPool opens a pool with one connection that writes nothing, if possible, so that a store
+// can be read on a full disk. Normal readers share memory with other connections. That memory is a
+// file, which the first connection creates and which needs disk space. If no other process has the
+// database open, this connection keeps the memory private. If that fails, OpenQuietPool opens a
+// normal reader.
 func OpenQuietPool(ctx context.Context, path string) (*Pool, error) {
 	if err := sqlitelog.ProvideShared(path); err != nil {
-		return OpenPool(ctx, path, 1) // for example, a read-only folder
+		return OpenPool(ctx, path, 1) // the reason may be, for example, a read-only folder
 	}
 	p, err := openPoolAs(ctx, dsnReading(path), Reading|lib.SQLITE_OPEN_URI, 1)
 	if err == nil {
@@ -33,7 +34,7 @@ func OpenQuietPool(ctx context.Context, path string) (*Pool, error) {
 	return nil, err
 }
 
-// dsnReading returns the data source name of a file whose shared memory is not written.
+// dsnReading returns the data source name for opening a file without writing its shared memory.
 func dsnReading(path string) string {
 	return DSN(path, url.Values{"readonly_shm": {"1"}})
 }

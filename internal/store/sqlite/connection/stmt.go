@@ -19,11 +19,12 @@ type stmt struct {
 	handle          uintptr
 	params, columns int
 	running         bool
-	once            bool // close it after its use
-	// args is the address of a buffer for the bound texts and blobs, and room its size in bytes.
+	once            bool // the statement is closed after its use
+	// args is the address of a buffer for the bound texts and blobs. room is the size of that buffer
+	// in bytes.
 	args uintptr
 	room int
-	row  func(dest ...any) error // scan
+	row  func(dest ...any) error // the method scan, bound to this statement
 }
 
 func (s *stmt) close() {
@@ -35,8 +36,8 @@ func (s *stmt) close() {
 	s.args, s.room = 0, 0
 }
 
-// begin binds all arguments. There must be one for each parameter, because bindings of earlier runs
-// point to memory that is reused.
+// begin binds all arguments. Each parameter must have one, because a binding of an earlier run
+// points to memory that is reused.
 func (s *stmt) begin(args []any) error {
 	if len(args) != s.params {
 		return fmt.Errorf("%d arguments for %d parameters", len(args), s.params)
@@ -82,7 +83,7 @@ func (s *stmt) reserve(size int) error {
 	return nil
 }
 
-// sizeOf returns the number of bytes that an argument needs.
+// sizeOf returns the number of bytes that an argument needs in the buffer.
 func sizeOf(arg any) int {
 	switch v := arg.(type) {
 	case string:
@@ -118,7 +119,7 @@ func (s *stmt) bind(i int32, place uintptr, arg any) (int32, error) {
 	return 0, fmt.Errorf("a %T cannot be stored", arg)
 }
 
-// step steps to the next row and reports whether there is one.
+// step advances to the next row and reports whether there is one.
 func (s *stmt) step() (bool, error) {
 	if atomic.LoadInt32(s.stop()) != 0 {
 		return false, &failure{lib.SQLITE_INTERRUPT, "interrupted"}
@@ -127,7 +128,7 @@ func (s *stmt) step() (bool, error) {
 	return code == lib.SQLITE_ROW, s.failed(code)
 }
 
-// end resets the statement for its next use.
+// end resets the statement, so that it can run again.
 func (s *stmt) end() {
 	lib.Xsqlite3_reset(s.tls, s.handle) // repeats the last step's error
 	s.running = false
@@ -137,7 +138,7 @@ func (s *stmt) end() {
 	}
 }
 
-// scan scans the row into dest.
+// scan scans the current row into dest.
 func (s *stmt) scan(dest ...any) error {
 	if len(dest) != s.columns {
 		return fmt.Errorf("%d columns are read into %d places", s.columns, len(dest))
@@ -191,7 +192,7 @@ func readNumber(dest any, v int64) error {
 	return nil
 }
 
-// readText scans a text into dest. v is SQLite's memory.
+// readText scans a text into dest. The slice v is SQLite's memory and must be copied.
 func readText(dest any, v []byte) error {
 	switch p := dest.(type) {
 	case column.BytesScanner:

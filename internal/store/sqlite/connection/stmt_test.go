@@ -86,7 +86,8 @@ func TestValuesComeBack(t *testing.T) {
 }
 
 // TestStatementsWithinStatements checks that a statement in the middle of its rows keeps its
-// arguments and its position, whatever else runs on the connection, including the same statement.
+// arguments and its position while other statements run on the connection. One of these is the same
+// statement.
 func TestStatementsWithinStatements(t *testing.T) {
 	v := openAlone(t)
 	const query = "SELECT value FROM json_each(?)"
@@ -163,8 +164,8 @@ func TestReadsEndWithTheirContext(t *testing.T) {
 	}
 }
 
-// TestReadersCannotWrite checks that a connection of the pool cannot write, and that ErrStop ends a
-// read without an error.
+// TestReadersCannotWrite checks that a connection of the pool cannot write. It also checks that
+// ErrStop ends a read without an error.
 func TestReadersCannotWrite(t *testing.T) {
 	p := readers(t)
 	err := p.Read(t.Context(), func(v View) error {

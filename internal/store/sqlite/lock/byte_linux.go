@@ -10,7 +10,8 @@ import (
 // lockedByte is the byte before SQLite's locks, which start at 1 GiB.
 const lockedByte = 1<<30 - 1
 
-// setOwnLock is F_OFD_SETLK: the lock belongs to the open file rather than to the process.
+// setOwnLock is the fcntl command F_OFD_SETLK. It sets a lock that belongs to the open file, not to
+// the process.
 const setOwnLock = 37
 
 func lockByte(file *os.File) error {

@@ -1,4 +1,5 @@
-// Package lock keeps a database file for one server, whatever path other servers use.
+// Package lock reserves a database file for one server, even if other servers use another path to
+// the same file.
 package lock
 
 import (
@@ -11,13 +12,13 @@ import (
 	"github.com/perdure/perdure/internal/filelock"
 )
 
-// File prevents other servers from opening a database file, whatever path they use. The lock of
-// a data directory covers only one path, and a file may have several, by hard or symbolic links.
-// Two servers would then write two different logs.
+// File prevents other servers from opening a database file, whatever path they use. The lock of a
+// data directory covers only one path, but a file may have several, by hard or symbolic links. Two
+// servers would then write two different logs.
 //
-// The lock is on the file itself, on a byte that SQLite's locks do not use. On Linux it belongs to
-// the open file (see lockByte). SQLite's locks belong to the process: closing any descriptor of the
-// file drops all of them. So the process identifies locked files by their identity and does not
+// The lock is on one byte of the file that SQLite's locks do not use. On Linux it belongs to the
+// open file (see lockByte). SQLite's locks belong to the process: closing any descriptor of the file
+// drops all of them. So Take recognizes locked files by their identity, under any path, and does not
 // open a locked file again. The descriptor must be closed after SQLite's connections.
 type File struct {
 	file *os.File
@@ -32,7 +33,7 @@ var locked struct {
 // errLocked reports that another process has locked the byte.
 var errLocked = errors.New("the file is locked")
 
-// Take locks an existing database. Errors: unavailable if another server has locked it.
+// Take locks an existing database file. Errors: unavailable if another server has locked it.
 func Take(path string) (*File, error) {
 	info, err := os.Stat(path)
 	if err != nil {
@@ -63,7 +64,7 @@ func inUse(path string) error {
 	return perdure.Errorf(perdure.Unavailable, "the database %s is in use by another server, perhaps by another name; end it first", path)
 }
 
-// Release releases the lock. No connection of the process may have the file open.
+// Release releases the lock. No connection of this process may have the file open any more.
 func (l *File) Release() error {
 	locked.Lock()
 	defer locked.Unlock()

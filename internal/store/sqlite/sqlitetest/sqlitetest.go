@@ -8,16 +8,17 @@ import (
 	"sync"
 )
 
-// empty is the file of an empty store.
+// empty contains the file of an empty store, once it was created.
 var empty struct {
 	once    sync.Once
 	content []byte
 	err     error
 }
 
-// Place writes the file of an empty store to path, unless a file is there. A store that opens it
-// skips the migrations, which take longer than most tests, and has an epoch of its own, like every
-// copy. create creates a store and closes it. It is called once in a test binary.
+// Place writes the file of an empty store to path, unless a file exists there. A store that opens
+// this file skips the migrations, which take longer than most tests. It has an epoch of its own,
+// like every copy. The function create must create a store and close it; it is called once in a test
+// binary.
 func Place(path string, create func(path string) error) error {
 	if _, err := os.Stat(path); !errors.Is(err, os.ErrNotExist) {
 		return err

@@ -13,15 +13,16 @@ import (
 	"github.com/perdure/perdure/internal/store"
 )
 
-// Auditor examines the stored data across all orgs. Every store must implement it for Check.
+// Auditor examines the stored data across all orgs. Check needs it, so every store must implement
+// it.
 type Auditor interface {
-	// Audit checks that no row refers to a missing row and that streams have no gaps. It returns
-	// the id of every execution.
+	// Audit checks that no row refers to a missing row and that streams have no gaps. It yields the
+	// id of every execution.
 	Audit(ctx context.Context) iter.Seq2[uuid.UUID, error]
-	// AuditBlocks returns the stored form of an execution's closed blocks, in any order.
+	// AuditBlocks returns how the closed blocks of an execution are stored, in any order.
 	AuditBlocks(ctx context.Context, execution uuid.UUID) ([]store.BlockRest, error)
-	// AuditResults returns the stored form of those task results of an execution that refer to an
-	// entry, in any order.
+	// AuditResults returns how those task results of an execution are stored that refer to an entry,
+	// in any order.
 	AuditResults(ctx context.Context, execution uuid.UUID) ([]store.ResultRest, error)
 	// AuditTree checks the stored tree positions of an execution's entries, and returns a text for
 	// each fault.
@@ -48,7 +49,8 @@ func Check(t testing.TB, s store.Store) {
 	}
 }
 
-// AuditorOf returns the auditor of a store, or of the store that it wraps; nil if there is none.
+// AuditorOf returns the auditor of a store, or of the store that it wraps. It returns nil if there
+// is none.
 func AuditorOf(s store.Store) Auditor {
 	for {
 		if a, ok := s.(Auditor); ok {
@@ -70,7 +72,8 @@ type execution struct {
 	ctx   context.Context
 	id    uuid.UUID
 	x     *perdure.Execution
-	// retried lists the attempts after which a task was retried. Their blocks have number 0.
+	// retried contains a key for each attempt after which a task was retried. Its field for the
+	// block number is 0.
 	retried map[perdure.BlockKey]bool
 }
 
@@ -129,8 +132,8 @@ func (i *execution) checkStatus() {
 	}
 }
 
-// checkHome checks that a LOCAL execution has a home from its first claim on and is claimed only by
-// that worker, and that a REMOTE one has no home.
+// checkHome checks the home worker of an execution. A LOCAL execution has one from its first claim
+// on, and only that worker claims it. A REMOTE execution has none.
 func (i *execution) checkHome() {
 	i.Helper()
 	x := i.x
@@ -173,8 +176,8 @@ func (i *execution) checkLease() {
 	}
 }
 
-// checkTasks checks that a task belongs to the execution, that ended tasks have an end time, and
-// that no task of an ended execution is open.
+// checkTasks checks that tasks belong to the execution and that ended tasks have an end time. An
+// ended execution must have no open task.
 func (i *execution) checkTasks() {
 	i.Helper()
 	for cursor, more := "", true; more; more = cursor != "" {

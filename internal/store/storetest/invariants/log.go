@@ -7,10 +7,10 @@ import (
 	"github.com/perdure/perdure"
 )
 
-// checkLog checks that positions and seqs have no gaps, except for records that were pruned from
-// the start of an ended execution's log. It also checks that every block has the length and hash of
-// its closing event, or is superseded and has no text. For a block whose content is not on the
-// server it checks the length.
+// checkLog checks that positions and seqs have no gaps. An ended execution's log may lack its first
+// records, because they were pruned. Every block must have the length and hash that its closing
+// event states, or be superseded and have no text. If the content of a block is not on the server,
+// only the length is checked.
 func (i *execution) checkLog() {
 	i.Helper()
 	head, err := i.s.LogHead(i.ctx, i.id)
@@ -61,20 +61,21 @@ func (i *execution) checkLog() {
 // logCheck checks one log.
 type logCheck struct {
 	*execution
-	content  map[int64][]byte // of blocks, by seq
-	withheld map[int64]int64  // length of the blocks' content that is not on the server, by seq
+	content map[int64][]byte // content of blocks, by seq
+	// withheld contains the length of the content, by seq, for blocks whose content is not on the server.
+	withheld map[int64]int64
 	seen     map[int64]bool
 	open     map[int64]bool
 	last     int64
-	nonce    uint32 // of the record at last
+	nonce    uint32 // nonce of the last record
 	event    int64  // seq of the newest event
 	gaps     bool
 	chunks   map[int64]int // number of chunks per block
 	ends     map[int64]blockEnd
 }
 
-// blockEnd is the content of a block.closed event. If a block was closed and superseded later, the
-// last event counts.
+// blockEnd contains the fields of a block.closed event. If a block was closed and later superseded,
+// it has two such events, and the second one counts.
 type blockEnd struct {
 	BlockSeq int64               `json:"blockSeq"`
 	Length   int64               `json:"length"`
@@ -94,7 +95,8 @@ func (l *logCheck) add(r perdure.Record) {
 	switch {
 	case r.Chunk != nil:
 		l.chunks[r.Seq]++
-		gone := r.Chunk.Text == "" && l.held(r.Seq) == 0 // superseded; checkEnds verifies that
+		// The block is superseded, which checkEnds verifies.
+		gone := r.Chunk.Text == "" && l.held(r.Seq) == 0
 		if held := l.held(r.Seq); r.Chunk.Offset != held && !gone {
 			l.broken("has a chunk of block %d at %d, after %d bytes", r.Seq, r.Chunk.Offset, held)
 		}
@@ -119,7 +121,7 @@ func (l *logCheck) add(r perdure.Record) {
 	}
 }
 
-// close records a block.closed event. A block is closed once, and may be superseded once after
+// close processes a block.closed event. A block is closed once. It may be superseded once after
 // that.
 func (l *logCheck) close(r perdure.Record) {
 	l.Helper()
@@ -136,7 +138,7 @@ func (l *logCheck) close(r perdure.Record) {
 	l.ends[end.BlockSeq] = end
 }
 
-// checkEnds compares the blocks' contents with their closing events.
+// checkEnds compares the content of each block with its closing event.
 func (l *logCheck) checkEnds() {
 	l.Helper()
 	for _, end := range l.ends {
@@ -164,8 +166,8 @@ func (l *logCheck) checkEnd(end blockEnd) {
 	}
 }
 
-// checkOpen checks that the stored open blocks are those without a closing event, and have the
-// content of the log. An ended execution must not have open blocks.
+// checkOpen compares the stored open blocks with the log: they are the blocks without a closing
+// event, and have the same content. An ended execution must not have open blocks.
 func (l *logCheck) checkOpen() {
 	l.Helper()
 	blocks, _, err := l.s.OpenBlocks(l.ctx, l.id)

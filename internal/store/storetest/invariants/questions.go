@@ -5,8 +5,8 @@ import (
 	"github.com/perdure/perdure/internal/store"
 )
 
-// checkQuestions checks that the execution's count of open questions is right, that none is open
-// after its end or while it is being cancelled, and that each decision has its time.
+// checkQuestions checks that the execution's row has the right number of open questions. None may be
+// open after its end or while it is being cancelled. Each decision must have a time.
 func (i *execution) checkQuestions() {
 	i.Helper()
 	open := 0

@@ -11,8 +11,8 @@ import (
 )
 
 // checkRest checks that repeated texts are stored once. A closed block has its content or refers to
-// an equal text of an entry; a superseded block has neither. The blocks of a retried attempt are
-// superseded, unless an entry contains their text.
+// an equal text of an entry. A superseded block has neither. All blocks of a retried attempt must be
+// superseded, except those whose text an entry contains.
 func (i *execution) checkRest() {
 	i.Helper()
 	blocks, err := i.audit.AuditBlocks(i.ctx, i.id)
@@ -26,8 +26,9 @@ func (i *execution) checkRest() {
 	i.checkResultRests()
 }
 
-// checkResultRests checks that a result that refers to an entry stores fewer bytes than the whole
-// result, and that its blob reference, if any, has the length and hash of the result.
+// checkResultRests checks task results that refer to an entry. They must store fewer bytes than the
+// whole result. If the result is in a blob, its reference must have the length and hash of the
+// result.
 func (i *execution) checkResultRests() {
 	i.Helper()
 	rests, err := i.audit.AuditResults(i.ctx, i.id)
@@ -84,7 +85,7 @@ func (i *execution) checkBlockRest(b store.BlockRest, entries map[uuid.UUID]*per
 	}
 }
 
-// textAt returns the text at a path; "" if there is none.
+// textAt returns the text at a path in a content; "" if there is none.
 func textAt(content json.RawMessage, path string) string {
 	for _, t := range store.EntryTexts(content) {
 		if t.Path == path {

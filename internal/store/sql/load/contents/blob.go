@@ -15,7 +15,7 @@ type StoredBlob struct {
 	CreatedAt perdure.Time
 }
 
-// BlobRows declares the rows of the table of blobs, without staged.
+// BlobRows declares the rows of the table of blobs, without the column staged.
 var BlobRows = row.New("blob", 2, []row.Field[StoredBlob]{
 	row.ID("agent_execution_id", func(x *StoredBlob) *uuid.UUID { return &x.Execution }).Unread(),
 	row.ID("id", func(x *StoredBlob) *uuid.UUID { return &x.ID }),
@@ -45,7 +45,8 @@ func BlobRow(v statement.View, execution, id uuid.UUID) (*store.Blob, error) {
 	return BlobBy(v, blobByID, execution[:], id[:])
 }
 
-// BlobBy is BlobRow for the blob that a query with BlobColumns selects.
+// BlobBy returns the row of the blob that a query starting with BlobColumns selects; nil if there is
+// none.
 func BlobBy(v statement.View, query *statement.Statement, args ...any) (*store.Blob, error) {
 	var b store.Blob
 	found, err := v.One(query, args, BlobScan(&b)...)

@@ -1,5 +1,5 @@
-// Package contents reads contents: those in blobs, and those that refer to a part of an entry. It
-// declares the rows of blobs.
+// Package contents reads contents that are stored in blobs, and contents that refer to a part of an
+// entry. It also declares the rows of blobs.
 package contents
 
 import (
@@ -18,7 +18,7 @@ var (
 	refOfBlob    = statement.Read("SELECT length, sha256 FROM blob WHERE agent_execution_id = ? AND id = ?")
 )
 
-// BlobChunk reads one row of a blob; nil if there is none.
+// BlobChunk reads the row n of a blob's content; nil if there is none.
 func BlobChunk(v statement.View, execution, id uuid.UUID, n int64) ([]byte, error) {
 	var row []byte
 	found, err := v.One(chunkOfBlob, []any{execution[:], id[:], n}, &row)
@@ -30,7 +30,7 @@ func BlobChunk(v statement.View, execution, id uuid.UUID, n int64) ([]byte, erro
 	return whole[from:min(from+perdure.BlobChunk, int64(len(whole)))], err
 }
 
-// Ref returns the reference to a blob; nil for a nil id.
+// Ref returns the reference to a blob, with length and hash. It returns nil if id is nil.
 func Ref(v statement.View, execution uuid.UUID, id *uuid.UUID) (*perdure.BlobRef, error) {
 	if id == nil {
 		return nil, nil
@@ -39,8 +39,8 @@ func Ref(v statement.View, execution uuid.UUID, id *uuid.UUID) (*perdure.BlobRef
 	return &ref, CompleteRef(v, execution, &ref)
 }
 
-// CompleteRefs returns functions that set the length and the hash of scanned references. nil
-// references are left out.
+// CompleteRefs returns functions that set the lengths and the hashes of scanned references. It
+// leaves out references that are nil.
 func CompleteRefs(execution uuid.UUID, refs ...*perdure.BlobRef) (fs []func(statement.View) error) {
 	for _, ref := range refs {
 		if ref != nil {
@@ -80,8 +80,8 @@ func Blob(v statement.View, execution uuid.UUID, ref *perdure.BlobRef) (json.Raw
 	return whole, err
 }
 
-// JoinContent loads the blob of a content that is not inline, and clears the reference. If the blob
-// is withheld (its content is not stored here), the reference remains.
+// JoinContent loads a content from its blob, if it is in one, and clears the reference. The
+// reference remains if the blob is withheld, because its content is then not stored here.
 func JoinContent(v statement.View, execution uuid.UUID, into *json.RawMessage, ref **perdure.BlobRef) error {
 	if *ref == nil {
 		return nil
@@ -94,8 +94,8 @@ func JoinContent(v statement.View, execution uuid.UUID, into *json.RawMessage, r
 	return nil
 }
 
-// Whole reads a whole blob. It returns nil for a withheld blob, whose content is not stored
-// here.
+// Whole reads the content of a blob. It returns nil if the blob is withheld, because its content is
+// then not stored here.
 func Whole(v statement.View, execution uuid.UUID, ref *perdure.BlobRef) (json.RawMessage, error) {
 	var there bool
 	_, err := v.One(blobIsWhole, []any{execution[:], ref.ID[:]}, column.FlagInto(&there))

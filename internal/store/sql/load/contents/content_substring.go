@@ -9,15 +9,15 @@ import (
 	"github.com/perdure/perdure/internal/store/sql/statement"
 )
 
-// Named is a content that contains a substring of the entry with that number. It is encoded as four
-// varints, followed by the bytes before and after the substring. The varints are the entry's
+// Named is a content that contains a substring of the entry with the number Entry. It is encoded as
+// four varints, followed by the bytes before and after the substring. The varints are the entry's
 // number, the offset and length of the substring, and the length of the bytes before it.
 type Named struct {
 	Entry int64
 	store.Stretch
 }
 
-// Encode returns the stored form.
+// Encode returns the stored form of a Named.
 func (n Named) Encode() []byte {
 	var raw []byte
 	for _, number := range []int64{n.Entry, n.At, n.Length, int64(len(n.Before))} {
@@ -26,7 +26,7 @@ func (n Named) Encode() []byte {
 	return append(append(raw, n.Before...), n.After...)
 }
 
-// ParseNamed parses the stored form of a content that contains a substring of an entry.
+// ParseNamed parses the form that Encode returns.
 func ParseNamed(raw []byte) (n Named, err error) {
 	var before int64
 	for _, number := range []*int64{&n.Entry, &n.At, &n.Length, &before} {
@@ -45,7 +45,8 @@ func ParseNamed(raw []byte) (n Named, err error) {
 
 var namedByBlob = statement.Read("SELECT content_of FROM blob WHERE agent_execution_id = ? AND id = ?")
 
-// Compose returns a content that refers to an entry.
+// Compose returns the content whose stored form is raw. It reads the entry to which the content
+// refers.
 func Compose(v statement.View, execution uuid.UUID, raw []byte) (json.RawMessage, error) {
 	n, err := ParseNamed(raw)
 	if err != nil {

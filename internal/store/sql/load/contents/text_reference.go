@@ -10,10 +10,10 @@ import (
 	"github.com/perdure/perdure/internal/store/sql/statement"
 )
 
-// Repeated texts are stored once. The row of a closed block refers to the equal text of an entry,
-// and the result of a task refers to the bytes of the entry that was made from it.
+// Repeated texts are stored once. The row of a closed block refers to a text of an entry if both are
+// equal. The result of a task refers to the bytes of the entry that was made from the task.
 
-// TextPlace is the place of a text in an entry. Without an entry, there is no such text.
+// TextPlace is the place of a text in an entry. If Entry is 0, no entry contains the text.
 type TextPlace struct {
 	Entry int64 // number of the entry
 	Path  string
@@ -26,7 +26,7 @@ func (p *TextPlace) Scan() []any {
 var entryBody = statement.Read("SELECT content_blob, content FROM agent_entry WHERE agent_execution_id = ? AND number = ? AND number > 0")
 
 // EntryTexts caches the texts of the last examined entry, because blocks that refer to the same
-// entry are adjacent.
+// entry are read one after the other.
 type EntryTexts struct {
 	entry int64
 	texts []store.EntryText
@@ -44,7 +44,7 @@ func (c *EntryTexts) Of(v statement.View, execution uuid.UUID, number int64) ([]
 	return c.texts, err
 }
 
-// At returns the text that a block refers to.
+// At returns the text at a place, to which a block refers.
 func (c *EntryTexts) At(v statement.View, execution uuid.UUID, p TextPlace) ([]byte, error) {
 	texts, err := c.Of(v, execution, p.Entry)
 	if err != nil {
@@ -58,7 +58,7 @@ func (c *EntryTexts) At(v statement.View, execution uuid.UUID, p TextPlace) ([]b
 	return nil, ErrNamed
 }
 
-// ErrNamed says that a reference to a part of an entry leads nowhere.
+// ErrNamed says that a row refers to a part of an entry that does not exist.
 var ErrNamed = errors.New("a row names a part of an entry that is not there")
 
 // contentOfEntry reads the content of the entry with that number.

@@ -59,7 +59,7 @@ func BlockKey(execution uuid.UUID, k perdure.BlockKey) []any {
 	return []any{execution[:], k.TaskID[:], k.Attempt, k.Block}
 }
 
-// Blocks reads blocks by a query, without their contents.
+// Blocks reads the blocks that a query selects, without their contents.
 func Blocks(v statement.View, query *statement.Statement, args ...any) ([]*store.Block, error) {
 	var found []*store.Block
 	err := v.Each(query, args, func(row func(...any) error) error {
@@ -70,16 +70,17 @@ func Blocks(v statement.View, query *statement.Statement, args ...any) ([]*store
 	return found, err
 }
 
-// MaxSpanClass is the largest possible class: 2^44 positions.
+// MaxSpanClass is the largest class that spanClass can return. It stands for 2^44 positions.
 const MaxSpanClass = 11
 
-// Cut is one chunk of a closed block.
+// Cut is the part of a closed block's content that was one chunk.
 type Cut struct {
 	Pos, Offset, Length, Created int64
 	Nonce                        uint32
 }
 
-// ReadCuts returns the cuts whose pos is in (after, upTo], with their nonces.
+// ReadCuts decodes the cuts of a block. It returns those with after < pos <= upTo, with their
+// nonces.
 func ReadCuts(raw []byte, nonces NonceList, after, upTo int64) ([]Cut, error) {
 	var (
 		cuts []Cut
@@ -109,11 +110,11 @@ func ReadCuts(raw []byte, nonces NonceList, after, upTo int64) ([]Cut, error) {
 	return cuts, nil
 }
 
-// ErrCuts says that the cuts of a closed block cannot be read.
+// ErrCuts says that the stored cuts of a closed block are damaged.
 var ErrCuts = errors.New("the cuts of a block do not decode")
 
-// Piece returns the cut's part of its block's content. The content of a superseded block is
-// deleted, but its positions remain.
+// Piece returns the text of the cut, given the whole content of its block. The content of a
+// superseded block is deleted, but the positions of its cuts remain.
 func (c Cut) Piece(content []byte) []byte {
 	if len(content) == 0 {
 		return nil
@@ -122,10 +123,10 @@ func (c Cut) Piece(content []byte) []byte {
 }
 
 const (
-	// Closed blocks that overlap (?2, ?3]. Blocks of span class n begin less than 16^n positions
-	// before it.
+	// SpanClasses and FromSpans begin a query for closed blocks that overlap the positions (?2, ?3].
+	// Blocks of span class n begin less than 16^n positions before that range.
 	SpanClasses = "WITH RECURSIVE class (n) AS (SELECT 0 UNION ALL SELECT n + 1 FROM class WHERE n < ?4)"
-	// FromSpans is the FROM clause of a query for closed blocks. It follows SpanClasses.
+	// FromSpans is the FROM clause of that query. It follows SpanClasses.
 	FromSpans = " FROM class CROSS JOIN log_block b WHERE b.agent_execution_id = ?1 AND b.span = class.n" +
 		" AND b.first_pos > ?2 - (CAST(1 AS BIGINT) << (4 * class.n)) AND b.first_pos <= ?3 AND b.last_pos > ?2"
 )

@@ -7,7 +7,7 @@ import (
 	"github.com/perdure/perdure/internal/store/sql/statement"
 )
 
-// StoredNonce returns a nonce as the tables store it: as a signed 32-bit number.
+// StoredNonce returns a nonce in the form in which tables store it: as a signed 32-bit number.
 func StoredNonce(n uint32) int64 { return int64(int32(n)) }
 
 // NonceInto returns a destination for a nonce.
@@ -26,14 +26,14 @@ func (n *nonceScan) Scan(src any) error {
 	return n.ScanNumber(stored)
 }
 
-// NonceList holds the nonces of a closed block's chunks, four bytes each, in the order of its cuts.
-// A block that was closed by a version without nonces has no list.
+// NonceList contains the nonces of a closed block's chunks, four bytes each, in the order of its
+// cuts. A block that an earlier version without nonces has closed has no list.
 type NonceList []byte
 
 // Add appends a nonce.
 func (l *NonceList) Add(n uint32) { *l = binary.BigEndian.AppendUint32(*l, n) }
 
-// Of returns the nonce of the cut with index i; 0 if it is unknown.
+// Of returns the nonce of the cut with the index i; 0 if it is unknown.
 func (l NonceList) Of(i int) uint32 {
 	if len(l) < 4*(i+1) {
 		return 0

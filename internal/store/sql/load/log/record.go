@@ -8,11 +8,11 @@ import (
 	"github.com/perdure/perdure/internal/store/sql/row"
 )
 
-// RecordRow is an event of a log as it is stored.
+// RecordRow is the row of an event of a log.
 type RecordRow struct {
 	Execution uuid.UUID
 	perdure.Record
-	Of []byte // the stored reference to the fields, if an entry contains them
+	Of []byte // the stored reference to the event's fields, if an entry contains them
 }
 
 // RecordRows declares the rows of the table of events.

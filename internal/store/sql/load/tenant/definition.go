@@ -31,13 +31,13 @@ var DefinitionRows = row.New("agent_definition", 1, []row.Field[perdure.Definiti
 var (
 	// DefinitionSelect is the beginning of a query for definitions, up to its condition.
 	DefinitionSelect = "SELECT " + DefinitionRows.List("d") + ", d.number FROM agent_definition d WHERE "
-	// DefinitionByID selects a definition by its id; in any org for "".
+	// DefinitionByID selects a definition of the org ?2, or of any org if ?2 is "".
 	DefinitionByID = statement.Read(DefinitionSelect + "d.id = ?1 AND (?2 = '' OR d.org_id = ?2)")
 	// DefinitionBySlug selects a definition by its slug.
 	DefinitionBySlug = statement.Read(DefinitionSelect + "d.org_id = ?1 AND d.slug = ?2")
 )
 
-// Definition returns a definition; nil if there is none.
+// Definition returns the definition that a query selects; nil if there is none.
 func Definition(v statement.View, query *statement.Statement, args ...any) (*perdure.Definition, error) {
 	var (
 		d      perdure.Definition

@@ -8,8 +8,8 @@ import (
 	"github.com/perdure/perdure/internal/store/sql/statement"
 )
 
-// GrantRows declares the rows of the table of grants, without their numbers, which the database
-// assigns.
+// GrantRows declares the rows of the table of approval grants, without their numbers, which the
+// database assigns.
 var GrantRows = row.New("approval_grant", 1, []row.Field[perdure.ApprovalGrant]{
 	row.ID("id", func(g *perdure.ApprovalGrant) *uuid.UUID { return &g.ID }),
 	row.Text("org_id", func(g *perdure.ApprovalGrant) *string { return &g.Org }),
@@ -31,9 +31,10 @@ var GrantRows = row.New("approval_grant", 1, []row.Field[perdure.ApprovalGrant]{
 var GrantSelect = "SELECT " + GrantRows.List("") + " FROM approval_grant WHERE "
 
 var (
-	// GrantInOrg selects a grant of an org that has not expired at a moment.
+	// GrantInOrg selects an approval grant of an org that has not expired at the time ?3.
 	GrantInOrg = statement.Read(GrantSelect + "id = ?1 AND " + column.Unindexed("org_id") + " = ?2 AND expires_at > ?3")
-	// GrantsOfRun and GrantsOfDefinition select the grants that have not expired at a moment.
+	// GrantsOfRun and GrantsOfDefinition select the approval grants that have not expired at the
+	// time ?2.
 	GrantsOfRun        = statement.Read(GrantSelect + "agent_execution_id = ?1 AND expires_at > ?2 ORDER BY number")
 	GrantsOfDefinition = statement.Read(GrantSelect + "agent_definition_id = ?1 AND expires_at > ?2 ORDER BY number")
 )

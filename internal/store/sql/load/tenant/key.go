@@ -1,5 +1,5 @@
-// Package tenant declares the rows of what belongs to an org and to none of its executions: keys,
-// sessions, grants, webhooks, definitions, policies. It reads them.
+// Package tenant declares and reads the rows that belong to an org and to none of its executions:
+// keys, sessions, grants, webhooks, definitions, policies.
 package tenant
 
 import (
@@ -27,11 +27,12 @@ var KeyRows = row.New("api_key", 1, []row.Field[perdure.APIKey]{
 var KeySelect = "SELECT " + KeyRows.List("k") + " FROM api_key k WHERE "
 
 var (
-	// RunningWithKey counts the executions of an API key that run.
+	// RunningWithKey counts the running executions that an API key has started.
 	RunningWithKey = statement.Read("SELECT count(*) FROM agent_execution INDEXED BY idx_agent_execution_key_open" +
 		" WHERE key_id = ? AND completed_at IS NULL AND (status <> 'WAITING' OR wait_reason = 'task')")
-	// StoredWithKey adds up one number per execution: from the log's head for executions that have
-	// not ended, from the index for those that have ended.
+	// StoredWithKey sums up the stored bytes of the executions of an API key, one number per
+	// execution. For an execution that has not ended, the number is in the log's head; otherwise it
+	// is in the index.
 	StoredWithKey = statement.Read("SELECT CAST(" +
 		"(SELECT coalesce(sum(h.stored), 0) FROM agent_execution x INDEXED BY idx_agent_execution_key_open JOIN log_head h ON h.agent_execution_id = x.id" +
 		" WHERE x.key_id = ?1 AND x.completed_at IS NULL)" +

@@ -18,14 +18,15 @@ var periods = row.New("retention", 0, []row.Field[perdure.Retention]{
 var (
 	// Periods is the list of the columns of a retention policy.
 	Periods = periods.List("")
-	// ReplacedPeriods are the assignments of an insert that replaces the policy.
+	// ReplacedPeriods is the list of the assignments with which an insert replaces an existing
+	// policy.
 	ReplacedPeriods = periods.Replaced()
 )
 
 // RetentionOfOrg selects the retention policy of an org.
 var RetentionOfOrg = statement.Read("SELECT " + Periods + " FROM retention WHERE org_id = ?")
 
-// period stores a period in milliseconds, and nil as NULL.
+// period declares a column that stores a period in milliseconds; nil is stored as NULL.
 func period(name string, at func(*perdure.Retention) **perdure.Period) row.Field[perdure.Retention] {
 	return row.Encoded(name, func(r *perdure.Retention) any { return PeriodOf(*at(r)) },
 		func(r *perdure.Retention) any { return &periodInto{at(r)} })
@@ -55,10 +56,10 @@ func PeriodOf(p *perdure.Period) any {
 	return time.Duration(*p).Milliseconds()
 }
 
-// Policy reads a retention policy; nil if there is none.
+// Policy reads the retention policy that a query selects; nil if there is none.
 func Policy(v statement.View, query *statement.Statement, key any) (*perdure.Retention, error) {
 	return periods.One(v, query, key)
 }
 
-// NextOrg skips through the index from one org to the next.
+// NextOrg selects the first org after the org ?1. It skips through the index.
 var NextOrg = statement.Read("SELECT min(org_id) FROM agent_execution WHERE org_id > ?")

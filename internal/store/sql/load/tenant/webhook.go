@@ -33,15 +33,15 @@ var WebhookRows = row.New("webhook", 1, []row.Field[perdure.Webhook]{
 var WebhookSelect = "SELECT " + WebhookRows.List("w") + " FROM webhook w WHERE "
 
 var (
-	// WebhooksOfOrg are those that are not deleted, oldest first.
+	// WebhooksOfOrg selects the webhooks of an org that are not deleted, oldest first.
 	WebhooksOfOrg = statement.Read(WebhookSelect + "w.org_id = ? AND w.deleted_at IS NULL ORDER BY w.id")
-	// WebhookByID is a webhook that is not deleted.
+	// WebhookByID selects a webhook of an org that is not deleted.
 	WebhookByID = statement.Read(WebhookSelect + "w.id = ? AND " + column.Unindexed("w.org_id") + " = ? AND w.deleted_at IS NULL")
-	// WebhookRevision is 0 in a row that there is not.
+	// WebhookRevision selects the revision of the webhooks; 0 if there has never been a webhook.
 	WebhookRevision = statement.Read("SELECT coalesce((SELECT revision FROM webhook_revision WHERE id = 1), 0)")
 )
 
-// deliveryFields are the columns of deliveries, without the payload.
+// deliveryFields declares the columns of deliveries, without the payload.
 var deliveryFields = []row.Field[perdure.Delivery]{
 	row.ID("webhook_id", func(x *perdure.Delivery) *uuid.UUID { return &x.WebhookID }),
 	row.ID("id", func(x *perdure.Delivery) *uuid.UUID { return &x.ID }),
@@ -65,7 +65,7 @@ var (
 	// DeliveryRows declares the rows of the table of deliveries.
 	DeliveryRows = row.New("delivery", 2, append(deliveryFields[:len(deliveryFields):len(deliveryFields)],
 		row.RawBytes("payload", func(x *perdure.Delivery) *json.RawMessage { return &x.Payload })))
-	// DeliveryHeads are the rows without the payloads. They are only read.
+	// DeliveryHeads declares the rows of deliveries without their payloads, for reading only.
 	DeliveryHeads = row.New("delivery", 2, deliveryFields)
 )
 

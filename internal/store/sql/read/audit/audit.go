@@ -15,13 +15,14 @@ import (
 	"github.com/perdure/perdure/internal/store/sql/statement"
 )
 
-// auditStep is the number of ids that one read of an audit collects.
+// auditStep is the number of execution ids that one read collects.
 const auditStep = 500
 
 var executionsByAge = statement.Read("SELECT x.number, x.id FROM agent_execution x WHERE x.number > ? AND " + load.Hidden + " ORDER BY x.number LIMIT ?")
 
 // Audit checks that no row refers to a missing row, that the content of streams has no gaps, and
-// that deliveries have the times of their status. Then it returns the id of every execution of every org, oldest first.
+// that the times of deliveries fit their status. Then it yields the id of every execution of every
+// org, oldest first.
 func (r *Auditor) Audit(ctx context.Context) iter.Seq2[uuid.UUID, error] {
 	return func(yield func(uuid.UUID, error) bool) {
 		for _, check := range []func(statement.View) error{r.references, denseStreams, soundDeliveries} {
@@ -64,9 +65,9 @@ func (r *Auditor) references(v statement.View) error {
 	return r.Dialect.Audit(v.Context, v.Conn)
 }
 
-// looseStreams selects the path of each stream with a gap, and the position of the gap: a row that
-// does not follow its predecessor, or a tail that differs from the end of the last row. It leaves
-// out deleted streams, whose rows may be partly deleted.
+// looseStreams selects the path of each stream with a gap, and the position of the gap. A gap is a
+// row that does not follow its predecessor, or a tail that differs from the end of the last row.
+// Deleted streams are left out, because their rows may be partly deleted.
 var looseStreams = statement.Alone("SELECT s.path, c.upto FROM durable_stream s JOIN (SELECT stream_id, upto, length(content) AS held," +
 	" coalesce(lag(upto) OVER (PARTITION BY stream_id ORDER BY upto), 0) AS begins FROM durable_stream_chunk) c ON c.stream_id = s.id" +
 	" WHERE s.deleted = 0 AND (c.held = 0 OR c.upto != c.begins + c.held)" +
@@ -130,7 +131,7 @@ var namedResults = statement.Read("SELECT t.id, coalesce(t.result_of, b.content_
 
 var entryByNumber = statement.Read("SELECT id FROM agent_entry WHERE number = ? AND number > 0 AND agent_execution_id = ?")
 
-// AuditResults returns how the task results of an execution that refer to an entry are stored.
+// AuditResults returns how the task results that refer to an entry are stored, for one execution.
 func (r *Auditor) AuditResults(ctx context.Context, execution uuid.UUID) ([]store.ResultRest, error) {
 	var all []store.ResultRest
 	err := r.Read(ctx, func(v statement.View) error {

@@ -15,23 +15,24 @@ import (
 	"github.com/perdure/perdure/internal/store/sql/statement"
 )
 
-// barrierRowsOnce is the number of compactions that one read of an audit checks.
+// barrierRowsOnce is the number of compactions that one read checks.
 const barrierRowsOnce = 100
 
 var barrierRows = statement.Read("SELECT e.number, e.id, coalesce(e.segment, 0), coalesce(e.depth, 0), e.keep_segment, e.keep_depth, e.barrier, e.metadata FROM agent_entry e" +
 	" WHERE e.agent_execution_id = ? AND e.number > ? AND e.number > 0 AND e.entry_type = 'compaction' ORDER BY e.number LIMIT ?")
 
-// storedBarrier is the barrier of a compaction as its row has it.
+// storedBarrier is the row of a compaction with its barrier.
 type storedBarrier struct {
 	number   int64
 	id       uuid.UUID
 	at       load.TreePlace
-	keep     load.TreePlace // its depth is 0 if the row has none
+	keep     load.TreePlace // its depth is 0 if the row has no barrier
 	text     json.RawMessage
-	metadata json.RawMessage // empty if it is on a worker
+	metadata json.RawMessage // the entry's metadata; empty if only the worker has it
 }
 
-// barriers checks the barriers of a page of compactions. The places of all entries are known.
+// barriers checks the barriers of the next compactions, and reports whether there are more. The
+// places of all entries must be known.
 func (a *treeAudit) barriers(v statement.View, execution uuid.UUID) (more bool, err error) {
 	var page []storedBarrier
 	err = v.Each(barrierRows, []any{execution[:], a.afterBarrier, barrierRowsOnce}, func(row func(...any) error) error {
@@ -54,8 +55,8 @@ func (a *treeAudit) barriers(v statement.View, execution uuid.UUID) (more bool, 
 	return len(page) == barrierRowsOnce, nil
 }
 
-// barrier checks a barrier. A compaction of an earlier build has none, and its context is read from
-// the whole path.
+// barrier checks one barrier. A compaction that was stored by an earlier version has none; readers
+// then read the whole path.
 func (a *treeAudit) barrier(v statement.View, execution uuid.UUID, b storedBarrier) error {
 	if b.keep.Depth == 0 && len(b.text) == 0 {
 		return nil
@@ -78,9 +79,9 @@ func (a *treeAudit) barrier(v statement.View, execution uuid.UUID, b storedBarri
 // barrierCheck checks one barrier against the tree.
 type barrierCheck struct {
 	b      storedBarrier
-	ranges []load.PathRange // the path to the compaction
+	ranges []load.PathRange // ranges of the path to the compaction
 	known  map[uuid.UUID]load.TreePlace
-	kept   uuid.UUID // the entry at b.keep
+	kept   uuid.UUID // id of the entry at b.keep
 	found  bool
 }
 
@@ -103,8 +104,8 @@ func (c barrierCheck) onPath(p load.TreePlace) bool {
 	return slices.ContainsFunc(c.ranges, func(r load.PathRange) bool { return r.Contains(p) })
 }
 
-// tiles checks that the pinned entries and the ranges that are left out are the path up to the first
-// kept entry.
+// tiles checks the entries before the first kept one: each is pinned or in a range of LeftOut,
+// without gaps.
 func (c barrierCheck) tiles(barrier load.Barrier) error {
 	left := barrier.LeftOut
 	depth := int64(1)
@@ -133,7 +134,8 @@ func (c barrierCheck) tiles(barrier load.Barrier) error {
 	return nil
 }
 
-// leftOut checks a range that is left out: it has the entries of these depths.
+// leftOut checks one range of LeftOut. It must contain exactly the entries from the depth first to
+// the depth last.
 func (c barrierCheck) leftOut(l perdure.LeftOut, first, last int64) error {
 	if l.Entries != int(last-first+1) || l.Why != perdure.LeftOutByCompaction || l.EntryID != c.b.id {
 		return fmt.Errorf("it leaves out %d entries by %s of %s; there are %d", l.Entries, l.Why, l.EntryID, last-first+1)
@@ -144,13 +146,14 @@ func (c barrierCheck) leftOut(l perdure.LeftOut, first, last int64) error {
 	return nil
 }
 
-// isAt reports whether an entry is at a depth of the path.
+// isAt reports whether an entry is on the path to the compaction, at that depth.
 func (c barrierCheck) isAt(id uuid.UUID, depth int64) bool {
 	place, known := c.known[id]
 	return known && place.Depth == depth && c.onPath(place)
 }
 
-// asRecorded checks that the barrier is that of the compaction's record, if the server has the record.
+// asRecorded checks that the barrier agrees with the compaction's record in the entry's metadata. It
+// does nothing if only the worker has that record.
 func (c barrierCheck) asRecorded(barrier load.Barrier) error {
 	if len(c.b.metadata) == 0 {
 		return nil
@@ -168,7 +171,7 @@ func (c barrierCheck) asRecorded(barrier load.Barrier) error {
 	return nil
 }
 
-// pinned returns those entries that are on the path before the first kept one, in order.
+// pinned returns those of the ids that are on the path before the first kept entry, in order.
 func (c barrierCheck) pinned(ids []uuid.UUID) []uuid.UUID {
 	ids = slices.DeleteFunc(slices.Clone(ids), func(id uuid.UUID) bool {
 		place, known := c.known[id]

@@ -7,13 +7,13 @@ import (
 	"github.com/perdure/perdure/internal/store/sql/statement"
 )
 
-// unsoundDeliveries selects deliveries that are pending without a time for the next attempt, or have
-// ended with one, and those of another org's webhook. A delivery without a webhook is sound: an event
-// that was committed beside the deletion of the webhook has one.
+// unsoundDeliveries selects deliveries that contradict themselves: pending without a time for the
+// next attempt, ended with such a time, or for a webhook of another org. A delivery without a
+// webhook is valid: its event was committed while the webhook was deleted.
 var unsoundDeliveries = statement.Alone("SELECT d.webhook_id, d.id FROM delivery d LEFT JOIN webhook w ON w.id = d.webhook_id" +
 	" WHERE (d.status = 'pending') <> (d.due_at IS NOT NULL) OR (d.status = 'pending') <> (d.ended_at IS NULL) OR w.org_id <> d.org_id LIMIT 1")
 
-// soundDeliveries returns an error if a delivery is not sound.
+// soundDeliveries returns an error if unsoundDeliveries selects a delivery.
 func soundDeliveries(v statement.View) error {
 	return v.Each(unsoundDeliveries, nil, func(row func(...any) error) error {
 		var webhook, id uuid.UUID

@@ -20,9 +20,9 @@ var (
 	segmentsOf = statement.Read("SELECT segment, base_segment, base_depth FROM agent_segment WHERE agent_execution_id = ? ORDER BY segment")
 )
 
-// AuditTree checks for each entry of an execution that its stored place in the tree (see TreePlace)
-// follows from its parent, that each segment has an entry, and that the barriers of compactions name
-// the entries of their paths. It returns at most ten findings.
+// AuditTree checks the conversation tree of an execution. The stored place of each entry (see
+// TreePlace) must follow from its parent. Each segment must have an entry. The barriers of
+// compactions must name entries of their paths. AuditTree returns at most ten findings.
 func (r *Auditor) AuditTree(ctx context.Context, execution uuid.UUID) (found []string, err error) {
 	a := treeAudit{bases: map[int64]load.TreePlace{}, known: map[uuid.UUID]load.TreePlace{}, begun: map[int64]bool{}}
 	err = r.Read(ctx, func(v statement.View) error {
@@ -57,11 +57,11 @@ func (r *Auditor) AuditTree(ctx context.Context, execution uuid.UUID) (found []s
 	return a.found, nil
 }
 
-// treeAudit is the state of an audit of a tree.
+// treeAudit is the state of an audit of a conversation tree.
 type treeAudit struct {
-	bases map[int64]load.TreePlace     // of the segments with a row
-	known map[uuid.UUID]load.TreePlace // of the entries
-	begun map[int64]bool               // segments with an entry
+	bases map[int64]load.TreePlace     // bases of the segments that have a row
+	known map[uuid.UUID]load.TreePlace // places of the entries
+	begun map[int64]bool               // segments that have an entry
 	after int64
 	// afterBarrier is the number of the last compaction whose barrier was checked.
 	afterBarrier int64
@@ -97,7 +97,7 @@ func (a *treeAudit) page(v statement.View, execution uuid.UUID) (more bool, err 
 func (a *treeAudit) entry(e treeEntry, p load.TreePlace) {
 	var parent load.TreePlace
 	if e.parent != nil {
-		parent = a.known[*e.parent] // another check finds missing parents
+		parent = a.known[*e.parent] // if the parent is missing, another check reports it
 	}
 	a.known[e.id] = p
 	switch {

@@ -17,28 +17,28 @@ const (
 	maxLimit     = 1000
 )
 
-// Source runs the reads of a store.
+// Source is a database from which readers read.
 type Source struct {
-	// Tx runs a read in a transaction whose statements all see the same moment.
+	// Tx calls read in a transaction. All statements of the transaction see the same moment.
 	Tx      func(ctx context.Context, read func(c statement.Conn) error) error
 	Clock   func() time.Time
 	Dialect *statement.Dialect
 	// ListRows is the maximum number of executions that a page of a list examines; default
 	// [store.ListRows].
 	ListRows int
-	// WithoutTexts disables the use of the text index.
+	// WithoutTexts turns the text index off.
 	WithoutTexts bool
 }
 
-// Read runs a read in a transaction of its own.
+// Read calls read in a transaction of its own.
 func (s *Source) Read(ctx context.Context, read func(v statement.View) error) error {
 	return s.Tx(ctx, func(c statement.Conn) error { return read(statement.View{Conn: c, Context: ctx, Dialect: s.Dialect}) })
 }
 
-// Now implements [store.Store].
+// Now implements [store.Store]. It returns the store's time.
 func (s *Source) Now() perdure.Time { return perdure.At(s.Clock()) }
 
-// Get returns the result of a function that reads.
+// Get returns the result of read, which runs in a transaction of its own.
 func Get[T any](ctx context.Context, s *Source, read func(v statement.View) (T, error)) (value T, err error) {
 	err = s.Read(ctx, func(v statement.View) (err error) {
 		value, err = read(v)
@@ -47,7 +47,7 @@ func Get[T any](ctx context.Context, s *Source, read func(v statement.View) (T, 
 	return value, err
 }
 
-// Find is get for one row. For nil it returns not_found with the message.
+// Find is Get for one row. If read returns nil, Find returns not_found with the message.
 func Find[T any](ctx context.Context, s *Source, read func(v statement.View) (*T, error), format string, args ...any) (*T, error) {
 	found, err := Get(ctx, s, read)
 	if err == nil && found == nil {
@@ -56,9 +56,9 @@ func Find[T any](ctx context.Context, s *Source, read func(v statement.View) (*T
 	return found, err
 }
 
-// List reads a page: at most limit rows by number after the cursor. fill completes each item and
-// returns its size. The page ends when it holds store.PageBytes, but always holds the first item,
-// however large.
+// List reads a page: at most limit rows whose numbers follow the cursor. The function fill completes
+// each item and returns its size. The page ends when it contains store.PageBytes. It always contains
+// the first item, however large.
 func List[T any](ctx context.Context, s *Source, cursor string, limit int, start int64,
 	rows func(v statement.View, after int64, limit int, add func(number int64, item T) bool) error,
 	fill func(v statement.View, item *T) (int, error),
@@ -98,7 +98,7 @@ func List[T any](ctx context.Context, s *Source, cursor string, limit int, start
 	return page, err
 }
 
-// Nothing completes an item that is complete, and has no size.
+// Nothing is a fill function for List: the item is already complete, and counts as 0 bytes.
 func Nothing[T any](statement.View, *T) (int, error) { return 0, nil }
 
 // IDs returns the ids that a query selects.
@@ -115,7 +115,7 @@ func (s *Source) IDs(ctx context.Context, query *statement.Statement, args ...an
 	return all, err
 }
 
-// PageLimit returns the number of items on a page for a limit that a caller asks for.
+// PageLimit returns the number of items on a page, given the limit that a caller asks for.
 func PageLimit(limit int) int {
 	if limit <= 0 {
 		return defaultLimit
@@ -123,10 +123,10 @@ func PageLimit(limit int) int {
 	return min(limit, maxLimit)
 }
 
-// ListCursor returns the cursor of a list: the number of the last row on the previous page.
+// ListCursor returns the cursor of a list whose last page ended with the row of that number.
 func ListCursor(number int64) string { return strconv.FormatInt(number, 36) }
 
-// ParseListCursor returns the number of a cursor; start if there is none.
+// ParseListCursor returns the row number in a cursor. If the cursor is "", it returns start.
 func ParseListCursor(cursor string, start int64) (int64, error) {
 	if cursor == "" {
 		return start, nil
@@ -138,7 +138,7 @@ func ParseListCursor(cursor string, start int64) (int64, error) {
 	return number, nil
 }
 
-// NoExecution returns the error about an execution that does not exist.
+// NoExecution returns the not_found error for an execution.
 func NoExecution(id uuid.UUID) error {
 	return perdure.Errorf(perdure.NotFound, "there is no execution %s", id)
 }

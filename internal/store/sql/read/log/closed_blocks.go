@@ -11,13 +11,13 @@ import (
 	"github.com/perdure/perdure/internal/store/sql/load/log"
 )
 
-// folded is a compacted block (a closed block whose chunks are stored in its row), with its cuts in
-// the window.
+// folded is a compacted block: a closed block whose chunks are stored in its row. Its cuts are those
+// in the window that is read.
 type folded struct {
 	source
 	block int64
 	cuts  []log.Cut
-	blob  *uuid.UUID // a LOCAL execution's block: the blob that holds its content
+	blob  *uuid.UUID // the blob with the content of a block of a LOCAL execution
 	named contents.TextPlace
 }
 
@@ -64,7 +64,7 @@ func (w *logWindow) closedChunks() ([]perdure.Record, error) {
 	return chunks, nil
 }
 
-// boundCuts moves the window's end to where the byte limit is reached.
+// boundCuts moves the end of the window to the cut at which the byte limit is reached.
 func (w *logWindow) boundCuts(blocks []folded) {
 	var all []log.Cut
 	for _, f := range blocks {

@@ -17,7 +17,8 @@ import (
 
 var recordSelect = "SELECT " + log.RecordRows.List("") + " FROM log_record WHERE agent_execution_id = ?"
 
-// ofBlocks is the condition on blocks with events. The part on event equals the index's condition.
+// ofBlocks is an SQL condition that leaves out block numbers that were used for events. Its part on
+// the column event equals the index's condition.
 const ofBlocks = " AND b.event = 0 AND b.seq > 0"
 
 var (
@@ -56,7 +57,7 @@ func (r *Logs) Events(ctx context.Context, execution uuid.UUID, after, upTo int6
 	return found, head, err
 }
 
-// eventsIn reads the events of a range, up to about logBytes.
+// eventsIn reads events with after < seq <= upTo. It stops early after about logBytes.
 func eventsIn(v statement.View, execution uuid.UUID, after, upTo int64) ([]store.Event, error) {
 	records, err := recordsIn(v, execution, after, upTo)
 	if err != nil {
@@ -96,7 +97,7 @@ func eventSize(e store.Event) int {
 	return size(*e.Record)
 }
 
-// recordsIn reads the records of the events in a range.
+// recordsIn reads the records of the events with after < seq <= upTo.
 func recordsIn(v statement.View, execution uuid.UUID, after, upTo int64) ([]perdure.Record, error) {
 	query, args := recordsBySeq, []any{execution[:], after, upTo}
 	if !v.Dialect.RecordsBySeq {
@@ -123,7 +124,8 @@ func recordsIn(v statement.View, execution uuid.UUID, after, upTo int64) ([]perd
 
 var closedContent = statement.Read("SELECT content, content_blob, cuts, nonces, entry, path FROM log_block WHERE agent_execution_id = ? AND task_id = ? AND attempt = ? AND block = ?")
 
-// contentOf returns the content of a block. For a withheld block it returns where the pieces are.
+// contentOf returns the content of a block. For a withheld block it returns where the log contains
+// its pieces.
 func contentOf(v statement.View, execution uuid.UUID, b *store.Block) (store.BlockContent, error) {
 	if b.Open {
 		return openContent(v, execution, b)
@@ -196,8 +198,8 @@ func (r *Logs) BlocksAcross(ctx context.Context, execution uuid.UUID, n int64) (
 	return across, pos, head, err
 }
 
-// blocksAcross returns blocks without content. It leaves superseded blocks out, because they have
-// no content.
+// blocksAcross returns the blocks for BlocksAcross without their content. Superseded blocks are left
+// out, because they have no content.
 func blocksAcross(v statement.View, execution uuid.UUID, n int64) ([]*store.Block, error) {
 	blocks, err := log.Blocks(v, log.BlocksOpen, execution[:])
 	if err != nil {
@@ -220,8 +222,8 @@ func blocksAcross(v statement.View, execution uuid.UUID, n int64) ([]*store.Bloc
 	return blocks, nil
 }
 
-// closedAfter returns the seqs of the blocks that began at the event n or before it, and closed
-// after it.
+// closedAfter returns the seqs of the blocks that have a seq of at most n and were closed after the
+// event n.
 func closedAfter(v statement.View, execution uuid.UUID, n int64) (closed []int64, err error) {
 	query, args := closesAfter, []any{execution[:], n}
 	if !v.Dialect.RecordsBySeq {
@@ -252,8 +254,8 @@ func closedAfter(v statement.View, execution uuid.UUID, n int64) (closed []int64
 	return closed, err
 }
 
-// posBefore returns the position before the one where the event seq begins. If that event is
-// pruned, it is the position before the first stored event after it.
+// posBefore returns the position before the start of the event with that seq. If the event is
+// pruned, it returns the position before the first stored event after it.
 func posBefore(v statement.View, execution uuid.UUID, seq int64, head store.Head) (int64, error) {
 	before := head.LastPos
 	pos, found, err := posOf(v, execution, seq)

@@ -28,7 +28,7 @@ const (
 
 var (
 	logEvents = statement.Read(recordSelect + " AND pos > ? AND pos <= ? ORDER BY pos")
-	// The chunks of each open block are a separate range.
+	// logOpen selects the open blocks. The chunks of each of them are a separate range of the index.
 	logOpen = statement.Read("SELECT b.task_id, b.attempt, b.seq, b.type, b.stream, b." + placeColumns + ", b.argument_call_id," +
 		" c.pos, c.byte_offset, c.created_at, c.nonce, c.content, c.length" +
 		" FROM log_block b CROSS JOIN log_chunk c" +
@@ -97,13 +97,13 @@ func (r *Logs) Log(ctx context.Context, execution uuid.UUID, after int64, limit 
 	return w.records, head, err
 }
 
-// logWindow reads the records with positions in (after, upTo]. Positions have no gaps, so a window
-// of n positions holds n records. When the byte limit is reached, upTo is lowered.
+// logWindow reads the records with after < pos <= upTo. Positions have no gaps, so a window of n
+// positions contains n records. When the byte limit is reached, upTo is lowered.
 type logWindow struct {
 	statement.View
 	execution   uuid.UUID
 	after, upTo int64
-	left        int // bytes
+	left        int // bytes that the window may still read
 	records     []perdure.Record
 	texts       contents.EntryTexts
 }
@@ -147,8 +147,8 @@ func size(r perdure.Record) int {
 	return n
 }
 
-// bound returns a function that must be called with each record's pos and size in order of pos. The
-// function reports whether the byte limit is reached; the window then ends at that pos.
+// bound returns a function that must be called with the pos and the size of each record, in order of
+// pos. The function reports whether the byte limit is reached. The window then ends at that record.
 func (w *logWindow) bound() func(pos int64, size int) bool {
 	left := w.left
 	return func(pos int64, size int) bool {
@@ -180,7 +180,7 @@ func (w *logWindow) events() ([]perdure.Record, error) {
 	return fillRecords(w.View, w.execution, events)
 }
 
-// source holds what all records of one block have in common.
+// source contains what all records of one block have in common.
 type source struct {
 	task    uuid.UUID
 	attempt int
@@ -201,7 +201,7 @@ func (s *source) scan() []any {
 	}
 }
 
-// at returns the record of one chunk.
+// at returns the record of the chunk that was the cut c.
 func (s *source) at(c log.Cut, content []byte) perdure.Record {
 	r, chunk := s.record, s.chunk
 	if s.task != uuid.Nil {

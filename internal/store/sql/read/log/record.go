@@ -15,7 +15,7 @@ func bodiesOf(w *statement.Dialect) *statement.Statement {
 	return statement.NewAlone("SELECT e.number, e.content_blob, e.content FROM " + w.AmongNumbers("agent_entry", "e", "agent_execution_id"))
 }
 
-// bodies reads the contents of entries by their numbers, in one query round.
+// bodies reads the contents of the entries with these numbers, in one query round.
 func bodies(v statement.View, execution uuid.UUID, numbers []int64) (map[int64]json.RawMessage, error) {
 	list, err := v.Dialect.Numbers(numbers)
 	if err != nil {
@@ -55,7 +55,7 @@ func recordSize(r *log.RecordRow) int {
 	return size(r.Record)
 }
 
-// fillRecords returns the records with their fields.
+// fillRecords converts rows to records, and loads the fields that are stored elsewhere.
 func fillRecords(v statement.View, execution uuid.UUID, rows []log.RecordRow) ([]perdure.Record, error) {
 	var (
 		records []perdure.Record
@@ -93,7 +93,8 @@ func fillRecords(v statement.View, execution uuid.UUID, rows []log.RecordRow) ([
 	return records, nil
 }
 
-// joinFields loads the fields of an event from its blob. The reference to a withheld blob remains.
+// joinFields loads the fields of an event from their blob, if they are in one. The reference to a
+// withheld blob remains.
 func joinFields(v statement.View, execution uuid.UUID, r *perdure.Record) error {
 	if err := contents.CompleteRef(v, execution, r.Blob); err != nil {
 		return err

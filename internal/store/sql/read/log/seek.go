@@ -14,9 +14,9 @@ var (
 	lastRecord = statement.Read("SELECT pos, seq FROM log_record WHERE agent_execution_id = ? ORDER BY pos DESC LIMIT 1")
 )
 
-// posOf returns the position of an execution's first record with this seq or a later one. Without
-// an index by seq it uses bisection, because the seqs of records rise with their positions. If
-// there are no chunks between that record and the end of the log, the first probe finds it.
+// posOf returns the position of an execution's first record with this or a greater seq. Without an
+// index by seq it uses bisection, because the seqs of records rise with their positions. If there
+// are no chunks between that record and the end of the log, the first probe finds it.
 func posOf(v statement.View, execution uuid.UUID, seq int64) (pos int64, found bool, err error) {
 	if v.Dialect.RecordsBySeq {
 		found, err = v.One(firstRecord, []any{execution[:], seq}, &pos)
@@ -27,7 +27,7 @@ func posOf(v statement.View, execution uuid.UUID, seq int64) (pos int64, found b
 	if err != nil || !found || lastSeq <= seq {
 		return last, found && lastSeq == seq, err
 	}
-	// The record is at pos, or after low and before high.
+	// The record is at pos, or between the positions low and high.
 	pos = last
 	low, high := int64(0), last
 	for at := last - (lastSeq - seq); low+1 < high; at = low + (high-low)/2 {
@@ -48,8 +48,8 @@ func posOf(v statement.View, execution uuid.UUID, seq int64) (pos int64, found b
 	return pos, true, nil
 }
 
-// Both queries walk an index backwards to the first match. The names of the types are passed as one
-// text, so that the statement is always the same.
+// Both queries read an index backwards to the first match. The names of the event types are passed
+// as one text, so that the statement is always the same.
 var (
 	newestRecord = statement.Read("SELECT seq FROM log_record WHERE agent_execution_id = ?1 AND pos <= ?2 AND ?3 LIKE '%,' || type || ',%' ORDER BY pos DESC LIMIT 1")
 	newestBlock  = statement.Read("SELECT b.seq FROM log_block b WHERE b.agent_execution_id = ?1" + ofBlocks +

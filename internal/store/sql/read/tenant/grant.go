@@ -55,7 +55,8 @@ func (r *Tenants) Grants(ctx context.Context, f store.GrantFilter) (store.Page[*
 	return page, err
 }
 
-// grantsFrom returns the statement that selects the fewest candidates, with its first arguments.
+// grantsFrom returns the statement that examines the fewest rows for a filter, and its first
+// arguments.
 func grantsFrom(f store.GrantFilter) (*statement.Statement, []any) {
 	switch {
 	case f.ExecutionID != nil:

@@ -12,8 +12,8 @@ import (
 	"github.com/perdure/perdure/internal/store/sql/statement"
 )
 
-// waitingWebhooks is the beginning of a query. It lists the ids of webhooks with pending deliveries,
-// after ?1, and reads one row of the index for each.
+// waitingWebhooks is the beginning of a query. It selects the ids greater than ?1 of webhooks with
+// pending deliveries. It reads one row of the index for each webhook.
 const waitingWebhooks = "WITH RECURSIVE waiting(id) AS (" +
 	"SELECT (SELECT webhook_id FROM delivery WHERE status = 'pending' AND webhook_id > ?1 ORDER BY webhook_id LIMIT 1)" +
 	" UNION ALL SELECT (SELECT d.webhook_id FROM delivery d WHERE d.status = 'pending' AND d.webhook_id > waiting.id ORDER BY d.webhook_id LIMIT 1)" +

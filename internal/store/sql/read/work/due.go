@@ -12,11 +12,12 @@ import (
 	"github.com/perdure/perdure/internal/store/sql/statement"
 )
 
-// ready stands in place of a kind of pick in dueBy, for pending work that was delayed.
+// ready stands for delayed pending work, in the column of dueBy that otherwise contains a kind of
+// pick.
 const ready = -1
 
-// dueBy selects, for each kind of pick, the earliest moment at which something is due, from
-// indexes. ?1 is the moment after which delayed items count.
+// dueBy selects, for each kind of pick, the earliest time at which something is due. It reads
+// indexes only. Delayed items count only if they become ready after ?1.
 var dueBy = statement.Read(dueUnion)
 
 var dueUnion = strings.Join([]string{
@@ -34,7 +35,7 @@ func first(kind store.PickKind, moment string) string {
 	return "SELECT " + strconv.Itoa(int(kind)) + ", " + moment
 }
 
-// dueByLease is dueBy with the picks by lease.
+// dueByLease is dueBy with two more kinds of picks: those of expired leases.
 func dueByLease(w *statement.Dialect) *statement.Statement {
 	return statement.NewRead(dueUnion + " UNION ALL " + first(store.PickExpiredAgents, w.FirstLease) + " UNION ALL " + first(store.PickExpiredTasks, w.FirstTaskLease))
 }

@@ -14,12 +14,13 @@ import (
 	"github.com/perdure/perdure/internal/store/sql/statement"
 )
 
-// prunableColumns are columns of an execution x. The query adds the columns for Since and Count.
+// prunableColumns is the beginning of a query for executions x that may be pruned. The query adds
+// columns for Prunable.Since and Prunable.Count.
 const prunableColumns = "SELECT x.number, x.id, x.org_id, x.kind, x.status, "
 
 const (
-	// Executions to which the org's policy applies, oldest first. ?2 is the latest end of an
-	// execution whose retention period is over.
+	// endedOfOrg selects executions to which the org's policy applies, oldest first. ?2 is the
+	// latest end of an execution whose retention period is over.
 	endedOfOrg = prunableColumns + "x.completed_at, 1 FROM agent_execution x" +
 		" WHERE x.org_id = ?1 AND x.completed_at IS NOT NULL AND x.completed_at <= ?2 AND (x.completed_at, x.number) > (?3, ?4) AND " + load.Hidden
 	orderEnded    = " ORDER BY x.completed_at, x.number LIMIT ?5"
@@ -32,15 +33,16 @@ const (
 		" WHERE r.ended_at IS NOT NULL AND r.logs > 0 AND r.log_pruned = 0 AND r.ended_at + r.logs <= ?2 AND x.org_id = ?1 AND (x.completed_at, x.number) > (?3, ?4) AND " + load.Hidden
 )
 
-// ?2 is the current time, ?6 the default period.
+// oldCheckpointsOfOrg selects executions with checkpoints to prune. ?2 is the current time, ?6 the
+// default period.
 var oldCheckpointsOfOrg = statement.Read(prunableColumns + "min(c.created_at), count(*) FROM agent_checkpoint c JOIN agent_execution x ON x.id = c.agent_execution_id" +
 	" LEFT JOIN retention o ON o.org_id = x.org_id LEFT JOIN agent_retention r ON r.agent_execution_id = x.id" +
 	" WHERE c.superseded = 1 AND x.org_id = ?1 AND coalesce(r.checkpoints, o.checkpoints, ?6) > 0" +
 	" AND c.created_at <= ?2 - coalesce(r.checkpoints, o.checkpoints, ?6) AND x.number > ?4 AND CAST(?3 AS BIGINT) IS NOT NULL AND " + load.Hidden +
 	" GROUP BY x.number, x.id, x.org_id, x.kind, x.status ORDER BY x.number LIMIT ?5")
 
-// prunableCursor is a position in the passes over prunable executions. The first pass follows the
-// org's policy, the second the executions' own policies.
+// prunableCursor is a position in the two passes over prunable executions. The first pass applies
+// the policy of the org, the second one the policies of the executions.
 type prunableCursor struct {
 	pass          int
 	since, number int64
@@ -111,7 +113,7 @@ func addPrunable(v statement.View, page *store.Page[store.Prunable], query *stat
 	return full, err
 }
 
-// prunableQuery returns the query of a pass; nil if there is nothing to search for.
+// prunableQuery returns the query of a pass. It returns nil if the pass cannot find anything.
 func prunableQuery(v statement.View, q store.PruneQuery, at prunableCursor, now int64, limit int) (*statement.Statement, []any, error) {
 	args := []any{q.Org, now, at.since, at.number, limit}
 	if q.OlderThan != nil {
@@ -151,7 +153,7 @@ func prunableQuery(v statement.View, q store.PruneQuery, at prunableCursor, now 
 	return statement.NewRead(endedOfOrg + own + where + orderEnded), args, nil
 }
 
-// narrowPrunable returns the conditions of a query, with arguments from ?6 on.
+// narrowPrunable returns the additional conditions of a query, and their arguments from ?6 on.
 func narrowPrunable(q store.PruneQuery) (where string, args []any) {
 	mark := func(value any) string {
 		args = append(args, value)
@@ -170,7 +172,8 @@ func narrowPrunable(q store.PruneQuery) (where string, args []any) {
 	return where, args
 }
 
-// The size in bytes of the content that pruning deletes, without other columns.
+// The following statements compute the size of the content that pruning deletes, in bytes. Other
+// columns are not counted.
 const (
 	weighedLog = "SELECT (SELECT coalesce(sum(coalesce(octet_length(fields), length(fields_of), 0)), 0) FROM log_record WHERE agent_execution_id = ?1)" +
 		" + (SELECT coalesce(sum(coalesce(length(content), 0) + coalesce(length(cuts), 0)), 0) FROM log_block WHERE agent_execution_id = ?1)" +
@@ -187,12 +190,12 @@ var (
 		" + (SELECT coalesce(sum(length(terms) + coalesce(length(answer), 0) + coalesce(length(details), 0)), 0) FROM question WHERE agent_execution_id = ?1)" +
 		" + (SELECT coalesce(sum(coalesce(length(input), 0) + coalesce(length(result), length(result_of), 0)), 0) FROM task_execution WHERE agent_execution_id = ?1)" +
 		" + (SELECT coalesce(length(input), 0) + coalesce(length(output), 0) FROM agent_execution WHERE id = ?1)")
-	// A query finds the oldest checkpoints in this order, too.
+	// weighCheckpoints adds up the oldest checkpoints, in the order in which they are pruned.
 	weighCheckpoints = statement.Read("SELECT CAST(coalesce(sum(coalesce(length(state), 0) + coalesce((SELECT held FROM blob b WHERE b.agent_execution_id = ?1 AND b.id = state_blob), 0)), 0) AS BIGINT)" +
 		" FROM (SELECT state, state_blob FROM agent_checkpoint WHERE agent_execution_id = ?1 AND superseded = 1 ORDER BY sequence LIMIT ?2) AS oldest")
 )
 
-// weigh sets p.Bytes.
+// weigh computes p.Bytes.
 func (r *Work) weigh(ctx context.Context, kind store.PruneKind, p *store.Prunable) error {
 	query, args := weighExecution, []any{p.ID[:]}
 	switch kind {

@@ -13,8 +13,8 @@ import (
 	"github.com/perdure/perdure/internal/store/sql/statement"
 )
 
-// namesOf returns a query for names of queues of the org ?1 that are greater than ?2, at most ?3 and
-// one more. It reads one row of the index for each.
+// namesOf returns a query for names of queues of the org ?1 that are greater than ?2, at most ?3
+// plus one. It reads one row of the index for each name.
 func namesOf(table, index, condition string) *statement.Statement {
 	next := func(after string) string {
 		return "(SELECT x.queue FROM " + table + " x INDEXED BY " + index + " WHERE x.org_id = ?1 AND x.queue > " + after + " AND " + condition + " ORDER BY x.queue LIMIT 1)"
@@ -31,8 +31,8 @@ var queueNames = []*statement.Statement{
 	namesOf("task_execution", "idx_task_execution_held", "x.status = 'RUNNING'"),
 }
 
-// waitingOn returns a query that counts what is ready on the queue ?2 of the org ?1 at the time ?3,
-// at most ?4. It also selects since when the oldest of these has been ready.
+// waitingOn returns a query that counts the ready items on the queue ?2 of the org ?1 at the time
+// ?3, up to ?4. It also selects since when the oldest counted item has been ready.
 func waitingOn(table, index, since, condition string) *statement.Statement {
 	return statement.Read("SELECT count(*), min(since) FROM (SELECT CASE WHEN not_before > " + since + " THEN not_before ELSE " + since + " END AS since FROM " + table +
 		" INDEXED BY " + index + " WHERE org_id = ?1 AND queue = ?2 AND " + condition + " AND not_before <= ?3 LIMIT ?4) AS found")
@@ -73,7 +73,7 @@ func (r *Work) Queues(ctx context.Context, org string, since perdure.Time, after
 	})
 }
 
-// queueList collects the queues of an org with names greater than after.
+// queueList collects the queues of an org whose names are greater than the name after.
 type queueList struct {
 	v          statement.View
 	org, after string
@@ -81,7 +81,8 @@ type queueList struct {
 	found      map[string]*perdure.QueueInfo
 }
 
-// at returns the queue with that name; nil if the name is not greater than after.
+// at returns the queue with that name, and adds it if necessary. It returns nil if the name is not
+// greater than after.
 func (l *queueList) at(name string) *perdure.QueueInfo {
 	if name <= l.after {
 		return nil
@@ -94,7 +95,7 @@ func (l *queueList) at(name string) *perdure.QueueInfo {
 	return q
 }
 
-// page returns the first queues.
+// page returns the first queues, at most the limit.
 func (l *queueList) page() []*perdure.QueueInfo {
 	all := make([]*perdure.QueueInfo, 0, len(l.found))
 	for _, q := range l.found {
@@ -123,7 +124,7 @@ func (l *queueList) names() error {
 	return nil
 }
 
-// eachName calls found for each queue that a query selects.
+// eachName calls found for each queue whose name a query selects.
 func (l *queueList) eachName(query *statement.Statement, args []any, found func(*perdure.QueueInfo)) error {
 	return l.v.Each(query, args, func(row func(...any) error) error {
 		var name string
@@ -153,14 +154,15 @@ func (l *queueList) workers(since perdure.Time) error {
 	})
 }
 
-// held counts the claimed executions. They are found by the workers that hold them.
+// held counts the claimed executions of each queue. It finds them by the workers that have claimed
+// them.
 func (l *queueList) held(since perdure.Time) error {
 	return l.eachName(heldOfWorkers, []any{l.org, column.Millis(since), store.MaxScannedHolds}, func(q *perdure.QueueInfo) {
 		q.Running = min(q.Running+1, perdure.MaxQueueCount)
 	})
 }
 
-// countQueue counts what waits on a queue, and the tasks that run.
+// countQueue counts the waiting executions and tasks of a queue, and its running tasks.
 func countQueue(v statement.View, org string, q *perdure.QueueInfo, now perdure.Time) error {
 	for _, query := range []*statement.Statement{waitingAgents, waitingAlone, waitingTasks} {
 		var n int

@@ -9,8 +9,8 @@ import (
 	"github.com/perdure/perdure/internal/store/sql/statement"
 )
 
-// Each query counts by its own index, which contains no ended executions or tasks. ?1 is the
-// current time: items that are not delayed beyond it are ready.
+// Each of these queries counts by its own index, which contains no ended executions or tasks. ?1 is
+// the current time. Items whose delay has ended by then are ready.
 const (
 	readyCounts  = "queue, count(*), count(CASE WHEN not_before <= ?1 THEN 1 END), min(CASE WHEN not_before <= ?1 THEN "
 	sinceReady   = "CASE WHEN not_before > ready_at THEN not_before ELSE ready_at END END)"
@@ -64,7 +64,7 @@ type queueName struct {
 	tasks bool
 }
 
-// queues counts the pending work of each queue, from several indexes.
+// queues counts the pending work by queue. It adds the counts of several indexes.
 type queues struct {
 	v     statement.View
 	now   int64

@@ -1,4 +1,5 @@
-// Package work reads what waits, runs and is due: queues, workers, leases, rows to delete.
+// Package work reads what a server has to do: work that waits or is due, queues, workers, leases,
+// and rows to delete.
 package work
 
 import (
@@ -6,7 +7,8 @@ import (
 	"github.com/perdure/perdure/internal/store/sql/statement"
 )
 
-// Work reads what waits, runs and is due: queues, workers, leases and rows to delete.
+// Work reads what a server has to do: work that waits or is due, queues, workers, leases, and rows
+// to delete.
 type Work struct{ *base.Source }
 
 // Statements returns the statements of this package that run often, by name, so that each store can

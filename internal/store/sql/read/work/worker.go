@@ -16,8 +16,8 @@ var (
 	workersAfter = statement.Read("SELECT " + load.WorkerRows.List("w") + " FROM worker w WHERE w.org_id = ?1 AND w.id > ?2 AND w.seen_at >= ?3 ORDER BY w.id LIMIT ?4")
 	heldOfWorker = statement.Read("SELECT id, kind, queue FROM agent_execution INDEXED BY idx_agent_execution_held" +
 		" WHERE worker_id = ?1 AND status IN ('RUNNING', 'CANCELLING') AND org_id = ?2 LIMIT ?3")
-	// heldTasks reads the claimed tasks of an org. There is no index by worker, because each claim
-	// and each end would write it.
+	// heldTasks selects the claimed tasks of an org. There is no index by worker, because each claim
+	// and each end of a task would have to write it.
 	heldTasks = statement.Read("SELECT agent_execution_id, id, kind, queue, worker_id FROM task_execution INDEXED BY idx_task_execution_held" +
 		" WHERE org_id = ?1 AND status = 'RUNNING' LIMIT ?2")
 )
@@ -40,7 +40,7 @@ func (r *Work) Workers(ctx context.Context, org string, since perdure.Time, afte
 	})
 }
 
-// holdExecutions adds the executions that a worker has claimed.
+// holdExecutions adds to w the executions that the worker has claimed.
 func holdExecutions(v statement.View, w *perdure.WorkerInfo) error {
 	return v.Each(heldOfWorker, []any{w.ID[:], w.Org, perdure.MaxQueueCount}, func(row func(...any) error) error {
 		var h perdure.WorkerHold
@@ -52,7 +52,7 @@ func holdExecutions(v statement.View, w *perdure.WorkerInfo) error {
 	})
 }
 
-// holdTasks adds the tasks of the org that the workers have claimed.
+// holdTasks adds to each worker the tasks of the org that it has claimed.
 func holdTasks(v statement.View, org string, workers map[uuid.UUID]*perdure.WorkerInfo) error {
 	return v.Each(heldTasks, []any{org, store.MaxScannedHolds}, func(row func(...any) error) error {
 		var h perdure.WorkerHold
