@@ -69,7 +69,7 @@ func openCalls(e Entry) ([]string, error) {
 // again. CheckContent accepts an entry whose content is only in a blob; the reader of the blob checks
 // the content.
 func CheckContent(e Entry) error {
-	onWorker := e.Content == nil && e.Blob != nil && e.Metadata == nil // in a LOCAL execution: see NewEntry.Covers
+	onWorker := e.Content == nil && e.Blob != nil && e.Metadata == nil // LOCAL execution: see NewEntry.Covers
 	if e.Type == EntryCompaction && !onWorker {
 		if _, err := e.Compaction(); err != nil {
 			return transcriptField(e, err)
