@@ -13,8 +13,8 @@ import (
 	"google.golang.org/protobuf/types/known/durationpb"
 )
 
-// statusOf maps the domain's codes to gRPC's codes. The status also carries the exact code, as a
-// detail.
+// statusOf maps the codes of package perdure to gRPC's codes. The gRPC status also carries the perdure
+// code, as a detail.
 var statusOf = map[perdure.Code]grpccodes.Code{
 	perdure.InvalidArgument:      grpccodes.InvalidArgument,
 	perdure.NotFound:             grpccodes.NotFound,
@@ -40,8 +40,9 @@ var statusOf = map[perdure.Code]grpccodes.Code{
 	perdure.AlreadyVoted:      grpccodes.FailedPrecondition,
 }
 
-// codeOfStatus maps gRPC's codes to the domain's codes, for a status without our detail. Such a
-// status comes from gRPC itself, or from a proxy between client and server.
+// codeOfStatus maps gRPC's codes to the codes of package perdure, for a status without the detail that
+// carries the perdure code. Such a status comes from gRPC itself, or from a proxy between client and
+// server.
 var codeOfStatus = map[grpccodes.Code]perdure.Code{
 	grpccodes.InvalidArgument:    perdure.InvalidArgument,
 	grpccodes.NotFound:           perdure.NotFound,

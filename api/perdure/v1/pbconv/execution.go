@@ -163,8 +163,8 @@ func waitToProto(w *perdure.Wait) *perdurev1.Wait {
 	}
 }
 
-// waitsToProto converts a list of waits. An empty list and nil remain different, because an empty
-// All is a met wait.
+// waitsToProto converts a list of waits to its message. An empty list and nil remain different, because
+// an empty All is a wait that is met.
 func waitsToProto(waits []perdure.Wait) *perdurev1.WaitList {
 	if waits == nil {
 		return nil
@@ -201,5 +201,5 @@ func (d *decoder) waits(m *perdurev1.WaitList) []perdure.Wait {
 	return waits
 }
 
-// StatusToProto converts an execution's status.
+// StatusToProto converts the status of an execution to its proto enum.
 func StatusToProto(s perdure.Status) perdurev1.ExecutionStatus { return statuses.to[s] }
