@@ -257,7 +257,7 @@ func problem(resp *http.Response) error {
 		// Question is set if the code is question_decided.
 		Question *perdure.Question `json:"question"`
 	}
-	raw, _ := io.ReadAll(io.LimitReader(resp.Body, 1<<20)) // after a read error, the bytes that were read are used
+	raw, _ := io.ReadAll(io.LimitReader(resp.Body, 1<<20)) // a part of the body is enough
 	err := json.Unmarshal(raw, &p)
 	e := &perdure.Error{Code: p.Code, Message: p.Detail, Fields: p.Errors, RetryAfter: retryAfter(resp.Header.Get("Retry-After"))}
 	if err != nil || e.Code == "" {

@@ -25,15 +25,15 @@ var overWindows = []overWindow{
 	{code: "exceed_context_size_error"}, // llama.cpp
 
 	{provider: "anthropic", text: "prompt is too long"},
-	{provider: "anthropic", status: http.StatusBadRequest, text: "exceed context limit"}, // if prompt and max_tokens together exceed it
-	{provider: "anthropic", status: http.StatusBadRequest, text: "input is too long"},    // from Amazon Bedrock
+	{provider: "anthropic", status: http.StatusBadRequest, text: "exceed context limit"}, // with max_tokens
+	{provider: "anthropic", status: http.StatusBadRequest, text: "input is too long"},    // Bedrock
 
 	{provider: "gemini", status: http.StatusBadRequest, text: "input token count"},
 
 	{provider: "openai", text: "maximum context length"},                                   // OpenAI, vLLM, OpenRouter, Mistral
 	{provider: "openai", text: "exceeds the context window"},                               // OpenAI
 	{provider: "openai", text: "longer than the maximum model length"},                     // vLLM
-	{provider: "openai", status: http.StatusBadRequest, text: "must be at least 1, got -"}, // vLLM, about max_tokens
+	{provider: "openai", status: http.StatusBadRequest, text: "must be at least 1, got -"}, // vLLM
 	{provider: "openai", text: "longer than the model's context length"},                   // SGLang
 	{provider: "openai", text: "exceeds the available context size"},                       // llama.cpp
 	{provider: "openai", text: "exceed context window of"},                                 // llama-cpp-python
