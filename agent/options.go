@@ -41,7 +41,7 @@ func AsCompaction(record perdure.CompactionRecord) AppendOption {
 	return func(e *perdure.Entry) {
 		metadata, err := json.Marshal(record)
 		if err != nil {
-			panic("agent: a compaction's record does not encode: " + err.Error()) // unreachable: it has only plain data
+			panic("agent: a compaction's record does not encode: " + err.Error()) // unreachable: plain data
 		}
 		e.Type, e.Metadata = perdure.EntryCompaction, metadata
 		e.TurnID, e.ResponseID, e.MessageID = "", "", "" // a compaction belongs to no response

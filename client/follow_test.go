@@ -268,8 +268,8 @@ func TestFollowEndsWithItsReader(t *testing.T) {
 	}
 }
 
-// TestFollowGivesUpOnSilence checks that a stream ends if it is silent for longer than Client.idle, and Follow
-// opens a new one.
+// TestFollowGivesUpOnSilence checks that a stream ends if it is silent for longer than Client.idle,
+// and that Follow then opens a new one.
 func TestFollowGivesUpOnSilence(t *testing.T) {
 	var again atomic.Bool
 	c, pauses := newClient(t, http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {

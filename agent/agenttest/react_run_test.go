@@ -290,7 +290,8 @@ func TestRunNames(t *testing.T) {
 	}
 }
 
-// TestRunRetriesTheModel checks a model whose calls fail for a while, and one whose call fails for good.
+// TestRunRetriesTheModel checks that react.Run repeats model calls that fail for a while, and how it
+// ends if a model call fails permanently.
 func TestRunRetriesTheModel(t *testing.T) {
 	longtest.Skip(t, "seconds")
 	dir := t.TempDir()
@@ -321,7 +322,7 @@ func TestRunRetriesTheModel(t *testing.T) {
 	agenttest.All(t, s)
 }
 
-// flakyProvider is a provider whose every first call of a conversation's turn fails for a while.
+// flakyProvider is a provider whose first, third and every further odd call fails.
 type flakyProvider struct {
 	llm.Provider
 	calls int
@@ -354,7 +355,8 @@ func TestRunWithLargeContents(t *testing.T) {
 	agenttest.Reentered(t, s)
 }
 
-// TestRunStoresLinearly checks that the inputs of the model calls grow with the number of turns alone.
+// TestRunStoresLinearly checks that the total size of the inputs of model calls grows in proportion to
+// the number of turns.
 func TestRunStoresLinearly(t *testing.T) {
 	sizes := map[int]int{}
 	for _, turns := range []int{10, 40} {
@@ -380,7 +382,7 @@ func TestRunStoresLinearly(t *testing.T) {
 	}
 }
 
-// TestRunIsCancelled checks a cancel while a tool runs.
+// TestRunIsCancelled checks that an execution can be cancelled while a tool runs.
 func TestRunIsCancelled(t *testing.T) {
 	wait := tool.New("wait", "Waits.", func(ctx context.Context, _ *tool.Call, _ struct{}) (tool.Result, error) {
 		<-ctx.Done()
@@ -393,8 +395,9 @@ func TestRunIsCancelled(t *testing.T) {
 	agenttest.All(t, s)
 }
 
-// TestRunTightensItsPolicies checks a call that the execution allows and the code asks about, one that
-// both ask about, one that the code requires to be confined, and rules about the turn.
+// TestRunTightensItsPolicies checks several tool calls: one that the execution allows and the code asks
+// about, one that both ask about, and one that the code requires to be confined. It also checks rules
+// about the turn.
 func TestRunTightensItsPolicies(t *testing.T) {
 	longtest.Skip(t, "seconds")
 	const script = `turn
@@ -435,8 +438,8 @@ turn
 	agenttest.All(t, s)
 }
 
-// TestManyCallsAreAskedAboutInTurn checks an answer with more guarded calls than an execution can have
-// open questions, in a Run and in the react agent.
+// TestManyCallsAreAskedAboutInTurn checks an answer of the model with more guarded tool calls than an
+// execution can have open questions, in react.Run and in the react agent.
 func TestManyCallsAreAskedAboutInTurn(t *testing.T) {
 	longtest.Skip(t, "seconds")
 	const calls = perdure.MaxOpenQuestions + 20
