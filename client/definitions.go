@@ -61,7 +61,7 @@ func (c *Client) DeleteDefinition(ctx context.Context, id uuid.UUID) error {
 	return c.call(ctx, request{method: http.MethodDelete, path: []string{definitions, id.String()}}, nil)
 }
 
-// bodyOf returns the members of d except those that the server sets.
+// bodyOf returns the members of d without those that the server sets.
 func bodyOf(d perdure.Definition) map[string]any {
 	body := map[string]any{
 		"name": d.Name, "description": d.Description, "systemPrompt": d.SystemPrompt, "models": d.Models, "config": d.Config,
