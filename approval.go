@@ -37,41 +37,45 @@ func (a ApprovalAction) strictness() int {
 
 // ApprovalRule is one rule of a policy about tool calls.
 type ApprovalRule struct {
-	// Tools are names of tools. A name that ends in * stands for all names with that beginning.
+	// Tools are names of tools. A name that ends in * matches every tool whose name begins with the
+	// text before the *.
 	Tools []string `json:"tools"`
-	// When, if set, is a JSON Schema for an [ApprovalCall]. The rule fits only calls that fit it.
+	// When, if set, is a JSON Schema for an [ApprovalCall]. The rule applies only to calls that the
+	// schema accepts.
 	When json.RawMessage `json:"when,omitempty"`
-	// Then is the action for a call that the rule fits.
+	// Then is the action for a call to which the rule applies.
 	Then ApprovalAction `json:"then"`
-	// Requires, if it is "confined", makes a worker that cannot confine commands answer the call
-	// with an error.
+	// Requires is "" or "confined". With "confined", a worker that cannot confine commands does not run
+	// the call, and answers it with an error.
 	Requires string `json:"requires,omitempty"`
-	// Needed, NotAsker and By are the terms of the question that the rule asks: see QuestionTerms.
+	// Needed, NotAsker and By have the same meaning as the fields of QuestionTerms. The question that
+	// the rule asks has these values.
 	Needed   int      `json:"needed,omitempty"`
 	NotAsker bool     `json:"notAsker,omitempty"`
 	By       []string `json:"by,omitempty"`
-	// Edit is who may change the arguments while approving the call.
+	// Edit says who may change the arguments of the call while approving it.
 	Edit EditRight `json:"edit,omitempty"`
-	// Grants, if it is false, means that people are asked about every call: their approval cannot be
-	// remembered. Nil means true.
+	// Grants says whether an approval can be remembered for later calls. Nil means true. If it is
+	// false, people are asked about every call.
 	Grants *bool `json:"grants,omitempty"`
-	// Expires is how long the question waits for an answer, as a Go duration such as "24h"; ""
-	// means that it does not expire. An expired question denies.
+	// Expires is how long the question waits for an answer, as a Go duration such as "24h"; "" means
+	// that it does not expire. An expired question denies the call.
 	Expires string `json:"expires,omitempty"`
 	// Reason is the text that people read beside the question, or that the model reads if the call
 	// is denied.
 	Reason string `json:"reason,omitempty"`
 }
 
-// ApprovalPolicy is a list of rules about tool calls. The first rule that fits a call decides. In
-// JSON it is a list of rules, or the name of a ready policy.
+// ApprovalPolicy is a list of rules about tool calls. The first rule that applies to a call decides. In
+// JSON it is a list of rules, or the name of a predefined policy.
 type ApprovalPolicy []ApprovalRule
 
 // RequiresConfined is the value of ApprovalRule.Requires that requires a worker that confines
 // commands.
 const RequiresConfined = "confined"
 
-// readyPolicies are the policies that a definition or a start can name.
+// readyPolicies are the predefined policies, by the name that a definition or a start of an execution
+// can use.
 var readyPolicies = map[string]ApprovalPolicy{
 	"allow": {{Tools: []string{"*"}, Then: ApprovalAllow}},
 	"edits": {
@@ -89,10 +93,10 @@ var readyPolicies = map[string]ApprovalPolicy{
 	},
 }
 
-// ReadyPolicies are the names of the ready policies, for error messages and help texts.
+// ReadyPolicies lists the names of the predefined policies, for error messages and help texts.
 const ReadyPolicies = "allow, edits, ask, confined"
 
-// UnmarshalJSON reads a list of rules, or the name of a ready policy.
+// UnmarshalJSON reads a list of rules, or the name of a predefined policy.
 func (p *ApprovalPolicy) UnmarshalJSON(raw []byte) error {
 	raw = bytes.TrimSpace(raw)
 	if len(raw) > 0 && raw[0] == '"' {
@@ -170,7 +174,7 @@ func (r ApprovalRule) check(at string) error {
 	return r.terms().check(at)
 }
 
-// Life returns the time until a question of the rule expires; 0 means never.
+// Life returns the time until a question that the rule asks expires; 0 means never.
 func (r ApprovalRule) Life() (time.Duration, error) {
 	if r.Expires == "" {
 		return 0, nil
@@ -182,14 +186,14 @@ func (r ApprovalRule) terms() QuestionTerms {
 	return QuestionTerms{Kind: QuestionApproval, Needed: r.Needed, NotAsker: r.NotAsker, By: r.By, Edit: r.Edit, NoGrants: r.Grants != nil && !*r.Grants}
 }
 
-// Question returns the terms of the question that the rule asks about a call of the tool.
+// Question returns the terms of the question that the rule asks about a call of the given tool.
 func (r ApprovalRule) Question(tool string) QuestionTerms {
 	t := r.terms()
 	t.Subject, t.Prompt, t.OnExpiry = tool, r.Reason, OnExpiryDeny
 	return t
 }
 
-// names reports whether the rule is about calls of the tool.
+// names reports whether the rule's list of tools contains the given tool.
 func (r ApprovalRule) names(tool string) bool { return matchesTool(r.Tools, tool) }
 
 func matchesTool(patterns []string, tool string) bool {
@@ -202,8 +206,8 @@ func matchesTool(patterns []string, tool string) bool {
 	return false
 }
 
-// ApprovalCall is the tool call that policies judge. The schema in ApprovalRule.When is for its
-// JSON.
+// ApprovalCall is the tool call that policies judge. ApprovalRule.When is a schema for the JSON form of
+// this type.
 type ApprovalCall struct {
 	Tool      string          `json:"tool"`
 	Arguments json.RawMessage `json:"arguments"`
@@ -213,34 +217,35 @@ type ApprovalCall struct {
 
 // Approvals are the policies of an execution as of its start. They never change.
 type Approvals struct {
-	// Definition and Start are judged separately, and the stricter action counts. So a start can
-	// only tighten the policy of its definition.
+	// Definition is the policy of the execution's definition, and Start the policy of its start. Each
+	// is judged separately, and the stricter action counts. So a start can only tighten the policy of
+	// its definition.
 	Definition ApprovalPolicy `json:"definition,omitempty"`
 	Start      ApprovalPolicy `json:"start,omitempty"`
 }
 
-// CheckArguments checks the arguments of a call that policies judge. They are one JSON document in which
-// no member occurs twice, because different programs would read such a member differently. Error:
-// invalid_argument.
+// CheckArguments checks the arguments of a tool call that policies judge. The arguments must be one
+// JSON document without duplicate member names, because programs differ in which duplicate they read.
+// Error: invalid_argument.
 func CheckArguments(at string, arguments []byte) error {
 	return CheckDocumentBytes(at, arguments, DocumentRules{})
 }
 
-// Judgement is the decision of an execution's policies about a call.
+// Judgement is the decision of an execution's policies about a tool call.
 type Judgement struct {
 	Then ApprovalAction
-	// Rule is the rule that decided; nil if none fits, and the call is allowed. If a rule of each policy
-	// asks, it has the stricter terms of both.
+	// Rule is the rule that decided; nil if no rule applies, and the call is allowed. If a rule of the
+	// definition and a rule of the start both ask, Rule combines the stricter terms of the two.
 	Rule *ApprovalRule
-	// Number is the number of that rule. Rules are counted from 0, first the rules of the
-	// definition, then those of the start. It is -1 if no rule fits.
+	// Number is the number of the rule that decided. The rules of the definition are counted first,
+	// from 0, then the rules of the start. Number is -1 if no rule applies.
 	Number int
-	// Requires is "confined" if one of the fitting rules requires it.
+	// Requires is "confined" if one of the rules that apply requires it.
 	Requires string
 }
 
-// Judge returns the decision of the policies about a call. fits reports whether the call's JSON
-// fits a schema. An error of fits denies. Errors: those of fits.
+// Judge returns the decision of the policies about a call. The function fits reports whether the JSON
+// of the call matches a schema. If fits returns an error, the call is denied. Errors: those of fits.
 func (a Approvals) Judge(call ApprovalCall, fits func(schema, call json.RawMessage) (bool, error)) (Judgement, error) {
 	raw, err := json.Marshal(call)
 	if err != nil {
@@ -261,9 +266,9 @@ func (a Approvals) Judge(call ApprovalCall, fits func(schema, call json.RawMessa
 	return decided, nil
 }
 
-// With returns the judgement with a further policy, which can only tighten it. Number remains that of
-// the judgement, because a clearance names a rule of the execution's own policies. Errors: those of
-// fits.
+// With returns the judgement after a further policy has judged the same call. The policy can only
+// tighten the judgement. Number does not change, because a clearance names a rule of the execution's
+// own policies. Errors: those of fits.
 func (j Judgement) With(p ApprovalPolicy, call ApprovalCall, fits func(schema, call json.RawMessage) (bool, error)) (Judgement, error) {
 	raw, err := json.Marshal(call)
 	if err != nil {
@@ -281,7 +286,7 @@ func (j Judgement) With(p ApprovalPolicy, call ApprovalCall, fits func(schema, c
 	return both, nil
 }
 
-// first returns the index of the first rule that fits, or -1.
+// first returns the index of the first rule of the policy that applies to the call, or -1.
 func (p ApprovalPolicy) first(tool string, call json.RawMessage, fits func(schema, call json.RawMessage) (bool, error)) (int, error) {
 	for i, r := range p {
 		if !r.names(tool) {
@@ -297,7 +302,7 @@ func (p ApprovalPolicy) first(tool string, call json.RawMessage, fits func(schem
 	return -1, nil
 }
 
-// stricter returns the judgement with another rule that fits.
+// stricter returns the stricter of the judgement and the rule r, which also applies to the call.
 func (j Judgement) stricter(r *ApprovalRule, number int) Judgement {
 	requires := j.Requires
 	if r.Requires != "" {
@@ -313,19 +318,19 @@ func (j Judgement) stricter(r *ApprovalRule, number int) Judgement {
 	return j
 }
 
-// Gate is the part of the policies of an execution that every commit is compared with.
+// Gate is the part of an execution's policies that the server checks each commit against.
 type Gate struct {
 	// SHA256 is the hash of the policies' JSON.
 	SHA256 Hash `json:"sha256"`
-	// Tools are the tools that some rule does not simply allow, as in ApprovalRule.Tools. A task of
-	// such a kind needs a clearance.
+	// Tools are the tools that some rule does not simply allow, in the form of ApprovalRule.Tools. A
+	// task whose kind is the name of such a tool needs a clearance.
 	Tools []string `json:"tools"`
-	// Policies are the policies of an execution whose kind is not the react agent. Those of the react
-	// agent are part of its input.
+	// Policies are the policies of an execution of any kind but the react agent. The input of a react
+	// agent contains its policies.
 	Policies *Approvals `json:"policies,omitempty"`
 }
 
-// Gate returns the gate of the policies; nil if every call is allowed.
+// Gate returns the gate of the policies; nil if the policies allow every call.
 func (a Approvals) Gate() *Gate {
 	var tools []string
 	for _, policy := range []ApprovalPolicy{a.Definition, a.Start} {
@@ -340,7 +345,7 @@ func (a Approvals) Gate() *Gate {
 	}
 	raw, err := json.Marshal(a)
 	if err != nil {
-		return &Gate{Tools: []string{"*"}} // unreachable: the policies were decoded from JSON
+		return &Gate{Tools: []string{"*"}} // unreachable: decoded JSON always encodes
 	}
 	return &Gate{SHA256: sha256.Sum256(raw), Tools: tools}
 }
@@ -369,7 +374,7 @@ func (g *Gate) Guards(kind string) bool {
 	return g != nil && kind != ModelTaskKind && matchesTool(g.Tools, kind)
 }
 
-// Clearance is why a tool call may run. Exactly one of the fields is set.
+// Clearance is the reason why a tool call may run. Exactly one of its fields is set.
 type Clearance struct {
 	// Rule is the number of the rule that allows the call, as in Judgement.Number.
 	Rule *int `json:"rule,omitempty"`

@@ -7,36 +7,38 @@ import (
 	"github.com/google/uuid"
 )
 
-// GrantScope is the set of runs that a grant is for.
+// GrantScope says for which runs a grant answers questions.
 type GrantScope string
 
 const (
-	// GrantRun is the run whose question was answered.
+	// GrantRun limits a grant to the run whose question was answered.
 	GrantRun GrantScope = "run"
-	// GrantDefinition is every run of the definition of that run. Only admin keys grant it.
+	// GrantDefinition extends a grant to every run of the same definition. Only admin keys can grant
+	// it.
 	GrantDefinition GrantScope = "definition"
 )
 
-// GrantMatch is the set of calls that a grant is for.
+// GrantMatch says for which tool calls a grant answers questions.
 type GrantMatch string
 
 const (
-	// GrantExact is for calls of the same tool with the same arguments, byte by byte.
+	// GrantExact limits a grant to calls of the same tool with the same arguments, byte by byte.
 	GrantExact GrantMatch = "exact"
-	// GrantTool is for every call of the same tool.
+	// GrantTool extends a grant to every call of the same tool.
 	GrantTool GrantMatch = "tool"
 )
 
 const (
-	// GrantLife is the time after which a grant ends if the voter names none.
+	// GrantLife is the time after which a grant ends if the voter sets no end.
 	GrantLife = 30 * 24 * time.Hour
-	// MaxGrants is the maximum number of grants of a run, and of a definition, at one time.
+	// MaxGrants is the maximum number of grants that a run, or a definition, has at one time.
 	MaxGrants = 100
-	// AnsweredByGrant is Answer.By of a question that a grant has answered.
+	// AnsweredByGrant is the value of Answer.By if a grant has answered the question.
 	AnsweredByGrant = "grant"
 )
 
-// Remember asks that an approval also answers later questions about such calls.
+// Remember is a request in an approval: the approval shall also answer later questions about similar
+// calls.
 type Remember struct {
 	Scope GrantScope `json:"scope"`
 	Match GrantMatch `json:"match"`
@@ -59,7 +61,7 @@ func (r Remember) Check(at string, now Time) error {
 	return nil
 }
 
-// Same reports whether two votes ask for the same grant.
+// Same reports whether two requests ask for the same grant.
 func (r *Remember) Same(other *Remember) bool {
 	if r == nil || other == nil {
 		return r == other
@@ -68,25 +70,26 @@ func (r *Remember) Same(other *Remember) bool {
 	return r.Scope == other.Scope && r.Match == other.Match && sameEnd
 }
 
-// ApprovalGrant answers later approvals. It is created by the votes that approve a question, if all
-// of them ask for it.
+// ApprovalGrant is a remembered approval that answers later approval questions. It is created when a
+// question is approved and each of the approving votes has asked for it.
 type ApprovalGrant struct {
 	ID    uuid.UUID  `json:"id"`
 	Scope GrantScope `json:"scope"`
 	Match GrantMatch `json:"match"`
-	// ExecutionID is set for the scope run, DefinitionID for the scope definition.
+	// ExecutionID is set if the scope is run, and DefinitionID if the scope is definition.
 	ExecutionID  *uuid.UUID `json:"agentExecutionId,omitempty"`
 	DefinitionID *uuid.UUID `json:"agentDefinitionId,omitempty"`
-	// Subject is the tool.
+	// Subject is the name of the tool.
 	Subject string `json:"subject"`
-	// DetailsSHA256 is the hash of the call, as DetailsHash returns it; zero for the match tool.
+	// DetailsSHA256 is the hash of the call, as DetailsHash returns it. It is zero if the grant matches
+	// every call of the tool.
 	DetailsSHA256 Hash `json:"detailsSha256,omitzero"`
 	// QuestionID is the question whose approval created the grant.
 	QuestionID uuid.UUID `json:"questionId"`
-	// Voters are the names of those who approved it.
+	// Voters are the names of the keys that approved the question.
 	Voters []string `json:"voters"`
-	// Needed and By are the terms of the question whose votes created the grant. The grant answers
-	// no question that needs more votes, or other voters.
+	// Needed and By are the terms of the question whose votes created the grant. The grant answers no
+	// question that needs more votes, or votes of other voters.
 	Needed    int      `json:"needed"`
 	By        []string `json:"by,omitempty"`
 	CreatedAt Time     `json:"createdAt"`
@@ -95,8 +98,8 @@ type ApprovalGrant struct {
 	Org string `json:"-"`
 }
 
-// Answers reports whether the grant answers a question at a moment. The question must be of the run
-// or definition of the grant.
+// Answers reports whether the grant answers the question q at the time now. The question must belong to
+// the run or definition of the grant.
 func (g *ApprovalGrant) Answers(q NewQuestion, now Time) bool {
 	switch {
 	case q.Kind != QuestionApproval || q.Subject != g.Subject || !q.Grantable() || !g.ExpiresAt.After(now.Time):
@@ -107,15 +110,15 @@ func (g *ApprovalGrant) Answers(q NewQuestion, now Time) bool {
 	return g.Needed >= q.Votes() && votersWithin(g.By, q.By)
 }
 
-// Grantable reports whether the answer to the question can be remembered, and can come from a grant.
-// A question that excludes its asker is answered each time: the asker of another run may be among
-// those who granted it.
+// Grantable reports whether the answer to the question can be remembered, and can come from a grant. A
+// question that excludes its asker can not: the person who asks in another run may be one of those who
+// approved the grant.
 func (t QuestionTerms) Grantable() bool {
 	return t.Kind == QuestionApproval && t.Subject != "" && !t.NoGrants && !t.NotAsker
 }
 
-// votersWithin reports whether everyone that inner names may vote by outer. An empty list names
-// everyone.
+// votersWithin reports whether the list outer permits everyone whom the list inner permits to vote. An
+// empty list permits everyone.
 func votersWithin(inner, outer []string) bool {
 	return len(outer) == 0 || len(inner) > 0 && !slices.ContainsFunc(inner, func(who string) bool { return !slices.Contains(outer, who) })
 }

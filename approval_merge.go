@@ -3,8 +3,9 @@ package perdure
 import "slices"
 
 // askingBoth returns the judgement if a rule of the definition and a rule of the start ask about the
-// same call. The question must satisfy both: it needs the larger number of votes, by voters whom both
-// rules name, and expires with the earlier of them. If no voter is named by both, the call is denied.
+// same call. The question must satisfy both rules. It needs the larger number of votes, from voters
+// whom both rules permit, and expires at the earlier time. If the rules permit no common voter, the
+// call is denied.
 func (j Judgement) askingBoth(start *ApprovalRule) Judgement {
 	rule := *j.Rule
 	rule.Needed = max(rule.Needed, start.Needed)
@@ -32,7 +33,7 @@ func (j Judgement) askingBoth(start *ApprovalRule) Judgement {
 	return Judgement{Then: ApprovalAsk, Rule: &rule, Number: j.Number}
 }
 
-// shorter returns the Expires of the rule whose question expires first.
+// shorter returns the shorter of the two rules' Expires.
 func shorter(a, b ApprovalRule) string {
 	lifeA, errA := a.Life()
 	lifeB, errB := b.Life()

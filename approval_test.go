@@ -9,8 +9,8 @@ import (
 	"pgregory.net/rapid"
 )
 
-// fitsText stands for JSON Schema in these tests: a schema is a JSON string, which the call must
-// contain.
+// fitsText replaces JSON Schema in these tests. A schema is a JSON string, and a call fits it if the
+// call contains this text.
 func fitsText(schema, call json.RawMessage) (bool, error) {
 	var text string
 	if err := json.Unmarshal(schema, &text); err != nil {
@@ -48,9 +48,9 @@ func anyPolicy(t *rapid.T, name string) perdure.ApprovalPolicy {
 	return rapid.SliceOfN(rule, 0, 5).Draw(t, name)
 }
 
-// TestAStartOnlyTightensItsDefinition checks that a policy of a start never allows what the
-// definition's does not, that a judgement names a rule that fits, and that the gate guards every
-// tool of which a call may not simply run.
+// TestAStartOnlyTightensItsDefinition checks that the policy of a start never allows what the
+// definition's policy does not allow. A judgement names a rule that applies, and the gate guards every
+// tool whose calls may need a clearance.
 func TestAStartOnlyTightensItsDefinition(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
 		a := perdure.Approvals{Definition: anyPolicy(t, "definition"), Start: anyPolicy(t, "start")}
@@ -90,8 +90,8 @@ func TestAStartOnlyTightensItsDefinition(t *testing.T) {
 	})
 }
 
-// TestReadyPolicies checks what the ready policies do with the built-in tools, and that they are
-// valid.
+// TestReadyPolicies checks that the predefined policies are valid, and what they decide about the
+// built-in tools.
 func TestReadyPolicies(t *testing.T) {
 	const ask, allow = perdure.ApprovalAsk, perdure.ApprovalAllow
 	for name, want := range map[string]map[string]perdure.ApprovalAction{
@@ -123,8 +123,8 @@ func TestReadyPolicies(t *testing.T) {
 	}
 }
 
-// TestInvalidPoliciesAreRefused checks that each part of a rule is checked, and that the error names
-// it.
+// TestInvalidPoliciesAreRefused checks that each field of a rule is checked, and that the error names
+// the invalid field.
 func TestInvalidPoliciesAreRefused(t *testing.T) {
 	for _, c := range []struct{ rule, at string }{
 		{`{"tools": [], "then": "ask"}`, "approvals[0].tools"},

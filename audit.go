@@ -4,7 +4,7 @@ import (
 	"github.com/google/uuid"
 )
 
-// AuditAction is a change that the audit log records.
+// AuditAction is the kind of a change that the audit log records.
 type AuditAction string
 
 const (
@@ -34,12 +34,12 @@ const (
 	AuditBulkCreated       AuditAction = "bulk_action.created"
 )
 
-// Actor identifies who makes a change.
+// Actor identifies who made a change.
 type Actor struct {
-	// KeyID is nil for the token of the data directory, and for the process
-	// itself.
+	// KeyID is the API key that made the change. It is nil for the token of the data directory, and for
+	// the server process itself.
 	KeyID *uuid.UUID `json:"keyId"`
-	// Name is the key's name, "token" or "process".
+	// Name is the name of the API key, or "token", or "process".
 	Name string `json:"name"`
 	// RequestID is the id that the response carried in X-Request-Id.
 	RequestID string `json:"requestId,omitempty"`
@@ -54,15 +54,15 @@ type AuditRecord struct {
 	At     Time        `json:"at"`
 	Actor  Actor       `json:"actor"`
 	Action AuditAction `json:"action"`
-	// SubjectID and SubjectName identify the changed key, definition, session or webhook. A session
-	// has the name of its key, a webhook its URL without the query. For a queue, SubjectName is its
-	// name, for a bulk action cancel or retry. For an org, SubjectName is the org's id. For the org's policy they are nil
-	// and "".
+	// SubjectID and SubjectName identify the changed object. For a key or a definition they are its id
+	// and name. A session has the name of its key, and a webhook its URL without the query. For a
+	// queue, SubjectName is its name, for a bulk action "cancel" or "retry", and for an org the org's
+	// id. For the org's policy they are nil and "".
 	SubjectID   *uuid.UUID `json:"subjectId"`
 	SubjectName string     `json:"subjectName,omitempty"`
-	// Before and After are the SHA-256 of the changed object's JSON before and after the change.
-	// Before is empty for a created object, After for a deleted one. Before is always empty for the
-	// org's policy.
+	// Before and After are the SHA-256 of the changed object's JSON before and after the change. Before
+	// is empty for a created object, and After for a deleted one. For the org's policy, Before is
+	// always empty.
 	Before string `json:"beforeSha256,omitempty"`
 	After  string `json:"afterSha256,omitempty"`
 

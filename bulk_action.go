@@ -11,7 +11,7 @@ import (
 // RetrySignal is the name of the signal that asks an execution to repeat its failed turn.
 const RetrySignal = "retry"
 
-// BulkActionName names what a bulk action does with each of its executions.
+// BulkActionName is the name of the command that a bulk action applies to each of its executions.
 type BulkActionName string
 
 const (
@@ -37,18 +37,18 @@ const (
 	MaxBulkActions = 10
 	// MaxBulkReason is the maximum length of the reason of a bulk action, in bytes.
 	MaxBulkReason = 4 << 10
-	// MaxBulkErrors is the maximum length of BulkAction.Errors.
+	// MaxBulkErrors is the maximum number of elements of BulkAction.Errors.
 	MaxBulkErrors = 20
-	// BulkActionKept is how long a bulk action is kept after its end.
+	// BulkActionKept is how long a bulk action stays stored after its end.
 	BulkActionKept = 7 * 24 * time.Hour
-	// BulkKeyKept is how long an idempotency key identifies a request for a bulk action.
+	// BulkKeyKept is how long the server remembers the idempotency key of a request for a bulk action.
 	BulkKeyKept = 24 * time.Hour
 	// maxBulkMessage is the maximum length of the message of a BulkError, in bytes.
 	maxBulkMessage = 500
 )
 
-// BulkAction does the same with each execution that matched a filter when the action was created.
-// An execution that no longer matches when its turn comes is skipped.
+// BulkAction applies the same command to each execution that matched a filter when the action was
+// created. If an execution no longer matches when the action comes to it, the execution is skipped.
 type BulkAction struct {
 	ID     uuid.UUID        `json:"id"`
 	Org    string           `json:"-"`
@@ -56,30 +56,32 @@ type BulkAction struct {
 	Filter BulkFilter       `json:"filter"`
 	Reason string           `json:"reason,omitempty"`
 	Status BulkActionStatus `json:"status" enum:"running,completed"`
-	// Matched is the number of executions of the action. Done, Skipped and Failed add up to it when
-	// the action is completed.
+	// Matched is the number of executions that the action applies to. Done, Skipped and Failed add up
+	// to it when the action is completed.
 	Matched int `json:"matched"`
 	Done    int `json:"done"`
 	Skipped int `json:"skipped"`
 	Failed  int `json:"failed"`
-	// Errors are the first errors of those that failed.
+	// Errors are the errors of the first executions that failed.
 	Errors    []BulkError `json:"errors" nullable:"false"`
 	CreatedAt Time        `json:"createdAt"`
 	EndedAt   *Time       `json:"endedAt"`
 
-	// Statuses lists the statuses that an execution may have to match. Statuses on which the action
-	// has no effect are left out. KeyID is the key of the client; nil for the token of the data
-	// directory.
+	// Statuses lists the statuses that an execution may have to match the filter. Statuses on which the
+	// command has no effect are left out. KeyID is the API key of the client; nil for the token of the
+	// data directory.
 	Statuses []Status   `json:"-"`
 	KeyID    *uuid.UUID `json:"-"`
-	// IdempotencyKey, if set, identifies the request for BulkKeyKept, together with RequestHash.
+	// IdempotencyKey, if set, identifies the request, together with RequestHash. A repeat of the
+	// request within BulkKeyKept creates no second action.
 	IdempotencyKey string `json:"-"`
 	RequestHash    Hash   `json:"-"`
 }
 
-// BulkFilter selects executions, as a list of executions does. Zero fields do not filter.
+// BulkFilter selects executions, with the same filters as a list of executions. A field with its zero
+// value does not filter.
 type BulkFilter struct {
-	Status        []Status          `json:"status,omitempty"` // any of them
+	Status        []Status          `json:"status,omitempty"` // executions with any of these statuses
 	Kind          string            `json:"kind,omitempty"`
 	Tag           string            `json:"tag,omitempty"` // executions of kinds that had this tag when the action was created
 	DefinitionID  *uuid.UUID        `json:"agentDefinitionId,omitempty"`
@@ -87,28 +89,27 @@ type BulkFilter struct {
 	CreatedBefore *Time             `json:"createdBefore,omitempty"`
 	Query         string            `json:"q,omitempty"`
 	Metadata      map[string]string `json:"metadata,omitempty"`
-	FailedTurn    bool              `json:"failedTurn,omitempty"` // only those of which TurnFailed reports true
+	FailedTurn    bool              `json:"failedTurn,omitempty"` // only executions whose TurnFailed is true
 }
 
-// BulkError is the reason why a bulk action had no effect on an execution.
+// BulkError is the reason why a bulk action failed on one execution.
 type BulkError struct {
 	ExecutionID uuid.UUID `json:"agentExecutionId"`
 	Code        Code      `json:"code"`
 	Message     string    `json:"message"`
 }
 
-// BulkCount is the number of executions that a bulk action would have.
+// BulkCount is the number of executions that a bulk action with a given filter would apply to.
 type BulkCount struct {
-	// Matched is at most MaxBulkExecutions. More reports that more executions match than a bulk action may
-	// have.
+	// Matched is the number, at most MaxBulkExecutions. More reports that more executions match.
 	Matched int  `json:"matched"`
 	More    bool `json:"more"`
 }
 
-// Handled returns the number of executions whose turn is over.
+// Handled returns the number of executions that the action has already processed.
 func (a *BulkAction) Handled() int { return a.Done + a.Skipped + a.Failed }
 
-// Fail counts an execution as failed.
+// Fail counts the execution as failed, and stores the error if there is room in Errors.
 func (a *BulkAction) Fail(execution uuid.UUID, err error) {
 	a.Failed++
 	if len(a.Errors) >= MaxBulkErrors {
@@ -117,26 +118,25 @@ func (a *BulkAction) Fail(execution uuid.UUID, err error) {
 	a.Errors = append(a.Errors, BulkError{ExecutionID: execution, Code: CodeOf(err), Message: shortMessage(err)})
 }
 
-// shortMessage returns the beginning of the message of an error.
+// shortMessage returns the message of err, shortened to maxBulkMessage bytes.
 func shortMessage(err error) string {
 	text := err.Error()
 	return strings.ToValidUTF8(text[:min(len(text), maxBulkMessage)], "")
 }
 
-// Takes reports whether the action has an effect on an execution in its current state.
+// Takes reports whether the action has an effect on the execution x in its current state.
 func (a *BulkAction) Takes(x *Execution) bool {
 	return a.Action.Takes(a.Statuses, x) && (!a.Filter.FailedTurn || x.TurnFailed())
 }
 
-// Takes reports whether the action has an effect on an execution in its current state. The action
-// applies only to executions with one of these statuses.
+// Takes reports whether the command has an effect on the execution x in its current state. x must have
+// one of the given statuses.
 func (n BulkActionName) Takes(statuses []Status, x *Execution) bool {
 	return slices.Contains(statuses, x.Status) && (n != BulkRetry || x.Wait != nil && x.Wait.TakesSignal(RetrySignal))
 }
 
-// BulkStatuses returns the statuses that an execution may have to match. filter contains the
-// statuses of the filter; if it is empty, the filter selects all statuses. Errors:
-// invalid_argument.
+// BulkStatuses returns the statuses of executions on which the command has an effect, restricted to the
+// statuses in filter. An empty filter stands for all statuses. Errors: invalid_argument.
 func (n BulkActionName) BulkStatuses(filter []Status) ([]Status, error) {
 	var able []Status
 	switch n {

@@ -5,7 +5,7 @@ import (
 	"slices"
 )
 
-// deepest is the maximum nesting that plainCanonical accepts.
+// deepest is the maximum nesting depth that plainCanonical accepts.
 const deepest = 32
 
 // plainCanonical is a fast path: it returns the canonical form (RFC 8785) of simple JSON. Simple
@@ -137,7 +137,7 @@ func (p *plainParser) text() (inside []byte, ok bool) {
 	return nil, false
 }
 
-// member is the position of an object's member in out.
+// member is the position of one member of a JSON object in plainParser.out.
 type member struct {
 	name     []byte
 	from, to int
@@ -167,8 +167,8 @@ func (p *plainParser) object(depth int) bool {
 	}
 }
 
-// sort orders the members by their names. They begin at first in out. It returns false if two
-// members have the same name.
+// sort orders the members of an object by their names. The first member begins at the offset first of
+// out. sort returns false if two members have the same name.
 func (p *plainParser) sort(first int, members []member) bool {
 	order := func(a, b member) int { return bytes.Compare(a.name, b.name) }
 	if !slices.IsSortedFunc(members, order) {

@@ -7,8 +7,8 @@ import (
 	"github.com/gowebpki/jcs"
 )
 
-// FuzzPlainCanonical checks that input accepted by the fast path has the canonical form of the full
-// rules, and no number that they refuse.
+// FuzzPlainCanonical checks plainCanonical. If it accepts an input, its result equals the canonical
+// form by the full rules, and the input has no number that these rules refuse.
 func FuzzPlainCanonical(f *testing.F) {
 	for _, seed := range []string{
 		`{"b":1, "a" : [ true , {"z":null,"y":"x\n\"\\\t"} ], "aa":-12, "":{} }`, `[]`, ` 0 `, `-0`, `01`, `[1,]`, `{"a":1,"a":2}`, `{"a":1,}`,
@@ -31,7 +31,7 @@ func FuzzPlainCanonical(f *testing.F) {
 	})
 }
 
-// TestPlainInputsAreTakenAsPlain checks that the fast path accepts typical input of programs, and
+// TestPlainInputsAreTakenAsPlain checks that plainCanonical accepts typical inputs of programs. It
 // refuses an array that is nested a million times.
 func TestPlainInputsAreTakenAsPlain(t *testing.T) {
 	for input, want := range map[string]string{

@@ -8,7 +8,8 @@ import "encoding/json"
 type Catalog struct {
 	Providers []ProviderInfo
 	Tools     []ToolInfo
-	// Calls rebuilds the requests of model calls; nil if the program cannot. package react has one.
+	// Calls rebuilds the requests of model calls. It is nil if the program cannot rebuild them. Package
+	// react implements it.
 	Calls CallRebuilder
 }
 
@@ -17,12 +18,13 @@ type ProviderInfo struct {
 	// Name is the provider's name in [ModelConfig].
 	Name string `json:"name"`
 	// Registered reports whether a worker of the org has registered an agent that can call the
-	// provider. It does not say whether the worker has a key. Only a server sets it.
+	// provider. It does not say whether the worker has an API key for it. Only a server sets it.
 	Registered bool `json:"registered"`
-	// APIKeyEnvs are the names of the worker's environment variables that can hold the key. The
-	// first one that is set is used. It is empty for a provider without keys.
+	// APIKeyEnvs are the names of the environment variables of the worker that can hold the API key.
+	// The first one that is set is used. The list is empty for a provider without keys.
 	APIKeyEnvs []string `json:"apiKeyEnvs,omitempty" nullable:"false"`
-	// DefaultModel is the id of the model that is used if none is named; "" if there is none.
+	// DefaultModel is the id of the model that is used if the configuration names none; "" if there is
+	// no default.
 	DefaultModel string `json:"defaultModel,omitempty"`
 	// Models are the models whose price is known, by id. The provider may offer others.
 	Models []ModelInfo `json:"models,omitempty" nullable:"false"`
@@ -32,8 +34,8 @@ type ProviderInfo struct {
 type ModelInfo struct {
 	ID    string `json:"id"`
 	Price Price  `json:"price"`
-	// Window is the number of tokens of the model's context window. It and MaxOutput, the maximum
-	// number of tokens of an answer, are absent if they are unknown.
+	// Window is the number of tokens of the model's context window, and MaxOutput the maximum number of
+	// tokens of an answer. Both are absent if they are unknown.
 	Window    int `json:"window,omitempty"`
 	MaxOutput int `json:"maxOutput,omitempty"`
 }
@@ -52,11 +54,11 @@ type ToolInfo struct {
 	Description string `json:"description"`
 	// InputSchema is the JSON Schema of the arguments.
 	InputSchema json.RawMessage `json:"inputSchema,omitempty"`
-	// ReadOnly reports whether a call changes nothing.
+	// ReadOnly reports whether a call of the tool changes nothing.
 	ReadOnly bool `json:"readOnly"`
-	// Network reports whether a call may use the network.
+	// Network reports whether a call of the tool may use the network.
 	Network bool `json:"network"`
-	// Registered reports whether a worker of the org has registered a task of that name. Only a
+	// Registered reports whether a worker of the org has registered a task with the tool's name. Only a
 	// server sets it.
 	Registered bool `json:"registered"`
 }
@@ -64,7 +66,7 @@ type ToolInfo struct {
 // KindType distinguishes kinds of agents from kinds of tasks.
 type KindType string
 
-// The types of kinds.
+// KindAgent and KindTask are the types of kinds.
 const (
 	KindAgent KindType = "agent"
 	KindTask  KindType = "task"
@@ -76,14 +78,15 @@ type KindInfo struct {
 	Type        KindType        `json:"type"`
 	Description string          `json:"description,omitempty"`
 	InputSchema json.RawMessage `json:"inputSchema,omitempty"`
-	// OutputSchema is the JSON Schema of the output or result, of the newest registration.
+	// OutputSchema is the JSON Schema of an agent's output or a task's result, as the newest
+	// registration stated it.
 	OutputSchema json.RawMessage `json:"outputSchema,omitempty"`
 	// Tags are words by which lists find the kind.
 	Tags []string `json:"tags,omitempty" nullable:"false"`
 	// Providers are the model providers that the kind can call; nil for kinds that call no model.
 	Providers []string `json:"providers,omitempty" nullable:"false"`
-	// Signals are the signals that an agent takes. A name can occur several times, with the
-	// schemas of several builds of the agent: a value must fit one of them.
+	// Signals are the signals that an agent takes. If builds of the agent differ, a name occurs once
+	// for each schema, and a value must fit one of the schemas.
 	Signals []SignalSpec `json:"signals,omitempty" nullable:"false"`
 	// RegisteredAt is the last time at which a worker registered the kind. Workers register when
 	// they connect, so a kind that is served may have been registered long ago.

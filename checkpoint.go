@@ -19,15 +19,15 @@ type Checkpoint struct {
 	Metadata    json.RawMessage `json:"metadata,omitempty"` // {checkpoint_reason, entry_count, state_version, traceparent}
 	CreatedAt   Time            `json:"createdAt"`
 
-	// Blob refers to the state if the state is over InlineLimit and not loaded.
+	// Blob refers to the state if the state is over InlineLimit and has not been loaded.
 	Blob *BlobRef `json:"-"`
 }
 
 // StateVersion returns the version of the state from the metadata, or 0 if there is none.
 func (c Checkpoint) StateVersion() int { return c.told().StateVersion }
 
-// Traceparent returns the trace context of the span that made the checkpoint, or "" if there is
-// none.
+// Traceparent returns the W3C trace context of the span that made the checkpoint, or "" if none is
+// known.
 func (c Checkpoint) Traceparent() string { return c.told().Traceparent }
 
 type checkpointMetadata struct {
@@ -37,7 +37,7 @@ type checkpointMetadata struct {
 
 func (c Checkpoint) told() (m checkpointMetadata) {
 	if err := json.Unmarshal(c.Metadata, &m); err != nil {
-		return checkpointMetadata{} // no metadata, or not in our form
+		return checkpointMetadata{} // no metadata, or of an unknown form
 	}
 	return m
 }

@@ -7,7 +7,7 @@ import (
 // Commit is one atomic write of an execution.
 type Commit struct {
 	Lease  Lease
-	Number int64 // from 1 in each claim
+	Number int64 // counts the commits of a claim, from 1
 
 	Entries    []NewEntry
 	Tasks      []NewTask
@@ -16,45 +16,48 @@ type Commit struct {
 	Checkpoint *NewCheckpoint
 	Events     []NewEvent
 	CancelTask []uuid.UUID
-	// StopTask contains the ids from CancelTask whose streamed text remains in the log.
+	// StopTask contains ids from CancelTask. The text that these tasks have streamed remains in the
+	// log.
 	StopTask []uuid.UUID
-	// Questions are the questions to ask. A question whose key is stored already is not asked
-	// again. Withdraw contains ids of questions that need no answer any more. Open ones are
-	// withdrawn; the others do not change.
+	// Questions are the questions to ask. A question whose key is already stored is not asked again.
+	// Withdraw contains ids of questions that need no answer any more. A question of these that is
+	// still open becomes withdrawn.
 	Questions []NewQuestion
 	Withdraw  []uuid.UUID
-	// Decisions are those that the worker of a LOCAL execution has stored. The server replaces them by
-	// their hashes.
+	// Decisions are the decisions about questions that the worker of a LOCAL execution has stored. The
+	// server replaces them by their hashes.
 	Decisions []StoredDecision
 	// Blocks are the final lengths of the blocks that close with the commit.
 	Blocks  []BlockEnd
 	Outcome Outcome
-	// Eager offers free task slots of this worker.
+	// Eager offers free task slots of this worker for the tasks that the commit schedules.
 	Eager Eager
 	Place Place
-	// Chose records the outcomes of waits for a function that is entered again.
+	// Chose records which alternative each wait has chosen. A function that is entered again reads this
+	// record.
 	Chose []Choice
-	// Keeps, on a commit that suspends, reports that the worker parks the goroutine. The worker
-	// then has the first claim, and its next claim holds only new data. Nil means that the worker
-	// parks nothing.
+	// Keeps is set on a commit that suspends if the worker parks the goroutine. That worker then has
+	// the first claim on the execution, and its next claim holds only new data. Nil means that the
+	// worker does not park the goroutine.
 	Keeps *Kept
 }
 
-// Eager offers slots for tasks that the commit schedules.
+// Eager offers free slots of the committing worker for tasks that the commit schedules.
 type Eager struct {
 	WorkerID uuid.UUID
 	Kinds    []string
 	Queues   []string
 	Slots    int
 	Embedded bool
-	Features Features // as in Poll
+	Features Features // features of the worker, as in Poll
 }
 
-// NewEntry is an entry to append. Blob refers to content over InlineLimit.
+// NewEntry is an entry to append. Blob refers to the entry's content if it is over InlineLimit.
 type NewEntry struct {
 	Entry
 	Blob *BlobRef
-	// Covers is set for a compaction of a LOCAL execution, whose metadata stays on the worker.
+	// Covers is set on a compaction of a LOCAL execution, because the entry's metadata stays on the
+	// worker.
 	Covers *CompactionRange
 }
 
@@ -63,10 +66,11 @@ type NewTask struct {
 	Kind      string
 	Input     Payload
 	InputHash Hash
-	Key       string // as DefaultTaskKey or CallerTaskKey returns it
+	Key       string // as returned by DefaultTaskKey or CallerTaskKey
 	Options   TaskOptions
 	Place     Place
-	// Clearance is why the task may run, if the gate of the execution guards its kind.
+	// Clearance is the reason why the task may run. It is needed if the execution's gate guards the
+	// task's kind.
 	Clearance *Clearance
 }
 
@@ -76,8 +80,8 @@ type StepRecord struct {
 	Key    string
 	Result Payload
 	Error  *TaskError
-	// Instance is what distinguishes the step from others of its name. It is for people: Key
-	// identifies the step. It is empty if it cannot be stored as a text, or is over
+	// Instance is the text that distinguishes the step from other steps of its name. It is only shown
+	// to people: Key identifies the step. It is empty if the text cannot be stored, or is longer than
 	// MaxStepInstance.
 	Instance string
 }
@@ -85,7 +89,7 @@ type StepRecord struct {
 // MaxStepInstance is the maximum number of characters of a step's stored instance.
 const MaxStepInstance = maxTaskName
 
-// NewCheckpoint requests a checkpoint at the leaf after the commit.
+// NewCheckpoint requests a checkpoint at the leaf that the execution has after the commit.
 type NewCheckpoint struct {
 	State  Payload
 	Reason string
@@ -96,13 +100,13 @@ type NewCheckpoint struct {
 	Traceparent string
 }
 
-// BlockEnd is a block's final length.
+// BlockEnd is the final length of a block.
 type BlockEnd struct {
 	Key    BlockKey
 	Length int64
 }
 
-// OutcomeKind is the way in which a commit leaves the execution.
+// OutcomeKind says what becomes of the execution after a commit: it continues, suspends or ends.
 type OutcomeKind string
 
 const (
@@ -118,24 +122,27 @@ type Outcome struct {
 	Kind   OutcomeKind
 	Wait   *Wait    // for suspend
 	Output Payload  // for complete
-	Unless []string // for complete: names of signals that prevent the end while they are pending
+	Unless []string // for complete: names of signals; the execution does not end while one is pending
 	Error  *TaskError
 }
 
 // CommitReply is the reply to a commit.
 type CommitReply struct {
-	// Ended is the terminal status that the execution has reached, if any.
+	// Ended is the terminal status of the execution if it has ended; "" otherwise.
 	Ended Status
-	// Suspended reports whether the lease is over. If it is false after a suspend, the wait was
-	// already met. If it is false after a complete, pending signals prevent the end.
+	// Suspended reports whether the commit has ended the worker's lease. If it is false after a
+	// suspend, the wait was already met. If it is false after a complete, pending signals prevent the
+	// end.
 	Suspended bool
 	// Signals are the pending signals that match the wait or Unless.
 	Signals []Signal
-	// Tasks are the tasks that the commit or its wait names and that had already ended.
+	// Tasks are the tasks that the commit or its wait names and that had already ended before the
+	// commit.
 	Tasks []*Task
-	// Questions are the questions that the commit asks, withdraws or waits for, as in AgentClaim.
+	// Questions are the questions that the commit asks, withdraws or waits for, with the same fields as
+	// in AgentClaim.
 	Questions []*Question
-	// Claims are the new tasks that this worker has claimed through Eager.
+	// Claims are the new tasks that this worker has claimed through the offer in Eager.
 	Claims []TaskClaim
 	// CheckpointSeq is the number of the newest checkpoint.
 	CheckpointSeq int64
@@ -144,13 +151,13 @@ type CommitReply struct {
 	Adopted map[uuid.UUID]uuid.UUID
 	// At is the store's time of the commit. The entries have it as their creation time.
 	At Time
-	// Wait is the wait of a suspend that was already met, with its met leaves marked.
+	// Wait is set if a suspend's wait was already met. Its met leaves are marked.
 	Wait *Wait
 	// RecordsSinceCheckpoint is the number of steps and tasks stored since the newest checkpoint.
 	RecordsSinceCheckpoint int64
 }
 
-// TaskFinish ends an attempt with a result or an error.
+// TaskFinish ends an attempt of a task with a result or an error.
 type TaskFinish struct {
 	WorkerID uuid.UUID
 	Lease    TaskLease
@@ -158,12 +165,13 @@ type TaskFinish struct {
 	Error    *TaskError
 	Blocks   []BlockEnd
 	Events   []NewEvent
-	// Parked reports whether this worker has parked the goroutine of the execution and has a slot
-	// for it. If the end of the task wakes the execution, the reply then holds its claim.
+	// Parked reports whether this worker has parked the goroutine of the execution and has a free slot
+	// for it. If the end of the task wakes the execution, the reply then holds the claim of the
+	// execution.
 	Parked   bool
 	Embedded bool
-	// Kept, if the goroutine is parked, describes the data that the worker still has. If it is nil,
-	// the claim is complete.
+	// Kept describes the data that the worker still has for the parked goroutine. If it is nil, the
+	// claim in the reply has all data.
 	Kept *Kept
 	// Features are the features of the worker, as in Poll.
 	Features Features

@@ -8,8 +8,8 @@ import (
 	"github.com/google/uuid"
 )
 
-// CompactSignal is the name of the signal that asks the react agent to compact its conversation at
-// the next boundary of a turn. Its value is a CompactionRequest.
+// CompactSignal is the name of the signal that asks the react agent to compact its conversation as soon
+// as no turn is running. Its value is a CompactionRequest.
 const CompactSignal = "perdure.compact"
 
 // MaxCompactionInstructions is the maximum number of bytes of the instructions of a compaction.
@@ -17,11 +17,13 @@ const MaxCompactionInstructions = 4 << 10
 
 // CompactionRequest is the value of a CompactSignal.
 type CompactionRequest struct {
-	// Instructions are added to the request for the summary, such as what it must not omit.
+	// Instructions are added to the prompt that requests the summary; for example, they say what the
+	// summary must not omit.
 	Instructions string `json:"instructions,omitempty"`
 }
 
-// Check refuses instructions over MaxCompactionInstructions. Errors: invalid_argument.
+// Check returns an error if the instructions are longer than MaxCompactionInstructions. Errors:
+// invalid_argument.
 func (r CompactionRequest) Check() error {
 	if n := len(r.Instructions); n > MaxCompactionInstructions {
 		return FieldErrorf("instructions", "have %d bytes; the limit is %d", n, MaxCompactionInstructions)
@@ -39,28 +41,28 @@ const (
 	CompactionContextLength CompactionReason = "context_length"
 	// CompactionManual is a compaction that a client asked for.
 	CompactionManual CompactionReason = "manual"
-	// CompactionInput is a compaction that a client sent with its input: the summary stands for a
+	// CompactionInput is a compaction that a client sent with its input. Its summary replaces a
 	// conversation that the client had compacted before.
 	CompactionInput CompactionReason = "input"
 )
 
 var compactionReasons = []CompactionReason{CompactionAutomatic, CompactionContextLength, CompactionManual, CompactionInput}
 
-// CompactionRecord is the metadata of a compaction entry: which part of the path before it the
-// summary covers. The summary covers all that the model saw up to Last.
+// CompactionRecord is the metadata of a compaction entry. It says which part of the path before the
+// entry the summary covers. The summary covers all that the model saw up to the entry Last.
 type CompactionRecord struct {
-	// Last is the last entry that the summary covers. All its tool calls are answered. It is absent
-	// only in a compaction of reason input that begins the conversation.
+	// Last is the last entry that the summary covers. All tool calls up to it are answered. It is
+	// absent only in a compaction of reason input that begins the conversation.
 	Last uuid.UUID `json:"last,omitzero"`
-	// KeepFrom is the entry after Last. The model sees it and what follows it unchanged. It is null
-	// if the summary covers the whole path before the compaction.
+	// KeepFrom is the entry after Last. The model sees this entry and all later ones unchanged. It is
+	// null if the summary covers the whole path before the compaction.
 	KeepFrom *uuid.UUID `json:"keepFrom"`
-	// Pinned are covered entries that the model sees nevertheless, before the summary. They are
-	// messages of the user or of the system.
+	// Pinned are covered entries that the model still sees, before the summary. They are messages of
+	// the user or of the system.
 	Pinned []uuid.UUID `json:"pinned"`
-	// ResultBytes is the maximum number of bytes of text in a tool result before the compaction, and
-	// of arguments in a tool call. The model sees the head and the tail of longer ones. 0 means no
-	// limit.
+	// ResultBytes limits the text of each tool result, and the arguments of each tool call, before the
+	// compaction. It is a number of bytes. The model sees the head and the tail of longer ones. 0 means
+	// no limit.
 	ResultBytes int              `json:"resultBytes,omitempty"`
 	Reason      CompactionReason `json:"reason"`
 	// Messages is the number of messages that the summary replaces. TokensBefore and TokensAfter
@@ -92,8 +94,8 @@ func (e Entry) Compaction() (CompactionRecord, error) {
 	return c, nil
 }
 
-// CompactionRange is the part of a CompactionRecord that a server needs to find the context. It names
-// entries, and has no content.
+// CompactionRange is the part of a CompactionRecord that a server needs to find the context. It
+// contains ids of entries, and no content.
 type CompactionRange struct {
 	Last     uuid.UUID
 	KeepFrom *uuid.UUID
@@ -105,8 +107,8 @@ func (c CompactionRecord) Range() CompactionRange {
 	return CompactionRange{Last: c.Last, KeepFrom: c.KeepFrom, Pinned: c.Pinned}
 }
 
-// Range returns the entries that a compaction to append covers. It reads them from the metadata or,
-// if the metadata is on the worker, from Covers. Errors: invalid_argument.
+// Range returns which entries the compaction covers. It reads this from the metadata or, if the
+// metadata is on the worker, from Covers. Errors: invalid_argument.
 func (e NewEntry) Range() (CompactionRange, error) {
 	switch {
 	case e.Metadata != nil || e.Covers == nil:
@@ -122,8 +124,8 @@ func (e NewEntry) Range() (CompactionRange, error) {
 
 // CompactionConfig says when a conversation is compacted.
 type CompactionConfig struct {
-	// At is the part of the model's window, less its maximum output, from which the conversation is
-	// compacted: from MinCompactionAt to MaxCompactionAt; default DefaultCompactionAt.
+	// At is the fraction of the model's window, less its maximum output, at which the conversation is
+	// compacted. It is from MinCompactionAt to MaxCompactionAt; default DefaultCompactionAt.
 	At *float64 `json:"at,omitempty"`
 	// Off turns off automatic compaction. A client can still ask for one.
 	Off *bool `json:"off,omitempty"`
@@ -135,7 +137,7 @@ const (
 	MaxCompactionAt     = 0.95
 )
 
-// Threshold returns At, or the default.
+// Threshold returns the field At, or its default.
 func (c *CompactionConfig) Threshold() float64 {
 	if c == nil || c.At == nil {
 		return DefaultCompactionAt
@@ -146,7 +148,7 @@ func (c *CompactionConfig) Threshold() float64 {
 // Disabled reports whether automatic compaction is off.
 func (c *CompactionConfig) Disabled() bool { return c != nil && c.Off != nil && *c.Off }
 
-// merge returns c with each field that over sets replaced by over's value.
+// merge returns a copy of c in which each field that is set in over replaces the field of c.
 func (c *CompactionConfig) merge(over *CompactionConfig) *CompactionConfig {
 	if c == nil || over == nil {
 		if over == nil {

@@ -8,38 +8,37 @@ import (
 	"github.com/google/uuid"
 )
 
-// Context is the part of a conversation that a model call sends.
+// Context is the part of a conversation that is sent with a model call.
 type Context struct {
 	// Entries are the entries in the order in which the model sees them.
 	Entries []ContextEntry
 	// Compaction is the newest compaction of the path, or nil if there is none.
 	Compaction *Entry
-	// LeftOut are the parts of the path that the model does not see, oldest first.
+	// LeftOut are the ranges of the path that the model does not see, oldest first.
 	LeftOut []LeftOut
 }
 
 // ContextEntry is an entry as a model sees it.
 type ContextEntry struct {
 	Entry Entry
-	// Rewritten reports that the model that created the entry saw something else before it.
-	// Providers accept the thinking of a message only after the messages that it was created with,
-	// so the message is sent without it.
+	// Rewritten reports that the messages before the entry have changed since a model created the
+	// entry. Providers accept the thinking of a message only after the messages that it was created
+	// with. So the message is sent without its thinking.
 	Rewritten bool
-	// ResultBytes is the maximum number of bytes of text in the tool results of the entry, and of
-	// arguments in its tool calls. The model sees the head and the tail of longer ones. 0 means no
-	// limit.
+	// ResultBytes limits the texts of the entry's tool results, and the arguments of its tool calls, in
+	// bytes. The model sees the head and the tail of longer ones. 0 means no limit.
 	ResultBytes int
 }
 
-// LeftOut is a part of a path that the model does not see.
+// LeftOut is a range of a path that the model does not see.
 type LeftOut struct {
 	First uuid.UUID `json:"first"`
 	Last  uuid.UUID `json:"last"`
 	// Entries is the number of entries from First to Last.
 	Entries int `json:"entries"`
-	// Why is "compaction".
+	// Why is the reason: always LeftOutByCompaction.
 	Why string `json:"why"`
-	// EntryID is the compaction that stands for the entries.
+	// EntryID is the compaction whose summary replaces the entries.
 	EntryID uuid.UUID `json:"entryId"`
 }
 
@@ -75,15 +74,15 @@ func ContextOf(path []Entry) (Context, error) {
 	pinned, leftOut := pin(path[:from], c.Pinned, newest.ID)
 	entries := append(pinned, ContextEntry{Entry: newest})
 	for _, e := range path[from:at] {
-		if e.Type != EntryCompaction { // an older one, which the newest covers
+		if e.Type != EntryCompaction { // an older compaction is covered by the newest one
 			entries = append(entries, ContextEntry{Entry: e, Rewritten: true, ResultBytes: c.ResultBytes})
 		}
 	}
 	return Context{Entries: append(entries, unchanged(path[at+1:])...), Compaction: &newest, LeftOut: leftOut}, nil
 }
 
-// keepIndex returns the index of the first entry that a compaction keeps, len(path) if it keeps
-// none, or -1 if the entry is not on the path.
+// keepIndex returns the index of the entry c.KeepFrom in path. It returns len(path) if c keeps no
+// entry, or -1 if the entry is not on the path.
 func keepIndex(path []Entry, c CompactionRecord) int {
 	if c.KeepFrom == nil {
 		return len(path)
@@ -99,7 +98,7 @@ func unchanged(entries []Entry) []ContextEntry {
 	return out
 }
 
-// pin splits the covered entries into those that are pinned and the ranges between them.
+// pin splits the covered entries into the pinned ones and the ranges between them.
 func pin(covered []Entry, ids []uuid.UUID, compaction uuid.UUID) (pinned []ContextEntry, out []LeftOut) {
 	open := false
 	for _, e := range covered {
@@ -137,10 +136,10 @@ func (c ContextEntry) Message() (Message, error) {
 	return m, nil
 }
 
-// noAnswerText replaces a message that has nothing but thinking and blank text.
+// noAnswerText replaces a message that contains only thinking and blank text.
 const noAnswerText = "(an answer without text)"
 
-// withoutThinking removes thinking parts. The signature of a tool call stays.
+// withoutThinking returns the parts without thinking parts. The signatures of tool calls are kept.
 func withoutThinking(parts []Part) []Part {
 	left := slices.DeleteFunc(slices.Clone(parts), func(p Part) bool { return p.Type == PartThinking })
 	says := func(p Part) bool { return p.Type != PartText || strings.TrimSpace(p.Text) != "" }
@@ -150,20 +149,20 @@ func withoutThinking(parts []Part) []Part {
 	return left
 }
 
-func cutResults(parts []Part, most int) []Part {
+func cutResults(parts []Part, limit int) []Part {
 	return mendParts(parts, func(p Part) (Part, bool) {
-		if p.Type != PartToolResult || textBytes(p.Parts) <= most {
+		if p.Type != PartToolResult || textBytes(p.Parts) <= limit {
 			return p, false
 		}
-		return CutResult(p, most), true
+		return CutResult(p, limit), true
 	})
 }
 
-// CutResult shortens the texts of a tool result to at most most bytes. A note in the text states
-// the size of the part that is left out.
-func CutResult(p Part, most int) Part {
-	if textBytes(p.Parts) > most {
-		p.Parts = cutTexts(p.Parts, most)
+// CutResult shortens the texts of a tool result so that together they have at most limit bytes. A note
+// in the text states how much is left out.
+func CutResult(p Part, limit int) Part {
+	if textBytes(p.Parts) > limit {
+		p.Parts = cutTexts(p.Parts, limit)
 	}
 	return p
 }
@@ -176,13 +175,14 @@ func textBytes(parts []Part) int {
 	return n
 }
 
-// cutTexts replaces the texts among parts by one that has their head and tail. Other parts stay.
-func cutTexts(parts []Part, most int) []Part {
+// cutTexts replaces all text parts by one text part with the head and the tail of their text. It keeps
+// other parts.
+func cutTexts(parts []Part, limit int) []Part {
 	var whole strings.Builder
 	for _, p := range parts {
 		whole.WriteString(p.Text)
 	}
-	out := []Part{Text(CutText(whole.String(), most))}
+	out := []Part{Text(CutText(whole.String(), limit))}
 	for _, p := range parts {
 		if p.Type != PartText {
 			out = append(out, p)
@@ -191,18 +191,18 @@ func cutTexts(parts []Part, most int) []Part {
 	return out
 }
 
-// CutText shortens a text that is longer than most bytes. It returns the head and the tail of the
-// text. A note between them states the size of the part that is left out.
-func CutText(text string, most int) string {
-	if len(text) <= most {
+// CutText returns text unchanged if it has at most limit bytes. Otherwise it returns the head and the
+// tail of the text, and between them a note that states how much is left out.
+func CutText(text string, limit int) string {
+	if len(text) <= limit {
 		return text
 	}
 	// ToValidUTF8 removes a character that is cut in two.
-	head, tail := strings.ToValidUTF8(text[:most/2], ""), strings.ToValidUTF8(text[len(text)-most/2:], "")
+	head, tail := strings.ToValidUTF8(text[:limit/2], ""), strings.ToValidUTF8(text[len(text)-limit/2:], "")
 	return head + fmt.Sprintf("\n[... %s left out by compaction ...]\n", byteCount(len(text)-len(head)-len(tail))) + tail
 }
 
-// byteCount returns a number of bytes in the largest unit below it, such as 1.2 MB.
+// byteCount formats a number of bytes with a unit, such as "1.2 MB".
 func byteCount(n int) string {
 	switch {
 	case n >= 1_000_000:

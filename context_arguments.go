@@ -6,37 +6,38 @@ import (
 	"strings"
 )
 
-// leastArguments is the least number of bytes that CutArguments leaves.
+// leastArguments is the smallest limit in bytes that CutArguments applies.
 const leastArguments = 256
 
-// cutArguments is the JSON object that replaces the arguments of a call.
+// cutArguments is the JSON object that replaces arguments which are too long.
 type cutArguments struct {
 	LeftOut string `json:"left_out_by_compaction"`
 	Head    string `json:"head"`
 	Tail    string `json:"tail"`
 }
 
-// CutArguments shortens the arguments of a tool call to at most most bytes, but not below 256. The
-// result is a JSON object with the head and the tail of the arguments, and with the number of bytes
-// that are left out. It depends only on the part and on most.
-func CutArguments(p Part, most int) Part {
+// CutArguments shortens the arguments of a tool call to at most limit bytes; a limit under 256 counts
+// as 256. The result is a JSON object with the head and the tail of the arguments, and with the number
+// of bytes that are left out. It depends only on the part and on the limit.
+func CutArguments(p Part, limit int) Part {
 	text := p.RawArguments
 	if text == "" {
 		text = string(p.Arguments)
 	}
-	most = max(most, leastArguments)
-	if len(text) <= most {
+	limit = max(limit, leastArguments)
+	if len(text) <= limit {
 		return p
 	}
-	for kept := most; ; kept /= 2 { // escapes make the object longer than the text in it
-		if object := cutObject(text, kept); len(object) <= most {
+	for kept := limit; ; kept /= 2 { // escapes make the object longer than the text in it
+		if object := cutObject(text, kept); len(object) <= limit {
 			p.Arguments, p.RawArguments = object, string(object)
 			return p
 		}
 	}
 }
 
-// cutObject returns the JSON object with the head and the tail of text, together kept bytes at most.
+// cutObject returns the JSON object with the head and the tail of text. Together they have at
+// most as many bytes as kept says.
 func cutObject(text string, kept int) json.RawMessage {
 	head, tail := strings.ToValidUTF8(text[:kept/2], ""), strings.ToValidUTF8(text[len(text)-kept/2:], "")
 	var b bytes.Buffer
@@ -46,12 +47,12 @@ func cutObject(text string, kept int) json.RawMessage {
 	return bytes.TrimSpace(b.Bytes())
 }
 
-// cutCalls shortens the arguments of the tool calls among parts.
-func cutCalls(parts []Part, most int) []Part {
+// cutCalls returns the parts with the arguments of each tool call shortened.
+func cutCalls(parts []Part, limit int) []Part {
 	return mendParts(parts, func(p Part) (Part, bool) {
-		if p.Type != PartToolCall || max(len(p.RawArguments), len(p.Arguments)) <= most {
+		if p.Type != PartToolCall || max(len(p.RawArguments), len(p.Arguments)) <= limit {
 			return p, false
 		}
-		return CutArguments(p, most), true
+		return CutArguments(p, limit), true
 	})
 }

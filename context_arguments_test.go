@@ -43,9 +43,9 @@ func nestedValue(text string) *rapid.Generator[any] {
 
 func toAny[V any](v V) any { return v }
 
-// TestCutArgumentsProperties checks that cut arguments are a JSON object within the limit, with a
-// beginning and an end of the text, that equal arguments are cut equally, that a second cut changes
-// nothing, and that arguments within the limit stay as they are.
+// TestCutArgumentsProperties checks that shortened arguments are a JSON object within the limit, with
+// the beginning and the end of the text. Equal arguments have equal results, a second call changes
+// nothing, and arguments within the limit are unchanged.
 func TestCutArgumentsProperties(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
 		text := argumentText(t)
@@ -81,7 +81,7 @@ func TestCutArgumentsProperties(t *testing.T) {
 	})
 }
 
-// checkCut checks the arguments that replace a text over the limit.
+// checkCut checks the object that replaces arguments over the limit.
 func checkCut(t *rapid.T, cut perdure.Part, text string, limit int) {
 	if len(cut.RawArguments) > limit || !bytes.Equal(cut.Arguments, []byte(cut.RawArguments)) {
 		t.Fatalf("%d bytes, the limit is %d", len(cut.RawArguments), limit)
@@ -97,7 +97,7 @@ func checkCut(t *rapid.T, cut perdure.Part, text string, limit int) {
 }
 
 // TestContextEntryCutsCalls checks that a model sees the head and the tail of long arguments before a
-// compaction, and that those of an entry without a limit are whole.
+// compaction. The arguments of an entry without a limit are complete.
 func TestContextEntryCutsCalls(t *testing.T) {
 	raw := `{"content":"` + strings.Repeat("x", 100_000) + `"}`
 	call := perdure.Part{Type: perdure.PartToolCall, ID: "c", Name: "n", RawArguments: raw, Arguments: json.RawMessage(raw)}

@@ -22,7 +22,7 @@ func said(role perdure.Role, parts ...perdure.Part) perdure.Message {
 	return perdure.Message{Role: role, Content: perdure.Content{Parts: parts}}
 }
 
-// compacted returns a compaction entry with this record.
+// compacted returns a compaction entry whose metadata is the record r.
 func compacted(t interface{ Fatal(...any) }, r perdure.CompactionRecord) perdure.Entry {
 	e := entryOf(t, said(perdure.RoleUser, perdure.Compaction("what was")))
 	metadata, err := json.Marshal(r)
@@ -33,9 +33,10 @@ func compacted(t interface{ Fatal(...any) }, r perdure.CompactionRecord) perdure
 	return e
 }
 
-// TestContextOfProperties checks the context of random paths with compactions: it has the pinned
-// entries, the newest compaction, what it keeps and what follows, in this order; with what is left
-// out it is the path; and a second call returns the same.
+// TestContextOfProperties checks the context of random paths with compactions. It has the pinned
+// entries, the newest compaction, the entries that the compaction keeps and those after it, in this
+// order. Together with the parts that are left out, it is the whole path. A second call returns the
+// same.
 func TestContextOfProperties(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
 		var path []perdure.Entry
@@ -163,8 +164,8 @@ func TestContextEntryMessage(t *testing.T) {
 	}
 }
 
-// TestCompactionConfig checks the limits of the settings, and that fields that are given replace
-// others key by key.
+// TestCompactionConfig checks the limits of the settings. When two configurations are merged, each
+// field that is set replaces the other one.
 func TestCompactionConfig(t *testing.T) {
 	at := func(v float64) *perdure.CompactionConfig { return &perdure.CompactionConfig{At: &v} }
 	for v, ok := range map[float64]bool{0.1: true, 0.95: true, 0.09: false, 0.96: false, -1: false} {

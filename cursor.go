@@ -14,12 +14,12 @@ type Cursor struct {
 	// Nonce is the nonce of the record at Pos; see [Record]. It is 0 at the start of a log, and for
 	// records that were written before nonces were introduced.
 	Nonce uint32
-	// Nonceless marks a cursor of the old form without a nonce. It matches no log.
+	// Nonceless marks a cursor of an old form, which has no nonce. It matches no log.
 	Nonceless bool
 }
 
-// EpochOf returns the epoch of a log: a hash of the epochs of its execution and of its store. A
-// restore or a failover changes an epoch, so that cursors from before it do not match the log.
+// EpochOf returns the epoch of a log. It is a hash of the epochs of the execution and of the store. A
+// restore or a failover changes one of the two, so that earlier cursors do not match the log.
 func EpochOf(execution, store uint64) uint64 {
 	h := fnv.New64a()
 	var raw [16]byte

@@ -11,8 +11,8 @@ import (
 	"github.com/google/uuid"
 )
 
-// ModelConfig names a model. BaseURL and APIKeyEnv are used only if the worker's operator allows
-// exactly that pair.
+// ModelConfig names a model. BaseURL and APIKeyEnv are used only if the worker's operator allows this
+// combination of the two.
 type ModelConfig struct {
 	Provider  string `json:"provider"`
 	ModelID   string `json:"modelId"`
@@ -29,8 +29,9 @@ const (
 	MaxModelID = 512
 )
 
-// CheckModelID checks that the model has an id, at most MaxModelID bytes of printable text. The id
-// is not checked against a list of models. The error is invalid_argument. It names the field under at.
+// CheckModelID checks that the model has an id of at most MaxModelID bytes of printable text. It does
+// not compare the id with a list of models. The error is invalid_argument, and its field name begins
+// with at.
 func (m ModelConfig) CheckModelID(at string) error {
 	switch {
 	case m.ModelID == "":
@@ -45,9 +46,9 @@ func (m ModelConfig) CheckModelID(at string) error {
 
 var variableName = regexp.MustCompile(`^[A-Za-z_][A-Za-z0-9_]{0,127}$`)
 
-// CheckEndpoint checks that BaseURL is a URL without a password and that APIKeyEnv is the name of a
-// variable, not a key. So neither field can store a secret. The error is invalid_argument. It names
-// the field under at and does not repeat its value.
+// CheckEndpoint checks that BaseURL is a URL without a password and that APIKeyEnv is the name of an
+// environment variable, not a key. So neither field can store a secret. The error is invalid_argument.
+// Its field name begins with at, and it does not repeat the field's value.
 func (m ModelConfig) CheckEndpoint(at string) error {
 	if m.BaseURL != "" {
 		if _, err := ParseBaseURL(at+"baseUrl", m.BaseURL); err != nil {
@@ -60,8 +61,8 @@ func (m ModelConfig) CheckEndpoint(at string) error {
 	return nil
 }
 
-// HidePassword returns address without its query and without everything before its last @. It is
-// for errors that name the URL; address need not be a valid URL.
+// HidePassword returns address without its query and without everything before its last @. It is for
+// errors that show the URL; address may be an invalid URL.
 func HidePassword(address string) string {
 	address, _, cut := strings.Cut(address, "?")
 	if cut {
@@ -78,8 +79,8 @@ func HidePassword(address string) string {
 	return scheme + "://..." + address[at:]
 }
 
-// ParseBaseURL parses the base URL of a model's endpoint. The error is invalid_argument for field.
-// It does not repeat the URL, which may hold a password.
+// ParseBaseURL parses the base URL of a model's endpoint. The error is invalid_argument and names
+// field. It does not repeat the URL, which may contain a password.
 func ParseBaseURL(field, baseURL string) (*url.URL, error) {
 	u, err := url.Parse(baseURL)
 	if err != nil || u.Hostname() == "" || u.Scheme != "http" && u.Scheme != "https" {
@@ -107,21 +108,21 @@ func OriginOf(field, baseURL string) (string, error) {
 
 // AgentConfig holds the limits and settings of a react agent. A nil field means the default.
 type AgentConfig struct {
-	// MaxTurns bounds the model calls of one response; default 50.
+	// MaxTurns limits the number of model calls of one response; default 50.
 	MaxTurns *int `json:"maxTurns,omitempty"`
-	// MaxTokens bounds the output of one model call; default: the provider's limit.
+	// MaxTokens limits the output of one model call, in tokens; default: the provider's limit.
 	MaxTokens   *int     `json:"maxTokens,omitempty"`
 	Temperature *float64 `json:"temperature,omitempty"`
-	// Thinking is one of Thinkings; default off.
+	// Thinking is one of the levels in Thinkings; default off.
 	Thinking string `json:"thinking,omitempty"`
-	// Net limits the network of the commands that bash runs: open, loopback or none; default open.
-	// If the worker has a limit, too, the stricter one applies.
+	// Net limits the network access of commands that the tool bash runs: open, loopback or none;
+	// default open. If the worker has a limit of its own, the stricter of the two applies.
 	Net string `json:"net,omitempty"`
 	// Compaction says when the conversation is compacted.
 	Compaction *CompactionConfig `json:"compaction,omitempty"`
 }
 
-// nets are the values of Net, from the least to the most strict.
+// nets are the values of AgentConfig.Net, from the least to the most strict.
 var nets = []string{"open", "loopback", "none"}
 
 // Thinkings are the values of AgentConfig.Thinking in ascending order. The last one means the
@@ -136,8 +137,8 @@ func (c AgentConfig) CheckThinking() error {
 	return nil
 }
 
-// strictness returns a rank of Net; a higher rank allows less. An unknown value has the highest
-// rank, so that Merge keeps it and CheckNet refuses it.
+// strictness returns a rank of a value of Net; a higher rank allows less. An unknown value has the
+// highest rank, so that Merge keeps it and CheckNet refuses it.
 func strictness(net string) int {
 	if net != "" && !slices.Contains(nets, net) {
 		return len(nets)
@@ -153,8 +154,9 @@ func (c AgentConfig) CheckNet() error {
 	return nil
 }
 
-// Merge returns c with each field that over sets replaced by over's value. Net becomes the stricter
-// value of both, so that a start cannot open a network that its definition closes.
+// Merge returns a copy of c in which each field that is set in over replaces the field of c. Net
+// becomes the stricter of both values, so that a start cannot open a network that its definition
+// closes.
 func (c AgentConfig) Merge(over AgentConfig) AgentConfig {
 	if over.MaxTurns != nil {
 		c.MaxTurns = over.MaxTurns
@@ -187,7 +189,8 @@ type Definition struct {
 	Models       []ModelConfig `json:"models"`
 	Tools        []string      `json:"tools"`
 	Config       AgentConfig   `json:"config"`
-	// Approvals decides which tool calls of its executions run, and which people must approve.
+	// Approvals decides which tool calls run in executions of the definition, and which calls people
+	// must approve first.
 	Approvals ApprovalPolicy `json:"approvals,omitempty"`
 	// Retention overrides the org's retention for executions that start from the definition.
 	Retention *Retention      `json:"retention,omitempty"`
@@ -207,36 +210,36 @@ const ReactKind = "react-agent"
 // start, and the user's prompt.
 type ReactInput struct {
 	UserPrompt   string        `json:"userPrompt"`
-	Parts        []Part        `json:"parts,omitempty"` // instead of UserPrompt, if the prompt has more than text
+	Parts        []Part        `json:"parts,omitempty"` // replaces UserPrompt if it is more than text
 	SystemPrompt string        `json:"systemPrompt,omitempty"`
 	Models       []ModelConfig `json:"models"`
 	Tools        []string      `json:"tools"`
 	Config       AgentConfig   `json:"config"`
 	OneShot      bool          `json:"oneShot"`
-	// Approvals are the policies about tool calls of the definition and of the start. Settings of
+	// Approvals are the policies about tool calls, from the definition and from the start. Settings in
 	// later messages do not change them.
 	Approvals *Approvals `json:"approvals,omitempty"`
 	// Messages replaces UserPrompt and Parts if the client starts with several messages, or with
-	// messages that are not the user's.
+	// messages of another role than user.
 	Messages []InputMessage `json:"messages,omitempty"`
-	// From is the entry of another execution at which the conversation begins. The path to it is
-	// copied first.
+	// From is the entry of another execution from which the conversation continues. The path up to that
+	// entry is copied first.
 	From *EntryRef `json:"from,omitempty"`
 	Turns
 }
 
-// InputMessage is a message that a client sends. It is a user's message, an assistant's message
-// from elsewhere, or the result of a call of a client's tool.
+// InputMessage is a message that a client sends. It is a user's message, an assistant's message from
+// another conversation, or the result of a call of a client's tool.
 type InputMessage struct {
 	Role  Role   `json:"role"`
 	Parts []Part `json:"parts"`
-	// Provider and Model are set on an assistant's message whose parts are exactly as that model
-	// returned them. Only that model accepts the signatures of the parts.
+	// Provider and Model are set on an assistant's message if its parts are exactly as that model
+	// returned them. Only that model accepts the signatures of these parts.
 	Provider string `json:"provider,omitempty"`
 	Model    string `json:"model,omitempty"`
-	// Compaction is set on a message with a PartCompaction: a summary that the client got from an
-	// earlier compaction. Its counts are those of that compaction. The agent sets the entries that
-	// the summary covers.
+	// Compaction is set on a message with a PartCompaction. Such a message is a summary that the client
+	// received from an earlier compaction, and the counts are those of the earlier compaction. The
+	// agent fills in the entries that the summary covers.
 	Compaction *CompactionRecord `json:"compaction,omitempty"`
 }
 
@@ -260,7 +263,7 @@ const (
 	KeyAdmin  KeyRole = "admin"
 	KeyClient KeyRole = "client"
 	KeyWorker KeyRole = "worker"
-	// KeyApprover reads questions and answers them. It reads no run, log or entry.
+	// KeyApprover permits reading and answering questions. It permits reading no run, log or entry.
 	KeyApprover KeyRole = "approver"
 )
 
@@ -274,9 +277,9 @@ type APIKey struct {
 	CreatedAt Time      `json:"createdAt"`
 	RevokedAt *Time     `json:"revokedAt"`
 	Limits    KeyLimits `json:"limits"`
-	// Operator marks the token of a data directory. It may act in every org, and create, disable
-	// and enable orgs.
+	// Operator marks the token of a data directory. That token may act in every org, and may create,
+	// disable and enable orgs.
 	Operator bool `json:"-"`
-	// Use is the key's usage, set only in lists of keys.
+	// Use is the part of the key's limits that is used. It is set only in lists of keys.
 	Use *KeyUse `json:"use,omitempty"`
 }

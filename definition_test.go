@@ -24,7 +24,8 @@ func TestHidePassword(t *testing.T) {
 	}
 }
 
-// A merge keeps the stricter value of Net. CheckNet accepts open, loopback, none and no value.
+// TestNetworkOfAConfig checks that a merge keeps the stricter value of Net. CheckNet accepts open,
+// loopback, none and no value.
 func TestNetworkOfAConfig(t *testing.T) {
 	for _, c := range []struct{ definition, start, want string }{
 		{"", "", ""}, {"none", "open", "none"}, {"none", "", "none"}, {"", "loopback", "loopback"}, {"loopback", "none", "none"}, {"loopback", "open", "loopback"},
@@ -40,7 +41,8 @@ func TestNetworkOfAConfig(t *testing.T) {
 	}
 }
 
-// A merge keeps an unknown value of Net, so that CheckNet refuses it.
+// TestAnUnknownNetworkStaysInAMerge checks that a merge keeps an unknown value of Net, so that
+// CheckNet refuses it.
 func TestAnUnknownNetworkStaysInAMerge(t *testing.T) {
 	for _, net := range []string{"", "open", "loopback", "none"} {
 		for _, c := range []perdure.AgentConfig{(perdure.AgentConfig{Net: net}).Merge(perdure.AgentConfig{Net: "lan"}), (perdure.AgentConfig{Net: "lan"}).Merge(perdure.AgentConfig{Net: net})} {

@@ -10,29 +10,29 @@ import (
 	"github.com/google/uuid"
 )
 
-// Dispatch is the interface between a worker and the server. The gRPC client implements it for a
-// remote server; in one process, the engine implements it. Every method may return unavailable, and
-// the caller may then retry. Other errors are listed at each method.
+// Dispatch is the interface between a worker and the server. The gRPC client implements it for a remote
+// server; the engine implements it for a server in the same process. Every method may return the error
+// unavailable, and the caller may then retry. Other errors are listed at each method.
 //
-// A worker acts for one org. The connection's key, or the process, determines the org.
+// A worker acts for one org. The API key of the connection, or the process, determines the org.
 type Dispatch interface {
 	// Register tells the server which kinds the worker can run, and returns the server's settings.
 	// The worker registers again after each reconnect.
 	Register(ctx context.Context, r Registration) (Settings, error)
 
-	// PollAgents waits until executions can be claimed, and claims at most p.Slots of them. It
-	// returns no claims when p.Wait is over.
+	// PollAgents waits until executions can be claimed, and claims at most p.Slots of them. It returns
+	// no claims if none could be claimed within p.Wait.
 	PollAgents(ctx context.Context, p Poll) ([]AgentClaim, error)
 	// PollTasks waits until tasks can be claimed, and claims at most p.Slots of them. It returns no
-	// claims when p.Wait is over.
+	// claims if none could be claimed within p.Wait.
 	PollTasks(ctx context.Context, p Poll) ([]TaskClaim, error)
 	// Heartbeat renews every lease that the worker holds.
 	Heartbeat(ctx context.Context, h Heartbeat) (HeartbeatReply, error)
-	// WatchLeases calls changed when a heartbeat of the worker would report news, because somebody
-	// has cancelled or ended work that it has claimed. It calls changed first when the watch begins.
-	// It is a hint, which may get lost; only a heartbeat reports what has happened. WatchLeases
-	// returns when ctx ends or the connection breaks; the caller then calls it again. Errors:
-	// unavailable; internal from a server that does not know the method.
+	// WatchLeases calls changed when a heartbeat of the worker would report news, because a client has
+	// cancelled, or the server has ended, work that the worker has claimed. It also calls changed once
+	// when the watch begins. A call of changed is only a hint, and may be lost; the next heartbeat
+	// reports what has happened. WatchLeases returns when ctx ends or the connection breaks; the caller
+	// then calls it again. Errors: unavailable; internal from a server that does not know the method.
 	WatchLeases(ctx context.Context, worker uuid.UUID, changed func()) error
 	// Release returns claims. Executions and tasks become PENDING at once. An attempt that had not
 	// started is not counted.
@@ -45,44 +45,43 @@ type Dispatch interface {
 	// FinishTask ends an attempt. A repeated call returns the first reply. Errors: lease_lost,
 	// conflict, payload_too_large.
 	FinishTask(ctx context.Context, f TaskFinish) (FinishReply, error)
-	// Append stores chunks of blocks, and events, of agents and task attempts. Each reply holds the
-	// number of bytes of the block that the server now has.
+	// Append stores chunks of blocks, and events, which agents and task attempts have sent. Each reply
+	// holds the number of bytes of the block that the server now has.
 	Append(ctx context.Context, frames []Frame) ([]FrameReply, error)
 
-	// Entries returns the path from after (exclusive; nil is the root) to the leaf, in order.
-	// Errors: not_found.
+	// Entries returns the entries of a path, in order. The path begins after the entry q.After, or at
+	// the root if q.After is nil, and ends at the leaf. Errors: not_found.
 	Entries(ctx context.Context, q EntryQuery) iter.Seq2[Entry, error]
 	// Execution returns an execution that the worker runs, or one whose task it runs.
 	Execution(ctx context.Context, id uuid.UUID) (*Execution, error)
-	// Tasks returns tasks of an execution with their results, in the order of ids. An element is
-	// nil if the task does not exist.
+	// Tasks returns tasks of an execution with their results, in the order of ids. It returns nil in
+	// place of a task that does not exist.
 	Tasks(ctx context.Context, execution uuid.UUID, ids []uuid.UUID) ([]*Task, error)
-	// Questions returns questions of an execution with their answers, in the order of ids. An element
-	// is nil if the question does not exist. Errors: not_found; unsupported from a server that does
-	// not know the method.
+	// Questions returns questions of an execution with their answers, in the order of ids. It returns
+	// nil in place of a question that does not exist. Errors: not_found; unsupported from a server that
+	// does not know the method.
 	Questions(ctx context.Context, execution uuid.UUID, ids []uuid.UUID) ([]*Question, error)
-	// StreamedText returns the text that the newest attempt of an ended task has streamed and that
-	// remains, at most MaxStreamedText bytes of it. Errors: not_found; internal
-	// from a server that does not know the method.
+	// StreamedText returns the text that the newest attempt of an ended task has streamed, at most
+	// MaxStreamedText bytes of it. Text that was removed from the log is not included. Errors:
+	// not_found; internal from a server that does not know the method.
 	StreamedText(ctx context.Context, execution, task uuid.UUID) (StreamedText, error)
-	// Ended returns the next page of heads of ended steps and tasks, in the order in which their
-	// records were created. Errors: lease_lost, not_found; internal from a server that does not
-	// know the method.
+	// Ended returns the next page of heads of ended steps and tasks, ordered by the creation of their
+	// records. Errors: lease_lost, not_found; internal from a server that does not know the method.
 	Ended(ctx context.Context, q EndedQuery) (EndedPage, error)
-	// Signals returns the pending signals whose names match patterns and whose order is greater
-	// than after, oldest first. It returns at most limit signals, and about 1 MiB.
+	// Signals returns pending signals, oldest first. Their names match one of the patterns, and their
+	// order is greater than after. It returns at most limit signals, and about 1 MiB.
 	Signals(ctx context.Context, execution uuid.UUID, patterns []string, after int64, limit int) ([]Signal, error)
 
-	// PutBlob uploads content over InlineLimit before the commit that refers to it. Errors:
-	// payload_too_large, lease_lost.
+	// PutBlob uploads content that is larger than InlineLimit. The commit that refers to the content
+	// follows. Errors: payload_too_large, lease_lost.
 	PutBlob(ctx context.Context, owner BlobOwner, length int64, content io.Reader) (BlobRef, error)
-	// GetBlob returns the content of a blob of the execution. Errors: not_found, also for content
-	// of a LOCAL execution that only its worker has.
+	// GetBlob returns the content of a blob of the execution. Errors: not_found, which is also returned
+	// if only the worker of a LOCAL execution has the content.
 	GetBlob(ctx context.Context, execution, blob uuid.UUID) (io.ReadCloser, error)
 
-	// ServeContents lets the server request contents of this worker's LOCAL executions. It returns
-	// when ctx ends or the connection breaks; the caller then calls it again. Errors: unavailable,
-	// permission_denied.
+	// ServeContents serves the server's requests for contents of LOCAL executions that this worker
+	// stores. It returns when ctx ends or the connection breaks; the caller then calls it again.
+	// Errors: unavailable, permission_denied.
 	ServeContents(ctx context.Context, worker uuid.UUID, source ContentSource) error
 }
 
@@ -90,13 +89,13 @@ type Dispatch interface {
 const MaxStreamedText = 1 << 20
 
 // StreamedText is the text that a task has streamed. For a LOCAL execution the server knows only the
-// hashes of its blocks, in order; the worker that stores the execution puts Text in their place.
+// hashes of the text's blocks, in order; the worker that stores the execution replaces them by Text.
 type StreamedText struct {
 	Text     string
 	Withheld []Hash
 }
 
-// ContentSource reads the contents of LOCAL executions that a worker stores.
+// ContentSource reads the contents of LOCAL executions that the worker stores.
 type ContentSource interface {
 	// Content returns the content with the hash. Errors: not_found.
 	Content(ctx context.Context, execution uuid.UUID, sum Hash) (io.ReadCloser, error)
@@ -112,15 +111,16 @@ type Registration struct {
 	Labels   map[string]any `json:"labels,omitempty"`
 	// Features are the features that the worker supports.
 	Features Features `json:"features,omitempty"`
-	// AgentSlots and TaskSlots are the numbers of executions and tasks that the worker runs at the
-	// same time. They are shown to people.
+	// AgentSlots and TaskSlots are the maximum numbers of executions and tasks that the worker runs at
+	// the same time. They are only shown to people.
 	AgentSlots int `json:"agentSlots,omitempty"`
 	TaskSlots  int `json:"taskSlots,omitempty"`
-	// Embedded is set by the server for a worker in its own process.
+	// Embedded is set by the server if the worker runs in the server's process.
 	Embedded bool `json:"-"`
 }
 
-// KindSpec describes a kind. The server shows it to people and checks inputs against it.
+// KindSpec describes a kind of agent or task. The server shows it to people and checks inputs against
+// it.
 type KindSpec struct {
 	Kind        string          `json:"kind"`
 	Description string          `json:"description,omitempty"`
@@ -128,15 +128,15 @@ type KindSpec struct {
 	// OutputSchema is the JSON Schema of the output of an agent, or of the result of a task; nil
 	// accepts every value. An output that does not fit fails the execution or task.
 	OutputSchema json.RawMessage `json:"outputSchema,omitempty"`
-	// Tags are words by which lists find the kind. See CheckTags.
+	// Tags are words by which clients filter lists of kinds. See CheckTags.
 	Tags []string `json:"tags,omitempty"`
-	// Providers are the model providers that the kind can call. The react agent sets it; nil for
-	// kinds that call no model.
+	// Providers are the model providers that the kind can call. The react agent sets them. The list is
+	// nil for kinds that call no model.
 	Providers []string `json:"providers,omitempty"`
 	// Endpoints are the model endpoints that the worker's operator allows; empty if they are not
 	// known.
 	Endpoints []ModelEndpoint `json:"endpoints,omitempty"`
-	// Signals are the signals that an agent takes. Names are unique.
+	// Signals are the signals that an agent takes. Each name occurs once.
 	Signals []SignalSpec `json:"signals,omitempty"`
 }
 
@@ -152,38 +152,38 @@ type SignalSpec struct {
 const (
 	// MaxSignalSpecs is the maximum number of signals of a kind.
 	MaxSignalSpecs = 100
-	// MaxSignalSpecBytes is the maximum size of the names, descriptions and schemas of these
-	// signals together, in bytes.
+	// MaxSignalSpecBytes is the maximum size of the names, descriptions and schemas of all signals of a
+	// kind together, in bytes.
 	MaxSignalSpecBytes = 256 << 10
 )
 
-// Size returns the number of bytes of the specification's texts.
+// Size returns the total length of the name, the description and the schema in bytes.
 func (s SignalSpec) Size() int { return len(s.Name) + len(s.Description) + len(s.Schema) }
 
-// MaxEndpoints is the maximum number of endpoints per kind.
+// MaxEndpoints is the maximum number of model endpoints per kind.
 const MaxEndpoints = 256
 
-// ModelEndpoint is a model server and a key variable that a worker's operator allows together. It
-// holds the variable's name, never the key.
+// ModelEndpoint is a model server together with the environment variable of its API key, as a worker's
+// operator allows them. It holds the variable's name, never the key.
 type ModelEndpoint struct {
 	// Origin is the origin of the server, in the form of [OriginOf].
 	Origin string `json:"origin"`
 	// APIKeyEnv is the environment variable that holds the key; "" if the server needs no key.
 	APIKeyEnv string `json:"apiKeyEnv,omitempty"`
-	// Provider is the provider whose default endpoint this is, if any.
+	// Provider is the provider that has this endpoint as its default, if any.
 	Provider string `json:"provider,omitempty"`
 	// Queue is the queue from which the worker takes work. The server sets it.
 	Queue string `json:"queue,omitempty"`
 }
 
-// Settings are settings of the server that a worker must follow.
+// Settings are values that a server prescribes for its workers.
 type Settings struct {
 	Lease        time.Duration `json:"lease"`
 	PayloadLimit int64         `json:"payloadLimit"`
 	Org          string        `json:"org"`
 }
 
-// Poll asks for claims.
+// Poll is a request for claims.
 type Poll struct {
 	WorkerID uuid.UUID
 	Queues   []string
@@ -194,21 +194,21 @@ type Poll struct {
 	// new LOCAL executions, and those whose home it is.
 	Local    bool
 	Embedded bool
-	// Ended requests AgentClaim.Ended.
+	// Ended requests that claims contain AgentClaim.Ended.
 	Ended bool
-	// Features are the features that the worker supports. It gets only executions and tasks that
-	// need no others.
+	// Features are the features that the worker supports. The worker gets only executions and tasks
+	// that need no other features.
 	Features Features
 }
 
-// Lease is the right to write an execution. Every write carries it.
+// Lease is the right of a worker to write to an execution. Every write carries it.
 type Lease struct {
 	ExecutionID uuid.UUID `json:"executionId"`
 	Fence       int64     `json:"fence"`
 	ClaimID     uuid.UUID `json:"claimId"`
 }
 
-// TaskLease is the right to end a task's attempt.
+// TaskLease is the right of a worker to end an attempt of a task.
 type TaskLease struct {
 	ExecutionID uuid.UUID `json:"executionId"`
 	TaskID      uuid.UUID `json:"taskId"`
@@ -216,40 +216,42 @@ type TaskLease struct {
 	ClaimID     uuid.UUID `json:"claimId"`
 }
 
-// AgentClaim is a claimed execution with the data that a resume needs, except the path of entries.
+// AgentClaim is a claimed execution with the data that a resume needs, without the entries of the path.
 type AgentClaim struct {
 	Lease     Lease
 	Execution *Execution
 	LeaseFor  time.Duration
-	// Waited is a lower bound of the time from the poll's request to the claim. The worker counts
-	// the lease from the claim, not from the arrival of the reply, which may take longer than the
-	// lease.
+	// Waited is a lower bound of the time from the request of the poll to the claim. With it, the
+	// worker counts the lease from the claim. The reply may arrive later than the lease ends, so its
+	// arrival cannot be used.
 	Waited     time.Duration
 	Woke       Woke
-	Checkpoint *Checkpoint // newest; nil before the first
+	Checkpoint *Checkpoint // the newest checkpoint; nil if there is none
 	LastCommit CommitNumber
-	// Results are the tasks that the execution's wait names, with their results.
+	// Results are the tasks that the execution's wait contains, with their results.
 	Results []*Task
-	// Questions are the questions that the wait names, as they stand, with kind, subject, status and
-	// answer only. Answers are inline up to 1 MiB together. The others are zero, without a verdict;
-	// Dispatch.Questions returns them.
+	// Questions are the questions that the wait contains, in their current state, with kind, subject,
+	// status and answer only. The claim holds up to 1 MiB of answers. A larger answer is replaced by a
+	// zero Answer without a verdict; Dispatch.Questions returns it.
 	Questions []*Question
-	// Signals are the pending signals, oldest first, up to 1 MiB. MoreSignals reports whether there
-	// are others.
+	// Signals are the pending signals, oldest first, up to 1 MiB. MoreSignals reports whether further
+	// signals are pending.
 	Signals     []Signal
 	MoreSignals bool
-	// Again are the signals taken since the checkpoint, in the order in which they were taken.
+	// Again are the signals that were taken since the newest checkpoint, in the order in which they
+	// were taken. A function that is entered again receives them again.
 	Again []Signal
-	// SignalsTo is the order up to which Signals is complete; 0 if it is unknown.
+	// SignalsTo is an order of signals: Signals contains every pending signal up to it. It is 0 if this
+	// is unknown.
 	SignalsTo int64
 	// Kept reports whether the claim continues a goroutine that its worker has parked (see the type
 	// Kept). Such a claim leaves out the data that the worker has: input, output, gate, checkpoint,
 	// Again, and the signals up to Kept.Seen. If the claim comes in the reply to the end of a task,
-	// that task's input and result are left out, too. A worker that no longer has the goroutine
-	// releases the claim, and the next claim is complete.
+	// that task's input and result are left out, too. If the worker no longer has the goroutine, it
+	// releases the claim, and the next claim has all data.
 	Kept bool
-	// Ended is the first page of ended steps and tasks. It is set if the poll asked for it and the
-	// execution was claimed before. It is nil if Kept is true.
+	// Ended is the first page of ended steps and tasks. It is set if the poll requested it and the
+	// execution had been claimed before. It is nil if Kept is true.
 	Ended *EndedPage
 }
 
@@ -258,7 +260,7 @@ type Kept struct {
 	WorkerID uuid.UUID
 	// At is the commit with which the goroutine parked.
 	At CommitNumber
-	// Seen is the order up to which the worker knows all pending signals.
+	// Seen is an order of signals: the worker knows every pending signal up to it.
 	Seen int64
 }
 
@@ -266,25 +268,25 @@ type Kept struct {
 type TaskClaim struct {
 	Lease    TaskLease
 	LeaseFor time.Duration
-	Waited   time.Duration // as in AgentClaim
+	Waited   time.Duration // see AgentClaim.Waited
 	Task     *Task
-	// Workspace and Traceparent are the execution's.
+	// Workspace and Traceparent are copied from the execution.
 	Workspace   string
 	Traceparent string
 }
 
-// Heartbeat names all leases and parked goroutines of a worker.
+// Heartbeat lists all leases and parked goroutines of a worker.
 type Heartbeat struct {
 	WorkerID uuid.UUID
 	Agents   []Lease
 	Tasks    []TaskBeat
-	// Parked names the executions whose goroutines the worker has parked.
+	// Parked lists the executions whose goroutines the worker has parked.
 	Parked []Parked
 }
 
-// TaskBeat renews a task's lease and reports the attempt's progress, if any. Alive reports whether
-// the task's code has shown activity since the last heartbeat; progress counts as activity. A
-// heartbeat without Alive shows only that the worker runs.
+// TaskBeat renews the lease of an attempt and reports the attempt's progress, if any. Alive reports
+// whether the task's code has shown activity since the last heartbeat; progress counts as activity.
+// Without Alive, a heartbeat shows only that the worker runs.
 type TaskBeat struct {
 	Lease    TaskLease
 	Progress json.RawMessage
@@ -297,8 +299,9 @@ type Parked struct {
 	At          CommitNumber
 }
 
-// HeartbeatReply holds replies in the order of the heartbeat. An item that the server could not
-// process does not affect the others. Its reply is Unknown, or ParkedKeep for a parked goroutine.
+// HeartbeatReply holds one reply for each item of the heartbeat, in the same order. If the server could
+// not process an item, its reply is Unknown, or ParkedKeep for a parked goroutine, and other items are
+// not affected.
 type HeartbeatReply struct {
 	Agents []AgentBeat
 	Tasks  []TaskBeatReply
@@ -310,8 +313,8 @@ type AgentBeat struct {
 	Lost            bool
 	CancelRequested bool
 	SignalsPending  bool
-	// Unknown reports that the server could not determine the state. The lease is unchanged, and
-	// the next heartbeat asks again.
+	// Unknown reports that the server could not determine the state of the execution. The lease is
+	// unchanged, and the next heartbeat asks again.
 	Unknown bool
 }
 
@@ -319,7 +322,7 @@ type AgentBeat struct {
 type TaskBeatReply struct {
 	Lost            bool
 	CancelRequested bool
-	Unknown         bool // as in AgentBeat
+	Unknown         bool // see AgentBeat.Unknown
 }
 
 // ParkedState tells a worker whether to keep a parked goroutine.
@@ -327,7 +330,7 @@ type ParkedState string
 
 const (
 	ParkedKeep  ParkedState = "keep"
-	ParkedMoved ParkedState = "moved" // another worker continued with it
+	ParkedMoved ParkedState = "moved" // another worker has continued the execution
 	ParkedEnded ParkedState = "ended"
 )
 
@@ -336,27 +339,27 @@ type Release struct {
 	WorkerID uuid.UUID
 	Agents   []AgentRelease
 	Tasks    []TaskRelease
-	// Discarded names parked executions whose goroutines the worker has discarded. The worker no
-	// longer has the first claim on them.
+	// Discarded lists executions whose parked goroutines the worker has discarded. The worker no longer
+	// has the first claim on them.
 	Discarded []uuid.UUID
 }
 
-// AgentRelease returns one execution.
+// AgentRelease returns the claim of one execution.
 //
-// Panic, if set, is the message of a panic, which counts for the crash guard.
+// Panic, if set, is the message of a panic. The crash guard counts it.
 //
-// Unfit, if set, is the reason why this worker cannot continue the execution; another worker may be
-// able to. The server delays the next claim as after a lost worker. The number of such releases is
-// limited like the number of lost workers; at the limit, the execution fails with Unfit as its
-// error. Releases with Unfit are not crashes, so the crash guard does not isolate the execution
-// after them.
+// Unfit, if set, is the reason why this worker cannot continue the execution, while another worker may
+// be able to. The server delays the next claim as it does after a lost worker. The number of such
+// releases has the same limit as the number of lost workers; at the limit, the execution fails with
+// Unfit as its error. Releases with Unfit are not crashes, so the crash guard does not isolate the
+// execution after them.
 type AgentRelease struct {
 	Lease Lease
 	Panic string
 	Unfit string
 }
 
-// TaskRelease returns one attempt.
+// TaskRelease returns the claim of one attempt of a task.
 type TaskRelease struct {
 	Lease   TaskLease
 	Started bool
@@ -367,10 +370,10 @@ type FinishReply struct {
 	Claim *AgentClaim
 }
 
-// Frame is a unit of streaming: the next chunk of a block, or an event.
+// Frame is what a stream sends at once: the next chunk of a block, or an event.
 type Frame struct {
-	// Lease is the lease of the task's attempt, AgentLease that of the execution. Exactly one of
-	// them is set.
+	// Lease is set if a task's attempt sends the frame, and AgentLease if the execution sends it.
+	// Exactly one of them is set.
 	Lease      *TaskLease
 	AgentLease *Lease
 	Block      int64
@@ -378,22 +381,22 @@ type Frame struct {
 	Place      Place
 	Offset     int64
 	Text       string
-	// Sum, in a LOCAL execution, is the SHA-256 of the block up to the end of Text. The server
-	// cannot compute it, because it must not keep the text.
+	// Sum, in a LOCAL execution, is the SHA-256 of the block's content up to the end of Text. The
+	// server cannot compute it, because it must not store the text.
 	Sum    Hash
 	Stream string
-	// ToolCallID is set on a block of tool-call arguments (type data).
+	// ToolCallID is the id of the tool call, in a block of tool-call arguments (type data).
 	ToolCallID string
-	// Close ends the block after this chunk.
+	// Close reports whether the block ends after this chunk.
 	Close bool
-	// Reason is the reason for which the block closes; "" means done.
+	// Reason is the reason for which the block ends; "" means done.
 	Reason BlockReason
-	// Fields, if set, makes this frame an event with its own seq, not a chunk.
+	// Fields, if set, makes this frame an event with its own seq. Otherwise the frame is a chunk.
 	Fields json.RawMessage
 }
 
-// FrameReply holds the number of bytes of the block that the server has, or the reason why the
-// server refused the frame. If Err is unavailable, rate_limited or internal, the worker can send
+// FrameReply holds the number of bytes of the block that the server has, or the reason why the server
+// refused the frame. If the code of Err is unavailable, rate_limited or internal, the worker can send
 // the frame again.
 type FrameReply struct {
 	Held int64
@@ -405,13 +408,13 @@ type EntryQuery struct {
 	ExecutionID uuid.UUID
 	Leaf        uuid.UUID
 	After       *uuid.UUID
-	// Newest limits the path to its newest entries; 0 means all.
+	// Newest limits the result to the newest entries of the path; 0 means no limit.
 	Newest int
 	// Context selects the entries from which ContextOf builds the context at Leaf: the pinned entries
-	// of the newest compaction, and the path from the first entry that it keeps. If After is one of
-	// these entries of the path, only the entries after it are returned; otherwise After has no
-	// effect. Newest has none either. A server of an earlier version ignores Context: it returns the
-	// path after After.
+	// of the newest compaction, and the path from the first entry that the compaction keeps. If After
+	// is one of these entries of the path, only the entries after it are returned; otherwise After has
+	// no effect. Newest has no effect either. A server of an earlier version ignores Context: it
+	// returns the path after After.
 	Context bool
 }
 

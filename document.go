@@ -11,43 +11,43 @@ const (
 	MaxMessages = 100_000
 	// MaxNesting is the maximum nesting of a client's JSON.
 	MaxNesting = 1000
-	// MaxKeys is the maximum number of keys of a client's object, including the keys of the objects
-	// around it.
+	// MaxKeys is the maximum number of keys of an object in a client's JSON. The keys of the objects
+	// that contain it count, too.
 	MaxKeys = 100_000
-	// MaxKeyBytes is the maximum length in bytes of a key of a client's object.
+	// MaxKeyBytes is the maximum length in bytes of a key in a client's JSON.
 	MaxKeyBytes = 64 << 10
 	// goNesting is the nesting limit of encoding/json.
 	goNesting = 10_000
 )
 
-// DocumentRules are the rules for a JSON document, in addition to valid JSON in UTF-8. The zero
-// value holds the rules for clients.
+// DocumentRules are the rules that a JSON document must follow, beyond being valid JSON in UTF-8. The
+// zero value has the rules for documents of clients.
 type DocumentRules struct {
-	// Workers lifts the limits of nesting and keys, and allows duplicate keys. It is for contents
+	// Workers lifts the limits of nesting and keys, and allows duplicate keys. It is set for documents
 	// that agents and tools create.
 	Workers bool
-	// Opaque are keys whose values may contain duplicate keys. It is for values that a model or a
-	// provider wrote, which stay unchanged.
+	// Opaque lists the keys whose values may contain duplicate keys. A model or a provider wrote these
+	// values, and they are stored unchanged.
 	Opaque []string
-	// Values, unless 0, is the maximum number of values in the document. It is for a document that
-	// is decoded as a whole.
+	// Values is the maximum number of values in the document; 0 means no limit. It is set for a
+	// document that is decoded into memory as a whole.
 	Values int
-	// Arrays are the maximum lengths of arrays by their place, such as "parts" and "parts[].parts".
-	// Names are compared as encoding/json compares them.
+	// Arrays are the maximum lengths of arrays by their path, such as "parts" and "parts[].parts".
+	// Names in a path are compared as encoding/json compares them.
 	Arrays map[string]int
 }
 
 // MessageParts is the value of DocumentRules.Arrays for a message's content.
 var MessageParts = map[string]int{"parts": MaxParts, "parts[].parts": MaxParts}
 
-// CheckDocument reads a JSON text to its end and checks that it is JSON in UTF-8 and follows the
-// rules. Its memory does not grow with the text, except for the keys of the currently open objects.
+// CheckDocument reads a JSON text to its end and checks that it is JSON in UTF-8 and follows the rules.
+// Apart from the keys of the objects that are open at one time, it holds no part of the text in memory.
 // The error is invalid_argument and names the value's path below root, or it is the reader's error.
 func CheckDocument(root string, text io.Reader, rules DocumentRules) error {
 	return checkDocument(&scanner{in: text, buf: make([]byte, 0, 32<<10), root: root, rules: rules})
 }
 
-// CheckDocumentBytes is CheckDocument for a text in memory.
+// CheckDocumentBytes does the same as CheckDocument, for a text in memory.
 func CheckDocumentBytes(root string, text []byte, rules DocumentRules) error {
 	return checkDocument(&scanner{buf: text, root: root, rules: rules})
 }
@@ -60,15 +60,15 @@ func checkDocument(s *scanner) error {
 	return err
 }
 
-// CheckNoDoubledKeys refuses JSON with an object that has a key twice, because readers differ in
-// which value they use. Keys are compared after their escapes are decoded. The location of the
-// error's field is the key's path below root. Invalid JSON passes; the decoder refuses it.
+// CheckNoDoubledKeys refuses JSON in which an object has a key twice, because readers differ in which
+// value they use. Keys are compared after their escapes are decoded. The error names the path of the
+// key below root. Invalid JSON passes; the decoder refuses it.
 func CheckNoDoubledKeys(root string, raw []byte) error { return checkNoDoubledKeys(root, raw) }
 
-// checkNoDoubledKeys is CheckNoDoubledKeys, but allows duplicate keys inside the values of the keys
-// in but.
-func checkNoDoubledKeys(root string, raw []byte, but ...string) error {
-	s := &scanner{buf: raw, root: root, rules: DocumentRules{Opaque: but}}
+// checkNoDoubledKeys does the same as CheckNoDoubledKeys. In addition, it allows duplicate keys inside
+// the values of the keys in opaque.
+func checkNoDoubledKeys(root string, raw []byte, opaque ...string) error {
+	s := &scanner{buf: raw, root: root, rules: DocumentRules{Opaque: opaque}}
 	if err := s.document(); s.doubled {
 		return err
 	}

@@ -9,7 +9,7 @@ import (
 	"unicode"
 )
 
-// container is an open object or array of the scanner.
+// container is an object or array that the scanner has entered and not left.
 type container struct {
 	end   byte                // '}' or ']'
 	items int                 // number of keys or elements so far
@@ -17,10 +17,10 @@ type container struct {
 	keys  map[string]struct{} // nil if duplicates are allowed
 	place string              // as in DocumentRules.Arrays; "?" if no rule applies
 	most  int                 // maximum number of elements; 0 for no limit
-	free  bool                // duplicate keys are allowed here and inside
+	free  bool                // duplicate keys are allowed in this container and the ones inside it
 }
 
-// nowhere is the place of values to which no rule applies.
+// nowhere is the path of values to which no rule applies.
 const nowhere = "?"
 
 func (s *scanner) enter(end byte) error {
@@ -39,7 +39,7 @@ func (s *scanner) enter(end byte) error {
 	return nil
 }
 
-// free reports whether the next value may contain duplicate keys.
+// free reports whether duplicate keys are allowed in the next value.
 func (s *scanner) free() bool {
 	if len(s.open) == 0 {
 		return s.rules.Workers
@@ -55,7 +55,7 @@ func (s *scanner) close() {
 	s.open = s.open[:len(s.open)-1]
 }
 
-// place returns the path of the next value in the document.
+// place returns the path of the next value in the document, in the form of DocumentRules.Arrays.
 func (s *scanner) place() string {
 	if len(s.open) == 0 || len(s.rules.Arrays) == 0 {
 		return ""
@@ -80,7 +80,7 @@ func (s *scanner) place() string {
 	return nowhere
 }
 
-// foldName maps names that encoding/json treats as equal to the same string.
+// foldName returns the same string for all names that encoding/json treats as equal.
 func foldName(name string) string {
 	return strings.Map(func(r rune) rune {
 		switch r {
@@ -101,7 +101,7 @@ func (s *scanner) element(in *container) error {
 	return nil
 }
 
-// key reads a member's key and records it.
+// key reads the key of an object's member and records it.
 func (s *scanner) key(in *container) error {
 	if s.peek() != '"' {
 		return s.malformed()
@@ -110,7 +110,7 @@ func (s *scanner) key(in *container) error {
 		return s.freeKey(in)
 	}
 	s.word = append(s.word[:0], '"')
-	in.key = "" // for an error inside the key
+	in.key = "" // so that an error inside the key does not name the previous key
 	if err := s.text(&s.word, MaxKeyBytes); err != nil {
 		return err
 	}
@@ -121,8 +121,8 @@ func (s *scanner) key(in *container) error {
 	return s.note(in, unquoted(append(s.word, '"')))
 }
 
-// freeKey reads a key where duplicates are allowed. It stores the key, up to keyShown bytes, only
-// if a rule may need it. Otherwise the key costs no memory.
+// freeKey reads a key in an object that may have duplicate keys. It stores at most keyShown bytes of
+// the key, and only if a rule needs the key. Otherwise the key costs no memory.
 func (s *scanner) freeKey(in *container) error {
 	in.key = ""
 	if in.place == nowhere || len(s.rules.Arrays) == 0 {
@@ -141,7 +141,7 @@ func (s *scanner) freeKey(in *container) error {
 	return nil
 }
 
-// note adds a key to the keys of its object. It refuses a duplicate.
+// note adds a key to the keys of its object, and refuses a key that the object already has.
 func (s *scanner) note(in *container, key string) error {
 	in.key = cutKey(key)
 	if len(key) > sha256.Size {
@@ -162,7 +162,7 @@ func (s *scanner) note(in *container, key string) error {
 	return nil
 }
 
-// unquoted decodes a string of JSON that is known to be valid.
+// unquoted decodes a JSON string that is known to be valid.
 func unquoted(raw []byte) string {
 	if !slices.Contains(raw, '\\') {
 		return string(raw[1 : len(raw)-1])
@@ -193,11 +193,11 @@ func pathOfKeys(root string, open []container) string {
 }
 
 const (
-	keyShown  = 100  // bytes of a key in an error
-	pathShown = 1000 // bytes of a path in an error
+	keyShown  = 100  // maximum bytes of a key in an error message
+	pathShown = 1000 // maximum bytes of a path in an error message
 )
 
-// cutKey shortens a key to keyShown bytes, for an error.
+// cutKey shortens a key to keyShown bytes, for an error message.
 func cutKey(key string) string {
 	if len(key) <= keyShown {
 		return key

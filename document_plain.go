@@ -7,9 +7,9 @@ const (
 	highBits  = 0x80 * everyByte
 )
 
-// plainRun returns the number of plain bytes at the beginning of text, rounded down to a multiple
-// of eight. Plain bytes are ASCII without quotes, backslashes and control characters. Most of a
-// large document is plain.
+// plainRun returns how many bytes at the beginning of text are plain, rounded down to a multiple of
+// eight. Plain bytes are ASCII characters other than quotes, backslashes and control characters. Most
+// of a large document is plain, and is skipped eight bytes at a time.
 func plainRun(text []byte) int {
 	n := 0
 	for len(text)-n >= 8 {
@@ -21,8 +21,8 @@ func plainRun(text []byte) int {
 	return n
 }
 
-// special reports whether one of the eight bytes of w is not plain. The subtraction borrows only
-// from bytes above a byte that is itself not plain, so eight plain bytes are never reported.
+// special reports whether one of the eight bytes of w is not plain. It never reports eight plain bytes:
+// the subtraction borrows only from bytes above a byte that is itself not plain.
 func special(w uint64) bool {
 	quote, backslash := w^'"'*everyByte, w^'\\'*everyByte
 	return (w|(w-' '*everyByte)|(quote-everyByte)|(backslash-everyByte))&highBits != 0

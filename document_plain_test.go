@@ -7,7 +7,8 @@ import (
 	"testing"
 )
 
-// plainRun finds a byte that is not plain at each of the eight positions of a word.
+// TestSpecialBytesAreFoundInEights checks that plainRun finds a byte that is not plain at each of the
+// eight positions of a word.
 func TestSpecialBytesAreFoundInEights(t *testing.T) {
 	for b := range 256 {
 		want := b < ' ' || b == '"' || b == '\\' || b >= 0x80
@@ -26,8 +27,9 @@ func TestSpecialBytesAreFoundInEights(t *testing.T) {
 	}
 }
 
-// A string of 40 ASCII characters is accepted exactly if encoding/json accepts it, wherever a byte
-// that is not plain occurs. A check from memory and a check from a reader agree.
+// TestLongTextsAreScannedAsWrittenByteByByte checks that a string of 40 ASCII characters is accepted
+// exactly if encoding/json accepts it, wherever a byte that is not plain occurs. A check from memory
+// and a check from a reader agree.
 func TestLongTextsAreScannedAsWrittenByteByByte(t *testing.T) {
 	random := rand.New(rand.NewPCG(1, 2))
 	for range 20_000 {

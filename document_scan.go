@@ -11,18 +11,19 @@ type scanner struct {
 	in     io.Reader // nil if the whole text is in buf
 	buf    []byte
 	pos    int
-	failed error // error of in
+	failed error // error of the reader in
 
 	root    string
 	rules   DocumentRules
 	open    []container
 	values  int
-	keys    int // number of keys in the open containers
+	keys    int // number of keys in all open containers
 	doubled bool
 	word    []byte // the key or number being read
 }
 
-// peek returns the next byte, or 0 at the end. A zero byte in the text is invalid JSON anyway.
+// peek returns the next byte without consuming it, or 0 at the end of the text. A zero byte inside the
+// text is invalid JSON, so 0 is not ambiguous.
 func (s *scanner) peek() byte {
 	if s.pos == len(s.buf) && !s.fill() {
 		return 0
@@ -68,7 +69,7 @@ func (s *scanner) malformed() error {
 	return FieldErrorf(s.root, "is not valid JSON in UTF-8")
 }
 
-// document reads the single value of the text.
+// document reads the single value that the text consists of.
 func (s *scanner) document() error {
 	if err := s.value(); err != nil {
 		return err
@@ -84,7 +85,7 @@ func (s *scanner) document() error {
 	return nil
 }
 
-// next reads the next element or member of the innermost container, or its end.
+// next reads the next element or member of the innermost open container, or the end of the container.
 func (s *scanner) next() error {
 	c, in := s.space(), &s.open[len(s.open)-1]
 	switch {
@@ -115,7 +116,7 @@ func (s *scanner) next() error {
 	return s.value()
 }
 
-// value reads a scalar, or opens a container.
+// value reads a scalar, or the opening bracket of an object or array.
 func (s *scanner) value() error {
 	if s.values++; s.rules.Values > 0 && s.values > s.rules.Values {
 		return FieldErrorf(s.root, "holds over %d values; send large content by reference", s.rules.Values)
@@ -123,7 +124,7 @@ func (s *scanner) value() error {
 	switch c := s.space(); {
 	case c == '{' || c == '[':
 		s.pos++
-		return s.enter(c + 2) // } and ] come two after { and [
+		return s.enter(c + 2) // in ASCII, } and ] come two places after { and [
 	case c == '"':
 		return s.text(nil, 0)
 	case c == '-' || c >= '0' && c <= '9':
@@ -185,13 +186,13 @@ func (s *scanner) number() error {
 	return nil
 }
 
-// text reads a string. If keep is not nil, it appends the text between the quotes to *keep, up to
-// most bytes.
-func (s *scanner) text(keep *[]byte, most int) error {
+// text reads a JSON string. If keep is not nil, text appends the bytes between the quotes to *keep,
+// until *keep has more than limit bytes.
+func (s *scanner) text(keep *[]byte, limit int) error {
 	s.pos++ // the quote
 	for {
 		c := s.peek()
-		if keep != nil && len(*keep) <= most && c != '"' {
+		if keep != nil && len(*keep) <= limit && c != '"' {
 			*keep = append(*keep, c)
 		}
 		switch {
@@ -199,10 +200,10 @@ func (s *scanner) text(keep *[]byte, most int) error {
 			s.pos++
 			return nil
 		case c < ' ':
-			return s.malformed() // also the end of the text
+			return s.malformed() // also at the end of the text
 		case c == '\\':
 			s.pos++
-			if err := s.escape(keep, most); err != nil {
+			if err := s.escape(keep, limit); err != nil {
 				return err
 			}
 		case c < utf8.RuneSelf:
@@ -211,14 +212,14 @@ func (s *scanner) text(keep *[]byte, most int) error {
 				s.pos += plainRun(s.buf[s.pos:])
 			}
 		default:
-			if err := s.character(keep, most); err != nil {
+			if err := s.character(keep, limit); err != nil {
 				return err
 			}
 		}
 	}
 }
 
-func (s *scanner) escape(keep *[]byte, most int) error {
+func (s *scanner) escape(keep *[]byte, limit int) error {
 	c, hex := s.peek(), 0
 	switch c {
 	case '"', '\\', '/', 'b', 'f', 'n', 'r', 't':
@@ -228,7 +229,7 @@ func (s *scanner) escape(keep *[]byte, most int) error {
 		return s.malformed()
 	}
 	for {
-		if keep != nil && len(*keep) <= most {
+		if keep != nil && len(*keep) <= limit {
 			*keep = append(*keep, c)
 		}
 		s.pos++
@@ -246,8 +247,8 @@ func isHex(c byte) bool {
 	return c >= '0' && c <= '9' || c >= 'a' && c <= 'f' || c >= 'A' && c <= 'F'
 }
 
-// character reads a character of several bytes. Its first byte is already in keep.
-func (s *scanner) character(keep *[]byte, most int) error {
+// character reads a UTF-8 character of several bytes, whose first byte is already in keep.
+func (s *scanner) character(keep *[]byte, limit int) error {
 	var raw [utf8.UTFMax]byte
 	n := 0
 	for n < len(raw) && !utf8.FullRune(raw[:n]) {
@@ -262,7 +263,7 @@ func (s *scanner) character(keep *[]byte, most int) error {
 	if r, size := utf8.DecodeRune(raw[:n]); r == utf8.RuneError && size <= 1 || size != n {
 		return s.refuse("holds bytes that are not UTF-8")
 	}
-	if keep != nil && len(*keep) <= most {
+	if keep != nil && len(*keep) <= limit {
 		*keep = append(*keep, raw[1:n]...)
 	}
 	return nil

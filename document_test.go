@@ -36,8 +36,9 @@ func TestDoubledKeysAreNamed(t *testing.T) {
 	}
 }
 
-// The scanner accepts the documents that are UTF-8 and that encoding/json accepts. Documents are
-// checked from memory, from a reader that returns one byte at a time, and with a worker's rules.
+// TestDocumentsAreJSONInUTF8 checks that the scanner accepts the documents that are UTF-8 and that
+// encoding/json accepts. Documents are checked from memory, from a reader that returns one byte at a
+// time, and with a worker's rules.
 func TestDocumentsAreJSONInUTF8(t *testing.T) {
 	for _, raw := range []string{
 		"", " ", "null", "nul", "true ", "false,", "0", "-0.5e+10", "01", "-", "1.", "1e", `"a\u00e9\n"`, `"\x"`, `"\u12g4"`,
@@ -70,8 +71,8 @@ func FuzzDocument(f *testing.F) {
 	})
 }
 
-// A document that breaks a rule is refused with the location of the error. A document at the limit
-// passes.
+// TestDocumentsAreBounded checks that a document that breaks a rule is refused with the location of
+// the error. A document at the limit passes.
 func TestDocumentsAreBounded(t *testing.T) {
 	nested := func(n int) string { return strings.Repeat("[", n) + strings.Repeat("]", n) }
 	keys := func(n int) string {
@@ -116,7 +117,8 @@ func TestDocumentsAreBounded(t *testing.T) {
 	}
 }
 
-// An error of the reader is returned as it is, without the code invalid_argument.
+// TestADocumentThatCannotBeReadIsNotJudged checks that an error of the reader is returned as it is,
+// without the code invalid_argument.
 func TestADocumentThatCannotBeReadIsNotJudged(t *testing.T) {
 	broken := errors.New("broken")
 	err := perdure.CheckDocument("v", io.MultiReader(strings.NewReader(`{"a":`), iotest.ErrReader(broken)), perdure.DocumentRules{})
@@ -125,7 +127,8 @@ func TestADocumentThatCannotBeReadIsNotJudged(t *testing.T) {
 	}
 }
 
-// The number of allocations of a check does not grow with the length of the text.
+// TestCheckingADocumentTakesConstantMemory checks that the number of allocations of a check does not
+// grow with the length of the text.
 func TestCheckingADocumentTakesConstantMemory(t *testing.T) {
 	costs := func(elements int) float64 {
 		raw := "[" + strings.Repeat(`{"type":"text","text":""},`, elements) + `"` + strings.Repeat("x", elements) + `"]`

@@ -5,48 +5,48 @@ import "github.com/google/uuid"
 const (
 	// EndedPageHeads is the maximum number of heads in an EndedPage.
 	EndedPageHeads = 500
-	// EndedInline is the maximum size in bytes of a result that a head carries: a text of 1 KiB and
-	// its JSON syntax.
+	// EndedInline is the maximum size in bytes of a result that an EndedHead carries: a text of 1 KiB
+	// and its JSON syntax.
 	EndedInline = 1<<10 + 128
 	// EndedPageBytes is the approximate maximum size in bytes of the results and errors of an
 	// EndedPage. Further heads are on the next page.
 	EndedPageBytes = 1 << 20
 )
 
-// EndedHead describes the end of a step or a task of an execution. A function that is entered again
-// needs many heads, so they are sent in pages and without large results.
+// EndedHead describes how a step or a task of an execution ended. A function that is entered again
+// needs many of these heads, so they are sent in pages and without large results.
 type EndedHead struct {
 	ID     uuid.UUID // as TaskID derives it from the key
 	Kind   string    // the task's kind, or the step's name
 	Step   bool
 	Status TaskStatus
-	// Size is the length of the result in bytes. It is 0 if the store would have to assemble the
+	// Size is the length of the result in bytes. It is 0 if the store would have to load the whole
 	// result to know its length.
 	Size int64
 	// InputSize is the length of a task's input in bytes.
 	InputSize int64
-	// Result holds at most EndedInline bytes inline. For a result that is stored as a blob,
+	// Result holds results of at most EndedInline bytes inline. For a result that is stored as a blob,
 	// Result.Blob is set.
 	Result Payload
 	Error  *TaskError
-	// Partial reports that the result or the error is left out. Dispatch.Tasks returns them.
+	// Partial reports that the result or the error is left out. Dispatch.Tasks returns it.
 	Partial bool
 }
 
-// EndedPage is a page of heads, oldest record first.
+// EndedPage is a page of heads, in the order in which their records were created.
 type EndedPage struct {
 	Heads []EndedHead
 	// From is the position of this page (EndedQuery.After), Next the position of the next page.
 	// More reports whether there is a next page.
 	From, Next int64
 	More       bool
-	// Whole reports whether the claim's first page begins with the execution's first record.
-	// Otherwise it begins with the first record since the newest checkpoint, and older records
+	// Whole, on the first page of a claim, reports whether the page begins with the execution's first
+	// record. Otherwise it begins with the first record since the newest checkpoint, and older records
 	// exist.
 	Whole bool
 }
 
-// EndedQuery requests the page after a position.
+// EndedQuery requests the page after the position After.
 type EndedQuery struct {
 	Lease Lease
 	After int64

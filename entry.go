@@ -43,25 +43,26 @@ type Entry struct {
 	Metadata      json.RawMessage `json:"metadata"`
 	CreatedAt     Time            `json:"createdAt"`
 
-	// Key is the idempotency key of the append. It is unique in the execution unless it is "".
+	// Key is the idempotency key with which the entry is appended. It is unique in the execution unless
+	// it is "".
 	Key string `json:"-"`
-	// Calls are the ids of the entry's tool calls. Answers is the id of the call that the entry
-	// answers. They are stored outside the content, so that the transcript rules can be checked
-	// without reading it.
+	// Calls are the ids of the tool calls in the entry. Answers is the id of the tool call whose result
+	// the entry holds. They are stored outside the content, so that the transcript rules can be checked
+	// without reading the content.
 	Calls   []string `json:"-"`
 	Answers string   `json:"-"`
-	// Blob refers to the content if the content is over InlineLimit and not loaded.
+	// Blob refers to the content if the content is over InlineLimit and has not been loaded.
 	Blob *BlobRef `json:"-"`
 }
 
-// MarshalJSON writes every member, with null for an empty one; contentBytes and contentSha256 are
-// written only if they are set. Content and metadata are copied unchanged, because encoding/json
+// MarshalJSON writes every member, with null for an empty one, except contentBytes and contentSha256,
+// which it writes only if they are set. It copies content and metadata unchanged, because encoding/json
 // validates the output of a Marshaler.
 func (e Entry) MarshalJSON() ([]byte, error) {
 	return e.AppendJSON(make([]byte, 0, 512+len(e.Content)+len(e.Metadata)))
 }
 
-// AppendJSON appends the output of MarshalJSON. Content and metadata are not validated.
+// AppendJSON appends the output of MarshalJSON to b. It does not validate content and metadata.
 func (e *Entry) AppendJSON(b []byte) ([]byte, error) {
 	at, err := e.CreatedAt.MarshalJSON()
 	if err != nil {
@@ -105,7 +106,7 @@ func appendRaw(b []byte, raw json.RawMessage) []byte {
 	return append(b, raw...)
 }
 
-// appendText writes a string. It writes an empty string as null unless always is set.
+// appendText appends a string as JSON. It writes null for an empty string unless always is true.
 func appendText(b []byte, s string, always bool) ([]byte, error) {
 	if s == "" && !always {
 		return append(b, "null"...), nil
@@ -115,12 +116,12 @@ func appendText(b []byte, s string, always bool) ([]byte, error) {
 	}
 	out := bytes.NewBuffer(b)
 	encoder := json.NewEncoder(out)
-	encoder.SetEscapeHTML(false) // the encoder of the whole value decides about escaping
+	encoder.SetEscapeHTML(false) // the encoder of the outer value escapes HTML if it must
 	err := encoder.Encode(s)
 	return bytes.TrimSuffix(out.Bytes(), []byte{'\n'}), err
 }
 
-// OnPath reports whether the entry can be part of the path that a model sees.
+// OnPath reports whether an entry of this type can be part of the path that a model sees.
 func (e Entry) OnPath() bool { return e.Type != EntryLLMCall }
 
 // Message decodes the entry's content.
@@ -132,15 +133,15 @@ func (e Entry) Message() (Message, error) {
 	return m, nil
 }
 
-// EntryHead is the part of an entry that the transcript rules need: its place in the tree, and the
-// open tool calls. A call is open if no result on the path up to this entry answers it.
+// EntryHead is the part of an entry that the transcript rules need: its place in the tree, and the open
+// tool calls. A tool call is open if the path up to this entry contains no result for it.
 type EntryHead struct {
 	ID       uuid.UUID
 	ParentID *uuid.UUID
 	Type     EntryType
 	Role     Role
 	Key      string
-	Hash     Hash // of the content, to distinguish a repeat from another entry
+	Hash     Hash // of the content; distinguishes a repeated append from another entry
 	Open     []string
 	// ResponseID is the id of the response to which the entry belongs.
 	ResponseID string

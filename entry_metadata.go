@@ -7,7 +7,7 @@ import (
 	"io"
 )
 
-// foldedBegin is the beginning of an entry's content that includes the metadata.
+// foldedBegin is how an entry's content begins if Fold has added the metadata to it.
 const foldedBegin = `{"metadata":`
 
 // Fold adds the entry's metadata to its content, as the member "metadata", so that one hash covers
@@ -46,15 +46,14 @@ func (e *Entry) Unfold() {
 	e.Metadata = metadata
 }
 
-// foldedLimit is the number of bytes that UnfoldFrom searches for the metadata.
+// foldedLimit is the maximum number of bytes in which UnfoldFrom searches for the metadata.
 const foldedLimit = 1 << 20
 
-// UnfoldFrom is [Entry.Unfold] for a content that is streamed. It removes the metadata and buffers
-// no more than the metadata. Errors: those of the reader, internal (the metadata does not decode,
-// or exceeds 1 MiB).
+// UnfoldFrom does the same as [Entry.Unfold] for a content that is read as a stream. It buffers only
+// the metadata. Errors: those of the reader, internal (the metadata does not decode, or exceeds 1 MiB).
 func (e *Entry) UnfoldFrom(content io.Reader) (io.Reader, error) {
 	in := bufio.NewReader(content)
-	begin, _ := in.Peek(len(foldedBegin)) // a later read returns the reader's error
+	begin, _ := in.Peek(len(foldedBegin)) // if Peek fails, the next read returns the same error
 	if e.Metadata != nil || string(begin) != foldedBegin {
 		return in, nil
 	}

@@ -10,8 +10,8 @@ import (
 	"testing/iotest"
 )
 
-// Unfold restores the original content and metadata byte for byte. Fold refuses content that is no
-// object.
+// TestFoldedMetadataComesBack checks that Unfold restores the original content and metadata byte for
+// byte. Fold refuses content that is no object.
 func TestFoldedMetadataComesBack(t *testing.T) {
 	for _, content := range []string{`{}`, `{ }`, `{"parts":[]}`, `{"parts": [{"type":"text","text":"a}b"}], "x": 1 }`} {
 		for _, metadata := range []string{``, `{}`, `{"a":{"b":"}"}}`, `null`, `[1, 2]`} {
@@ -39,8 +39,8 @@ func TestFoldedMetadataComesBack(t *testing.T) {
 	}
 }
 
-// UnfoldFrom has the same result as Unfold. It passes on the content before a reader's error, and
-// the error. Metadata over 1 MiB is an internal error.
+// TestUnfoldFromIsUnfold checks that UnfoldFrom has the same result as Unfold. It passes on the
+// content before a reader's error, and the error. Metadata over 1 MiB is an internal error.
 func TestUnfoldFromIsUnfold(t *testing.T) {
 	large := strings.Repeat("x", 1<<20)
 	for _, e := range []Entry{

@@ -27,17 +27,18 @@ const (
 	RateLimited          Code = "rate_limited"
 	Unavailable          Code = "unavailable"
 	Internal             Code = "internal"
-	// Unsupported is the code for an element that only a newer program knows, such as a new kind of
+	// Unsupported is the code for something that only a newer program knows, such as a new kind of
 	// wait.
 	Unsupported Code = "unsupported"
-	// QuestionKeyReused is the code of a question whose key was used before in the same run of the
-	// function.
+	// QuestionKeyReused is the code of an error: the function has already asked a question with this
+	// key since it was entered.
 	QuestionKeyReused Code = "question_key_reused"
-	// QuestionDecided is the code of an answer to a question that has a decision.
+	// QuestionDecided is the code of an error: the question to answer already has a decision.
 	QuestionDecided Code = "question_decided"
-	// DetailsChanged is the code of an approval of details other than the current ones.
+	// DetailsChanged is the code of an error: the approval names details that are not the question's
+	// current ones.
 	DetailsChanged Code = "details_changed"
-	// AlreadyVoted is the code of a second vote of one key.
+	// AlreadyVoted is the code of an error: the key has already voted on the question.
 	AlreadyVoted Code = "already_voted"
 )
 
@@ -72,15 +73,15 @@ func Errorf(code Code, format string, args ...any) *Error {
 	return &Error{Code: code, Message: fmt.Sprintf(format, args...)}
 }
 
-// FieldErrorf creates an invalid_argument error that names the field at fault.
+// FieldErrorf creates an invalid_argument error that names the invalid field.
 func FieldErrorf(field, format string, args ...any) *Error {
 	msg := fmt.Sprintf(format, args...)
 	return &Error{Code: InvalidArgument, Message: strings.TrimPrefix(field+": "+msg, ": "), Fields: []FieldError{{Location: field, Message: msg}}}
 }
 
-// Unanswered returns an unavailable error for a command that was stored but whose reply could not
-// be produced. A retry returns the same reply. Any other code would mean that nothing was stored.
-// Unanswered(nil) is nil.
+// Unanswered returns an unavailable error for a command that was stored but whose reply could not be
+// created. A retry of the command returns that reply. An error with any other code would mean that
+// nothing was stored. Unanswered(nil) is nil.
 func Unanswered(err error) error {
 	if err == nil {
 		return nil
@@ -105,5 +106,5 @@ func CodeOf(err error) Code {
 	return Internal
 }
 
-// IsCode reports whether err has the code.
+// IsCode reports whether CodeOf(err) is the code. It returns false for a nil error.
 func IsCode(err error, code Code) bool { return err != nil && CodeOf(err) == code }

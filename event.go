@@ -55,40 +55,43 @@ var EventTypes = []EventType{
 	EventSignal, EventEntry, EventToken, EventThinking, EventTerminal, EventData, EventBlockClosed, EventError,
 }
 
-// Ends reports whether the event ends its log.
+// Ends reports whether an event of this type is the last one of its log.
 func (t EventType) Ends() bool {
 	return t == EventCompleted || t == EventFailed || t == EventCancelled
 }
 
-// IsTask reports whether the event is about a task.
+// IsTask reports whether an event of this type is about a task.
 func (t EventType) IsTask() bool { return len(t) > 5 && t[:5] == "task." }
 
 // Record is one committed record of an execution's log: an event, or one chunk
 // of a block.
 type Record struct {
-	// Pos numbers records, Seq events; the chunks of a block share its seq.
+	// Pos is the number of the record in its log. Seq is the number of its event; all chunks of a block
+	// have the same seq.
 	Pos, Seq int64
-	// Nonce is the random number of the transaction that committed the record; it is never 0. It
-	// distinguishes records that two histories of one store have at the same pos. It is 0 in
-	// records that were written before nonces were introduced.
+	// Nonce is a random number of the transaction that committed the record. It distinguishes records
+	// that two histories of one store have at the same pos. It is 0 only in records that were written
+	// before nonces were introduced.
 	Nonce     uint32
 	Type      EventType
 	CreatedAt Time
 	Place     Place
-	// TaskID and Attempt identify the task attempt that the record came from, if any.
+	// TaskID and Attempt identify the task attempt that wrote the record; TaskID is nil if the
+	// execution wrote it.
 	TaskID  *uuid.UUID
 	Attempt int
-	// Fields is a JSON object with the members of the event's type; nil if there are none.
+	// Fields is a JSON object with the members that an event of this type has; nil if there are none.
 	Fields json.RawMessage
-	// Blob refers to the Fields of an event that the code of a LOCAL execution emitted. Only the
-	// worker has these Fields.
+	// Blob refers to the Fields of an event that the agent's code in a LOCAL execution emitted. Only
+	// the worker has these Fields.
 	Blob *BlobRef
-	// Chunk is set if the record is a chunk.
+	// Chunk is set if the record is a chunk of a block.
 	Chunk *Chunk
 }
 
-// BlockKey identifies a block by its source and a number that the source counts from 0. The source
-// is a task's attempt, or, if the task is nil, the execution's fence.
+// BlockKey identifies a block by its source and a number. Each source counts its blocks from 0. The
+// source is an attempt of a task. If TaskID is uuid.Nil, the source is the execution itself, and
+// Attempt is its fence.
 type BlockKey struct {
 	TaskID  uuid.UUID `json:"taskId"`
 	Attempt int64     `json:"attempt"`
@@ -99,12 +102,13 @@ type BlockKey struct {
 type Chunk struct {
 	Offset int64 // in bytes of the block's UTF-8 content
 	Text   string
-	// Length is the length of a text that the server does not have, as in a LOCAL execution. It is
-	// 0 if Text is complete.
+	// Length is the length of the chunk's text if the server does not have the text, as in a LOCAL
+	// execution. It is 0 if Text is complete.
 	Length int64
-	// Stream is stdout or stderr, in blocks of type terminal.
+	// Stream is "stdout" or "stderr", in a block of type terminal.
 	Stream string
-	// ToolCallID is the id of the call whose arguments grow, in blocks of type data.
+	// ToolCallID is the id of the tool call whose arguments the block contains, in a block of type
+	// data.
 	ToolCallID string
 }
 

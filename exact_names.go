@@ -12,8 +12,8 @@ import (
 	"strings"
 )
 
-// DecodeExactly decodes JSON into *v. It refuses a member unless its name is exactly the name of a
-// member of the type. (encoding/json accepts a name in any case.) The error is invalid_argument and
+// DecodeExactly decodes JSON into *v. It refuses a member whose name is not exactly the JSON name of a
+// field of the type. (encoding/json accepts a name in any case.) The error is invalid_argument and
 // names the member's path below root.
 func DecodeExactly(root string, raw []byte, v any) error {
 	if err := CheckDocumentBytes(root, raw, DocumentRules{}); err != nil {
@@ -28,8 +28,8 @@ func DecodeExactly(root string, raw []byte, v any) error {
 	return nil
 }
 
-// mistyped returns the error of a value that does not decode. It names the member and both types, if
-// the decoder does.
+// mistyped returns the error for a value that does not decode. If the decoder's error says so, it names
+// the member, the type of the value and the expected type.
 func mistyped(root string, err error) error {
 	var wrong *json.UnmarshalTypeError
 	if !errors.As(err, &wrong) {
@@ -39,7 +39,7 @@ func mistyped(root string, err error) error {
 	return FieldErrorf(strings.TrimSuffix(at, "."), "is of type %s, but must be %s", wrong.Value, nameOfType(wrong.Type))
 }
 
-// nameOfType returns the name of the JSON type that decodes into t.
+// nameOfType returns the name of the JSON type from which a value of type t is decoded.
 func nameOfType(t reflect.Type) string {
 	switch t.Kind() {
 	case reflect.String:
@@ -56,8 +56,8 @@ func nameOfType(t reflect.Type) string {
 	return "a number in its range"
 }
 
-// CheckExactNames refuses members whose names differ only in case from a name of v's type. Other
-// unknown members pass.
+// CheckExactNames refuses members whose names differ only in case from the JSON name of a field of v's
+// type. It accepts other members that the type does not have.
 func CheckExactNames(root string, raw []byte, v any) error {
 	return checkNames(root, raw, reflect.TypeOf(v), true)
 }
@@ -67,7 +67,8 @@ var (
 	decodesText   = reflect.TypeFor[encoding.TextUnmarshaler]()
 )
 
-// checkNames accepts values that do not match the type. The decoder refuses them.
+// checkNames checks the names in raw against the fields of the type t. It accepts a value that does not
+// match the type, because the decoder refuses it.
 func checkNames(at string, raw json.RawMessage, t reflect.Type, unknown bool) error {
 	for t.Kind() == reflect.Pointer {
 		t = t.Elem()
@@ -141,7 +142,7 @@ func alike(name string, known map[string]reflect.Type) bool {
 
 func under(at, name string) string { return strings.TrimPrefix(at+"."+name, ".") }
 
-// membersOf returns the types of a struct's members by their JSON names.
+// membersOf returns the types of a struct's fields by their JSON names.
 func membersOf(t reflect.Type) map[string]reflect.Type {
 	members := map[string]reflect.Type{}
 	for _, f := range reflect.VisibleFields(t) {

@@ -8,8 +8,9 @@ import (
 	"github.com/perdure/perdure"
 )
 
-// DecodeExactly accepts members only by their exact names, at every depth. CheckExactNames also
-// accepts members whose names are unlike any of the type's.
+// TestMembersAreTakenByTheirExactNames checks that DecodeExactly accepts members only by their exact
+// names, at every depth. CheckExactNames also accepts members whose names are unlike any of the
+// type's.
 func TestMembersAreTakenByTheirExactNames(t *testing.T) {
 	for raw, want := range map[string]string{
 		`{"name":"a","models":[{"provider":"p","modelId":"m","baseUrl":"u"}],"config":{"maxTurns":1},"metadata":{"Name":1}}`: "",

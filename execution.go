@@ -14,25 +14,25 @@ type Execution struct {
 	Status     Status    `json:"status"`
 	WaitReason string    `json:"waitReason,omitempty"`
 	Wait       *Wait     `json:"wait,omitempty"`
-	// OpenQuestions is the number of questions that people can answer.
+	// OpenQuestions is the number of open questions.
 	OpenQuestions   int             `json:"openQuestions,omitempty"`
 	PersistenceMode PersistenceMode `json:"persistenceMode"`
 	DefinitionID    *uuid.UUID      `json:"agentDefinitionId"`
 	Input           json.RawMessage `json:"input"`
 	Output          json.RawMessage `json:"output"`
-	// InputBytes and the fields below it describe input and output to clients that do not receive
-	// them.
+	// InputBytes and the fields below it give the length and the hash of input and output. They are for
+	// clients that do not receive the contents.
 	InputBytes   int64  `json:"inputBytes,omitempty" wire:"-"`
 	InputSHA256  string `json:"inputSha256,omitempty" wire:"-"`
 	OutputBytes  int64  `json:"outputBytes,omitempty" wire:"-"`
 	OutputSHA256 string `json:"outputSha256,omitempty" wire:"-"`
-	// Title, and the usage as of the newest checkpoint, are for lists of executions. Lists have
-	// neither input nor output.
+	// Title and Usage are set in lists of executions, which contain neither input nor output. Usage is
+	// as of the newest checkpoint.
 	Title        string           `json:"title,omitempty" wire:"-"`
 	Usage        *Usage           `json:"usage,omitempty" wire:"-"`
 	UsageByModel map[string]Usage `json:"usageByModel,omitempty" wire:"-"`
-	// StopReason and TurnError are for lists: why the newest response of a conversation that waits
-	// for its user has ended, and the error of a failed one.
+	// StopReason and TurnError are set in lists, for a conversation that waits for its user. StopReason
+	// is why its newest response has ended, and TurnError is the error if that response failed.
 	StopReason    StopReason      `json:"stopReason,omitempty" wire:"-"`
 	TurnError     string          `json:"turnError,omitempty" wire:"-"`
 	Error         *string         `json:"error"`
@@ -51,84 +51,88 @@ type Execution struct {
 	Version       int64           `json:"version"`
 
 	Org string `json:"-"`
-	// KeyID is the key that started the execution; the execution counts against the key's limits.
-	// It is nil for the token of the data directory, and for the process itself.
+	// KeyID is the API key that started the execution; the execution counts against that key's limits.
+	// It is nil for the token of the data directory, and for the server process itself.
 	KeyID *uuid.UUID `json:"-" wire:"-"`
-	// Askers are the keys of the signals that the current response has taken; uuid.Nil is the token of
-	// the data directory. They are nil if servers did not record them yet when the response began.
+	// Askers are the API keys that sent the signals which the current response has taken. The token of
+	// the data directory is uuid.Nil in the list. Askers is nil if the response began before servers
+	// recorded them.
 	Askers []uuid.UUID `json:"-" wire:"-"`
 	// Leaf is the entry that becomes the parent of the next entry.
 	Leaf *uuid.UUID `json:"-"`
-	// ResponseID is the id of the current or the last response. The input began the first response;
-	// a later input begins another.
+	// ResponseID is the id of the current response, or of the last one. The execution's input begins
+	// the first response; each later input begins another one.
 	ResponseID string `json:"-"`
 
-	// Fence, ClaimID and LeaseUntil are the lease of the worker that holds the execution.
+	// Fence, ClaimID and LeaseUntil describe the lease of the worker that holds the execution.
 	Fence      int64     `json:"-"`
 	ClaimID    uuid.UUID `json:"-"`
 	LeaseUntil Time      `json:"-"`
-	// Embedded marks a lease of a worker in the process that owns the data directory. When another
-	// process owns the directory, that worker no longer exists.
+	// Embedded reports whether the lease belongs to a worker in the process that owns the data
+	// directory. That worker no longer exists when another process owns the directory.
 	Embedded bool `json:"-"`
-	// LastCommit is the newest commit, and Answer the reply to it, so that a repeated commit gets
-	// the same reply.
+	// LastCommit is the number of the newest commit, and Answer the reply to it. A repeat of that
+	// commit gets the same reply.
 	LastCommit CommitNumber    `json:"-"`
 	Answer     json.RawMessage `json:"-"`
 
-	// ReadyAt is the time at which the execution became PENDING; the execution that has been
-	// PENDING longest is claimed first. NotBefore delays a claim (crash guard).
+	// ReadyAt is the time at which the execution became PENDING; the execution that has been PENDING
+	// longest is claimed first. NotBefore is the earliest time of a claim; the crash guard sets it.
 	ReadyAt   Time `json:"-"`
 	NotBefore Time `json:"-"`
 	Woke      Woke `json:"-"`
-	// Crashes, Panics and Unfit are the scores of the crash guard for a lost lease, for a panic,
-	// and for a worker that cannot run the execution. A claim that ends in one of these ways adds 2
-	// to its score. A claim that ends well subtracts 1 from each score.
+	// Crashes, Panics and Unfit are scores of the crash guard: for lost leases, for panics, and for
+	// workers that cannot run the execution. A claim that ends in one of these ways adds 2 to its
+	// score. A claim that ends normally subtracts 1 from each score.
 	Crashes int `json:"-"`
 	Panics  int `json:"-"`
 	Unfit   int `json:"-"`
 	// CheckpointAt is the time of the newest checkpoint; zero if there is none.
 	CheckpointAt Time `json:"-"`
-	// Asked is the record of the waits since the newest checkpoint.
+	// Asked is the record of the execution's waits since the newest checkpoint.
 	Asked Asked `json:"-"`
-	// CancelBy is the time at which a cancelling execution ends, whatever its worker does.
+	// CancelBy is the time at which an execution that is CANCELLING becomes CANCELLED, even if its
+	// worker does not respond.
 	CancelBy Time `json:"-"`
-	// NextSignal is the order of the next signal to be stored.
+	// NextSignal is the Order that the next stored signal gets.
 	NextSignal int64 `json:"-"`
-	// HomeID is the only worker that may run a LOCAL execution; nil before the first claim.
+	// HomeID is the worker that stores a LOCAL execution, and the only one that may run it; nil before
+	// the first claim.
 	HomeID *uuid.UUID `json:"homeWorkerId,omitempty"`
 	// Away is set on a LOCAL execution that is PENDING while the worker that holds its content is
 	// not connected.
 	Away *WorkerAway `json:"workerAway,omitempty"`
-	// NeedsFeatures are the features of the workers that may run the execution.
+	// NeedsFeatures are the features that a worker must support to run the execution.
 	NeedsFeatures Features `json:"needsFeatures,omitempty" wire:"-"`
 	// Gate is the gate of the execution's approval policies; nil if every tool call is allowed.
 	Gate *Gate `json:"-"`
-	// Policies are, for clients that read a single execution, what Approvals returns. It is nil if every
-	// tool call is allowed, or if the input that contains the policies is not shown.
+	// Policies is the result of the method Approvals. It is set for clients that read a single
+	// execution. It is nil if every tool call is allowed, or if the input that contains the policies is
+	// not shown.
 	Policies *Approvals `json:"approvals,omitempty" wire:"-"`
-	// RecordsSinceCheckpoint counts the steps recorded and the tasks scheduled since the newest
-	// checkpoint. A function that is entered again requests these records.
+	// RecordsSinceCheckpoint is the number of steps recorded and tasks scheduled since the newest
+	// checkpoint. The worker reads these records when the function is entered again.
 	RecordsSinceCheckpoint int64 `json:"recordsSinceCheckpoint"`
 	// EntryCount is the number of the execution's entries.
 	EntryCount int64 `json:"-"`
-	// InputBlob and OutputBlob refer to an input and output that are over InlineLimit and not
-	// loaded.
+	// InputBlob and OutputBlob refer to the input and the output if they are over InlineLimit and have
+	// not been loaded.
 	InputBlob  *BlobRef `json:"-"`
 	OutputBlob *BlobRef `json:"-"`
 }
 
-// ManyRecords is the number of records since the newest checkpoint from which on a resume is slow
-// enough for a warning.
+// ManyRecords is the number of records since the newest checkpoint at which a warning is shown, because
+// a resume has become slow.
 const ManyRecords = 1000
 
-// MarshalJSON omits the wait of an execution that is not WAITING. The row keeps the wait after the
-// execution wakes, so that the next claim can include the signals and tasks of the wait.
+// MarshalJSON omits the wait unless the execution is WAITING. The row keeps the wait when the execution
+// wakes, so that the next claim can include the signals and tasks of the wait.
 func (x Execution) MarshalJSON() ([]byte, error) {
 	type plain Execution
 	if x.Status != StatusWaiting {
 		x.Wait, x.WaitReason = nil, ""
 	}
-	var trace *string // null if there is no known trace
+	var trace *string // null if no trace is known
 	if x.Traceparent != "" {
 		trace = &x.Traceparent
 	}
@@ -138,8 +142,8 @@ func (x Execution) MarshalJSON() ([]byte, error) {
 	}{plain(x), trace})
 }
 
-// TurnFailed reports whether the newest turn of a conversation has failed and can be repeated: the
-// execution waits, among others, for [RetrySignal].
+// TurnFailed reports whether the newest turn of a conversation has failed and can be repeated. In that
+// case, the execution waits for [RetrySignal], possibly among other signals.
 func (x *Execution) TurnFailed() bool {
 	return x.Kind == ReactKind && x.Status == StatusWaiting && x.Wait != nil && slices.Contains(x.Wait.Signals(), RetrySignal)
 }
@@ -147,18 +151,18 @@ func (x *Execution) TurnFailed() bool {
 // WorkerAway describes a worker that is not connected.
 type WorkerAway struct {
 	WorkerID uuid.UUID `json:"workerId"`
-	// Since is the time of the last contact with the worker; nil if there was none since the server
-	// started.
+	// Since is the time of the last contact with the worker; nil if there was no contact since the
+	// server started.
 	Since *Time `json:"since"`
 }
 
-// LocalQueuePrefix is the prefix of the queues of LOCAL executions' tasks.
+// LocalQueuePrefix is the prefix of the names of queues for the tasks of LOCAL executions.
 const LocalQueuePrefix = "local:"
 
-// LocalQueue returns the queue of the tasks of a worker's LOCAL executions.
+// LocalQueue returns the name of the queue for the tasks of a worker's LOCAL executions.
 func LocalQueue(worker uuid.UUID) string { return LocalQueuePrefix + worker.String() }
 
-// Woke is the reason for which an execution became PENDING.
+// Woke is the reason why an execution became PENDING.
 type Woke string
 
 const (
@@ -167,18 +171,18 @@ const (
 	WokeSignal   Woke = "signal"
 	WokeQuestion Woke = "question"
 	WokeTimer    Woke = "timer"
-	WokeLost     Woke = "lost"     // the previous worker was lost
-	WokeReturned Woke = "returned" // the previous worker released it
+	WokeLost     Woke = "lost"     // the worker that ran the execution was lost
+	WokeReturned Woke = "returned" // the worker that ran the execution released it
 )
 
-// CommitNumber orders the commits of an execution. It consists of the fence of the claim and the
-// commit's number in that claim, from 1.
+// CommitNumber identifies a commit of an execution, and orders its commits. It consists of the fence of
+// the claim and the number of the commit in that claim, from 1.
 type CommitNumber struct {
 	Fence  int64 `json:"fence"`
 	Number int64 `json:"number"`
-	// ClaimID is the id of the claim. It distinguishes the claim from another one with the same
-	// fence, which a restore of the store can produce. Claims carry it, and so do messages about
-	// parked goroutines. uuid.Nil, from a worker that does not send it, matches any claim.
+	// ClaimID is the id of the claim. It distinguishes two claims with the same fence, which a restore
+	// of the store can produce. Claims and messages about parked goroutines carry it. uuid.Nil, from a
+	// worker that does not send the id, matches any claim.
 	ClaimID uuid.UUID `json:"-"`
 }
 

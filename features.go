@@ -6,21 +6,20 @@ import (
 )
 
 // Features is a set of features that a worker must support to run certain executions and tasks. Each
-// feature is a bit, which is stored, so a bit keeps its meaning.
+// feature is one bit. Sets are stored, so the meaning of a bit never changes.
 type Features int64
 
-// FeatureContext is the model's context as ContextOf returns it: a worker that supports it does not
-// show the model the entries that a compaction covers. An execution needs the feature from its
-// first compaction.
+// FeatureContext means that a worker builds the model's context as ContextOf does: it leaves out the
+// entries that a compaction covers. An execution needs the feature from its first compaction on.
 const FeatureContext Features = 1
 
-// FeatureQuestions is that a worker understands waits for questions, and claims that carry
-// questions. An execution needs it from its first question.
+// FeatureQuestions means that a worker understands waits for questions, and claims that contain
+// questions. An execution needs the feature from its first question on.
 const FeatureQuestions Features = 2
 
-// FeatureLocalQuestions is that a worker stores the contents and the answers of the questions of
-// LOCAL executions. A LOCAL execution needs it from its first question, and from its start if
-// policies guard its tool calls.
+// FeatureLocalQuestions means that a worker stores the contents and the answers of the questions of
+// LOCAL executions. A LOCAL execution needs the feature from its first question on. If policies guard
+// its tool calls, it needs the feature from its start on.
 const FeatureLocalQuestions Features = 4
 
 // AllFeatures are the features that workers of this version support.
@@ -29,10 +28,10 @@ const AllFeatures = FeatureContext | FeatureQuestions | FeatureLocalQuestions
 // featureNames are the names of the features in the order of their bits.
 var featureNames = []string{"context/1", "questions", "questions/local"}
 
-// Lacks returns the features of needs that are not in f.
+// Lacks returns the features that are in needs and not in f.
 func (f Features) Lacks(needs Features) Features { return needs &^ f }
 
-// Names returns the names of the features; nil if there are none. It leaves out features that this
+// Names returns the names of the features in f; nil if there are none. It leaves out features that this
 // version does not know.
 func (f Features) Names() (names []string) {
 	for i, name := range featureNames {
@@ -54,12 +53,12 @@ func FeaturesOf(names []string) (f Features) {
 	return f
 }
 
-// MarshalJSON returns the list of the names.
+// MarshalJSON writes the names of the features as a list.
 func (f Features) MarshalJSON() ([]byte, error) {
 	return json.Marshal(append([]string{}, f.Names()...))
 }
 
-// UnmarshalJSON reads a list of names.
+// UnmarshalJSON reads a list of names of features.
 func (f *Features) UnmarshalJSON(raw []byte) error {
 	var names []string
 	if err := json.Unmarshal(raw, &names); err != nil {

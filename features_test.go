@@ -8,8 +8,8 @@ import (
 	"github.com/perdure/perdure"
 )
 
-// TestFeaturesHaveNames checks the names of features, in JSON and apart from it. Unknown names and
-// bits are left out.
+// TestFeaturesHaveNames checks that features are converted to their names and back, with and without
+// JSON. Unknown names and bits are left out.
 func TestFeaturesHaveNames(t *testing.T) {
 	for text, f := range map[string]perdure.Features{`[]`: 0, `["context/1"]`: perdure.FeatureContext} {
 		got, err := json.Marshal(f)

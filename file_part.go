@@ -20,8 +20,8 @@ const (
 // mimeType matches a media type of RFC 6838 without parameters.
 var mimeType = regexp.MustCompile(`^[a-z0-9][a-z0-9!#$&^_.+-]{0,126}/[a-z0-9][a-z0-9!#$&^_.+-]{0,126}$`)
 
-// checkFile refuses a file over MaxFileBytes, and one that does not have exactly one of data, a URL
-// and an id. For the types PDF and text it also refuses data that do not match the type.
+// checkFile refuses a file over MaxFileBytes. It also refuses a file unless exactly one of its data,
+// URL and id is set. For the types PDF and text it refuses data that do not match the type.
 func checkFile(at string, p Part) error {
 	given := 0
 	for _, s := range []string{p.Data, p.URL, p.FileID} {
@@ -46,8 +46,8 @@ func checkFile(at string, p Part) error {
 
 func isControl(r rune) bool { return r < ' ' || r == 0x7f }
 
-// checkNoType refuses a MIME type on a part with a URL or an id. Only the provider knows the type
-// of the content there.
+// checkNoType refuses a MIME type on a part with a URL or an id, because only the provider knows the
+// type of that content.
 func checkNoType(at string, p Part) error {
 	if p.MimeType != "" {
 		return FieldErrorf(at+".mimeType", "goes with data")
@@ -55,8 +55,8 @@ func checkNoType(at string, p Part) error {
 	return nil
 }
 
-// checkLink refuses data or a MIME type beside a URL. It refuses a URL that is too long, has
-// another scheme than http and https, or contains a user or a password.
+// checkLink refuses a part that has both a URL and data, or both a URL and a MIME type. It refuses a
+// URL that is too long, has another scheme than http and https, or contains a user or a password.
 func checkLink(at string, p Part) error {
 	if p.Data != "" {
 		return FieldErrorf(at+".url", "stands in place of data; give one of them")
@@ -74,8 +74,8 @@ func checkLink(at string, p Part) error {
 	return checkNoType(at, p)
 }
 
-// isNoURL reports whether a character is a space, a control character or not ASCII. A URL must
-// escape these (RFC 3986).
+// isNoURL reports whether a URL must escape the character (RFC 3986): a space, a control character, or
+// a character outside ASCII.
 func isNoURL(r rune) bool { return r <= ' ' || r >= 0x7f }
 
 func checkFileData(at string, p Part) error {
@@ -99,8 +99,8 @@ func checkFileData(at string, p Part) error {
 	return nil
 }
 
-// Describe returns a description of an image or a file: its URL, its name or its type. It is for
-// people, and for models whose provider does not accept the part.
+// Describe returns a description of an image or a file: its URL, its name or its type. People see it,
+// and so do models whose provider does not accept the part.
 func (p Part) Describe() string {
 	what := "a file"
 	if p.Type == PartImage {

@@ -8,8 +8,8 @@ import (
 	"testing"
 )
 
-// The files and URLs in a user's message are checked. The error names the invalid member and does
-// not contain a password.
+// TestFilesAndURLsAreChecked checks that the files and URLs in a user's message are checked. The error
+// names the invalid member and does not contain a password.
 func TestFilesAndURLsAreChecked(t *testing.T) {
 	long := strings.Repeat("a", MaxURLBytes)
 	for value, member := range map[string]string{
@@ -74,8 +74,9 @@ func TestFilesAreBounded(t *testing.T) {
 	}
 }
 
-// AcceptableParts and AcceptableResult replace a refused file or URL by a text, which does not
-// contain a password. Such a part may have been stored before the check existed.
+// TestFilesThatCannotBeShownBecomeTexts checks that AcceptableParts and AcceptableResult replace a
+// refused file or URL by a text, which does not contain a password. Such a part may have been stored
+// before the check existed.
 func TestFilesThatCannotBeShownBecomeTexts(t *testing.T) {
 	bad := []Part{{Type: PartFile}, {Type: PartImage, URL: "file:///etc/passwd"}, {Type: PartFile, URL: "https://u:p@example.com/"}}
 	for _, p := range append(AcceptableParts(RoleUser, bad), AcceptableResult(bad)...) {

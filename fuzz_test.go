@@ -53,7 +53,7 @@ func FuzzMatchName(f *testing.F) {
 	}
 	f.Fuzz(func(t *testing.T, pattern, name string) {
 		if perdure.CheckPattern(pattern) != nil || perdure.CheckName(name) != nil || !utf8.ValidString(pattern) || !utf8.ValidString(name) {
-			return // such a pattern is never stored
+			return // CheckPattern refuses it, so it is never stored
 		}
 		var segments []string
 		for segment := range strings.SplitSeq(pattern, ".") {
@@ -125,7 +125,7 @@ func numbersIn(input []byte) []json.Number {
 	}
 }
 
-// held reports whether a float64 represents a number exactly. A fraction counts as exact.
+// held reports whether a float64 represents the number exactly. It returns true for a fraction.
 func held(n json.Number) bool {
 	f, err := n.Float64()
 	if err != nil {
@@ -135,8 +135,8 @@ func held(n json.Number) bool {
 	return err == nil && (!exact.IsInt() || exact.Cmp(big.NewFloat(f)) == 0)
 }
 
-// FuzzWait builds a tree and facts from bytes. It checks that the tree survives a round trip
-// through JSON and that it is met exactly if a naive evaluation says so. A tree that is met stays
+// FuzzWait decodes a wait and facts from bytes. It checks that the wait is unchanged after encoding and
+// decoding as JSON, and that it is met exactly if a naive evaluation says so. A wait that is met stays
 // met without any facts and with more facts. Mark does not change its receiver.
 func FuzzWait(f *testing.F) {
 	f.Add([]byte{0, 1, 2}, uint8(1))
@@ -173,7 +173,7 @@ func FuzzWait(f *testing.F) {
 	})
 }
 
-// waitOf decodes a tree from shape, and returns the remaining bytes.
+// waitOf decodes a wait from the bytes in shape, and returns the remaining bytes.
 func waitOf(shape []byte, depth int) (perdure.Wait, []byte) {
 	next := func() byte {
 		if len(shape) == 0 {
@@ -208,8 +208,8 @@ func waitOf(shape []byte, depth int) (perdure.Wait, []byte) {
 	}
 }
 
-// worldOf decodes facts from bits: three signals, three ended tasks, each with a decided question, and the time. Further bits only
-// add facts or advance the time.
+// worldOf decodes facts from bits: three signals, three ended tasks, each with a decided question, and
+// the time. Setting a further bit only adds facts or advances the time.
 func worldOf(bits uint8) world {
 	w := world{now: epoch.Add(-time.Second), signals: map[string]bool{}, tasks: map[uuid.UUID]perdure.TaskStatus{}, final: map[uuid.UUID]bool{}}
 	for i, name := range names {

@@ -13,7 +13,7 @@ import (
 // MaxImageBytes is the maximum decoded size of an image.
 const MaxImageBytes = 20 << 20
 
-// imageHeader is the number of bytes that determine the type of an image.
+// imageHeader is the number of bytes at the beginning of an image that determine its type.
 const imageHeader = 12
 
 // imageType returns the MIME type of an image by its first bytes. It knows png, jpeg, gif and webp,
@@ -37,9 +37,9 @@ func imageType(header []byte) string {
 // details are the values of Part.Detail.
 var details = []string{"", "low", "high", "auto", "original"}
 
-// checkImage refuses an image without data and without a URL. The data must be base64, at most
-// MaxImageBytes, complete, with a valid structure, and of the given MIME type. The target of a URL
-// is not checked. Providers would refuse such data.
+// checkImage refuses an image that has neither data nor a URL. The data must be base64, at most
+// MaxImageBytes, complete, with a valid structure, and of the given MIME type, because providers refuse
+// other data. The image at a URL is not checked.
 func checkImage(at string, p Part) error {
 	if !slices.Contains(details, p.Detail) {
 		return FieldErrorf(at+".detail", "is %s; it is low, high, auto or original", clip(p.Detail))
@@ -74,9 +74,9 @@ func checkImage(at string, p Part) error {
 // errNoBase64 is the error for data that is not valid base64.
 var errNoBase64 = errors.New("not base64")
 
-// inspectImage returns the MIME type and the size of an image. The type is "" for data that is no
-// png, jpeg, gif or webp. Errors: errNoBase64, or the error of walkImage for an incomplete image.
-// The decoded image is not held in memory.
+// inspectImage returns the MIME type and the size in bytes of an image in base64. The type is "" for
+// data that is not png, jpeg, gif or webp. Errors: errNoBase64, or the error of walkImage for a damaged
+// image. The decoded image is not held in memory.
 func inspectImage(data string) (mime string, size int, err error) {
 	// The decoder accepts line breaks and text after the padding; providers accept neither.
 	if len(data)%4 != 0 || strings.ContainsAny(data, "\r\n") || strings.Contains(data[:max(0, len(data)-2)], "=") {
@@ -106,7 +106,7 @@ func (c *countedReader) Read(p []byte) (int, error) {
 	return n, err
 }
 
-// clip shortens a value for use in an error.
+// clip shortens a value for use in an error message.
 func clip(s string) string {
 	const most = 60
 	if s = fmt.Sprintf("%q", s); len(s) <= most {

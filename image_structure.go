@@ -11,9 +11,9 @@ import (
 // errImageStructure is the error for an image with an inconsistent structure.
 var errImageStructure = errors.New("the image is damaged")
 
-// walkImage reads an image of the MIME type to its end. It returns an error if the image is cut off
-// or its structure is inconsistent. It does not decode pixels, so it needs little memory for any
-// size of image. Data after the image is ignored.
+// walkImage reads an image of the given MIME type to its end. It returns an error if the image is cut
+// off or its structure is inconsistent. It does not decode pixels, so it needs little memory for an
+// image of any size. Data after the image is ignored.
 func walkImage(mime string, r *bufio.Reader) error {
 	switch mime {
 	case "image/png":
@@ -118,7 +118,7 @@ func jpegIsFrame(marker byte) bool {
 	return jpegFrame <= marker && marker < jpegFrame+16 && marker != jpegDHT && marker != jpegJPG && marker != jpegDAC
 }
 
-// jpegMarker returns the next marker. In a scan it skips the data between markers.
+// jpegMarker returns the next marker. If scan is true, it skips the image data before the marker.
 func jpegMarker(r *bufio.Reader, scan bool) (byte, error) {
 	for {
 		skipped, err := r.ReadSlice(0xff)
@@ -132,7 +132,7 @@ func jpegMarker(r *bufio.Reader, scan bool) (byte, error) {
 			return 0, err
 		}
 		marker := byte(0xff)
-		for marker == 0xff && err == nil { // fill bytes
+		for marker == 0xff && err == nil { // skips fill bytes
 			marker, err = r.ReadByte()
 		}
 		switch {
@@ -191,7 +191,7 @@ func walkGIF(r *bufio.Reader) error {
 	}
 }
 
-// gifColors skips the color table that the flags announce.
+// gifColors skips the color table, if flags say that there is one.
 func gifColors(r *bufio.Reader, flags byte) error {
 	if flags&0x80 == 0 {
 		return nil
@@ -216,7 +216,7 @@ func gifPicture(r *bufio.Reader) error {
 	if err := gifColors(r, descriptor[8]); err != nil {
 		return err
 	}
-	if _, err := r.Discard(1); err != nil { // the code size
+	if _, err := r.Discard(1); err != nil { // the code size of LZW
 		return err
 	}
 	n, err := gifData(r)
@@ -226,7 +226,7 @@ func gifPicture(r *bufio.Reader) error {
 	return err
 }
 
-// gifData skips a series of sub-blocks and returns the number of their bytes.
+// gifData skips a series of sub-blocks and returns the number of bytes of data in them.
 func gifData(r *bufio.Reader) (int, error) {
 	for total := 0; ; {
 		n, err := r.ReadByte()

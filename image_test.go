@@ -39,8 +39,9 @@ func imageOf(data, mime string) perdure.Part {
 	return perdure.Part{Type: perdure.PartImage, Data: base64.StdEncoding.EncodeToString([]byte(data)), MimeType: mime}
 }
 
-// CheckContent accepts an image only if its data is base64, is a complete png, jpeg, gif or webp,
-// and matches its MIME type. The same holds in a tool's result. The error names the field.
+// TestImagesAreCheckedByTheirBytes checks that CheckContent accepts an image only if its data is
+// base64, is a complete png, jpeg, gif or webp, and matches its MIME type. The same holds in a tool's
+// result. The error names the field.
 func TestImagesAreCheckedByTheirBytes(t *testing.T) {
 	whole := imageBytes["image/png"]
 	valid := base64.StdEncoding.EncodeToString([]byte(whole))
@@ -83,8 +84,8 @@ func TestImagesAreCheckedByTheirBytes(t *testing.T) {
 	}
 }
 
-// An image that is cut off at any byte is refused. So is a PNG in which the lowest bit of any byte
-// is changed. Bytes after the image are accepted.
+// TestImagesAreWhole checks that an image that is cut off at any byte is refused. So is a PNG in which
+// the lowest bit of any byte is changed. Bytes after the image are accepted.
 func TestImagesAreWhole(t *testing.T) {
 	for mime, data := range imageBytes {
 		accepted := func(data string) bool {
@@ -106,7 +107,8 @@ func TestImagesAreWhole(t *testing.T) {
 	}
 }
 
-// Images with a valid beginning but no content, or with an inconsistent structure, are refused.
+// TestImagesWithoutContentAreRefused checks that images with a valid beginning but no content, or with
+// an inconsistent structure, are refused.
 func TestImagesWithoutContentAreRefused(t *testing.T) {
 	whole := imageBytes
 	for _, c := range []struct{ mime, data string }{
@@ -170,8 +172,9 @@ func wantContentField(t *testing.T, name string, m perdure.Message, at, field st
 	}
 }
 
-// AcceptableParts returns parts that CheckParts accepts, as many as before, and does not change its
-// input. A call without a name stays a call. Parts that are acceptable are not copied.
+// TestAcceptablePartsAreAccepted checks that AcceptableParts returns parts that CheckParts accepts, as
+// many as before, and does not change its input. A call without a name stays a call. Parts that are
+// acceptable are not copied.
 func TestAcceptablePartsAreAccepted(t *testing.T) {
 	bad := imageOf("hi", "image/png")
 	call := toolCall("c")

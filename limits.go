@@ -6,19 +6,19 @@ import (
 	"time"
 )
 
-// KeyLimits are the limits of one key. A value of 0 means no limit.
+// KeyLimits are the limits of one API key. A value of 0 means no limit.
 type KeyLimits struct {
 	// RequestsPerSecond limits the rate of requests, separately on each server process. After a
 	// pause, a burst of one second's requests is allowed. Heartbeats of workers are not counted.
 	RequestsPerSecond int64 `json:"requestsPerSecond,omitempty"`
-	// MaxRunning limits the number of running executions that the key started: those that have not
-	// ended and do not wait only for signals or timers.
+	// MaxRunning limits the number of running executions that the key started. An execution is running
+	// unless it has ended or waits only for signals or timers.
 	MaxRunning int64 `json:"maxRunning,omitempty"`
 	// MaxStored limits the stored bytes of content of executions and streams that the key created.
 	MaxStored int64 `json:"maxStoredBytes,omitempty"`
 }
 
-// KeyUse is the usage of a key that counts against its limits.
+// KeyUse is how much of each limit a key uses.
 type KeyUse struct {
 	Running int64 `json:"running"`
 	Stored  int64 `json:"storedBytes"`
@@ -43,7 +43,7 @@ const maxLimit = 1<<53 - 1
 // quotaPause is the RetryAfter of a refusal that depends on the end of other work.
 const quotaPause = 5 * time.Second
 
-// Run checks whether another execution of the key may run. Errors: rate_limited.
+// Run checks whether the key may have one more running execution. Errors: rate_limited.
 func (l KeyLimits) Run(u KeyUse) error {
 	if l.MaxRunning == 0 || u.Running < l.MaxRunning {
 		return nil
@@ -53,8 +53,8 @@ func (l KeyLimits) Run(u KeyUse) error {
 		u.Running, l.MaxRunning)}
 }
 
-// Store checks whether the key may store more bytes. Content of a running execution is counted but
-// never refused. Errors: rate_limited.
+// Store checks whether the key may store the given number of further bytes. Content of an execution
+// that has started is counted but never refused. Errors: rate_limited.
 func (l KeyLimits) Store(u KeyUse, more int64) error {
 	if l.MaxStored == 0 || u.Stored <= l.MaxStored && more <= l.MaxStored-u.Stored {
 		return nil
@@ -64,8 +64,8 @@ func (l KeyLimits) Store(u KeyUse, more int64) error {
 		u.Stored, more, l.MaxStored)}
 }
 
-// Wait returns the time until the key's token bucket, which now holds the given part of a token,
-// holds a whole one. Each request takes one token.
+// Wait returns the time until the key's token bucket holds a whole token. Each request takes one token;
+// held is the part of a token that the bucket holds now.
 func (l KeyLimits) Wait(held float64) time.Duration {
 	return time.Duration(math.Ceil((1 - held) / float64(l.RequestsPerSecond) * float64(time.Second)))
 }

@@ -27,24 +27,25 @@ const (
 	PartCompaction PartType = "compaction"
 )
 
-// Part is one part of a message, independent of providers. Type determines which of the other
-// fields are used.
+// Part is one part of a message, in a form that does not depend on a provider. Type determines which of
+// the other fields are used.
 type Part struct {
 	Type PartType `json:"type"`
 
-	// Text and its opaque signature, for PartText. A PartCompaction has its summary in Text.
+	// Text and TextSignature are the fields of a PartText. A PartCompaction has its summary in Text.
 	Text          string `json:"text,omitempty"`
 	TextSignature string `json:"textSignature,omitempty"`
 
-	// Thinking, for PartThinking. A redacted part has no text: its signature holds the data that
-	// the provider needs back. A tool call may carry the signature of the thinking that led to it.
+	// Thinking and ThinkingSignature are the fields of a PartThinking. A redacted part has no text: its
+	// signature holds the data that the provider needs back. A tool call may carry the signature of the
+	// thinking that led to it.
 	Thinking          string `json:"thinking,omitempty"`
 	ThinkingSignature string `json:"thinkingSignature,omitempty"`
 	Redacted          bool   `json:"redacted,omitempty"`
 
-	// An image or a file has Data (base64) and a MIME type, or the URL from which the provider
-	// fetches it. A file may instead have the FileID that its provider assigned. Detail is the
-	// resolution at which a model looks at an image: low, high, auto or original.
+	// Data (base64) and MimeType, or URL, hold an image or a file. The provider fetches the content of
+	// a URL. A file may instead have the FileID that its provider assigned. Detail is the resolution at
+	// which a model looks at an image: low, high, auto or original.
 	Data     string `json:"data,omitempty"`
 	MimeType string `json:"mimeType,omitempty"`
 	URL      string `json:"url,omitempty"`
@@ -52,23 +53,24 @@ type Part struct {
 	Filename string `json:"filename,omitempty"`
 	Detail   string `json:"detail,omitempty"`
 
-	// A tool call. ID is Perdure's id, unique in the execution; ProviderID is the provider's id.
-	// RawArguments is the received text, unchanged. Arguments is the same as JSON; it is absent if
-	// the text is not valid JSON.
+	// ID and the fields below it describe a tool call. ID is Perdure's id, unique in the execution;
+	// ProviderID is the provider's id. RawArguments is the text that the provider sent, unchanged.
+	// Arguments is the same text as JSON; it is absent if the text is not valid JSON.
 	ID           string          `json:"id,omitempty"`
 	ProviderID   string          `json:"providerId,omitempty"`
 	Name         string          `json:"name,omitempty"`
 	Arguments    json.RawMessage `json:"arguments,omitempty"`
 	RawArguments string          `json:"rawArguments,omitempty"`
 
-	// A tool result: the id of the call that it answers, and the output of the tool.
+	// ToolCallID and the fields below it describe a tool result: the id of the tool call, and the
+	// output of the tool.
 	ToolCallID string `json:"toolCallId,omitempty"`
 	ToolName   string `json:"toolName,omitempty"`
 	Parts      []Part `json:"parts,omitempty"`
 	IsError    bool   `json:"isError,omitempty"`
 
-	// Native is a provider's own block. It is stored unchanged and sent only to that provider, which
-	// Content.Provider names.
+	// Native is a content block in the provider's own format. It is stored unchanged and sent only to
+	// the provider that Content.Provider names.
 	Native json.RawMessage `json:"native,omitempty"`
 }
 
@@ -109,27 +111,27 @@ func (p Part) MarshalJSON() ([]byte, error) {
 // Text returns a text part.
 func Text(s string) Part { return Part{Type: PartText, Text: s} }
 
-// SummaryPrefix precedes a summary where a model reads it.
+// SummaryPrefix is the text that a model reads before a summary.
 const SummaryPrefix = "Summary of the conversation so far:\n\n"
 
 // Compaction returns a part with the summary of an earlier part of the conversation.
 func Compaction(summary string) Part { return Part{Type: PartCompaction, Text: summary} }
 
-// StopReason is the reason for which a model call or a response ended.
+// StopReason is the reason why a model call or a response ended.
 type StopReason string
 
 const (
 	StopEndTurn   StopReason = "end_turn"
 	StopToolUse   StopReason = "tool_use"
 	StopMaxTokens StopReason = "max_tokens"
-	// StopContextLength is the reason of an answer that filled the model's context window, and of a
-	// response whose conversation does not fit into the window.
+	// StopContextLength is the reason if an answer filled the model's context window, or if a
+	// conversation does not fit into the window.
 	StopContextLength StopReason = "context_length"
 	StopTurnLimit     StopReason = "turn_limit"
 	StopRefusal       StopReason = "refusal"
 	StopError         StopReason = "error"
 	StopCancelled     StopReason = "cancelled"
-	// StopInterrupted is the reason of a response that a person has stopped.
+	// StopInterrupted is the reason if a person has stopped the response.
 	StopInterrupted StopReason = "interrupted"
 )
 
@@ -165,7 +167,8 @@ func (c Content) ToolCalls() []Part {
 	return calls
 }
 
-// PlainText returns the concatenated text parts. The text of a PartCompaction is its summary.
+// PlainText returns the text parts of the content joined together. The text of a PartCompaction is its
+// summary.
 func (c Content) PlainText() string {
 	var text string
 	for _, p := range c.Parts {

@@ -15,25 +15,27 @@ const (
 	CallGenerate   = "generate"   // a call of react.Generate
 )
 
-// ModelCall is a call of a model with its request. The request is rebuilt from stored data.
+// ModelCall is a model call together with its request. The request is rebuilt from stored data.
 type ModelCall struct {
-	// TaskID is the task that made the call, and the id of the call.
+	// TaskID is the id of the task that made the call. It is also the id of the call.
 	TaskID  uuid.UUID   `json:"taskExecutionId"`
 	Purpose string      `json:"purpose" enum:"turn,compaction,generate"`
 	Status  TaskStatus  `json:"status"`
 	Attempt int         `json:"attempt"`
 	Error   *TaskError  `json:"error,omitempty"`
 	Model   ModelConfig `json:"model"`
-	// LeafEntryID is the end of the path that the context is built from; nil for CallGenerate.
-	// EntryID is the id of the message with the answer.
+	// LeafEntryID is the last entry of the path that the context is built from; nil for CallGenerate.
+	// EntryID is the id of the message entry with the answer.
 	LeafEntryID  *uuid.UUID     `json:"leafEntryId"`
 	EntryID      uuid.UUID      `json:"entryId"`
 	SystemPrompt string         `json:"systemPrompt"`
 	Tools        []CallTool     `json:"tools" nullable:"false"`
 	Parameters   CallParameters `json:"parameters"`
-	// Prompt compares the rebuilt prompt with the one that was sent; nil if no hash of it is stored.
+	// Prompt compares the rebuilt prompt with the prompt that was sent; nil if no hash of the sent
+	// prompt is stored.
 	Prompt *CallPrompt `json:"prompt"`
-	// Answer is nil until the call has succeeded. Its usage includes what the provider's cache held.
+	// Answer is nil until the call has succeeded. Its usage includes the tokens that the provider read
+	// from its cache.
 	Answer             *Content  `json:"answer"`
 	Cost               *CallCost `json:"cost,omitempty"`
 	LatencyMs          int64     `json:"latencyMs,omitempty"`
@@ -51,7 +53,8 @@ type CallTool struct {
 	Strict      *bool           `json:"strict,omitempty"`
 }
 
-// CallParameters are the parameters of a call. Those that are left out are the provider's defaults.
+// CallParameters are the parameters of a model call. For a parameter that is left out, the provider's
+// default applies.
 type CallParameters struct {
 	MaxTokens         int           `json:"maxTokens,omitempty"`
 	Temperature       *float64      `json:"temperature,omitempty"`
@@ -65,8 +68,8 @@ type CallParameters struct {
 
 // CallPrompt compares two prompts by their hashes.
 type CallPrompt struct {
-	// SHA256 is the hash of the prompt that was sent: of the system prompt, the tools and the
-	// messages. Shown is the hash of the rebuilt prompt. Matches reports that the two are equal.
+	// SHA256 is the hash of the prompt that was sent: the system prompt, the tools and the messages.
+	// Shown is the hash of the rebuilt prompt. Matches reports whether the two are equal.
 	SHA256  string `json:"sha256"`
 	Shown   string `json:"shownSha256"`
 	Matches bool   `json:"matches"`
@@ -79,27 +82,28 @@ type CallCost struct {
 	Total  float64 `json:"total"`
 }
 
-// StoredCall is the stored data of a model call.
+// StoredCall is the stored data from which a model call is rebuilt.
 type StoredCall struct {
 	// Task is the task of the kind ModelTaskKind, with its input and result.
 	Task *Task
 	// Input is the input of the execution.
 	Input json.RawMessage
-	// Tools are the known tools.
+	// Tools are the tools that the program knows.
 	Tools []ToolInfo
-	// FindTasks returns tasks and records of steps of the execution, in the order of ids. An element is
-	// nil if there is no such task.
+	// FindTasks returns tasks and records of steps of the execution, in the order of ids. It returns
+	// nil in place of a task that does not exist.
 	FindTasks func(ids ...uuid.UUID) ([]*Task, error)
-	// ContextPath returns the entries of a path from which ContextOf builds the context.
+	// ContextPath returns the entries of the path to leaf from which ContextOf builds the context.
 	ContextPath func(leaf uuid.UUID) iter.Seq2[Entry, error]
 }
 
-// CallRebuilder rebuilds requests to models. Package react has one.
+// CallRebuilder rebuilds requests of model calls. Package react implements it.
 type CallRebuilder interface {
-	// Rebuild returns a call with its request. Errors: not_found (the task is no model call).
+	// Rebuild returns the call together with its request. Errors: not_found (the task is no model
+	// call).
 	Rebuild(StoredCall) (*ModelCall, error)
-	// Body returns the body of the request as the code that calls the provider builds it, without the
-	// key. An empty provider means that of the call. Errors: not_found (as for Rebuild),
-	// invalid_argument (the provider has no body, or cannot send such a request).
+	// Body returns the body of the HTTP request, built by the code that calls the provider, without the
+	// API key. If provider is empty, the provider of the call is used. Errors: not_found (as for
+	// Rebuild), invalid_argument (the provider has no body, or cannot send such a request).
 	Body(ctx context.Context, s StoredCall, provider string) ([]byte, error)
 }

@@ -5,12 +5,13 @@ import (
 	"strings"
 )
 
-// ModelSignal is the name of the signal that chooses the model of a react agent, from its next turn
-// on. Its value is a [ModelChoice]. Agents of other kinds may use the name for signals of their own.
+// ModelSignal is the name of the signal that chooses the model of a react agent. The choice applies
+// from the next turn on. The signal's value is a [ModelChoice]. Agents of other kinds may use the name
+// for signals of their own.
 const ModelSignal = "model"
 
-// ModelChoice is the value of a ModelSignal. It names one of the models with which the execution was
-// configured.
+// ModelChoice is the value of a ModelSignal. It names one of the models in the execution's
+// configuration.
 type ModelChoice struct {
 	Provider string `json:"provider"`
 	ModelID  string `json:"modelId"`
@@ -18,7 +19,7 @@ type ModelChoice struct {
 
 func (c ModelChoice) String() string { return c.Provider + "/" + c.ModelID }
 
-// Of returns the first of the models that the choice names; ok is false if it names none.
+// Of returns the first of the models that matches the choice; ok is false if none does.
 func (c ModelChoice) Of(models []ModelConfig) (m ModelConfig, ok bool) {
 	i := slices.IndexFunc(models, func(m ModelConfig) bool { return m.Provider == c.Provider && m.ModelID == c.ModelID })
 	if i < 0 {
@@ -27,8 +28,8 @@ func (c ModelChoice) Of(models []ModelConfig) (m ModelConfig, ok bool) {
 	return models[i], true
 }
 
-// ParseModelChoice parses the value of a ModelSignal and checks it, apart from the models of the
-// execution. The error is invalid_argument and names the member under field.
+// ParseModelChoice parses and checks the value of a ModelSignal. It does not compare the choice with
+// the execution's models. The error is invalid_argument, and its field name begins with field.
 func ParseModelChoice(field string, value []byte) (ModelChoice, error) {
 	var c ModelChoice
 	if !strings.HasPrefix(strings.TrimSpace(string(value)), "{") {
@@ -46,8 +47,8 @@ func ParseModelChoice(field string, value []byte) (ModelChoice, error) {
 	return c, ModelConfig{Provider: c.Provider, ModelID: c.ModelID}.CheckModelID(field + ".")
 }
 
-// CheckAmong checks that the choice names one of the models. The error is invalid_argument, names the
-// member under field, and lists the models.
+// CheckAmong checks that the choice names one of the models. The error is invalid_argument; its field
+// name begins with field, and its message lists the models.
 func (c ModelChoice) CheckAmong(field string, models []ModelConfig) error {
 	if _, ok := c.Of(models); ok {
 		return nil

@@ -11,7 +11,7 @@ type Org struct {
 	ID        string `json:"id"`
 	CreatedAt Time   `json:"createdAt"`
 	// DisabledAt is the time at which the org was disabled; null for an enabled org. A disabled org
-	// keeps its rows, but its keys are refused and its runs are not claimed.
+	// keeps its data, but its API keys are refused and its executions are not claimed.
 	DisabledAt *Time `json:"disabledAt"`
 }
 

@@ -13,20 +13,20 @@ var partsOfRole = map[Role][]PartType{
 	RoleToolResult: {PartToolResult},
 }
 
-// TakesPart reports whether a message of the role may have parts of the type.
+// TakesPart reports whether a message with this role may have parts of the type t.
 func TakesPart(role Role, t PartType) bool { return slices.Contains(partsOfRole[role], t) }
 
 // partsOfResult are the types of parts that a tool result may have.
 var partsOfResult = []PartType{PartText, PartImage, PartFile}
 
-// UnnamedTool is the stored name of a tool call that a model made without a name. No tool has this
-// name.
+// UnnamedTool is the stored name for a tool call that a model made without a tool name. No real tool
+// has this name.
 const UnnamedTool = "unnamed_tool"
 
-// CheckParts refuses parts that a message of the role cannot have, or that no provider accepts.
-// Examples are a part of an unknown type, an image without valid data, and a call without a name.
-// It refuses more than MaxParts parts, and it checks the parts inside tool results, too. The error
-// is invalid_argument and names the field under at, as in parts[2].data.
+// CheckParts refuses parts that a message with this role cannot have, or that no provider accepts.
+// Examples are a part of an unknown type, an image without valid data, and a tool call without a name.
+// It refuses more than MaxParts parts, and it checks the parts inside tool results, too. The error is
+// invalid_argument, and its field name begins with at, as in parts[2].data.
 func CheckParts(role Role, at string, parts []Part) error {
 	if len(parts) > MaxParts {
 		return tooManyParts(at, parts)
@@ -106,11 +106,11 @@ func listed(types []PartType) string {
 	return text
 }
 
-// AcceptableParts returns parts that CheckParts accepts. In a refused tool call of the assistant,
-// it replaces the name with UnnamedTool. It replaces every other refused part with a text part that
-// says so. The result depends only on the parts; if CheckParts refuses none, it is parts itself.
-// Calls, results and thinking keep their positions, because other messages and signatures depend on
-// them.
+// AcceptableParts returns the parts with changes that make CheckParts accept them. In a refused tool
+// call of the assistant, it replaces the name with UnnamedTool. It replaces every other refused part
+// with a text part that says so. The result depends only on the parts; if CheckParts refuses none, it
+// is the same slice. Tool calls, tool results and thinking keep their positions, because other messages
+// and signatures depend on them.
 func AcceptableParts(role Role, parts []Part) []Part {
 	return mendParts(parts, func(p Part) (Part, bool) {
 		if p.Type == PartToolResult && role == RoleToolResult {
@@ -133,7 +133,7 @@ func AcceptableParts(role Role, parts []Part) []Part {
 	})
 }
 
-// AcceptableResult is AcceptableParts for the parts of a tool result.
+// AcceptableResult does the same as AcceptableParts, for the parts of a tool result.
 func AcceptableResult(parts []Part) []Part {
 	return mendParts(parts, func(p Part) (Part, bool) {
 		if checkResultPart("", p) == nil {
@@ -143,7 +143,8 @@ func AcceptableResult(parts []Part) []Part {
 	})
 }
 
-// mendParts applies mend to each part. It copies parts only if a part changes.
+// mendParts returns the parts after the function mend has been applied to each. mend reports whether it
+// has changed the part. If no part changes, the result is the same slice.
 func mendParts(parts []Part, mend func(Part) (Part, bool)) []Part {
 	out := parts
 	for i, p := range parts {
@@ -167,9 +168,9 @@ func refused(p Part) Part {
 	return Text(fmt.Sprintf("(a part of type %s stood here that cannot be shown)", clip(string(p.Type))))
 }
 
-// BoundedParts limits the parts of a message to MaxParts. For a user's or a system message it
-// limits the list itself, for other roles the parts inside each tool result. One text replaces the
-// parts over the limit.
+// BoundedParts limits the number of parts of a message to MaxParts. In a user or system message, it
+// limits the parts of the message; in a message with another role, the parts inside each tool result.
+// One text part replaces the parts over the limit.
 func BoundedParts(role Role, parts []Part) []Part {
 	if role == RoleUser || role == RoleSystem {
 		return BoundedResult(parts)
@@ -183,7 +184,7 @@ func BoundedParts(role Role, parts []Part) []Part {
 	})
 }
 
-// BoundedResult is BoundedParts for the parts of a tool result.
+// BoundedResult does the same as BoundedParts, for the parts of a tool result.
 func BoundedResult(parts []Part) []Part {
 	if len(parts) <= MaxParts {
 		return parts

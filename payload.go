@@ -9,20 +9,20 @@ import (
 )
 
 const (
-	// InlineLimit is the maximum size in bytes of a payload inside a message or a row. A larger
-	// payload is uploaded first, as a blob.
+	// InlineLimit is the maximum size in bytes of a payload that is part of a message or a database
+	// row. A larger payload is uploaded first, as a blob.
 	InlineLimit = 32 << 10
 	// BlobChunk is the size in bytes of the chunks in which blobs are sent and stored.
 	BlobChunk = 64 << 10
-	// ShownLimit is the maximum size in bytes of a content that clients receive inline. Of a larger
-	// content they receive the length and the hash.
+	// ShownLimit is the maximum size in bytes of a content that clients receive in a response. Of a
+	// larger content they receive only the length and the hash.
 	ShownLimit = 256 << 10
-	// DefaultPayloadLimit is the maximum size in bytes of a payload, unless the operator sets
-	// another.
+	// DefaultPayloadLimit is the maximum size in bytes of a payload, unless the operator configures
+	// another limit.
 	DefaultPayloadLimit = 64 << 20
 )
 
-// Hash is a SHA-256.
+// Hash is a SHA-256 hash.
 type Hash [32]byte
 
 func (h Hash) String() string { return hex.EncodeToString(h[:]) }
@@ -47,8 +47,8 @@ type BlobRef struct {
 	SHA256 Hash      `json:"sha256"`
 }
 
-// ContentID returns the id of a content of a LOCAL execution. It is the id of the content's blob,
-// also while only the worker has the content. Worker and server derive the same id.
+// ContentID returns the id of a content of a LOCAL execution. It is the id of the blob that holds the
+// content. Worker and server derive the same id, also while only the worker has the content.
 func ContentID(execution uuid.UUID, content Hash) uuid.UUID {
 	return uuid.NewSHA1(execution, []byte("content:"+content.String()))
 }
@@ -59,15 +59,17 @@ func ContentRef(execution uuid.UUID, content []byte) BlobRef {
 	return BlobRef{ID: ContentID(execution, sum), Length: int64(len(content)), SHA256: sum}
 }
 
-// OnWorker replaces, in responses to clients, a content that only the worker of a LOCAL execution
-// has. The members beside it whose names end in Bytes and Sha256 identify the content.
+// OnWorker is the JSON value that clients receive in place of a content that only the worker of a LOCAL
+// execution has. In the same response, the members whose names end in Bytes and Sha256 identify the
+// content.
 var OnWorker = json.RawMessage(`"worker"`)
 
-// KeptByWorker is the message of an error of a LOCAL execution, as stored on the server. The actual
-// message is content, so the server does not receive it.
+// KeptByWorker is the error message that the server stores for a LOCAL execution. The actual message is
+// content, so the server does not receive it.
 const KeptByWorker = "kept by the worker"
 
-// Payload is content, inline or by reference. If neither is set, there is no content.
+// Payload is content, either in Bytes or in the blob that Blob refers to. If neither is set, there is
+// no content.
 type Payload struct {
 	Bytes json.RawMessage `json:"bytes,omitempty"`
 	Blob  *BlobRef        `json:"blob,omitempty"`

@@ -1,12 +1,12 @@
 package perdure
 
-// Limits of one poll. Each pair of a queue and a kind needs its own query, and all of them run in
-// the single writer.
+// MaxPollQueues and the constants below it limit one poll. Each pair of a queue and a kind needs its
+// own query, and all queries run in the single writer.
 const (
 	MaxPollQueues = 100
 	MaxPollKinds  = 200
 	MaxPollPairs  = 1000
-	// MaxPollSlots is the maximum number of claims per poll. A higher Poll.Slots counts as
+	// MaxPollSlots is the maximum number of claims per poll. A poll with more slots counts as one with
 	// MaxPollSlots.
 	MaxPollSlots = 1000
 )
@@ -20,7 +20,7 @@ func (p Poll) Check() error {
 	return CheckPollSize(len(p.Queues), len(p.Kinds))
 }
 
-// CheckPollSize refuses too many queues and kinds. Errors: invalid_argument.
+// CheckPollSize returns an error if a poll has too many queues or kinds. Errors: invalid_argument.
 func CheckPollSize(queues, kinds int) error {
 	switch {
 	case queues > MaxPollQueues:

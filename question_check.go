@@ -8,8 +8,8 @@ import (
 	"github.com/google/uuid"
 )
 
-// Check returns an error if the question is invalid. It does not check whether the default fits
-// the schema; the server does. Errors: invalid_argument, payload_too_large.
+// Check returns an error if the question is invalid. It does not compare Default with the schema; the
+// server does. Errors: invalid_argument, payload_too_large.
 func (q NewQuestion) Check(at string) error {
 	for _, name := range []struct {
 		field, value string
@@ -49,7 +49,7 @@ func checkQuestionName(at, name string, mayBeEmpty bool) error {
 	return CheckText(at, name)
 }
 
-// checkDetails checks the details and their hash.
+// checkDetails checks that the details are valid and that their hash is correct.
 func (q NewQuestion) checkDetails(at string) error {
 	if (q.EntryID == nil) != (q.CallID == "") {
 		return FieldErrorf(at+".entryId", "and callId stand together: both or neither")
@@ -69,7 +69,8 @@ func (q NewQuestion) checkDetails(at string) error {
 	return nil
 }
 
-// checkDetailsBlob checks details that are named by a reference. Their hash is checked with the bytes.
+// checkDetailsBlob checks a question whose details are in a blob. The hash of the details is checked
+// when the blob is read.
 func (q NewQuestion) checkDetailsBlob(at string) error {
 	switch {
 	case q.EntryID != nil || q.Details != nil:
@@ -80,7 +81,7 @@ func (q NewQuestion) checkDetailsBlob(at string) error {
 	return nil
 }
 
-// checkWithheld checks a question whose content is on the worker.
+// checkWithheld checks a question whose content only the worker stores.
 func (q NewQuestion) checkWithheld(at string) error {
 	if q.Prompt != "" || q.Schema != nil || q.Choices != nil || q.Default != nil || q.Details != nil {
 		return FieldErrorf(at+".withheld", "stands in place of the prompt, schema, choices, default and details; send one of both")
@@ -91,10 +92,10 @@ func (q NewQuestion) checkWithheld(at string) error {
 	return nil
 }
 
-// withholdsValue reports whether the schema or the choices are on the worker.
+// withholdsValue reports whether only the worker stores the schema or the choices.
 func (t QuestionTerms) withholdsValue() bool { return t.Withheld != nil && t.TakesValue() }
 
-// check checks the terms.
+// check checks the fields of the terms.
 func (t QuestionTerms) check(at string) error {
 	if t.Schema != nil && len(t.Choices) > 0 {
 		return FieldErrorf(at+".schema", "stands in place of choices; give one of them")
@@ -154,8 +155,8 @@ func (t QuestionTerms) checkExpiry(at string) error {
 	return nil
 }
 
-// CheckValue checks that the value is JSON and, if the question has choices, one of them. It does
-// not compare the value with the schema. Errors: invalid_argument.
+// CheckValue checks that value is JSON and, if the question has choices, that it is one of them. It
+// does not compare the value with the schema. Errors: invalid_argument.
 func (t QuestionTerms) CheckValue(at string, value json.RawMessage) error {
 	if err := CheckDocumentBytes(at, value, DocumentRules{}); err != nil {
 		return err
@@ -174,7 +175,7 @@ func (t QuestionTerms) CheckValue(at string, value json.RawMessage) error {
 	return FieldErrorf(at, "must be one of the choices %s", optionList(t.Choices))
 }
 
-// optionList returns the values for an error message, at most ten of them.
+// optionList returns the values of the options for an error message, at most ten of them.
 func optionList(options []QuestionOption) string {
 	var values []string
 	for i, o := range options {
@@ -214,8 +215,8 @@ func checkOptions(at string, options []QuestionOption) error {
 // maxVoters is the maximum number of elements of QuestionTerms.By.
 const maxVoters = 100
 
-// CheckVoters checks a list of those who may answer: roles, and "key:" with the id of a key.
-// Errors: invalid_argument.
+// CheckVoters checks a list of permitted voters, as in QuestionTerms.By. An element is a role, or
+// "key:" followed by the id of an API key. Errors: invalid_argument.
 func CheckVoters(at string, by []string) error {
 	if len(by) > maxVoters {
 		return FieldErrorf(at, "has %d elements, and %d are allowed", len(by), maxVoters)

@@ -11,51 +11,52 @@ import (
 // MaxQuestionContent is the maximum size of an encoded QuestionContent in bytes.
 const MaxQuestionContent = 2 << 20
 
-// WithheldContent identifies a content of a LOCAL execution that its worker stores and the server
-// does not.
+// WithheldContent identifies a content of a LOCAL execution. Only the worker stores the content.
 type WithheldContent struct {
 	SHA256 Hash  `json:"sha256"`
 	Bytes  int64 `json:"bytes"`
 }
 
-// withheld returns the identification of a content.
+// withheld returns the length and the hash of the content.
 func withheld(content []byte) WithheldContent {
 	return WithheldContent{SHA256: sha256.Sum256(content), Bytes: int64(len(content))}
 }
 
-// Ref returns the reference to the content of an execution.
+// Ref returns the reference to the content in the given execution.
 func (w WithheldContent) Ref(execution uuid.UUID) BlobRef {
 	return BlobRef{ID: ContentID(execution, w.SHA256), Length: w.Bytes, SHA256: w.SHA256}
 }
 
-// WithheldQuestion is what the server knows about the content of a question of a LOCAL execution.
+// WithheldQuestion is what the server knows about the content of a question if only the worker stores
+// it.
 type WithheldQuestion struct {
-	// WithheldContent identifies the QuestionContent, as Encode returns it.
+	// WithheldContent identifies the output of QuestionContent.Encode.
 	WithheldContent
-	// ValueSHA256 is the hash of the schema and the choices. It is nil if the question takes no value.
+	// ValueSHA256 is the hash of the schema and the choices. It is nil if the question is not answered
+	// with a value.
 	ValueSHA256 *Hash `json:"valueSha256,omitempty"`
-	// BareSHA256 is the SHA-256 of the bytes of the details alone. For a tool call it is that of the
-	// input of the task which the approval permits.
+	// BareSHA256 is the SHA-256 of the bytes of the details alone. If the question is about a tool
+	// call, the input of the permitted task has the same hash.
 	BareSHA256 Hash `json:"bareSha256"`
 }
 
-// ContentMark replaces, in responses to clients, a content that only the worker of a LOCAL execution
-// has.
+// ContentMark replaces a content in responses to clients if only the worker of a LOCAL execution has
+// the content.
 type ContentMark struct {
 	// Content is "worker" if the content is left out.
 	Content string `json:"content,omitempty" enum:"worker"`
-	// ContentBytes and ContentSHA256 identify the content.
+	// ContentBytes and ContentSHA256 are the length and the hash of the content.
 	ContentBytes  int64  `json:"contentBytes,omitempty"`
 	ContentSHA256 string `json:"contentSha256,omitempty"`
 }
 
-// ContentOnWorker is ContentMark.Content of a content that is left out.
+// ContentOnWorker is the value of ContentMark.Content for a content that is left out.
 const ContentOnWorker = "worker"
 
 // OnWorker reports whether the content is left out.
 func (m ContentMark) OnWorker() bool { return m.Content != "" }
 
-// Mark returns the mark of the content.
+// Mark returns the mark that replaces the content.
 func (w WithheldContent) Mark() ContentMark {
 	return ContentMark{Content: ContentOnWorker, ContentBytes: w.Bytes, ContentSHA256: w.SHA256.String()}
 }
@@ -66,13 +67,13 @@ type QuestionContent struct {
 	Schema  json.RawMessage
 	Choices []QuestionOption
 	Default json.RawMessage
-	// Details are at most InlineLimit bytes. Larger ones are a content of their own: see
+	// Details are at most InlineLimit bytes. Larger details are stored separately: see
 	// NewQuestion.DetailsBlob.
 	Details json.RawMessage
 }
 
-// storedContent is the encoded form of a QuestionContent. Documents are texts in it, because their
-// bytes must not change: a hash is of the bytes of the details.
+// storedContent is the encoded form of a QuestionContent. Its JSON documents are stored as strings,
+// because their bytes must not change: the hash of the details depends on the bytes.
 type storedContent struct {
 	Prompt  string           `json:"prompt,omitempty"`
 	Schema  string           `json:"schema,omitempty"`
@@ -81,15 +82,15 @@ type storedContent struct {
 	Details string           `json:"details,omitempty"`
 }
 
-// Encode returns the content as one JSON document. Equal contents have equal documents.
+// Encode returns the content as one JSON document. Equal contents have equal encodings.
 func (c QuestionContent) Encode() []byte {
 	return encodeContent(storedContent{
 		Prompt: c.Prompt, Schema: string(c.Schema), Choices: c.Choices, Default: string(c.Default), Details: string(c.Details),
 	})
 }
 
-// DecodeQuestionContent returns the content that Encode has encoded. A worker states the content, so
-// it is checked as a question of a REMOTE execution is. Errors: internal.
+// DecodeQuestionContent decodes the output of Encode. It checks the content like a question of a REMOTE
+// execution, because a worker can send anything. Errors: internal.
 func DecodeQuestionContent(raw []byte) (QuestionContent, error) {
 	var s storedContent
 	if err := json.Unmarshal(raw, &s); err != nil {
@@ -104,7 +105,7 @@ func DecodeQuestionContent(raw []byte) (QuestionContent, error) {
 	return c, nil
 }
 
-// check checks the sizes and the form of the content. Error: invalid_argument.
+// check checks the sizes and the form of the content. Errors: invalid_argument.
 func (c QuestionContent) check() error {
 	if len(c.Prompt) > MaxQuestionPrompt {
 		return FieldErrorf("prompt", "has %d bytes, and %d are allowed", len(c.Prompt), MaxQuestionPrompt)
@@ -133,7 +134,7 @@ func (c QuestionContent) check() error {
 func encodeContent(v any) []byte {
 	raw, err := json.Marshal(v)
 	if err != nil {
-		panic(err) // unreachable: it has only texts
+		panic(err) // unreachable: strings always encode
 	}
 	return raw
 }
@@ -142,7 +143,7 @@ func undecoded(what string, err error) error {
 	return &Error{Code: Internal, Message: "the stored content of a " + what + " does not decode", Err: err}
 }
 
-// rawOf returns a text as JSON; nil for "".
+// rawOf returns a text as raw JSON; nil for "".
 func rawOf(text string) json.RawMessage {
 	if text == "" {
 		return nil
@@ -150,9 +151,9 @@ func rawOf(text string) json.RawMessage {
 	return json.RawMessage(text)
 }
 
-// Withhold returns the question as a LOCAL execution asks it: with a reference to its content, which
-// it returns encoded. Details over InlineLimit are not part of the content. They remain in the
-// question, and the caller replaces them by DetailsBlob.
+// Withhold returns the question in the form in which a LOCAL execution asks it, and the encoded
+// content. The question then has a reference in place of the content. Details over InlineLimit are not
+// part of the content. They remain in the question, and the caller replaces them by DetailsBlob.
 func (q NewQuestion) Withhold() (NewQuestion, []byte) {
 	bare, large := Hash(sha256.Sum256(q.Details)), json.RawMessage(nil)
 	if len(q.Details) > InlineLimit {
@@ -167,7 +168,8 @@ func (q NewQuestion) Withhold() (NewQuestion, []byte) {
 	return q, content
 }
 
-// valueHash returns the hash of the schema and the choices; nil if the question takes no value.
+// valueHash returns the hash of the schema and the choices; nil if the question is not answered with a
+// value.
 func (t QuestionTerms) valueHash() *Hash {
 	if t.Withheld != nil {
 		return t.Withheld.ValueSHA256
@@ -177,14 +179,14 @@ func (t QuestionTerms) valueHash() *Hash {
 	}
 	var schema bytes.Buffer
 	if t.Schema != nil && json.Compact(&schema, t.Schema) != nil {
-		schema.Write(t.Schema) // it is no JSON, which a check refuses
+		schema.Write(t.Schema) // the schema is not valid JSON; a later check refuses it
 	}
 	sum := Hash(sha256.Sum256(encodeContent(storedContent{Schema: schema.String(), Choices: t.Choices})))
 	return &sum
 }
 
-// SameValue reports whether two questions take the same values, if the content of one of them is
-// withheld.
+// SameValue reports whether two questions have the same schema and choices, if the content of one of
+// them is withheld.
 func (t QuestionTerms) SameValue(other QuestionTerms) bool {
 	a, b := t.valueHash(), other.valueHash()
 	if a == nil || b == nil {
@@ -193,8 +195,8 @@ func (t QuestionTerms) SameValue(other QuestionTerms) bool {
 	return *a == *b
 }
 
-// Fill sets the members of the question that the content has, and the answer of a question that
-// expired with its default. The details that a voter has changed remain.
+// Fill copies the content into the fields of q. If q has expired with its default, it also fills in the
+// answer. Details that a voter has changed remain.
 func (c QuestionContent) Fill(q *Question) {
 	q.Prompt, q.Schema, q.Choices, q.Default, q.Withheld = c.Prompt, c.Schema, c.Choices, c.Default, nil
 	if !q.Edited() {
@@ -205,12 +207,12 @@ func (c QuestionContent) Fill(q *Question) {
 	}
 }
 
-// Decision is what people have written to decide a question of a LOCAL execution. Its worker stores
-// it; the server replaces it by its hash.
+// Decision is what people have written when they decided a question of a LOCAL execution. The worker
+// stores it; the server stores only its hash.
 type Decision struct {
 	Value   json.RawMessage
 	Reason  string
-	Details json.RawMessage // if a voter has changed them
+	Details json.RawMessage // set if a voter has changed the details
 }
 
 // storedDecision is the encoded form of a Decision.
@@ -220,8 +222,8 @@ type storedDecision struct {
 	Details string `json:"details,omitempty"`
 }
 
-// Encode returns the decision as one JSON document. Equal decisions have equal documents. It returns
-// nil if nothing was written.
+// Encode returns the decision as one JSON document. Equal decisions have equal encodings. It returns
+// nil for an empty decision.
 func (d Decision) Encode() []byte {
 	s := storedDecision{Value: string(d.Value), Reason: d.Reason, Details: string(d.Details)}
 	if s == (storedDecision{}) {
@@ -230,7 +232,7 @@ func (d Decision) Encode() []byte {
 	return encodeContent(s)
 }
 
-// DecodeDecision returns the decision that Encode has encoded. Errors: internal.
+// DecodeDecision decodes the output of Decision.Encode. Errors: internal.
 func DecodeDecision(raw []byte) (Decision, error) {
 	var s storedDecision
 	if err := json.Unmarshal(raw, &s); err != nil {
@@ -239,8 +241,8 @@ func DecodeDecision(raw []byte) (Decision, error) {
 	return Decision{Value: rawOf(s.Value), Reason: s.Reason, Details: rawOf(s.Details)}, nil
 }
 
-// Decision returns what people have written to decide the question, as far as it is not withheld.
-// The reason of an expiry is no part of it.
+// Decision returns what people have written when they decided the question, without the parts that are
+// withheld. It is empty for a question that has expired.
 func (q *Question) Decision() Decision {
 	if q.Answer == nil || q.Status != QuestionAnswered {
 		return Decision{}
@@ -248,7 +250,7 @@ func (q *Question) Decision() Decision {
 	return Decision{Value: q.Answer.Value, Reason: q.Answer.Reason, Details: q.Details}
 }
 
-// Fill sets the members of the answered question that the decision has.
+// Fill copies the decision into the fields of the answered question q.
 func (d Decision) Fill(q *Question) {
 	q.Answer.Value, q.Answer.Reason, q.Answer.Withheld = d.Value, d.Reason, nil
 	if d.Details != nil {
@@ -256,8 +258,8 @@ func (d Decision) Fill(q *Question) {
 	}
 }
 
-// Erase removes from the question what people have written, and leaves the hashes. It reports whether
-// there was anything. The question must be of a LOCAL execution.
+// Erase removes what people have written from the question, and leaves the hashes. It reports whether
+// there was anything to remove. The question must belong to a LOCAL execution.
 func (q *Question) Erase() bool {
 	erased := false
 	if content := q.Decision().Encode(); content != nil {
@@ -279,7 +281,8 @@ func (q *Question) Erase() bool {
 	return erased
 }
 
-// StoredDecision reports in a commit that the worker of a LOCAL execution has stored a decision.
+// StoredDecision tells the server, in a commit, that the worker of a LOCAL execution has stored a
+// decision.
 type StoredDecision struct {
 	Question uuid.UUID
 	WithheldContent

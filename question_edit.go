@@ -2,14 +2,14 @@ package perdure
 
 import "encoding/json"
 
-// EditRight is who may change the details of an approval while approving them.
+// EditRight says who may change the details of an approval while approving them.
 type EditRight string
 
 const (
-	// EditNobody is the default.
+	// EditNobody permits nobody to change the details. It is the default.
 	EditNobody EditRight = ""
-	// EditClient permits admin and client keys, and the token of the data directory. In JSON it can
-	// also be written as true.
+	// EditClient permits admin and client keys, and the token of the data directory, to change the
+	// details. In JSON it can also be written as true.
 	EditClient EditRight = "client"
 	// EditApprover permits approver keys, too.
 	EditApprover EditRight = "approver"
@@ -33,7 +33,7 @@ func (r *EditRight) UnmarshalJSON(raw []byte) error {
 	return nil
 }
 
-// Permits reports whether keys of the role may edit.
+// Permits reports whether keys of the given role may change the details.
 func (r EditRight) Permits(role KeyRole) bool {
 	switch r {
 	case EditClient:
@@ -52,7 +52,7 @@ func (r EditRight) check(at string) error {
 	return nil
 }
 
-// AskedSHA256 returns the hash of the original details, before any edit.
+// AskedSHA256 returns the hash of the details before any voter changed them.
 func (q *Question) AskedSHA256() Hash {
 	if q.Edited() {
 		return *q.Votes[0].EditedFrom
@@ -63,7 +63,8 @@ func (q *Question) AskedSHA256() Hash {
 // Edited reports whether a voter has changed the details.
 func (q *Question) Edited() bool { return len(q.Votes) > 0 && q.Votes[0].EditedFrom != nil }
 
-// Covers reports whether a question with these terms is at least as strict as one that the rule asks.
+// Covers reports whether a question with the terms t is at least as strict as a question that the rule
+// asks.
 func (r ApprovalRule) Covers(t QuestionTerms) bool {
 	return votersWithin(t.By, r.By) && t.Votes() >= r.terms().Votes() && (t.NotAsker || !r.NotAsker) && t.Edit.rank() <= r.Edit.rank()
 }

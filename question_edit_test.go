@@ -7,7 +7,8 @@ import (
 	"github.com/perdure/perdure"
 )
 
-// The right to edit can be written as true, and a rule that does not ask has none.
+// TestTheRightToEdit checks that the right to edit can be written as true, and that a rule that does
+// not ask cannot have it.
 func TestTheRightToEdit(t *testing.T) {
 	for text, want := range map[string]perdure.EditRight{"true": perdure.EditClient, "false": perdure.EditNobody, `"client"`: perdure.EditClient, `"approver"`: perdure.EditApprover} {
 		var p perdure.ApprovalPolicy
@@ -32,7 +33,8 @@ func TestTheRightToEdit(t *testing.T) {
 	}
 }
 
-// A question covers a rule only if it asks at least as much.
+// TestAQuestionCoversItsRule checks that a question covers a rule only if it is at least as strict as
+// the rule.
 func TestAQuestionCoversItsRule(t *testing.T) {
 	rule := perdure.ApprovalRule{Tools: []string{"*"}, Then: perdure.ApprovalAsk, Needed: 2, NotAsker: true, By: []string{"admin", "approver"}, Edit: perdure.EditClient}
 	same := rule.Question("bash")

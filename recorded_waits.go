@@ -6,41 +6,41 @@ import (
 	"strings"
 )
 
-// Asked is the record of an execution's waits since its newest checkpoint. A function that is
-// entered again reads from it, so its waits have the same due times and the same outcomes. A
-// checkpoint clears it.
+// Asked is the record of an execution's waits since its newest checkpoint. A function that is entered
+// again reads it, so that its waits have the same due times and outcomes as before. A checkpoint
+// empties the record.
 type Asked struct {
-	// Dues are the due times of the timers of waits that have no recorded outcome.
+	// Dues are the due times of timers. They are stored for waits that have no recorded outcome.
 	Dues []Due `json:"dues,omitempty"`
-	// Outcomes are the recorded outcomes of earlier waits, one list per name.
+	// Outcomes are the recorded outcomes of waits, one list for each name of a wait.
 	Outcomes []Outcomes `json:"outcomes,omitempty"`
 }
 
-// Due is the due time of a timer that was set by a duration.
+// Due is the due time of a timer that was set with a duration.
 type Due struct {
 	Name string `json:"name"`
 	At   Time   `json:"at"`
 }
 
-// Outcomes are the outcomes of the waits of one name, in the order of the calls.
+// Outcomes are the outcomes of the waits that have the same name, in the order in which the function
+// called them.
 type Outcomes struct {
 	Name string `json:"name"`
 	Of   []int  `json:"of"`
 }
 
-// NoOutcome is the outcome of a wait whose outcome was not recorded.
+// NoOutcome stands for the outcome of a wait if none was recorded.
 const NoOutcome = -1
 
-// Choice is the outcome of one wait: the index of the chosen alternative, from 0.
+// Choice is the outcome of one wait: the index of the alternative that was met, from 0.
 type Choice struct {
 	Name string
-	// Number counts the waits of this name since the checkpoint, this wait included.
+	// Number is the number of this wait among the waits of the same name since the checkpoint, from 1.
 	Number int
 	Index  int
 }
 
-// Outcome returns the outcome of the wait with the given name and number, or NoOutcome if it is
-// unknown.
+// Outcome returns the outcome of the wait with this name and number, or NoOutcome if none was recorded.
 func (a Asked) Outcome(name string, number int) int {
 	for _, o := range a.Outcomes {
 		if o.Name == name && number >= 1 && number <= len(o.Of) {
@@ -50,11 +50,11 @@ func (a Asked) Outcome(name string, number int) int {
 	return NoOutcome
 }
 
-// maxAsked bounds Choice.Number. Gaps in a list are filled, so without the bound a caller could
-// make the row as large as it likes.
+// maxAsked limits Choice.Number. Missing outcomes before that number are filled in, so without the
+// limit a caller could make the stored row arbitrarily large.
 const maxAsked = 1 << 20
 
-// Check returns an error if the choice is invalid.
+// Check returns an error if the choice is invalid. Errors: invalid_argument.
 func (c Choice) Check() error {
 	if c.Name == "" || len(c.Name) > maxTimerName || c.Number < 1 || c.Number > maxAsked || c.Index < 0 {
 		return FieldErrorf("chose", "a choice needs a name of 1 to %d characters, a number from 1 to %d and an index from 0", maxTimerName, maxAsked)
@@ -62,15 +62,16 @@ func (c Choice) Check() error {
 	return nil
 }
 
-// timerPrefix returns the common prefix of the names of a wait's timers.
+// timerPrefix returns the common prefix of the names of all timers in the wait with this name and
+// number.
 func timerPrefix(name string, number int) string { return name + "#" + strconv.Itoa(number) + "." }
 
-// TimerName returns the name of the nth timer of the wait with the given name and number. The
-// timer's due time is stored under it until the wait's outcome is recorded.
+// TimerName returns the name of the nth timer in the wait with this name and number. The timer's due
+// time is stored under it until the outcome of the wait is recorded.
 func TimerName(name string, number, n int) string { return timerPrefix(name, number) + strconv.Itoa(n) }
 
-// With returns a copy that includes the choice. An outcome that is already recorded is not
-// replaced. The due times of the wait's timers are removed.
+// With returns a copy of the record with the outcome c added, and without the due times of that wait's
+// timers. It does not replace an outcome that is already recorded.
 func (a Asked) With(c Choice) Asked {
 	outcomes := make([]Outcomes, 0, len(a.Outcomes)+1)
 	outcomes = append(outcomes, a.Outcomes...)
@@ -95,7 +96,7 @@ func (a Asked) With(c Choice) Asked {
 	return a
 }
 
-// Due returns the due time that is stored under the name.
+// Due returns the due time of the timer with the given name; false if none is stored.
 func (a Asked) Due(name string) (Time, bool) {
 	for _, d := range a.Dues {
 		if d.Name == name {

@@ -25,7 +25,7 @@ func TestTimersByDuration(t *testing.T) {
 	if next, ok := got.NextTimer(); !ok || !next.Equal(AtMilli(5).Time) {
 		t.Errorf("the next timer is %s", next)
 	}
-	// The timer of a zero duration is due at once.
+	// A timer with a duration of zero is due at once.
 	if soon, _ := WaitAfter("zero", 0).At(now, Asked{}); !soon.Timer.Reached(now) {
 		t.Errorf("a timer of no duration is due at %s, now is %s", soon.Timer, now)
 	}

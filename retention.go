@@ -12,7 +12,7 @@ type Period time.Duration
 // Forever is the period of data that is kept until somebody deletes it.
 const Forever Period = 0
 
-// Day is a day of 24 hours, for periods.
+// Day is a period of 24 hours.
 const Day = Period(24 * time.Hour)
 
 const forever = "forever"
@@ -68,7 +68,7 @@ func (p Period) String() string {
 	return text
 }
 
-// shortDuration formats d without the zeros at the end: 12h, not 12h0m0s.
+// shortDuration formats d without zero units at the end: 12h, not 12h0m0s.
 func shortDuration(d time.Duration) string {
 	text := d.String()
 	if strings.HasSuffix(text, "m0s") {
@@ -92,14 +92,15 @@ func (p *Period) UnmarshalText(text []byte) error {
 	return err
 }
 
-// Over reports whether the period since the given time is over at now. The given time is the end or
-// the creation of the data.
+// Over reports whether the period has passed at the time now. The period begins at since, which is the
+// end or the creation of the data.
 func (p Period) Over(since, now Time) bool {
 	return p != Forever && since.Add(time.Duration(p)).Reached(now)
 }
 
-// Retention defines how long data is kept that no run needs any longer. In a definition, a nil
-// field means the org's value. In the org's policy, it means the default.
+// Retention defines how long data is kept after the last use that an execution has for it. In a
+// definition, a nil field means the value of the org's policy. In the org's policy, it means the
+// default.
 type Retention struct {
 	// Executions is the period from the end of an execution until it is deleted with all its data.
 	// Default: forever.
@@ -116,13 +117,13 @@ type Retention struct {
 // from them; they are kept a week for the analysis of problems.
 const DefaultCheckpoints = 7 * Day
 
-// Default returns r with its nil fields set to the defaults.
+// Default returns a copy of r in which nil fields have the default values.
 func (r Retention) Default() Retention {
 	ever, week, same := Forever, DefaultCheckpoints, Forever
 	return Retention{Executions: &ever, Checkpoints: &week, Logs: &same}.Merge(r)
 }
 
-// Merge returns r with each period that over sets replaced by over's value.
+// Merge returns a copy of r in which each period that is set in over replaces the period of r.
 func (r Retention) Merge(over Retention) Retention {
 	if over.Executions != nil {
 		r.Executions = over.Executions

@@ -13,13 +13,13 @@ const UserMessage = "userMessage"
 type SignalState string
 
 const (
-	// SignalPending is the state of a signal that no commit has used.
+	// SignalPending is the state of a signal that no commit has taken.
 	SignalPending SignalState = "pending"
-	// SignalTaken is the state of a signal that a commit has used. If the function is entered again
+	// SignalTaken is the state of a signal that a commit has taken. If the function is entered again
 	// before the next checkpoint, it receives the signal again.
 	SignalTaken SignalState = "taken"
-	// SignalConsumed is the state of a signal that was taken before a checkpoint. It is not
-	// delivered again.
+	// SignalConsumed is the state of a taken signal after the next checkpoint. It is not delivered
+	// again.
 	SignalConsumed SignalState = "consumed"
 )
 
@@ -28,7 +28,8 @@ type Signal struct {
 	ID    string          `json:"signalId"`
 	Name  string          `json:"signalName"`
 	Value json.RawMessage `json:"signalValue"`
-	// ValueBytes and ValueSHA256 describe the value to clients that do not receive it.
+	// ValueBytes and ValueSHA256 are the length and the hash of the value, for clients that do not
+	// receive the value.
 	ValueBytes  int64       `json:"signalValueBytes,omitempty" wire:"-"`
 	ValueSHA256 string      `json:"signalValueSha256,omitempty" wire:"-"`
 	State       SignalState `json:"state"`
@@ -39,9 +40,9 @@ type Signal struct {
 	Order int64 `json:"-"`
 	// TakenAt is the number of the checkpoint that was the newest when the signal was taken.
 	TakenAt int64 `json:"-"`
-	// Blob refers to the value if the value is over InlineLimit and not loaded.
+	// Blob refers to the value if the value is over InlineLimit and has not been loaded.
 	Blob *BlobRef `json:"-"`
-	// KeyID is the key of the sender; nil for the token of the data directory.
+	// KeyID is the API key of the sender; nil for the token of the data directory.
 	KeyID *uuid.UUID `json:"-" wire:"-"`
 }
 

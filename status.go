@@ -22,7 +22,7 @@ var statuses = []Status{
 	StatusCompleted, StatusFailed, StatusCancelled,
 }
 
-// ParseStatus parses a status in any case.
+// ParseStatus parses the name of a status in upper or lower case.
 func ParseStatus(s string) (Status, error) {
 	for _, status := range statuses {
 		if strings.EqualFold(string(status), s) {
@@ -40,7 +40,8 @@ func (s Status) Terminal() bool {
 // Held reports whether a worker holds a lease on an execution with this status.
 func (s Status) Held() bool { return s == StatusRunning || s == StatusCancelling }
 
-// PersistenceMode determines where entries and checkpoints are stored.
+// PersistenceMode says where the contents of an execution are stored: on the server (REMOTE) or on its
+// worker (LOCAL).
 type PersistenceMode string
 
 const (
@@ -48,7 +49,7 @@ const (
 	Local  PersistenceMode = "LOCAL"
 )
 
-// ParsePersistenceMode parses a mode in any case; "" is REMOTE.
+// ParsePersistenceMode parses the name of a mode in upper or lower case; "" is REMOTE.
 func ParsePersistenceMode(s string) (PersistenceMode, error) {
 	switch {
 	case s == "" || strings.EqualFold(s, string(Remote)):

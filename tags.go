@@ -13,8 +13,9 @@ const (
 	MaxTagBytes = 64
 )
 
-// CheckTags returns an error if there are over MaxTags tags, if one is empty, over MaxTagBytes or
-// contains a comma or a space, or if one occurs twice. Error: invalid_argument, with the field.
+// CheckTags returns an error if there are more than MaxTags tags, or if one occurs twice. It also
+// refuses a tag that is empty, is longer than MaxTagBytes, or contains a comma or a space. Errors:
+// invalid_argument, with the name of the field.
 func CheckTags(field string, tags []string) error {
 	if len(tags) > MaxTags {
 		return FieldErrorf(field, "are %d; a kind has %d at most", len(tags), MaxTags)

@@ -34,54 +34,54 @@ func (s TaskStatus) Terminal() bool {
 type OnLost string
 
 const (
-	// OnLostRetry runs the task again. It is for work without effects outside.
+	// OnLostRetry runs the task again. It is for work without side effects.
 	OnLostRetry OnLost = "retry"
-	// OnLostReport ends the task as INTERRUPTED. The task may have taken effect, and only its
-	// caller can decide what to do.
+	// OnLostReport ends the task as INTERRUPTED. Its side effects may or may not have happened, and
+	// only the caller of the task can decide what to do.
 	OnLostReport OnLost = "report"
 )
 
-// TaskOptions determine how a task is run. Zero values mean the defaults, which Normal fills in.
+// TaskOptions determine how a task is run. A zero value means the default, which Normal fills in.
 type TaskOptions struct {
-	// Queue routes the task; default: the execution's queue.
+	// Queue is the queue from which workers take the task; default: the execution's queue.
 	Queue string `json:"queue,omitempty"`
-	// Instance distinguishes tasks of one kind with equal input.
+	// Instance distinguishes tasks of one kind with equal inputs. Without it they are one task.
 	Instance string `json:"instance,omitempty"`
-	// Key is the caller's own idempotency key. It replaces the hash of the input.
+	// Key is an idempotency key that the caller chooses. It replaces the hash of the input.
 	Key string `json:"key,omitempty"`
-	// MaxAttempts is the maximum number of tries, including the first; default 3.
+	// MaxAttempts is the maximum number of attempts, including the first; default 3.
 	MaxAttempts int `json:"maxAttempts,omitempty"`
-	// BackoffBase is the pause after the first failed try. It doubles after each try, up to
-	// BackoffMax. Defaults: 1 s and 60 s.
+	// BackoffBase is the pause after the first failed attempt. The pause doubles with each attempt, up
+	// to BackoffMax. Defaults: 1 s and 60 s.
 	BackoffBase time.Duration `json:"backoffBase,omitempty"`
 	BackoffMax  time.Duration `json:"backoffMax,omitempty"`
-	// ScheduleToClose limits the time of the whole task, AttemptTimeout that of one attempt.
-	// HeartbeatTimeout limits the time without activity of the task's own code; the heartbeats of
-	// its worker do not count. 0 means no limit.
+	// ScheduleToClose limits the time from scheduling the task to its end, and AttemptTimeout the time
+	// of one attempt. HeartbeatTimeout limits the time in which the task's own code shows no activity;
+	// the heartbeats of its worker do not count. 0 means no limit.
 	ScheduleToClose  time.Duration `json:"scheduleToClose,omitempty"`
 	AttemptTimeout   time.Duration `json:"attemptTimeout,omitempty"`
 	HeartbeatTimeout time.Duration `json:"heartbeatTimeout,omitempty"`
-	// Priority is 0 (first) to 9. Normal sets a nil Priority to 5.
+	// Priority is from 0 (claimed first) to 9. Normal replaces nil by 5.
 	Priority *int `json:"priority,omitempty"`
-	// ConcurrencyKey limits concurrency. Of the org's tasks with an equal key, at most
+	// ConcurrencyKey limits concurrency. Of all tasks of the org with the same key, at most
 	// ConcurrencyLimit (default 1) have a running attempt.
 	ConcurrencyKey   string `json:"concurrencyKey,omitempty"`
 	ConcurrencyLimit int    `json:"concurrencyLimit,omitempty"`
-	// KeyTTL is the time from the task's end after which Key can be used for a new task. It must
-	// have passed at the newest checkpoint. 0 means that Key names this task as long as the
+	// KeyTTL is how long Key still identifies this task after its end. Once a checkpoint is made after
+	// that time, the same Key creates a new task. 0 means that Key identifies this task as long as the
 	// execution exists.
 	KeyTTL time.Duration `json:"keyTtl,omitempty"`
-	// OnLost is OnLostRetry by default.
+	// OnLost says what happens if the worker is lost; default OnLostRetry.
 	OnLost OnLost `json:"onLost,omitempty"`
-	// ReadsContext reports that the task reads the model's context. Only a worker with the features
-	// that the execution needs gets it.
+	// ReadsContext reports that the task reads the model's context. Only workers that support all
+	// features that the execution needs get such a task.
 	ReadsContext bool `json:"readsContext,omitempty"`
 	// Compacts is set on a task that writes the summary of a compaction. If the execution ends before
 	// the task, the server appends the event that the compaction failed.
 	Compacts CompactionReason `json:"compacts,omitempty"`
-	// Net limits the network of the commands of a tool call, as AgentConfig.Net does. Requires is
-	// RequiresConfined if only a worker that confines commands may run them. Only workers with
-	// FeatureQuestions get a task with one of them.
+	// Net limits the network access of commands in a tool call, as AgentConfig.Net does. Requires is
+	// RequiresConfined if only a worker that confines commands may run the call. Only workers with
+	// FeatureQuestions get a task in which one of the two is set.
 	Net      string `json:"net,omitempty"`
 	Requires string `json:"requires,omitempty"`
 }
@@ -93,7 +93,7 @@ const (
 	defaultPriority    = 5
 )
 
-// Normal returns the options with defaults filled in.
+// Normal returns the options with defaults filled in. queue is the default of Queue.
 func (o TaskOptions) Normal(queue string) TaskOptions {
 	if o.Queue == "" {
 		o.Queue = queue
@@ -120,7 +120,7 @@ func (o TaskOptions) Normal(queue string) TaskOptions {
 	return o
 }
 
-// Backoff returns the pause after the given failed attempt (from 1), before jitter.
+// Backoff returns the pause after the failed attempt with the given number (from 1), before jitter.
 func (o TaskOptions) Backoff(attempt int) time.Duration {
 	pause := o.BackoffBase
 	for range attempt - 1 {
@@ -131,17 +131,17 @@ func (o TaskOptions) Backoff(attempt int) time.Duration {
 	return min(pause, o.BackoffMax)
 }
 
-// TaskError is the error of a task that did not complete, or of a failed attempt.
+// TaskError is the error of a failed attempt, or of a task that has ended without a result.
 type TaskError struct {
 	Code    Code   `json:"code"`
 	Message string `json:"message"`
-	// Permanent prevents further attempts.
+	// Permanent reports that the task must not be attempted again.
 	Permanent bool `json:"permanent,omitempty"`
 	// RetryAfter is the minimum pause before the next attempt. In JSON it is in milliseconds.
 	RetryAfter time.Duration `json:"retryAfterMs,omitempty"`
 }
 
-// taskErrorJSON is the JSON form. Its durations have their unit in the name.
+// taskErrorJSON is the JSON form of a TaskError. The names of its durations contain their unit.
 type taskErrorJSON struct {
 	Code         Code   `json:"code"`
 	Message      string `json:"message"`
@@ -182,8 +182,8 @@ type Task struct {
 	MaxAttempts int             `json:"maxAttempts"`
 	Input       json.RawMessage `json:"input"`
 	Result      json.RawMessage `json:"result"`
-	// InputBytes and the fields below it describe input and result to clients that do not receive
-	// them.
+	// InputBytes and the fields below it give the length and the hash of input and result. They are for
+	// clients that do not receive the contents.
 	InputBytes   int64           `json:"inputBytes,omitempty" wire:"-"`
 	InputSHA256  string          `json:"inputSha256,omitempty" wire:"-"`
 	ResultBytes  int64           `json:"resultBytes,omitempty" wire:"-"`
@@ -191,7 +191,7 @@ type Task struct {
 	Error        *TaskError      `json:"error"`
 	Progress     json.RawMessage `json:"progress,omitempty"`
 	WorkerID     *uuid.UUID      `json:"workerId"`
-	// NeedsFeatures are the features of the workers that may run the task.
+	// NeedsFeatures are the features that a worker must support to run the task.
 	NeedsFeatures Features `json:"needsFeatures,omitempty" wire:"-"`
 	CreatedAt     Time     `json:"createdAt"`
 	StartedAt     *Time    `json:"startedAt"`
@@ -203,31 +203,34 @@ type Task struct {
 	Options    TaskOptions `json:"-"`
 	ClaimID    uuid.UUID   `json:"-"`
 	LeaseUntil Time        `json:"-"`
-	// Embedded marks a lease of a worker in the process that owns the data directory.
+	// Embedded reports whether the lease belongs to a worker in the process that owns the data
+	// directory.
 	Embedded bool `json:"-"`
-	// Uncounted is the number of attempts that do not count as tries. They were released, were
-	// lost, or belong to an earlier task under the same key. Lost is the number of lost attempts.
+	// Uncounted is the number of attempts that do not count against MaxAttempts. These attempts were
+	// released or lost, or belong to an earlier task with the same key. Lost is the number of lost
+	// attempts.
 	Uncounted int `json:"-"`
 	Lost      int `json:"-"`
-	// AttemptAt is the time at which the running attempt was claimed. SignAt is the time of the
-	// last activity of its code.
+	// AttemptAt is the time at which the running attempt was claimed. SignAt is the time at which the
+	// task's code last showed activity.
 	AttemptAt Time `json:"-"`
 	SignAt    Time `json:"-"`
 	// NotBefore is the earliest time at which a PENDING task may be claimed.
 	NotBefore  Time     `json:"-"`
 	InputBlob  *BlobRef `json:"-"`
 	ResultBlob *BlobRef `json:"-"`
-	// Step marks the record of a step. It is created in a terminal status and never claimed.
+	// Step reports that this is the record of a step. Such a record is created with a terminal status
+	// and is never claimed.
 	Step bool `json:"step,omitempty"`
-	// Instance is what distinguishes the task or step from others of its kind, for clients. The
-	// store has it in Options.
+	// Instance is the text that distinguishes the task or step from others of its kind. It is for
+	// clients; the store has it in Options.
 	Instance string `json:"instance,omitempty" wire:"-"`
 	// Place is the position of the task in the conversation.
 	Place Place `json:"-"`
 }
 
-// Place identifies a position in a conversation. The events and blocks that originate there carry
-// it.
+// Place identifies a position in a conversation: a turn, a response, a message and a tool call. Events
+// and blocks that are created at this position carry it.
 type Place struct {
 	ResponseID string `json:"responseId,omitempty"`
 	TurnID     string `json:"turnId,omitempty"`
@@ -235,7 +238,8 @@ type Place struct {
 	ToolCallID string `json:"toolCallId,omitempty"`
 }
 
-// Turn returns the number of the turn if TurnID is "turn_" and a number, and 0 otherwise.
+// Turn returns the number of the turn. It is the number in a TurnID of the form "turn_N", and 0 for any
+// other TurnID.
 func (p Place) Turn() int {
 	n, err := strconv.Atoi(strings.TrimPrefix(p.TurnID, "turn_"))
 	if err != nil {

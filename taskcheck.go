@@ -10,13 +10,13 @@ const (
 	maxTaskName         = 512 // characters of a key, an instance, a concurrency key or a queue
 	maxAttempts         = 1_000
 	maxConcurrencyLimit = 10_000
-	// maxTaskDuration is larger than any useful duration, and small enough that adding it to a time
-	// cannot overflow.
+	// maxTaskDuration is longer than any duration that an option needs, and so short that adding it to
+	// a time cannot overflow.
 	maxTaskDuration = 10 * 365 * 24 * time.Hour
 )
 
-// Check returns an error if an option is invalid. The error is invalid_argument and names the field
-// under at.
+// Check returns an error if an option is invalid. The error is invalid_argument, and its field name
+// begins with at.
 func (o TaskOptions) Check(at string) error {
 	if at != "" {
 		at += "."
@@ -97,8 +97,8 @@ func (o TaskOptions) checkDurations(at string) error {
 // Tries returns the number of attempts that count against MaxAttempts.
 func (t *Task) Tries() int { return t.Attempt - t.Uncounted }
 
-// AttemptDue returns the time at which the running attempt exceeds AttemptTimeout or
-// HeartbeatTimeout. It returns false if the attempt has no limit.
+// AttemptDue returns the time at which the running attempt exceeds AttemptTimeout or HeartbeatTimeout.
+// It returns false if neither limit is set.
 func (t *Task) AttemptDue() (Time, bool) {
 	var due Time
 	if o := t.Options; o.AttemptTimeout > 0 {

@@ -12,10 +12,10 @@ import (
 	"github.com/gowebpki/jcs"
 )
 
-// DefaultTaskKey returns the idempotency key of a task whose caller set none. The key is "task:"
-// and the first 16 bytes of a SHA-256 in hexadecimal. The hash covers the execution's 16 raw bytes,
-// ":", kind, ":", the input as canonical JSON (RFC 8785) and, if an instance is given, ":" and the
-// instance. docs/protocol.md has test vectors.
+// DefaultTaskKey returns the idempotency key of a task for which the caller set no key. The key is
+// "task:" and the first 16 bytes of a SHA-256 in hexadecimal. The hash covers the execution's 16 raw
+// bytes, ":", kind, ":", the input as canonical JSON (RFC 8785) and, if an instance is given, ":" and
+// the instance. docs/protocol.md has test vectors.
 func DefaultTaskKey(execution uuid.UUID, kind string, input json.RawMessage, instance string) (string, error) {
 	if canonical, ok := plainCanonical(input); ok {
 		return taskKey(execution, kind, canonical, instance), nil
@@ -30,8 +30,8 @@ func DefaultTaskKey(execution uuid.UUID, kind string, input json.RawMessage, ins
 	return taskKey(execution, kind, canonical, instance), nil
 }
 
-// CallerTaskKey returns the key of a task with a caller's own idempotency key. It is like
-// DefaultTaskKey, with the caller's key in place of the input.
+// CallerTaskKey returns the stored key of a task for which the caller has set TaskOptions.Key. It is
+// computed like DefaultTaskKey, with the caller's key in place of the input.
 func CallerTaskKey(execution uuid.UUID, kind, key string) string {
 	return taskKey(execution, kind, []byte(key), "")
 }
@@ -55,15 +55,15 @@ func taskKey(execution uuid.UUID, kind string, middle []byte, instance string) s
 // TaskID returns the id of the task with the key: a UUIDv5 in the OID namespace.
 func TaskID(key string) uuid.UUID { return uuid.NewSHA1(uuid.NameSpaceOID, []byte(key)) }
 
-// checkNumbers refuses integers that a float64 does not represent exactly. Canonical JSON could
-// write two different ones alike, so two tasks would get one key.
+// checkNumbers refuses integers that a float64 does not represent exactly. Canonical JSON could write
+// two different integers in the same way, so that two tasks would get one key.
 func checkNumbers(input json.RawMessage) error {
 	d := json.NewDecoder(bytes.NewReader(input))
 	d.UseNumber()
 	for {
 		token, err := d.Token()
 		if err != nil {
-			return nil // the end, or a syntax error that the canonicalization reports
+			return nil // the end of the input, or a syntax error that is reported later
 		}
 		if number, ok := token.(json.Number); ok && !exact(number) {
 			return FieldErrorf("input", "the number %s is not exact as a 64-bit float; give the task a key of its own or send the number as a string", number)
@@ -71,8 +71,8 @@ func checkNumbers(input json.RawMessage) error {
 	}
 }
 
-// exact reports whether float64 represents an integer exactly. A fraction counts as exact: every
-// JSON reader takes its nearest float64.
+// exact reports whether float64 represents an integer exactly. It returns true for a fraction, because
+// every JSON reader rounds a fraction to the nearest float64.
 func exact(number json.Number) bool {
 	f, err := number.Float64()
 	if err != nil {

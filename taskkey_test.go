@@ -13,8 +13,8 @@ import (
 
 var keyExecution = uuid.MustParse("018f6b1e-7c1a-7d2e-9c3b-0123456789ab")
 
-// The vectors are in docs/protocol.md, for authors of clients in other languages. The test reads
-// them from there, so that the page stays correct.
+// TestDefaultTaskKeyVectors checks DefaultTaskKey with the vectors in docs/protocol.md, which are for
+// authors of clients in other languages. It reads them from that page, so that the page stays correct.
 func TestDefaultTaskKeyVectors(t *testing.T) {
 	page, err := os.ReadFile("docs/protocol.md")
 	if err != nil {
@@ -57,8 +57,8 @@ func TestDefaultTaskKeyIgnoresOrderAndSpace(t *testing.T) {
 	}
 }
 
-// Integers that a float64 does not represent exactly are refused: two of them could have one
-// canonical form, and two tasks would share one key.
+// TestLargeNumbersAreRefusedNotMixedUp checks that integers that a float64 does not represent exactly
+// are refused. Two of them could have the same canonical form, and two tasks would then share one key.
 func TestLargeNumbersAreRefusedNotMixedUp(t *testing.T) {
 	for _, input := range []string{`{"n":9007199254740993}`, `[123456789012345678901234567890]`, `{"a":{"b":[1,9007199254740995]}}`} {
 		if _, err := perdure.DefaultTaskKey(keyExecution, "k", json.RawMessage(input), ""); !perdure.IsCode(err, perdure.InvalidArgument) {
@@ -72,7 +72,8 @@ func TestLargeNumbersAreRefusedNotMixedUp(t *testing.T) {
 	}
 }
 
-// CallerTaskKey and StepKey return different keys for two executions.
+// TestKeysBelongToTheirExecution checks that CallerTaskKey and StepKey return different keys for two
+// executions.
 func TestKeysBelongToTheirExecution(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
 		kind, key := rapid.StringN(1, 10, -1).Draw(t, "kind"), rapid.String().Draw(t, "key")

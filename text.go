@@ -6,9 +6,8 @@ import (
 	"unicode/utf8"
 )
 
-// CheckText refuses a text that not every store accepts: one with a zero byte, or with bytes that
-// are not UTF-8. (In JSON, \u0000 is a valid escape.) The error is invalid_argument and names the
-// field.
+// CheckText refuses a text that some store cannot keep: a text with a zero byte, or with bytes that are
+// not UTF-8. (In JSON, \u0000 is a valid escape.) The error is invalid_argument and names the field.
 func CheckText(field, text string) error {
 	switch {
 	case !utf8.ValidString(text):
@@ -19,14 +18,14 @@ func CheckText(field, text string) error {
 	return nil
 }
 
-// ValidText returns a text that CheckText accepts, with U+FFFD in place of the refused bytes. It is
-// for texts that must be stored in any case, such as errors.
+// ValidText returns the text with U+FFFD in place of the bytes that CheckText refuses. It is for texts
+// that must be stored even if they are invalid, such as error messages.
 func ValidText(text string) string {
 	return strings.ReplaceAll(strings.ToValidUTF8(text, "\uFFFD"), "\x00", "\uFFFD")
 }
 
-// ValidJSON returns JSON with U+FFFD in place of each run of bytes that are not UTF-8. It returns
-// raw itself if there are none. It is for JSON that an older server stored.
+// ValidJSON returns raw with U+FFFD in place of each run of bytes that are not UTF-8. If there are
+// none, it returns raw itself. It is for JSON that an older server stored.
 func ValidJSON(raw []byte) []byte {
 	if utf8.Valid(raw) {
 		return raw

@@ -5,8 +5,8 @@ import (
 	"regexp"
 )
 
-// toolNameRules are the providers' rules for names of tools, from their API references. Gemini's
-// rule is the set that both its API reference and its SDK allow.
+// toolNameRules are the providers' rules for the names of tools, from their API references. The rule
+// for Gemini accepts what both its API reference and its SDK accept.
 var toolNameRules = map[string]*regexp.Regexp{
 	"anthropic":        regexp.MustCompile(`^[a-zA-Z0-9_-]{1,128}$`),
 	"openai":           regexp.MustCompile(`^[a-zA-Z0-9_-]{1,64}$`),
@@ -22,8 +22,8 @@ func TakesToolName(provider, name string) bool {
 }
 
 // CheckToolNames refuses a run's tools if two have the same name, or if the provider of one of the
-// models does not accept a name. The error is invalid_argument. at(i) returns the name of tool i in
-// the error.
+// models does not accept a name. The error is invalid_argument. at(i) returns the field name of tool i
+// for the error.
 func CheckToolNames(at func(i int) string, names []string, models []ModelConfig) error {
 	first := map[string]int{}
 	for i, name := range names {
@@ -53,7 +53,8 @@ func checkToolName(at, name string, models []ModelConfig) error {
 	return nil
 }
 
-// ListPlaces returns a function that returns the place of a list's member, as in tools[1].
+// ListPlaces returns a function that maps an index to the field name of that list element, as in
+// tools[1].
 func ListPlaces(list string) func(i int) string {
 	return func(i int) string { return fmt.Sprintf("%s[%d]", list, i) }
 }

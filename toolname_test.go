@@ -8,8 +8,8 @@ import (
 	"github.com/perdure/perdure"
 )
 
-// A tool's name must be valid at each provider of the run and unique. The error names the tool by
-// its place.
+// TestToolNamesAreThoseOfTheProviders checks that the name of a tool must be unique, and valid for each
+// provider of the run. The error names the tool by its position in the list.
 func TestToolNamesAreThoseOfTheProviders(t *testing.T) {
 	const ok = ""
 	long := func(n int) string { return strings.Repeat("x", n) }

@@ -13,8 +13,8 @@ import (
 // once before the next assistant or user message, and a result answers a call on its path. Every
 // entry stores the open calls after it, so a check needs only the parent.
 
-// CheckAppend checks whether e may follow parent (nil for a root). It returns the open calls after
-// e, in call order.
+// CheckAppend checks whether the entry e may follow parent (nil if e is a root). It returns the tool
+// calls that are open after e, in call order.
 func CheckAppend(parent *EntryHead, e Entry) ([]string, error) {
 	if e.Type == EntryLLMCall {
 		return nil, nil
@@ -64,12 +64,12 @@ func openCalls(e Entry) ([]string, error) {
 }
 
 // CheckContent checks the content of a message entry: that it is valid for its role, that providers
-// accept it (CheckParts), and that it matches the entry's Calls and Answers. The content of an
-// llm_call entry is any JSON. The worker checks each content when it appends it, and the server
-// checks it again. An entry whose content is only in a blob passes; the reader of the blob checks
-// it.
+// accept it (CheckParts), and that it matches the entry's Calls and Answers. The content of an llm_call
+// entry may be any JSON. The worker checks each content when it appends it, and the server checks it
+// again. CheckContent accepts an entry whose content is only in a blob; the reader of the blob checks
+// the content.
 func CheckContent(e Entry) error {
-	onWorker := e.Content == nil && e.Blob != nil && e.Metadata == nil // of a LOCAL execution: see NewEntry.Covers
+	onWorker := e.Content == nil && e.Blob != nil && e.Metadata == nil // LOCAL execution: see NewEntry.Covers
 	if e.Type == EntryCompaction && !onWorker {
 		if _, err := e.Compaction(); err != nil {
 			return transcriptField(e, err)
@@ -109,7 +109,8 @@ func CheckContent(e Entry) error {
 	return nil
 }
 
-// checkCompaction checks that exactly the entries of type compaction have a summary.
+// checkCompaction checks that an entry of type compaction has a summary, and that an entry of another
+// type has none.
 func checkCompaction(e Entry, m Message) error {
 	summary := len(m.Parts) == 1 && m.Parts[0].Type == PartCompaction
 	if e.Type != EntryCompaction {
@@ -127,8 +128,8 @@ func checkCompaction(e Entry, m Message) error {
 	return nil
 }
 
-// CheckContentText is the part of CheckContent that needs no content in memory. It checks that the
-// content is JSON in UTF-8, and that a message and its tool results have at most MaxParts parts.
+// CheckContentText performs the checks of CheckContent that need no content in memory. It checks that
+// the content is JSON in UTF-8, and that a message and its tool results have at most MaxParts parts.
 // Errors: invalid_transcript, or the reader's error.
 func CheckContentText(e Entry, content io.Reader) error {
 	err := CheckDocument("content", content, contentRules(e))
@@ -148,7 +149,7 @@ func contentRules(e Entry) DocumentRules {
 
 func decodeStrictly(e Entry) (Message, error) {
 	m := Message{Role: e.Role}
-	// Values that a model or its provider wrote stay unchanged.
+	// Values that a model or its provider wrote are stored unchanged.
 	if err := checkNoDoubledKeys("content", e.Content, "arguments", "native"); err != nil {
 		return m, transcriptField(e, err)
 	}
@@ -161,8 +162,8 @@ func decodeStrictly(e Entry) (Message, error) {
 	return m, nil
 }
 
-// ClosingResults creates results for the open calls when an execution ends or a turn fails before
-// they are answered. names holds the known tool names by call id.
+// ClosingResults creates results for the open tool calls of an execution that ends, or of a turn that
+// fails. The text of each result is why. names maps ids of tool calls to known tool names.
 func ClosingResults(parent Entry, open []string, names map[string]string, why string) ([]Entry, error) {
 	var results []Entry
 	for _, call := range open {
@@ -180,7 +181,7 @@ func ClosingResults(parent Entry, open []string, names map[string]string, why st
 	return results, nil
 }
 
-// AddCallNames adds the tool names of the calls in parts to names, by call id.
+// AddCallNames adds an entry to names for each tool call in parts: its id and the name of its tool.
 func AddCallNames(names map[string]string, parts []Part) {
 	for _, p := range parts {
 		if p.Type == PartToolCall {
@@ -195,8 +196,8 @@ func invalidTranscript(e Entry, format string, args ...any) error {
 	return err
 }
 
-// transcriptField converts an error with a field to an invalid_transcript error of the entry. Other
-// errors are returned unchanged.
+// transcriptField converts an error that names a field to an invalid_transcript error of the entry. It
+// returns other errors unchanged.
 func transcriptField(e Entry, err error) error {
 	var at *Error
 	if !errors.As(err, &at) || len(at.Fields) == 0 {

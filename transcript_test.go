@@ -21,8 +21,8 @@ func toolResult(id string) perdure.Part {
 	return perdure.Part{Type: perdure.PartToolResult, ToolCallID: id, Parts: []perdure.Part{perdure.Text("ok")}}
 }
 
-// acceptable is an independent implementation of the providers' rule over a whole conversation:
-// every call is answered exactly once before the next message.
+// acceptable is an independent implementation of the providers' rule about a whole conversation: every
+// tool call is answered exactly once before the next message.
 func acceptable(messages []perdure.Message) bool {
 	open := map[string]bool{}
 	for _, m := range messages {
@@ -47,8 +47,8 @@ func acceptable(messages []perdure.Message) bool {
 	return true
 }
 
-// CheckAppend, which sees only one entry and its parent at a time, accepts exactly the
-// conversations that acceptable accepts.
+// TestStoredConversationIsAlwaysAcceptable checks that CheckAppend, which sees only one entry and its
+// parent at a time, accepts exactly the conversations that acceptable accepts.
 func TestStoredConversationIsAlwaysAcceptable(t *testing.T) {
 	ids := []string{"c1", "c2", "c3"}
 	rapid.Check(t, func(t *rapid.T) {
@@ -147,8 +147,8 @@ func TestCheckContentRefusesWhatARoleDoesNotSay(t *testing.T) {
 	}
 }
 
-// A compaction is stored as the only part of a user's message, with a provider's own block unchanged.
-// Its text is the message's plain text.
+// TestACompactionIsAMessageOfItsOwn checks that a compaction is stored as the only part of a user's
+// message, with a provider's own block unchanged. Its text is the message's plain text.
 func TestACompactionIsAMessageOfItsOwn(t *testing.T) {
 	part := perdure.Compaction("goal: x")
 	part.Native = json.RawMessage(`{"b": 1,"a":2}`)
@@ -213,7 +213,8 @@ func TestLLMCallHasNoChildren(t *testing.T) {
 	}
 }
 
-// NewMessageEntry creates unique ids of version 7 in ascending order.
+// TestEntryIDsAreRandom checks that NewMessageEntry creates unique ids of version 7 in ascending
+// order.
 func TestEntryIDsAreRandom(t *testing.T) {
 	seen := map[uuid.UUID]bool{}
 	last := ""

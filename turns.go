@@ -2,60 +2,66 @@ package perdure
 
 import "encoding/json"
 
-// Turns are the options of a response's turns beyond the agent's configuration.
+// Turns are options for the turns of one response. They are set in addition to the agent's
+// configuration.
 type Turns struct {
-	// ClientTools are run by the client. A call of one ends the response, and the client's next
-	// message holds its result.
+	// ClientTools are tools that the client runs. A call of one of them ends the response, and the
+	// client's next message holds the result.
 	ClientTools []ClientTool `json:"clientTools,omitempty"`
-	// ToolChoice is auto, none, required or tool; "" is auto. The value tool requires a call of
-	// ToolName. ToolChoice applies to the first turn of a response: with required or tool on every
-	// turn, a response would never end.
+	// ToolChoice is auto, none, required or tool; "" is auto. The value tool requires a call of the
+	// tool ToolName. ToolChoice applies only to the first turn of a response: with required or tool on
+	// every turn, a response would never end.
 	ToolChoice string `json:"toolChoice,omitempty"`
 	ToolName   string `json:"toolName,omitempty"`
-	// ParallelToolCalls allows a turn to call several tools; nil means the provider's default.
+	// ParallelToolCalls says whether the model may call several tools in one turn; nil means the
+	// provider's default.
 	ParallelToolCalls *bool `json:"parallelToolCalls,omitempty"`
-	// Format is the required format of the text; nil is free text.
+	// Format is the required format of the model's text; nil means free text.
 	Format *OutputFormat `json:"format,omitempty"`
-	// MaxToolCalls limits the calls of tools that run here, over all turns of a response; nil is no
-	// limit. A call over the limit gets a result that says so.
+	// MaxToolCalls limits the number of calls of the worker's tools, over all turns of a response; nil
+	// means no limit. A call over the limit is not run, and its result says so.
 	MaxToolCalls *int `json:"maxToolCalls,omitempty"`
-	// Compact overrides the compaction settings of the config for this response; "" overrides
-	// nothing.
+	// Compact overrides the compaction settings of the agent's configuration for this response; ""
+	// changes nothing.
 	Compact CompactMode `json:"compact,omitempty"`
-	// CompactFrom, if set, compacts a context of this many tokens, or of the size at which it would be
-	// compacted anyway if that is less or CompactFrom is 0. The summary then covers the whole
-	// conversation, and only messages of the user and the system stay beside it.
+	// CompactFrom, if set, compacts a context that has at least this number of tokens. The number is
+	// lowered to the size at which the agent compacts anyway, and 0 stands for that size. The summary
+	// then covers the whole conversation, and only messages of the user and the system remain beside
+	// it.
 	CompactFrom *int `json:"compactFrom,omitempty"`
 	Hints
 }
 
-// CompactMode says whether a response compacts its conversation.
+// CompactMode says whether the agent compacts the conversation during a response.
 type CompactMode string
 
 const (
-	// CompactNever ends a response whose context the provider refuses as too long. It is not
-	// compacted.
+	// CompactNever turns compaction off. If the provider refuses the context as too long, the response
+	// ends.
 	CompactNever CompactMode = "never"
-	// CompactOnly compacts the whole conversation in place of an answer, and ends the response.
+	// CompactOnly compacts the whole conversation, and ends the response without an answer of the
+	// model.
 	CompactOnly CompactMode = "only"
 )
 
-// Hints are sent to the provider unchanged if it has the parameter, and are left out if it has not.
+// Hints are parameters of a model call that not every provider has. They are sent unchanged to a
+// provider that has them, and left out for others.
 type Hints struct {
-	// TopP is the probability mass of the tokens that a model samples from, 0 to 1.
+	// TopP restricts sampling to the most likely tokens whose probabilities add up to this value, 0 to
+	// 1.
 	TopP *float64 `json:"topP,omitempty"`
 	// User and SafetyIdentifier identify the end user to the provider's abuse detection.
 	User             string `json:"user,omitempty"`
 	SafetyIdentifier string `json:"safetyIdentifier,omitempty"`
-	// PromptCacheKey groups requests that share a prefix.
+	// PromptCacheKey is the same for requests that share a prefix, so that the provider caches it.
 	PromptCacheKey string `json:"promptCacheKey,omitempty"`
-	// Verbosity is low, medium or high.
+	// Verbosity is the length of the model's text: low, medium or high.
 	Verbosity string `json:"verbosity,omitempty"`
 	// ReasoningSummary requests a summary of the reasoning: auto, concise or detailed.
 	ReasoningSummary string `json:"reasoningSummary,omitempty"`
 }
 
-// The values of Turns.ToolChoice.
+// ToolChoiceAuto and the constants below it are the values of Turns.ToolChoice.
 const (
 	ToolChoiceAuto     = "auto"
 	ToolChoiceNone     = "none"
@@ -63,7 +69,7 @@ const (
 	ToolChoiceTool     = "tool"
 )
 
-// ClientTool describes a tool that the client runs to the model.
+// ClientTool describes, for the model, a tool that the client runs.
 type ClientTool struct {
 	Name        string          `json:"name"`
 	Description string          `json:"description,omitempty"`

@@ -1,8 +1,8 @@
 package perdure
 
-// Usage counts tokens. Cost is in US dollars, nil if no price is known. Input does not include
-// tokens read from or written to a prompt cache. Reasoning is a part of Output, nil if the provider
-// does not report it.
+// Usage counts tokens. Cost is in US dollars, and nil if no price is known. Input does not include
+// tokens that were read from or written to a prompt cache. Reasoning is a part of Output, and nil if
+// the provider does not report it.
 type Usage struct {
 	Input       int64    `json:"input"`
 	Output      int64    `json:"output"`
@@ -14,7 +14,7 @@ type Usage struct {
 	Calls       int64    `json:"calls"`
 }
 
-// CostIsWhole reports whether the total cost over these models covers every call.
+// CostIsWhole reports whether the sum of the costs of these models includes the cost of every call.
 func CostIsWhole(byModel map[string]Usage) bool {
 	for _, u := range byModel {
 		if u.Calls > 0 && u.Cost == nil {
@@ -24,9 +24,9 @@ func CostIsWhole(byModel map[string]Usage) bool {
 	return true
 }
 
-// Add returns the sum of u and v. A cost, or a count of reasoning tokens, is known in the sum if
-// one of both is known; it is the sum of the known values. If calls without a price are included,
-// the cost is a lower bound, see [CostIsWhole].
+// Add returns the sum of u and v. A cost, or a count of reasoning tokens, is missing in the sum only if
+// both are missing; a missing one counts as 0. If calls without a known price are included, the cost is
+// a lower bound, see [CostIsWhole].
 func (u Usage) Add(v Usage) Usage {
 	sum := Usage{
 		Input:       u.Input + v.Input,
@@ -41,7 +41,7 @@ func (u Usage) Add(v Usage) Usage {
 	return sum
 }
 
-// addKnown returns the sum of the known numbers, nil if none is known.
+// addKnown returns the sum of those numbers that are not nil, or nil if both are nil.
 func addKnown[N int64 | float64](a, b *N) *N {
 	if a == nil {
 		a, b = b, nil

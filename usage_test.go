@@ -8,8 +8,8 @@ import (
 	"github.com/perdure/perdure"
 )
 
-// An unknown cost, or an unknown count of reasoning tokens, adds nothing. The sum is known if one
-// of the two is known.
+// TestUsageAddsWhatIsKnown checks that an unknown cost, or an unknown count of reasoning tokens, adds
+// nothing. The sum is known if one of the two is known.
 func TestUsageAddsWhatIsKnown(t *testing.T) {
 	told := perdure.Usage{Input: 1, Output: 5, Reasoning: new(int64(3)), Cost: new(0.5), Calls: 1}
 	silent := perdure.Usage{Input: 1, Output: 5, Calls: 1}

@@ -9,13 +9,13 @@ import (
 	"strings"
 )
 
-// UserMessageMembers are the members of the public value of a userMessage signal. The value has
-// exactly one of them.
+// UserMessageMembers are the members that the value of a userMessage signal can have in the API. The
+// value has exactly one of them.
 var UserMessageMembers = []string{"text", "parts"}
 
-// ParseUserMessage parses the public value of a userMessage signal: {"text": "..."} or {"parts":
-// [...]}, and nothing else. Every way into an execution uses it, by value and by reference. The
-// error is invalid_argument and names the member under field.
+// ParseUserMessage parses the value of a userMessage signal in the form of the API: {"text": "..."} or
+// {"parts": [...]}, and nothing else. Every API that sends a message to an execution uses it. The error
+// is invalid_argument, and its field name begins with field.
 func ParseUserMessage(field string, value json.RawMessage) (Message, error) {
 	m := Message{Role: RoleUser}
 	var members map[string]json.RawMessage
@@ -74,9 +74,9 @@ func parseUserParts(field string, value json.RawMessage) ([]Part, error) {
 	return parts, checkUserContent(field, parts)
 }
 
-// CheckUserParts refuses parts that a user's message cannot have. It accepts texts, images and
-// files, with the members of their types only. An empty list passes. The error is invalid_argument
-// and names the part under field.
+// CheckUserParts refuses parts that a user's message cannot have. It accepts texts, images and files,
+// and only the members that belong to their type. It accepts an empty list. The error is
+// invalid_argument, and its field name begins with field.
 func CheckUserParts(field string, parts []Part) error {
 	if len(parts) == 0 {
 		return nil
@@ -106,8 +106,8 @@ var userMembers = map[PartType][]string{
 	PartFile:  {"type", "data", "mimeType", "url", "fileId", "filename"},
 }
 
-// checkUserMembers refuses members that userMembers does not list. It compares exact names: a
-// decoder that ignores case would accept members that a check has not seen.
+// checkUserMembers refuses members that userMembers does not list for the type of the part. It compares
+// exact names, because a decoder that ignores case would accept members that no check has seen.
 func checkUserMembers(at string, kind PartType, raw json.RawMessage) error {
 	known, ok := userMembers[kind]
 	if !ok {
@@ -125,8 +125,8 @@ func checkUserMembers(at string, kind PartType, raw json.RawMessage) error {
 	return nil
 }
 
-// checkUserContent applies the checks of stored content, and refuses parts that are all empty
-// texts.
+// checkUserContent applies the checks of stored content. In addition, it refuses parts that contain
+// nothing but empty texts.
 func checkUserContent(field string, parts []Part) error {
 	if !slices.ContainsFunc(parts, func(p Part) bool { return p.Type != PartText || p.Text != "" }) {
 		return FieldErrorf(field, "say nothing: each text is empty")
@@ -137,10 +137,10 @@ func checkUserContent(field string, parts []Part) error {
 	return CheckMessages(field, nil, []InputMessage{{Role: RoleUser, Parts: parts}})
 }
 
-// CheckMessages checks whether messages can follow a conversation with the given open calls. Calls
-// that the results at the beginning of messages leave open are answered on the client's behalf
-// before the next message. A call inside messages must have its result there. The error is
-// invalid_argument and names field.
+// CheckMessages checks whether messages can follow a conversation that has the given open tool calls.
+// If the results at the beginning of messages do not answer all of these calls, the remaining ones are
+// answered on behalf of the client before the next message. A tool call inside messages must have its
+// result there. The error is invalid_argument and names field.
 func CheckMessages(field string, open []string, messages []InputMessage) error {
 	if len(messages) > MaxMessages {
 		return FieldErrorf(field, "has %d messages; the limit is %d", len(messages), MaxMessages)
@@ -161,7 +161,7 @@ func CheckMessages(field string, open []string, messages []InputMessage) error {
 			head.Open, err = CheckAppend(&head, e)
 		}
 		if err != nil {
-			// The sender of the message does not know the entry's id.
+			// The sender of the message does not know the entry's id, so the error omits it.
 			return FieldErrorf(field, "message %d %s", i, strings.TrimPrefix(messageOf(err), "entry "+e.ID.String()+" "))
 		}
 	}
@@ -171,8 +171,8 @@ func CheckMessages(field string, open []string, messages []InputMessage) error {
 	return nil
 }
 
-// entry returns an entry with the message's parts, of the type that the message has in a
-// conversation.
+// entry returns an entry with the message's parts. The type of the entry is the one that the message
+// has in a conversation.
 func (m InputMessage) entry() (Entry, error) {
 	e, err := NewMessageEntry(Message{Role: m.Role, Content: Content{Parts: m.Parts}})
 	if err != nil || m.Compaction == nil {
@@ -183,7 +183,7 @@ func (m InputMessage) entry() (Entry, error) {
 	return e, err
 }
 
-// messageOf returns the message of an error for a client.
+// messageOf returns the message of an error without its code.
 func messageOf(err error) string {
 	var coded *Error
 	if errors.As(err, &coded) {

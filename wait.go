@@ -8,41 +8,42 @@ import (
 	"github.com/google/uuid"
 )
 
-// TaskCondition is the kind of end of a task for which a leaf of a wait waits.
+// TaskCondition says which end of a task a wait is for.
 type TaskCondition string
 
 const (
-	// TaskEnded is met by any end. An empty condition means the same.
+	// TaskEnded is met by any end of the task. An empty condition means the same.
 	TaskEnded     TaskCondition = "ended"
 	TaskSucceeded TaskCondition = "succeeded"
 	TaskDidFail   TaskCondition = "failed"
 )
 
-// Wait is the condition on which a suspended execution becomes PENDING again: a tree of any and all
-// over signals, tasks, questions and timers. Exactly one of the fields Any, All, Signal, Task, Question, Timer
-// and After is set and determines the [WaitKind] of a node. A leaf that is met stays met. So the code that
-// stores a signal or ends a task can decide about the wait without the facts of others.
+// Wait is the condition on which a suspended execution becomes PENDING again. It is a tree: its leaves
+// wait for signals, tasks, questions and timers, and other nodes combine their children. Exactly one of
+// the fields Any, All, Signal, Task, Question, Timer and After is set and determines the [WaitKind] of
+// a node. A leaf that is met stays met. So the code that stores a signal or ends a task can evaluate
+// the tree without reading the state of other leaves again.
 type Wait struct {
 	Any    []Wait        `json:"any,omitempty"`
 	All    []Wait        `json:"all,omitempty"`
-	Signal string        `json:"signal,omitempty"` // a name or a pattern
+	Signal string        `json:"signal,omitempty"` // name or pattern of a signal
 	Task   *uuid.UUID    `json:"task,omitempty"`
 	On     TaskCondition `json:"on,omitempty"`
-	// Question is met when the question has a decision, has expired or is withdrawn.
+	// Question is met when the question has a decision, has expired or was withdrawn.
 	Question *uuid.UUID `json:"question,omitempty"`
 	Timer    *Time      `json:"timer,omitempty"`
-	// After is a duration from the first call of the wait under Name since the newest checkpoint,
-	// by the store's clock. The stored wait has Timer instead.
+	// After is a duration by the store's clock. It counts from the first call of the wait called Name
+	// since the newest checkpoint. In a stored wait, Timer replaces it.
 	After time.Duration `json:"after,omitempty"`
 	Name  string        `json:"name,omitempty"`
 	Met   bool          `json:"met,omitempty"`
 }
 
-// Facts answers a wait's questions about the current state.
+// Facts provides the current state from which leaves of a wait are evaluated.
 type Facts interface {
 	// SignalPending reports whether a signal that matches the pattern is pending.
 	SignalPending(pattern string) bool
-	// TaskStatus returns the task's status; PENDING if the task is unknown.
+	// TaskStatus returns the status of the task with this id; PENDING if the task is unknown.
 	TaskStatus(id uuid.UUID) TaskStatus
 	// QuestionFinal reports whether the status of the question is final.
 	QuestionFinal(id uuid.UUID) bool
@@ -50,13 +51,13 @@ type Facts interface {
 	Now() Time
 }
 
-// WaitSignal returns a wait for a signal whose name matches pattern.
+// WaitSignal returns a wait for a signal whose name matches the pattern.
 func WaitSignal(pattern string) Wait { return Wait{Signal: pattern} }
 
 // WaitTask returns a wait for the end of a task.
 func WaitTask(id uuid.UUID) Wait { return Wait{Task: &id} }
 
-// WaitTaskOn returns a wait for the given kind of end of a task.
+// WaitTaskOn returns a wait for an end of a task that meets the condition on.
 func WaitTaskOn(id uuid.UUID, on TaskCondition) Wait { return Wait{Task: &id, On: on} }
 
 // WaitQuestion returns a wait for the decision about a question.
@@ -65,29 +66,29 @@ func WaitQuestion(id uuid.UUID) Wait { return Wait{Question: &id} }
 // WaitUntil returns a wait for a time.
 func WaitUntil(t Time) Wait { return Wait{Timer: &t} }
 
-// WaitAfter returns a wait for d, counted from the first call under the name since the newest
-// checkpoint.
+// WaitAfter returns a wait for the duration d. It counts from the first call of the wait with this name
+// since the newest checkpoint.
 func WaitAfter(name string, d time.Duration) Wait {
 	return Wait{Name: name, After: max(d, 1)}
 }
 
-// WaitAny returns a wait that is met when one of the waits is met.
+// WaitAny returns a wait that is met when at least one of the given waits is met.
 func WaitAny(waits ...Wait) Wait { return Wait{Any: waits} }
 
-// WaitAll returns a wait that is met when all of the waits are met.
+// WaitAll returns a wait that is met when all of the given waits are met.
 func WaitAll(waits ...Wait) Wait { return Wait{All: waits} }
 
-// Reason returns the kind of the wait as clients see it: "task" if it contains a task that has not
-// ended, else "question" if it contains a question without a decision, else "signal" or "timer". It
-// returns "unknown" if a leaf has a kind that this program does not know.
+// Reason returns the kind of the wait as clients see it. It is "task" if the wait contains a task that
+// has not ended, else "question" if it contains a question without a decision, else "signal" or
+// "timer". It is "unknown" if a leaf has a kind that this program does not know.
 func (w Wait) Reason() string {
 	reason := WaitKindTimer
 	w.walk(func(leaf Wait) { reason = leaf.reasonAfter(reason) })
 	return reason.String()
 }
 
-// reasonAfter combines the leaf's kind with reason, the kind that was chosen for the leaves before
-// it. It returns the kind that people should be shown.
+// reasonAfter combines the kind of the leaf w with reason, the result for the leaves before it. It
+// returns the kind that people should see.
 func (w Wait) reasonAfter(reason WaitKind) WaitKind {
 	kind := w.Kind()
 	switch kind {
@@ -106,7 +107,7 @@ func (w Wait) reasonAfter(reason WaitKind) WaitKind {
 // reasonOrder ranks the kinds of leaves for Reason, which returns the kind with the highest rank.
 var reasonOrder = map[WaitKind]int{WaitKindSignal: 1, WaitKindQuestion: 2, WaitKindTask: 3}
 
-// Signals returns the patterns in the wait.
+// Signals returns the signal names and patterns in the wait.
 func (w Wait) Signals() []string {
 	var names []string
 	w.walk(func(leaf Wait) {
@@ -122,7 +123,7 @@ func (w Wait) TakesSignal(name string) bool {
 	return slices.ContainsFunc(w.Signals(), func(pattern string) bool { return MatchName(pattern, name) })
 }
 
-// Tasks returns the tasks in the wait, each once.
+// Tasks returns the ids of the tasks in the wait, each once.
 func (w Wait) Tasks() []uuid.UUID {
 	var ids []uuid.UUID
 	seen := map[uuid.UUID]bool{}
@@ -135,7 +136,7 @@ func (w Wait) Tasks() []uuid.UUID {
 	return ids
 }
 
-// Questions returns the questions in the wait, each once.
+// Questions returns the ids of the questions in the wait, each once.
 func (w Wait) Questions() []uuid.UUID {
 	var ids []uuid.UUID
 	seen := map[uuid.UUID]bool{}
@@ -148,7 +149,8 @@ func (w Wait) Questions() []uuid.UUID {
 	return ids
 }
 
-// NextTimer returns the earliest time of the timers in the wait that are not met.
+// NextTimer returns the time of the earliest timer in the wait that is not met. It returns false if
+// there is none.
 func (w Wait) NextTimer() (Time, bool) {
 	var next Time
 	found := false
@@ -172,8 +174,8 @@ func (w *Wait) HasTimer() bool {
 	return found
 }
 
-// At returns a copy of the tree in which each After is replaced by a Timer, and a copy of asked
-// with the due times of the new timers.
+// At returns a copy of the wait in which a Timer replaces each After, and a copy of the record asked
+// with the due times of these timers. now is the current time of the store.
 func (w Wait) At(now Time, asked Asked) (Wait, Asked) {
 	at := func(waits []Wait) []Wait {
 		if waits == nil {
@@ -197,8 +199,8 @@ func (w Wait) At(now Time, asked Asked) (Wait, Asked) {
 	return w, asked
 }
 
-// Mark returns a copy of the tree in which the leaves that the facts meet are marked, and reports
-// whether the whole tree is met. A leaf of a kind that this program does not know is not met.
+// Mark returns a copy of the wait in which the leaves that the facts meet are marked, and reports
+// whether the whole wait is met. A leaf of a kind that this program does not know is not met.
 func (w Wait) Mark(facts Facts) (Wait, bool) {
 	if w.Met {
 		return w, true
@@ -233,9 +235,9 @@ func (c TaskCondition) meets(status TaskStatus) bool {
 	return status.Terminal()
 }
 
-// Check returns an error if the tree is invalid: each node must have exactly one kind, an any must
-// have children, and names and patterns must be valid. Errors: invalid_argument, unsupported (a
-// node has no kind that this program knows).
+// Check returns an error if the wait is invalid. Each node must have exactly one kind, a node of kind
+// any must have children, and names and patterns must be valid. Errors: invalid_argument, unsupported
+// (a node has no kind that this program knows).
 func (w Wait) Check() error { return w.check("wait", 0) }
 
 const (
@@ -302,8 +304,8 @@ func (w Wait) walk(visit func(Wait)) {
 	}
 }
 
-// CheckName returns an error unless the signal's name is valid: 1 to 200 characters, no empty
-// segment, no wildcard.
+// CheckName returns an error if the name of a signal is invalid. A valid name has 1 to 200 characters,
+// no empty segment and no wildcard.
 func CheckName(name string) error {
 	if strings.Contains(name, "*") {
 		return FieldErrorf("signalName", "must not hold *, which stands for patterns")
@@ -311,7 +313,7 @@ func CheckName(name string) error {
 	return CheckPattern(name)
 }
 
-// CheckPattern returns an error if a signal pattern is invalid.
+// CheckPattern returns an error if the name or pattern of a signal is invalid.
 func CheckPattern(pattern string) error {
 	if pattern == "" || len(pattern) > 200 {
 		return FieldErrorf("signalName", "must have 1 to 200 characters")
@@ -333,8 +335,8 @@ func CheckPattern(pattern string) error {
 // IsPattern reports whether the name contains a wildcard.
 func IsPattern(name string) bool { return strings.Contains(name, "*") }
 
-// MatchName reports whether name matches pattern. Segments are separated by dots; * matches one
-// segment, ** one or more.
+// MatchName reports whether a signal's name matches the pattern. Segments are separated by dots; *
+// matches exactly one segment, and ** one or more.
 func MatchName(pattern, name string) bool {
 	if !IsPattern(pattern) {
 		return pattern == name
@@ -342,11 +344,11 @@ func MatchName(pattern, name string) bool {
 	return matchSegments(strings.Split(pattern, "."), strings.Split(name, "."))
 }
 
-// matchSegments backtracks only to the last **, so its cost is bounded by the product of the
-// lengths.
+// matchSegments reports whether the segments of a name match those of a pattern. It backtracks only to
+// the last **, so its time is at most proportional to the product of both lengths.
 func matchSegments(pattern, name []string) bool {
 	p, n := 0, 0
-	deep, took := -1, 0 // the last ** passed, and the last segment that it matched
+	deep, took := -1, 0 // index of the last **, and of the last segment it matched
 	for n < len(name) {
 		switch {
 		case p < len(pattern) && pattern[p] == "**":

@@ -5,13 +5,13 @@ import (
 	"strings"
 )
 
-// WaitKind is the kind of a node of a [Wait]. The set of kinds is closed: Check and Evaluate refuse
-// any other kind with the code unsupported.
+// WaitKind is the kind of a node of a [Wait]. The set of kinds is fixed: Check and Evaluate refuse any
+// other kind with the code unsupported.
 type WaitKind int
 
 const (
-	// WaitKindUnknown is the kind of a node that has none of the kinds below. The node is empty, or
-	// a newer program made it.
+	// WaitKindUnknown is the kind of a node without a known kind. The node is empty, or a newer program
+	// created it.
 	WaitKindUnknown  WaitKind = iota
 	WaitKindAny               // met when one of the children is met
 	WaitKindAll               // met when all of the children are met
@@ -19,12 +19,12 @@ const (
 	WaitKindTask              // met by the end of a task
 	WaitKindQuestion          // met by the decision about a question
 	WaitKindTimer             // met at a time
-	WaitKindAfter             // a duration; At replaces it by a timer
+	WaitKindAfter             // met after a duration; Wait.At replaces it by a timer
 )
 
 var waitKindNames = [...]string{"unknown", "any", "all", "signal", "task", "question", "timer", "after"}
 
-// WaitKinds returns all kinds, without WaitKindUnknown.
+// WaitKinds returns all known kinds.
 func WaitKinds() []WaitKind {
 	kinds := make([]WaitKind, 0, len(waitKindNames)-1)
 	for k := range waitKindNames {
@@ -43,7 +43,7 @@ func (k WaitKind) String() string {
 	return waitKindNames[k]
 }
 
-// in reports whether the field of the kind is set in a node.
+// in reports whether the field of w that belongs to the kind is set.
 func (k WaitKind) in(w Wait) bool {
 	switch k {
 	case WaitKindAny:
@@ -65,7 +65,7 @@ func (k WaitKind) in(w Wait) bool {
 	return false
 }
 
-// Kind returns the kind of the node. A wait that [Wait.Check] accepts has exactly one.
+// Kind returns the kind of the node. A wait that [Wait.Check] accepts has exactly one kind.
 func (w Wait) Kind() WaitKind {
 	for k := range WaitKind(len(waitKindNames)) {
 		if k.in(w) {
@@ -75,7 +75,7 @@ func (w Wait) Kind() WaitKind {
 	return WaitKindUnknown
 }
 
-// kinds returns the number of kinds whose fields are set.
+// kinds returns how many of the fields that determine the kind are set.
 func (w Wait) kinds() int {
 	n := 0
 	for k := range WaitKind(len(waitKindNames)) {
@@ -86,30 +86,32 @@ func (w Wait) kinds() int {
 	return n
 }
 
-// Leaf reports whether waits of the kind have no children.
+// Leaf reports whether nodes of this kind have no children.
 func (k WaitKind) Leaf() bool { return k != WaitKindAny && k != WaitKindAll }
 
-// unsupportedWait returns the error for a node at a place whose kind this program does not know.
+// unsupportedWait returns the error for the node at the given path, whose kind this program does not
+// know.
 func unsupportedWait(at string) error {
 	message := "has no kind that this program knows; known are " + knownWaitKinds() + ". Upgrade the program, or correct the wait"
 	return &Error{Code: Unsupported, Message: at + ": " + message, Fields: []FieldError{{Location: at, Message: message}}}
 }
 
-// knownWaitKinds returns the names of the kinds for an error message.
+// knownWaitKinds returns the names of all known kinds, for an error message.
 func knownWaitKinds() string {
 	names := waitKindNames[1:]
 	return strings.Join(names[:len(names)-1], ", ") + " and " + names[len(names)-1]
 }
 
-// Evaluate reports whether the wait is met. It calls leaf for the leaves. An any and an all are
-// decided by their children in order, and only as many children are evaluated as necessary. An any
-// is met by one child, even if this program does not know the kind of another. Errors: unsupported
-// (a kind that this program does not know), those of leaf.
+// Evaluate reports whether the wait is met. It calls the function leaf for each leaf that it needs. It
+// evaluates the children of a node in order, and stops as soon as the result is certain. A node of kind
+// any is met by one child, even if this program does not know the kind of another child. Errors:
+// unsupported (a kind that this program does not know), those of leaf.
 func (w Wait) Evaluate(leaf func(Wait) (bool, error)) (bool, error) {
 	return w.decide(func(child Wait) (bool, error) { return child.Evaluate(leaf) }, leaf)
 }
 
-// decide reports whether one node is met. child decides the children of an any or an all.
+// decide reports whether one node is met. It calls the function child for the children of a node of
+// kind any or all, and the function leaf for a leaf.
 func (w Wait) decide(child, leaf func(Wait) (bool, error)) (bool, error) {
 	switch w.Kind() {
 	case WaitKindAny:
@@ -138,7 +140,7 @@ func (w Wait) decide(child, leaf func(Wait) (bool, error)) (bool, error) {
 	}
 }
 
-// metBy reports whether the facts meet a leaf.
+// metBy reports whether the facts meet the leaf w.
 func (w Wait) metBy(facts Facts) bool {
 	switch w.Kind() {
 	case WaitKindSignal:
@@ -149,7 +151,7 @@ func (w Wait) metBy(facts Facts) bool {
 		return facts.QuestionFinal(*w.Question)
 	case WaitKindTimer:
 		return w.Timer.Reached(facts.Now())
-	case WaitKindAfter: // it has no time yet
+	case WaitKindAfter: // its due time is not set yet
 	case WaitKindAny, WaitKindAll, WaitKindUnknown:
 	}
 	return false

@@ -12,7 +12,7 @@ import (
 	"github.com/perdure/perdure"
 )
 
-// waitsOfKinds has a wait of each kind.
+// waitsOfKinds contains a wait of each kind.
 var waitsOfKinds = map[perdure.WaitKind]perdure.Wait{
 	perdure.WaitKindAny:      perdure.WaitAny(perdure.WaitSignal("a"), perdure.WaitTask(taskIDs[0])),
 	perdure.WaitKindAll:      perdure.WaitAll(perdure.WaitSignal("a"), perdure.WaitTask(taskIDs[0])),
@@ -23,8 +23,8 @@ var waitsOfKinds = map[perdure.WaitKind]perdure.Wait{
 	perdure.WaitKindAfter:    perdure.WaitAfter("sleep", time.Second),
 }
 
-// TestEveryKindOfWaitIsHandled checks each kind in the methods of Wait. If a method did not handle
-// a kind, an execution could wait forever.
+// TestEveryKindOfWaitIsHandled checks that the methods of Wait handle each kind. If a method did not
+// handle a kind, an execution could wait forever.
 func TestEveryKindOfWaitIsHandled(t *testing.T) {
 	nothing := world{now: epoch.Add(-time.Hour)}
 	everything := world{
@@ -67,7 +67,8 @@ func TestEveryKindOfWaitIsHandled(t *testing.T) {
 	}
 }
 
-// roundTripsAsJSON checks that a wait survives JSON, and that its kind is the name of its member.
+// roundTripsAsJSON checks that a wait is unchanged after encoding and decoding as JSON, and that its
+// kind is the name of its member.
 func roundTripsAsJSON(t *testing.T, w perdure.Wait) {
 	t.Helper()
 	raw, err := json.Marshal(w)
@@ -84,7 +85,7 @@ func roundTripsAsJSON(t *testing.T, w perdure.Wait) {
 	}
 }
 
-// TestEveryFieldOfAWaitBelongsToAKind checks that each field of Wait is the field of a kind, or is
+// TestEveryFieldOfAWaitBelongsToAKind checks that each field of Wait either determines a kind, or is
 // listed here as a detail.
 func TestEveryFieldOfAWaitBelongsToAKind(t *testing.T) {
 	details := []string{"on", "name", "met"}

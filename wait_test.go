@@ -11,12 +11,12 @@ import (
 	"pgregory.net/rapid"
 )
 
-// world is a set of facts.
+// world is a set of facts that a wait is evaluated with.
 type world struct {
 	now     perdure.Time
 	signals map[string]bool
 	tasks   map[uuid.UUID]perdure.TaskStatus
-	final   map[uuid.UUID]bool // questions
+	final   map[uuid.UUID]bool // questions whose status is final
 }
 
 func (w world) Now() perdure.Time { return w.now }
@@ -68,8 +68,9 @@ func drawWait(t *rapid.T, depth int) perdure.Wait {
 	}
 }
 
-// A wait that is marked with one fact at a time is met exactly if it is met with all facts at once.
-// So the code that stores one fact does not need to load the others.
+// TestMarkingOneFactAtATimeEqualsAllAtOnce checks that a wait that is marked with one fact at a time
+// is met exactly if it is met with all facts at once. So the code that stores one fact does not need
+// to load the others.
 func TestMarkingOneFactAtATimeEqualsAllAtOnce(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
 		wait := drawWait(t, 3)
@@ -167,9 +168,9 @@ func TestMatchName(t *testing.T) {
 	}
 }
 
-// MatchName is not exponential in the number of **: with 60 of them an exponential match would
-// never end. Patterns are matched inside transactions, so a slow match would delay all other
-// writes.
+// TestMatchNameIsNeverSlow checks that MatchName is not exponential in the number of **: with 60 of
+// them an exponential match would never end. Patterns are matched inside transactions, so a slow match
+// would delay all other writes.
 func TestMatchNameIsNeverSlow(t *testing.T) {
 	pattern := strings.Repeat("**.", 60) + "x"
 	name := strings.TrimSuffix(strings.Repeat("a.", 100), ".")
@@ -181,8 +182,8 @@ func TestMatchNameIsNeverSlow(t *testing.T) {
 	}
 }
 
-// TestReasonsOfWaits checks that the reason of a wait is what people must know first, and that a
-// task that has ended and a question with a decision no longer count.
+// TestReasonsOfWaits checks that Reason returns the kind of wait that people should see first. A task
+// that has ended and a question with a decision do not count.
 func TestReasonsOfWaits(t *testing.T) {
 	task, question, signal := perdure.WaitTask(taskIDs[0]), perdure.WaitQuestion(taskIDs[1]), perdure.WaitSignal("a")
 	all := perdure.WaitAll(signal, question, task)

@@ -14,26 +14,27 @@ const (
 	MaxWebhookURL = 2 << 10
 	// MaxWebhookDescription is the maximum length of a webhook's description in bytes.
 	MaxWebhookDescription = 1 << 10
-	// MaxWebhookEvents is the maximum number of types and patterns of a webhook.
+	// MaxWebhookEvents is the maximum number of event types and patterns in Webhook.Events.
 	MaxWebhookEvents = 50
-	// MaxUndelivered is the maximum number of waiting deliveries of a webhook. A webhook with more is
-	// disabled.
+	// MaxUndelivered is the maximum number of pending deliveries of a webhook. The server disables a
+	// webhook that has more.
 	MaxUndelivered = 10_000
-	// MaxDeliveryAnswer is the maximum length in bytes of the stored part of an endpoint's answer.
+	// MaxDeliveryAnswer is the maximum number of bytes that are stored of an endpoint's response.
 	MaxDeliveryAnswer = 1 << 10
 
-	// DeliveryLease is the time in which a server must send a delivery that it has taken, and record
-	// the outcome. After it, any server sends the delivery again.
+	// DeliveryLease is the time in which the server that has claimed a delivery must send it and record
+	// the outcome. After that time, any server may send the delivery again.
 	DeliveryLease = time.Minute
-	// DeliveryKept is how long a delivery is kept after its end. A delivery that waits for a disabled
-	// webhook is kept as long.
+	// DeliveryKept is how long a delivery is stored after it was delivered or became dead. A pending
+	// delivery of a disabled webhook is stored equally long.
 	DeliveryKept = 7 * 24 * time.Hour
-	// OldSecretLife is how long the secret before a rotation still signs.
+	// OldSecretLife is how long, after a rotation, deliveries are also signed with the secret before
+	// it.
 	OldSecretLife = 24 * time.Hour
 )
 
-// DeliveryRetries are the pauses after the failed attempts of a delivery. When an attempt fails after
-// the last pause, the delivery is dead.
+// DeliveryRetries are the pauses after failed attempts of a delivery. A delivery is dead if the attempt
+// after the last pause fails, too.
 var DeliveryRetries = []time.Duration{
 	5 * time.Second, 30 * time.Second, 5 * time.Minute, 30 * time.Minute, 2 * time.Hour, 5 * time.Hour, 10 * time.Hour, 24 * time.Hour,
 }
@@ -42,27 +43,30 @@ var DeliveryRetries = []time.Duration{
 type Webhook struct {
 	ID  uuid.UUID `json:"id"`
 	URL string    `json:"url"`
-	// Events are types of events, and patterns such as "agent.*".
+	// Events are the event types that the webhook receives. An element can be a pattern such as
+	// "agent.*".
 	Events      []string `json:"events"`
 	Description string   `json:"description,omitempty"`
 	Enabled     bool     `json:"enabled"`
-	// KeyID is the key whose links the deliveries about new questions contain; nil if they contain none.
+	// KeyID is an API key, if deliveries about new questions contain a link to answer with that key. It
+	// is nil if they contain no link.
 	KeyID *uuid.UUID `json:"keyId,omitempty"`
-	// DisabledReason says why the server has disabled the webhook; "" otherwise.
+	// DisabledReason says why the server has disabled the webhook; "" if it has not.
 	DisabledReason string `json:"disabledReason,omitempty"`
-	// OldSecretUntil is the end of the time in which the secret before the last rotation also signs;
-	// nil if there is none.
+	// OldSecretUntil is the time until which deliveries are also signed with the secret before the last
+	// rotation. It is nil if there is no such secret.
 	OldSecretUntil *Time `json:"oldSecretUntil,omitempty"`
 	CreatedAt      Time  `json:"createdAt"`
 	UpdatedAt      Time  `json:"updatedAt"`
 	Version        int64 `json:"version"`
 
 	Org string `json:"-"`
-	// Secret and OldSecret are the sealed secrets. OldSecret is "" if there is none.
+	// Secret and OldSecret are the encrypted signing secrets: the current one and the one before the
+	// last rotation. OldSecret is "" if there is none.
 	Secret    string `json:"-"`
 	OldSecret string `json:"-"`
-	// DeletedAt is set for a deleted webhook whose deliveries are not all deleted yet. No API returns
-	// such a webhook.
+	// DeletedAt is set for a deleted webhook that still has stored deliveries. No API returns such a
+	// webhook.
 	DeletedAt *Time `json:"-"`
 }
 
@@ -72,7 +76,7 @@ type DeliveryStatus string
 const (
 	DeliveryPending   DeliveryStatus = "pending"   // waits for its first or its next attempt, or is being sent
 	DeliveryDelivered DeliveryStatus = "delivered" // the endpoint has accepted it
-	DeliveryDead      DeliveryStatus = "dead"      // no attempt succeeded, and the server makes no more
+	DeliveryDead      DeliveryStatus = "dead"      // no attempt succeeded; the server has given up
 )
 
 // DeliveryStatuses returns all statuses of deliveries.
@@ -82,38 +86,39 @@ func DeliveryStatuses() []DeliveryStatus {
 
 // Delivery is one event on its way to one webhook.
 type Delivery struct {
-	// ID identifies the event. It is the header webhook-id, the same at each attempt and for each
-	// webhook, and increases with the time of the event.
+	// ID identifies the event. It is sent in the header webhook-id. It is the same at each attempt and
+	// for each webhook. A later event has a greater id.
 	ID        uuid.UUID      `json:"id"`
 	WebhookID uuid.UUID      `json:"webhookId"`
 	EventType EventType      `json:"eventType"`
 	Status    DeliveryStatus `json:"status"`
-	// Attempts counts the attempts. An attempt that no outcome was recorded for is repeated and counts
-	// once. Sending a delivery again starts from 0.
+	// Attempts is the number of attempts. If the outcome of an attempt was not recorded, the attempt is
+	// repeated and counts once. When a client sends the delivery again, Attempts starts from 0.
 	Attempts int `json:"attempts"`
-	// NextAttemptAt is nil unless the delivery is pending. While a server is sending the delivery,
-	// it is the time from which another server may send it.
+	// NextAttemptAt is when the next attempt is due; nil unless the delivery is pending. While a server
+	// is sending the delivery, it is the time from which another server may send it.
 	NextAttemptAt *Time `json:"nextAttemptAt,omitempty"`
-	// ResponseStatus and ResponseBody are the endpoint's newest answer, ResponseBody its first bytes.
-	// Error says why there is none.
+	// ResponseStatus and ResponseBody are from the endpoint's newest response. ResponseBody has only
+	// its first bytes. If there was no response, Error says why.
 	ResponseStatus int    `json:"responseStatus,omitempty"`
 	ResponseBody   string `json:"responseBody,omitempty"`
 	Error          string `json:"error,omitempty"`
 	CreatedAt      Time   `json:"createdAt"`
 	AttemptedAt    *Time  `json:"attemptedAt,omitempty"`
 	EndedAt        *Time  `json:"endedAt,omitempty"`
-	// Payload is the body that is sent.
+	// Payload is the body of the HTTP request to the endpoint.
 	Payload json.RawMessage `json:"payload,omitempty"`
 
 	Org string `json:"-"`
-	// LeaseUntil is the end of the lease of the server that sends the delivery; zero if none does.
+	// LeaseUntil is when the lease of the server that sends the delivery ends; zero if no server sends
+	// it.
 	LeaseUntil Time `json:"-"`
-	// Fence grows when a server takes the delivery, and when it is sent again. An outcome with an older
-	// fence is ignored.
+	// Fence increases each time a server claims the delivery, and each time a client sends it again. An
+	// outcome that is reported with an older fence is ignored.
 	Fence int64 `json:"-"`
 }
 
-// RemoveAt returns when the delivery is deleted.
+// RemoveAt returns the time at which the delivery is deleted from the store.
 func (d *Delivery) RemoveAt() Time {
 	switch {
 	case d.EndedAt != nil:

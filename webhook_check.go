@@ -12,17 +12,17 @@ import (
 // WebhookRequest contains the settings of a webhook that an org chooses.
 type WebhookRequest struct {
 	URL         string
-	Events      []string // none: LifecycleEvents
+	Events      []string // if empty, LifecycleEvents
 	Description string
-	// Enabled enables or disables the webhook. nil enables a new one, and leaves an existing one as it
-	// is.
+	// Enabled says whether the webhook is enabled. If it is nil, a new webhook is enabled, and an
+	// existing one does not change.
 	Enabled *bool
-	// KeyID is a key that answers questions; nil for none. Deliveries of question.asked contain a link
-	// with which it answers.
+	// KeyID is an API key that may answer questions; nil for none. With it, deliveries of the event
+	// question.asked contain a link to answer with that key.
 	KeyID *uuid.UUID
 }
 
-// Normal returns the request with the default events, each pattern once.
+// Normal returns the request with the default events if it has none, and without duplicate patterns.
 func (r WebhookRequest) Normal() WebhookRequest {
 	if len(r.Events) == 0 {
 		r.Events = LifecycleEvents()
@@ -37,8 +37,8 @@ func (r WebhookRequest) Normal() WebhookRequest {
 	return r
 }
 
-// Check checks the request. loopback allows http to this machine, for development. Errors:
-// invalid_argument.
+// Check checks the request. If loopback is true, the URL may also be http to this machine, for
+// development. Errors: invalid_argument.
 func (r WebhookRequest) Check(loopback bool) error {
 	if err := checkWebhookURL(r.URL, loopback); err != nil {
 		return err
@@ -60,7 +60,8 @@ func (r WebhookRequest) Check(loopback bool) error {
 	return nil
 }
 
-// eventNames returns the types that webhooks receive, with the patterns of all types of a group.
+// eventNames returns the event types that webhooks can receive, and the patterns that select groups of
+// them.
 func eventNames() (names []string) {
 	for _, e := range webhookEvents {
 		group, _, _ := strings.Cut(string(e.Type), ".")

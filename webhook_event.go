@@ -5,15 +5,16 @@ import (
 	"strings"
 )
 
-// EventWebhookTest is the type of the event that tests a webhook. It is in no log.
+// EventWebhookTest is the type of the event that the server sends to test a webhook. The event is in no
+// log.
 const EventWebhookTest EventType = "webhook.test"
 
-// WebhookEvent is a type of event that webhooks can receive.
+// WebhookEvent is an event type that webhooks can receive.
 type WebhookEvent struct {
 	Type EventType
-	// Members are the members of the event that a delivery contains, by their names in the log. The
-	// value is the name in the delivery, where kind and status are those of the execution. Members that
-	// can contain text of a conversation, such as a prompt or an answer, are not among them.
+	// Members maps the members that a delivery contains from their names in the log to their names in
+	// the delivery. In a delivery, kind and status are those of the execution. Members that can contain
+	// text of a conversation, such as a prompt or an answer, are not in the map.
 	Members map[string]string
 }
 
@@ -27,7 +28,8 @@ var (
 	}
 )
 
-// webhookEvents lists what webhooks can receive. It is all that a new type needs.
+// webhookEvents declares all event types that webhooks can receive. A new type needs only an element
+// here.
 var webhookEvents = []WebhookEvent{
 	{EventCreated, noMembers},
 	{EventStarted, noMembers},
@@ -54,21 +56,23 @@ var webhookEventByType = func() map[EventType]*WebhookEvent {
 	return all
 }()
 
-// WebhookEvents returns all types of events that webhooks can receive.
+// WebhookEvents returns all event types that webhooks can receive.
 func WebhookEvents() []WebhookEvent { return slices.Clone(webhookEvents) }
 
-// WebhookEventOf returns the declaration of a type; nil if webhooks do not receive such events.
+// WebhookEventOf returns the declaration of the event type; nil if webhooks do not receive such events.
 func WebhookEventOf(t EventType) *WebhookEvent { return webhookEventByType[t] }
 
-// LifecycleEvents are the events of a webhook that names none: the changes of an execution's status.
+// LifecycleEvents are the events that a webhook receives if its request lists none: the changes of an
+// execution's status.
 func LifecycleEvents() []string { return []string{"agent.*"} }
 
-// Wants reports whether the webhook is to receive events of a type.
+// Wants reports whether the webhook receives events of the type t.
 func (w *Webhook) Wants(t EventType) bool {
 	return w.Enabled && w.DeletedAt == nil && slices.ContainsFunc(w.Events, func(pattern string) bool { return matchesEvent(pattern, t) })
 }
 
-// matchesEvent reports whether a pattern names a type: as it is, as "PREFIX.*", or as "*".
+// matchesEvent reports whether the pattern selects the event type. A pattern is the type itself,
+// "PREFIX.*" or "*".
 func matchesEvent(pattern string, t EventType) bool {
 	if pattern == "*" || pattern == string(t) {
 		return true

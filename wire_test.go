@@ -31,7 +31,7 @@ func TestTimeOnTheWire(t *testing.T) {
 	})
 }
 
-// A duration in JSON has its unit in the name, and is rounded up.
+// TestTaskErrorOnTheWire checks that a duration in JSON has its unit in the name, and is rounded up.
 func TestTaskErrorOnTheWire(t *testing.T) {
 	in := perdure.TaskError{Code: "task_failed", Message: "m", Permanent: true, RetryAfter: 1500*time.Millisecond + 1}
 	raw, err := json.Marshal(&in)
@@ -59,9 +59,9 @@ func TestCursorRoundTrip(t *testing.T) {
 	})
 }
 
-// A cursor of the old form consists of an epoch and a pos, without a nonce. It is parsed with
-// Nonceless set, and its String is the old form. Trailing bytes that are not a whole nonce are
-// refused.
+// TestCursorWithoutANonce checks that a cursor of the old form consists of an epoch and a pos, without
+// a nonce. It is parsed with Nonceless set, and its String is the old form. Trailing bytes that are
+// not a whole nonce are refused.
 func TestCursorWithoutANonce(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
 		in := perdure.Cursor{Epoch: rapid.Uint64().Draw(t, "epoch"), Pos: rapid.Int64Range(0, 1<<61).Draw(t, "pos"), Nonceless: true}

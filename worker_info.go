@@ -7,23 +7,23 @@ import (
 )
 
 const (
-	// WorkerSeenEvery is how often a server records which workers it has seen.
+	// WorkerSeenEvery is the interval at which a server records which workers it has contact with.
 	WorkerSeenEvery = 10 * time.Second
-	// WorkerPresence is how long after it was last seen a worker counts as connected.
+	// WorkerPresence is how long a worker counts as connected after its last recorded contact.
 	WorkerPresence = 30 * time.Second
-	// WorkerKept is how long a worker is listed after it was last seen.
+	// WorkerKept is how long a worker is listed after its last recorded contact.
 	WorkerKept = time.Hour
-	// MaxListedWorkers is the maximum number of stored workers of an org. Further workers get work
-	// like others, and are not listed.
+	// MaxListedWorkers is the maximum number of stored workers of an org. Further workers get work, but
+	// they are not listed.
 	MaxListedWorkers = 10_000
 	// MaxQueuePauses is the maximum number of paused queues of an org.
 	MaxQueuePauses = 1000
-	// MaxQueueName is the maximum length of the name of a queue to pause, in bytes.
+	// MaxQueueName is the maximum length in bytes of the name of a queue that is paused.
 	MaxQueueName = 512
-	// MaxQueueCount is the maximum of a count of a queue or a worker. It stands for itself and all
-	// larger numbers.
+	// MaxQueueCount is the largest number that counts of a queue or a worker reach. A count of
+	// MaxQueueCount means that number or more.
 	MaxQueueCount = 1000
-	// MaxListedHolds is the maximum length of WorkerInfo.Holds.
+	// MaxListedHolds is the maximum number of elements of WorkerInfo.Holds.
 	MaxListedHolds = 100
 )
 
@@ -33,22 +33,22 @@ type WorkerInfo struct {
 	Org     string    `json:"-"`
 	Version string    `json:"version"`
 	Queues  []string  `json:"queues" nullable:"false"`
-	// Agents and Tasks are the kinds that the worker runs.
+	// Agents and Tasks are the kinds of agents and tasks that the worker has registered.
 	Agents []string `json:"agents" nullable:"false"`
 	Tasks  []string `json:"tasks" nullable:"false"`
-	// AgentSlots and TaskSlots are the numbers of executions and tasks that the worker runs at the
-	// same time; 0 for workers of versions that do not report them.
+	// AgentSlots and TaskSlots are the maximum numbers of executions and tasks that the worker runs at
+	// the same time; 0 if the worker's version does not report them.
 	AgentSlots int `json:"agentSlots"`
 	TaskSlots  int `json:"taskSlots"`
 	// Embedded reports whether the worker is part of a server's process.
 	Embedded     bool `json:"embedded"`
 	RegisteredAt Time `json:"registeredAt"`
-	// LastSeenAt is when a server last recorded the worker, at most WorkerSeenEvery after it was
-	// seen. Connected reports whether that is less than WorkerPresence ago.
+	// LastSeenAt is when a server last recorded contact with the worker; it may be WorkerSeenEvery too
+	// early. Connected reports whether that is less than WorkerPresence ago.
 	LastSeenAt Time `json:"lastSeenAt"`
 	Connected  bool `json:"connected"`
-	// Holding is the number of executions and tasks that the worker holds, at most MaxQueueCount.
-	// Holds are the first of them.
+	// Holding is the number of executions and tasks that the worker has claimed, at most MaxQueueCount.
+	// Holds are the first MaxListedHolds of them.
 	Holding int          `json:"holding"`
 	Holds   []WorkerHold `json:"holds" nullable:"false"`
 }
@@ -56,7 +56,7 @@ type WorkerInfo struct {
 // WorkerHold is an execution or task that a worker has claimed.
 type WorkerHold struct {
 	ExecutionID uuid.UUID `json:"agentExecutionId"`
-	// TaskID is the claimed task; nil if the worker holds the execution itself.
+	// TaskID is the claimed task; nil if the worker has claimed the execution itself.
 	TaskID *uuid.UUID `json:"taskId"`
 	Kind   string     `json:"kind"`
 	Queue  string     `json:"queue"`
@@ -65,11 +65,11 @@ type WorkerHold struct {
 // QueueInfo is a queue of an org. Counts are at most MaxQueueCount.
 type QueueInfo struct {
 	Name string `json:"name"`
-	// Waiting is the number of executions and tasks that could be claimed now. Tasks that wait for a
-	// place of their concurrency key are not counted.
+	// Waiting is the number of executions and tasks that a worker could claim now. Tasks that wait for
+	// the concurrency limit of their key are not counted.
 	Waiting int `json:"waiting"`
-	// OldestAt is since when the oldest of them has been ready; nil if none is waiting. If Waiting
-	// is MaxQueueCount, an older one may exist.
+	// OldestAt is the time from which the oldest of these has waited; nil if none is waiting. If
+	// Waiting is MaxQueueCount, an older one may exist.
 	OldestAt *Time `json:"oldestAt"`
 	// Running is the number of claimed executions and tasks.
 	Running int `json:"running"`
@@ -77,7 +77,7 @@ type QueueInfo struct {
 	Workers int `json:"workers"`
 	// Served reports whether Workers is not 0.
 	Served bool `json:"served"`
-	// Paused reports whether the queue is paused. Workers get no work of a paused queue.
+	// Paused reports whether the queue is paused. Workers get no work from a paused queue.
 	Paused   bool  `json:"paused"`
 	PausedAt *Time `json:"pausedAt"`
 }

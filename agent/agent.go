@@ -34,11 +34,12 @@ type Func[In, Out any] func(ctx Context, in In) (Out, error)
 func (f Func[In, Out]) Run(ctx Context, in In) (Out, error) { return f(ctx, in) }
 
 var (
-	// ErrDiscarded is the cause of a Context whose goroutine the worker has discarded.
+	// ErrDiscarded is the cause with which a Context ends if the worker has discarded its goroutine.
 	ErrDiscarded = errors.New("the goroutine was discarded; its execution is entered again where it is claimed")
-	// ErrCancelled is the cause of a Context whose execution is being cancelled.
+	// ErrCancelled is the cause with which a Context ends if its execution is being cancelled.
 	ErrCancelled = errors.New("the execution is being cancelled")
-	// ErrLeaseLost is the cause of a Context whose worker has lost the lease on the execution.
+	// ErrLeaseLost is the cause with which a Context ends if the worker has lost the lease on the
+	// execution.
 	ErrLeaseLost = errors.New("the lease on the execution is over")
 	// ErrTimeout is returned by WaitSignal, WaitAnySignal and WaitAny if the timeout passes first.
 	ErrTimeout = errors.New("no such signal came in time")
@@ -58,28 +59,29 @@ type Context interface {
 	ID() uuid.UUID
 	// Execution returns the execution as it was when it was claimed.
 	Execution() *perdure.Execution
-	// Place returns the current turn, response and message.
+	// Place returns the current position in the conversation: turn, response and message.
 	Place() perdure.Place
-	// SetPlace sets the current turn, response and message. Work that follows belongs to them.
+	// SetPlace sets the current position in the conversation. Tasks, entries and events that are
+	// created after the call belong to it.
 	SetPlace(perdure.Place)
-	// SetTurn begins another turn of the same response. Work that follows has the turn's id, and
-	// belongs to no message and no tool call.
+	// SetTurn begins another turn of the same response. Tasks, entries and events that are created
+	// after the call belong to this turn, and to no message and no tool call.
 	SetTurn(id string)
 
 	// Messages returns the entries of the path, from the root to the leaf. It commits pending
 	// entries first, so it blocks. It reads from the server only entries that the worker has not
 	// cached.
 	Messages() iter.Seq2[perdure.Entry, error]
-	// ContextPath returns the entries of the path from which perdure.ContextOf builds what a model
-	// sees, in order: the pinned entries of the newest compaction, and the path from the first entry
-	// that it keeps. So it costs no more for a longer conversation. It may return the whole path.
-	// It commits pending entries first, so it blocks.
+	// ContextPath returns those entries of the path from which perdure.ContextOf builds what a model
+	// sees, in order. They are the pinned entries of the newest compaction, and the path from the first
+	// entry that the compaction keeps. So its cost does not grow with the length of the conversation.
+	// It may also return the whole path. It commits pending entries first, so it blocks.
 	ContextPath() iter.Seq2[perdure.Entry, error]
 	// Tail returns the newest n entries of the path, oldest first. If n is 0, it returns the
 	// entries since the newest checkpoint. It commits pending entries first, so it blocks.
 	Tail(n int) ([]perdure.Entry, error)
-	// PathOf returns the entries from the root to leaf of an execution in the same org, in this
-	// order.
+	// PathOf returns the path of another execution in the same org: the entries from the root to the
+	// entry leaf, in this order.
 	PathOf(execution, leaf uuid.UUID) iter.Seq2[perdure.Entry, error]
 	// Leaf returns the id of the entry that becomes the parent of the next entry, or nil if there
 	// is none.
@@ -106,20 +108,20 @@ type Context interface {
 	// commit. Tasks of equal kind and input are one task with one result, unless Instance
 	// distinguishes them.
 	Schedule(kind string, input any, opts ...TaskOption) Future
-	// Await waits until the futures meet the condition how, and returns the state of each task. It
-	// blocks.
+	// Await waits until the tasks of the futures meet the condition how, and returns the state of each
+	// task. It blocks.
 	Await(how How, futures ...Future) ([]Result, error)
 	// Peek returns the state of a task without waiting for its end. A function that is entered again
-	// gets the state that an earlier call returned, if a commit has followed that call. Peek does not
-	// commit, but it may only be called where the methods that block may.
+	// gets the same state as before, if a commit has followed the earlier call. Peek does not commit.
+	// It may only be called where methods that block may be called.
 	Peek(f Future) (Result, error)
 	// CancelTask cancels a task of this execution, with the next commit.
 	CancelTask(f Future)
 	// StopTask cancels a task of this execution, with the next commit, and keeps the text that it has
 	// streamed to clients. StreamedText then returns that text.
 	StopTask(f Future)
-	// StreamedText returns the text that a task has streamed and that clients still see, at most 1 MiB
-	// of it. Call it for a task that has ended. It reads from the server, so it blocks.
+	// StreamedText returns the text that an ended task has streamed and that clients can still see, at
+	// most 1 MiB of it. It reads from the server, so it blocks.
 	StreamedText(f Future) (string, error)
 
 	// RunStep runs fn in this process, and records its result or error before it returns. When the
@@ -128,19 +130,19 @@ type Context interface {
 	RunStep(name string, fn func(context.Context) (json.RawMessage, error), opts ...StepOption) (json.RawMessage, error)
 
 	// OpenQuestion asks a question and does not wait for its answer. The question is stored with the
-	// next commit. The same name, with its Instance, may be used once in one run of the function;
-	// otherwise the error of the result is question_key_reused.
+	// next commit. After the function was entered, each combination of Name and Instance may be asked
+	// once; otherwise the error of the result is question_key_reused.
 	OpenQuestion(q Question) Asked
-	// AwaitQuestion waits until the question is final, and returns it with its kind, subject, status
-	// and answer. It blocks. Errors: the error of a, and those of Ask except ErrExpired and
-	// ErrWithdrawn.
+	// AwaitQuestion waits until the question has an answer, has expired or is withdrawn. It returns the
+	// question with its kind, subject, status and answer. It blocks. Errors: the error of a, and those
+	// of Ask except ErrExpired and ErrWithdrawn.
 	AwaitQuestion(a Asked) (perdure.Question, error)
 	// Ask asks a question and waits for its answer. A denial is an answer. It blocks. Errors:
 	// ErrExpired, ErrWithdrawn, question_key_reused, idempotency_key_reused (the name was used for
 	// another question).
 	Ask(q Question) (perdure.Answer, error)
-	// WithdrawQuestion withdraws a question with the next commit. An answer that was given before
-	// remains.
+	// WithdrawQuestion withdraws a question with the next commit. If the question already has an
+	// answer, it does not change.
 	WithdrawQuestion(a Asked)
 
 	// WaitSignal waits for a signal whose name matches the pattern, and takes it. If timeout is
@@ -160,28 +162,27 @@ type Context interface {
 	// HasSignal reports whether a signal whose name matches the pattern is pending.
 	HasSignal(pattern string) (bool, error)
 
-	// Sleep blocks for d. If the function is entered again meanwhile, the time still counts from
-	// the first call.
+	// Sleep blocks for the duration d. If the function is entered again meanwhile, the time still
+	// counts from the first call.
 	Sleep(d time.Duration) error
 
 	// Emit adds an event of type data to the next commit.
 	Emit(data any) error
 	// Stream returns the stream for content that clients read while it grows.
 	Stream() Stream
-	// OnEnd registers a function that is called after the execution has ended, if it ends in this
-	// process. After a crash, the function is not called.
+	// OnEnd registers a function that is called when the execution has ended, if it ends in this
+	// process. If the process dies before that, the function is not called.
 	OnEnd(fn func(perdure.Status))
 }
 
-// Stream sends content to clients while it grows. The content is stored in the background, and all
-// of it before the next commit of the execution, or before the end of the attempt. Its methods are
-// not blocking calls of Context, so any goroutine may call them. Methods that add text wait while
-// too much of it is unsent.
+// Stream sends content to clients while it grows. The content is stored in the background; all of it is
+// stored before the next commit of the execution, or before the end of the attempt. Any goroutine may
+// call the methods of a Stream. Methods that add text wait while too much text has not been sent.
 type Stream interface {
 	// Text and Thinking append to the text and the thinking of the current message.
 	Text(s string)
 	Thinking(s string)
-	// Terminal appends to the output of a command. stream is "stdout" or "stderr".
+	// Terminal appends to the output of a command. The argument stream is "stdout" or "stderr".
 	Terminal(stream string, p []byte)
 	// ToolArguments appends to the arguments of a tool call.
 	ToolArguments(toolCallID, s string)
@@ -191,7 +192,8 @@ type Stream interface {
 	Data(data any)
 	// Error sends an event of type error.
 	Error(message string, code perdure.Code)
-	// SetPlace sets the turn, response and message to which the content that follows belongs.
+	// SetPlace sets the position in the conversation to which the content belongs that is sent after
+	// the call.
 	SetPlace(perdure.Place)
 }
 
@@ -202,14 +204,14 @@ type Future struct {
 	err  error
 }
 
-// FailedFuture returns a future of a task that could not be scheduled. Every wait for it returns
-// err.
+// FailedFuture returns a future for a task that could not be scheduled. Every wait for it returns the
+// error err.
 func FailedFuture(kind string, err error) Future { return Future{Kind: kind, err: err} }
 
-// Err returns the error for which the task could not be scheduled, or nil.
+// Err returns the reason why the task could not be scheduled, or nil if it was.
 func (f Future) Err() error { return f.err }
 
-// FutureOf returns a future of the scheduled task with this id.
+// FutureOf returns a future for the scheduled task with this id.
 func FutureOf(id uuid.UUID, kind string) Future { return Future{ID: id, Kind: kind} }
 
 // Result is the state of a task.
@@ -220,8 +222,8 @@ type Result struct {
 // Ended reports whether the task has ended.
 func (r Result) Ended() bool { return r.Task != nil && r.Task.Status.Terminal() }
 
-// Err returns nil for a completed task. Otherwise it returns an error that describes how the task
-// ended, or that it has not.
+// Err returns nil for a completed task. For any other task it returns an error, which says how the task
+// ended or that it has not ended.
 func (r Result) Err() error {
 	switch {
 	case !r.Ended():
@@ -234,16 +236,16 @@ func (r Result) Err() error {
 	return &perdure.TaskError{Code: perdure.Internal, Message: "the task ended " + string(r.Task.Status)}
 }
 
-// How is the condition under which a wait for futures is met.
+// How says when a wait for several futures ends.
 type How int
 
 const (
-	// All is met when every task has ended in any way.
+	// All ends the wait when every task has ended in any way.
 	All How = iota
-	// AllOrFailure is met when every task has completed, or one has failed.
+	// AllOrFailure ends the wait when every task has completed, or when one has failed.
 	AllOrFailure
-	// FirstSuccess is met when one task has completed, or all have failed.
+	// FirstSuccess ends the wait when one task has completed, or when all have failed.
 	FirstSuccess
-	// First is met when one task has ended in any way.
+	// First ends the wait when one task has ended in any way.
 	First
 )

@@ -11,14 +11,15 @@ import (
 	"github.com/perdure/perdure/internal/scope"
 )
 
-// Approved schedules a task, as Context.Schedule does, if the approval policies of the execution
-// permit it. If they ask people, it asks a question of kind approval with the kind of the task as its
-// subject and the input as its details, and waits for the answer. If the voter has changed the input,
-// the task gets the changed one. Without a policy about the kind, Approved is Context.Schedule.
+// Approved schedules a task as Context.Schedule does, if the approval policies of the execution permit
+// it. If the policies ask people, Approved asks a question of kind approval and waits for the answer.
+// The subject of the question is the kind of the task, and its details are the input. If the voter has
+// changed the input, the task gets the changed input. Without a policy about the kind, Approved does
+// the same as Context.Schedule.
 //
-// The server refuses a guarded task that is scheduled in another way, and the execution fails. It
-// blocks. Errors: ErrDenied, wrapped with the reason, if a rule or a person denies; ErrExpired;
-// ErrWithdrawn; invalid_argument.
+// Approved blocks. The server refuses a guarded task that is scheduled without Approved, and the
+// execution fails. Errors: ErrDenied, wrapped with the reason, if a rule or a person denies;
+// ErrExpired; ErrWithdrawn; invalid_argument.
 func Approved(ctx Context, kind string, input any, opts ...TaskOption) (Future, error) {
 	policies, err := ctx.Execution().Approvals()
 	if err != nil {
@@ -48,7 +49,7 @@ type guardedTask struct {
 	settings  TaskSettings
 	judged    perdure.Judgement
 	clearance perdure.Clearance
-	edited    bool // a voter has changed the input
+	edited    bool // whether a voter has changed the input
 }
 
 func newGuardedTask(ctx Context, policies perdure.Approvals, kind string, input any, opts []TaskOption) (*guardedTask, error) {
@@ -63,14 +64,14 @@ func newGuardedTask(ctx Context, policies perdure.Approvals, kind string, input 
 			return nil, perdure.FieldErrorf("input", "of task %s does not encode: %v", kind, err)
 		}
 	}
-	c.input = raw // exactly these bytes are approved
+	c.input = raw // people approve exactly these bytes
 	if c.settings.KeyTTL > 0 {
 		return nil, perdure.FieldErrorf("keyTTL", "is not for the task %s, which policies guard: one approval permits one task", kind)
 	}
 	return c, perdure.CheckArguments("input", raw)
 }
 
-// clear judges the task, and asks people if a rule says so. Errors: those of Approved.
+// clear decides whether the task may run, and asks people if a rule says so. Errors: those of Approved.
 func (c *guardedTask) clear() error {
 	if err := c.judge(); err != nil {
 		return err
@@ -116,11 +117,11 @@ func (c *guardedTask) ask() error {
 		return err
 	}
 	before := c.ctx.Place()
-	c.ctx.SetPlace(c.settings.Place) // an edit is judged by the place of its question
+	c.ctx.SetPlace(c.settings.Place) // the place of the question decides about an edit
 	asked := c.ctx.OpenQuestion(q)
 	c.ctx.SetPlace(before)
 	if perdure.IsCode(asked.Err(), perdure.QuestionKeyReused) {
-		asked = AskedOf(perdure.QuestionID(c.ctx.ID(), name)) // an equal task is the same task
+		asked = AskedOf(perdure.QuestionID(c.ctx.ID(), name)) // an equal task has the same question
 	}
 	final, err := c.ctx.AwaitQuestion(asked)
 	if err != nil {
@@ -133,16 +134,16 @@ func (c *guardedTask) ask() error {
 	if answer.Verdict != perdure.VerdictApprove {
 		return fmt.Errorf("%w: %s", ErrDenied, answer.Reason)
 	}
-	if final.Details != nil { // a voter may have changed them
+	if final.Details != nil { // a voter may have changed the details
 		c.edited = !bytes.Equal(c.input, final.Details)
 		c.input = final.Details
 	}
 	c.clearance.Question = &asked.ID
-	return c.judge() // what the input now requires
+	return c.judge() // the policies judge the changed input
 }
 
-// question returns the name of the question about the task. Equal tasks have one, and it does not
-// depend on the execution.
+// question returns the name of the question about the task. Equal tasks have the same name, which does
+// not depend on the execution.
 func (c *guardedTask) question() (string, error) {
 	if c.settings.Key != "" {
 		return "approval:" + perdure.CallerTaskKey(uuid.Nil, c.kind, c.settings.Key), nil
@@ -151,7 +152,7 @@ func (c *guardedTask) question() (string, error) {
 	return "approval:" + key, err
 }
 
-// cleared is the option that lets the gate of the execution pass the task.
+// cleared is a TaskOption. It sets the clearance with which the gate of the execution accepts the task.
 func (c *guardedTask) cleared(s *TaskSettings) {
 	clearance := c.clearance
 	s.Clearance = &clearance
@@ -160,16 +161,16 @@ func (c *guardedTask) cleared(s *TaskSettings) {
 	}
 }
 
-// distinct is the option that distinguishes a task whose input a voter has changed from a task that was
-// scheduled with this input: each of them has an approval.
+// distinct is a TaskOption. It distinguishes a task whose input a voter has changed from a task that
+// was scheduled with this input, because each of them has its own approval.
 func (c *guardedTask) distinct(s *TaskSettings) {
 	if c.edited && s.Key == "" {
 		s.Instance += "edited:" + c.clearance.Question.String()
 	}
 }
 
-// RuleQuestion returns the question that a rule asks about a call of a tool, under the name of the
-// call's id. Error: the rule's expiry is not a duration.
+// RuleQuestion returns the question that a rule asks about a call of a tool. The name of the question
+// is the id of the call. Errors: the rule's Expires is not a duration.
 func RuleQuestion(r perdure.ApprovalRule, tool string, call QuestionCall) (Question, error) {
 	life, err := r.Life()
 	if err != nil {

@@ -12,8 +12,8 @@ import (
 	"github.com/perdure/perdure/worker"
 )
 
-// refundsOf starts an agent whose refunds people approve, and returns its output and the number of
-// refunds that have run.
+// refundsOf runs an agent whose refunds people approve. It returns the output of the agent and the
+// number of refunds that were made.
 func refundsOf(t *testing.T, answers map[string]client.AnswerRequest, code func(agent.Context) ([]int, error)) (string, int) {
 	runs := 0
 	refund := agent.DefineTask("refund", func(_ agent.TaskContext, amount int) (int, error) {
@@ -35,8 +35,8 @@ func refundsOf(t *testing.T, answers map[string]client.AnswerRequest, code func(
 	return exampletest.Outcome(house.Wait(id)), runs
 }
 
-// A task whose input a voter has changed, and a task that was scheduled with this input, are two tasks
-// with two approvals.
+// TestAnEditedTaskIsATaskOfItsOwn checks that a task whose input a voter has changed differs from a
+// task that was scheduled with that input. Each of the two has its own approval.
 func TestAnEditedTaskIsATaskOfItsOwn(t *testing.T) {
 	key := func(in string) string {
 		k, err := perdure.DefaultTaskKey(uuid.Nil, "refund", []byte(in), "")
@@ -68,7 +68,8 @@ func TestAnEditedTaskIsATaskOfItsOwn(t *testing.T) {
 	}
 }
 
-// A guarded task has no KeyTTL, with which it would run again under the approval of the first.
+// TestAGuardedTaskHasNoKeyTTL checks that a guarded task cannot have a KeyTTL, because it would then
+// run again under the approval of the first task.
 func TestAGuardedTaskHasNoKeyTTL(t *testing.T) {
 	got, runs := refundsOf(t, nil, func(ctx agent.Context) ([]int, error) {
 		_, err := agent.Approved(ctx, "refund", 1, agent.Key("daily"), agent.KeyTTL(time.Hour))

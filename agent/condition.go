@@ -7,9 +7,9 @@ import (
 	"github.com/perdure/perdure"
 )
 
-// Condition is a condition for WaitAny: a signal, a task, a question, a timer, or any or all of
-// several conditions. OnSignal, OnTask, OnQuestion, OnTimer, OnAny and OnAll create conditions.
-// Exactly one field is set.
+// Condition is a condition for WaitAny: a signal, a task, a question, a timer, or any or all of several
+// conditions. OnSignal, OnTask, OnQuestion, OnTimer, OnAny and OnAll create conditions. Exactly one
+// field is set.
 type Condition struct {
 	Signal   string        `json:"signal,omitempty"`
 	Task     *Future       `json:"task,omitempty"`
@@ -26,24 +26,26 @@ func OnSignal(pattern string) Condition { return Condition{Signal: pattern} }
 // OnTask returns a condition that is met when the task has ended in any way.
 func OnTask(f Future) Condition { return Condition{Task: &f} }
 
-// OnTimer returns a condition that is met d after WaitAny was first called with it.
+// OnTimer returns a condition that is met when the duration d has passed since the first call of
+// WaitAny with this condition.
 func OnTimer(d time.Duration) Condition { return Condition{Timer: max(d, 1)} }
 
-// OnAny returns a condition that is met when at least one of the conditions is met.
+// OnAny returns a condition that is met when at least one of the given conditions is met.
 func OnAny(conditions ...Condition) Condition { return Condition{Any: list(conditions)} }
 
-// OnAll returns a condition that is met when all of the conditions are met. One signal can meet
-// several conditions.
+// OnAll returns a condition that is met when all of the given conditions are met. One signal can meet
+// several of them.
 func OnAll(conditions ...Condition) Condition { return Condition{All: list(conditions)} }
 
-// list returns a copy that is never nil, so that an empty list differs from no list.
+// list returns a copy of conditions that is never nil, so that an empty list differs from no list.
 func list(conditions []Condition) []Condition { return append([]Condition{}, conditions...) }
 
-// MarshalJSON writes the task's id, which distinguishes futures.
+// MarshalJSON writes the id of the task, which identifies the future.
 func (f Future) MarshalJSON() ([]byte, error) { return json.Marshal(f.ID) }
 
-// Kind returns the kind of the wait that the condition becomes, or WaitKindUnknown if no field is
-// set. It is never WaitKindTimer, because timers of conditions have durations, not points in time.
+// Kind returns the kind of the perdure.Wait to which the condition is converted, or WaitKindUnknown if
+// no field is set. It is never WaitKindTimer, because timers of conditions have durations, not points
+// in time.
 func (c Condition) Kind() perdure.WaitKind {
 	switch {
 	case c.Any != nil:
@@ -62,8 +64,8 @@ func (c Condition) Kind() perdure.WaitKind {
 	return perdure.WaitKindUnknown
 }
 
-// Check returns invalid_argument if the condition is invalid, or the error of a future whose task
-// could not be scheduled.
+// Check returns invalid_argument if the condition is invalid, or the error of a future whose task could
+// not be scheduled.
 func (c Condition) Check() error {
 	var failed error
 	c.Walk(func(leaf Condition) {
@@ -99,7 +101,7 @@ func (c Condition) HasTimer() bool {
 	return found
 }
 
-// Walk calls visit for each condition in c that is not any or all, in order.
+// Walk calls visit for each leaf of c in order: each condition that is not a list of conditions.
 func (c Condition) Walk(visit func(Condition)) {
 	if c.Kind().Leaf() {
 		visit(c)
@@ -113,22 +115,24 @@ func (c Condition) Walk(visit func(Condition)) {
 	}
 }
 
-// Met describes the condition that ended a WaitAny.
+// Met describes which condition ended a WaitAny, and how.
 type Met struct {
 	// Index is the index of the condition in the arguments of WaitAny. If several were met, it is
 	// the lowest.
 	Index int
-	// Signals are the signals that met the condition, and that WaitAny took. They are in the order
-	// of the condition.
+	// Signals are the signals that met the condition, which WaitAny has taken. They have the order in
+	// which the condition names them.
 	Signals []perdure.Signal
-	// Tasks are the states of the tasks in the condition, in the order of the condition.
+	// Tasks are the states of the tasks in the condition, in the order in which the condition names
+	// them.
 	Tasks []Result
-	// Questions are the questions in the condition, in the order of the condition. A final question
-	// has all fields that AwaitQuestion returns. Any other has only its id and the status open.
+	// Questions are the questions in the condition, in the order in which the condition names them. A
+	// final question has all fields that AwaitQuestion returns. Any other question has only its id and
+	// the status open.
 	Questions []perdure.Question
 }
 
-// Signal returns the first of the Signals, or the zero Signal if there is none.
+// Signal returns the first element of Signals, or the zero Signal if there is none.
 func (m Met) Signal() perdure.Signal {
 	if len(m.Signals) == 0 {
 		return perdure.Signal{}
@@ -136,7 +140,7 @@ func (m Met) Signal() perdure.Signal {
 	return m.Signals[0]
 }
 
-// ValueOf decodes the result of the nth task of the condition, from 0. If the task failed, the
+// ValueOf decodes the result of the nth task of the condition, counted from 0. If the task failed, the
 // error is its *perdure.TaskError.
 func ValueOf[T any](m Met, n int) (T, error) {
 	if n < 0 || n >= len(m.Tasks) {

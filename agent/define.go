@@ -13,12 +13,13 @@ import (
 type Definition struct {
 	Spec perdure.KindSpec
 	Run  func(ctx Context, input json.RawMessage) (json.RawMessage, error)
-	// Unless contains names of signals. While such a signal is pending, the execution does not end:
-	// Run is entered again to take it.
+	// Unless contains names of signals. The execution does not end while a signal with one of these
+	// names is pending: Run is entered again to take it.
 	Unless []string
 }
 
-// Define creates an agent of the kind. The JSON Schema of the input is derived from In.
+// Define creates an agent that is registered under the kind. The JSON Schema of the input is derived
+// from In.
 func Define[In, Out any](kind string, a Agent[In, Out]) Definition {
 	return Definition{
 		Spec: perdure.KindSpec{Kind: kind, InputSchema: Schema[In]()},
@@ -36,20 +37,21 @@ func Define[In, Out any](kind string, a Agent[In, Out]) Definition {
 	}
 }
 
-// DefineFunc creates an agent of the kind from a function. See Define.
+// DefineFunc creates an agent from a function, and registers it under the kind. See Define.
 func DefineFunc[In, Out any](kind string, fn func(ctx Context, in In) (Out, error)) Definition {
 	return Define(kind, Func[In, Out](fn))
 }
 
 // Output returns a copy of the definition that registers a JSON Schema of the output, such as
-// Schema[Out](). If the output of an execution fits no output schema that a worker has registered
-// for the kind within a day, the execution fails with code invalid_argument.
+// Schema[Out](). Workers can register different schemas for the kind. If an output fits none of the
+// schemas that were registered within a day, the execution fails with code invalid_argument.
 func (d Definition) Output(schema json.RawMessage) Definition {
 	d.Spec.OutputSchema = schema
 	return d
 }
 
-// Tags returns a copy of the definition with tags, by which lists find the kind and its executions.
+// Tags returns a copy of the definition with tags. Clients filter lists of kinds and executions by
+// them.
 func (d Definition) Tags(tags ...string) Definition {
 	d.Spec.Tags = tags
 	return d
@@ -65,24 +67,27 @@ type TaskContext interface {
 	Workspace() string
 	// Execution returns the execution to which the task belongs.
 	Execution() (*perdure.Execution, error)
-	// Path returns the entries from the root to leaf, in this order.
+	// Path returns the entries of the path from the root to the entry leaf, in this order.
 	Path(leaf uuid.UUID) iter.Seq2[perdure.Entry, error]
-	// ContextPath returns the entries of the path to leaf from which perdure.ContextOf builds what a
-	// model sees. See Context.ContextPath. Schedule the task with the option ReadsContext.
+	// ContextPath returns those entries of the path to the entry leaf from which perdure.ContextOf
+	// builds what a model sees. See Context.ContextPath. Schedule the task with the option
+	// ReadsContext.
 	ContextPath(leaf uuid.UUID) iter.Seq2[perdure.Entry, error]
 	// Tasks returns tasks and records of steps of the execution, with inputs and results, in the order
-	// of ids. An element is nil if there is no such task. It reads from the server.
+	// of ids. It returns nil in place of a task that does not exist. It reads from the server.
 	Tasks(ids ...uuid.UUID) ([]*perdure.Task, error)
 	// Stream returns the stream for content that clients read while it grows.
 	Stream() Stream
 	// Progress records the progress of the attempt. Clients see it in the list of tasks after the
 	// worker's next heartbeat. It counts as a call of Heartbeat.
 	Progress(v any)
-	// Heartbeat reports that the code is still running, for the option HeartbeatTimeout.
+	// Heartbeat reports that the task's code is still running. The option HeartbeatTimeout requires
+	// this.
 	Heartbeat()
 }
 
-// TaskDefinition is a task kind as a worker registers it. DefineTask creates one with types.
+// TaskDefinition is a task kind as a worker registers it. DefineTask creates one from a function with
+// typed input and result.
 type TaskDefinition struct {
 	Spec perdure.KindSpec
 	Run  func(ctx TaskContext, input json.RawMessage) (json.RawMessage, error)
@@ -97,7 +102,7 @@ type TaskDefinition struct {
 	Replay func(ctx TaskContext, result json.RawMessage) error
 }
 
-// Permanent returns err as an error after which the task is not retried.
+// Permanent wraps err so that the task is not retried.
 func Permanent(err error) error {
 	return &perdure.TaskError{Code: codeOf(err), Message: messageOf(err), Permanent: true}
 }

@@ -129,7 +129,7 @@ func ExampleHeartbeatTimeout() {
 // A task that is scheduled with the same key is the same task. It runs again if a checkpoint was
 // created later than KeyTTL after its end.
 func ExampleKeyTTL() {
-	runs := 0 // in this process
+	runs := 0 // number of runs of the task
 	count := agent.DefineTask("count", func(_ agent.TaskContext, _ any) (int, error) {
 		runs++
 		return runs, nil

@@ -22,7 +22,7 @@ func answered(a agent.Definition, answers map[string]client.AnswerRequest) {
 	fmt.Println(exampletest.Outcome(house.Wait(id)))
 }
 
-// The people who answer see a form for the fields of the type.
+// The people who answer see a form with a field for each field of the type.
 func ExampleAskFor() {
 	type release struct {
 		Version string `json:"version"`
@@ -38,7 +38,7 @@ func ExampleAskFor() {
 	// Output: v7 on 3 hosts
 }
 
-// A denial is an error with the reason.
+// If a person denies, the error contains the reason.
 func ExampleAskChoice() {
 	deploy := agent.DefineFunc("deploy", func(ctx agent.Context, _ any) (string, error) {
 		where, err := agent.AskChoice(ctx, "where", "Where to?", []string{"staging", "production"})
@@ -68,7 +68,7 @@ func ExampleConfirm() {
 	// Output: true: within the budget
 }
 
-// An agent goes on with the first of a decision and a message, and withdraws its question.
+// An agent waits for a decision or a message. If the message comes first, it withdraws its question.
 func ExampleOnQuestion() {
 	plan := agent.DefineFunc("plan", func(ctx agent.Context, _ any) (string, error) {
 		asked := ctx.OpenQuestion(agent.Question{Name: "plan", Kind: "plan", Prompt: "Is the plan fine?", Details: []string{"test", "deploy"}})
@@ -87,8 +87,8 @@ func ExampleOnQuestion() {
 	// Output: approve by token
 }
 
-// What happens to questions that nobody answers in time. The first one needs two approvers other
-// than the one who started the run.
+// Each of these questions says what happens if nobody answers it in time. The first one needs two
+// approvers, and the one who started the run cannot be one of them.
 func ExampleAskDeny() {
 	wait := time.Millisecond
 	ask := agent.DefineFunc("ask", func(ctx agent.Context, _ any) (string, error) {

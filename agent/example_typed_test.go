@@ -12,7 +12,7 @@ import (
 	"github.com/perdure/perdure/worker"
 )
 
-// A handle knows the types of the task's input and result.
+// A Task knows the types of its input and its result.
 func ExampleTask() {
 	length := agent.DefineTask("length", func(_ agent.TaskContext, text string) (int, error) { return len(text), nil })
 	measure := agent.DefineFunc("measure", func(ctx agent.Context, text string) (int, error) {
@@ -27,7 +27,7 @@ func ExampleTask() {
 	// Output: 12
 }
 
-// Functions for futures of any type take the futures of a handle, too.
+// Functions that take futures of any type also accept the futures of a typed task.
 func ExampleFutures() {
 	length := agent.DefineTask("length", func(_ agent.TaskContext, text string) (int, error) { return len(text), nil })
 	measure := agent.DefineFunc("measure", func(ctx agent.Context, words []string) ([]int, error) {
@@ -46,7 +46,7 @@ type decision struct {
 	Reason  string `json:"reason,omitempty"`
 }
 
-// The server refuses a value that is no decision before the agent sees it.
+// The server refuses a value that does not fit the type, before the agent sees it.
 func ExampleDefineSignal() {
 	approval := agent.DefineSignal[decision]("approval").Describe("May the invoice be paid?")
 	pay := agent.DefineFunc("pay", func(ctx agent.Context, invoice string) (string, error) {
@@ -74,7 +74,7 @@ func ExampleDefineSignal() {
 	// invoice 17: true
 }
 
-// A condition of a typed signal, whose value is decoded after the wait.
+// WaitAny can wait for a typed signal. Its value is decoded after the wait.
 func ExampleSignalKind_On() {
 	approval := agent.DefineSignal[decision]("approval")
 	pay := agent.DefineFunc("pay", func(ctx agent.Context, _ any) (string, error) {
@@ -98,7 +98,8 @@ func ExampleSignalKind_On() {
 	// Output: within the budget
 }
 
-// An agent whose output is compared with its schema, and a list of executions by a tag.
+// The server compares the output of this agent with a schema. A list of executions is filtered by a
+// tag.
 func ExampleDefinition_Output() {
 	type answer struct {
 		Text string `json:"text"`
@@ -119,7 +120,7 @@ func ExampleDefinition_Output() {
 	// 2 <nil>
 }
 
-// A task whose result is compared with its schema.
+// The server compares the result of this task with a schema.
 func ExampleTask_Output() {
 	roll := agent.DefineTask("roll", func(_ agent.TaskContext, sides int) (int, error) {
 		return sides + 1, nil

@@ -59,7 +59,7 @@ func Loop[S any](ctx Context, state *S, step func(ctx Context, state *S) (done b
 	}
 }
 
-// load replaces state by the state of the newest checkpoint, and reports whether there is a
+// load decodes the state of the newest checkpoint into *state, and reports whether there is a
 // checkpoint.
 func load[S any](ctx Context, state *S) (bool, error) {
 	var stored S
@@ -70,15 +70,15 @@ func load[S any](ctx Context, state *S) (bool, error) {
 	return known, err
 }
 
-// iteration is the Context of one call of a Loop's step. Its prefix names the checkpoint at the
-// beginning of the call, so the steps and tasks of different calls are distinct. When a call runs
-// again, its prefix is the same.
+// iteration is the Context for one call of the function step in a Loop. Its prefix is derived from the
+// checkpoint before the call, so steps and tasks of different calls have different names. When a call
+// runs again, its prefix is the same.
 type iteration struct {
 	Context
 	prefix string
 }
 
-// Value implements context.Context. Libraries find the prefix with the package scope.
+// Value implements context.Context. Packages that use this Context find the prefix with package scope.
 func (i iteration) Value(key any) any {
 	if key == (scope.Key{}) {
 		return i.prefix

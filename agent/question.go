@@ -12,10 +12,9 @@ import (
 )
 
 var (
-	// ErrExpired is returned for a question that nobody has answered in time, and that has no
-	// decision for that case.
+	// ErrExpired is returned if a question has expired without an answer, and its OnExpiry sets none.
 	ErrExpired = errors.New("nobody answered the question in time")
-	// ErrWithdrawn is returned for a question that was withdrawn.
+	// ErrWithdrawn is returned if a question was withdrawn.
 	ErrWithdrawn = errors.New("the question was withdrawn")
 	// ErrDenied is wrapped by the error of AskFor and AskChoice if the answer is a denial.
 	ErrDenied = errors.New("the answer is no")
@@ -24,49 +23,51 @@ var (
 // Question is a question that an agent asks people. It is durable: it stays open until it is
 // answered, expires or is withdrawn, also while no worker runs.
 type Question struct {
-	// Name identifies the question in the execution. A function that is entered again asks under the
-	// same name, and gets the stored question. Instance distinguishes questions with one name.
+	// Name and Instance identify the question in the execution. A function that is entered again asks
+	// with the same Name and Instance, and gets the stored question. Instance distinguishes questions
+	// with the same Name.
 	Name, Instance string
-	// Kind is input if Schema is set, choice if Choices is set, and approval otherwise, unless it is
-	// set.
+	// Kind is the kind of the question. By default it is input if Schema is set, choice if Choices is
+	// set, and approval otherwise.
 	Kind perdure.QuestionKind
-	// Subject names the thing that the question is about. Prompt is the text for people.
+	// Subject names the thing that the question is about. Prompt is the text that people read.
 	Subject, Prompt string
-	// Schema is the JSON Schema of the answer. Choices are the possible answers. At most one of them
+	// Schema is the JSON Schema of the answer. Choices are the possible answers. At most one of the two
 	// is set.
 	Schema  json.RawMessage
 	Choices []perdure.QuestionOption
-	// Details are shown beside the prompt; they are encoded as JSON. A voter approves exactly these.
+	// Details are shown beside the prompt. They are encoded as JSON, and a voter approves exactly this
+	// JSON.
 	Details any
 	// Call, if set, is the tool call that an approval is about. Its arguments are the details.
 	Call *QuestionCall
-	// Needed, NotAsker and By say who must answer: see perdure.QuestionTerms.
+	// Needed, NotAsker and By say who must answer: see the fields of perdure.QuestionTerms.
 	Needed   int
 	NotAsker bool
 	By       []string
-	// Edit names who may change the details while approving them. perdure.Question.Details then
-	// contains the approved details.
+	// Edit says who may change the details while approving them. perdure.Question.Details then contains
+	// the approved details.
 	Edit perdure.EditRight
-	// NoGrants means that people are asked each time: see perdure.QuestionTerms.
+	// NoGrants means that people are asked every time: see the field of perdure.QuestionTerms.
 	NoGrants bool
 	// Expires is the time until the question expires; 0 means never. OnExpiry and Default say what
-	// happens then.
+	// happens when it expires.
 	Expires  time.Duration
 	OnExpiry perdure.OnExpiry
 	Default  any
 }
 
-// QuestionCall is a tool call.
+// QuestionCall is the tool call that an approval is about.
 type QuestionCall struct {
-	// EntryID is the entry of the conversation that contains the call with the id CallID. Without an
-	// entry, the question stores the arguments.
+	// EntryID is the entry that contains the tool call, and CallID the id of the call. If EntryID is
+	// not set, the question stores the arguments.
 	EntryID uuid.UUID
 	CallID  string
 	// Arguments is the text of the call's arguments, unchanged.
 	Arguments string
 }
 
-// New returns the question as a commit contains it. Errors: invalid_argument.
+// New returns the question in the form in which a commit contains it. Errors: invalid_argument.
 func (q Question) New() (perdure.NewQuestion, error) {
 	n := perdure.NewQuestion{
 		Key: q.key(), ExpiresAfter: q.Expires,
@@ -114,7 +115,8 @@ func (q Question) kind() perdure.QuestionKind {
 	return perdure.QuestionApproval
 }
 
-// encoded returns a value as JSON; nil stays nil.
+// encoded returns the value as JSON; nil for a nil value. The argument what names the value in the
+// error.
 func encoded(what string, value any) (json.RawMessage, error) {
 	if value == nil {
 		return nil, nil
@@ -132,19 +134,20 @@ type Asked struct {
 	err error
 }
 
-// AskedOf returns a reference to the question with this id.
+// AskedOf returns a reference to the question with the given id.
 func AskedOf(id uuid.UUID) Asked { return Asked{ID: id} }
 
-// NotAsked returns a reference to a question that could not be asked. Every wait for it returns err.
+// NotAsked returns a reference to a question that could not be asked. Every wait for it returns the
+// error err.
 func NotAsked(err error) Asked { return Asked{err: err} }
 
-// Err returns the error for which the question could not be asked, or nil.
+// Err returns the reason why the question could not be asked, or nil if it was.
 func (a Asked) Err() error { return a.err }
 
 // MarshalJSON writes the question's id.
 func (a Asked) MarshalJSON() ([]byte, error) { return json.Marshal(a.ID) }
 
-// OnQuestion returns a condition that is met when the question has an answer, has expired or is
+// OnQuestion returns a condition that is met when the question has an answer, has expired or was
 // withdrawn.
 func OnQuestion(a Asked) Condition { return Condition{Question: &a} }
 
@@ -160,15 +163,15 @@ func Decision(q perdure.Question) (perdure.Answer, error) {
 	return *q.Answer, nil
 }
 
-// AskFor asks for a value of type T. The JSON Schema of the answer is derived from T. It blocks
-// until the question has an answer. If the answer is a denial, the error wraps ErrDenied and has the
-// reason. Errors: ErrDenied, ErrExpired, ErrWithdrawn.
+// AskFor asks for a value of type T. The JSON Schema of the answer is derived from T. It blocks until
+// the question has an answer. If the answer is a denial, the error wraps ErrDenied and contains the
+// voter's reason. Errors: ErrDenied, ErrExpired, ErrWithdrawn.
 func AskFor[T any](ctx Context, name, prompt string, options ...QuestionOption) (T, error) {
 	q := Question{Name: name, Kind: perdure.QuestionInput, Prompt: prompt, Schema: Schema[T]()}
 	return askFor[T](ctx, q, options)
 }
 
-// AskChoice asks for one of several choices, and returns the chosen one. It blocks until the
+// AskChoice asks people to choose one of choices, and returns the chosen one. It blocks until the
 // question has an answer. Errors: as for AskFor.
 func AskChoice(ctx Context, name, prompt string, choices []string, options ...QuestionOption) (string, error) {
 	q := Question{Name: name, Kind: perdure.QuestionChoice, Prompt: prompt}
@@ -178,9 +181,9 @@ func AskChoice(ctx Context, name, prompt string, choices []string, options ...Qu
 	return askFor[string](ctx, q, options)
 }
 
-// Confirm asks whether something may happen, shows the details, and reports whether the answer is
-// yes. reason is what the voter has written. It blocks until the question has an answer. Errors:
-// ErrExpired, ErrWithdrawn.
+// Confirm asks whether something may happen, and shows the details. It returns yes if the answer is an
+// approval, and the reason that the voter has written. It blocks until the question has an answer.
+// Errors: ErrExpired, ErrWithdrawn.
 func Confirm(ctx Context, name, prompt string, details any, options ...QuestionOption) (yes bool, reason string, err error) {
 	q := Question{Name: name, Kind: perdure.QuestionApproval, Prompt: prompt, Details: details}
 	for _, option := range options {
@@ -208,33 +211,33 @@ func askFor[T any](ctx Context, q Question, options []QuestionOption) (T, error)
 	return value, nil
 }
 
-// QuestionOption sets a field of a question that AskFor, AskChoice or Confirm asks.
+// QuestionOption sets a field of the question that AskFor, AskChoice or Confirm asks.
 type QuestionOption func(*Question)
 
-// AskInstance distinguishes questions with the same name.
+// AskInstance sets a text that distinguishes questions with the same name.
 func AskInstance(instance string) QuestionOption { return func(q *Question) { q.Instance = instance } }
 
-// AskBy limits who may answer: see perdure.QuestionTerms.
+// AskBy limits who may answer: see perdure.QuestionTerms.By.
 func AskBy(by ...string) QuestionOption { return func(q *Question) { q.By = by } }
 
 // AskVotes sets the number of votes that a decision needs.
 func AskVotes(needed int) QuestionOption { return func(q *Question) { q.Needed = needed } }
 
-// AskOthers excludes the key that started the run, and the senders of the signals that the current
-// response has taken.
+// AskOthers excludes votes of the API key that started the run, and of the senders of the signals that
+// the current response has taken.
 func AskOthers() QuestionOption { return func(q *Question) { q.NotAsker = true } }
 
-// AskFail lets the question expire after d without a decision.
+// AskFail lets the question expire after the duration d without an answer.
 func AskFail(d time.Duration) QuestionOption {
 	return func(q *Question) { q.Expires, q.OnExpiry = d, perdure.OnExpiryFail }
 }
 
-// AskDeny lets the question expire after d with a denial.
+// AskDeny lets the question expire after the duration d with a denial.
 func AskDeny(d time.Duration) QuestionOption {
 	return func(q *Question) { q.Expires, q.OnExpiry = d, perdure.OnExpiryDeny }
 }
 
-// AskDefault lets the question expire after d with a value as its answer.
+// AskDefault lets the question expire after the duration d with the given value as its answer.
 func AskDefault(d time.Duration, value any) QuestionOption {
 	return func(q *Question) { q.Expires, q.OnExpiry, q.Default = d, perdure.OnExpiryDefault, value }
 }

@@ -22,8 +22,8 @@ func Schema[T any]() json.RawMessage {
 	return bytes.Clone(raw.(json.RawMessage))
 }
 
-// schemas contains the schema of each type that Schema was called with. Programs that register the
-// same kinds again and again, such as tests, would otherwise spend most of their time on them.
+// schemas caches the schemas that Schema has returned, by type. Programs that register the same kinds
+// again and again, such as tests, would otherwise spend most of their time on creating schemas.
 var schemas sync.Map
 
 func schemaOf[T any]() json.RawMessage {
@@ -45,8 +45,8 @@ func schemaOf[T any]() json.RawMessage {
 	return raw
 }
 
-// expandRoot replaces a reference at the root by the schema to which it refers, because readers of
-// tool schemas expect an object at the root.
+// expandRoot replaces a reference at the root of a schema by the schema that it refers to, because
+// model providers expect an object at the root.
 func expandRoot(schema *jsonschema.Schema) {
 	of, ok := schema.Definitions[strings.TrimPrefix(schema.Ref, "#/$defs/")]
 	if !ok {
@@ -57,8 +57,7 @@ func expandRoot(schema *jsonschema.Schema) {
 	*schema = root
 }
 
-// recursive reports whether a type contains itself. The map above contains the types that contain
-// t.
+// recursive reports whether the type t contains itself. The map above holds the types that contain t.
 func recursive(t reflect.Type, above map[reflect.Type]bool) bool {
 	if t == nil {
 		return false

@@ -7,18 +7,19 @@ import (
 	"github.com/perdure/perdure"
 )
 
-// SignalKind is a signal that an agent takes, with the type of its value. DefineSignal creates it.
+// SignalKind is a kind of signal that an agent takes, with the type T of its value. DefineSignal
+// creates it.
 type SignalKind[T any] struct {
 	spec perdure.SignalSpec
 }
 
-// DefineSignal creates a signal kind with a name and the type of its value. The JSON Schema of the
-// value is derived from T. Definition.Signals registers it with the agents that take it.
+// DefineSignal creates a kind of signal with a name and the type of its value. The JSON Schema of the
+// value is derived from T. Definition.Signals registers the kind with an agent that takes such signals.
 func DefineSignal[T any](name string) SignalKind[T] {
 	return SignalKind[T]{perdure.SignalSpec{Name: name, Schema: Schema[T]()}}
 }
 
-// Describe returns a copy with a description, which people see who send the signal.
+// Describe returns a copy with a description for people who send the signal.
 func (k SignalKind[T]) Describe(text string) SignalKind[T] {
 	k.spec.Description = text
 	return k
@@ -48,8 +49,8 @@ func (k SignalKind[T]) Wait(ctx Context, timeout time.Duration) (T, error) {
 // signal that met it.
 func (k SignalKind[T]) On() Condition { return OnSignal(k.spec.Name) }
 
-// Value decodes the value of a signal. A value of another type is an error of code
-// invalid_argument that names the signal.
+// Value decodes the value of a signal. If the value has another type than T, the error is
+// invalid_argument and names the signal.
 func (k SignalKind[T]) Value(s perdure.Signal) (T, error) {
 	var value T
 	if err := unmarshal(s.Value, &value); err != nil {
@@ -63,9 +64,9 @@ type SignalSpecs interface {
 	Spec() perdure.SignalSpec
 }
 
-// Signals returns a copy of the definition that registers signals with the agent. The server
-// refuses a value that does not fit the schema of its signal. A signal with another name is
-// accepted and reported as unexpected.
+// Signals returns a copy of the definition that registers kinds of signals with the agent. The server
+// refuses a signal whose value does not fit the schema. It accepts a signal with an unregistered name,
+// and reports it to the sender as unexpected.
 func (d Definition) Signals(kinds ...SignalSpecs) Definition {
 	d.Spec.Signals = append([]perdure.SignalSpec(nil), d.Spec.Signals...)
 	for _, k := range kinds {

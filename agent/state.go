@@ -8,8 +8,9 @@ import (
 	"github.com/perdure/perdure"
 )
 
-// Versioned is the state of an agent whose type may change over time. The version is stored in the
-// checkpoint's metadata, so the state itself is the author's JSON without a wrapper.
+// Versioned is the type T of an agent's state together with its version number, so that the type can
+// change over time. The version is stored in the checkpoint's metadata, so the stored state is the
+// plain JSON of T.
 type Versioned[T any] struct {
 	version    int
 	migrations map[int]Migration
@@ -21,7 +22,7 @@ type Migration struct {
 	do   func(json.RawMessage) (json.RawMessage, error)
 }
 
-// Migrate returns a migration of states from the version from to the version from+1.
+// Migrate returns a migration that converts states from the given version to the next one.
 func Migrate[Old, New any](from int, fn func(Old) (New, error)) Migration {
 	return Migration{from: from, do: func(raw json.RawMessage) (json.RawMessage, error) {
 		var old Old
@@ -36,12 +37,12 @@ func Migrate[Old, New any](from int, fn func(Old) (New, error)) Migration {
 	}}
 }
 
-// DefineState defines that the state of an agent is a T of the given version. Versions begin at 1.
-// Migrations convert older states, one version at a time. A state that was saved without a version
-// has version 0; without a migration from 0, it is treated as version 1.
+// DefineState declares that the state of an agent has the type T and the given version. Versions begin
+// at 1. Migrations convert older states, one version at a time. A state that was saved without a
+// version has version 0; without a migration from 0, it is treated as version 1.
 //
-// DefineState panics after programming errors: if the version is less than 1, if a version from 1
-// on has no migration to the next one, if two migrations begin at one version, or if a migration is
+// DefineState panics after programming errors: if the version is less than 1, if a version from 1 on
+// has no migration to the next one, if two migrations begin at the same version, or if a migration is
 // not needed.
 func DefineState[T any](version int, migrations ...Migration) Versioned[T] {
 	v := Versioned[T]{version: version, migrations: map[int]Migration{}}
@@ -62,9 +63,9 @@ func DefineState[T any](version int, migrations ...Migration) Versioned[T] {
 	return v
 }
 
-// ErrNewerState is wrapped by the error of Load for a state that a newer version of the agent has
-// saved. If an agent returns such an error, the worker releases the execution, so that a worker
-// with the newer version can continue it.
+// ErrNewerState is wrapped by the error of Load if a newer version of the agent has saved the state. If
+// an agent returns such an error, the worker releases the execution, so that a worker with the newer
+// version can continue it.
 var ErrNewerState = errors.New("the state is newer than this worker")
 
 // Load returns the state of the newest checkpoint, and reports whether there is a checkpoint.
@@ -98,7 +99,7 @@ func (v Versioned[T]) migrate(raw json.RawMessage, version int) (json.RawMessage
 	for ; version < v.version; version++ {
 		m, ok := v.migrations[version]
 		if !ok {
-			continue // version 0 without a migration is version 1
+			continue // without a migration, version 0 equals version 1
 		}
 		next, err := m.do(raw)
 		if err != nil {

@@ -6,25 +6,26 @@ import (
 	"github.com/perdure/perdure"
 )
 
-// TaskKind is implemented by everything that a worker can register as a task kind: a Task or a
+// TaskKind is implemented by the types that a worker can register as a task kind: Task and
 // TaskDefinition.
 type TaskKind interface {
 	Definition() TaskDefinition
 }
 
-// Definition returns d, so that a TaskDefinition is a TaskKind.
+// Definition returns d. It makes TaskDefinition implement TaskKind.
 func (d TaskDefinition) Definition() TaskDefinition { return d }
 
-// Task is a task kind whose input has the type In and whose result has the type Out. A worker
-// registers it, and an agent schedules tasks of the kind with it. The worker that runs the task may
-// be another than the worker that runs the agent; both use the same Task.
+// Task is a task kind whose input has the type In and whose result has the type Out. A worker registers
+// it, and an agent uses it to schedule tasks. The task may run on another worker than the agent; both
+// use the same Task value.
 type Task[In, Out any] struct {
 	TaskDefinition
 }
 
 // Output returns a copy of the task kind that registers a JSON Schema of the result, such as
-// Schema[Out](). A task whose result fits no schema that a worker has registered for the kind within
-// a day fails with code invalid_argument, and is not retried.
+// Schema[Out](). Workers can register different schemas for the kind. If a result fits none of the
+// schemas that were registered within a day, the task fails with code invalid_argument, and is not
+// retried.
 func (t Task[In, Out]) Output(schema json.RawMessage) Task[In, Out] {
 	t.Spec.OutputSchema = schema
 	return t
@@ -66,11 +67,11 @@ type TypedFuture[Out any] struct {
 	Future
 }
 
-// Await waits for the task and returns its result. It blocks. Error: the task's *perdure.TaskError,
-// or the error of the wait.
+// Await waits for the task and returns its result. It blocks. Errors: the task's *perdure.TaskError, or
+// the error of the wait.
 func (f TypedFuture[Out]) Await(ctx Context) (Out, error) { return Await[Out](ctx, f.Future) }
 
-// Futures returns the untyped futures, for functions such as JoinAll and Select.
+// Futures returns the untyped futures of typed futures, for functions such as JoinAll and Select.
 func Futures[Out any](typed ...TypedFuture[Out]) []Future {
 	all := make([]Future, len(typed))
 	for i, f := range typed {

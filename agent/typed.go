@@ -7,8 +7,8 @@ import (
 	"github.com/perdure/perdure"
 )
 
-// Await waits for one task and decodes its result. Error: the task's *perdure.TaskError, or the
-// error of the wait.
+// Await waits for one task and decodes its result. Errors: the task's *perdure.TaskError, or the error
+// of the wait.
 func Await[T any](ctx Context, f Future) (T, error) {
 	var out T
 	results, err := ctx.Await(All, f)
@@ -48,7 +48,7 @@ func JoinAll[T any](ctx Context, futures ...Future) ([]T, error) {
 	return out, nil
 }
 
-// Settled is the result or the error of one task of JoinSettled.
+// Settled is the result or the error of one task that JoinSettled has waited for.
 type Settled[T any] struct {
 	Value T
 	Err   error
@@ -71,9 +71,10 @@ func JoinSettled[T any](ctx Context, futures ...Future) ([]Settled[T], error) {
 	return out, nil
 }
 
-// Select waits until a task has succeeded, and returns its index and value. If several tasks have
-// succeeded, it returns the first in the order of the futures. If all have failed, it returns the
-// index -1 and the error of the last future. Without futures, it returns invalid_argument.
+// Select waits until one task has succeeded, and returns the index and the result of that task. If
+// several tasks have succeeded, it returns the first in the order of the futures. If all tasks have
+// failed, it returns the index -1 and the error of the last future. Without futures, it returns
+// invalid_argument.
 func Select[T any](ctx Context, futures ...Future) (int, T, error) {
 	var zero T
 	if len(futures) == 0 {
@@ -96,8 +97,8 @@ func Select[T any](ctx Context, futures ...Future) (int, T, error) {
 	return -1, zero, last
 }
 
-// SelectCancel is like Select, and also cancels the tasks that it did not choose. The cancellation
-// is part of the next commit.
+// SelectCancel does the same as Select, and also cancels the tasks that it did not choose. The next
+// commit contains the cancellation.
 func SelectCancel[T any](ctx Context, futures ...Future) (int, T, error) {
 	chosen, value, err := Select[T](ctx, futures...)
 	if chosen < 0 {
@@ -112,7 +113,7 @@ func SelectCancel[T any](ctx Context, futures ...Future) (int, T, error) {
 }
 
 // Step runs fn in this process and records its result. An agent that is entered again receives the
-// recorded result; see Context.RunStep. In one run of the function, each name may be used once,
+// recorded result; see Context.RunStep. After the function was entered, each name may be used once,
 // unless StepInstance distinguishes the uses.
 func Step[T any](ctx Context, name string, fn func(context.Context) (T, error), opts ...StepOption) (T, error) {
 	var out T

@@ -240,7 +240,8 @@ func TestStepKeepsItsType(t *testing.T) {
 	}
 }
 
-// stepper is a Context that runs steps, or returns recorded as their result.
+// stepper is a Context that runs steps. If the field recorded is set, it returns that as the result
+// instead.
 type stepper struct {
 	agent.Context
 	recorded json.RawMessage

@@ -9,15 +9,15 @@ import (
 	"github.com/perdure/perdure"
 )
 
-// BulkRequest asks for a bulk action: the same command on each execution that matches a filter.
+// BulkRequest requests a bulk action: the same command for each execution that matches a filter.
 type BulkRequest struct {
-	// Action is the action on each execution: cancel or retry.
+	// Action is the command for each execution: cancel or retry.
 	Action perdure.BulkActionName
 	Filter ExecutionFilter
-	// Reason is shown with the action.
+	// Reason is a text that people see with the bulk action.
 	Reason string
 	// IdempotencyKey identifies the request for 24 hours. A repeat of the same request with the same
-	// key returns the action of the first request.
+	// key returns the bulk action of the first request.
 	IdempotencyKey string
 }
 
@@ -31,7 +31,7 @@ func (r BulkRequest) body() bulkBody {
 	return bulkBody{r.Action, r.Filter.json(), r.Reason}
 }
 
-// json converts the filter to the form that the body of a request contains.
+// json converts the filter to its form in the body of a request.
 func (f ExecutionFilter) json() perdure.BulkFilter {
 	timeOf := func(t time.Time) *perdure.Time {
 		if t.IsZero() {
@@ -46,7 +46,7 @@ func (f ExecutionFilter) json() perdure.BulkFilter {
 	}
 }
 
-// CountBulkAction returns how many executions a bulk action would have now. It changes nothing.
+// CountBulkAction returns to how many executions a bulk action would apply now. It changes nothing.
 // Errors: invalid_argument.
 func (c *Client) CountBulkAction(ctx context.Context, r BulkRequest) (perdure.BulkCount, error) {
 	var n perdure.BulkCount
@@ -56,9 +56,10 @@ func (c *Client) CountBulkAction(ctx context.Context, r BulkRequest) (perdure.Bu
 	return n, err
 }
 
-// StartBulkAction does the same with each execution that matches now, at most
-// [perdure.MaxBulkExecutions]. The server does it in the background: see BulkAction. Errors:
-// invalid_argument (also if too many match), conflict, idempotency_key_reused.
+// StartBulkAction starts a bulk action for all executions that match the filter now, at most
+// [perdure.MaxBulkExecutions]. The server carries it out in the background; BulkAction returns the
+// progress. Errors: invalid_argument (also if too many executions match), conflict,
+// idempotency_key_reused.
 func (c *Client) StartBulkAction(ctx context.Context, r BulkRequest) (*perdure.BulkAction, error) {
 	header := http.Header{}
 	if r.IdempotencyKey != "" {

@@ -11,11 +11,11 @@ import (
 	"github.com/perdure/perdure"
 )
 
-// ModelCall is a call of a model with its request, as the server rebuilds it.
+// ModelCall is a model call together with its request, as the server rebuilds it.
 type ModelCall struct {
 	perdure.ModelCall
-	// SystemPromptBytes and AnswerBytes are the sizes of a system prompt and of the parts of an answer
-	// that are left out because they have more than 256 KiB.
+	// SystemPromptBytes and AnswerBytes are the sizes of the system prompt and of the answer's parts.
+	// Each is set only if that text was left out because it has more than 256 KiB.
 	SystemPromptBytes int `json:"systemPromptBytes,omitempty"`
 	AnswerBytes       int `json:"answerBytes,omitempty"`
 	// LeftOut are the parts of the conversation that the model does not see, oldest first.
@@ -27,19 +27,20 @@ type ModelCall struct {
 // CallMessage is a message as a model sees it.
 type CallMessage struct {
 	Role perdure.Role `json:"role"`
-	// Bytes is the size of the content. Parts is nil if it has more than 256 KiB.
+	// Bytes is the size of the message's content. Parts is nil if it is more than 256 KiB.
 	Bytes int             `json:"bytes"`
 	Parts json.RawMessage `json:"parts"`
 }
 
-// callPage is a model call with a page of its messages.
+// callPage is a model call with one page of its messages.
 type callPage struct {
 	ModelCall
 	NextCursor *string `json:"nextCursor"`
 }
 
-// ModelCall returns a model call of an execution, with all messages. call is the id of the task that
-// makes the call. Errors: not_found, conflict (a LOCAL execution), payload_too_large, unsupported.
+// ModelCall returns a model call of the execution id, with all messages. The argument call is the id of
+// the task that makes the call. Errors: not_found, conflict (a LOCAL execution), payload_too_large,
+// unsupported.
 func (c *Client) ModelCall(ctx context.Context, id, call uuid.UUID) (*ModelCall, error) {
 	var whole *ModelCall
 	for o := (PageOptions{Limit: 1000}); ; {
@@ -59,9 +60,10 @@ func (c *Client) ModelCall(ctx context.Context, id, call uuid.UUID) (*ModelCall,
 	}
 }
 
-// ModelCallRequest returns the body of the request of a model call as the code that calls a provider
-// builds it, without the key. An empty provider means that of the call. The caller closes it. Errors:
-// those of ModelCall, invalid_argument (the provider cannot send such a request).
+// ModelCallRequest returns the body of the HTTP request of a model call, without the API key. The code
+// that calls the provider builds it. If provider is empty, the provider of the call is used. The caller
+// closes the result. Errors: those of ModelCall, invalid_argument (the provider cannot send such a
+// request).
 func (c *Client) ModelCallRequest(ctx context.Context, id, call uuid.UUID, provider string) (io.ReadCloser, error) {
 	q := url.Values{}
 	if provider != "" {

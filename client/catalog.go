@@ -8,8 +8,8 @@ import (
 	"github.com/perdure/perdure"
 )
 
-// Kinds returns the kinds that workers of the org have registered. of selects the kinds of agents
-// or the kinds of tasks; "" selects all.
+// Kinds returns the kinds of agents and tasks that workers of the org have registered. The argument of
+// selects kinds of agents or kinds of tasks; "" selects both.
 func (c *Client) Kinds(ctx context.Context, of perdure.KindType) iter.Seq2[perdure.KindInfo, error] {
 	return catalog[perdure.KindInfo](ctx, c, "kinds", func(q url.Values) {
 		if of != "" {
@@ -18,8 +18,8 @@ func (c *Client) Kinds(ctx context.Context, of perdure.KindType) iter.Seq2[perdu
 	})
 }
 
-// Providers returns the model providers that the server's program knows, or that a worker of the
-// org has registered.
+// Providers returns the model providers that are built into the server's program or that workers of the
+// org have registered.
 func (c *Client) Providers(ctx context.Context) iter.Seq2[perdure.ProviderInfo, error] {
 	return catalog[perdure.ProviderInfo](ctx, c, "providers", nil)
 }

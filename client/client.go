@@ -16,24 +16,24 @@ import (
 	"github.com/perdure/perdure"
 )
 
-// DefaultOrg is the org of dev mode.
+// DefaultOrg is the org that a server in dev mode uses.
 const DefaultOrg = "default"
 
-// Options configure a client: the server and the caller.
+// Options configure a client: the server's address, the API key and the org.
 type Options struct {
 	// BaseURL is the server's address, without path, user or password. Its scheme is http or https.
 	// Required.
 	BaseURL string
-	// Key is an API key's secret, or the token of dev mode.
+	// Key is the secret of an API key, or the token of dev mode.
 	Key string
-	// Org is the key's org; default "default". The token of a server's data directory can be used
+	// Org is the org of the key; default "default". The token of a server's data directory can be used
 	// with any org.
 	Org string
 	// HTTPClient sends the requests. If it is nil, New creates one that keeps idle connections for
-	// concurrent requests. It has no timeout, because a stream can last any time.
+	// concurrent requests. The created one has no timeout, because a stream may last for any time.
 	HTTPClient *http.Client
-	// OnReconnect is called before every pause of Follow, with the error that ended the stream and
-	// the length of the pause.
+	// OnReconnect is called before each pause of Follow. Its arguments are the error that ended the
+	// stream and the length of the pause.
 	OnReconnect func(cause error, pause time.Duration)
 }
 
@@ -42,9 +42,9 @@ type Client struct {
 	o    Options
 	base *url.URL
 
-	// wait pauses between attempts of Follow. Tests replace it.
+	// wait waits for the pause between attempts of Follow. Tests replace it.
 	wait func(ctx context.Context, d time.Duration) error
-	// idle is the maximum silence of a stream: three ping intervals of the server.
+	// idle is the longest time that a stream may be silent: three ping intervals of the server.
 	idle time.Duration
 	rand func() float64
 }
@@ -70,49 +70,49 @@ func New(o Options) (*Client, error) {
 	return &Client{o: o, base: base, wait: sleep, idle: 45 * time.Second, rand: rand.Float64}, nil
 }
 
-// Socket creates a client of the server that listens on a Unix socket, for the owner of a data
-// directory. token is the content of the file "token" in that directory.
+// Socket creates a client for a server that listens on a Unix socket. It is for the owner of a data
+// directory; token is the content of the file "token" in that directory.
 func Socket(path, token string) *Client {
 	var d net.Dialer
 	return Dialed(func(ctx context.Context) (net.Conn, error) { return d.DialContext(ctx, "unix", path) }, token)
 }
 
-// Dialed creates a client of the server that dial connects to. It is for a server on this machine,
-// because responses are not compressed.
+// Dialed creates a client for the server to which dial connects. It is for a server on the same
+// machine, because it does not ask for compressed responses.
 func Dialed(dial func(context.Context) (net.Conn, error), token string) *Client {
 	t := newTransport()
 	t.DisableCompression = true
 	t.Proxy, t.DialContext = nil, func(ctx context.Context, _, _ string) (net.Conn, error) { return dial(ctx) }
 	c, err := New(Options{BaseURL: "http://localhost", Key: token, HTTPClient: &http.Client{Transport: t}})
 	if err != nil {
-		panic(err) // the address is a constant
+		panic(err) // unreachable: the address is a constant
 	}
 	return c
 }
 
-// With returns a copy of c with the options that change sets.
+// With returns a copy of c whose options the function change has modified.
 func (c *Client) With(change func(*Options)) *Client {
 	copied := *c
 	change(&copied.o)
 	return &copied
 }
 
-// Close closes idle connections.
+// Close closes the idle connections of the client.
 func (c *Client) Close() { c.o.HTTPClient.CloseIdleConnections() }
 
-// request is one call of the API.
+// request describes one call of the API.
 type request struct {
 	method string
-	path   []string // below the org
-	orgs   bool     // path is below the list of orgs instead
+	path   []string // segments below the URL of the org
+	orgs   bool     // path is below the URL of all orgs instead
 	query  url.Values
 	header http.Header
 	body   any
-	raw    io.Reader // instead of body: length bytes
+	raw    io.Reader // replaces body; has length bytes
 	length int64
 }
 
-// url returns the request's URL below the org. Each element of path becomes one escaped segment.
+// url returns the URL of the request. Each element of path becomes one escaped segment.
 func (c *Client) url(r request) string {
 	u := c.base.JoinPath("api", "orgs")
 	if !r.orgs {
@@ -125,7 +125,8 @@ func (c *Client) url(r request) string {
 	return u.String()
 }
 
-// send sends the request and returns the response. An error response becomes an error.
+// send sends the request and returns the response. If the response reports an error, it returns that
+// error instead.
 func (c *Client) send(ctx context.Context, r request) (*http.Response, error) {
 	var body io.Reader
 	if r.body != nil {
@@ -142,7 +143,7 @@ func (c *Client) send(ctx context.Context, r request) (*http.Response, error) {
 	if r.raw != nil {
 		req.Body, req.ContentLength = io.NopCloser(io.LimitReader(r.raw, r.length)), r.length
 		req.Header.Set("Content-Type", "application/json")
-		// The server can then refuse a body that is too large before it is sent.
+		// The server can then refuse a body that is too large before the client sends it.
 		req.Header.Set("Expect", "100-continue")
 	}
 	for name, values := range r.header {
@@ -168,7 +169,7 @@ func (c *Client) send(ctx context.Context, r request) (*http.Response, error) {
 	return resp, nil
 }
 
-// unreachable returns the error of a call without a response. If the caller's context has ended, it
+// unreachable returns the error for a call that got no response. If the caller's context has ended, it
 // returns the context's cause.
 func (c *Client) unreachable(ctx context.Context, err error) error {
 	if ctx.Err() != nil {
@@ -191,8 +192,8 @@ const (
 	soon      = 2 * time.Second
 )
 
-// unhurried sends the request, and repeats it if it was rate limited, within soonTries and soon.
-// Requests with a raw body are not repeated.
+// unhurried sends the request, and repeats it if it was rate limited, as soon and soonTries allow. It
+// does not repeat requests with a raw body.
 func (c *Client) unhurried(ctx context.Context, r request) (*http.Response, error) {
 	for tries := 1; ; tries++ {
 		resp, err := c.send(ctx, r)
@@ -206,7 +207,7 @@ func (c *Client) unhurried(ctx context.Context, r request) (*http.Response, erro
 	}
 }
 
-// call sends the request and decodes the answer into out unless out is nil.
+// call sends the request. If out is not nil, it decodes the response into out.
 func (c *Client) call(ctx context.Context, r request, out any) error {
 	resp, err := c.unhurried(ctx, r)
 	if err != nil {
@@ -222,8 +223,8 @@ func (c *Client) call(ctx context.Context, r request, out any) error {
 	return nil
 }
 
-// brokenOff returns the error for a response that cannot be read to its end or decoded. If the
-// caller's context has ended, it returns the context's cause.
+// brokenOff returns the error for a response that cannot be read to its end or decoded. If the caller's
+// context has ended, it returns the context's cause.
 func brokenOff(ctx context.Context, err error) error {
 	if ctx.Err() != nil {
 		return context.Cause(ctx)
@@ -231,13 +232,13 @@ func brokenOff(ctx context.Context, err error) error {
 	return &perdure.Error{Code: perdure.Unavailable, Message: "the server's answer broke off or is no JSON", Err: err}
 }
 
-// drain reads the rest of a body, so that its connection can be reused.
+// drain reads the rest of the body, so that the connection can be reused.
 func drain(body io.ReadCloser) {
-	_, _ = io.Copy(io.Discard, io.LimitReader(body, 64<<10)) // the answer has been read, so an error does not matter
+	_, _ = io.Copy(io.Discard, io.LimitReader(body, 64<<10)) // an error here does no harm
 	_ = body.Close()
 }
 
-// get sends a GET request and decodes the answer.
+// get sends a GET request and decodes the response.
 func get[T any](ctx context.Context, c *Client, query url.Values, path ...string) (*T, error) {
 	out := new(T)
 	if err := c.call(ctx, request{method: http.MethodGet, path: path, query: query}, out); err != nil {
@@ -246,17 +247,17 @@ func get[T any](ctx context.Context, c *Client, query url.Values, path ...string
 	return out, nil
 }
 
-// problem returns the error of an error response. For a response of another program, such as a
-// proxy, the status determines the code.
+// problem returns the error that an error response describes. If the response comes from another
+// program, such as a proxy, the HTTP status determines the code.
 func problem(resp *http.Response) error {
 	var p struct {
 		Code   perdure.Code         `json:"code"`
 		Detail string               `json:"detail"`
 		Errors []perdure.FieldError `json:"errors"`
-		// Question is set with question_decided.
+		// Question is set if the code is question_decided.
 		Question *perdure.Question `json:"question"`
 	}
-	raw, _ := io.ReadAll(io.LimitReader(resp.Body, 1<<20)) // after a read error the bytes so far are used
+	raw, _ := io.ReadAll(io.LimitReader(resp.Body, 1<<20)) // a part of the body is enough
 	err := json.Unmarshal(raw, &p)
 	e := &perdure.Error{Code: p.Code, Message: p.Detail, Fields: p.Errors, RetryAfter: retryAfter(resp.Header.Get("Retry-After"))}
 	if err != nil || e.Code == "" {
@@ -279,7 +280,7 @@ func retryAfter(header string) time.Duration {
 	return d
 }
 
-// codeOfStatus returns the code for a response without one.
+// codeOfStatus returns the code for the HTTP status of a response that has no code.
 func codeOfStatus(status int) perdure.Code {
 	switch status {
 	case http.StatusBadRequest, http.StatusMethodNotAllowed:

@@ -24,8 +24,8 @@ type receivedRequest struct {
 	Header          http.Header
 }
 
-// answer creates a client whose server returns the same response to every request. The newest
-// request is recorded in seen.
+// answer creates a client whose server sends the same response to every request. It also returns the
+// newest request that the server has received.
 func answer(t *testing.T, status int, body string) (*Client, *receivedRequest) {
 	t.Helper()
 	s := &receivedRequest{}
@@ -120,7 +120,8 @@ func TestErrorsKeepCodeAndFields(t *testing.T) {
 	}
 }
 
-// A response without a code, such as a proxy's, gets the code of its status.
+// TestErrorsWithoutACodeAreTakenByStatus checks that a response without a code, such as a proxy's,
+// gets the code of its status.
 func TestErrorsWithoutACodeAreTakenByStatus(t *testing.T) {
 	for status, code := range map[int]perdure.Code{
 		401: perdure.Unauthenticated, 404: perdure.NotFound, 409: perdure.Conflict, 413: perdure.PayloadTooLarge,
@@ -150,7 +151,8 @@ func TestListGoesThroughAllPages(t *testing.T) {
 	}
 }
 
-// An empty page with a next cursor is not the end of the list.
+// TestListContinuesAfterAnEmptyPage checks that an empty page with a next cursor is not the end of the
+// list.
 func TestListContinuesAfterAnEmptyPage(t *testing.T) {
 	c, _ := newClient(t, http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		fmt.Fprint(w, map[string]string{

@@ -10,9 +10,9 @@ import (
 	"github.com/perdure/perdure"
 )
 
-// Content reads content of an execution by its hash in hexadecimal, as in the members whose names
-// end in Sha256. The caller closes it. Errors: not_found, unavailable (the worker that has the
-// content is not connected).
+// Content reads a content of the execution id. sum is the hash of the content in hexadecimal; members
+// of responses whose names end in Sha256 have it. The caller closes the result. Errors: not_found,
+// unavailable (the worker that has the content is not connected).
 func (c *Client) Content(ctx context.Context, id uuid.UUID, sum string) (io.ReadCloser, error) {
 	resp, err := c.send(ctx, request{method: http.MethodGet, path: []string{executions, id.String(), "content", sum}})
 	if err != nil {
@@ -21,10 +21,9 @@ func (c *Client) Content(ctx context.Context, id uuid.UUID, sum string) (io.Read
 	return resp.Body, nil
 }
 
-// Fetch loads large content that the server left out of an answer. The arguments are the three
-// members of one content, as &x.Output, x.OutputBytes and x.OutputSHA256. Fetch does not change
-// content that was not left out, nor the mark of content that is on a worker. Errors: those of
-// Content.
+// Fetch loads a large content that the server left out of a response. The arguments are three fields
+// that belong to one content, such as &x.Output, x.OutputBytes and x.OutputSHA256. If the content was
+// not left out, or only a worker has it, Fetch does nothing. Errors: those of Content.
 func (c *Client) Fetch(ctx context.Context, id uuid.UUID, place *json.RawMessage, bytes int64, sum string) error {
 	if !leftOut(*place, bytes) {
 		return nil
@@ -42,7 +41,8 @@ func (c *Client) Fetch(ctx context.Context, id uuid.UUID, place *json.RawMessage
 	return nil
 }
 
-// leftOut reports whether the server left content out of an answer.
+// leftOut reports whether the server left a content out of a response. bytes is the size of the
+// content.
 func leftOut(content json.RawMessage, bytes int64) bool {
 	return bytes > 0 && (len(content) == 0 || string(content) == "null")
 }

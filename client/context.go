@@ -7,16 +7,17 @@ import (
 	"github.com/perdure/perdure"
 )
 
-// Context contains the messages that the next model call of an execution sends. The system prompt
-// and the tools are not included.
+// Context contains the messages that the next model call of an execution will send, without the system
+// prompt and the tools.
 type Context struct {
-	// LeafEntryID is the end of the path that the context is built from; nil if there is no entry.
+	// LeafEntryID is the last entry of the path that the context is built from; nil if there is no
+	// entry.
 	LeafEntryID *uuid.UUID `json:"leafEntryId"`
-	// Compaction is the newest compaction of the path; nil if there is none.
+	// Compaction is the newest compaction on the path; nil if there is none.
 	Compaction *ContextCompaction `json:"compaction"`
 	// Entries are in the order in which a model sees them.
 	Entries []ContextEntry `json:"entries"`
-	// LeftOut are the parts of the path that a model does not see, oldest first.
+	// LeftOut are the ranges of the path that a model does not see, oldest first.
 	LeftOut []perdure.LeftOut `json:"leftOut"`
 }
 
@@ -34,14 +35,15 @@ type ContextEntry struct {
 	Entry       perdure.Entry `json:"entry"`
 }
 
-// contextPage is a page of a context.
+// contextPage is one page of a Context.
 type contextPage struct {
 	Context
 	NextCursor *string `json:"nextCursor"`
 }
 
-// Context returns the messages that the next model call sends. Contents over 256 KiB are left out;
-// Entry returns them. Errors: not_found, unavailable (only the worker of a LOCAL execution has it).
+// Context returns the messages that the next model call of the execution will send. Contents over 256
+// KiB are left out; Entry returns them. Errors: not_found, unavailable (only the worker of a LOCAL
+// execution has the messages, and it is not connected).
 func (c *Client) Context(ctx context.Context, id uuid.UUID) (*Context, error) {
 	var whole *Context
 	for o := (PageOptions{Limit: 1000}); ; {

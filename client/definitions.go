@@ -13,8 +13,8 @@ import (
 
 const definitions = "agent-definitions"
 
-// CreateDefinition stores a definition. An empty Slug is derived from the name. Errors:
-// invalid_argument, already_exists.
+// CreateDefinition stores a new definition. If d.Slug is empty, the slug is derived from the name.
+// Errors: invalid_argument, already_exists.
 func (c *Client) CreateDefinition(ctx context.Context, d perdure.Definition) (*perdure.Definition, error) {
 	var made perdure.Definition
 	err := c.call(ctx, request{method: http.MethodPost, path: []string{definitions}, body: bodyOf(d)}, &made)
@@ -29,18 +29,18 @@ func (c *Client) Definition(ctx context.Context, id uuid.UUID) (*perdure.Definit
 	return get[perdure.Definition](ctx, c, nil, definitions, id.String())
 }
 
-// DefinitionsPage returns a page of the definitions.
+// DefinitionsPage returns one page of the org's definitions.
 func (c *Client) DefinitionsPage(ctx context.Context, o PageOptions) (Page[*perdure.Definition], error) {
 	return page[*perdure.Definition](ctx, c, o.query(), definitions)
 }
 
-// Definitions returns all definitions.
+// Definitions returns all definitions of the org.
 func (c *Client) Definitions(ctx context.Context) iter.Seq2[*perdure.Definition, error] {
 	return pages(func(o PageOptions) (Page[*perdure.Definition], error) { return c.DefinitionsPage(ctx, o) })
 }
 
-// PutDefinition replaces the definition with d's id. If d has a Version, it must equal the stored
-// one. Errors: invalid_argument, not_found, already_exists (slug), conflict (version).
+// PutDefinition replaces the definition that has the id d.ID. If d.Version is set, it must equal the
+// stored version. Errors: invalid_argument, not_found, already_exists (slug), conflict (version).
 func (c *Client) PutDefinition(ctx context.Context, d perdure.Definition) (*perdure.Definition, error) {
 	header := http.Header{}
 	if d.Version > 0 {
@@ -56,7 +56,8 @@ func (c *Client) PutDefinition(ctx context.Context, d perdure.Definition) (*perd
 	return &stored, nil
 }
 
-// DeleteDefinition removes a definition. Executions keep their copies. Errors: not_found.
+// DeleteDefinition deletes a definition. Executions that started from it keep their copies. Errors:
+// not_found.
 func (c *Client) DeleteDefinition(ctx context.Context, id uuid.UUID) error {
 	return c.call(ctx, request{method: http.MethodDelete, path: []string{definitions, id.String()}}, nil)
 }

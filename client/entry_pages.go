@@ -12,20 +12,20 @@ import (
 	"github.com/perdure/perdure"
 )
 
-// entryPages reads all entries of an execution, page by page. While the caller decodes and uses one
-// page, the server prepares the next one.
+// entryPages reads all entries of an execution, page by page. While the caller uses one page, the
+// server already prepares the next one.
 type entryPages struct {
 	c    *Client
 	path []string
 	all  bool
-	// next is the cursor of the page that was requested ahead; "" if there is none. The page
-	// arrives in coming.
+	// next is the cursor of the page that was requested in advance; "" if there is none. The page
+	// arrives in the channel coming.
 	next   string
 	coming chan entryPage
-	size   int // of the previous page, in bytes
+	size   int // size of the previous page in bytes
 }
 
-// entryPage is a response that has not been decoded.
+// entryPage is the response with one page, before it is decoded.
 type entryPage struct {
 	raw []byte
 	err error
@@ -56,9 +56,9 @@ func (c *Client) entryPages(ctx context.Context, id uuid.UUID, all bool) iter.Se
 	}
 }
 
-// page returns the page at a cursor. If ahead is true, it requests the next page before it decodes
-// this one. The caller sets ahead from the second page on, because a caller that stops early mostly
-// needs only the first page.
+// page returns the page at a cursor. If ahead is true, it requests the next page before it decodes this
+// one. The caller sets ahead from the second page on, because a caller that stops early usually needs
+// only the first page.
 func (p *entryPages) page(ctx context.Context, cursor string, ahead bool) (page Page[perdure.Entry], err error) {
 	got := p.take(ctx, cursor)
 	if got.err != nil {
@@ -75,16 +75,16 @@ func (p *entryPages) page(ctx context.Context, cursor string, ahead bool) (page 
 	return page, nil
 }
 
-// take returns the page at a cursor. If a page was requested ahead, that page is returned.
+// take returns the page at a cursor. If this page was requested in advance, take waits for it.
 func (p *entryPages) take(ctx context.Context, cursor string) entryPage {
 	if p.next == "" {
 		return p.ask(ctx, cursor)
 	}
-	p.next = "" // the requested page is always the one at cursor
+	p.next = "" // the page requested in advance is always the one at cursor
 	return <-p.coming
 }
 
-// drop waits for a page that was requested ahead and is not needed.
+// drop waits for a page that was requested in advance, and discards it.
 func (p *entryPages) drop() {
 	if p.next != "" {
 		<-p.coming
@@ -92,7 +92,7 @@ func (p *entryPages) drop() {
 }
 
 func (p *entryPages) ask(ctx context.Context, cursor string) entryPage {
-	q := PageOptions{Limit: 1000, Cursor: cursor}.query() // the server ends a page of large ones early
+	q := PageOptions{Limit: 1000, Cursor: cursor}.query() // if entries are large, a page has fewer
 	if p.all {
 		q.Set("all", "true")
 	}
@@ -100,7 +100,8 @@ func (p *entryPages) ask(ctx context.Context, cursor string) entryPage {
 	return entryPage{raw, err}
 }
 
-// bytes returns the body of a response. about is its expected length in bytes, which saves copies.
+// bytes returns the body of a response. about is the expected length of the body in bytes; a good
+// estimate saves copies.
 func (c *Client) bytes(ctx context.Context, query url.Values, about int, path ...string) ([]byte, error) {
 	resp, err := c.unhurried(ctx, request{method: http.MethodGet, path: path, query: query})
 	if err != nil {
@@ -114,8 +115,8 @@ func (c *Client) bytes(ctx context.Context, query url.Values, about int, path ..
 	return raw.Bytes(), nil
 }
 
-// nextCursor returns the nextCursor of a page without decoding the page. It returns "" if
-// nextCursor is not the last member, where servers of this version write it.
+// nextCursor finds the member nextCursor of a page without decoding the page. It returns "" unless
+// nextCursor is the last member, where servers of this version write it.
 func nextCursor(page []byte) string {
 	const member = `"nextCursor":"`
 	at := bytes.LastIndex(page, []byte(member))

@@ -11,8 +11,8 @@ import (
 	"github.com/google/uuid"
 )
 
-// entryServer serves pages of two entries, and returns the channel to which it sends the number of
-// each requested page.
+// entryServer returns a client whose server sends pages of two entries. The server sends the number of
+// each requested page to the returned channel.
 func entryServer(t *testing.T, pages int, end func(next string) string) (*Client, chan int) {
 	t.Helper()
 	asked := make(chan int, 100)
@@ -28,7 +28,7 @@ func entryServer(t *testing.T, pages int, end func(next string) string) (*Client
 	return c, asked
 }
 
-// entryOf returns an entry whose content looks like the end of a page.
+// entryOf returns an entry whose content ends like a page.
 func entryOf(n int) string {
 	return fmt.Sprintf(`{"id":"%s","content":{"text":"\"nextCursor\":\"77\"}","nextCursor":"77"}}`, idOf(n))
 }
@@ -42,8 +42,8 @@ func cursorLast(next string) string {
 	return `"nextCursor":"` + next + `"}`
 }
 
-// Every entry is returned once and in order, at whatever position of a page its nextCursor is. Each
-// page is requested once.
+// TestEntriesComeInOrder checks that every entry is returned once and in order, at whatever position
+// of a page its nextCursor is. Each page is requested once.
 func TestEntriesComeInOrder(t *testing.T) {
 	for name, end := range map[string]func(string) string{
 		"as servers write it": cursorLast,
@@ -68,8 +68,8 @@ func TestEntriesComeInOrder(t *testing.T) {
 	}
 }
 
-// From the second page on, the next page is requested before the entries of the current page are
-// returned. In the first page no other page has been requested.
+// TestPagesOfEntriesAreReadAhead checks that from the second page on, the client requests the next page
+// before it returns the entries of the current page. With the first page, it requests no other page.
 func TestPagesOfEntriesAreReadAhead(t *testing.T) {
 	c, asked := entryServer(t, 5, cursorLast)
 	n := 0
@@ -98,8 +98,8 @@ func TestPagesOfEntriesAreReadAhead(t *testing.T) {
 	}
 }
 
-// A response that breaks off is an error. The error is returned once, and the entries before it are
-// returned.
+// TestAPageThatBreaksOff checks that a response that breaks off is an error. The error is returned
+// once, and the entries before it are returned.
 func TestAPageThatBreaksOff(t *testing.T) {
 	c, _ := entryServer(t, 5, func(next string) string {
 		if next == "3" {
@@ -120,8 +120,8 @@ func TestAPageThatBreaksOff(t *testing.T) {
 	}
 }
 
-// The client does not request compression from a server at a loopback address, but does from
-// others.
+// TestAnswersOnThisMachineAreNotCompressed checks that the client does not request compression from a
+// server at a loopback address, but does from others.
 func TestAnswersOnThisMachineAreNotCompressed(t *testing.T) {
 	for host, want := range map[string]bool{
 		"http://127.0.0.1:8080": true, "http://127.9.9.9": true, "https://[::1]:8080": true, "http://localhost": true,

@@ -7,27 +7,29 @@ import (
 	"github.com/perdure/perdure"
 )
 
-// Names of wire events that are not records of the log.
+// EventSnapshot and the constants below it are names of events that the server sends to readers, and
+// that are not in the log.
 const (
-	// EventSnapshot replaces the reader's content of a block.
+	// EventSnapshot carries the content of a block so far. It replaces what the reader has of this
+	// block.
 	EventSnapshot perdure.EventType = "snapshot"
-	// EventReset says that earlier events no longer match the log. The reader must drop them; the
-	// log then follows from its first record.
+	// EventReset says that the events which the reader has received no longer match the log. The reader
+	// must discard them; the log then follows from its first record.
 	EventReset perdure.EventType = "reset"
 
 	eventPing perdure.EventType = "ping"
 	eventEnd  perdure.EventType = "end"
 )
 
-// Event is one event of a log as clients receive it.
+// Event is one event of a log, in the form in which clients receive it.
 type Event struct {
-	// Cursor is the position after the event.
+	// Cursor is the position in the log after this event.
 	Cursor string            `json:"cursor"`
 	Type   perdure.EventType `json:"event"`
 	Data   json.RawMessage   `json:"data"`
 }
 
-// Head contains the common members of event data, and the members of chunks.
+// Head contains the members that the data of all events share, and the members of chunks.
 type Head struct {
 	Seq         int64        `json:"seq"`
 	ExecutionID uuid.UUID    `json:"agentExecutionId"`
@@ -36,23 +38,23 @@ type Head struct {
 	TaskID  *uuid.UUID `json:"taskExecutionId"`
 	Attempt int        `json:"attempt"`
 
-	// Offset (in bytes), Stream (stdout, stderr) and Data are members of chunks and snapshots.
-	// Events of type data also have Data.
+	// Offset (in bytes), Stream ("stdout" or "stderr") and Data are set for chunks and snapshots. Data
+	// is also set for events of type data.
 	Offset int64           `json:"offset"`
 	Stream string          `json:"stream"`
 	Data   json.RawMessage `json:"data"`
-	// Type is the type of the block in a snapshot.
+	// Type is the type of the block, in a snapshot.
 	Type perdure.EventType `json:"type"`
 }
 
-// Head decodes the common members of the event's data. Errors: internal.
+// Head decodes the members in Head from the event's data. Errors: internal.
 func (e Event) Head() (Head, error) {
 	var h Head
 	err := e.Decode(&h)
 	return h, err
 }
 
-// Decode decodes the event's data. Errors: internal.
+// Decode decodes the event's data into the value that into points to. Errors: internal.
 func (e Event) Decode(into any) error {
 	if err := json.Unmarshal(e.Data, into); err != nil {
 		return &perdure.Error{Code: perdure.Internal, Message: "the data of an event " + string(e.Type) + " does not decode", Err: err}
@@ -60,7 +62,7 @@ func (e Event) Decode(into any) error {
 	return nil
 }
 
-// Text returns the chunk's text, or "" if the data is not text.
+// Text returns the chunk's text. It returns "" if Data is not a JSON string.
 func (h Head) Text() string {
 	var text string
 	if json.Unmarshal(h.Data, &text) != nil {
@@ -69,9 +71,9 @@ func (h Head) Text() string {
 	return text
 }
 
-// Reset is the data of a reset event.
+// Reset is the data of an event of type EventReset.
 type Reset struct {
-	Reason         string `json:"reason"` // ahead, epoch or truncated
+	Reason         string `json:"reason"` // "ahead", "epoch" or "truncated"
 	FirstAvailable int64  `json:"firstAvailable"`
 	LastSeq        int64  `json:"lastSeq"`
 }

@@ -15,38 +15,40 @@ import (
 
 const executions = "agent-executions"
 
-// StartRequest requests an execution. A react agent needs UserPrompt and Models, or a definition
-// that contains Models. Other kinds need Kind and Input.
+// StartRequest requests a new execution. A react agent needs UserPrompt and Models, or a definition
+// that contains Models. Agents of other kinds need Kind and Input.
 type StartRequest struct {
-	// Kind is the agent's kind; default react-agent.
+	// Kind is the kind of the agent; default react-agent.
 	Kind         string                `json:"kind,omitempty"`
 	DefinitionID *uuid.UUID            `json:"agentDefinitionId,omitempty"`
 	UserPrompt   string                `json:"userPrompt,omitempty"`
-	Parts        []perdure.Part        `json:"parts,omitempty"` // instead of UserPrompt
+	Parts        []perdure.Part        `json:"parts,omitempty"` // replaces UserPrompt
 	SystemPrompt *string               `json:"systemPrompt,omitempty"`
 	Models       []perdure.ModelConfig `json:"models,omitempty"`
-	// Tools are names of tools. nil uses the definition's tools; an empty list means no tools.
+	// Tools are the names of the tools that the agent may use. nil means the tools of the definition;
+	// an empty list means no tools.
 	Tools  *[]string           `json:"tools,omitempty"`
 	Config perdure.AgentConfig `json:"config,omitzero"`
-	// Approvals decides which tool calls run, and which people must approve. It can only tighten the
-	// definition's.
+	// Approvals decides which tool calls run, and which calls people must approve first. It can only
+	// tighten the policy of the definition.
 	Approvals perdure.ApprovalPolicy `json:"approvals,omitempty"`
 	Input     json.RawMessage        `json:"input,omitempty"`
 	// OneShot ends the execution after its first response.
 	OneShot bool `json:"oneShot,omitempty"`
-	// Workspace is relative to the worker's workspace; default ".".
+	// Workspace is a folder relative to the worker's workspace; default ".".
 	Workspace string          `json:"workspace,omitempty"`
 	Queue     string          `json:"queue,omitempty"`
 	Metadata  json.RawMessage `json:"metadata,omitempty"`
-	// PersistenceMode says where content is stored; default REMOTE.
+	// PersistenceMode says whether the server or the worker stores the content; default REMOTE, the
+	// server.
 	PersistenceMode perdure.PersistenceMode `json:"persistenceMode,omitempty"`
 
 	// IdempotencyKey identifies the request for 24 hours. A repeat of the same request with the
 	// same key returns the execution of the first request.
 	IdempotencyKey string `json:"-"`
-	// Traceparent is a W3C trace context.
+	// Traceparent is the W3C trace context to which the execution belongs.
 	Traceparent string `json:"-"`
-	// Waits, if set, is called once if Start must wait for the first worker.
+	// Waits, if set, is called once if Start has to wait for the org's first worker.
 	Waits func() `json:"-"`
 }
 
@@ -71,22 +73,22 @@ func (c *Client) Start(ctx context.Context, r StartRequest) (*perdure.Execution,
 	return &x, nil
 }
 
-// Get returns an execution. See Fetch for large input or output. Errors: not_found.
+// Get returns an execution. Large input and output are left out; Fetch loads them. Errors: not_found.
 func (c *Client) Get(ctx context.Context, id uuid.UUID) (*perdure.Execution, error) {
 	return get[perdure.Execution](ctx, c, nil, executions, id.String())
 }
 
-// ExecutionFilter selects executions. Zero fields do not filter.
+// ExecutionFilter selects executions. A field with its zero value does not filter.
 type ExecutionFilter struct {
-	Status        []perdure.Status // any of them
+	Status        []perdure.Status // any of these statuses
 	Kind          string
-	Tag           string // executions of kinds that have this tag now
+	Tag           string // executions whose kind has this tag now
 	DefinitionID  *uuid.UUID
 	CreatedAfter  time.Time
 	CreatedBefore time.Time
 	Metadata      map[string]string
 	FailedTurn    bool // only conversations whose newest turn has failed
-	// Query is a substring of the id, the kind or the first 4 KiB of the input.
+	// Query is a text that occurs in the id, the kind or the first 4 KiB of the input.
 	Query string
 }
 
@@ -119,39 +121,40 @@ func (f ExecutionFilter) add(q url.Values) {
 	}
 }
 
-// ListPage returns a page of executions, newest first, without input and output.
+// ListPage returns one page of the executions that match the filter, newest first, without input and
+// output.
 func (c *Client) ListPage(ctx context.Context, f ExecutionFilter, o PageOptions) (Page[*perdure.Execution], error) {
 	q := o.query()
 	f.add(q)
 	return page[*perdure.Execution](ctx, c, q, executions)
 }
 
-// List returns the executions, newest first, without input and output.
+// List returns all executions that match the filter, newest first, without input and output.
 func (c *Client) List(ctx context.Context, f ExecutionFilter) iter.Seq2[*perdure.Execution, error] {
 	return pages(func(o PageOptions) (Page[*perdure.Execution], error) { return c.ListPage(ctx, f, o) })
 }
 
-// SignalRequest is a signal to an execution. A second signal with the same ID has no effect.
-// Without an ID, each call sends a new signal.
+// SignalRequest describes a signal to an execution. A second signal with the same ID has no effect. If
+// ID is empty, each call sends a new signal.
 type SignalRequest struct {
 	Name  string          `json:"signalName"`
 	Value json.RawMessage `json:"signalValue,omitempty"`
 	ID    string          `json:"signalId,omitempty"`
 
-	// Ref names content that was uploaded with PutContent, instead of Value.
+	// Ref, if set, replaces Value. It refers to content that was uploaded with PutContent.
 	Ref *ContentRef `json:"signalValueRef,omitempty"`
 }
 
-// ContentRef names uploaded content.
+// ContentRef refers to content that was uploaded with PutContent.
 type ContentRef struct {
 	BlobID uuid.UUID `json:"blobId"`
 }
 
-// UserMessage returns a signal with text from the user.
+// UserMessage returns a signal that carries a message of the user.
 func UserMessage(text string) SignalRequest {
 	value, err := json.Marshal(map[string]string{"text": text})
 	if err != nil {
-		panic(err) // a string can always be encoded
+		panic(err) // unreachable: a string can always be encoded
 	}
 	return SignalRequest{Name: perdure.UserMessage, Value: value}
 }
@@ -160,7 +163,7 @@ func UserMessage(text string) SignalRequest {
 func ChooseModel(c perdure.ModelChoice) SignalRequest {
 	value, err := json.Marshal(c)
 	if err != nil {
-		panic(err) // strings can always be encoded
+		panic(err) // unreachable: strings can always be encoded
 	}
 	return SignalRequest{Name: perdure.ModelSignal, Value: value}
 }
@@ -169,15 +172,15 @@ func ChooseModel(c perdure.ModelChoice) SignalRequest {
 type SignalReply struct {
 	SignalID string         `json:"signalId"`
 	Status   perdure.Status `json:"status"`
-	// Unexpected reports that the kind has registered its signals, and none of this name. The
-	// signal is stored all the same.
+	// Unexpected reports that the kind has registered the signals that it takes, and none with this
+	// name. The signal is stored nevertheless.
 	Unexpected bool `json:"unexpected,omitempty"`
-	// Stopped is set by Interrupt: whether there was a turn to stop.
+	// Stopped is set by Interrupt. It reports whether there was a turn to stop.
 	Stopped bool `json:"stopped,omitempty"`
 }
 
-// largestInPlace is the maximum size in bytes of a value that Signal sends in the body. A body may
-// have 8 MiB.
+// largestInPlace is the maximum size in bytes of a value that Signal sends in the body of the request.
+// A body may have at most 8 MiB.
 const largestInPlace = 4 << 20
 
 // Signal sends a signal. It uploads a large value first with PutContent. Errors: invalid_argument,
@@ -197,16 +200,16 @@ func (c *Client) Signal(ctx context.Context, id uuid.UUID, r SignalRequest) (Sig
 
 // CompactRequest requests a compaction of a conversation.
 type CompactRequest struct {
-	// Instructions are added to the request for the summary.
+	// Instructions are added to the prompt that requests the summary.
 	Instructions string `json:"instructions,omitempty"`
 
-	// IdempotencyKey identifies the request for 24 hours. A repeat has no effect.
+	// IdempotencyKey identifies the request for 24 hours. A repeat of the request has no effect.
 	IdempotencyKey string `json:"-"`
 }
 
-// Compact asks a react agent to replace the older part of its conversation by a summary for the
-// model, at the next boundary of a turn. Errors: invalid_argument, not_found, conflict (the execution
-// is of another kind), execution_ended, idempotency_key_reused.
+// Compact asks a react agent to compact its conversation as soon as no turn is running: the model then
+// sees a summary instead of the older part. Errors: invalid_argument, not_found, conflict (the
+// execution is of another kind), execution_ended, idempotency_key_reused.
 func (c *Client) Compact(ctx context.Context, id uuid.UUID, r CompactRequest) (SignalReply, error) {
 	header := http.Header{}
 	if r.IdempotencyKey != "" {
@@ -217,9 +220,9 @@ func (c *Client) Compact(ctx context.Context, id uuid.UUID, r CompactRequest) (S
 	return reply, err
 }
 
-// Interrupt stops the current turn of an execution: its model call and its tools are cancelled, and
-// the execution waits for its user. SignalReply.Stopped reports whether there was a turn to stop; if
-// not, nothing changes. Errors: invalid_argument (also for a kind that has no turns), not_found.
+// Interrupt stops the current turn of an execution: its model call and its tools are cancelled, and the
+// execution waits for its user. SignalReply.Stopped reports whether there was a turn to stop; if there
+// was none, nothing changes. Errors: invalid_argument (also for a kind that has no turns), not_found.
 func (c *Client) Interrupt(ctx context.Context, id uuid.UUID, r perdure.Interrupt) (SignalReply, error) {
 	var reply SignalReply
 	err := c.call(ctx, request{method: http.MethodPost, path: []string{executions, id.String(), "interrupt"}, body: r}, &reply)
@@ -227,7 +230,7 @@ func (c *Client) Interrupt(ctx context.Context, id uuid.UUID, r perdure.Interrup
 }
 
 // Cancel requests the end of an execution and returns the execution's current state. A running
-// execution becomes CANCELLING first; one that has ended does not change. Errors: not_found.
+// execution becomes CANCELLING first; an execution that has ended does not change. Errors: not_found.
 func (c *Client) Cancel(ctx context.Context, id uuid.UUID) (*perdure.Execution, error) {
 	var x perdure.Execution
 	if err := c.call(ctx, request{method: http.MethodDelete, path: []string{executions, id.String()}}, &x); err != nil {

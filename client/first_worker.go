@@ -12,8 +12,8 @@ import (
 // WorkerWait is the maximum time that Start waits for the first worker of an org.
 const WorkerWait = 10 * time.Second
 
-// awaitWorker repeats a request while it is refused because no worker of the org has ever
-// registered. In that case nothing has been stored. It calls waits once, before the first pause.
+// awaitWorker repeats a request as long as the server refuses it because no worker of the org has ever
+// registered. The server has then stored nothing. awaitWorker calls waits once, before the first pause.
 func (c *Client) awaitWorker(ctx context.Context, waits func(), send func() error) error {
 	for left := WorkerWait; ; {
 		err := send()
@@ -32,9 +32,9 @@ func (c *Client) awaitWorker(ctx context.Context, waits func(), send func() erro
 	}
 }
 
-// noWorkerYet reports whether a start was refused because no worker has registered, and returns the
-// pause before the next attempt. It is false for other unavailable errors: after them the execution
-// may have been stored.
+// noWorkerYet reports whether the server refused a start because no worker has registered, and returns
+// the pause before the next attempt. It returns false for other unavailable errors, because the
+// execution may have been stored.
 func noWorkerYet(err error) (time.Duration, bool) {
 	var coded *perdure.Error
 	if !errors.As(err, &coded) || coded.Code != perdure.Unavailable || coded.RetryAfter <= 0 {

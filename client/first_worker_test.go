@@ -10,8 +10,8 @@ import (
 	"github.com/perdure/perdure"
 )
 
-// without starts a server that refuses the given number of starts with unavailable and an error
-// that names field. It accepts later starts.
+// without returns a client whose server refuses the given number of starts, because no worker has
+// registered, and then accepts. The error is unavailable and names field.
 func without(t *testing.T, refusals int, field string) (c *Client, pauses *[]time.Duration, asked *int) {
 	t.Helper()
 	asked = new(int)
@@ -29,8 +29,9 @@ func without(t *testing.T, refusals int, field string) (c *Client, pauses *[]tim
 	return c, pauses, asked
 }
 
-// Start waits at most ten seconds for the first worker of the org, with pauses of Retry-After, and
-// calls Waits once. Other unavailable errors are returned to the caller at once.
+// TestStartWaitsForTheFirstWorker checks that Start waits at most ten seconds for the first worker of
+// the org, with pauses of Retry-After, and calls Waits once. Other unavailable errors are returned to
+// the caller at once.
 func TestStartWaitsForTheFirstWorker(t *testing.T) {
 	for name, test := range map[string]struct {
 		refusals      int

@@ -17,16 +17,16 @@ const (
 	maxPause   = 30 * time.Second
 )
 
-// Follow returns the events of an execution after the cursor, first those of the log, then new
+// Follow returns the events of an execution after the cursor: first the events in the log, then new
 // ones, until the execution has ended. The cursor "" is the start of the log.
 //
-// If the stream breaks, Follow resumes exactly after the last event that it returned. The pause
-// before the first attempt is up to 1 s; the limit doubles up to 30 s, with jitter. If the server
-// requires a longer pause, Follow waits that long, but at most 5 min. After an event of type reset
-// the caller must drop earlier events. A log whose first records have been deleted begins with a
-// reset.
+// If the stream breaks, Follow resumes exactly after the last event that it returned. It pauses before
+// each attempt: up to 1 s before the first one, then up to twice as long each time, and up to 30 s at
+// most, with jitter. If the server requires a longer pause, Follow waits that long, but at most 5 min.
+// After an event of type reset the caller must discard earlier events. If the first records of a log
+// have been deleted, its first event is a reset.
 //
-// Follow ends with an error if ctx ends (the context's cause) or if the server refuses:
+// Follow ends with an error if ctx ends (the context's cause) or if the server refuses the request:
 // unauthenticated, permission_denied, not_found, invalid_argument (cursor).
 func (c *Client) Follow(ctx context.Context, id uuid.UUID, cursor string) iter.Seq2[Event, error] {
 	return func(yield func(Event, error) bool) {
@@ -37,8 +37,8 @@ func (c *Client) Follow(ctx context.Context, id uuid.UUID, cursor string) iter.S
 	}
 }
 
-// resumed reads a stream with once, and reads it again after each error that may pass. It returns
-// nil when once does, or when the reader has left.
+// resumed calls once, which reads a stream, and calls it again after each error that may be temporary.
+// It returns nil when once returns nil, or when the reader has left its loop.
 func (c *Client) resumed(ctx context.Context, once func(context.Context) (got bool, err error)) error {
 	for tries := 0; ; tries++ {
 		got, err := once(ctx)
@@ -59,10 +59,10 @@ func (c *Client) resumed(ctx context.Context, once func(context.Context) (got bo
 	}
 }
 
-// errLeft reports that the reader has left its loop.
+// errLeft reports that the reader has left its loop over the events.
 var errLeft = errors.New("the reader has left")
 
-// streamReader is the state of one reader.
+// streamReader is the state of one call of Follow.
 type streamReader struct {
 	c      *Client
 	id     uuid.UUID
@@ -70,8 +70,8 @@ type streamReader struct {
 	yield  func(Event, error) bool
 }
 
-// once reads one stream until its end. A nil error means that the log has ended. got reports
-// whether an event or the end of the log was received.
+// once reads one stream until its end. A nil error means that the log has ended. got reports whether
+// the stream delivered an event or the end of the log.
 func (f *streamReader) once(ctx context.Context) (got bool, err error) {
 	header := http.Header{}
 	if f.cursor != "" {
@@ -82,8 +82,8 @@ func (f *streamReader) once(ctx context.Context) (got bool, err error) {
 	}, f.take)
 }
 
-// events reads a stream of events. take gets each event; it returns io.EOF at the end of the stream.
-// got reports whether an event or the end was received.
+// events reads a stream of server-sent events. It calls take with each event; take returns io.EOF at
+// the end of the stream. got reports whether the stream delivered an event or its regular end.
 func (c *Client) events(ctx context.Context, r request, take func(Event) error) (got bool, err error) {
 	ctx, cancel := context.WithCancelCause(ctx)
 	defer cancel(nil)
@@ -97,7 +97,7 @@ func (c *Client) events(ctx context.Context, r request, take func(Event) error) 
 	if err != nil {
 		return false, err
 	}
-	defer func() { _ = resp.Body.Close() }() // all complete events have been read, so an error does not matter
+	defer func() { _ = resp.Body.Close() }() // an error here loses no event
 	if resp.StatusCode == http.StatusNoContent {
 		return true, nil
 	}
@@ -108,7 +108,7 @@ func (c *Client) events(ctx context.Context, r request, take func(Event) error) 
 			return got, broken(ctx, err)
 		}
 		got = true
-		// The timer stops while the caller handles the event, because nothing is read then.
+		// The timer stops while the caller handles the event, because nothing is read during that time.
 		silent.Stop()
 		err = take(event)
 		silent.Reset(c.idle)
@@ -121,8 +121,8 @@ func (c *Client) events(ctx context.Context, r request, take func(Event) error) 
 	}
 }
 
-// take updates the cursor and passes the event to the reader. It returns io.EOF at the end of the
-// log.
+// take updates the cursor and passes the event to the loop of the caller. It returns io.EOF at the end
+// of the log.
 func (f *streamReader) take(e Event) error {
 	if e.Cursor != "" {
 		f.cursor = e.Cursor
@@ -141,7 +141,7 @@ func (f *streamReader) take(e Event) error {
 
 var errSilent = &perdure.Error{Code: perdure.Unavailable, Message: "the stream has been silent for too long"}
 
-// broken returns the error of a stream that ended before the end of the log.
+// broken returns the error for a stream that broke before the end of the log.
 func broken(ctx context.Context, err error) error {
 	if ctx.Err() != nil {
 		return context.Cause(ctx)
@@ -149,7 +149,7 @@ func broken(ctx context.Context, err error) error {
 	return &perdure.Error{Code: perdure.Unavailable, Message: "the stream broke off", Err: err}
 }
 
-// passing reports whether another attempt may succeed after err.
+// passing reports whether err may be temporary, so that another attempt can succeed.
 func passing(err error) bool {
 	switch perdure.CodeOf(err) {
 	case perdure.Unavailable, perdure.RateLimited, perdure.Internal:
@@ -158,8 +158,8 @@ func passing(err error) bool {
 	return false
 }
 
-// pause waits before the next attempt. tries is the number of attempts since the last event, from
-// 0.
+// pause waits before the next attempt. tries is the number of attempts since the last event; it is 0 at
+// first.
 func (c *Client) pause(ctx context.Context, tries int, cause error) error {
 	pause := maxPause
 	if tries < 5 { // 1, 2, 4, 8, 16 s

@@ -111,8 +111,8 @@ func follow1(t *testing.T, c *Client, cursor string) ([]string, error) {
 	return got, nil
 }
 
-// The stream may break after any byte, even inside a line. The reader receives every event once and
-// in order.
+// TestFollowSurvivesACutAtEveryByte checks that the stream may break after any byte, even inside a
+// line. The reader receives every event once and in order.
 func TestFollowSurvivesACutAtEveryByte(t *testing.T) {
 	items, want := newLog(4)
 	whole := strings.Join(items, "")
@@ -133,8 +133,8 @@ func TestFollowSurvivesACutAtEveryByte(t *testing.T) {
 	}
 }
 
-// If the stream breaks after each event, the reader still receives the whole log. After each
-// received event the pause starts again at 1 s.
+// TestFollowSurvivesACutAtEveryEvent checks that if the stream breaks after each event, the reader
+// still receives the whole log. After each received event the pause starts again at 1 s.
 func TestFollowSurvivesACutAtEveryEvent(t *testing.T) {
 	items, want := newLog(6)
 	s := &logServer{t: t, items: items, cut: func(_ int, body string) (string, bool) {
@@ -202,7 +202,8 @@ func TestFollowHeedsRetryAfterAndJitters(t *testing.T) {
 	}
 }
 
-// Errors that another attempt cannot correct end Follow without a pause.
+// TestFollowEndsWhenItIsRefused checks that errors that another attempt cannot correct end Follow
+// without a pause.
 func TestFollowEndsWhenItIsRefused(t *testing.T) {
 	for status, code := range map[int]perdure.Code{
 		400: perdure.InvalidArgument, 401: perdure.Unauthenticated, 403: perdure.PermissionDenied, 404: perdure.NotFound,
@@ -237,8 +238,8 @@ func TestFollowHandsOnAReset(t *testing.T) {
 	}
 }
 
-// A reader that leaves its loop, or whose context ends, leaves no goroutine behind (goleak). The
-// last error is the cause of the context.
+// TestFollowEndsWithItsReader checks that a reader that leaves its loop, or whose context ends, leaves
+// no goroutine behind (goleak). The last error is the cause of the context.
 func TestFollowEndsWithItsReader(t *testing.T) {
 	blocked := make(chan struct{})
 	defer close(blocked)
@@ -267,7 +268,8 @@ func TestFollowEndsWithItsReader(t *testing.T) {
 	}
 }
 
-// A stream that is silent for longer than idle ends, and Follow opens a new one.
+// TestFollowGivesUpOnSilence checks that a stream ends if it is silent for longer than Client.idle,
+// and that Follow then opens a new one.
 func TestFollowGivesUpOnSilence(t *testing.T) {
 	var again atomic.Bool
 	c, pauses := newClient(t, http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
@@ -290,7 +292,8 @@ func TestFollowGivesUpOnSilence(t *testing.T) {
 	}
 }
 
-// Each part of an event counts as activity, so a large event that arrives slowly is not silence.
+// TestEveryPieceOfAnEventCounts checks that each part of an event counts as activity, so a large event
+// that arrives slowly is not silence.
 func TestEveryPieceOfAnEventCounts(t *testing.T) {
 	alive := 0
 	const text = "id: c1\nevent: token\ndata: {}\n\n"
@@ -311,8 +314,8 @@ func (s pipeServer) RoundTrip(*http.Request) (*http.Response, error) {
 	return &http.Response{StatusCode: http.StatusOK, Header: http.Header{"Content-Type": {"text/event-stream"}}, Body: <-s.streams}, nil
 }
 
-// A caller may handle an event for any time. That time does not count as silence, and the stream
-// continues.
+// TestACallerMayTakeItsTime checks that a caller may handle an event for any time. That time does not
+// count as silence, and the stream continues.
 func TestACallerMayTakeItsTime(t *testing.T) {
 	bubble.Test(t, func(t *testing.T) {
 		s := pipeServer{make(chan *io.PipeReader, 1)}

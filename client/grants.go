@@ -11,14 +11,15 @@ import (
 
 const grants = "approval-grants"
 
-// GrantFilter selects grants. Zero fields do not filter. At most one field is set.
+// GrantFilter selects grants. A field with its zero value does not filter. At most one field may be
+// set.
 type GrantFilter struct {
 	ExecutionID  *uuid.UUID
 	DefinitionID *uuid.UUID
 }
 
-// GrantsPage returns a page of the approvals that also answer later questions, newest first. Errors:
-// invalid_argument, permission_denied.
+// GrantsPage returns one page of the grants, which are approvals that also answer later questions,
+// newest first. Errors: invalid_argument, permission_denied.
 func (c *Client) GrantsPage(ctx context.Context, f GrantFilter, o PageOptions) (Page[*perdure.ApprovalGrant], error) {
 	q := o.query()
 	if f.ExecutionID != nil {
@@ -30,13 +31,13 @@ func (c *Client) GrantsPage(ctx context.Context, f GrantFilter, o PageOptions) (
 	return page[*perdure.ApprovalGrant](ctx, c, q, grants)
 }
 
-// Grants returns the grants, newest first, as GrantsPage does.
+// Grants returns all grants that match the filter, newest first. Errors: as for GrantsPage.
 func (c *Client) Grants(ctx context.Context, f GrantFilter) iter.Seq2[*perdure.ApprovalGrant, error] {
 	return pages(func(o PageOptions) (Page[*perdure.ApprovalGrant], error) { return c.GrantsPage(ctx, f, o) })
 }
 
-// RevokeGrant revokes a grant. When it returns, no later question is answered by the grant. A grant
-// for a definition requires the role admin. Errors: not_found, permission_denied.
+// RevokeGrant revokes a grant. After it has returned, the grant answers no further question. Revoking a
+// grant for a definition requires the role admin. Errors: not_found, permission_denied.
 func (c *Client) RevokeGrant(ctx context.Context, id uuid.UUID) error {
 	return c.call(ctx, request{method: http.MethodDelete, path: []string{grants, id.String()}}, nil)
 }

@@ -9,26 +9,26 @@ import (
 	"github.com/perdure/perdure"
 )
 
-// NewKey is a key with its secret. The server returns the secret only once.
+// NewKey is a new API key with its secret. The server returns the secret only once.
 type NewKey struct {
 	perdure.APIKey
 	Key string `json:"key"`
 }
 
-// KeyRequest requests a new key.
+// KeyRequest requests a new API key.
 type KeyRequest struct {
 	Name   string            `json:"name"`
 	Role   perdure.KeyRole   `json:"role"`
 	Limits perdure.KeyLimits `json:"limits,omitzero"`
 }
 
-// CreateKey creates a key without limits. It requires the role admin. Errors: invalid_argument,
+// CreateKey creates an API key without limits. It requires the role admin. Errors: invalid_argument,
 // permission_denied.
 func (c *Client) CreateKey(ctx context.Context, name string, role perdure.KeyRole) (*NewKey, error) {
 	return c.NewKey(ctx, KeyRequest{Name: name, Role: role})
 }
 
-// NewKey creates a key. It requires the role admin. Errors: invalid_argument, permission_denied.
+// NewKey creates an API key. It requires the role admin. Errors: invalid_argument, permission_denied.
 func (c *Client) NewKey(ctx context.Context, r KeyRequest) (*NewKey, error) {
 	var made NewKey
 	body := r
@@ -38,22 +38,23 @@ func (c *Client) NewKey(ctx context.Context, r KeyRequest) (*NewKey, error) {
 	return &made, nil
 }
 
-// Keys returns all keys, including revoked ones, without their secrets. It requires the role admin.
-// Errors: permission_denied.
+// Keys returns all API keys of the org, including revoked ones, without their secrets. It requires the
+// role admin. Errors: permission_denied.
 func (c *Client) Keys(ctx context.Context) iter.Seq2[*perdure.APIKey, error] {
 	return pages(func(o PageOptions) (Page[*perdure.APIKey], error) {
 		return page[*perdure.APIKey](ctx, c, o.query(), "keys")
 	})
 }
 
-// KeyChange changes a key's limits. nil keeps a limit; 0 removes it.
+// KeyChange changes the limits of an API key. A nil field leaves a limit unchanged; 0 removes the
+// limit.
 type KeyChange struct {
 	RequestsPerSecond *int64 `json:"requestsPerSecond,omitempty"`
 	MaxRunning        *int64 `json:"maxRunning,omitempty"`
 	MaxStored         *int64 `json:"maxStoredBytes,omitempty"`
 }
 
-// SetKeyLimits changes the limits of a key. The change takes effect within 5 s. Errors:
+// SetKeyLimits changes the limits of an API key. The change takes effect within 5 s. Errors:
 // invalid_argument, not_found, conflict (the key is revoked), permission_denied.
 func (c *Client) SetKeyLimits(ctx context.Context, id uuid.UUID, change KeyChange) (*perdure.APIKey, error) {
 	var key perdure.APIKey
@@ -72,7 +73,7 @@ func (c *Client) Audit(ctx context.Context) iter.Seq2[perdure.AuditRecord, error
 	})
 }
 
-// RevokeKey revokes a key. Requests and open streams with the key end within 5 s. Errors:
+// RevokeKey revokes an API key. Within 5 s, its requests are refused and its open streams end. Errors:
 // not_found, permission_denied.
 func (c *Client) RevokeKey(ctx context.Context, id uuid.UUID) (*perdure.APIKey, error) {
 	var key perdure.APIKey

@@ -11,17 +11,17 @@ import (
 	"github.com/perdure/perdure"
 )
 
-// NewQuestionLink is a link with its address, which the server returns only once. Whoever has the
-// address can answer the question with the link's key.
+// NewQuestionLink is a link to a question together with its address, which the server returns only
+// once. Whoever has the address can answer the question with the link's API key.
 type NewQuestionLink struct {
 	perdure.QuestionLink
 	URL string `json:"url"`
 }
 
-// CreateQuestionLink creates a link with which a key answers a question without signing in. life is
-// how long it works; 0 means perdure.LinkLife. Like all calls for links, it requires the role admin.
-// Errors: invalid_argument, not_found, question_decided, already_voted, conflict (the server has no
-// address), permission_denied.
+// CreateQuestionLink creates a link with which an API key answers a question without a sign-in. life is
+// how long the link works; 0 means perdure.LinkLife. Like all calls for links, it requires the role
+// admin. Errors: invalid_argument, not_found, question_decided, already_voted, conflict (the server
+// does not know its public address), permission_denied.
 func (c *Client) CreateQuestionLink(ctx context.Context, question, key uuid.UUID, life time.Duration) (*NewQuestionLink, error) {
 	body := map[string]string{"keyId": key.String()}
 	if life != 0 {
@@ -40,8 +40,8 @@ func (c *Client) QuestionLinks(ctx context.Context, question uuid.UUID) iter.Seq
 	})
 }
 
-// RevokeQuestionLinks revokes the links of a key to a question, or all links if key is nil. When it
-// returns, no link of them works. Errors: not_found, permission_denied.
+// RevokeQuestionLinks revokes the links of an API key to a question, or all links to the question if
+// key is nil. After it has returned, none of these links works. Errors: not_found, permission_denied.
 func (c *Client) RevokeQuestionLinks(ctx context.Context, question uuid.UUID, key *uuid.UUID) error {
 	r := request{method: http.MethodDelete, path: []string{questions, question.String(), "links"}}
 	if key != nil {

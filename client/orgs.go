@@ -14,7 +14,7 @@ func (c *Client) CreateOrg(ctx context.Context, id string) (*perdure.Org, error)
 	return c.callOrg(ctx, request{method: http.MethodPost, body: map[string]string{"id": id}})
 }
 
-// Orgs returns all orgs by id, including disabled ones. It requires an operator. Errors:
+// Orgs returns all orgs, ordered by id, including disabled ones. It requires an operator. Errors:
 // permission_denied.
 func (c *Client) Orgs(ctx context.Context) iter.Seq2[*perdure.Org, error] {
 	return pages(func(o PageOptions) (Page[*perdure.Org], error) {
@@ -29,13 +29,13 @@ func (c *Client) Org(ctx context.Context, id string) (*perdure.Org, error) {
 	return c.callOrg(ctx, request{method: http.MethodGet, path: []string{id}})
 }
 
-// DisableOrg disables an org. Within 5 s its keys are refused, its streams end and its claims stop.
-// Its rows are kept. It requires an operator. Errors: not_found, permission_denied.
+// DisableOrg disables an org. Within 5 s, its API keys are refused, its streams end and workers claim
+// none of its work. Its data is kept. It requires an operator. Errors: not_found, permission_denied.
 func (c *Client) DisableOrg(ctx context.Context, id string) (*perdure.Org, error) {
 	return c.callOrg(ctx, request{method: http.MethodPost, path: []string{id, "disable"}})
 }
 
-// EnableOrg enables a disabled org with its previous keys. It requires an operator. Errors:
+// EnableOrg enables a disabled org. Its API keys work again. It requires an operator. Errors:
 // not_found, permission_denied.
 func (c *Client) EnableOrg(ctx context.Context, id string) (*perdure.Org, error) {
 	return c.callOrg(ctx, request{method: http.MethodPost, path: []string{id, "enable"}})

@@ -7,17 +7,17 @@ import (
 	"strconv"
 )
 
-// Page is a part of a list. NextCursor is the start of the next page, or nil at the end. A page of
-// executions may be short or empty although it has a NextCursor, because the server examines a
-// bounded number of executions for each page.
+// Page is one page of a list. NextCursor is the cursor of the next page, or nil at the end of the list.
+// A page of executions may be short or empty although it has a NextCursor, because the server examines
+// a limited number of executions for each page.
 type Page[T any] struct {
 	Items      []T     `json:"items"`
 	NextCursor *string `json:"nextCursor"`
 }
 
-// PageOptions select a page. The zero value selects the first one.
+// PageOptions select one page of a list. The zero value selects the first page.
 type PageOptions struct {
-	// Limit is the maximum number of items, up to 1000; 0 is the server's default, 50.
+	// Limit is the maximum number of items on the page, up to 1000; 0 means the server's default, 50.
 	Limit int
 	// Cursor is the NextCursor of the previous page.
 	Cursor string
@@ -42,7 +42,7 @@ func page[T any](ctx context.Context, c *Client, query url.Values, path ...strin
 	return *p, nil
 }
 
-// pages returns the items of all pages.
+// pages calls next for one page after the other, and returns the items of all pages.
 func pages[T any](next func(PageOptions) (Page[T], error)) iter.Seq2[T, error] {
 	return func(yield func(T, error) bool) {
 		o := PageOptions{Limit: 200}

@@ -15,13 +15,13 @@ import (
 
 const questions = "questions"
 
-// QuestionFilter selects questions. Zero fields do not filter.
+// QuestionFilter selects questions. A field with its zero value does not filter.
 type QuestionFilter struct {
-	Status      []perdure.QuestionStatus // any of them
+	Status      []perdure.QuestionStatus // any of these statuses
 	Kind        perdure.QuestionKind
 	Subject     string
 	ExecutionID *uuid.UUID
-	// Mine selects the open questions that the client's key may answer now.
+	// Mine selects the open questions that the client's API key may answer now.
 	Mine bool
 }
 
@@ -43,22 +43,22 @@ func (f QuestionFilter) add(q url.Values) {
 	}
 }
 
-// OpenQuestions is a number of questions of an org.
+// OpenQuestions is the number of open questions of an org.
 type OpenQuestions struct {
-	// Open is the number of open questions of the org, whatever the filter. More reports that there
-	// are more than that.
+	// Open is the number of all open questions of the org; it does not depend on a filter. More reports
+	// that there are more than Open.
 	Open int  `json:"open"`
 	More bool `json:"openMore"`
 }
 
-// QuestionPage is a page of questions.
+// QuestionPage is one page of questions.
 type QuestionPage struct {
 	Page[*perdure.Question]
 	OpenQuestions
 }
 
-// QuestionsPage returns a page of questions, newest first. Questions about tool calls are without
-// their details. Errors: invalid_argument.
+// QuestionsPage returns one page of the questions that match the filter, newest first. The details of
+// questions about tool calls are left out. Errors: invalid_argument.
 func (c *Client) QuestionsPage(ctx context.Context, f QuestionFilter, o PageOptions) (QuestionPage, error) {
 	q := o.query()
 	f.add(q)
@@ -69,7 +69,7 @@ func (c *Client) QuestionsPage(ctx context.Context, f QuestionFilter, o PageOpti
 	return *p, nil
 }
 
-// Questions returns the questions, newest first, as QuestionsPage does.
+// Questions returns all questions that match the filter, newest first, in the form of QuestionsPage.
 func (c *Client) Questions(ctx context.Context, f QuestionFilter) iter.Seq2[*perdure.Question, error] {
 	return pages(func(o PageOptions) (Page[*perdure.Question], error) {
 		p, err := c.QuestionsPage(ctx, f, o)
@@ -77,14 +77,14 @@ func (c *Client) Questions(ctx context.Context, f QuestionFilter) iter.Seq2[*per
 	})
 }
 
-// Question returns a question with its details, byte by byte. Details over 256 KiB are read with
-// QuestionDetails; DetailsBytes has their size. Errors: not_found.
+// Question returns a question with its details, whose bytes are unchanged. Details over 256 KiB are
+// left out; DetailsBytes is then their size, and QuestionDetails returns them. Errors: not_found.
 func (c *Client) Question(ctx context.Context, id uuid.UUID) (*perdure.Question, error) {
 	return get[perdure.Question](ctx, c, nil, questions, id.String())
 }
 
-// QuestionDetails returns the details of a question, byte by byte. Errors: not_found, also if the
-// question has no details.
+// QuestionDetails returns the details of a question, with unchanged bytes. Errors: not_found, also if
+// the question has no details.
 func (c *Client) QuestionDetails(ctx context.Context, id uuid.UUID) ([]byte, error) {
 	resp, err := c.unhurried(ctx, request{method: http.MethodGet, path: []string{questions, id.String(), "details"}})
 	if err != nil {
@@ -98,28 +98,28 @@ func (c *Client) QuestionDetails(ctx context.Context, id uuid.UUID) ([]byte, err
 	return raw.Bytes(), nil
 }
 
-// AnswerRequest is an answer to a question.
+// AnswerRequest is a vote on a question.
 type AnswerRequest struct {
-	// AnswerID identifies the answer. A repeat with the same id has no effect. Answer creates an id if
-	// it is "".
+	// AnswerID is the id of the vote. A repeat with the same id has no effect. If it is "", the method
+	// Answer creates an id.
 	AnswerID string          `json:"answerId"`
 	Verdict  perdure.Verdict `json:"verdict"`
-	// DetailsSHA256 is the hash of the details that the voter was shown: perdure.DetailsHash of
-	// kind, subject and details. VerdictApprove needs it.
+	// DetailsSHA256 is the hash of the details that the voter has seen: the result of
+	// perdure.DetailsHash for the question's kind, subject and details. VerdictApprove needs it.
 	DetailsSHA256 *perdure.Hash `json:"detailsSha256,omitempty"`
-	// Value is set with VerdictAnswer.
+	// Value is the answer. It is set with VerdictAnswer.
 	Value json.RawMessage `json:"answer,omitempty"`
-	// Details, with VerdictApprove, replace the details of the question and are approved, if its
-	// Edit permits that. Earlier votes no longer count.
+	// Details, with VerdictApprove, replace the details of the question, and the vote approves the new
+	// ones. The question's field Edit must permit that. Earlier votes no longer count.
 	Details json.RawMessage `json:"details,omitempty"`
-	// Remember, with VerdictApprove, asks that later such calls run without a question.
+	// Remember, with VerdictApprove, requests that later calls of the same sort run without a question.
 	Remember *perdure.Remember `json:"remember,omitempty"`
 	Reason   string            `json:"reason,omitempty"`
 }
 
-// Answer answers a question and returns it as it is then: still open if it needs more votes. If the
-// question has been decided, the error is a [DecidedError]. Errors: invalid_argument, not_found,
-// permission_denied, question_decided, details_changed, already_voted.
+// Answer votes on a question and returns the question after the vote; it is still open if it needs more
+// votes. If the question was already decided, the error is a [DecidedError]. Errors: invalid_argument,
+// not_found, permission_denied, question_decided, details_changed, already_voted.
 func (c *Client) Answer(ctx context.Context, id uuid.UUID, r AnswerRequest) (*perdure.Question, error) {
 	if r.AnswerID == "" {
 		r.AnswerID = uuid.NewString()
@@ -131,7 +131,7 @@ func (c *Client) Answer(ctx context.Context, id uuid.UUID, r AnswerRequest) (*pe
 	return &q, nil
 }
 
-// DecidedError is the error question_decided, with the question and its decision.
+// DecidedError is the error with code question_decided. It contains the question with its decision.
 type DecidedError struct {
 	Question *perdure.Question
 	err      *perdure.Error
@@ -139,10 +139,10 @@ type DecidedError struct {
 
 func (e *DecidedError) Error() string { return e.err.Error() }
 
-// Unwrap returns a [perdure.Error].
+// Unwrap returns the [perdure.Error] with the code question_decided.
 func (e *DecidedError) Unwrap() error { return e.err }
 
-// QuestionsNow are the open questions of an org.
+// QuestionsNow are the open questions of an org at one time.
 type QuestionsNow struct {
 	// Items are the newest open questions, at most 200.
 	Items []*perdure.Question `json:"items"`
@@ -151,18 +151,18 @@ type QuestionsNow struct {
 
 // QuestionEvent is an event of FollowQuestions. Exactly one of the fields is set.
 type QuestionEvent struct {
-	// All replaces everything that the reader knows.
+	// All are the open questions. They replace everything that the reader knows.
 	All *QuestionsNow
-	// Changed is a question that is new or has changed.
+	// Changed is a question that is new or has changed since the last event.
 	Changed *perdure.Question
 }
 
 // FollowQuestions returns the open questions of the org, and then each question that changes. It
-// shows states and not every change: changes that follow each other closely may arrive as one. After
-// a break, the state as a whole comes again.
+// returns states and not every change: several quick changes of a question may arrive as one. After an
+// interruption of the stream, it returns all open questions again.
 //
-// It ends with an error if ctx ends (the context's cause) or if the server refuses: unauthenticated,
-// permission_denied.
+// It ends with an error if ctx ends (the context's cause) or if the server refuses the request:
+// unauthenticated, permission_denied.
 func (c *Client) FollowQuestions(ctx context.Context) iter.Seq2[QuestionEvent, error] {
 	return func(yield func(QuestionEvent, error) bool) {
 		take := func(e Event) error {
@@ -184,7 +184,8 @@ func (c *Client) FollowQuestions(ctx context.Context) iter.Seq2[QuestionEvent, e
 	}
 }
 
-// questionEvent decodes an event. A ping, and an event of a later server, becomes the zero event.
+// questionEvent decodes an event of the stream. It returns the zero QuestionEvent for a ping, and for
+// an event type that only a later version knows.
 func questionEvent(e Event) (q QuestionEvent, err error) {
 	switch e.Type {
 	case "questions":

@@ -8,14 +8,15 @@ import (
 	"github.com/perdure/perdure"
 )
 
-// Workers returns the workers of the org that were seen within the last hour, by id.
+// Workers returns the workers of the org that the servers had contact with in the last hour, ordered by
+// id.
 func (c *Client) Workers(ctx context.Context) iter.Seq2[*perdure.WorkerInfo, error] {
 	return pages(func(o PageOptions) (Page[*perdure.WorkerInfo], error) {
 		return c.WorkersPage(ctx, o)
 	})
 }
 
-// WorkersPage returns a page of Workers.
+// WorkersPage returns one page of the list that Workers returns.
 func (c *Client) WorkersPage(ctx context.Context, o PageOptions) (Page[*perdure.WorkerInfo], error) {
 	return page[*perdure.WorkerInfo](ctx, c, o.query(), "workers")
 }
@@ -28,7 +29,7 @@ func (c *Client) Queues(ctx context.Context) iter.Seq2[*perdure.QueueInfo, error
 	})
 }
 
-// QueuesPage returns a page of Queues.
+// QueuesPage returns one page of the list that Queues returns.
 func (c *Client) QueuesPage(ctx context.Context, o PageOptions) (Page[*perdure.QueueInfo], error) {
 	return page[*perdure.QueueInfo](ctx, c, o.query(), "queues")
 }
@@ -37,8 +38,8 @@ type queueBody struct {
 	Queue string `json:"queue"`
 }
 
-// PauseQueue pauses a queue, which may have no work yet. After that, no worker claims executions
-// and tasks of the queue. Running ones continue. The call may be repeated, and requires the role
+// PauseQueue pauses a queue, which need not have work yet. After that, no worker claims executions and
+// tasks of the queue. Running ones continue. Pausing a paused queue has no effect. It requires the role
 // admin. Errors: invalid_argument, conflict (too many paused queues), permission_denied.
 func (c *Client) PauseQueue(ctx context.Context, queue string) (*perdure.QueuePause, error) {
 	var p perdure.QueuePause
@@ -46,8 +47,8 @@ func (c *Client) PauseQueue(ctx context.Context, queue string) (*perdure.QueuePa
 	return orNil(&p, err)
 }
 
-// ResumeQueue ends the pause of a queue. It may be repeated, and requires the role admin. Errors:
-// invalid_argument, permission_denied.
+// ResumeQueue ends the pause of a queue. For a queue that is not paused, it has no effect. It requires
+// the role admin. Errors: invalid_argument, permission_denied.
 func (c *Client) ResumeQueue(ctx context.Context, queue string) error {
 	return c.call(ctx, request{method: http.MethodPost, path: []string{"queues", "resume"}, body: queueBody{queue}}, nil)
 }

@@ -7,9 +7,9 @@ import (
 	"github.com/perdure/perdure"
 )
 
-// Record decodes an event once into the typed record of the log, without its position. The record
-// of a snapshot has the type of the block, and the whole block as one chunk. Fields has all members
-// of the event's data. An event entry.appended also has its entry. Errors: internal.
+// Record decodes the event into a record of the log, without its position. The record of a snapshot has
+// the type of the block, and the whole block as one chunk. Fields has all members of the event's data.
+// For an event of type entry.appended, it also returns the entry. Errors: internal.
 func (e Event) Record() (perdure.Record, *perdure.Entry, error) {
 	h, err := e.Head()
 	if err != nil {
@@ -34,7 +34,7 @@ func (e Event) Record() (perdure.Record, *perdure.Entry, error) {
 	return r, nil, err
 }
 
-// chunk returns the chunk of an event of a block; nil for an event of type data that is none.
+// chunk returns the chunk that the event carries; nil if it carries none.
 func (e Event) chunk(h Head) (*perdure.Chunk, error) {
 	if len(h.Data) > 0 && e.Type != perdure.EventData {
 		return chunkOf(h), nil
@@ -53,8 +53,8 @@ func (e Event) chunk(h Head) (*perdure.Chunk, error) {
 	return c, nil
 }
 
-// chunkOf returns the chunk with the members of a head. Data is a text, or the next characters of a
-// tool call's arguments; it is absent if the text is withheld.
+// chunkOf returns the chunk with the members of h. Data is a text, or the next characters of a tool
+// call's arguments; it is absent if only a worker has the text.
 func chunkOf(h Head) *perdure.Chunk {
 	c := &perdure.Chunk{Offset: h.Offset, Stream: h.Stream}
 	if !bytes.HasPrefix(h.Data, []byte("{")) {

@@ -9,9 +9,9 @@ import (
 	"github.com/perdure/perdure"
 )
 
-// PutContent uploads content of exactly length bytes, which a signal to the execution can then
-// name. Content that no signal names within an hour is deleted. Errors: not_found, execution_ended,
-// payload_too_large.
+// PutContent uploads content of exactly length bytes. A signal to the execution can then refer to the
+// content. Content to which no signal refers within an hour is deleted. Errors: not_found,
+// execution_ended, payload_too_large.
 func (c *Client) PutContent(ctx context.Context, id uuid.UUID, length int64, content io.Reader) (perdure.BlobRef, error) {
 	var out struct {
 		BlobID uuid.UUID    `json:"blobId"`
@@ -24,12 +24,12 @@ func (c *Client) PutContent(ctx context.Context, id uuid.UUID, length int64, con
 	return perdure.BlobRef{ID: out.BlobID, Length: out.Length, SHA256: out.SHA256}, err
 }
 
-// Retention is the retention period of an org's data.
+// Retention are the retention periods of an org.
 type Retention struct {
 	Executions  perdure.Period `json:"executions"`
 	Checkpoints perdure.Period `json:"checkpoints"`
 	Logs        perdure.Period `json:"logs"`
-	// Set reports whether the org has a setting. Otherwise the periods are the defaults.
+	// Set reports whether the org has set its own periods. Otherwise the periods are the defaults.
 	Set bool `json:"set"`
 }
 
@@ -38,8 +38,8 @@ func (c *Client) Retention(ctx context.Context) (*Retention, error) {
 	return get[Retention](ctx, c, nil, "retention")
 }
 
-// SetRetention sets the org's retention periods. nil selects the default. It requires a key of the
-// role admin.
+// SetRetention sets the org's retention periods. A nil field selects the default. It requires the role
+// admin.
 func (c *Client) SetRetention(ctx context.Context, r perdure.Retention) (*Retention, error) {
 	var set Retention
 	if err := c.call(ctx, request{method: http.MethodPut, path: []string{"retention"}, body: r}, &set); err != nil {
@@ -50,8 +50,8 @@ func (c *Client) SetRetention(ctx context.Context, r perdure.Retention) (*Retent
 
 // PruneRequest requests the deletion of data whose retention period is over.
 type PruneRequest struct {
-	// OlderThan is an age such as "30d"; it applies to executions. "" applies the org's retention
-	// periods, also to checkpoints and logs.
+	// OlderThan is an age such as "30d". It replaces the retention period of ended executions. If it is
+	// "", the org's retention periods apply, also to checkpoints and logs.
 	OlderThan    string           `json:"olderThan,omitempty"`
 	Status       []perdure.Status `json:"status,omitempty"`
 	DefinitionID *uuid.UUID       `json:"agentDefinitionId,omitempty"`
@@ -59,13 +59,13 @@ type PruneRequest struct {
 	DryRun bool `json:"dryRun,omitempty"`
 }
 
-// PruneReport counts the data that a prune deleted or, with DryRun, would delete.
+// PruneReport counts the data that a call of Prune has deleted or, with DryRun, would delete.
 type PruneReport struct {
 	DryRun      bool       `json:"dryRun"`
 	Executions  PruneCount `json:"executions"`
 	Checkpoints PruneCount `json:"checkpoints"`
 	Logs        PruneCount `json:"logs"`
-	// More reports that another call would delete more.
+	// More reports that another call would delete more data.
 	More bool `json:"more"`
 }
 
@@ -78,9 +78,9 @@ type PruneCount struct {
 	ByKind   map[string]int64         `json:"byKind,omitempty"`
 }
 
-// Prune deletes a bounded amount of data whose retention period is over. The report says whether
-// there is more. It requires a key of the role admin. Errors: invalid_argument, also if neither a
-// retention period nor OlderThan is set.
+// Prune deletes data whose retention period is over, up to a limit per call. The report says whether
+// there is more. It requires the role admin. Errors: invalid_argument, also if neither a retention
+// period nor OlderThan is set.
 func (c *Client) Prune(ctx context.Context, r PruneRequest) (*PruneReport, error) {
 	var report PruneReport
 	if err := c.call(ctx, request{method: http.MethodPost, path: []string{executions, "prune"}, body: r}, &report); err != nil {

@@ -8,17 +8,17 @@ import (
 	"github.com/perdure/perdure"
 )
 
-// eventFrames reads server-sent events. An event that is not complete at the end of the stream is
-// dropped.
+// eventFrames reads server-sent events. It discards an event that is incomplete at the end of the
+// stream.
 type eventFrames struct{ r *bufio.Reader }
 
-// newFrames reads events from r. alive is called for every received part of an event, because a
-// large event may take long.
+// newFrames returns a reader of the events in r. It calls alive for each part of an event that it
+// receives, because a large event may take long.
 func newFrames(r io.Reader, alive func()) *eventFrames {
 	return &eventFrames{bufio.NewReaderSize(livenessReader{r, alive}, 64<<10)}
 }
 
-// livenessReader calls a function for each part that is read.
+// livenessReader calls a function each time that data is read.
 type livenessReader struct {
 	io.Reader
 	alive func()
@@ -52,7 +52,7 @@ func (f *eventFrames) next() (Event, error) {
 	}
 }
 
-// field parses a line into e. It reports whether the line belongs to an event.
+// field parses a line of the stream into e. It reports whether the line belongs to an event.
 func (e *Event) field(line []byte) bool {
 	name, value, _ := bytes.Cut(line, []byte(":"))
 	value = bytes.TrimPrefix(value, []byte(" "))

@@ -9,8 +9,8 @@ import (
 	"go.opentelemetry.io/otel/trace"
 )
 
-// traced starts a span for a request and adds it to the request's headers. If the caller's context
-// has no span, it does nothing.
+// traced starts a span for the request and adds its trace context to the request's headers. If the
+// caller's context has no span, it does nothing.
 func traced(req *http.Request) (*http.Request, func(status int, err error)) {
 	above := trace.SpanFromContext(req.Context())
 	if !above.SpanContext().IsValid() {
@@ -19,7 +19,7 @@ func traced(req *http.Request) (*http.Request, func(status int, err error)) {
 	tracer := above.TracerProvider().Tracer("github.com/perdure/perdure/client")
 	ctx, span := tracer.Start(req.Context(), req.Method, trace.WithSpanKind(trace.SpanKindClient), trace.WithAttributes(
 		semconv.HTTPRequestMethodKey.String(req.Method), semconv.ServerAddress(req.URL.Hostname()), semconv.URLPath(req.URL.Path)))
-	if req.Header.Get("Traceparent") == "" { // a value set by the caller is kept
+	if req.Header.Get("Traceparent") == "" { // keeps a value that the caller has set
 		propagation.TraceContext{}.Inject(ctx, propagation.HeaderCarrier(req.Header))
 	}
 	return req.WithContext(ctx), func(status int, err error) {

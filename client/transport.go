@@ -8,17 +8,19 @@ import (
 )
 
 const (
-	// idleConns is the maximum number of idle connections: the number of concurrent requests of a
-	// busy program. The standard library keeps two per host, and each further request would open a
-	// new connection.
+	// idleConns is the maximum number of idle connections. It is as high as the number of concurrent
+	// requests of a busy program. The standard library keeps two per host, and would open a new
+	// connection for each further request.
 	idleConns = 256
-	// idleFor is how long an idle connection is kept. Servers close theirs after two minutes.
+	// idleFor is how long an idle connection stays open. Servers close idle connections after two
+	// minutes.
 	idleFor = 90 * time.Second
 	// connectWithin is the timeout of a connect and of a TLS handshake.
 	connectWithin = 10 * time.Second
 )
 
-// newTransport returns a transport for one client, with the proxies of the environment.
+// newTransport returns the transport for one client. It uses the proxies that environment variables
+// configure.
 func newTransport() *http.Transport {
 	dialer := &net.Dialer{Timeout: connectWithin, KeepAlive: 15 * time.Second}
 	return &http.Transport{
@@ -28,8 +30,8 @@ func newTransport() *http.Transport {
 	}
 }
 
-// onThisMachine reports whether a host is this machine under localhost or a loopback address.
-// Responses from there are not compressed, because compression takes longer than copying.
+// onThisMachine reports whether host is localhost or a loopback address. The client does not ask for
+// compressed responses on this machine, because compression takes longer than copying.
 func onThisMachine(host string) bool {
 	ip, err := netip.ParseAddr(host)
 	return host == "localhost" || err == nil && ip.IsLoopback()

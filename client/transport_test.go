@@ -12,7 +12,8 @@ import (
 	"testing"
 )
 
-// requestRounds answers the requests of a round when all of them, size in number, have arrived.
+// requestRounds answers requests in groups: when as many requests have arrived as the field size says,
+// it answers all of them.
 type requestRounds struct {
 	size    int
 	mu      sync.Mutex
@@ -32,8 +33,8 @@ func (r *requestRounds) ServeHTTP(w http.ResponseWriter, _ *http.Request) {
 	_, _ = io.WriteString(w, `{"id":"default"}`)
 }
 
-// The number of connections equals the number of concurrent requests, and all connections are
-// reused.
+// TestConnectionsAreUsedAgain checks that the number of connections equals the number of concurrent
+// requests, and all connections are reused.
 func TestConnectionsAreUsedAgain(t *testing.T) {
 	const atOnce, times = 64, 10
 	for name, connect := range map[string]func(server *httptest.Server) *Client{
@@ -73,8 +74,8 @@ func TestConnectionsAreUsedAgain(t *testing.T) {
 				}
 				round.Wait()
 			}
-			// A connection becomes idle just after its answer has been read. A request that begins
-			// before that makes another.
+			// A connection becomes idle just after its response has been read. A request that begins
+			// before that creates another connection.
 			if got := conns.Load(); got < atOnce || got >= 2*atOnce {
 				t.Errorf("%d requests, %d at once, made %d connections", atOnce*times, atOnce, got)
 			}
@@ -82,7 +83,8 @@ func TestConnectionsAreUsedAgain(t *testing.T) {
 	}
 }
 
-// The environment's proxies apply to a client with an address, but not to a client of a socket.
+// TestProxiesOfTheEnvironmentHold checks that proxies from environment variables apply to a client with
+// an address, but not to a client of a socket.
 func TestProxiesOfTheEnvironmentHold(t *testing.T) {
 	proxy := func(c *Client) func(*http.Request) (*url.URL, error) {
 		return c.o.HTTPClient.Transport.(*http.Transport).Proxy

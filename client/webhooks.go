@@ -10,27 +10,27 @@ import (
 	"github.com/perdure/perdure"
 )
 
-// NewWebhook is a webhook with its secret. The server returns the secret only once. Secret is "" if
-// no new one was made.
+// NewWebhook is a webhook together with its signing secret. The server returns the secret only once.
+// Secret is "" if the call has created no new secret.
 type NewWebhook struct {
 	perdure.Webhook
 	Secret string `json:"secret,omitempty"`
 }
 
 // WebhookSettings are the settings of a webhook that an org chooses. Without Events, the webhook
-// gets agent.*. A nil Enabled enables a new webhook, and does not change an existing one.
+// receives agent.*. A nil Enabled enables a new webhook, and does not change an existing one.
 type WebhookSettings struct {
 	URL         string   `json:"url"`
 	Events      []string `json:"events,omitempty"`
 	Description string   `json:"description,omitempty"`
 	Enabled     *bool    `json:"enabled,omitempty"`
-	// KeyID is a key that answers questions; nil for none. Deliveries of question.asked contain a link
-	// with which it answers.
+	// KeyID is an API key that may answer questions; nil for none. With it, deliveries of the event
+	// question.asked contain a link to answer with that key.
 	KeyID *uuid.UUID `json:"keyId,omitempty"`
 }
 
 // CreateWebhook creates a webhook. Like all calls for webhooks, it requires the role admin. Errors:
-// invalid_argument, conflict (the org has as many as it may have), permission_denied.
+// invalid_argument, conflict (the org has the maximum number of webhooks), permission_denied.
 func (c *Client) CreateWebhook(ctx context.Context, s WebhookSettings) (*NewWebhook, error) {
 	var made NewWebhook
 	err := c.call(ctx, request{method: http.MethodPost, path: []string{"webhooks"}, body: s}, &made)
@@ -62,24 +62,25 @@ func (c *Client) DeleteWebhook(ctx context.Context, id uuid.UUID) error {
 	return c.call(ctx, request{method: http.MethodDelete, path: []string{"webhooks", id.String()}}, nil)
 }
 
-// RotateWebhook gives a webhook a new secret. The old one also signs for 24 hours. With dropOld it
-// makes no new secret, and the old one signs no longer. Errors: not_found, permission_denied.
+// RotateWebhook replaces the signing secret of a webhook. For 24 hours, deliveries are signed with the
+// new and the old secret. If dropOld is true, it creates no new secret, and stops the use of the old
+// one at once. Errors: not_found, permission_denied.
 func (c *Client) RotateWebhook(ctx context.Context, id uuid.UUID, dropOld bool) (*NewWebhook, error) {
 	var w NewWebhook
 	err := c.call(ctx, request{method: http.MethodPost, path: []string{"webhooks", id.String(), "rotate"}, body: map[string]bool{"dropOld": dropOld}}, &w)
 	return orNil(&w, err)
 }
 
-// TestWebhook sends an event webhook.test to a webhook. Errors: not_found, conflict (the webhook is
-// disabled), permission_denied.
+// TestWebhook sends an event of type webhook.test to a webhook. Errors: not_found, conflict (the
+// webhook is disabled), permission_denied.
 func (c *Client) TestWebhook(ctx context.Context, id uuid.UUID) (*perdure.Delivery, error) {
 	var d perdure.Delivery
 	err := c.call(ctx, request{method: http.MethodPost, path: []string{"webhooks", id.String(), "test"}}, &d)
 	return orNil(&d, err)
 }
 
-// Deliveries returns the deliveries of a webhook, newest first, without their payloads. status
-// selects those with a status; "" selects all. Errors: not_found, permission_denied.
+// Deliveries returns the deliveries of a webhook, newest first, without their payloads. It returns only
+// those with the given status; "" stands for all. Errors: not_found, permission_denied.
 func (c *Client) Deliveries(ctx context.Context, webhook uuid.UUID, status perdure.DeliveryStatus) iter.Seq2[*perdure.Delivery, error] {
 	return pages(func(o PageOptions) (Page[*perdure.Delivery], error) {
 		q := o.query()
@@ -95,15 +96,15 @@ func (c *Client) Delivery(ctx context.Context, webhook, id uuid.UUID) (*perdure.
 	return get[perdure.Delivery](ctx, c, url.Values{}, "webhooks", webhook.String(), "deliveries", id.String())
 }
 
-// ResendDelivery sends a delivery again, with all its attempts. Errors: not_found, conflict (the
-// webhook is disabled), permission_denied.
+// ResendDelivery sends a delivery again, with a new series of attempts. Errors: not_found, conflict
+// (the webhook is disabled), permission_denied.
 func (c *Client) ResendDelivery(ctx context.Context, webhook, id uuid.UUID) (*perdure.Delivery, error) {
 	var d perdure.Delivery
 	err := c.call(ctx, request{method: http.MethodPost, path: []string{"webhooks", webhook.String(), "deliveries", id.String(), "resend"}}, &d)
 	return orNil(&d, err)
 }
 
-// orNil returns the value, or nil with the error.
+// orNil returns value if err is nil. Otherwise it returns nil and err.
 func orNil[T any](value *T, err error) (*T, error) {
 	if err != nil {
 		return nil, err

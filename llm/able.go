@@ -9,16 +9,15 @@ import (
 // Ability is a feature of a request that not every provider supports.
 type Ability string
 
-// The abilities.
+// AbleToChooseTools and the constants below it are the abilities that a provider can declare.
 const (
 	AbleToChooseTools Ability = "tool_choice"
 	AbleToCallOneTool Ability = "parallel_tool_calls"
-	AbleToFormat      Ability = "text.format" // with a schema
+	AbleToFormat      Ability = "text.format" // text in JSON that fits a schema
 	AbleToSayObject   Ability = "text.format without a schema"
 )
 
-// Able is a provider that declares its abilities, such as choosing the tool or the format of the
-// text.
+// Able is a provider that declares its abilities, such as choosing a tool or the format of the text.
 type Able interface {
 	Abilities() []Ability
 }
@@ -29,11 +28,11 @@ func Can(p Provider, ability Ability) bool {
 	return ok && slices.Contains(able.Abilities(), ability)
 }
 
-// CheckRequest refuses a request that needs an ability that the provider lacks, because the
-// provider would ignore it. It also refuses one whose messages break a rule of CheckMessages that no
-// adaptation repairs, because the provider would refuse it. The error is an *Error that is not
-// retryable; for messages it has the kind RuleBroken and wraps the *RuleError. A request that
-// CheckRequest refuses must not be sent.
+// CheckRequest refuses a request that needs an ability which the provider lacks, because the provider
+// would ignore that part of the request. It also refuses a request whose messages break a rule of
+// CheckMessages in a way that no conversion repairs, because the provider would refuse it. The error is
+// an *Error that is not retryable; for messages it has the kind RuleBroken and wraps the *RuleError. A
+// request that CheckRequest refuses must not be sent.
 func CheckRequest(p Provider, req Request) error {
 	for _, asked := range []struct {
 		ability Ability

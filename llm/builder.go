@@ -6,21 +6,21 @@ import (
 	"github.com/perdure/perdure"
 )
 
-// Builder assembles a response from the stream of a provider. Each method that takes content both
-// emits it as a delta and adds it to the parts, so the stream and the parts are equal. Errors:
-// those of emit.
+// Builder assembles a response from the stream of a provider. Each method that takes content both emits
+// it as a delta and adds it to the parts, so the emitted deltas and the parts have the same content.
+// Errors: those of the function emit.
 type Builder struct {
 	emit  func(Delta) error
 	parts []perdure.Part
-	grown []*GrowingText // texts of the parts, by index of the part
-	open  bool           // the last part may still grow
+	grown []*GrowingText // text of each part, by the index of the part
+	open  bool           // whether the last part may still grow
 
-	wire   bool   // texts have the marks of MarkHalves
+	wire   bool   // whether texts contain marks of MarkHalves
 	halves joiner // joins the texts of the last part while it is open
-	failed error  // error of emit that could not be returned at once
+	failed error  // error of emit that the next call returns
 }
 
-// NewBuilder creates an empty response. If emit is nil, the deltas are dropped.
+// NewBuilder creates a Builder without content. If emit is nil, deltas are discarded.
 func NewBuilder(emit func(Delta) error) *Builder {
 	if emit == nil {
 		emit = func(Delta) error { return nil }
@@ -28,16 +28,16 @@ func NewBuilder(emit func(Delta) error) *Builder {
 	return &Builder{emit: emit, parts: []perdure.Part{}}
 }
 
-// NewWireBuilder creates an empty response whose texts come from a body that was read through
-// MarkHalves, such as the body that Checked returns. If a text ends in half of a surrogate pair,
-// the half is emitted with the next text of the same part.
+// NewWireBuilder creates a Builder without content, for texts from a body that was read through
+// MarkHalves, such as the body that Checked returns. If a text ends with half of a surrogate pair, that
+// half is emitted with the next text of the same part.
 func NewWireBuilder(emit func(Delta) error) *Builder {
 	b := NewBuilder(emit)
 	b.wire = true
 	return b
 }
 
-// joined returns a whole text in which marked halves of surrogate pairs are joined to characters.
+// joined returns s, a whole text, in which marked halves of surrogate pairs are joined to characters.
 func (b *Builder) joined(s string) string {
 	if !b.wire {
 		return s
@@ -45,8 +45,8 @@ func (b *Builder) joined(s string) string {
 	return Joined(s)
 }
 
-// join returns s with joined halves, for the open part. A half at the end of s is withheld until
-// the next call.
+// join returns s, a piece of the open part, in which marked halves of surrogate pairs are joined. It
+// withholds a half at the end of s until the next call.
 func (b *Builder) join(s string) string {
 	if !b.wire {
 		return s
@@ -54,7 +54,7 @@ func (b *Builder) join(s string) string {
 	return b.halves.join(s)
 }
 
-// send emits a delta, unless an earlier one failed.
+// send emits a delta. If an earlier call of emit failed, it returns that error instead.
 func (b *Builder) send(d Delta) error {
 	if b.failed == nil {
 		b.failed = b.emit(d)
@@ -62,8 +62,8 @@ func (b *Builder) send(d Delta) error {
 	return b.failed
 }
 
-// settle ends the last part. If half of a surrogate pair still waits for the other half, settle
-// adds U+FFFD in its place.
+// settle ends the open part. If half of a surrogate pair still waits for its other half, settle adds
+// U+FFFD in its place.
 func (b *Builder) settle() {
 	text := b.halves.end()
 	if text == "" {
@@ -106,31 +106,31 @@ func (b *Builder) Thinking(s string) error {
 	return b.send(Delta{Kind: DeltaThinking, Part: i, Text: s})
 }
 
-// Sign appends to the signature of the open thinking part. If no thinking part is open, it begins
-// one without text.
+// Sign appends to the signature of the open thinking part. If no thinking part is open, it begins a
+// thinking part without text.
 func (b *Builder) Sign(signature string) {
 	i := b.grow(perdure.PartThinking)
 	b.parts[i].ThinkingSignature += signature
 }
 
-// SetSignature sets the signature of the open thinking part, for a provider whose deltas each
-// repeat the whole signature.
+// SetSignature replaces the signature of the open thinking part. It is for a provider that repeats the
+// whole signature in each delta.
 func (b *Builder) SetSignature(signature string) {
 	b.parts[b.grow(perdure.PartThinking)].ThinkingSignature = signature
 }
 
-// SetNative stores the provider's own block of the open thinking part.
+// SetNative sets the block of the open thinking part in the provider's own format.
 func (b *Builder) SetNative(block json.RawMessage) {
 	b.parts[b.grow(perdure.PartThinking)].Native = block
 }
 
-// SignText sets the signature of the open text part. If no text part is open, it begins one
+// SignText sets the signature of the open text part. If no text part is open, it begins a text part
 // without text.
 func (b *Builder) SignText(signature string) {
 	b.parts[b.grow(perdure.PartText)].TextSignature = signature
 }
 
-// SignedText adds a separate text part with its signature. The text may be empty.
+// SignedText adds a complete text part with its signature. The text may be empty.
 func (b *Builder) SignedText(text, signature string) error {
 	b.Break()
 	text = b.joined(text)
@@ -138,7 +138,7 @@ func (b *Builder) SignedText(text, signature string) error {
 	return b.send(Delta{Kind: DeltaText, Part: len(b.parts) - 1, Text: text})
 }
 
-// SignedThinking adds a separate thinking part with its signature. The text may be empty.
+// SignedThinking adds a complete thinking part with its signature. The text may be empty.
 func (b *Builder) SignedThinking(text, signature string) error {
 	b.Break()
 	text = b.joined(text)
@@ -168,7 +168,7 @@ func (b *Builder) grow(t perdure.PartType) int {
 	return len(b.parts) - 1
 }
 
-// text returns the buffer for the text of part i.
+// text returns the buffer for the text of the part with index i.
 func (b *Builder) text(i int) *GrowingText {
 	for len(b.grown) <= i {
 		b.grown = append(b.grown, &GrowingText{})
@@ -184,10 +184,10 @@ func (b *Builder) StartTool(name, providerID string) (int, error) {
 	return i, b.send(Delta{Kind: DeltaToolStart, Part: i, ToolName: name, ProviderID: providerID})
 }
 
-// NameTool sets the provider's id of the call in part i. It must be called before EndTool.
+// NameTool sets the provider's id of the tool call in part i. It must be called before EndTool.
 func (b *Builder) NameTool(i int, providerID string) { b.parts[i].ProviderID = providerID }
 
-// ToolArguments appends s to the arguments of the call in part i.
+// ToolArguments appends s to the arguments of the tool call in part i.
 func (b *Builder) ToolArguments(i int, s string) error {
 	if s == "" {
 		return nil
@@ -196,20 +196,20 @@ func (b *Builder) ToolArguments(i int, s string) error {
 	return b.send(Delta{Kind: DeltaToolArguments, Part: i, Text: s})
 }
 
-// EndTool ends the call in part i, and parses its arguments.
+// EndTool ends the tool call in part i, and parses its arguments.
 func (b *Builder) EndTool(i int) error {
 	p := &b.parts[i]
 	p.Arguments = argumentsOf(p.RawArguments)
 	return b.send(Delta{Kind: DeltaToolEnd, Part: i, ToolName: p.Name, ProviderID: p.ProviderID})
 }
 
-// Parts returns the parts so far; never nil.
+// Parts returns the parts received so far. The result is never nil.
 func (b *Builder) Parts() []perdure.Part { return b.parts }
 
-// Finish returns the response with its cost from prices. A response without content and output
-// tokens is a retryable *Error of kind EmptyAnswer, unless it is a refusal: such a server has
-// failed, and an empty answer would end the agent's run. If the context window left no room for it, the
-// error is of kind ContextLength.
+// Finish returns the response, with its cost according to prices. A response without content and output
+// tokens means that the server has failed, and an empty answer would end the agent's run. So the error
+// is then a retryable *Error of kind EmptyAnswer, unless the response is a refusal. If the context
+// window left no room for an answer, the error is of kind ContextLength.
 func (b *Builder) Finish(m Model, stop perdure.StopReason, usage perdure.Usage, prices Prices) (*Response, error) {
 	b.settle()
 	if b.failed != nil {

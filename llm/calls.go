@@ -6,13 +6,13 @@ import (
 	"github.com/perdure/perdure"
 )
 
-// Calls assembles the tool calls of one response. It adds them to a Builder, and corrects mistakes
-// of servers. Two calls with the same id, name and arguments are one call, which the server sent
-// twice. Calls that share an id but differ otherwise are separate calls.
+// Calls assembles the tool calls of one response. It adds them to a Builder, and corrects known
+// mistakes of servers. Two calls with the same id, name and arguments are one call, which the server
+// sent twice. Calls that share an id but differ otherwise are separate calls.
 //
 // A call without a name gets the name perdure.UnnamedTool, and the agent answers it with an error.
-// Calls does not refuse the whole response for that, because the response has been paid for, and a
-// retry may have the same mistake.
+// Calls does not refuse the whole response because of such a call: the response has been paid for, and
+// a retry may have the same mistake.
 type Calls struct {
 	builder *Builder
 	all     []*Call
@@ -22,21 +22,21 @@ type Calls struct {
 type Call struct {
 	Name, ID, Arguments string
 
-	grown   GrowingText // Arguments
-	part    int         // index in the builder; -1 before the first delta
+	grown   GrowingText // the arguments so far
+	part    int         // index of the part in builder; -1 before the first delta
 	halves  joiner
 	suspect bool
 	ended   bool
 }
 
-// NewCalls creates a Calls that assembles calls into builder. The provider's name is unused.
+// NewCalls creates a Calls that adds tool calls to builder. The second argument has no effect.
 func NewCalls(builder *Builder, _ string) *Calls { return &Calls{builder: builder} }
 
-// All returns the calls so far in order of arrival, including repeated ones.
+// All returns the calls received so far in order of arrival, including repeated ones.
 func (c *Calls) All() []*Call { return c.all }
 
-// Start begins a call. A call with the id of an earlier call may be a repetition, so it is not
-// emitted before its end.
+// Start begins a tool call. A call with the id of an earlier call may be a repetition, so it is not
+// emitted before it has ended.
 func (c *Calls) Start(name, id string) (*Call, error) {
 	name, id = c.builder.joined(name), c.builder.joined(id)
 	call := &Call{Name: name, ID: id, part: -1, suspect: c.seen(id)}
@@ -88,18 +88,18 @@ func (c *Calls) Append(call *Call, arguments string) error {
 	return c.AppendRaw(call, arguments)
 }
 
-// Complete appends the missing rest of a call's arguments, so that they equal whole. It does
-// nothing if the arguments so far are not a prefix of whole.
+// Complete appends the rest of a call's arguments, so that they equal whole. It does nothing unless
+// whole begins with the arguments received so far.
 func (c *Calls) Complete(call *Call, whole string) error {
 	rest, ok := strings.CutPrefix(c.builder.joined(whole), call.Arguments)
 	if !ok {
 		return nil
 	}
-	call.halves = joiner{} // the rest contains the waiting half
+	call.halves = joiner{} // the rest contains the withheld half
 	return c.AppendRaw(call, rest)
 }
 
-// AppendRaw appends to a call's arguments a text that has no marks of MarkHalves.
+// AppendRaw appends to a call's arguments a text without marks of MarkHalves.
 func (c *Calls) AppendRaw(call *Call, arguments string) error {
 	call.Arguments = call.grown.Add(arguments)
 	if call.part < 0 {
@@ -108,7 +108,7 @@ func (c *Calls) AppendRaw(call *Call, arguments string) error {
 	return c.builder.ToolArguments(call.part, arguments)
 }
 
-// End ends a call. It drops the call if it repeats an earlier one, and otherwise adds it to the
+// End ends a tool call. It discards the call if it repeats an earlier one, and otherwise adds it to the
 // response. A second End of the same call does nothing.
 func (c *Calls) End(call *Call) error {
 	if call.ended {
@@ -131,8 +131,8 @@ func (c *Calls) End(call *Call) error {
 	return c.builder.EndTool(call.part)
 }
 
-// Sign stores the provider's signature of an ended call. It does nothing for a call that End
-// dropped.
+// Sign stores the provider's signature of an ended call. It does nothing for a call that End has
+// discarded.
 func (c *Calls) Sign(call *Call, signature string) {
 	if call.part >= 0 {
 		c.builder.parts[call.part].ThinkingSignature = signature

@@ -19,10 +19,10 @@ const (
 	maxErrorBody = 64 << 10
 )
 
-// CheckStatus returns the *Error of a response with a status of at least 400, and closes its body.
-// For any other status it returns nil and leaves the body unread. It must run before an SDK sees
-// the response, because an SDK fails on an error body that its API does not define, such as a
-// proxy's page.
+// CheckStatus returns an *Error for a response with a status of 400 or more, and closes its body. For
+// any other status it returns nil and does not read the body. It must run before an SDK reads the
+// response, because an SDK fails on an error body that its API does not define, such as the error page
+// of a proxy.
 func CheckStatus(provider string, resp *http.Response) error {
 	if resp.StatusCode < http.StatusBadRequest {
 		return nil
@@ -32,14 +32,15 @@ func CheckStatus(provider string, resp *http.Response) error {
 	return StatusError(provider, resp.StatusCode, resp.Header, body)
 }
 
-// StatusError returns the Error of an HTTP error response. It quotes the first 500 bytes of the
-// message in body, except for an error of kind Auth, whose message may contain the key.
+// StatusError returns the Error for an HTTP error response. It quotes the first 500 bytes of the
+// message in the body. It quotes nothing for an error of kind Auth, because the message may contain the
+// key.
 func StatusError(provider string, status int, header http.Header, body []byte) *Error {
 	said := parseErrorBody(body)
 	e := &Error{Provider: provider, Status: status, Message: shorten(said.message), RetryAfter: retryAfter(header)}
 	e.Kind, e.Retryable = kindOfStatus(status)
 	switch said.code {
-	case "insufficient_quota": // does not change with retries
+	case "insufficient_quota": // a retry would fail, too
 		e.Retryable = false
 	case "content_filter", "content_policy_violation":
 		e.Kind, e.Retryable = Refused, false
@@ -56,7 +57,7 @@ func StatusError(provider string, status int, header http.Header, body []byte) *
 	return e
 }
 
-// EventError returns the Error of an error event in the stream of a successful response. An event
+// EventError returns the Error for an error event in the stream of a successful response. An event
 // without a known type, code or status becomes a retryable Error of kind Unknown.
 func EventError(provider string, data []byte) *Error {
 	said := parseErrorBody(Escaped(data))
@@ -154,9 +155,9 @@ func kindOfStatus(status int) (kind ErrorKind, retryable bool) {
 	return Unknown, false
 }
 
-// TransportError returns the error of an interrupted call. If ctx has ended, it is ctx's error. If
-// err wraps an *Error, it is a copy of that with the provider's name. Otherwise it is a retryable
-// *Error of kind Timeout or Network.
+// TransportError returns the error of an interrupted call. If ctx has ended, it returns the error of
+// ctx. If err wraps an *Error, it returns a copy of that *Error with the provider's name. Otherwise it
+// returns a retryable *Error of kind Timeout or Network.
 func TransportError(ctx context.Context, provider string, err error) error {
 	if ctx.Err() != nil {
 		return ctx.Err()
@@ -174,9 +175,9 @@ func TransportError(ctx context.Context, provider string, err error) error {
 	return &Error{Kind: Network, Retryable: true, Provider: provider, Message: "the connection to the provider broke", Err: err}
 }
 
-// retryAfter returns the pause in the header Retry-After-Ms or Retry-After (seconds or a date),
-// from 0 to 24 hours. It returns 0 if neither is valid. A date is compared with the response's
-// Date header, so that differences between clocks have no effect.
+// retryAfter returns the pause in the header Retry-After-Ms or Retry-After (seconds or a date), limited
+// to 24 hours. It returns 0 if neither header is valid. It compares a date with the Date header of the
+// response, so that a wrong clock has no effect.
 func retryAfter(header http.Header) time.Duration {
 	if ms, err := strconv.ParseFloat(header.Get("Retry-After-Ms"), 64); err == nil {
 		return clampWait(ms * float64(time.Millisecond))
@@ -197,7 +198,7 @@ func retryAfter(header http.Header) time.Duration {
 }
 
 func clampWait(d float64) time.Duration {
-	if !(d > 0) { // also excludes NaN
+	if !(d > 0) { // this form also excludes NaN
 		return 0
 	}
 	return time.Duration(min(d, float64(24*time.Hour)))

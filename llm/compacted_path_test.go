@@ -19,9 +19,10 @@ type compactedPath struct {
 	t       *rapid.T
 	entries []perdure.Entry
 	heads   []perdure.EntryHead
-	from    int // the index of the first entry that a compaction may keep
-	number  int // of secrets and ids so far
-	// thoughts are the texts and signatures of the thinking of an entry, and signed those of its calls.
+	from    int // index of the first entry that a compaction may keep
+	number  int // number of secrets and ids so far
+	// thoughts are the texts and signatures in the thinking of each entry. signed are the signatures of
+	// each entry's tool calls.
 	thoughts, signed map[uuid.UUID][]string
 	makers           map[uuid.UUID]llm.Model
 }
@@ -34,7 +35,7 @@ var pathMakers = []llm.Model{
 	{Provider: "gemini", ID: "gemini-3-pro-preview"},
 }
 
-// drawCompactedPath draws a path that ends where a model is called.
+// drawCompactedPath returns a random path, which ends at a place where a model is called.
 func drawCompactedPath(t *rapid.T) *compactedPath {
 	c := &compactedPath{t: t, thoughts: map[uuid.UUID][]string{}, signed: map[uuid.UUID][]string{}, makers: map[uuid.UUID]llm.Model{}}
 	if rapid.Bool().Draw(t, "system") {
@@ -60,7 +61,7 @@ func drawCompactedPath(t *rapid.T) *compactedPath {
 	return c
 }
 
-// add appends a message, which the transcript rules must allow.
+// add appends a message. It fails the test if the transcript rules do not allow the message.
 func (c *compactedPath) add(m perdure.Message) perdure.Entry {
 	e, err := perdure.NewMessageEntry(m)
 	if err != nil {
@@ -94,7 +95,7 @@ func (c *compactedPath) user() {
 	c.add(m)
 }
 
-// secret returns a text that occurs nowhere else. It is base64, so it is also a signature.
+// secret returns a new text, which occurs nowhere else. It is base64, so it can also be a signature.
 func (c *compactedPath) secret() string {
 	c.number++
 	return base64.StdEncoding.EncodeToString(fmt.Appendf(nil, "secret-%05d", c.number))
@@ -112,7 +113,7 @@ func (c *compactedPath) answer(maker llm.Model) {
 	}
 	said := rapid.SampledFrom([]string{"I look.", "I look.", " ", ""}).Draw(c.t, "said")
 	if len(m.Parts) == 0 {
-		said = "I look." // an answer is not blank
+		said = "I look." // an answer must not be blank
 	}
 	if said != "" {
 		m.Parts = append(m.Parts, perdure.Text(said))
@@ -148,7 +149,7 @@ func (c *compactedPath) thought(maker llm.Model) perdure.Part {
 	return p
 }
 
-// output returns the parts of a result. Some have a long text or a picture.
+// output returns the parts of a tool result. Some results have a long text or a picture.
 func (c *compactedPath) output() []perdure.Part {
 	parts := []perdure.Part{perdure.Text(string(slices.Repeat([]byte("ä"), rapid.IntRange(1, 300).Draw(c.t, "length"))))}
 	if rapid.Bool().Draw(c.t, "a picture as result") {
@@ -157,10 +158,10 @@ func (c *compactedPath) output() []perdure.Part {
 	return parts
 }
 
-// compact adds a compaction of the entries up to the end of a random turn. Nothing is added if a
-// call is open, or if there is nothing to cover.
+// compact adds a compaction that covers the entries up to the end of a random turn. It adds nothing if
+// a tool call is open, or if there is nothing to cover.
 func (c *compactedPath) compact() {
-	var ends []int // the last entries of turns
+	var ends []int // indexes of the last entries of turns
 	for i := c.from; i < len(c.entries); i++ {
 		next := i + 1
 		if len(c.heads[i].Open) == 0 && (next == len(c.entries) || c.entries[next].Type != perdure.EntryCompaction) && c.entries[i].Type != perdure.EntryCompaction {
@@ -190,7 +191,7 @@ func (c *compactedPath) compact() {
 	c.addEntry(e)
 }
 
-// pinned returns some messages of the user and the system up to an entry.
+// pinned returns random messages of the user and the system among the entries up to the index last.
 func (c *compactedPath) pinned(last int) []uuid.UUID {
 	ids := []uuid.UUID{}
 	for _, e := range c.entries[:last+1] {

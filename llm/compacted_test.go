@@ -14,7 +14,7 @@ import (
 	"github.com/perdure/perdure/llm/llmtest"
 )
 
-// contextMessages returns the messages that a model sees of a path.
+// contextMessages returns the context of a path, and the messages that a model sees.
 func contextMessages(t *rapid.T, path []perdure.Entry) (c perdure.Context, messages []perdure.Message) {
 	c, err := perdure.ContextOf(path)
 	if err != nil {
@@ -30,7 +30,7 @@ func contextMessages(t *rapid.T, path []perdure.Entry) (c perdure.Context, messa
 	return c, messages
 }
 
-// asStored returns the path as another process reads it.
+// asStored returns the path after encoding and decoding, as another process reads it.
 func asStored(t *rapid.T, path []perdure.Entry) (again []perdure.Entry) {
 	raw, err := json.Marshal(path)
 	if err == nil {
@@ -71,8 +71,8 @@ func TestAnyCompactedConversationIsAccepted(t *testing.T) {
 	}
 }
 
-// compactedSender is a provider with a server that keeps its requests. It counts the messages with
-// thinking of its own model, by whether they are rewritten, and the signatures of rewritten calls.
+// compactedSender sends requests to a fake server, and stores them. It counts how many messages with
+// the model's own thinking were rewritten, how many were not, and the signatures of rewritten calls.
 type compactedSender struct {
 	llm.Provider
 	remote                           llmtest.Remote
@@ -80,9 +80,9 @@ type compactedSender struct {
 	rewritten, unchanged, signatures int
 }
 
-// sawAll reports whether the conversations had each case that the test is about.
+// sawAll reports whether each case that the test is about has occurred.
 func (s *compactedSender) sawAll() bool {
-	if s.Name() == "gemini" { // does not take thinking back, only signatures
+	if s.Name() == "gemini" { // accepts no thinking, only signatures
 		return s.rewritten > 0 && s.signatures > 0
 	}
 	return s.rewritten > 0 && s.unchanged > 0
@@ -117,8 +117,8 @@ func (s *compactedSender) sent(t *rapid.T, messages []perdure.Message, thinking 
 	return s.server.Requests()[before].Raw
 }
 
-// checkThinking checks that a request has no thinking of a rewritten message or of an entry that
-// the context does not have, and that it has the signatures of the model's own calls.
+// checkThinking checks that a request contains no thinking of a rewritten message, or of an entry that
+// is not in the context. It must contain the signatures of the model's own tool calls.
 func (s *compactedSender) checkThinking(t *rapid.T, path *compactedPath, c perdure.Context, body []byte) {
 	own := llm.Model{Provider: s.Name(), ID: s.remote.Model}
 	for id, thoughts := range path.thoughts {

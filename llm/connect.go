@@ -4,15 +4,16 @@ import "net/http"
 
 // Config configures a provider.
 type Config struct {
-	// Endpoints resolves the endpoint and the key of each call; required.
+	// Endpoints resolves the endpoint and the key of each call. It is required.
 	Endpoints *Endpoints
-	// Client is the HTTP client for calls. Default: NewClient with Endpoints.Hosts allowed.
+	// Client is the HTTP client for calls. The default is the result of NewClient with Endpoints.Hosts
+	// as allowed hosts.
 	Client *http.Client
-	// Prices are used for the cost. Default: DefaultPrices.
+	// Prices are used to compute costs. The default is DefaultPrices.
 	Prices Prices
 }
 
-// Normal returns the configuration with the default Client filled in. It reads no environment
+// Normal returns the configuration with the default Client if Client is nil. It reads no environment
 // variables, so calls use only keys that Endpoints names.
 func (c Config) Normal() Config {
 	if c.Client == nil {
@@ -21,12 +22,11 @@ func (c Config) Normal() Config {
 	return c
 }
 
-// Connection is the base URL of a call and its key; "" means no key.
+// Connection holds the base URL of a call and the API key; Key is "" if the server needs no key.
 type Connection struct{ BaseURL, Key string }
 
-// Connect returns the base URL and the key for a call. Errors: permission_denied if the operator
-// does not allow the endpoint; an *Error that names the environment variable if the key is
-// missing.
+// Connect returns the base URL and the key for a call. Errors: permission_denied if the operator does
+// not allow the endpoint; an *Error that names the environment variable if it holds no key.
 func (c Config) Connect(provider string, req Request) (Connection, error) {
 	endpoint, err := c.Endpoints.Resolve(provider, req.BaseURL, req.APIKeyEnv)
 	if err != nil {
@@ -36,8 +36,8 @@ func (c Config) Connect(provider string, req Request) (Connection, error) {
 	return Connection{endpoint.BaseURL, key}, err
 }
 
-// Checked sends a request with send and returns the response. A response with an error status
-// becomes an *Error. The body of any other response is wrapped by MarkHalves. An SDK's middleware
+// Checked calls send with the request and returns the response. It returns an *Error for a response
+// with an error status. It wraps the body of any other response by MarkHalves. The middleware of an SDK
 // can call Checked.
 func Checked(provider string, req *http.Request, send func(*http.Request) (*http.Response, error)) (*http.Response, error) {
 	resp, err := send(req)

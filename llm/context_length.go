@@ -6,48 +6,48 @@ import (
 	"strings"
 )
 
-// overWindow describes how servers answer a request that does not fit into the model's context
-// window. An answer matches an entry if it matches every member that is set.
+// overWindow describes how a server answers a request that does not fit into the model's context
+// window. An answer matches an overWindow if it matches every member that is set.
 type overWindow struct {
-	// provider is a prefix of the provider's name. Compatible servers are called as the provider
-	// whose API they have, so most entries leave it empty.
+	// provider is the beginning of the provider's name. A compatible server is called under the name of
+	// the provider whose API it has, so most elements leave this empty.
 	provider string
 	status   int
-	// code is the error's code or type.
+	// code is the code or the type in the error response.
 	code string
-	// text is a part of the error's message, in lower case.
+	// text occurs in the message of the error response, in lower case.
 	text string
 }
 
-// overWindows are the known answers. The comments name their servers.
+// overWindows are the known answers. The comment at each element names the servers that send it.
 var overWindows = []overWindow{
 	{code: "context_length_exceeded"},   // OpenAI, and many compatible servers
 	{code: "exceed_context_size_error"}, // llama.cpp
 
 	{provider: "anthropic", text: "prompt is too long"},
-	{provider: "anthropic", status: http.StatusBadRequest, text: "exceed context limit"}, // prompt and max_tokens together
-	{provider: "anthropic", status: http.StatusBadRequest, text: "input is too long"},    // through Amazon Bedrock
+	{provider: "anthropic", status: http.StatusBadRequest, text: "exceed context limit"}, // with max_tokens
+	{provider: "anthropic", status: http.StatusBadRequest, text: "input is too long"},    // Bedrock
 
 	{provider: "gemini", status: http.StatusBadRequest, text: "input token count"},
 
 	{provider: "openai", text: "maximum context length"},                                   // OpenAI, vLLM, OpenRouter, Mistral
 	{provider: "openai", text: "exceeds the context window"},                               // OpenAI
 	{provider: "openai", text: "longer than the maximum model length"},                     // vLLM
-	{provider: "openai", status: http.StatusBadRequest, text: "must be at least 1, got -"}, // vLLM: max_tokens after the prompt
+	{provider: "openai", status: http.StatusBadRequest, text: "must be at least 1, got -"}, // vLLM
 	{provider: "openai", text: "longer than the model's context length"},                   // SGLang
 	{provider: "openai", text: "exceeds the available context size"},                       // llama.cpp
 	{provider: "openai", text: "exceed context window of"},                                 // llama-cpp-python
 	{provider: "openai", text: "greater than the context length"},                          // LM Studio
 	{provider: "openai", text: "maximum prompt length"},                                    // xAI
 
-	// A proxy's limit of the body speaks of bytes; compaction may be of no use there.
+	// A proxy may limit the size of the body in bytes; compaction may not help against that limit.
 	{status: http.StatusRequestEntityTooLarge, text: "prompt"},
 	{status: http.StatusRequestEntityTooLarge, text: "token"},
 	{status: http.StatusRequestEntityTooLarge, text: "context"},
 }
 
-// isOverWindow reports whether an error response says that the request does not fit into the
-// model's context window. Refused keys and rate limits never say so.
+// isOverWindow reports whether an error response says that the request does not fit into the model's
+// context window. It returns false for refused keys and rate limits.
 func isOverWindow(provider string, status int, said errorBody) bool {
 	if kind, _ := kindOfStatus(status); kind != InvalidRequest && status != http.StatusInternalServerError {
 		return false

@@ -13,8 +13,8 @@ import (
 	"github.com/perdure/perdure/llm/llmtest"
 )
 
-// answered is an error that a server answered: a response, or an event in a stream. Over reports that
-// the server refused the request because of the model's context window.
+// answered is an error from a server: a response, or an event in a stream. Over reports that the server
+// refused the request because of the model's context window.
 type answered struct {
 	From, Provider string
 	Status         int
@@ -35,9 +35,9 @@ func answeredErrors(t *testing.T) []answered {
 	return all
 }
 
-// TestAnswersAboutTheWindow checks the kind of recorded answers of servers. An answer that refuses
-// the request because of the context window is context_length and not retryable; limits of bytes,
-// rate limits and other faults are not of this kind.
+// TestAnswersAboutTheWindow checks the kind of error for recorded answers of servers. If the server
+// refused the request because of the context window, the kind is context_length, and the error is not
+// retryable. Limits of bytes, rate limits and other faults have another kind.
 func TestAnswersAboutTheWindow(t *testing.T) {
 	over := 0
 	for _, a := range answeredErrors(t) {
@@ -59,8 +59,8 @@ func TestAnswersAboutTheWindow(t *testing.T) {
 	}
 }
 
-// TestEachProviderTellsOfTheWindow checks that an answer about the context window reaches the caller
-// of a provider as such.
+// TestEachProviderTellsOfTheWindow checks that each provider returns an error of kind context_length if
+// its server refuses the request because of the context window.
 func TestEachProviderTellsOfTheWindow(t *testing.T) {
 	asked := map[string]int{}
 	for _, a := range answeredErrors(t) {

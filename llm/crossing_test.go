@@ -87,8 +87,8 @@ func (d diverted) RoundTrip(req *http.Request) (*http.Response, error) {
 }
 
 // TestAnyStoredConversationIsAccepted checks that each provider's request for a random stored
-// conversation meets the rules of its API, as llmtest implements them. The request has no
-// signature of another model, and a second request for the conversation has the same bytes.
+// conversation follows the rules of its API, as llmtest implements them. The request contains no
+// signature of another model. A second request for the same conversation has the same bytes.
 func TestAnyStoredConversationIsAccepted(t *testing.T) {
 	type sender struct {
 		remote llmtest.Remote

@@ -9,8 +9,8 @@ import (
 // DeltaKind is the kind of a Delta.
 type DeltaKind string
 
-// The kinds of Delta. A tool call is one tool_start, any number of tool_arguments and one
-// tool_end. The deltas of parallel calls may interleave.
+// DeltaText and the constants below it are the kinds of Delta. A tool call is one tool_start, any
+// number of tool_arguments and one tool_end. The deltas of parallel calls may interleave.
 const (
 	DeltaText          DeltaKind = "text"
 	DeltaThinking      DeltaKind = "thinking"
@@ -19,9 +19,9 @@ const (
 	DeltaToolEnd       DeltaKind = "tool_end"
 )
 
-// Delta is one piece of a streamed answer. Part is the index of its part in the response. ToolName
-// and ProviderID are set on tool_start and on tool_end. Some servers send the id of a call late,
-// so only the values on tool_end are final.
+// Delta is one piece of a streamed answer. Part is the index of the part in the response to which it
+// belongs. ToolName and ProviderID are set on tool_start and on tool_end. Some servers send the id of a
+// call late, so only the values on tool_end are final.
 type Delta struct {
 	Kind                 DeltaKind
 	Part                 int
@@ -29,8 +29,8 @@ type Delta struct {
 	ToolName, ProviderID string
 }
 
-// Fold assembles the parts of an answer from its deltas. Signatures, native blocks and redacted
-// thinking are not streamed, so Fold omits them; a redacted part becomes an empty thinking part.
+// Fold assembles the parts of an answer from its deltas. It omits signatures, native blocks and
+// redacted thinking, because these are not streamed. A redacted part becomes an empty thinking part.
 func Fold(deltas []Delta) []perdure.Part {
 	parts := []perdure.Part{}
 	var texts []*GrowingText
@@ -60,8 +60,8 @@ func fold(p *perdure.Part, text *GrowingText, d Delta) {
 	}
 }
 
-// argumentsOf returns the arguments as JSON, nil if they are not valid JSON. An empty text means a
-// call without arguments.
+// argumentsOf returns the arguments of a call as JSON, or nil if they are not valid JSON. An empty text
+// means a call without arguments.
 func argumentsOf(raw string) json.RawMessage {
 	if raw == "" {
 		return json.RawMessage("{}")

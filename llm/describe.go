@@ -7,15 +7,15 @@ import (
 	"github.com/perdure/perdure"
 )
 
-// knownNames are the names of the providers that this module implements. DefaultModel prefers them
-// in this order.
+// knownNames are the names of the providers that this module implements, in the order in which
+// DefaultModel prefers them.
 var knownNames = []string{"anthropic", "openai", "openai-responses", "gemini", "scripted"}
 
 // KnownProviders returns descriptions of the providers that this module implements, in the order in
-// which DefaultModel prefers them. Their models are the models in DefaultPrices.
+// which DefaultModel prefers them. Their models are those with a price in DefaultPrices.
 func KnownProviders() []perdure.ProviderInfo { return DescribeProviders(nil, nil) }
 
-// DescribeProviders is KnownProviders with other prices and windows.
+// DescribeProviders does the same as KnownProviders with other prices and windows.
 func DescribeProviders(prices Prices, windows Windows) []perdure.ProviderInfo {
 	if prices == nil {
 		prices = DefaultPrices
@@ -33,9 +33,9 @@ func DescribeProviders(prices Prices, windows Windows) []perdure.ProviderInfo {
 	return all
 }
 
-// pricedModels returns the models of a provider that have a price, in the order of their ids.
+// pricedModels returns the models of a provider that have a price, ordered by id.
 func pricedModels(provider string, prices Prices, windows Windows) []perdure.ModelInfo {
-	if provider == "openai-responses" { // the same models through another API
+	if provider == "openai-responses" { // it has the models of openai, through another API
 		provider = "openai"
 	}
 	var models []perdure.ModelInfo
@@ -48,8 +48,9 @@ func pricedModels(provider string, prices Prices, windows Windows) []perdure.Mod
 	return models
 }
 
-// DefaultModel returns the model to use if none is named: the default of the first known provider
-// whose key variable is set. getenv is usually os.Getenv. The bool reports whether there is one.
+// DefaultModel returns the model to use if the configuration names none. It is the default model of the
+// first known provider whose API key is set in the environment. getenv is usually os.Getenv. The bool
+// reports whether there is such a provider.
 func DefaultModel(getenv func(string) string) (perdure.ModelConfig, bool) {
 	for _, p := range KnownProviders() {
 		if slices.ContainsFunc(p.APIKeyEnvs, func(name string) bool { return getenv(name) != "" }) {

@@ -11,9 +11,9 @@ import (
 	"github.com/perdure/perdure/llm"
 )
 
-// TestKnownProvidersAreThoseThatExist checks that each known provider has a folder with a
-// provider.go below llm, and that each such folder is known. Each provider except scripted has a
-// key variable and a default model with a price.
+// TestKnownProvidersAreThoseThatExist checks that the known providers are those that have a folder with
+// a provider.go below llm. Each provider except scripted has an environment variable for its key, and a
+// default model with a price.
 func TestKnownProvidersAreThoseThatExist(t *testing.T) {
 	folders, err := filepath.Glob("*/provider.go")
 	if err != nil {
@@ -41,8 +41,8 @@ func TestKnownProvidersAreThoseThatExist(t *testing.T) {
 	}
 }
 
-// TestRemotesAreTheKnownProviders checks that remotes, the list that the tests over all providers
-// use, has every known provider except scripted.
+// TestRemotesAreTheKnownProviders checks that the list remotes contains every known provider except
+// scripted. The tests over all providers use this list.
 func TestRemotesAreTheKnownProviders(t *testing.T) {
 	endpoints, err := llm.NewEndpoints(nil)
 	if err != nil {

@@ -9,18 +9,18 @@ import (
 	"github.com/perdure/perdure"
 )
 
-// Endpoint is the base URL of model calls and the name of the environment variable with their key.
-// KeyEnv is empty for a server that needs no key.
+// Endpoint is the base URL for model calls, and the name of the environment variable that holds the API
+// key. KeyEnv is empty for a server that needs no key.
 type Endpoint struct{ BaseURL, KeyEnv string }
 
-// providerDefaults are a provider's endpoint, the variables that change it, and the model that is
-// used if none is named.
+// providerDefaults are the default endpoint of a provider, the environment variables that change it,
+// and the provider's default model.
 type providerDefaults struct{ baseURL, baseEnv, keyEnv, model string }
 
-// otherKeys are alternative variables for a provider's key.
+// otherKeys are the alternative environment variables for a provider's API key, by provider.
 var otherKeys = map[string]string{"gemini": "GOOGLE_API_KEY"}
 
-// defaultsOf are the defaults by provider. The base URLs have the form of the official SDKs:
+// defaultsOf are the defaults by provider. The base URLs have the form that the official SDKs expect:
 // OpenAI's ends in /v1, the others have no version.
 var defaultsOf = map[string]providerDefaults{
 	"anthropic":        {"https://api.anthropic.com", "ANTHROPIC_BASE_URL", "ANTHROPIC_API_KEY", "claude-sonnet-5-5"},
@@ -29,20 +29,20 @@ var defaultsOf = map[string]providerDefaults{
 	"gemini":           {"https://generativelanguage.googleapis.com", "GOOGLE_GEMINI_BASE_URL", "GEMINI_API_KEY", "gemini-3-flash-preview"},
 }
 
-// Endpoints are the pairs of endpoint and key variable that the operator of this process allows:
-// each provider's default and the configured pairs. A definition names an endpoint and a key
-// variable, and its author may be someone else. A call uses them only if exactly that pair is
-// allowed. Otherwise a definition could send any secret of the process to any server.
+// Endpoints are the endpoints that the operator of this process allows: each provider's default, and
+// configured ones. A definition names a base URL and an environment variable with the key, and its
+// author may not be the operator. A call uses the two only if the operator allows them together.
+// Otherwise a definition could send any secret of the process to any server.
 type Endpoints struct {
 	getenv   func(string) string
 	defaults map[string]Endpoint
-	allowed  map[Endpoint]bool // BaseURL is only the origin
+	allowed  map[Endpoint]bool // here, BaseURL holds only the origin
 	hosts    []string
 }
 
-// NewEndpoints creates Endpoints with the providers' defaults, read with getenv (nil means
-// os.Getenv), and the given pairs. A pair allows its whole origin (scheme, host and port). The
-// error is invalid_argument and names a malformed URL.
+// NewEndpoints creates Endpoints with the providers' defaults and the given endpoints. The defaults are
+// read with getenv (nil means os.Getenv). An allowed endpoint allows its whole origin (scheme, host and
+// port). The error is invalid_argument and names a malformed URL.
 func NewEndpoints(getenv func(string) string, allowed ...Endpoint) (*Endpoints, error) {
 	if getenv == nil {
 		getenv = os.Getenv
@@ -72,8 +72,8 @@ func NewEndpoints(getenv func(string) string, allowed ...Endpoint) (*Endpoints, 
 	return e, nil
 }
 
-// ParseEndpoint parses a pair in the operator's form: BASE_URL=KEY_VARIABLE, or BASE_URL for a
-// server that needs no key.
+// ParseEndpoint parses an endpoint in the form of the operator's configuration: BASE_URL=KEY_VARIABLE,
+// or BASE_URL for a server that needs no key.
 func ParseEndpoint(s string) (Endpoint, error) {
 	base, key := s, ""
 	if i := strings.LastIndex(s, "="); i >= 0 {
@@ -93,11 +93,12 @@ func (e *Endpoints) allow(pair Endpoint) error {
 	return nil
 }
 
-// Hosts returns the hosts that the operator configured by name. They may have private addresses.
+// Hosts returns the hosts in the endpoints that the operator configured. They may have private
+// addresses.
 func (e *Endpoints) Hosts() []string { return e.hosts }
 
-// Allowed returns the allowed pairs, without keys and in no order; a worker sends them to the
-// server. A provider's default has the provider's name.
+// Allowed returns the allowed endpoints, without keys, in no particular order; a worker sends them to
+// the server. A provider's default endpoint has the provider's name.
 func (e *Endpoints) Allowed() (all []perdure.ModelEndpoint) {
 	defaults := map[Endpoint]bool{}
 	for provider, d := range e.defaults {
@@ -120,8 +121,8 @@ func compareEndpoints(a, b perdure.ModelEndpoint) int {
 	return cmp.Or(strings.Compare(a.Origin, b.Origin), strings.Compare(a.APIKeyEnv, b.APIKeyEnv), strings.Compare(a.Provider, b.Provider))
 }
 
-// Check returns an error if the endpoint of a model is not allowed, so that callers can refuse it
-// before a call. Errors: permission_denied.
+// Check returns an error if the operator does not allow the endpoint of a model, so that callers can
+// refuse it before a call. Errors: permission_denied.
 func (e *Endpoints) Check(provider, baseURL, apiKeyEnv string) error {
 	if baseURL == "" && apiKeyEnv == "" {
 		return nil
@@ -130,9 +131,9 @@ func (e *Endpoints) Check(provider, baseURL, apiKeyEnv string) error {
 	return err
 }
 
-// Resolve returns the endpoint of a call. An empty baseURL or apiKeyEnv means the provider's
-// default. A baseURL without apiKeyEnv resolves to an endpoint without a key if the operator
-// allows that. Errors: permission_denied.
+// Resolve returns the endpoint for a call. An empty baseURL or apiKeyEnv means the provider's default.
+// A baseURL with an empty apiKeyEnv means a server that needs no key, if the operator allows it.
+// Errors: permission_denied.
 func (e *Endpoints) Resolve(provider, baseURL, apiKeyEnv string) (Endpoint, error) {
 	def, known := e.defaults[provider]
 	if !known {
@@ -159,8 +160,8 @@ func (e *Endpoints) Resolve(provider, baseURL, apiKeyEnv string) (Endpoint, erro
 	return want, nil
 }
 
-// Key returns the key of an endpoint, "" if it needs none. If the variable is not set, the error is
-// an *Error that names it.
+// Key returns the API key of an endpoint, or "" if the endpoint needs none. If the environment variable
+// is not set, the error is an *Error that names it.
 func (e *Endpoints) Key(provider string, endpoint Endpoint) (string, error) {
 	if endpoint.KeyEnv == "" {
 		return "", nil

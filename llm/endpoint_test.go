@@ -18,7 +18,7 @@ func TestEndpoints(t *testing.T) {
 	}
 	for _, c := range []struct {
 		provider, base, key string
-		want                llm.Endpoint // zero: permission_denied
+		want                llm.Endpoint // zero means permission_denied
 	}{
 		{"anthropic", "", "", llm.Endpoint{BaseURL: "https://api.anthropic.com", KeyEnv: "ANTHROPIC_API_KEY"}},
 		{"anthropic", "", "ANTHROPIC_API_KEY", llm.Endpoint{BaseURL: "https://api.anthropic.com", KeyEnv: "ANTHROPIC_API_KEY"}},

@@ -5,7 +5,7 @@ import (
 	"time"
 )
 
-// ErrorKind is the reason of a failed model call.
+// ErrorKind says why a model call failed.
 type ErrorKind string
 
 // The kinds of Error.
@@ -17,9 +17,10 @@ const (
 	EmptyAnswer    ErrorKind = "empty_answer"
 	Auth           ErrorKind = "auth"
 	InvalidRequest ErrorKind = "invalid_request"
-	// ContextLength is the kind of a request that does not fit into the model's context window.
+	// ContextLength is the kind of an error for a request that does not fit into the model's context
+	// window.
 	ContextLength ErrorKind = "context_length"
-	// RuleBroken is the kind of a request that was not sent, because it breaks one of the
+	// RuleBroken is the kind of an error for a request that was not sent, because it breaks one of the
 	// provider's rules. Err is a *RuleError.
 	RuleBroken ErrorKind = "rule_broken"
 	Refused    ErrorKind = "refused"
@@ -31,10 +32,10 @@ type Error struct {
 	Kind ErrorKind
 	// Retryable reports whether the same call may succeed later.
 	Retryable bool
-	// RetryAfter is the pause that the provider requests; 0 if it requests none.
+	// RetryAfter is the pause that the provider requests before a retry; 0 if it requests none.
 	RetryAfter time.Duration
 	Provider   string
-	// Status is the HTTP status, 0 if there was no response.
+	// Status is the HTTP status of the response; 0 if there was no response.
 	Status int
 	// Message is safe to show to people. It contains no key and no internal text.
 	Message string
@@ -51,8 +52,8 @@ func (e *Error) Error() string {
 
 func (e *Error) Unwrap() error { return e.Err }
 
-// CutStream returns the retryable error of a stream that ended before its terminal event. A
-// provider returns it instead of the content received so far.
+// CutStream returns the retryable error for a stream that ended before its terminal event. A provider
+// returns it instead of the content received so far.
 func CutStream(provider string) *Error {
 	return &Error{
 		Kind: Network, Retryable: true, Provider: provider,

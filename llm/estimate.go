@@ -8,15 +8,15 @@ import (
 )
 
 const (
-	// unknownFile is the number of tokens of a file whose content is not known.
+	// unknownFile is the assumed number of tokens of a file whose content is not known.
 	unknownFile = UnknownImage
-	// bytesOfFile is the estimated number of bytes per token of a file that is not text. It is the
-	// ratio of a PDF page of about 50 KiB and 2,000 tokens.
+	// bytesOfFile is the assumed number of bytes per token of a file that is not text. A PDF page of
+	// about 50 KiB and 2,000 tokens has this ratio.
 	bytesOfFile = 25
 )
 
 // Estimate returns the approximate number of tokens of a prompt. It is the sum of EstimateHead and of
-// EstimateMessage of each message, so a caller can add the estimates of new messages.
+// EstimateMessage for each message, so a caller can add the estimates for further messages.
 func Estimate(system string, tools []ToolSpec, messages []perdure.Message, l Limits) int {
 	sum := EstimateHead(system, tools)
 	for _, m := range messages {
@@ -25,7 +25,7 @@ func Estimate(system string, tools []ToolSpec, messages []perdure.Message, l Lim
 	return sum
 }
 
-// EstimateHead returns the approximate number of tokens of a prompt before its messages.
+// EstimateHead returns the approximate number of tokens of the system prompt and the tools.
 func EstimateHead(system string, tools []ToolSpec) int {
 	bytes := len(system)
 	for _, t := range tools {
@@ -34,9 +34,10 @@ func EstimateHead(system string, tools []ToolSpec) int {
 	return tokensOf(bytes)
 }
 
-// EstimateMessage returns the approximate number of tokens of a message: its bytes of text divided by
-// 3.5, rounded up, and its images and files. Calls count with name and arguments. Thinking counts if
-// it has a signature, because only then is it sent back. The estimate depends only on the message.
+// EstimateMessage returns the approximate number of tokens of a message. It is the number of bytes of
+// text divided by 3.5, rounded up, plus the tokens of images and files. A tool call counts with its
+// name and arguments. Thinking counts if it has a signature, because only then is it sent back. The
+// estimate depends only on the message and the limits.
 func EstimateMessage(m perdure.Message, l Limits) int {
 	bytes, media := 0, 0
 	for _, p := range m.Parts {
@@ -46,10 +47,11 @@ func EstimateMessage(m perdure.Message, l Limits) int {
 	return tokensOf(bytes) + media
 }
 
-// tokensOf returns the number of tokens of a text.
+// tokensOf returns the approximate number of tokens of a text with this number of bytes.
 func tokensOf(bytes int) int { return (2*bytes + 6) / 7 }
 
-// estimatePart returns the bytes of text of a part, and the tokens of its images and files.
+// estimatePart returns the number of bytes of text in a part, and the number of tokens of its images
+// and files.
 func estimatePart(p perdure.Part, l Limits) (bytes, media int) {
 	switch p.Type {
 	case perdure.PartText:
@@ -60,7 +62,7 @@ func estimatePart(p perdure.Part, l Limits) (bytes, media int) {
 		if p.ThinkingSignature == "" {
 			return 0, 0
 		}
-		// A signature may contain the reasoning of which the text is a summary.
+		// The signature may contain the whole reasoning, while the text is only its summary.
 		return max(len(p.Thinking), len(p.ThinkingSignature)), 0
 	case perdure.PartImage:
 		return 0, l.ImageTokens.tokens(p)

@@ -13,9 +13,9 @@ import (
 	"github.com/perdure/perdure/llm/llmtest"
 )
 
-// TestAnEstimateIsTheSumOfItsParts checks for random conversations that the estimate of a prompt is
-// that of its head and of each of its messages, that it never shrinks when a message is added, and
-// that it does not depend on what a message was read from.
+// TestAnEstimateIsTheSumOfItsParts checks the estimates of random prompts. The estimate of a prompt is
+// the sum of the estimates of its head and its messages. It never becomes smaller when a message is
+// added, and it is the same after the messages were stored and read.
 func TestAnEstimateIsTheSumOfItsParts(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
 		messages := llmtest.DrawPath(t).Messages
@@ -77,7 +77,7 @@ func TestEstimates(t *testing.T) {
 		}
 	}
 	tools := []llm.ToolSpec{{Name: "bash", Description: "runs", Schema: []byte(`{"type":1}`)}}
-	if got := llm.Estimate("abc", tools, nil, llm.Limits{}); got != 6 { // 21 bytes
+	if got := llm.Estimate("abc", tools, nil, llm.Limits{}); got != 6 { // for 21 bytes
 		t.Errorf("system prompt and tools are %d tokens", got)
 	}
 }

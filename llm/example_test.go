@@ -57,7 +57,7 @@ func ExampleProviders() {
 	// invalid_argument: provider: "other" is unknown; there are: echo, scripted
 }
 
-// The deltas of an answer fold to its parts.
+// Fold assembles the parts of an answer from its deltas.
 func ExampleFold() {
 	parts := llm.Fold([]llm.Delta{
 		{Kind: llm.DeltaText, Text: "Hello "},
@@ -88,8 +88,8 @@ func ExamplePrices_Cost() {
 	// true
 }
 
-// A definition may name another server only if the operator allows the server together with its
-// key variable.
+// A definition may name another server only if the operator allows that server together with the
+// environment variable of its key.
 func ExampleEndpoints() {
 	allowed, err := llm.ParseEndpoint("https://models.example.com/v1=EXAMPLE_KEY")
 	if err != nil {
@@ -111,7 +111,7 @@ func ExampleEndpoints() {
 	// permission_denied
 }
 
-// The known providers, with the variables of their keys and their default models.
+// These are the known providers, with the environment variables of their keys and their default models.
 func ExampleKnownProviders() {
 	for _, p := range llm.KnownProviders() {
 		fmt.Println(p.Name, p.APIKeyEnvs, p.DefaultModel)
@@ -154,7 +154,7 @@ func ExampleEstimate() {
 	// Output: true false
 }
 
-// A conversation that ends with a call of a tool is refused by every provider.
+// Every provider refuses a conversation that ends with a tool call.
 func ExampleCheckMessages() {
 	call := perdure.Part{Type: perdure.PartToolCall, ID: "call_1", Name: "find", RawArguments: "{}"}
 	err := llm.CheckMessages(nil, []perdure.Message{

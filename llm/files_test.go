@@ -11,8 +11,8 @@ import (
 	"github.com/perdure/perdure/llm/llmtest"
 )
 
-// mediaSent holds what each provider receives for the parts of llmtest.Media, in order: a substring
-// of the request, or "named" if a text names the part.
+// mediaSent maps each provider to what its requests contain for the parts of llmtest.Media, in order: a
+// substring, or "named" if a text names the part.
 var mediaSent = map[string][]string{
 	"anthropic": {
 		`"type":"base64"`, `"type":"base64"`, `{"url":"https://example.com/a.png?b=c#d","type":"url"}`, `{"url":"http://example.com/picture","type":"url"}`,
@@ -35,9 +35,9 @@ var mediaSent = map[string][]string{
 	},
 }
 
-// TestImagesByURLAndFilesGoWhereTheyAreTaken checks for each part of llmtest.Media, in a user
-// message and in a tool result, that providers that accept the part receive it. Other providers
-// receive a text that names the part.
+// TestImagesByURLAndFilesGoWhereTheyAreTaken checks each part of llmtest.Media, in a user message and
+// in a tool result. A provider that accepts the part receives it. Any other provider receives a text
+// that names the part.
 func TestImagesByURLAndFilesGoWhereTheyAreTaken(t *testing.T) {
 	for _, r := range remotes {
 		p, server := r.Serve(t, llmtest.Answer{Text: []string{"ok"}, Usage: perdure.Usage{Output: 1}})
@@ -65,7 +65,7 @@ func TestImagesByURLAndFilesGoWhereTheyAreTaken(t *testing.T) {
 	}
 }
 
-// compact formats JSON uniformly and keeps the order of members.
+// compact removes white space from JSON and keeps the order of members.
 func compact(t *testing.T, raw []byte) string {
 	t.Helper()
 	var v json.RawMessage

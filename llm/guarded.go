@@ -12,10 +12,10 @@ import (
 )
 
 // Guarded runs a call with a key, and removes the key from everything that the call returns: the
-// deltas, the response and the error. Providers, and proxies before them, may repeat what they
-// were sent, and their output is stored and shown to people. If a streamed text ends with a
-// possible beginning of the key, Guarded emits that end only with the next piece or at the end of
-// the part. If emit is nil, the deltas are dropped.
+// deltas, the response and the error. Providers, and proxies before them, may repeat what they were
+// sent, and their output is stored and shown to people. If a streamed text ends with a possible
+// beginning of the key, Guarded emits that end only with the next piece, or at the end of the part. If
+// emit is nil, deltas are discarded.
 func Guarded(key string, emit func(Delta) error, call func(emit func(Delta) error) (*Response, error)) (*Response, error) {
 	if PlainKey(key) {
 		return call(emit)
@@ -35,12 +35,12 @@ func Guarded(key string, emit func(Delta) error, call func(emit func(Delta) erro
 	return g.response(resp), nil
 }
 
-// guard removes a key from the deltas of one answer.
+// guard removes the key from the deltas of one answer.
 type guard struct {
 	hider  *hide.Hider
 	to     func(Delta) error
 	parts  map[int]*guardedPart
-	last   int   // index of the text or thinking part that may continue; -1 for none
+	last   int   // index of the text or thinking part that may still grow; -1 for none
 	failed error // first error of to
 }
 
@@ -69,7 +69,7 @@ func (g *guard) emit(d Delta) error {
 	return g.send(d)
 }
 
-// grow emits the text of a delta, without an end that may be the beginning of the key.
+// grow emits the text of a delta. It withholds an end of the text that may be the beginning of the key.
 func (g *guard) grow(d Delta) error {
 	p := g.parts[d.Part]
 	if p == nil {
@@ -106,7 +106,7 @@ func (g *guard) flushAll() error {
 	return g.failed
 }
 
-// send emits a delta, unless an earlier one failed.
+// send emits a delta. If an earlier call of emit failed, it returns that error instead.
 func (g *guard) send(d Delta) error {
 	if g.failed == nil {
 		g.failed = g.to(d)
@@ -114,8 +114,8 @@ func (g *guard) send(d Delta) error {
 	return g.failed
 }
 
-// response replaces the text of each part in which the key was hidden by the emitted text, and
-// removes the key from the other fields of resp.
+// response removes the key from all fields of resp. In a part whose text contained the key, it sets the
+// text to the emitted text.
 func (g *guard) response(resp *Response) *Response {
 	if resp == nil {
 		return nil
@@ -157,8 +157,8 @@ func (g *guard) replace(p *perdure.Part, text string) {
 	}
 }
 
-// failure returns err without the key. If the text of err or of a cause contains the key, failure
-// returns a new *Error without a cause.
+// failure returns err without the key. If the text of err, or of an error that it wraps, contains the
+// key, failure returns a new *Error that wraps nothing.
 func (g *guard) failure(err error) error {
 	if !g.hider.Shows(fmt.Sprintf("%v %+v", err, err)) && !g.causes(err) {
 		return err
@@ -172,7 +172,7 @@ func (g *guard) failure(err error) error {
 	return &hidden
 }
 
-// causes reports whether a cause of an error contains the key.
+// causes reports whether an error that err wraps contains the key.
 func (g *guard) causes(err error) bool {
 	for err = errors.Unwrap(err); err != nil; err = errors.Unwrap(err) {
 		if g.hider.Shows(err.Error()) {
@@ -182,7 +182,8 @@ func (g *guard) causes(err error) bool {
 	return false
 }
 
-// repanic continues a panic of the call with the key removed, because panics are logged.
+// repanic continues a panic of the call, with the key removed from its value, because panics are
+// logged.
 func (g *guard) repanic() {
 	cause := recover()
 	if cause == nil {

@@ -13,29 +13,31 @@ import (
 	"github.com/perdure/perdure"
 )
 
-// ImageRule is a rule by which a model counts the tokens of an image.
+// ImageRule says how a model counts the tokens of an image.
 type ImageRule string
 
-// The rules. With every rule, an image of unknown size counts as UnknownImage tokens.
+// ImagesByArea and the constants below it are the rules. With every rule, an image of unknown size
+// counts as UnknownImage tokens.
 const (
-	// ImagesByArea counts width × height / 750 tokens, at most maxImage.
+	// ImagesByArea counts width × height / 750 tokens, at most 4,800.
 	ImagesByArea ImageRule = "area"
-	// ImagesByTiles counts 85 tokens, and 170 for each tile of 512 × 512 pixels. The image is first
-	// scaled to fit into 2,048 × 2,048, and its shorter side to 768. An image with the detail low
-	// counts 85 tokens.
+	// ImagesByTiles counts 85 tokens, and 170 more for each tile of 512 × 512 pixels. The image is
+	// first scaled down to fit into 2,048 × 2,048, and then until its shorter side has at most 768
+	// pixels. An image with the detail low counts 85 tokens.
 	ImagesByTiles ImageRule = "tiles"
-	// ImagesByLargeTiles counts 258 tokens for each tile of 768 × 768 pixels, at most maxImage. An
-	// image of at most 384 × 384 pixels counts 258 tokens.
+	// ImagesByLargeTiles counts 258 tokens for each tile of 768 × 768 pixels, at most 4,800. An image
+	// of at most 384 × 384 pixels counts 258 tokens.
 	ImagesByLargeTiles ImageRule = "large_tiles"
 )
 
-// UnknownImage is the number of tokens of an image whose size is not known.
+// UnknownImage is the assumed number of tokens of an image whose size is not known.
 const UnknownImage = 1600
 
-// maxImage is the number of tokens of the largest image that a model does not scale down.
+// maxImage is the maximum number of tokens that an image counts, because a model scales larger images
+// down.
 const maxImage = 4800
 
-// imagesOf returns the rule of the provider's models that are not in the table.
+// imagesOf returns the rule for a provider's models that are not in the table of limits.
 func imagesOf(provider string) ImageRule {
 	switch provider {
 	case "openai", "openai-responses":
@@ -75,8 +77,8 @@ func tilesOf512(width, height float64) int {
 
 func divUp(n, by int) int { return max(1, (n+by-1)/by) }
 
-// imageSize returns the width and the height of an image with data. It reads only the beginning of
-// the data.
+// imageSize returns the width and the height in pixels of an image with data. It reads only the
+// beginning of the data.
 func imageSize(p perdure.Part) (width, height int, known bool) {
 	if p.Data == "" {
 		return 0, 0, false

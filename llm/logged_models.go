@@ -9,21 +9,21 @@ import (
 
 const (
 	// maxLoggedModels is the maximum number of models in loggedModels. Clients choose the ids of
-	// models, so without a maximum they could fill the memory and the log.
+	// models, so without a limit they could fill the memory and the log.
 	maxLoggedModels = 1000
 	// maxLoggedName is the maximum number of bytes of a model's name in the log.
 	maxLoggedName = 200
 )
 
-// loggedModels is a bounded set of the models about which a warning was logged. The zero value is empty.
-// It is safe for concurrent use.
+// loggedModels is the set of models about which a warning was logged, with a limited size. The zero
+// value is empty. It is safe for concurrent use.
 type loggedModels struct {
-	mu  sync.Mutex                     // guards all
+	mu  sync.Mutex                     // guards the field all
 	all map[[sha256.Size]byte]struct{} // hashes of names, because a name may be long
 }
 
-// log logs once for each model that its window is assumed. Once the set is full, it logs nothing
-// about other models.
+// log logs, once for each model, that the size of its context window is assumed. When the set is full,
+// it logs nothing about further models.
 func (s *loggedModels) log(to *slog.Logger, m Model, window int) {
 	name := m.String()
 	added, full := s.add(sha256.Sum256([]byte(name)))
@@ -36,7 +36,7 @@ func (s *loggedModels) log(to *slog.Logger, m Model, window int) {
 	}
 }
 
-// shortName returns a name with at most maxLoggedName bytes of it.
+// shortName returns the name, shortened to maxLoggedName bytes.
 func shortName(name string) string {
 	if len(name) <= maxLoggedName {
 		return name
@@ -44,7 +44,8 @@ func shortName(name string) string {
 	return strings.ToValidUTF8(name[:maxLoggedName], "") + "..."
 }
 
-// add reports whether the name was added, and whether the set is full since then.
+// add adds the name unless it is in the set. added reports whether it did, and full whether this has
+// made the set full.
 func (s *loggedModels) add(name [sha256.Size]byte) (added, full bool) {
 	s.mu.Lock()
 	defer s.mu.Unlock()

@@ -11,8 +11,8 @@ import (
 	"github.com/perdure/perdure/llm"
 )
 
-// TestModelsWithoutAWindowAreLoggedWithinABound checks that a model without a window is logged once,
-// and that the number of logged models is bounded, because clients choose their ids.
+// TestModelsWithoutAWindowAreLoggedWithinABound checks that a model with an unknown window is logged
+// once. The number of logged models is limited, because clients choose the ids of models.
 func TestModelsWithoutAWindowAreLoggedWithinABound(t *testing.T) {
 	var written bytes.Buffer
 	ps := llm.NewProviders()
@@ -44,7 +44,7 @@ func TestModelsWithoutAWindowAreLoggedWithinABound(t *testing.T) {
 	}
 }
 
-// TestALongModelIDIsCutInTheLog checks that the size of a line of the log is bounded.
+// TestALongModelIDIsCutInTheLog checks that a long model id does not make a line of the log long.
 func TestALongModelIDIsCutInTheLog(t *testing.T) {
 	var written bytes.Buffer
 	ps := llm.NewProviders()

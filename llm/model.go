@@ -6,11 +6,12 @@ import (
 	"github.com/perdure/perdure"
 )
 
-// Model identifies a model of a provider. Its text form is provider/modelId; the id may contain
+// Model identifies a model of a provider. It is written as provider/modelId; the id may contain
 // slashes.
 type Model struct{ Provider, ID string }
 
-// ParseModel splits s at its first slash. Errors: invalid_argument.
+// ParseModel parses the form provider/modelId. The provider ends at the first slash. Errors:
+// invalid_argument.
 func ParseModel(s string) (Model, error) {
 	provider, id, found := strings.Cut(s, "/")
 	if !found || provider == "" || id == "" {

@@ -13,14 +13,14 @@ import (
 )
 
 const (
-	// maxModelsFile is the maximum size of a table of models, in bytes.
+	// maxModelsFile is the maximum size in bytes of an operator's table of models.
 	maxModelsFile = 1 << 20
-	// maxWindow is the maximum context window of an entry.
+	// maxWindow is the maximum context window in a table of models, in tokens.
 	maxWindow = 1 << 30
 )
 
-// modelEntry is an entry of a table of models. Members that are absent are as in the tables of this
-// version.
+// modelEntry is one element of an operator's table of models. For an absent member, the value in
+// DefaultPrices or DefaultWindows applies.
 type modelEntry struct {
 	Window      *int           `json:"window"`
 	MaxOutput   *int           `json:"maxOutput"`
@@ -28,10 +28,10 @@ type modelEntry struct {
 	Price       *perdure.Price `json:"price"`
 }
 
-// ParseModels returns DefaultPrices and DefaultWindows with the entries of an operator's table. The
-// table is a JSON object that maps names of models, provider/modelId, to {window, maxOutput,
-// imageTokens, price}. An entry for a known model replaces the members that it has; an entry for
-// another model with limits needs a window. The error is invalid_argument and names the member.
+// ParseModels returns DefaultPrices and DefaultWindows, changed by an operator's table. The table is a
+// JSON object that maps names of models (provider/modelId) to {window, maxOutput, imageTokens, price}.
+// An element for a known model replaces the values of the members that it has. An element for an
+// unknown model with limits needs a window. The error is invalid_argument and names the member.
 func ParseModels(table []byte) (Prices, Windows, error) {
 	entries, err := decodeModels(table)
 	if err != nil {
@@ -79,7 +79,8 @@ func decodeModels(table []byte) (map[string]modelEntry, error) {
 	return entries, nil
 }
 
-// limits returns the limits of the entry, with the known limits of the model where the entry has none.
+// limits returns the limits in the element. Members that the element lacks have the known limits of the
+// model.
 func (e modelEntry) limits(at string, m Model) (Limits, error) {
 	l, known := DefaultWindows.Limits(m.Provider, m.ID)
 	if e.Window != nil {

@@ -10,28 +10,28 @@ import (
 	"github.com/perdure/perdure"
 )
 
-// IsObject reports whether text is exactly one JSON object, the form of complete arguments of a
-// tool call.
+// IsObject reports whether the text is exactly one JSON object. Complete arguments of a tool call have
+// this form.
 func IsObject(text string) bool {
 	return strings.HasPrefix(strings.TrimLeft(text, " \t\r\n"), "{") && json.Valid([]byte(text))
 }
 
 func quoteJSON(text string) string {
 	quoted, err := json.Marshal(text)
-	if err != nil { // a string always marshals
+	if err != nil { // unreachable: a string always encodes
 		panic(err)
 	}
 	return string(quoted)
 }
 
-// OwnThinking reports whether a thinking part of m may be sent to model: it has a signature, and
-// model made m. Other models refuse the signature.
+// OwnThinking reports whether the thinking part p of the message m may be sent to the model. It may if
+// p has a signature and the same model made m, because other models refuse the signature.
 func OwnThinking(m perdure.Message, p perdure.Part, model Model) bool {
 	return p.ThinkingSignature != "" && m.Provider == model.Provider && m.Model == model.ID
 }
 
-// LeadingSystem returns the texts of the system prompt and of the system messages at the
-// beginning, without blank texts, and the remaining messages.
+// LeadingSystem returns the texts of the system prompt and of the system messages at the beginning of
+// the conversation, without blank texts. rest are the remaining messages.
 func LeadingSystem(req Request) (texts []string, rest []perdure.Message) {
 	rest = req.Messages
 	if strings.TrimSpace(req.System) != "" {
@@ -46,13 +46,13 @@ func LeadingSystem(req Request) (texts []string, rest []perdure.Message) {
 	return texts, rest
 }
 
-// Distinct returns messages in which no two calls have the same id. A stored conversation may
-// repeat an id after the earlier call has its result, but providers refuse that. Distinct renames
+// Distinct returns messages in which all tool calls have different ids. A stored conversation may use
+// an id again after the first call with it has its result, but providers refuse that. Distinct renames
 // the later call and its result, in copies of the messages.
 func Distinct(messages []perdure.Message) []perdure.Message {
 	seen := map[string]bool{}
 	out := messages
-	renamed := map[string]string{} // new ids of calls of the last assistant message
+	renamed := map[string]string{} // new ids for calls of the last assistant message
 	for i, m := range messages {
 		if m.Role == perdure.RoleAssistant {
 			clear(renamed)
@@ -92,9 +92,9 @@ func rename(parts []perdure.Part, names map[string]string) []perdure.Part {
 	return out
 }
 
-// Turns returns messages in the order of a request. For consecutive tool results it yields only
-// the first message, with all their results, in the order of the calls in the message before.
-// Results without such a call follow in their own order.
+// Turns returns the messages in the order in which a request contains them. For consecutive tool
+// results it yields only the first message, together with all the results, in the order of the tool
+// calls in the message before. Results for which that message has no call come last.
 func Turns(messages []perdure.Message) iter.Seq2[perdure.Message, []perdure.Part] {
 	return func(yield func(perdure.Message, []perdure.Part) bool) {
 		for i := 0; i < len(messages); {
@@ -111,8 +111,8 @@ func Turns(messages []perdure.Message) iter.Seq2[perdure.Message, []perdure.Part
 	}
 }
 
-// resultsAt returns the consecutive results from messages[i] on, and the index of the message after
-// them.
+// resultsAt returns the consecutive tool results from messages[i] on, and the index of the message
+// after them.
 func resultsAt(messages []perdure.Message, i int) (results []perdure.Part, next int) {
 	for next = i; next < len(messages) && messages[next].Role == perdure.RoleToolResult; next++ {
 		results = append(results, messages[next].Parts...)

@@ -7,17 +7,17 @@ import (
 	"github.com/perdure/perdure"
 )
 
-// ContinueText is the text of the user message that Outward inserts where a provider requires one.
-// It never changes, so that later requests hit the provider's prompt cache.
+// ContinueText is the text of the user message that Outward inserts where a provider requires a user
+// message. It never changes, so that later requests hit the provider's prompt cache.
 const ContinueText = "Continue."
 
-// OutwardRules are a provider's rules in addition to the transcript rules.
+// OutwardRules are the rules of a provider that are not transcript rules.
 type OutwardRules struct {
 	Provider string
-	// ImageBase64 is the maximum number of bytes of an image as base64; 0 means no limit.
+	// ImageBase64 is the maximum size of an image in bytes of base64; 0 means no limit.
 	ImageBase64 int
-	// Takes reports whether the provider accepts a part that is a file or an image with a URL. If it
-	// is nil, the provider accepts none of them.
+	// Takes reports whether the provider accepts the part, which is a file, or an image with a URL. If
+	// Takes is nil, the provider accepts no such parts.
 	Takes func(perdure.Part) bool
 }
 
@@ -70,7 +70,7 @@ func (r OutwardRules) parts(m perdure.Message) []perdure.Part {
 	return parts
 }
 
-// shown returns p, or a text that describes p if the provider does not accept p. The content
+// shown returns p if the provider accepts it, and otherwise a text part that describes p. The content
 // behind a URL is not fetched, so its size is not checked.
 func (r OutwardRules) shown(p perdure.Part) perdure.Part {
 	if p.Type == perdure.PartFile || p.Type == perdure.PartImage && p.URL != "" {
@@ -89,10 +89,10 @@ func (r OutwardRules) image(p perdure.Part) perdure.Part {
 	return perdure.Text("(an image stood here that is too large for this model's provider)")
 }
 
-// outwardName returns the name of a call in a form that the provider accepts. Models sometimes
+// outwardName returns the name of a tool call in a form that the provider accepts. Models sometimes
 // call a tool by an invalid name, and providers refuse a request that contains it.
 func outwardName(provider, name string) string {
-	const most = 64 // every provider accepts this length
+	const maxLength = 64 // every provider accepts this length
 	if name == "" {
 		name = perdure.UnnamedTool
 	}
@@ -105,9 +105,9 @@ func outwardName(provider, name string) string {
 		}
 		return '_'
 	}, name)
-	name = name[:min(len(name), most)]
+	name = name[:min(len(name), maxLength)]
 	if !perdure.TakesToolName(provider, name) {
-		name = "_" + name[:min(len(name), most-1)]
+		name = "_" + name[:min(len(name), maxLength-1)]
 	}
 	return name
 }
@@ -124,9 +124,10 @@ func distinctTools(tools []ToolSpec) []ToolSpec {
 	return out
 }
 
-// wasLast reports whether the assistant's message messages[i] was the last message of a model
-// call. This is so if it is the last message, or if a client sent it and a model created the next
-// assistant's message as its continuation. Other adjacent assistant's messages stay one turn.
+// wasLast reports whether the assistant message messages[i] was the last message of a model call. This
+// is the case if no message follows. It is also the case if a client sent messages[i], and a model
+// created the next assistant message as its continuation. Other adjacent assistant messages belong to
+// one turn.
 func wasLast(messages []perdure.Message, i int) bool {
 	if i+1 == len(messages) {
 		return true
@@ -135,16 +136,15 @@ func wasLast(messages []perdure.Message, i int) bool {
 	return next.Role == perdure.RoleAssistant && !isGiven(next) && isGiven(messages[i])
 }
 
-// isGiven reports whether a client sent an assistant's message. A message from a client may name a
-// provider, because of its signatures, but only answers of model calls have a stop reason and
-// usage.
+// isGiven reports whether a client sent the assistant message m. A client's message may name a
+// provider, because of its signatures, but only answers of model calls have a stop reason and usage.
 func isGiven(m perdure.Message) bool {
 	return m.Provider == "" || m.StopReason == "" && m.Usage == nil
 }
 
-// answered inserts a user message with ContinueText before a leading assistant message, after an
-// assistant message that was the last message of a model call, and into a conversation without
-// messages.
+// answered inserts a user message with ContinueText where providers require one: before an assistant
+// message at the beginning, after an assistant message that was the last message of a model call, and
+// into a conversation without messages.
 func answered(messages []perdure.Message) []perdure.Message {
 	var out []perdure.Message
 	begun := false

@@ -33,9 +33,9 @@ func madeBy(provider, words, call string) perdure.Message {
 	return m
 }
 
-// TestTheUserSpeaksOnEveryWire checks where Outward inserts user messages with ContinueText:
-// before a leading assistant message and after one that ends a model call. Requests of all
-// providers for four such paths contain these messages.
+// TestTheUserSpeaksOnEveryWire checks where Outward inserts user messages with ContinueText: before an
+// assistant message at the beginning, and after an assistant message that ends a model call. It checks
+// the requests of all providers for four such conversations.
 func TestTheUserSpeaksOnEveryWire(t *testing.T) {
 	const cont = "user: " + llm.ContinueText
 	signed := text(perdure.RoleAssistant, "A") // a client sent it, with its provider's signatures
@@ -67,7 +67,7 @@ func TestTheUserSpeaksOnEveryWire(t *testing.T) {
 	for _, r := range remotes {
 		p, server := r.Serve(t, llmtest.Answer{Text: []string{"ok"}, Usage: perdure.Usage{Output: 1}})
 		for _, path := range [][]perdure.Message{nil, {system}, {given}, {user, given}} {
-			// The fake server checks each request against the rules of its wire.
+			// The fake server checks each request against the rules of its API.
 			llmtest.Ask(t, p, llm.Request{Model: r.Model, Messages: path})
 		}
 		for i, got := range server.Requests() {
@@ -79,8 +79,8 @@ func TestTheUserSpeaksOnEveryWire(t *testing.T) {
 }
 
 // TestACompactionIsAUserMessageOnEveryWire checks that each provider receives a compaction as a user's
-// text with SummaryPrefix, also where it is next to another message of the user. A provider's own
-// block is not sent.
+// text with SummaryPrefix. This holds also if another message of the user is next to it. A native block
+// is not sent.
 func TestACompactionIsAUserMessageOnEveryWire(t *testing.T) {
 	summary := perdure.Compaction("goal: a \"b\"")
 	summary.Native = json.RawMessage(`{"sealed":"block"}`)
@@ -94,7 +94,7 @@ func TestACompactionIsAUserMessageOnEveryWire(t *testing.T) {
 		p, server := r.Serve(t, llmtest.Answer{Text: []string{"ok"}, Usage: perdure.Usage{Output: 1}})
 		user := text(perdure.RoleUser, "U")
 		for _, path := range [][]perdure.Message{{compacted}, {user, compacted}, {compacted, user}, {compacted, madeBy("p", "M", "f"), llmtest.Result("c_M", "f")}} {
-			llmtest.Ask(t, p, llm.Request{Model: r.Model, Messages: path}) // the fake server checks the rules of its wire
+			llmtest.Ask(t, p, llm.Request{Model: r.Model, Messages: path}) // the server checks the request
 		}
 		for i, got := range server.Requests() {
 			if bytes.Count(got.Raw, want) != 1 || bytes.Contains(got.Raw, []byte("sealed")) || bytes.Contains(got.Raw, []byte(llm.ContinueText)) {
@@ -107,8 +107,8 @@ func TestACompactionIsAUserMessageOnEveryWire(t *testing.T) {
 	}
 }
 
-// TestOutwardPathsOnlyGrow checks that while a conversation grows, the messages of Outward begin
-// with the messages that Outward returned before.
+// TestOutwardPathsOnlyGrow checks that when a conversation grows, the messages that Outward returns
+// begin with the messages that it returned before.
 func TestOutwardPathsOnlyGrow(t *testing.T) {
 	path := []perdure.Message{
 		text(perdure.RoleSystem, "S"), text(perdure.RoleAssistant, "given"), // a request ends here

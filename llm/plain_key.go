@@ -3,13 +3,13 @@ package llm
 import "strings"
 
 const (
-	// shortestKey is the minimum length in bytes of a secret. A local server's key may be a word such
-	// as "none".
+	// shortestKey is the minimum length in bytes of a key that is a secret. The key of a local server
+	// may be a word such as "none".
 	shortestKey = 8
-	// wordKey is the length in bytes below which a key that consists only of words or numbers is
-	// not a secret. A longer one may be a passphrase.
+	// wordKey is the minimum length in bytes of a secret key that consists only of words or numbers. A
+	// key of this length may be a passphrase.
 	wordKey = 20
-	// fewCharacters is the maximum number of distinct characters of a key that is not a secret.
+	// fewCharacters is the number of distinct characters up to which a key is not a secret.
 	fewCharacters = 4
 )
 
@@ -28,7 +28,7 @@ func PlainKey(key string) bool {
 	return len(different) <= fewCharacters || len(key) < wordKey && isWords(key)
 }
 
-// isWords reports whether a text consists of words or numbers with separators.
+// isWords reports whether a text consists only of words or numbers, with separators between them.
 func isWords(text string) bool {
 	for _, piece := range strings.FieldsFunc(text, func(c rune) bool { return strings.ContainsRune("-_. ", c) }) {
 		if !isWord(piece) {
@@ -38,7 +38,7 @@ func isWords(text string) bool {
 	return true
 }
 
-// isWord reports whether a piece looks like a word, or consists of digits.
+// isWord reports whether a piece of a key looks like a word, or consists of digits.
 func isWord(piece string) bool {
 	of := func(from, to byte, text string) bool {
 		for i := range len(text) {

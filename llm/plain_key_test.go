@@ -36,8 +36,8 @@ func TestPlainKeysAreNotHidden(t *testing.T) {
 	}
 }
 
-// TestSecretKeysAreHidden checks that keys of at least 8 characters that are not placeholders
-// count as secrets, and that a text with such a key is changed.
+// TestSecretKeysAreHidden checks that keys of at least 8 characters that are not placeholders count as
+// secrets, and that Guarded hides them in a text.
 func TestSecretKeysAreHidden(t *testing.T) {
 	for _, key := range secretKeys {
 		if PlainKey(key) {

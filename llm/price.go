@@ -9,15 +9,15 @@ import (
 // Price is a price in US dollars per million tokens.
 type Price = perdure.Price
 
-// Prices contains the prices of models. An entry for a model also applies to its dated snapshots:
-// the price of gpt-4o applies to gpt-4o-2024-08-06. It does not apply to other ids that begin with
-// the model's id. A nil Prices means DefaultPrices.
+// Prices contains the prices of models. An entry for a model also applies to its dated snapshots: the
+// price of gpt-4o applies to gpt-4o-2024-08-06. It does not apply to other models whose ids begin with
+// the same text. A nil Prices means DefaultPrices.
 type Prices map[Model]Price
 
-// snapshot matches the suffix of a model's versions: a date, or the word latest.
+// snapshot matches the end of a model's id that names a version: a date, or the word latest.
 var snapshot = regexp.MustCompile(`[-@](\d{8}|\d{4}-\d{2}-\d{2}|latest)$`)
 
-// Cost is the cost of calls in US dollars. Input includes reads from and writes to the prompt
+// Cost is the cost of model calls in US dollars. Input includes reads from and writes to the prompt
 // cache; Total is the sum of Input and Output.
 type Cost struct {
 	Input  float64 `json:"input"`
@@ -25,7 +25,7 @@ type Cost struct {
 	Total  float64 `json:"total"`
 }
 
-// Cost returns the cost of one call, nil if the model's price is unknown.
+// Cost returns the cost of a call with this usage; nil if the price of the model is unknown.
 func (p Prices) Cost(m Model, u perdure.Usage) *Cost {
 	if p == nil {
 		p = DefaultPrices
@@ -50,25 +50,25 @@ func (p Prices) find(m Model) (Price, bool) {
 	return findModel(p, m)
 }
 
-// claude returns a price with Anthropic's usual factors: a cache read costs a tenth of the input
-// price, a five-minute cache write a quarter more than the input price.
+// claude returns the price of an Anthropic model from its prices for input and output. Usually a cache
+// read costs a tenth of the input price, and a five-minute cache write a quarter more than the input
+// price.
 func claude(input, output float64) Price {
 	return Price{Input: input, Output: output, CacheRead: input / 10, CacheWrite: input * 1.25}
 }
 
-// gpt returns a price of an OpenAI model, for which a cache write costs the input price.
+// gpt returns the price of an OpenAI model. A cache write costs the input price.
 func gpt(input, cached, output float64) Price {
 	return Price{Input: input, Output: output, CacheRead: cached, CacheWrite: input}
 }
 
-// gemini returns a price of a Gemini model for text. Tokens written to the cache cost the input
-// price.
+// gemini returns the price of a Gemini model for text. A cache write costs the input price.
 func gemini(input, cached, output float64) Price {
 	return Price{Input: input, Output: output, CacheRead: cached, CacheWrite: input}
 }
 
-// DefaultPrices are the published list prices of the models known to this version. Models priced by
-// prompt length are omitted: their cost is nil instead of wrong.
+// DefaultPrices are the published list prices of the models that this version knows. Models whose price
+// depends on the length of the prompt are left out: their cost is nil instead of wrong.
 var DefaultPrices = Prices{
 	{"anthropic", "claude-fable-5-1"}:  {Input: 10, Output: 50, CacheRead: 0.25, CacheWrite: 12.5},
 	{"anthropic", "claude-mythos-5-1"}: {Input: 10, Output: 50, CacheRead: 0.25, CacheWrite: 12.5},

@@ -10,29 +10,29 @@ import (
 	"github.com/perdure/perdure"
 )
 
-// Prompt identifies the prompt of a model call by hashes, so that calls can be compared without
-// storing their prompts. While a conversation only grows, the Prefix of a call equals the SHA256
-// of the previous call. If they differ, the provider's prompt cache cannot hit for the whole
-// previous prompt.
+// Prompt contains hashes of the prompt of a model call. With them, the prompts of calls can be compared
+// without storing them. As long as a conversation only grows, the Prefix of a call equals the SHA256 of
+// the previous call. If the two differ, the provider's prompt cache does not hit for the whole previous
+// prompt.
 type Prompt struct {
 	Messages int `json:"messages"`
 	// SHA256 is the hash of the system prompt, the tools and all messages.
 	SHA256 string `json:"sha256"`
-	// Prefix is the hash of the system prompt, the tools and the messages of the previous call; ""
-	// in the first call.
+	// Prefix is the hash of the system prompt, the tools and the messages of the previous call. It is
+	// "" in the first call.
 	Prefix string `json:"prefix,omitempty"`
-	// Marks are the beginnings of hashes after the system prompt and the tools, and after more and
-	// more messages. They show where two prompts differ. Their number grows with the logarithm of the
-	// number of messages.
+	// Marks are shortened hashes. The first covers the system prompt and the tools, and the others also
+	// cover more and more messages. They show where two prompts differ. Their number grows with the
+	// logarithm of the number of messages.
 	Marks string `json:"marks,omitempty"`
 }
 
-// PromptOf returns the hashes of a request. It takes the messages before the last assistant
-// message as the prompt of the previous call.
+// PromptOf returns the hashes for a request. It takes the messages before the last assistant message as
+// the prompt of the previous call.
 func PromptOf(r Request) (Prompt, error) { return new(PromptHash).Of(r, 0) }
 
-// PromptHash hashes the prompts of one conversation. Usually a prompt is the previous prompt with a
-// few more messages, and only these are hashed again. The zero value is ready to use.
+// PromptHash hashes the prompts of one conversation. Usually a prompt is the previous prompt with a few
+// more messages, and only those messages are hashed. The zero value is ready to use.
 type PromptHash struct {
 	head   []byte // the JSON before the messages
 	sofar  hash.Hash
@@ -42,8 +42,9 @@ type PromptHash struct {
 	markAt int    // the number of messages after which the next mark follows
 }
 
-// Of returns PromptOf(r), but hashes only new messages. The caller guarantees that the first same
-// messages of r equal those of the last call of Of.
+// Of returns the same as PromptOf(r), but hashes only new messages. same is the number of messages at
+// the beginning of r that were also in the last call of Of; the caller guarantees that they are
+// unchanged.
 func (h *PromptHash) Of(r Request, same int) (Prompt, error) {
 	p := Prompt{Messages: len(r.Messages)}
 	head, err := promptHead(r)
@@ -52,7 +53,7 @@ func (h *PromptHash) Of(r Request, same int) (Prompt, error) {
 	}
 	if h.sofar == nil || same < h.n || !bytes.Equal(head, h.head) {
 		*h = PromptHash{head: head, sofar: sha256.New()}
-		h.sofar.Write(head) // a hash never fails, here and below
+		h.sofar.Write(head) // writing to a hash never fails, here and below
 		if err := h.mark(); err != nil {
 			return p, h.forget(err)
 		}
@@ -94,7 +95,7 @@ func (h *PromptHash) forget(err error) error {
 	return err
 }
 
-// promptHead returns the JSON of the system prompt and the tools, up to the first message.
+// promptHead returns the JSON of the prompt up to the first message: the system prompt and the tools.
 func promptHead(r Request) ([]byte, error) {
 	head, err := json.Marshal(struct {
 		System string
@@ -106,7 +107,7 @@ func promptHead(r Request) ([]byte, error) {
 	return append(head[:len(head)-1], `,"Messages":[`...), nil
 }
 
-// sum returns the hash of the prompt with the messages so far, as a line of JSON.
+// sum returns the hash of the prompt with the messages that were added so far.
 func (h *PromptHash) sum() (string, error) {
 	whole, err := h.sofar.(hash.Cloner).Clone()
 	if err != nil {

@@ -1,14 +1,14 @@
 package llm
 
-// markChars is the number of characters of a hash in Prompt.Marks.
+// markChars is the number of characters of each shortened hash in Prompt.Marks.
 const markChars = 8
 
-// nextMark returns the number of messages at the next mark. messages is the number at the current
-// one. A mark follows each of the first 16 messages; later the distance is an eighth of the
-// messages so far.
+// nextMark returns the number of messages at which the next mark is made. messages is the number at the
+// last mark. Each of the first 16 messages has a mark; after that, the distance is an eighth of the
+// number of messages.
 func nextMark(messages int) int { return messages + max(1, messages/8) }
 
-// mark adds a mark if one is due after the messages so far.
+// mark adds a mark if one is due after the messages that were added so far.
 func (h *PromptHash) mark() error {
 	if h.n != h.markAt {
 		return nil
@@ -22,17 +22,18 @@ func (h *PromptHash) mark() error {
 	return nil
 }
 
-// PromptChange says where a prompt differs from an earlier one.
+// PromptChange says where a prompt differs from an earlier prompt.
 type PromptChange struct {
 	// Head reports that the system prompt or the tools differ.
 	Head bool `json:"head,omitempty"`
-	// The first message that differs has an index from From to To, without To. Both are 0 if the head
-	// differs.
+	// From and To limit the index of the first message that differs: it is at least From and less than
+	// To. Both are 0 if Head is true.
 	From int `json:"from"`
 	To   int `json:"to"`
 }
 
-// ChangeFrom returns where the prompt differs from an earlier one that it does not begin with.
+// ChangeFrom returns where the prompt p differs from an earlier prompt. p must not begin with the
+// earlier prompt.
 func (p Prompt) ChangeFrom(earlier Prompt) PromptChange {
 	c, differs := p.ChangeWithin(earlier, earlier.Messages)
 	if !differs {
@@ -41,9 +42,9 @@ func (p Prompt) ChangeFrom(earlier Prompt) PromptChange {
 	return c
 }
 
-// ChangeWithin reports whether the marks of the two prompts show a difference in the head or in the
-// first messages, as many as messages says, and where. Without a difference, From is the number of
-// messages that are known to be equal.
+// ChangeWithin compares the marks of both prompts. differs reports whether they show a difference in
+// the head or in the first messages, whose number is messages; c says where. Without a difference,
+// c.From is the number of messages that are known to be equal.
 func (p Prompt) ChangeWithin(earlier Prompt, messages int) (c PromptChange, differs bool) {
 	for at := 0; at <= messages; at = nextMark(at) {
 		mine, rest := cutMark(p.Marks)
@@ -59,7 +60,7 @@ func (p Prompt) ChangeWithin(earlier Prompt, messages int) (c PromptChange, diff
 	return c, false
 }
 
-// cutMark returns the first mark and the marks after it.
+// cutMark splits marks into the first mark and the others.
 func cutMark(marks string) (first, rest string) {
 	if len(marks) < markChars {
 		return "", ""

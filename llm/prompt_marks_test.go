@@ -9,7 +9,7 @@ import (
 	"github.com/perdure/perdure/llm"
 )
 
-// promptOfTexts returns the prompt of messages of the user with these texts.
+// promptOfTexts returns the Prompt for user messages with these texts.
 func promptOfTexts(t *testing.T, system string, texts []string) llm.Prompt {
 	t.Helper()
 	r := llm.Request{System: system, Messages: []perdure.Message{}}
@@ -23,9 +23,9 @@ func promptOfTexts(t *testing.T, system string, texts []string) llm.Prompt {
 	return p
 }
 
-// TestChangesOfPromptsAreFound checks that the marks of two random prompts enclose the first message
-// that differs, exactly among the first ones and within an eighth part later, and that their size
-// hardly grows with the conversation.
+// TestChangesOfPromptsAreFound checks that the marks of two random prompts find the first message that
+// differs. Among the first messages they find it exactly, and later within an eighth of its index. The
+// size of the marks grows slowly with the conversation.
 func TestChangesOfPromptsAreFound(t *testing.T) {
 	for seed := range uint64(50) {
 		r := rand.New(rand.NewPCG(seed, 3))

@@ -39,8 +39,8 @@ func plainPrompt(t *testing.T, r llm.Request) llm.Prompt {
 	return p
 }
 
-// TestIncrementalPromptHashEqualsFullHash checks that PromptHash returns the hashes of the
-// definition while a random conversation grows, is cut, or gets another system prompt or tools.
+// TestIncrementalPromptHashEqualsFullHash checks that PromptHash returns the same hashes as a full
+// computation, while a random conversation grows, is shortened, or gets another system prompt or tools.
 func TestIncrementalPromptHashEqualsFullHash(t *testing.T) {
 	for seed := range uint64(20) {
 		r := rand.New(rand.NewPCG(seed, 2))
@@ -57,7 +57,7 @@ func TestIncrementalPromptHashEqualsFullHash(t *testing.T) {
 			case 2:
 				req.Tools = []llm.ToolSpec{{Name: "a", Schema: json.RawMessage(fmt.Sprintf(`{"n": %d}`, r.IntN(2)))}}[:r.IntN(2)]
 			case 3:
-				same = r.IntN(same + 1) // the caller may know of fewer equal messages than there are
+				same = r.IntN(same + 1) // the caller may state fewer equal messages than there are
 			}
 			for range r.IntN(4) {
 				role := []perdure.Role{perdure.RoleUser, perdure.RoleAssistant, perdure.RoleToolResult}[r.IntN(3)]

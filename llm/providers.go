@@ -14,15 +14,16 @@ import (
 type Providers struct {
 	mu     sync.RWMutex
 	byName map[string]Provider
-	// windows is the table of Limits; nil is DefaultWindows.
+	// windows is the table from which Limits reads; nil means DefaultWindows.
 	windows Windows
-	// logger is the logger set by SetLogger; nil means slog.Default.
+	// logger is the logger that SetLogger has set; nil means slog.Default.
 	logger *slog.Logger
-	// unknown are the models of which Limits has logged that their window is not known.
+	// unknown are the models for which Limits has logged that their context window is not known.
 	unknown loggedModels
 }
 
-// NewProviders registers the providers. If two have the same name, the later one is used.
+// NewProviders returns a registry with the given providers. If two of them have the same name, it
+// contains the later one.
 func NewProviders(providers ...Provider) *Providers {
 	ps := &Providers{}
 	for _, p := range providers {
@@ -41,7 +42,7 @@ func (ps *Providers) Register(p Provider) {
 	ps.byName[p.Name()] = p
 }
 
-// Lookup returns the provider with the name. The error is invalid_argument and lists the known
+// Lookup returns the provider with the given name. The error is invalid_argument and lists the known
 // names.
 func (ps *Providers) Lookup(name string) (Provider, error) {
 	ps.mu.RLock()
@@ -68,14 +69,14 @@ func (ps *Providers) names() []string {
 	return names
 }
 
-// Endpointed is a Provider whose calls go only to the allowed Endpoints.
+// Endpointed is a Provider whose calls go only to the endpoints that the operator allows.
 type Endpointed interface {
 	Provider
 	Endpoints() *Endpoints
 }
 
-// Endpoints returns the allowed endpoints of the providers; a worker sends them to the server.
-// Providers that are not Endpointed are omitted.
+// Endpoints returns the allowed endpoints of all registered providers; a worker sends them to the
+// server. It leaves out providers that are not Endpointed.
 func (ps *Providers) Endpoints() (all []perdure.ModelEndpoint) {
 	ps.mu.RLock()
 	defer ps.mu.RUnlock()
@@ -83,7 +84,7 @@ func (ps *Providers) Endpoints() (all []perdure.ModelEndpoint) {
 		if limited, ok := p.(Endpointed); ok {
 			for _, e := range limited.Endpoints().Allowed() {
 				if _, there := ps.byName[e.Provider]; !there {
-					e.Provider = "" // the default of a provider that is not registered
+					e.Provider = "" // the default endpoint of a provider that is not registered
 				}
 				if !slices.Contains(all, e) {
 					all = append(all, e)

@@ -50,7 +50,7 @@ func recordings(t *testing.T) string {
 	return filepath.Join(module.Dir, "providertests", "testdata")
 }
 
-// speakers define which of the four wires a recorded call used.
+// speakers say which of the four APIs a recorded call used.
 var speakers = []struct {
 	remote int
 	url    *regexp.Regexp
@@ -62,8 +62,7 @@ var speakers = []struct {
 	{3, regexp.MustCompile(`:streamGenerateContent\?alt=sse$`), readGemini},
 }
 
-// said is the content of a stream as the readers of this test parse it, without the code of our
-// providers.
+// said is the content of a recorded stream, parsed by this test without the code of the providers.
 type said struct {
 	Text, Thinking string
 	Signatures     []string
@@ -74,10 +73,9 @@ type said struct {
 
 type saidCall struct{ ID, Name, Arguments string }
 
-// TestRecordedStreams checks that our providers assemble recorded streams of real providers into
-// the content that the readers of this test find: text, reasoning, signatures, calls, usage and
-// stop reason. Each answer is then sent to every provider, and the fake servers check these
-// requests.
+// TestRecordedStreams checks that providers assemble recorded streams of real servers to the same
+// content that this test parses: text, reasoning, signatures, tool calls, usage and stop reason. Each
+// answer is then sent to every provider, and fake servers check these requests.
 func TestRecordedStreams(t *testing.T) {
 	count := make([]int, len(remotes))
 	var next []llm.Provider
@@ -152,8 +150,8 @@ func foldRecorded(t *testing.T, r llmtest.Remote, stream string, want said) *llm
 	return resp
 }
 
-// goOn sends the answer, with results of its calls and another user message, to every provider.
-// The fake servers check the requests against the rules of their APIs.
+// goOn sends a request with the answer, results of its tool calls and another user message to every
+// provider. Fake servers check the requests against the rules of their APIs.
 func goOn(t *testing.T, providers []llm.Provider, resp *llm.Response) {
 	t.Helper()
 	messages := append([]perdure.Message{perdure.UserText("hi")}, llmtest.Answered(resp, "done")...)

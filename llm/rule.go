@@ -6,20 +6,21 @@ import (
 	"github.com/perdure/perdure"
 )
 
-// Rule is the name of a rule that a conversation follows in a request. The names never change.
+// Rule is the name of a rule that the messages of a request must follow. The names never change.
 type Rule = string
 
-// The rules of CheckMessages.
+// RuleNoMessages and the constants below it are the rules of CheckMessages. Each comment states the
+// rule.
 const (
 	// RuleNoMessages: there is at least one message besides system messages.
 	RuleNoMessages Rule = "no_messages"
 	// RuleFirstNotUser: the first message besides system messages is the user's.
 	RuleFirstNotUser Rule = "first_not_user"
-	// RuleLastNotUser: the last message besides system messages is the user's or a tool result.
+	// RuleLastNotUser: the last message besides system messages is the user's, or is a tool result.
 	RuleLastNotUser Rule = "last_not_user"
-	// RuleRoleUnknown: a message is of the system, the user, the assistant or a tool result.
+	// RuleRoleUnknown: the role of each message is system, user, assistant or tool result.
 	RuleRoleUnknown Rule = "role_unknown"
-	// RuleMessageEmpty: a message has a part that is not a blank text.
+	// RuleMessageEmpty: each message has a part other than blank text.
 	RuleMessageEmpty Rule = "message_empty"
 	// RulePartMisplaced: each part is of a type that the role of its message permits, and a
 	// compaction is the only part of its message.
@@ -32,24 +33,25 @@ const (
 	RuleCallIDMissing Rule = "tool_call_id_missing"
 	// RuleCallIDRepeated: the tool calls of a message have different ids.
 	RuleCallIDRepeated Rule = "tool_call_id_repeated"
-	// RuleCallIDReused: a tool call does not have the id of a call of an earlier message.
+	// RuleCallIDReused: no tool call has the id of a tool call in an earlier message.
 	RuleCallIDReused Rule = "tool_call_id_reused"
-	// RuleResultMissing: the results of all tool calls of a message follow it directly.
+	// RuleResultMissing: the results of all tool calls of a message follow directly after it.
 	RuleResultMissing Rule = "tool_result_missing"
-	// RuleResultUnexpected: a tool result answers a call of the last assistant message.
+	// RuleResultUnexpected: each tool result belongs to a tool call of the last assistant message.
 	RuleResultUnexpected Rule = "tool_result_unexpected"
-	// RuleResultRepeated: a tool call has one result.
+	// RuleResultRepeated: each tool call has only one result.
 	RuleResultRepeated Rule = "tool_result_repeated"
 )
 
-// RuleError is the error of a conversation that breaks a rule.
+// RuleError is the error for messages that break a rule.
 type RuleError struct {
 	Rule Rule
-	// Message is the index of the message that breaks the rule. For RuleResultMissing it is that of
-	// the message with the call.
+	// Message is the index of the message that breaks the rule. For RuleResultMissing it is the index
+	// of the message with the tool call.
 	Message int
 	Detail  string
-	// Provider is the provider that would refuse the conversation; "" if none was given.
+	// Provider is the name of the provider that would refuse the messages; "" if CheckMessages was
+	// called without one.
 	Provider string
 }
 
@@ -57,22 +59,23 @@ func (e *RuleError) Error() string {
 	return fmt.Sprintf("message %d breaks the rule %s: %s", e.Message, e.Rule, e.Detail)
 }
 
-// CheckMessages checks the rules that all providers share after conversion. Messages begin with the
-// user, and end with the user or a tool result. The results of a message's calls follow it
-// directly, one for each call. No message is empty. Messages of one role may be adjacent, because
-// each provider joins them or accepts them. Thinking of other models is allowed, because
-// OwnThinking selects what is sent. The error is a *RuleError about the first message that breaks a
-// rule. p may be nil.
+// CheckMessages checks the rules that all providers share. Messages begin with the user, and end with
+// the user or a tool result. The results of a message's tool calls follow it directly, one for each
+// call. No message is empty. Messages of one role may be adjacent, because each provider joins them or
+// accepts them. Thinking of other models is allowed, because OwnThinking selects what is sent. The
+// error is a *RuleError about the first message that breaks a rule. p may be nil.
 //
-// It is for conversations that a program composes. A stored conversation may break some of the
-// rules, and is then adapted; CheckRequest checks the others.
+// CheckMessages is for messages that a program composes. A stored conversation may break some of these
+// rules, because the messages are converted before they are sent; CheckRequest checks only the other
+// rules.
 func CheckMessages(p Provider, messages []perdure.Message) error {
 	return checkRules(p, messages, false)
 }
 
-// checkRules returns the first broken rule. If sent is true, it omits the rules that requests are
-// adapted to, by Outward and by the converters: RuleNoMessages, RuleFirstNotUser, RuleLastNotUser,
-// RuleCallIDReused, RuleMessageEmpty, RulePartMisplaced and those of thinking.
+// checkRules returns the first broken rule. If sent is true, the messages will be converted before they
+// are sent, and checkRules omits the rules that Outward and the converters establish: RuleNoMessages,
+// RuleFirstNotUser, RuleLastNotUser, RuleCallIDReused, RuleMessageEmpty, RulePartMisplaced and the
+// rules about thinking.
 func checkRules(p Provider, messages []perdure.Message, sent bool) error {
 	c := ruleChecker{sent: sent, answers: -1}
 	if !sent {

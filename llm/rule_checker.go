@@ -11,11 +11,12 @@ import (
 // ruleChecker checks messages in order.
 type ruleChecker struct {
 	sent bool
-	seen map[string]bool // ids of all calls so far; nil if sent
-	// calls are the ids of the calls of message answers, and open those without a result so far.
+	seen map[string]bool // ids of all tool calls so far; nil if sent is true
+	// calls are the ids of the tool calls in the last assistant message, whose index is answers. open
+	// are those that have no result yet.
 	calls, open []string
 	answers     int
-	last        perdure.Role // of the last message besides system messages
+	last        perdure.Role // role of the last message besides system messages
 }
 
 func broken(rule Rule, message int, detail string, args ...any) *RuleError {
@@ -44,7 +45,7 @@ func (c *ruleChecker) conversation(messages []perdure.Message) *RuleError {
 	return nil
 }
 
-// message checks a message, first its place and then its parts.
+// message checks one message: first its position, and then its parts.
 func (c *ruleChecker) message(i int, m perdure.Message) *RuleError {
 	if m.Role != perdure.RoleToolResult && len(c.open) > 0 {
 		return c.missing()
@@ -67,7 +68,7 @@ func (c *ruleChecker) message(i int, m perdure.Message) *RuleError {
 		return broken(RuleRoleUnknown, i, "its role is %q", m.Role)
 	}
 	if c.sent {
-		return nil // the rules of parts are adapted
+		return nil // converters change parts that break a rule
 	}
 	return checkPartRules(i, m)
 }
@@ -76,7 +77,7 @@ func (c *ruleChecker) missing() *RuleError {
 	return broken(RuleResultMissing, c.answers, "call %q has no result in the messages after it", c.open[0])
 }
 
-// ask takes the calls of an assistant message.
+// ask checks and stores the tool calls of an assistant message.
 func (c *ruleChecker) ask(i int, m perdure.Message) *RuleError {
 	c.calls, c.open, c.answers = nil, nil, i
 	for _, p := range m.Parts {
@@ -99,7 +100,7 @@ func (c *ruleChecker) ask(i int, m perdure.Message) *RuleError {
 	return nil
 }
 
-// answer takes the results of a message.
+// answer checks the tool results of a message.
 func (c *ruleChecker) answer(i int, m perdure.Message) *RuleError {
 	for _, p := range m.Parts {
 		if p.Type != perdure.PartToolResult {
@@ -118,7 +119,7 @@ func (c *ruleChecker) answer(i int, m perdure.Message) *RuleError {
 	return nil
 }
 
-// checkPartRules checks the parts of a message by themselves.
+// checkPartRules checks each part of a message on its own.
 func checkPartRules(i int, m perdure.Message) *RuleError {
 	empty := true
 	for _, p := range m.Parts {

@@ -14,8 +14,8 @@ import (
 	"github.com/perdure/perdure/llm/llmtest"
 )
 
-// composed draws a conversation that follows all rules: with parallel calls, images, thinking, a
-// compaction, and answers of several models.
+// composed returns a random conversation that follows all rules. It has parallel calls, images,
+// thinking, a compaction, and answers of several models.
 func composed(t *rapid.T) []perdure.Message {
 	var path []perdure.Message
 	if rapid.Bool().Draw(t, "system") {
@@ -43,7 +43,7 @@ func composed(t *rapid.T) []perdure.Message {
 	return path
 }
 
-// answerOf draws an answer of a model and the results of its calls.
+// answerOf returns a random answer of a model, followed by the results of its tool calls.
 func answerOf(t *rapid.T, turn int) []perdure.Message {
 	maker := rapid.SampledFrom([]llm.Model{
 		{Provider: "anthropic", ID: "claude-sonnet-4-5"},
@@ -80,7 +80,7 @@ func answerOf(t *rapid.T, turn int) []perdure.Message {
 	return path
 }
 
-// where returns the indexes of the messages for which is reports true.
+// where returns the indexes of the messages for which the function is returns true.
 func where(path []perdure.Message, is func(i int, m perdure.Message) bool) (all []int) {
 	for i, m := range path {
 		if is(i, m) {
@@ -94,18 +94,19 @@ func ofRole(role perdure.Role) func(int, perdure.Message) bool {
 	return func(_ int, m perdure.Message) bool { return m.Role == role }
 }
 
-// breach breaks one rule at one message.
+// breach describes a change that breaks one rule at one message.
 type breach struct {
 	rule llm.Rule
-	// adapted reports that requests are adapted to the rule, so that the conversation is sent.
+	// adapted reports that requests are converted so that they follow the rule. The conversation is
+	// then sent.
 	adapted bool
-	// at returns the messages at which do can break the rule.
+	// at returns the indexes of the messages at which the function do can break the rule.
 	at func(path []perdure.Message) []int
-	// do breaks the rule, and returns the index to report.
+	// do breaks the rule at message i, and returns the index that the error must name.
 	do func(path []perdure.Message, i int) ([]perdure.Message, int)
 }
 
-// with returns a function that changes message i.
+// with returns a function for breach.do that applies change to message i.
 func with(change func(m *perdure.Message)) func([]perdure.Message, int) ([]perdure.Message, int) {
 	return func(path []perdure.Message, i int) ([]perdure.Message, int) {
 		change(&path[i])
@@ -123,7 +124,7 @@ func roles(role perdure.Role) func([]perdure.Message) []int {
 	return func(path []perdure.Message) []int { return where(path, ofRole(role)) }
 }
 
-// callsOf calls change with each call of a message.
+// callsOf calls the function change with each tool call of the message.
 func callsOf(m *perdure.Message, change func(n int, call *perdure.Part)) {
 	n := 0
 	for i := range m.Parts {
@@ -200,10 +201,10 @@ var breaches = map[string]breach{
 	}},
 }
 
-// TestComposedConversationsFollowTheRules checks that CheckMessages accepts random valid
-// conversations for every provider, and that the requests for them follow the rules of the wires. A
-// conversation in which one rule is broken is reported with that rule and that message. It is sent
-// only if requests are adapted to the rule, and then the request follows the rules of the wire, too.
+// TestComposedConversationsFollowTheRules checks that CheckMessages accepts random valid conversations
+// for every provider, and that the requests follow the rules of the APIs. If one rule is broken, the
+// error names that rule and that message. The conversation is sent only if a conversion repairs it, and
+// the request then follows the rules of the API, too.
 func TestComposedConversationsFollowTheRules(t *testing.T) {
 	type sender struct {
 		llm.Provider
@@ -259,7 +260,8 @@ func cloned(path []perdure.Message) []perdure.Message {
 	return path
 }
 
-// checkBreach checks what CheckMessages and CheckRequest say about a conversation that breaks a rule.
+// checkBreach checks the results of CheckMessages and CheckRequest for a conversation that breaks a
+// rule.
 func checkBreach(t *rapid.T, p llm.Provider, b breach, bad []perdure.Message, at int) {
 	var rule *llm.RuleError
 	if err := llm.CheckMessages(p, bad); !errors.As(err, &rule) || rule.Rule != b.rule || rule.Message != at || rule.Provider != p.Name() || rule.Detail == "" {
@@ -285,7 +287,7 @@ func sends(t *rapid.T, p llm.Provider, model string, path []perdure.Message) {
 }
 
 // TestStoredConversationsAreNotRefused checks that CheckRequest refuses no conversation that may be
-// stored, and that CheckMessages accepts each provider, also none.
+// stored. CheckMessages accepts every provider, and nil.
 func TestStoredConversationsAreNotRefused(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
 		if err := llm.CheckRequest(unable{}, llm.Request{Messages: llmtest.DrawPath(t).Messages}); err != nil {

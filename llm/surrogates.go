@@ -8,14 +8,14 @@ import (
 	"unicode/utf8"
 )
 
-// In JSON, a character beyond U+FFFF is two escapes (a surrogate pair), and providers may split
-// their deltas between them. Each delta is its own JSON text, and every decoder replaces half of a
-// pair with U+FFFD (RFC 8259, section 8.2). So the halves are marked before an SDK decodes them:
-// each is replaced by a character of private use plane 16. A joiner converts them back to
-// characters. A real character of that range is marked as its own two halves, so the marks are
-// unambiguous.
+// The constants below define marks for halves of surrogate pairs. In JSON, a character beyond U+FFFF is
+// two escapes (a surrogate pair), and providers may split their deltas between them. Each delta is its
+// own JSON text, and every decoder replaces half of a pair with U+FFFD (RFC 8259, section 8.2). So the
+// halves are marked before an SDK decodes them: each is replaced by a character of private use plane
+// 16. A joiner converts them back to characters. A real character of that range is marked as its own
+// two halves, so the marks are unambiguous.
 const (
-	firstHalf = 0xD800 // the first surrogate
+	firstHalf = 0xD800 // the first half in Unicode
 	lastHalf  = 0xDFFF
 	firstLow  = 0xDC00
 
@@ -24,7 +24,7 @@ const (
 
 func markOf(half rune) rune { return firstMark + half - firstHalf }
 
-// halfOf returns the half that a character marks, 0 for other characters.
+// halfOf returns the half of a surrogate pair that the character r marks; 0 if r is not a mark.
 func halfOf(r rune) rune {
 	if r < firstMark {
 		return 0
@@ -32,12 +32,12 @@ func halfOf(r rune) rune {
 	return r - firstMark + firstHalf
 }
 
-// joiner joins the marked halves of surrogate pairs in the texts of one part. Its calls must be in
-// the order of the texts.
+// joiner joins the marked halves of surrogate pairs in the texts of one part. Its methods must be
+// called in the order of the texts.
 type joiner struct{ held rune }
 
-// join returns the text with joined halves. It withholds a half at the end of the text until the
-// next call.
+// join returns the text with its marked halves joined to characters. It withholds a half at the end of
+// the text until the next call.
 func (j *joiner) join(text string) string {
 	if j.held == 0 && !strings.ContainsFunc(text, func(r rune) bool { return r >= firstMark }) {
 		return text
@@ -66,7 +66,8 @@ func (j *joiner) join(text string) string {
 	return out.String()
 }
 
-// end returns U+FFFD if join has withheld a half whose other half never arrived, otherwise "".
+// end returns U+FFFD if join has withheld a half whose other half never arrived. Otherwise it returns
+// "".
 func (j *joiner) end() string {
 	if j.held == 0 {
 		return ""
@@ -75,15 +76,15 @@ func (j *joiner) end() string {
 	return string(utf8.RuneError)
 }
 
-// Joined returns a whole text in which the marks of MarkHalves are replaced by characters. Half of
-// a surrogate pair without the other half becomes U+FFFD.
+// Joined returns a whole text in which the marks of MarkHalves are replaced by the characters that they
+// stand for. A half without its other half becomes U+FFFD.
 func Joined(text string) string {
 	var j joiner
 	text = j.join(text)
 	return text + j.end()
 }
 
-// Escaped returns JSON with \u escapes in place of marked halves, as the provider sent it.
+// Escaped returns the JSON with \u escapes in place of marks, as the provider sent it.
 func Escaped(raw []byte) []byte {
 	if !bytes.ContainsFunc(raw, func(r rune) bool { return r >= firstMark }) {
 		return raw
@@ -104,14 +105,14 @@ func appendEscape(out []byte, half rune) []byte {
 	return append(out, '\\', 'u', hex[half>>12&15], hex[half>>8&15], hex[half>>4&15], hex[half&15])
 }
 
-// MarkHalves returns a body in which each escape of a half of a surrogate pair, without the other
-// half next to it, is replaced by a mark. A mark is a private use character. The body consists of
-// JSON texts, such as the data of events. A Builder from NewWireBuilder joins the halves.
+// MarkHalves returns a body in which a mark replaces each escape of a half of a surrogate pair, unless
+// the other half is next to it. A mark is a private use character. The body consists of JSON texts,
+// such as the data of events. A Builder from NewWireBuilder joins the halves.
 func MarkHalves(body io.ReadCloser) io.ReadCloser {
 	return &marker{ReadCloser: body, in: make([]byte, 16<<10)}
 }
 
-// marker marks halves in the bytes that are read through it.
+// marker is a reader that marks halves in the bytes that are read through it.
 type marker struct {
 	io.ReadCloser
 	in   []byte
@@ -135,14 +136,14 @@ func (m *marker) Read(p []byte) (int, error) {
 	return n, nil
 }
 
-// Marked is MarkHalves for one text in memory.
+// Marked does the same as MarkHalves, for one text in memory.
 func Marked(text []byte) []byte {
 	out, _ := mark(nil, text, true)
 	return out
 }
 
-// mark appends text with marks to out. If text ends within an escape or a character, mark returns
-// that end as rest, unless whole reports that the body has no more bytes.
+// mark appends the text with marks to out. If the text ends within an escape or a character, mark
+// returns that end as rest. whole reports that the body has no more bytes; rest is then empty.
 func mark(out, text []byte, whole bool) (marked, rest []byte) {
 	for len(text) > 0 {
 		i := bytes.IndexFunc(text, func(r rune) bool { return r == '\\' || r >= firstMark || r == utf8.RuneError })
@@ -164,10 +165,9 @@ func mark(out, text []byte, whole bool) (marked, rest []byte) {
 	return out, nil
 }
 
-// markEscape appends the escape at the beginning of text to out. Two escapes that form one
-// character are appended together. Half of a surrogate pair is replaced by its mark. markEscape
-// also returns the number of bytes of text that it has handled. The number is 0 if text must be
-// longer to decide.
+// markEscape appends the escape at the beginning of text to out. It appends two escapes that form one
+// character together, and replaces a single half of a surrogate pair by its mark. It also returns the
+// number of bytes of text that it has handled. The number is 0 if more text is needed to decide.
 func markEscape(out, text []byte, whole bool) ([]byte, int) {
 	half, n := escapeAt(text)
 	if n == 0 && !whole {
@@ -194,11 +194,12 @@ func markEscape(out, text []byte, whole bool) ([]byte, int) {
 	return utf8.AppendRune(out, markOf(half)), n
 }
 
-// couldBeLow reports whether a text that is not complete yet could begin with an escape.
+// couldBeLow reports whether the text, which may be incomplete, can begin with an escape.
 func couldBeLow(text []byte) bool { return len(text) == 0 || text[0] == '\\' }
 
-// escapeAt parses the escape at the beginning of text. half is the half of a pair, 0 if it is none.
-// n is the length, 0 if the text ends in the escape or begins with none.
+// escapeAt parses the escape at the beginning of text. half is the half of a surrogate pair that the
+// escape stands for, or 0. n is the length of the escape; it is 0 if the text ends within the escape or
+// begins with none.
 func escapeAt(text []byte) (half rune, n int) {
 	switch {
 	case len(text) < 2 || text[0] != '\\':
@@ -211,7 +212,7 @@ func escapeAt(text []byte) (half rune, n int) {
 	for _, b := range text[2:6] {
 		d := strings.IndexByte("0123456789abcdef", b|0x20)
 		if d < 0 || b < '0' {
-			return 0, 2 // invalid JSON stays unchanged
+			return 0, 2 // invalid JSON is left unchanged
 		}
 		half = half<<4 | rune(d)
 	}
@@ -221,9 +222,9 @@ func escapeAt(text []byte) (half rune, n int) {
 	return half, 6
 }
 
-// markRune appends the character at the beginning of text to out, with a mark for each of its
-// halves if it is in the range of the marks. It appends invalid bytes unchanged. It returns the
-// length in bytes, 0 if the character is not complete.
+// markRune appends the character at the beginning of text to out. If the character is in the range of
+// the marks, it appends a mark for each of its halves instead. It appends invalid bytes unchanged. It
+// returns the length of the character in bytes; 0 if the character is incomplete.
 func markRune(out, text []byte, whole bool) ([]byte, int) {
 	r, n := utf8.DecodeRune(text)
 	switch {

@@ -87,7 +87,7 @@ var cutLines = map[string]func(thinking, text, arguments []string) []string{
 		for _, p := range text {
 			add(`{"text":"` + p + `"}`)
 		}
-		var whole string // arguments come complete, as inline JSON
+		var whole string // arguments are sent in one piece, as inline JSON
 		if err := json.Unmarshal([]byte(`"`+strings.Join(arguments, "")+`"`), &whole); err != nil {
 			panic(err)
 		}

@@ -2,8 +2,8 @@ package llm
 
 import "strings"
 
-// GrowingText is a text that arrives in pieces. It does not copy the existing text for each piece, so
-// many pieces cost no more than few. It must not be copied.
+// GrowingText is a text that arrives in pieces. It does not copy the text so far for each piece, so its
+// cost depends only on the length of the text. It must not be copied.
 type GrowingText struct{ text strings.Builder }
 
 // Add appends a piece and returns the whole text so far.

@@ -7,29 +7,29 @@ import (
 	"github.com/perdure/perdure/internal/response"
 )
 
-// IDRule is a provider's rule for the ids of tool calls.
+// IDRule describes which ids of tool calls a provider accepts.
 type IDRule = response.IDRule
 
-// The rules of the providers.
+// AnthropicIDs and the variables below it are the rules of the providers.
 var (
 	AnthropicIDs  = IDRule{Min: 1}
 	OpenAIChatIDs = IDRule{Min: 1, Max: 40}
-	// CompatibleIDs is the rule of compatible servers of Chat Completions. They have ids of their
-	// own forms, such as Kimi's functions.bash:0.
+	// CompatibleIDs is the rule for compatible servers of Chat Completions. Their ids have forms of
+	// their own, such as Kimi's functions.bash:0.
 	CompatibleIDs      = IDRule{Min: 1, Max: 40, Verbatim: true}
 	OpenAIResponsesIDs = IDRule{Min: 1, Max: 64}
 	GeminiIDs          = IDRule{Min: 1, Max: 64}
 	MistralIDs         = IDRule{Min: 9, Max: 9, Alphanumeric: true}
 )
 
-// ToolIDs returns a map from our id of each tool call in messages to the id that is sent to the
-// provider; see [response.ToolIDs].
+// ToolIDs returns, for the id of each tool call in messages, the id that is sent to the provider; see
+// [response.ToolIDs].
 func ToolIDs(messages []perdure.Message, provider string, rule IDRule) map[string]string {
 	return response.ToolIDs(messages, provider, rule)
 }
 
-// OutwardArguments returns the arguments of a call in the form that is sent to a provider, always
-// the text of one JSON object. Arguments that are such an object are unchanged, and blank
+// OutwardArguments returns the arguments of a tool call in the form that is sent to a provider, which
+// is always the text of one JSON object. Arguments that are such an object are unchanged, and blank
 // arguments become {}. Any other text becomes the member invalid_arguments of an object, because
 // servers refuse a conversation with arguments that they cannot parse.
 func OutwardArguments(call perdure.Part) string {

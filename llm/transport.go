@@ -15,17 +15,18 @@ import (
 
 // TransportConfig limits the connections to providers. The zero value is ready to use.
 type TransportConfig struct {
-	// ConnectTimeout limits the dial and the TLS handshake, each; default 10 s.
+	// ConnectTimeout limits the time to connect, and the time of the TLS handshake; default 10 s for
+	// each.
 	ConnectTimeout time.Duration
 	// FirstByteTimeout limits the time from the start of the call to the first byte of the
 	// response's body; default 120 s.
 	FirstByteTimeout time.Duration
-	// IdleTimeout limits the wait for each later byte; default 60 s.
+	// IdleTimeout limits the wait for each further byte of the body; default 60 s.
 	IdleTimeout time.Duration
-	// AllowLoopback allows loopback addresses, for development.
+	// AllowLoopback allows connections to loopback addresses, for development.
 	AllowLoopback bool
-	// AllowHosts are the hosts that the operator configured (Endpoints.Hosts). They may have
-	// private and loopback addresses.
+	// AllowHosts are the hosts in the endpoints that the operator configured (Endpoints.Hosts). They
+	// may have private and loopback addresses.
 	AllowHosts []string
 }
 
@@ -41,10 +42,10 @@ func (c TransportConfig) withDefaults() TransportConfig {
 	return c
 }
 
-// NewClient creates the HTTP client for provider calls. It follows no redirects, because a
-// redirect would send the key to another host. It connects to no private, link-local or loopback
-// address that config does not allow. It ends a call whose response does not arrive within the
-// timeouts. The errors of redirects, refused addresses and timeouts wrap an *Error.
+// NewClient creates the HTTP client for calls of providers. It follows no redirects, because a redirect
+// would send the key to another host. It connects to no private, link-local or loopback address that
+// config does not allow. It ends a call whose response does not arrive within the timeouts. Errors
+// about redirects, refused addresses and timeouts wrap an *Error.
 func NewClient(config TransportConfig) *http.Client {
 	config = config.withDefaults()
 	d := &dialer{dialer: dial.Dialer{
@@ -69,11 +70,11 @@ func NewClient(config TransportConfig) *http.Client {
 	}
 }
 
-// dialer connects to providers, and to the proxies before them.
+// dialer connects to providers, or to the proxies before them.
 type dialer struct {
 	dialer dial.Dialer
-	// proxies are the hosts of the proxies that the process's environment names. Like the hosts of
-	// configured endpoints, they may have private addresses.
+	// proxies are the hosts of the proxies that environment variables name. They may have private
+	// addresses, like the hosts of configured endpoints.
 	proxies sync.Map
 }
 

@@ -30,7 +30,7 @@ func (t *watchedTransport) RoundTrip(req *http.Request) (*http.Response, error) 
 	if resp.StatusCode >= 300 && resp.StatusCode < 400 {
 		timer.Stop()
 		cancel(nil)
-		_ = resp.Body.Close() // the body is not needed
+		_ = resp.Body.Close() // the body is not used
 		return nil, &Error{
 			Kind: InvalidRequest, Status: resp.StatusCode,
 			Message: "the endpoint answered with a redirect, which is not followed; check the base URL",
@@ -40,15 +40,15 @@ func (t *watchedTransport) RoundTrip(req *http.Request) (*http.Response, error) 
 	return resp, nil
 }
 
-// watchedBody is a response body whose reads fail if no byte arrives in time. The timer for later
-// bytes runs only during a read, so the time between reads does not count.
+// watchedBody is a response body. A read fails if no byte arrives in time. After the first byte, the
+// timer runs only during a read, so the time between reads does not count.
 type watchedBody struct {
 	io.ReadCloser
 	ctx, caller context.Context
 	cancel      context.CancelCauseFunc
 	timer       *time.Timer
 	idle        time.Duration
-	begun       bool // a byte was read, or the first timer was replaced
+	begun       bool // whether a byte was read, or the first timer was replaced
 }
 
 func (b *watchedBody) Read(p []byte) (int, error) {
@@ -72,7 +72,7 @@ func (b *watchedBody) Close() error {
 	return b.ReadCloser.Close()
 }
 
-// causeOf returns the timeout error if a timer ended the call and the caller's context has not
+// causeOf returns the timeout error if a timer has ended the call and the caller's context has not
 // ended. Otherwise it returns err.
 func causeOf(ctx, caller context.Context, err error) error {
 	if caller.Err() != nil {

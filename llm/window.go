@@ -7,29 +7,30 @@ import (
 	"github.com/perdure/perdure"
 )
 
-// UnknownWindow is the assumed context window of a model that is not in the table.
+// UnknownWindow is the assumed context window, in tokens, of a model that is not in the table.
 const UnknownWindow = 128_000
 
-// noWindow is the window of a model that has none.
+// noWindow is the context window of a model that has no limit.
 const noWindow = 1_000_000_000
 
 // Limits are the limits of a model.
 type Limits struct {
-	// Window is the number of tokens that a prompt and its answer may have together. For a model that
-	// limits the prompt alone, it is that limit.
+	// Window is the maximum number of tokens of a prompt and its answer together. If the model limits
+	// only the prompt, it is the limit of the prompt.
 	Window int
 	// MaxOutput is the maximum number of tokens of an answer; 0 if it is unknown.
 	MaxOutput int
-	// ImageTokens is the rule by which the model counts images; "" is ImagesByArea.
+	// ImageTokens says how the model counts the tokens of images; "" means ImagesByArea.
 	ImageTokens ImageRule
 }
 
-// Windows are the limits of models. As with Prices, an entry for a model also applies to its dated
+// Windows contains the limits of models. As in Prices, an entry for a model also applies to its dated
 // snapshots. A nil Windows means DefaultWindows.
 type Windows map[Model]Limits
 
-// Limits returns the limits of a model. For an unknown model it returns a window of UnknownWindow and
-// false. Scripts have a window only if the table has an entry.
+// Limits returns the limits of a model. For a model that is not in the table, it returns a window of
+// UnknownWindow and false. A model of the provider scripted has no limit unless the table has an entry
+// for it.
 func (w Windows) Limits(provider, modelID string) (l Limits, known bool) {
 	if w == nil {
 		w = DefaultWindows
@@ -37,29 +38,29 @@ func (w Windows) Limits(provider, modelID string) (l Limits, known bool) {
 	if l, known = findModel(w, Model{provider, modelID}); known {
 		return l, true
 	}
-	if provider == "scripted" { // a script reads nothing
+	if provider == "scripted" { // a script does not read the prompt
 		return Limits{Window: noWindow, ImageTokens: imagesOf(provider)}, true
 	}
 	return Limits{Window: UnknownWindow, ImageTokens: imagesOf(provider)}, false
 }
 
-// SetWindows sets the limits that Limits returns.
+// SetWindows sets the table from which the method Limits reads.
 func (ps *Providers) SetWindows(w Windows) {
 	ps.mu.Lock()
 	defer ps.mu.Unlock()
 	ps.windows = w
 }
 
-// SetLogger sets the logger of Limits; default slog.Default.
+// SetLogger sets the logger that the method Limits uses; default slog.Default.
 func (ps *Providers) SetLogger(l *slog.Logger) {
 	ps.mu.Lock()
 	defer ps.mu.Unlock()
 	ps.logger = l
 }
 
-// Limits returns the limits of a model, as Windows.Limits does for the table of SetWindows. Without
-// SetWindows, the table is DefaultWindows. That a model is unknown is logged once for each model, and for
-// at most 1,000 models.
+// Limits returns the limits of a model from the table that SetWindows has set, or from DefaultWindows.
+// See Windows.Limits. It logs once for each unknown model that the model is unknown, for at most 1,000
+// models.
 func (ps *Providers) Limits(provider, modelID string) (l Limits, known bool) {
 	ps.mu.RLock()
 	defer ps.mu.RUnlock()
@@ -70,8 +71,9 @@ func (ps *Providers) Limits(provider, modelID string) (l Limits, known bool) {
 	return l, known
 }
 
-// findModel returns the entry of a model in a table: the entry of its id, or of the id without a
-// snapshot's suffix. The models of openai-responses are those of openai, through another API.
+// findModel returns the entry for a model in a table. It searches for the id, and then for the id
+// without the suffix of a snapshot. The provider openai-responses has the models of openai, through
+// another API.
 func findModel[V any](table map[Model]V, m Model) (v V, found bool) {
 	if v, found = table[m]; found {
 		return v, true
@@ -106,7 +108,7 @@ func area(window, output int) Limits  { return Limits{window, output, ImagesByAr
 func tiles(window, output int) Limits { return Limits{window, output, ImagesByTiles} }
 func large(window, output int) Limits { return Limits{window, output, ImagesByLargeTiles} }
 
-// DefaultWindows are the published limits of the models known to this version.
+// DefaultWindows are the published limits of the models that this version knows.
 var DefaultWindows = Windows{
 	{"anthropic", "claude-fable-5-1"}:  area(meg, k128),
 	{"anthropic", "claude-mythos-5-1"}: area(meg, k128),
@@ -135,7 +137,7 @@ var DefaultWindows = Windows{
 	{"anthropic", "claude-3-opus"}:     area(k200, 4_096),
 	{"anthropic", "claude-3-haiku"}:    area(k200, 4_096),
 
-	// GPT-5 and later limit the prompt apart from the answer.
+	// GPT-5 and later models limit the prompt separately from the answer.
 	{"openai", "gpt-5.5"}:           tiles(922_000, k128),
 	{"openai", "gpt-5.4"}:           tiles(922_000, k128),
 	{"openai", "gpt-5.4-mini"}:      tiles(k272, k128),

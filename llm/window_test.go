@@ -15,8 +15,8 @@ import (
 	"github.com/perdure/perdure/llm"
 )
 
-// TestEveryPricedModelHasAWindow checks that the two tables know the same models, and that an
-// answer fits into the window.
+// TestEveryPricedModelHasAWindow checks that DefaultPrices and DefaultWindows have the same models, and
+// that each model's maximum answer fits into its window.
 func TestEveryPricedModelHasAWindow(t *testing.T) {
 	for m := range llm.DefaultPrices {
 		if l, known := llm.Windows(nil).Limits(m.Provider, m.ID); !known || l.Window < 100_000 || l.MaxOutput < 4096 || l.MaxOutput >= l.Window || l.ImageTokens == "" {
@@ -42,7 +42,7 @@ func TestLimitsOfModels(t *testing.T) {
 		model    llm.Model
 		window   int
 		is       bool
-		registry int // the window that ps returns
+		registry int // window that the registry ps returns
 	}{
 		{nil, llm.Model{Provider: "anthropic", ID: "claude-sonnet-4-5-20250929"}, 200_000, true, 128_000},
 		{nil, llm.Model{Provider: "openai-responses", ID: "gpt-5-2025-08-07"}, 272_000, true, 128_000},
@@ -68,8 +68,8 @@ func TestLimitsOfModels(t *testing.T) {
 	}
 }
 
-// TestTheOperatorsTable checks how a table extends the built-in ones, and that the error about an
-// invalid table names the member.
+// TestTheOperatorsTable checks how an operator's table changes the default tables, and that the error
+// about an invalid table names the member.
 func TestTheOperatorsTable(t *testing.T) {
 	prices, windows, err := llm.ParseModels([]byte(`{
 		"anthropic/claude-sonnet-4-5": {"window": 1000000},
@@ -110,7 +110,7 @@ func TestTheOperatorsTable(t *testing.T) {
 	}
 }
 
-// webp is the beginning of a WebP image of 640 × 480, in each of its three forms.
+// webp has the beginning of a WebP image of 640 × 480 pixels, in each of the three forms of WebP.
 var webp = map[string]string{
 	"VP8 ": "RIFF\x00\x00\x00\x00WEBPVP8 \x00\x00\x00\x00\x00\x00\x00\x9d\x01\x2a\x80\x02\xe0\x01",
 	"VP8L": "RIFF\x00\x00\x00\x00WEBPVP8L\x00\x00\x00\x00\x2f\x7f\xc2\x77\x00\x00\x00\x00\x00\x00",
@@ -132,15 +132,15 @@ func imageOf(t *testing.T, mime string, width, height int) perdure.Part {
 	return perdure.Part{Type: perdure.PartImage, MimeType: mime, Data: base64.StdEncoding.EncodeToString(raw.Bytes())}
 }
 
-// TestImagesAreCountedByTheirSize checks the tokens of images by the rules of models. An image
-// whose size is not known counts 1,600.
+// TestImagesAreCountedByTheirSize checks the number of tokens of images by each rule. An image whose
+// size is not known counts 1,600 tokens.
 func TestImagesAreCountedByTheirSize(t *testing.T) {
 	count := func(rule llm.ImageRule, p perdure.Part) int {
 		with := llm.EstimateMessage(message(perdure.RoleUser, []perdure.Part{p}), llm.Limits{ImageTokens: rule})
 		return with - llm.EstimateMessage(message(perdure.RoleUser, nil), llm.Limits{ImageTokens: rule})
 	}
 	for _, mime := range []string{"image/png", "image/jpeg", "image/gif"} {
-		if got := count("", imageOf(t, mime, 640, 480)); got != 410 { // 409.6
+		if got := count("", imageOf(t, mime, 640, 480)); got != 410 { // 640 × 480 / 750 = 409.6
 			t.Errorf("%s: %d tokens", mime, got)
 		}
 	}

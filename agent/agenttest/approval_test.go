@@ -13,7 +13,7 @@ import (
 	"github.com/perdure/perdure/internal/longtest"
 )
 
-// three is a model that makes three calls in one turn and then answers.
+// three is a script of a model that makes three tool calls in one turn and then answers.
 const three = `turn
   call forecast {"city": "Bern"}
   call forecast {"city": "Rome"}
@@ -22,7 +22,7 @@ turn
   text Done.
 `
 
-// cities asks for each call but that of Rome.
+// cities returns a policy that asks about each call of the tool, except the call about Rome.
 func cities(t *testing.T) perdure.ApprovalPolicy {
 	var p perdure.ApprovalPolicy
 	err := json.Unmarshal([]byte(`[
@@ -35,8 +35,8 @@ func cities(t *testing.T) perdure.ApprovalPolicy {
 	return p
 }
 
-// TestCallsAreApprovedOneByOne checks that each call has its own question, that a denied call is
-// answered with the reason, and that all of it survives every fault.
+// TestCallsAreApprovedOneByOne checks that each tool call has its own question, and that a denied call
+// is answered with the reason. The outcome is the same under every fault.
 func TestCallsAreApprovedOneByOne(t *testing.T) {
 	longtest.Skip(t, "seconds")
 	asked := map[string]string{}
@@ -66,15 +66,15 @@ func TestCallsAreApprovedOneByOne(t *testing.T) {
 	agenttest.All(t, s)
 }
 
-// withoutKeys removes the keys of questions, which are random ids of calls.
+// withoutKeys removes the keys of questions from the outcome, because they contain random ids of calls.
 func withoutKeys(o *agenttest.Outcome) {
 	for i, line := range o.Questions {
 		_, o.Questions[i], _ = strings.Cut(line, ": ")
 	}
 }
 
-// TestApprovalsExpireAndAreSteered checks calls that nobody approves, and a message that comes while
-// calls wait for their approval.
+// TestApprovalsExpireAndAreSteered checks tool calls that nobody approves, and a message that the user
+// sends while tool calls wait for their approval.
 func TestApprovalsExpireAndAreSteered(t *testing.T) {
 	longtest.Skip(t, "seconds")
 	s := agenttest.Scenario{Input: "Weather?", Tools: []tool.Tool{forecast()}, Model: three, Approvals: cities(t), Normalize: withoutKeys}
@@ -92,7 +92,7 @@ func TestApprovalsExpireAndAreSteered(t *testing.T) {
 	agenttest.All(t, s)
 }
 
-// TestRulesThatDeny checks a rule that denies without asking.
+// TestRulesThatDeny checks that a rule can deny a tool call without a question.
 func TestRulesThatDeny(t *testing.T) {
 	longtest.Skip(t, "seconds")
 	s := agenttest.Scenario{Input: "Weather?", Tools: []tool.Tool{forecast()}, Model: three, Approvals: perdure.ApprovalPolicy{
@@ -105,8 +105,8 @@ func TestRulesThatDeny(t *testing.T) {
 	agenttest.All(t, s)
 }
 
-// TestEditedCalls checks that a call runs with the arguments to which a voter has changed them, that
-// the model reads so, and that the conversation keeps what the model asked for.
+// TestEditedCalls checks that a tool call runs with the arguments to which a voter has changed them,
+// and that the model is told so. The conversation still has the arguments that the model chose.
 func TestEditedCalls(t *testing.T) {
 	longtest.Skip(t, "seconds")
 	policy := cities(t)
@@ -134,8 +134,8 @@ func TestEditedCalls(t *testing.T) {
 	agenttest.All(t, s)
 }
 
-// TestRememberedApprovals checks that the calls after an approval that is remembered run without a
-// question that anybody answers, whatever fails.
+// TestRememberedApprovals checks that after an approval that is remembered, later calls run without a
+// person's answer, under every fault.
 func TestRememberedApprovals(t *testing.T) {
 	longtest.Skip(t, "seconds")
 	policy := cities(t)

@@ -21,7 +21,8 @@ type payment struct {
 	Amount int    `json:"amount"`
 }
 
-// payer is an agent that pays everybody in its input, and reports what came of it.
+// payer is an agent that schedules a payment for each element of its input, and returns the outcome of
+// each payment.
 var payer = agent.DefineFunc("payer", func(ctx agent.Context, all []payment) ([]string, error) {
 	var done []string
 	for i, p := range all {
@@ -46,7 +47,8 @@ func payTask() agent.TaskKind {
 	return agenttest.Task("pay", func(p payment) (string, error) { return fmt.Sprintf("paid %d to %s", p.Amount, p.To), nil })
 }
 
-// paying lets small payments run, denies those to eve, and asks about the others.
+// paying returns a policy that allows small payments, denies payments to eve, and asks about all
+// others.
 func paying(t *testing.T) perdure.ApprovalPolicy {
 	t.Helper()
 	var p perdure.ApprovalPolicy
@@ -60,8 +62,8 @@ func paying(t *testing.T) perdure.ApprovalPolicy {
 	return p
 }
 
-// TestTasksOfAnyKindAreApproved checks that an agent of any kind runs a guarded task as the policies
-// and people decide, whatever fails.
+// TestTasksOfAnyKindAreApproved checks that an agent of any kind runs a guarded task only if the
+// policies or people permit it, under every fault.
 func TestTasksOfAnyKindAreApproved(t *testing.T) {
 	longtest.Skip(t, "seconds")
 	s := agenttest.Scenario{
@@ -94,8 +96,8 @@ func TestTasksOfAnyKindAreApproved(t *testing.T) {
 	agenttest.All(t, s)
 }
 
-// TestLargeTasksAreApproved checks that people approve a task whose input is over the limit of rows, and
-// that it gets exactly this input.
+// TestLargeTasksAreApproved checks that people can approve a task whose input is over InlineLimit, and
+// that the task gets exactly this input.
 func TestLargeTasksAreApproved(t *testing.T) {
 	longtest.Skip(t, "seconds")
 	to := strings.Repeat("bob", perdure.InlineLimit)
@@ -112,7 +114,8 @@ func TestLargeTasksAreApproved(t *testing.T) {
 	agenttest.All(t, s)
 }
 
-// TestUnansweredTasksAreDenied checks that a guarded task about which nobody decides is denied.
+// TestUnansweredTasksAreDenied checks that a guarded task is denied if nobody answers the question
+// about it.
 func TestUnansweredTasksAreDenied(t *testing.T) {
 	s := agenttest.Scenario{Agent: payer, Input: []payment{{"bob", 500}}, Tasks: []agent.TaskKind{payTask()}, Approvals: paying(t)}
 	o := agenttest.Run(t, s)
@@ -125,8 +128,8 @@ func TestUnansweredTasksAreDenied(t *testing.T) {
 	}
 }
 
-// TestEqualApprovedTasksAreOne checks that equal tasks are one task with one question, also in the
-// same call of the function, and others in each call of a loop's step.
+// TestEqualApprovedTasksAreOne checks that equal tasks are one task with one question if they are
+// scheduled in the same call of a function. In each call of a loop's step they are new tasks.
 func TestEqualApprovedTasksAreOne(t *testing.T) {
 	longtest.Skip(t, "seconds")
 	twice := func(ctx agent.Context) error {
@@ -160,8 +163,8 @@ func TestEqualApprovedTasksAreOne(t *testing.T) {
 	agenttest.All(t, s)
 }
 
-// TestTasksWithoutClearanceFailTheRun checks agents that schedule a guarded task in another way, or
-// claim a rule that does not allow it.
+// TestTasksWithoutClearanceFailTheRun checks that an execution fails if its agent schedules a guarded
+// task without Approved, or names a rule that does not allow it.
 func TestTasksWithoutClearanceFailTheRun(t *testing.T) {
 	rule := 1
 	for name, options := range map[string][]agent.TaskOption{

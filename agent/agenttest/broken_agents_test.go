@@ -12,7 +12,7 @@ import (
 	"github.com/perdure/perdure/internal/longtest"
 )
 
-// wantFinding checks that there are findings, and that they contain each of the texts in want.
+// wantFinding checks that found is not empty, and that it contains each of the texts in want.
 func wantFinding(t *testing.T, found []string, want ...string) {
 	t.Helper()
 	if len(found) == 0 {
@@ -31,8 +31,8 @@ func say(ctx agent.Context, text string) error {
 	return err
 }
 
-// TestCatchesUnkeyedAppend checks that three checks of agenttest find an entry without a key that a
-// function appends a second time when it is entered again.
+// TestCatchesUnkeyedAppend checks that three checks of agenttest find an entry that was appended
+// without a key. The function appends it a second time when it is entered again.
 func TestCatchesUnkeyedAppend(t *testing.T) {
 	s := Scenario{
 		Agent: agent.DefineFunc("unkeyed", func(ctx agent.Context, _ int) (string, error) {
@@ -65,8 +65,8 @@ func TestCatchesInputsThatChange(t *testing.T) {
 				}),
 				Input: 1,
 				Tasks: []agent.TaskKind{Result("work", "done")},
-				// Even a correct outcome differs between runs. So the inputs are not compared, but
-				// the number of tasks is.
+				// Even a correct outcome differs between runs. So the test compares the number of
+				// tasks, and not their inputs.
 				Normalize: func(o *Outcome) {
 					for i := range o.Tasks {
 						o.Tasks[i].Input = nil
@@ -81,8 +81,8 @@ func TestCatchesInputsThatChange(t *testing.T) {
 	}
 }
 
-// TestCatchesStateInAVariable checks that CrashAtEveryCommit finds an agent that has its state in a
-// variable: the variable has state that was not committed, or that belongs to an earlier run.
+// TestCatchesStateInAVariable checks that CrashAtEveryCommit finds an agent that keeps its state in a
+// variable. The variable then has state that was not committed, or that belongs to an earlier run.
 func TestCatchesStateInAVariable(t *testing.T) {
 	greeted := false
 	s := Scenario{
@@ -155,8 +155,8 @@ func TestReportsWrongScenario(t *testing.T) {
 	wantFinding(t, found, "undisturbed: the execution cannot be started")
 }
 
-// TestKillAfterEachCommit checks that a worker can be killed after each commit in turn, and that the
-// execution completes each time.
+// TestKillAfterEachCommit checks that the execution completes if a worker is killed after a commit, for
+// each commit in turn.
 func TestKillAfterEachCommit(t *testing.T) {
 	s := Scenario{
 		Agent: agent.DefineFunc("steps", func(ctx agent.Context, n int) (int, error) {
@@ -187,7 +187,7 @@ func TestKillAfterEachCommit(t *testing.T) {
 }
 
 // TestInterruptedTaskIsNotCompared checks that a crash during a task that must not run twice is no
-// finding: the agent may then end with another outcome. The task runs once.
+// finding, because the agent may then end with another outcome. The task runs only once.
 func TestInterruptedTaskIsNotCompared(t *testing.T) {
 	effects := 0
 	s := Scenario{

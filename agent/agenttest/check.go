@@ -5,7 +5,7 @@ import (
 	"testing"
 )
 
-// shown is the number of findings after which a check ends.
+// shown is the number of findings after which a check stops.
 const shown = 3
 
 // Run runs the scenario once without faults and returns its outcome. The goroutine is parked at
@@ -17,8 +17,8 @@ func Run(t *testing.T, s Scenario) Outcome {
 	return r.Outcome
 }
 
-// Reentered runs the scenario once without parked goroutines: after each wait, the function is
-// entered again from the top. The outcome must equal the outcome of Run. Reentered returns it.
+// Reentered runs the scenario once without parked goroutines: after each wait, the function is entered
+// again from the top. It returns the outcome, which must equal the outcome of Run.
 func Reentered(t *testing.T, s Scenario) Outcome {
 	t.Helper()
 	o, found := reentered(t, s)
@@ -35,19 +35,20 @@ func CrashAtEveryCommit(t *testing.T, s Scenario) {
 	report(t, crashAtEveryCommit(t, s))
 }
 
-// DeliverTwice runs the scenario twice, with every call that changes data delivered twice, as after
-// a lost reply. In one run, the worker receives the first reply, in the other the second. The
-// outcomes must equal that of Run. Polls are delivered once: if the reply to a poll is lost, the
-// claim's lease expires and another claim follows.
+// DeliverTwice runs the scenario twice. Each call that changes data is delivered twice, as if the first
+// reply was lost. In one run, the worker receives the first reply, in the other run the second. The
+// outcomes must equal that of Run. Polls are delivered once: if the reply to a poll is lost, the lease
+// of the claim expires and another claim follows.
 func DeliverTwice(t *testing.T, s Scenario) {
 	t.Helper()
 	report(t, deliverTwice(t, s))
 }
 
-// LoseLeaseAtEveryPoint runs the scenario twice for each call with which a worker writes. Before
-// the call arrives, the server moves all leases of the worker to another worker, and does not tell
-// the first one. In one run, the call arrives when the other worker has claimed, in the other after
-// the end of the run. The server must refuse the call, and the outcome must equal that of Run.
+// LoseLeaseAtEveryPoint runs the scenario twice for each call with which a worker writes. Before the
+// call arrives, the server moves all leases of the worker to another worker, and does not tell the
+// first worker. In one run, the call arrives when the other worker has claimed the work, in the other
+// run after the end of the run. The server must refuse the call, and the outcome must equal that of
+// Run.
 func LoseLeaseAtEveryPoint(t *testing.T, s Scenario) {
 	t.Helper()
 	report(t, loseLeaseAtEveryPoint(t, s))
@@ -70,7 +71,8 @@ func report(t *testing.T, found []string) {
 	}
 }
 
-// undisturbed runs the scenario without faults. Other runs are compared with its outcome.
+// undisturbed runs the scenario without faults. Outcomes of runs with faults are compared with its
+// outcome.
 func undisturbed(t *testing.T, s Scenario) (Outcome, []string) {
 	t.Helper()
 	r := s.run(t, plan{}, 0)
@@ -107,9 +109,9 @@ func loseLeaseAtEveryPoint(t *testing.T, s Scenario) []string {
 	})
 }
 
-// atEveryPoint runs the scenario once for each write and each fate of that write, until a run has
-// no further write. It returns the findings. It stops as soon as it has found the number that shown
-// says.
+// atEveryPoint runs the scenario once for each write and each fate of that write, until a run has no
+// further write. If all is false, only commits and ends of attempts count as writes. It returns the
+// findings, and stops when it has as many as the constant shown.
 func atEveryPoint(t *testing.T, s Scenario, all bool, fates map[fate]string) []string {
 	t.Helper()
 	want, found := undisturbed(t, s)
@@ -145,8 +147,9 @@ func deliverTwice(t *testing.T, s Scenario) []string {
 		judge(want, second, "Every call was delivered twice, and the second answer counted.")...)
 }
 
-// judge returns the findings about a run: its faults, and the difference from want. Each begins
-// with story, which describes the run. An outcome with an interrupted task is not compared.
+// judge returns the findings about the run r: its faults, and how its outcome differs from want. Each
+// finding begins with story, which describes the run. An outcome with an interrupted task is not
+// compared with want.
 func judge(want Outcome, r result, story string) []string {
 	var found []string
 	for _, f := range r.faults {

@@ -54,7 +54,7 @@ func pretty(raw json.RawMessage) string {
 	return b.String()
 }
 
-// conversation returns the difference of two conversations. If their visible texts are equal, it
+// conversation returns how the messages of two outcomes differ. If their visible texts are equal, it
 // compares the other parts, such as signatures and usage.
 func conversation(want, got Outcome) string {
 	if diff := cmp.Diff(lines(want), lines(got)); diff != "" {
@@ -71,7 +71,7 @@ func taskLines(o Outcome) []string {
 	return lines
 }
 
-// advise returns likely causes for the difference of got from want, with advice.
+// advise returns likely causes for the difference between the two outcomes, with advice.
 func advise(want, got Outcome) []string {
 	var advice []string
 	more, less := balance(lines(want), lines(got))
@@ -103,7 +103,7 @@ func lines(o Outcome) []string {
 	return all
 }
 
-// balance returns the elements that b has more often than a, and those that it has less often.
+// balance returns the elements that occur more often in b than in a, and those that occur less often.
 func balance(a, b []string) (more, less []string) {
 	count := map[string]int{}
 	for _, l := range a {
@@ -123,7 +123,7 @@ func balance(a, b []string) (more, less []string) {
 	return more, less
 }
 
-// interrupted reports whether a task has ended as INTERRUPTED.
+// interrupted reports whether a task of the outcome has ended as INTERRUPTED.
 func interrupted(o Outcome) bool {
 	return slices.ContainsFunc(o.Tasks, func(t TaskOutcome) bool { return t.Status == perdure.TaskInterrupted })
 }

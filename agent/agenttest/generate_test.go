@@ -35,8 +35,8 @@ func writer(model perdure.ModelConfig) agent.Definition {
 	})
 }
 
-// TestGenerate checks that an agent of any kind gets each answer once, whatever crashes, and that what
-// is asked is what the model sees.
+// TestGenerate checks that an agent of any kind gets each answer of the model once, under every fault,
+// and that the model receives the messages that the agent sends.
 func TestGenerate(t *testing.T) {
 	dir := t.TempDir()
 	script := "turn\n  expect Outline a text about snow\n  text One, two.\n  usage in=10 out=5\nturn\n  expect Now write it\n  text It snows.\n  usage in=20 out=5\n"
@@ -55,8 +55,8 @@ func TestGenerate(t *testing.T) {
 	agenttest.All(t, s)
 }
 
-// TestWhatGenerateRefuses checks that a request which no provider takes is refused before anything is
-// scheduled.
+// TestWhatGenerateRefuses checks that Generate refuses a request that no provider accepts, before it
+// schedules a task.
 func TestWhatGenerateRefuses(t *testing.T) {
 	model := perdure.ModelConfig{Provider: "scripted", ModelID: "m"}
 	hello := []perdure.Message{perdure.UserText("hello")}
@@ -88,8 +88,8 @@ func TestWhatGenerateRefuses(t *testing.T) {
 	}
 }
 
-// TestGenerateInALoop checks that each call of a loop's step asks the model again under the same name, and that a
-// name with other messages is refused in the same call.
+// TestGenerateInALoop checks that each call of a loop's step can use the same name for a new request to
+// the model. Within one call, the same name with other messages is refused.
 func TestGenerateInALoop(t *testing.T) {
 	o := react.GenerateOptions{Model: part().Model, Name: "n"}
 	ask := func(ctx agent.Context, text string) (react.Generated, error) {

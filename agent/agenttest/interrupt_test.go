@@ -12,9 +12,9 @@ import (
 	"github.com/perdure/perdure/internal/longtest"
 )
 
-// TestAStoppedTurn checks a turn that a person stops while calls wait for their approval, with a
-// message of the same moment: the calls are answered, the questions withdrawn, the message is taken,
-// and all of it survives every fault.
+// TestAStoppedTurn checks a turn that a person stops while tool calls wait for their approval, and a
+// message that arrives at the same time. The calls are answered, the questions are withdrawn and the
+// message is taken, under every fault.
 func TestAStoppedTurn(t *testing.T) {
 	longtest.Skip(t, "seconds")
 	s := agenttest.Scenario{Input: "Weather?", Tools: []tool.Tool{forecast()}, Model: three, Approvals: cities(t), Normalize: withoutKeys}
@@ -23,7 +23,7 @@ func TestAStoppedTurn(t *testing.T) {
 		{Name: perdure.UserMessage, Value: map[string]string{"text": "And now?"}, After: time.Minute},
 	}
 	o := agenttest.Run(t, s)
-	// The call of Rome was allowed and had ended before the stop.
+	// The call about Rome was allowed and had ended before the stop.
 	if strings.Count(o.Text(), "forecast = stopped by the user") != 2 || !strings.Contains(o.Text(), "It rains in Rome.") ||
 		strings.Count(o.Text(), "user: And now?") != 1 || !strings.Contains(o.Text(), "Done.") || o.Status != perdure.StatusCompleted || o.Elapsed > time.Hour {
 		t.Errorf("after %s, %s:\n%s\n%q", o.Elapsed, o.Status, o.Text(), o.Questions)

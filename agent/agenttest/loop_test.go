@@ -18,7 +18,7 @@ import (
 type digest struct {
 	Page  int      `json:"page"`
 	Notes []string `json:"notes"`
-	lost  string   // has no JSON encoding
+	lost  string   // unexported, so it has no JSON encoding
 }
 
 // digestPages uses a step, a task, a sleep, a signal and an entry in each call of step, with the

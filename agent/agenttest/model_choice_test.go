@@ -13,9 +13,9 @@ import (
 	"github.com/perdure/perdure/internal/longtest"
 )
 
-// TestAChosenModel checks that a choice of the model is taken up before the next turn, in the middle
-// of a response and between two, and survives every fault. The turn that a script plays depends only
-// on the conversation, so each text names the model that was asked.
+// TestAChosenModel checks that a choice of the model applies from the next turn on, within a response
+// and between two responses, under every fault. The turn that a script plays depends only on the
+// conversation, so each text names the model that answered.
 func TestAChosenModel(t *testing.T) {
 	longtest.Skip(t, "seconds")
 	script := func(name string) string {

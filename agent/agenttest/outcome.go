@@ -16,7 +16,8 @@ import (
 	"github.com/perdure/perdure/react"
 )
 
-// Outcome is the result of an execution. Ids in it are renamed, so that outcomes can be compared.
+// Outcome is the result of an execution. Its ids are replaced by fixed names, so that outcomes of
+// different runs can be compared.
 type Outcome struct {
 	// Status is WAITING if the execution waits for a signal that the scenario never sends.
 	Status perdure.Status
@@ -28,18 +29,19 @@ type Outcome struct {
 	// Tasks are the scheduled tasks, sorted by kind and input. They include the steps, under their
 	// names.
 	Tasks []TaskOutcome
-	// Signals are the taken signals, in order. Each is its name, a space and its value.
+	// Signals are the taken signals, in order. Each is a line with the name, a space and the value.
 	Signals []string
-	// Questions are the questions, sorted by key. Each is its key, kind, status, verdict and value.
+	// Questions are the questions, sorted by key. Each is a line with key, kind, status, verdict and
+	// value.
 	Questions []string
 
-	// The fields below depend on the faults of the run, and are not compared.
+	// The fields below depend on the injected faults, and are not compared.
 
-	// Ran is the number of calls of the tasks' code, by kind. ModelCalls is the number of calls of
-	// the model.
+	// Ran is how often the code of each kind of task was called. ModelCalls is how often the model was
+	// called.
 	Ran        map[string]int
 	ModelCalls int
-	// Commits is the number of commits and ends of attempts that workers have sent.
+	// Commits is the number of calls with which workers committed or ended an attempt.
 	Commits int
 	// Events is the number of events in the log, by type.
 	Events map[perdure.EventType]int
@@ -95,7 +97,7 @@ func imageText(p perdure.Part) string {
 	return fmt.Sprintf("[%s, %d bytes]", p.MimeType, len(p.Data))
 }
 
-// names renames ids in outcomes.
+// names maps ids to the names that replace them in outcomes.
 type names struct {
 	byID map[string]string
 	call int // number of tool calls so far
@@ -112,7 +114,7 @@ func (n *names) in(raw []byte) []byte {
 	})
 }
 
-// reader is the part of the store from which an outcome is built.
+// reader is the part of the store that read needs.
 type reader interface {
 	Now() perdure.Time
 	Execution(ctx context.Context, org string, id uuid.UUID) (*perdure.Execution, error)
@@ -183,7 +185,8 @@ func readMessages(ctx context.Context, s reader, x *perdure.Execution, n *names)
 	return messages, nil
 }
 
-// calls renames the ids of tool calls, and of calls in results. A call comes before its result.
+// calls renames the ids of tool calls, and the ids that tool results refer to. A call comes before its
+// result.
 func (n *names) calls(parts []perdure.Part) {
 	for i := range parts {
 		p := &parts[i]
@@ -218,7 +221,7 @@ func readTasks(ctx context.Context, s reader, id uuid.UUID, n *names) ([]TaskOut
 	return tasks, nil
 }
 
-// line returns the text by which tasks are sorted and compared.
+// line returns a text that represents the task. Tasks are sorted and compared by it.
 func (t TaskOutcome) line() string {
 	if t.Step {
 		return "step " + t.Kind
@@ -241,5 +244,5 @@ func readEvents(ctx context.Context, s reader, id uuid.UUID, count map[perdure.E
 	}
 }
 
-// modelTask is the kind of the task that calls the model.
+// modelTask is the kind of the tasks that call the model.
 const modelTask = react.ModelTask

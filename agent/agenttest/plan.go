@@ -9,28 +9,28 @@ import (
 	"github.com/perdure/perdure"
 )
 
-// fate is a fault that occurs at the point of a plan.
+// fate is the fault that a plan injects at one write.
 type fate int
 
 const (
 	nothing     fate = iota
-	dieBefore        // the worker dies, and the call does not arrive
-	dieAfter         // the call arrives, and the worker dies before the reply
-	loseBefore       // the lease goes to another worker, which claims; then the call arrives
-	loseForGood      // like loseBefore, but the call arrives after the end of the run
+	dieBefore        // the worker dies, and the call does not reach the server
+	dieAfter         // the call reaches the server, and the worker dies before the reply
+	loseBefore       // the call reaches the server after another worker has claimed the work
+	loseForGood      // like loseBefore, but the call reaches the server after the run
 )
 
-// plan describes the faults of a run: a fate at one write, or repeated calls.
+// plan describes the faults of a run: a fate at one write, or repeated delivery of calls.
 type plan struct {
 	fate fate
-	at   int  // number of the write, from 1, among those that all selects
-	all  bool // whether all writes of workers count, not only commits and ends of attempts
-	// twice delivers every call twice. The worker receives the first reply if first is set, and
-	// otherwise the second.
+	at   int  // number of the write, from 1, with all or only some writes counted
+	all  bool // count all writes of workers, not only commits and ends of attempts
+	// twice delivers every call twice. The worker receives the first reply if the field first is set,
+	// and otherwise the second.
 	twice, first bool
 }
 
-// arrive counts a write, and returns the fault that the plan has for it.
+// arrive counts the write c, and returns the fault that the plan has for it.
 func (w *world) arrive(c write) fate {
 	w.mu.Lock()
 	defer w.mu.Unlock()
@@ -50,7 +50,7 @@ func (w *world) arrive(c write) fate {
 	return w.plan.fate
 }
 
-// describe returns a text about the content of a commit.
+// describe returns a text about the content of a commit, for findings.
 func describe(c perdure.Commit) string {
 	var parts []string
 	add := func(n int, one, many string) {
@@ -84,7 +84,7 @@ func describe(c perdure.Commit) string {
 	return "the commit of " + strings.Join(parts, ", ")
 }
 
-// learn records the kinds of the claimed tasks.
+// learn records the kinds of the tasks in claims.
 func (w *world) learn(claims []perdure.TaskClaim) {
 	w.mu.Lock()
 	defer w.mu.Unlock()
@@ -99,8 +99,8 @@ func (w *world) kindOf(id uuid.UUID) string {
 	return w.kinds[id]
 }
 
-// committed records the signals that a stored commit has taken, and the kinds of the claims in its
-// reply.
+// committed records the signals that the stored commit c has taken, and the kinds of the tasks that its
+// reply claims.
 func (w *world) committed(c perdure.Commit, reply perdure.CommitReply) {
 	w.learn(reply.Claims)
 	w.mu.Lock()
@@ -112,7 +112,7 @@ func (w *world) committed(c perdure.Commit, reply perdure.CommitReply) {
 	}
 }
 
-// finish records that the end of an attempt is stored.
+// finish records that the end of the attempt is stored.
 func (w *world) finish(f perdure.TaskFinish) {
 	w.mu.Lock()
 	defer w.mu.Unlock()

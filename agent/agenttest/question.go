@@ -12,11 +12,11 @@ import (
 	"github.com/perdure/perdure/internal/store"
 )
 
-// maxQuestions is the maximum number of questions of a run that an outcome contains.
+// maxQuestions is the maximum number of questions in an outcome.
 const maxQuestions = 1000
 
-// answerOne answers the oldest question that the execution waits for, and that the scenario answers.
-// It reports whether it has answered one.
+// answerOne answers the oldest question that the execution waits for and for which the scenario has an
+// answer. It reports whether there was such a question.
 func (w *world) answerOne(ctx context.Context, x *perdure.Execution, c *runProgress) (bool, error) {
 	if w.Answers == nil || x.Status != perdure.StatusWaiting || x.OpenQuestions == 0 {
 		return false, nil
@@ -54,15 +54,15 @@ func (w *world) answerOne(ctx context.Context, x *perdure.Execution, c *runProgr
 		}
 		_, err := w.core.Answer(ctx, org, request)
 		if perdure.IsCode(err, perdure.QuestionDecided) {
-			err = nil // it has expired in this moment
+			err = nil // the question has just expired
 		}
 		return true, err
 	}
 	return false, nil
 }
 
-// voter returns the role and the key of one who may answer the question and has not done so. Each
-// vote has a key of its own, which sent no signal and did not start the run.
+// voter returns the role and the id of an API key that may vote on the question. Each vote has a new
+// key, which sent no signal and did not start the run.
 func voter(q *perdure.Question) (perdure.KeyRole, uuid.UUID) {
 	own := uuid.NewSHA1(q.ID, fmt.Append(nil, "voter ", len(q.Votes)+1))
 	for _, by := range q.By {
@@ -79,7 +79,7 @@ func voter(q *perdure.Question) (perdure.KeyRole, uuid.UUID) {
 	return perdure.KeyAdmin, own
 }
 
-// leave notes that the scenario does not answer a question.
+// leave records that the scenario does not answer the question.
 func (c *runProgress) leave(id uuid.UUID) {
 	if c.left == nil {
 		c.left = map[uuid.UUID]bool{}

@@ -13,7 +13,7 @@ import (
 	"github.com/perdure/perdure/internal/longtest"
 )
 
-// deploy asks for the name of a version and for a confirmation, and appends what it was told.
+// deploy is an agent that asks for a version and for a confirmation, and appends the answers.
 func deploy(ctx agent.Context, _ any) (string, error) {
 	type version struct {
 		Name string `json:"name"`
@@ -41,7 +41,7 @@ func deploy(ctx agent.Context, _ any) (string, error) {
 	return "deployed " + v.Name + " " + where, nil
 }
 
-// told answers the questions of deploy.
+// told returns the answers to the questions of the agent deploy.
 func told(q perdure.Question) *perdure.Answer {
 	switch q.Key {
 	case "version":
@@ -52,7 +52,7 @@ func told(q perdure.Question) *perdure.Answer {
 	return &perdure.Answer{Verdict: perdure.VerdictAnswer, Value: json.RawMessage(`"there"`)}
 }
 
-// TestAnAgentAsks checks questions of each kind, undisturbed and under every fault.
+// TestAnAgentAsks checks that an agent gets the answers to questions of each kind, under every fault.
 func TestAnAgentAsks(t *testing.T) {
 	s := agenttest.Scenario{Agent: agent.DefineFunc("deploy", deploy), Answers: told}
 	o := agenttest.Run(t, s)
@@ -62,7 +62,7 @@ func TestAnAgentAsks(t *testing.T) {
 	agenttest.All(t, s)
 }
 
-// TestDeniedAndExpiredQuestions checks denials and questions that stay open or expire.
+// TestDeniedAndExpiredQuestions checks questions that are denied, stay open or expire.
 func TestDeniedAndExpiredQuestions(t *testing.T) {
 	denied := func(q perdure.Question) *perdure.Answer {
 		if q.Key == "version" {
@@ -80,7 +80,7 @@ func TestDeniedAndExpiredQuestions(t *testing.T) {
 	}
 }
 
-// TestQuestionsExpire checks what an agent gets for a question that nobody answers in time.
+// TestQuestionsExpire checks what an agent receives if nobody answers its question in time.
 func TestQuestionsExpire(t *testing.T) {
 	longtest.Skip(t, "seconds")
 	for name, c := range map[string]struct {
@@ -110,8 +110,8 @@ func TestQuestionsExpire(t *testing.T) {
 	}
 }
 
-// TestQuestionsAmongOtherWaits checks a question beside a signal and a timer, a withdrawal, and
-// names that are used twice.
+// TestQuestionsAmongOtherWaits checks a wait for a question together with a signal and a timer, a
+// question that is withdrawn, and a question whose name is used twice.
 func TestQuestionsAmongOtherWaits(t *testing.T) {
 	longtest.Skip(t, "seconds")
 	s := agenttest.Scenario{
@@ -157,7 +157,8 @@ func TestQuestionsAmongOtherWaits(t *testing.T) {
 	agenttest.All(t, s)
 }
 
-// TestAnswersOfSeveralVoters checks questions that need several votes, and that name who may answer.
+// TestAnswersOfSeveralVoters checks questions that need several votes, and questions that limit who may
+// answer.
 func TestAnswersOfSeveralVoters(t *testing.T) {
 	longtest.Skip(t, "seconds")
 	s := agenttest.Scenario{
@@ -182,8 +183,8 @@ func TestAnswersOfSeveralVoters(t *testing.T) {
 	agenttest.All(t, s)
 }
 
-// TestSchemasMayBeWrittenInAnyWay checks that a function that is entered again gets the answer of its
-// question, although the stored schema has no blanks and other escapes than the schema in the code.
+// TestSchemasMayBeWrittenInAnyWay checks that a function that is entered again gets the answer to its
+// question, although the stored schema differs from the schema in the code in white space and escapes.
 func TestSchemasMayBeWrittenInAnyWay(t *testing.T) {
 	schema := json.RawMessage(`{ "type": "string", "description": "<b> & more" }`)
 	s := agenttest.Scenario{

@@ -22,13 +22,13 @@ import (
 	"github.com/perdure/perdure/internal/longtest"
 )
 
-// part is the options of a Run whose model plays a script.
+// part returns options of react.Run for a model that plays a script.
 func part(tools ...tool.Tool) react.RunOptions {
 	return react.RunOptions{Model: perdure.ModelConfig{Provider: "scripted", ModelID: "m"}, Tools: tools}
 }
 
-// partTasks returns the task kinds of a Run whose model plays a script. Each call of the model has a
-// cache of its own, as if each ran on another worker.
+// partTasks returns the task kinds that react.Run needs for a model that plays a script. Each call of
+// the model has its own cache, as if each ran on another worker.
 func partTasks(t *testing.T, script string, tools ...tool.Tool) []agent.TaskKind {
 	t.Helper()
 	dir := t.TempDir()
@@ -51,8 +51,7 @@ func tasksOf(c react.Config) []agent.TaskKind {
 	return kinds
 }
 
-// partly is an agent that runs the loop of the react agent with its input as the prompt, and returns
-// what happened.
+// partly is an agent that calls react.Run with its input as the prompt, and returns what happened.
 func partly(o react.RunOptions) agent.Definition {
 	return agent.DefineFunc("partly", func(ctx agent.Context, prompt string) (string, error) {
 		r, err := react.Run(ctx, []perdure.Message{perdure.UserText(prompt)}, o)
@@ -60,7 +59,7 @@ func partly(o react.RunOptions) agent.Definition {
 	})
 }
 
-// saidBy returns the messages of a Run, one a line, and a line about its end.
+// saidBy returns a text with one line for each message of the result, and a line about its end.
 func saidBy(r react.RunResult) string {
 	o := agenttest.Outcome{Messages: r.Messages}
 	return o.Text() + fmt.Sprintf("%s after %d turns, %d tokens", r.StopReason, r.Turns, r.Usage.TotalTokens)
@@ -75,22 +74,22 @@ func textOf(t *testing.T, o agenttest.Outcome) string {
 	return text
 }
 
-// broken is a tool that fails.
+// broken is a tool that always fails.
 func broken() tool.Tool {
 	return tool.New("broken", "Fails.", func(context.Context, *tool.Call, struct{}) (tool.Result, error) {
 		return tool.Result{}, errors.New("the wheel came off")
 	})
 }
 
-// alone is a tool with a barrier.
+// alone is a tool that must not run together with other tools.
 func alone() tool.Tool {
 	return tool.New("alone", "Runs alone.", func(context.Context, *tool.Call, struct{}) (tool.Result, error) {
 		return tool.Text("done alone"), nil
 	}, tool.WithBarrier(), tool.WithOnLost(perdure.OnLostRetry))
 }
 
-// TestRunIsTheReactLoop checks that Run calls tools until the model answers, that each call has its
-// result, and that neither is repeated, whatever crashes.
+// TestRunIsTheReactLoop checks that react.Run calls tools until the model answers, and that each call
+// has its result. Neither is repeated under any fault.
 func TestRunIsTheReactLoop(t *testing.T) {
 	longtest.Skip(t, "seconds")
 	const script = `turn
@@ -136,7 +135,8 @@ end_turn after 2 turns, 40 tokens`
 	agenttest.All(t, s)
 }
 
-// TestRunStopsAtItsLimit checks MaxTurns, and that the messages can be continued.
+// TestRunStopsAtItsLimit checks that react.Run stops after MaxTurns turns, and that another Run can
+// continue its messages.
 func TestRunStopsAtItsLimit(t *testing.T) {
 	const script = "turn\n  call forecast {\"city\": \"Bern\"}\nturn\n  call forecast {\"city\": \"Rome\"}\nturn\n  text Done.\n"
 	o := part(forecast())
@@ -161,8 +161,8 @@ func TestRunStopsAtItsLimit(t *testing.T) {
 	}
 }
 
-// TestRunAsksForApproval checks calls that the policies of the execution and those of the code guard:
-// approved, denied with a reason, edited, allowed, and denied by a rule.
+// TestRunAsksForApproval checks tool calls that are guarded by the policies of the execution and by
+// those in the code. They are approved, denied with a reason, edited, allowed, and denied by a rule.
 func TestRunAsksForApproval(t *testing.T) {
 	longtest.Skip(t, "seconds")
 	const script = `turn
@@ -210,7 +210,8 @@ turn
 	agenttest.All(t, s)
 }
 
-// TestRunWaitsForItsApprovals checks approvals that expire, that are remembered, and a cancel meanwhile.
+// TestRunWaitsForItsApprovals checks approvals that expire or are remembered, and an execution that is
+// cancelled while it waits for an approval.
 func TestRunWaitsForItsApprovals(t *testing.T) {
 	longtest.Skip(t, "seconds")
 	s := agenttest.Scenario{Agent: partly(part(forecast())), Input: "Weather?", Tasks: partTasks(t, three, forecast()), Approvals: cities(t), Normalize: withoutKeys}
@@ -233,8 +234,8 @@ func TestRunWaitsForItsApprovals(t *testing.T) {
 	}
 }
 
-// TestRunInALoop checks that each call of a loop's step has a Run of its own under the same name, and
-// that a Run after a checkpoint is found again.
+// TestRunInALoop checks that each call of a loop's step can use the same name for a new Run. A Run
+// after a checkpoint resumes when the function is entered again.
 func TestRunInALoop(t *testing.T) {
 	longtest.Skip(t, "seconds")
 	const script = "turn\n  call forecast {\"city\": \"Bern\"}\nturn\n  expect It rains\n  text Wet.\n"
@@ -256,7 +257,8 @@ func TestRunInALoop(t *testing.T) {
 	agenttest.All(t, s)
 }
 
-// TestRunNames checks that two Runs of a function need different names, and what else Run refuses.
+// TestRunNames checks that two Runs in one function need different names, and that Run refuses other
+// invalid options.
 func TestRunNames(t *testing.T) {
 	talk := []perdure.Message{perdure.UserText("Weather?")}
 	for want, o := range map[string]func(o *react.RunOptions){
@@ -288,7 +290,8 @@ func TestRunNames(t *testing.T) {
 	}
 }
 
-// TestRunRetriesTheModel checks a model whose calls fail for a while, and one whose call fails for good.
+// TestRunRetriesTheModel checks that react.Run repeats model calls that fail for a while, and how it
+// ends if a model call fails permanently.
 func TestRunRetriesTheModel(t *testing.T) {
 	longtest.Skip(t, "seconds")
 	dir := t.TempDir()
@@ -319,7 +322,7 @@ func TestRunRetriesTheModel(t *testing.T) {
 	agenttest.All(t, s)
 }
 
-// flakyProvider is a provider whose every first call of a conversation's turn fails for a while.
+// flakyProvider is a provider whose first, third and every further odd call fails.
 type flakyProvider struct {
 	llm.Provider
 	calls int
@@ -352,7 +355,8 @@ func TestRunWithLargeContents(t *testing.T) {
 	agenttest.Reentered(t, s)
 }
 
-// TestRunStoresLinearly checks that the inputs of the model calls grow with the number of turns alone.
+// TestRunStoresLinearly checks that the total size of the inputs of model calls grows in proportion to
+// the number of turns.
 func TestRunStoresLinearly(t *testing.T) {
 	sizes := map[int]int{}
 	for _, turns := range []int{10, 40} {
@@ -378,7 +382,7 @@ func TestRunStoresLinearly(t *testing.T) {
 	}
 }
 
-// TestRunIsCancelled checks a cancel while a tool runs.
+// TestRunIsCancelled checks that an execution can be cancelled while a tool runs.
 func TestRunIsCancelled(t *testing.T) {
 	wait := tool.New("wait", "Waits.", func(ctx context.Context, _ *tool.Call, _ struct{}) (tool.Result, error) {
 		<-ctx.Done()
@@ -391,8 +395,9 @@ func TestRunIsCancelled(t *testing.T) {
 	agenttest.All(t, s)
 }
 
-// TestRunTightensItsPolicies checks a call that the execution allows and the code asks about, one that
-// both ask about, one that the code requires to be confined, and rules about the turn.
+// TestRunTightensItsPolicies checks several tool calls: one that the execution allows and the code asks
+// about, one that both ask about, and one that the code requires to be confined. It also checks rules
+// about the turn.
 func TestRunTightensItsPolicies(t *testing.T) {
 	longtest.Skip(t, "seconds")
 	const script = `turn
@@ -433,8 +438,8 @@ turn
 	agenttest.All(t, s)
 }
 
-// TestManyCallsAreAskedAboutInTurn checks an answer with more guarded calls than an execution can have
-// open questions, in a Run and in the react agent.
+// TestManyCallsAreAskedAboutInTurn checks an answer of the model with more guarded tool calls than an
+// execution can have open questions, in react.Run and in the react agent.
 func TestManyCallsAreAskedAboutInTurn(t *testing.T) {
 	longtest.Skip(t, "seconds")
 	const calls = perdure.MaxOpenQuestions + 20

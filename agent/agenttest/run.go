@@ -22,13 +22,13 @@ import (
 // result is the result of one run of a scenario.
 type result struct {
 	Outcome
-	met    bool   // whether the run reached the point of the plan
-	what   string // the write at that point
+	met    bool   // whether the run reached the write that the plan selects
+	what   string // describes that write
 	faults []string
 }
 
-// run runs the scenario with the faults of the plan, in a bubble of its own. parked is the Parked
-// of the workers' configuration.
+// run runs the scenario with the faults of the plan, in a synctest bubble of its own. parked is the
+// value of Parked in the workers' configuration.
 func (s Scenario) run(t *testing.T, p plan, parked int) (r result) {
 	t.Helper()
 	s = s.normal()
@@ -54,11 +54,11 @@ func (s Scenario) run(t *testing.T, p plan, parked int) (r result) {
 	return r
 }
 
-// fences makes tryFences try the sandbox of commands only once per process.
+// fences makes tryFences test the sandbox of commands only once per process.
 var fences sync.Once
 
-// tryFences tries the sandbox of commands before virtual time begins. A timer ends the tried
-// command if it hangs, but in a bubble no timer fires while a process runs.
+// tryFences tests the sandbox of commands before virtual time begins. A timer ends the test command if
+// it hangs, but in a synctest bubble no timer fires while a process runs.
 func tryFences(t *testing.T) (err error) {
 	fences.Do(func() {
 		var w *tool.Workspace
@@ -69,7 +69,7 @@ func tryFences(t *testing.T) (err error) {
 	return err
 }
 
-// play runs the execution to its end and returns the result.
+// play runs the execution to its end and returns the result of the run.
 func (w *world) play(t *testing.T) result {
 	t.Helper()
 	err := w.work()
@@ -98,12 +98,12 @@ func (w *world) play(t *testing.T) result {
 	return result{Outcome: o, met: w.met, what: w.what, faults: w.faults}
 }
 
-// runProgress records the scenario's actions so far in a run.
+// runProgress records what the scenario has done so far in a run.
 type runProgress struct {
-	sent      []bool // by index of the signal
+	sent      []bool // whether each signal of the scenario was sent, by its index
 	cancelled bool
-	quiet     time.Time          // time of the last call of a worker
-	left      map[uuid.UUID]bool // questions that are left open
+	quiet     time.Time          // time of the last call that a worker made
+	left      map[uuid.UUID]bool // questions that the scenario does not answer
 }
 
 // live starts the execution and lets time pass until the run has ended.
@@ -113,7 +113,7 @@ func (w *world) live(ctx context.Context) error {
 	}
 	c := &runProgress{sent: make([]bool, len(w.Signals)), quiet: time.Now()}
 	for {
-		synctest.Wait() // work that is due now is done first
+		synctest.Wait() // lets all work finish that is due now
 		rest, err := w.step(ctx, c)
 		if err != nil || rest < 0 {
 			return err
@@ -131,8 +131,8 @@ func (w *world) live(ctx context.Context) error {
 	}
 }
 
-// step does what the scenario has to do now. It returns a duration in which nothing else becomes
-// due, or a negative one if the run has ended.
+// step performs the actions of the scenario that are due now. It returns a duration in which nothing
+// else becomes due, or a negative one if the run has ended.
 func (w *world) step(ctx context.Context, c *runProgress) (time.Duration, error) {
 	x, err := w.core.Store.Execution(ctx, org, w.id)
 	if err != nil || x.Status.Terminal() {
@@ -169,7 +169,7 @@ func (w *world) step(ctx context.Context, c *runProgress) (time.Duration, error)
 
 func (w *world) elapsed() time.Duration { return time.Since(w.begun) }
 
-// due returns the index of a signal that must be sent now, or -1 if there is none.
+// due returns the index of a signal of the scenario that must be sent now, or -1 if there is none.
 func (w *world) due(x *perdure.Execution, sent []bool) int {
 	for i, s := range w.Signals {
 		if !sent[i] && s.After != 0 && w.elapsed() >= s.After {
@@ -187,7 +187,7 @@ func (w *world) due(x *perdure.Execution, sent []bool) int {
 				}
 			}
 		}
-		break // later signals with After 0 must follow this one
+		break // signals with After 0 are sent in order
 	}
 	return -1
 }
@@ -215,13 +215,13 @@ func (w *world) signal(ctx context.Context, i int) error {
 	}
 	_, err = w.core.Signal(ctx, org, w.id, engine.SignalRequest{Name: s.Name, Value: value, ID: signalID(i)})
 	if perdure.IsCode(err, perdure.ExecutionEnded) {
-		return nil // a signal may come too late
+		return nil // a signal may be sent after the end of the execution
 	}
 	return err
 }
 
-// open returns the tasks that have not ended, and the earliest deadline of one of them, or the zero
-// time if none has a deadline.
+// open returns the tasks that have not ended, and the earliest of their deadlines. The deadline is zero
+// if no task has one.
 func (w *world) open(ctx context.Context) (open []*perdure.Task, deadline time.Time, err error) {
 	for cursor, more := "", true; more; more = cursor != "" {
 		page, err := w.core.Store.ListTasks(ctx, w.id, false, cursor, 200)
@@ -286,14 +286,14 @@ func (w *world) stuck(x *perdure.Execution, open []*perdure.Task) error {
 	return nil
 }
 
-// rest returns a duration in which nothing becomes due.
+// rest returns a duration in which nothing becomes due, so that the run can sleep that long.
 func (w *world) rest(ctx context.Context, x *perdure.Execution, c *runProgress, deadline time.Time) (time.Duration, error) {
 	const least, part = 250 * time.Millisecond, 16
 	now := time.Now()
 	rest := w.MaxVirtual - w.elapsed()
 	sooner := func(d time.Duration) { rest = min(rest, max(d, latency)) }
 	if x.Status != perdure.StatusWaiting || x.Wait.Reason() == "task" {
-		// Other timeouts are noticed with a small delay.
+		// Timeouts that the test cannot see are noticed with a small delay.
 		sooner(max(least, now.Sub(c.quiet)/part))
 	}
 	if !deadline.IsZero() {

@@ -9,9 +9,9 @@ import (
 	"github.com/perdure/perdure/tool"
 )
 
-// Scenario is one execution with everything that happens to it. The checks run it many times, so
-// the results of fake tasks must not depend on an earlier run. Before can replace fakes that have a
-// state.
+// Scenario is one execution, and all that happens to it from outside: signals, answers, a cancellation.
+// The checks run it many times, so the results of fake tasks must not depend on an earlier run. Before
+// can replace fakes that have a state.
 type Scenario struct {
 	// Agent is the agent to run. If its Run is nil, the react agent runs, and Model is required.
 	Agent agent.Definition
@@ -30,17 +30,19 @@ type Scenario struct {
 	// Chat, if set, lets the react agent wait for userMessage signals after a response instead of
 	// ending.
 	Chat bool
-	// Approvals is the policy about tool calls and other tasks. Answers answers its questions.
+	// Approvals is the policy about tool calls and other tasks. Questions that it asks are answered by
+	// Answers.
 	Approvals perdure.ApprovalPolicy
-	// Signals are the signals that are sent to the execution. Those with After 0 are sent in this
-	// order.
+	// Signals are the signals that the test sends to the execution. Signals with After 0 are sent in
+	// this order.
 	Signals []Signal
-	// Answers returns the answer to a question that the execution waits for, or nil to leave it open.
-	// It is called for each vote that the question needs, and each vote has a voter of its own.
-	// An answer with VerdictApprove and a Value changes the details to the value.
+	// Answers returns the answer to a question that the execution waits for, or nil to leave the
+	// question open. It is called for each vote that the question needs, and each vote comes from
+	// another voter. An answer with VerdictApprove and a Value replaces the question's details by the
+	// value.
 	Answers func(q perdure.Question) *perdure.Answer
-	// Remember, if set, is called for each approval. It returns the approval that the voter asks
-	// the server to remember, or nil.
+	// Remember, if set, is called for each approval. It returns the request to remember the approval,
+	// or nil for none.
 	Remember func(q perdure.Question) *perdure.Remember
 	// CancelAfter is the time from the start until the execution is cancelled; 0 means never.
 	CancelAfter time.Duration
@@ -54,17 +56,17 @@ type Scenario struct {
 	// MaxCommits is the maximum number of commits and ends of attempts in a run; default 1,000. A
 	// run that exceeds it fails the test, because the agent probably never ends.
 	MaxCommits int
-	// Logger receives the logs of server and workers. Default: they are dropped.
+	// Logger receives the logs of server and workers. If it is nil, they are discarded.
 	Logger *slog.Logger
 }
 
-// Signal is a signal that is sent to the execution.
+// Signal is a signal that the test sends to the execution.
 type Signal struct {
 	Name  string
 	Value any
-	// After is the time of sending, counted from the start. A negative value sends the signal
-	// before the agent begins. 0 sends it when the execution waits for its name, and every earlier
-	// signal with After 0 has been sent.
+	// After is the time from the start of the execution until the signal is sent. A negative value
+	// sends the signal before the agent begins. 0 sends it when the execution waits for a signal of its
+	// name, and every earlier signal with After 0 has been sent.
 	After time.Duration
 }
 
@@ -94,9 +96,9 @@ func Result(kind string, value any) agent.Task[any, any] {
 	return agent.DefineTask(kind, func(agent.TaskContext, any) (any, error) { return value, nil })
 }
 
-// Fails returns a fake task of the kind that fails with err the given number of times, and then
-// returns value. Interrupted attempts do not count. If err is Permanent (agent.Permanent), the
-// first failure ends the task.
+// Fails returns a fake task of the kind. It fails with err the given number of times, and then returns
+// value. Interrupted attempts do not count. If err is Permanent (agent.Permanent), the first failure
+// ends the task.
 func Fails(kind string, times int, err error, value any) agent.Task[any, any] {
 	return agent.DefineTask(kind, func(ctx agent.TaskContext, _ any) (any, error) {
 		failed := ctx.Task().Attempt - 1
@@ -110,7 +112,7 @@ func Fails(kind string, times int, err error, value any) agent.Task[any, any] {
 	})
 }
 
-// attempt is a TaskContext with the number of earlier attempts that have failed.
+// attempt is a TaskContext that knows how many earlier attempts have failed.
 type attempt struct {
 	agent.TaskContext
 	failed int

@@ -74,8 +74,8 @@ func weather(notes *[]string) []tool.Tool {
 	}
 }
 
-// TestReactAgent checks the react agent with a scripted model and two tools, of which one may run
-// again. The outcome is the same after a crash at any commit, and if calls arrive twice.
+// TestReactAgent checks the react agent with a scripted model and two tools, one of which may run
+// twice. The outcome is the same after a crash at any commit, and if calls are delivered twice.
 func TestReactAgent(t *testing.T) {
 	longtest.Skip(t, "minutes")
 	var notes []string
@@ -124,8 +124,8 @@ func say(ctx agent.Context, key, text string) error {
 	return err
 }
 
-// TestFanOut checks an agent with concurrent tasks, a task that fails at first, one that always
-// fails, and a checkpoint.
+// TestFanOut checks an agent with parallel tasks, of which one fails at first and one always fails, and
+// with a checkpoint.
 func TestFanOut(t *testing.T) {
 	longtest.Skip(t, "minutes")
 	s := agenttest.Scenario{
@@ -174,8 +174,8 @@ func TestFanOut(t *testing.T) {
 	agenttest.All(t, s)
 }
 
-// TestSignals checks signals before the start, signals that are sent when the agent waits for them,
-// signals at a time, and a wait that times out.
+// TestSignals checks signals that are sent before the start, when the agent waits for them, or at a set
+// time. It also checks a wait that times out.
 func TestSignals(t *testing.T) {
 	longtest.Skip(t, "seconds")
 	s := agenttest.Scenario{

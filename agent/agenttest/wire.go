@@ -12,15 +12,15 @@ import (
 	"github.com/perdure/perdure"
 )
 
-// wire is the dispatch of one worker. It counts the worker's writes and injects the faults of the
-// plan.
+// wire implements perdure.Dispatch for one worker. It counts the worker's writes and injects the faults
+// of the plan.
 type wire struct {
 	perdure.Dispatch
 	w    *world
 	stop context.CancelFunc
 	dead atomic.Bool // whether the worker's process has ended
-	lost atomic.Bool // whether its leases are lost, so that no write of it may be stored
-	// cut ends when the worker may receive no more work.
+	lost atomic.Bool // the worker's leases are lost: none of its writes may be stored
+	// cut is a context that ends when the worker may receive no more work.
 	cut     context.Context
 	cutLine context.CancelFunc
 }
@@ -31,13 +31,13 @@ var errDead = perdure.Errorf(perdure.Unavailable, "agenttest: this worker is dea
 type write struct {
 	boundary bool // whether the call is a commit or the end of an attempt
 	what     string
-	// stale, if set, reports whether the server has refused the call because of a lost lease,
-	// although it returned no error.
+	// stale, if set, is called after a call without an error. It reports whether the reply says that
+	// the server has refused the call because of a lost lease.
 	stale func() bool
 }
 
-// send delivers a write with the faults that the plan has for it. It records a fault of the run if
-// a write is stored although the lease is lost.
+// send delivers the write c with the fault that the plan has for it. If a write is stored although the
+// lease is lost, it records a fault of the run.
 func send[T any](l *wire, c write, call func() (T, error)) (answer T, err error) {
 	time.Sleep(latency)
 	defer l.w.poke()
@@ -74,18 +74,19 @@ func send[T any](l *wire, c write, call func() (T, error)) (answer T, err error)
 	return answer, err
 }
 
-// die ends the worker's process and starts another one. No later call of the worker arrives.
+// die ends the worker's process and starts a process for another worker. Calls that the dead worker
+// makes after that do not arrive.
 func (l *wire) die() {
 	l.dead.Store(true)
 	l.stop()
 	l.w.replace()
 }
 
-// lose moves this worker's leases to a new worker, and does not tell the old one. It returns when
-// the new worker has claimed, or at the end of the run, as the plan says.
+// lose moves this worker's leases to a new worker, and does not tell this worker. It returns when the
+// new worker has claimed the work, or at the end of the run, as the plan says.
 func (l *wire) lose() {
 	l.cutLine()
-	time.Sleep(latency) // polls that wait now end, or have claimed
+	time.Sleep(latency) // lets waiting polls end or claim
 	w := l.w
 	w.note(w.core.ReturnEmbedded(context.Background()))
 	l.lost.Store(true)
@@ -117,7 +118,8 @@ func (l *wire) claimed() {
 	}
 }
 
-// poll asks the server for work. If the worker may receive none, it waits until ctx ends.
+// poll calls ask, which polls the server. If the worker may receive no work, poll only waits until ctx
+// ends.
 func poll[T any](ctx context.Context, l *wire, ask func(context.Context) ([]T, error)) ([]T, error) {
 	if l.dead.Load() || l.cut.Err() != nil {
 		<-ctx.Done()
@@ -222,7 +224,8 @@ func (l *wire) Release(ctx context.Context, r perdure.Release) error {
 	return err
 }
 
-// repeat delivers a call at which no plan has a fate, twice if the plan says so.
+// repeat delivers a call that is not a write of the plan. It delivers the call twice if the plan says
+// so.
 func repeat[T any](l *wire, call func() (T, error)) (answer T, err error) {
 	if l.dead.Load() {
 		return answer, errDead

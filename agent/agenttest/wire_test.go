@@ -40,7 +40,7 @@ func TestFaultsAtACommit(t *testing.T) {
 	for _, test := range []struct {
 		plan    plan
 		entered int
-		kept    int // number of times the function found the checkpoint
+		kept    int // how often the function found a checkpoint
 	}{
 		{plan{}, 1, 0},
 		{plan{fate: dieBefore, at: 1}, 2, 0},
@@ -115,8 +115,8 @@ type someAttempt struct {
 
 func (a someAttempt) Task() *perdure.Task { return a.task }
 
-// TestSecondRunIsFound checks that a run of a task whose result is stored is a fault of the run. A
-// run after a failure is not.
+// TestSecondRunIsFound checks that it is a fault if a task runs again after its result is stored. It is
+// no fault if it runs again after a failure.
 func TestSecondRunIsFound(t *testing.T) {
 	w := &world{
 		ran: map[string]int{}, finished: map[uuid.UUID]bool{}, failed: map[uuid.UUID]map[uuid.UUID]bool{},

@@ -27,18 +27,18 @@ import (
 
 const (
 	org = "default"
-	// lease is long, so that days of virtual time need few renewals. A run ends leases explicitly
-	// if they are to be lost.
+	// lease is the lease time of the server. It is long, so that days of virtual time need few
+	// renewals. If a run is to lose leases, it ends them explicitly.
 	lease = time.Hour
-	// restart is the time until another worker replaces a dead one. latency is the time that a call
-	// takes, so that the clock shows different times before and after it.
+	// restart is the time from the death of a worker until another worker replaces it. latency is the
+	// duration of each call, so that the clock shows different times before and after it.
 	restart = time.Second
 	latency = time.Millisecond
 	// never is longer than any run. The workers' polls wait for this time.
 	never = 1 << 62
 )
 
-// world is one run of a scenario: a server, its workers, and a record of their work.
+// world is one run of a scenario: a server, its workers, and a record of what the workers have done.
 type world struct {
 	Scenario
 	plan   plan
@@ -57,23 +57,23 @@ type world struct {
 	stops   []context.CancelFunc
 	closing bool
 	commits int
-	writes  int  // number of writes that count for plan.at
-	met     bool // whether the run has reached the point of the plan
+	writes  int  // number of writes so far, as plan.at counts them
+	met     bool // whether the run has reached the write that the plan selects
 	what    string
-	// taken is closed when another worker has claimed the lost work. It is nil if no lease was
-	// lost.
+	// taken is closed when another worker has claimed the work whose lease was lost. It is nil if no
+	// lease was lost.
 	taken    chan struct{}
 	kinds    map[uuid.UUID]string
 	finished map[uuid.UUID]bool // tasks whose result is stored
-	// failed contains, by task, the claim ids of attempts whose failure is stored.
+	// failed contains, for each task, the claim ids of the attempts whose failure is stored.
 	failed  map[uuid.UUID]map[uuid.UUID]bool
 	ran     map[string]int
 	signals []string // ids of the taken signals, in order
 	faults  []string
 }
 
-// emptyStore returns the file of an empty store. It is created once per process, outside of any
-// bubble, because creating its tables takes longer than most runs.
+// emptyStore returns the bytes of a database file without data. The file is created once per process,
+// outside of any synctest bubble, because creating its tables takes longer than most runs.
 var emptyStore = sync.OnceValues(func() ([]byte, error) {
 	dir, err := os.MkdirTemp("", "agenttest")
 	if err != nil {
@@ -90,8 +90,8 @@ var emptyStore = sync.OnceValues(func() ([]byte, error) {
 	return blank, errors.Join(err, os.RemoveAll(dir))
 })
 
-// newWorld opens a server with the store blank, in the bubble. The caller has set the defaults of
-// the scenario.
+// newWorld opens a server in the synctest bubble. Its store is a copy of blank. The caller has already
+// set the defaults of the scenario.
 func newWorld(t *testing.T, s Scenario, p plan, parked int, blank []byte) (*world, error) {
 	w := &world{
 		Scenario: s, plan: p, parked: parked, begun: time.Now(),
@@ -124,7 +124,8 @@ func newWorld(t *testing.T, s Scenario, p plan, parked int, blank []byte) (*worl
 
 func (w *world) isReact() bool { return w.Agent.Run == nil }
 
-// work starts a worker and waits until the server knows its kinds. After close, it does nothing.
+// work starts a worker and waits until the server knows the worker's kinds. After close was called, it
+// does nothing.
 func (w *world) work() error {
 	ctx, stop := context.WithCancel(context.Background())
 	line := &wire{Dispatch: w.core.Dispatch(org), w: w, stop: stop}
@@ -156,7 +157,7 @@ func (w *world) work() error {
 	}
 }
 
-// code returns the agent and the tasks that workers run.
+// code returns the agent and the tasks that the workers register.
 func (w *world) code() (agent.Definition, []agent.TaskKind) {
 	if !w.isReact() {
 		return w.Agent, w.Tasks
@@ -174,8 +175,8 @@ func (w *world) code() (agent.Definition, []agent.TaskKind) {
 	return react.Agent(c), append(tasks, w.Tasks...)
 }
 
-// watched returns the kind with a Run that counts its calls, and records a fault if the task's result is
-// stored already.
+// watched returns the task kind with a Run that counts its calls, and that records a fault if the
+// task's result is already stored.
 func (w *world) watched(k agent.TaskKind) agent.TaskDefinition {
 	d := k.Definition()
 	run := d.Run
@@ -225,8 +226,8 @@ func (w *world) start(ctx context.Context) error {
 	return nil
 }
 
-// replace starts another worker after restart, because one has died. It also ends the leases of the
-// dead worker, as the restart of a process does.
+// replace starts another worker after the duration restart, because a worker has died. It also ends the
+// leases of the dead worker, as the restart of a process does.
 func (w *world) replace() {
 	w.group.Go(func() {
 		time.Sleep(restart)
@@ -236,7 +237,7 @@ func (w *world) replace() {
 	})
 }
 
-// poke notifies live that something may have changed.
+// poke wakes the method live, because something may have changed.
 func (w *world) poke() {
 	select {
 	case w.poked <- struct{}{}:
@@ -244,7 +245,7 @@ func (w *world) poke() {
 	}
 }
 
-// note records err as a fault of the run, unless it is nil.
+// note records err as a fault of the run if it is not nil.
 func (w *world) note(err error) {
 	if err == nil {
 		return
@@ -254,7 +255,7 @@ func (w *world) note(err error) {
 	w.faults = append(w.faults, err.Error())
 }
 
-// close stops all workers, waits for their end, and closes the server.
+// close stops all workers, waits until they have stopped, and closes the server.
 func (w *world) close() error {
 	w.mu.Lock()
 	w.closing = true

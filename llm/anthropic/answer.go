@@ -8,7 +8,7 @@ import (
 	"github.com/perdure/perdure/llm/internal/adapter"
 )
 
-// answer assembles the events of one stream.
+// answer assembles the events of one stream to a response.
 type answer struct {
 	adapter.Answer
 	open map[int64]*block
@@ -16,11 +16,11 @@ type answer struct {
 	echo blockEcho
 }
 
-// block is an open content block.
+// block is a content block that is being received.
 type block struct {
 	kind  string
 	call  *llm.Call
-	input string // arguments that came complete with the start
+	input string // arguments that the start event already contains
 }
 
 func newAnswer(c *adapter.Call) *answer {
@@ -52,7 +52,7 @@ func (a *answer) take(e anthropic.MessageStreamEventUnion) error {
 	return nil
 }
 
-// count stores token counts. The counts are cumulative; a field that an event omits is 0.
+// count stores token counts. Each count is the total so far; a count that an event omits is 0.
 func (a *answer) count(input, output, cacheRead, cacheWrite int64) {
 	a.Usage.Input = max(a.Usage.Input, input)
 	a.Usage.Output = max(a.Usage.Output, output)
@@ -60,7 +60,7 @@ func (a *answer) count(input, output, cacheRead, cacheWrite int64) {
 	a.Usage.CacheWrite = max(a.Usage.CacheWrite, cacheWrite)
 }
 
-// countThinking stores the number of reasoning tokens in the output, if the API reports it.
+// countThinking stores how many of the output tokens are reasoning, if the API reports it.
 func (a *answer) countThinking(d anthropic.OutputTokensDetails) {
 	if d.JSON.ThinkingTokens.Valid() && (a.Usage.Reasoning == nil || *a.Usage.Reasoning < d.ThinkingTokens) {
 		a.Usage.Reasoning = &d.ThinkingTokens
@@ -144,7 +144,7 @@ func (a *answer) stopReason() perdure.StopReason {
 		return perdure.StopRefusal
 	case anthropic.StopReasonPauseTurn:
 		if len(a.Calls.All()) == 0 {
-			return perdure.StopTurnLimit // it paused more often than maxPauses
+			return perdure.StopTurnLimit // the answer paused more often than maxPauses
 		}
 	}
 	if len(a.Calls.All()) > 0 {

@@ -8,13 +8,13 @@ import (
 	"github.com/perdure/perdure/llm"
 )
 
-// setChoice sets the tool choice and the text format.
+// setChoice sets the tool choice and the text format of the request.
 func setChoice(p *anthropic.MessageNewParams, req llm.Request) {
-	if len(p.Tools) > 0 { // without tools the API refuses a choice
+	if len(p.Tools) > 0 { // without tools, the API refuses a tool choice
 		p.ToolChoice = toolChoice(req)
 	}
 	if req.Format != nil {
-		// The schema is passed on unchanged; a map would lose the order of its keys.
+		// The schema is passed on as raw JSON; decoded to a map, it would lose the order of its keys.
 		format := map[string]any{"type": "json_schema", "schema": req.Format.Schema}
 		p.OutputConfig.Format = param.Override[anthropic.JSONOutputFormatParam](format)
 	}

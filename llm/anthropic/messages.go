@@ -11,8 +11,8 @@ import (
 	"github.com/perdure/perdure/llm"
 )
 
-// conversation returns alternating turns. Adjacent messages of one role are one turn, and a user
-// turn begins with the tool results, in call order.
+// conversation returns messages of alternating roles, as the API requires. It joins adjacent messages
+// of one role. A user message begins with its tool results, in the order of the calls.
 func conversation(req llm.Request, messages []perdure.Message) []anthropic.MessageParam {
 	c := converter{
 		model: llm.Model{Provider: Name, ID: req.Model},
@@ -60,17 +60,17 @@ func (c *converter) assistant(m perdure.Message) []anthropic.ContentBlockParamUn
 			// Compact marshalling keeps the order of keys, so the text is stable.
 			input := json.RawMessage(llm.OutwardArguments(p))
 			blocks = append(blocks, anthropic.NewToolUseBlock(c.ids[p.ID], input, p.Name))
-		case perdure.PartText: // the API does not accept images of the model
+		case perdure.PartText: // the API accepts no images in the model's messages
 			blocks = append(blocks, content([]perdure.Part{p})...)
 		}
 	}
 	for n := len(blocks) - 1; n >= 0 && (blocks[n].OfThinking != nil || blocks[n].OfRedactedThinking != nil); n-- {
-		blocks = blocks[:n] // the API refuses reasoning without a following block
+		blocks = blocks[:n] // the API refuses reasoning with no block after it
 	}
 	return blocks
 }
 
-// thinking returns a reasoning part exactly as it was received, because the provider checks the
+// thinking returns a thinking part exactly as it was received, because the provider checks its
 // signature.
 func thinking(p perdure.Part) anthropic.ContentBlockParamUnion {
 	if p.Redacted {
@@ -96,8 +96,8 @@ func content(parts []perdure.Part) []anthropic.ContentBlockParamUnion {
 	return blocks
 }
 
-// orEmpty returns blocks, or a placeholder text if there are none. Without the placeholder, the
-// user's turn would be missing and the conversation would end with the assistant.
+// orEmpty returns blocks, or a placeholder text if there are none. Without the placeholder, the user
+// message would be missing, and the conversation would end with the assistant.
 func orEmpty(blocks []anthropic.ContentBlockParamUnion) []anthropic.ContentBlockParamUnion {
 	if len(blocks) == 0 {
 		return []anthropic.ContentBlockParamUnion{anthropic.NewTextBlock("(empty message)")}
@@ -115,7 +115,7 @@ func (c *converter) results(results []perdure.Part) []anthropic.ContentBlockPara
 		for _, b := range content(r.Parts) {
 			block.Content = append(block.Content, anthropic.ToolResultBlockParamContentUnion{OfText: b.OfText, OfImage: b.OfImage, OfDocument: b.OfDocument})
 		}
-		if r.IsError && len(block.Content) == 0 { // an error needs content
+		if r.IsError && len(block.Content) == 0 { // the API refuses an error result without content
 			block.Content = []anthropic.ToolResultBlockParamContentUnion{{OfText: &anthropic.TextBlockParam{Text: "error"}}}
 		}
 		blocks = append(blocks, anthropic.ContentBlockParamUnion{OfToolResult: block})
@@ -123,8 +123,8 @@ func (c *converter) results(results []perdure.Part) []anthropic.ContentBlockPara
 	return blocks
 }
 
-// resultID returns the outward id of the call that r answers. If the call is not on the path, the
-// result keeps its own id, so that the provider's error names it.
+// resultID returns the id of the call to which the result r belongs, in the form that is sent. If the
+// call is not on the path, the result keeps its own id, so that the provider's error names it.
 func (c *converter) resultID(r perdure.Part) string {
 	if id, known := c.ids[r.ToolCallID]; known {
 		return id
@@ -132,5 +132,5 @@ func (c *converter) resultID(r perdure.Part) string {
 	return r.ToolCallID
 }
 
-// blank reports whether the API refuses a text as blank.
+// blank reports whether the API refuses the text as blank.
 func blank(s string) bool { return strings.TrimSpace(s) == "" }

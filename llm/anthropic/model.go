@@ -11,15 +11,15 @@ import (
 	"github.com/perdure/perdure/llm"
 )
 
-// traits are the differences between generations of models. Unknown models, such as those of
+// traits describe how the API differs between generations of models. Unknown models, such as those of
 // compatible servers, use the oldest form of the API.
 type traits struct {
-	maxTokens  int64  // max_tokens if the request sets no limit
-	noThinking bool   // cannot reason
-	adaptive   bool   // reasons by effort; a budget is refused or deprecated
-	noSampling bool   // refuses temperature and top_p
-	oneSampler bool   // refuses temperature together with top_p
-	offWith    string // the thinking type that turns off reasoning, if it is on by default
+	maxTokens  int64  // max_tokens, if the request sets no limit
+	noThinking bool   // the model cannot reason
+	adaptive   bool   // reasoning is set by an effort, not by a token budget
+	noSampling bool   // the model refuses temperature and top_p
+	oneSampler bool   // the model refuses temperature together with top_p
+	offWith    string // the type that turns reasoning off, for models that reason by default
 }
 
 var modelID = regexp.MustCompile(`^claude-(?:(\d)-(?:(\d)-)?)?([a-z]+)(?:-(\d))?(?:-(\d))?(?:$|[-@\[])`)
@@ -31,7 +31,7 @@ func traitsOf(model string) traits {
 	}
 	family := m[3]
 	major, minor := m[4], m[5]
-	if m[1] != "" { // the older order: claude-3-5-sonnet
+	if m[1] != "" { // older names have the version first: claude-3-5-sonnet
 		major, minor = m[1], m[2]
 	}
 	version := 10*digit(major) + digit(minor)
@@ -66,7 +66,7 @@ func digit(s string) int {
 	return n
 }
 
-// budgets are the reasoning tokens of a model with a fixed budget, by level.
+// budgets are the maximum numbers of reasoning tokens, by level, for a model with a fixed budget.
 var budgets = map[llm.Thinking]int64{
 	llm.ThinkingLow:    2048,
 	llm.ThinkingMedium: 8192,
@@ -74,12 +74,12 @@ var budgets = map[llm.Thinking]int64{
 	llm.ThinkingXHigh:  32768,
 }
 
-// minBudget is the smallest budget that the API accepts.
+// minBudget is the smallest reasoning budget in tokens that the API accepts.
 const minBudget = 1024
 
-// setLimits sets max_tokens, reasoning and sampling. A budget is at most half of the request's
-// MaxTokens. If that is less than the API's minimum, max_tokens grows by the budget, because
-// max_tokens must exceed the budget.
+// setLimits sets max_tokens, reasoning and sampling. A reasoning budget is at most half of the
+// request's MaxTokens. If that is less than the API's minimum, the budget is added to max_tokens,
+// because max_tokens must exceed the budget.
 func setLimits(p *anthropic.MessageNewParams, req llm.Request) {
 	t := traitsOf(req.Model)
 	p.MaxTokens = t.maxTokens
@@ -103,11 +103,11 @@ func setLimits(p *anthropic.MessageNewParams, req llm.Request) {
 	}
 }
 
-// leastTopP is the smallest top_p that the API accepts with reasoning.
+// leastTopP is the smallest top_p that the API accepts from a request with reasoning.
 const leastTopP = 0.95
 
-// setSampling sets temperature and top_p if the model accepts them. Not all values are accepted
-// with reasoning. Models from 4.1 on accept only one of both; setSampling then sets the
+// setSampling sets temperature and top_p if the model accepts them. With reasoning, the model accepts
+// only some values. If one is true, the model accepts only one of the two, and setSampling prefers the
 // temperature.
 func setSampling(p *anthropic.MessageNewParams, req llm.Request, thinks, one bool) {
 	if req.Temperature != nil && !thinks {
@@ -126,14 +126,14 @@ func setUser(p *anthropic.MessageNewParams, req llm.Request) {
 	}
 }
 
-// setAdaptive lets the model decide how much to reason, within an effort. It reports whether the
+// setAdaptive sets the effort within which the model decides how much to reason. It reports whether the
 // request asks for reasoning. A model that always reasons ignores the level off.
 func setAdaptive(p *anthropic.MessageNewParams, t traits, level llm.Thinking) bool {
 	if level.On() {
 		p.Thinking.OfAdaptive = &anthropic.ThinkingConfigAdaptiveParam{Display: anthropic.ThinkingConfigAdaptiveDisplaySummarized}
 		p.OutputConfig.Effort = anthropic.OutputConfigEffort(level)
 		if level == llm.ThinkingXHigh {
-			p.OutputConfig.Effort = anthropic.OutputConfigEffortMax // the highest effort; all of these models have it
+			p.OutputConfig.Effort = anthropic.OutputConfigEffortMax // all of these models have this effort
 		}
 		return true
 	}
@@ -151,9 +151,9 @@ func setAdaptive(p *anthropic.MessageNewParams, t traits, level llm.Thinking) bo
 	return false
 }
 
-// mayThink reports whether the conversation allows a model with a budget to reason. Answers with
-// calls must begin with the model's own reasoning, which is missing after a change of the model or
-// of the level.
+// mayThink reports whether the conversation allows a model with a reasoning budget to reason. An
+// assistant message with tool calls must begin with the model's own reasoning. That reasoning is
+// missing after a change of the model or of the level.
 func mayThink(messages []anthropic.MessageParam) bool {
 	for i := 1; i < len(messages); i++ {
 		content := messages[i-1].Content

@@ -12,19 +12,20 @@ import (
 	"github.com/perdure/perdure/llm"
 )
 
-// maxPauses is the maximum number of continuations of a paused answer, per call.
+// maxPauses is how often a paused answer is continued at most in one call.
 const maxPauses = 5
 
-// pausedAnswer holds the answers of one call that ended with pause_turn. The API continues such an
-// answer if the request returns it unchanged, including the blocks of the API's own tools.
+// pausedAnswer holds the parts of an answer that ended with pause_turn. The API continues such an
+// answer if the next request sends it back unchanged, including the blocks of the API's own tools.
 type pausedAnswer struct {
 	blocks []json.RawMessage
-	usage  perdure.Usage // of the earlier requests
+	usage  perdure.Usage // usage of the earlier requests
 	times  int
 }
 
-// continues reports whether another request must continue the answer, and stores the answer's blocks
-// if so. An answer with tool calls is not continued, because the agent must run them first.
+// continues reports whether the answer is paused and another request must continue it. If so, it stores
+// the answer's blocks. An answer with tool calls is not continued, because the agent must run the calls
+// first.
 func (p *pausedAnswer) continues(a *answer) bool {
 	if !a.Done || a.stop != anthropic.StopReasonPauseTurn || len(a.Calls.All()) > 0 || p.times == maxPauses {
 		return false
@@ -40,27 +41,26 @@ func (p *pausedAnswer) continues(a *answer) bool {
 	return true
 }
 
-// message returns the answer so far as the assistant's message.
+// message returns the answer so far as an assistant message.
 func (p *pausedAnswer) message() (anthropic.MessageParam, error) {
 	raw, err := json.Marshal(map[string]any{"role": "assistant", "content": p.blocks})
 	return param.Override[anthropic.MessageParam](json.RawMessage(raw)), err
 }
 
-// again resets the state of the answer for the stream of the next request. The parts received so
-// far remain.
+// again prepares the answer for the stream of the next request. It keeps the parts received so far.
 func (a *answer) again() {
 	a.Builder.Break()
 	a.open, a.echo = map[int64]*block{}, blockEcho{}
 	a.stop, a.Usage, a.Done = "", perdure.Usage{}, false
 }
 
-// blockEcho stores the blocks of a stream unchanged.
+// blockEcho collects the content blocks of a stream unchanged, so that they can be sent back.
 type blockEcho struct {
 	order []int64
 	open  map[int64]*echoedBlock
 }
 
-// echoedBlock is a block: its members, and the deltas of some members.
+// echoedBlock is one content block: its members, and the deltas of some members.
 type echoedBlock struct {
 	members   map[string]json.RawMessage
 	added     map[string]*llm.GrowingText
@@ -107,7 +107,7 @@ func (b *echoedBlock) add(event anthropic.MessageStreamEventUnion) {
 	}
 }
 
-// more appends a delta to a member.
+// more appends a delta to a member of the block.
 func (b *echoedBlock) more(member, piece string) {
 	if b.added[member] == nil {
 		b.added[member] = &llm.GrowingText{}
@@ -115,7 +115,8 @@ func (b *echoedBlock) more(member, piece string) {
 	b.added[member].Add(piece)
 }
 
-// blocks returns the blocks of the stream in order, without blank texts, which the API refuses.
+// blocks returns the content blocks of the stream in order, without blank text blocks, which the API
+// refuses.
 func (e *blockEcho) blocks() []json.RawMessage {
 	var all []json.RawMessage
 	for _, index := range slices.Compact(slices.Clone(e.order)) {
@@ -146,7 +147,7 @@ func (b *echoedBlock) json() (json.RawMessage, bool) {
 }
 
 func (b *echoedBlock) set(member string, v any) {
-	if raw, err := json.Marshal(v); err == nil { // strings and raw JSON always marshal
+	if raw, err := json.Marshal(v); err == nil { // strings and raw JSON always encode
 		b.members[member] = raw
 	}
 }

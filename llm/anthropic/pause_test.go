@@ -15,8 +15,8 @@ import (
 	"github.com/perdure/perdure/llm/llmtest"
 )
 
-// pausing creates a provider whose server answers each request with the next stream, and repeats
-// the last one.
+// pausing returns a provider whose server answers each request with the next of the streams, and
+// repeats the last one.
 func pausing(t *testing.T, streams ...[]string) (llm.Provider, *[]json.RawMessage) {
 	t.Helper()
 	var got []json.RawMessage // the messages of each request; requests are sequential

@@ -16,10 +16,10 @@ import (
 	"github.com/perdure/perdure/llm/internal/adapter"
 )
 
-// Name is the provider's name in the names of models.
+// Name is the name of the provider, as in the names of models.
 const Name = "anthropic"
 
-// Config configures the provider.
+// Config is the configuration of the provider.
 type Config = llm.Config
 
 // Provider implements llm.Provider.
@@ -34,7 +34,7 @@ func New(config Config) *Provider {
 	}, config)}
 }
 
-// call makes one call.
+// call makes one model call and returns its response.
 func call(ctx context.Context, c *adapter.Call) (*llm.Response, error) {
 	messages := anthropic.NewMessageService(options(c)...)
 	answer, sent := newAnswer(c), params(c.Request)
@@ -61,12 +61,12 @@ func call(ctx context.Context, c *adapter.Call) (*llm.Response, error) {
 	return resp, nil
 }
 
-// options sets all that the SDK would otherwise take from the environment.
+// options sets all options that the SDK would otherwise take from environment variables.
 func options(c *adapter.Call) []option.RequestOption {
 	opts := []option.RequestOption{
 		option.WithHTTPClient(c.Config.Client),
 		option.WithBaseURL(c.To.BaseURL),
-		option.WithMaxRetries(0), // the durable task retries
+		option.WithMaxRetries(0), // the task that makes the call retries
 		option.WithMiddleware(func(req *http.Request, next option.MiddlewareNext) (*http.Response, error) {
 			return llm.Checked(Name, req, next)
 		}),
@@ -78,7 +78,7 @@ func options(c *adapter.Call) []option.RequestOption {
 	return opts
 }
 
-// events are the SDK's events.
+// events adapts the SDK's stream of events to adapter.Events.
 type events struct {
 	*ssestream.Stream[anthropic.MessageStreamEventUnion]
 }

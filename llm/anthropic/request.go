@@ -9,11 +9,12 @@ import (
 	"github.com/perdure/perdure/llm"
 )
 
-// imageBase64 is the API's limit of an image, measured on its base64 text.
+// imageBase64 is the API's maximum size of an image, in bytes of base64.
 const imageBase64 = 10 << 20
 
-// params creates the request. It depends only on req, and the form of a message does not depend on
-// later messages. So the prefix stays the same from turn to turn, and the prompt cache hits.
+// params creates the body of the request. It depends only on req, and the form of a message does not
+// depend on later messages. So consecutive requests begin with the same bytes, and the prompt cache
+// hits.
 func params(req llm.Request) anthropic.MessageNewParams {
 	req = llm.Outward(req, llm.OutwardRules{Provider: Name, ImageBase64: imageBase64, Takes: takes})
 	system, rest := llm.LeadingSystem(req)
@@ -33,7 +34,7 @@ func params(req llm.Request) anthropic.MessageNewParams {
 
 func tool(t llm.ToolSpec) anthropic.ToolUnionParam {
 	spec := &anthropic.ToolParam{Name: t.Name, InputSchema: schema(t.Schema)}
-	if t.Strict != nil && *t.Strict { // the default is not strict, and older models do not know the member
+	if t.Strict != nil && *t.Strict { // older models do not know the member
 		spec.Strict = param.NewOpt(true)
 	}
 	if t.Description != "" {
@@ -42,7 +43,8 @@ func tool(t llm.ToolSpec) anthropic.ToolUnionParam {
 	return anthropic.ToolUnionParam{OfTool: spec}
 }
 
-// schema passes the schema on unchanged. The SDK's own type would reorder its keys.
+// schema passes the schema of the arguments on unchanged. The SDK's own type would change the order of
+// its keys.
 func schema(raw json.RawMessage) anthropic.ToolInputSchemaParam {
 	if len(raw) == 0 {
 		return anthropic.ToolInputSchemaParam{}
@@ -50,8 +52,9 @@ func schema(raw json.RawMessage) anthropic.ToolInputSchemaParam {
 	return param.Override[anthropic.ToolInputSchemaParam](raw)
 }
 
-// setBreakpoints sets the cache breakpoints. One is at the end of the system prompt, which every
-// turn shares. The other is at the last block, up to which the next turn repeats.
+// setBreakpoints sets the positions up to which the provider caches the prompt. One is the end of the
+// system prompt, which all turns share. The other is the last block, because the next turn repeats
+// everything up to it.
 func setBreakpoints(p *anthropic.MessageNewParams) {
 	mark := anthropic.NewCacheControlEphemeralParam()
 	switch {
@@ -65,7 +68,7 @@ func setBreakpoints(p *anthropic.MessageNewParams) {
 	}
 	content := p.Messages[len(p.Messages)-1].Content
 	for i := len(content) - 1; i >= 0; i-- {
-		if at := content[i].GetCacheControl(); at != nil { // reasoning blocks have none
+		if at := content[i].GetCacheControl(); at != nil { // reasoning blocks cannot have a breakpoint
 			*at = mark
 			return
 		}

@@ -35,14 +35,14 @@ type receivedPart struct {
 	FunctionCall         *receivedCall
 }
 
-// receivedCall is a function call. Args is the received text, with the order of its keys and its
-// numbers.
+// receivedCall is a function call. Args is the text of the arguments as received, so that the order of
+// keys and the form of numbers are kept.
 type receivedCall struct {
 	ID, Name markedText
 	Args     json.RawMessage
 }
 
-// markedText is a text for llm.NewWireBuilder.
+// markedText is a text with marks for llm.NewWireBuilder.
 type markedText string
 
 // UnmarshalJSON implements json.Unmarshaler.
@@ -50,11 +50,11 @@ func (m *markedText) UnmarshalJSON(raw []byte) error {
 	return json.Unmarshal(llm.Marked(raw), (*string)(m))
 }
 
-// answer assembles the chunks of one stream.
+// answer assembles the chunks of one stream to a response.
 type answer struct {
 	adapter.Answer
 	reason  string
-	blocked bool // the prompt was blocked
+	blocked bool // whether the API blocked the prompt
 }
 
 func newAnswer(c *adapter.Call) *answer { return &answer{Answer: adapter.NewAnswer(c)} }
@@ -83,8 +83,8 @@ func (a *answer) take(c *chunk) error {
 	return nil
 }
 
-// part adds a part of a chunk. A part with a signature stays separate, because the signature covers
-// exactly that part and is sent back with it.
+// part adds a part of a chunk to the response. A part with a signature is not joined with others,
+// because the signature covers exactly that part and is sent back with it.
 func (a *answer) part(p receivedPart) error {
 	signature, text := base64.StdEncoding.EncodeToString(p.ThoughtSignature), string(p.Text)
 	switch {
@@ -119,8 +119,8 @@ func (a *answer) call(f *receivedCall, signature string) error {
 	return nil
 }
 
-// count stores the token counts, which are cumulative. Tokens read from the cache are not counted
-// as input; reasoning counts as output.
+// count stores the token counts. Each is the total so far. Tokens read from the cache are not counted
+// as input; reasoning tokens are counted as output.
 func (a *answer) count(u tokenCounts) {
 	a.Usage.CacheRead = max(a.Usage.CacheRead, u.CachedContentTokenCount)
 	a.Usage.Input = max(a.Usage.Input, u.PromptTokenCount+u.ToolUsePromptTokenCount-u.CachedContentTokenCount)
@@ -130,8 +130,8 @@ func (a *answer) count(u tokenCounts) {
 	}
 }
 
-// finish returns the response. It requires a finish reason or a blocked prompt; a stream without
-// either was interrupted.
+// finish returns the response. It returns an error unless the stream had a finish reason or reported a
+// blocked prompt, because the stream was then interrupted.
 func (a *answer) finish() (*llm.Response, error) {
 	if a.reason == "" && !a.blocked {
 		return nil, a.Cut()
@@ -142,8 +142,8 @@ func (a *answer) finish() (*llm.Response, error) {
 	return a.Finish(a.stopReason())
 }
 
-// failure returns the error of an answer that ended because of a fault of the model or the service.
-// It is retryable.
+// failure returns the error for an answer that ended because of a fault of the model or the service.
+// The error is retryable.
 func (a *answer) failure() *llm.Error {
 	switch a.reason {
 	case "MALFORMED_FUNCTION_CALL", "MALFORMED_RESPONSE", "UNEXPECTED_TOOL_CALL", "TOO_MANY_TOOL_CALLS", "OTHER", "CONTINUATION":

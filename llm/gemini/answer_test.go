@@ -91,8 +91,8 @@ func TestFailuresOfGemini(t *testing.T) {
 	_ = llmtest.WantError(t, err, llm.InvalidRequest, false)
 }
 
-// TestNullMembersAreSkipped checks that members that are null and parts of an unknown kind do not
-// fail a call.
+// TestNullMembersAreSkipped checks that a call succeeds although members of its stream are null or
+// parts have an unknown kind.
 func TestNullMembersAreSkipped(t *testing.T) {
 	resp, err := said(t,
 		`{"candidates":[null,{"content":null},{"content":{"parts":null}},{"content":{"parts":[null,{},{"executableCode":{"code":"1"}}]}}],"usageMetadata":null}`,

@@ -14,8 +14,8 @@ type functionCalling struct {
 	Allowed []string `json:"allowedFunctionNames,omitempty"`
 }
 
-// choice returns the tool choice; nil leaves it to the model. A strict tool requires a mode other
-// than the default, which does not enforce schemas.
+// choice returns the tool choice of the request; nil lets the model choose. A strict tool needs another
+// mode than the default, which does not enforce schemas.
 func choice(req llm.Request) *toolConfig {
 	if len(req.Tools) == 0 {
 		return nil
@@ -46,7 +46,7 @@ func anyStrict(tools []llm.ToolSpec) bool {
 	return false
 }
 
-// checkFormat refuses a text format together with functions, as the API does.
+// checkFormat refuses a request with both a text format and functions, because the API refuses it.
 func checkFormat(req llm.Request) error {
 	if req.Format == nil || len(req.Tools) == 0 {
 		return nil

@@ -7,14 +7,14 @@ import (
 	"github.com/perdure/perdure/llm"
 )
 
-// link is a URL that the provider fetches.
+// link is a URL from which the provider fetches a file.
 type link struct {
 	MimeType string `json:"mimeType,omitempty"`
 	URI      string `json:"fileUri"`
 }
 
-// takes reports whether the API accepts a part: an image by its URL, and PDF and text by data or
-// URL. Ids of files belong to other providers.
+// takes reports whether the API accepts an image or a file: an image by its URL, and PDF and text by
+// data or URL. It refuses ids of files, because they belong to other providers.
 func takes(p perdure.Part) bool {
 	mime, known := llm.MediaType(p)
 	switch {
@@ -28,7 +28,7 @@ func takes(p perdure.Part) bool {
 	return mime == llm.PDF || strings.HasPrefix(mime, "text/")
 }
 
-// mediaPart returns the part of an image or a file.
+// mediaPart returns the part for an image or a file.
 func mediaPart(p perdure.Part) part {
 	if p.URL == "" {
 		return part{InlineData: &blob{MimeType: p.MimeType, Data: p.Data}}
@@ -37,7 +37,7 @@ func mediaPart(p perdure.Part) part {
 	return part{FileData: &link{MimeType: mime, URI: p.URL}}
 }
 
-// what returns the name of the kind of a part that a result cannot have.
+// what returns a name for the part's content. It is for parts that a function result cannot hold.
 func what(p part) string {
 	switch {
 	case p.InlineData != nil && !strings.HasPrefix(p.InlineData.MimeType, "image/"):

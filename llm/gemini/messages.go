@@ -8,7 +8,7 @@ import (
 	"github.com/perdure/perdure/llm"
 )
 
-// content is one turn of the conversation.
+// content is one message of the conversation.
 type content struct {
 	Role  string `json:"role,omitempty"`
 	Parts []part `json:"parts"`
@@ -46,8 +46,8 @@ const (
 	roleModel = "model"
 )
 
-// unsigned replaces the signature of a function call that another model made, as Google documents.
-// It is base64 like every signature.
+// unsigned replaces the missing signature of a function call that another model made, as Google
+// documents. It is base64 like every signature.
 const unsigned = "c2tpcF90aG91Z2h0X3NpZ25hdHVyZV92YWxpZGF0b3I=" // skip_thought_signature_validator
 
 func conversation(req llm.Request, messages []perdure.Message) []content {
@@ -73,7 +73,7 @@ type converter struct {
 	model  llm.Model
 	family family
 	ids    map[string]string
-	names  map[string]string // of the calls, by our id
+	names  map[string]string // names of the called functions, by Perdure's id of the call
 	out    []content
 }
 
@@ -104,8 +104,8 @@ func shown(in []perdure.Part) []part {
 	return parts
 }
 
-// assistant adds a message of the model. If the last turn is the model's, assistant extends that
-// turn: the API accepts a function call only in a turn that follows a turn of the user.
+// assistant adds a message of the model. If the last message is also the model's, it extends that
+// message: the API accepts a function call only in a message that follows a user message.
 func (c *converter) assistant(m perdure.Message) {
 	parts := c.said(m)
 	if len(parts) == 0 {
@@ -148,7 +148,8 @@ func (c *converter) said(m perdure.Message) []part {
 	return parts
 }
 
-// call returns a function call. The model signs only the first of parallel calls.
+// call returns a function call. first reports whether it is the first of parallel calls, because the
+// model signs only the first one.
 func (c *converter) call(p perdure.Part, signature string, first bool) part {
 	if signature == "" && first && c.family.wantsSignatures() {
 		signature = unsigned
@@ -160,13 +161,13 @@ func (c *converter) call(p perdure.Part, signature string, first bool) part {
 	}
 }
 
-// results adds one turn with only the results. Images, which a result cannot hold, follow in a
-// separate turn.
+// results adds one message with all results. Images, which a function result cannot hold, follow in a
+// separate message.
 func (c *converter) results(results []perdure.Part) {
 	var parts, images []part
 	for _, r := range results {
 		id, known := c.ids[r.ToolCallID]
-		if !known { // the call is not on the path; the provider's error shall name it
+		if !known { // no such call; the provider's error shall name the id
 			id = r.ToolCallID
 		}
 		name := r.ToolName

@@ -8,9 +8,9 @@ import (
 	"github.com/perdure/perdure/llm"
 )
 
-// family describes the differences between generations of models.
+// family describes how the API differs between generations of models.
 type family struct {
-	version int // 25 is 2.5; 0 is unknown
+	version int // 25 means version 2.5; 0 means unknown
 	pro     bool
 }
 
@@ -22,7 +22,7 @@ func familyOf(model string) family {
 	m := modelID.FindStringSubmatch(model)
 	if m == nil {
 		if strings.HasPrefix(model, "gemini-") && strings.HasSuffix(model, "-latest") {
-			f.version = 25 // all models that this name may mean accept budgets
+			f.version = 25 // all models with this name accept budgets
 		}
 		return f
 	}
@@ -41,18 +41,18 @@ func number(s string) int {
 // wantsSignatures reports whether the model refuses a function call without a signature.
 func (f family) wantsSignatures() bool { return f.version >= 30 }
 
-// budgets are the reasoning tokens of a model with a budget, by level.
+// budgets are the maximum numbers of reasoning tokens, by level, for a model with a budget.
 var budgets = map[llm.Thinking]int32{
 	llm.ThinkingLow:    2048,
 	llm.ThinkingMedium: 8192,
 	llm.ThinkingHigh:   20480,
-	llm.ThinkingXHigh:  24576, // the maximum of the smaller models; others allow more
+	llm.ThinkingXHigh:  24576, // maximum of the smaller models
 }
 
-// proBudget is the maximum budget of a Pro model.
+// proBudget is the maximum number of reasoning tokens of a Pro model.
 const proBudget = 32768
 
-// minBudget is the minimum budget of a model that always reasons.
+// minBudget is the minimum number of reasoning tokens of a model that always reasons.
 const minBudget = 128
 
 type thinkingConfig struct {
@@ -61,8 +61,8 @@ type thinkingConfig struct {
 	ThinkingLevel   string `json:"thinkingLevel,omitempty"`
 }
 
-// thinking returns the thinking configuration, nil for models that have none. summary requests
-// summaries of the reasoning, at any level.
+// thinking returns the reasoning settings; nil for models that have none. If summary is true, it
+// requests summaries of the reasoning at any level.
 func (f family) thinking(level llm.Thinking, summary bool) *thinkingConfig {
 	switch {
 	case level == "" && !summary:
@@ -89,7 +89,7 @@ func (f family) level(level llm.Thinking) string {
 	case llm.ThinkingLow:
 		return "LOW"
 	case llm.ThinkingMedium:
-		if f.pro && f.version == 30 { // it has only low and high
+		if f.pro && f.version == 30 { // this model has only low and high
 			return "HIGH"
 		}
 		return "MEDIUM"

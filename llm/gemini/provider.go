@@ -8,10 +8,10 @@ import (
 	"github.com/perdure/perdure/llm/internal/adapter"
 )
 
-// Name is the provider's name in the names of models.
+// Name is the name of the provider, as in the names of models.
 const Name = "gemini"
 
-// Config configures the provider.
+// Config is the configuration of the provider.
 type Config = llm.Config
 
 // Provider implements llm.Provider.
@@ -26,7 +26,7 @@ func New(config Config) *Provider {
 	}, config)}
 }
 
-// generate makes one call.
+// generate makes one model call and returns its response.
 func generate(ctx context.Context, c *adapter.Call) (*llm.Response, error) {
 	req, err := newRequest(ctx, c)
 	if err != nil {

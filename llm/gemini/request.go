@@ -6,7 +6,7 @@ import (
 	"github.com/perdure/perdure/llm"
 )
 
-// request is the body of a call.
+// request is the body of the HTTP request.
 type request struct {
 	SystemInstruction *content         `json:"systemInstruction,omitempty"`
 	Contents          []content        `json:"contents"`
@@ -34,9 +34,9 @@ type generationConfig struct {
 	ResponseSchema   json.RawMessage `json:"responseJsonSchema,omitempty"`
 }
 
-// params creates the body of the request. It depends only on req, and the form of a message does
-// not depend on later messages. So the prefix stays the same from turn to turn, and the prompt
-// cache hits. Arguments and schemas are sent with the order of their keys and with exact numbers.
+// params creates the body of the request. It depends only on req, and the form of a message does not
+// depend on later messages. So consecutive requests begin with the same bytes, and the prompt cache
+// hits. In arguments and schemas, the order of keys and the form of numbers are kept.
 func params(req llm.Request) ([]byte, error) {
 	if err := checkFormat(req); err != nil {
 		return nil, err
@@ -54,7 +54,7 @@ func params(req llm.Request) ([]byte, error) {
 		body.Tools = []toolSet{{tools(req.Tools)}}
 	}
 	raw, err := json.Marshal(body)
-	if err != nil { // invalid JSON in arguments or a schema
+	if err != nil { // arguments or a schema are invalid JSON
 		return nil, &llm.Error{Kind: llm.InvalidRequest, Provider: Name, Message: "the request cannot be written", Err: err}
 	}
 	return raw, nil
@@ -68,7 +68,7 @@ func tools(specs []llm.ToolSpec) []function {
 	return all
 }
 
-// limits returns the token limit, the sampling, the reasoning and the text format.
+// limits returns the token limit, and the settings of sampling, reasoning and text format.
 func limits(req llm.Request) generationConfig {
 	c := generationConfig{
 		MaxOutputTokens: min(req.MaxTokens, 1<<30), Temperature: single(req.Temperature), TopP: single(req.TopP),
@@ -80,7 +80,7 @@ func limits(req llm.Request) generationConfig {
 	return c
 }
 
-// single returns a number in the API's precision.
+// single returns the number as a float32, the precision of the API.
 func single(f *float64) *float32 {
 	if f == nil {
 		return nil

@@ -37,8 +37,8 @@ func newRequest(ctx context.Context, c *adapter.Call) (*http.Request, error) {
 	return req, nil
 }
 
-// address returns the URL that streams the answer of a model. It refuses the name of a model that
-// would change another part of the URL.
+// address returns the URL that streams the answer of a model. It refuses a model name that would change
+// another part of the URL.
 func address(c *adapter.Call) (string, error) {
 	model := c.Model
 	base, err := url.Parse(c.To.BaseURL)
@@ -56,8 +56,8 @@ func address(c *adapter.Call) (string, error) {
 	return u.String(), nil
 }
 
-// send sends a request. A failure is the error of the returned events. Redirects are not followed,
-// because they would send the key to another host.
+// send sends the request. If it fails, the returned events end with the error. Redirects are not
+// followed, because they would send the key to another host.
 func send(client *http.Client, req *http.Request) *events {
 	own := *client
 	own.CheckRedirect = func(*http.Request, []*http.Request) error { return http.ErrUseLastResponse }
@@ -71,7 +71,7 @@ func send(client *http.Client, req *http.Request) *events {
 	return &events{body: resp.Body, lines: bufio.NewReader(resp.Body)}
 }
 
-// events reads the chunks of a response. Each is a line of server-sent events that begins with
+// events reads the chunks of a response. Each chunk is a line of server-sent events that begins with
 // "data:".
 type events struct {
 	body  io.Closer
@@ -100,7 +100,7 @@ func (e *events) Next() bool {
 	return false
 }
 
-// read decodes a chunk.
+// read decodes one chunk.
 func (e *events) read(text []byte) error {
 	if !json.Valid(text) {
 		return llm.CutStream(Name)
@@ -121,7 +121,7 @@ func (e *events) Current() *chunk { return &e.chunk }
 // Err implements adapter.Events.
 func (e *events) Err() error { return e.err }
 
-// Close implements adapter.Events. It closes the connection and drops the rest of the response.
+// Close implements adapter.Events. It closes the connection and discards the rest of the response.
 func (e *events) Close() error {
 	if e.body == nil {
 		return nil
@@ -132,8 +132,8 @@ func (e *events) Close() error {
 // maxErrorBody is the maximum number of bytes read from an error response.
 const maxErrorBody = 64 << 10
 
-// statusError reads and closes an error response. Gemini sends the retry delay in the body, and
-// status 400 for a wrong key.
+// statusError reads and closes an error response. Gemini sends the retry delay in the body, and answers
+// a wrong key with status 400.
 func statusError(resp *http.Response) *llm.Error {
 	body, _ := io.ReadAll(io.LimitReader(resp.Body, maxErrorBody)) // a part of the body is enough
 	_ = resp.Body.Close()
@@ -142,7 +142,7 @@ func statusError(resp *http.Response) *llm.Error {
 			Details []struct{ Reason, RetryDelay string }
 		}
 	}
-	_ = json.Unmarshal(body, &said) // a body of another form has no details
+	_ = json.Unmarshal(body, &said) // if the body has another form, there are no details
 	status := resp.StatusCode
 	var wait time.Duration
 	for _, d := range said.Error.Details {

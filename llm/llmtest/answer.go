@@ -1,39 +1,41 @@
-// Package llmtest has the conformance suite for providers, and a fake server for each wire
-// protocol. It is imported only from tests.
+// Package llmtest contains a suite of tests that every provider must pass, and a fake server for each
+// wire protocol. Only tests import it.
 package llmtest
 
 import "github.com/perdure/perdure"
 
-// Answer is the answer, or the failure, of a fake server to one call.
+// Answer is how a fake server answers one call: with content, or with a failure.
 type Answer struct {
 	Thinking, Signature string
-	// Redacted is the data of a redacted thinking block, for wires with such blocks.
+	// Redacted is the data of a redacted thinking block, for protocols that have such blocks.
 	Redacted string
-	// CallSignature is the signature of the first call, for wires whose calls have signatures.
+	// CallSignature is the signature of the first tool call, for protocols in which tool calls have
+	// signatures.
 	CallSignature string
-	Text          []string // streamed in these pieces
+	Text          []string // pieces in which the text is streamed
 	Calls         []Call
-	Stop          perdure.StopReason // default: tool_use after calls, else end_turn
-	Usage         perdure.Usage      // Input excludes cache counts
+	Stop          perdure.StopReason // default: tool_use if there are tool calls, else end_turn
+	Usage         perdure.Usage      // Input does not include tokens of the cache
 
-	// Status, if set, is the HTTP status of a failure with Header and Body.
+	// Status, if set, is the HTTP status of a failure. Header and Body belong to that failure.
 	Status int
 	Header map[string]string
 	Body   string
-	// Event, if set, is an error event after the text.
+	// Event, if set, is an error event that is sent after the text.
 	Event string
 	// Cut ends the stream normally after the text, without a terminal event. Break resets the
-	// connection there.
+	// connection after the text.
 	Cut, Break bool
-	// HangBefore and HangAfter stop sending before or after the text, and keep the connection open.
+	// HangBefore stops sending before the text, and HangAfter after the text. The connection stays
+	// open.
 	HangBefore, HangAfter bool
-	// Raw, if set, are the unchanged data lines of the stream.
+	// Raw, if set, replaces the stream by these data lines, unchanged.
 	Raw []string
-	// Stream, if set, is the whole body of the stream.
+	// Stream, if set, replaces the whole body of the stream.
 	Stream string
 }
 
-// Call is a tool call of an Answer.
+// Call is a tool call in an Answer.
 type Call struct{ ID, Name, Arguments string }
 
 func (a Answer) stop() perdure.StopReason {

@@ -11,7 +11,7 @@ import (
 	"github.com/perdure/perdure/llm"
 )
 
-// Echoes returns the forms in which a server may repeat a key, or twelve characters of it.
+// Echoes returns the forms in which a server may repeat a key, or twelve of its characters.
 func Echoes(key string) []string {
 	var all []string
 	for _, piece := range []string{key, key[:12], key[len(key)-12:], key[3:15]} {
@@ -32,8 +32,8 @@ func percentEncoded(text string) string {
 	return b.String()
 }
 
-// Tells returns the form of the key that a text contains, "" if there is none. It searches for
-// base64 without the ends, which depend on neighbouring bytes.
+// Tells returns the form of the key that the text contains; "" if it contains none. It searches for
+// base64 without its first and last characters, because these depend on adjacent bytes.
 func Tells(text, key string) string {
 	for _, echo := range Echoes(key) {
 		inner := strings.TrimRight(echo, "=")
@@ -47,8 +47,8 @@ func Tells(text, key string) string {
 	return ""
 }
 
-// testEchoedKey checks that a key, or a part of it, that a provider repeats in any form of Echoes
-// is hidden in responses and errors.
+// testEchoedKey checks that responses and errors do not show a key, or a part of it, that a server
+// repeats in one of the forms of Echoes.
 func testEchoedKey(t *testing.T, r Remote) {
 	for _, echo := range Echoes(Secret) {
 		said := "it was " + echo + " then"

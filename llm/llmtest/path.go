@@ -13,16 +13,16 @@ import (
 	"github.com/perdure/perdure/llm"
 )
 
-// Path is a random conversation for tests of providers. Its answers come from several models, and
-// its ids, names, arguments and texts may be refused by providers. It may lack a user message.
+// Path is a random conversation for tests of providers. Its answers come from several models. Some of
+// its ids, names, arguments and texts are such that providers refuse them. It may have no user message.
 //
-// The transcript rules allow the conversation, except for parts of oldParts, which may be inserted
-// afterwards. Such parts were stored before the checks existed, and providers refuse them.
+// The transcript rules allow the conversation, except for parts from oldParts, which may be inserted
+// into it. Such parts were stored before the rules were checked, and providers refuse them.
 type Path struct {
 	Messages []perdure.Message
 
 	t      *rapid.T
-	makers []llm.Model // the models that made the signatures, by number
+	makers []llm.Model // the model that made each signature, by the number of the signature
 	ids    int
 }
 
@@ -32,8 +32,8 @@ func (c *Path) signature(maker llm.Model) string {
 	return sealed(len(c.makers) - 1)
 }
 
-// sealed returns the base64 text of signature number n. It has no padding, so CheckSignatures
-// finds it even inside other base64 text.
+// sealed returns the base64 text of the signature with number n. The text has no padding, so
+// CheckSignatures finds it even inside other base64 text.
 func sealed(n int) string {
 	return base64.StdEncoding.EncodeToString(fmt.Appendf(nil, "sealed-%05d", n))
 }
@@ -47,7 +47,7 @@ func (c *Path) CheckSignatures(to llm.Model, request []byte) {
 	}
 }
 
-// DrawPath draws a random conversation.
+// DrawPath returns a random conversation.
 func DrawPath(t *rapid.T) *Path {
 	c := &Path{t: t}
 	c.Messages = c.draw()
@@ -76,7 +76,7 @@ func (c *Path) draw() []perdure.Message {
 	return c.aged(messages)
 }
 
-// aged inserts a part of oldParts into about half of the messages.
+// aged returns the messages with a part from oldParts inserted into about half of them.
 func (c *Path) aged(messages []perdure.Message) []perdure.Message {
 	for i, m := range messages {
 		if !rapid.Bool().Draw(c.t, "old") {
@@ -93,7 +93,7 @@ func (c *Path) aged(messages []perdure.Message) []perdure.Message {
 	return messages
 }
 
-// oldParts are parts that earlier builds stored and no provider accepts.
+// oldParts are parts that earlier versions stored and that no provider accepts.
 var oldParts = []perdure.Part{
 	{Type: perdure.PartImage, MimeType: "image/png"},
 	{Type: perdure.PartImage, Data: "aGk=", MimeType: "image/png"},

@@ -25,7 +25,7 @@ func (c *Path) texts() []perdure.Part {
 	return parts
 }
 
-// picture is a minimal image.
+// picture is a part with a minimal image.
 var picture = perdure.Part{Type: perdure.PartImage, Data: "iVBORw0KGgoAAAANSUhEUgAAAAEAAAABCAYAAAAfFcSJAAAADUlEQVR42mNk+M9QDwADhgGAWjR9awAAAABJRU5ErkJggg==", MimeType: "image/png"}
 
 func file(p perdure.Part) perdure.Part {
@@ -33,8 +33,8 @@ func file(p perdure.Part) perdure.Part {
 	return p
 }
 
-// Media are images and files with data, a URL or a file id, as clients send them. Some are of
-// types that only some providers, or none, accept.
+// Media are images and files that clients send, with data, a URL or a file id. Some have types that
+// only some providers accept, or none.
 var Media = []perdure.Part{
 	picture,
 	{Type: perdure.PartImage, Data: picture.Data, MimeType: picture.MimeType, Detail: "low"},
@@ -43,7 +43,7 @@ var Media = []perdure.Part{
 	file(perdure.Part{Data: "JVBERi0xLjQK", MimeType: "application/pdf", Filename: "a \"b\".pdf"}),
 	file(perdure.Part{Data: "JVBERi0xLjQK", MimeType: "application/pdf"}),
 	file(perdure.Part{Data: "aGVsbG8=", MimeType: "text/plain", Filename: "a.txt"}),
-	file(perdure.Part{Data: "IAo=", MimeType: "text/plain"}), // blank
+	file(perdure.Part{Data: "IAo=", MimeType: "text/plain"}), // blank text
 	file(perdure.Part{Data: "YSxiCg==", MimeType: "text/csv"}),
 	file(perdure.Part{Data: "UEsDBA==", MimeType: "application/zip", Filename: "a.zip"}),
 	file(perdure.Part{URL: "https://example.com/a.pdf", Filename: "a.pdf"}),
@@ -71,8 +71,8 @@ var makers = []llm.Model{
 	{Provider: "scripted", ID: "x"},
 }
 
-// round returns a random answer of a random model, and a result message for each of its calls, in
-// random order.
+// round returns a random answer of a random model, followed by a result message for each of its tool
+// calls, in random order.
 func (c *Path) round() []perdure.Message {
 	maker := rapid.SampledFrom(makers).Draw(c.t, "maker")
 	m := message(perdure.RoleAssistant, []perdure.Part{})
@@ -127,11 +127,11 @@ func (c *Path) thinking(maker llm.Model) perdure.Part {
 	return p
 }
 
-// calledNames are names with which models have called tools.
+// calledNames are tool names, valid and invalid, that models have used in tool calls.
 var calledNames = []string{"bash", "read-file", "functions.bash", "a b", "7zip", "é", "-", perdure.UnnamedTool, strings.Repeat("x", 200)}
 
-// call returns a random tool call. Its id has our form, is repeated in other messages, or has a
-// form that most providers refuse.
+// call returns a random tool call of the model maker. Its id has Perdure's form, occurs in other
+// messages, too, or has a form that most providers refuse.
 func (c *Path) call(maker llm.Model) perdure.Part {
 	c.ids++
 	id := rapid.SampledFrom([]string{

@@ -12,22 +12,22 @@ import (
 	"github.com/perdure/perdure/llm"
 )
 
-// Secret is the key in calls to fake servers.
+// Secret is the API key in calls of fake servers.
 const Secret = "sk-secret-of-the-test"
 
-// Remote is a provider that calls a server.
+// Remote describes a provider that calls a server.
 type Remote struct {
 	Wire  Wire
 	Model string
-	// BaseEnv and KeyEnv are the provider's environment variables; BasePath is the end of its base
-	// URL.
+	// BaseEnv and KeyEnv are the environment variables of the provider's base URL and API key. BasePath
+	// is the path at the end of its base URL.
 	BaseEnv, KeyEnv, BasePath string
-	// SentKey is the header with the key, SentValue its value.
+	// SentKey is the name of the header that contains the key, and SentValue the value of that header.
 	SentKey, SentValue string
 	New                func(*llm.Endpoints, *http.Client) llm.Provider
 }
 
-// At creates the provider for the server at url.
+// At creates the provider for a server at the given URL.
 func (r Remote) At(t testing.TB, url string, config llm.TransportConfig) llm.Provider {
 	t.Helper()
 	endpoints := r.endpoints(t, url, Secret)
@@ -47,7 +47,7 @@ func (r Remote) endpoints(t testing.TB, url, key string) *llm.Endpoints {
 	return endpoints
 }
 
-// Serve creates the provider and a server with the answers.
+// Serve creates the provider, and a fake server that returns the answers.
 func (r Remote) Serve(t testing.TB, answers ...Answer) (llm.Provider, *Server) {
 	t.Helper()
 	server := NewServer(t, r.Wire, answers...)
@@ -58,7 +58,7 @@ func (r Remote) request() llm.Request {
 	return llm.Request{Model: r.Model, Messages: []perdure.Message{perdure.UserText("hi")}}
 }
 
-// RunRemote runs the suite of Run, and tests the failures of connections and servers.
+// RunRemote runs all tests of Run. In addition, it tests failures of connections and servers.
 func RunRemote(t *testing.T, r Remote, c Case) {
 	c.Model = r.Model
 	c.New = func(t *testing.T, answers ...Answer) llm.Provider {
@@ -111,8 +111,8 @@ func testMissingKey(t *testing.T, r Remote) {
 	}
 }
 
-// testKeyless checks that keys in the process's environment are not sent to a server that needs no
-// key.
+// testKeyless checks that API keys in the environment of the process are not sent to a server that
+// needs no key.
 func testKeyless(t *testing.T, r Remote) {
 	server := NewServer(t, r.Wire, Answer{Text: []string{"ok"}})
 	t.Setenv(r.KeyEnv, Secret)
@@ -151,7 +151,7 @@ func testStatuses(t *testing.T, r Remote) {
 		{504, nil, llm.Timeout, true, 0},
 		{400, nil, llm.InvalidRequest, false, 0},
 		{404, nil, llm.InvalidRequest, false, 0},
-		{413, nil, llm.InvalidRequest, false, 0}, // an oversized payload is not retryable
+		{413, nil, llm.InvalidRequest, false, 0}, // a body that is too large is not retryable
 		{401, nil, llm.Auth, false, 0},
 		{403, nil, llm.Auth, false, 0},
 	} {
@@ -168,8 +168,8 @@ func testStatuses(t *testing.T, r Remote) {
 	}
 }
 
-// testForeignBody checks that a response with status 400 is not retryable if its body is not the
-// API's, such as a proxy's error page.
+// testForeignBody checks that a response with status 400 is not retryable if its body is not in the
+// form of the API, such as the error page of a proxy.
 func testForeignBody(t *testing.T, r Remote) {
 	for _, body := range []string{"<html>Bad Request</html>", "", `{"error":"just text"}`, `{"error":{"code":1210,"message":"x"}}`} {
 		p, _ := r.Serve(t, Answer{Status: 400, Body: body})
@@ -207,8 +207,8 @@ func testErrorEvent(t *testing.T, r Remote) {
 	}
 }
 
-// testRepeatedKey checks that an error and its causes do not contain the call's key if a provider,
-// or a proxy before it, repeats the key in an error or a redirect.
+// testRepeatedKey checks that an error, and the errors that it wraps, do not contain the key of the
+// call. The provider, or a proxy before it, repeats the key in an error or a redirect.
 func testRepeatedKey(t *testing.T, r Remote) {
 	body := `{"type":"error","error":{"type":"some_error","message":"the reason: ` + Secret + ` is no good"}}`
 	answers := []Answer{{Text: []string{"half"}, Event: body}}
@@ -222,7 +222,7 @@ func testRepeatedKey(t *testing.T, r Remote) {
 		if err == nil || strings.Contains(fmt.Sprintf("%v %+v", err, err), Secret) {
 			t.Errorf("status %d: the error is %v", a.Status, err)
 		}
-		for ; err != nil; err = errors.Unwrap(err) { // the causes are for the log
+		for ; err != nil; err = errors.Unwrap(err) { // wrapped errors are written to the log
 			if strings.Contains(err.Error(), Secret) {
 				t.Errorf("status %d: a cause is %v", a.Status, err)
 			}
@@ -240,7 +240,7 @@ func testRedirect(t *testing.T, r Remote) {
 			t.Errorf("status %d was followed", status)
 		}
 	}
-	// A redirect is not followed, even to the same server.
+	// The client does not follow a redirect, even to the same server.
 	for _, to := range []string{"/elsewhere", "//thief.example/", "http://169.254.169.254/latest/meta-data", "http://[::ffff:169.254.169.254]/", "http://localhost:1/", "file:///etc/passwd"} {
 		for _, status := range []int{302, 307} {
 			p, server := r.Serve(t, Answer{Status: status, Header: map[string]string{"Location": to}})
@@ -275,12 +275,12 @@ func testForeignEndpoint(t *testing.T, r Remote) {
 	}
 	req := r.request()
 	req.BaseURL, req.APIKeyEnv = server.URL+r.BasePath, r.KeyEnv
-	Ask(t, p, req) // exactly this pair is allowed
+	Ask(t, p, req) // this base URL and key variable are allowed together
 }
 
 func testPrivateAddress(t *testing.T, r Remote) {
 	server := NewServer(t, r.Wire, Answer{Text: []string{"ok"}})
-	client := llm.NewClient(llm.TransportConfig{}) // without configured hosts
+	client := llm.NewClient(llm.TransportConfig{}) // no host is configured
 	t.Cleanup(client.CloseIdleConnections)
 	_, _, err := TryAsk(t.Context(), r.New(r.endpoints(t, server.URL, Secret), client), r.request())
 	_ = WantError(t, err, llm.InvalidRequest, false)

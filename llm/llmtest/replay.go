@@ -19,8 +19,9 @@ import (
 	"github.com/perdure/perdure/llm"
 )
 
-// recordedCall is a call of a provider: its request, what it sent, what the server answered, and what
-// the provider returned. BaseURL is empty for a server that is not the maker's.
+// recordedCall is a recorded call of a provider: its request, the HTTP request that it sent, the answer
+// of the server, and the provider's result. BaseURL is empty if the server belongs to the provider
+// itself.
 type recordedCall struct {
 	BaseURL string
 	Request llm.Request
@@ -35,8 +36,9 @@ type recordedCall struct {
 	Error    *llm.Error
 }
 
-// recordedAnswer is an answer of the server. Broken reports that the connection failed after Body,
-// or before the answer if Status is 0; Error is the transport's error, nil for a foreign one.
+// recordedAnswer is a recorded answer of a server. Broken reports that the connection failed after
+// Body, or before any answer if Status is 0. Error is the error of the transport; nil if it has another
+// form than *llm.Error.
 type recordedAnswer struct {
 	Status int
 	Header map[string]string
@@ -45,8 +47,9 @@ type recordedAnswer struct {
 	Error  *llm.Error
 }
 
-// Replay plays the recorded calls of a file, at least as many as given, and compares the requests and
-// the results. ordered are the members of a body in which the order of keys matters.
+// Replay repeats the recorded calls in a file, and compares the requests and the results with the
+// recorded ones. It fails the test if the file has fewer than least calls. ordered lists the members of
+// a body in which the order of keys matters.
 func (r Remote) Replay(t *testing.T, file string, least int, ordered ...string) {
 	calls := recordedCalls(t, file)
 	if len(calls) < least {
@@ -108,8 +111,8 @@ func (c recordedCall) check(t *testing.T, r Remote, ordered []string) {
 	}
 }
 
-// checkSent compares the request. The order of keys is compared where the model or its cache
-// depends on it.
+// checkSent compares the sent request with the recorded one. It compares the order of keys only in the
+// members where the model or its cache depends on it.
 func (c recordedCall) checkSent(t *testing.T, line *playback, ordered []string) {
 	t.Helper()
 	if got := line.method + " " + line.url; got != c.Sent.Method+" "+c.Sent.URL || line.times != 1 {
@@ -134,7 +137,7 @@ func (c recordedCall) checkSent(t *testing.T, line *playback, ordered []string) 
 	}
 }
 
-// decoded returns the JSON of a value for a comparison, with exact numbers.
+// decoded returns the value as decoded JSON, with exact numbers, for a comparison.
 func decoded(t *testing.T, v any) any {
 	t.Helper()
 	raw, err := json.Marshal(v)
@@ -153,7 +156,7 @@ func decoded(t *testing.T, v any) any {
 	return out
 }
 
-// playback is a transport that repeats a recorded answer and keeps the request.
+// playback is a transport that answers with a recorded answer and stores the request.
 type playback struct {
 	answer      recordedAnswer
 	times       int
@@ -186,11 +189,11 @@ func (p *playback) RoundTrip(req *http.Request) (*http.Response, error) {
 	if p.answer.Broken {
 		in = io.MultiReader(in, failing{broken})
 	}
-	resp.Body = io.NopCloser(bufio.NewReaderSize(in, 16)) // small reads
+	resp.Body = io.NopCloser(bufio.NewReaderSize(in, 16)) // makes reads small
 	return resp, nil
 }
 
-// failing is a reader that only fails.
+// failing is a reader that always returns an error.
 type failing struct{ err error }
 
 func (f failing) Read([]byte) (int, error) { return 0, f.err }

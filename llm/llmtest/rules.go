@@ -7,9 +7,9 @@ import (
 	"strings"
 )
 
-// Check returns an error for each rule of the wire's API that a request breaks. The rules are
-// about the ids of calls, the places of their results, the order of roles, the names of tools,
-// images and files, and empty contents.
+// Check returns an error for each rule of the API that the request breaks. The rules are about ids of
+// tool calls, positions of their results, the order of roles, names of tools, images and files, and
+// empty contents.
 func (w Wire) Check(raw []byte) error {
 	var body obj
 	if err := json.Unmarshal(raw, &body); err != nil {
@@ -20,12 +20,12 @@ func (w Wire) Check(raw []byte) error {
 	return errors.Join(c.faults...)
 }
 
-// checker collects the faults of a request.
+// checker collects the broken rules of one request.
 type checker struct {
 	faults []error
-	at     string          // the current position
-	ids    map[string]bool // of the calls so far
-	anyID  bool            // any form of id is valid
+	at     string          // position in the request, for messages
+	ids    map[string]bool // ids of the tool calls so far
+	anyID  bool            // whether ids of any form are valid
 }
 
 func (c *checker) fault(format string, args ...any) {
@@ -38,14 +38,14 @@ func (c *checker) want(ok bool, format string, args ...any) {
 	}
 }
 
-// call checks a call's id: it consists of letters, digits, "_" and "-", has at most the given
-// length (0: no limit), and is unique.
-func (c *checker) call(id string, most int) {
+// call checks the id of a tool call. The id consists of letters, digits, "_" and "-", has at most limit
+// characters (0: no limit), and is unique.
+func (c *checker) call(id string, limit int) {
 	form := id
 	if c.anyID {
-		form, most = "", 256
+		form, limit = "", 256
 	}
-	c.want(id != "" && (most == 0 || len(id) <= most), "the call's id %q is empty or too long", id)
+	c.want(id != "" && (limit == 0 || len(id) <= limit), "the call's id %q is empty or too long", id)
 	for _, r := range form {
 		if !strings.ContainsRune("abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789_-", r) {
 			c.fault("the call's id %q has a character that is not taken", id)
@@ -55,7 +55,7 @@ func (c *checker) call(id string, most int) {
 	c.ids[id] = true
 }
 
-// answered checks that results answer exactly the calls before them.
+// answered checks that each tool call before the results has exactly one result.
 func (c *checker) answered(calls, results []string) {
 	open := map[string]bool{}
 	for _, id := range calls {

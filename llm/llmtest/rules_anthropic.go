@@ -34,7 +34,7 @@ func anthropicRules(c *checker, body obj) {
 	}
 }
 
-// thinksInRounds checks that the calls of a model with a budget follow its reasoning.
+// thinksInRounds checks that a model with a reasoning budget has reasoning before its tool calls.
 func (c *checker) thinksInRounds(messages []obj) {
 	for i := 1; i < len(messages); i++ {
 		answer, blocks := list(messages[i-1]["content"]), list(messages[i]["content"])

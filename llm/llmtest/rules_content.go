@@ -16,12 +16,12 @@ var (
 	geminiName    = regexp.MustCompile(`^[a-zA-Z_][a-zA-Z0-9_.:-]{0,63}$`)
 )
 
-// name checks the tool's name in a call or a result.
+// name checks the name of the tool in a tool call or a result.
 func (c *checker) name(v any, rule *regexp.Regexp) {
 	c.want(rule.MatchString(str(v)), "%q is no name of a tool", v)
 }
 
-// tools checks the names of the offered tools, which must be unique.
+// tools checks the names of the tools in a request. The names must be unique.
 func (c *checker) tools(names []string, rule *regexp.Regexp) {
 	c.at = "tools"
 	seen := map[string]bool{}
@@ -32,7 +32,7 @@ func (c *checker) tools(names []string, rule *regexp.Regexp) {
 	}
 }
 
-// names returns the given member of each object in a list.
+// names returns the value of a member of each object in the list.
 func names(v any, member string) []string {
 	var all []string
 	for _, tool := range list(v) {
@@ -41,10 +41,10 @@ func names(v any, member string) []string {
 	return all
 }
 
-// mostImage is the maximum decoded size of an image in bytes.
+// mostImage is the maximum size of an image in bytes, before base64.
 const mostImage = 20 << 20
 
-// image checks that an image matches its MIME type and the limit.
+// image checks that the data of an image has the given MIME type, and at most mostBase64 bytes.
 func (c *checker) image(mime, data string, mostBase64 int) {
 	raw, err := base64.StdEncoding.DecodeString(data)
 	c.want(err == nil && !strings.ContainsAny(data, "\r\n"), "an image is not base64: %v", err)
@@ -55,19 +55,19 @@ func (c *checker) image(mime, data string, mostBase64 int) {
 	c.want(slices.Contains(taken, mime) && mime == found, "an image is said to be %q and is %q", mime, found)
 }
 
-// link checks a URL that the provider fetches.
+// link checks a URL from which the provider fetches content.
 func (c *checker) link(v any) {
 	u, err := url.Parse(str(v))
 	c.want(err == nil && (u.Scheme == "https" || u.Scheme == "http") && u.Host != "" && u.User == nil, "a URL is %q", v)
 }
 
-// pdf checks a PDF file.
+// pdf checks a PDF file with data.
 func (c *checker) pdf(mime, data string) {
 	raw, err := base64.StdEncoding.DecodeString(data)
 	c.want(err == nil && mime == "application/pdf" && strings.HasPrefix(string(raw), "%PDF-"), "a file is said to be %q and is no PDF: %v", mime, err)
 }
 
-// imageURL checks an image that is given by a URL or a data URL.
+// imageURL checks an image with a URL or a data URL.
 func (c *checker) imageURL(url string) {
 	if strings.HasPrefix(url, "data:") {
 		c.dataURL(url)
@@ -76,7 +76,7 @@ func (c *checker) imageURL(url string) {
 	c.link(url)
 }
 
-// dataURL checks an image in a data URL.
+// dataURL checks an image with a data URL.
 func (c *checker) dataURL(url string) {
 	head, data, ok := strings.Cut(url, ";base64,")
 	mime, isData := strings.CutPrefix(head, "data:")

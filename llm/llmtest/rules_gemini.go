@@ -42,7 +42,7 @@ func geminiRules(c *checker, body obj) {
 	c.want(before == "user" && len(calls) == 0, "the user does not speak last")
 }
 
-// geminiData checks an image, a PDF or a text.
+// geminiData checks the data of an image, a PDF or a text.
 func (c *checker) geminiData(mime, data string) {
 	switch {
 	case mime == "application/pdf":
@@ -55,8 +55,8 @@ func (c *checker) geminiData(mime, data string) {
 	}
 }
 
-// geminiParts returns the ids and names of the calls and the results. It checks that each part has
-// exactly one kind.
+// geminiParts returns the ids and names of the function calls and results. It checks that each part
+// contains exactly one kind of content.
 func (c *checker) geminiParts(parts []obj) (calls, results []string) {
 	for _, p := range parts {
 		kinds := 0

@@ -7,7 +7,7 @@ import (
 	"strings"
 )
 
-// compatibleRules are the rules of servers other than OpenAI's, which have their own forms of ids.
+// compatibleRules are the rules of servers other than OpenAI's. They accept ids of any form.
 func compatibleRules(c *checker, body obj) {
 	c.anyID = true
 	openAIRules(c, body)
@@ -69,7 +69,8 @@ func (c *checker) arguments(call obj) {
 	c.want(strings.HasPrefix(strings.TrimSpace(text), "{") && json.Valid([]byte(text)), "a call of %v with %q", call["name"], text)
 }
 
-// openAIContent checks a content: a text, or parts of the given types.
+// openAIContent checks the content of a message: a string, or a list of parts whose types are text and
+// image.
 func (c *checker) openAIContent(content any, text, image string) {
 	parts, isList := content.([]any)
 	if !isList {
@@ -110,8 +111,8 @@ func detailOf(p obj, image string) any {
 	return p["detail"]
 }
 
-// openAIFile checks that a file is given in exactly one way. Chat Completions accepts no URL, and
-// as data only PDF.
+// openAIFile checks that a file has exactly one of data, URL and id. Chat Completions accepts no URL,
+// and only PDF as data.
 func (c *checker) openAIFile(f obj, chat bool) {
 	given := 0
 	for _, member := range []string{"file_id", "file_url", "file_data"} {
@@ -157,7 +158,7 @@ func responsesRules(c *checker, body obj) {
 type responsesRun struct {
 	*checker
 	calls, results []string
-	waiting        bool // reasoning without the item that must follow it
+	waiting        bool // reasoning is last; another item must follow it
 	reasonings     map[string]bool
 }
 
@@ -196,7 +197,7 @@ func (r *responsesRun) reasoning(item obj) {
 	r.want(hasSummary && str(item["encrypted_content"]) != "", "reasoning is %v", item)
 }
 
-// settle ends a round of calls and results.
+// settle checks the end of a series of calls and results.
 func (r *responsesRun) settle() {
 	r.answered(r.calls, r.results)
 	r.calls, r.results = nil, nil

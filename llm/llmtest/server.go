@@ -10,11 +10,12 @@ import (
 	"testing"
 )
 
-// Wire is the wire protocol of a provider's API.
+// Wire is the protocol of a provider's API, from the view of the server.
 type Wire struct {
-	// before, text, after and end return the data lines of the parts of a stream.
+	// before, text, after and end return the data lines of an answer: those before the text, the text,
+	// those after it, and the terminal event.
 	before, text, after, end func(Answer) []any
-	named                    bool // events have names
+	named                    bool // whether events have names
 	done                     string
 	rules                    func(*checker, obj)
 }
@@ -27,8 +28,8 @@ type Request struct {
 	Raw    []byte
 }
 
-// Server returns its answers in order, and repeats the last one. A request that the real API would
-// refuse fails the test.
+// Server is a fake server that returns its answers in order, and repeats the last one. A request that
+// the real API would refuse fails the test.
 type Server struct {
 	URL string
 
@@ -41,7 +42,7 @@ type Server struct {
 	gots []Request
 }
 
-// NewServer starts a server on loopback, which stops at the end of the test.
+// NewServer starts a server on a loopback address. It stops at the end of the test.
 func NewServer(t testing.TB, wire Wire, answers ...Answer) *Server {
 	t.Helper()
 	s := &Server{t: t, wire: wire, answers: answers, closing: make(chan struct{})}
@@ -55,7 +56,7 @@ func NewServer(t testing.TB, wire Wire, answers ...Answer) *Server {
 	return s
 }
 
-// Requests returns the received requests, in order.
+// Requests returns the requests that the server has received, in order.
 func (s *Server) Requests() []Request {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -159,5 +160,5 @@ func (s *Server) raw(w io.Writer, name, data string) {
 
 type obj = map[string]any
 
-// verbatim is an event that is sent unchanged; marshalling would compact it.
+// verbatim is an event that is sent unchanged, because encoding it would remove white space.
 type verbatim string

@@ -27,8 +27,8 @@ func testHangAfter(t *testing.T, r Remote) {
 	}
 }
 
-// testDeadHandshake checks that a TLS handshake without a reply is a retryable timeout. The
-// listener's backlog accepts the connection, and no server replies.
+// testDeadHandshake checks that a TLS handshake without an answer is a retryable timeout. The operating
+// system accepts the connection, and no server answers.
 func testDeadHandshake(t *testing.T, r Remote) {
 	l := listen(t)
 	p := r.At(t, "https://"+l.Addr().String(), llm.TransportConfig{ConnectTimeout: 50 * time.Millisecond})
@@ -52,11 +52,11 @@ func listen(t *testing.T) net.Listener {
 	if err != nil {
 		t.Fatal(err)
 	}
-	t.Cleanup(func() { _ = l.Close() }) // some tests close it themselves
+	t.Cleanup(func() { _ = l.Close() }) // some tests have closed it already
 	return l
 }
 
-// testDeadline checks that the caller's own deadline is returned as context.DeadlineExceeded, not
+// testDeadline checks that the deadline of the caller is returned as context.DeadlineExceeded, and not
 // as a timeout of the provider.
 func testDeadline(t *testing.T, r Remote) {
 	p, _ := r.Serve(t, Answer{HangBefore: true})

@@ -19,10 +19,10 @@ import (
 type Case struct {
 	// Model is the id of the model that the suite calls.
 	Model string
-	// New creates a provider that returns the answers, one per call. A provider without a server
+	// New creates a provider that returns the given answers, one per call. A provider without a server
 	// may ignore Status and Header.
 	New func(t *testing.T, answers ...Answer) llm.Provider
-	// Unsigned reports that thinking has no signature, although the Answer has one.
+	// Unsigned reports that the provider's thinking has no signature, even if the Answer has one.
 	Unsigned bool
 	// NoCacheWrite reports that the provider does not count tokens written to its cache.
 	NoCacheWrite bool
@@ -49,7 +49,7 @@ func Run(t *testing.T, c Case) {
 	}
 }
 
-// Ask calls p and returns the response and the deltas. An error fails the test.
+// Ask makes a call with p and returns the response and the deltas. An error fails the test.
 func Ask(t *testing.T, p llm.Provider, req llm.Request) (*llm.Response, []llm.Delta) {
 	t.Helper()
 	resp, deltas, err := TryAsk(t.Context(), p, req)
@@ -59,7 +59,7 @@ func Ask(t *testing.T, p llm.Provider, req llm.Request) (*llm.Response, []llm.De
 	return resp, deltas
 }
 
-// TryAsk calls p and returns the response, the deltas and the error.
+// TryAsk makes a call with p and returns the response, the deltas and the error.
 func TryAsk(ctx context.Context, p llm.Provider, req llm.Request) (*llm.Response, []llm.Delta, error) {
 	var deltas []llm.Delta
 	resp, err := p.Stream(ctx, req, func(d llm.Delta) error {
@@ -69,7 +69,8 @@ func TryAsk(ctx context.Context, p llm.Provider, req llm.Request) (*llm.Response
 	return resp, deltas, err
 }
 
-// WantError fails the test unless err is an *llm.Error of kind, and returns it.
+// WantError fails the test unless err is an *llm.Error with the given kind and Retryable. It returns
+// that error.
 func WantError(t *testing.T, err error, kind llm.ErrorKind, retryable bool) *llm.Error {
 	t.Helper()
 	var e *llm.Error
@@ -89,7 +90,7 @@ func (c Case) request(text string) llm.Request {
 	return llm.Request{Model: c.Model, Messages: []perdure.Message{perdure.UserText(text)}}
 }
 
-// checkFold compares the folded deltas with the returned content.
+// checkFold checks that the result of Fold for the deltas equals the returned content.
 func checkFold(t *testing.T, resp *llm.Response, deltas []llm.Delta) {
 	t.Helper()
 	unsigned := cmpopts.IgnoreFields(perdure.Part{}, "TextSignature", "ThinkingSignature", "Redacted", "Native")
@@ -264,8 +265,8 @@ func testTwoTurns(t *testing.T, c Case) {
 	}
 }
 
-// Answered returns the messages that follow a response: the response with our ids, and for each
-// call the given result.
+// Answered returns the messages that follow a response in the next request: the response as a message
+// with new ids, and the given result for each of its tool calls.
 func Answered(resp *llm.Response, result string) []perdure.Message {
 	content := resp.Content
 	content.Parts = append([]perdure.Part(nil), resp.Parts...)
@@ -284,7 +285,7 @@ func Answered(resp *llm.Response, result string) []perdure.Message {
 	return messages
 }
 
-// Result returns the message that answers a call.
+// Result returns a message with the result of a tool call.
 func Result(callID, tool string, parts ...perdure.Part) perdure.Message {
 	return perdure.Message{Role: perdure.RoleToolResult, Content: perdure.Content{Parts: []perdure.Part{{
 		Type: perdure.PartToolResult, ToolCallID: callID, ToolName: tool, Parts: parts,

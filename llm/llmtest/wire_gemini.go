@@ -7,7 +7,7 @@ import (
 	"github.com/perdure/perdure"
 )
 
-// Gemini is the wire of the Gemini API. It sends arguments as JSON, unchanged from the Answer.
+// Gemini is the protocol of the Gemini API. It sends the arguments in the Answer unchanged, as JSON.
 var Gemini = Wire{
 	rules: geminiRules,
 	before: func(a Answer) []any {

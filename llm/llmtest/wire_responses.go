@@ -6,8 +6,8 @@ import (
 	"github.com/perdure/perdure"
 )
 
-// OpenAIResponses is the wire of the Responses API. All items have the same placeholder id, as with
-// some servers.
+// OpenAIResponses is the protocol of the Responses API. All items have the same id, as some servers
+// send them.
 var OpenAIResponses = Wire{
 	rules:  responsesRules,
 	named:  true,
@@ -64,7 +64,7 @@ func responsesText(a Answer) []any {
 	return append(events, obj{"type": "response.output_item.done", "output_index": 1, "item": message("completed", whole)})
 }
 
-// responsesCalls interleaves the arguments of parallel calls.
+// responsesCalls returns the events of parallel tool calls, with interleaved arguments.
 func responsesCalls(a Answer) []any {
 	var starts, ends []any
 	for i, call := range a.Calls {

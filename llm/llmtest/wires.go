@@ -2,7 +2,7 @@ package llmtest
 
 import "github.com/perdure/perdure"
 
-// Anthropic is the wire of the Messages API.
+// Anthropic is the protocol of the Messages API.
 var Anthropic = Wire{
 	rules:  anthropicRules,
 	named:  true,
@@ -68,7 +68,7 @@ func anthropicCalls(a Answer) []any {
 	return events
 }
 
-// details returns the details of the output tokens, null if the count is unknown.
+// details returns the object with the details of the output tokens; null if the count is unknown.
 func details(member string, count *int64) any {
 	if count == nil {
 		return nil
@@ -86,14 +86,14 @@ func piece(index int, delta obj) obj {
 
 func stop(index int) obj { return obj{"type": "content_block_stop", "index": index} }
 
-// OpenAIOfficial is the wire of Chat Completions at OpenAI itself.
+// OpenAIOfficial is the protocol of Chat Completions at OpenAI itself.
 var OpenAIOfficial = func() Wire {
 	w := OpenAI
 	w.rules = openAIRules
 	return w
 }()
 
-// OpenAI is the wire of Chat Completions at compatible servers.
+// OpenAI is the protocol of Chat Completions at compatible servers.
 var OpenAI = Wire{
 	rules: compatibleRules,
 	done:  "[DONE]",
@@ -131,8 +131,8 @@ var OpenAI = Wire{
 	},
 }
 
-// openAICalls interleaves the arguments of parallel calls: first all starts with the first halves,
-// then the rest.
+// openAICalls returns the events of parallel tool calls with interleaved arguments: first the start and
+// the first half of each call, then the second halves.
 func openAICalls(a Answer) []any {
 	var firsts, seconds []any
 	for i, call := range a.Calls {

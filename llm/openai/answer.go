@@ -39,7 +39,7 @@ type tokenCounts struct {
 	} `json:"completion_tokens_details"`
 }
 
-// answer assembles the chunks of one stream.
+// answer assembles the chunks of one stream to a response.
 type answer struct {
 	adapter.Answer
 	fragments toolCalls
@@ -96,8 +96,8 @@ func (a *answer) delta(d delta) error {
 	return nil
 }
 
-// reasoningFieldNames are the fields in which servers stream reasoning. The part's signature stores
-// the name, so that the text is sent back in the same field.
+// reasoningFieldNames are the names of the members in which servers stream reasoning. The signature of
+// the thinking part stores the name, so that the reasoning is sent back in the same member.
 var reasoningFieldNames = []string{"reasoning_content", "reasoning"}
 
 func isReasoningField(name string) bool {
@@ -111,7 +111,7 @@ func isReasoningField(name string) bool {
 
 func reasoningText(d delta) (field, text string) {
 	for i, raw := range []json.RawMessage{d.ReasoningContent, d.Reasoning} {
-		// A field that is not a string belongs to another protocol.
+		// A value that is not a string belongs to another protocol.
 		if err := json.Unmarshal(raw, &text); err == nil && text != "" {
 			return reasoningFieldNames[i], text
 		}
@@ -127,8 +127,7 @@ func (a *answer) think(field, text string) error {
 	return nil
 }
 
-// count splits the prompt's tokens: tokens read from or written to the cache are not counted as
-// input.
+// count stores the token counts. Tokens read from or written to the cache are not counted as input.
 func (a *answer) count(u tokenCounts) {
 	d := u.PromptDetails
 	a.Usage.CacheRead, a.Usage.CacheWrite = int64(d.Cached), int64(d.Written)
@@ -139,8 +138,8 @@ func (a *answer) count(u tokenCounts) {
 	}
 }
 
-// finish returns the response. It requires a finish reason: a stream without one was interrupted,
-// even if a gateway closed it normally.
+// finish returns the response. It returns an error unless the stream had a finish reason: the stream
+// was then interrupted, even if a gateway closed it normally.
 func (a *answer) finish() (*llm.Response, error) {
 	switch a.reason {
 	case "":

@@ -6,7 +6,7 @@ import (
 	"github.com/perdure/perdure/llm/internal/gpt"
 )
 
-// namedTool is the choice of one tool.
+// namedTool is the value of tool_choice that selects one tool.
 type namedTool struct {
 	Type     string       `json:"type"`
 	Function gpt.Function `json:"function"`
@@ -17,7 +17,7 @@ type format struct {
 	Schema *gpt.JSONSchema `json:"json_schema,omitempty"`
 }
 
-// setChoice sets the tool choice and the text format.
+// setChoice sets the tool choice and the text format of the request.
 func setChoice(p *request, req llm.Request) {
 	switch req.ToolChoice {
 	case "":
@@ -26,7 +26,7 @@ func setChoice(p *request, req llm.Request) {
 	default:
 		p.ToolChoice = req.ToolChoice
 	}
-	if len(p.Tools) > 0 { // without tools the API refuses it
+	if len(p.Tools) > 0 { // without tools, the API refuses this member
 		p.ParallelToolCalls = req.ParallelToolCalls
 	}
 	switch f := req.Format; {

@@ -10,9 +10,9 @@ import (
 	"github.com/perdure/perdure/llm/llmtest"
 )
 
-// TestIDsOfCompatibleServersGoBackVerbatim checks that a compatible server receives its own ids of
-// calls unchanged, unless it repeated an id. Kimi's models, for instance, read the tool's name
-// from the id.
+// TestIDsOfCompatibleServersGoBackVerbatim checks that a compatible server receives its own ids of tool
+// calls unchanged, unless it has used an id twice. Kimi's models, for instance, read the name of the
+// tool from the id.
 func TestIDsOfCompatibleServersGoBackVerbatim(t *testing.T) {
 	first := llmtest.Answer{Calls: []llmtest.Call{
 		{ID: "functions.list:0", Name: "list", Arguments: `{"a":1}`}, {ID: "functions.list:1", Name: "list", Arguments: `{"a":2}`},
@@ -22,7 +22,7 @@ func TestIDsOfCompatibleServersGoBackVerbatim(t *testing.T) {
 	for i := range 2 {
 		resp, _ := llmtest.Ask(t, p, req)
 		messages := llmtest.Answered(resp, "x")
-		for n := range messages { // our ids are unique in a run
+		for n := range messages { // Perdure's ids are unique in a run
 			for k := range messages[n].Parts {
 				part := &messages[n].Parts[k]
 				if part.ID != "" {

@@ -9,7 +9,7 @@ import (
 	"github.com/perdure/perdure/llm/internal/gpt"
 )
 
-// request is the body of a call.
+// request is the body of the HTTP request.
 type request struct {
 	Model               string         `json:"model"`
 	Messages            []message      `json:"messages"`
@@ -71,9 +71,9 @@ type tool struct {
 	Function gpt.Function `json:"function"`
 }
 
-// params creates the request. It depends only on req and the server, and the form of a message does
-// not depend on later messages. So the prefix stays the same from turn to turn, and the prompt
-// cache hits.
+// params creates the body of the request. It depends only on req and the server, and the form of a
+// message does not depend on later messages. So consecutive requests begin with the same bytes, and the
+// prompt cache hits.
 func params(req llm.Request, s server) request {
 	req = llm.Outward(req, llm.OutwardRules{Provider: Name, Takes: takes})
 	p := request{
@@ -121,7 +121,8 @@ type converter struct {
 	out   []message
 }
 
-// user sends a single text as a string, which every server accepts, and anything else as parts.
+// user adds a user message. It sends a single text as a string, which every server accepts, and
+// anything else as a list of parts.
 func (c *converter) user(parts []perdure.Part) {
 	content := contentParts(parts)
 	switch {
@@ -168,7 +169,7 @@ func (c *converter) assistant(m perdure.Message) {
 	c.out = append(c.out, a)
 }
 
-// addReasoning adds a model's own reasoning to a message with tool calls, in the field in which it
+// addReasoning adds the model's own reasoning to a message with tool calls, in the member in which it
 // was received. Servers that stream reasoning expect it there.
 func (c *converter) addReasoning(a *message, m perdure.Message) {
 	for _, p := range m.Parts {
@@ -186,14 +187,14 @@ func (c *converter) addReasoning(a *message, m perdure.Message) {
 	}
 }
 
-// results sends one tool message per result. Images and files, which tool messages cannot have,
+// results adds one tool message for each result. Images and files, which tool messages cannot have,
 // follow in a user message after the last result.
 func (c *converter) results(results []perdure.Part) {
 	var images []perdure.Part
 	for _, r := range results {
 		text, pictures := resultText(r)
 		id, known := c.ids[r.ToolCallID]
-		if !known { // the call is not on the path; the provider's error shall name it
+		if !known { // no such call; the provider's error shall name the id
 			id = r.ToolCallID
 		}
 		c.out = append(c.out, message{Role: "tool", Content: text, ToolCallID: id})

@@ -7,10 +7,10 @@ import (
 	"github.com/perdure/perdure/llm/internal/gpt"
 )
 
-// server describes the differences between OpenAI and compatible servers.
+// server describes how OpenAI and compatible servers differ.
 type server struct {
 	official bool
-	strict   bool // refuses unknown members
+	strict   bool // the server refuses unknown members
 	ids      llm.IDRule
 }
 
@@ -26,8 +26,8 @@ func serverAt(baseURL string) server {
 	return s
 }
 
-// setLimits sets the token limit, the reasoning effort and the sampling. Many compatible servers
-// know only max_tokens, which OpenAI's reasoning models refuse.
+// setLimits sets the token limit, the reasoning effort and the sampling. OpenAI's reasoning models
+// refuse the member max_tokens, but many compatible servers know no other.
 func setLimits(p *request, req llm.Request, s server) {
 	reasons, off := gpt.Reasoning(req.Model)
 	if req.MaxTokens > 0 {
@@ -51,7 +51,7 @@ func setLimits(p *request, req llm.Request, s server) {
 	}
 }
 
-// setHints sets the hints that the provider accepts.
+// setHints sets those hints that the server accepts.
 func setHints(p *request, req llm.Request, s server) {
 	if gpt.Verbosity(req.Model) {
 		p.Verbosity = req.Verbosity

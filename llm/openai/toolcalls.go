@@ -8,25 +8,25 @@ import (
 	"github.com/perdure/perdure/llm/internal/gpt"
 )
 
-// toolCalls finds the call to which each fragment of a stream belongs. By the specification, the
-// first fragment of a call has index, id and name, and later ones have the index. Some servers
-// repeat id and name in every fragment, send every call with index 0, omit the index, or leave the
-// id empty.
+// toolCalls assigns each fragment of a stream to the tool call to which it belongs. By the
+// specification, the first fragment of a call has index, id and name, and later fragments have only the
+// index. Some servers repeat id and name in every fragment, send every call with index 0, omit the
+// index, or leave the id empty.
 type toolCalls struct {
 	calls *llm.Calls
 	known []*entry
 }
 
-// entry is a call that has begun.
+// entry is a tool call that is being received.
 type entry struct {
 	call     *llm.Call
 	index    int64
 	hasIndex bool
-	// empty stores arguments that are only {}, which are not emitted yet. Some servers send {} as a
+	// empty holds arguments that are only {} so far and were not emitted. Some servers send {} as a
 	// placeholder before the real arguments.
 	empty string
-	// again is a fragment that repeated the call's name after its arguments were complete. It
-	// begins another call if arguments follow.
+	// again is a fragment that repeated the name of the call after its arguments were complete. If
+	// arguments follow, it begins another call.
 	again *fragment
 }
 
@@ -38,7 +38,7 @@ type fragment struct {
 	id, name, arguments string
 }
 
-// receivedCall is a piece of a call.
+// receivedCall is a fragment of a tool call, in the form of the API.
 type receivedCall struct {
 	Index    *gpt.Count
 	ID       gpt.Text
@@ -55,7 +55,7 @@ func fragmentOf(d receivedCall) fragment {
 	}
 	raw := d.Function.Arguments
 	if json.Unmarshal(raw, &f.arguments) != nil && strings.HasPrefix(string(raw), "{") {
-		f.arguments = string(llm.Escaped(raw)) // an object instead of the API's string
+		f.arguments = string(llm.Escaped(raw)) // some servers send an object instead of a string
 	}
 	return f
 }
@@ -102,7 +102,7 @@ func (t *toolCalls) append(e *entry, arguments string) error {
 	return t.calls.Append(e.call, arguments)
 }
 
-// finish ends all calls.
+// finish ends all tool calls.
 func (t *toolCalls) finish() error {
 	for _, e := range t.known {
 		if err := t.calls.Append(e.call, e.empty); err != nil {
@@ -112,7 +112,7 @@ func (t *toolCalls) finish() error {
 	return t.calls.Finish()
 }
 
-// find returns the call that f continues, nil if f begins one.
+// find returns the tool call that the fragment f continues; nil if f begins a new call.
 func (t *toolCalls) find(f fragment) *entry {
 	for i := len(t.known) - 1; i >= 0; i-- {
 		e := t.known[i]
@@ -127,9 +127,9 @@ func (t *toolCalls) find(f fragment) *entry {
 	return nil
 }
 
-// fits reports whether the fragment f may belong to the call e. Different ids never belong to the
-// same call. Otherwise equal indexes decide if both have an index, then equal ids, and otherwise
-// whether e is the newest call.
+// fits reports whether the fragment f may belong to the call e. Fragments with different ids never
+// belong to the same call. If both have an index, the indexes must be equal. Otherwise, equal ids
+// decide, and without ids f belongs to the newest call.
 func (e *entry) fits(f fragment, newest bool) bool {
 	bothIndexed := e.hasIndex && f.hasIndex
 	switch {
@@ -144,8 +144,8 @@ func (e *entry) fits(f fragment, newest bool) bool {
 }
 
 // endsBefore reports whether the fragment f begins another call, although fits reports that it may
-// belong to e. That is so if f has another name. It is also so if e's arguments are complete and f
-// has a name, and f has arguments, or an id while e has none.
+// belong to e. This is the case if f has another name than e. It is also the case if e's arguments are
+// complete and f has a name and either arguments or, while e has none, an id.
 func (e *entry) endsBefore(f fragment) bool {
 	if f.name == "" {
 		return false

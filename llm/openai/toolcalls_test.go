@@ -46,7 +46,8 @@ func fragments(calls ...string) []string {
 	return deltas
 }
 
-// checkCalls compares the calls with want, in the form "id name arguments".
+// checkCalls compares the tool calls that the deltas contain with want. Each call has the form "id name
+// arguments".
 func checkCalls(t *testing.T, want []string, deltas []string) {
 	t.Helper()
 	resp, err := ask(t, stream("tool_calls", deltas...)...)

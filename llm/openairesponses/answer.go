@@ -22,7 +22,7 @@ type event struct {
 	raw          []byte
 }
 
-// UnmarshalJSON implements json.Unmarshaler. It keeps the event for errors.
+// UnmarshalJSON implements json.Unmarshaler. It stores the whole event, for error messages.
 func (e *event) UnmarshalJSON(raw []byte) error {
 	type members event
 	err := json.Unmarshal(raw, (*members)(e))
@@ -30,7 +30,7 @@ func (e *event) UnmarshalJSON(raw []byte) error {
 	return err
 }
 
-// receivedResponse is the member response of some events.
+// receivedResponse is the member "response" that some events have.
 type receivedResponse struct {
 	ID         gpt.Text
 	Incomplete struct{ Reason gpt.Text } `json:"incomplete_details"`
@@ -47,17 +47,18 @@ type receivedResponse struct {
 	}
 }
 
-// response returns the member response, empty if it is missing or malformed.
+// response returns the member "response" of the event. It is empty if the member is missing or
+// malformed.
 func (e event) response() (r receivedResponse) {
-	_ = json.Unmarshal(e.Response, &r) // members of other types are left out
+	_ = json.Unmarshal(e.Response, &r) // members of an unexpected type stay empty
 	return r
 }
 
-// answer assembles the events of one stream.
+// answer assembles the events of one stream to a response.
 type answer struct {
 	adapter.Answer
 	items   []*item
-	cutBy   string // the reason for which the response is incomplete
+	cutBy   string // the reason why the response is incomplete
 	refused bool
 }
 
@@ -116,8 +117,8 @@ func (a *answer) name(id string) {
 	}
 }
 
-// count splits the input tokens: tokens read from or written to the cache are not counted as input.
-// Reasoning is part of the output.
+// count stores the token counts. Tokens read from or written to the cache are not counted as input.
+// Reasoning is counted as output.
 func (a *answer) count(r receivedResponse) {
 	u, d := r.Usage, r.Usage.InputDetails
 	a.Usage.CacheRead, a.Usage.CacheWrite = int64(d.Cached), int64(d.Written)
@@ -150,8 +151,8 @@ func (a *answer) arguments(e event, text string) error {
 	return a.Calls.Append(it.call, text)
 }
 
-// wholeArguments appends the rest of the arguments that no delta contained. Some servers send the
-// arguments only at the end.
+// wholeArguments appends the rest of the arguments that no delta contained. whole is the complete text.
+// Some servers send the arguments only at the end of the call.
 func (a *answer) wholeArguments(it *item, whole string) error {
 	if it == nil || it.call == nil {
 		return nil
@@ -159,8 +160,8 @@ func (a *answer) wholeArguments(it *item, whole string) error {
 	return a.Calls.Complete(it.call, whole)
 }
 
-// finish returns the response. It requires the terminal event; a stream without one was
-// interrupted.
+// finish returns the response. It returns an error unless the stream had its terminal event, because
+// the stream was then interrupted.
 func (a *answer) finish() (*llm.Response, error) {
 	if !a.Done {
 		return nil, a.Cut()
@@ -180,13 +181,14 @@ func (a *answer) stopReason() perdure.StopReason {
 	return perdure.StopEndTurn
 }
 
-// reasoningBlock is the stored part of a reasoning item, without its encrypted content. Its members
-// are unchanged.
+// reasoningBlock is a reasoning item in the form in which it is stored: unchanged, but without its
+// encrypted content.
 type reasoningBlock struct {
 	Type    string          `json:"type"`
 	ID      string          `json:"id,omitempty"`
 	Summary json.RawMessage `json:"summary"`
 	Content json.RawMessage `json:"content,omitempty"`
-	// EncryptedContent is stored as the part's signature, and inserted here when the block is sent.
+	// EncryptedContent is stored as the signature of the thinking part, and inserted here when the item
+	// is sent back.
 	EncryptedContent string `json:"encrypted_content,omitempty"`
 }

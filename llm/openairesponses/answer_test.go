@@ -118,7 +118,8 @@ func TestItemsWithPlaceholderIDsStaySeparate(t *testing.T) {
 }
 
 // TestUnsealedReasoningIsOnlyShown checks that reasoning without encrypted content has neither a
-// signature nor a native block. It cannot be sent back, because the provider has not stored it.
+// signature nor a native block. It cannot be sent back, because the provider returned no content that
+// it accepts.
 func TestUnsealedReasoningIsOnlyShown(t *testing.T) {
 	resp, err := said(t, created,
 		`{"type":"response.output_item.added","output_index":0,"item":{"id":"rs_1","type":"reasoning","summary":[]}}`,

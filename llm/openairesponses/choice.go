@@ -6,7 +6,7 @@ import (
 	"github.com/perdure/perdure/llm/internal/gpt"
 )
 
-// namedTool is the choice of one tool.
+// namedTool is the value of tool_choice that selects one tool.
 type namedTool struct {
 	Type string `json:"type"`
 	Name string `json:"name"`
@@ -17,7 +17,8 @@ type format struct {
 	*gpt.JSONSchema
 }
 
-// setChoice sets the tool choice and the text format. Without tools, the API refuses a tool choice.
+// setChoice sets the tool choice and the text format of the request. It sets no tool choice if there
+// are no tools, because the API refuses that.
 func setChoice(p *request, req llm.Request) {
 	if len(req.Tools) > 0 {
 		switch req.ToolChoice {

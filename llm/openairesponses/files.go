@@ -7,11 +7,12 @@ import (
 	"github.com/perdure/perdure/llm"
 )
 
-// takes reports whether the API accepts a part. It accepts all images and files.
+// takes reports whether the API accepts an image or a file. It accepts all.
 func takes(perdure.Part) bool { return true }
 
-// content is a part of a message or of a call's output. Exactly one of FileURL, FileID and FileData
-// of a file is set. Filename is set only with FileData, because the API refuses it otherwise.
+// content is a part of a message or of the output of a tool call. For a file, exactly one of FileURL,
+// FileID and FileData is set. Filename is set only together with FileData, because the API refuses it
+// otherwise.
 type content struct {
 	Type     string `json:"type"`
 	Text     string `json:"text,omitempty"`

@@ -9,7 +9,7 @@ import (
 	"github.com/perdure/perdure/llm/internal/gpt"
 )
 
-// receivedItem is an output item of an event.
+// receivedItem is an output item in an event.
 type receivedItem struct {
 	Type, ID, Name, Phase gpt.Text
 	CallID                gpt.Text `json:"call_id"`
@@ -20,7 +20,8 @@ type receivedItem struct {
 	raw                   []byte
 }
 
-// UnmarshalJSON implements json.Unmarshaler. It keeps the item, which is sent back unchanged.
+// UnmarshalJSON implements json.Unmarshaler. It stores the whole item, which is later sent back
+// unchanged.
 func (i *receivedItem) UnmarshalJSON(raw []byte) error {
 	type members receivedItem
 	err := json.Unmarshal(raw, (*members)(i))
@@ -28,12 +29,12 @@ func (i *receivedItem) UnmarshalJSON(raw []byte) error {
 	return err
 }
 
-// item is an open output item.
+// item is an output item that is being received.
 type item struct {
 	index gpt.Count
 	id    gpt.Text
 	call  *llm.Call
-	said  llm.GrowingText // text, refusal or reasoning so far
+	said  llm.GrowingText // the text, refusal or reasoning so far
 	ended bool
 }
 
@@ -52,9 +53,9 @@ func (a *answer) start(index gpt.Count, out receivedItem) error {
 	return a.Calls.Append(call, string(out.Arguments))
 }
 
-// find returns the open item of an event, nil if there is none. It searches by the index in the
-// output, which servers send correctly, and by id if several items have the same index. An id is
-// not enough: some servers send the same id for all items, or another id in each event.
+// find returns the open item to which an event belongs; nil if there is none. It compares the index in
+// the output, which servers send correctly, and the id only if several items have the same index. The
+// id alone is not enough: some servers send the same id for all items, or another id in each event.
 func (a *answer) find(index gpt.Count, id gpt.Text) *item {
 	var found *item
 	for _, it := range a.items {
@@ -69,7 +70,7 @@ func (a *answer) find(index gpt.Count, id gpt.Text) *item {
 	return found
 }
 
-// end ends an item, and adds the content that the events omitted.
+// end ends an item. It adds the content of the item that no event contained.
 func (a *answer) end(index gpt.Count, out receivedItem) error {
 	it := a.find(index, out.ID)
 	if it == nil {
@@ -133,7 +134,7 @@ func (a *answer) endReasoning(it *item, out receivedItem) error {
 			return err
 		}
 	}
-	if out.EncryptedContent == "" { // the provider has not stored it, so it cannot be sent back
+	if out.EncryptedContent == "" { // the provider did not return it, so it cannot be sent back
 		return nil
 	}
 	var block reasoningBlock

@@ -11,7 +11,7 @@ import (
 
 type message struct {
 	Role    string `json:"role"`
-	Content any    `json:"content"` // a string or parts
+	Content any    `json:"content"` // a string or a list of parts
 	Phase   string `json:"phase,omitempty"`
 }
 
@@ -25,7 +25,7 @@ type functionCall struct {
 type callOutput struct {
 	Type   string `json:"type"`
 	CallID string `json:"call_id"`
-	Output any    `json:"output"` // a string or parts
+	Output any    `json:"output"` // a string or a list of parts
 }
 
 func conversation(req llm.Request) []any {
@@ -55,12 +55,13 @@ type converter struct {
 	model llm.Model
 	ids   map[string]string
 	out   []any
-	// reasonings are the ids already sent. A server with one id for all reasoning items receives it
-	// once.
+	// reasonings contains the ids of the reasoning items that were already added. If a server gave all
+	// of them the same id, only the first is sent.
 	reasonings map[string]bool
 }
 
-// user sends a single text as a string, which every server accepts, and anything else as parts.
+// user adds a user message. It sends a single text as a string, which every server accepts, and
+// anything else as a list of parts.
 func (c *converter) user(parts []perdure.Part) {
 	var all []content
 	for _, p := range parts {
@@ -83,8 +84,8 @@ func (c *converter) user(parts []perdure.Part) {
 	c.out = append(c.out, m)
 }
 
-// assistant adds an item for each part. Reasoning is sent with the part that follows it in the
-// message, because the API refuses reasoning by itself.
+// assistant adds an item for each part of an assistant message. It adds reasoning together with the
+// part after it, because the API refuses reasoning at the end.
 func (c *converter) assistant(m perdure.Message) {
 	var waiting []any
 	add := func(i any) {
@@ -105,8 +106,8 @@ func (c *converter) assistant(m perdure.Message) {
 	}
 }
 
-// said returns a text of the model. Its phase, commentary or final answer, is sent only to the
-// model that set it.
+// said returns the item for a text of the model. The item's phase, commentary or final answer, is sent
+// only to the model that set it.
 func (c *converter) said(m perdure.Message, p perdure.Part) any {
 	i := message{Role: "assistant", Content: p.Text}
 	if p.TextSignature != "" && m.Provider == c.model.Provider && m.Model == c.model.ID {
@@ -115,7 +116,7 @@ func (c *converter) said(m perdure.Message, p perdure.Part) any {
 	return i
 }
 
-// reasoning returns a reasoning item unchanged.
+// reasoning returns the reasoning item of a thinking part, unchanged.
 func (c *converter) reasoning(p perdure.Part) (any, bool) {
 	var block reasoningBlock
 	if json.Unmarshal(p.Native, &block) != nil || len(block.Summary) == 0 {
@@ -139,8 +140,8 @@ func (c *converter) results(results []perdure.Part) {
 	}
 }
 
-// resultID returns the outward id of the call that r answers. If the call is not on the path, the
-// result keeps its own id, so that the provider's error names it.
+// resultID returns the id of the call to which the result r belongs, in the form that is sent. If the
+// call is not on the path, the result keeps its own id, so that the provider's error names it.
 func (c *converter) resultID(r perdure.Part) string {
 	if id, known := c.ids[r.ToolCallID]; known {
 		return id
@@ -148,8 +149,8 @@ func (c *converter) resultID(r perdure.Part) string {
 	return r.ToolCallID
 }
 
-// output returns a result's output. It is a string, which every server accepts, unless there are
-// images or files.
+// output returns the output of a tool call. It is a string, which every server accepts, unless the
+// result contains images or files.
 func output(r perdure.Part) any {
 	var texts []string
 	var list []content

@@ -11,10 +11,10 @@ import (
 	"github.com/perdure/perdure/llm/internal/gpt"
 )
 
-// Name is the provider's name in the names of models.
+// Name is the name of the provider, as in the names of models.
 const Name = "openai-responses"
 
-// Config configures the provider.
+// Config is the configuration of the provider.
 type Config = llm.Config
 
 // Provider implements llm.Provider.
@@ -28,7 +28,7 @@ func New(config Config) *Provider {
 	}, config)}
 }
 
-// call makes one call.
+// call makes one model call and returns its response.
 func call(ctx context.Context, c *adapter.Call) (*llm.Response, error) {
 	answer := newAnswer(c)
 	stream := gpt.Post[event](ctx, c, "responses", params(c.Request))

@@ -8,11 +8,11 @@ import (
 	"github.com/perdure/perdure/llm/internal/gpt"
 )
 
-// request is the body of a call.
+// request is the body of the HTTP request.
 type request struct {
 	Model             string     `json:"model"`
 	Instructions      string     `json:"instructions,omitempty"`
-	Input             []any      `json:"input"` // of message, functionCall, callOutput and json.RawMessage
+	Input             []any      `json:"input"` // each a message, functionCall, callOutput or json.RawMessage
 	Tools             []tool     `json:"tools,omitempty"`
 	ToolChoice        any        `json:"tool_choice,omitempty"` // a string or a namedTool
 	ParallelToolCalls *bool      `json:"parallel_tool_calls,omitempty"`
@@ -44,8 +44,9 @@ type tool struct {
 	gpt.Function
 }
 
-// params creates the request. It depends only on req, and the form of a message does not depend on
-// later messages. So the prefix stays the same from turn to turn, and the prompt cache hits.
+// params creates the body of the request. It depends only on req, and the form of a message does not
+// depend on later messages. So consecutive requests begin with the same bytes, and the prompt cache
+// hits.
 func params(req llm.Request) request {
 	req = llm.Outward(req, llm.OutwardRules{Provider: Name, Takes: takes})
 	p := request{Model: req.Model, Input: conversation(req), Stream: true}
@@ -61,8 +62,8 @@ func params(req llm.Request) request {
 	return p
 }
 
-// toolOf returns the specification of a tool. It sets strict to false unless the tool is strict: the
-// API's default is true, and it then refuses most schemas.
+// toolOf returns the description of a tool. It sets strict to false unless the tool is strict, because
+// the API's default is true, and the API then refuses most schemas.
 func toolOf(t llm.ToolSpec) tool {
 	f := gpt.Function{Name: t.Name, Description: t.Description, Strict: t.Strict, Parameters: t.Schema}
 	if f.Strict == nil {
@@ -74,8 +75,8 @@ func toolOf(t llm.ToolSpec) tool {
 	return tool{Type: "function", Function: f}
 }
 
-// setLimits sets the token limit, the reasoning and the sampling. The API refuses sampling for
-// models that reason, and encrypted reasoning for models that do not.
+// setLimits sets the token limit, the reasoning and the sampling. The API refuses sampling for models
+// that reason, and encrypted reasoning for models that do not reason.
 func setLimits(p *request, req llm.Request) {
 	p.MaxOutputTokens = max(0, req.MaxTokens)
 	reasons, off := gpt.Reasoning(req.Model)
@@ -99,7 +100,7 @@ func setLimits(p *request, req llm.Request) {
 	}
 }
 
-// setHints sets the hints that the provider accepts.
+// setHints sets those hints that the API accepts.
 func setHints(p *request, req llm.Request) {
 	p.User, p.SafetyIdentifier, p.PromptCacheKey = req.User, req.SafetyIdentifier, req.PromptCacheKey
 	if gpt.Verbosity(req.Model) && req.Verbosity != "" {

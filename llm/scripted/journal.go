@@ -16,11 +16,12 @@ type Call struct {
 	Turn     int          `json:"turn"`
 	Messages int          `json:"messages"`
 	SHA256   string       `json:"sha256"`
-	// Previous is "" in a conversation's first call.
+	// Previous is the hash that covers all but the last answer and the messages after it. It is "" in a
+	// conversation's first call.
 	Previous string `json:"previous"`
 }
 
-// appendJournal writes the line in one write, so that workers may share a file.
+// appendJournal appends the line with a single write, so that workers may share the file.
 func appendJournal(path string, req llm.Request, turn int) error {
 	prompt, err := llm.PromptOf(req)
 	if err != nil {
@@ -39,7 +40,7 @@ func appendJournal(path string, req llm.Request, turn int) error {
 		return err
 	}
 	if _, err := file.Write(append(line, '\n')); err != nil {
-		_ = file.Close() // the first error is more specific
+		_ = file.Close() // the error of the write is more specific
 		return err
 	}
 	return file.Close()

@@ -12,7 +12,7 @@ import (
 	"github.com/perdure/perdure/llm"
 )
 
-// parse parses a script. Errors name the line.
+// parse parses a script. An error names the line at fault.
 func parse(text string) (*script, error) {
 	p := &parser{lines: strings.Split(strings.ReplaceAll(text, "\r\n", "\n"), "\n")}
 	for p.next() {
@@ -31,10 +31,10 @@ func parse(text string) (*script, error) {
 
 type parser struct {
 	lines      []string
-	at         int // number of the line of word and rest, from 1
+	at         int // number of the current line, from 1
 	word, rest string
 	script     script
-	summary    bool // the current section is the summary, not a turn
+	summary    bool // whether the current section is the summary, and not a turn
 }
 
 // next advances to the next line that is neither empty nor a comment.
@@ -51,7 +51,7 @@ func (p *parser) next() bool {
 	return false
 }
 
-// cut splits a line after its first word.
+// cut splits a line into its first word and the rest.
 func cut(line string) (word, rest string) {
 	i := strings.IndexAny(line, " \t")
 	if i < 0 {
@@ -108,7 +108,7 @@ func (p *parser) alternative() error {
 	return nil
 }
 
-// current returns the turn or the summary that is being read, nil before the first one.
+// current returns the turn or the summary that is being parsed; nil before the first section.
 func (p *parser) current() *turn {
 	switch {
 	case p.summary:
@@ -128,7 +128,7 @@ func (p *parser) add(s step) {
 	t.common = append(t.common, s)
 }
 
-// endTurn refuses an empty turn.
+// endTurn ends the current turn, and refuses a turn without steps.
 func (p *parser) endTurn() error {
 	t := p.current()
 	if t == nil {
@@ -182,7 +182,8 @@ func (p *parser) step() (step, error) {
 	return s, err
 }
 
-// block returns rest. If rest is <<MARK, it returns the lines up to the mark.
+// block returns the operand of a word. If rest is <<MARK, the operand is the text up to the line with
+// the mark; otherwise it is rest.
 func (p *parser) block(rest string) (string, error) {
 	mark, isBlock := strings.CutPrefix(rest, "<<")
 	if !isBlock || mark == "" || strings.ContainsAny(mark, " \t") {
@@ -203,7 +204,7 @@ func (p *parser) block(rest string) (string, error) {
 	return "", fmt.Errorf("<<%s has no end", mark)
 }
 
-// call parses a tool's name and its arguments: an unchanged block, or JSON over several lines.
+// call parses the name of a tool and its arguments, which are a block or JSON over several lines.
 func (p *parser) call() (name, arguments string, err error) {
 	name, rest := cut(p.rest)
 	if name == "" {
@@ -255,7 +256,8 @@ func parseStop(rest string) (perdure.StopReason, error) {
 	return stop, nil
 }
 
-// retryable reports, for each valid kind of failure, whether a retry may succeed.
+// retryable contains the kinds of failure that a script can name. The value says whether a retry may
+// succeed.
 var retryable = map[llm.ErrorKind]bool{
 	llm.RateLimited: true, llm.Overloaded: true, llm.Timeout: true, llm.Network: true,
 	llm.EmptyAnswer: true, llm.Unknown: true,

@@ -12,7 +12,7 @@ import (
 	"github.com/perdure/perdure/llm"
 )
 
-// argumentPiece is the size in bytes of the pieces in which arguments are streamed.
+// argumentPiece is the size in bytes of the pieces in which the arguments of a tool call are streamed.
 const argumentPiece = 16
 
 // player plays the steps of one turn.
@@ -79,7 +79,8 @@ func (p *player) step(s step) error {
 	return nil
 }
 
-// joined prepends a line end to the text of a step that follows a step of the same kind.
+// joined returns the text of a step. If the previous step has the same word, a line break precedes the
+// text.
 func (p *player) joined(s step) string {
 	if p.before == s.word {
 		return "\n" + s.text
@@ -120,7 +121,7 @@ func (p *player) call(s step) error {
 	return p.builder.EndTool(part)
 }
 
-// wait waits for d, or returns the context's error.
+// wait waits for the duration d. If the context ends first, it returns the context's error.
 func (p *player) wait(d time.Duration) error {
 	if d <= 0 {
 		return p.ctx.Err()
@@ -135,7 +136,7 @@ func (p *player) wait(d time.Duration) error {
 	}
 }
 
-// tokens returns the script's token counts, or else a quarter of the bytes.
+// tokens returns the token counts that the script sets, or else a quarter of the number of bytes.
 func (p *player) tokens() perdure.Usage {
 	if p.usage != nil {
 		return *p.usage
@@ -145,13 +146,13 @@ func (p *player) tokens() perdure.Usage {
 
 func quarter(v any) int64 {
 	text, err := json.Marshal(v)
-	if err != nil { // raw JSON in parts may be malformed
+	if err != nil { // raw JSON in a part may be invalid
 		return 1
 	}
 	return int64(len(text)+3) / 4
 }
 
-// words splits text after each run of white space.
+// words splits a text after each run of white space.
 func words(text string) []string {
 	var out []string
 	start, inSpace := 0, false
@@ -169,7 +170,7 @@ func words(text string) []string {
 	return out
 }
 
-// head returns the beginning of s: at most n bytes, and at least one character.
+// head returns the beginning of s: at most n bytes, but at least one character.
 func head(s string, n int) string {
 	if len(s) <= n {
 		return s

@@ -13,16 +13,16 @@ import (
 	"github.com/perdure/perdure/llm"
 )
 
-// Name is the provider's name in the names of models.
+// Name is the name of the provider, as in the names of models.
 const Name = "scripted"
 
 // maxScript is the maximum size of a script in bytes.
 const maxScript = 4 << 20
 
-// Config configures the provider.
+// Config is the configuration of the provider.
 type Config struct {
-	// Dir is the directory of the scripts. A model id is a path below it; files outside cannot be
-	// reached. Default: the working directory.
+	// Dir is the directory that contains the scripts. The id of a model is a path below this directory;
+	// files outside it cannot be read. Default: the working directory.
 	Dir string
 	// Journal, if set, is a file to which each call appends a line; see the package comment.
 	Journal string
@@ -31,7 +31,7 @@ type Config struct {
 // Provider implements llm.Provider.
 type Provider struct{ config Config }
 
-// New creates the provider. The directory is opened at each call, so it may be created later.
+// New creates the provider. The directory is opened at each call, so it need not exist yet.
 func New(config Config) *Provider {
 	if config.Dir == "" {
 		config.Dir = "."
@@ -39,10 +39,10 @@ func New(config Config) *Provider {
 	return &Provider{config: config}
 }
 
-// Name returns "scripted".
+// Name returns the name of the provider, "scripted".
 func (p *Provider) Name() string { return Name }
 
-// Abilities implements llm.Able. All abilities are accepted, because the script determines the
+// Abilities implements llm.Able. The provider declares all abilities, because the script determines the
 // answer.
 func (p *Provider) Abilities() []llm.Ability {
 	return []llm.Ability{llm.AbleToChooseTools, llm.AbleToCallOneTool, llm.AbleToFormat, llm.AbleToSayObject}
@@ -78,7 +78,7 @@ func (p *Provider) Stream(ctx context.Context, req llm.Request, emit func(llm.De
 	return pl.play(steps)
 }
 
-// steps returns the steps to play: those of a turn, or of the summary if turn is 0. n is the number
+// steps returns the steps to play: the steps of a turn, or of the summary if turn is 0. n is the number
 // of answers in the conversation.
 func (s *script) steps(req llm.Request, turn, n int) ([]step, error) {
 	if turn > len(s.turns) {
@@ -99,7 +99,7 @@ func (p *Provider) load(model string) (*script, error) {
 	text, err := p.read(model)
 	if err != nil {
 		var path *os.PathError
-		if errors.As(err, &path) { // hides the directory's path on this machine
+		if errors.As(err, &path) { // the error must not show the path of the directory
 			err = path.Err
 		}
 		return nil, refuse("script %s cannot be read: %v", model, err)
@@ -116,7 +116,7 @@ func (p *Provider) read(model string) (string, error) {
 	if err != nil {
 		return "", err
 	}
-	defer func() { _ = root.Close() }() // opened only for reading
+	defer func() { _ = root.Close() }() // nothing was written, so an error does no harm
 	file, err := root.Open(filepath.FromSlash(model))
 	if err != nil {
 		return "", err
@@ -133,7 +133,7 @@ func refuse(format string, args ...any) *llm.Error {
 	return &llm.Error{Kind: llm.InvalidRequest, Provider: Name, Message: fmt.Sprintf(format, args...)}
 }
 
-// lastAnswer returns the index of the last assistant message, -1 if there is none.
+// lastAnswer returns the index of the last assistant message, or -1 if there is none.
 func lastAnswer(messages []perdure.Message) int {
 	for i := len(messages) - 1; i >= 0; i-- {
 		if messages[i].Role == perdure.RoleAssistant {
@@ -143,14 +143,14 @@ func lastAnswer(messages []perdure.Message) int {
 	return -1
 }
 
-// fresh returns the text of the messages after the last answer.
+// fresh returns the text of the messages after the last assistant message.
 func fresh(messages []perdure.Message) string {
 	var texts []string
 	for _, m := range messages[lastAnswer(messages)+1:] {
 		texts = append(texts, m.PlainText())
 		for _, p := range m.Parts {
 			switch p.Type {
-			case perdure.PartCompaction: // as the models of other providers read it
+			case perdure.PartCompaction: // in the form in which other providers send it
 				texts[len(texts)-1] = perdure.SummaryPrefix + p.Text
 			case perdure.PartToolResult:
 				texts = append(texts, perdure.Content{Parts: p.Parts}.PlainText())

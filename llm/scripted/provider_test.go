@@ -22,7 +22,7 @@ func TestConformance(t *testing.T) {
 	}})
 }
 
-// write creates a provider with text as its test.script.
+// write returns a provider whose directory has a file test.script with the given text.
 func write(t *testing.T, text string) *scripted.Provider {
 	t.Helper()
 	dir := t.TempDir()

@@ -8,15 +8,16 @@ import (
 	"github.com/perdure/perdure/llm"
 )
 
-// script is a parsed file.
+// script is a parsed script.
 type script struct {
 	pace  time.Duration
 	turns []turn
-	// summary is played in place of a turn if a summary is asked for; nil if the file has none.
+	// summary is played, in place of a turn, if a request asks for a summary; nil if the script has
+	// none.
 	summary *turn
 }
 
-// turn has common steps, which are always played, and alternatives, of which one is played.
+// turn has common steps, which are always played, and alternatives, of which at most one is played.
 type turn struct {
 	line         int
 	common       []step
@@ -28,8 +29,8 @@ type alternative struct {
 	steps []step
 }
 
-// steps returns the steps to play if fresh is the text since the last answer. It returns false if
-// no alternative fits.
+// steps returns the steps to play. fresh is the text of the messages since the last answer. It returns
+// false if no alternative fits.
 func (t turn) steps(fresh string) ([]step, bool) {
 	if len(t.alternatives) == 0 {
 		return t.common, true
@@ -50,11 +51,11 @@ func (t turn) steps(fresh string) ([]step, bool) {
 
 func concat(a, b []step) []step { return append(append([]step(nil), a...), b...) }
 
-// step is one line of a turn. word determines which fields are used.
+// step is one line of a turn. Its word determines which other fields are used.
 type step struct {
 	word     string
 	text     string // text, thinking, expect; the arguments of a call; the message of a failure
-	name     string // of the tool
+	name     string // name of the tool in a call
 	duration time.Duration
 	stop     perdure.StopReason
 	usage    perdure.Usage

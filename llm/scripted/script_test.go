@@ -169,7 +169,7 @@ func TestJournal(t *testing.T) {
 	req.Messages = append(req.Messages, llmtest.Answered(resp, "r")...)
 	resp, _ = llmtest.Ask(t, p, req)
 	req.Messages = append(append(req.Messages, llmtest.Answered(resp, "")...), perdure.UserText("more"))
-	_, _, err := llmtest.TryAsk(t.Context(), p, req) // a failed call was paid for, too
+	_, _, err := llmtest.TryAsk(t.Context(), p, req) // the journal also counts failed calls
 	llmtest.WantError(t, err, llm.Overloaded, true)
 	req.Messages[0] = perdure.UserText("HI")
 	_, _, err = llmtest.TryAsk(t.Context(), p, req)

@@ -8,12 +8,12 @@ import (
 	"github.com/perdure/perdure"
 )
 
-// counted matches the end of a summary that this provider wrote. The number in it counts the
+// counted matches the end of a summary that this provider wrote. The number in it is the number of
 // answers in the summarized messages.
 var counted = regexp.MustCompile(`\((\d+) answers before\)\s*$`)
 
-// summarize returns the steps of a summary of a conversation with n answers. The text ends with n,
-// so that a later request with the summary gets the turn that follows these answers.
+// summarize returns the steps that write a summary of a conversation with n answers. The text ends with
+// the number n, so that a later request with this summary gets the turn that follows these answers.
 func (s *script) summarize(n int, fresh string) ([]step, bool) {
 	end := step{word: "text", text: fmt.Sprintf("(%d answers before)", n)}
 	if s.summary == nil {
@@ -21,13 +21,13 @@ func (s *script) summarize(n int, fresh string) ([]step, bool) {
 	}
 	steps, fits := s.summary.steps(fresh)
 	if len(steps) > 0 && steps[len(steps)-1].word != "text" {
-		end.text = "\n" + end.text // the player begins a new line only between two texts
+		end.text = "\n" + end.text // the player adds a line break only between two texts
 	}
 	return concat(steps, []step{end}), fits
 }
 
-// answers counts the assistant messages: the number of played turns. A summary counts as the answers
-// that it replaces.
+// answers returns the number of turns that were played: the number of assistant messages. A summary
+// counts as the answers that it replaces.
 func answers(messages []perdure.Message) int {
 	n := 0
 	for _, m := range messages {
@@ -39,7 +39,7 @@ func answers(messages []perdure.Message) int {
 				continue
 			}
 			if found := counted.FindStringSubmatch(p.Text); found != nil {
-				before, _ := strconv.Atoi(found[1]) // a number that is too large counts as the largest one
+				before, _ := strconv.Atoi(found[1]) // a number that is too large becomes the maximum
 				n += before
 			}
 		}

@@ -19,8 +19,8 @@ func summaryOf(t *testing.T, p llm.Provider, path ...perdure.Message) perdure.Me
 }
 
 // TestASummaryKeepsThePlaceInTheScript checks that a conversation that begins with a summary gets the
-// turn that follows the summarized ones, also after a second summary, and that the words of a turn
-// see the summary as other models read it.
+// turn that follows the summarized turns, also after a second summary. The words "when" and "expect"
+// see the summary in the form that other models read.
 func TestASummaryKeepsThePlaceInTheScript(t *testing.T) {
 	for name, section := range map[string]string{"its own": "summary\n  text goal: x\n  usage in=9 out=3\n", "the default": ""} {
 		t.Run(name, func(t *testing.T) {
@@ -48,8 +48,8 @@ func TestASummaryKeepsThePlaceInTheScript(t *testing.T) {
 	}
 }
 
-// TestASummaryCanFail checks that the section of a summary can have a failure, and that it must say
-// something once.
+// TestASummaryCanFail checks that the section "summary" can contain a failure. A script with an empty
+// section or with two of these sections is refused.
 func TestASummaryCanFail(t *testing.T) {
 	req := request(perdure.UserText("hi"))
 	req.Purpose = llm.PurposeCompaction

@@ -8,24 +8,24 @@ import (
 	"github.com/perdure/perdure/llm"
 )
 
-// Answer assembles the response to a call. The reader of an API's events embeds it.
+// Answer assembles the response to a call. The type that reads an API's events embeds it.
 type Answer struct {
 	Builder *llm.Builder
 	Calls   *llm.Calls
 	ID      string // the provider's id of the response
 	Usage   perdure.Usage
-	Done    bool // the terminal event was received, so Read stops
+	Done    bool // set when the terminal event was received; Read then stops
 
 	call *Call
 }
 
-// NewAnswer creates the answer to a call, without content.
+// NewAnswer creates an Answer to the call, without content.
 func NewAnswer(c *Call) Answer {
 	b := llm.NewWireBuilder(c.Emit)
 	return Answer{Builder: b, Calls: llm.NewCalls(b, c.API.Name), call: c}
 }
 
-// Events are the events of one response. The streams of the SDKs implement it.
+// Events are the events of one response. The streams of the SDKs implement this interface.
 type Events[E any] interface {
 	Next() bool
 	Current() E
@@ -33,11 +33,11 @@ type Events[E any] interface {
 	Close() error
 }
 
-// Read passes the events to take, until the terminal event (a.Done) or the end of the stream, and
-// closes the stream. Errors: an error of take, unchanged; ctx's error if ctx has ended; an
+// Read calls take with each event, until the terminal event (a.Done) or the end of the stream, and
+// closes the stream. Errors: an error of take, unchanged; the error of ctx if ctx has ended; an
 // *llm.Error if the stream failed.
 func Read[E any](ctx context.Context, a *Answer, events Events[E], take func(E) error) error {
-	defer func() { _ = events.Close() }() // the needed events have been read
+	defer func() { _ = events.Close() }() // an error here loses no event
 	for !a.Done && events.Next() {
 		if err := take(events.Current()); err != nil {
 			return err
@@ -49,7 +49,7 @@ func Read[E any](ctx context.Context, a *Answer, events Events[E], take func(E) 
 	return ctx.Err()
 }
 
-// failure returns the error of a stream that failed.
+// failure returns the error for a stream that failed with err.
 func (c *Call) failure(ctx context.Context, err error) error {
 	var event *EventError
 	if ctx.Err() == nil && errors.As(err, &event) {
@@ -58,10 +58,10 @@ func (c *Call) failure(ctx context.Context, err error) error {
 	return llm.TransportError(ctx, c.API.Name, err)
 }
 
-// Cut returns the error of a stream that ended before its terminal event.
+// Cut returns the error for a stream that ended before its terminal event.
 func (a *Answer) Cut() error { return llm.CutStream(a.call.API.Name) }
 
-// Finish ends the open tool calls and returns the response.
+// Finish ends the tool calls that are still open, and returns the response.
 func (a *Answer) Finish(stop perdure.StopReason) (*llm.Response, error) {
 	if err := a.Calls.Finish(); err != nil {
 		return nil, err

@@ -10,7 +10,8 @@ import (
 	"github.com/perdure/perdure/llm"
 )
 
-// Body implements llm.Bodied. The call uses a connection that stores the request and sends nothing.
+// Body implements llm.Bodied. It makes the call with a transport that records the request and sends
+// nothing.
 func (p *Provider) Body(ctx context.Context, req llm.Request) ([]byte, error) {
 	endpoint, err := p.config.Endpoints.Resolve(p.api.Name, "", "")
 	if err != nil {
@@ -29,7 +30,7 @@ func (p *Provider) Body(ctx context.Context, req llm.Request) ([]byte, error) {
 	return kept.body, nil
 }
 
-// keeper is a transport that keeps the body of the first request.
+// keeper is a transport that records the body of the first request.
 type keeper struct{ body []byte }
 
 var errNotSent = errors.New("the request is not sent")

@@ -11,11 +11,11 @@ import (
 	"github.com/perdure/perdure/llm"
 )
 
-// maxEvent is the maximum number of bytes of the data of an event, and of a line.
+// maxEvent is the maximum number of bytes in the data of an event, and in a line.
 const maxEvent = 32 << 20
 
-// Post sends the JSON body of a call and returns the events of the response. A failure is the error
-// of the returned events. decode decodes the data of an event; it returns io.EOF at the end of the
+// Post sends the JSON body of a call and returns the events of the response. If it fails, the returned
+// events end with the error. decode decodes the data of an event; it returns io.EOF at the end of the
 // stream, and an *EventError for an error event. Redirects are not followed, because they would send
 // the key to another host.
 func Post[E any](ctx context.Context, c *Call, url string, header http.Header, body []byte, decode func([]byte) (E, error)) *Stream[E] {
@@ -34,15 +34,16 @@ func Post[E any](ctx context.Context, c *Call, url string, header http.Header, b
 	return &Stream[E]{body: resp.Body, lines: bufio.NewReader(resp.Body), decode: decode}
 }
 
-// Failed returns events that end with an error before the first one.
+// Failed returns a stream without events that ends with the error err.
 func Failed[E any](err error) *Stream[E] { return &Stream[E]{err: err} }
 
-// Unusable returns the error of an endpoint that is not a URL.
+// Unusable returns the error for an endpoint that is not a valid URL.
 func (c *Call) Unusable(err error) *llm.Error {
 	return &llm.Error{Kind: llm.InvalidRequest, Provider: c.API.Name, Message: "the endpoint cannot be used", Err: err}
 }
 
-// Stream reads server-sent events (WHATWG HTML, section 9.2). An event that is cut off is dropped.
+// Stream reads server-sent events (WHATWG HTML, section 9.2). It discards an event that is incomplete
+// at the end.
 type Stream[E any] struct {
 	body   io.Closer
 	lines  *bufio.Reader
@@ -67,7 +68,7 @@ func (s *Stream[E]) Next() bool {
 	return err == nil
 }
 
-// data returns the data of the next event, io.EOF at the end of the stream.
+// data returns the data of the next event, or io.EOF at the end of the stream.
 func (s *Stream[E]) data() (data []byte, err error) {
 	for {
 		line, err := s.line()
@@ -86,7 +87,8 @@ func (s *Stream[E]) data() (data []byte, err error) {
 	}
 }
 
-// line returns the next line without its end. The error is io.EOF for a line without an end.
+// line returns the next line without its line break. The error is io.EOF if the stream ends before a
+// line break.
 func (s *Stream[E]) line() (line []byte, err error) {
 	for {
 		piece, err := s.lines.ReadSlice('\n')
@@ -110,7 +112,7 @@ func (s *Stream[E]) Current() E { return s.event }
 // Err implements Events.
 func (s *Stream[E]) Err() error { return s.err }
 
-// Close implements Events. It drops the rest of the response.
+// Close implements Events. It discards the rest of the response.
 func (s *Stream[E]) Close() error {
 	if s.body == nil {
 		return nil
@@ -118,7 +120,7 @@ func (s *Stream[E]) Close() error {
 	return s.body.Close()
 }
 
-// EventError is an error event of a stream.
+// EventError is an error that a server reports as an event of the stream.
 type EventError struct{ Data []byte }
 
 func (*EventError) Error() string { return "the provider sent an error event" }

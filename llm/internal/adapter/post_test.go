@@ -41,7 +41,8 @@ func events(t *testing.T, stream string) ([]string, error) {
 	return all, s.Err()
 }
 
-// The standard's rules for lines, and the end that the API defines.
+// TestEventsAreReadAsTheStandardSays checks that lines are read by the rules of the standard, and that
+// the stream ends where the API says.
 func TestEventsAreReadAsTheStandardSays(t *testing.T) {
 	for stream, want := range map[string][]string{
 		"data: a\n\ndata:b\n\n":               {"a", "b"},

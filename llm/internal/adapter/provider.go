@@ -1,6 +1,6 @@
-// Package adapter is the skeleton of the providers of model APIs. It connects, hides the key, reads
-// the events of a response and classifies failures. A provider adds its request and the reader of
-// its events.
+// Package adapter contains what all providers of model APIs share. It connects, hides the key, reads
+// the events of a response and classifies failures. A provider adds the form of its requests, and the
+// decoding of its events.
 package adapter
 
 import (
@@ -11,10 +11,10 @@ import (
 
 // API describes the differences between the providers.
 type API struct {
-	// Name is the provider's name in the names of models.
+	// Name is the name of the provider, as in the names of models.
 	Name      string
 	Abilities []llm.Ability
-	// Call makes one call.
+	// Call makes one model call and returns its response.
 	Call func(context.Context, *Call) (*llm.Response, error)
 }
 
@@ -33,12 +33,12 @@ type Provider struct {
 	config llm.Config
 }
 
-// New creates the provider of an API.
+// New creates the provider for an API.
 func New(api API, config llm.Config) *Provider {
 	return &Provider{api: api, config: config.Normal()}
 }
 
-// Name returns the provider's name in the names of models.
+// Name returns the name of the provider.
 func (p *Provider) Name() string { return p.api.Name }
 
 // Endpoints implements llm.Endpointed.

@@ -8,12 +8,12 @@ import (
 	"strings"
 )
 
-// reasoningID matches models that reason. They accept an effort and no temperature. Gateways put a
-// vendor before the id.
+// reasoningID matches the ids of models that reason. These accept an effort and no temperature.
+// Gateways put the name of a vendor before the id.
 var reasoningID = regexp.MustCompile(`^(?:o\d|gpt-([5-9])(?:\.(\d+))?|gpt-oss)(-[a-z0-9.-]+)?$`)
 
-// Reasoning reports whether a model reasons, and returns the effort that turns reasoning off or
-// down; "" if there is none.
+// Reasoning reports whether a model reasons. off is the effort that turns reasoning off or to its
+// minimum; "" if there is none.
 func Reasoning(model string) (reasons bool, off string) {
 	m := match(model)
 	if m == nil || strings.Contains(m[3], "-chat") {
@@ -29,8 +29,8 @@ func Reasoning(model string) (reasons bool, off string) {
 	return true, "none"
 }
 
-// Effort returns the highest effort of a model that reasons: xhigh, or high if the model does not
-// have xhigh.
+// Effort returns the highest effort that a model accepts: xhigh, or high if the model does not have
+// xhigh.
 func Effort(model string) string {
 	m := match(model)
 	older := m == nil || m[1] == "" || m[1] == "5" && (m[2] == "" || m[2] == "1")
@@ -40,18 +40,18 @@ func Effort(model string) string {
 	return "xhigh"
 }
 
-// Verbosity reports whether a model has a verbosity setting.
+// Verbosity reports whether a model accepts a verbosity.
 func Verbosity(model string) bool {
 	m := match(model)
 	return m != nil && m[1] != "" && !strings.Contains(m[3], "-chat") && !strings.Contains(m[3], "-codex")
 }
 
-// match returns the parts of a model's id, nil for a model of another family.
+// match returns the parts of a model's id that reasoningID captures; nil if it does not match.
 func match(model string) []string {
 	return reasoningID.FindStringSubmatch(strings.ToLower(model[strings.LastIndex(model, "/")+1:]))
 }
 
-// Host returns the host of a base URL in lower case, "" if the URL is invalid.
+// Host returns the host of a base URL in lower case; "" if the URL is invalid.
 func Host(baseURL string) string {
 	u, err := url.Parse(baseURL)
 	if err != nil {

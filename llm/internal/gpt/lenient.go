@@ -6,7 +6,8 @@ import (
 	"strings"
 )
 
-// Text is a string of an answer. Some compatible servers send other JSON, which is taken as text.
+// Text is a string in a response. Some compatible servers send another JSON value there; its JSON is
+// then the text.
 type Text string
 
 // UnmarshalJSON implements json.Unmarshaler.
@@ -20,7 +21,7 @@ func (t *Text) UnmarshalJSON(raw []byte) error {
 }
 
 // Count is a number of tokens or an index. Some compatible servers send it as a string, or with a
-// fraction, which is cut off. Anything else is 0.
+// fraction, which is cut off. Any other value is read as 0.
 type Count int64
 
 // UnmarshalJSON implements json.Unmarshaler.

@@ -14,11 +14,11 @@ import (
 	"github.com/perdure/perdure/llm/internal/adapter"
 )
 
-// Abilities are the abilities of both of OpenAI's APIs.
+// Abilities are the abilities of both APIs of OpenAI.
 var Abilities = []llm.Ability{llm.AbleToChooseTools, llm.AbleToCallOneTool, llm.AbleToFormat, llm.AbleToSayObject}
 
-// Post sends a request to a path of the API and returns the events of the response. A failure is the
-// error of the returned events.
+// Post sends a request to a path of the API and returns the events of the response. If it fails, the
+// returned events end with the error.
 func Post[E any](ctx context.Context, c *adapter.Call, path string, request any) adapter.Events[E] {
 	base, err := url.Parse(c.To.BaseURL)
 	if err != nil {
@@ -27,7 +27,7 @@ func Post[E any](ctx context.Context, c *adapter.Call, path string, request any)
 	var body bytes.Buffer
 	out := json.NewEncoder(&body)
 	out.SetEscapeHTML(false)
-	if err := out.Encode(request); err != nil { // invalid JSON in a schema
+	if err := out.Encode(request); err != nil { // a schema is invalid JSON
 		return adapter.Failed[E](&llm.Error{Kind: llm.InvalidRequest, Provider: c.API.Name, Message: "the request cannot be written", Err: err})
 	}
 	header := http.Header{"Accept": {"application/json"}}
@@ -37,8 +37,8 @@ func Post[E any](ctx context.Context, c *adapter.Call, path string, request any)
 	return adapter.Post(ctx, c, base.JoinPath(path).String(), header, body.Bytes(), decode[E])
 }
 
-// decode decodes an event. Members of an unexpected type are left out: compatible servers send
-// members that OpenAI does not have, and types of their own.
+// decode decodes an event. It ignores members of an unexpected type, because compatible servers send
+// members that OpenAI does not have, or with other types.
 func decode[E any](data []byte) (event E, err error) {
 	if bytes.HasPrefix(data, []byte("[DONE]")) {
 		return event, io.EOF
@@ -55,7 +55,7 @@ func decode[E any](data []byte) (event E, err error) {
 	return event, err
 }
 
-// JSONSchema is a schema with its name.
+// JSONSchema is a JSON Schema together with its name.
 type JSONSchema struct {
 	Name        string          `json:"name"`
 	Description string          `json:"description,omitempty"`
@@ -63,12 +63,12 @@ type JSONSchema struct {
 	Schema      json.RawMessage `json:"schema"`
 }
 
-// SchemaOf returns the schema of a format.
+// SchemaOf returns the JSON Schema of an output format.
 func SchemaOf(f *perdure.OutputFormat) *JSONSchema {
 	return &JSONSchema{Name: f.Name, Description: f.Description, Strict: f.Strict, Schema: f.Schema}
 }
 
-// Function describes a tool.
+// Function describes a tool for the model.
 type Function struct {
 	Name        string          `json:"name"`
 	Description string          `json:"description,omitempty"`

@@ -1,4 +1,4 @@
-// Package hide removes a key from texts, however the key is written.
+// Package hide removes an API key from texts, in every encoding in which it may appear.
 package hide
 
 import (
@@ -8,44 +8,44 @@ import (
 	"unicode/utf8"
 )
 
-// hiddenPiece is the number of consecutive characters of a key that are hidden. A shorter key is
-// hidden as a whole.
+// hiddenPiece is the number of consecutive characters of a key from which on a piece of the key is
+// hidden. A shorter key is hidden only as a whole.
 const hiddenPiece = 12
 
-// hiddenKey replaces a key, or a part of one.
+// hiddenKey is the text that replaces a key, or a part of it.
 const hiddenKey = "[key]"
 
-// Hider removes a key from a text that arrives in pieces of any size. It finds the key unchanged
-// and in these encodings: URL, JSON escapes (RFC 8259), hexadecimal in either case, and base64 in
-// either alphabet at any offset of the key in a group of three bytes. It also finds any 12
-// consecutive characters of the key, unchanged and in these encodings. The result does not depend
-// on the sizes of the pieces.
+// Hider removes a key from a text that arrives in pieces of any size. It finds the key unchanged and in
+// these encodings: URL, JSON escapes (RFC 8259), hexadecimal in either case, and base64 in either
+// alphabet. In base64, the key may begin at any byte of a group of three. Hider also finds any 12
+// consecutive characters of the key, unchanged and in these encodings. The result does not depend on
+// the sizes of the pieces.
 type Hider struct {
 	plain, percent, json pass
 }
 
-// pass searches a text for the key. It reads the text unchanged, or with the escapes of one
-// encoding decoded. All passes are needed, because decoding can damage a key that follows the
-// beginning of an escape by chance.
+// pass searches a text for the key. One pass reads the text unchanged, each of the others decodes the
+// escapes of one encoding. All passes are needed, because decoding can damage a key that by chance
+// follows the beginning of an escape.
 type pass struct {
 	forms []form
-	// escape decodes the escape at the beginning of a text to char. n is the length of the escape, 0
-	// if there is none. unfinished is set if more text is needed. The field escape is nil for the
-	// pass over the unchanged text.
+	// escape decodes the escape at the beginning of a text to char. n is the length of the escape; 0 if
+	// the text begins with none. unfinished is true if more text is needed to decide. The field is nil
+	// for the pass over the unchanged text.
 	escape func(text string) (n int, char byte, unfinished bool)
 
-	held   []unit // characters that may become part of a match
+	held   []unit // characters that may still become part of a match
 	begun  string // the beginning of an escape
-	inside bool   // the last released unit was hidden
-	hid    bool   // something was hidden
+	inside bool   // whether the last returned unit was hidden
+	hid    bool   // whether anything was hidden
 }
 
-// form is one encoding of a key.
+// form is one encoding of the key.
 type form struct {
 	text   string
 	window int // number of consecutive characters that are hidden
 	as     func(byte) byte
-	pairs  map[[2]byte]bool // pairs of neighbours in text; a text without any of them has no match
+	pairs  map[[2]byte]bool // pairs of adjacent bytes; a text without any of them has no match
 }
 
 // unit is a character of a text, decoded if it is an escape.
@@ -55,7 +55,8 @@ type unit struct {
 	hidden bool
 }
 
-// New creates a Hider for a key. An ordinary word as the key would damage texts, see llm.PlainKey.
+// New creates a Hider for the key. If the key is an ordinary word, the Hider would damage texts, see
+// llm.PlainKey.
 func New(key string) *Hider { return hiderOf(formsOf(key)) }
 
 func hiderOf(forms []form) *Hider {
@@ -74,9 +75,9 @@ func formsOf(key string) []form {
 	return forms
 }
 
-// inBase64 returns the key as it appears inside longer base64 text. before is the number of bytes,
-// 0 to 2, that precede the key in its first group of three bytes. Characters that also depend on
-// neighbouring bytes are left out.
+// inBase64 returns the key in the form in which it appears inside longer base64 text. before is the
+// number of bytes, 0 to 2, that precede the key in its first group of three bytes. Characters that also
+// depend on adjacent bytes are left out.
 func inBase64(key string, before int) string {
 	text := base64.RawStdEncoding.EncodeToString([]byte(strings.Repeat("x", before) + key))
 	bits := 8 * (before + len(key))
@@ -92,7 +93,7 @@ func lower(c byte) byte {
 	return c
 }
 
-// standard maps the URL-safe alphabet of base64 to the standard one.
+// standard returns the character of standard base64 for a character of URL-safe base64.
 func standard(c byte) byte {
 	switch c {
 	case '-':
@@ -111,10 +112,10 @@ func formOf(text string, window int, as func(byte) byte) form {
 	return f
 }
 
-// Fresh returns a Hider for another text.
+// Fresh returns a new Hider for the same key and another text.
 func (h *Hider) Fresh() *Hider { return hiderOf(h.plain.forms) }
 
-// Hide removes the key from a whole text.
+// Hide returns the whole text without the key.
 func (h *Hider) Hide(text string) string {
 	one := h.Fresh()
 	var b strings.Builder
@@ -130,12 +131,12 @@ func (h *Hider) Hide(text string) string {
 // Shows reports whether a text contains something that Hide would remove.
 func (h *Hider) Shows(text string) bool { return h.Hide(text) != text }
 
-// Piece adds the next piece of a text, and returns the text that cannot belong to the key any more.
+// Piece adds the next piece of a text. It returns the text that can no longer be a part of the key.
 func (h *Hider) Piece(text string) string {
 	return h.json.piece(h.percent.piece(h.plain.piece(text)))
 }
 
-// End returns the rest of the text, which Piece has not returned.
+// End returns the rest of the text, which Piece has withheld.
 func (h *Hider) End() string {
 	text := h.percent.piece(h.plain.end())
 	text += h.percent.end()
@@ -143,7 +144,7 @@ func (h *Hider) End() string {
 	return text + h.json.end()
 }
 
-// Hid reports whether something was hidden.
+// Hid reports whether anything was hidden so far.
 func (h *Hider) Hid() bool { return h.plain.hid || h.percent.hid || h.json.hid }
 
 func (p *pass) piece(text string) string {
@@ -179,7 +180,7 @@ func (p *pass) read(text string) {
 	}
 }
 
-// percentEscape decodes an escape of a URL.
+// percentEscape decodes a percent-encoded character of a URL.
 func percentEscape(text string) (n int, char byte, unfinished bool) {
 	if text[0] != '%' {
 		return 0, 0, false
@@ -194,7 +195,7 @@ func percentEscape(text string) (n int, char byte, unfinished bool) {
 	return 3, fromHex(digits), false
 }
 
-// jsonEscape decodes an escape in a JSON string. It ignores an escape of more than one byte,
+// jsonEscape decodes an escape in a JSON string. It ignores an escape of a character outside ASCII,
 // because keys have no such characters.
 func jsonEscape(text string) (n int, char byte, unfinished bool) {
 	switch {
@@ -205,7 +206,7 @@ func jsonEscape(text string) (n int, char byte, unfinished bool) {
 	case strings.IndexByte(`"\/`, text[1]) >= 0:
 		return 2, text[1], false
 	}
-	// The first two digits are 00; the other two are an ASCII character.
+	// The first two of the four digits are 00; the other two are an ASCII character.
 	const high = "u00"
 	digits := text[1:min(6, len(text))]
 	if begin := min(len(digits), len(high)); digits[:begin] != high[:begin] || !isHex(digits[begin:]) {
@@ -219,14 +220,14 @@ func jsonEscape(text string) (n int, char byte, unfinished bool) {
 
 func isHex(digits string) bool { return strings.Trim(digits, "0123456789abcdefABCDEF") == "" }
 
-// fromHex returns the byte of two hexadecimal digits.
+// fromHex returns the byte that two hexadecimal digits represent.
 func fromHex(digits string) byte {
-	decoded, _ := hex.DecodeString(digits) // the digits are checked before
+	decoded, _ := hex.DecodeString(digits) // the caller has checked the digits
 	return decoded[0]
 }
 
-// take adds a character to held. If the character completes a match, take marks the units of the
-// match as hidden.
+// take adds a character to held. If the character completes a match, it marks the units of the match as
+// hidden.
 func (p *pass) take(char byte, raw string) {
 	p.held = append(p.held, unit{char: char, raw: raw})
 	for _, f := range p.forms {
@@ -238,8 +239,8 @@ func (p *pass) take(char byte, raw string) {
 	}
 }
 
-// holds reports whether the first bytes of the form's text, as many as first says, contain the
-// units as consecutive characters.
+// holds reports whether the units occur as consecutive characters in the first bytes of the form's
+// text. first is the number of these bytes.
 func (f form) holds(units []unit, first int) bool {
 	last := len(units) - 1
 	if last > 0 && !f.pairs[[2]byte{f.as(units[last-1].char), f.as(units[last].char)}] {
@@ -256,7 +257,7 @@ func (f form) written(to []byte, units []unit) []byte {
 	return to
 }
 
-// undecided returns the number of units at the start that can no longer be part of a match.
+// undecided returns how many units at the beginning of held can no longer be part of a match.
 func (p *pass) undecided() int {
 	for start := range p.held {
 		if p.mayMatch(p.held[start:]) {
@@ -266,7 +267,7 @@ func (p *pass) undecided() int {
 	return len(p.held)
 }
 
-// mayMatch reports whether the units are the beginning of a match.
+// mayMatch reports whether a match can begin with the units.
 func (p *pass) mayMatch(units []unit) bool {
 	if raw := units[0].raw; len(raw) == 1 && !utf8.RuneStart(raw[0]) {
 		return false

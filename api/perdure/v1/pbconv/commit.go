@@ -6,7 +6,7 @@ import (
 	perdurev1 "github.com/perdure/perdure/api/perdure/v1"
 )
 
-// CommitToProto converts a commit.
+// CommitToProto converts a commit to its message.
 func CommitToProto(c perdure.Commit) *perdurev1.CommitRequest {
 	return &perdurev1.CommitRequest{
 		Lease: LeaseToProto(c.Lease), Number: c.Number,
@@ -71,7 +71,7 @@ func newCheckpointToProto(c *perdure.NewCheckpoint) *perdurev1.NewCheckpoint {
 	return &perdurev1.NewCheckpoint{State: PayloadToProto(c.State), Reason: c.Reason, StateVersion: int64(c.StateVersion), Traceparent: c.Traceparent}
 }
 
-// NewCheckpointFromProto converts the checkpoint of a commit from its message; nil stays nil.
+// NewCheckpointFromProto converts the checkpoint of a commit from its message; nil is converted to nil.
 // Errors: invalid_argument.
 func NewCheckpointFromProto(m *perdurev1.NewCheckpoint) (*perdure.NewCheckpoint, error) {
 	return decode(m, (*decoder).newCheckpoint)
@@ -96,7 +96,7 @@ func (d *decoder) newEvent(m *perdurev1.NewEvent) perdure.NewEvent {
 	}
 }
 
-// BlockEndToProto converts the key and the final length of a block.
+// BlockEndToProto converts the key and the final length of a block to a message.
 func BlockEndToProto(b perdure.BlockEnd) *perdurev1.BlockEnd {
 	return &perdurev1.BlockEnd{
 		TaskId: UUIDToProto(b.Key.TaskID), Attempt: b.Key.Attempt, Block: b.Key.Block, Length: b.Length,
@@ -133,7 +133,7 @@ func (d *decoder) eager(m *perdurev1.Eager) perdure.Eager {
 	}
 }
 
-// CommitReplyToProto converts the answer to a commit.
+// CommitReplyToProto converts the reply to a commit to its message.
 func CommitReplyToProto(r perdure.CommitReply) *perdurev1.CommitResponse {
 	return &perdurev1.CommitResponse{
 		Ended: statuses.to[r.Ended], Suspended: r.Suspended, Signals: each(r.Signals, SignalToProto),
@@ -143,7 +143,7 @@ func CommitReplyToProto(r perdure.CommitReply) *perdurev1.CommitResponse {
 	}
 }
 
-// CommitReplyFromProto converts an answer to a commit from its message. Errors: invalid_argument.
+// CommitReplyFromProto converts the reply to a commit from its message. Errors: invalid_argument.
 func CommitReplyFromProto(m *perdurev1.CommitResponse) (perdure.CommitReply, error) {
 	return decode(m, func(d *decoder, m *perdurev1.CommitResponse) perdure.CommitReply {
 		return perdure.CommitReply{

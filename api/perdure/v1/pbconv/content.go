@@ -7,8 +7,8 @@ import (
 	perdurev1 "github.com/perdure/perdure/api/perdure/v1"
 )
 
-// ContentToProto returns a message with the content inline, by reference, or both. It returns nil
-// if inline and blob are nil.
+// ContentToProto returns a message with the bytes of a content, a reference to its blob, or both. It
+// returns nil if inline and blob are nil.
 func ContentToProto(inline json.RawMessage, blob *perdure.BlobRef) *perdurev1.Content {
 	if inline == nil && blob == nil {
 		return nil
@@ -23,7 +23,7 @@ func (d *decoder) content(field string, m *perdurev1.Content) (json.RawMessage, 
 	return raw(m.Inline), d.blob(field, m.GetBlob())
 }
 
-// PayloadToProto converts a payload.
+// PayloadToProto converts a payload to its message.
 func PayloadToProto(p perdure.Payload) *perdurev1.Content { return ContentToProto(p.Bytes, p.Blob) }
 
 // PayloadFromProto converts a payload from its message. Errors: invalid_argument.
@@ -36,7 +36,7 @@ func (d *decoder) payload(field string, m *perdurev1.Content) perdure.Payload {
 	return perdure.Payload{Bytes: inline, Blob: blob}
 }
 
-// BlobToProto converts a reference; nil stays nil.
+// BlobToProto converts a reference to a blob to its message; nil is converted to nil.
 func BlobToProto(b *perdure.BlobRef) *perdurev1.BlobRef {
 	if b == nil {
 		return nil
@@ -44,7 +44,8 @@ func BlobToProto(b *perdure.BlobRef) *perdurev1.BlobRef {
 	return &perdurev1.BlobRef{Id: UUIDToProto(b.ID), Length: b.Length, Sha256: hashToProto(b.SHA256)}
 }
 
-// BlobFromProto converts a reference from its message; nil stays nil. Errors: invalid_argument.
+// BlobFromProto converts a reference to a blob from its message; nil is converted to nil. Errors:
+// invalid_argument.
 func BlobFromProto(m *perdurev1.BlobRef) (*perdure.BlobRef, error) {
 	return decode(m, func(d *decoder, m *perdurev1.BlobRef) *perdure.BlobRef { return d.blob("blob", m) })
 }

@@ -5,12 +5,12 @@ import (
 	perdurev1 "github.com/perdure/perdure/api/perdure/v1"
 )
 
-// EndedToProto converts a page of heads of ended tasks.
+// EndedToProto converts a page of heads of ended steps and tasks to its message.
 func EndedToProto(p perdure.EndedPage) *perdurev1.EndedPage {
 	return &perdurev1.EndedPage{Heads: each(p.Heads, endedHeadToProto), From: p.From, Next: p.Next, More: p.More, Whole: p.Whole}
 }
 
-// EndedFromProto converts a page of heads of ended tasks from its message. Errors:
+// EndedFromProto converts a page of heads of ended steps and tasks from its message. Errors:
 // invalid_argument.
 func EndedFromProto(m *perdurev1.EndedPage) (perdure.EndedPage, error) {
 	return decode(m, (*decoder).ended)
@@ -50,7 +50,7 @@ func (d *decoder) endedHead(m *perdurev1.EndedHead) perdure.EndedHead {
 	}
 }
 
-// EndedQueryToProto converts a request for a page of heads.
+// EndedQueryToProto converts a request for a page of heads to its message.
 func EndedQueryToProto(q perdure.EndedQuery) *perdurev1.GetEndedRequest {
 	return &perdurev1.GetEndedRequest{Lease: LeaseToProto(q.Lease), After: q.After}
 }

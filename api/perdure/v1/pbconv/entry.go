@@ -5,7 +5,7 @@ import (
 	perdurev1 "github.com/perdure/perdure/api/perdure/v1"
 )
 
-// EntryToProto converts an entry.
+// EntryToProto converts an entry to its message.
 func EntryToProto(e perdure.Entry) *perdurev1.Entry {
 	return &perdurev1.Entry{
 		Id: UUIDToProto(e.ID), ParentId: idPtrToProto(e.ParentID),
@@ -42,8 +42,8 @@ func newEntryToProto(e perdure.NewEntry) *perdurev1.NewEntry {
 	return m
 }
 
-// NewEntryFromProto converts an entry to append from its message. It takes the content from the
-// message itself, and ignores the blob of the entry inside. Errors: invalid_argument.
+// NewEntryFromProto converts an entry to append from its message. The content is the one in m itself; a
+// blob in the entry inside m is ignored. Errors: invalid_argument.
 func NewEntryFromProto(m *perdurev1.NewEntry) (perdure.NewEntry, error) {
 	return decode(m, (*decoder).newEntry)
 }
@@ -61,7 +61,7 @@ func (d *decoder) newEntry(m *perdurev1.NewEntry) perdure.NewEntry {
 	return e
 }
 
-// SignalToProto converts a signal.
+// SignalToProto converts a signal to its message.
 func SignalToProto(s perdure.Signal) *perdurev1.Signal {
 	return &perdurev1.Signal{
 		SignalId: s.ID, SignalName: s.Name, SignalValue: ContentToProto(s.Value, s.Blob),
@@ -92,7 +92,7 @@ func placeToProto(p perdure.Place) *perdurev1.Place {
 	return &perdurev1.Place{ResponseId: p.ResponseID, TurnId: p.TurnID, MessageId: p.MessageID, ToolCallId: p.ToolCallID}
 }
 
-// PlaceFromProto converts a place.
+// PlaceFromProto converts a position in a conversation from its message.
 func PlaceFromProto(m *perdurev1.Place) perdure.Place {
 	return perdure.Place{
 		ResponseID: m.GetResponseId(), TurnID: m.GetTurnId(),

@@ -5,8 +5,8 @@ import (
 	perdurev1 "github.com/perdure/perdure/api/perdure/v1"
 )
 
-// enum maps the strings of a domain type to the numbers of a proto enum, and back. "" always maps
-// to zero.
+// enum maps the values of a string type of package perdure to the numbers of a proto enum, and back. ""
+// always maps to zero.
 type enum[D ~string, P ~int32] struct {
 	to   map[D]P
 	from map[P]D
@@ -20,8 +20,8 @@ func pair[D ~string, P ~int32](to map[D]P) enum[D, P] {
 	return e
 }
 
-// read returns the string of an enum number. For a number that this version does not know, d fails
-// with invalid_argument at the field.
+// read returns the string for a number of a proto enum. If this version does not know the number, it
+// records invalid_argument for the field in d.
 func read[D ~string, P ~int32](d *decoder, e enum[D, P], field string, number P) D {
 	word, ok := e.from[number]
 	if !ok {

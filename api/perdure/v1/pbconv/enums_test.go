@@ -66,7 +66,7 @@ func has[D ~string, P ~int32](e enum[D, P]) func(string) bool {
 
 type constant struct{ kind, value string }
 
-// constants returns the typed string constants of the package in dir.
+// constants returns the constants of string types that the package in the folder dir declares.
 func constants(t *testing.T, dir string) []constant {
 	t.Helper()
 	files, err := filepath.Glob(filepath.Join(dir, "*.go"))

@@ -13,8 +13,8 @@ import (
 	"google.golang.org/protobuf/types/known/durationpb"
 )
 
-// statusOf maps the domain's codes to gRPC's codes. The status also carries the exact code, as a
-// detail.
+// statusOf maps the codes of package perdure to gRPC's codes. The gRPC status also carries the perdure
+// code, as a detail.
 var statusOf = map[perdure.Code]grpccodes.Code{
 	perdure.InvalidArgument:      grpccodes.InvalidArgument,
 	perdure.NotFound:             grpccodes.NotFound,
@@ -24,7 +24,7 @@ var statusOf = map[perdure.Code]grpccodes.Code{
 	perdure.InvalidTranscript:    grpccodes.FailedPrecondition,
 	perdure.IdempotencyKeyReused: grpccodes.FailedPrecondition,
 	perdure.StepNameReused:       grpccodes.FailedPrecondition,
-	// The code is not ResourceExhausted, because clients retry after that.
+	// The code is not ResourceExhausted, because clients retry after ResourceExhausted.
 	perdure.PayloadTooLarge:  grpccodes.OutOfRange,
 	perdure.Conflict:         grpccodes.Aborted,
 	perdure.Unauthenticated:  grpccodes.Unauthenticated,
@@ -40,8 +40,9 @@ var statusOf = map[perdure.Code]grpccodes.Code{
 	perdure.AlreadyVoted:      grpccodes.FailedPrecondition,
 }
 
-// codeOfStatus maps gRPC's codes to the domain's codes, for a status without our detail. Such a
-// status comes from gRPC itself, or from a proxy between client and server.
+// codeOfStatus maps gRPC's codes to the codes of package perdure, for a status without the detail that
+// carries the perdure code. Such a status comes from gRPC itself, or from a proxy between client and
+// server.
 var codeOfStatus = map[grpccodes.Code]perdure.Code{
 	grpccodes.InvalidArgument:    perdure.InvalidArgument,
 	grpccodes.NotFound:           perdure.NotFound,
@@ -54,7 +55,7 @@ var codeOfStatus = map[grpccodes.Code]perdure.Code{
 	grpccodes.Unauthenticated:   perdure.Unauthenticated,
 	grpccodes.PermissionDenied:  perdure.PermissionDenied,
 	grpccodes.Unavailable:       perdure.Unavailable,
-	// The server cancelled the call because it shuts down.
+	// gRPC returns Canceled for a call that the server has cancelled because it shuts down.
 	grpccodes.Canceled:         perdure.Unavailable,
 	grpccodes.DeadlineExceeded: perdure.Unavailable,
 }
@@ -67,7 +68,7 @@ func Status(e *perdure.Error) *status.Status {
 	}
 	s := status.New(code, text(e.Message))
 	details := []protoadapt.MessageV1{protoadapt.MessageV1Of(ErrorToProto(e))}
-	if e.RetryAfter > 0 { // repeated for clients that know only gRPC's own details
+	if e.RetryAfter > 0 { // for clients that read only gRPC's own details
 		details = append(details, protoadapt.MessageV1Of(&errdetails.RetryInfo{RetryDelay: durationpb.New(e.RetryAfter)}))
 	}
 	if detailed, err := s.WithDetails(details...); err == nil {
@@ -76,9 +77,9 @@ func Status(e *perdure.Error) *status.Status {
 	return s
 }
 
-// FromStatus returns the *perdure.Error that a gRPC status carries as a detail. An error without a
-// status is returned unchanged, and so are nil, a *perdure.Error and the errors of an ended
-// context. A status without our detail becomes a *perdure.Error with the nearest code, or
+// FromStatus returns the *perdure.Error that a gRPC status carries as a detail. It returns err
+// unchanged if err has no status, and also nil, a *perdure.Error and the error of a context that has
+// ended. For a status without this detail, it returns a *perdure.Error with the nearest code, or
 // internal, and err as its cause.
 func FromStatus(err error) error {
 	var coded *perdure.Error
@@ -101,7 +102,7 @@ func FromStatus(err error) error {
 	return &perdure.Error{Code: code, Message: s.Message(), Err: err}
 }
 
-// ErrorToProto converts an error without its cause; nil stays nil.
+// ErrorToProto converts an error to its message, without its cause; nil is converted to nil.
 func ErrorToProto(e *perdure.Error) *perdurev1.Error {
 	if e == nil {
 		return nil
@@ -114,8 +115,8 @@ func ErrorToProto(e *perdure.Error) *perdurev1.Error {
 	return m
 }
 
-// ErrorFromProto converts an error from its message; nil stays nil. A code that this version does
-// not know becomes internal.
+// ErrorFromProto converts an error from its message; nil is converted to nil. A code that this version
+// does not know becomes internal.
 func ErrorFromProto(m *perdurev1.Error) *perdure.Error {
 	if m == nil {
 		return nil
@@ -134,8 +135,8 @@ func ErrorFromProto(m *perdurev1.Error) *perdure.Error {
 	return e
 }
 
-// codeToProto returns the enum number of a code, or 0 and the code's name if the enum has no such
-// code. A task's error may have a code that the application defines.
+// codeToProto returns the enum number of a code. If the enum has no such code, it returns 0 and the
+// name of the code. The error of a task may have a code that the application defines.
 func codeToProto(c perdure.Code) (perdurev1.ErrorCode, string) {
 	if number, ok := codes.to[c]; ok {
 		return number, ""

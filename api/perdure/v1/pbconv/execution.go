@@ -7,8 +7,8 @@ import (
 	perdurev1 "github.com/perdure/perdure/api/perdure/v1"
 )
 
-// ExecutionToProto converts an execution; nil stays nil. It omits the fields that only the server
-// uses: Answer, NextSignal, ReadyAt, NotBefore, CancelBy and CheckpointAt.
+// ExecutionToProto converts an execution to its message; nil is converted to nil. It omits the fields
+// that only the server uses: Answer, NextSignal, ReadyAt, NotBefore, CancelBy and CheckpointAt.
 func ExecutionToProto(x *perdure.Execution) *perdurev1.Execution {
 	if x == nil {
 		return nil
@@ -37,7 +37,8 @@ func ExecutionToProto(x *perdure.Execution) *perdurev1.Execution {
 	return m
 }
 
-// ExecutionFromProto converts an execution from its message; nil stays nil. Errors: invalid_argument.
+// ExecutionFromProto converts an execution from its message; nil is converted to nil. Errors:
+// invalid_argument.
 func ExecutionFromProto(m *perdurev1.Execution) (*perdure.Execution, error) {
 	return decode(m, (*decoder).execution)
 }
@@ -73,13 +74,13 @@ func (d *decoder) execution(m *perdurev1.Execution) *perdure.Execution {
 	return x
 }
 
-// gateToProto returns a gate as JSON; nil stays nil.
+// gateToProto returns a gate as JSON; nil for a nil gate.
 func gateToProto(g *perdure.Gate) []byte {
 	if g == nil {
 		return nil
 	}
 	raw, err := json.Marshal(g)
-	if err != nil { // the schemas in it were decoded from JSON
+	if err != nil { // unreachable: its schemas were decoded from JSON
 		panic("pbconv: a gate does not encode: " + err.Error())
 	}
 	return raw
@@ -113,7 +114,7 @@ func (d *decoder) away(m *perdurev1.WorkerAway) *perdure.WorkerAway {
 	}
 }
 
-// CheckpointToProto converts a checkpoint; nil stays nil.
+// CheckpointToProto converts a checkpoint to its message; nil is converted to nil.
 func CheckpointToProto(c *perdure.Checkpoint) *perdurev1.Checkpoint {
 	if c == nil {
 		return nil
@@ -124,7 +125,8 @@ func CheckpointToProto(c *perdure.Checkpoint) *perdurev1.Checkpoint {
 	}
 }
 
-// CheckpointFromProto converts a checkpoint from its message; nil stays nil. Errors: invalid_argument.
+// CheckpointFromProto converts a checkpoint from its message; nil is converted to nil. Errors:
+// invalid_argument.
 func CheckpointFromProto(m *perdurev1.Checkpoint) (*perdure.Checkpoint, error) {
 	return decode(m, (*decoder).checkpoint)
 }
@@ -163,8 +165,8 @@ func waitToProto(w *perdure.Wait) *perdurev1.Wait {
 	}
 }
 
-// waitsToProto converts a list of waits. An empty list and nil remain different, because an empty
-// All is a met wait.
+// waitsToProto converts a list of waits to its message. An empty list and nil remain different, because
+// an empty All is a wait that is met.
 func waitsToProto(waits []perdure.Wait) *perdurev1.WaitList {
 	if waits == nil {
 		return nil
@@ -172,8 +174,8 @@ func waitsToProto(waits []perdure.Wait) *perdurev1.WaitList {
 	return &perdurev1.WaitList{Waits: each(waits, func(w perdure.Wait) *perdurev1.Wait { return waitToProto(&w) })}
 }
 
-// WaitFromProto converts a wait from its message; nil stays nil. It does not check that the wait
-// is well formed; the engine does. Errors: invalid_argument.
+// WaitFromProto converts a wait from its message; nil is converted to nil. It does not check that the
+// wait is valid; the engine does. Errors: invalid_argument.
 func WaitFromProto(m *perdurev1.Wait) (*perdure.Wait, error) { return decode(m, (*decoder).wait) }
 
 func (d *decoder) wait(m *perdurev1.Wait) *perdure.Wait {
@@ -201,5 +203,5 @@ func (d *decoder) waits(m *perdurev1.WaitList) []perdure.Wait {
 	return waits
 }
 
-// StatusToProto converts an execution's status.
+// StatusToProto converts the status of an execution to its proto enum.
 func StatusToProto(s perdure.Status) perdurev1.ExecutionStatus { return statuses.to[s] }

@@ -7,7 +7,7 @@ import (
 	"google.golang.org/protobuf/types/known/durationpb"
 )
 
-// pollMessage has the getters that the messages of both polls share.
+// pollMessage has the getters that the messages of agent polls and task polls share.
 type pollMessage interface {
 	GetWorkerId() []byte
 	GetQueues() []string
@@ -18,7 +18,7 @@ type pollMessage interface {
 	GetFeatures() []string
 }
 
-// ReleaseToProto converts a release of claims.
+// ReleaseToProto converts a release of claims to its message.
 func ReleaseToProto(r perdure.Release) *perdurev1.ReleaseRequest {
 	return &perdurev1.ReleaseRequest{
 		WorkerId: UUIDToProto(r.WorkerID),
@@ -48,7 +48,7 @@ func ReleaseFromProto(m *perdurev1.ReleaseRequest) (perdure.Release, error) {
 	})
 }
 
-// FinishToProto converts the end of an attempt.
+// FinishToProto converts the end of an attempt to its message.
 func FinishToProto(f perdure.TaskFinish) *perdurev1.FinishTaskRequest {
 	return &perdurev1.FinishTaskRequest{
 		WorkerId: UUIDToProto(f.WorkerID), Lease: taskLeaseToProto(f.Lease),
@@ -70,9 +70,9 @@ func FinishFromProto(m *perdurev1.FinishTaskRequest) (perdure.TaskFinish, error)
 	})
 }
 
-// FrameToProto converts a frame. It replaces invalid UTF-8 in the strings of the frame, but not in
-// Text, which is sent as bytes. Many frames share a message, and a frame that cannot be encoded
-// would block the others.
+// FrameToProto converts a frame to its message. It replaces invalid UTF-8 in all strings except Text,
+// which is sent as bytes. Many frames are sent in one message, and a frame that cannot be encoded would
+// block the others.
 func FrameToProto(f perdure.Frame) *perdurev1.Frame {
 	f.Place = perdure.Place{
 		ResponseID: text(f.Place.ResponseID), TurnID: text(f.Place.TurnID),
@@ -87,7 +87,7 @@ func FrameToProto(f perdure.Frame) *perdurev1.Frame {
 	}
 }
 
-// FramesToProto converts frames.
+// FramesToProto converts frames to their messages.
 func FramesToProto(frames []perdure.Frame) []*perdurev1.Frame { return each(frames, FrameToProto) }
 
 // FramesFromProto converts frames from their messages. Errors: invalid_argument.
@@ -105,19 +105,19 @@ func (d *decoder) frame(m *perdurev1.Frame) perdure.Frame {
 	}
 }
 
-// FrameReplyToProto converts the answer to a frame.
+// FrameReplyToProto converts the reply to a frame to its message.
 func FrameReplyToProto(r perdure.FrameReply) *perdurev1.FrameReply {
 	return &perdurev1.FrameReply{Held: r.Held, Error: ErrorToProto(r.Err)}
 }
 
-// FrameRepliesFromProto converts the answers to frames from their messages.
+// FrameRepliesFromProto converts the replies to frames from their messages.
 func FrameRepliesFromProto(list []*perdurev1.FrameReply) []perdure.FrameReply {
 	return each(list, func(m *perdurev1.FrameReply) perdure.FrameReply {
 		return perdure.FrameReply{Held: m.GetHeld(), Err: ErrorFromProto(m.GetError())}
 	})
 }
 
-// EntryQueryToProto converts a request for a path of entries.
+// EntryQueryToProto converts a request for a path of entries to its message.
 func EntryQueryToProto(q perdure.EntryQuery) *perdurev1.GetEntriesRequest {
 	return &perdurev1.GetEntriesRequest{
 		ExecutionId: UUIDToProto(q.ExecutionID), LeafEntryId: UUIDToProto(q.Leaf),

@@ -7,29 +7,29 @@ import (
 )
 
 const (
-	// messageBudget is the maximum number of bytes of inline content in one message. gRPC's limit is
-	// 4 MiB, so 3 MiB remain for the other fields.
+	// messageBudget is the maximum number of bytes of inline content in one message. gRPC limits a
+	// message to 4 MiB, so 3 MiB remain for the other fields.
 	messageBudget = 1 << 20
 	// smallest is the minimum size in bytes of a content that a Fitter replaces by a reference. A
 	// reference to a smaller content would save little.
 	smallest = 1 << 10
 )
 
-// Fitter reduces one message to the size limit of gRPC. It replaces a content by a reference to a
-// blob if the content is larger than InlineLimit, or if the message would exceed messageBudget. It
-// counts the bytes of one message, so each message needs its own Fitter.
+// Fitter makes one message fit the size limit of gRPC. It replaces a content by a reference to a blob
+// if the content is larger than InlineLimit, or if the message would exceed messageBudget. It counts
+// the bytes of one message, so each message needs its own Fitter.
 type Fitter struct {
-	// Put stores a content that has no blob yet, and returns its reference.
+	// Put stores a content that has no blob yet, and returns the reference to its new blob.
 	Put func(owner perdure.BlobOwner, content []byte) (perdure.BlobRef, error)
-	// Answer marks references from Put as temporary. It is set for answers: the stored object does
-	// not refer to such a blob.
+	// Answer marks references from Put as temporary. It is set for messages that the server sends,
+	// because no stored object refers to such a blob.
 	Answer bool
 
 	used int
 }
 
-// Content replaces the content by a reference if the message has no room for it. It changes m.
-// Errors: those of Put.
+// Content replaces the content in m by a reference if the message has no room for it. Errors: those of
+// Put.
 func (f *Fitter) Content(m *perdurev1.Content, owner perdure.BlobOwner) error {
 	size := len(m.GetInline())
 	fits := size <= perdure.InlineLimit && f.used+size <= messageBudget
@@ -58,9 +58,9 @@ func (f *Fitter) contents(owner perdure.BlobOwner, list ...*perdurev1.Content) e
 	return nil
 }
 
-// Tasks replaces each task for which the message has no room by a deferred task, which has only
-// its ids. The receiver requests deferred tasks in another call. Tasks also removes inline content
-// over InlineLimit that has a blob.
+// Tasks replaces a task by a deferred task if the message has no room for it. A deferred task has only
+// its ids, and the receiver requests the rest in another call. Tasks also removes inline content over
+// InlineLimit that has a blob.
 func (f *Fitter) Tasks(list []*perdurev1.Task) {
 	for i, t := range list {
 		large := dropStored(t.GetInput()) || dropStored(t.GetResult())
@@ -73,8 +73,8 @@ func (f *Fitter) Tasks(list []*perdurev1.Task) {
 	}
 }
 
-// dropStored removes inline content over InlineLimit if m also has a blob. It reports whether such
-// content remains, because there is no blob.
+// dropStored removes inline content over InlineLimit if m also refers to a blob. It reports whether
+// such content remains, because there is no blob.
 func dropStored(m *perdurev1.Content) bool {
 	if len(m.GetInline()) <= perdure.InlineLimit {
 		return false
@@ -86,14 +86,14 @@ func dropStored(m *perdurev1.Content) bool {
 	return false
 }
 
-// AgentClaim reduces the claim of an execution to the budget, with blobs for its contents. The
-// lease of the claim owns new blobs. Results may become deferred tasks, and the page of ended
-// tasks may become empty. Errors: those of Put.
+// AgentClaim makes the claim of an execution fit the message, with blobs for large contents. The lease
+// of the claim owns new blobs. Results may become deferred tasks, and the page of ended tasks may
+// become empty. Errors: those of Put.
 func (f *Fitter) AgentClaim(m *perdurev1.AgentClaim, lease perdure.Lease) error {
 	if m == nil {
 		return nil
 	}
-	f.used += len(m.GetExecution().GetGate()) // it is always inline
+	f.used += len(m.GetExecution().GetGate()) // the gate is always inline
 	owner := perdure.BlobOwner{ExecutionID: lease.ExecutionID, Lease: &lease}
 	if err := f.contents(owner, m.GetExecution().GetInput(), m.GetExecution().GetOutput(), m.GetCheckpoint().GetState()); err != nil {
 		return err
@@ -109,8 +109,8 @@ func (f *Fitter) AgentClaim(m *perdurev1.AgentClaim, lease perdure.Lease) error 
 	return nil
 }
 
-// ended removes all heads of a page if the message has no room for them. The page then points to
-// its own beginning, so that the receiver reads them as the next page.
+// ended removes all heads of a page if the message has no room for them. The page then names its own
+// position as the next one, so that the receiver requests the heads in another call.
 func (f *Fitter) ended(m *perdurev1.EndedPage) {
 	if m == nil {
 		return
@@ -133,14 +133,14 @@ func (f *Fitter) Signals(list []*perdurev1.Signal, owner perdure.BlobOwner) erro
 	return nil
 }
 
-// TaskClaim reduces a claimed attempt to the budget, with blobs for its input and result. The
-// lease of the attempt owns new blobs. Errors: those of Put.
+// TaskClaim makes a claimed attempt fit the message, with blobs for a large input and result. The lease
+// of the attempt owns new blobs. Errors: those of Put.
 func (f *Fitter) TaskClaim(m *perdurev1.TaskClaim, lease perdure.TaskLease) error {
 	owner := perdure.BlobOwner{ExecutionID: lease.ExecutionID, TaskLease: &lease}
 	return f.contents(owner, m.GetTask().GetInput(), m.GetTask().GetResult())
 }
 
-// Commit reduces a commit to the budget, with blobs for its contents. The lease of the commit owns
+// Commit makes a commit fit the message, with blobs for large contents. The lease of the commit owns
 // new blobs. Errors: those of Put.
 func (f *Fitter) Commit(m *perdurev1.CommitRequest, lease perdure.Lease) error {
 	owner := perdure.BlobOwner{ExecutionID: lease.ExecutionID, Lease: &lease}

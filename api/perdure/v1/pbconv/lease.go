@@ -7,12 +7,12 @@ import (
 	perdurev1 "github.com/perdure/perdure/api/perdure/v1"
 )
 
-// LeaseToProto converts an execution's lease.
+// LeaseToProto converts the lease of an execution to its message.
 func LeaseToProto(l perdure.Lease) *perdurev1.Lease {
 	return &perdurev1.Lease{ExecutionId: UUIDToProto(l.ExecutionID), Fence: l.Fence, ClaimId: UUIDToProto(l.ClaimID)}
 }
 
-// LeaseFromProto converts an execution's lease from its message; nil becomes the zero lease.
+// LeaseFromProto converts the lease of an execution from its message; nil becomes the zero lease.
 // Errors: invalid_argument.
 func LeaseFromProto(m *perdurev1.Lease) (perdure.Lease, error) { return decode(m, (*decoder).lease) }
 
@@ -37,8 +37,8 @@ func (d *decoder) taskLease(m *perdurev1.TaskLease) perdure.TaskLease {
 	}
 }
 
-// attempt returns n, the number of an attempt or a fence. If n is negative or over the 32-bit
-// range of its database column, d fails with invalid_argument at the field.
+// attempt returns n, which is the number of an attempt or a fence. If n is negative or does not fit its
+// 32-bit database column, it records invalid_argument for the field in d.
 func (d *decoder) attempt(field string, n int64) int64 {
 	if n < 0 || n > math.MaxInt32 {
 		d.fail(field, "must be from 0 to %d", math.MaxInt32)
@@ -76,7 +76,7 @@ func (d *decoder) taskLeasePtr(m *perdurev1.TaskLease) *perdure.TaskLease {
 	return &l
 }
 
-// AgentClaimToProto converts the claim of an execution; nil stays nil.
+// AgentClaimToProto converts the claim of an execution to its message; nil is converted to nil.
 func AgentClaimToProto(c *perdure.AgentClaim) *perdurev1.AgentClaim {
 	if c == nil {
 		return nil
@@ -92,7 +92,8 @@ func AgentClaimToProto(c *perdure.AgentClaim) *perdurev1.AgentClaim {
 	}
 }
 
-// AgentClaimFromProto converts a claim of an execution from its message; nil stays nil. Errors: invalid_argument.
+// AgentClaimFromProto converts the claim of an execution from its message; nil is converted to nil.
+// Errors: invalid_argument.
 func AgentClaimFromProto(m *perdurev1.AgentClaim) (*perdure.AgentClaim, error) {
 	return decode(m, (*decoder).agentClaim)
 }
@@ -126,7 +127,7 @@ func (d *decoder) kept(m *perdurev1.Kept) *perdure.Kept {
 	return &perdure.Kept{WorkerID: d.id("kept.worker_id", m.GetWorkerId()), At: d.commitNumber("kept.at.claim_id", m.GetAt()), Seen: m.GetSeen()}
 }
 
-// TaskClaimToProto converts a claimed attempt.
+// TaskClaimToProto converts a claimed attempt to its message.
 func TaskClaimToProto(c perdure.TaskClaim) *perdurev1.TaskClaim {
 	m := &perdurev1.TaskClaim{
 		Lease: taskLeaseToProto(c.Lease), LeaseFor: durationToProto(c.LeaseFor),
@@ -150,8 +151,8 @@ func (d *decoder) taskClaim(m *perdurev1.TaskClaim) perdure.TaskClaim {
 	}
 }
 
-// TaskLeaseFromProto converts a task's lease from its message; nil becomes the zero lease. Errors:
-// invalid_argument.
+// TaskLeaseFromProto converts the lease of an attempt from its message; nil becomes the zero lease.
+// Errors: invalid_argument.
 func TaskLeaseFromProto(m *perdurev1.TaskLease) (perdure.TaskLease, error) {
 	return decode(m, (*decoder).taskLease)
 }

@@ -1,10 +1,10 @@
-// Package pbconv converts between the types of the domain and their proto messages. Server and
+// Package pbconv converts between the types of package perdure and their proto messages. Server and
 // worker share it, so each field is written in one place and read in one place.
 //
-// A message with a value that the domain does not allow, such as an id of 15 bytes, is refused
-// with invalid_argument, and the error names the field. Messages do not distinguish a nil list
-// from an empty list; both are read as nil. Messages omit Embedded, the flag of a worker inside
-// the server's process: the server sets it according to the key of the worker.
+// A message with an invalid value, such as an id of 15 bytes, is refused with invalid_argument, and the
+// error names the field. Messages do not distinguish a nil list from an empty list; both are read as
+// nil. Messages omit Embedded, the flag of a worker inside the server's process: the server sets it
+// according to the key of the worker.
 package pbconv
 
 import (
@@ -28,7 +28,8 @@ func (d *decoder) fail(field, format string, args ...any) {
 	}
 }
 
-// decode runs one conversion. If it fails, decode returns the zero value and the first error.
+// decode runs the conversion function convert on m. If the conversion fails, decode returns the zero
+// value and the first error.
 func decode[P, D any](m P, convert func(*decoder, P) D) (D, error) {
 	var d decoder
 	v := convert(&d, m)
@@ -58,8 +59,8 @@ func UUIDToProto(id uuid.UUID) []byte {
 	return id[:]
 }
 
-// UUIDFromProto returns the UUID of 16 bytes, or the nil UUID if raw is empty. Any other length is
-// invalid_argument, and the error names field.
+// UUIDFromProto returns the UUID with the 16 bytes of raw, or the nil UUID if raw is empty. For any
+// other length the error is invalid_argument and names the field.
 func UUIDFromProto(field string, raw []byte) (uuid.UUID, error) {
 	return decode(raw, func(d *decoder, raw []byte) uuid.UUID { return d.id(field, raw) })
 }
@@ -181,7 +182,8 @@ func intPtr(v *int64) *int {
 // make the encoding of the whole message fail.
 func text(s string) string { return strings.ToValidUTF8(s, "\uFFFD") }
 
-// raw returns b as JSON without a copy, because a decoded message owns its bytes; nil stays nil.
+// raw returns b as JSON without copying it, because a decoded message owns its bytes; nil is returned
+// as nil.
 func raw(b []byte) json.RawMessage {
 	if b == nil {
 		return nil

@@ -100,8 +100,8 @@ func (d *decoder) newQuestion(m *perdurev1.NewQuestion) perdure.NewQuestion {
 	}
 }
 
-// QuestionToProto converts a question without its votes, which only people see. Nil becomes a
-// message without an id.
+// QuestionToProto converts a question to its message, without the votes, because workers do not need
+// them. Nil becomes a message without an id.
 func QuestionToProto(q *perdure.Question) *perdurev1.Question {
 	if q == nil {
 		return &perdurev1.Question{}
@@ -166,7 +166,7 @@ func (d *decoder) clearance(m *perdurev1.Clearance) *perdure.Clearance {
 	return &perdure.Clearance{Rule: intPtr(m.Rule), Question: d.idPtr("tasks.clearance.question_id", m.QuestionId)}
 }
 
-// QuestionsRequestToProto converts a request for questions of an execution.
+// QuestionsRequestToProto converts a request for questions of an execution to its message.
 func QuestionsRequestToProto(execution uuid.UUID, ids []uuid.UUID) *perdurev1.GetQuestionsRequest {
 	return &perdurev1.GetQuestionsRequest{ExecutionId: UUIDToProto(execution), QuestionIds: each(ids, UUIDToProto)}
 }

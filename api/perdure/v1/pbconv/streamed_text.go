@@ -6,7 +6,7 @@ import (
 	perdurev1 "github.com/perdure/perdure/api/perdure/v1"
 )
 
-// StreamedTextRequestToProto converts a request for the text that a task has streamed.
+// StreamedTextRequestToProto converts a request for the text that a task has streamed to its message.
 func StreamedTextRequestToProto(execution, task uuid.UUID) *perdurev1.GetStreamedTextRequest {
 	return &perdurev1.GetStreamedTextRequest{ExecutionId: UUIDToProto(execution), TaskId: UUIDToProto(task)}
 }
@@ -19,7 +19,7 @@ func StreamedTextRequestFromProto(m *perdurev1.GetStreamedTextRequest) (executio
 	return execution, task, d.err
 }
 
-// StreamedTextToProto converts the text that a task has streamed.
+// StreamedTextToProto converts the text that a task has streamed to its message.
 func StreamedTextToProto(s perdure.StreamedText) *perdurev1.GetStreamedTextResponse {
 	return &perdurev1.GetStreamedTextResponse{Text: s.Text, Withheld: each(s.Withheld, hashToProto)}
 }

@@ -6,7 +6,7 @@ import (
 	perdurev1 "github.com/perdure/perdure/api/perdure/v1"
 )
 
-// TaskToProto converts a task. Nil becomes a message without an id.
+// TaskToProto converts a task to its message. Nil becomes a message without an id.
 func TaskToProto(t *perdure.Task) *perdurev1.Task {
 	if t == nil {
 		return &perdurev1.Task{}
@@ -70,7 +70,7 @@ func taskOptionsToProto(o perdure.TaskOptions) *perdurev1.TaskOptions {
 	}
 }
 
-// TaskOptionsFromProto converts a task's options from their message. Errors: invalid_argument.
+// TaskOptionsFromProto converts the options of a task from their message. Errors: invalid_argument.
 func TaskOptionsFromProto(m *perdurev1.TaskOptions) (perdure.TaskOptions, error) {
 	return decode(m, (*decoder).taskOptions)
 }
@@ -103,7 +103,7 @@ func taskErrorToProto(e *perdure.TaskError) *perdurev1.TaskError {
 	return m
 }
 
-// TaskErrorFromProto converts a task's error from its message; nil stays nil. Errors:
+// TaskErrorFromProto converts the error of a task from its message; nil is converted to nil. Errors:
 // invalid_argument.
 func TaskErrorFromProto(m *perdurev1.TaskError) (*perdure.TaskError, error) {
 	return decode(m, (*decoder).taskError)

@@ -7,8 +7,8 @@ import (
 	perdurev1 "github.com/perdure/perdure/api/perdure/v1"
 )
 
-// RegistrationToProto converts a registration. Labels that cannot be encoded as JSON are
-// invalid_argument.
+// RegistrationToProto converts a worker's registration to its message. Errors: invalid_argument, if the
+// labels cannot be encoded as JSON.
 func RegistrationToProto(r perdure.Registration) (*perdurev1.RegisterRequest, error) {
 	m := &perdurev1.RegisterRequest{
 		WorkerId: UUIDToProto(r.WorkerID), Queues: r.Queues,
@@ -26,8 +26,8 @@ func RegistrationToProto(r perdure.Registration) (*perdurev1.RegisterRequest, er
 	return m, nil
 }
 
-// RegistrationFromProto converts a registration from its message. Errors: invalid_argument, also
-// if the labels are not a JSON object or have a key twice.
+// RegistrationFromProto converts a worker's registration from its message. Errors: invalid_argument,
+// also if the labels are not a JSON object or have a key twice.
 func RegistrationFromProto(m *perdurev1.RegisterRequest) (perdure.Registration, error) {
 	return decode(m, func(d *decoder, m *perdurev1.RegisterRequest) perdure.Registration {
 		r := perdure.Registration{
@@ -79,19 +79,19 @@ func endpoint(m *perdurev1.ModelEndpoint) perdure.ModelEndpoint {
 	return perdure.ModelEndpoint{Origin: m.GetOrigin(), APIKeyEnv: m.GetApiKeyEnv(), Provider: m.GetProvider()}
 }
 
-// SettingsToProto converts the server's settings.
+// SettingsToProto converts the server's settings to their message.
 func SettingsToProto(s perdure.Settings) *perdurev1.RegisterResponse {
 	return &perdurev1.RegisterResponse{Lease: durationToProto(s.Lease), PayloadLimit: s.PayloadLimit, Org: s.Org}
 }
 
-// SettingsFromProto converts the server's settings from its message. Errors: invalid_argument.
+// SettingsFromProto converts the server's settings from their message. Errors: invalid_argument.
 func SettingsFromProto(m *perdurev1.RegisterResponse) (perdure.Settings, error) {
 	return decode(m, func(d *decoder, m *perdurev1.RegisterResponse) perdure.Settings {
 		return perdure.Settings{Lease: d.duration("lease", m.GetLease()), PayloadLimit: m.GetPayloadLimit(), Org: m.GetOrg()}
 	})
 }
 
-// PollAgentsToProto converts a poll for executions.
+// PollAgentsToProto converts a poll for executions to its message.
 func PollAgentsToProto(p perdure.Poll) *perdurev1.PollAgentRequest {
 	return &perdurev1.PollAgentRequest{
 		WorkerId: UUIDToProto(p.WorkerID), Queues: p.Queues, Kinds: p.Kinds,
@@ -100,7 +100,7 @@ func PollAgentsToProto(p perdure.Poll) *perdurev1.PollAgentRequest {
 	}
 }
 
-// PollTasksToProto converts a poll for tasks.
+// PollTasksToProto converts a poll for tasks to its message.
 func PollTasksToProto(p perdure.Poll) *perdurev1.PollTaskRequest {
 	return &perdurev1.PollTaskRequest{
 		WorkerId: UUIDToProto(p.WorkerID), Queues: p.Queues, Kinds: p.Kinds,
@@ -130,7 +130,7 @@ func PollFromProto[M PollMessage](m M) (perdure.Poll, error) {
 	})
 }
 
-// HeartbeatToProto converts a heartbeat.
+// HeartbeatToProto converts a heartbeat to its message.
 func HeartbeatToProto(h perdure.Heartbeat) *perdurev1.HeartbeatRequest {
 	return &perdurev1.HeartbeatRequest{
 		WorkerId: UUIDToProto(h.WorkerID), Agents: each(h.Agents, LeaseToProto),
@@ -158,7 +158,7 @@ func HeartbeatFromProto(m *perdurev1.HeartbeatRequest) (perdure.Heartbeat, error
 	})
 }
 
-// HeartbeatReplyToProto converts the answer to a heartbeat.
+// HeartbeatReplyToProto converts the reply to a heartbeat to its message.
 func HeartbeatReplyToProto(r perdure.HeartbeatReply) *perdurev1.HeartbeatResponse {
 	return &perdurev1.HeartbeatResponse{
 		Agents: each(r.Agents, func(b perdure.AgentBeat) *perdurev1.AgentBeat {
@@ -171,7 +171,7 @@ func HeartbeatReplyToProto(r perdure.HeartbeatReply) *perdurev1.HeartbeatRespons
 	}
 }
 
-// HeartbeatReplyFromProto converts an answer to a heartbeat from its message. Errors: invalid_argument.
+// HeartbeatReplyFromProto converts the reply to a heartbeat from its message. Errors: invalid_argument.
 func HeartbeatReplyFromProto(m *perdurev1.HeartbeatResponse) (perdure.HeartbeatReply, error) {
 	return decode(m, func(d *decoder, m *perdurev1.HeartbeatResponse) perdure.HeartbeatReply {
 		return perdure.HeartbeatReply{

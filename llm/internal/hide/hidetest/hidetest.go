@@ -1,4 +1,4 @@
-// Package hidetest writes a key in every encoding, and finds it in texts, for tests.
+// Package hidetest writes a key in every encoding, and finds it in texts. It is for tests.
 package hidetest
 
 import (
@@ -16,8 +16,8 @@ const Key = "sk-test-Q7_x+9/Zk3vB2nM8pL4wR6tY1uE5"
 // window is the number of consecutive characters of a key that must not be readable.
 const window = 12
 
-// Writings returns the key, and three pieces of twelve characters of it, unchanged and in each
-// encoding, by name.
+// Writings returns the key and three pieces of it, each of twelve characters. They are unchanged and in
+// each encoding. The map's key is a name for the encoding.
 func Writings(key string) map[string]string {
 	all := map[string]string{}
 	for name, piece := range map[string]string{
@@ -81,8 +81,9 @@ func Readable(text, key string) bool {
 
 const base64Alphabet = "ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789+/"
 
-// begin decodes the longest prefix of a text that has only characters of the alphabet. It omits a
-// last character that is the only one of its group.
+// begin decodes the longest prefix of a text that has only characters of the alphabet. group is the
+// number of characters that are decoded together. If only one character remains for the last group, it
+// is omitted.
 func begin(text string, group int, alphabet string, decode func(string) ([]byte, error)) string {
 	n := strings.IndexFunc(text, func(r rune) bool { return !strings.ContainsRune(alphabet, r) })
 	if n < 0 {

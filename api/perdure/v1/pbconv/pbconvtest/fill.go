@@ -1,5 +1,5 @@
-// Package pbconvtest fills the fields of domain values for tests of conversions. If a conversion
-// omits a field, such a test finds the difference.
+// Package pbconvtest fills the fields of values of package perdure with random data, for tests of
+// conversions. If a conversion omits a field, such a test finds the difference.
 package pbconvtest
 
 import (
@@ -14,7 +14,7 @@ import (
 	"github.com/perdure/perdure"
 )
 
-// words are legal values of the domain's string types, by type.
+// words are valid values of the string types in package perdure, by type.
 var words = map[reflect.Type][]string{
 	typeOf[perdure.Status]():           {"PENDING", "RUNNING", "WAITING", "CANCELLING", "COMPLETED", "FAILED", "CANCELLED"},
 	typeOf[perdure.PersistenceMode]():  {"REMOTE", "LOCAL"},
@@ -51,8 +51,8 @@ type Filler struct {
 	Full bool
 }
 
-// Fill returns a value of T. It panics if T contains a type that it cannot fill, so that a test
-// fails when the domain gets such a type.
+// Fill returns a random value of type T. It panics if T contains a type that it cannot fill, so that a
+// test fails when such a type is added.
 func Fill[T any](f Filler) T {
 	var v T
 	f.fill(reflect.ValueOf(&v).Elem(), 0)
@@ -81,12 +81,12 @@ func (f Filler) fill(v reflect.Value, depth int) {
 		f.fillSlice(v, depth)
 	case reflect.Struct:
 		for i := range v.NumField() {
-			// Only clients of the HTTP API receive a field with this tag.
+			// Only clients of the HTTP API receive a field with this tag; messages omit it.
 			if v.Type().Field(i).Tag.Get("wire") == "-" {
 				continue
 			}
 			f.fill(v.Field(i), depth+1)
-			if n := v.Field(i); v.Type().Field(i).Name == "Attempt" { // the number of an attempt has 31 bits
+			if n := v.Field(i); v.Type().Field(i).Name == "Attempt" { // an attempt number has 31 bits
 				n.SetInt(n.Int() & math.MaxInt32)
 			}
 		}
@@ -105,9 +105,9 @@ func (f Filler) fillSlice(v reflect.Value, depth int) {
 	}
 }
 
-// known fills a value of a type that needs a special form, such as an id or a time, and reports
-// whether v has such a type. It always sets these values, except JSON and maps, because an element
-// of a list must not be zero.
+// known fills a value of a type that needs a special form, such as an id or a time. It reports whether
+// v has such a type. Except for JSON and maps, it never leaves the value zero, because an element of a
+// list must not be zero.
 func (f Filler) known(v reflect.Value) bool {
 	switch v.Interface().(type) {
 	case uuid.UUID:
@@ -135,13 +135,13 @@ func (f Filler) known(v reflect.Value) bool {
 	case map[uuid.UUID]uuid.UUID:
 		v.Set(reflect.ValueOf(map[uuid.UUID]uuid.UUID{f.UUID(): f.UUID(), f.UUID(): f.UUID()}))
 	default:
-		// Messages omit the cause of an error.
+		// Messages omit the cause of an error, so it stays nil.
 		return v.Kind() == reflect.Interface && v.Type() == typeOf[error]()
 	}
 	return true
 }
 
-// UUID returns a random id.
+// UUID returns a random UUID.
 func (f Filler) UUID() uuid.UUID {
 	var id uuid.UUID
 	for i := range id {
