@@ -2,6 +2,7 @@ package runs
 
 import (
 	"context"
+	"regexp"
 
 	"github.com/google/uuid"
 	"github.com/perdure/perdure/cmd/perdure/internal/chat"
@@ -58,6 +59,9 @@ func chatArguments(resume string, args []string) (id, prompt string, err error) 
 	if resume == "" && len(args) > 0 && namesRun(args[0]) {
 		resume, args = args[0], args[1:]
 	}
+	if resume == "" && len(args) > 0 && partOfID.MatchString(args[0]) {
+		return "", "", setup.NewUsageError(args[0]+" is no whole id of a run", "perdure runs lists the ids; last stands for the newest")
+	}
 	if len(args) > 1 {
 		return "", "", OnePrompt(&cobra.Command{Use: "perdure chat"}, args)
 	}
@@ -66,6 +70,9 @@ func chatArguments(resume string, args []string) (id, prompt string, err error) 
 	}
 	return resume, prompt, nil
 }
+
+// partOfID matches an id that was shortened or mistyped. It is no prompt, which would cost a model call.
+var partOfID = regexp.MustCompile(`^[0-9a-fA-F]{8}-[0-9a-zA-Z-]{0,40}$`)
 
 // namesRun reports whether an argument is the id of a run, or the word last.
 func namesRun(arg string) bool {

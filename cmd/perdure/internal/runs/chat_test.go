@@ -16,6 +16,9 @@ func TestChatArguments(t *testing.T) {
 		{args: []string{id}, id: id},
 		{args: []string{"last", "go on"}, id: "last", prompt: "go on"},
 		{resume: id, args: []string{"go on"}, id: id, prompt: "go on"},
+		{args: []string{"0199d7e2-1111"}, fails: true},
+		{args: []string{id + "x"}, fails: true},
+		{args: []string{"deadbeef is a word"}, prompt: "deadbeef is a word"},
 		{args: []string{"two", "prompts"}, fails: true},
 		{resume: id, args: []string{"two", "prompts"}, fails: true},
 	} {
