@@ -56,6 +56,9 @@ servers, and refreshes them until Ctrl-C. If the output is no terminal, or with
 func (t *topCommand) run(ctx context.Context, c *client.Client, repeat bool) error {
 	for {
 		o, err := readOverview(ctx, c)
+		if repeat && ctx.Err() != nil {
+			return nil // Ctrl-C is the way to end it
+		}
 		if err != nil {
 			return err
 		}
@@ -64,7 +67,7 @@ func (t *topCommand) run(ctx context.Context, c *client.Client, repeat bool) err
 		}
 		select {
 		case <-ctx.Done():
-			return ctx.Err()
+			return nil
 		case <-time.After(t.every):
 		}
 	}
