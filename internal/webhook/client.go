@@ -8,6 +8,7 @@ import (
 	"io"
 	"net"
 	"net/http"
+	"net/netip"
 	"strconv"
 	"strings"
 	"time"
@@ -35,7 +36,9 @@ type Network struct {
 func newClient(n Network) *http.Client {
 	d := &dial.Dialer{
 		Timeout: attemptTime, Resolver: n.Resolver, Policy: dial.Policy{AllowLoopback: n.AllowLoopback, AllowPrivate: n.AllowPrivate},
-		Refused: func(host string) error { return &refusedError{host} },
+		Refused: func(host string, addr netip.Addr) error {
+			return &refusedError{host, dial.Policy{AllowPrivate: true}.Permits(host, addr)}
+		},
 	}
 	transport := &http.Transport{
 		DialContext:         func(ctx context.Context, network, addr string) (net.Conn, error) { return d.Dial(ctx, network, addr) },
@@ -49,9 +52,15 @@ func newClient(n Network) *http.Client {
 }
 
 // refusedError says that a host is at an address that is not permitted.
-type refusedError struct{ host string }
+type refusedError struct {
+	host      string
+	allowable bool // AllowPrivate would permit the address
+}
 
 func (e *refusedError) Error() string {
+	if !e.allowable {
+		return e.host + " is at an address to which webhooks are never sent, such as a link-local one; set the webhook's URL to another host"
+	}
 	return e.host + " is at a private or local address, which is not allowed here; the server's operator can allow it with --webhook-allow-private"
 }
 
