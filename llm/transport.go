@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"net"
 	"net/http"
+	"net/netip"
 	"net/url"
 	"strings"
 	"sync"
@@ -51,7 +52,7 @@ func NewClient(config TransportConfig) *http.Client {
 	d := &dialer{dialer: dial.Dialer{
 		Timeout: config.ConnectTimeout,
 		Policy:  dial.Policy{AllowLoopback: config.AllowLoopback},
-		Refused: func(host string) error { return refusedAddress(host) },
+		Refused: func(host string, _ netip.Addr) error { return refusedAddress(host) },
 	}}
 	for _, host := range config.AllowHosts {
 		d.dialer.Policy.AllowHosts = append(d.dialer.Policy.AllowHosts, strings.ToLower(host))

@@ -7,15 +7,21 @@ import (
 	"github.com/perdure/perdure/internal/engine"
 )
 
-// runLog logs a line for each execution that starts, waits for a signal or ends. The lines contain no
-// contents.
+// runLog logs a line for each execution that starts, waits for a signal or an answer, or ends. The
+// lines contain no contents.
 type runLog struct{ *slog.Logger }
 
 // Started implements engine.RunObserver.
 func (l runLog) Started(r engine.Run) { l.line("a run started", r) }
 
 // Waiting implements engine.RunObserver.
-func (l runLog) Waiting(r engine.Run) { l.line("a run waits for a signal", r) }
+func (l runLog) Waiting(r engine.Run) {
+	text := "a run waits for a signal"
+	if r.Wait == perdure.WaitKindQuestion.String() {
+		text = "a run waits for the answer to a question"
+	}
+	l.line(text, r)
+}
 
 // Ended implements engine.RunObserver.
 func (l runLog) Ended(r engine.Run) {

@@ -34,9 +34,14 @@ func newRootCommand(a *setup.App) *cobra.Command {
 	cmd := &cobra.Command{
 		Use: "perdure", Short: "A durable runtime for AI agents", Long: about, Version: a.Version,
 		SilenceUsage: true, SilenceErrors: true,
-		Args:              setup.NoCommand,
-		RunE:              func(cmd *cobra.Command, _ []string) error { return cmd.Help() },
-		PersistentPreRunE: func(cmd *cobra.Command, _ []string) error { return a.Begin(cmd) },
+		Args: setup.NoCommand,
+		RunE: func(cmd *cobra.Command, _ []string) error { return cmd.Help() },
+		PersistentPreRunE: func(cmd *cobra.Command, _ []string) error {
+			if err := a.Begin(cmd); err != nil {
+				return err
+			}
+			return setup.CheckFlagGroups(cmd) // after Begin, which reads flags from variables
+		},
 	}
 	a.Flags(cmd)
 	cmd.SetFlagErrorFunc(setup.FlagError)

@@ -220,7 +220,7 @@ func TestRunRemembersInPlace(t *testing.T) {
 	if err := json.Unmarshal([]byte(outputOf(t, a.dir, "grants", "--json")), &grants); err != nil || len(grants.Items) != 1 {
 		t.Fatalf("the grants are %+v, %v", grants, err)
 	}
-	if text := outputOf(t, a.dir, "grants"); !strings.Contains(text, "bash, every call") {
+	if text := outputOf(t, a.dir, "grants"); !strings.Contains(text, "bash, every call") || strings.Contains(text, "[") {
 		t.Errorf("perdure grants prints %s", text)
 	}
 	launch(t, a.dir, "grants", "revoke", grants.Items[0].ID.String()).wantEnd(0)
@@ -231,7 +231,8 @@ func TestRunRemembersInPlace(t *testing.T) {
 	p.until("n to deny › ")
 	launch(t, a.dir, "answer", third.String(), "deny", "--remember", "run").wantEnd(2)
 	launch(t, a.dir, "answer", third.String(), "approve", "--for", "8h").wantEnd(2)
-	launch(t, a.dir, "answer", third.String(), "approve", "--remember", "org").wantEnd(2)
+	launch(t, a.dir, "answer", third.String(), "approve", "--remember", "org").wantEnd(2, "--remember org is not known")
+	launch(t, a.dir, "answer", third.String(), "approve", "--remember", "run:tool", "--for", "9999h").wantEnd(2, "--for is longer than 366 days", "at most 8784h")
 	launch(t, a.dir, "answer", third.String(), "approve", "--remember", "run", "--for", "8h").wantEnd(0)
 	p.enter("y")
 	p.until("it was decided before: approved by ")

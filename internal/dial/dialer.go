@@ -14,8 +14,9 @@ type Dialer struct {
 	// Timeout limits a dial.
 	Timeout time.Duration
 	Policy  Policy
-	// Refused returns the error for a host at an address that the policy does not permit.
-	Refused func(host string) error
+	// Refused returns the error for a host at an address that the policy does not permit. addr is
+	// the zero value if the address cannot be read.
+	Refused func(host string, addr netip.Addr) error
 	// Resolver resolves names; nil is the default one.
 	Resolver *net.Resolver
 }
@@ -35,7 +36,7 @@ func (d *Dialer) Dial(ctx context.Context, network, address string, hosts ...str
 	n.ControlContext = func(_ context.Context, _, resolved string, _ syscall.RawConn) error {
 		addr, err := netip.ParseAddrPort(resolved)
 		if err != nil || !policy.Permits(host, addr.Addr()) {
-			return d.Refused(host)
+			return d.Refused(host, addr.Addr())
 		}
 		return nil
 	}

@@ -20,7 +20,7 @@ type Run = rules.ObservedRun
 type RunObserver interface {
 	// Started reports that an execution was started.
 	Started(Run)
-	// Waiting reports that an execution waits for a signal, for example from a person.
+	// Waiting reports that an execution waits for a signal or for the answer to a question.
 	Waiting(Run)
 	// Ended reports that an execution has reached a terminal status.
 	Ended(Run)

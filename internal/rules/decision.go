@@ -121,6 +121,7 @@ type ObservedRun struct {
 	Kind   string
 	Status perdure.Status
 	Code   perdure.Code // error code of an execution that failed
+	Wait   string       // why the execution waits, as perdure.Wait.Reason returns it
 }
 
 func noExecution(id uuid.UUID) error {

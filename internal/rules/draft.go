@@ -83,7 +83,7 @@ func (d *draft) observe(o Observation) { d.seen = append(d.seen, o) }
 
 // observeRun adds an observation of the execution as it is now.
 func (d *draft) observeRun(kind ObservationKind) {
-	run := ObservedRun{Org: d.x.Org, ID: d.x.ID, Kind: d.x.Kind, Status: d.x.Status}
+	run := ObservedRun{Org: d.x.Org, ID: d.x.ID, Kind: d.x.Kind, Status: d.x.Status, Wait: d.x.WaitReason}
 	if d.x.ErrorCode != nil {
 		run.Code = *d.x.ErrorCode
 	}

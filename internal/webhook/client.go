@@ -8,6 +8,7 @@ import (
 	"io"
 	"net"
 	"net/http"
+	"net/netip"
 	"strconv"
 	"strings"
 	"time"
@@ -37,7 +38,9 @@ type Network struct {
 func newClient(n Network) *http.Client {
 	d := &dial.Dialer{
 		Timeout: attemptTime, Resolver: n.Resolver, Policy: dial.Policy{AllowLoopback: n.AllowLoopback, AllowPrivate: n.AllowPrivate},
-		Refused: func(host string) error { return &refusedError{host} },
+		Refused: func(host string, addr netip.Addr) error {
+			return &refusedError{host, dial.Policy{AllowPrivate: true}.Permits(host, addr)}
+		},
 	}
 	transport := &http.Transport{
 		DialContext:         func(ctx context.Context, network, addr string) (net.Conn, error) { return d.Dial(ctx, network, addr) },
@@ -50,10 +53,16 @@ func newClient(n Network) *http.Client {
 	}
 }
 
-// refusedError is the error for a host at an address that is not permitted.
-type refusedError struct{ host string }
+// refusedError says that a host is at an address that is not permitted.
+type refusedError struct {
+	host      string
+	allowable bool // AllowPrivate would permit the address
+}
 
 func (e *refusedError) Error() string {
+	if !e.allowable {
+		return e.host + " is at an address to which webhooks are never sent, such as a link-local one; set the webhook's URL to another host"
+	}
 	return e.host + " is at a private or local address, which is not allowed here; the server's operator can allow it with --webhook-allow-private"
 }
 

@@ -4,6 +4,7 @@ package links
 
 import (
 	"errors"
+	"fmt"
 	"net/http"
 
 	"github.com/google/uuid"
@@ -59,7 +60,7 @@ func (s *server) show(w http.ResponseWriter, r *http.Request) {
 func (s *server) follow(w http.ResponseWriter, r *http.Request) *visit {
 	address := s.PeerAddress(r)
 	if wait := s.wrong.wait(address); wait > 0 {
-		s.refuse(w, http.StatusTooManyRequests, wait, "Too many attempts", "Too many addresses were tried from here that lead nowhere. Wait a minute, then open the link again.")
+		s.refuse(w, http.StatusTooManyRequests, wait, "Too many attempts", fmt.Sprintf("Too many addresses were tried from here that lead nowhere. Open the link again in %d s.", seconds(wait)))
 		return nil
 	}
 	l, err := s.Engine.Questions.FollowLink(r.Context(), r.PathValue("token"))

@@ -21,21 +21,41 @@ const Last = "last"
 
 // Find returns the run that an argument names.
 func Find(ctx context.Context, c *client.Client, arg string) (*perdure.Execution, error) {
+	id, err := findID(ctx, c, arg)
+	if err != nil {
+		return nil, err
+	}
+	return c.Get(ctx, id)
+}
+
+// FindID returns the id of the run that a flag names; nil if the flag is empty.
+func FindID(ctx context.Context, c *client.Client, flag string) (*uuid.UUID, error) {
+	if flag == "" {
+		return nil, nil
+	}
+	id, err := findID(ctx, c, flag)
+	if err != nil {
+		return nil, err
+	}
+	return &id, nil
+}
+
+func findID(ctx context.Context, c *client.Client, arg string) (uuid.UUID, error) {
 	if arg == Last {
 		p, err := c.ListPage(ctx, client.ExecutionFilter{}, client.PageOptions{Limit: 1})
 		if err != nil {
-			return nil, err
+			return uuid.Nil, err
 		}
 		if len(p.Items) == 0 {
-			return nil, perdure.Errorf(perdure.NotFound, "there are no runs yet")
+			return uuid.Nil, perdure.Errorf(perdure.NotFound, "there are no runs yet")
 		}
-		return c.Get(ctx, p.Items[0].ID)
+		return p.Items[0].ID, nil
 	}
 	id, err := uuid.Parse(arg)
 	if err != nil || len(arg) != 36 {
-		return nil, setup.NewUsageError(arg+" is no id of a run", "perdure runs lists them; last stands for the newest")
+		return uuid.Nil, setup.NewUsageError(arg+" is no id of a run", "perdure runs lists them; last stands for the newest")
 	}
-	return c.Get(ctx, id)
+	return id, nil
 }
 
 // Complete returns a function that suggests the ids of runs if a server is running.

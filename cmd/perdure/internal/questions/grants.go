@@ -2,10 +2,12 @@ package questions
 
 import (
 	"fmt"
+	"strings"
 
 	"github.com/perdure/perdure"
 	"github.com/perdure/perdure/client"
 	"github.com/perdure/perdure/cmd/perdure/internal/connection"
+	"github.com/perdure/perdure/cmd/perdure/internal/lookup"
 	"github.com/perdure/perdure/cmd/perdure/internal/setup"
 	"github.com/perdure/perdure/cmd/perdure/internal/terminal"
 	"github.com/spf13/cobra"
@@ -26,16 +28,13 @@ after 30 days, unless the answer named another time.`,
   perdure grants revoke 0199d7e5-...`,
 		Args: setup.NoCommand,
 		RunE: func(cmd *cobra.Command, _ []string) error {
-			var f client.GrantFilter
-			if run != "" {
-				id, err := parseID("run", "perdure runs", run)
+			ctx := cmd.Context()
+			return connection.Read(ctx, a, func(conn *connection.Conn) error {
+				of, err := lookup.FindID(ctx, conn.Client, run)
 				if err != nil {
 					return err
 				}
-				f.ExecutionID = &id
-			}
-			ctx := cmd.Context()
-			return connection.Read(ctx, a, func(conn *connection.Conn) error {
+				f := client.GrantFilter{ExecutionID: of}
 				p, err := conn.GrantsPage(ctx, f, page)
 				if err != nil {
 					return err
@@ -45,7 +44,8 @@ after 30 days, unless the answer named another time.`,
 		},
 	}
 	f := cmd.Flags()
-	f.StringVar(&run, "run", "", "only those of the run with this id")
+	f.StringVar(&run, "run", "", "only those of the run with this id, or \"last\"")
+	_ = cmd.RegisterFlagCompletionFunc("run", lookup.Complete(a))
 	f.IntVar(&page.Limit, "limit", 50, "how many at most, to 1000")
 	f.StringVar(&page.Cursor, "cursor", "", "continue with the nextCursor of an earlier list")
 	a.JSONFlag(cmd)
@@ -77,7 +77,7 @@ func printGrants(a *setup.App, p client.Page[*perdure.ApprovalGrant]) error {
 		if g.Match == perdure.GrantExact {
 			calls = g.Subject + ", call " + g.DetailsSHA256.String()[:12]
 		}
-		t.Add(g.ID.String(), string(g.Scope), fmt.Sprint(of), g.ExpiresAt.Local().Format(terminal.TimeFormat), fmt.Sprint(g.Voters), calls)
+		t.Add(g.ID.String(), string(g.Scope), fmt.Sprint(of), g.ExpiresAt.Local().Format(terminal.TimeFormat), strings.Join(g.Voters, ", "), calls)
 	}
 	if err := t.Print(a.Stdout); err != nil {
 		return err

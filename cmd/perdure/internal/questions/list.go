@@ -8,6 +8,7 @@ import (
 	"github.com/perdure/perdure"
 	"github.com/perdure/perdure/client"
 	"github.com/perdure/perdure/cmd/perdure/internal/connection"
+	"github.com/perdure/perdure/cmd/perdure/internal/lookup"
 	"github.com/perdure/perdure/cmd/perdure/internal/setup"
 	"github.com/perdure/perdure/cmd/perdure/internal/terminal"
 	"github.com/spf13/cobra"
@@ -40,7 +41,8 @@ it. --watch prints the open questions, and then each that is asked or decided.`,
 	f.BoolVar(&l.all, "all", false, "also those that are decided")
 	f.BoolVar(&l.mine, "mine", false, "only those that your key may answer now")
 	f.StringVar(&l.kind, "kind", "", "only those of this kind, like approval, input or choice")
-	f.StringVar(&l.run, "run", "", "only those of the run with this id")
+	f.StringVar(&l.run, "run", "", "only those of the run with this id, or \"last\"")
+	_ = cmd.RegisterFlagCompletionFunc("run", lookup.Complete(a))
 	f.IntVar(&l.page.Limit, "limit", 50, "how many at most, to 1000")
 	f.StringVar(&l.page.Cursor, "cursor", "", "continue with the nextCursor of an earlier list")
 	a.JSONFlag(cmd)
@@ -59,17 +61,17 @@ func (l *listCommand) do(ctx context.Context) error {
 	if !l.all {
 		l.filter.Status = []perdure.QuestionStatus{perdure.QuestionOpen}
 	}
-	if l.run != "" {
-		id, err := parseID("run", "perdure runs", l.run)
-		if err != nil {
+	through := connection.Read
+	if l.watch {
+		through = connection.Request
+	}
+	return through(ctx, l.App, func(conn *connection.Conn) (err error) {
+		if l.filter.ExecutionID, err = lookup.FindID(ctx, conn.Client, l.run); err != nil {
 			return err
 		}
-		l.filter.ExecutionID = &id
-	}
-	if l.watch {
-		return connection.Request(ctx, l.App, func(conn *connection.Conn) error { return l.follow(ctx, conn.Client) })
-	}
-	return connection.Read(ctx, l.App, func(conn *connection.Conn) error {
+		if l.watch {
+			return l.follow(ctx, conn.Client)
+		}
 		p, err := list(ctx, conn.Client, l.filter, l.page)
 		if err != nil {
 			return err

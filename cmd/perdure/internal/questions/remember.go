@@ -1,6 +1,7 @@
 package questions
 
 import (
+	"fmt"
 	"strings"
 	"time"
 
@@ -23,6 +24,9 @@ func readRemember(form string, life time.Duration, r *client.AnswerRequest) erro
 		return setup.NewUsageError("--remember stands only beside approve", "only approvals are remembered")
 	case life < 0:
 		return setup.NewUsageError("--for must be positive", "like 8h")
+	case life > perdure.MaxQuestionLife:
+		return setup.NewUsageError(fmt.Sprintf("--for is longer than %d days", int(perdure.MaxQuestionLife.Hours()/24)),
+			fmt.Sprintf("an approval is remembered for at most %dh", int(perdure.MaxQuestionLife.Hours())))
 	}
 	scope, match, _ := strings.Cut(form, ":")
 	if match == "" {

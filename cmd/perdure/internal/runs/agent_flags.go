@@ -47,7 +47,7 @@ func (s *AgentFlags) Flags(cmd *cobra.Command) {
 	f.StringVar(&s.thinking, "thinking", "", "how much to reason: off, low, medium, high or xhigh")
 	f.Float64Var(&s.compactAt, "compact-at", 0, "part of the model's window from which the conversation is compacted, 0.1 to 0.95 (default 0.75)")
 	f.BoolVar(&s.noCompact, "no-compact", false, "do not compact the conversation automatically")
-	f.StringVar(&s.approve, "approve", "", "which tool calls wait for an approval: allow (none), edits (bash does, edits of files do not), ask (all that change something) or confined (bash runs only where commands are confined)")
+	f.StringVar(&s.approve, "approve", "", "which tool calls wait for an approval: allow (none), edits (bash does, edits of files do not), ask (all that change something) confined (bash runs only where commands are confined), or a list of rules as JSON")
 	_ = cmd.RegisterFlagCompletionFunc("approve", cobra.FixedCompletions([]string{"allow", "edits", "ask", "confined"}, cobra.ShellCompDirectiveNoFileComp))
 	f.StringArrayVar(&s.metadata, "metadata", nil, "KEY=VALUE to find the run by; may be repeated")
 	_ = cmd.RegisterFlagCompletionFunc("thinking", cobra.FixedCompletions(perdure.Thinkings, cobra.ShellCompDirectiveNoFileComp))
@@ -146,21 +146,36 @@ const approveAuto = "auto"
 
 // Policy returns the policy that was given; nil if none was. Error: UsageError.
 func (s *AgentFlags) Policy() (perdure.ApprovalPolicy, error) {
-	if s.approve == "" || s.approve == approveAuto && s.takesAuto {
+	if s.takesAuto && s.approve == approveAuto {
 		return nil, nil
 	}
-	return readyPolicy(s.approve)
+	names := perdure.ReadyPolicies
+	if s.takesAuto {
+		names = approveAuto + ", " + names
+	}
+	return parsePolicy(s.approve, names)
 }
 
-// readyPolicy returns the predefined policy with the name. Error: UsageError.
-func readyPolicy(name string) (perdure.ApprovalPolicy, error) {
-	raw, err := json.Marshal(name)
+// parsePolicy returns the policy that --approve names or spells out; nil if the flag is empty. names
+// are the names that the flag takes, for the error. Error: UsageError.
+func parsePolicy(given, names string) (perdure.ApprovalPolicy, error) {
+	if given == "" {
+		return nil, nil
+	}
+	remedy := "give a list of rules as JSON, or one of " + names
+	var p perdure.ApprovalPolicy
+	if strings.HasPrefix(strings.TrimSpace(given), "[") {
+		if err := json.Unmarshal([]byte(given), &p); err != nil {
+			return nil, setup.NewUsageError("--approve: "+err.Error(), remedy)
+		}
+		return p, nil
+	}
+	raw, err := json.Marshal(given)
 	if err != nil {
 		return nil, err
 	}
-	var p perdure.ApprovalPolicy
 	if p.UnmarshalJSON(raw) != nil {
-		return nil, setup.NewUsageError("--approve "+name+" is not known", "give "+perdure.ReadyPolicies)
+		return nil, setup.NewUsageError("--approve "+given+" is not known", remedy)
 	}
 	return p, nil
 }

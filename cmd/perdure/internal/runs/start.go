@@ -3,7 +3,6 @@ package runs
 import (
 	"context"
 	"encoding/json"
-	"strings"
 	"time"
 
 	"github.com/google/uuid"
@@ -81,7 +80,7 @@ func (s *startCommand) run(ctx context.Context, q client.StartRequest) error {
 	if len(metadata) > 0 {
 		q.Metadata = rawOf(metadata)
 	}
-	if q.Approvals, err = s.policy(); err != nil {
+	if q.Approvals, err = parsePolicy(s.approve, perdure.ReadyPolicies); err != nil {
 		return err
 	}
 	if s.local {
@@ -119,21 +118,6 @@ func (s *startCommand) run(ctx context.Context, q client.StartRequest) error {
 		}
 		return w.ShowResult(ctx)
 	})
-}
-
-// policy returns the policy that was given; nil if none was. Error: UsageError.
-func (s *startCommand) policy() (perdure.ApprovalPolicy, error) {
-	switch {
-	case s.approve == "":
-		return nil, nil
-	case !strings.HasPrefix(strings.TrimSpace(s.approve), "["):
-		return readyPolicy(s.approve)
-	}
-	var p perdure.ApprovalPolicy
-	if err := json.Unmarshal([]byte(s.approve), &p); err != nil {
-		return nil, setup.NewUsageError("--approve: "+err.Error(), "give a list of rules as JSON, or one of "+perdure.ReadyPolicies)
-	}
-	return p, nil
 }
 
 // startSoon starts the run. If no worker has registered the kind, it waits for one for a while: the
