@@ -11,8 +11,8 @@ import (
 	"github.com/perdure/perdure/tool"
 )
 
-// Observer contains functions that are called about the tasks of the react agent on this worker.
-// They are called concurrently and must not block. Each may be nil.
+// Observer contains functions that a worker calls about the tasks of its react agent. They are
+// called concurrently and must not block. Each may be nil.
 type Observer struct {
 	// ModelCalled is called after every model call. That includes calls that fail, and calls whose
 	// answer is lost later, because they may cost.
@@ -25,8 +25,8 @@ type Observer struct {
 type ModelCall struct {
 	Provider, Model string
 	Took            time.Duration
-	// Usage is the usage and its cost as the provider reports them. It is nil if the call failed or
-	// the provider reports none.
+	// Usage is the usage and its cost as the provider reports them. Usage is nil if the call failed
+	// or the provider reports none.
 	Usage *perdure.Usage
 	// Error is "" for success. Otherwise it is "cancelled", the Kind of an llm.Error, or another
 	// error code.

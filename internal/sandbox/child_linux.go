@@ -25,8 +25,8 @@ func init() {
 
 // becomeCommand replaces this process with the command. It returns only on failure.
 func becomeCommand(rawSpec string, argv []string) error {
-	// Landlock, the filter, no_new_privs and the parent-death signal apply to one thread, and exec
-	// keeps only the calling thread.
+	// The lock keeps the goroutine on its thread. Landlock, the filter, no_new_privs and the
+	// parent-death signal apply to one thread, and exec keeps only the calling thread.
 	runtime.LockOSThread()
 	var s Spec
 	if err := json.Unmarshal([]byte(rawSpec), &s); err != nil {
@@ -50,8 +50,8 @@ func becomeCommand(rawSpec string, argv []string) error {
 	return fmt.Errorf("sandbox: exec %s: %w", argv[0], syscall.Exec(argv[0], argv, os.Environ()))
 }
 
-// orphaned reports whether the parent has ended. In a PID namespace the parent has no pid; there,
-// the child polls its end of the report pipe.
+// orphaned reports whether the parent process has ended. In a PID namespace the parent has no pid;
+// there, the child polls its end of the report pipe.
 func (s Spec) orphaned() bool {
 	if !s.Pids {
 		return os.Getppid() != s.Parent
@@ -115,8 +115,8 @@ func (s Spec) confine() error {
 }
 
 // arrangeMounts covers the data directory and secrets, and mounts the caches. Under Landlock it
-// also mounts the command's private folders; bubblewrap mounts these itself. terminals reports
-// whether the command has its own pseudo-terminals.
+// also mounts the command's private folders; bubblewrap mounts these itself. The result terminals
+// says whether the command has its own pseudo-terminals.
 func (s *Spec) arrangeMounts() (terminals bool, err error) {
 	if err := unix.Mount("", "/", "", unix.MS_REC|unix.MS_PRIVATE, ""); err != nil {
 		return false, fmt.Errorf("sandbox: mounts: %w", err)
@@ -190,9 +190,9 @@ var KeptCapabilities = []uintptr{
 	unix.CAP_NET_BIND_SERVICE,
 }
 
-// dropCapabilities drops the ambient capabilities that the parent passed on. If bounding is set and
-// the user is root, it also drops capabilities from the bounding set, so that exec does not restore
-// them. Other users have none, and no_new_privs prevents new ones.
+// dropCapabilities drops the ambient capabilities that the parent passed on. If the parameter
+// bounding is true and the user is root, it also drops capabilities from the bounding set, so that
+// exec does not restore them. Other users have none, and no_new_privs prevents new ones.
 func dropCapabilities(bounding bool) error {
 	if err := unix.Prctl(unix.PR_CAP_AMBIENT, unix.PR_CAP_AMBIENT_CLEAR_ALL, 0, 0, 0); err != nil {
 		return err

@@ -9,14 +9,14 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// abi contains the numbers of one architecture's system call interface that a filter needs. They
-// are literals because package unix has only the numbers of the target architecture.
+// abi contains the numbers of one architecture's system call interface that a seccomp filter needs.
+// They are literals because package unix has only the numbers of the target architecture.
 type abi struct {
 	arch               uint32 // AUDIT_ARCH_..., which identifies the interface of a call
 	x32                bool   // a second interface has the same arch and marks its calls with a bit
 	socket, socketpair uint32
 	prlimit            uint32
-	denied             []uint32 // denied for all arguments
+	denied             []uint32 // system calls that are denied for all arguments
 }
 
 // abis holds the architectures for which a filter exists.
@@ -97,8 +97,7 @@ func (a abi) otherLimits() []bpf.Instruction {
 var netFamilies = []uint32{unix.AF_INET, unix.AF_INET6, unix.AF_NETLINK}
 
 // families denies sockets of all families except AF_UNIX and netFamilies, including families that
-// the kernel adds later. With NoNet it also denies netFamilies. noUnixSockets decides about
-// AF_UNIX.
+// the kernel adds later. With NoNet it also denies netFamilies. AF_UNIX is left to noUnixSockets.
 func (a abi) families(r FilterRules) []bpf.Instruction {
 	allowed := []uint32{unix.AF_UNIX}
 	if !r.NoNet {
@@ -107,7 +106,7 @@ func (a abi) families(r FilterRules) []bpf.Instruction {
 	return append(onlyFamilies(a.socket, allowed), onlyFamilies(a.socketpair, allowed[:1])...)
 }
 
-// onlyFamilies denies the system call nr for socket families that are not in allowed.
+// onlyFamilies denies the system call nr for socket families that are not in the list allowed.
 func onlyFamilies(nr uint32, allowed []uint32) []bpf.Instruction {
 	n := len(allowed)
 	program := []bpf.Instruction{

@@ -25,8 +25,8 @@ func (s Spec) runFirst(argv []string) error {
 	}
 	result := make(chan started)
 	go func() {
-		// A goroutine that ends while locked also ends its thread, so no thread of this process
-		// stays in the command's domain.
+		// A goroutine that ends while it is locked to its thread also ends that thread, so no
+		// thread of this process stays in the command's domain.
 		runtime.LockOSThread()
 		pid, err := s.start(argv)
 		result <- started{pid, err}

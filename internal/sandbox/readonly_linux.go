@@ -41,8 +41,8 @@ func readOnlyOutside(p Policy) error {
 	return nil
 }
 
-// writes reports whether commands may write to a mount at point. The nearest path of the policy at
-// or above point decides.
+// writes reports whether commands may write to a mount at the path point. The policy's path that is
+// nearest, at point or above it, decides.
 func (p Policy) writes(point string) bool {
 	nearest, writes := "", false
 	name := func(path string, writable bool) {

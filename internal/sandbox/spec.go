@@ -5,7 +5,7 @@ import "fmt"
 // Method is a way to confine bash.
 type Method string
 
-// The methods.
+// The ways to confine bash.
 const (
 	ByLandlock  Method = "landlock"
 	ByBwrap     Method = "bwrap"
@@ -39,14 +39,14 @@ type Policy struct {
 	Data    []string // all paths of the data directory
 	Secrets []string // all paths of files with secrets
 	Write   []string // existing paths without symlinks
-	// Caches are overlays over toolchain caches, which belong to the run.
+	// Caches are overlays over the user's toolchain caches. The overlays belong to the run.
 	Caches []CacheFolder
 	// Fixed are files and folders in Write that cannot be changed.
 	Fixed   []string
 	Private []Private
 	// Kept are paths that stay visible below Private folders.
 	Kept []string
-	// Temp is TMPDIR.
+	// Temp is the value of the command's environment variable TMPDIR.
 	Temp string
 	// Own restricts the files that commands see to those that they need, so that they see no socket
 	// of another program.
@@ -55,7 +55,7 @@ type Policy struct {
 	Sockets []string
 }
 
-// Private is a folder Source that only this command has, mounted at Path.
+// Private is a folder that only this command has: the folder Source, mounted at Path.
 type Private struct{ Path, Source string }
 
 // CacheFolder is a toolchain cache for commands: an overlay over the user's cache that belongs to
