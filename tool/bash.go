@@ -93,9 +93,9 @@ func announce(call *Call, box confine.Confinement, boundBy string) {
 	call.emit(e)
 }
 
-// result returns the answer of a command: its output, the guarded files that it changed, and how it
-// ended. If the context was cancelled, the error is the context's cause, which distinguishes a
-// cancel from the command's own end.
+// result returns the answer of a command for the model: the output, the guarded files that the
+// command changed, and how it ended. If the context was cancelled, the error is the context's
+// cause, which distinguishes a cancel from the command's own end.
 func result(ctx context.Context, out string, changed []string, end confine.Ending, timeout time.Duration) (Result, error) {
 	if out == "" {
 		out = "(no output)"

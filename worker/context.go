@@ -56,9 +56,9 @@ func (r *run) Emit(data any) error {
 	return nil
 }
 
-// blocking checks a blocking call of the method name. It panics if the caller is not Run's
-// goroutine. It does not return if the run is over, and returns an error if the execution is being
-// cancelled.
+// blocking checks a call of a blocking method of agent.Context. It panics if the caller is not
+// Run's goroutine. It does not return if the run is over. It returns an error if the execution is
+// being cancelled.
 func (r *run) blocking(name string) error {
 	if goroutine() != r.goroutine.Load() {
 		panic(fmt.Sprintf("agent.Context.%s was called from another goroutine than Run's; schedule several tasks and wait with JoinAll, JoinSettled or Select instead", name))
