@@ -168,7 +168,7 @@ func (a *attempt) end(result json.RawMessage, failure *perdure.TaskError) {
 		a.log().Info("the outcome of a task came too late")
 	default:
 		if perdure.IsCode(err, notStored) {
-			// the lease expires, and the server then treats the attempt as lost
+			// The lease then expires, and the server treats the attempt as lost.
 			a.w.Observer.notStored(true)
 		}
 		a.log().Error("the outcome of a task was not stored", "error", err)

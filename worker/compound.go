@@ -244,7 +244,7 @@ func (r *run) collect(i int, c agent.Condition) agent.Met {
 		case perdure.WaitKindQuestion:
 			met.Questions = append(met.Questions, r.questionState(leaf.Question.ID))
 		case perdure.WaitKindAfter: // a timer adds nothing to the result
-		case perdure.WaitKindAny, perdure.WaitKindAll, perdure.WaitKindTimer, perdure.WaitKindUnknown: // not single ones
+		case perdure.WaitKindAny, perdure.WaitKindAll, perdure.WaitKindTimer, perdure.WaitKindUnknown:
 		}
 	})
 	seen := map[string]bool{}

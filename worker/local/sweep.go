@@ -77,8 +77,8 @@ func pause(ctx context.Context, d time.Duration) error {
 	}
 }
 
-// next returns the smallest id greater than after among the executions with data in the store, or
-// uuid.Nil if there is none.
+// next returns the smallest id that is greater than after, among the ids of executions with data in
+// the store. It returns uuid.Nil if there is none.
 func (s *Store) next(ctx context.Context, after uuid.UUID) (id uuid.UUID, err error) {
 	var raw []byte
 	err = s.readers.QueryRowContext(ctx, `SELECT MIN(id) FROM (
