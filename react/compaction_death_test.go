@@ -13,9 +13,9 @@ import (
 	"github.com/perdure/perdure/llm/scripted"
 )
 
-// TestABackgroundCompactionSurvivesADeathAtEachCommit checks that a run whose summaries are written
-// in the background has the same messages at whichever commit its worker dies, and that each stored
-// answer was used once: each summary is in the conversation or was reported as not used.
+// TestABackgroundCompactionSurvivesADeathAtEachCommit checks a run whose summaries are written in
+// the background. It has the same messages at whichever commit its worker dies. Each stored summary
+// is used once: it is in the conversation, or an event reports that it was not used.
 func TestABackgroundCompactionSurvivesADeathAtEachCommit(t *testing.T) {
 	longtest.Skip(t, "seconds")
 	turns := 20
@@ -70,7 +70,7 @@ func TestABackgroundCompactionSurvivesADeathAtEachCommit(t *testing.T) {
 			t.Errorf("%d summaries are written, %d recorded, %d used", completed, recorded, used)
 		}
 		for _, line := range s.conversation(id) {
-			if !strings.Contains(line, "answers before") { // where it stands depends on the time that it takes
+			if !strings.Contains(line, "answers before") { // the position of this line depends on timing
 				conversation = append(conversation, line)
 			}
 		}

@@ -54,7 +54,7 @@ func emptyWorkerPool(t *testing.T, script string) *workerPool {
 	return s
 }
 
-// play writes a script for the model with this name.
+// play sets the script of the model with this name.
 func (s *workerPool) play(name, script string) {
 	s.t.Helper()
 	if err := os.WriteFile(filepath.Join(s.scripts, name), []byte(script), 0o600); err != nil {
@@ -72,8 +72,8 @@ type workerSetup struct {
 	others  []agent.Definition // further agents
 }
 
-// work starts a worker, and returns a function that stops it. Functions in change edit its
-// configuration.
+// work starts a worker, and returns a function that stops it. The functions in change edit the
+// worker's configuration.
 func (s *workerPool) work(parked int, change ...func(*workerSetup)) (stop func()) {
 	s.t.Helper()
 	provider := scripted.New(scripted.Config{Dir: s.scripts, Journal: s.journal})
