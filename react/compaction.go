@@ -88,7 +88,8 @@ func (l *loop) compactFirst(m perdure.ModelConfig) (waits bool, err error) {
 	if err != nil || !there && l.st.Compaction == nil && !l.isDue(m) {
 		return false, err
 	}
-	// Reading the path commits. With this checkpoint, such a commit repeats nothing after a crash.
+	// Reading the path commits pending entries. With this checkpoint, a crash after that commit
+	// repeats nothing.
 	if err := l.save("turn"); err != nil {
 		return false, err
 	}
@@ -146,9 +147,9 @@ func (l *loop) compactFor(s perdure.Signal, m perdure.ModelConfig) (begun bool, 
 	return false, l.emitCompaction(compactionEvent{State: compactionFailed, Reason: perdure.CompactionManual, Error: why})
 }
 
-// tooLong handles a model call whose context was refused as too long: it compacts once for the
-// turn, and otherwise ends the response. If a summary is being written in the background, it first
-// waits for that one and calls the model once more.
+// tooLong handles a model call whose context was refused as too long. If a summary is being written
+// in the background, it waits for that summary and calls the model again. Otherwise it compacts,
+// once for each turn. If it has already compacted for the turn, it ends the response.
 func (l *loop) tooLong(failure error) error {
 	p := l.st.Pending
 	if l.st.Compaction != nil {

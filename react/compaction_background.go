@@ -31,7 +31,7 @@ func (l *loop) isDue(m perdure.ModelConfig) bool {
 // does not wait for. It returns nil if none is due. It reads the path, so it commits pending entries.
 func (l *loop) planAhead(m perdure.ModelConfig) (*compaction, error) {
 	if l.st.Compaction != nil || !l.isDue(m) || l.asked().CompactFrom != nil {
-		return nil, nil // a client that set a size expects the compaction before the call
+		return nil, nil // a client that has set CompactFrom expects the compaction before the call
 	}
 	c, err := l.plan(perdure.CompactionAutomatic, m)
 	if c != nil {

@@ -156,8 +156,8 @@ func (s *workerPool) wholeOrNothing(id uuid.UUID) {
 	}
 }
 
-// wholeCompactions checks that there are as many compaction entries as records of calls for
-// summaries and events about completed compactions.
+// wholeCompactions checks that three numbers are equal: of compaction entries, of records of calls
+// for summaries, and of events about completed compactions.
 func (s *workerPool) wholeCompactions(entries []perdure.Entry, states []string) {
 	s.t.Helper()
 	stored, ended := 0, 0

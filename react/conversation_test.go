@@ -68,7 +68,7 @@ func TestCachedConversationEqualsItsPath(t *testing.T) {
 				}
 			case 2: // a new process
 				kept = &conversations{}
-			case 3: // the entries are read from the store once more
+			case 3: // the entries are read from the store again
 				path = reread(path)
 			case 4: // the same words with another role
 				if n := len(path); n > 0 {

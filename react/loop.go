@@ -63,8 +63,8 @@ func (l *loop) begin() error {
 	return l.appendInput("input", open, messages)
 }
 
-// between returns the place of what is written between two turns: the current response and the next
-// turn.
+// between returns the place of what is written between two turns. That is the current response and
+// the next turn.
 func (l *loop) between() perdure.Place {
 	return perdure.Place{ResponseID: l.st.ResponseID, TurnID: fmt.Sprintf("turn_%d", l.st.TurnIndex)}
 }

@@ -15,7 +15,7 @@ const commandTool = "bash"
 
 // limited returns the arguments of a bash call with the definition's network limit added. It
 // replaces a value that the model has written. Arguments that are not an object are returned
-// unchanged; they are refused later.
+// unchanged, because the tool refuses them.
 func limited(name string, arguments json.RawMessage, net string) json.RawMessage {
 	if name != commandTool || net == "" {
 		return arguments

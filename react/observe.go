@@ -15,7 +15,7 @@ import (
 // called concurrently and must not block. Each may be nil.
 type Observer struct {
 	// ModelCalled is called after every model call. That includes calls that fail, and calls whose
-	// answer is lost later, because they may cost.
+	// answer is lost afterwards, because they may cost.
 	ModelCalled func(ModelCall)
 	// ToolCalled is called after every run of a tool.
 	ToolCalled func(ToolCall)
@@ -62,7 +62,7 @@ func (o *Observer) toolCalled(c ToolCall) {
 	}
 }
 
-// callModel calls the model in a span of its own, and then calls the observer.
+// callModel calls the model in a separate span, and then calls the observer.
 func callModel(ctx agent.TaskContext, c Config, p llm.Provider, m perdure.ModelConfig, r llm.Request, show func(llm.Delta) error) (*llm.Response, error) {
 	began := time.Now()
 	spanned, end := startModelSpan(ctx, m, r)
@@ -93,7 +93,7 @@ func failureKind(err error) string {
 	return string(llm.Unknown)
 }
 
-// callTool runs the tool in a span of its own, and then calls the observer.
+// callTool runs the tool in a separate span, and then calls the observer.
 func callTool(ctx agent.TaskContext, c Config, t tool.Tool, call *tool.Call) (tool.Result, error) {
 	began := time.Now()
 	spanned, end := startToolSpan(ctx, t)

@@ -41,10 +41,12 @@ type attempt struct {
 
 var _ agent.TaskContext = (*attempt)(nil)
 
-// errAttemptTimeout is the cause of an attempt that exceeded its timeout.
+// errAttemptTimeout is the cause with which an attempt's context ends if the attempt exceeded its
+// timeout.
 var errAttemptTimeout = errors.New("the attempt took longer than its timeout")
 
-// errSilent is the cause of an attempt that exceeded its heartbeat timeout.
+// errSilent is the cause with which an attempt's context ends if the attempt exceeded its heartbeat
+// timeout.
 var errSilent = errors.New("the code gave no sign of itself for longer than the heartbeat timeout")
 
 // startAttempt runs the code of a claimed task in a new goroutine. The claim occupies a task slot,

@@ -18,8 +18,8 @@ func bootTime() time.Duration {
 	return time.Duration(ts.Nano())
 }
 
-// leaseClock measures the remaining time of a lease. It starts before the request that claimed or
-// renewed the lease is sent, so it never ends later than the server's lease.
+// leaseClock measures the remaining time of a lease. It starts before the request that claims or
+// renews the lease is sent. So it ends before the server's lease, or at the same time.
 type leaseClock struct {
 	now   func() time.Duration
 	from  time.Duration

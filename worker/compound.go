@@ -202,7 +202,7 @@ func (r *run) findOne(pattern string) error {
 
 // metAgain returns the recorded choice of a wait, for a function that was entered again. The
 // parameter i is the number of the chosen condition c. Timers count as met. If the signals of the
-// condition are no longer pending, the index is -1, and the caller waits once more.
+// condition are no longer pending, the index is -1, and the caller waits again.
 func (r *run) metAgain(i int, c agent.Condition, wait perdure.Wait) (agent.Met, error) {
 	ok, err := allMet(wait).Evaluate(r.meets)
 	if !ok || err != nil {

@@ -134,8 +134,8 @@ func TestWaitAnyTimesOut(t *testing.T) {
 	eachWay(t, 20*time.Second, func(b *bench, way func(*Config)) {
 		b.agent("a", func(ctx agent.Context) (string, error) {
 			said := sayMet(ctx.WaitAny(time.Millisecond, agent.OnSignal("late"), agent.OnTimer(time.Hour)))
-			// The recorded outcome stays a timeout when the function is entered again, although the
-			// signal is pending by then.
+			// The recorded outcome is a timeout. It stays so when the function is entered again,
+			// although the signal is then pending.
 			if _, err := ctx.WaitSignal("go", 0); err != nil {
 				return "", err
 			}

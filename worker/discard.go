@@ -17,7 +17,7 @@ const tellWithin = time.Second
 // lost, the server learns it from the next heartbeat.
 func (w *Worker) tellDiscarded(r *run) {
 	if w.isDraining() || r.live.Err() != nil {
-		return // a draining or stopped worker does not poll, so no execution is offered to it first
+		return // a worker that stops does not poll, so the server offers it nothing
 	}
 	ctx, cancel := context.WithTimeout(r.live, tellWithin)
 	defer cancel()

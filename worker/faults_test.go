@@ -42,7 +42,7 @@ type faulty struct {
 	onEnded     func(perdure.EndedQuery)
 	onFinish    func(perdure.TaskFinish) error // if it returns an error, the call does not arrive
 
-	mu    sync.Mutex // guards calls
+	mu    sync.Mutex // guards the field calls
 	calls map[string]int
 }
 

@@ -29,7 +29,8 @@ func (r *run) OpenQuestion(q agent.Question) agent.Asked {
 }
 
 // checkLocal checks the schema of a question of a LOCAL execution, and that the default answer fits
-// the schema. For REMOTE executions, the server checks both; it does not see those of LOCAL ones.
+// the schema. For REMOTE executions, the server does this. It cannot see the questions of LOCAL
+// ones.
 func (r *run) checkLocal(n perdure.NewQuestion) error {
 	if n.Schema == nil || r.w.localDispatch == nil || !r.w.localDispatch.Keeps(r.ID()) {
 		return nil
@@ -112,7 +113,7 @@ func (r *run) asksNow(id uuid.UUID) bool {
 // leftOut reports whether a reply left out the answer of the question because the answer is large.
 func leftOut(q *perdure.Question) bool { return q.Answer != nil && q.Answer.Verdict == "" }
 
-// learnQuestions stores the final ones among the questions in the run.
+// learnQuestions stores in the run those of the questions that are final.
 func (r *run) learnQuestions(questions []*perdure.Question) {
 	for _, q := range questions {
 		if q == nil || !q.Status.Final() {

@@ -180,8 +180,8 @@ func TestQuestionsThatAreNotAnswered(t *testing.T) {
 	})
 }
 
-// TestQuestionsThatAreRefused checks that the errors of questions reach the agent, and that the run
-// continues after them.
+// TestQuestionsThatAreRefused checks that the agent receives the errors of questions that are
+// refused, and that the run continues after them.
 func TestQuestionsThatAreRefused(t *testing.T) {
 	everyMode(t, 20*time.Second, func(b *bench, way func(*Config)) {
 		b.agent("a", func(ctx agent.Context) (string, error) {

@@ -54,7 +54,8 @@ func TestManyRecordsAreOneWarning(t *testing.T) {
 				if _, err := agent.Call[int](ctx, "double", 1); err != nil {
 					return "", err
 				}
-				if _, err := ctx.WaitSignal("go", 0); err != nil { // one record is missing to the limit
+				// The number of records is now one below the limit.
+				if _, err := ctx.WaitSignal("go", 0); err != nil {
 					return "", err
 				}
 				if err := steps("two", 5); err != nil {

@@ -28,11 +28,11 @@ func (w *Worker) retry(ctx context.Context, try func() error) error {
 }
 
 // retryIf repeats a call while the function again returns true for its error. If the server returns
-// only internal errors for Config.StoreFor, retryIf returns not_stored: the server is up, but
-// cannot store this data. When ctx ends, retryIf returns the cause joined with the last error. It
-// logs a lasting problem at growing intervals, because an operator may have to act, as for a full
-// disk. It calls the function log only when it writes a line, because creating the logger is
-// expensive.
+// only internal errors for the time Config.StoreFor, retryIf returns not_stored: the server is up,
+// but cannot store this data. When ctx ends, retryIf returns the cause joined with the last error.
+// It logs a lasting problem at growing intervals, because an operator may have to act, for example
+// if a disk is full. It calls the function log only when it writes a line, because creating the
+// logger is expensive.
 func (w *Worker) retryIf(ctx context.Context, log func() *slog.Logger, again func(error) bool, try func() error) error {
 	pause, silence := 20*time.Millisecond, longestPause
 	began := w.Clock()

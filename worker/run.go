@@ -19,7 +19,7 @@ import (
 )
 
 // run is one goroutine of agent code. It is also the agent.Context that the code receives. Only
-// that goroutine uses the fields, except those that a mutex guards.
+// that goroutine uses the fields, except the fields that a mutex guards.
 type run struct {
 	context.Context
 	id     uuid.UUID

@@ -20,7 +20,7 @@ import (
 // sees something different when it reaches the same place of the same execution again.
 type witness struct {
 	*bench
-	mu   sync.Mutex // guards seen
+	mu   sync.Mutex // guards the field seen
 	seen map[string]string
 	seeN int
 }

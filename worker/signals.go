@@ -48,9 +48,9 @@ func (r *run) addSignals(signals []perdure.Signal) {
 	})
 }
 
-// setSignals replaces the run's pending signals by those of a claim. If the function was entered
-// again, the signals that it has yet to receive again stay. A claim for a parked goroutine (Kept)
-// contains only new signals, so setSignals adds them.
+// setSignals replaces the run's pending signals by the signals of a claim. If the function was
+// entered again, some signals that it took before may not be delivered to it again yet; these stay.
+// A claim for a parked goroutine (Kept) contains only new signals, so setSignals adds them.
 func (r *run) setSignals(c perdure.AgentClaim) {
 	if c.Kept {
 		r.addSignals(c.Signals)
@@ -76,7 +76,7 @@ func (r *run) giveAgain(taken []perdure.Signal) {
 }
 
 // look reads the signals that were sent since the last read, page by page, unless that read is
-// still current. If the claim did not contain all pending signals, it reads only those that match
+// still current. If the claim did not contain all pending signals, it reads only signals that match
 // the pattern.
 func (r *run) look(pattern string) error {
 	if !r.more && time.Since(r.fresh) < freshFor {

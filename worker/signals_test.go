@@ -45,7 +45,7 @@ func pendingSignalPreventsTheEnd(t *testing.T, pause time.Duration) {
 		if err != nil {
 			return "", err
 		}
-		if n == 1 { // after DrainSignals, so this run does not see it
+		if n == 1 { // the function does not see this signal, which follows DrainSignals
 			b.signal(<-id, "m", `"late"`)
 		}
 		var values []string

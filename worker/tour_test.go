@@ -22,7 +22,7 @@ var modes = []perdure.PersistenceMode{perdure.Remote, perdure.Local}
 // tour is an agent that uses many features of an agent.Context. It counts effects that may occur
 // only once.
 type tour struct {
-	mu  sync.Mutex // guards ran
+	mu  sync.Mutex // guards the field ran
 	ran map[string]int
 	*bench
 }

@@ -35,8 +35,8 @@ const (
 	timedOut   = 1
 )
 
-// waitName returns a short name for a wait. It is equal for waits with equal parts, and different
-// for all others.
+// waitName returns a short name for a wait. Waits with equal parts have the same name, and all
+// other waits have different names.
 func waitName(what string, parts ...string) string {
 	sum := sha256.Sum256([]byte(strings.Join(parts, "\n")))
 	return what + " " + hex.EncodeToString(sum[:8])

@@ -12,8 +12,8 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// init replaces the process of a sandbox child with the command. Packages that import more than
-// this one are initialized later, so the child does not wait for them.
+// init makes this process become the command if the process is a sandbox child. Packages that
+// import more than this package are initialized after it, so the child does not wait for them.
 func init() {
 	if len(os.Args) < 4 || os.Args[1] != Mark {
 		return

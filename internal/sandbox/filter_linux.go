@@ -97,7 +97,8 @@ func (a abi) otherLimits() []bpf.Instruction {
 var netFamilies = []uint32{unix.AF_INET, unix.AF_INET6, unix.AF_NETLINK}
 
 // families denies sockets of all families except AF_UNIX and netFamilies, including families that
-// the kernel adds later. With NoNet it also denies netFamilies. AF_UNIX is left to noUnixSockets.
+// future kernels add. With NoNet it also denies netFamilies. The rules for AF_UNIX come from
+// noUnixSockets.
 func (a abi) families(r FilterRules) []bpf.Instruction {
 	allowed := []uint32{unix.AF_UNIX}
 	if !r.NoNet {
@@ -119,8 +120,8 @@ func onlyFamilies(nr uint32, allowed []uint32) []bpf.Instruction {
 	return append(program, deny, bpf.LoadAbsolute{Off: offNr, Size: 4})
 }
 
-// noUnixSockets denies socket(AF_UNIX), and socket pairs other than stream and seqpacket, because
-// the ends of a datagram pair can be connected to another address later.
+// noUnixSockets denies socket(AF_UNIX), and socket pairs other than stream and seqpacket. An end of
+// a datagram pair could otherwise be connected to another address afterwards.
 func (a abi) noUnixSockets() []bpf.Instruction {
 	return []bpf.Instruction{
 		bpf.JumpIf{Cond: bpf.JumpNotEqual, Val: a.socket, SkipTrue: 4},

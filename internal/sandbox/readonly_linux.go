@@ -23,8 +23,8 @@ func ownWorkspaceMount(dir string) error {
 	return os.Chdir(dir) // enter the new mount
 }
 
-// readOnlyOutside makes all mounts read-only except those that commands may write. It is needed
-// because Landlock does not restrict changes of modes, owners, times or extended attributes.
+// readOnlyOutside makes all mounts read-only except the mounts that commands may write. It is
+// needed because Landlock does not restrict changes of modes, owners, times or extended attributes.
 func readOnlyOutside(p Policy) error {
 	mounts, err := Mounts()
 	if err != nil {

@@ -48,8 +48,8 @@ type Policy struct {
 	Kept []string
 	// Temp is the value of the command's environment variable TMPDIR.
 	Temp string
-	// Own restricts the files that commands see to those that they need, so that they see no socket
-	// of another program.
+	// Own restricts the files that commands see to the files that they need. Commands then see no
+	// socket of another program.
 	Own bool
 	// Sockets are the socket files in Write that are covered.
 	Sockets []string

@@ -21,7 +21,7 @@ type Dispatch struct {
 	store  *Store
 	logger *slog.Logger
 
-	mu   sync.Mutex // guards runs
+	mu   sync.Mutex // guards the field runs
 	runs map[uuid.UUID]*executionState
 }
 

@@ -46,7 +46,7 @@ type contentServer struct {
 	send    func(*perdurev1.ServeContentsRequest) error
 	running sync.WaitGroup
 
-	mu   sync.Mutex // guards open
+	mu   sync.Mutex // guards the field open
 	open map[int64]*contentRequest
 }
 
@@ -59,7 +59,7 @@ type contentRequest struct {
 	// more receives a token when room grows. It has capacity one.
 	more chan struct{}
 
-	mu   sync.Mutex // guards room
+	mu   sync.Mutex // guards the field room
 	room int64      // number of pieces that the server still allows to be sent
 }
 

@@ -103,7 +103,7 @@ type frameStream struct {
 	ctx    context.Context // ends when close is called, with the cause errClosed
 	cancel context.CancelCauseFunc
 
-	mu      sync.Mutex // guards current
+	mu      sync.Mutex // guards the field current
 	current *openStream
 	running sync.WaitGroup
 }

@@ -21,7 +21,7 @@ import (
 // the connection is closed.
 type stuckConn struct {
 	net.Conn
-	mu     sync.Mutex // guards stop
+	mu     sync.Mutex // guards the field stop
 	stop   bool
 	held   chan struct{} // receives a value when a write begins to block
 	closed chan struct{}

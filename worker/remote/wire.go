@@ -12,7 +12,7 @@ import (
 // wire records the open sockets of a connection, so that they can be closed. It does not wrap the
 // sockets, because gRPC does not set socket options on a wrapped socket.
 type wire struct {
-	mu   sync.Mutex // guards open
+	mu   sync.Mutex // guards the field open
 	open []net.Conn // may contain closed sockets until the next dial
 }
 

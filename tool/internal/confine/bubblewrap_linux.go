@@ -27,8 +27,8 @@ func findBwrap(dir string) (string, error) {
 // rootCaps are the capabilities that builds of root need to change files of other users.
 var rootCaps = []string{"CAP_CHOWN", "CAP_DAC_OVERRIDE", "CAP_FOWNER", "CAP_FSETID", "CAP_SETUID", "CAP_SETGID"}
 
-// bwrapArgs returns the arguments of bubblewrap. The data directory is covered last, because a
-// later bind mount could uncover it.
+// bwrapArgs returns the arguments of bubblewrap. The data directory is covered last, because a bind
+// mount after the cover could uncover it.
 func (l *launch) bwrapArgs() []string {
 	args := []string{"--die-with-parent", "--unshare-pid"}
 	p := l.policy

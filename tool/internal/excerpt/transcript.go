@@ -4,8 +4,8 @@ package excerpt
 
 import "sync"
 
-// Transcript collects the output of both streams of a command in the order in which it arrives, and
-// keeps its head and its tail.
+// Transcript collects the output of both streams of a command in the order of its arrival. It keeps
+// the head and the tail of the collected text.
 type Transcript struct {
 	mu   sync.Mutex // also held while live is called, so that calls of live never overlap
 	kept ends

@@ -72,8 +72,8 @@ func signalProc(p proc, sig syscall.Signal) {
 	}
 }
 
-// bootID returns an id of the current boot. It makes a pid and a start time unique, because both
-// begin anew at each boot.
+// bootID returns an id of the current boot. Together with it, a pid and a start time are unique,
+// because both restart at each boot.
 func bootID() string {
 	raw, err := os.ReadFile("/proc/sys/kernel/random/boot_id")
 	if err != nil {

@@ -1,5 +1,5 @@
-// Package guarded finds the files in a workspace that programs outside the sandbox later run or read
-// as configuration, and compares their state before and after a command.
+// Package guarded finds the files in a workspace that programs outside the sandbox run or read as
+// configuration after a command. It compares their state before and after the command.
 package guarded
 
 import (

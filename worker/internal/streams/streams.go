@@ -22,7 +22,7 @@ const (
 const (
 	resendAfter = 100 * time.Millisecond
 	// tellAfter is the number of consecutive failures after which a line is logged. An operator may
-	// have to act, as for a full disk.
+	// have to act, for example if a disk is full.
 	tellAfter = 20
 )
 
