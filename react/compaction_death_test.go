@@ -65,7 +65,7 @@ func TestABackgroundCompactionSurvivesADeathAtEachCommit(t *testing.T) {
 				completed++
 			}
 		}
-		// A summary that was written after the last turn is used with the next one.
+		// If a summary was written after the last turn, it is used with the next turn.
 		if used, recorded := len(s.compactions(x)), s.summarized(id); used == 0 || used != recorded || completed-used > 1 {
 			t.Errorf("%d summaries are written, %d recorded, %d used", completed, recorded, used)
 		}

@@ -126,7 +126,7 @@ func TestACompactionOnAFullDisk(t *testing.T) {
 	}
 }
 
-// filledWorkerPool is a worker pool whose model holds back its summaries.
+// filledWorkerPool creates a worker pool whose model holds its summaries back.
 func filledWorkerPool(t *testing.T) (*workerPool, *windowModel) {
 	t.Helper()
 	s := emptyWorkerPool(t, looks(6, 3000))

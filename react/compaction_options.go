@@ -68,7 +68,7 @@ func (o CompactOptions) checkModel(providers *llm.Providers) error {
 	return o.Model.CheckEndpoint("compact.model.")
 }
 
-// within reports whether v is a number from least to most.
+// within reports whether v is a number that is at least least and at most most.
 func within(v, least, most float64) bool { return !math.IsNaN(v) && v >= least && v <= most }
 
 // config returns the default settings, for executions without compaction settings of their own.

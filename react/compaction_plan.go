@@ -15,7 +15,8 @@ const (
 	// maxPinnedTokens is the maximum size of all pinned messages. It is at most an eighth of the
 	// window.
 	maxPinnedTokens = 4_000
-	// maxSummaryTokens is the maximum size of a summary. It is at most a quarter of the windows.
+	// maxSummaryTokens is the maximum size of a summary. A summary is also at most a quarter of the
+	// windows of both models.
 	maxSummaryTokens = 16_000
 	// bytesPerToken is the approximate number of bytes of text in a token.
 	bytesPerToken = 3.5
@@ -27,7 +28,7 @@ const (
 type planner struct {
 	limits llm.Limits
 	writer llm.Limits // the limits of the model that writes the summary
-	target float64    // CompactOptions.Target
+	target float64    // the value of CompactOptions.Target
 	prompt int        // the number of bytes of CompactOptions.Prompt
 	fixed  int        // the size of the system prompt and the tools
 	// newestOnly makes the compaction keep no turn except the newest one.
@@ -39,7 +40,7 @@ type planner struct {
 	pinnedAlone bool
 }
 
-// piece is an entry of the context with its size.
+// piece is an entry of the context with its size in tokens.
 type piece struct {
 	perdure.ContextEntry
 	tokens int
@@ -229,7 +230,7 @@ func (p planner) pinned(pieces []piece) []uuid.UUID {
 	return pinned
 }
 
-// summaryTokens returns the maximum size of the summary.
+// summaryTokens returns the maximum size of the summary in tokens.
 func (p planner) summaryTokens() int {
 	n := min(maxSummaryTokens, p.limits.Window/4, p.writer.Window/4)
 	if p.writer.MaxOutput > 0 {

@@ -154,7 +154,8 @@ func (l *loop) unusedSummary(c *compaction, a modelAnswer, t *perdure.Task, why 
 	return l.compactionFailed(c, perdure.Internal, why)
 }
 
-// recordSummary appends the llm_call entry of the compaction's model call, and counts its usage.
+// recordSummary appends the llm_call entry about the model call that wrote the summary, and counts
+// the call's usage.
 func (l *loop) recordSummary(c *compaction, a modelAnswer, t *perdure.Task) error {
 	call := llmCall(c.writer(), a, nil)
 	call["purpose"] = purposeCompaction

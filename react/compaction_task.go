@@ -24,7 +24,7 @@ type compactionRequest struct {
 	// MaxTokens is the maximum size of the summary in tokens.
 	MaxTokens    int    `json:"maxTokens"`
 	Instructions string `json:"instructions,omitempty"`
-	// Prompt replaces summaryText if it is not empty.
+	// Prompt, if not empty, is used instead of summaryText.
 	Prompt string `json:"prompt,omitempty"`
 }
 
@@ -68,7 +68,7 @@ func summarise(ctx agent.TaskContext, c Config, provider llm.Provider, in modelR
 	}, nil
 }
 
-// ask returns the request for a summary.
+// ask returns the model request that asks for the summary.
 func (r *compactionRequest) ask(ctx requestSource, c Config, provider llm.Provider, in modelRequest) (q llm.Request, err error) {
 	if q, err = buildRequest(ctx, c, provider, in); err != nil {
 		return q, err

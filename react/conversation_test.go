@@ -58,7 +58,7 @@ func TestCachedConversationEqualsItsPath(t *testing.T) {
 		var calls []call
 		for step := range 30 {
 			switch r.IntN(8) {
-			case 0: // another branch, or a leaf that was moved back
+			case 0: // the leaf is on another branch, or was moved back
 				path = append([]perdure.Entry{}, path[:r.IntN(len(path)+1)]...)
 			case 1: // the last entry is replaced under the same id
 				if n := len(path); n > 0 {
@@ -66,11 +66,11 @@ func TestCachedConversationEqualsItsPath(t *testing.T) {
 					path = append(append([]perdure.Entry{}, path[:n-1]...), messageEntry(perdure.RoleUser, fmt.Sprint("other ", step)))
 					path[n-1].ID = id
 				}
-			case 2: // a new process
+			case 2: // a new process has an empty cache
 				kept = &conversations{}
 			case 3: // the entries are read from the store again
 				path = reread(path)
-			case 4: // the same words with another role
+			case 4: // the role of an entry changes, and its text stays the same
 				if n := len(path); n > 0 {
 					path = append([]perdure.Entry{}, path...)
 					path[n-1].Role = perdure.RoleSystem

@@ -28,7 +28,7 @@ type crashPlan struct {
 	// first is the number of commits after which the first process dies. each is that number for
 	// every process after it. 0 means that the process does not die.
 	first, each int
-	how         interruption // before or after the commit at which the process dies
+	how         interruption // whether the process dies before or after its last commit
 }
 
 // crashStore is a store with one run of the built-in agent and tools. One process after another

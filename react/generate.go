@@ -199,7 +199,7 @@ func (g *generation) ask(m perdure.ModelConfig) llm.Request {
 	return r
 }
 
-// firstMessages returns the messages of the request.
+// firstMessages returns the messages with which the request begins.
 func (g *generation) firstMessages() []perdure.Message {
 	messages := make([]perdure.Message, len(g.Messages))
 	for i, m := range g.Messages {

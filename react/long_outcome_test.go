@@ -22,7 +22,7 @@ type longOutcome struct {
 	records     map[string]int // number of llm_call entries by purpose of the call
 	turns       []*perdure.Task
 	summaries   []*perdure.Task
-	interrupted int            // number of tool tasks
+	interrupted int            // number of tool tasks that were interrupted
 	effects     map[string]int // number of times that bash wrote each line
 	paid        map[int][]scripted.Call
 	died        int

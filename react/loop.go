@@ -15,7 +15,7 @@ import (
 // defaultMaxTurns is the maximum number of model calls per response if the settings contain none.
 const defaultMaxTurns = 50
 
-// loop is one run of the react agent's function.
+// loop is the state of one call of the react agent's function.
 type loop struct {
 	ctx agent.Context
 	c   Config
@@ -79,7 +79,7 @@ func (l *loop) place() {
 	l.ctx.SetPlace(p)
 }
 
-// run runs the loop from its state to the end of the execution.
+// run runs the loop from its current state to the end of the execution.
 func (l *loop) run() (perdure.ReactOutput, error) {
 	for {
 		var err error

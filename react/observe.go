@@ -46,7 +46,7 @@ type ToolOutcome string
 const (
 	ToolOK        ToolOutcome = "ok"
 	ToolError     ToolOutcome = "error"     // the tool returned an error for the model
-	ToolFailed    ToolOutcome = "failed"    // the environment of the tool failed
+	ToolFailed    ToolOutcome = "failed"    // the tool could not do its work, because its environment failed
 	ToolCancelled ToolOutcome = "cancelled" // the task was cancelled while the tool ran
 )
 

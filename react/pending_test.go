@@ -76,7 +76,7 @@ func TestPendingModelCallIsAskedOnce(t *testing.T) {
 	if p.ModelTask == nil || *p.ModelTask != x.Wait.Tasks()[0] || p.Model.ModelID != "s" {
 		t.Fatalf("pending is %+v, the wait %+v", p, x.Wait)
 	}
-	// The input contains the leaf, but not the conversation.
+	// The task's input contains the id of the leaf, but not the conversation.
 	task := s.task(id, *p.ModelTask)
 	var input struct {
 		LeafEntryID uuid.UUID `json:"leafEntryId"`

@@ -21,7 +21,7 @@ type Counters struct {
 	PrefixChanges atomic.Int64
 }
 
-// promptRecord is the part of an llm_call entry about the prompt.
+// promptRecord is the part of an llm_call entry that describes the prompt of the call.
 type promptRecord struct {
 	llm.Prompt
 	// Changed reports that the prompt does not begin with the prompt of the previous call, or, after
@@ -137,7 +137,7 @@ func (l *loop) promptChanged(r *promptRecord) {
 func (l *loop) promptSettings() string {
 	in := l.asked()
 	raw, err := json.Marshal([]any{in.SystemPrompt, in.Tools, in.ClientTools, l.spent()})
-	if err != nil { // settings were decoded from JSON
+	if err != nil { // impossible: the settings were decoded from JSON
 		return ""
 	}
 	sum := sha256.Sum256(raw)

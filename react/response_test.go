@@ -95,7 +95,7 @@ func (w *runStore) tell(t *testing.T, seed uint64) int {
 	return ownership(t, later, path)
 }
 
-// readAll returns the events of a log up to its end.
+// readAll returns all events of an execution's log.
 func readAll(ctx context.Context, t *testing.T, log *eventlog.Log, id uuid.UUID) []eventlog.Item {
 	var items []eventlog.Item
 	for item, err := range log.Tail(ctx, id, eventlog.From{}) {

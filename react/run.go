@@ -46,7 +46,7 @@ type RunOptions struct {
 	Silent bool
 }
 
-// RunResult is the result of Run.
+// RunResult is the result of the function Run.
 type RunResult struct {
 	// Message is the last answer of the model. EntryID is the id of the message to which its streamed
 	// text belongs: see Generated.EntryID.
@@ -60,7 +60,7 @@ type RunResult struct {
 	// StopReason is turn_limit if the model still called tools in the last of MaxTurns turns.
 	// Otherwise it is the stop reason of the last answer.
 	StopReason perdure.StopReason
-	// Turns is the number of model calls.
+	// Turns is the number of model calls that the Run made.
 	Turns int
 }
 

@@ -62,7 +62,7 @@ func (r *run) at(call string) perdure.Place {
 // turn returns the number of the turn whose answer or tool calls are awaited, from 0.
 func (r *run) turn() int { return r.out.Turns }
 
-// ask asks the model once, and adds its answer to the result.
+// ask asks the model once, and adds its answer to the result of the Run.
 func (r *run) ask() (perdure.Content, error) {
 	turn := r.turn()
 	r.entry = uuid.NewSHA1(r.step, fmt.Appendf(nil, "turn %d", turn))

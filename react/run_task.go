@@ -58,7 +58,7 @@ type taskSource interface {
 // runTurns is a cache of the conversations of recent Runs, so that a turn reads only the previous one.
 type runTurns struct {
 	mu    sync.Mutex                       // guards the fields below
-	kept  lru.Map[uuid.UUID, *runMessages] // by runTurn.Record
+	kept  lru.Map[uuid.UUID, *runMessages] // the keys are the values of runTurn.Record
 	bytes int
 }
 

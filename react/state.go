@@ -21,7 +21,7 @@ type state struct {
 	ResponseTurns int    `json:"responseTurns"`
 	// ResponseCalls counts the calls of tools that run on workers, for Turns.MaxToolCalls.
 	ResponseCalls int `json:"responseCalls,omitempty"`
-	// Pending is the turn whose tasks the loop awaits. It is nil between turns.
+	// Pending is the turn in progress, whose tasks the loop awaits. It is nil between turns.
 	Pending *pending `json:"pending,omitempty"`
 	// Idle says that the response has ended. StopReason and Text then describe its end. If the
 	// model failed, Error and ErrorCode are also set.
@@ -32,7 +32,8 @@ type state struct {
 	Text       string             `json:"text,omitempty"`
 	// Open are the calls that the client must answer. It is set only while the loop is idle.
 	Open []call `json:"open,omitempty"`
-	// Stopping is set from the commit that stops a turn until its response has ended.
+	// Stopping is the turn that a person stops. It is set from the commit that stops the turn until
+	// its response has ended.
 	Stopping *stoppedTurn `json:"stopping,omitempty"`
 	// Settings are the settings of the current response. If nil, the settings in the execution's
 	// input apply.
@@ -40,7 +41,7 @@ type state struct {
 	// Model is the model that a person has chosen. It applies if it is among the models of the
 	// current response.
 	Model *perdure.ModelChoice `json:"model,omitempty"`
-	// Try is the number of retries of a failed turn.
+	// Try is the number of times that the failed turn was retried.
 	Try int `json:"try,omitempty"`
 	// Prompt is the hash of the prompt of the last model call. It is empty after a compaction.
 	Prompt     string      `json:"prompt,omitempty"`

@@ -54,7 +54,8 @@ func (l *loop) tools() error {
 	return nil
 }
 
-// skipRest appends a result to each call that has not begun, and ends the turn.
+// skipRest appends a result to each pending call that has not begun, and ends the turn. The result
+// says that the call was skipped.
 func (l *loop) skipRest() error {
 	p := l.st.Pending
 	l.st.Pending = nil
@@ -192,7 +193,7 @@ func storable(c call, result tool.Result) (perdure.Message, tool.Result, error) 
 	return m, result, err
 }
 
-// editedNote begins the result of a call whose arguments a person has changed.
+// editedNote is the beginning of the result of a call whose arguments a person has changed.
 const editedNote = "A person changed the arguments of this call before it was run. It was run with "
 
 // resultMessage returns the message with the result of a call. Error: invalid_argument or another

@@ -69,7 +69,7 @@ type workerSetup struct {
 	noAgent bool // the worker runs only tasks
 	over    func(perdure.Dispatch) perdure.Dispatch
 	local   *local.Store
-	others  []agent.Definition // further agents
+	others  []agent.Definition // additional agents of the worker
 }
 
 // work starts a worker, and returns a function that stops it. The functions in change edit the

@@ -120,7 +120,7 @@ func attackCall(args []string) error {
 	return nil
 }
 
-// attackOwn listens at name and connects to its own socket.
+// attackOwn listens on a Unix socket with this name and connects to it.
 func attackOwn(name string) error {
 	server, err := unix.Socket(unix.AF_UNIX, unix.SOCK_STREAM, 0)
 	if err != nil {

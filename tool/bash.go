@@ -15,9 +15,9 @@ import (
 )
 
 const (
-	bashTimeout    = 120 * time.Second // unless the call says otherwise
+	bashTimeout    = 120 * time.Second // default timeout of a command
 	bashTimeoutMax = 600 * time.Second
-	bashOutput     = 30_000 // bytes of output in a result
+	bashOutput     = 30_000 // maximum number of bytes of output in a result
 	// bashCommand is the longest command in bytes. It is below Linux's limit for one argument.
 	bashCommand = 120_000
 	// changesShown is the maximum number of changed paths in a result.

@@ -51,7 +51,7 @@ func (t Tool) Check(raw json.RawMessage) *Result {
 	v := t.compiled
 	if v == nil {
 		var err error
-		if v, err = compile(t.Schema); err != nil { // compiled at the first call, then cached
+		if v, err = compile(t.Schema); err != nil { // compiled only at the first call
 			bad := Errorf("The tool %s cannot be called: %v.", t.Name, err)
 			return &bad
 		}

@@ -178,7 +178,7 @@ func (w *Workspace) replace(rel string, data []byte) (existed bool, err error) {
 	return writeIn(parent, dir, name, data)
 }
 
-// guardSecret returns an error if the file at rel is a secret of this program.
+// guardSecret returns an error if the file at the path rel is a secret of this program.
 func (w *Workspace) guardSecret(rel string) error {
 	if len(w.secrets) == 0 {
 		return nil

@@ -103,7 +103,7 @@ func (s *search) run(ctx context.Context, start string) error {
 		}
 		err := s.file(ctx, filepath.Join(start, rel))
 		if err != nil && !errors.Is(err, errEnough) && ctx.Err() == nil {
-			return nil // an unreadable file does not end the search
+			return nil // the search continues with the next file
 		}
 		return err
 	})

@@ -46,7 +46,7 @@ func TestRenamedParentHidesNothingFromTheMask(t *testing.T) {
 		if w.box.Mounts != renamed && w.box.Method == sandbox.ByLandlock {
 			t.Errorf("renamed: %v", renamed)
 		}
-		w = openDir(t, home, WorkspaceOptions{DataDir: data}) // as the next call does
+		w = openDir(t, home, WorkspaceOptions{DataDir: data}) // like the next call
 		w.box.Method, w.box.Mounts, w.box.Pids, w.box.Child = box.Method, box.Mounts, box.Pids, box.Child
 		for _, command := range []string{"cat " + secret, "cat local/share/perdure/token", "grep -r 'top secret' .", "cd moved/share && cat perdure/token", "mv moved/share/perdure there && cat there/token"} {
 			r := sh(t, w, command)

@@ -62,7 +62,7 @@ func TestWhatACommandLeavesDiesWithTheCall(t *testing.T) {
 	dir, data := layout(t, "data")
 	eachConfinement(t, dir, data, func(t *testing.T, w *Workspace) {
 		if !w.box.Pids && w.box.Method != sandbox.ByBwrap {
-			return // as documented in the table of docs/security.md
+			return // docs/security.md documents that this confinement does not kill them
 		}
 		wantOK(t, sh(t, w, "(setsid bash -c 'echo $BASHPID > left; exec sleep 69' > /dev/null 2>&1 < /dev/null &) ; until [ -s left ]; do :; done; rm left"))
 		if out, _ := exec.Command("pgrep", "-f", "^sleep 69$").Output(); len(out) > 0 {

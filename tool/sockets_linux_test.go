@@ -305,7 +305,7 @@ func TestInheritedDescriptorsAreClosed(t *testing.T) {
 		t.Fatal(err)
 	}
 	defer f.Close()
-	leak, err := unix.FcntlInt(f.Fd(), unix.F_DUPFD, 200) // without close-on-exec
+	leak, err := unix.FcntlInt(f.Fd(), unix.F_DUPFD, 200) // the copy has no close-on-exec flag
 	if err != nil {
 		t.Fatal(err)
 	}

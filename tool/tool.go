@@ -53,7 +53,7 @@ type Call struct {
 	// call of the function. bash uses one pipe for both streams of a command to keep their order,
 	// and sends all output to Stdout.
 	Stdout, Stderr func([]byte)
-	// Emit receives application events. Built-in tools emit values of type Event.
+	// Emit receives events for the readers of the run. Built-in tools emit values of type Event.
 	Emit func(data any)
 	// Record records a process group that a tool started, so that the next start can kill the group
 	// if this process dies. The function forget removes the record. See Recorder.

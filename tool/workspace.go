@@ -28,7 +28,7 @@ type WorkspaceOptions struct {
 	// data directories of this user's other processes. Tools must not read them. A path need not
 	// exist yet.
 	Secrets []string
-	// Unconfined runs bash without Landlock or bubblewrap, even if they are available.
+	// Unconfined makes bash run without Landlock or bubblewrap, even if these are available.
 	Unconfined bool
 	// Confine says what happens if bash cannot be confined. "" means ConfineAuto. ConfineOff is the
 	// same as Unconfined.
@@ -82,7 +82,7 @@ type Workspace struct {
 	secretFolders []*hold.File
 	env           []string
 	box           confine.Confinement
-	required      bool // whether commands must be confined
+	required      bool // whether commands may run only if they are confined
 	// dataInside are the paths in the workspace that lead to the data directory. File tools must
 	// refuse them.
 	dataInside []string

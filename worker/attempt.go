@@ -28,7 +28,8 @@ type attempt struct {
 
 	resultStored bool // the result is stored in Config.Results; only the goroutine of main uses this field
 
-	// silence cancels the attempt after its heartbeat timeout. It is nil without such a timeout.
+	// silence is a timer that cancels the attempt after its heartbeat timeout. It is nil without
+	// such a timeout.
 	silence *time.Timer
 
 	mu            sync.Mutex // guards the fields below
@@ -100,7 +101,7 @@ func (a *attempt) main() {
 	case errors.Is(cause, errShutdown):
 		a.giveBack(true)
 	case errors.Is(cause, agent.ErrLeaseLost), perdure.IsCode(cause, perdure.LeaseLost):
-		// Another worker may have the task; the outcome of this attempt is dropped.
+		// Another worker may have the task now, so the outcome of this attempt is dropped.
 		a.w.Observer.leaseLost(true)
 	default:
 		failure := a.failure(err, cause)
@@ -262,7 +263,7 @@ func (w *Worker) reserveFor(execution uuid.UUID) (bool, *perdure.Kept) {
 // expires instead.
 func (a *attempt) giveBack(started bool) {
 	if a.live.Err() != nil {
-		return // the worker has stopped waiting for the server
+		return // the worker has stopped waiting for the server, so the lease expires
 	}
 	ctx, cancel := context.WithTimeout(context.WithoutCancel(a.live), releaseTimeout)
 	defer cancel()

@@ -164,7 +164,7 @@ func wait[T any](t *testing.T, what string, ch <-chan T) T {
 	}
 }
 
-// known registers the kind without a worker, so that a test can start executions of it.
+// known registers the kind without a worker, so that a test can start executions of this kind.
 func (b *bench) known(kind string) {
 	b.Helper()
 	_, err := b.e.Dispatch(org, false).Register(b.Context(), perdure.Registration{Agents: []perdure.KindSpec{{Kind: kind}}})

@@ -199,7 +199,7 @@ func (w *Worker) upload(ctx context.Context, owner perdure.BlobOwner, p *perdure
 	})
 }
 
-// committed updates the run after a successful commit.
+// committed updates the run's fields after a successful commit.
 func (r *run) committed(c perdure.Commit, reply perdure.CommitReply) {
 	r.number++
 	// If the reply has Adopted entries, the stored entries differ from the appended ones.

@@ -94,7 +94,7 @@ func waitOf(a asking, timeout time.Duration, conditions []agent.Condition) (perd
 	return perdure.WaitAny(waits...), f.err
 }
 
-// waitForm builds the stored form of conditions, and gives each timer in them a number.
+// waitForm builds the stored form of a wait, and gives each timer in it a number.
 type waitForm struct {
 	asking
 	timers int

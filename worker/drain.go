@@ -74,10 +74,11 @@ func (w *Worker) giveBack() {
 	}
 }
 
-// errShutdown is the cause of contexts that end because the worker stops.
+// errShutdown is the cause with which contexts end when the worker stops.
 var errShutdown = fmt.Errorf("the worker shuts down: %w", agent.ErrDiscarded)
 
-// errNotStored is the cause of a run that ended because the server could not store its commit.
+// errNotStored is the cause with which a run's context ends if the server could not store its
+// commit.
 var errNotStored = fmt.Errorf("the server could not store a commit: %w", agent.ErrDiscarded)
 
 // abandon releases the claims of code that still runs although its context has ended. The server

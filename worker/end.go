@@ -129,7 +129,7 @@ func (r *run) finish() {
 // server cannot be reached in time, the lease expires instead.
 func (r *run) release(a perdure.AgentRelease) {
 	if r.live.Err() != nil {
-		return // the worker has stopped waiting for the server
+		return // the worker has stopped waiting for the server, so the lease expires
 	}
 	a.Lease = r.claim.Lease
 	ctx, cancel := context.WithTimeout(context.WithoutCancel(r.Context), releaseTimeout)

@@ -16,10 +16,10 @@ type fault int
 
 const (
 	fine    fault = iota
-	before        // the call does not arrive
-	limited       // the call does not arrive; its error is rate_limited
-	after         // the call arrives, but its reply is lost
-	twice         // the call arrives twice; the second reply is returned
+	before        // the call does not arrive at the server
+	limited       // the call does not arrive at the server; its error is rate_limited
+	after         // the call arrives at the server, but its reply is lost
+	twice         // the call arrives at the server twice; the second reply is returned
 )
 
 // faulty is a dispatch whose calls fail as a test plans. It counts the calls and passes them to

@@ -99,7 +99,7 @@ func TestPathReadsOnlyWhatIsNew(t *testing.T) {
 	read(d, "a b c d", 2)
 	read(a, "a", 0) // the path to a is the beginning of the cached path
 	read(d, "a b c d", 0)
-	// Another branch is read from its root, and then cached.
+	// The path to e is on another branch, so it is read from the root, and then cached.
 	e := tr.add(b, "e")
 	read(e, "a b e", 3)
 	f := tr.add(e, "f")

@@ -163,7 +163,7 @@ func (r *run) questionState(id uuid.UUID) perdure.Question {
 func (r *run) questionMet(leaf perdure.Wait) (bool, error) {
 	id := *leaf.Question
 	if leaf.Met && r.asksNow(id) {
-		// The function was entered again. The server compares the question with the stored one.
+		// The function was entered again, so the server compares the question with the stored one.
 		if _, err := r.commit(perdure.Outcome{}); err != nil {
 			return false, err
 		}

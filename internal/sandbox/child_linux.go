@@ -96,7 +96,7 @@ func (s Spec) confine() error {
 		}
 	}
 	if s.Method != NotConfined {
-		// Under bubblewrap, bubblewrap drops the capabilities that root keeps here.
+		// bubblewrap itself drops the capabilities that root keeps under Landlock.
 		if err := dropCapabilities(s.Method == ByLandlock); err != nil {
 			return fmt.Errorf("sandbox: capabilities: %w", err)
 		}
@@ -127,7 +127,7 @@ func (s *Spec) arrangeMounts() (terminals bool, err error) {
 		}
 		unix.Close(HiddenFd + i)
 	}
-	// A cache may have been removed, or may be in a covered folder.
+	// A cache may have been removed since the workspace was opened, or may be in a covered folder.
 	s.Policy.Caches = slices.DeleteFunc(s.Policy.Caches, CacheFolder.isGone)
 	if !s.Policy.Own {
 		if err := mountCaches(s.Policy); err != nil {
@@ -203,7 +203,7 @@ func dropCapabilities(bounding bool) error {
 	for c := uintptr(0); ; c++ {
 		held, err := unix.PrctlRetInt(unix.PR_CAPBSET_READ, c, 0, 0, 0)
 		if err != nil {
-			return inheritNothing() // the kernel has no more capabilities
+			return inheritNothing() // this number is past the last capability of the kernel
 		}
 		if held == 0 || slices.Contains(KeptCapabilities, c) {
 			continue
@@ -228,7 +228,8 @@ func inheritNothing() error {
 	return unix.Capset(&header, &sets[0])
 }
 
-// verify returns an error if a covered file or folder can be opened by one of its known paths.
+// verify checks the covers: it returns an error if a covered file or folder can still be opened by
+// one of its known paths.
 func (s Spec) verify() error {
 	for _, path := range append(slices.Clone(s.Policy.Data), s.Policy.Secrets...) {
 		fd, err := unix.Open(path, unix.O_RDONLY|unix.O_NONBLOCK|unix.O_CLOEXEC, 0)

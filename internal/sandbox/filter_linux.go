@@ -19,7 +19,7 @@ type abi struct {
 	denied             []uint32 // system calls that are denied for all arguments
 }
 
-// abis holds the architectures for which a filter exists.
+// abis are the architectures for which a filter exists, by Go's name.
 var abis = map[string]abi{
 	"amd64": {
 		arch: unix.AUDIT_ARCH_X86_64, x32: true, socket: 41, socketpair: 53, prlimit: 302,

@@ -107,7 +107,7 @@ func grantAll(ruleset int, p Policy, mounted, ownTerminals bool) error {
 	if ownTerminals {
 		writable = append(writable, terminals...)
 	}
-	var hidden, secret []string // hidden: not readable; secret: no access
+	var hidden, secret []string // hidden: paths that cannot be read; secret: paths without any access
 	if mounted {
 		for _, f := range p.Private {
 			writable = append(writable, f.Path)
@@ -136,7 +136,8 @@ func grantAll(ruleset int, p Policy, mounted, ownTerminals bool) error {
 	return nil
 }
 
-// hiddenPlaces returns the shared folders that would be private if mounts were available.
+// hiddenPlaces returns the shared folders that are made unreadable, because no mounts can make them
+// private.
 func hiddenPlaces(all []Private) []string {
 	places := privateReal()
 	for _, p := range all {
@@ -181,7 +182,7 @@ func grant(ruleset int, path string, hidden []string, access uint64) error {
 	}
 	entries, err := os.ReadDir(path)
 	if err != nil {
-		return nil // entries that cannot be listed are not granted
+		return nil // access to entries that cannot be listed is not granted
 	}
 	for _, entry := range entries {
 		if entry.Type()&os.ModeSymlink != 0 {

@@ -54,7 +54,7 @@ func mask(fd int, id Identity) error {
 func coverIf(path string, id Identity) (bool, error) {
 	fd, err := openPath(path)
 	if err != nil {
-		return false, nil // moved in the meantime
+		return false, nil // the file or folder was moved in the meantime
 	}
 	defer unix.Close(fd)
 	at, err := IdentityOf(fd)
@@ -155,7 +155,8 @@ func bindAt(fd int, path string) error {
 	return unix.Mount(atFd(fd), atFd(target), "", unix.MS_BIND|unix.MS_REC, "")
 }
 
-// fixFiles makes paths read-only. It ignores paths that no longer exist.
+// fixFiles makes the files and folders at these paths read-only. It ignores paths that no longer
+// exist.
 func fixFiles(paths []string) error {
 	for _, path := range paths {
 		if err := fixFile(path); err != nil && !errors.Is(err, unix.ENOENT) && !errors.Is(err, unix.ELOOP) {

@@ -14,9 +14,9 @@ import (
 // Mount is one line of /proc/self/mountinfo, see proc_pid_mountinfo(5).
 type Mount struct {
 	ID    int
-	Dev   string // major:minor of the file system
-	Root  string // mounted path within the file system
-	Point string // mount point
+	Dev   string // device of the file system, as major:minor
+	Root  string // the mounted path, within the file system
+	Point string // path of the mount point
 	Kind  string // type of the file system
 }
 

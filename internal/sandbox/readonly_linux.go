@@ -20,7 +20,7 @@ func ownWorkspaceMount(dir string) error {
 	if err := bindAt(fd, dir); err != nil {
 		return err
 	}
-	return os.Chdir(dir) // enter the new mount
+	return os.Chdir(dir) // makes the new mount the working directory
 }
 
 // readOnlyOutside makes all mounts read-only except the mounts that commands may write. It is

@@ -120,7 +120,7 @@ func killed(t *testing.T, dir string, after int) map[string]bool {
 			if strings.HasPrefix(lines.Text(), "failed") {
 				t.Fatal(lines.Text())
 			}
-			continue // the kill has cut this line off
+			continue // the kill has cut this line short
 		}
 		told[fmt.Sprintf("%d/%d", writer, n)] = true
 		if len(told) == after {

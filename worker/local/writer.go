@@ -37,10 +37,10 @@ type writer struct {
 	// reserve is a file whose space is freed when the disk is full. It may be nil.
 	reserve  *disk.Reserve
 	sound    *soundness
-	walBytes int // approximate bytes in the write-ahead log since its last checkpoint
+	walBytes int // approximate bytes in the write-ahead log since the last checkpoint
 }
 
-// write is the write of one caller. Its result is sent to done.
+// write is the write of one caller. Its result is sent to the channel done.
 type write struct {
 	apply func(transaction) error
 	size  int
@@ -185,7 +185,7 @@ func (w *writer) end() {
 // close closes the connection of the writer. The caller has called end.
 func (w *writer) close() error {
 	for _, stmt := range w.stmts {
-		_ = stmt.Close() // the connection is closed next
+		_ = stmt.Close() // closing errors do not matter: the connection is closed next
 	}
 	return errors.Join(w.raw.Close(), w.db.Close())
 }

@@ -37,7 +37,7 @@ func (l *launch) bwrapArgs() []string {
 	} else {
 		args = append(args, "--ro-bind", "/", "/")
 		if l.Mounts {
-			args = append(args, "--dev-bind", "/dev", "/dev") // the child mounts a separate devpts
+			args = append(args, "--dev-bind", "/dev", "/dev") // the sandbox child mounts a separate devpts
 		} else {
 			args = append(args, "--dev", "/dev")
 		}

@@ -29,13 +29,13 @@ func (l *launch) ownCaches(slot string) error {
 		switch {
 		case path == l.policy.Dir:
 		case isMissing(path): // the cache was removed after the workspace was opened
-		case sandbox.Within(path, l.policy.Dir) && !sandbox.Within(home, l.policy.Dir): // a cache of the project itself
+		case sandbox.Within(path, l.policy.Dir) && !sandbox.Within(home, l.policy.Dir): // a project cache
 		default:
 			c, err := newCacheFolder(slot, path)
 			if err != nil {
 				return err
 			}
-			// An overlay would show the covered paths below it.
+			// An overlay would show the covered paths below the cache.
 			c.NoLayer = slices.ContainsFunc(append(slices.Clone(l.policy.Data), l.policy.Secrets...), func(p string) bool { return sandbox.Within(p, path) })
 			l.policy.Caches = append(l.policy.Caches, c)
 		}

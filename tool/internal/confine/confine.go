@@ -33,7 +33,7 @@ var Ready atomic.Bool
 type Options struct {
 	// Dir is the path of the workspace.
 	Dir string
-	// Unconfined runs commands without Landlock and bubblewrap, even if they are available.
+	// Unconfined makes commands run without Landlock and bubblewrap, even if these are available.
 	Unconfined bool
 	// OwnSockets lets commands create Unix sockets in separate namespaces.
 	OwnSockets bool

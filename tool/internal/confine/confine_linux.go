@@ -84,7 +84,7 @@ func bubblewraps(c Confinement, ready bool) []Confinement {
 	return []Confinement{plain}
 }
 
-// launch is one command with the resources that it needs until its end.
+// launch is one command that is about to run, with the resources that it needs until its end.
 type launch struct {
 	Confinement
 	hidden  []*hold.File // folders and files that a child covers: the data directory and secrets

@@ -2,7 +2,7 @@ package confine
 
 import "fmt"
 
-// Net is the network access of commands, see tool.Net.
+// Net is the kind of network access that commands have, see tool.Net.
 type Net int
 
 // The levels of network access, from the least to the most strict.

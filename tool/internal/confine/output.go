@@ -11,7 +11,7 @@ import (
 	"time"
 )
 
-// pipeBytes is the maximum capacity of an unprivileged user's pipe.
+// pipeBytes is the maximum capacity in bytes of an unprivileged user's pipe.
 const pipeBytes = 1 << 20
 
 // output holds the pipes that a process writes to, and the goroutines that read them.

@@ -36,7 +36,7 @@ func privateFolders(dir, workspace string, places []string) ([]sandbox.Private, 
 	return all, nil
 }
 
-// privateFolder creates the folder in dir that replaces path.
+// privateFolder creates the folder in dir that replaces the folder at path.
 func privateFolder(dir, path string) (sandbox.Private, error) {
 	source := filepath.Join(dir, strings.ReplaceAll(path[1:], "/", "-"))
 	if err := os.Mkdir(source, 0o700); err != nil && !os.IsExist(err) {

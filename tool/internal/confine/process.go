@@ -46,7 +46,7 @@ type Ending struct {
 	Code                int
 	Signal              string // "" if the process exited by itself
 	TimedOut, Cancelled bool
-	Leftovers           int    // background processes alive at the process's end
+	Leftovers           int    // number of background processes that were alive at the command's end
 	Excess              string // the limit for which the process was killed, or ""
 }
 

@@ -6,7 +6,7 @@ import (
 )
 
 const (
-	diffContext = 3  // context lines around a change
+	diffContext = 3  // number of unchanged lines around a change
 	diffLines   = 60 // maximum number of lines of a diff in a result
 )
 

@@ -38,7 +38,7 @@ func repositories(dir string) (links, repos []string) {
 	s := &repoSearch{dir: dir, left: reposEntries}
 	s.git(filepath.Join(dir, ".git"))
 	s.look(dir, 0)
-	for i := 0; i < len(s.repos); i++ { // the loop appends to s.repos
+	for i := 0; i < len(s.repos); i++ { // the loop itself appends to s.repos
 		s.inside(s.repos[i])
 	}
 	return s.links, s.repos

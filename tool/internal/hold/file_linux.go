@@ -21,7 +21,7 @@ type File struct {
 
 func openFolder(path string) (*File, error) { return openIdentified(path, unix.O_DIRECTORY) }
 
-// openFile opens a file or a folder. openFolder accepts only a folder.
+// openFile opens the file or folder at path. The function openFolder accepts only a folder.
 func openFile(path string) (*File, error) { return openIdentified(path, 0) }
 
 func openIdentified(path string, flags int) (*File, error) {
@@ -64,7 +64,7 @@ func (h *File) Deleted() bool {
 	return unix.Fstat(int(h.file.Fd()), &st) != nil || st.Nlink == 0
 }
 
-// Path returns the folder's current path.
+// Path returns the current path of the folder.
 func (h *File) Path() (string, error) { return sandbox.PathOf(int(h.file.Fd()), h.id) }
 
 // Views returns all current paths of the folder. The first path is the folder's own path. The other

@@ -26,7 +26,7 @@ type Stream struct {
 	growing  *block   // the open block of text, thinking or tool arguments, or nil
 	stdout   terminal
 	stderr   terminal
-	terminal int64 // number of bytes of terminal output so far
+	terminal int64 // number of bytes of terminal output that were streamed so far
 	full     bool  // TerminalLimit was exceeded, and one block is marked as truncated
 	ends     []perdure.BlockEnd
 	failed   error
