@@ -9,13 +9,13 @@ import (
 	"github.com/perdure/perdure/internal/schema"
 )
 
-// gated reports whether the policies of the execution guard calls of the tool. The policies are
-// those of the start: settings of a message do not change them.
+// gated reports whether approval policies guard calls of the tool. The policies are those with
+// which the execution was started: settings of a message do not change them.
 func (l *loop) gated(tool string) bool {
 	return l.in.Approvals != nil && l.in.Approvals.Gate().Guards(tool)
 }
 
-// Results of calls that policies do not let run.
+// Results of tool calls that the approval policies do not let run.
 const (
 	notOneDocument = "the arguments are not one JSON document, for example because a member occurs twice; nothing was run"
 	notApplicable  = "not run: the policies of this run cannot be applied: "
@@ -25,7 +25,8 @@ const (
 // ruleSchemas caches the compiled schemas of approval rules.
 var ruleSchemas schema.Cache
 
-// beginCall schedules a call, asks for its approval, or refuses it, as the policies decide.
+// beginCall schedules a tool call, asks people for its approval, or refuses it, as the approval
+// policies decide.
 func (l *loop) beginCall(c *call) {
 	if !l.gated(c.Name) {
 		l.scheduleCall(l.ungated(c))
@@ -62,12 +63,14 @@ func (l *loop) judge(c *call) (perdure.Judgement, error) {
 	}, ruleSchemas.Fits)
 }
 
-// maxAskedTogether is the maximum number of calls of a group that wait for an approval. An execution can
-// have perdure.MaxOpenQuestions, and its function may ask others.
+// maxAskedTogether is the maximum number of calls of a group that wait for an approval. An
+// execution can have perdure.MaxOpenQuestions open questions, and its function may ask questions of
+// its own.
 const maxAskedTogether = perdure.MaxOpenQuestions / 2
 
-// begun begins the calls of a group that are not refused, and returns the begun part of the group. The
-// rest begins with the next group, because the execution could not have more open questions.
+// begun begins the calls of a group that are not refused, and returns the part of the group that it
+// has begun. The other calls begin with the next group, because the execution could not have more
+// open questions.
 func begun(group []call, begin func(*call)) []call {
 	asked := 0
 	for i := range group {
@@ -84,8 +87,9 @@ func begun(group []call, begin func(*call)) []call {
 	return group
 }
 
-// askCall asks whether a call may run, and returns the question, or the result of the call if it cannot
-// be asked about. The question's key is the id of the call, so each call is asked about once.
+// askCall asks people whether a call may run, and returns the id of the question. If it cannot ask,
+// it returns the result of the call. The question's key is the id of the call, so each call is
+// asked about once.
 func askCall(ctx agent.Context, j perdure.Judgement, c *call, details agent.QuestionCall) (question *uuid.UUID, refused string) {
 	q, err := agent.RuleQuestion(*j.Rule, c.Name, details)
 	if err != nil {
@@ -98,14 +102,15 @@ func askCall(ctx agent.Context, j perdure.Judgement, c *call, details agent.Ques
 	return &asked.ID, ""
 }
 
-// ungated returns a call that no policy guards with its input and its options for scheduleCall.
+// ungated returns the arguments of scheduleCall for a call that no policy guards: the call, its
+// input and its options.
 func (l *loop) ungated(c *call) (*call, json.RawMessage, []agent.TaskOption) {
 	return c, limited(c.Name, json.RawMessage(c.Arguments), l.in.Config.Net), nil
 }
 
-// cleared returns a call that a policy guards with its input and its options for scheduleCall. The
-// input is exactly the bytes of the call, so that the server can compare them with the approved
-// bytes.
+// cleared returns the arguments of scheduleCall for a call that a policy guards: the call, its
+// input and its options. The input is exactly the bytes of the call's arguments, so that the server
+// can compare them with the approved bytes.
 func (l *loop) cleared(c *call, j perdure.Judgement, why perdure.Clearance) (*call, json.RawMessage, []agent.TaskOption) {
 	options := []agent.TaskOption{agent.WithClearance(why), agent.Confined("", j.Requires)}
 	if c.Name == commandTool {
@@ -114,7 +119,7 @@ func (l *loop) cleared(c *call, j perdure.Judgement, why perdure.Clearance) (*ca
 	return c, json.RawMessage(c.Arguments), options
 }
 
-// decided schedules or refuses a call whose question is final.
+// decided schedules or refuses a call whose approval question has its final answer.
 func (l *loop) decided(c *call, q perdure.Question) {
 	question := c.Question
 	c.Question = nil
@@ -130,7 +135,8 @@ func (l *loop) decided(c *call, q perdure.Question) {
 	l.scheduleCall(l.cleared(c, judged, perdure.Clearance{Question: question}))
 }
 
-// notApproved returns the result of a call whose final question does not approve it; "" if it does.
+// notApproved returns the result of a call whose final question does not approve it. It returns ""
+// if the question approves the call.
 func notApproved(q perdure.Question) string {
 	answer, err := agent.Decision(q)
 	switch {
@@ -144,18 +150,19 @@ func notApproved(q perdure.Question) string {
 	return "not run: it was denied"
 }
 
-// takeEdit replaces the arguments of a call by those that were approved, if a voter has changed
-// them. The conversation keeps the model's arguments; the result of the call names the arguments
-// that were used.
+// takeEdit replaces the arguments of a call by the approved arguments, if a voter has changed them.
+// The conversation keeps the model's arguments; the result of the call names the arguments that
+// were used.
 func (l *loop) takeEdit(c *call, q perdure.Question) {
 	if q.Details != nil {
 		c.Arguments, c.Edited = string(q.Details), string(q.Details)
 	}
 }
 
-// awaitApprovals waits until no call of the group waits for an approval. Calls are scheduled as soon
-// as they are approved. If the user sends a message first, the questions are withdrawn, their calls
-// are skipped, and the message is returned. If a person stops the turn, the loop's state says so.
+// awaitApprovals waits until no call of the group waits for an approval. It schedules each call as
+// soon as the call is approved. If the user sends a message first, it withdraws the questions,
+// skips their calls, and returns the message. If a person stops the turn, it records that in the
+// loop's state.
 func (l *loop) awaitApprovals(group []call) (*perdure.Signal, error) {
 	for {
 		var asked []*call
@@ -188,7 +195,8 @@ func (l *loop) awaitApprovals(group []call) (*perdure.Signal, error) {
 	}
 }
 
-// skipAsked withdraws the questions about calls, because the user has sent a message.
+// skipAsked withdraws the approval questions about calls and skips these calls, because the user
+// has sent a message.
 func (l *loop) skipAsked(asked []*call) {
 	for _, c := range asked {
 		l.ctx.WithdrawQuestion(agent.AskedOf(*c.Question))

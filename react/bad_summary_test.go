@@ -14,7 +14,7 @@ import (
 	"github.com/perdure/perdure/llm"
 )
 
-// summaryModel is a model whose summaries are given.
+// summaryModel is a model that answers requests for summaries as the test says.
 type summaryModel struct {
 	*windowModel
 	parts []perdure.Part
@@ -37,7 +37,7 @@ func (a summaryModel) Stream(ctx context.Context, r llm.Request, emit func(llm.D
 	}}, nil
 }
 
-// compactionEvents returns the data events of compactions, as "state error".
+// compactionEvents returns the data events about compactions, each as the text "state error".
 func (s *scriptedEngine) compactionEvents(id uuid.UUID) (all []string) {
 	s.t.Helper()
 	for after := int64(0); ; {
@@ -60,9 +60,9 @@ func (s *scriptedEngine) compactionEvents(id uuid.UUID) (all []string) {
 	}
 }
 
-// TestABadSummaryChangesNothing checks that a summary that fails, is empty, or is longer than what
-// it covers leaves the conversation as it is: an event says why, its model call is recorded and
-// counted, the run goes on, and the next summary is not tried at once.
+// TestABadSummaryChangesNothing checks summaries that fail, are empty, or are longer than what they
+// cover. The conversation stays as it is, and the run continues. An event says why, the model call
+// is recorded and counted, and the next summary is not tried at once.
 func TestABadSummaryChangesNothing(t *testing.T) {
 	longtest.Skip(t, "seconds")
 	const turns = 14
@@ -115,7 +115,8 @@ func TestABadSummaryChangesNothing(t *testing.T) {
 	}
 }
 
-// summaryUsage returns the number of llm_call entries of summaries that have a usage.
+// summaryUsage returns the number of llm_call entries with a usage that belong to calls for
+// summaries.
 func (s *scriptedEngine) summaryUsage(id uuid.UUID) (n int) {
 	s.t.Helper()
 	page, err := s.store.AllEntries(s.t.Context(), id, "", 1000)

@@ -11,14 +11,14 @@ import (
 	"github.com/perdure/perdure/tool"
 )
 
-// Calls rebuilds the requests of model calls with the code that makes them. It is a
+// Calls rebuilds the requests of stored model calls, with the code that made them. It is a
 // [perdure.CallRebuilder], for the catalog of a server.
 type Calls struct {
-	// Providers are the providers whose bodies can be shown; nil is none.
+	// Providers are the providers whose request bodies can be shown; nil means no providers.
 	Providers *llm.Providers
 }
 
-// storedSource is a requestSource for a call that is stored.
+// storedSource is a requestSource that reads the data of a stored model call.
 type storedSource struct{ s perdure.StoredCall }
 
 func (r storedSource) Execution() (*perdure.Execution, error) {
@@ -32,7 +32,8 @@ func (r storedSource) ContextPath(leaf uuid.UUID) iter.Seq2[perdure.Entry, error
 // Tasks implements taskSource.
 func (r storedSource) Tasks(ids ...uuid.UUID) ([]*perdure.Task, error) { return r.s.FindTasks(ids...) }
 
-// tools returns the known tools by their descriptions.
+// tools returns the stored tools with their names, descriptions and schemas, without the code that
+// runs them.
 func (r storedSource) tools() []tool.Tool {
 	all := make([]tool.Tool, len(r.s.Tools))
 	for i, t := range r.s.Tools {
@@ -41,7 +42,7 @@ func (r storedSource) tools() []tool.Tool {
 	return all
 }
 
-// unknownProvider is a provider that this program does not know, without abilities.
+// unknownProvider stands for a model provider that this program does not know. It has no abilities.
 type unknownProvider struct{ llm.Provider }
 
 func (c Calls) lookup(provider string) (llm.Provider, error) {
@@ -51,7 +52,7 @@ func (c Calls) lookup(provider string) (llm.Provider, error) {
 	return c.Providers.Lookup(provider)
 }
 
-// request rebuilds the request of a call.
+// request rebuilds the request of a stored model call.
 func (c Calls) request(s perdure.StoredCall) (in modelRequest, r llm.Request, err error) {
 	if s.Task.Kind != perdure.ModelTaskKind || json.Unmarshal(s.Task.Input, &in) != nil {
 		return in, r, perdure.Errorf(perdure.NotFound, "task %s is no model call", s.Task.ID)
@@ -108,7 +109,8 @@ func (c Calls) Rebuild(s perdure.StoredCall) (*perdure.ModelCall, error) {
 	return call, addAnswer(call, s.Task.Result, r)
 }
 
-// addAnswer adds the answer of a call, and compares the prompts.
+// addAnswer adds the model's answer to a call, and compares the hash of the rebuilt prompt with the
+// recorded one.
 func addAnswer(call *perdure.ModelCall, result json.RawMessage, r llm.Request) error {
 	var a modelAnswer
 	if err := json.Unmarshal(result, &a); err != nil {
@@ -136,7 +138,7 @@ func (c Calls) Body(ctx context.Context, s perdure.StoredCall, provider string) 
 		provider = in.Model.Provider
 	}
 	if provider != in.Model.Provider {
-		r.BaseURL, r.APIKeyEnv = "", "" // they belong to the provider of the call
+		r.BaseURL, r.APIKeyEnv = "", "" // these fields belong to the provider of the stored call
 	}
 	p, err := c.lookup(provider)
 	if err != nil {

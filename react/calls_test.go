@@ -10,7 +10,7 @@ import (
 	"github.com/perdure/perdure/llm"
 )
 
-// storedTurn is a call with a conversation of two messages.
+// storedTurn returns a stored model call whose conversation has two messages.
 func storedTurn(t *testing.T, system string, tools []perdure.ToolInfo) perdure.StoredCall {
 	t.Helper()
 	var path []perdure.Entry
@@ -49,8 +49,8 @@ func storedTurn(t *testing.T, system string, tools []perdure.ToolInfo) perdure.S
 	}
 }
 
-// TestRebuiltCallsSayWhetherTheyMatch checks that a rebuilt prompt matches the recorded hash exactly
-// if nothing of it has changed.
+// TestRebuiltCallsSayWhetherTheyMatch checks that a rebuilt prompt matches the recorded hash
+// exactly if no part of the prompt has changed.
 func TestRebuiltCallsSayWhetherTheyMatch(t *testing.T) {
 	calls := Calls{Providers: llm.NewProviders()}
 	look := []perdure.ToolInfo{{Name: "look", Description: "Looks.", InputSchema: json.RawMessage(`{"type":"object"}`)}, {Name: "other"}}
@@ -108,8 +108,8 @@ func TestRebuiltCallsSayWhetherTheyMatch(t *testing.T) {
 	}
 }
 
-// TestRebuiltCallsOfOtherPurposes checks summaries and calls of Generate, which record no hash, and
-// tasks that are no model calls.
+// TestRebuiltCallsOfOtherPurposes checks calls for summaries and calls of Generate, which record no
+// prompt hash, and tasks that are no model calls.
 func TestRebuiltCallsOfOtherPurposes(t *testing.T) {
 	var calls Calls
 	for purpose, edit := range map[string]func(*modelRequest){

@@ -9,7 +9,7 @@ import (
 	eventlog "github.com/perdure/perdure/internal/log"
 )
 
-// event is the data of a stored event, as a client reads it.
+// event is the data of a stored event as a client reads it.
 type event struct {
 	Seq        int64           `json:"seq"`
 	ResponseID string          `json:"responseId"`
@@ -21,10 +21,10 @@ type event struct {
 	BlockSeq   int64           `json:"blockSeq"`
 	Reason     string          `json:"reason"`
 
-	// SignalID is a member of signal.received.
+	// SignalID is a member of events of type signal.received.
 	SignalID string `json:"signalId"`
 
-	// These are members of entry.appended.
+	// EntryType and the fields after it are members of events of type entry.appended.
 	EntryType perdure.EntryType `json:"entryType"`
 	Role      perdure.Role      `json:"role"`
 	Content   perdure.Content   `json:"content"`
@@ -40,12 +40,12 @@ type toolData struct {
 	Delta string `json:"delta"`
 }
 
-// shownMessage is a message as a client shows it.
+// shownMessage is a message as a client displays it.
 type shownMessage struct {
 	id, response string
 	role         perdure.Role
 	pieces       []*shownPiece // pieces of a message that is being streamed
-	attempt      int           // the attempt that has streamed the pieces
+	attempt      int           // the attempt that has streamed these pieces
 	parts        []perdure.Part
 }
 
@@ -57,7 +57,7 @@ type shownPiece struct {
 	text string
 }
 
-// clientView assembles messages from events as a client does.
+// clientView assembles messages from events, as a client does.
 type clientView struct{ messages []*shownMessage }
 
 func fold(items []eventlog.Item) (*clientView, error) {
@@ -104,8 +104,8 @@ func (s *clientView) message(e event) *shownMessage {
 	return m
 }
 
-// grow appends a chunk to its message. The first chunk of a later attempt replaces what earlier
-// attempts have streamed.
+// grow appends a chunk to its message. The first chunk of a new attempt replaces everything that
+// earlier attempts have streamed.
 func (s *clientView) grow(kind perdure.EventType, e event, call toolData) {
 	m := s.message(e)
 	if e.Attempt > m.attempt {
@@ -117,7 +117,7 @@ func (s *clientView) grow(kind perdure.EventType, e event, call toolData) {
 	text := call.Delta
 	if kind != perdure.EventData {
 		if json.Unmarshal(e.Data, &text) != nil {
-			return // a chunk that was superseded has other data
+			return // the data of a superseded chunk has another form
 		}
 	}
 	for _, p := range m.pieces {
@@ -131,7 +131,7 @@ func (s *clientView) grow(kind perdure.EventType, e event, call toolData) {
 	m.pieces = append(m.pieces, &shownPiece{seq: e.Seq, kind: kind, call: call, text: text})
 }
 
-// streamed returns the parts that the streamed pieces of a message form.
+// streamed returns the message parts that the streamed pieces form.
 func (m *shownMessage) streamed() []perdure.Part {
 	var parts []perdure.Part
 	last := func(kind perdure.PartType) *perdure.Part {

@@ -9,7 +9,8 @@ import (
 	"github.com/perdure/perdure/agent"
 )
 
-// tooLongCode is the code of a model call whose context the provider refused as too long.
+// tooLongCode is the error code of a model call that failed because the provider refused its
+// context as too long.
 const tooLongCode perdure.Code = "model_context_length"
 
 // compaction is a compaction whose summary a task writes. The task was scheduled in the commit that
@@ -18,17 +19,19 @@ type compaction struct {
 	N    int       `json:"n"`
 	Task uuid.UUID `json:"task"`
 	// Model is the model of the next turn. Writer is the model that writes the summary, if it is
-	// another one.
+	// not Model.
 	Model  perdure.ModelConfig      `json:"model"`
 	Writer *perdure.ModelConfig     `json:"writer,omitempty"`
 	Record perdure.CompactionRecord `json:"record"`
-	// Partial reports that another compaction follows, because the window is too small for one.
+	// Partial says that another compaction follows, because the window is too small for one
+	// summary.
 	Partial bool `json:"partial,omitempty"`
-	// Instructions are the client's instructions for the summary.
+	// Instructions are the client's instructions about the content of the summary.
 	Instructions string `json:"instructions,omitempty"`
-	// Background reports that the loop does not wait for the summary. An older worker waits for it.
+	// Background says that the loop does not wait for the summary. A worker of an older version
+	// waits for it.
 	Background bool `json:"background,omitempty"`
-	// maxTokens is the maximum size of the summary.
+	// maxTokens is the maximum size of the summary in tokens.
 	maxTokens int
 }
 
@@ -43,9 +46,9 @@ func (c *compaction) writer() perdure.ModelConfig {
 // future returns the future of the task that writes the summary.
 func (c *compaction) future() agent.Future { return agent.FutureOf(c.Task, ModelTask) }
 
-// compactionEvent is the content of the data events of a compaction.
+// compactionEvent is the content of a data event about a compaction.
 type compactionEvent struct {
-	Type         string                   `json:"type"` // compaction
+	Type         string                   `json:"type"` // the constant "compaction"
 	State        string                   `json:"state"`
 	Reason       perdure.CompactionReason `json:"reason"`
 	Messages     int                      `json:"messages,omitempty"`
@@ -55,7 +58,7 @@ type compactionEvent struct {
 	Error        string                   `json:"error,omitempty"`
 }
 
-// The states of a compaction in its events.
+// The states of a compaction in its data events.
 const (
 	compactionScheduled = "scheduled" // the run does not wait for the summary
 	compactionStarted   = "started"   // the run waits for the summary
@@ -68,7 +71,7 @@ func (l *loop) emitCompaction(e compactionEvent) error {
 	return l.ctx.Emit(e)
 }
 
-// emitBegun emits that the summary of c is being written.
+// emitBegun emits an event that says that the summary of the compaction is being written.
 func (l *loop) emitBegun(c *compaction) error {
 	e := compactionEvent{State: compactionStarted, Reason: c.Record.Reason, Messages: c.Record.Messages, TokensBefore: c.Record.TokensBefore}
 	if c.Background {
@@ -77,15 +80,16 @@ func (l *loop) emitBegun(c *compaction) error {
 	return l.emitCompaction(e)
 }
 
-// compactFirst prepares the context of the next call of the model. It appends the summary of a
-// compaction in the background if it is written, and begins a compaction if a client asked for one or
-// if the context is over the threshold. It reports whether the loop awaits a summary before the call.
+// compactFirst prepares the context of the next call of the model. If a summary was written in the
+// background, it appends that. If a client asked for a compaction, or if the context is over the
+// threshold, it begins a compaction. It reports whether the loop awaits a summary before the call.
 func (l *loop) compactFirst(m perdure.ModelConfig) (waits bool, err error) {
 	there, err := l.ctx.HasSignal(perdure.CompactSignal)
 	if err != nil || !there && l.st.Compaction == nil && !l.isDue(m) {
 		return false, err
 	}
-	// Reading the path commits. With this checkpoint, such a commit repeats nothing after a crash.
+	// Reading the path commits pending entries. With this checkpoint, a crash after that commit
+	// repeats nothing.
 	if err := l.save("turn"); err != nil {
 		return false, err
 	}
@@ -111,7 +115,7 @@ func (l *loop) compactFirst(m perdure.ModelConfig) (waits bool, err error) {
 	return l.compact(perdure.CompactionAutomatic, m, "")
 }
 
-// threshold returns the size from which the context is compacted.
+// threshold returns the size, in tokens, from which the context is compacted.
 func (l *loop) threshold(m perdure.ModelConfig) int {
 	in, limits := l.asked(), l.limits(m)
 	output := min(limits.MaxOutput, limits.Window/4)
@@ -121,9 +125,9 @@ func (l *loop) threshold(m perdure.ModelConfig) int {
 	return int(float64(limits.Window-output) * l.compactionConfig().Threshold())
 }
 
-// compactFor begins the compaction that a client asked for. If there is nothing to compact, an event
-// says so. Without instructions, a compaction in the background is the one that was asked for; with
-// instructions, it is dropped.
+// compactFor begins the compaction that a client asked for. If there is nothing to compact, it
+// emits an event that says so. If a summary is being written in the background, it awaits that one,
+// unless the client sent instructions: then it drops that one and begins another.
 func (l *loop) compactFor(s perdure.Signal, m perdure.ModelConfig) (begun bool, err error) {
 	var r perdure.CompactionRequest
 	if err := json.Unmarshal(s.Value, &r); err != nil || r.Check() != nil {
@@ -143,9 +147,9 @@ func (l *loop) compactFor(s perdure.Signal, m perdure.ModelConfig) (begun bool, 
 	return false, l.emitCompaction(compactionEvent{State: compactionFailed, Reason: perdure.CompactionManual, Error: why})
 }
 
-// tooLong handles a model call whose context was refused as too long: it compacts once for the
-// turn, and otherwise ends the response. If a summary is being written in the background, it first
-// waits for that one and calls the model once more.
+// tooLong handles a model call whose context was refused as too long. If a summary is being written
+// in the background, it waits for that summary and calls the model again. Otherwise it compacts,
+// once for each turn. If it has already compacted for the turn, it ends the response.
 func (l *loop) tooLong(failure error) error {
 	p := l.st.Pending
 	if l.st.Compaction != nil {

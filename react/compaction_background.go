@@ -7,16 +7,16 @@ import (
 )
 
 const (
-	// backgroundPart is the part of the threshold from which a summary is written in the background:
-	// from 60 % of the window for a threshold of 75 %.
+	// backgroundPart is a fraction of the threshold. From that size, a summary is written in the
+	// background: from 60 % of the window for a threshold of 75 %.
 	backgroundPart = 0.8
-	// backgroundPriority is the priority of the task of such a summary. It is lower than that of other
-	// tasks, because nothing waits for it.
+	// backgroundPriority is the priority of the task that writes a summary in the background. It is
+	// lower than the priority of other tasks, because nothing waits for that summary.
 	backgroundPriority = 7
 )
 
-// isDue reports whether the context is over the size from which it is compacted, if only in the
-// background.
+// isDue reports whether the context is large enough for a compaction, in the background or before
+// the next call.
 func (l *loop) isDue(m perdure.ModelConfig) bool {
 	due, automatic := l.dueSize(m)
 	if !automatic {
@@ -31,7 +31,7 @@ func (l *loop) isDue(m perdure.ModelConfig) bool {
 // does not wait for. It returns nil if none is due. It reads the path, so it commits pending entries.
 func (l *loop) planAhead(m perdure.ModelConfig) (*compaction, error) {
 	if l.st.Compaction != nil || !l.isDue(m) || l.asked().CompactFrom != nil {
-		return nil, nil // a client that set a size expects the compaction before the call
+		return nil, nil // a client that has set CompactFrom expects the compaction before the call
 	}
 	c, err := l.plan(perdure.CompactionAutomatic, m)
 	if c != nil {
@@ -40,8 +40,8 @@ func (l *loop) planAhead(m perdure.ModelConfig) (*compaction, error) {
 	return c, err
 }
 
-// takeWritten appends the summary of a compaction in the background if it is written. Its commit is
-// that of the next checkpoint.
+// takeWritten appends the summary of a compaction in the background if it is written. The next
+// checkpoint commits it.
 func (l *loop) takeWritten() error {
 	c := l.st.Compaction
 	if c == nil {
@@ -65,8 +65,8 @@ func (l *loop) awaitSummary() error {
 	return l.save("compaction")
 }
 
-// drop ends the compaction in the background without its summary. If the summary is written, its
-// model call is recorded.
+// drop ends the compaction in the background without its summary. If the summary is already
+// written, drop records the model call that wrote it.
 func (l *loop) drop(why string) error {
 	c := l.st.Compaction
 	l.st.Compaction = nil
@@ -86,10 +86,11 @@ func (l *loop) drop(why string) error {
 	return l.emitCompaction(compactionEvent{State: compactionFailed, Reason: c.Record.Reason, Error: why})
 }
 
-// settleCompaction handles a compaction in the background between two responses. The summary is
-// appended if it is written. If the run ends, it is otherwise dropped. A run that waits for a message
-// does not wait for the summary, so that the wait shows that the response has ended; the summary is
-// then appended before the next call of the model. The caller has saved the state.
+// settleCompaction handles a compaction in the background between two responses. If the summary is
+// written, it is appended. If it is not written and the run ends, the compaction is dropped. A run
+// that waits for a message does not wait for the summary, so that clients see that the response has
+// ended. The summary is then appended before the next call of the model. The caller has saved the
+// state.
 func (l *loop) settleCompaction(ends bool) error {
 	if len(l.st.Open) == 0 {
 		if err := l.takeWritten(); err != nil {

@@ -14,17 +14,18 @@ import (
 	"github.com/perdure/perdure/llm/scripted"
 )
 
-// In a window of 8,000 tokens, looks of 1,000 bytes begin a summary in the background with the call
-// after look backgroundAt. The context is over the threshold after look awaitedAt. last is the number
-// of looks of a run that ends between the two.
+// The model's window has 8,000 tokens, and each call of the tool look returns 1,000 bytes. After
+// call number backgroundAt, a summary is begun in the background. After call number awaitedAt, the
+// context is over the threshold. The constant last is the number of calls in a run that ends
+// between these two.
 const (
 	backgroundAt = 12
 	awaitedAt    = 15
 	last         = backgroundAt + 2
 )
 
-// heldWorkerPool is windowWorkerPool whose summaries are held back, and whose looks stop at the
-// given numbers.
+// heldWorkerPool creates a windowWorkerPool whose model holds summaries back. The calls of the tool
+// look with the given numbers wait until the test lets them continue.
 func heldWorkerPool(t *testing.T, parked int, script string, stops ...int) (*workerPool, *windowModel, *lookTool) {
 	t.Helper()
 	s := emptyWorkerPool(t, script)
@@ -37,7 +38,7 @@ func heldWorkerPool(t *testing.T, parked int, script string, stops ...int) (*wor
 	return s, n, l
 }
 
-// summaries returns the tasks of the execution that write summaries.
+// summaries returns the execution's tasks that write summaries.
 func (s *workerPool) summaries(id uuid.UUID) (all []*perdure.Task) {
 	s.t.Helper()
 	page, err := s.store.ListTasks(s.t.Context(), id, false, "", 1000)
@@ -55,7 +56,8 @@ func (s *workerPool) summaries(id uuid.UUID) (all []*perdure.Task) {
 	return all
 }
 
-// written waits until each summary of the execution has ended, and returns their tasks.
+// written waits until each task that writes a summary of the execution has ended, and returns these
+// tasks.
 func (s *workerPool) written(id uuid.UUID) (all []*perdure.Task) {
 	s.t.Helper()
 	s.until(id, func(*perdure.Execution) bool {
@@ -65,7 +67,7 @@ func (s *workerPool) written(id uuid.UUID) (all []*perdure.Task) {
 	return all
 }
 
-// compactionStates returns the states in the events of compactions, with the errors.
+// compactionStates returns the states and errors in the events about compactions.
 func (s *workerPool) compactionStates(id uuid.UUID) (all []string) {
 	s.t.Helper()
 	for _, r := range s.log(id) {
@@ -79,7 +81,7 @@ func (s *workerPool) compactionStates(id uuid.UUID) (all []string) {
 	return all
 }
 
-// summarized is the number of llm_call entries of summaries.
+// summarized returns the number of llm_call entries about calls for summaries.
 func (s *workerPool) summarized(id uuid.UUID) int {
 	s.t.Helper()
 	entries, err := s.store.AllEntries(s.t.Context(), id, "", 1000)
@@ -89,7 +91,7 @@ func (s *workerPool) summarized(id uuid.UUID) int {
 	return recordsOfSummaries(entries.Items)
 }
 
-// recordsOfSummaries counts the llm_call entries of summaries.
+// recordsOfSummaries returns the number of llm_call entries about calls for summaries.
 func recordsOfSummaries(entries []perdure.Entry) (n int) {
 	for _, e := range entries {
 		var record struct{ Purpose string }
@@ -117,15 +119,15 @@ func (s *workerPool) wantStates(id uuid.UUID, want ...string) {
 	}
 }
 
-// TestASummaryIsWrittenWhileTheRunGoesOn checks that the run goes on while a summary is written. The
-// summary is in the first context after it is written, together with all that was said meanwhile.
+// TestASummaryIsWrittenWhileTheRunGoesOn checks that the run continues while a summary is written.
+// The first context after that contains the summary and all messages since it was begun.
 func TestASummaryIsWrittenWhileTheRunGoesOn(t *testing.T) {
 	for _, parked := range []int{100, -1} {
 		t.Run(fmt.Sprint(parked, " parked"), func(t *testing.T) {
 			s, n, l := heldWorkerPool(t, parked, looks(last+4, 1000), backgroundAt+2)
 			id := s.start(engine.StartRequest{UserPrompt: "go"})
 			<-n.writing
-			<-l.stopped // two turns later, the summary is still being written
+			<-l.stopped // after two more turns, the summary is still being written
 			s.say(id, "look closely")
 			close(n.held)
 			s.written(id)
@@ -163,7 +165,7 @@ func TestASummaryIsWrittenWhileTheRunGoesOn(t *testing.T) {
 }
 
 // TestASummaryInTheBackgroundIsAwaitedAtTheThreshold checks that the run waits for the summary once
-// its context is over the threshold, and orders no second one.
+// its context is over the threshold, and does not begin a second summary.
 func TestASummaryInTheBackgroundIsAwaitedAtTheThreshold(t *testing.T) {
 	s, n, _ := heldWorkerPool(t, 100, looks(last+4, 1000))
 	id := s.start(engine.StartRequest{UserPrompt: "go"})
@@ -179,7 +181,8 @@ func TestASummaryInTheBackgroundIsAwaitedAtTheThreshold(t *testing.T) {
 	s.wantStates(id, "scheduled", "started", "completed")
 }
 
-// TestASummaryThatFailsInTheBackground checks that the run goes on, and that an event says so.
+// TestASummaryThatFailsInTheBackground checks that the run continues after the failure, and that an
+// event reports the failure.
 func TestASummaryThatFailsInTheBackground(t *testing.T) {
 	for name, summary := range map[string]string{
 		"fails": "summary\n  fail invalid_request no\n", "empty": "summary\n  text I cannot.\n  stop refusal\n",
@@ -205,8 +208,9 @@ func TestASummaryThatFailsInTheBackground(t *testing.T) {
 	}
 }
 
-// TestARunThatWaitsForAMessageWithAnOpenSummary checks that a run whose response has ended waits for
-// a message only, and that the summary is in the context of the next response.
+// TestARunThatWaitsForAMessageWithAnOpenSummary checks that a run whose response has ended waits
+// only for a message while a summary is being written. The summary is in the context of the next
+// response.
 func TestARunThatWaitsForAMessageWithAnOpenSummary(t *testing.T) {
 	s, n, _ := heldWorkerPool(t, 100, looks(last, 1000))
 	x := s.idle(s.start(engine.StartRequest{UserPrompt: "go"}), 0)
@@ -223,8 +227,8 @@ func TestARunThatWaitsForAMessageWithAnOpenSummary(t *testing.T) {
 	s.wantStates(x.ID, "scheduled", "completed")
 }
 
-// TestARunThatEndsWithAnOpenSummary checks that a run that ends drops a summary that is not written,
-// with an event, and appends one that is.
+// TestARunThatEndsWithAnOpenSummary checks that a run that ends drops a summary that is not written
+// yet, with an event. If the summary is written, the run appends it.
 func TestARunThatEndsWithAnOpenSummary(t *testing.T) {
 	t.Run("not written", func(t *testing.T) {
 		s, _, _ := heldWorkerPool(t, 100, looks(last, 1000))
@@ -252,7 +256,8 @@ func TestARunThatEndsWithAnOpenSummary(t *testing.T) {
 	})
 }
 
-// TestACancelledRunWithAnOpenSummary checks that the summary is cancelled with the run.
+// TestACancelledRunWithAnOpenSummary checks that the task of a summary in the background is
+// cancelled with the run.
 func TestACancelledRunWithAnOpenSummary(t *testing.T) {
 	s, n, l := heldWorkerPool(t, 100, looks(last, 1000), backgroundAt+1)
 	id := s.start(engine.StartRequest{UserPrompt: "go"})
@@ -269,8 +274,8 @@ func TestACancelledRunWithAnOpenSummary(t *testing.T) {
 	s.wantStates(id, "scheduled", "failed the run was cancelled before the summary was written")
 }
 
-// TestARunThatIsCancelledWhileItWaitsForTheSummary checks that the event of the compaction's end is in
-// the log of a run that waits for the summary when it is cancelled.
+// TestARunThatIsCancelledWhileItWaitsForTheSummary checks that the log of a cancelled run contains
+// the event of the compaction's end, if the run waited for the summary.
 func TestARunThatIsCancelledWhileItWaitsForTheSummary(t *testing.T) {
 	s, n, _ := heldWorkerPool(t, 100, looks(6, 300))
 	id := s.start(engine.StartRequest{UserPrompt: "go"})
@@ -284,8 +289,9 @@ func TestARunThatIsCancelledWhileItWaitsForTheSummary(t *testing.T) {
 	s.wantStates(id, "started", "failed the run was cancelled before the summary was written")
 }
 
-// TestAClientCompactsDuringASummary checks that a request without instructions is for the summary
-// that is being written, and that one with instructions drops it and orders another.
+// TestAClientCompactsDuringASummary checks a client's request for a compaction while a summary is
+// being written. Without instructions, the run waits for that summary. With instructions, the run
+// drops it and begins another summary.
 func TestAClientCompactsDuringASummary(t *testing.T) {
 	t.Run("without instructions", func(t *testing.T) {
 		s, n, l := heldWorkerPool(t, 100, looks(last, 1000), backgroundAt+1)
@@ -324,7 +330,7 @@ func TestAClientCompactsDuringASummary(t *testing.T) {
 				t.Fatalf("compactions: %+v, %d summaries", all, len(tasks))
 			}
 			status, records := perdure.TaskCancelled, 1
-			if written { // it was paid for
+			if written { // the model call for the summary was paid for
 				status, records = perdure.TaskCompleted, 2
 			}
 			if tasks[0].Status != status || s.summarized(id) != records {
@@ -335,8 +341,8 @@ func TestAClientCompactsDuringASummary(t *testing.T) {
 	}
 }
 
-// TestAContextThatIsTooLongDuringASummary checks that a refused context waits for the summary that is
-// being written, and that the call is then made again.
+// TestAContextThatIsTooLongDuringASummary checks a model call whose context is refused as too long
+// while a summary is being written. The run waits for the summary and then calls the model again.
 func TestAContextThatIsTooLongDuringASummary(t *testing.T) {
 	s, n, l := heldWorkerPool(t, 100, looks(last+4, 1000), backgroundAt+1)
 	id := s.start(engine.StartRequest{UserPrompt: "go"})
@@ -345,7 +351,8 @@ func TestAContextThatIsTooLongDuringASummary(t *testing.T) {
 	turns, _ := n.requests()
 	newest := turns[len(turns)-1]
 	n.mu.Lock()
-	n.window = llm.Estimate(newest.System, newest.Tools, newest.Messages, llm.Limits{}) + 100 // less than the table says
+	// The window is smaller than the loop knows from its table of models.
+	n.window = llm.Estimate(newest.System, newest.Tools, newest.Messages, llm.Limits{}) + 100
 	n.mu.Unlock()
 	l.next <- struct{}{}
 	s.until(id, func(x *perdure.Execution) bool { return slices.Contains(s.compactionStates(id), "started") })

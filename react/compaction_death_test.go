@@ -13,9 +13,9 @@ import (
 	"github.com/perdure/perdure/llm/scripted"
 )
 
-// TestABackgroundCompactionSurvivesADeathAtEachCommit checks that a run whose summaries are written
-// in the background has the same messages at whichever commit its worker dies, and that each stored
-// answer was used once: each summary is in the conversation or was reported as not used.
+// TestABackgroundCompactionSurvivesADeathAtEachCommit checks a run whose summaries are written in
+// the background. It has the same messages at whichever commit its worker dies. Each stored summary
+// is used once: it is in the conversation, or an event reports that it was not used.
 func TestABackgroundCompactionSurvivesADeathAtEachCommit(t *testing.T) {
 	longtest.Skip(t, "seconds")
 	turns := 20
@@ -65,12 +65,12 @@ func TestABackgroundCompactionSurvivesADeathAtEachCommit(t *testing.T) {
 				completed++
 			}
 		}
-		// A summary that was written after the last turn is used with the next one.
+		// If a summary was written after the last turn, it is used with the next turn.
 		if used, recorded := len(s.compactions(x)), s.summarized(id); used == 0 || used != recorded || completed-used > 1 {
 			t.Errorf("%d summaries are written, %d recorded, %d used", completed, recorded, used)
 		}
 		for _, line := range s.conversation(id) {
-			if !strings.Contains(line, "answers before") { // where it stands depends on the time that it takes
+			if !strings.Contains(line, "answers before") { // the position of this line depends on timing
 				conversation = append(conversation, line)
 			}
 		}

@@ -17,14 +17,14 @@ import (
 	lib "modernc.org/sqlite/lib"
 )
 
-// fullDisk is a disk that becomes full after some more writes.
+// fullDisk is a disk that is full after a number of writes that the test sets.
 type fullDisk struct {
 	mu   sync.Mutex
-	left int           // the number of writes before the disk is full; negative if it is not filled
+	left int           // number of writes before the disk is full; negative if it has space
 	full chan struct{} // closed when a write fails
 }
 
-// fullDiskOf puts a full disk below the stores that the test opens later.
+// fullDiskOf makes the stores that the test opens afterwards use a fullDisk.
 func fullDiskOf(t *testing.T) *fullDisk {
 	t.Helper()
 	d := &fullDisk{left: -1, full: make(chan struct{})}
@@ -48,7 +48,8 @@ func (d *fullDisk) before(op disktest.Op) int32 {
 	return lib.SQLITE_FULL
 }
 
-// fill lets the disk have room for that many writes; a negative number empties it.
+// fill makes the disk full after the given number of writes. A negative number gives it space
+// again.
 func (d *fullDisk) fill(after int) {
 	d.mu.Lock()
 	defer d.mu.Unlock()
@@ -65,7 +66,7 @@ func (d *fullDisk) wasFull() bool {
 	}
 }
 
-// fullOr waits until a write has failed or want returns true for the execution.
+// fullOr waits until a write has failed or the function want returns true for the execution.
 func (s *workerPool) fullOr(d *fullDisk, id uuid.UUID, want func(*perdure.Execution) bool) {
 	s.t.Helper()
 	hints, unsubscribe := s.engine.Hints.Subscribe(notify.Log(id))
@@ -86,8 +87,8 @@ func (s *workerPool) fullOr(d *fullDisk, id uuid.UUID, want func(*perdure.Execut
 }
 
 // TestACompactionOnAFullDisk fills the disk at each of the writes of a compaction. It checks that
-// nothing of the compaction is stored without the rest, that the run goes on as without that once
-// there is space, with one summary, and that the next compaction works.
+// the parts of the compaction are stored together or not at all. Once there is space, the run
+// continues as on a disk with space, with one summary, and the next compaction works.
 func TestACompactionOnAFullDisk(t *testing.T) {
 	longtest.Skip(t, "seconds")
 	var undisturbed []string
@@ -125,7 +126,7 @@ func TestACompactionOnAFullDisk(t *testing.T) {
 	}
 }
 
-// filledWorkerPool is a worker pool whose model holds back its summaries.
+// filledWorkerPool creates a worker pool whose model holds its summaries back.
 func filledWorkerPool(t *testing.T) (*workerPool, *windowModel) {
 	t.Helper()
 	s := emptyWorkerPool(t, looks(6, 3000))
@@ -137,9 +138,9 @@ func filledWorkerPool(t *testing.T) (*workerPool, *windowModel) {
 	return s, n
 }
 
-// wholeOrNothing checks that the entry of the compaction, its record and its event are stored together
-// or not at all. The run may be going on: a failed write of zeros ahead of the log fails no commit. So
-// the entries are read between two readings of the events that agree.
+// wholeOrNothing checks that the entry of the compaction, its record and its event are stored
+// together or not at all. The run may still be running: if zeros cannot be written ahead of the
+// log, no commit fails. So the entries are read between two equal readings of the events.
 func (s *workerPool) wholeOrNothing(id uuid.UUID) {
 	s.t.Helper()
 	for {
@@ -155,7 +156,8 @@ func (s *workerPool) wholeOrNothing(id uuid.UUID) {
 	}
 }
 
-// wholeCompactions checks that there are as many entries of compactions as records and events.
+// wholeCompactions checks that three numbers are equal: of compaction entries, of records of calls
+// for summaries, and of events about completed compactions.
 func (s *workerPool) wholeCompactions(entries []perdure.Entry, states []string) {
 	s.t.Helper()
 	stored, ended := 0, 0

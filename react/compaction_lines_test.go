@@ -58,7 +58,7 @@ func (s *workerPool) overWire() perdure.Dispatch {
 }
 
 // TestCompactionOnEachLine checks that REMOTE and LOCAL executions are compacted by workers in the
-// process of the server and over gRPC, and that the server has no content of a LOCAL compaction.
+// server's process and over gRPC. The server has no content of a LOCAL execution's compaction.
 func TestCompactionOnEachLine(t *testing.T) {
 	longtest.Skip(t, "seconds")
 	const turns = 30

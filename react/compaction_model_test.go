@@ -22,11 +22,12 @@ type windowModel struct {
 	mu        sync.Mutex
 	window    int
 	asked     []llm.Request
-	forget    bool // requests are not recorded in asked
-	// held, if set, holds back summaries until it is closed. One value is sent to writing for each
-	// request for a held summary.
+	forget    bool // requests are not recorded in the field asked
+	// held, if set, holds summaries back until it is closed. For each request for a summary that is
+	// held back, one value is sent to the channel writing.
 	held, writing chan struct{}
-	// end, if set, holds back the answer of call endAt, from 0, until it is closed.
+	// end, if set, holds back an answer until it is closed. It is the answer of model call number
+	// endAt, counted from 0.
 	end   chan struct{}
 	endAt int
 }
@@ -58,7 +59,8 @@ func (n *windowModel) Stream(ctx context.Context, r llm.Request, emit func(llm.D
 	return n.Provider.Stream(ctx, r, emit)
 }
 
-// requests returns the requests so far: those of turns, and those for summaries.
+// requests returns the requests so far: first the requests of turns, then the requests for
+// summaries.
 func (n *windowModel) requests() (turns, summaries []llm.Request) {
 	n.mu.Lock()
 	defer n.mu.Unlock()
@@ -72,16 +74,17 @@ func (n *windowModel) requests() (turns, summaries []llm.Request) {
 	return turns, summaries
 }
 
-// lookTool is a tool that returns as many bytes as asked, and counts its runs by number.
+// lookTool is the tool look, which returns as many bytes as the call asks for. It counts its runs
+// by the number in the call.
 type lookTool struct {
 	mu   sync.Mutex
 	runs map[int]int
-	// stops are the numbers at which a look waits for a value of next, after it has sent its number to
-	// stopped.
+	// stops are the numbers of the calls that wait. Such a call sends its number to the channel
+	// stopped, and then waits for a value of the channel next.
 	stops   []int
 	stopped chan int
 	next    chan struct{}
-	// during, if set, is called with the number of each look.
+	// during, if set, is called with the number of each call of the tool.
 	during func(number int)
 }
 
@@ -107,11 +110,11 @@ func (l *lookTool) tool() tool.Tool {
 		l.runs[in.Number]++
 		return tool.Text(fmt.Sprintf("look %d: %s", in.Number, strings.Repeat("x", in.Bytes))), nil
 	})
-	looks.OnLost = perdure.OnLostRetry // it changes nothing
+	looks.OnLost = perdure.OnLostRetry // a call of look changes nothing
 	return looks
 }
 
-// looks returns a script of n turns that call look, and a last one that says Done.
+// looks returns a model script: n turns that call the tool look, and a last turn that says Done.
 func looks(n, bytes int) string {
 	var b strings.Builder
 	for i := range n {
@@ -120,8 +123,8 @@ func looks(n, bytes int) string {
 	return b.String() + "turn\n  text Done.\nturn\n  text You are welcome.\n"
 }
 
-// windowWorkerPool creates a worker pool with one worker, whose model has a window of that many
-// tokens.
+// windowWorkerPool creates a worker pool with one worker, whose model has a window of the given
+// number of tokens.
 func windowWorkerPool(t *testing.T, parked, window int, script string, change ...func(*workerSetup)) (*workerPool, *windowModel, *lookTool) {
 	t.Helper()
 	s := emptyWorkerPool(t, script)
@@ -131,7 +134,7 @@ func windowWorkerPool(t *testing.T, parked, window int, script string, change ..
 	return s, n, l
 }
 
-// employ returns a change of a worker's configuration: its model is n, its tool is l.
+// employ returns a change of a worker's configuration: the worker gets the model n and the tool l.
 func (n *windowModel) employ(l *lookTool) func(*workerSetup) {
 	return func(c *workerSetup) {
 		c.Providers = llm.NewProviders(n)
@@ -142,7 +145,7 @@ func (n *windowModel) employ(l *lookTool) func(*workerSetup) {
 	}
 }
 
-// compactions returns the compactions on the path of the execution.
+// compactions returns the records of the compactions on the path of the execution.
 func (s *scriptedEngine) compactions(x *perdure.Execution) []perdure.CompactionRecord {
 	s.t.Helper()
 	var all []perdure.CompactionRecord

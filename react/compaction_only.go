@@ -43,11 +43,11 @@ func (l *loop) compactOnlyFailed(code perdure.Code, why string) error {
 	return l.endResponse(perdure.StopError, why)
 }
 
-// coversAll reports whether compactions of the response cover the whole conversation.
+// coversAll reports whether the compactions of the response cover the whole conversation.
 func (l *loop) coversAll() bool { return l.onlyCompacts() || l.asked().CompactFrom != nil }
 
-// dueSize returns the size from which the context is compacted automatically. It returns false if it
-// never is.
+// dueSize returns the size in tokens from which the context is compacted automatically. The result
+// automatic is false if it never is.
 func (l *loop) dueSize(m perdure.ModelConfig) (size int, automatic bool) {
 	in := l.asked()
 	size, automatic = l.threshold(m), !l.compactionConfig().Disabled()
@@ -60,9 +60,10 @@ func (l *loop) dueSize(m perdure.ModelConfig) (size int, automatic bool) {
 	return size, automatic
 }
 
-// planAll plans the compaction of the whole path. It returns the index of the first piece that is
-// not covered yet, because the window is too small, and the pinned pieces before it: the newest
-// messages of the user and the system, if they fit into keptTokens.
+// planAll plans the compaction of the whole path. The result keep is the index of the first piece
+// that this compaction does not cover, because the window is too small. The result pinned are the
+// ids of pieces before it that stay in the context: the newest messages of the user and the system,
+// if they fit into keptTokens.
 func (p planner) planAll(pieces []piece) (pinned []uuid.UUID, keep int) {
 	said := p.newestInputs(pieces)
 	keep = p.fitting(pieces, len(pieces), pinnedEarlier(pieces))
@@ -74,9 +75,9 @@ func (p planner) planAll(pieces []piece) (pinned []uuid.UUID, keep int) {
 	return pinned, keep
 }
 
-// pinnedEarlier returns the ids of the messages that an earlier compaction pinned: they precede it
-// in the context. A new compaction replaces the earlier summary only if it covers an entry after
-// that summary.
+// pinnedEarlier returns the ids of the messages that an earlier compaction pinned: they precede
+// that compaction in the context. A new compaction replaces the earlier summary only if it covers
+// an entry after that summary.
 func pinnedEarlier(pieces []piece) []uuid.UUID {
 	at := slices.IndexFunc(pieces, func(c piece) bool { return c.Entry.Type == perdure.EntryCompaction })
 	var ids []uuid.UUID

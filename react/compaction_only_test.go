@@ -13,8 +13,8 @@ import (
 	"github.com/perdure/perdure/llm/scripted"
 )
 
-// longTalk returns a conversation that a client sends: a summary, messages of both sides that are
-// together over a window of 6,000 tokens, and the newest message.
+// longTalk returns a conversation that a client sends. It has a summary, then messages of the user
+// and the model that together exceed a window of 6,000 tokens, and then a last message.
 func longTalk() []perdure.InputMessage {
 	said := func(role perdure.Role, text string) perdure.InputMessage {
 		return perdure.InputMessage{Role: role, Parts: []perdure.Part{perdure.Text(text)}}
@@ -32,9 +32,9 @@ func longTalk() []perdure.InputMessage {
 	return append(all, said(perdure.RoleUser, "last"))
 }
 
-// TestAResponseThatOnlyCompacts checks that it summarises the whole conversation, in parts that fit
-// into the window, whichever commit the worker dies at, and that no summary that was stored is asked
-// for again. The messages directly before a summary of the client stay, as its summary does.
+// TestAResponseThatOnlyCompacts checks that such a response summarises the whole conversation, in
+// parts that fit into the window, at whichever commit the worker dies. No summary that was stored
+// is requested again. The client's summary and the messages directly before it stay.
 func TestAResponseThatOnlyCompacts(t *testing.T) {
 	longtest.Skip(t, "seconds")
 	play := func(t *testing.T, nth int) (conversation []string, records []perdure.CompactionRecord, summaries int, reached bool) {
@@ -73,7 +73,7 @@ func TestAResponseThatOnlyCompacts(t *testing.T) {
 		if last.KeepFrom != nil || last.Reason != perdure.CompactionManual {
 			t.Errorf("the last compaction is %+v", last)
 		}
-		for i := range records { // ids differ
+		for i := range records { // the ids of entries differ between runs
 			r := &records[i]
 			r.Last, r.KeepFrom, r.Pinned = [16]byte{}, nil, nil
 		}
@@ -100,8 +100,8 @@ func TestAResponseThatOnlyCompacts(t *testing.T) {
 	}
 }
 
-// TestASummaryIsTheContext checks that a summary of a client covers what precedes it, that a later
-// compaction continues it, and that a copy of the conversation has it.
+// TestASummaryIsTheContext checks that a summary that a client sent covers all that precedes it,
+// that the next compaction continues it, and that a copy of the conversation contains it.
 func TestASummaryIsTheContext(t *testing.T) {
 	s, n, _ := windowWorkerPool(t, 100, 100_000, strings.Repeat("turn\n  text ok\n", 30))
 	id := s.start(engine.StartRequest{Messages: longTalk()})
@@ -140,8 +140,8 @@ func TestASummaryIsTheContext(t *testing.T) {
 	}
 }
 
-// TestAResponseThatOnlyCompactsFails checks that it fails with the reason, for which no summary was
-// stored.
+// TestAResponseThatOnlyCompactsFails checks that such a response fails if no summary can be stored,
+// with the reason for that.
 func TestAResponseThatOnlyCompactsFails(t *testing.T) {
 	for script, want := range map[string]string{
 		"summary\n  fail invalid_request no\n": "no", "summary\n  text I stop\n  stop max_tokens\n": "not whole",

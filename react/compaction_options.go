@@ -15,24 +15,25 @@ const (
 	MaxCompactPrompt = 16 << 10
 )
 
-// CompactOptions are the options of compaction on a worker. The zero value means the defaults. An
+// CompactOptions are a worker's options for compactions. The zero value means the defaults. An
 // execution's config.compaction has precedence over Off and At.
 type CompactOptions struct {
 	// Off turns off automatic compaction of executions whose settings do not say whether they are
 	// compacted.
 	Off bool
 	// At is the part of the model's window, less its maximum output, from which a conversation is
-	// compacted if its settings do not contain one: from perdure.MinCompactionAt to
-	// perdure.MaxCompactionAt; default perdure.DefaultCompactionAt.
+	// compacted. It applies to executions whose settings contain no such part. It is a number from
+	// perdure.MinCompactionAt to perdure.MaxCompactionAt; default perdure.DefaultCompactionAt.
 	At float64
 	// Target is the part of the window that the newest turns may fill after a compaction: from 0.01
 	// to 0.5; default a quarter of the window, but at most 20,000 tokens. The newest turn is always
 	// kept.
 	Target float64
-	// Model writes the summaries; default the model of the next turn. It does not write the summaries
-	// of the Responses API, whose clients choose the model.
+	// Model writes the summaries; default the model of the next turn. Model does not write the
+	// summaries of the Responses API, whose clients choose the model.
 	Model *perdure.ModelConfig
-	// Prompt asks for a summary in place of the built-in text. It has at most MaxCompactPrompt bytes.
+	// Prompt is the text that asks the model for a summary; default a built-in text. It has at most
+	// MaxCompactPrompt bytes.
 	Prompt string
 }
 
@@ -67,7 +68,7 @@ func (o CompactOptions) checkModel(providers *llm.Providers) error {
 	return o.Model.CheckEndpoint("compact.model.")
 }
 
-// within reports whether v is a number from least to most.
+// within reports whether v is a number that is at least least and at most most.
 func within(v, least, most float64) bool { return !math.IsNaN(v) && v >= least && v <= most }
 
 // config returns the default settings, for executions without compaction settings of their own.
@@ -79,8 +80,8 @@ func (o CompactOptions) config() *perdure.CompactionConfig {
 	return &perdure.CompactionConfig{At: &at, Off: &o.Off}
 }
 
-// compactionConfig returns the compaction settings of the response. Settings that the response
-// lacks are those of the worker's options.
+// compactionConfig returns the compaction settings of the response. The worker's options fill in
+// settings that the response lacks.
 func (l *loop) compactionConfig() *perdure.CompactionConfig {
 	defaults := perdure.AgentConfig{Compaction: l.c.Compact.config()}
 	return defaults.Merge(perdure.AgentConfig{Compaction: l.asked().Config.Compaction}).Compaction

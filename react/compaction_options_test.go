@@ -15,13 +15,13 @@ import (
 	"github.com/perdure/perdure/react"
 )
 
-// compacting returns a change of a worker's options of compaction.
+// compacting returns a change of a worker's configuration that sets the options of compaction.
 func compacting(o react.CompactOptions) func(*workerSetup) {
 	return func(c *workerSetup) { c.Compact = o }
 }
 
-// looked runs 24 turns of 1,500 bytes in a window of 8,000 tokens, and returns the worker pool, its
-// model and the execution.
+// looked runs 24 turns that call the tool look for 1,500 bytes, in a window of 8,000 tokens. It
+// returns the worker pool, its model and the execution.
 func looked(t *testing.T, o react.CompactOptions, config perdure.AgentConfig, more ...func(*workerSetup)) (*workerPool, *windowModel, *perdure.Execution) {
 	t.Helper()
 	s, n, _ := windowWorkerPool(t, 100, 8000, looks(24, 1500), append(more, compacting(o))...)
@@ -29,8 +29,8 @@ func looked(t *testing.T, o react.CompactOptions, config perdure.AgentConfig, mo
 	return s, n, s.idle(s.start(engine.StartRequest{UserPrompt: "go", Config: config}), 0)
 }
 
-// TestCompactOptionOff checks that a worker's option turns automatic compaction off, and that the
-// settings of an execution have precedence.
+// TestCompactOptionOff checks that a worker's option turns automatic compaction off, and that an
+// execution's settings have precedence over the option.
 func TestCompactOptionOff(t *testing.T) {
 	on, off := false, react.CompactOptions{Off: true}
 	for name, c := range map[string]struct {
@@ -48,13 +48,13 @@ func TestCompactOptionOff(t *testing.T) {
 	}
 }
 
-// TestCompactOptionAt checks that a worker's threshold applies to executions whose settings contain
-// none, and no others.
+// TestCompactOptionAt checks that a worker's threshold applies only to executions whose settings
+// contain no threshold.
 func TestCompactOptionAt(t *testing.T) {
 	at := 0.9
 	for name, c := range map[string]struct {
 		config      *perdure.CompactionConfig
-		least, most int // tokens before the first compaction
+		least, most int // allowed numbers of tokens before the first compaction
 	}{
 		"the worker's":    {nil, 1, 8000 * 6 / 10},
 		"the execution's": {&perdure.CompactionConfig{At: &at}, 8000 * 7 / 10, 8000},
@@ -66,8 +66,8 @@ func TestCompactOptionAt(t *testing.T) {
 	}
 }
 
-// TestCompactOptionTarget checks that the newest turns that a compaction keeps fill the target, and no
-// more.
+// TestCompactOptionTarget checks that the newest turns that a compaction keeps fill the option
+// Target, and do not exceed it.
 func TestCompactOptionTarget(t *testing.T) {
 	kept := func(target float64) int {
 		s, n, x := looked(t, react.CompactOptions{Target: target}, perdure.AgentConfig{})
@@ -94,8 +94,8 @@ func TestCompactOptionTarget(t *testing.T) {
 	}
 }
 
-// TestCompactOptionModel checks that another model writes the summaries, within its own window, and
-// that its calls are recorded and counted as that model's.
+// TestCompactOptionModel checks that the model of the option writes the summaries, within its own
+// window. Its calls are recorded and counted as calls of that model.
 func TestCompactOptionModel(t *testing.T) {
 	writer := perdure.ModelConfig{Provider: "scripted", ModelID: "s2"}
 	s, n, x := looked(t, react.CompactOptions{Model: &writer}, perdure.AgentConfig{}, func(c *workerSetup) {
@@ -131,7 +131,7 @@ func TestCompactOptionModel(t *testing.T) {
 	}
 }
 
-// summaryModels returns the models in the records of the calls that wrote summaries.
+// summaryModels returns the models that wrote summaries, as the records of the calls name them.
 func (s *workerPool) summaryModels(id uuid.UUID) (models []perdure.ModelConfig) {
 	s.t.Helper()
 	entries, err := s.store.AllEntries(s.t.Context(), id, "", 200)
@@ -150,7 +150,8 @@ func (s *workerPool) summaryModels(id uuid.UUID) (models []perdure.ModelConfig) 
 	return models
 }
 
-// TestCompactOptionPrompt checks that the worker's prompt replaces the built-in one.
+// TestCompactOptionPrompt checks that the worker's prompt replaces the built-in prompt for
+// summaries.
 func TestCompactOptionPrompt(t *testing.T) {
 	s, n, x := looked(t, react.CompactOptions{Prompt: "Say what matters, in one line."}, perdure.AgentConfig{})
 	_, summaries := n.requests()
@@ -164,8 +165,8 @@ func TestCompactOptionPrompt(t *testing.T) {
 	}
 }
 
-// TestCompactOptionsAreChecked checks the limits of the options, that the error names the option, and
-// that Agent panics with it.
+// TestCompactOptionsAreChecked checks the limits of the options. The error names the option, and
+// Agent panics with that error.
 func TestCompactOptionsAreChecked(t *testing.T) {
 	providers := llm.NewProviders(&windowModel{})
 	model := func(provider, id, url string) *perdure.ModelConfig {

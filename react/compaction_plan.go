@@ -9,48 +9,49 @@ import (
 )
 
 const (
-	// maxKeptTokens is the maximum size of the turns that a compaction keeps. At most a quarter of
-	// the window is kept.
+	// maxKeptTokens is the maximum size of the newest turns, which a compaction keeps. At most a
+	// quarter of the window is kept.
 	maxKeptTokens = 20_000
 	// maxPinnedTokens is the maximum size of all pinned messages. It is at most an eighth of the
 	// window.
 	maxPinnedTokens = 4_000
-	// maxSummaryTokens is the maximum size of a summary. It is at most a quarter of the windows.
+	// maxSummaryTokens is the maximum size of a summary. A summary is also at most a quarter of the
+	// windows of both models.
 	maxSummaryTokens = 16_000
 	// bytesPerToken is the approximate number of bytes of text in a token.
 	bytesPerToken = 3.5
-	// instructionTokens is the size that is reserved for the instructions to summarise.
+	// instructionTokens is the size that is reserved for the text that asks for the summary.
 	instructionTokens = 2_000
 )
 
 // planner decides which entries a compaction covers.
 type planner struct {
 	limits llm.Limits
-	writer llm.Limits // of the model that writes the summary
-	target float64    // CompactOptions.Target
+	writer llm.Limits // the limits of the model that writes the summary
+	target float64    // the value of CompactOptions.Target
 	prompt int        // the number of bytes of CompactOptions.Prompt
 	fixed  int        // the size of the system prompt and the tools
-	// newestOnly keeps the newest turn alone.
+	// newestOnly makes the compaction keep no turn except the newest one.
 	newestOnly bool
-	// all covers the newest turn, too.
+	// all makes the compaction cover every turn, even the newest one.
 	all bool
 	// pinnedAlone allows a compaction of nothing but pinned messages, which stay in the context
 	// with the summary.
 	pinnedAlone bool
 }
 
-// piece is an entry of the context with its size.
+// piece is an entry of the context with its size in tokens.
 type piece struct {
 	perdure.ContextEntry
 	tokens int
-	// kept is the size if the piece is kept: long tool results and arguments are cut then. asked is
-	// the size in the request for a summary, in which other long texts are cut, too.
+	// kept is the piece's size after a compaction that keeps it, which cuts long tool results and
+	// arguments. asked is its size in the request for a summary, which also cuts other long texts.
 	kept, asked int
 }
 
-// plan returns the record of the compaction of a path, without its reason. It returns false if
-// there is nothing to cover. partial reports that the window is too small for a summary of all that
-// should be covered, so that another compaction has to follow.
+// plan returns the record of the compaction of a path, without its reason. The result ok is false
+// if there is nothing to cover. The result partial says that the window is too small for a summary
+// of all that should be covered, so that another compaction has to follow.
 func (p planner) plan(path []perdure.Entry) (record perdure.CompactionRecord, partial, ok bool, err error) {
 	pieces, before, err := p.pieces(path)
 	if err != nil {
@@ -75,8 +76,9 @@ func (p planner) plan(path []perdure.Entry) (record perdure.CompactionRecord, pa
 	return record, keep < all, true, nil
 }
 
-// choose chooses the pinned pieces of the record. It returns the index of the first piece that the
-// compaction keeps, and of the first that it would keep in a larger window.
+// choose sets the pinned pieces of the record. The result keep is the index of the first piece that
+// this compaction keeps. The result all is the index of the first piece that it would keep in a
+// larger window.
 func (p planner) choose(pieces []piece, record *perdure.CompactionRecord) (keep, all int) {
 	if p.all {
 		record.Pinned, keep = p.planAll(pieces)
@@ -85,7 +87,7 @@ func (p planner) choose(pieces []piece, record *perdure.CompactionRecord) (keep,
 	all = p.keepFrom(pieces)
 	record.Pinned = p.pinned(pieces[:all])
 	if countCovered(pieces[:all], record.Pinned) == 0 && cuts(pieces[all:]) {
-		record.Pinned = []uuid.UUID{} // a compaction has to cover something, and what it keeps must be cut
+		record.Pinned = []uuid.UUID{} // nothing can be covered unless pinned messages are, too
 	}
 	return p.fitting(pieces, all, record.Pinned), all
 }
@@ -106,11 +108,11 @@ func cuts(pieces []piece) bool {
 	return slices.ContainsFunc(pieces, func(c piece) bool { return c.kept < c.tokens })
 }
 
-// earlierCompaction describes an earlier compaction of the path. messages is the number of messages
-// that its summary replaces.
+// earlierCompaction describes the newest compaction that the path already contains. Its messages
+// field is the number of messages that its summary replaces.
 type earlierCompaction struct{ messages int }
 
-// pieces returns the context of the path with the size of each entry.
+// pieces returns the entries of the path's context, each with its size.
 func (p planner) pieces(path []perdure.Entry) ([]piece, earlierCompaction, error) {
 	c, err := perdure.ContextOf(path)
 	if err != nil {
@@ -147,7 +149,7 @@ func sum(pieces []piece) int {
 	return n
 }
 
-// keptTokens returns the maximum size of the kept entries, in tokens.
+// keptTokens returns the maximum size in tokens of the turns that a compaction keeps.
 func (p planner) keptTokens() int {
 	if p.target > 0 {
 		return int(p.target * float64(p.limits.Window))
@@ -155,17 +157,18 @@ func (p planner) keptTokens() int {
 	return min(maxKeptTokens, p.limits.Window/4)
 }
 
-// textBytes returns the maximum number of bytes of a tool result or of arguments that are kept, and of each text in
-// the request for a summary.
+// textBytes returns the maximum number of bytes of a kept tool result or kept arguments. The same
+// limit applies to each text in the request for a summary.
 func (p planner) textBytes() int { return int(float64(p.keptTokens()) * bytesPerToken) }
 
-// begins reports whether a turn begins at a piece: an answer of the model, or a message.
+// begins reports whether a turn begins at the piece: it is an answer of the model, or a message.
 func (p piece) begins() bool {
 	return p.Entry.Role != perdure.RoleToolResult && p.Entry.Type != perdure.EntryCompaction
 }
 
-// keepFrom returns the index of the first piece that is kept: the newest turns up to keptTokens,
-// and always the newest one. What precedes an earlier compaction in the context is pinned.
+// keepFrom returns the index of the first piece that a compaction keeps. It keeps the newest turns
+// up to keptTokens, and always the newest turn. It does not look before an earlier compaction,
+// because the pieces there are pinned.
 func (p planner) keepFrom(pieces []piece) int {
 	keep, tokens := len(pieces), 0
 	for i := len(pieces) - 1; i >= 0 && pieces[i].Entry.Type != perdure.EntryCompaction; i-- {
@@ -181,9 +184,9 @@ func (p planner) keepFrom(pieces []piece) int {
 	return keep
 }
 
-// fitting returns the largest index up to keep, at the beginning of a turn, for which a request for
-// a summary of the pieces before it fits into the window. They contain at least one piece that is
-// not pinned.
+// fitting returns the best index for the end of the covered pieces. It is at the beginning of a
+// turn and at most keep. A request for a summary of the pieces before it fits into the window, and
+// these contain at least one piece that is not pinned.
 func (p planner) fitting(pieces []piece, keep int, pinned []uuid.UUID) int {
 	room := p.writer.Window - p.fixed - p.summaryTokens() - instructionTokens - int(float64(p.prompt)/bytesPerToken)
 	fits, tokens, covers := 0, 0, false
@@ -202,18 +205,20 @@ func (p planner) fitting(pieces []piece, keep int, pinned []uuid.UUID) int {
 	return fits
 }
 
-// isCovered reports whether a summary replaces the piece. An earlier compaction does not count.
+// isCovered reports whether a summary replaces the piece. The piece of an earlier compaction does
+// not count as covered.
 func isCovered(c piece, pinned []uuid.UUID) bool {
 	return c.Entry.Type != perdure.EntryCompaction && !slices.Contains(pinned, c.Entry.ID)
 }
 
-// pinned returns the pieces that a model always sees: messages of the system, and the first message
-// of the user, if they are small.
+// pinned returns the ids of the pieces that the model always sees: messages of the system, and the
+// first message of the user, if they are small.
 func (p planner) pinned(pieces []piece) []uuid.UUID {
 	room, user := min(maxPinnedTokens, p.limits.Window/8), false
 	pinned := []uuid.UUID{}
 	for _, c := range pieces {
-		// what precedes an earlier compaction is pinned; what follows it are later messages
+		// Pieces before an earlier compaction are pinned already. Messages of the user after it are
+		// not the first ones.
 		user = user || c.Entry.Type == perdure.EntryCompaction
 		first := c.Entry.Role == perdure.RoleUser && c.Entry.Type == perdure.EntryMessage && !user
 		user = user || first
@@ -225,7 +230,7 @@ func (p planner) pinned(pieces []piece) []uuid.UUID {
 	return pinned
 }
 
-// summaryTokens returns the maximum size of the summary.
+// summaryTokens returns the maximum size of the summary in tokens.
 func (p planner) summaryTokens() int {
 	n := min(maxSummaryTokens, p.limits.Window/4, p.writer.Window/4)
 	if p.writer.MaxOutput > 0 {

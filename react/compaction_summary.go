@@ -11,8 +11,9 @@ import (
 	"github.com/perdure/perdure/agent"
 )
 
-// finishCompaction waits for the summary and appends it to the conversation. If there is no
-// summary, or it is larger than the entries that it covers, the conversation continues unchanged.
+// finishCompaction waits for the summary and appends it to the conversation. The conversation
+// continues unchanged if there is no summary, or if the summary is larger than the entries that it
+// covers.
 func (l *loop) finishCompaction() error {
 	c := l.st.Compaction
 	results, err := l.await(c.future())
@@ -23,7 +24,7 @@ func (l *loop) finishCompaction() error {
 	return err
 }
 
-// compactRest begins the compaction that follows a partial one.
+// compactRest begins the compaction that follows a partial compaction.
 func (l *loop) compactRest() error {
 	c := l.st.Rest
 	l.st.Rest = nil
@@ -31,15 +32,16 @@ func (l *loop) compactRest() error {
 	return err
 }
 
-// finish appends the summary of c, whose task has ended, if it can be used. It reports whether it
-// can. The commit that stores the summary also stores that the compaction is no longer open.
+// finish appends the summary of the compaction c, whose task has ended, if the summary can be used.
+// It reports whether it can. The commit that stores the summary also stores that the compaction is
+// no longer open.
 func (l *loop) finish(c *compaction, r agent.Result) (used bool, err error) {
 	l.st.Compaction = nil
 	l.place()
 	if used, err = l.takeSummary(c, r); err != nil {
 		return false, err
 	}
-	if used && c.Partial && c.Record.Reason != perdure.CompactionAutomatic { // an automatic one follows if it is due
+	if used && c.Partial && c.Record.Reason != perdure.CompactionAutomatic { // others follow if due
 		l.st.Rest = c
 	}
 	return used, l.save("compacted")
@@ -57,7 +59,8 @@ func (l *loop) takeSummary(c *compaction, r agent.Result) (used bool, err error)
 	return l.appendSummary(c, a, r.Task)
 }
 
-// appendSummary appends the compaction's entry and the record of its model call.
+// appendSummary appends the compaction's entry and the record of the model call that wrote the
+// summary.
 func (l *loop) appendSummary(c *compaction, a modelAnswer, t *perdure.Task) (used bool, err error) {
 	path, err := l.path()
 	if err != nil {
@@ -90,8 +93,8 @@ func (l *loop) appendSummary(c *compaction, a modelAnswer, t *perdure.Task) (use
 	})
 }
 
-// compacted updates the known size of the context after a compaction. after is the new size in
-// tokens.
+// compacted updates the known size of the context after a compaction. The parameter after is the
+// new size in tokens.
 func (l *loop) compacted(c *compaction, after int) {
 	l.st.Size, l.st.CompactFrom, l.st.BackgroundFrom = contextSize{Tokens: after - l.fixedSize()}, 0, 0
 	if c.Partial {
@@ -104,8 +107,9 @@ func (l *loop) compacted(c *compaction, after int) {
 	l.st.BackgroundFrom = again
 }
 
-// unusable returns why the summary cannot be used, or "". If the conversation has grown since the
-// compaction was begun, and the record keeps nothing, unusable makes it keep what is new.
+// unusable returns why the summary cannot be used, or "" if it can. If the record keeps no entry,
+// and the conversation has grown since the compaction began, unusable makes the record keep the new
+// entries.
 func (l *loop) unusable(c *compaction, a modelAnswer, summary string, path []perdure.Entry) string {
 	last := slices.IndexFunc(path, func(e perdure.Entry) bool { return e.ID == c.Record.Last })
 	switch {
@@ -122,7 +126,8 @@ func (l *loop) unusable(c *compaction, a modelAnswer, summary string, path []per
 	return ""
 }
 
-// firstMessage returns the id of the first entry that is no compaction, or nil.
+// firstMessage returns the id of the path's first entry that is not a compaction, or nil if there
+// is none.
 func firstMessage(path []perdure.Entry) *uuid.UUID {
 	for _, e := range path {
 		if e.Type != perdure.EntryCompaction {
@@ -136,12 +141,12 @@ func summaryMessage(summary string) perdure.Message {
 	return perdure.Message{Role: perdure.RoleUser, Content: perdure.Content{Parts: []perdure.Part{perdure.Compaction(summary)}}}
 }
 
-// whole reports whether an answer with this stop reason is all that the model wanted to say.
+// whole reports whether an answer with this stop reason is complete.
 func whole(reason perdure.StopReason) bool {
 	return reason == "" || reason == perdure.StopEndTurn || reason == perdure.StopToolUse
 }
 
-// unusedSummary records the model call of a summary that is not used.
+// unusedSummary records the model call that wrote a summary that is not used.
 func (l *loop) unusedSummary(c *compaction, a modelAnswer, t *perdure.Task, why string) error {
 	if err := l.recordSummary(c, a, t); err != nil {
 		return err
@@ -149,7 +154,8 @@ func (l *loop) unusedSummary(c *compaction, a modelAnswer, t *perdure.Task, why 
 	return l.compactionFailed(c, perdure.Internal, why)
 }
 
-// recordSummary appends the llm_call entry of the compaction's model call, and counts its usage.
+// recordSummary appends the llm_call entry about the model call that wrote the summary, and counts
+// the call's usage.
 func (l *loop) recordSummary(c *compaction, a modelAnswer, t *perdure.Task) error {
 	call := llmCall(c.writer(), a, nil)
 	call["purpose"] = purposeCompaction
@@ -165,8 +171,8 @@ func (l *loop) recordSummary(c *compaction, a modelAnswer, t *perdure.Task) erro
 	return err
 }
 
-// compactionFailed emits why there is no summary. The next automatic compaction is tried when a
-// tenth of the window is new.
+// compactionFailed emits an event that says why there is no summary. The next automatic compaction
+// is tried when new messages fill a tenth of the window.
 func (l *loop) compactionFailed(c *compaction, code perdure.Code, why string) error {
 	l.st.CompactFrom = l.st.Size.of(c.Model, l.fixedSize()) + l.limits(c.Model).Window/10
 	err := l.emitCompaction(compactionEvent{State: compactionFailed, Reason: c.Record.Reason, Error: reason(fmt.Errorf("%s", why))})
@@ -176,8 +182,9 @@ func (l *loop) compactionFailed(c *compaction, code perdure.Code, why string) er
 	return l.compactOnlyFailed(code, why)
 }
 
-// sizes estimates the context of the path before and after a compaction with this summary. touches is
-// the number of leading messages that are the same in both.
+// sizes estimates the size of the path's context before and after a compaction with this summary.
+// The result touches is the number of messages at the beginning that the compaction does not
+// change.
 func (l *loop) sizes(c *compaction, path []perdure.Entry, summary string) (before, after, touches int, err error) {
 	e, err := perdure.NewMessageEntry(summaryMessage(summary))
 	if err != nil {
@@ -196,7 +203,7 @@ func (l *loop) sizes(c *compaction, path []perdure.Entry, summary string) (befor
 	return l.fixedSize() + sum(old), l.fixedSize() + sum(pieces), touches, err
 }
 
-// isSame reports whether the two pieces are the same message for a model.
+// isSame reports whether a model reads the same message in both pieces.
 func (p piece) isSame(other piece) bool {
 	return p.Entry.ID == other.Entry.ID && p.Rewritten == other.Rewritten && p.ResultBytes == other.ResultBytes
 }

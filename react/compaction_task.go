@@ -12,24 +12,24 @@ import (
 	"github.com/perdure/perdure/llm"
 )
 
-// purposeCompaction is the purpose of a model call that writes a summary.
+// purposeCompaction is the recorded purpose of a model call that writes a summary.
 const purposeCompaction = "compaction"
 
 // compactionRequest is the part of a model task's input that asks for a summary of the context up
-// to Last.
+// to the entry Last.
 type compactionRequest struct {
 	Last uuid.UUID `json:"last"`
 	// ResultBytes is the maximum number of bytes of text in a tool result that the model sees.
 	ResultBytes int `json:"resultBytes"`
-	// MaxTokens is the maximum size of the summary.
+	// MaxTokens is the maximum size of the summary in tokens.
 	MaxTokens    int    `json:"maxTokens"`
 	Instructions string `json:"instructions,omitempty"`
-	// Prompt replaces summaryText if it is not empty.
+	// Prompt, if not empty, is used instead of summaryText.
 	Prompt string `json:"prompt,omitempty"`
 }
 
-// summaryText asks for a summary. The form is fixed, so that a later summary continues an earlier
-// one.
+// summaryText is the built-in text that asks for a summary. The form of the summary is fixed, so
+// that the next summary can continue the one before it.
 const summaryText = `Write a summary of the conversation so far. It will replace the conversation: you, or another model, will continue the work with nothing but this summary and the newest messages. Do not call a tool, do not answer the user, and do not continue the work. If the conversation begins with an earlier summary, keep from it what still matters.
 
 Use these headings, and leave out a heading under which there is nothing to say:
@@ -68,7 +68,7 @@ func summarise(ctx agent.TaskContext, c Config, provider llm.Provider, in modelR
 	}, nil
 }
 
-// ask returns the request for a summary.
+// ask returns the model request that asks for the summary.
 func (r *compactionRequest) ask(ctx requestSource, c Config, provider llm.Provider, in modelRequest) (q llm.Request, err error) {
 	if q, err = buildRequest(ctx, c, provider, in); err != nil {
 		return q, err
@@ -89,7 +89,7 @@ func (r *compactionRequest) ask(ctx requestSource, c Config, provider llm.Provid
 	return q, err
 }
 
-// covered returns the messages of the context up to Last.
+// covered returns the messages of the context up to the entry Last.
 func (r *compactionRequest) covered(path []perdure.Entry) ([]perdure.Message, error) {
 	c, err := perdure.ContextOf(path)
 	if err != nil {
@@ -107,8 +107,8 @@ func (r *compactionRequest) covered(path []perdure.Entry) ([]perdure.Message, er
 	return messages, nil
 }
 
-// shortened returns the message with the head and the tail of each text, tool result and argument of
-// a call that has more than most bytes.
+// shortened returns the message with shorter texts, tool results and arguments of calls. Of each
+// that has more than most bytes, only the head and the tail remain.
 func shortened(m perdure.Message, most int) perdure.Message {
 	m = withShortCalls(m, most)
 	for i, p := range m.Parts {
@@ -119,8 +119,8 @@ func shortened(m perdure.Message, most int) perdure.Message {
 	return m
 }
 
-// withShortCalls returns a copy of the message with the head and the tail of each tool result, and of
-// the arguments of each call, that has more than most bytes.
+// withShortCalls returns a copy of the message with shorter tool results and arguments of calls. Of
+// each that has more than most bytes, only the head and the tail remain.
 func withShortCalls(m perdure.Message, most int) perdure.Message {
 	m.Parts = slices.Clone(m.Parts)
 	for i, p := range m.Parts {

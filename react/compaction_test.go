@@ -17,9 +17,9 @@ import (
 	"github.com/perdure/perdure/llm/scripted"
 )
 
-// TestALongRunIsCompacted checks that a run of many tool turns in a small window ends as in a large
-// one: each tool runs once, each request fits into the window, and the first message of the user is
-// in each of them.
+// TestALongRunIsCompacted checks that a run of many tool turns ends in a small window as in a large
+// one: each tool runs once, each request fits into the window, and each request contains the first
+// message of the user.
 func TestALongRunIsCompacted(t *testing.T) {
 	longtest.Skip(t, "seconds")
 	for _, parked := range []int{100, -1} {
@@ -39,7 +39,7 @@ func TestALongRunIsCompacted(t *testing.T) {
 			}
 			asked, summaries := n.requests()
 			all := s.compactions(x)
-			// a summary in the background may be written after the last turn
+			// A summary in the background may be written after the last turn.
 			if n := len(summaries); len(all) == 0 || n != len(all) && n != len(all)+1 || len(asked) != turns+1 {
 				t.Errorf("%d compactions, %d summaries, %d requests", len(all), len(summaries), len(asked))
 			}
@@ -57,8 +57,8 @@ func TestALongRunIsCompacted(t *testing.T) {
 	}
 }
 
-// TestALongChatIsCompacted checks that a chat of many messages goes on in a small window, that each
-// message of the user is answered once and in order, and that the last compaction counts them.
+// TestALongChatIsCompacted checks that a chat of many messages continues in a small window. Each
+// message of the user is answered once and in order, and the last compaction counts all messages.
 func TestALongChatIsCompacted(t *testing.T) {
 	const messages = 60
 	s, n, _ := windowWorkerPool(t, 100, 8000, strings.Repeat("turn\n  text "+strings.Repeat("answer ", 60)+"\n", messages))
@@ -87,8 +87,8 @@ func TestALongChatIsCompacted(t *testing.T) {
 	}
 }
 
-// TestAContextThatIsTooLong checks that a refused context is compacted once for a turn, with its
-// newest turn alone, and that a second refusal ends the response with the stop reason
+// TestAContextThatIsTooLong checks that a context that the provider refuses is compacted once for a
+// turn, so that only the newest turn stays. A second refusal ends the response with the stop reason
 // context_length. The next message is answered.
 func TestAContextThatIsTooLong(t *testing.T) {
 	off := true
@@ -127,8 +127,8 @@ func TestAContextThatIsTooLong(t *testing.T) {
 	})
 }
 
-// TestAClientCompacts checks that an idle execution compacts when a client asks for it, that its
-// instructions reach the model, and that the response that ended is unchanged.
+// TestAClientCompacts checks that an idle execution compacts when a client asks for it. The
+// client's instructions reach the model, and the response that has ended is unchanged.
 func TestAClientCompacts(t *testing.T) {
 	s, n, _ := windowWorkerPool(t, 100, 100_000, looks(6, 3000))
 	x := s.idle(s.start(engine.StartRequest{UserPrompt: "go"}), 0)
@@ -160,8 +160,9 @@ func (s *scriptedEngine) compact(id uuid.UUID, value string) {
 	}
 }
 
-// TestASummaryThatCannotBeUsed checks that the run goes on uncompacted if the summary fails or is
-// longer than what it covers, that an event says so, and that the next one is not tried at once.
+// TestASummaryThatCannotBeUsed checks that the run continues without a compaction if the summary
+// fails or is longer than what it covers. An event reports that, and the next compaction is not
+// tried at once.
 func TestASummaryThatCannotBeUsed(t *testing.T) {
 	for name, summary := range map[string]string{
 		"fails":  "summary\n  fail invalid_request no\n",
@@ -183,8 +184,8 @@ func TestASummaryThatCannotBeUsed(t *testing.T) {
 	}
 }
 
-// crashAfterCommits is the dispatch of a worker whose process dies after its nth commit: the server
-// stores the commit, but the worker receives lease_lost.
+// crashAfterCommits is the dispatch of a worker whose process dies after a given number of commits.
+// The server stores the last of these commits, but the worker receives lease_lost.
 type crashAfterCommits struct {
 	perdure.Dispatch
 	mu   *sync.Mutex
@@ -207,13 +208,12 @@ func (d crashAfterCommits) Commit(ctx context.Context, c perdure.Commit) (perdur
 	return reply, perdure.Errorf(perdure.LeaseLost, "the process is dead")
 }
 
-// TestACompactionSurvivesADeathAtEachCommit checks that a run that waits for its compactions has the
-// same conversation and the same compactions, at whichever commit its worker
-// dies.
+// TestACompactionSurvivesADeathAtEachCommit checks that a run that waits for its compactions has
+// the same conversation and the same compactions, at whichever commit its worker dies.
 func TestACompactionSurvivesADeathAtEachCommit(t *testing.T) {
 	longtest.Skip(t, "seconds")
 	const turns = 12
-	off := true // each compaction is one after a refused context, which the run waits for
+	off := true // the run waits for each compaction, because it follows a refused context
 	config := perdure.AgentConfig{Compaction: &perdure.CompactionConfig{Off: &off}}
 	play := func(t *testing.T, nth int) (conversation []string, records []perdure.CompactionRecord, reached bool) {
 		s := emptyWorkerPool(t, looks(turns, 3000))
@@ -244,7 +244,7 @@ func TestACompactionSurvivesADeathAtEachCommit(t *testing.T) {
 			}
 		}
 		records = s.compactions(x)
-		for i := range records { // ids differ
+		for i := range records { // the ids of entries differ between runs
 			r := &records[i]
 			r.Last, r.KeepFrom, r.Pinned = [16]byte{}, nil, nil
 		}
@@ -267,7 +267,7 @@ func TestACompactionSurvivesADeathAtEachCommit(t *testing.T) {
 }
 
 // TestAWindowSmallerThanTheSystemPrompt checks that a response whose system prompt fills the window
-// fails with an error that names both, before the model is called.
+// fails before the model is called. The error names the system prompt and the window.
 func TestAWindowSmallerThanTheSystemPrompt(t *testing.T) {
 	s, n, _ := windowWorkerPool(t, 100, 4000, looks(1, 10))
 	rules := strings.Repeat("rule ", 4000)
@@ -281,8 +281,8 @@ func TestAWindowSmallerThanTheSystemPrompt(t *testing.T) {
 	}
 }
 
-// TestACompactionWithAnOpenCall checks that a client's request during an open call of its own tool
-// changes nothing, and that the call can be answered afterwards.
+// TestACompactionWithAnOpenCall checks that a client's request for a compaction changes nothing
+// while a call of the client's own tool is open. The call can be answered afterwards.
 func TestACompactionWithAnOpenCall(t *testing.T) {
 	s, n, _ := windowWorkerPool(t, 100, 100_000, "turn\n  call ask {}\nturn\n  text Done.\n")
 	id := s.start(engine.StartRequest{UserPrompt: "go", Turns: perdure.Turns{ClientTools: []perdure.ClientTool{{Name: "ask", Schema: json.RawMessage(`{"type":"object"}`)}}}})
@@ -299,7 +299,8 @@ func TestACompactionWithAnOpenCall(t *testing.T) {
 	}
 }
 
-// TestASummaryThatIsNotWhole checks that a summary that was cut off, or is a refusal, is not used.
+// TestASummaryThatIsNotWhole checks that a summary is not used if it was cut off or if the model
+// refused to write it.
 func TestASummaryThatIsNotWhole(t *testing.T) {
 	for _, stop := range []string{"refusal", "max_tokens"} {
 		t.Run(stop, func(t *testing.T) {
@@ -314,9 +315,9 @@ func TestASummaryThatIsNotWhole(t *testing.T) {
 	}
 }
 
-// TestALongMessageIsCompacted checks that messages of the user over the window's quarter are cut in
-// the requests for summaries, that a client's request compacts all of a conversation that does not
-// fit into one of them, and that only the first message of the user is pinned.
+// TestALongMessageIsCompacted checks messages of the user that exceed a quarter of the window. They
+// are cut in the requests for summaries. A client's request compacts the whole conversation, even
+// if that needs several summaries. Only the first message of the user is pinned.
 func TestALongMessageIsCompacted(t *testing.T) {
 	off := true
 	const answers = 12
@@ -344,7 +345,7 @@ func TestALongMessageIsCompacted(t *testing.T) {
 	}
 }
 
-// resize changes the window.
+// resize changes the size of the model's window.
 func (n *windowModel) resize(window int) {
 	n.mu.Lock()
 	defer n.mu.Unlock()
@@ -352,8 +353,8 @@ func (n *windowModel) resize(window int) {
 	n.providers.SetWindows(llm.Windows{{Provider: "scripted", ID: "s"}: {Window: window}})
 }
 
-// TestACompactionIsTriedAgainInTheNextResponse checks that a context that was refused as too long is
-// compacted in the next response, if the summary failed before.
+// TestACompactionIsTriedAgainInTheNextResponse checks a context that was refused as too long and
+// whose summary failed. The next response compacts it.
 func TestACompactionIsTriedAgainInTheNextResponse(t *testing.T) {
 	off := true
 	s, n, _ := windowWorkerPool(t, 100, 8000, "summary\n  fail invalid_request no\n"+looks(12, 3000))
@@ -369,8 +370,8 @@ func TestACompactionIsTriedAgainInTheNextResponse(t *testing.T) {
 	}
 }
 
-// TestACallWithLongArgumentsIsCompacted checks that a single turn whose call has arguments over the
-// window is compacted to valid arguments, and that the run goes on.
+// TestACallWithLongArgumentsIsCompacted checks a turn whose tool call has arguments that exceed the
+// window. A compaction cuts them to valid arguments, and the run continues.
 func TestACallWithLongArgumentsIsCompacted(t *testing.T) {
 	write := fmt.Sprintf("turn\n  call write-file {\"path\": \"a.txt\", \"content\": %q}\n  usage in=100 out=17000\n", strings.Repeat("x", 60_000))
 	s, n, _ := windowWorkerPool(t, 100, 8000, write+"turn\n  text Done.\n")

@@ -11,7 +11,7 @@ import (
 )
 
 // TestUnsupportedResultContentBecomesText checks a tool's result with content that no provider
-// accepts, inline or uploaded as a blob. The model reads a text about it instead, and the run
+// accepts, inline or uploaded as a blob. The model reads a text that says so instead, and the run
 // completes.
 func TestUnsupportedResultContentBecomesText(t *testing.T) {
 	for name, data := range map[string]string{"small": "aGk=", "uploaded": strings.Repeat("aGk=", 100_000)} {

@@ -14,7 +14,7 @@ import (
 	"github.com/perdure/perdure/llm"
 )
 
-// mostKept is the maximum number of bytes of the conversations that a worker caches.
+// mostKept is the maximum number of bytes of all conversations that a worker caches.
 const mostKept = 64 << 20
 
 // conversations is a cache of the decoded and hashed conversations of recent model calls, so that a
@@ -22,14 +22,14 @@ const mostKept = 64 << 20
 // it is used.
 type conversations struct {
 	mu    sync.Mutex                        // guards the fields below
-	kept  lru.Map[uuid.UUID, *conversation] // by execution
+	kept  lru.Map[uuid.UUID, *conversation] // by execution id
 	bytes int
 }
 
 // conversation contains the messages of a path, from the root. One call at a time uses it. New
 // messages are only appended, because earlier calls may still read the existing ones.
 type conversation struct {
-	from     []source // the entries of the messages, in the same order
+	from     []source // the entries from which messages were decoded, in the same order
 	messages []perdure.Message
 	hash     llm.PromptHash
 	bytes    int
@@ -39,7 +39,7 @@ type conversation struct {
 type source struct {
 	role    perdure.Role
 	content json.RawMessage
-	// rewritten and resultBytes are copied from the entry of the context.
+	// rewritten and resultBytes are fields of the perdure.ContextEntry.
 	rewritten   bool
 	resultBytes int
 }
@@ -63,7 +63,7 @@ func (c *conversations) put(execution uuid.UUID, conv *conversation) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	if other := c.kept.Peek(execution); other != nil {
-		c.bytes -= other.bytes // put by a concurrent attempt
+		c.bytes -= other.bytes // a concurrent attempt has put this conversation
 	}
 	c.kept.Put(execution, conv)
 	for c.bytes += conv.bytes; c.bytes > mostKept; {
@@ -71,14 +71,15 @@ func (c *conversations) put(execution uuid.UUID, conv *conversation) {
 	}
 }
 
-// readContext changes the conversation to the context of a path, which may lack the entries that the
-// context does not need. It returns the number of leading messages that are unchanged.
+// readContext changes the conversation to the context of a path. The path may lack entries that the
+// context does not need. The result same is the number of messages at the beginning that are
+// unchanged.
 func (conv *conversation) readContext(path func() iter.Seq2[perdure.Entry, error]) (same int, err error) {
 	compacted, err := hasCompaction(path())
 	if err != nil {
 		return 0, err
 	}
-	if !compacted { // the context is the path
+	if !compacted { // then the context consists of the path's entries
 		return conv.read(unchanged(path()))
 	}
 	entries, err := collect(path())
@@ -132,8 +133,8 @@ func inOrder(entries []perdure.ContextEntry) iter.Seq2[perdure.ContextEntry, err
 	}
 }
 
-// read replaces the conversation by the messages of a context. It returns the number of messages at
-// the beginning that are unchanged.
+// read replaces the conversation by the messages of a context. The result same is the number of
+// messages at the beginning that are unchanged.
 func (conv *conversation) read(context iter.Seq2[perdure.ContextEntry, error]) (same int, err error) {
 	known := len(conv.from)
 	n := 0
@@ -159,7 +160,7 @@ func (conv *conversation) read(context iter.Seq2[perdure.ContextEntry, error]) (
 }
 
 func (s source) is(e *perdure.ContextEntry) bool {
-	// fast if both slices are the same memory
+	// The comparison is fast if both slices are the same memory.
 	return s.role == e.Entry.Role && s.rewritten == e.Rewritten && s.resultBytes == e.ResultBytes && bytes.Equal(s.content, e.Entry.Content)
 }
 

@@ -43,9 +43,9 @@ func reread(path []perdure.Entry) []perdure.Entry {
 }
 
 // TestCachedConversationEqualsItsPath checks that the messages of a call and their hash always
-// equal those of the decoded path, and that the messages do not change later. Between calls, paths
-// grow, branch, change under the same id, are evicted from the cache, and are read from an older
-// leaf.
+// equal those of the decoded path, and that returned messages do not change afterwards. Between
+// calls, paths grow, branch, change under the same id, are evicted from the cache, and are read
+// from an older leaf.
 func TestCachedConversationEqualsItsPath(t *testing.T) {
 	type call struct {
 		path     []perdure.Entry
@@ -58,7 +58,7 @@ func TestCachedConversationEqualsItsPath(t *testing.T) {
 		var calls []call
 		for step := range 30 {
 			switch r.IntN(8) {
-			case 0: // another branch, or a leaf that was moved back
+			case 0: // the leaf is on another branch, or was moved back
 				path = append([]perdure.Entry{}, path[:r.IntN(len(path)+1)]...)
 			case 1: // the last entry is replaced under the same id
 				if n := len(path); n > 0 {
@@ -66,11 +66,11 @@ func TestCachedConversationEqualsItsPath(t *testing.T) {
 					path = append(append([]perdure.Entry{}, path[:n-1]...), messageEntry(perdure.RoleUser, fmt.Sprint("other ", step)))
 					path[n-1].ID = id
 				}
-			case 2: // a new process
+			case 2: // a new process has an empty cache
 				kept = &conversations{}
-			case 3: // the entries are read from the store once more
+			case 3: // the entries are read from the store again
 				path = reread(path)
-			case 4: // the same words with another role
+			case 4: // the role of an entry changes, and its text stays the same
 				if n := len(path); n > 0 {
 					path = append([]perdure.Entry{}, path...)
 					path[n-1].Role = perdure.RoleSystem
@@ -126,8 +126,8 @@ func checkMessages(t *testing.T, what string, got []perdure.Message, path []perd
 	}
 }
 
-// TestATurnDecodesWhatIsNew checks that read decodes only entries that it does not know, and
-// returns the number of known ones.
+// TestATurnDecodesWhatIsNew checks that read decodes only entries that are not cached, and returns
+// the number of cached ones.
 func TestATurnDecodesWhatIsNew(t *testing.T) {
 	var conv conversation
 	path := []perdure.Entry{messageEntry(perdure.RoleUser, "one"), messageEntry(perdure.RoleAssistant, "two")}
@@ -169,8 +169,8 @@ func TestAConversationThatCannotBeRead(t *testing.T) {
 	}
 }
 
-// TestConversationsAreForgotten checks that the cache stays within its limit in bytes and evicts
-// the least recently used conversation.
+// TestConversationsAreForgotten checks that the cache of conversations stays within its limit in
+// bytes and evicts the least recently used conversation.
 func TestConversationsAreForgotten(t *testing.T) {
 	var kept conversations
 	var ids []uuid.UUID

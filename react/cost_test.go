@@ -8,8 +8,8 @@ import (
 	"github.com/perdure/perdure/llm"
 )
 
-// TestACallWithoutAPriceHasNoCost checks that the cost in the record of a call has all its members,
-// with null for those that are unknown.
+// TestACallWithoutAPriceHasNoCost checks that the cost in the record of a call has all its members.
+// Unknown members are null.
 func TestACallWithoutAPriceHasNoCost(t *testing.T) {
 	total := 3.0
 	for want, a := range map[string]modelAnswer{

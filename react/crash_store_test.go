@@ -23,16 +23,16 @@ import (
 	"github.com/perdure/perdure/worker"
 )
 
-// crashPlan says when the processes of a run die, each a server with its worker.
+// crashPlan says when the processes of a run die. Each process is a server with its worker.
 type crashPlan struct {
-	// first is the number of commits of the first process, and each that of every later one. 0 is a
-	// process that does not die.
+	// first is the number of commits after which the first process dies. each is that number for
+	// every process after it. 0 means that the process does not die.
 	first, each int
-	how         interruption // before or after the commit at which the process dies
+	how         interruption // whether the process dies before or after its last commit
 }
 
-// crashStore is a store on which one process after the other works on a run of the built-in agent
-// and tools. The model has a window of 8,000 tokens.
+// crashStore is a store with one run of the built-in agent and tools. One process after another
+// works on the run. The model has a window of 8,000 tokens.
 type crashStore struct {
 	t       *testing.T
 	store   store.Store
@@ -43,7 +43,7 @@ type crashStore struct {
 	journal string
 	crashPlan
 	died   int           // number of processes that have died
-	buried chan struct{} // receives after a death: a process may die before it sends the hint of a commit
+	buried chan struct{} // receives after a death; a dead process may have sent no hint
 }
 
 const smallWindow = 8000
@@ -63,7 +63,7 @@ func (h *crashStore) server(s store.Store) *engine.Engine {
 	return engine.New(engine.Config{Store: s, Hints: h.hints, Lease: runLease, Logger: slog.New(slog.DiscardHandler)})
 }
 
-// crashingProcess is a process: it dies at one of its commits.
+// crashingProcess is the state of a process that dies at one of its commits.
 type crashingProcess struct {
 	fate *killSwitch
 	how  interruption
@@ -73,7 +73,7 @@ type crashingProcess struct {
 
 func (l *crashingProcess) plan(_ int, c store.Command) storetest.Fault {
 	if c.Name == "register" || c.Name == "kinds" {
-		return storetest.NoFault // these commits are not part of the run
+		return storetest.NoFault // these commits do not belong to the run
 	}
 	if _, dead := l.fate.next("", ""); dead {
 		return storetest.FailBefore
@@ -90,7 +90,7 @@ func (l *crashingProcess) plan(_ int, c store.Command) storetest.Fault {
 	return storetest.LoseAnswer
 }
 
-// work runs processes one after the other until stop is called. It returns when a worker has
+// work runs one process after another until stop is called. It returns when a worker has
 // registered, so that a client can start a run.
 func (h *crashStore) work() (stop func()) {
 	h.begin(h.client.Dispatch("default", true))()
@@ -107,7 +107,8 @@ func (h *crashStore) work() (stop func()) {
 	return sync.OnceFunc(func() { close(over); <-done })
 }
 
-// live runs a process. It returns false if the process ends because over is closed.
+// live runs a process that dies after the given number of commits. It returns false if the process
+// ends because the channel over is closed.
 func (h *crashStore) live(left int, over <-chan struct{}) bool {
 	l := &crashingProcess{fate: newKillSwitch(killPoint{}), how: h.how, left: left}
 	e := h.server(&storetest.Faults{Store: h.store, Plan: l.plan})
@@ -145,7 +146,7 @@ func (b endingDispatch) Append(ctx context.Context, frames []perdure.Frame) ([]p
 	return replies, nil
 }
 
-// begin starts a worker.
+// begin starts a worker that calls the server through d.
 func (h *crashStore) begin(d perdure.Dispatch) (stop func()) {
 	providers := llm.NewProviders(h.model)
 	providers.SetWindows(llm.Windows{{Provider: "scripted", ID: "s"}: {Window: smallWindow}})
@@ -188,7 +189,7 @@ func (h *crashStore) start(prompt string, oneShot bool) uuid.UUID {
 	return x.ID
 }
 
-// until returns the execution as soon as want returns true for it.
+// until returns the execution as soon as the function want returns true for it.
 func (h *crashStore) until(id uuid.UUID, want func(*perdure.Execution) bool) *perdure.Execution {
 	h.t.Helper()
 	hints, unsubscribe := h.hints.Subscribe(notify.Log(id))

@@ -12,8 +12,8 @@ import (
 	"github.com/perdure/perdure/internal/engine"
 )
 
-// crashAfterEntries is the dispatch of a worker whose process dies after a commit with entries: the
-// server stores such a commit, but the worker receives lease_lost.
+// crashAfterEntries is the dispatch of a worker whose process dies after a commit with entries. The
+// server stores that commit, but the worker receives lease_lost.
 type crashAfterEntries struct {
 	perdure.Dispatch
 	died chan struct{}
@@ -33,8 +33,9 @@ func user(text string) perdure.InputMessage {
 	return perdure.InputMessage{Role: perdure.RoleUser, Parts: []perdure.Part{perdure.Text(text)}}
 }
 
-// TestAPathIsCopiedOnce checks that an execution that continues another one has each entry of its
-// path once, even if its worker dies during the copy. The other execution does not change.
+// TestAPathIsCopiedOnce checks an execution that continues another execution. It has each entry of
+// the other's path once, even if its worker dies during the copy. The other execution does not
+// change.
 func TestAPathIsCopiedOnce(t *testing.T) {
 	s := emptyWorkerPool(t, "turn\n text one\nturn\n text two\n")
 	stop := s.work(10)
@@ -76,7 +77,7 @@ func TestAPathIsCopiedOnce(t *testing.T) {
 			ids[e.ID] = true
 		}
 	}
-	if want := 4 + 6; len(ids) != want || x.EntryCount != 7 { // six on the path, and an llm_call
+	if want := 4 + 6; len(ids) != want || x.EntryCount != 7 { // six on the path, and an llm_call entry
 		t.Errorf("%d ids, want %d; %d entries", len(ids), want, x.EntryCount)
 	}
 }

@@ -17,7 +17,7 @@ import (
 	"github.com/perdure/perdure/worker"
 )
 
-// script is what the model of the examples answers: a call of the tool sum, and then a text.
+// script contains the answers of the examples' model: a call of the tool sum, and then a text.
 const script = `turn
   call sum {"a": 2, "b": 3}
 turn
@@ -35,8 +35,8 @@ func sum() tool.Tool {
 	}, tool.WithOnLost(perdure.OnLostRetry))
 }
 
-// open starts a server and a worker with the react agent, whose model plays script. The function
-// end stops them.
+// open starts a server and a worker with the react agent, whose model answers as script says. The
+// function end stops them.
 func open(change func(*react.Config)) (d *exampletest.Deployment, end func()) {
 	dir, err := os.MkdirTemp("", "perdure-example-")
 	if err != nil {
@@ -69,7 +69,8 @@ var question = client.StartRequest{
 	Models: []perdure.ModelConfig{{Provider: "scripted", ModelID: "sum"}},
 }
 
-// The react agent calls a model, and runs the tools that the model calls, until the model answers.
+// This example shows the react agent: it calls a model and runs the tools that the model calls,
+// until the model answers.
 func ExampleAgent() {
 	d, end := open(func(*react.Config) {})
 	defer end()
@@ -97,8 +98,8 @@ func ExampleAgent() {
 	// assistant: "The sum is 5."
 }
 
-// Select chooses the model of each turn: here the second one from the second turn on, if there is
-// one.
+// This example shows Select, which chooses the model of each turn. Here it chooses the second model
+// from the second turn on, if there is one.
 func ExampleConfig() {
 	d, end := open(func(c *react.Config) {
 		c.Select = func(t react.Turn) perdure.ModelConfig {
@@ -115,7 +116,7 @@ func ExampleConfig() {
 	// COMPLETED
 }
 
-// An Observer is called for every model call and every run of a tool.
+// This example shows an Observer, which is called for every model call and every run of a tool.
 func ExampleObserver() {
 	calls, tools := make(chan react.ModelCall, 2), make(chan react.ToolCall, 1)
 	d, end := open(func(c *react.Config) {
@@ -131,8 +132,8 @@ func ExampleObserver() {
 	// Output: 2 model calls, sum ok
 }
 
-// Generate asks a model from an agent of any kind. The answer is stored: a crash does not pay for it
-// again.
+// This example asks a model from an agent of any kind. The answer is stored, so a crash does not
+// pay for it again.
 func ExampleGenerate() {
 	dir, err := os.MkdirTemp("", "perdure-example-")
 	if err != nil {
@@ -160,7 +161,7 @@ func ExampleGenerate() {
 	// Output: "A dog reads."
 }
 
-// Run asks a model that can call tools, as a part of a larger agent.
+// This example asks a model that can call tools, as a part of a larger agent.
 func ExampleRun() {
 	dir, err := os.MkdirTemp("", "perdure-example-")
 	if err != nil {

@@ -14,23 +14,24 @@ import (
 // GenerateOptions are the options of Generate. Only Model is required.
 type GenerateOptions struct {
 	Model perdure.ModelConfig
-	// Name identifies the call in the execution, or in the call of the step of an agent.Loop. Without it,
-	// calls with equal messages and options are one call with one answer. Instance distinguishes calls
-	// with one name, or with equal messages.
+	// Name identifies the call in the execution, or in the call of the step of an agent.Loop.
+	// Without a Name, calls with equal messages and options are one call with one answer. Instance
+	// distinguishes calls with the same Name, or with equal messages.
 	Name, Instance string
 	// System is the system prompt.
 	System string
-	// Tools are offered to the model. Its calls are returned in Generated.Message, and not run.
+	// Tools are offered to the model. If the model calls tools, the calls are returned in
+	// Generated.Message and are not run.
 	Tools []llm.ToolSpec
 	// ToolChoice and ToolName have the meaning of the fields of perdure.Turns.
 	ToolChoice, ToolName string
-	// MaxTokens is the maximum size of the answer; 0 means the provider's default.
+	// MaxTokens is the maximum size of the answer in tokens; 0 means the provider's default.
 	MaxTokens   int
 	Temperature *float64
 	Thinking    llm.Thinking
-	// Format is the required format of the text; nil is free text.
+	// Format is the required format of the answer's text; nil means free text.
 	Format *perdure.OutputFormat
-	// Silent, if set, does not stream the answer to clients.
+	// Silent prevents that the answer is streamed to clients.
 	Silent bool
 }
 
@@ -44,23 +45,24 @@ type Generated struct {
 	// Usage is the usage of the call in tokens, with its cost if the price is known.
 	Usage      perdure.Usage
 	StopReason perdure.StopReason
-	// Latency is the time that the call has taken.
+	// Latency is the duration of the model call.
 	Latency time.Duration
 }
 
 // Text returns the text of the answer.
 func (g Generated) Text() string { return g.Message.PlainText() }
 
-// Generate asks a model once, from an agent of any kind, and returns the answer. The call is a task:
-// its answer is stored, and a function that is entered again gets the stored one, so a crash never
-// pays for it twice. While the answer arrives, it is streamed to the clients of the execution. A call
-// that fails for a while is repeated, with growing pauses.
+// Generate asks a model once, from an agent of any kind, and returns the answer. The call is a
+// task: its answer is stored, and a function that is entered again gets the stored answer, so a
+// crash never pays for it twice. While the answer arrives, it is streamed to the clients of the
+// execution. A call with a temporary failure is repeated, with growing pauses.
 //
-// messages is the conversation, from the first message to the last one; its last message is one of the
-// user or the result of a tool. It need not be the conversation of the execution, and neither it nor
-// the answer becomes part of that. The worker of the model calls registers ModelTasks, or the react
-// agent's Tasks. It blocks. Errors: invalid_argument, and the error of a call that has failed for
-// good, a *perdure.TaskError whose code begins with model_.
+// The parameter messages is the conversation, from the first message to the last one. The last
+// message is a message of the user or the result of a tool. The messages need not be the
+// conversation of the execution. Neither the messages nor the answer become part of that
+// conversation. The worker of the model calls registers ModelTasks, or the react agent's Tasks.
+// Generate blocks. Errors: invalid_argument, and the error of a call that has failed for good, a
+// *perdure.TaskError whose code begins with model_.
 func Generate(ctx agent.Context, messages []perdure.Message, o GenerateOptions) (Generated, error) {
 	r, err := o.request(ctx, messages)
 	if err != nil {
@@ -128,7 +130,7 @@ type generation struct {
 	Silent      bool                  `json:"silent,omitempty"`
 }
 
-// generation returns the request with the messages.
+// generation returns the part of the model task's input with the options and the messages.
 func (o GenerateOptions) generation(messages []perdure.Message) generation {
 	g := generation{
 		System: o.System, Tools: o.Tools, ToolChoice: o.ToolChoice, ToolName: o.ToolName, MaxTokens: o.MaxTokens,
@@ -197,7 +199,7 @@ func (g *generation) ask(m perdure.ModelConfig) llm.Request {
 	return r
 }
 
-// firstMessages returns the messages of the request.
+// firstMessages returns the messages with which the request begins.
 func (g *generation) firstMessages() []perdure.Message {
 	messages := make([]perdure.Message, len(g.Messages))
 	for i, m := range g.Messages {

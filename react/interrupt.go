@@ -9,17 +9,17 @@ import (
 	"github.com/perdure/perdure/tool"
 )
 
-// stoppedTurn is a turn that a person stops. The commit that stored it cancelled the turn's tasks
-// and withdrew its questions.
+// stoppedTurn is a turn that a person has stopped. The commit that stored it also cancelled the
+// turn's tasks and withdrew its questions.
 type stoppedTurn struct {
 	Reason string `json:"reason,omitempty"`
 }
 
-// stoppedCall is the result of a call of a turn that a person has stopped.
+// stoppedCall is the result of a tool call in a turn that a person has stopped.
 const stoppedCall = "stopped by the user"
 
-// await waits until all tasks have ended, or until a person stops the turn: then it stores that, and
-// the results are nil.
+// await waits until all tasks have ended, and returns their results. If a person stops the turn
+// first, it stores that, and the results are nil.
 func (l *loop) await(futures ...agent.Future) ([]agent.Result, error) {
 	ended := make([]agent.Condition, len(futures))
 	for i, f := range futures {
@@ -35,7 +35,7 @@ func (l *loop) await(futures ...agent.Future) ([]agent.Result, error) {
 	return nil, l.stop(met.Signal())
 }
 
-// interrupted reports whether a person has stopped the turn, and begins to stop it.
+// interrupted reports whether a person has stopped the turn. If so, it begins to stop the turn.
 func (l *loop) interrupted() (bool, error) {
 	there, err := l.ctx.HasSignal(perdure.InterruptSignal)
 	if err != nil || !there {
@@ -98,14 +98,14 @@ func (l *loop) finishStop() error {
 		}
 	}
 	l.st.Stopping = nil
-	if l.st.Idle { // only a compaction was stopped
+	if l.st.Idle { // there is no turn: only a compaction was stopped
 		return nil
 	}
 	return l.endResponse(perdure.StopInterrupted, stopped.Reason)
 }
 
-// keepAnswer stores the answer of a model call that has ended, although its turn was stopped: the
-// whole one if it was complete, or the text that clients have seen.
+// keepAnswer stores the answer of a model call that has ended, although its turn was stopped. It
+// stores the complete answer, or, if the call did not complete, the text that clients have seen.
 func (l *loop) keepAnswer(p *pending) error {
 	future := agent.FutureOf(*p.ModelTask, ModelTask)
 	results, err := l.ctx.Await(agent.All, future)
@@ -119,7 +119,7 @@ func (l *loop) keepAnswer(p *pending) error {
 		return l.closeStopped(p)
 	}
 	text, err := l.ctx.StreamedText(future)
-	if err != nil && !perdure.IsCode(err, perdure.Internal) { // an older server does not know the call
+	if err != nil && !perdure.IsCode(err, perdure.Internal) { // an older server lacks this call
 		return err
 	}
 	l.st.TurnIndex++
@@ -135,8 +135,8 @@ func (l *loop) keepAnswer(p *pending) error {
 	return err
 }
 
-// closeStopped stores a result for each call of the turn that has none: that of its task if it was
-// complete before the stop.
+// closeStopped stores a result for each call of the turn that has none. If the call's task
+// completed before the stop, that is the task's result.
 func (l *loop) closeStopped(p *pending) error {
 	for _, c := range p.Calls[p.Done:] {
 		result, task := tool.Errorf(stoppedCall), (*perdure.Task)(nil)

@@ -12,7 +12,7 @@ import (
 	"github.com/perdure/perdure/internal/store/storetest"
 )
 
-// killSwitch kills a process at a point, and counts the calls until then.
+// killSwitch kills a process at a given call, and counts the calls until then.
 type killSwitch struct {
 	killPoint
 	died chan struct{}
@@ -26,8 +26,8 @@ func newKillSwitch(p killPoint) *killSwitch {
 	return &killSwitch{killPoint: p, died: make(chan struct{}), calls: map[string]int{}, commits: map[string]int{}}
 }
 
-// next counts a call. It returns how the call is interrupted ("" for not), and whether the process
-// was dead before.
+// next counts a call. It returns how the call is interrupted, or "" if it is not. The result dead
+// says whether the process was already dead before the call.
 func (f *killSwitch) next(layer, name string) (h interruption, dead bool) {
 	f.mu.Lock()
 	defer f.mu.Unlock()
@@ -69,22 +69,22 @@ func (f *killSwitch) met() bool {
 	return f.hit
 }
 
-// plan interrupts commits of the store, as next does for calls.
+// plan interrupts commits of the store, as the method next does for calls.
 func (f *killSwitch) plan(_ int, c store.Command) storetest.Fault {
 	h, dead := f.next("store", c.Name)
 	switch {
 	case dead || h == before:
 		return storetest.FailBefore
 	case h == after:
-		// The process dies before it receives the reply: it is dead before the commit, and nobody
-		// receives the reply.
+		// The process dies before it receives the reply. It is therefore stopped before the commit,
+		// so that nobody receives the reply.
 		f.end()
 		return storetest.LoseAnswer
 	}
 	return storetest.NoFault
 }
 
-// killedDispatch is the dispatch of a worker that dies at a point.
+// killedDispatch is the dispatch of a worker that dies at a given call.
 type killedDispatch struct {
 	perdure.Dispatch
 	fate *killSwitch

@@ -16,12 +16,12 @@ import (
 )
 
 // TestEveryKillPointLeavesTheSameConversation interrupts a run of many turns at one call between
-// worker and server, or at one commit of the store. The run must end with the same conversation as
-// an undisturbed one. A model is called at most once per attempt, and a tool with effects runs at
-// most once.
+// worker and server, or at one commit of the store. It checks that the run ends with the same
+// conversation as an undisturbed run. A model is called at most once per attempt, and a tool with
+// effects runs at most once.
 //
-// The test does this for a random sample of the points. PERDURE_KILL_SEED sets the seed, and
-// PERDURE_KILL_POINTS the number of points, or "all".
+// The test does this for a random sample of the calls and commits. The environment variable
+// PERDURE_KILL_SEED sets the seed of the sample, and PERDURE_KILL_POINTS its size, or "all".
 func TestEveryKillPointLeavesTheSameConversation(t *testing.T) {
 	longtest.Skip(t, "minutes")
 	opentest.Each(t, func(t *testing.T, open opentest.Opener) {
@@ -59,8 +59,8 @@ func TestEveryKillPointLeavesTheSameConversation(t *testing.T) {
 	})
 }
 
-// shards is the number of runs at the same time, each on a store of its own. They mostly wait for
-// the disk.
+// shards is the number of runs that are played at the same time, each on its own store. The runs
+// mostly wait for the disk.
 const shards = 12
 
 // interruption is the way in which a call is interrupted.
@@ -77,7 +77,7 @@ const (
 // server, which dies together with the worker in its process.
 type killPoint struct {
 	layer, name string
-	nth         int // number of the call among those with this name, from 1
+	nth         int // number of the call among the calls with this name, from 1
 	how         interruption
 	parked      int
 }
@@ -107,7 +107,7 @@ func (o *outcome) points() []killPoint {
 func ways(layer, name string) []interruption {
 	switch {
 	case name == "start" || name == "kinds" || name == "register":
-		return nil // these calls are not part of the run
+		return nil // these calls do not belong to the run
 	case layer == "rpc" && (name == "PollAgents" || name == "PollTasks"):
 		return []interruption{before, after} // a lost reply would only delay the run until the lease expires
 	case layer == "rpc":
@@ -121,7 +121,7 @@ func sample(t *testing.T, all []killPoint) []killPoint {
 	t.Helper()
 	most := 24
 	if strings.HasPrefix(t.Name(), "TestEveryKillPointLeavesTheSameConversation/postgres") {
-		most = 6 // a run takes longer on PostgreSQL
+		most = 6 // a run takes more time on PostgreSQL
 	}
 	if text := os.Getenv("PERDURE_KILL_POINTS"); text == "all" {
 		return all
@@ -144,7 +144,7 @@ func sample(t *testing.T, all []killPoint) []killPoint {
 	return all[:min(most, len(all))]
 }
 
-// outcome is the result of a run, with what was counted during it.
+// outcome is the result of a run, with the model calls and tool runs that were counted during it.
 type outcome struct {
 	killPoint
 	reached        bool
@@ -156,7 +156,8 @@ type outcome struct {
 	calls, commits map[string]int
 }
 
-// line is an entry of the conversation. label is the label of the tool call whose result it is.
+// line is an entry of the conversation. The field label is the label of the tool call whose result
+// the entry is.
 type line struct{ text, label string }
 
 // undisturbed checks the outcome of a run without interruption.
@@ -173,7 +174,7 @@ func (o *outcome) undisturbed(t *testing.T) {
 	}
 }
 
-// compare compares the outcome of a run with the outcome want of a run without interruption.
+// compare compares the outcome of an interrupted run with want, the outcome of an undisturbed run.
 func (o *outcome) compare(t *testing.T, want *outcome) {
 	t.Helper()
 	bad := func(format string, args ...any) {

@@ -22,8 +22,8 @@ func writeFile(t *testing.T, path, content string) {
 	}
 }
 
-// toolTurns returns a script of n turns with tools. Some change the workspace, some turns have
-// parallel calls.
+// toolTurns returns a model script of n turns with tool calls. Some calls change the workspace, and
+// some turns have parallel calls.
 func toolTurns(n int) string {
 	var b strings.Builder
 	for i := range n {
@@ -42,7 +42,7 @@ func toolTurns(n int) string {
 	return b.String() + "turn\n  text All steps are done.\n"
 }
 
-// playTools plays a run of n turns with tools to its end.
+// playTools runs the script of toolTurns to its end, while processes die as the plan says.
 func playTools(t *testing.T, n int, d crashPlan) *longOutcome {
 	h := newCrashStore(t, toolTurns(n), d)
 	var notes strings.Builder
@@ -58,7 +58,8 @@ func playTools(t *testing.T, n int, d crashPlan) *longOutcome {
 	return h.outcome(id)
 }
 
-// playChat plays a chat of n messages, each of which is sent when the one before is answered.
+// playChat runs a chat of n messages, while processes die as the plan says. Each message is sent
+// after the previous one is answered.
 func playChat(t *testing.T, n int, d crashPlan) *longOutcome {
 	var script strings.Builder
 	for i := range n {
@@ -80,7 +81,7 @@ func playChat(t *testing.T, n int, d crashPlan) *longOutcome {
 	return h.outcome(id)
 }
 
-// stopped returns the number of answers after which the agent waits, by its checkpoint.
+// stopped returns the number of turns in the newest checkpoint of the chat.
 func (h *crashStore) stopped(x *perdure.Execution) int {
 	h.t.Helper()
 	c, err := h.store.Checkpoint(h.t.Context(), x.ID, x.CheckpointSeq)
@@ -107,16 +108,17 @@ func (h *crashStore) say(id uuid.UUID, text string) {
 	}
 }
 
-// stride is the number of commits of a process in the long form. All starting points together kill
-// the run at every commit.
+// stride is the number of commits after which a process dies in the long form of the test. Runs
+// with all possible first deaths together kill the run at every commit.
 const stride = 7
 
-// TestALongConversationSurvivesDeaths checks that a run of many turns with tools, and a long chat, in a window of 8,000 tokens end as without a death, while one process after the other
-// dies: no answer that was stored is paid for again, no finished tool runs again, and no message is
-// lost or doubled.
+// TestALongConversationSurvivesDeaths checks a run of many turns with tools, and a long chat, in a
+// window of 8,000 tokens, while one process after another dies. Both end as without a death. No
+// answer that was stored is paid for again, no finished tool runs again, and no message is lost or
+// doubled.
 //
-// In the short form the processes die at random commits. In the long form, the run has 300
-// turns, the chat has 2,000 messages, and both are killed before and after every commit.
+// In the short form the processes die at random commits. In the long form, the run has 300 turns,
+// the chat has 2,000 messages, and both are killed before and after every commit.
 func TestALongConversationSurvivesDeaths(t *testing.T) {
 	longtest.Skip(t, "minutes")
 	seed := longtest.Seed(t)

@@ -14,15 +14,16 @@ import (
 	"github.com/perdure/perdure/llm/scripted"
 )
 
-// longOutcome is what a long run has stored, paid for and done.
+// longOutcome is what a long run has stored, which model calls it has paid for, and which effects
+// its tools had.
 type longOutcome struct {
-	lines       []string // the conversation without compactions
+	lines       []string // the messages of the conversation, without compactions
 	compactions int
-	records     map[string]int // llm_call entries by purpose
+	records     map[string]int // number of llm_call entries by purpose of the call
 	turns       []*perdure.Task
 	summaries   []*perdure.Task
-	interrupted int            // number of tool tasks
-	effects     map[string]int // lines that bash wrote
+	interrupted int            // number of tool tasks that were interrupted
+	effects     map[string]int // number of times that bash wrote each line
 	paid        map[int][]scripted.Call
 	died        int
 }
@@ -131,7 +132,7 @@ func (o *longOutcome) attempts() (n int) {
 	return n
 }
 
-// compare compares the outcome with that of a run without deaths.
+// compare compares the outcome with want, the outcome of a run without deaths.
 func (o *longOutcome) compare(t *testing.T, want *longOutcome) {
 	t.Helper()
 	o.comparePaid(t)
@@ -157,8 +158,8 @@ func (o *longOutcome) compare(t *testing.T, want *longOutcome) {
 
 const purposeCompaction = "compaction"
 
-// comparePaid checks that each model call was paid for at most once for each attempt, that all
-// attempts sent the same bytes, and that no part of the conversation was summarized twice.
+// comparePaid checks that each attempt of a model call was paid for at most once, that all attempts
+// of a call sent the same bytes, and that no part of the conversation was summarized twice.
 func (o *longOutcome) comparePaid(t *testing.T) {
 	t.Helper()
 	for i, task := range o.turns {
@@ -187,8 +188,8 @@ func (o *longOutcome) comparePaid(t *testing.T) {
 	}
 }
 
-// compareLines checks that the conversation is the same, except for the results of interrupted
-// tools.
+// compareLines checks that both runs have the same conversation, except for the results of
+// interrupted tools.
 func (o *longOutcome) compareLines(t *testing.T, want *longOutcome) {
 	t.Helper()
 	if len(o.lines) != len(want.lines) {

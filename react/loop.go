@@ -15,7 +15,7 @@ import (
 // defaultMaxTurns is the maximum number of model calls per response if the settings contain none.
 const defaultMaxTurns = 50
 
-// loop is one run of the react agent's function.
+// loop is the state of one call of the react agent's function.
 type loop struct {
 	ctx agent.Context
 	c   Config
@@ -33,7 +33,7 @@ func resume(ctx agent.Context, c Config, in perdure.ReactInput) (*loop, error) {
 	}
 	if known {
 		l.st = st
-		l.st.Settings = usable(st.Settings) // older workers accepted settings without a model
+		l.st.Settings = usable(st.Settings) // workers of older versions accepted settings without a model
 		l.place()
 		return l, nil
 	}
@@ -42,9 +42,9 @@ func resume(ctx agent.Context, c Config, in perdure.ReactInput) (*loop, error) {
 	return l, l.begin()
 }
 
-// begin copies the path that the execution continues, and appends the messages of the input. Keys
-// prevent duplicates if the function is entered again before the first checkpoint. Without
-// messages, the execution waits for a message.
+// begin copies the path of the execution that this one continues, and appends the messages of the
+// input. Keys prevent duplicates if the function is entered again before the first checkpoint.
+// Without messages, the execution waits for a message.
 func (l *loop) begin() error {
 	open, err := l.copyFrom()
 	if err != nil {
@@ -63,7 +63,8 @@ func (l *loop) begin() error {
 	return l.appendInput("input", open, messages)
 }
 
-// between returns the current response and the next turn.
+// between returns the place of what is written between two turns. That is the current response and
+// the next turn.
 func (l *loop) between() perdure.Place {
 	return perdure.Place{ResponseID: l.st.ResponseID, TurnID: fmt.Sprintf("turn_%d", l.st.TurnIndex)}
 }
@@ -78,7 +79,7 @@ func (l *loop) place() {
 	l.ctx.SetPlace(p)
 }
 
-// run runs the loop from its state to the end of the execution.
+// run runs the loop from its current state to the end of the execution.
 func (l *loop) run() (perdure.ReactOutput, error) {
 	for {
 		var err error
@@ -115,7 +116,8 @@ func (l *loop) output() perdure.ReactOutput {
 	return perdure.ReactOutput{Text: l.st.Text, StopReason: l.st.StopReason, UsageByModel: usage}
 }
 
-// save adds a checkpoint of the loop's state to the next commit.
+// save adds a checkpoint of the loop's state to the next commit. The parameter why is the
+// checkpoint's reason.
 func (l *loop) save(why string) error {
 	return states.Save(l.ctx, l.st, agent.WithNext(), agent.Reason(why))
 }
@@ -152,7 +154,7 @@ func (l *loop) idle() (done bool, err error) {
 		l.st.Try++
 		l.resume()
 		return false, nil
-	case perdure.InterruptSignal: // sent in the moment in which the response ended
+	case perdure.InterruptSignal: // a client sent it in the moment in which the response ended
 		return false, nil
 	case perdure.ModelSignal:
 		l.prefer(signal)
@@ -173,13 +175,13 @@ func (l *loop) idle() (done bool, err error) {
 	return false, l.appendInput(signal.EntryKey(), open, said.Messages)
 }
 
-// failure returns the error with which the response ended, or nil if it ended without one.
+// failure returns the error with which the response ended, or nil if it ended without an error.
 func (l *loop) failure() error {
 	if l.st.StopReason != perdure.StopError {
 		return nil
 	}
 	code := l.st.ErrorCode
-	if code == "" { // the state of an older worker has the code only in its text
+	if code == "" { // a worker of an older version stored the code only in the text
 		code = perdure.Internal
 	}
 	return &perdure.TaskError{Code: code, Message: strings.TrimPrefix(l.st.Error, string(code)+": "), Permanent: true}
@@ -191,7 +193,7 @@ func (l *loop) resume() {
 	l.place()
 }
 
-// steer appends messages that have arrived during the response to the conversation.
+// steer appends to the conversation the messages that have arrived during the response.
 func (l *loop) steer() error {
 	signals, err := l.ctx.DrainSignals(perdure.UserMessage)
 	if err != nil {
@@ -234,7 +236,7 @@ func (l *loop) ask() error {
 	if waits, err := l.compactFirst(model); waits || err != nil {
 		return err
 	}
-	ahead, err := l.planAhead(model) // before the call is scheduled, because it may commit
+	ahead, err := l.planAhead(model) // planAhead precedes the schedule of the call, because it may commit
 	if err != nil {
 		return err
 	}
@@ -261,8 +263,8 @@ func (l *loop) maxTurns() int {
 	return defaultMaxTurns
 }
 
-// answer waits for the model's answer, stores it, and takes its tool calls into the state. It ends
-// the response if there are none.
+// answer waits for the model's answer, stores it, and takes its tool calls into the state. If the
+// answer has no tool calls, it ends the response.
 func (l *loop) answer() error {
 	p := l.st.Pending
 	results, err := l.await(agent.FutureOf(*p.ModelTask, ModelTask))
@@ -304,7 +306,7 @@ func (l *loop) takeAnswer(p *pending, t *perdure.Task) (perdure.StopReason, erro
 	return a.Content.StopReason, nil
 }
 
-// store appends the assistant's message and an llm_call entry about the model call.
+// store appends the model's message and an llm_call entry about the model call.
 func (l *loop) store(p *pending, a modelAnswer, t *perdure.Task) error {
 	m := perdure.Message{Role: perdure.RoleAssistant, Content: a.Content}
 	_, err := l.ctx.Append(m, agent.WithEntryID(p.EntryID), agent.WithKey(perdure.TaskEntryKey(t.ID)))
@@ -324,8 +326,8 @@ func (l *loop) store(p *pending, a modelAnswer, t *perdure.Task) error {
 	return err
 }
 
-// modelFailed ends the response with the error, which clients see. A one-shot run then fails.
-// Another run tries once more after a message or a retry signal.
+// modelFailed ends the response with an error that clients see. A one-shot run then fails. Any
+// other run tries once more after a message or a retry signal.
 func (l *loop) modelFailed(failure error) error {
 	if perdure.CodeOf(failure) == tooLongCode {
 		return l.tooLong(failure)
@@ -344,7 +346,7 @@ func (l *loop) endResponse(reason perdure.StopReason, failure string) error {
 	if failure != "" {
 		end["error"] = failure
 	}
-	return l.ctx.Emit(end) // part of the commit that stores the idle state
+	return l.ctx.Emit(end) // the event is part of the commit that stores the idle state
 }
 
 // callsOf returns the tool calls of an answer, with the reason for each call that is refused.
@@ -366,7 +368,7 @@ func (l *loop) callsOf(c perdure.Content) []call {
 		one.Barrier = ok && t.Barrier && !one.Client
 		calls = append(calls, one)
 	}
-	// Calls of client tools are last, because the response ends with them.
+	// Client tools run at the client. Their calls come last, because the response ends with them.
 	slices.SortStableFunc(calls, func(a, b call) int {
 		switch {
 		case a.Client == b.Client:
@@ -379,7 +381,7 @@ func (l *loop) callsOf(c perdure.Content) []call {
 	return calls
 }
 
-// callOf returns a tool call of an answer.
+// callOf converts a part of an answer to a tool call.
 func callOf(part perdure.Part) call {
 	c := call{ID: part.ID, Name: part.Name, Arguments: part.RawArguments}
 	if c.Arguments == "" {
@@ -388,8 +390,8 @@ func callOf(part perdure.Part) call {
 	return c
 }
 
-// refusal returns the result of a call that cannot be run; "" if it can. known reports whether the tool
-// is one of the tools with these names.
+// refusal returns the result of a call that cannot be run, or "" if it can. The parameter known
+// says whether the called tool is in the list tools.
 func refusal(c call, known bool, tools []string) string {
 	switch {
 	case c.Name == perdure.UnnamedTool:
@@ -402,8 +404,8 @@ func refusal(c call, known bool, tools []string) string {
 	return ""
 }
 
-// tool returns the tool with the name, and reports whether the worker has it and the execution may
-// use it.
+// tool returns the tool with this name. It reports whether the worker has the tool and the
+// execution may use it.
 func (l *loop) tool(name string) (tool.Tool, bool) {
 	i := slices.IndexFunc(l.c.Tools, func(t tool.Tool) bool { return t.Name == name })
 	if i < 0 || !slices.Contains(l.asked().Tools, name) {

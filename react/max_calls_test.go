@@ -23,8 +23,8 @@ turn
 `
 
 // TestMaxToolCallsHoldsOverAllTurns checks that a response runs at most MaxToolCalls tool calls
-// over all its turns, and answers the others without a run. The next response has a count of its
-// own. In one subtest the worker parks no goroutine, so that the function is entered again.
+// over all its turns, and answers further calls without running them. Each response counts its own
+// calls. In one subtest the worker parks no goroutine, so that the function is entered again.
 func TestMaxToolCallsHoldsOverAllTurns(t *testing.T) {
 	for _, parked := range []int{100, -1} {
 		t.Run(fmt.Sprint(parked, " parked"), func(t *testing.T) {

@@ -25,11 +25,11 @@ import (
 	"github.com/perdure/perdure/worker"
 )
 
-// gatedModel is a model whose summaries wait until the gate is open.
+// gatedModel is a model that holds its summaries back until the gate is open.
 type gatedModel struct {
 	*windowModel
-	asked chan struct{} // receives when a summary is asked for
-	gate  chan struct{} // open if it is closed
+	asked chan struct{} // receives a value when a summary is requested
+	gate  chan struct{} // the gate is open if this channel is closed
 }
 
 func (g *gatedModel) Stream(ctx context.Context, r llm.Request, emit func(llm.Delta) error) (*llm.Response, error) {
@@ -47,7 +47,7 @@ func (g *gatedModel) Stream(ctx context.Context, r llm.Request, emit func(llm.De
 	return g.windowModel.Stream(ctx, r, emit)
 }
 
-// serverPair is two servers on one store or database. A worker is connected to each of them.
+// serverPair is two servers on one store or database. One worker is connected to each server.
 type serverPair struct {
 	t       *testing.T
 	store   store.Store
@@ -58,7 +58,7 @@ type serverPair struct {
 	look    *lookTool
 }
 
-// newPair starts both servers. There are as many workers as servers.
+// newPair starts a server and a worker for each of the stores.
 func newPair(t *testing.T, stores []store.Store, script string) *serverPair {
 	t.Helper()
 	scripts := t.TempDir()
@@ -75,7 +75,7 @@ func newPair(t *testing.T, stores []store.Store, script string) *serverPair {
 	return p
 }
 
-// work starts a worker at a server.
+// work starts a worker that is connected to the server e.
 func (p *serverPair) work(e *engine.Engine) (stop func()) {
 	p.t.Helper()
 	providers := llm.NewProviders(p.model)
@@ -113,7 +113,8 @@ func (p *serverPair) start(prompt string) uuid.UUID {
 	return x.ID
 }
 
-// say sends a message to every server, as a client does that does not know which one has stored it.
+// say sends a message to every server. A client does so if it does not know which server has stored
+// the message.
 func (p *serverPair) say(id uuid.UUID, text string) {
 	p.t.Helper()
 	value, err := json.Marshal(map[string]string{"text": text})
@@ -127,7 +128,7 @@ func (p *serverPair) say(id uuid.UUID, text string) {
 	}
 }
 
-// conversation returns the messages on the path, and the number of compactions.
+// conversation returns the messages on the execution's path, and the number of compactions.
 func (p *serverPair) conversation(id uuid.UUID) (lines []string, compactions int) {
 	p.t.Helper()
 	x, err := p.store.Execution(p.t.Context(), "default", id)
@@ -151,7 +152,7 @@ func (p *serverPair) conversation(id uuid.UUID) (lines []string, compactions int
 	return lines, compactions
 }
 
-// until waits until want returns true for the execution.
+// until waits until the function want returns true for the execution.
 func (p *serverPair) until(id uuid.UUID, what string, want func(*perdure.Execution) bool) {
 	p.t.Helper()
 	hints, unsubscribe := p.hints.Subscribe(notify.Log(id))
@@ -173,7 +174,8 @@ func (p *serverPair) until(id uuid.UUID, what string, want func(*perdure.Executi
 	}
 }
 
-// idle waits until the run waits for its user, with these messages of the user on its path.
+// idle waits until the run waits for its user and has the given number of user messages on its
+// path.
 func (p *serverPair) idle(id uuid.UUID, said int) {
 	p.t.Helper()
 	p.until(id, "the run waits for its user", func(x *perdure.Execution) bool {
@@ -194,8 +196,8 @@ func countPrefix(lines []string, prefix string) (n int) {
 	return n
 }
 
-// checkEachMessageOnce checks that each message is on the path once, in order, that a model has
-// seen it, and that no request has it twice.
+// checkEachMessageOnce checks that each message is on the path once and in order. A model has seen
+// each message, and no request contains a message twice.
 func (p *serverPair) checkEachMessageOnce(id uuid.UUID, messages []string) {
 	p.t.Helper()
 	p.until(id, "the compaction is on the path", func(*perdure.Execution) bool {
@@ -233,7 +235,7 @@ func (p *serverPair) checkEachMessageOnce(id uuid.UUID, messages []string) {
 	}
 }
 
-// pairs runs a test on each store, with one server, and on PostgreSQL with two.
+// pairs runs a test on each kind of store with one server, and on PostgreSQL also with two servers.
 func pairs(t *testing.T, test func(t *testing.T, stores []store.Store)) {
 	opentest.Each(t, func(t *testing.T, open opentest.Opener) { test(t, []store.Store{open(t, nil)}) })
 	t.Run("two servers", func(t *testing.T) {
@@ -242,8 +244,8 @@ func pairs(t *testing.T, test func(t *testing.T, stores []store.Store)) {
 	})
 }
 
-// TestMessagesDuringACompaction checks that messages which arrive while a summary is written are
-// neither lost nor doubled, although they are sent to each server, when an idle run compacts.
+// TestMessagesDuringACompaction checks messages that arrive while an idle run compacts. They are
+// neither lost nor doubled, although each message is sent to each server.
 func TestMessagesDuringACompaction(t *testing.T) {
 	pairs(t, func(t *testing.T, stores []store.Store) {
 		p := newPair(t, stores, strings.Repeat("turn\n  text "+strings.Repeat("long ", 300)+"\n", 12))
@@ -269,9 +271,9 @@ func TestMessagesDuringACompaction(t *testing.T) {
 	})
 }
 
-// TestMessagesDuringAnAutomaticCompaction checks the same for a run that works with tools, and that
-// each tool runs once. The worker of the summary ends before the summary, so that another one
-// continues.
+// TestMessagesDuringAnAutomaticCompaction checks messages that arrive while a run that works with
+// tools compacts. They are neither lost nor doubled, and each tool runs once. The worker that
+// writes the summary stops first, so that the other worker continues.
 func TestMessagesDuringAnAutomaticCompaction(t *testing.T) {
 	const turns = 30
 	pairs(t, func(t *testing.T, stores []store.Store) {

@@ -26,16 +26,17 @@ type modelRequest struct {
 	LeafEntryID uuid.UUID           `json:"leafEntryId"`
 	EntryID     uuid.UUID           `json:"entryId"`
 	// Settings are the settings of the response, if they differ from the execution's input. Later
-	// reports that the response has had an earlier turn.
+	// says that the response has had an earlier turn.
 	Settings *perdure.ReactInput `json:"settings,omitempty"`
 	Later    bool                `json:"later,omitempty"`
-	// Compaction, if set, asks for a summary of the conversation in place of an answer.
+	// Compaction, if set, makes the call ask for a summary of the conversation instead of an
+	// answer.
 	Compaction *compactionRequest `json:"compaction,omitempty"`
-	// Spent reports that the response may call no more tools that run on workers.
+	// Spent says that the response has used up its calls of tools that run on workers.
 	Spent bool `json:"spent,omitempty"`
-	// Generate, if set, is the whole request of a call of Generate.
+	// Generate, if set, is the whole request of a call of the function Generate.
 	Generate *generation `json:"generate,omitempty"`
-	// Run, if set, says which turn of a Run asks.
+	// Run, if set, says which turn of a call of the function Run this is.
 	Run *runTurn `json:"run,omitempty"`
 }
 
@@ -44,9 +45,9 @@ type modelAnswer struct {
 	Content            perdure.Content `json:"content"`
 	ProviderResponseID string          `json:"providerResponseId,omitempty"`
 	LatencyMs          int64           `json:"latencyMs"`
-	// Cost is absent if the price is unknown. Older workers never set it.
+	// Cost is absent if the price is unknown. Workers of older versions never set it.
 	Cost *llm.Cost `json:"cost,omitempty"`
-	// Prompt is the hash of the prompt. Older workers never set it.
+	// Prompt is the hash of the prompt. Workers of older versions never set it.
 	Prompt *llm.Prompt `json:"prompt,omitempty"`
 }
 
@@ -58,8 +59,8 @@ const (
 
 func (l *loop) request(p *pending) modelRequest {
 	r := modelRequest{Turn: p.Turn, Try: p.Try, Model: p.Model, LeafEntryID: *l.ctx.Leaf(), EntryID: p.EntryID, Settings: l.st.Settings}
-	// The fields are set only if they matter, so that all other requests have the same input and
-	// key as before.
+	// Later and Spent are set only if they matter. All other requests then keep the input and the
+	// key that they had in older versions.
 	r.Later = l.asked().ToolChoice != "" && l.st.ResponseTurns > 0
 	r.Spent = l.spent()
 	return r
@@ -98,7 +99,7 @@ func llmCall(m perdure.ModelConfig, a modelAnswer, prompt *promptRecord) map[str
 }
 
 // costRecord returns the cost in an llm_call entry, with the members input, output and total.
-// Unknown ones are null.
+// Unknown members are null.
 func costRecord(a modelAnswer) any {
 	if a.Cost != nil {
 		return a.Cost
@@ -106,8 +107,8 @@ func costRecord(a modelAnswer) any {
 	return map[string]any{"input": nil, "output": nil, "total": a.Content.Usage.Cost}
 }
 
-// modelTask returns the task that calls a model. The task reads the context at the leaf, streams the
-// answer while it arrives, and returns the complete answer.
+// modelTask returns the task that calls a model. The task reads the context of the leaf entry,
+// streams the answer while it arrives, and returns the complete answer.
 func modelTask(c Config) agent.TaskDefinition {
 	lately, runs := &conversations{}, &runTurns{}
 	d := agent.DefineTask(ModelTask, func(ctx agent.TaskContext, in modelRequest) (modelAnswer, error) {
@@ -149,8 +150,8 @@ func modelTask(c Config) agent.TaskDefinition {
 	return d.TaskDefinition
 }
 
-// ask returns the request of a model call and the hash of its prompt. It takes known messages from
-// the cache, and adds the new entries.
+// ask returns the request of a model call and the hash of its prompt. It takes messages from the
+// cache, and decodes only the new entries.
 func (c *conversations) ask(ctx agent.TaskContext, config Config, provider llm.Provider, in modelRequest) (r llm.Request, p llm.Prompt, err error) {
 	if r, err = buildRequest(ctx, config, provider, in); err != nil {
 		return r, p, err
@@ -170,7 +171,7 @@ func (c *conversations) ask(ctx agent.TaskContext, config Config, provider llm.P
 }
 
 // requestSource reads the data from which a request is built, in addition to the input of its task.
-// An agent.TaskContext is one.
+// An agent.TaskContext is a requestSource.
 type requestSource interface {
 	Execution() (*perdure.Execution, error)
 	ContextPath(leaf uuid.UUID) iter.Seq2[perdure.Entry, error]
@@ -235,7 +236,7 @@ func settingsOf(ctx requestSource, in modelRequest) (perdure.ReactInput, error) 
 	return input, nil
 }
 
-// specs returns the specifications of the tools with these names, in the order of names.
+// specs returns the specifications of the tools with these names, in the order of the names.
 func specs(tools []tool.Tool, names []string) []llm.ToolSpec {
 	var all []llm.ToolSpec
 	for _, name := range names {
@@ -267,7 +268,7 @@ type answerStream struct {
 	stream agent.Stream
 	entry  uuid.UUID
 	calls  map[int]bool
-	part   int // index of the part of the newest delta; each part has a block of its own
+	part   int // index of the part of the newest delta; each part has its own block
 }
 
 func newAnswerStream(stream agent.Stream, entry uuid.UUID) *answerStream {

@@ -15,7 +15,7 @@ const commandTool = "bash"
 
 // limited returns the arguments of a bash call with the definition's network limit added. It
 // replaces a value that the model has written. Arguments that are not an object are returned
-// unchanged; they are refused later.
+// unchanged, because the tool refuses them.
 func limited(name string, arguments json.RawMessage, net string) json.RawMessage {
 	if name != commandTool || net == "" {
 		return arguments
@@ -32,8 +32,9 @@ func limited(name string, arguments json.RawMessage, net string) json.RawMessage
 	return with
 }
 
-// limitOf returns a task's input without the network limit, and the limit. Without one, net is "",
-// and only the worker's limit applies. If the limit is not a string, net allows no network.
+// limitOf returns a task's input without the network limit, and the limit. If the input has no
+// limit, net is "", and only the worker's limit applies. If the limit is not a string, net allows
+// no network.
 func limitOf(name string, input json.RawMessage) (arguments json.RawMessage, net tool.Net) {
 	fields := map[string]json.RawMessage{}
 	if name != commandTool || json.Unmarshal(input, &fields) != nil {

@@ -10,9 +10,9 @@ import (
 	"github.com/perdure/perdure/internal/engine"
 )
 
-// TestNetworkOfADefinitionHoldsForItsCommands checks that the network limit none of a definition
-// applies to bash commands, even if the model writes another limit into its call. Without a limit,
-// the commands can connect.
+// TestNetworkOfADefinitionHoldsForItsCommands checks that a definition with the network limit none
+// denies bash commands the network, even if the model writes another limit into its call. Without a
+// limit, the commands can connect.
 func TestNetworkOfADefinitionHoldsForItsCommands(t *testing.T) {
 	l, err := net.Listen("tcp", "127.0.0.1:0")
 	if err != nil {

@@ -11,11 +11,11 @@ import (
 	"github.com/perdure/perdure/tool"
 )
 
-// Observer contains functions that are called about the tasks of the react agent on this worker.
-// They are called concurrently and must not block. Each may be nil.
+// Observer contains functions that a worker calls about the tasks of its react agent. They are
+// called concurrently and must not block. Each may be nil.
 type Observer struct {
 	// ModelCalled is called after every model call. That includes calls that fail, and calls whose
-	// answer is lost later, because they may cost.
+	// answer is lost afterwards, because they may cost.
 	ModelCalled func(ModelCall)
 	// ToolCalled is called after every run of a tool.
 	ToolCalled func(ToolCall)
@@ -25,8 +25,8 @@ type Observer struct {
 type ModelCall struct {
 	Provider, Model string
 	Took            time.Duration
-	// Usage is the usage and its cost as the provider reports them. It is nil if the call failed or
-	// the provider reports none.
+	// Usage is the usage and its cost as the provider reports them. Usage is nil if the call failed
+	// or the provider reports none.
 	Usage *perdure.Usage
 	// Error is "" for success. Otherwise it is "cancelled", the Kind of an llm.Error, or another
 	// error code.
@@ -46,7 +46,7 @@ type ToolOutcome string
 const (
 	ToolOK        ToolOutcome = "ok"
 	ToolError     ToolOutcome = "error"     // the tool returned an error for the model
-	ToolFailed    ToolOutcome = "failed"    // the environment of the tool failed
+	ToolFailed    ToolOutcome = "failed"    // the tool could not do its work, because its environment failed
 	ToolCancelled ToolOutcome = "cancelled" // the task was cancelled while the tool ran
 )
 
@@ -62,7 +62,7 @@ func (o *Observer) toolCalled(c ToolCall) {
 	}
 }
 
-// callModel calls the model in a span of its own, and then calls the observer.
+// callModel calls the model in a separate span, and then calls the observer.
 func callModel(ctx agent.TaskContext, c Config, p llm.Provider, m perdure.ModelConfig, r llm.Request, show func(llm.Delta) error) (*llm.Response, error) {
 	began := time.Now()
 	spanned, end := startModelSpan(ctx, m, r)
@@ -93,7 +93,7 @@ func failureKind(err error) string {
 	return string(llm.Unknown)
 }
 
-// callTool runs the tool in a span of its own, and then calls the observer.
+// callTool runs the tool in a separate span, and then calls the observer.
 func callTool(ctx agent.TaskContext, c Config, t tool.Tool, call *tool.Call) (tool.Result, error) {
 	began := time.Now()
 	spanned, end := startToolSpan(ctx, t)

@@ -16,7 +16,7 @@ import (
 	"github.com/perdure/perdure/react"
 )
 
-// pendingState is the part of a checkpoint's state about the pending turn.
+// pendingState is the part of a checkpoint's state that describes the pending turn.
 type pendingState struct {
 	Pending *struct {
 		Turn      int                 `json:"turn"`
@@ -31,8 +31,8 @@ type pendingState struct {
 	} `json:"pending"`
 }
 
-// awaitTasks waits until the execution waits for a number of tasks. It returns the execution and the
-// pending part of its newest checkpoint's state.
+// awaitTasks waits until the execution waits for the given number of tasks. It returns the
+// execution and the pending turn in the state of its newest checkpoint.
 func (s *workerPool) awaitTasks(id uuid.UUID, tasks int) (*perdure.Execution, pendingState) {
 	s.t.Helper()
 	x := s.until(id, func(x *perdure.Execution) bool {
@@ -61,9 +61,9 @@ func (s *workerPool) task(execution, id uuid.UUID) *perdure.Task {
 	return tasks[0]
 }
 
-// TestPendingModelCallIsAskedOnce checks that the commit that schedules a model call stores it as
-// pending. A worker that takes over the execution, and would choose another model, does not
-// schedule a second call.
+// TestPendingModelCallIsAskedOnce checks that the commit that schedules a model call also stores
+// the call as pending. A worker that takes over the execution does not schedule a second call, even
+// if it would choose another model.
 func TestPendingModelCallIsAskedOnce(t *testing.T) {
 	s := emptyWorkerPool(t, "turn\n  text Hello.\n")
 	s.play("other", "turn\n  text I was not asked.\n")
@@ -76,7 +76,7 @@ func TestPendingModelCallIsAskedOnce(t *testing.T) {
 	if p.ModelTask == nil || *p.ModelTask != x.Wait.Tasks()[0] || p.Model.ModelID != "s" {
 		t.Fatalf("pending is %+v, the wait %+v", p, x.Wait)
 	}
-	// The input contains the leaf, but not the conversation.
+	// The task's input contains the id of the leaf, but not the conversation.
 	task := s.task(id, *p.ModelTask)
 	var input struct {
 		LeafEntryID uuid.UUID `json:"leafEntryId"`
@@ -97,8 +97,8 @@ func TestPendingModelCallIsAskedOnce(t *testing.T) {
 	}
 }
 
-// TestTryingAgainIsAnotherTask checks that a retry of a failed turn is another task: the key
-// contains the number of the try.
+// TestTryingAgainIsAnotherTask checks that a retry of a failed turn is a new task, because the task
+// key contains the number of the try.
 func TestTryingAgainIsAnotherTask(t *testing.T) {
 	s := newWorkerPool(t, -1, "turn\n  fail auth the key is wrong\n")
 	id := s.start(engine.StartRequest{UserPrompt: "hi"})
@@ -119,8 +119,8 @@ func TestTryingAgainIsAnotherTask(t *testing.T) {
 	}
 }
 
-// TestPendingToolCallsAreInTheCheckpoint checks that the commit that schedules tools stores their
-// tasks in the checkpoint. A task's key is derived from the id of the call.
+// TestPendingToolCallsAreInTheCheckpoint checks that the commit that schedules tool calls stores
+// their tasks in the checkpoint. The key of each task is derived from the id of the call.
 func TestPendingToolCallsAreInTheCheckpoint(t *testing.T) {
 	s := newWorkerPool(t, -1, `
 turn
@@ -158,8 +158,8 @@ func (c *readCounter) Entries(ctx context.Context, q perdure.EntryQuery) iter.Se
 	return c.Dispatch.Entries(ctx, q)
 }
 
-// TestTurnsDoNotCarryTheConversation checks that inputs of tasks and states of checkpoints stay
-// small while the conversation grows, and that the agent's worker reads no path.
+// TestTurnsDoNotCarryTheConversation checks that task inputs and checkpoint states stay small while
+// the conversation grows, and that the agent's worker reads no path.
 func TestTurnsDoNotCarryTheConversation(t *testing.T) {
 	var script strings.Builder
 	const turns = 6

@@ -13,7 +13,7 @@ import (
 	"github.com/perdure/perdure/llm"
 )
 
-// Counters are counters of the react agent on a worker since its start.
+// Counters count what the react agent on a worker has done since the worker's start.
 type Counters struct {
 	// PrefixChanges counts model calls whose prompt does not begin with the prompt of the
 	// execution's previous call. The provider's prompt cache does not apply to such a call, so it
@@ -21,24 +21,25 @@ type Counters struct {
 	PrefixChanges atomic.Int64
 }
 
-// promptRecord is the part of an llm_call entry about the prompt.
+// promptRecord is the part of an llm_call entry that describes the prompt of the call.
 type promptRecord struct {
 	llm.Prompt
 	// Changed reports that the prompt does not begin with the prompt of the previous call, or, after
 	// a compaction, that it changed before the messages that the compaction replaced.
 	Changed bool `json:"changed,omitempty"`
-	// Change says where, if an older worker did not make the previous call.
+	// Change says where the prompt has changed. It is unknown if a worker of an older version made
+	// the previous call.
 	Change *llm.PromptChange `json:"change,omitempty"`
 	promptCauses
 }
 
-// promptCauses are the known reasons for which a prompt may differ from the previous one.
+// promptCauses are the known reasons why a prompt differs from the previous prompt.
 type promptCauses struct {
-	// Compaction is the newest compaction since the previous call. The messages before Touches are
-	// the same as before it.
+	// Compaction is the newest compaction since the previous call. It did not change the messages
+	// before the index Touches.
 	Compaction *uuid.UUID `json:"compaction,omitempty"`
 	Touches    *int       `json:"touches,omitempty"`
-	// PreviousModel is the model of the previous call, if it was another one.
+	// PreviousModel is the model of the previous call, if it was a different model.
 	PreviousModel string `json:"previousModel,omitempty"`
 	// Settings reports that the client or the limits of the response changed the system prompt or the
 	// tools.
@@ -51,14 +52,14 @@ type lastPrompt struct {
 	Marks    string `json:"marks,omitempty"`
 	Model    string `json:"model"`
 	Settings string `json:"settings"`
-	// Compaction is the newest compaction since that call, and Touches the index of the first
-	// message that one of them replaced.
+	// Compaction is the newest compaction since that call. Touches is the index of the first
+	// message that a compaction since then replaced.
 	Compaction *uuid.UUID `json:"compaction,omitempty"`
 	Touches    int        `json:"touches,omitempty"`
 }
 
-// promptCompacted records an appended compaction. touches is the number of messages at the
-// beginning of the context that the compaction does not change.
+// promptCompacted records a compaction that was appended. The parameter touches is the number of
+// messages at the beginning of the context that the compaction does not change.
 func (l *loop) promptCompacted(id uuid.UUID, touches int) {
 	l.st.Prompt = ""
 	if last := l.st.LastPrompt; last != nil {
@@ -69,8 +70,8 @@ func (l *loop) promptCompacted(id uuid.UUID, touches int) {
 	}
 }
 
-// recordPrompt returns the record of the prompt of a call, and stores the prompt for the next call. A
-// changed prompt is counted. If no cause is known, it is also logged.
+// recordPrompt returns the record of a call's prompt, and stores the prompt for comparison with the
+// next call. A changed prompt is counted. If the cause of the change is unknown, it is also logged.
 func (l *loop) recordPrompt(p *llm.Prompt, m perdure.ModelConfig) *promptRecord {
 	if p == nil {
 		return nil
@@ -79,9 +80,9 @@ func (l *loop) recordPrompt(p *llm.Prompt, m perdure.ModelConfig) *promptRecord 
 	now := lastPrompt{Messages: p.Messages, Marks: p.Marks, Model: m.String(), Settings: l.promptSettings()}
 	l.st.Prompt, l.st.LastPrompt = p.SHA256, &now
 	r := &promptRecord{Prompt: *p}
-	r.Marks = "" // they are only of use for the next call
+	r.Marks = "" // only the next call uses them
 	r.Changed = changed
-	if last != nil { // an older worker stores none
+	if last != nil { // a worker of an older version stores no prompt
 		r.promptCauses = last.causes(now)
 	}
 	switch {
@@ -98,12 +99,12 @@ func (l *loop) recordPrompt(p *llm.Prompt, m perdure.ModelConfig) *promptRecord 
 	return r
 }
 
-// prompt returns the prompt without its hashes.
+// prompt returns the part of the stored prompt with which the next prompt is compared.
 func (p *lastPrompt) prompt() llm.Prompt {
 	return llm.Prompt{Messages: p.Messages, Marks: p.Marks}
 }
 
-// causes returns why the prompt of the next call may differ.
+// causes returns the known reasons why the next call's prompt differs.
 func (p *lastPrompt) causes(next lastPrompt) (c promptCauses) {
 	if p.Compaction != nil {
 		c.Compaction, c.Touches = p.Compaction, &p.Touches
@@ -136,7 +137,7 @@ func (l *loop) promptChanged(r *promptRecord) {
 func (l *loop) promptSettings() string {
 	in := l.asked()
 	raw, err := json.Marshal([]any{in.SystemPrompt, in.Tools, in.ClientTools, l.spent()})
-	if err != nil { // settings were decoded from JSON
+	if err != nil { // impossible: the settings were decoded from JSON
 		return ""
 	}
 	sum := sha256.Sum256(raw)

@@ -18,7 +18,7 @@ import (
 	"github.com/perdure/perdure/llm"
 )
 
-// warningLog collects the lines of a log.
+// warningLog is a log writer that collects the lines of a log.
 type warningLog struct {
 	mu  sync.Mutex
 	all bytes.Buffer
@@ -32,7 +32,7 @@ func (w *warningLog) Write(line []byte) (int, error) {
 
 func (w *warningLog) log(c *workerSetup) { c.Logger = slog.New(slog.NewTextHandler(w, nil)) }
 
-// lines returns the warnings about changed prompts.
+// lines returns the collected warnings about changed prompts.
 func (w *warningLog) lines() (lines []string) {
 	w.mu.Lock()
 	defer w.mu.Unlock()
@@ -50,8 +50,8 @@ func retold(c *workerSetup) {
 	c.Tools[len(c.Tools)-1].Description += " Now better."
 }
 
-// TestAChangedPromptWithoutACauseIsLogged checks that a worker with another tool causes one warning,
-// which names the execution and says that the beginning of the prompt differs.
+// TestAChangedPromptWithoutACauseIsLogged checks that a worker with a different tool causes one
+// warning. It names the execution and says that the prompt differs from its beginning on.
 func TestAChangedPromptWithoutACauseIsLogged(t *testing.T) {
 	s, said := emptyWorkerPool(t, "turn\n  text One.\nturn\n  text Two.\nturn\n  text Three.\n"), &warningLog{}
 	stop := s.work(100, said.log)
@@ -72,7 +72,7 @@ func TestAChangedPromptWithoutACauseIsLogged(t *testing.T) {
 	}
 }
 
-// rewritingDispatch is a Dispatch that returns entries with another text than the stored one.
+// rewritingDispatch is a perdure.Dispatch that replaces a text in the entries that it returns.
 type rewritingDispatch struct {
 	perdure.Dispatch
 	text, with string
@@ -89,7 +89,8 @@ func (d rewritingDispatch) Entries(ctx context.Context, q perdure.EntryQuery) it
 	}
 }
 
-// TestAChangedMessageIsFound checks that the record and the warning name the message that differs.
+// TestAChangedMessageIsFound checks that the record and the warning name the message whose content
+// differs.
 func TestAChangedMessageIsFound(t *testing.T) {
 	s, said := emptyWorkerPool(t, strings.Repeat("turn\n  text Yes.\n", 5)), &warningLog{}
 	stop := s.work(100, said.log)
@@ -117,8 +118,9 @@ func TestAChangedMessageIsFound(t *testing.T) {
 	}
 }
 
-// TestPromptsNameTheCompaction checks that the first call after a compaction names it and the message
-// from which it changes the prompt, without a warning. A change before that message is one.
+// TestPromptsNameTheCompaction checks the record of the first call after a compaction. It names the
+// compaction and the first message that the compaction changed, and there is no warning. A change
+// before that message causes a warning.
 func TestPromptsNameTheCompaction(t *testing.T) {
 	for _, deployed := range []bool{false, true} {
 		said := &warningLog{}
@@ -147,8 +149,8 @@ func TestPromptsNameTheCompaction(t *testing.T) {
 	}
 }
 
-// TestCompactionsCauseNoWarnings checks that a long run with several compactions, of which each covers the
-// one before, has no changed prompt, and that each compaction is named by the call after it.
+// TestCompactionsCauseNoWarnings checks a long run in which each compaction covers the previous
+// one. No prompt counts as changed, and the call after each compaction names that compaction.
 func TestCompactionsCauseNoWarnings(t *testing.T) {
 	said := &warningLog{}
 	s, _, _ := windowWorkerPool(t, -1, 8000, looks(28, 1500), said.log)
@@ -162,7 +164,7 @@ func TestCompactionsCauseNoWarnings(t *testing.T) {
 			named[*p.Compaction] = true
 		}
 	}
-	// the last compaction may be put in after the last call
+	// The last compaction may be appended after the last call.
 	if n := len(s.compactions(x)); n < 3 || len(named) < n-1 || len(said.lines()) != 0 {
 		t.Errorf("%d compactions, %d of them are named, the log says %q", n, len(named), said.lines())
 	}
@@ -182,8 +184,8 @@ func (s *scriptedEngine) compactionEntry(x *perdure.Execution) (id uuid.UUID) {
 	return id
 }
 
-// TestPromptsNameTheModelAndTheSettings checks that a change of the model or of the settings between
-// two calls is recorded, and is no reason for a warning.
+// TestPromptsNameTheModelAndTheSettings checks that a change of the model or of the settings
+// between two calls is recorded, and causes no warning.
 func TestPromptsNameTheModelAndTheSettings(t *testing.T) {
 	said := &warningLog{}
 	s := emptyWorkerPool(t, "turn\n  text One.\nturn\n  text Two.\nturn\n  text Three.\n")

@@ -17,7 +17,7 @@ import (
 	"github.com/perdure/perdure/react"
 )
 
-// prompts returns the records of the prompts of an execution's model calls, in order.
+// prompts returns the prompt records of an execution's model calls, in order.
 func (s *workerPool) prompts(id uuid.UUID) (all []prompt) {
 	s.t.Helper()
 	entries, err := s.store.AllEntries(s.t.Context(), id, "", 100)
@@ -47,9 +47,9 @@ type prompt struct {
 	Settings      bool
 }
 
-// TestPrefixChangesAreRecorded checks that each call's prefix has the hash of the previous prompt
-// while a conversation grows, even on another worker. A worker with another tool description causes
-// one recorded change.
+// TestPrefixChangesAreRecorded checks that the prefix of each prompt has the hash of the previous
+// prompt while a conversation grows, even on another worker. A worker with a different tool
+// description causes one recorded change.
 func TestPrefixChangesAreRecorded(t *testing.T) {
 	s := emptyWorkerPool(t, "turn\n  call find {\"pattern\": \"*\"}\nturn\n  text One.\nturn\n  text Two.\nturn\n  text Three.\nturn\n  text Four.\n")
 	counters := &react.Counters{}
@@ -90,8 +90,8 @@ func TestPrefixChangesAreRecorded(t *testing.T) {
 	}
 }
 
-// TestRequestBytesAreTheSameOnEveryWorker checks that the provider receives the same bytes for a
-// path when a call is retried, when another worker makes the call, and in another execution.
+// TestRequestBytesAreTheSameOnEveryWorker checks that the provider receives the same bytes for the
+// same path when a call is retried, when another worker makes the call, and in another execution.
 func TestRequestBytesAreTheSameOnEveryWorker(t *testing.T) {
 	remote := llmtest.Remote{
 		Wire: llmtest.Anthropic, Model: "claude-sonnet-4-5", BaseEnv: "ANTHROPIC_BASE_URL", KeyEnv: "ANTHROPIC_API_KEY",
@@ -116,7 +116,7 @@ func TestRequestBytesAreTheSameOnEveryWorker(t *testing.T) {
 	}
 	id := start()
 	s.until(id, func(*perdure.Execution) bool { return len(server.Requests()) >= 1 })
-	stop() // another worker makes the call
+	stop() // after that, another worker makes the call
 	stop = s.work(100, with)
 	s.until(id, func(*perdure.Execution) bool { return len(server.Requests()) >= 3 })
 	stop()

@@ -11,8 +11,8 @@ import (
 	"github.com/perdure/perdure/llm"
 )
 
-// randomModel is a model that answers differently at each call, with ids that are placeholders or
-// repeated. During some calls it also sends a message of the user.
+// randomModel is a model that answers differently at each call. The ids in its answers are
+// placeholders or repeated. During some calls it also sends a message of the user.
 type randomModel struct {
 	w     *runStore
 	seed  uint64
@@ -34,7 +34,7 @@ func (t *randomModel) begin(id uuid.UUID, e *engine.Engine) {
 
 const fakeID = "__fake_id__"
 
-// randomAnswer is an answer that is being streamed.
+// randomAnswer is an answer that the random model is streaming.
 type randomAnswer struct {
 	*rand.Rand
 	builder *llm.Builder
@@ -84,7 +84,7 @@ func (t *randomModel) say(ctx context.Context, text string) error {
 	return err
 }
 
-// tell streams an answer in small pieces. The arguments of its tool calls alternate.
+// tell streams an answer in small pieces. Pieces of the arguments of its tool calls alternate.
 func (g randomAnswer) tell(turn, calls int) error {
 	for range g.IntN(3) {
 		if err := g.pieces(g.builder.Thinking); err != nil {

@@ -5,7 +5,8 @@
 // Every commit that schedules model or tool calls also stores a checkpoint with the ids of their
 // tasks. An agent that is entered again awaits those tasks and schedules no others. So a crash, a
 // deployment or another choice of model does not repeat a call whose answer is stored. A model call
-// that was interrupted before that is repeated; for a tool, its OnLost decides.
+// whose answer was not stored is repeated after a crash. A tool call without a stored result is
+// repeated if the tool's OnLost allows it.
 package react
 
 import (
@@ -23,8 +24,8 @@ const ModelTask = perdure.ModelTaskKind
 // Config configures the react agent on a worker.
 type Config struct {
 	Providers *llm.Providers
-	// Tools are the tools that this worker runs. Each is a task kind with the name of the tool. An
-	// execution can use only those tools that its settings name.
+	// Tools are the tools that this worker runs. Each tool is a task kind with the name of the
+	// tool. An execution can use only those tools that its settings name.
 	Tools []tool.Tool
 	// Workspaces opens the folder of an execution. If it is nil, tools are called without a
 	// workspace, and the built-in tools return an error.
@@ -35,18 +36,19 @@ type Config struct {
 	// Ended, if set, is called with the id of an execution when its function completes on this
 	// worker, before the end is stored. It may be called more than once for an execution.
 	Ended func(execution string)
-	// Select chooses the model of a turn among the configured ones. If it is nil, the first one is
-	// used, even if its calls fail. A model that a [perdure.ModelSignal] has chosen takes precedence.
+	// Select chooses the model of a turn among the configured models. If Select is nil, the first
+	// configured model is used, even if its calls fail. A model that a [perdure.ModelSignal] has
+	// chosen takes precedence.
 	Select func(t Turn) perdure.ModelConfig
-	// Compact are the options of compaction. Invalid ones are a programming error: Agent panics.
+	// Compact are the options of compaction. If they are invalid, Agent panics.
 	Compact CompactOptions
-	// Logger gets a warning when a prompt does not begin with the previous one for no known cause;
-	// default slog.Default.
+	// Logger gets a warning when a prompt does not begin with the previous prompt and the cause is
+	// unknown; default slog.Default.
 	Logger *slog.Logger
-	// Counters, if set, count for all executions on this worker.
+	// Counters, if set, count the work of all executions on this worker.
 	Counters *Counters
-	// Observer, if set, is called after model and tool calls. Package worker/metrics contains one
-	// that counts.
+	// Observer, if set, is called after model and tool calls. Package worker/metrics contains an
+	// Observer that counts the calls.
 	Observer *Observer
 }
 

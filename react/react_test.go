@@ -23,7 +23,7 @@ import (
 	"github.com/perdure/perdure/worker"
 )
 
-// scriptedEngine is an engine with a worker whose model plays a script.
+// scriptedEngine is an engine with a worker whose model answers as a script says.
 type scriptedEngine struct {
 	t       *testing.T
 	engine  *engine.Engine
@@ -37,8 +37,8 @@ func newScriptedEngine(t *testing.T, parked int, script string) *scriptedEngine 
 	return newScriptedEngineOn(t, opentest.SQLite, parked, script)
 }
 
-// newScriptedEngineOn creates a scriptedEngine whose engine uses the kind of store that open opens.
-// The worker parks up to parked goroutines; -1 means none.
+// newScriptedEngineOn creates a scriptedEngine whose engine uses the store that the function open
+// opens. The worker parks at most the given number of goroutines; -1 means none.
 func newScriptedEngineOn(t *testing.T, open opentest.Opener, parked int, script string) *scriptedEngine {
 	t.Helper()
 	s := &scriptedEngine{t: t, folder: t.TempDir()}
@@ -102,8 +102,8 @@ func (s *scriptedEngine) say(id uuid.UUID, text string) {
 	}
 }
 
-// until returns the execution as soon as want returns true for it. It fails the test after 30
-// seconds.
+// until returns the execution as soon as the function want returns true for it. It fails the test
+// after 30 seconds.
 func (s *scriptedEngine) until(id uuid.UUID, want func(*perdure.Execution) bool) *perdure.Execution {
 	s.t.Helper()
 	hints, unsubscribe := s.engine.Hints.Subscribe(notify.Log(id))
@@ -190,8 +190,8 @@ turn
   text You are welcome.
 `
 
-// TestReactAgentNoDuplicateEntries checks that a conversation is the same with a parked goroutine
-// and with a function that is entered again. Each tool call has its effect once, even if two calls
+// TestReactAgentNoDuplicateEntries checks that the conversation is the same whether the goroutine
+// is parked or the function is entered again. Each tool call has its effect once, even if two calls
 // have the same command.
 func TestReactAgentNoDuplicateEntries(t *testing.T) {
 	opentest.Each(t, reactAgentNoDuplicateEntries)
@@ -231,8 +231,9 @@ func reactAgentNoDuplicateEntries(t *testing.T, open opentest.Opener) {
 	}
 }
 
-// TestToolSuspensionCreatesNoErrorEntry checks that an execution that suspends for the model, for
-// tools and for the user has no result that is an error, with parked goroutines and without.
+// TestToolSuspensionCreatesNoErrorEntry checks an execution that suspends to wait for the model,
+// for tools and for the user. None of its entries is an error result, with parked goroutines and
+// without.
 func TestToolSuspensionCreatesNoErrorEntry(t *testing.T) {
 	const script = "turn\n  call bash {\"command\": \"echo one\"}\n  call bash {\"command\": \"echo two\"}\nturn\n  call read-file {\"path\": \"a\"}\nturn\n  text Done.\n"
 	opentest.Each(t, func(t *testing.T, open opentest.Opener) {
@@ -286,7 +287,7 @@ func TestTurnLimitEndsTheResponseAndCanBeContinued(t *testing.T) {
 }
 
 // TestSteeringSkipsWhatHasNotBegun checks that a message that arrives while a tool runs is handled
-// after that tool. A later call, which has not begun, is answered as skipped.
+// after that tool. The next call, which has not begun, gets the result "skipped".
 func TestSteeringSkipsWhatHasNotBegun(t *testing.T) {
 	s := newScriptedEngine(t, 100, `
 turn

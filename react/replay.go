@@ -8,8 +8,9 @@ import (
 	"github.com/perdure/perdure/llm"
 )
 
-// replayAnswer streams a stored answer of a model, as Replay of the model task. Each part is one
-// delta. Errors: the input or result does not decode; nothing is streamed then.
+// replayAnswer streams a stored answer of a model. It is the Replay function of the model task.
+// Each part becomes one delta. It returns an error, and streams nothing, if the input or the result
+// does not decode.
 func replayAnswer(ctx agent.TaskContext, result json.RawMessage) error {
 	var in modelRequest
 	var answer modelAnswer
@@ -19,7 +20,7 @@ func replayAnswer(ctx agent.TaskContext, result json.RawMessage) error {
 	if err := json.Unmarshal(result, &answer); err != nil {
 		return err
 	}
-	if in.Compaction != nil || in.Generate != nil && in.Generate.Silent || in.Run != nil && in.Run.Silent { // these are not streamed
+	if in.Compaction != nil || in.Generate != nil && in.Generate.Silent || in.Run != nil && in.Run.Silent {
 		return nil
 	}
 	show := newAnswerStream(ctx.Stream(), in.EntryID)

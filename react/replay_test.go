@@ -13,7 +13,7 @@ import (
 	"pgregory.net/rapid"
 )
 
-// recordedStream records what a task streams: the text of each kind or tool call, and the events.
+// recordedStream records what a task streams: the text by kind or tool call, and the events.
 type recordedStream struct {
 	agent.Stream
 	texts  map[string]string
@@ -38,7 +38,7 @@ type replayContext struct {
 func (r replayContext) Task() *perdure.Task  { return r.task }
 func (r replayContext) Stream() agent.Stream { return r.screen }
 
-// TestAReplayedAnswerShowsTheSame checks for random answers that replayAnswer streams the same
+// TestAReplayedAnswerShowsTheSame checks with random answers that replayAnswer streams the same
 // texts and events as the original call.
 func TestAReplayedAnswerShowsTheSame(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
@@ -67,7 +67,7 @@ func TestAReplayedAnswerShowsTheSame(t *testing.T) {
 }
 
 // TestAnUnreadableAnswerShowsNothing checks that replayAnswer returns an error, and streams
-// nothing, if the answer has another format.
+// nothing, if the stored answer has an unknown format.
 func TestAnUnreadableAnswerShowsNothing(t *testing.T) {
 	ctx := replayContext{task: &perdure.Task{Input: encoded(t, modelRequest{EntryID: uuid.New()})}, screen: recordStream()}
 	if err := replayAnswer(ctx, json.RawMessage(`{"content": 7}`)); err == nil {
@@ -86,7 +86,7 @@ func encoded(t interface{ Fatal(...any) }, v any) json.RawMessage {
 	return raw
 }
 
-// drawDeltas returns random deltas of an answer, part after part.
+// drawDeltas returns random deltas that form an answer, part after part.
 func drawDeltas(t *rapid.T) (all []llm.Delta) {
 	for part := range rapid.IntRange(0, 5).Draw(t, "parts") {
 		kind := rapid.SampledFrom([]llm.DeltaKind{llm.DeltaText, llm.DeltaThinking, llm.DeltaToolArguments}).Draw(t, "kind")

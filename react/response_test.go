@@ -26,12 +26,13 @@ import (
 )
 
 // TestStreamMergeAndEntriesAreTheSame kills processes at random points, and compares four views of
-// the conversation. These are a client's view of the stream (while it runs and later), Merge of the
-// same chunks, Merge of the stored messages, and the stored messages. All have the same messages
-// with the same ids. Each message belongs to the response that its input began or joined, and no
-// placeholder of a provider remains.
+// the conversation. These are a client's view of the stream (during the run and after it), Merge of
+// the same chunks, Merge of the stored messages, and the stored messages. It checks that all views
+// have the same messages with the same ids. Each message belongs to the response that its input
+// began or joined, and no placeholder of a provider remains.
 //
-// PERDURE_KILL_SEED is the seed of the first run, PERDURE_FOLDS the number of runs.
+// The environment variable PERDURE_KILL_SEED sets the seed of the first run, and PERDURE_FOLDS the
+// number of runs.
 func TestStreamMergeAndEntriesAreTheSame(t *testing.T) {
 	longtest.Skip(t, "seconds")
 	runs, seed := 8, rand.Uint64()
@@ -56,7 +57,7 @@ func TestStreamMergeAndEntriesAreTheSame(t *testing.T) {
 	}
 }
 
-// randomPoint returns a random point at which a process dies. A run may end without reaching it.
+// randomPoint returns a random call or commit at which a process dies. A run may end before it.
 func randomPoint(r *rand.Rand) killPoint {
 	rpc := []string{"Commit", "FinishTask", "Append", "Entries", "PollTasks", "PollAgents", "Execution"}
 	commits := []string{"commit", "finish", "append", "claim tasks", "claim agents"}
@@ -67,7 +68,7 @@ func randomPoint(r *rand.Rand) killPoint {
 	return p
 }
 
-// tell plays a run with this seed, checks it, and returns the number of its responses.
+// tell plays a run with the given seed, checks it, and returns the number of its responses.
 func (w *runStore) tell(t *testing.T, seed uint64) int {
 	r := rand.New(rand.NewPCG(seed, 1))
 	w.t, w.org = t, uuid.NewString()
@@ -94,7 +95,7 @@ func (w *runStore) tell(t *testing.T, seed uint64) int {
 	return ownership(t, later, path)
 }
 
-// readAll returns the events of a log up to its end.
+// readAll returns all events of an execution's log.
 func readAll(ctx context.Context, t *testing.T, log *eventlog.Log, id uuid.UUID) []eventlog.Item {
 	var items []eventlog.Item
 	for item, err := range log.Tail(ctx, id, eventlog.From{}) {
@@ -124,7 +125,7 @@ func (w *runStore) path(id uuid.UUID) []perdure.Entry {
 	return path
 }
 
-// comparedMessage is a message in the form in which the views are compared.
+// comparedMessage is a message in the form in which the views of the conversation are compared.
 type comparedMessage struct {
 	ID, Response string
 	Role         perdure.Role
@@ -221,8 +222,8 @@ func mergeAll(execution uuid.UUID, updates []response.Update) []comparedMessage 
 	return all
 }
 
-// plain returns the parts without what is not streamed: signatures, providers' ids of calls, and
-// the boundaries between texts.
+// plain returns the parts without data that is not streamed: signatures, providers' ids of calls,
+// and the boundaries between texts.
 func plain(parts []perdure.Part) []perdure.Part {
 	var all []perdure.Part
 	for _, p := range parts {
@@ -241,8 +242,8 @@ func plain(parts []perdure.Part) []perdure.Part {
 }
 
 // ownership checks to which response each message belongs, and returns the number of responses. A
-// user's message after an answer begins a response, with the id that its signal was given. Every
-// other message belongs to the response of the message before it.
+// user's message after an answer begins a response; the id of the response is that of the user's
+// signal. Every other message belongs to the response of the message before it.
 func ownership(t *testing.T, items []eventlog.Item, path []perdure.Entry) int {
 	t.Helper()
 	given := map[string]string{}
@@ -280,8 +281,8 @@ func ownership(t *testing.T, items []eventlog.Item, path []perdure.Entry) int {
 	return responses
 }
 
-// TestRetryKeepsTheResponse checks that the retry of a failed turn belongs to the same response,
-// even on another worker.
+// TestRetryKeepsTheResponse checks that the retry of a failed turn belongs to the same response as
+// the failed try, even on another worker.
 func TestRetryKeepsTheResponse(t *testing.T) {
 	s := emptyWorkerPool(t, "turn\n  fail auth no such key\n")
 	stop := s.work(100)

@@ -17,49 +17,50 @@ import (
 // RunOptions are the options of Run. Only Model is required.
 type RunOptions struct {
 	Model perdure.ModelConfig
-	// Name and Instance identify the Run in the execution, like those of a step. A function that calls
-	// Run more than once gives each call another Name or Instance.
+	// Name and Instance identify the Run in the execution, as they identify a step. A function that
+	// calls Run more than once gives each call another Name or Instance.
 	Name, Instance string
 	// System is the system prompt.
 	System string
-	// Tools are the tools that the model may call. Workers register them as tasks, with Tasks. Their
-	// descriptions and schemas are stored with the first model call, and do not change in the Run.
+	// Tools are the tools that the model may call. Workers register them as tasks, with Tasks.
+	// Their descriptions and schemas are stored with the first model call, and do not change during
+	// the Run.
 	Tools []tool.Tool
 	// MaxTurns is the maximum number of model calls; 0 means 50.
 	MaxTurns int
-	// Approvals is a policy about the tool calls. It can tighten the policies with which the execution
-	// was started, and never loosen them. Run judges it, not the server.
+	// Approvals is an approval policy for the tool calls. It can tighten the policies with which
+	// the execution was started, but never loosen them. Run applies it; the server does not.
 	Approvals perdure.ApprovalPolicy
-	// Net is the network limit of bash calls: open, loopback or none; "" means the worker's.
+	// Net is the network limit of bash calls: open, loopback or none; "" means the worker's limit.
 	Net tool.Net
-	// ToolChoice and ToolName are those of perdure.Turns. They apply to the first model call; none
-	// applies to all.
+	// ToolChoice and ToolName have the meaning of the fields of perdure.Turns. They apply to the
+	// first model call, except that the choice none applies to all model calls.
 	ToolChoice, ToolName string
-	// MaxTokens is the maximum size of each answer; 0 means the provider's default.
+	// MaxTokens is the maximum size of each answer in tokens; 0 means the provider's default.
 	MaxTokens   int
 	Temperature *float64
 	Thinking    llm.Thinking
-	// Format is the required format of the text; nil is free text.
+	// Format is the required format of the answers' text; nil means free text.
 	Format *perdure.OutputFormat
-	// Silent, if set, does not stream the answers to clients.
+	// Silent prevents that the answers are streamed to clients.
 	Silent bool
 }
 
-// RunResult is the result of Run.
+// RunResult is the result of the function Run.
 type RunResult struct {
 	// Message is the last answer of the model. EntryID is the id of the message to which its streamed
 	// text belongs: see Generated.EntryID.
 	Message perdure.Message
 	EntryID uuid.UUID
-	// Messages are the messages that were passed to Run, and those of the Run. Append a message to
-	// continue the conversation in another Run.
+	// Messages are the messages that were passed to Run, followed by the messages that the Run
+	// added. Append a message to continue the conversation in another Run.
 	Messages []perdure.Message
-	// Usage is the sum over all model calls, with its cost if the prices are known.
+	// Usage is the sum over all model calls. It contains the cost if the prices are known.
 	Usage perdure.Usage
-	// StopReason is turn_limit if the model still called tools in the last of MaxTurns. Otherwise it is
-	// that of the last answer.
+	// StopReason is turn_limit if the model still called tools in the last of MaxTurns turns.
+	// Otherwise it is the stop reason of the last answer.
 	StopReason perdure.StopReason
-	// Turns is the number of model calls.
+	// Turns is the number of model calls that the Run made.
 	Turns int
 }
 
@@ -67,24 +68,25 @@ type RunResult struct {
 func (r RunResult) Text() string { return r.Message.PlainText() }
 
 // Run runs the loop of the react agent as a part of an agent of any kind: it asks a model, runs the
-// tools that the model calls, returns their results to the model, and continues until the model calls
-// no more tools. Each model call and each tool call is a task. A function that is entered again gets
-// the stored answers and results, so a crash never pays for an answer twice, nor runs a finished tool
-// again. The options and the messages are stored when the Run begins: they remain those of the Run if
-// the program has changed when the function is entered again.
+// tools that the model calls, returns their results to the model, and continues until the model
+// calls no more tools. Each model call and each tool call is a task. A function that is entered
+// again gets the stored answers and results, so a crash never pays for an answer twice, nor runs a
+// finished tool again. The options and the messages are stored when the Run begins. If the program
+// has changed when the function is entered again, the stored options and messages still apply.
 //
-// Calls of one answer run in parallel, except around tools with Barrier. An error of a tool is a result
-// that the model reads. A call of a tool that is not in Tools is answered with an error. A model call
-// that fails for a while is repeated, with growing pauses.
+// Calls of one answer run in parallel, except around tools with Barrier. An error of a tool is a
+// result that the model reads. A call of a tool that is not in Tools gets an error as its result. A
+// model call with a temporary failure is repeated, with growing pauses.
 //
-// If the approval policies of the execution, or Approvals, ask about a call, people are asked as the
-// react agent asks them. A denied call is answered with the reason.
+// If the approval policies of the execution, or Approvals, ask about a call, people are asked as
+// the react agent asks them. A denied call gets the reason as its result.
 //
-// messages is as for Generate. Neither it nor the answers become part of the execution's conversation.
-// A Run does not compact: its messages have to fit into the model's window. It blocks. Errors:
-// invalid_argument; step_name_reused, if another Run of the function has the same Name and Instance;
-// the error of a model call that has failed for good, a *perdure.TaskError whose code begins with
-// model_. The result then has the messages before that call.
+// The parameter messages is the conversation, as in a call of Generate. Neither the messages nor
+// the answers become part of the execution's conversation. A Run does not compact: its messages
+// have to fit into the model's window. Run blocks. Errors: invalid_argument; step_name_reused, if
+// another Run of the function has the same Name and Instance; the error of a model call that has
+// failed for good, a *perdure.TaskError whose code begins with model_. With that last error, the
+// result has the messages before the failed call.
 func Run(ctx agent.Context, messages []perdure.Message, o RunOptions) (RunResult, error) {
 	record, err := o.record(ctx, messages)
 	if err != nil {
@@ -98,12 +100,12 @@ func Run(ctx agent.Context, messages []perdure.Message, o RunOptions) (RunResult
 	return r.out, err
 }
 
-// runRecord is what a Run stores as the record of a step when it begins.
+// runRecord is what a Run stores when it begins. It is stored as the record of a step.
 type runRecord struct {
 	Model     perdure.ModelConfig    `json:"model"`
-	Request   generation             `json:"request"` // with the first messages
+	Request   generation             `json:"request"` // the options and the first messages
 	MaxTurns  int                    `json:"maxTurns"`
-	Tools     []callRules            `json:"tools,omitempty"` // as in Request.Tools
+	Tools     []callRules            `json:"tools,omitempty"` // in the order of Request.Tools
 	Approvals perdure.ApprovalPolicy `json:"approvals,omitempty"`
 	Net       string                 `json:"net,omitempty"`
 }
@@ -142,7 +144,7 @@ func (o RunOptions) record(ctx agent.Context, messages []perdure.Message) (runRe
 	return r, o.check()
 }
 
-// check checks the options that Generate does not have. Error: invalid_argument.
+// check checks the options that GenerateOptions does not have. Error: invalid_argument.
 func (o RunOptions) check() error {
 	if o.MaxTurns < 0 {
 		return perdure.FieldErrorf("maxTurns", "must not be negative")
@@ -163,7 +165,7 @@ func (o RunOptions) check() error {
 	return nil
 }
 
-// runStep returns the name of the step with the record of a Run.
+// runStep returns the name of the step whose record is the runRecord.
 func (o RunOptions) runStep() string {
 	if o.Name == "" {
 		return "react.Run"
@@ -171,7 +173,8 @@ func (o RunOptions) runStep() string {
 	return "react.Run:" + o.Name
 }
 
-// begin stores the record of the Run with the next commit, or reads the stored one.
+// begin stores the record of the Run with the next commit. If a record is already stored, begin
+// reads that one.
 func (r *run) begin(record runRecord, o RunOptions) error {
 	step := o.runStep()
 	raw, err := r.ctx.RunStep(step, func(context.Context) (json.RawMessage, error) {

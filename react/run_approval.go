@@ -7,8 +7,8 @@ import (
 	"github.com/perdure/perdure/agent"
 )
 
-// beginCall schedules a call, asks for its approval, or refuses it, as the policies of the execution
-// and of the Run decide.
+// beginCall schedules a tool call, asks people for its approval, or refuses it, as the approval
+// policies of the execution and of the Run decide.
 func (r *run) beginCall(c *call) {
 	if !r.frozen.Gate().Guards(c.Name) && !(perdure.Approvals{Start: r.record.Approvals}).Gate().Guards(c.Name) {
 		r.schedule(c, r.limits(c, "")...)
@@ -25,7 +25,7 @@ func (r *run) beginCall(c *call) {
 	case judged.Then == perdure.ApprovalDeny:
 		c.Refused = deniedByRule + because(judged.Rule)
 	case judged.Then == perdure.ApprovalAsk:
-		r.ctx.SetPlace(r.at(c.ID)) // an edit is judged by the place of its question
+		r.ctx.SetPlace(r.at(c.ID)) // the policies judge an edit by the place of its question
 		c.Question, c.Refused = askCall(r.ctx, judged, c, agent.QuestionCall{CallID: c.ID, Arguments: c.Arguments})
 		r.ctx.SetPlace(r.place)
 	default:
@@ -34,8 +34,8 @@ func (r *run) beginCall(c *call) {
 	}
 }
 
-// judge returns what the policies decide about a call. Those of the Run can only tighten those of the
-// execution.
+// judge returns what the approval policies decide about a call. The policies of the Run can only
+// tighten the policies of the execution.
 func (r *run) judge(c *call) (perdure.Judgement, error) {
 	call := perdure.ApprovalCall{
 		Tool: c.Name, Arguments: json.RawMessage(c.Arguments), Workspace: r.ctx.Execution().Workspace, Turn: r.at(c.ID).Turn(),
@@ -47,7 +47,7 @@ func (r *run) judge(c *call) (perdure.Judgement, error) {
 	return judged.With(r.record.Approvals, call, ruleSchemas.Fits)
 }
 
-// limits returns the options for what the commands of a call may do.
+// limits returns task options that restrict the network and the confinement of a call's commands.
 func (r *run) limits(c *call, requires string) []agent.TaskOption {
 	net := ""
 	if c.Name == commandTool {
@@ -59,13 +59,13 @@ func (r *run) limits(c *call, requires string) []agent.TaskOption {
 	return []agent.TaskOption{agent.Confined(net, requires)}
 }
 
-// clear schedules a call that a policy guards.
+// clear schedules a call that a policy guards and now lets run.
 func (r *run) clear(c *call, j perdure.Judgement, why perdure.Clearance) {
 	r.schedule(c, append(r.limits(c, j.Requires), agent.WithClearance(why))...)
 }
 
-// awaitApprovals waits until no call of the group waits for an approval. Calls are scheduled as soon
-// as they are approved.
+// awaitApprovals waits until no call of the group waits for an approval. It schedules each call as
+// soon as the call is approved.
 func (r *run) awaitApprovals(group []call) error {
 	for {
 		var asked []*call
@@ -87,7 +87,7 @@ func (r *run) awaitApprovals(group []call) error {
 	}
 }
 
-// decided schedules or refuses a call whose question is final.
+// decided schedules or refuses a call whose approval question has its final answer.
 func (r *run) decided(c *call, q perdure.Question) {
 	question := c.Question
 	c.Question = nil
@@ -107,7 +107,7 @@ func (r *run) decided(c *call, q perdure.Question) {
 		c.Refused = notApplicable + reason(err)
 	case judged.Then == perdure.ApprovalAsk && asked.Rule != nil && !judged.Rule.Covers(asked.Rule.Question(c.Name)):
 		c.Refused = "not run: the changed arguments come under a rule that asks other people"
-	case judged.Then == perdure.ApprovalDeny: // the edit comes under a rule of the Run, which the server does not judge
+	case judged.Then == perdure.ApprovalDeny: // this is a rule of the Run, which the server does not apply
 		c.Refused = deniedByRule + because(judged.Rule)
 	default:
 		r.clear(c, judged, perdure.Clearance{Question: question})

@@ -13,7 +13,8 @@ import (
 	"github.com/perdure/perdure/react"
 )
 
-// An edit that comes under a rule of the Run with other voters is not run.
+// TestAnEditDoesNotEscapeAStricterRuleOfTheRun checks that a call is not run if a person edits it
+// so that a rule of the Run with other voters applies.
 func TestAnEditDoesNotEscapeAStricterRuleOfTheRun(t *testing.T) {
 	s := emptyWorkerPool(t, "turn\n  call bash {\"command\": \"echo 1\"}\nturn\n  text Done.\n")
 	o := react.RunOptions{Model: perdure.ModelConfig{Provider: "scripted", ModelID: "s"}, Approvals: perdure.ApprovalPolicy{

@@ -10,21 +10,21 @@ import (
 	"github.com/perdure/perdure/agent"
 )
 
-// run is one call of Run.
+// run is the state of one call of the function Run.
 type run struct {
 	ctx    agent.Context
-	place  perdure.Place // as of the call
+	place  perdure.Place // the place in which Run was called
 	record runRecord
-	step   uuid.UUID         // the id of the record
-	frozen perdure.Approvals // the policies of the execution
+	step   uuid.UUID         // the id of the step with the runRecord
+	frozen perdure.Approvals // the approval policies of the execution
 	out    RunResult
 	// last is the model call of the newest turn, and calls are its tool calls with their outcomes.
 	last  *uuid.UUID
 	calls []runCall
-	entry uuid.UUID // of the newest answer
+	entry uuid.UUID // the entry id of the newest answer
 }
 
-// loop asks the model and runs its tool calls, until it makes none.
+// loop asks the model and runs its tool calls, until an answer has no tool calls.
 func (r *run) loop() error {
 	for r.out.Turns < r.record.MaxTurns {
 		content, err := r.ask()
@@ -48,7 +48,8 @@ func (r *run) loop() error {
 	return nil
 }
 
-// at returns the place of the tasks of the current turn.
+// at returns the place of the current turn's tasks. The parameter call is the id of a tool call, or
+// "".
 func (r *run) at(call string) perdure.Place {
 	at := r.place
 	if at.TurnID == "" {
@@ -61,7 +62,7 @@ func (r *run) at(call string) perdure.Place {
 // turn returns the number of the turn whose answer or tool calls are awaited, from 0.
 func (r *run) turn() int { return r.out.Turns }
 
-// ask asks the model once, and adds its answer to the result.
+// ask asks the model once, and adds its answer to the result of the Run.
 func (r *run) ask() (perdure.Content, error) {
 	turn := r.turn()
 	r.entry = uuid.NewSHA1(r.step, fmt.Appendf(nil, "turn %d", turn))
@@ -103,7 +104,7 @@ func (r *run) callsOf(c perdure.Content) []call {
 	return calls
 }
 
-// tool returns the tool with the name; nil if the Run has none.
+// tool returns the rules of the tool with this name, or nil if the Run has no such tool.
 func (r *run) tool(name string) *callRules {
 	i := slices.IndexFunc(r.record.Tools, func(t callRules) bool { return t.Name == name })
 	if i < 0 {
@@ -120,7 +121,7 @@ func (r *run) names() []string {
 	return names
 }
 
-// runCalls runs the tool calls of an answer, one group after the other, and adds their results to the
+// runCalls runs the tool calls of an answer, one group after another. It adds their results to the
 // result of the Run in the order of the calls.
 func (r *run) runCalls(calls []call) error {
 	p := pending{Calls: calls}
@@ -139,7 +140,7 @@ func (r *run) runCalls(calls []call) error {
 	return nil
 }
 
-// finishGroup waits for the tasks of a group, and adds the results.
+// finishGroup waits for the tasks of a group, and adds their results to the result of the Run.
 func (r *run) finishGroup(group []call) error {
 	var futures []agent.Future
 	for _, c := range group {
@@ -170,13 +171,14 @@ func (r *run) finishGroup(group []call) error {
 	return nil
 }
 
-// schedule schedules the task of a call. The id of the call distinguishes equal calls.
+// schedule schedules the task of a call. The id of the call distinguishes calls with equal
+// arguments.
 func (r *run) schedule(c *call, options ...agent.TaskOption) {
 	t := r.tool(c.Name)
 	options = append(options, agent.Attempts(1), agent.OnLost(t.OnLost), agent.Timeout(t.Timeout), agent.At(r.at(c.ID)))
 	input := json.RawMessage(c.Arguments)
 	future := r.ctx.Schedule(c.Name, input, append(options[:len(options):len(options)], agent.Instance(c.ID))...)
-	if future.Err() != nil { // a number that no canonical JSON has exactly: the key must not depend on the input
+	if future.Err() != nil { // canonical JSON cannot hold one of its numbers: use a key without the input
 		future = r.ctx.Schedule(c.Name, input, append(options, agent.Key(c.ID))...)
 	}
 	if future.Err() != nil {

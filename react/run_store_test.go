@@ -28,15 +28,16 @@ import (
 const (
 	turns     = 30
 	modelTask = "llm-request"
-	runLease  = time.Hour // the tests move the store's clock by this time
+	runLease  = time.Hour // a test moves the store's clock by this time to end leases
 )
 
-// runStore is a store on which runs are played one after the other. It counts what the runs do.
+// runStore is a store on which a test plays one run after another. It counts the model calls and
+// tool runs.
 type runStore struct {
 	t      *testing.T
 	store  store.Store
 	org    string       // org of the current run
-	ahead  atomic.Int64 // offset of the store's clock in nanoseconds
+	ahead  atomic.Int64 // offset of the store's clock from the real time, in nanoseconds
 	folder string
 	model  llm.Provider
 
@@ -53,7 +54,7 @@ func newRunStore(t *testing.T, open opentest.Opener) *runStore {
 	return w
 }
 
-// process is a running worker. stop stops it and waits for all its goroutines.
+// process is a running worker. The function stop stops it and waits for all its goroutines.
 type process struct{ stop func() }
 
 // server creates a server on the store s. All servers of a run share the notifier.
@@ -61,7 +62,8 @@ func (w *runStore) server(s store.Store, hints notify.Notifier) *engine.Engine {
 	return engine.New(engine.Config{Store: s, Hints: hints, Lease: runLease, Logger: slog.New(slog.DiscardHandler)})
 }
 
-// begin starts a worker that calls the server through the dispatch that connect returns.
+// begin starts a worker. It calls the server through the dispatch that the function connect
+// returns.
 func (w *runStore) begin(e *engine.Engine, parked int, connect func(perdure.Dispatch) perdure.Dispatch) process {
 	w.t.Helper()
 	c := react.Config{
@@ -90,8 +92,8 @@ func (w *runStore) begin(e *engine.Engine, parked int, connect func(perdure.Disp
 	})}
 }
 
-// play plays a run that is interrupted at the point p, and returns its outcome. Each run has an org
-// of its own, so that a failed run does not affect the next one.
+// play plays a run that is interrupted at the point p, and returns its outcome. Each run has its
+// own org, so that a failed run does not affect the next one.
 func (w *runStore) play(t *testing.T, p killPoint) *outcome {
 	t.Helper()
 	w.t, w.org = t, uuid.NewString()
@@ -104,12 +106,12 @@ func (w *runStore) play(t *testing.T, p killPoint) *outcome {
 	return o
 }
 
-// run plays a run that is interrupted at the point p. As soon as the run exists, it calls begun
-// with a server that is not interrupted.
+// run plays a run that is interrupted at the point p. As soon as the run exists, it calls the
+// function begun with a server that is not interrupted.
 func (w *runStore) run(p killPoint, begun func(uuid.UUID, *engine.Engine)) (uuid.UUID, *killSwitch) {
 	w.t.Helper()
-	// A server that dies between a commit and its hint loses the hint, so the notifier is not one
-	// whose hints are sure.
+	// A server that dies between a commit and its hint loses the hint. The notifier therefore must
+	// not promise that every hint arrives.
 	fate, hints := newKillSwitch(p), &notify.Local{Shared: true}
 	healthy := w.server(w.store, hints)
 	first := w.begin(w.server(&storetest.Faults{Store: w.store, Plan: fate.plan}, hints), p.parked, func(d perdure.Dispatch) perdure.Dispatch {
@@ -136,8 +138,8 @@ func (w *runStore) run(p killPoint, begun func(uuid.UUID, *engine.Engine)) (uuid
 	return x.ID, fate
 }
 
-// endLeases ends the leases of the worker that has died: in layer store as a new process does, and
-// otherwise by letting the lease expire.
+// endLeases ends the leases of the worker that has died. In layer store it does so as a new server
+// process does; otherwise it lets the leases expire.
 func (w *runStore) endLeases(e *engine.Engine, layer string) {
 	w.t.Helper()
 	if layer == "store" {
@@ -152,8 +154,8 @@ func (w *runStore) endLeases(e *engine.Engine, layer string) {
 	}
 }
 
-// until returns false when the run has completed, and true if the process dies first. It fails the
-// test if the run fails.
+// until waits until the run has completed or the process has died. It returns true if the process
+// died first. It fails the test if the run fails.
 func (w *runStore) until(from notify.Notifier, id uuid.UUID, died <-chan struct{}) bool {
 	w.t.Helper()
 	hints, unsubscribe := from.Subscribe(notify.Log(id))
@@ -185,7 +187,7 @@ func (w *runStore) until(from notify.Notifier, id uuid.UUID, died <-chan struct{
 	}
 }
 
-// read returns the outcome of a run from the store and from the counts of the runStore.
+// read returns the outcome of a run from the data in the store and from the counts of the runStore.
 func (w *runStore) read(id uuid.UUID) *outcome {
 	w.t.Helper()
 	o := &outcome{}
@@ -218,7 +220,7 @@ func (w *runStore) read(id uuid.UUID) *outcome {
 	return o
 }
 
-// name labels each result with the call to which it belongs. Results are in the order of the calls.
+// name labels each tool result with the label of its call. Results are in the order of the calls.
 func (w *runStore) name(o *outcome) {
 	var waiting []string
 	for i, l := range o.lines {

@@ -16,10 +16,10 @@ import (
 )
 
 // runTurn is the part of a model task's input that says which turn of a Run it is. It names the
-// previous turn instead of repeating the conversation, so the inputs of all turns together grow with
-// their number alone.
+// previous turn instead of repeating the conversation, so the total size of the inputs grows only
+// with the number of turns.
 type runTurn struct {
-	// Record is the id of the step with the runRecord.
+	// Record is the id of the step whose record is the runRecord.
 	Record uuid.UUID `json:"record"`
 	// Previous is the model call of the previous turn, and Calls are its tool calls in their order.
 	// Both are empty in the first turn.
@@ -30,26 +30,27 @@ type runTurn struct {
 
 // runCall is the outcome of a tool call.
 type runCall struct {
-	// Task is the task of a call that was run. Refused is the result of one that was not.
+	// Task is the task of a call that was run. Refused is the result of a call that was not run.
 	Task    *uuid.UUID `json:"task,omitempty"`
 	Refused string     `json:"refused,omitempty"`
 	// Edited reports that a person has changed the arguments.
 	Edited bool `json:"edited,omitempty"`
 }
 
-// message returns the message with the result of a call. t is its task, if it has one.
+// message returns the message with the result of a call. The parameter t is the call's task, or
+// nil.
 func (c runCall) message(of call, t *perdure.Task) (perdure.Message, error) {
 	result := tool.Errorf("%s", c.Refused)
 	if t != nil {
 		result = resultOf(agent.Result{Task: t})
 	} else {
-		of.Edited = "" // it was not run
+		of.Edited = "" // the call was not run
 	}
 	m, _, err := storable(of, result)
 	return m, err
 }
 
-// taskSource reads tasks of the execution of a call.
+// taskSource reads tasks of the execution to which a model call belongs.
 type taskSource interface {
 	Tasks(ids ...uuid.UUID) ([]*perdure.Task, error)
 }
@@ -57,13 +58,13 @@ type taskSource interface {
 // runTurns is a cache of the conversations of recent Runs, so that a turn reads only the previous one.
 type runTurns struct {
 	mu    sync.Mutex                       // guards the fields below
-	kept  lru.Map[uuid.UUID, *runMessages] // by runTurn.Record
+	kept  lru.Map[uuid.UUID, *runMessages] // the keys are the values of runTurn.Record
 	bytes int
 }
 
 // runMessages is the conversation of a Run up to one of its model calls.
 type runMessages struct {
-	task     uuid.UUID // the call that was asked with the messages
+	task     uuid.UUID // the model call that was asked with the messages
 	record   runRecord
 	messages []perdure.Message
 	bytes    int
@@ -84,10 +85,10 @@ func (c *runTurns) ask(from taskSource, task uuid.UUID, in modelRequest) (llm.Re
 	return r, nil
 }
 
-// rebuild returns the conversation up to the call with the id and the input. It reads the turns back to
-// one that is cached, or to the first. Errors: those of from; not_found.
+// rebuild returns the conversation up to the model call with this id and input. It reads the turns
+// backwards to a cached one, or to the first. Errors: those of the task source; not_found.
 func (c *runTurns) rebuild(from taskSource, id uuid.UUID, in modelRequest) (*runMessages, error) {
-	var turns []endedTurn // the newest first
+	var turns []endedTurn // the newest turn is the first element
 	cached := c.get(in.Run.Record)
 	for at, turn, task := *in.Run, in.Turn, id; ; turn-- {
 		if cached != nil && cached.task == task {
@@ -134,7 +135,7 @@ func readRecord(from taskSource, id uuid.UUID) (*runMessages, error) {
 	return m, nil
 }
 
-// readTurnOf returns the turn before the given one, which has the given number.
+// readTurnOf returns the turn before the turn next. The parameter number is the number of next.
 func readTurnOf(from taskSource, next runTurn, number int) (endedTurn, error) {
 	ids := []uuid.UUID{*next.Previous}
 	for _, c := range next.Calls {
@@ -152,7 +153,7 @@ func readTurnOf(from taskSource, next runTurn, number int) (endedTurn, error) {
 		}
 	}
 	t, err := decodeTurn(next, found[0], found[1:])
-	if err == nil && t.in.Turn != number-1 { // the numbers fall, so the chain ends
+	if err == nil && t.in.Turn != number-1 { // numbers must fall, so that the chain of turns ends
 		err = notPrevious()
 	}
 	return t, err
@@ -201,7 +202,8 @@ func decodeTurn(next runTurn, model *perdure.Task, tools []*perdure.Task) (ended
 	return r, nil
 }
 
-// with returns the conversation with further turns, the newest first, up to the call with the id.
+// with returns the conversation with further turns, up to the model call with this id. The slice
+// turns begins with the newest turn.
 func (m *runMessages) with(id uuid.UUID, turns []endedTurn) (*runMessages, error) {
 	next := &runMessages{task: id, record: m.record, messages: slices.Clip(m.messages), bytes: m.bytes}
 	for _, t := range slices.Backward(turns) {
@@ -238,7 +240,7 @@ func (c *runTurns) answerTurn(ctx agent.TaskContext, config Config, provider llm
 	return answerAlone(ctx, config, provider, in, request, in.Run.Silent)
 }
 
-// answerAlone calls a model for Generate or Run.
+// answerAlone calls a model for Generate or Run, whose conversation is not the execution's.
 func answerAlone(ctx agent.TaskContext, c Config, provider llm.Provider, in modelRequest, request llm.Request, silent bool) (modelAnswer, error) {
 	began := time.Now()
 	if err := llm.CheckRequest(provider, request); err != nil {

@@ -21,8 +21,8 @@ import (
 	"github.com/perdure/perdure/worker/local"
 )
 
-// runner is an agent that runs the loop of the react agent with its input as the prompt, and returns
-// the text of the last answer.
+// runner returns an agent that calls Run with its input as the prompt, and returns the text of the
+// last answer.
 func runner(o react.RunOptions) agent.Definition {
 	return agent.DefineFunc("runner", func(ctx agent.Context, prompt string) (string, error) {
 		r, err := react.Run(ctx, []perdure.Message{perdure.UserText(prompt)}, o)
@@ -46,7 +46,7 @@ func (s *workerPool) startRunner(r engine.StartRequest, prompt string) uuid.UUID
 
 func ended(x *perdure.Execution) bool { return x.Status.Terminal() }
 
-// shape returns requests with the random ids of tool calls replaced by their numbers.
+// shape returns the requests as text. Their random ids of tool calls are replaced by numbers.
 func shape(t *testing.T, requests []llm.Request) string {
 	t.Helper()
 	raw, err := json.Marshal(requests)
@@ -67,8 +67,9 @@ func shape(t *testing.T, requests []llm.Request) string {
 	return text
 }
 
-// TestRunOnEachLine checks, in one process and over gRPC, REMOTE and LOCAL, that Run sends the model the
-// same requests as the react agent, with results that are stored as blobs.
+// TestRunOnEachLine checks that Run sends the model the same requests as the react agent. It does
+// so in one process and over gRPC, for REMOTE and LOCAL executions, with results that are stored as
+// blobs.
 func TestRunOnEachLine(t *testing.T) {
 	const turns = 5
 	script := strings.Replace(looks(turns, 100_000), "turn\n  call find", "turn\n  text I look.\n  call unknown {\"a\":  \"<b>\"}\n  call find", 1)
@@ -118,7 +119,8 @@ func TestRunOnEachLine(t *testing.T) {
 	}
 }
 
-// checkRebuilt compares the requests of a Run as a server rebuilds them with those that were sent.
+// checkRebuilt compares the requests of a Run that a server rebuilds with the requests that were
+// sent.
 func (s *workerPool) checkRebuilt(id uuid.UUID, providers *llm.Providers, asked []llm.Request) {
 	s.t.Helper()
 	page, err := s.store.ListTasks(s.t.Context(), id, false, "", 200)
@@ -157,9 +159,9 @@ func (s *workerPool) checkRebuilt(id uuid.UUID, providers *llm.Providers, asked 
 	}
 }
 
-// TestRunIsApproved checks that a worker learns the policies of a run of any kind over gRPC, before and
-// after it was parked, and that an approved call runs with exactly its bytes. It checks REMOTE and LOCAL
-// executions, and the policies of the start and of the Run.
+// TestRunIsApproved checks that a worker learns the approval policies of any run over gRPC, before
+// and after the run was parked. An approved call runs with exactly the approved bytes. It checks
+// REMOTE and LOCAL executions, and the policies of the execution and of the Run.
 func TestRunIsApproved(t *testing.T) {
 	var policy perdure.ApprovalPolicy
 	if err := json.Unmarshal([]byte(`"ask"`), &policy); err != nil {
@@ -183,7 +185,7 @@ func TestRunIsApproved(t *testing.T) {
 	}
 }
 
-// runApproved plays a Run with two calls, and approves both.
+// runApproved plays a Run with two tool calls, and approves both.
 func runApproved(t *testing.T, parked int, r engine.StartRequest, o react.RunOptions) {
 	s := emptyWorkerPool(t, "turn\n  call bash {\"command\":  \"echo '<1>'\"}\nturn\n  expect <1>\n  call bash {\"command\": \"echo 2\"}\nturn\n  expect 2\n  text Done.\n")
 	kept, err := local.Open(t.TempDir())

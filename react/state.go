@@ -6,8 +6,8 @@ import (
 	"github.com/perdure/perdure/agent"
 )
 
-// states defines the versions of the state that this program can load. A change of the type that
-// prevents decoding an older state needs the next version and a migration.
+// states defines the versions of the state that this program can load. A change of the type state
+// that prevents decoding an older state needs the next version and a migration.
 var states = agent.DefineState[state](1)
 
 // state is the state of the react agent in a checkpoint. Its size does not depend on the length of
@@ -21,10 +21,10 @@ type state struct {
 	ResponseTurns int    `json:"responseTurns"`
 	// ResponseCalls counts the calls of tools that run on workers, for Turns.MaxToolCalls.
 	ResponseCalls int `json:"responseCalls,omitempty"`
-	// Pending is the turn whose tasks the loop awaits. It is nil between turns.
+	// Pending is the turn in progress, whose tasks the loop awaits. It is nil between turns.
 	Pending *pending `json:"pending,omitempty"`
-	// Idle reports that the response has ended. StopReason, Text and, if the model failed, Error
-	// and ErrorCode then describe its end.
+	// Idle says that the response has ended. StopReason and Text then describe its end. If the
+	// model failed, Error and ErrorCode are also set.
 	Idle       bool               `json:"idle"`
 	StopReason perdure.StopReason `json:"stopReason,omitempty"`
 	Error      string             `json:"error,omitempty"`
@@ -32,7 +32,8 @@ type state struct {
 	Text       string             `json:"text,omitempty"`
 	// Open are the calls that the client must answer. It is set only while the loop is idle.
 	Open []call `json:"open,omitempty"`
-	// Stopping is set from the commit that stops a turn until its response has ended.
+	// Stopping is the turn that a person stops. It is set from the commit that stops the turn until
+	// its response has ended.
 	Stopping *stoppedTurn `json:"stopping,omitempty"`
 	// Settings are the settings of the current response. If nil, the settings in the execution's
 	// input apply.
@@ -40,28 +41,30 @@ type state struct {
 	// Model is the model that a person has chosen. It applies if it is among the models of the
 	// current response.
 	Model *perdure.ModelChoice `json:"model,omitempty"`
-	// Try is the number of retries of a failed turn.
+	// Try is the number of times that the failed turn was retried.
 	Try int `json:"try,omitempty"`
 	// Prompt is the hash of the prompt of the last model call. It is empty after a compaction.
 	Prompt     string      `json:"prompt,omitempty"`
 	LastPrompt *lastPrompt `json:"lastPrompt,omitempty"`
 	// Size is the known or estimated size of the context.
 	Size contextSize `json:"size,omitzero"`
-	// Compaction is the compaction whose summary is being written. If it is not in the background, the
-	// loop awaits the summary before the next turn. Compactions is the number of compactions that were
-	// begun.
+	// Compaction is the compaction whose summary is being written. Unless that happens in the
+	// background, the loop awaits the summary before the next turn. Compactions is the number of
+	// compactions that were begun.
 	Compaction  *compaction `json:"compaction,omitempty"`
 	Compactions int         `json:"compactions,omitempty"`
-	// Rest is a compaction that the window was too small for. The loop begins another one for the rest.
+	// Rest is a partial compaction: the window was too small for all that it should cover. The loop
+	// begins another one for the remaining entries.
 	Rest *compaction `json:"rest,omitempty"`
-	// CompactFrom is the estimated size from which the next automatic compaction is tried, after
-	// one that failed or did not make the context small enough.
+	// CompactFrom is the estimated context size, in tokens, from which the next automatic
+	// compaction is tried. It is set after a compaction that failed or did not make the context
+	// small enough.
 	CompactFrom int `json:"compactFrom,omitempty"`
-	// BackgroundFrom is the estimated size from which the next summary is written in the background,
-	// after a compaction.
+	// BackgroundFrom is the estimated context size, in tokens, from which the next summary is
+	// written in the background. It is set after a compaction.
 	BackgroundFrom int `json:"backgroundFrom,omitempty"`
-	// TooLong is the turn for which a compaction was begun because the provider refused its context
-	// as too long, plus one. 0 means none.
+	// TooLong is set if a compaction was begun because the provider refused a turn's context as too
+	// long. It is the number of that turn plus one, or 0.
 	TooLong int `json:"tooLong,omitempty"`
 }
 
@@ -81,19 +84,20 @@ type pending struct {
 	Running int    `json:"running,omitempty"`
 }
 
-// call is a tool call of the pending turn.
+// call is a tool call of the turn in progress.
 type call struct {
 	ID   string `json:"id"` // Perdure's id of the call, not the provider's
 	Name string `json:"name"`
 	// Arguments is the text from the model. It is removed when the call is scheduled.
 	Arguments string `json:"arguments,omitempty"`
 	Barrier   bool   `json:"barrier,omitempty"`
-	// Client reports that the client answers the call.
+	// Client says that the client runs the tool and sends the result.
 	Client bool `json:"client,omitempty"`
 	// Task is the id of the call's task, once it is scheduled. Refused is the result of a call that
 	// is not run.
 	Task *uuid.UUID `json:"task,omitempty"`
-	// Question is the question about the call while it waits for its approval.
+	// Question is the id of the approval question about the call, while the call waits for the
+	// answer.
 	Question *uuid.UUID `json:"question,omitempty"`
 	Refused  string     `json:"refused,omitempty"`
 	// Edited are the arguments that the call was run with, if a person has changed them.
@@ -101,7 +105,7 @@ type call struct {
 }
 
 // next returns the number of calls that run together next: one barrier, or all calls before the
-// next barrier or client's call.
+// next barrier or the next call of a client tool.
 func (p *pending) next() int {
 	rest := p.Calls[p.Done:]
 	if len(rest) == 0 {
@@ -118,8 +122,8 @@ func (p *pending) next() int {
 	return len(rest)
 }
 
-// maxCountedModels is the number of models that the usage is kept of, one by one. Only code that
-// chooses models by itself can name more; these are counted together as otherModels.
+// maxCountedModels is the maximum number of models whose usage is counted separately. Only code
+// that chooses models by itself can name more; their usage is counted together as otherModels.
 const (
 	maxCountedModels = 100
 	otherModels      = "other"

@@ -14,7 +14,8 @@ import (
 	"github.com/perdure/perdure/tool"
 )
 
-// stored puts a userMessage signal into the store without a check, as an older server did.
+// stored puts a userMessage signal into the store without a check, as a server of an older version
+// did.
 func (s *scriptedEngine) stored(id uuid.UUID, value string) {
 	s.t.Helper()
 	_, err := s.store.Do(s.t.Context(), store.Command{
@@ -33,8 +34,8 @@ func (s *scriptedEngine) stored(id uuid.UUID, value string) {
 }
 
 // TestStoredMessagesEndNoRun checks that a stored message that cannot be used becomes a text that
-// says so, whether it begins a response or joins one. The run continues, and the agent does not
-// panic.
+// says so, whether the message begins a response or joins one. The run continues, and the agent
+// does not panic.
 func TestStoredMessagesEndNoRun(t *testing.T) {
 	const unread = "user: (a message came that cannot be read: "
 	for name, test := range map[string]struct{ value, want string }{
@@ -51,7 +52,7 @@ func TestStoredMessagesEndNoRun(t *testing.T) {
 		for _, prompt := range []string{"", "first"} {
 			t.Run(name+" after "+prompt, func(t *testing.T) {
 				s := emptyWorkerPool(t, "turn\n  text Fine.\n")
-				s.work(100)() // registers the kinds, and stops
+				s.work(100)() // registers the kinds, and stops the worker
 				id := s.start(engine.StartRequest{UserPrompt: prompt})
 				s.stored(id, test.value)
 				s.work(100)
@@ -67,15 +68,15 @@ func TestStoredMessagesEndNoRun(t *testing.T) {
 	}
 }
 
-// findBy returns the tools with run as the implementation of find.
+// findBy returns the tools with the function run as the implementation of find.
 func findBy(tools []tool.Tool, run func(context.Context, *tool.Call) (tool.Result, error)) []tool.Tool {
 	tools = slices.Clone(tools)
 	tools[slices.IndexFunc(tools, func(t tool.Tool) bool { return t.Name == "find" })].Run = run
 	return tools
 }
 
-// TestToolResultsEndNoRun checks that a part of a tool's result that cannot be part of a
-// conversation becomes a text that says so. The run completes.
+// TestToolResultsEndNoRun checks a tool's result with a part that a conversation cannot contain.
+// The part becomes a text that says so, and the run completes.
 func TestToolResultsEndNoRun(t *testing.T) {
 	s := emptyWorkerPool(t, "turn\n  call find {\"pattern\": \"x\"}\nturn\n  text Fine.\n")
 	s.work(100, func(c *workerSetup) {

@@ -12,8 +12,8 @@ import (
 )
 
 // tools runs the next group of the pending calls, and stores the results in the order of the calls.
-// A group is one barrier, or all calls up to the next barrier. If a message of the user is pending,
-// tools skips the calls that have not begun instead.
+// A group is one barrier, or all calls up to the next barrier. If a message of the user has
+// arrived, tools instead skips the calls that have not begun.
 func (l *loop) tools() error {
 	p := l.st.Pending
 	if p.Running == 0 {
@@ -54,7 +54,8 @@ func (l *loop) tools() error {
 	return nil
 }
 
-// skipRest appends a result to each call that has not begun, and ends the turn.
+// skipRest appends a result to each pending call that has not begun, and ends the turn. The result
+// says that the call was skipped.
 func (l *loop) skipRest() error {
 	p := l.st.Pending
 	l.st.Pending = nil
@@ -74,8 +75,8 @@ func (l *loop) scheduleCall(c *call, input json.RawMessage, options []agent.Task
 	t, _ := l.tool(c.Name)
 	at := l.ctx.Place()
 	at.ToolCallID = c.ID
-	// The key is the id of the call. An equal command in another call runs, but a call that was
-	// scheduled before a crash does not run again.
+	// The task key is the id of the call. An equal command in another call runs, but a call that
+	// was scheduled before a crash does not run again.
 	future := l.ctx.Schedule(c.Name, input, append(options,
 		agent.Key(c.ID), agent.Attempts(1), agent.OnLost(t.OnLost), agent.Timeout(t.Timeout), agent.At(at))...)
 	if future.Err() != nil {
@@ -117,7 +118,7 @@ func (l *loop) finishGroup(group []call) error {
 	return nil
 }
 
-// resultOf returns the result that the model reads for a task that has ended.
+// resultOf converts the outcome of an ended task to the result that the model reads.
 func resultOf(r agent.Result) tool.Result {
 	if err := r.Err(); err != nil {
 		message := err.Error()
@@ -137,15 +138,15 @@ func resultOf(r agent.Result) tool.Result {
 	return result
 }
 
-// maxEventResult is the maximum number of bytes of the text in a tool_call_end event. The entry
-// contains the complete result.
+// maxEventResult is the maximum number of bytes of the text in a tool_call_end event. The entry of
+// the result contains the complete text.
 const maxEventResult = 16 << 10
 
 // storeResult appends the result of a call and emits its tool_call_end event. A result that cannot
 // be stored becomes an error that says so.
 func (l *loop) storeResult(c call, result tool.Result, t *perdure.Task) error {
 	if t == nil {
-		c.Edited = "" // it was not run
+		c.Edited = "" // the call was not run
 	}
 	m, result, err := storable(c, result)
 	if err != nil {
@@ -179,7 +180,7 @@ func storable(c call, result tool.Result) (perdure.Message, tool.Result, error) 
 	if c.Edited != "" {
 		result.Parts = append([]perdure.Part{perdure.Text(editedNote + c.Edited)}, result.Parts...)
 	}
-	// a user's tool may return anything
+	// A tool that users have written may return anything.
 	result.Parts = perdure.BoundedResult(perdure.AcceptableResult(result.Parts))
 	if result.Parts == nil {
 		result.Parts = []perdure.Part{}
@@ -192,7 +193,7 @@ func storable(c call, result tool.Result) (perdure.Message, tool.Result, error) 
 	return m, result, err
 }
 
-// editedNote begins the result of a call whose arguments a person has changed.
+// editedNote is the beginning of the result of a call whose arguments a person has changed.
 const editedNote = "A person changed the arguments of this call before it was run. It was run with "
 
 // resultMessage returns the message with the result of a call. Error: invalid_argument or another
@@ -203,8 +204,8 @@ func resultMessage(c call, result tool.Result) (perdure.Message, error) {
 	return m, perdure.CheckMessages("result", []string{c.ID}, []perdure.InputMessage{{Role: m.Role, Parts: parts}})
 }
 
-// cut returns at most the first most bytes of text, without splitting a character. The text must be
-// longer than most.
+// cut returns the beginning of text: at most as many bytes as the parameter most says, without
+// splitting a character. The text must be longer than that.
 func cut(text string, most int) string {
 	for most > 0 && text[most]&0xC0 == 0x80 {
 		most--
@@ -268,7 +269,8 @@ func runTool(ctx agent.TaskContext, c Config, t tool.Tool, input json.RawMessage
 // confines reports whether commands of the workspace are confined.
 func confines(w *tool.Workspace) bool { return w != nil && w.Confines() }
 
-// openWorkspace opens the workspace of the execution. It returns nil if the configuration has none.
+// openWorkspace opens the workspace of the execution. It returns nil if the configuration has no
+// Workspaces function.
 func openWorkspace(ctx agent.TaskContext, c Config) (*tool.Workspace, error) {
 	if c.Workspaces == nil {
 		return nil, nil

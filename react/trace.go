@@ -14,8 +14,9 @@ import (
 	"go.opentelemetry.io/otel/trace"
 )
 
-// Spans are children of the attempt's span. They use its tracer provider, which does nothing if the
-// worker has none. They never contain text of a conversation.
+// The spans of model and tool calls are children of the attempt's span. They use its tracer
+// provider, which does nothing if the worker has no tracing. They never contain text of a
+// conversation.
 
 func tracerOf(ctx context.Context) trace.Tracer {
 	return trace.SpanFromContext(ctx).TracerProvider().Tracer("github.com/perdure/perdure/react")
@@ -48,7 +49,7 @@ func startModelSpan(ctx agent.TaskContext, m perdure.ModelConfig, r llm.Request)
 	}
 }
 
-// answered returns the attributes of a model's answer for its span.
+// answered returns attributes that describe a model's answer, for the span of the call.
 func answered(a *llm.Response) []attribute.KeyValue {
 	all := []attribute.KeyValue{semconv.GenAIResponseFinishReasons(string(a.StopReason))}
 	if a.Model != "" {
@@ -59,7 +60,7 @@ func answered(a *llm.Response) []attribute.KeyValue {
 	}
 	if u := a.Usage; u != nil {
 		all = append(all,
-			// The convention counts cached tokens as input.
+			// OpenTelemetry's convention counts cached tokens as input.
 			semconv.GenAIUsageInputTokens(int(u.Input+u.CacheRead+u.CacheWrite)), semconv.GenAIUsageOutputTokens(int(u.Output)),
 			semconv.GenAIUsageCacheReadInputTokens(int(u.CacheRead)), semconv.GenAIUsageCacheCreationInputTokens(int(u.CacheWrite)))
 	}

@@ -9,7 +9,8 @@ import (
 	"github.com/perdure/perdure/tool"
 )
 
-// turnModel is a model whose answer depends only on the turn. It counts its calls by turn.
+// turnModel is a model whose answer depends only on the number of the turn. It counts its calls by
+// turn.
 type turnModel struct{ w *runStore }
 
 func (turnModel) Name() string { return "oracle" }
@@ -44,8 +45,8 @@ func (o turnModel) Stream(_ context.Context, r llm.Request, emit func(llm.Delta)
 // labelledCall is a tool call of the script. No other call has the same label.
 type labelledCall struct{ tool, label string }
 
-// callsOf returns the tool calls of a turn: one tool, several at once, a barrier between others, or
-// none in the last turn.
+// callsOf returns the tool calls of a turn. These are one call, several calls at once, a barrier
+// between other calls, or, in the last turn, none.
 func callsOf(turn int) []labelledCall {
 	var calls []labelledCall
 	if turn == turns-1 {
@@ -57,8 +58,8 @@ func callsOf(turn int) []labelledCall {
 	return calls
 }
 
-// tools returns a tool that may run more than once, and two tools that may not. They count their
-// runs by label.
+// tools returns a tool whose interrupted calls may run again, and two tools whose calls must not.
+// They count their runs by label.
 func (w *runStore) tools() []tool.Tool {
 	type in struct {
 		Label string `json:"label"`

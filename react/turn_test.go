@@ -24,7 +24,8 @@ func (s *workerPool) log(id uuid.UUID) []perdure.Record {
 	return records
 }
 
-// tools returns the events of tool tasks in the order of the log, without those of model calls.
+// tools returns the events of tool tasks in the order of the log. Events of model calls are left
+// out.
 func (s *workerPool) tools(id uuid.UUID) []string {
 	s.t.Helper()
 	var all []string
@@ -45,7 +46,7 @@ func (s *workerPool) tools(id uuid.UUID) []string {
 	return all
 }
 
-// sees waits until the terminal output of the execution contains text.
+// sees waits until the terminal output of the execution contains the text.
 func (s *workerPool) sees(id uuid.UUID, text string) {
 	s.t.Helper()
 	s.until(id, func(*perdure.Execution) bool {
@@ -74,8 +75,8 @@ func (s *workerPool) completed(id uuid.UUID) *perdure.Execution {
 }
 
 // TestParallelResultsAreStoredInCallOrder checks that the results of one turn's calls are stored in
-// the order of the calls. The calls run concurrently: the first one ends only after the second one
-// has begun.
+// the order of the calls. The calls run concurrently: the first call ends only after the second has
+// begun.
 func TestParallelResultsAreStoredInCallOrder(t *testing.T) {
 	s := newWorkerPool(t, 100, `
 turn
@@ -106,7 +107,7 @@ turn
 }
 
 // TestBarriersRunAlone checks that tools that write run one at a time, in the order of the calls.
-// Other calls between them run together.
+// The calls between them run together.
 func TestBarriersRunAlone(t *testing.T) {
 	for _, parked := range []int{100, -1} {
 		s := newWorkerPool(t, parked, `
@@ -148,8 +149,8 @@ func TestEqualCommandRunsAgain(t *testing.T) {
 	}
 }
 
-// TestSteeringTakesAllInOrder checks that all messages that arrive while a tool runs are added in
-// order before the next model call.
+// TestSteeringTakesAllInOrder checks that all messages that arrive while a tool runs are appended
+// in order before the next model call.
 func TestSteeringTakesAllInOrder(t *testing.T) {
 	for _, parked := range []int{100, -1} {
 		s := newWorkerPool(t, parked, `
@@ -243,9 +244,9 @@ func TestOverloadIsRetried(t *testing.T) {
 	}
 }
 
-// TestEntriesHaveTheirOrigin checks that the key of each entry names the input, task or signal
-// it comes from. After each answer of a model, there is an entry about the model call, with usage
-// and cost.
+// TestEntriesHaveTheirOrigin checks that the key of each entry names the input, task or signal from
+// which the entry comes. After each answer of a model, there is an entry about the model call, with
+// usage and cost.
 func TestEntriesHaveTheirOrigin(t *testing.T) {
 	s := newWorkerPool(t, -1, "turn\n  call find {\"pattern\": \"*\"}\n  usage in=3 out=4\nturn\n  text Done.\nturn\n  text Bye.\n")
 	id := s.start(engine.StartRequest{UserPrompt: "go"})

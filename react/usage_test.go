@@ -7,8 +7,9 @@ import (
 	"github.com/perdure/perdure"
 )
 
-// A program may choose any number of models. The checkpoint keeps the usage of the first ones, and
-// loses no token of the others.
+// TestUsageByModelIsBounded checks the usage in a checkpoint if code chooses any number of models.
+// The usage of the first models is stored by model. The usage of further models is added up, and no
+// token is lost.
 func TestUsageByModelIsBounded(t *testing.T) {
 	var s state
 	for i := range 3 * maxCountedModels {

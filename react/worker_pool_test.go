@@ -54,7 +54,7 @@ func emptyWorkerPool(t *testing.T, script string) *workerPool {
 	return s
 }
 
-// play writes a script for the model with this name.
+// play sets the script of the model with this name.
 func (s *workerPool) play(name, script string) {
 	s.t.Helper()
 	if err := os.WriteFile(filepath.Join(s.scripts, name), []byte(script), 0o600); err != nil {
@@ -69,11 +69,11 @@ type workerSetup struct {
 	noAgent bool // the worker runs only tasks
 	over    func(perdure.Dispatch) perdure.Dispatch
 	local   *local.Store
-	others  []agent.Definition // further agents
+	others  []agent.Definition // additional agents of the worker
 }
 
-// work starts a worker, and returns a function that stops it. Functions in change edit its
-// configuration.
+// work starts a worker, and returns a function that stops it. The functions in change edit the
+// worker's configuration.
 func (s *workerPool) work(parked int, change ...func(*workerSetup)) (stop func()) {
 	s.t.Helper()
 	provider := scripted.New(scripted.Config{Dir: s.scripts, Journal: s.journal})

@@ -11,8 +11,8 @@ import (
 )
 
 // TestToolsWithoutWorkspaces checks that the built-in tools return an error if no workspaces are
-// configured, and that other tools work. The model reads the message of a tool's panic, without the
-// stack.
+// configured, and that all other tools work. If a tool panics, the model reads the message of the
+// panic, without the stack.
 func TestToolsWithoutWorkspaces(t *testing.T) {
 	s := emptyWorkerPool(t, `
 turn

@@ -18,12 +18,13 @@ import (
 const (
 	// attackMark, as the first argument, makes the test binary run an attack.
 	attackMark = "__attack"
-	// lastingVar is the environment variable with a folder that is not for temporary files.
+	// lastingVar names the environment variable with a folder that is not for temporary files.
 	lastingVar = "TOOL_TEST_LASTING"
-	// runFolderVar is the environment variable with a folder in /run that the test's user may
+	// runFolderVar names the environment variable with a folder in /run that the test's user may
 	// write.
 	runFolderVar = "TOOL_TEST_RUN_FOLDER"
-	// ordinary is the user id of nobody, which runs the attacks in addition to root.
+	// ordinary is the id of the user nobody. The tests of attacks run as this user, too, if root
+	// runs the tests.
 	ordinary = 65534
 )
 
@@ -74,7 +75,7 @@ func attackStream(family uintptr, name string) error {
 	return unix.Connect(int(fd), addressOf(name))
 }
 
-// attackDatagram creates a socket pair and connects one end to another address.
+// attackDatagram creates a socket pair and connects one end to the socket with this name.
 func attackDatagram(kind int, name string) error {
 	pair, err := unix.Socketpair(unix.AF_UNIX, kind, 0)
 	if err != nil {
@@ -101,8 +102,8 @@ func attackPairs() error {
 	return nil
 }
 
-// attackCall executes the system call with the given arguments. It succeeds if the error differs from
-// the error in the first argument.
+// attackCall executes the system call with the given arguments. The attack succeeds if the call's
+// error differs from the error that the first argument names.
 func attackCall(args []string) error {
 	var n [8]uintptr
 	for i, arg := range args {
@@ -119,7 +120,7 @@ func attackCall(args []string) error {
 	return nil
 }
 
-// attackOwn listens at name and connects to its own socket.
+// attackOwn listens on a Unix socket with this name and connects to it.
 func attackOwn(name string) error {
 	server, err := unix.Socket(unix.AF_UNIX, unix.SOCK_STREAM, 0)
 	if err != nil {
@@ -156,16 +157,16 @@ func attacker(t *testing.T, dir string) string {
 	return path
 }
 
-// eachFence runs fn under each confinement of eachConfinement, and without a confinement, where
-// only the system call filter applies.
+// eachFence runs fn under each confinement of eachConfinement. It also runs fn without a
+// confinement, where only the system call filter applies.
 func eachFence(t *testing.T, dir, data string, fn func(t *testing.T, w *Workspace)) {
 	t.Helper()
 	eachConfinement(t, dir, data, fn)
 	t.Run("none", func(t *testing.T) { fn(t, openDir(t, dir, WorkspaceOptions{DataDir: data, Unconfined: true})) })
 }
 
-// TestAttacksOfAnOrdinaryUser runs the tests of attacks again as the user nobody if root runs the
-// tests.
+// TestAttacksOfAnOrdinaryUser runs the tests of attacks as the user nobody if root runs the tests.
+// It checks that they also pass there.
 func TestAttacksOfAnOrdinaryUser(t *testing.T) {
 	longtest.Skip(t, "seconds")
 	if os.Geteuid() != 0 {

@@ -15,9 +15,9 @@ import (
 )
 
 const (
-	bashTimeout    = 120 * time.Second // unless the call says otherwise
+	bashTimeout    = 120 * time.Second // default timeout of a command
 	bashTimeoutMax = 600 * time.Second
-	bashOutput     = 30_000 // bytes of output in a result
+	bashOutput     = 30_000 // maximum number of bytes of output in a result
 	// bashCommand is the longest command in bytes. It is below Linux's limit for one argument.
 	bashCommand = 120_000
 	// changesShown is the maximum number of changed paths in a result.
@@ -93,9 +93,9 @@ func announce(call *Call, box confine.Confinement, boundBy string) {
 	call.emit(e)
 }
 
-// result returns the answer of a command: its output, the guarded files that it changed, and how it
-// ended. If the context was cancelled, the error is the context's cause, which distinguishes a
-// cancel from the command's own end.
+// result returns the answer of a command for the model: the output, the guarded files that the
+// command changed, and how it ended. If the context was cancelled, the error is the context's
+// cause, which distinguishes a cancel from the command's own end.
 func result(ctx context.Context, out string, changed []string, end confine.Ending, timeout time.Duration) (Result, error) {
 	if out == "" {
 		out = "(no output)"

@@ -56,7 +56,8 @@ func TestBashStreamsLiveAndInOrder(t *testing.T) {
 	}
 }
 
-// The result contains the lines of stdout and stderr in the order in which the command wrote them.
+// TestBashKeepsTheOrderOfBothStreams checks that the result contains the lines of stdout and stderr
+// in the order in which the command wrote them.
 func TestBashKeepsTheOrderOfBothStreams(t *testing.T) {
 	w := plainWorkspace(t)
 	var want strings.Builder
@@ -72,7 +73,8 @@ func TestBashKeepsTheOrderOfBothStreams(t *testing.T) {
 	}
 }
 
-// Without a workspace the built-in tools return a result that says so.
+// TestBuiltinToolsWithoutAWorkspace checks that the built-in tools return a result that says so if
+// there is no workspace.
 func TestBuiltinToolsWithoutAWorkspace(t *testing.T) {
 	for _, b := range Builtin() {
 		result, err := b.Run(t.Context(), &Call{Arguments: []byte(`{}`)})
@@ -91,7 +93,8 @@ func TestBashKeepsHeadAndTailOfLongOutput(t *testing.T) {
 	}
 }
 
-// The end of the output is not lost if the command ends while all its output is still in the pipe.
+// TestOutputTailSurvivesTheEndOfTheCommand checks that no output is lost if the command ends while
+// all its output is still in the pipe.
 func TestOutputTailSurvivesTheEndOfTheCommand(t *testing.T) {
 	w := plainWorkspace(t)
 	call := callOf(t, w, args{"command": "echo begin; head -c 60000 /dev/zero | tr '\\0' x; echo the end"})
@@ -169,7 +172,7 @@ func TestBashTimeoutLeavesTimeToCleanUp(t *testing.T) {
 	wantError(t, r, "cleaned up\n[timed out after 1 s")
 }
 
-// A cancel also kills the child processes of the command.
+// TestCancelKillsChildProcesses checks that a cancel also kills the child processes of the command.
 func TestCancelKillsChildProcesses(t *testing.T) {
 	longtest.Skip(t, "seconds")
 	w := plainWorkspace(t)
@@ -205,7 +208,7 @@ func firstPid(t *testing.T, r Result) int {
 	return pid
 }
 
-// wantGone fails the test if pid runs.
+// wantGone fails the test if the process pid runs.
 func wantGone(t *testing.T, pid int) {
 	t.Helper()
 	if alive(pid) {
@@ -213,7 +216,7 @@ func wantGone(t *testing.T, pid int) {
 	}
 }
 
-// awaitGone waits until pid has ended.
+// awaitGone waits until the process pid has ended.
 func awaitGone(t *testing.T, pid int) {
 	t.Helper()
 	tick := time.NewTicker(5 * time.Millisecond)

@@ -6,8 +6,8 @@ import (
 	"testing"
 )
 
-// A program named bwrap in the workspace does not replace bubblewrap, even if PATH names the
-// workspace first, directly or by a symlink.
+// TestBubblewrapIsNotTakenFromTheWorkspace checks that a program named bwrap in the workspace is
+// not used, even if the workspace is the first folder in PATH, directly or by a symlink.
 func TestBubblewrapIsNotTakenFromTheWorkspace(t *testing.T) {
 	dir, data := layout(t, "data")
 	folder, link := filepath.Join(dir, "bin"), filepath.Join(filepath.Dir(dir), "beside")

@@ -6,7 +6,8 @@ import (
 	"testing"
 )
 
-// A cache that was removed after the workspace was opened is ignored, and commands still run.
+// TestACacheThatIsGone checks that commands still run if a cache was removed after the workspace
+// was opened.
 func TestACacheThatIsGone(t *testing.T) {
 	dir, data := layout(t, "data")
 	cache := filepath.Join(t.TempDir(), "cache")

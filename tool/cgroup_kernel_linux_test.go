@@ -35,7 +35,8 @@ func openGroups(t *testing.T) *ControlGroups {
 	return g
 }
 
-// eachBounded is eachConfinementWith with control groups. It also runs fn without confinement.
+// eachBounded runs fn as eachConfinementWith does, with control groups. It also runs fn without
+// confinement.
 func eachBounded(t *testing.T, dir string, o WorkspaceOptions, fn func(t *testing.T, w *Workspace)) {
 	o.Groups = openGroups(t)
 	eachConfinementWith(t, dir, o, fn)
@@ -53,7 +54,8 @@ func TestKernelHoldsLimitsOfACommand(t *testing.T) {
 	})
 }
 
-// The memory limit counts all processes of a command, including processes that run only briefly.
+// TestKernelHoldsMemoryOfTheTree checks that the memory limit counts all processes of a command,
+// including processes that run only briefly.
 func TestKernelHoldsMemoryOfTheTree(t *testing.T) {
 	dir, data := layout(t, "data")
 	program := attacker(t, dir)
@@ -64,7 +66,8 @@ func TestKernelHoldsMemoryOfTheTree(t *testing.T) {
 	})
 }
 
-// Processes that left the session are killed when the call ends, even without a PID namespace.
+// TestControlGroupEndsWhatLeavesTheSession checks that processes that left the session are killed
+// when the call ends, even without a PID namespace.
 func TestControlGroupEndsWhatLeavesTheSession(t *testing.T) {
 	dir, data := layout(t, "data")
 	eachBounded(t, dir, WorkspaceOptions{DataDir: data}, func(t *testing.T, w *Workspace) {
@@ -89,7 +92,8 @@ func sleepers(t *testing.T, word string) string {
 	return strings.Join(found, "; ")
 }
 
-// OpenControlGroups removes the groups of a killed worker and kills their processes.
+// TestGroupsOfAnEarlierWorkerAreRemoved checks that OpenControlGroups removes the groups of a
+// killed worker and kills their processes.
 func TestGroupsOfAnEarlierWorkerAreRemoved(t *testing.T) {
 	g, err := OpenControlGroups()
 	if err != nil {
@@ -123,7 +127,8 @@ func sleepIn(t *testing.T, c *group.Control, seconds string) *exec.Cmd {
 	return cmd
 }
 
-// An event of the run says that control groups enforce its limits.
+// TestARunIsToldOfItsControlGroups checks that an event of the run says that control groups enforce
+// its limits.
 func TestARunIsToldOfItsControlGroups(t *testing.T) {
 	dir, data := layout(t, "data")
 	w := openDir(t, dir, WorkspaceOptions{DataDir: data, Scratch: openScratch(t), Groups: openGroups(t)})

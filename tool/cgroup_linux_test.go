@@ -8,11 +8,11 @@ import (
 	"github.com/perdure/perdure/tool/internal/group"
 )
 
-// If a control group does not work, the command still runs, and an event of the run says that the
-// watcher enforces its limits.
+// TestWatcherTakesOver checks that the command still runs if a control group does not work. An
+// event of the run then says that the watcher enforces its limits.
 func TestWatcherTakesOver(t *testing.T) {
 	for name, l := range map[string]Limits{
-		"no files":     {},                          // a folder in which no limit can be written
+		"no files":     {},                          // a folder without the files for limits
 		"not a cgroup": {Processes: -1, Memory: -1}, // no limit is written; the start fails
 	} {
 		dir, data := layout(t, "data")

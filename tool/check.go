@@ -19,8 +19,8 @@ type validator struct {
 	fields []string
 }
 
-// compiled caches the schemas of tools that were not created by New. Such schemas are looked up at
-// each call.
+// compiled caches the compiled schemas of tools that were not created by New. Such schemas are
+// looked up at each call.
 var compiled schema.Cache
 
 func compile(raw json.RawMessage) (*validator, error) {
@@ -46,12 +46,12 @@ func compile(raw json.RawMessage) (*validator, error) {
 }
 
 // Check returns nil if raw is an object that satisfies the tool's schema. Otherwise it returns an
-// error result that names each invalid field. Empty text counts as {}.
+// error result that names each invalid field. Empty text counts as the object {}.
 func (t Tool) Check(raw json.RawMessage) *Result {
 	v := t.compiled
 	if v == nil {
 		var err error
-		if v, err = compile(t.Schema); err != nil { // compiled at the first call, then cached
+		if v, err = compile(t.Schema); err != nil { // compiled only at the first call
 			bad := Errorf("The tool %s cannot be called: %v.", t.Name, err)
 			return &bad
 		}
@@ -88,10 +88,10 @@ func (v *validator) check(raw json.RawMessage) *Result {
 	return &bad
 }
 
-// maxExplained is the largest number of faults in a result.
+// maxExplained is the maximum number of schema violations that one error result explains.
 const maxExplained = 100
 
-// explain returns one line for each innermost cause of e.
+// explain returns one line for each innermost cause of the validation error.
 func (v *validator) explain(e *jsonschema.ValidationError) []string {
 	if len(e.Causes) > 0 {
 		var lines []string
@@ -109,7 +109,7 @@ func (v *validator) explain(e *jsonschema.ValidationError) []string {
 	case *kind.Type:
 		return []string{under(at, "") + ": must be " + strings.Join(k.Want, " or ") + ", got " + k.Got}
 	}
-	// The library's message has the form "at '/path': fault".
+	// The validation library's message has the form "at '/path': fault".
 	_, what, found := strings.Cut(e.Error(), "': ")
 	if !found {
 		what = e.Error()

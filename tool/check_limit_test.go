@@ -7,8 +7,9 @@ import (
 	"testing"
 )
 
-// Check returns an error result if the check of the schema would not end, or if the check of the
-// arguments would take too long. The result lists at most maxExplained faults.
+// TestChecksAreBounded checks that Check returns an error result if the check of the schema would
+// not end, or if the check of the arguments would take too long. The result lists at most
+// maxExplained faults.
 func TestChecksAreBounded(t *testing.T) {
 	var doubled strings.Builder
 	for i := range 32 {

@@ -15,13 +15,13 @@ import (
 )
 
 // eachConfinement runs fn in a workspace under each confinement of bash that this machine supports.
-// It fails if there is none, because the tests would then prove nothing.
+// If the machine supports none, it fails the test, which would otherwise prove nothing.
 func eachConfinement(t *testing.T, dir, data string, fn func(t *testing.T, w *Workspace)) {
 	t.Helper()
 	eachConfinementWith(t, dir, WorkspaceOptions{DataDir: data}, fn)
 }
 
-// eachConfinementWith is eachConfinement for a workspace with the given options.
+// eachConfinementWith runs fn as eachConfinement does, in a workspace with the given options.
 func eachConfinementWith(t *testing.T, dir string, o WorkspaceOptions, fn func(t *testing.T, w *Workspace)) {
 	t.Helper()
 	open := openDir(t, dir, o)
@@ -48,8 +48,9 @@ func eachConfinementWith(t *testing.T, dir string, o WorkspaceOptions, fn func(t
 	}
 }
 
-// layout returns a worker's folders. The data directory is beside or inside the workspace. Neither
-// is below a folder for temporary files, because commands may write there.
+// layout returns the workspace and the data directory of a worker. The data directory is beside or
+// inside the workspace. Neither is below a folder for temporary files, because commands may write
+// there.
 func layout(t *testing.T, dataBelow string) (dir, data string) {
 	t.Helper()
 	top, err := os.MkdirTemp(lasting(t), "_layout-")
@@ -67,8 +68,8 @@ func layout(t *testing.T, dataBelow string) (dir, data string) {
 	return dir, data
 }
 
-// lasting returns a folder that is not for temporary files. It is the package's folder, or the home
-// directory if the checkout is in a temporary folder.
+// lasting returns a folder that is not for temporary files. It is the package's folder or, if the
+// checkout is in a temporary folder, the home directory.
 func lasting(t *testing.T) string {
 	t.Helper()
 	if dir := os.Getenv(lastingVar); dir != "" {
@@ -108,8 +109,8 @@ func TestConfinedBashWorksInTheWorkspace(t *testing.T) {
 	}
 }
 
-// If the data directory is inside the workspace, the workspace stays fully writable only if the
-// data directory can be masked. Masking is tried first.
+// TestMaskLeavesTheWorkspaceWritable checks a data directory inside the workspace. The rest of the
+// workspace stays writable if the data directory can be covered, which is tried first.
 func TestMaskLeavesTheWorkspaceWritable(t *testing.T) {
 	dir, data := layout(t, "ws/data")
 	w := openDir(t, dir, WorkspaceOptions{DataDir: data})
@@ -157,7 +158,7 @@ func TestConfinedBashCannotReachTheDataDirectory(t *testing.T) {
 					}
 				}
 				if w.box.Mounts {
-					wantError(t, sh(t, w, "test -e "+data+"/s"), "[exit code 1]") // there is no socket to connect to
+					wantError(t, sh(t, w, "test -e "+data+"/s"), "[exit code 1]") // no socket exists there
 				}
 				if got := content(t, filepath.Join(data, "token")); got != "top secret" {
 					t.Fatalf("the token is %q", got)
@@ -209,8 +210,8 @@ func TestConfinedBashCannotReachOtherProcesses(t *testing.T) {
 	})
 }
 
-// If the data directory is replaced after the workspace is opened, bash returns an error and the
-// command does not run.
+// TestConfinementThatFailsRunsNothing checks that bash returns an error, and the command does not
+// run, if the data directory is replaced after the workspace is opened.
 func TestConfinementThatFailsRunsNothing(t *testing.T) {
 	dir, data := layout(t, "data")
 	w := openDir(t, dir, WorkspaceOptions{DataDir: data})

@@ -50,8 +50,9 @@ func runEdit(ctx context.Context, call *Call, in editArgs) (Result, error) {
 	return Text(fmt.Sprintf("Edited %s (%s).\n%s", in.Path, count(n, "replacement"), excerpt.Diff(string(old), text))), nil
 }
 
-// substitute replaces the only occurrence of old in text, or all occurrences. n is the number of
-// replacements. problem is "", or a sentence for the model.
+// substitute replaces the text old by the text new: the only occurrence or, if all is true, every
+// occurrence. The result n is the number of replacements. The result problem is "", or a sentence
+// that tells the model why nothing was replaced.
 func substitute(text, old, new string, all bool) (result string, n int, problem string) {
 	switch {
 	case old == "":
@@ -61,7 +62,8 @@ func substitute(text, old, new string, all bool) (result string, n int, problem 
 	}
 	n = strings.Count(text, old)
 	if n == 0 && strings.Contains(text, "\r\n") && !strings.Contains(old, "\r") {
-		// read-file shows lines without their line endings.
+		// read-file shows lines without their line endings, so the model does not see that this
+		// file has CRLF.
 		old, new = strings.ReplaceAll(old, "\n", "\r\n"), strings.ReplaceAll(new, "\n", "\r\n")
 		n = strings.Count(text, old)
 	}
@@ -75,8 +77,8 @@ func substitute(text, old, new string, all bool) (result string, n int, problem 
 	return strings.ReplaceAll(text, old, new), n, ""
 }
 
-// overlapping counts the positions at which old begins. In "aaa", "aa" begins at two positions, so
-// the occurrence to replace is ambiguous.
+// overlapping counts the positions in text at which old begins. In "aaa", "aa" begins at two
+// positions, so the occurrence to replace is ambiguous.
 func overlapping(text, old string) int {
 	n := 0
 	for at := strings.Index(text, old); at >= 0; n++ {
@@ -89,7 +91,7 @@ func overlapping(text, old string) int {
 	return n
 }
 
-// whereIs returns the line numbers of the first few occurrences.
+// whereIs returns the line numbers of the first few occurrences of old in text.
 func whereIs(text, old string) string {
 	const most = 5
 	var lines []string
@@ -111,8 +113,9 @@ func whereIs(text, old string) string {
 	return "lines " + strings.Join(lines, ", ")
 }
 
-// nearby returns a hint at the place that old may have meant. The place is the first line of text
-// that equals old's first non-blank line except for surrounding space, or that contains it.
+// nearby returns a hint for the model: the place in the text that it may have meant. That is the
+// first line that equals old's first non-blank line except for surrounding space, or that contains
+// it.
 func nearby(text, old string) string {
 	wanted := ""
 	for line := range strings.Lines(old) {

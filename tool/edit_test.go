@@ -10,7 +10,7 @@ func TestEditFile(t *testing.T) {
 	tests := []struct {
 		name, text string
 		a          args
-		want       string // the file after a valid edit
+		want       string // content of the file after a valid edit
 		says       string
 	}{
 		{"once", "a\nb\nc\n", args{"oldString": "b", "newString": "B"}, "a\nB\nc\n", "@@ -1,3 +1,3 @@\n a\n-b\n+B\n c"},
@@ -49,7 +49,8 @@ func TestEditFile(t *testing.T) {
 	wantError(t, use(t, w, "edit-file", args{"path": "gone", "oldString": "a", "newString": "b"}), "Cannot edit gone: it does not exist.")
 }
 
-// An edit without replaceAll is applied only if the old text matches at exactly one place.
+// FuzzSubstitute checks that an edit without replaceAll is applied only if the old text occurs at
+// exactly one place.
 func FuzzSubstitute(f *testing.F) {
 	f.Add("a b a", "a", "c", true)
 	f.Add("aaa", "aa", "b", false)

@@ -8,7 +8,7 @@ import (
 	"testing"
 )
 
-// outsideFile returns a workspace and the path of a secret beside it.
+// outsideFile returns a workspace and the path of a file with a secret beside it.
 func outsideFile(t *testing.T) (w *Workspace, outside string) {
 	t.Helper()
 	outside = t.TempDir()
@@ -16,7 +16,8 @@ func outsideFile(t *testing.T) (w *Workspace, outside string) {
 	return plainWorkspace(t, "sub/secret", "inside"), outside
 }
 
-// File tools do not leave the workspace while a folder is repeatedly exchanged for a symlink.
+// TestRenameRacesLeadNowhere checks that file tools do not leave the workspace while a folder is
+// repeatedly exchanged for a symlink.
 func TestRenameRacesLeadNowhere(t *testing.T) {
 	w, outside := outsideFile(t)
 	at := func(name string) string { return filepath.Join(w.Dir(), name) }
@@ -54,7 +55,8 @@ func TestRenameRacesLeadNowhere(t *testing.T) {
 	}
 }
 
-// File tools cannot read the process's own files under /proc, by path or by symlink.
+// TestProcIsOutside checks that file tools cannot read the process's own files under /proc, by path
+// or by symlink.
 func TestProcIsOutside(t *testing.T) {
 	w, outside := outsideFile(t)
 	t.Setenv("CANARY_API_KEY", "top secret")
@@ -70,7 +72,8 @@ func TestProcIsOutside(t *testing.T) {
 	}
 }
 
-// find and grep find only files in the workspace, whatever the pattern.
+// TestPatternsLeadNowhere checks that find and grep find only files in the workspace, whatever the
+// pattern is.
 func TestPatternsLeadNowhere(t *testing.T) {
 	w, outside := outsideFile(t)
 	if err := os.Symlink(outside, filepath.Join(w.Dir(), "link")); err != nil {
@@ -87,8 +90,8 @@ func TestPatternsLeadNowhere(t *testing.T) {
 	}
 }
 
-// If a file in the workspace is a hard link to a file outside, a write replaces the link with a new
-// file and leaves the file outside unchanged.
+// TestWritingLeavesOtherNamesOfAFileAlone checks a file in the workspace that is a hard link to a
+// file outside. A write replaces the link with a new file and leaves the file outside unchanged.
 func TestWritingLeavesOtherNamesOfAFileAlone(t *testing.T) {
 	w, outside := outsideFile(t)
 	if err := os.Link(filepath.Join(outside, "secret"), filepath.Join(w.Dir(), "hard")); err != nil {

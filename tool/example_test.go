@@ -23,14 +23,16 @@ func sum() tool.Tool {
 	}, tool.WithReadOnly(), tool.WithOnLost(perdure.OnLostRetry))
 }
 
-// New creates a tool from a Go function. The schema is derived from the type of the arguments.
+// This example creates a tool from a Go function. The schema is derived from the type of the
+// arguments.
 func ExampleNew() {
 	result, err := sum().Run(context.Background(), &tool.Call{Arguments: json.RawMessage(`{"a": 2, "b": 3}`)})
 	fmt.Println(result.PlainText(), result.IsError, err)
 	// Output: 5 false <nil>
 }
 
-// Check returns a result for the model if the arguments do not satisfy the schema.
+// This example shows that Check returns a result for the model if the arguments do not satisfy the
+// schema.
 func ExampleTool_Check() {
 	refused := sum().Check(json.RawMessage(`{"a": 2}`))
 	fmt.Println(refused.IsError)
@@ -40,14 +42,15 @@ func ExampleTool_Check() {
 	// true
 }
 
-// Errorf returns a result that describes a failure to the model. It is not a Go error.
+// This example returns a result that describes a failure to the model. The result is not a Go
+// error.
 func ExampleErrorf() {
 	result := tool.Errorf("There is no file %s.", "a.txt")
 	fmt.Println(result.PlainText(), result.IsError)
 	// Output: There is no file a.txt. true
 }
 
-// Pick returns the named tools of a set, and an error for an unknown name.
+// This example picks tools from a set by name. An unknown name is an error.
 func ExampleNewSet() {
 	all, err := tool.NewSet(append(tool.Builtin(), sum())...)
 	if err != nil {
@@ -65,7 +68,7 @@ func ExampleNewSet() {
 	// invalid_argument
 }
 
-// Tools returns all tools of a set, for instance to list those that change nothing.
+// This example lists the tools of a set that change nothing.
 func ExampleSet_Tools() {
 	set, err := tool.NewSet(tool.Builtin()...)
 	if err != nil {
@@ -83,7 +86,7 @@ func ExampleSet_Tools() {
 	// find
 }
 
-// Lookup returns built-in tools by name.
+// This example returns built-in tools by name.
 func ExampleLookup() {
 	set, err := tool.Lookup([]string{"find"})
 	if err != nil {
@@ -95,7 +98,7 @@ func ExampleLookup() {
 	// Output: find true
 }
 
-// File tools read and write files in a workspace, and none outside it.
+// This example opens a workspace. File tools read and write files in it, and none outside it.
 func ExampleOpenWorkspace() {
 	dir, err := os.MkdirTemp("", "perdure-example-")
 	if err != nil {
@@ -129,7 +132,8 @@ func ExampleOpenWorkspace() {
 	// read-file failed: true <nil>
 }
 
-// Dir is where the program itself finds the files of the tools.
+// This example shows that Dir is the folder in which the program itself finds the files of the
+// tools.
 func ExampleWorkspace_Dir() {
 	base, err := os.MkdirTemp("", "perdure-example-")
 	if err != nil {
@@ -163,7 +167,7 @@ func ExampleWorkspace_Dir() {
 	// Output: project hello <nil>
 }
 
-// Infos describes tools for a server's catalog.
+// This example describes tools for the catalog of a server.
 func ExampleInfos() {
 	info := tool.Infos(sum())[0]
 	fmt.Println(info.Name, info.Description, info.ReadOnly, info.Network)

@@ -119,7 +119,7 @@ var (
 )
 
 // target follows symlinks and returns the path of the file that a write to rel must replace. The
-// path need not be trusted, because every access still goes through os.Root.
+// returned path need not be trusted, because every access still goes through os.Root.
 func (w *Workspace) target(rel string) (string, error) {
 	real, err := filepath.EvalSymlinks(filepath.Join(w.dir, rel))
 	if errors.Is(err, fs.ErrNotExist) {
@@ -135,9 +135,9 @@ func (w *Workspace) target(rel string) (string, error) {
 	return w.local(real)
 }
 
-// replace writes data to rel atomically: readers see the old or the new content, even after a
-// crash. It creates missing folders and keeps the mode of an existing file. existed reports whether
-// the file existed before.
+// replace writes data to the file rel atomically: readers see the old or the new content, even
+// after a crash. It creates missing folders and keeps the mode of an existing file. The result
+// existed says whether the file existed before.
 func (w *Workspace) replace(rel string, data []byte) (existed bool, err error) {
 	if rel, err = w.target(rel); err != nil {
 		return false, err
@@ -178,7 +178,7 @@ func (w *Workspace) replace(rel string, data []byte) (existed bool, err error) {
 	return writeIn(parent, dir, name, data)
 }
 
-// guardSecret returns an error if the file at rel is a secret of this program.
+// guardSecret returns an error if the file at the path rel is a secret of this program.
 func (w *Workspace) guardSecret(rel string) error {
 	if len(w.secrets) == 0 {
 		return nil
@@ -190,7 +190,7 @@ func (w *Workspace) guardSecret(rel string) error {
 	if err == nil {
 		f.Close()
 	}
-	return nil // the write reports any other error
+	return nil // the write itself reports all other errors
 }
 
 // guardNearest applies guard to the nearest existing folder at or above rel. It is called before
@@ -208,8 +208,8 @@ func (w *Workspace) guardNearest(rel string) error {
 	}
 }
 
-// writeIn replaces name in parent through a temporary file in the same folder. dir is an open file
-// of parent, used to flush the rename.
+// writeIn replaces the file name in the folder parent through a temporary file in the same folder.
+// The parameter dir is the opened folder, used to flush the rename to disk.
 func writeIn(parent *os.Root, dir *os.File, name string, data []byte) (existed bool, err error) {
 	old, err := parent.Lstat(name)
 	switch {

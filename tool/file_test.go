@@ -50,7 +50,8 @@ func TestOpenWorkspaceErrors(t *testing.T) {
 	}
 }
 
-// File tools do not leave the workspace through absolute paths, ".." or symlinks.
+// TestFileToolsStayInTheWorkspace checks that file tools do not leave the workspace through
+// absolute paths, ".." or symlinks.
 func TestFileToolsStayInTheWorkspace(t *testing.T) {
 	outside := t.TempDir()
 	put(t, filepath.Join(outside, "secret"), "top secret")
@@ -178,7 +179,8 @@ func TestReadFileShowsImages(t *testing.T) {
 	wantError(t, use(t, w, "read-file", args{"path": "cut.png"}), "cut off or damaged")
 }
 
-// File tools refuse a named pipe, because to open one without a writer would block forever.
+// TestFileToolsRefuseAPipe checks that file tools refuse a named pipe. To open a pipe without a
+// writer would block forever.
 func TestFileToolsRefuseAPipe(t *testing.T) {
 	w := plainWorkspace(t)
 	if err := syscall.Mkfifo(filepath.Join(w.Dir(), "pipe"), 0o600); err != nil {

@@ -19,9 +19,9 @@ import (
 
 const (
 	grepMatches   = 200     // maximum number of lines in one answer
-	grepLineBytes = 500     // bytes of each line in the answer
+	grepLineBytes = 500     // maximum number of bytes of each line in the answer
 	grepBytes     = 50_000  // maximum size of one answer in bytes
-	grepScan      = 1 << 20 // bytes of each line that are searched
+	grepScan      = 1 << 20 // maximum number of bytes of each line that are searched
 )
 
 type grepArgs struct {
@@ -74,11 +74,11 @@ func orDot(path string) string {
 	return path
 }
 
-// search is one run of grep.
+// search is one call of the tool grep.
 type search struct {
 	w       *Workspace
 	re      *regexp.Regexp
-	glob    *glob.Pattern // nil: all files
+	glob    *glob.Pattern // files to search; nil means all files
 	out     strings.Builder
 	matches int
 	full    bool
@@ -103,7 +103,7 @@ func (s *search) run(ctx context.Context, start string) error {
 		}
 		err := s.file(ctx, filepath.Join(start, rel))
 		if err != nil && !errors.Is(err, errEnough) && ctx.Err() == nil {
-			return nil // an unreadable file does not end the search
+			return nil // the search continues with the next file
 		}
 		return err
 	})

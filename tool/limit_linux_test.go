@@ -13,7 +13,8 @@ import (
 	"github.com/perdure/perdure/tool/internal/group"
 )
 
-// A command that exceeds a limit is stopped, and the result names the limit.
+// TestLimitsOfACommand checks that a command that exceeds a limit is stopped, and that the result
+// names the limit.
 func TestLimitsOfACommand(t *testing.T) {
 	longtest.Skip(t, "seconds")
 	dir, data := layout(t, "data")
@@ -60,8 +61,9 @@ func TestLimitsAreChecked(t *testing.T) {
 	}
 }
 
-// Changes of a command to toolchain caches and to installation folders are not visible to the user.
-// With mounts, the next command of the same run sees them, and other runs do not.
+// TestCachesAreTheRunsOwn checks that a command's changes to toolchain caches and installation
+// folders are not visible to the user. With mounts, the next command of the same run sees the
+// changes, and commands of other runs do not.
 func TestCachesAreTheRunsOwn(t *testing.T) {
 	dir, data := layout(t, "data")
 	home := filepath.Join(filepath.Dir(dir), "home")
@@ -99,7 +101,8 @@ func TestCachesAreTheRunsOwn(t *testing.T) {
 	})
 }
 
-// The overlay over a cache does not show a data directory in the cache.
+// TestCachesShowNoDataDirectory checks that the overlay over a cache does not show a data directory
+// that is in the cache.
 func TestCachesShowNoDataDirectory(t *testing.T) {
 	dir, _ := layout(t, "data")
 	home := filepath.Join(filepath.Dir(dir), "home")
@@ -114,8 +117,8 @@ func TestCachesShowNoDataDirectory(t *testing.T) {
 	})
 }
 
-// With mounts or bubblewrap, commands cannot change files that are later run outside the sandbox.
-// Without them, the changes are reported.
+// TestFilesThatRunLater checks files that programs outside the sandbox later run. With mounts or
+// bubblewrap, commands cannot change these files. Without them, the changes are reported.
 func TestFilesThatRunLater(t *testing.T) {
 	dir, data := layout(t, "data")
 	t.Setenv("HOME", dir)
@@ -153,7 +156,7 @@ func TestFilesThatRunLater(t *testing.T) {
 			put(t, path, good)
 			os.Remove(filepath.Join(dir, "x"))
 		}
-		// The folder above can be renamed, and missing files can be created.
+		// The folder .git can be renamed, and missing files can be created.
 		r := ran("mv .git away; mkdir -p .git/hooks; echo evil > .git/hooks/pre-commit; echo evil > .zshenv; true")
 		wantText(t, r, r.IsError, "[changed: ", ".git/hooks", ".zshenv")
 		os.RemoveAll(filepath.Join(dir, ".git"))
@@ -170,8 +173,8 @@ func contentOr(path string) string {
 	return string(raw)
 }
 
-// If several calls of a run open a workspace, only the first emits an event that describes the
-// confinement.
+// TestARunIsToldItsFenceOnce checks that only the first workspace that calls of a run open emits an
+// event that describes the confinement.
 func TestARunIsToldItsFenceOnce(t *testing.T) {
 	dir, data := layout(t, "data")
 	s := openScratch(t)
@@ -193,7 +196,7 @@ func TestARunIsToldItsFenceOnce(t *testing.T) {
 	}
 }
 
-// ConfineRequire refuses a workspace that cannot be confined.
+// TestRequiredConfinement checks that ConfineRequire refuses a workspace that cannot be confined.
 func TestRequiredConfinement(t *testing.T) {
 	w := openWorkspace(t, WorkspaceOptions{Confine: ConfineRequire})
 	if w.Confinement() == "none" {

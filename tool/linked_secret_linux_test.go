@@ -7,8 +7,8 @@ import (
 	"testing"
 )
 
-// If a secret has a second hard link, a note says that commands can read it by that name. If
-// confinement is required, the workspace is refused.
+// TestSecretsWithTwoNamesAreTold checks a secret file that has a second hard link. A note says that
+// commands can read the file by that name. If confinement is required, the workspace is refused.
 func TestSecretsWithTwoNamesAreTold(t *testing.T) {
 	dir, data := layout(t, "data")
 	secret, second := filepath.Join(filepath.Dir(dir), "key"), filepath.Join(filepath.Dir(dir), "beside", "second")

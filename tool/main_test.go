@@ -12,7 +12,7 @@ import (
 	"go.uber.org/goleak"
 )
 
-// workerVar is the environment variable that makes the test binary a worker that dies during a
+// workerVar names the environment variable that makes the test binary a worker that dies during a
 // call. See TestProcessGroupDiesWithItsWorker.
 const workerVar = "TOOL_TEST_WORKER"
 
@@ -26,7 +26,8 @@ func TestMain(m *testing.M) {
 	goleak.VerifyTestMain(m)
 }
 
-// openWorkspace opens a new folder with the given files: path, content, path, content, ...
+// openWorkspace opens a new folder with the given files. The parameter files alternates paths and
+// contents.
 func openWorkspace(t testing.TB, o WorkspaceOptions, files ...string) *Workspace {
 	t.Helper()
 	dir := t.TempDir()
@@ -71,7 +72,7 @@ func content(t testing.TB, path string) string {
 	return string(data)
 }
 
-// args holds the arguments of a call, by name.
+// args contains the arguments of a tool call. The map's keys are the names of the arguments.
 type args map[string]any
 
 func callOf(t testing.TB, w *Workspace, a args) *Call {
@@ -127,7 +128,8 @@ func wantError(t testing.TB, r Result, parts ...string) { t.Helper(); wantText(t
 // runDoomedWorker is the worker in the test binary. It records process groups in dir and runs a
 // command that prints the pids of itself and of a grandchild.
 func runDoomedWorker(dir string) {
-	w, err := OpenWorkspace(dir, "", WorkspaceOptions{Unconfined: true}) // with a PID namespace no record is needed
+	// In a PID namespace, no record would be needed.
+	w, err := OpenWorkspace(dir, "", WorkspaceOptions{Unconfined: true})
 	if err != nil {
 		fmt.Println(err)
 		return

@@ -13,8 +13,8 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// reached returns the port of a listener and a function that returns the number of connections that
-// arrived there.
+// reached returns the port of a new listener, and a function that returns the number of connections
+// that have arrived there.
 func reached(t *testing.T) (port string, connections func() int) {
 	t.Helper()
 	l, err := net.Listen("tcp", "127.0.0.1:0")
@@ -37,7 +37,8 @@ func reached(t *testing.T) (port string, connections func() int) {
 	t.Cleanup(func() { l.Close(); <-done })
 	_, port, _ = net.SplitHostPort(l.Addr().String())
 	return port, func() int {
-		// Connections are accepted in their order: when this one ends, all before it are counted.
+		// Connections are accepted in order. When this connection ends, all connections before it
+		// are counted.
 		c, err := net.Dial("tcp", l.Addr().String())
 		if err != nil {
 			t.Fatal(err)
@@ -48,13 +49,14 @@ func reached(t *testing.T) (port string, connections func() int) {
 	}
 }
 
-// families are families of sockets that can reach something outside the command.
+// families are the socket families that can reach something outside the command.
 var families = map[string]int{
 	"inet": unix.AF_INET, "inet6": unix.AF_INET6, "netlink": unix.AF_NETLINK, "packet": unix.AF_PACKET, "vsock": unix.AF_VSOCK,
 }
 
-// With NetNone a command can create no socket that reaches something outside it, whether it is
-// confined or not. Connected pairs of sockets and pipes still work.
+// TestNoNetworkReachesNothing checks that a command with NetNone can create no socket that reaches
+// something outside it, whether it is confined or not. Connected pairs of sockets and pipes still
+// work.
 func TestNoNetworkReachesNothing(t *testing.T) {
 	dir, data := layout(t, "data")
 	program := attacker(t, dir)
@@ -79,8 +81,8 @@ func TestNoNetworkReachesNothing(t *testing.T) {
 	}
 }
 
-// With NetLoopback a command can connect only to its own sockets. If there is no network namespace,
-// the command does not run.
+// TestOwnLoopbackReachesTheCommandAlone checks that a command with NetLoopback can connect only to
+// its own sockets. If there is no network namespace, the command does not run.
 func TestOwnLoopbackReachesTheCommandAlone(t *testing.T) {
 	dir, data := layout(t, "data")
 	program := attacker(t, dir)
@@ -103,7 +105,8 @@ func TestOwnLoopbackReachesTheCommandAlone(t *testing.T) {
 	}
 }
 
-// The stricter of the workspace's and the call's network limit applies.
+// TestStricterNetworkHolds checks that the stricter of the workspace's and the call's network limit
+// applies.
 func TestStricterNetworkHolds(t *testing.T) {
 	for _, c := range []struct{ worker, call, want Net }{
 		{"", "", NetOpen},

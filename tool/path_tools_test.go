@@ -12,14 +12,14 @@ import (
 // pathArguments describes the arguments of a built-in tool that takes paths, for the tests that try
 // to leave the workspace.
 type pathArguments struct {
-	paths []string // the arguments that are paths
-	globs []string // the arguments that are patterns of paths
-	other args     // values of the other required arguments
-	texts []string // further arguments that are text and name no path
+	paths []string // names of the arguments that are paths
+	globs []string // names of the arguments that are patterns of paths
+	other args     // names and values of other required arguments
+	texts []string // names of further arguments, whose text is not a path
 }
 
-// pathTools describes every built-in tool that takes a path. TestPathToolsAreDescribed holds it
-// against Builtin.
+// pathTools describes every built-in tool that takes a path. TestPathToolsAreDescribed compares it
+// with Builtin.
 var pathTools = map[string]pathArguments{
 	"read-file":  {paths: []string{"path"}},
 	"write-file": {paths: []string{"path"}, other: args{"content": "overwritten"}},
@@ -28,10 +28,10 @@ var pathTools = map[string]pathArguments{
 	"find":       {paths: []string{"path"}, globs: []string{"pattern"}},
 }
 
-// commandTools are the built-in tools that run commands. Their confinement has tests of its own.
+// commandTools are the built-in tools that run commands. Other tests check their confinement.
 var commandTools = map[string]bool{"bash": true}
 
-// describe reports what the table of path tools lacks: a tool, or an argument that may be a path.
+// describe returns what the table of path tools lacks: a tool, or an argument that may be a path.
 func describe(tools []Tool, table map[string]pathArguments) (lacks []string) {
 	known := map[string]bool{}
 	for _, t := range tools {
@@ -53,8 +53,8 @@ func describe(tools []Tool, table map[string]pathArguments) (lacks []string) {
 	return lacks
 }
 
-// compare reports the differences between the description and the tool's arguments. Numbers and
-// booleans need no description.
+// compare returns the differences between the description and the arguments of the tool t. Numbers
+// and booleans need no description.
 func (a pathArguments) compare(t Tool) (lacks []string) {
 	var schema struct {
 		Properties map[string]struct{ Type any }
@@ -86,14 +86,15 @@ type toolCall struct {
 	args args
 }
 
-// callsAt returns a call of each built-in tool for each of its paths, with that path. The other
-// paths are the workspace.
+// callsAt returns calls of the built-in tools with the given path. There is one call for each
+// argument that is a path; other such arguments are the workspace.
 func callsAt(t *testing.T, path string) (calls []toolCall) {
 	t.Helper()
 	return callsOf(t, path, func(a pathArguments) []string { return a.paths })
 }
 
-// callsWithGlob returns a call of each built-in tool for each of its patterns of paths.
+// callsWithGlob returns calls of the built-in tools with the given pattern. There is one call for
+// each argument that is a pattern of paths.
 func callsWithGlob(t *testing.T, glob string) (calls []toolCall) {
 	t.Helper()
 	return callsOf(t, glob, func(a pathArguments) []string { return a.globs })
@@ -116,7 +117,8 @@ func callsOf(t *testing.T, value string, names func(pathArguments) []string) (ca
 	return calls
 }
 
-// with returns arguments of a call in which one argument has the value.
+// with returns the arguments of a call in which the argument with this name has this value. The
+// other arguments have harmless values.
 func (a pathArguments) with(name, value string) args {
 	all := args{}
 	for _, path := range a.paths {
@@ -130,7 +132,8 @@ func (a pathArguments) with(name, value string) args {
 	return all
 }
 
-// wantRefused calls each built-in tool with the path. Each must return an error without the secret.
+// wantRefused calls each built-in tool with the path. It checks that each call returns an error
+// that does not contain the secret.
 func wantRefused(t *testing.T, w *Workspace, path, secret string) {
 	t.Helper()
 	for _, c := range callsAt(t, path) {
@@ -150,7 +153,8 @@ func TestPathToolsAreDescribed(t *testing.T) {
 	}
 }
 
-// A table without one of the tools or one of its arguments is refused, and so is a new tool.
+// TestMissingPathToolsAreFound checks that describe reports a missing tool, a missing argument and
+// a new tool.
 func TestMissingPathToolsAreFound(t *testing.T) {
 	for name, a := range pathTools {
 		table := maps.Clone(pathTools)

@@ -11,8 +11,8 @@ import (
 	"github.com/perdure/perdure/internal/sandbox"
 )
 
-// homeLayout returns the folders of a worker with default settings whose workspace is its home. The
-// data directory is some levels below.
+// homeLayout returns the workspace and the data directory of a worker with default settings. The
+// workspace is the home directory, and the data directory is some levels below it.
 func homeLayout(t *testing.T) (home, data string) {
 	t.Helper()
 	dir, _ := layout(t, "data")
@@ -22,16 +22,17 @@ func homeLayout(t *testing.T) (home, data string) {
 }
 
 // renameAway is a command that renames a folder above the data directory and puts an empty folder
-// in its place. The path of the data directory then names the empty folder.
+// in its place. The path of the data directory then leads to an empty folder.
 const renameAway = "mv local moved && mkdir -p local/share/perdure && ls moved"
 
-// A command that renames a folder above the data directory still cannot read the data directory.
-// The next command, which finds the data directory at a new path, cannot read it either.
+// TestRenamedParentHidesNothingFromTheMask checks that a command that renames a folder above the
+// data directory still cannot read the data directory. The next command, which finds the data
+// directory at a new path, cannot read it either.
 func TestRenamedParentHidesNothingFromTheMask(t *testing.T) {
 	home, data := homeLayout(t)
 	secret := filepath.Join("moved", "share", "perdure", "token")
 	eachConfinement(t, home, data, func(t *testing.T, w *Workspace) {
-		defer func() { // restores the folder for the next confinement
+		defer func() { // moves the folder back for the next confinement
 			if _, err := os.Stat(filepath.Join(home, secret)); err == nil {
 				os.RemoveAll(filepath.Join(home, "local"))
 				os.Rename(filepath.Join(home, "moved"), filepath.Join(home, "local"))
@@ -45,7 +46,7 @@ func TestRenamedParentHidesNothingFromTheMask(t *testing.T) {
 		if w.box.Mounts != renamed && w.box.Method == sandbox.ByLandlock {
 			t.Errorf("renamed: %v", renamed)
 		}
-		w = openDir(t, home, WorkspaceOptions{DataDir: data}) // as the next call does
+		w = openDir(t, home, WorkspaceOptions{DataDir: data}) // like the next call
 		w.box.Method, w.box.Mounts, w.box.Pids, w.box.Child = box.Method, box.Mounts, box.Pids, box.Child
 		for _, command := range []string{"cat " + secret, "cat local/share/perdure/token", "grep -r 'top secret' .", "cd moved/share && cat perdure/token", "mv moved/share/perdure there && cat there/token"} {
 			r := sh(t, w, command)
@@ -66,8 +67,9 @@ func TestRenamedParentHidesNothingFromTheMask(t *testing.T) {
 	})
 }
 
-// If a folder above the data directory is renamed, a workspace that was opened before the rename
-// and a workspace that is opened after it both refuse the data directory to file tools.
+// TestRenamedDuringACallHidesNothingFromFileTools checks file tools after a folder above the data
+// directory is renamed. Workspaces that were opened before and after the rename both refuse the
+// data directory.
 func TestRenamedDuringACallHidesNothingFromFileTools(t *testing.T) {
 	home, data := homeLayout(t)
 	w := openDir(t, home, WorkspaceOptions{DataDir: data})
@@ -85,10 +87,10 @@ func TestRenamedDuringACallHidesNothingFromFileTools(t *testing.T) {
 	}
 }
 
-// mountedVar is the environment variable that marks a test process with its own mount namespace.
+// mountedVar names the environment variable that marks a test process with its own mount namespace.
 const mountedVar = "TOOL_TEST_MOUNTED"
 
-// inMountNamespace runs the named test in a new process that may mount.
+// inMountNamespace runs the test with this name in a new process that may mount.
 func inMountNamespace(t *testing.T, name string) {
 	t.Helper()
 	cmd := exec.Command("/proc/self/exe", "-test.v", "-test.run", "^"+name+"$")
@@ -103,8 +105,8 @@ func inMountNamespace(t *testing.T, name string) {
 	}
 }
 
-// A second mount of the data directory, of a folder above it, or of a folder in it does not show
-// its content.
+// TestSecondMountsHideTheDataDirectory checks that a second mount of the data directory, of a
+// folder above it, or of a folder in it does not show its content.
 func TestSecondMountsHideTheDataDirectory(t *testing.T) {
 	if os.Getenv(mountedVar) == "" {
 		inMountNamespace(t, t.Name())

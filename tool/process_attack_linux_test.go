@@ -19,7 +19,8 @@ func wantMissing(t *testing.T, path string) {
 	}
 }
 
-// A command cannot trace another process of its user, and cannot read or write its memory.
+// TestOtherProcessesAreNotTraced checks that a command cannot trace another process of its user,
+// and cannot read or write its memory.
 func TestOtherProcessesAreNotTraced(t *testing.T) {
 	dir, data := layout(t, "data")
 	program := attacker(t, dir)
@@ -43,7 +44,7 @@ func TestOtherProcessesAreNotTraced(t *testing.T) {
 		for _, pid := range []int{other.Process.Pid, os.Getpid(), 1} {
 			for _, how := range ways {
 				if pid == 1 && w.box.Method == sandbox.ByBwrap {
-					continue // bubblewrap's own process, whose rights the command has as well
+					continue // this is bubblewrap itself, and the command has all its rights
 				}
 				r := sh(t, w, fmt.Sprintf("%s %s %s %d", program, attackMark, how, pid))
 				wantError(t, r, "failed: ")
@@ -55,13 +56,13 @@ func TestOtherProcessesAreNotTraced(t *testing.T) {
 	}
 }
 
-// With a PID namespace or bubblewrap, processes that leave the session are killed when the call
-// ends.
+// TestWhatACommandLeavesDiesWithTheCall checks that processes that leave the session are killed
+// when the call ends, with a PID namespace or bubblewrap.
 func TestWhatACommandLeavesDiesWithTheCall(t *testing.T) {
 	dir, data := layout(t, "data")
 	eachConfinement(t, dir, data, func(t *testing.T, w *Workspace) {
 		if !w.box.Pids && w.box.Method != sandbox.ByBwrap {
-			return // as documented in the table of docs/security.md
+			return // docs/security.md documents that this confinement does not kill them
 		}
 		wantOK(t, sh(t, w, "(setsid bash -c 'echo $BASHPID > left; exec sleep 69' > /dev/null 2>&1 < /dev/null &) ; until [ -s left ]; do :; done; rm left"))
 		if out, _ := exec.Command("pgrep", "-f", "^sleep 69$").Output(); len(out) > 0 {
@@ -70,8 +71,9 @@ func TestWhatACommandLeavesDiesWithTheCall(t *testing.T) {
 	})
 }
 
-// A command's exit code is reported in every confinement. With Landlock, the signal that ended it
-// is reported, too, even through the first process of a PID namespace.
+// TestCommandEndIsReportedInEveryConfinement checks that a command's exit code is reported in every
+// confinement. With Landlock, the signal that ended the command is reported, too, even through the
+// first process of a PID namespace.
 func TestCommandEndIsReportedInEveryConfinement(t *testing.T) {
 	longtest.Skip(t, "seconds")
 	dir, data := layout(t, "data")
@@ -86,7 +88,8 @@ func TestCommandEndIsReportedInEveryConfinement(t *testing.T) {
 	})
 }
 
-// Commands cannot open terminals of the user's other programs.
+// TestTerminalsOfOthersAreOutOfReach checks that commands cannot open terminals of the user's other
+// programs.
 func TestTerminalsOfOthersAreOutOfReach(t *testing.T) {
 	dir, data := layout(t, "data")
 	program := attacker(t, dir)
@@ -96,15 +99,15 @@ func TestTerminalsOfOthersAreOutOfReach(t *testing.T) {
 	}
 	eachConfinement(t, dir, data, func(t *testing.T, w *Workspace) {
 		if w.box.Mounts || w.box.Method == sandbox.ByBwrap || !strings.Contains(w.box.Note, "pseudo-terminals") {
-			wantOK(t, sh(t, w, program+" "+attackMark+" terminal"), "reached") // terminals of their own work
+			wantOK(t, sh(t, w, program+" "+attackMark+" terminal"), "reached") // own terminals work
 		}
 		wantError(t, sh(t, w, program+" "+attackMark+" write "+terminal), "failed: ")
 	})
 }
 
-// With Landlock, commands cannot open a named pipe outside for writing. A service might execute
-// what it reads from the pipe. bubblewrap's read-only mounts do not prevent this, as
-// docs/security.md says.
+// TestNamedPipesOutsideAreNotWritten checks that commands under Landlock cannot open a named pipe
+// outside for writing. A service might execute what it reads from the pipe. bubblewrap's read-only
+// mounts do not prevent this, as docs/security.md says.
 func TestNamedPipesOutsideAreNotWritten(t *testing.T) {
 	dir, data := layout(t, "data")
 	program := attacker(t, dir)

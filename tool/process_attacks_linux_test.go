@@ -75,8 +75,8 @@ func attackPtrace(request int, target string) error {
 	return nil
 }
 
-// attackMemory reads memory of a process. The address does not matter, because the kernel checks
-// permission first.
+// attackMemory reads memory of another process. The address does not matter, because the kernel
+// first checks whether the read is permitted.
 func attackMemory(args []string) error {
 	pid, err := strconv.Atoi(args[0])
 	if err != nil {
@@ -112,7 +112,7 @@ func attackEat(args []string) error {
 	}
 	fmt.Println("eaten")
 	for {
-		_ = unix.Pause() // keeps the memory; an empty select would end as a deadlock
+		_ = unix.Pause() // keeps the memory; Go would report an empty select as a deadlock
 	}
 }
 

@@ -19,10 +19,10 @@ import (
 )
 
 const (
-	readLines    = 2000      // default number of lines of one read-file
+	readLines    = 2000      // default number of lines that one call of read-file returns
 	readBytes    = 100 << 10 // maximum text of one answer in bytes
-	imageBytes   = 5 << 20   // the smallest image limit of the providers
-	sniffBytes   = 8 << 10   // bytes that are searched for a NUL byte
+	imageBytes   = 5 << 20   // the smallest limit of the providers for an image
+	sniffBytes   = 8 << 10   // number of bytes that are searched for a NUL byte
 	fileToolTime = 2 * time.Minute
 )
 
@@ -68,7 +68,7 @@ func runRead(ctx context.Context, call *Call, in readArgs) (Result, error) {
 	return readText(ctx, in, r)
 }
 
-// cannot returns the error result of a file tool.
+// cannot returns the error result of a file tool that failed. The verb names what failed.
 func cannot(verb, path string, err error) Result {
 	return Errorf("Cannot %s %s: %s.", verb, path, reason(err))
 }

@@ -9,8 +9,9 @@ import (
 	"github.com/perdure/perdure/internal/sandbox"
 )
 
-// With mounts, a command cannot change mode, owner or times of files outside the workspace. It can
-// change them in the workspace, in its temporary folders and in caches.
+// TestAttributesOutsideAreNotChanged checks that a command, with mounts, cannot change mode, owner
+// or times of files outside the workspace. It can change them in the workspace, in its temporary
+// folders and in caches.
 func TestAttributesOutsideAreNotChanged(t *testing.T) {
 	for _, place := range []string{"data", "ws/data"} {
 		t.Run(place, func(t *testing.T) {

@@ -13,7 +13,7 @@ import (
 	"github.com/perdure/perdure/internal/sandbox"
 )
 
-// secretFile creates a file with a secret in folder.
+// secretFile creates a file with a secret in the given folder.
 func secretFile(t *testing.T, folder, name string) string {
 	t.Helper()
 	path := filepath.Join(folder, name)
@@ -32,7 +32,8 @@ func secretReads(path string) []string {
 	}
 }
 
-// Commands cannot read a worker's secret file beside the workspace or in it.
+// TestSecretFilesAreNotRead checks that commands cannot read a worker's secret file, whether it is
+// beside the workspace or in it.
 func TestSecretFilesAreNotRead(t *testing.T) {
 	longtest.Skip(t, "seconds")
 	for _, place := range []string{"etc", "ws/etc"} {
@@ -55,8 +56,8 @@ func TestSecretFilesAreNotRead(t *testing.T) {
 	}
 }
 
-// If the folder of a secret is renamed and another file is put at the secret's path, neither file
-// can be read: commands cannot read the secret, and file tools refuse both files.
+// TestRenamedSecretFilesStayHidden checks a secret whose folder is renamed and at whose path
+// another file is put. Commands cannot read the secret, and file tools refuse both files.
 func TestRenamedSecretFilesStayHidden(t *testing.T) {
 	dir, data := layout(t, "data")
 	secret := secretFile(t, filepath.Join(dir, "etc"), "worker.key")
@@ -83,7 +84,8 @@ func TestRenamedSecretFilesStayHidden(t *testing.T) {
 	})
 }
 
-// File tools recognize a secret by its inode, so they refuse it under the name of a hard link, too.
+// TestFileToolsKnowASecretByAnotherName checks that file tools recognize a secret by its inode.
+// They also refuse it under the name of a hard link.
 func TestFileToolsKnowASecretByAnotherName(t *testing.T) {
 	dir, data := layout(t, "data")
 	secret := secretFile(t, filepath.Join(filepath.Dir(dir), "etc"), "worker.key")
@@ -94,8 +96,9 @@ func TestFileToolsKnowASecretByAnotherName(t *testing.T) {
 	wantError(t, use(t, w, "read-file", args{"path": "hard"}), errSecret.Error())
 }
 
-// With a PID namespace or bubblewrap, commands cannot see the command lines of other processes,
-// which may contain a key. With mounts but without a PID namespace, a note says that they can.
+// TestCommandLinesOfOthersAreNotSeen checks that commands cannot see the command lines of other
+// processes, which may contain a key, with a PID namespace or bubblewrap. With mounts but without a
+// PID namespace, a note says that commands can see them.
 func TestCommandLinesOfOthersAreNotSeen(t *testing.T) {
 	cmd := exec.Command("sh", "-c", "read x", "--key", "key-on-a-command-line")
 	in, err := cmd.StdinPipe()
@@ -123,7 +126,8 @@ func TestCommandLinesOfOthersAreNotSeen(t *testing.T) {
 	})
 }
 
-// Commands cannot read the homes of other users, but can read the user's own home.
+// TestHomesOfOthersAreNotRead checks that commands cannot read the homes of other users, but can
+// read the user's own home.
 func TestHomesOfOthersAreNotRead(t *testing.T) {
 	if os.Getenv(mountedVar) == "" {
 		inMountNamespace(t, t.Name())

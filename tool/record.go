@@ -11,9 +11,9 @@ import (
 	"github.com/perdure/perdure/tool/internal/group"
 )
 
-// Recorder returns a function for Call.Record. The function creates dir and writes one file per
-// process group to it. KillRecorded uses the files to kill groups whose worker died. If the
-// function cannot write a file, the group still runs, and the error is logged.
+// Recorder returns a function for Call.Record. The function creates the folder dir and writes one
+// file per process group to it. KillRecorded uses the files to kill groups whose worker died. If
+// the function cannot write a file, the group still runs, and the error is logged.
 func Recorder(dir string) func(pgid int) (forget func()) {
 	return func(pgid int) func() {
 		path := filepath.Join(dir, strconv.Itoa(pgid))
@@ -35,10 +35,10 @@ func note(dir, path string, pgid int) error {
 	return os.WriteFile(path, []byte(group.Mark(pgid)), 0o600)
 }
 
-// KillRecorded kills the process groups that an earlier process recorded in dir and did not forget,
-// removes their records, and returns the number of groups that were alive. It does not kill a group
-// whose id now belongs to other processes. Call it at the start, before anything is recorded. If
-// dir does not exist, it returns 0.
+// KillRecorded kills the process groups that an earlier process recorded in dir and that are still
+// recorded. It removes their records, and returns the number of groups that were alive. It does not
+// kill a group whose id now belongs to other processes. Call it at the start, before anything is
+// recorded. If dir does not exist, it returns 0.
 func KillRecorded(dir string) (killed int, err error) {
 	entries, err := os.ReadDir(dir)
 	if errors.Is(err, fs.ErrNotExist) {
@@ -48,7 +48,7 @@ func KillRecorded(dir string) (killed int, err error) {
 	for _, entry := range entries {
 		pgid, convErr := strconv.Atoi(entry.Name())
 		if convErr != nil || pgid <= 1 {
-			continue // not a record; 1 and 0 would signal unrelated processes
+			continue // this is no record; the ids 1 and 0 would signal unrelated processes
 		}
 		path := filepath.Join(dir, entry.Name())
 		marked, readErr := os.ReadFile(path)

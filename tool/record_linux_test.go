@@ -14,8 +14,8 @@ import (
 	"github.com/perdure/perdure/tool/internal/group"
 )
 
-// A tool's process group dies with its worker: the leader immediately, the other processes when the
-// next worker starts.
+// TestProcessGroupDiesWithItsWorker checks that a tool's process group dies with its worker. The
+// leader dies immediately, the other processes when the next worker starts.
 func TestProcessGroupDiesWithItsWorker(t *testing.T) {
 	dir := t.TempDir()
 	worker := exec.Command(os.Args[0])

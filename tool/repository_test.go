@@ -7,7 +7,7 @@ import (
 	"testing"
 )
 
-// gitRepo creates a repository at dir whose configuration makes git run "touch ran".
+// gitRepo creates a repository at dir whose configuration makes git run "touch" with the path ran.
 func gitRepo(t *testing.T, dir, ran string) {
 	t.Helper()
 	for _, args := range [][]string{{"init", "-q", dir}, {"-C", dir, "config", "core.fsmonitor", "touch " + ran + "; false"}} {
@@ -17,8 +17,8 @@ func gitRepo(t *testing.T, dir, ran string) {
 	}
 }
 
-// If a command plants a program that git would run outside the sandbox, the result reports the
-// change, whether the command is confined or not.
+// TestNoCommandPlantsARepositoryUnseen checks a command that plants a program that git would run
+// outside the sandbox. The result reports the change, whether the command is confined or not.
 func TestNoCommandPlantsARepositoryUnseen(t *testing.T) {
 	attacks := map[string]string{
 		"a file that leads elsewhere": "mv .git old && mv evil/.git led && echo 'gitdir: led' > .git",
@@ -42,7 +42,8 @@ func TestNoCommandPlantsARepositoryUnseen(t *testing.T) {
 	}
 }
 
-// A change in a repository to which a .git file leads is reported.
+// TestChangesOfLinkedRepositoriesAreTold checks that a change in a repository to which a .git file
+// leads is reported.
 func TestChangesOfLinkedRepositoriesAreTold(t *testing.T) {
 	w := openWorkspace(t, WorkspaceOptions{Unconfined: true})
 	gitRepo(t, filepath.Join(w.Dir(), "real"), "/dev/null")
@@ -53,8 +54,8 @@ func TestChangesOfLinkedRepositoriesAreTold(t *testing.T) {
 	wantOK(t, sh(t, w, "echo '[core]' >> elsewhere/config"), "[changed: ", "elsewhere/config")
 }
 
-// File tools do not write files that programs outside the sandbox later run, because file tools
-// themselves run outside it.
+// TestFileToolsWriteNothingThatRunsLater checks that file tools refuse to write files that programs
+// outside the sandbox later run. File tools themselves run outside the sandbox.
 func TestFileToolsWriteNothingThatRunsLater(t *testing.T) {
 	w := openWorkspace(t, WorkspaceOptions{})
 	t.Setenv("HOME", w.Dir())

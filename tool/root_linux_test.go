@@ -11,15 +11,15 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// A command of root cannot read other programs' network packets or set the clock. It has only the
-// capabilities that builds need.
+// TestACommandOfRootIsNoRoot checks that a command of root cannot read other programs' network
+// packets or set the clock. The command has only the capabilities that builds need.
 func TestACommandOfRootIsNoRoot(t *testing.T) {
 	if os.Geteuid() != 0 {
 		return // other users have no capabilities
 	}
 	dir, data := layout(t, "data")
 	program := attacker(t, dir)
-	var works []string // attacks that succeed without confinement; root in a container may have fewer
+	var works []string // attacks that succeed without confinement; in a container, fewer may
 	for _, how := range []string{"family packet", "raw", "clock"} {
 		out, err := exec.Command("bash", "-c", program+" "+attackMark+" "+how).CombinedOutput()
 		if err != nil {
@@ -45,8 +45,9 @@ func TestACommandOfRootIsNoRoot(t *testing.T) {
 	})
 }
 
-// Whether a command is confined or not, it cannot create sockets of families that bypass its
-// network, such as sockets to the host of a virtual machine.
+// TestOtherFamiliesAreDenied checks that a command cannot create sockets of families that bypass
+// its network limit, such as sockets to the host of a virtual machine. That holds whether the
+// command is confined or not.
 func TestOtherFamiliesAreDenied(t *testing.T) {
 	dir, data := layout(t, "data")
 	program := attacker(t, dir)
@@ -60,7 +61,8 @@ func TestOtherFamiliesAreDenied(t *testing.T) {
 	t.Run("none", func(t *testing.T) { try(t, openDir(t, dir, WorkspaceOptions{DataDir: data, Unconfined: true})) })
 }
 
-// A command cannot set the limits of a process outside, which could end that process.
+// TestLimitsOfOthersAreNotSet checks that a command cannot set the resource limits of a process
+// outside. Such limits could end that process.
 func TestLimitsOfOthersAreNotSet(t *testing.T) {
 	dir, data := layout(t, "data")
 	program := attacker(t, dir)

@@ -17,14 +17,14 @@ func OpenScratch() (*Scratch, error) {
 	return &Scratch{store}, nil
 }
 
-// Close removes all folders. No command may be running.
+// Close removes the folders of all runs. No command may be running.
 func (s *Scratch) Close() error { return s.store.Close() }
 
 // Drop removes the folders of a run that has ended. If a command of the run still uses them, they
 // are removed when the command ends.
 func (s *Scratch) Drop(run string) { s.store.Drop(run) }
 
-// opened returns the folders of s, or nil if s is nil.
+// opened returns the store of s, or nil if s is nil.
 func (s *Scratch) opened() *scratch.Store {
 	if s == nil {
 		return nil

@@ -18,8 +18,9 @@ func openScratch(t *testing.T) *Scratch {
 	return s
 }
 
-// $TMPDIR belongs to a run. With mounts or bubblewrap, /tmp, /var/tmp, /run and /dev/shm belong to
-// it, too. The run's next command sees the files there; another run and this process do not.
+// TestTemporaryFoldersAreTheRunsOwn checks that the folder $TMPDIR belongs to a run. With mounts or
+// bubblewrap, so do /tmp, /var/tmp, /run and /dev/shm. The run's next command sees the files there;
+// another run and this process do not.
 func TestTemporaryFoldersAreTheRunsOwn(t *testing.T) {
 	dir, data := layout(t, "data")
 	s := openScratch(t)

@@ -9,8 +9,9 @@ import (
 	"github.com/perdure/perdure/internal/longtest"
 )
 
-// Commands cannot read a folder of secrets, such as another server's data directory. The folder may
-// be beside the workspace or in it, and may contain other secrets.
+// TestSecretFoldersAreNotRead checks that commands cannot read a folder of secrets, such as another
+// server's data directory. The folder may be beside the workspace or in it, and may contain other
+// secrets.
 func TestSecretFoldersAreNotRead(t *testing.T) {
 	longtest.Skip(t, "seconds")
 	for _, place := range []string{"other", "ws/other"} {
@@ -55,7 +56,8 @@ func TestSecretFoldersAreNotRead(t *testing.T) {
 	}
 }
 
-// A workspace inside a folder of secrets is refused.
+// TestAWorkspaceInAFolderOfSecretsIsRefused checks that a workspace inside a folder of secrets
+// cannot be opened.
 func TestAWorkspaceInAFolderOfSecretsIsRefused(t *testing.T) {
 	dir, _ := layout(t, "data")
 	if _, err := OpenWorkspace(dir, "sub", WorkspaceOptions{Secrets: []string{dir}}); err == nil || !strings.Contains(err.Error(), "holds secrets") {

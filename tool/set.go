@@ -17,7 +17,7 @@ func Builtin() []Tool {
 	return all
 }
 
-// inWorkspace returns t with calls refused if there is no workspace.
+// inWorkspace returns the tool t with a Run function that refuses calls without a workspace.
 func inWorkspace(t Tool) Tool {
 	run := t.Run
 	t.Run = func(ctx context.Context, call *Call) (Result, error) {
@@ -39,7 +39,7 @@ func Lookup(names []string) (Set, error) {
 	return known.Pick(names)
 }
 
-// Infos describes tools for clients, in their order.
+// Infos describes tools for clients, in the given order.
 func Infos(tools ...Tool) []perdure.ToolInfo {
 	all := make([]perdure.ToolInfo, len(tools))
 	for i, t := range tools {
@@ -48,7 +48,7 @@ func Infos(tools ...Tool) []perdure.ToolInfo {
 	return all
 }
 
-// Set is an ordered collection of tools with different names. The zero Set is empty.
+// Set is an ordered collection of tools with different names. The zero Set has no tools.
 type Set struct {
 	names  []string
 	byName map[string]Tool
@@ -85,16 +85,16 @@ func (s Set) Pick(names []string) (Set, error) {
 	return NewSet(picked...)
 }
 
-// Names returns the names in order.
+// Names returns the names of the tools in the order of the set.
 func (s Set) Names() []string { return slices.Clone(s.names) }
 
-// Get returns the tool with the given name. The bool reports whether it exists.
+// Get returns the tool with the given name. The bool reports whether the set has such a tool.
 func (s Set) Get(name string) (Tool, bool) {
 	t, ok := s.byName[name]
 	return t, ok
 }
 
-// Tools returns the tools in order.
+// Tools returns the tools in the order of the set.
 func (s Set) Tools() []Tool {
 	tools := make([]Tool, 0, len(s.names))
 	for _, name := range s.names {

@@ -21,10 +21,10 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// knocks is the number of connections and messages that reach a test's sockets.
+// knocks counts the connections and messages that reach a test's sockets.
 type knocks struct{ n atomic.Int32 }
 
-// stream listens at name until the end of the test.
+// stream listens on a Unix socket with this name until the end of the test.
 func (k *knocks) stream(t *testing.T, name string) {
 	t.Helper()
 	l, err := net.Listen("unix", name)
@@ -113,7 +113,7 @@ func tryOutside(t *testing.T, program string, k *knocks, attacks [][]string) {
 	}
 }
 
-// socketAttacks listens at all socketNames and returns the attacks on each of these sockets.
+// socketAttacks listens on all sockets of socketNames, and returns the attacks on each of them.
 func socketAttacks(t *testing.T, workspace string, k *knocks) (attacks [][]string) {
 	t.Helper()
 	for _, name := range socketNames(t, workspace) {
@@ -124,7 +124,7 @@ func socketAttacks(t *testing.T, workspace string, k *knocks) (attacks [][]strin
 	return attacks
 }
 
-// wantNoneReached runs each attack as a command and checks that it fails.
+// wantNoneReached runs each attack as a command in the workspace, and checks that the attack fails.
 func wantNoneReached(t *testing.T, w *Workspace, program string, attacks [][]string) {
 	t.Helper()
 	for _, a := range attacks {
@@ -150,8 +150,8 @@ func TestNoCommandReachesASocket(t *testing.T) {
 	}
 }
 
-// socketAttacksBeside is socketAttacks with other names. The names are removed when the caller's
-// test ends.
+// socketAttacksBeside does what socketAttacks does, with other names. The sockets are removed when
+// the caller's test ends.
 func socketAttacksBeside(t *testing.T, workspace string, k *knocks) (attacks [][]string) {
 	t.Helper()
 	name := filepath.Join(filepath.Dir(workspace), "o")
@@ -161,7 +161,8 @@ func socketAttacksBeside(t *testing.T, workspace string, k *knocks) (attacks [][
 	return [][]string{{"stream", name}, {"high-bits", name}, {"datagram", name + "-d"}, {"raw-pair", name + "-d"}, {"stream", "@" + name}}
 }
 
-// With SocketsOwn, a command can connect to its own sockets and to no others.
+// TestOwnSocketsAreAllThatACommandReaches checks that a command with SocketsOwn can connect to its
+// own sockets and to no others.
 func TestOwnSocketsAreAllThatACommandReaches(t *testing.T) {
 	longtest.Skip(t, "seconds")
 	dir, data := layout(t, "ws/data")
@@ -190,7 +191,8 @@ func TestOwnSocketsAreAllThatACommandReaches(t *testing.T) {
 	}
 }
 
-// If commands cannot have sockets of their own, SocketsOwn refuses the command.
+// TestOwnSocketsWithoutAFenceAreRefused checks that SocketsOwn refuses the command if separate
+// sockets are not possible.
 func TestOwnSocketsWithoutAFenceAreRefused(t *testing.T) {
 	for name, o := range map[string]WorkspaceOptions{"unconfined": {Unconfined: true}, "no bubblewrap": {}} {
 		t.Run(name, func(t *testing.T) {
@@ -294,7 +296,8 @@ func TestForeignCallsEndTheCommand(t *testing.T) {
 	})
 }
 
-// A command inherits no open file of this process, even if the descriptor is inheritable.
+// TestInheritedDescriptorsAreClosed checks that a command inherits no open file of this process,
+// even if the descriptor is inheritable.
 func TestInheritedDescriptorsAreClosed(t *testing.T) {
 	dir, data := layout(t, "data")
 	f, err := os.Open(filepath.Join(data, "token"))
@@ -302,7 +305,7 @@ func TestInheritedDescriptorsAreClosed(t *testing.T) {
 		t.Fatal(err)
 	}
 	defer f.Close()
-	leak, err := unix.FcntlInt(f.Fd(), unix.F_DUPFD, 200) // without close-on-exec
+	leak, err := unix.FcntlInt(f.Fd(), unix.F_DUPFD, 200) // the copy has no close-on-exec flag
 	if err != nil {
 		t.Fatal(err)
 	}

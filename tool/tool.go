@@ -11,7 +11,7 @@ import (
 
 // Tool is a function that a model can call.
 type Tool struct {
-	// Name is the tool's name for the model and in the task kind.
+	// Name is the name by which the model calls the tool. It is also the kind of the tool's tasks.
 	Name string
 	// Description tells the model what the tool does and when to use it.
 	Description string
@@ -20,54 +20,48 @@ type Tool struct {
 	// OnLost decides what happens to a call whose worker is lost during the call.
 	OnLost perdure.OnLost
 	// Barrier says that calls of this tool do not overlap other calls of the same message. All
-	// calls of the message keep their order around it.
+	// calls of the message keep their order around a call of this tool.
 	Barrier bool
-	// ReadOnly says that a call changes nothing, and Network that a call may use the network. They
+	// ReadOnly says that a call changes nothing. Network says that a call may use the network. Both
 	// inform people and programs, and enforce nothing.
 	ReadOnly, Network bool
-	// Timeout is the maximum duration of one attempt. The caller applies it. 0 means none.
+	// Timeout is the maximum duration of one attempt of a call. The caller enforces it. 0 means no
+	// timeout.
 	Timeout time.Duration
 	// Run executes a call. Outcomes that a model can read and act on, including failures, are
 	// Results. An error is a failure of the environment, or the context's cause if the call was
 	// cancelled. A Result returned with an error contains the work done so far.
 	Run func(ctx context.Context, call *Call) (Result, error)
 
-	// compiled is nil in a Tool that was not created by New. Check then compiles Schema.
+	// compiled is the compiled Schema. It is nil in a Tool that was not created by New; Check then
+	// compiles Schema.
 	compiled *validator
 }
 
-// Call is one call of a tool. Every func may be nil.
+// Call is one call of a tool. Every field of a func type may be nil.
 type Call struct {
-	// Arguments is the raw text received from the model.
+	// Arguments is the raw text of the arguments that the model sent.
 	Arguments json.RawMessage
-	// Workspace is the folder of file tools and bash. If it is nil, they return a result that says
-	// that no workspace is configured.
+	// Workspace is the folder in which file tools and bash work. If it is nil, they return a result
+	// that says that no workspace is configured.
 	Workspace *Workspace
 	// Net limits the network of this call's commands, in addition to the workspace's limit. The
 	// stricter limit applies. "" means no additional limit.
 	Net Net
 	// Stdout and Stderr receive live terminal output in order. They are never called concurrently.
-	// Each slice is valid UTF-8, does not end inside a character, and is valid only during the
-	// call. bash uses one pipe for both streams of a command to keep their order, and sends all
-	// output to Stdout.
+	// Each slice is valid UTF-8, does not end inside a character, and is valid only during that
+	// call of the function. bash uses one pipe for both streams of a command to keep their order,
+	// and sends all output to Stdout.
 	Stdout, Stderr func([]byte)
-	// Emit receives application events. Built-in tools emit values of type Event.
+	// Emit receives events for the readers of the run. Built-in tools emit values of type Event.
 	Emit func(data any)
-	// Record records a process group that was started, so that the next start can kill the group if
-	// this process dies. forget removes the record. See Recorder.
+	// Record records a process group that a tool started, so that the next start can kill the group
+	// if this process dies. The function forget removes the record. See Recorder.
 	Record func(pgid int) (forget func())
 }
 
-// Event is an event of the built-in tools. Paths are relative to the workspace and use slashes. The
-// types are:
-//
-//   - file_read, file_write: a path.
-//   - artifact: a path and an action, created or modified.
-//   - tool.confined, tool.unconfined: emitted once per run and worker. They contain the
-//     confinement of bash, what it leaves open, and what enforces the limits of memory and
-//     processes: cgroup, watcher or none.
-//   - tool.guarded_change: the paths that a command changed although programs outside the
-//     sandbox later run them.
+// Event is an event that the built-in tools emit. Paths are relative to the workspace and use
+// slashes. The types of events are:
 type Event struct {
 	Type   string   `json:"type"`
 	Path   string   `json:"path,omitempty"`
@@ -87,7 +81,7 @@ type Result struct {
 // Text returns a result with one text part.
 func Text(s string) Result { return Result{Parts: []perdure.Part{perdure.Text(s)}} }
 
-// Errorf returns an error result that the model can read.
+// Errorf returns an error result with the formatted text, which the model can read.
 func Errorf(format string, args ...any) Result {
 	r := Text(fmt.Sprintf(format, args...))
 	r.IsError = true

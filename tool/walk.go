@@ -14,11 +14,12 @@ import (
 // errEnough ends a walk early. walk then returns nil.
 var errEnough = errors.New("enough")
 
-// skippedFolders are skipped by grep and find unless the path names them.
+// skippedFolders are the names of folders that grep and find skip, unless the given path is in such
+// a folder.
 var skippedFolders = []string{".git", "node_modules"}
 
-// visit is called for each entry. rel is the entry's path below the start of the walk, with
-// slashes.
+// visit is called for each entry of a walk. The parameter rel is the entry's path below the start
+// of the walk, with slashes.
 type visit func(rel string, entry fs.DirEntry) error
 
 // walk visits the entries below the folder start in the order of their names, and each folder
@@ -61,7 +62,7 @@ func (w *Workspace) walkFolder(ctx context.Context, folder, below string, fn vis
 	return nil
 }
 
-// isData reports whether rel, which contains no symlinks, is the data directory.
+// isData reports whether the path rel, which contains no symlinks, is the data directory.
 func (w *Workspace) isData(rel string) bool {
 	return slices.Contains(w.dataInside, filepath.Join(w.dir, rel))
 }

@@ -18,24 +18,24 @@ import (
 // this machine supports.
 type WorkspaceOptions struct {
 	// DataDir is this program's data directory, which tools must not access. The folder must exist.
-	// "" means that there is none. The folder that the path names at its first use in this process
-	// stays protected, see HoldDataDir.
+	// "" means that there is no data directory. The folder that the path names at its first use in
+	// this process stays protected, see HoldDataDir.
 	DataDir string
-	// Env names additional variables that commands get. Names that end in _API_KEY or begin with
-	// PERDURE_ are never passed on.
+	// Env contains the names of additional environment variables that commands get. Names that end
+	// in _API_KEY or begin with PERDURE_ are never passed on.
 	Env []string
 	// Secrets are files with secrets of this program: keys, credentials, keys of certificates, and
 	// data directories of this user's other processes. Tools must not read them. A path need not
 	// exist yet.
 	Secrets []string
-	// Unconfined runs bash without Landlock or bubblewrap, even if they are available.
+	// Unconfined makes bash run without Landlock or bubblewrap, even if these are available.
 	Unconfined bool
 	// Confine says what happens if bash cannot be confined. "" means ConfineAuto. ConfineOff is the
 	// same as Unconfined.
 	Confine Confine
 	// Net is the network access of commands. "" means NetOpen.
 	Net Net
-	// Limits bound each command.
+	// Limits are the limits of each command.
 	Limits Limits
 	// Sockets says whether commands may use Unix sockets. "" means SocketsDeny.
 	Sockets Sockets
@@ -74,23 +74,23 @@ const (
 // Workspace is the folder in which tools work. It is safe for concurrent use.
 type Workspace struct {
 	root *os.Root
-	dir  string     // absolute, without symlinks
+	dir  string     // absolute path without symlinks
 	data *hold.File // the data directory; nil if there is none
-	// secrets are files that no tool may read.
+	// secrets are files that tools must not read.
 	secrets []*hold.File
 	// secretFolders are the secrets that are folders in the workspace.
 	secretFolders []*hold.File
 	env           []string
 	box           confine.Confinement
-	required      bool // whether commands must be confined
-	// dataInside are the paths of the data directory in the workspace. File tools must check for
-	// them.
+	required      bool // whether commands may run only if they are confined
+	// dataInside are the paths in the workspace that lead to the data directory. File tools must
+	// refuse them.
 	dataInside []string
 }
 
-// OpenWorkspace opens the folder dir, relative to root, a worker's workspace root. "" is root
-// itself. It returns an invalid_argument error if the folder does not exist, is not a folder, leads
-// out of root, or is inside the data directory.
+// OpenWorkspace opens the folder dir. The path is relative to root, a worker's workspace root; ""
+// is the root itself. OpenWorkspace returns an invalid_argument error if the folder does not exist,
+// is not a folder, leads out of root, or is inside the data directory.
 func OpenWorkspace(root, dir string, o WorkspaceOptions) (*Workspace, error) {
 	if dir == "" {
 		dir = "."
@@ -112,7 +112,7 @@ func OpenWorkspace(root, dir string, o WorkspaceOptions) (*Workspace, error) {
 	return w, nil
 }
 
-// locate sets the real paths and chooses the confinement.
+// locate sets the real path of the workspace and chooses the confinement.
 func (w *Workspace) locate(dir string, o WorkspaceOptions) (err error) {
 	if w.dir, err = sandbox.RealPath(dir); err != nil {
 		return folderError(dir, err)
@@ -156,7 +156,7 @@ func (o WorkspaceOptions) check() error {
 	return o.Limits.Check()
 }
 
-// keepOut opens the data directory and determines its paths in the workspace.
+// keepOut opens the data directory and sets the paths in the workspace that lead to it.
 func (w *Workspace) keepOut(dataDir string) error {
 	cannot := func(err error) error {
 		return perdure.FieldErrorf("dataDir", "%s cannot be opened: %s", dataDir, reason(err))
@@ -180,7 +180,7 @@ func (w *Workspace) keepOut(dataDir string) error {
 	return nil
 }
 
-// keepOutOfFolders determines the paths of secrets that are folders in the workspace.
+// keepOutOfFolders sets the list of secrets that are folders in the workspace.
 func (w *Workspace) keepOutOfFolders() error {
 	for _, h := range w.secrets {
 		if !h.Folder() {
@@ -209,11 +209,11 @@ func folderError(dir string, err error) error {
 // Close releases the workspace. All calls must have ended.
 func (w *Workspace) Close() error { return w.root.Close() }
 
-// ForRun sets the run for which the tools are called. If there is a Scratch, the commands of one
-// run share /tmp, /var/tmp, /run and /dev/shm.
+// ForRun sets the id of the run for which the tools are called. If there is a Scratch, the commands
+// of one run share /tmp, /var/tmp, /run and /dev/shm.
 func (w *Workspace) ForRun(run string) { w.box.Run = run }
 
-// withNet returns the confinement of a call whose network is also limited to net.
+// withNet returns the confinement of a call whose network is also limited by the parameter net.
 func (w *Workspace) withNet(net Net) confine.Confinement {
 	narrow := max(w.box.Net, net.level())
 	if narrow == w.box.Net {
@@ -231,14 +231,14 @@ func (w *Workspace) withNet(net Net) confine.Confinement {
 // Dir returns the workspace's absolute path.
 func (w *Workspace) Dir() string { return w.dir }
 
-// Confinement returns what confines bash: "landlock", "bwrap" or "none".
+// Confinement returns the method that confines bash: "landlock", "bwrap" or "none".
 func (w *Workspace) Confinement() string { return string(w.box.Method) }
 
 // Confines reports whether commands of bash are confined.
 func (w *Workspace) Confines() bool { return w.box.Method != sandbox.NotConfined }
 
-// ConfinementNote returns one sentence about the gaps of the confinement, or the reason why there
-// is none. It returns "" if there is nothing to report.
+// ConfinementNote returns one sentence about what the confinement leaves open, or the reason why
+// there is no confinement. It returns "" if there is nothing to report.
 func (w *Workspace) ConfinementNote() string { return w.box.Note }
 
 var (
@@ -246,7 +246,8 @@ var (
 	errSecret  = errors.New("it holds a secret of this program, which tools do not touch")
 	errDataDir = errors.New("it belongs to the data directory, which tools do not touch")
 	errIsDir   = errors.New("it is a directory")
-	// errRunsLater is the error of file tools, which run outside the sandbox, for guarded paths.
+	// errRunsLater is the error with which file tools refuse to write a guarded path: programs
+	// outside the sandbox run it, and file tools are outside the sandbox, too.
 	errRunsLater = errors.New("programs outside of the sandbox run or obey it, so file tools do not write it")
 	errSpecial   = errors.New("it is neither a file nor a directory")
 )

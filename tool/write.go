@@ -9,8 +9,8 @@ import (
 	"github.com/perdure/perdure/tool/internal/excerpt"
 )
 
-// editBytes is the maximum size of a file that edit-file changes, and of the old content of which
-// write-file returns a diff.
+// editBytes is the maximum size in bytes of a file that edit-file changes. write-file returns a
+// diff only if the old content is not larger.
 const editBytes = 10 << 20
 
 type writeArgs struct {

@@ -16,7 +16,7 @@ import (
 	"github.com/perdure/perdure/worker/internal/streams"
 )
 
-// attempt is one attempt of a task. It is also the TaskContext that the task's code receives.
+// attempt is one attempt of a task. It is also the agent.TaskContext that the task's code receives.
 type attempt struct {
 	context.Context
 	live   context.Context
@@ -26,25 +26,28 @@ type attempt struct {
 	stream *streams.Stream
 	span   begun
 
-	resultStored bool // the result is stored in Config.Results; only the goroutine of main uses the field
+	resultStored bool // the result is stored in Config.Results; only the goroutine of main uses this field
 
-	// silence cancels the attempt after its heartbeat timeout. It is nil without such a timeout.
+	// silence is a timer that cancels the attempt after its heartbeat timeout. It is nil without
+	// such a timeout.
 	silence *time.Timer
 
 	mu            sync.Mutex // guards the fields below
 	progress      json.RawMessage
-	signs         int // number of calls of Heartbeat and Progress
-	reportedSigns int // value of signs at the last heartbeat sent
+	signs         int // number of signs of life: calls of Heartbeat and Progress
+	reportedSigns int // value of signs when the last heartbeat was sent
 	acked         int // value of signs that the server has acknowledged
 	renew         leaseClock
 }
 
 var _ agent.TaskContext = (*attempt)(nil)
 
-// errAttemptTimeout is the cause of an attempt that exceeded its timeout.
+// errAttemptTimeout is the cause with which an attempt's context ends if the attempt exceeded its
+// timeout.
 var errAttemptTimeout = errors.New("the attempt took longer than its timeout")
 
-// errSilent is the cause of an attempt that exceeded its heartbeat timeout.
+// errSilent is the cause with which an attempt's context ends if the attempt exceeded its heartbeat
+// timeout.
 var errSilent = errors.New("the code gave no sign of itself for longer than the heartbeat timeout")
 
 // startAttempt runs the code of a claimed task in a new goroutine. The claim occupies a task slot,
@@ -68,7 +71,7 @@ func (w *Worker) startAttempt(live context.Context, c perdure.TaskClaim) {
 func (a *attempt) main() {
 	defer func() {
 		a.cancel(nil)
-		a.span.end(nil) // has no effect if end has already ended the span
+		a.span.end(nil) // does nothing if end has already ended the span
 		if a.silence != nil {
 			a.silence.Stop()
 		}
@@ -84,8 +87,8 @@ func (a *attempt) main() {
 		defer stop.Stop()
 	}
 	def, ok := a.w.tasks[a.claim.Task.Kind]
-	// Give the task back if the worker has no code for it, drains, or has little of the lease left.
-	// Another worker may get the task when the lease expires.
+	// Give the task back if the worker has no code for it, is draining, or has little time left of
+	// the lease. Another worker may get the task when the lease expires.
 	if !ok || a.w.isDraining() || a.renewed().late() {
 		a.giveBack(false)
 		return
@@ -98,7 +101,7 @@ func (a *attempt) main() {
 	case errors.Is(cause, errShutdown):
 		a.giveBack(true)
 	case errors.Is(cause, agent.ErrLeaseLost), perdure.IsCode(cause, perdure.LeaseLost):
-		// Another worker may have the task; the outcome of this attempt is dropped.
+		// Another worker may have the task now, so the outcome of this attempt is dropped.
 		a.w.Observer.leaseLost(true)
 	default:
 		failure := a.failure(err, cause)
@@ -152,9 +155,9 @@ func (a *attempt) end(result json.RawMessage, failure *perdure.TaskError) {
 		}
 		f.Result = perdure.Inline(result)
 	}
-	// A heartbeat sent while the attempt ends is answered with a lost lease, because the attempt is
-	// over. Only the reply to the end counts, and it may hold a claim. So the delivery continues
-	// when the attempt's context is cancelled.
+	// The server answers a heartbeat that is sent while the attempt ends with a lost lease, because
+	// the attempt is over for it. Only the reply to the end counts, and it may hold a claim. So the
+	// delivery continues when the attempt's context is cancelled.
 	var reply perdure.FinishReply
 	err := a.w.called(a.span.in(a.live), "finish", func(ctx context.Context) (err error) {
 		reply, err = a.deliver(ctx, f)
@@ -168,7 +171,7 @@ func (a *attempt) end(result json.RawMessage, failure *perdure.TaskError) {
 		a.log().Info("the outcome of a task came too late")
 	default:
 		if perdure.IsCode(err, notStored) {
-			// the lease expires, and the server then treats the attempt as lost
+			// The lease then expires, and the server treats the attempt as lost.
 			a.w.Observer.notStored(true)
 		}
 		a.log().Error("the outcome of a task was not stored", "error", err)
@@ -180,7 +183,7 @@ func (a *attempt) end(result json.RawMessage, failure *perdure.TaskError) {
 }
 
 // complete adds the input and the result of this attempt's task to the claim in the reply. The
-// server leaves both out if the worker has parked the goroutine.
+// server leaves them out if the worker has parked the execution's goroutine.
 func (a *attempt) complete(c *perdure.AgentClaim, result json.RawMessage) {
 	for _, t := range c.Results {
 		if !c.Kept || t == nil || t.ID != a.claim.Lease.TaskID {
@@ -193,7 +196,8 @@ func (a *attempt) complete(c *perdure.AgentClaim, result json.RawMessage) {
 	}
 }
 
-// failureErr returns failure as an error. It returns nil for a nil failure, not a typed nil.
+// failureErr returns the failure as an error. For nil it returns a nil error, not an error that
+// holds a nil pointer.
 func failureErr(failure *perdure.TaskError) error {
 	if failure == nil {
 		return nil
@@ -239,8 +243,8 @@ func (a *attempt) deliver(ctx context.Context, f perdure.TaskFinish) (perdure.Fi
 }
 
 // reserveFor takes an agent slot if this worker has the goroutine of the execution, parked or
-// running. It reports whether it took one. The second result describes the data that the goroutine
-// has. The server then sends a claim with only new data.
+// running. The bool reports whether it took a slot. The *perdure.Kept describes the data that the
+// goroutine has, so that the server sends only new data in a claim.
 func (w *Worker) reserveFor(execution uuid.UUID) (bool, *perdure.Kept) {
 	w.mu.Lock()
 	defer w.mu.Unlock()
@@ -254,11 +258,12 @@ func (w *Worker) reserveFor(execution uuid.UUID) (bool, *perdure.Kept) {
 	return true, r.kept
 }
 
-// giveBack releases the claim, so that another worker can claim the task. started says whether the
-// task's code has begun. If the server cannot be reached in time, the lease expires instead.
+// giveBack releases the claim, so that another worker can claim the task. The parameter started
+// says whether the task's code has begun. If the server cannot be reached in time, the lease
+// expires instead.
 func (a *attempt) giveBack(started bool) {
 	if a.live.Err() != nil {
-		return // the worker has stopped waiting for the server
+		return // the worker has stopped waiting for the server, so the lease expires
 	}
 	ctx, cancel := context.WithTimeout(context.WithoutCancel(a.live), releaseTimeout)
 	defer cancel()
@@ -272,8 +277,8 @@ func (a *attempt) giveBack(started bool) {
 	}
 }
 
-// heard applies the server's answer about this attempt in the reply to a heartbeat. sent is the
-// full lease, counted from when that heartbeat was sent.
+// heard applies the server's answer about this attempt in the reply to a heartbeat. The parameter
+// sent is a full lease that began when the heartbeat was sent.
 func (a *attempt) heard(b perdure.TaskBeatReply, sent leaseClock) {
 	switch {
 	case b.Unknown:

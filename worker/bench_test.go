@@ -36,9 +36,9 @@ type bench struct {
 	e *engine.Engine
 	s store.Store
 
-	// ahead is added to the real time in the clock of the store.
+	// ahead is how far the clock of the store is ahead of the real time, in nanoseconds.
 	ahead atomic.Int64
-	// halt and serve stop and start the background work of the engine.
+	// halt stops the background work of the engine, and serve starts it.
 	halt, serve func()
 
 	agents []agent.Definition
@@ -48,7 +48,7 @@ type bench struct {
 	// has its own local store, which is closed at the end of the test.
 	mode   perdure.PersistenceMode
 	stores []*local.Store
-	folder string // the folder of the engine's store; empty if newBenchOn created the bench
+	folder string // folder of the engine's store; "" if newBenchOn created the bench
 }
 
 func newBench(t *testing.T, lease time.Duration) *bench {
@@ -59,8 +59,8 @@ func newBench(t *testing.T, lease time.Duration) *bench {
 	return b
 }
 
-// newBenchOn creates a bench whose engine uses the store that open opens. The engine runs in the
-// background until halt or the end of the test.
+// newBenchOn creates a bench whose engine uses the store that the function open opens. The engine
+// runs in the background until halt or the end of the test.
 func newBenchOn(t *testing.T, open opentest.Opener, lease time.Duration) *bench {
 	t.Helper()
 	b := &bench{T: t, mode: perdure.Remote}
@@ -110,15 +110,15 @@ func (b *bench) task(name string, fn func(agent.TaskContext, int) (int, error)) 
 	b.tasks = append(b.tasks, agent.DefineTask(name, fn))
 }
 
-// running is a worker that has been started; stop stops it and waits for its end.
+// running is a worker that has been started. The function stop stops it and waits for its end.
 type running struct {
 	*Worker
 	stop func()
 }
 
 // work starts a worker with all defined agents and tasks, and waits until it is registered. Each
-// function in change edits the configuration. The worker is stopped at the end of the test at the
-// latest.
+// function in change edits the worker's configuration. The worker stops at the end of the test,
+// unless it is stopped before.
 func (b *bench) work(change ...func(*Config)) running {
 	b.Helper()
 	c := Config{Dispatch: b.e.Dispatch(org, false), Drain: -1, Logger: slog.New(slog.NewTextHandler(io.Discard, nil))}
@@ -149,7 +149,8 @@ func (b *bench) work(change ...func(*Config)) running {
 	return r
 }
 
-// wait receives a value from ch and returns it. It fails the test if none comes within patience.
+// wait receives a value from the channel ch and returns it. It fails the test if no value comes
+// within patience.
 func wait[T any](t *testing.T, what string, ch <-chan T) T {
 	t.Helper()
 	over := time.NewTimer(patience)
@@ -163,7 +164,7 @@ func wait[T any](t *testing.T, what string, ch <-chan T) T {
 	}
 }
 
-// known registers the kind without a worker, so that a test can start executions of it.
+// known registers the kind without a worker, so that a test can start executions of this kind.
 func (b *bench) known(kind string) {
 	b.Helper()
 	_, err := b.e.Dispatch(org, false).Register(b.Context(), perdure.Registration{Agents: []perdure.KindSpec{{Kind: kind}}})
@@ -198,8 +199,8 @@ func (b *bench) execution(id uuid.UUID) *perdure.Execution {
 	return x
 }
 
-// until returns the execution as soon as want returns true for it. It fails the test after
-// patience.
+// until returns the execution as soon as the function want returns true for it. If that takes
+// longer than patience, it fails the test.
 func (b *bench) until(id uuid.UUID, what string, want func(*perdure.Execution) bool) *perdure.Execution {
 	b.Helper()
 	hints, unsubscribe := b.e.Hints.Subscribe(notify.Log(id))
@@ -226,8 +227,8 @@ func (b *bench) waiting(id uuid.UUID, reason string) *perdure.Execution {
 	})
 }
 
-// ended waits until the execution ends, fails the test if its status is not want, and returns the
-// execution.
+// ended waits until the execution ends and returns it. It fails the test if the status is not the
+// wanted one.
 func (b *bench) ended(id uuid.UUID, want perdure.Status) *perdure.Execution {
 	b.Helper()
 	x := b.until(id, "it to end", func(x *perdure.Execution) bool { return x.Status.Terminal() })
@@ -307,8 +308,8 @@ func (b *bench) texts(id uuid.UUID) []string {
 	return texts
 }
 
-// content returns inline content unchanged. Otherwise it reads the blob from the local store of the
-// worker that has it.
+// content returns inline content unchanged. For a reference, it reads the blob from the local store
+// of the worker that has it.
 func (b *bench) content(id uuid.UUID, there json.RawMessage, ref *perdure.BlobRef) json.RawMessage {
 	b.Helper()
 	if there != nil || ref == nil {
@@ -337,8 +338,9 @@ func (r running) parkedNow(t *testing.T, id uuid.UUID) {
 	})
 }
 
-// eventually calls so every millisecond until it returns true, and fails the test after patience.
-// It is for conditions that raise no hint, such as the state of a worker.
+// eventually calls the function so every millisecond until it returns true. If that takes longer
+// than patience, it fails the test. It is for conditions that raise no hint, such as the state of a
+// worker.
 func eventually(t *testing.T, what string, so func() bool) {
 	t.Helper()
 	for limit := time.Now().Add(patience); !so(); {

@@ -9,8 +9,8 @@ import (
 	"github.com/perdure/perdure/agent"
 )
 
-// TestAWorkerThatNamesTooMuchDoesNotStart checks that Run returns InvalidArgument if the worker has
-// more queues, or more pairs of queue and kind, than a poll may name.
+// TestAWorkerThatNamesTooMuchDoesNotStart checks that Run returns an invalid_argument error if the
+// worker has more queues, or more pairs of queue and kind, than a poll may name.
 func TestAWorkerThatNamesTooMuchDoesNotStart(t *testing.T) {
 	queues := make([]string, perdure.MaxPollQueues+1)
 	for i := range queues {

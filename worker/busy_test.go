@@ -35,8 +35,8 @@ func TestManyExecutionsRunAtOnce(t *testing.T) {
 	}
 }
 
-// TestLongSilentToolIsNotTakenForDead checks that a tool that never calls Heartbeat runs in one
-// attempt for longer than a lease, because its worker sends heartbeats.
+// TestLongSilentToolIsNotTakenForDead checks a tool that runs for longer than a lease and never
+// calls Heartbeat. It ends in its first attempt, because its worker sends heartbeats.
 func TestLongSilentToolIsNotTakenForDead(t *testing.T) {
 	longtest.Skip(t, "seconds")
 	b := newBench(t, 3*time.Second)
@@ -55,8 +55,8 @@ func TestLongSilentToolIsNotTakenForDead(t *testing.T) {
 		_, err := agent.Call[int](ctx, "silent", 1)
 		return "fine", err
 	})
-	// The worker sends a heartbeat every third of the lease. At the fourth one, more than the
-	// claim's lease has passed.
+	// The worker sends a heartbeat every third of the lease. At the fourth heartbeat, the claim's
+	// first lease would have expired.
 	var beats atomic.Int32
 	b.work(b.overFaulty(&faulty{onHeartbeat: func(h perdure.Heartbeat, _ *perdure.HeartbeatReply) error {
 		if len(h.Tasks) > 0 && beats.Add(1) == 4 {
@@ -71,9 +71,9 @@ func TestLongSilentToolIsNotTakenForDead(t *testing.T) {
 	}
 }
 
-// TestTailGivesTheNewest checks that Tail returns the newest n entries, oldest first, including an
-// entry that is not yet committed. It does so with a parked goroutine, and in a function that is
-// entered again.
+// TestTailGivesTheNewest checks that Tail returns the newest n entries, oldest first. That includes
+// an entry that is not committed yet. It checks this with a parked goroutine, and in a function
+// that is entered again.
 func TestTailGivesTheNewest(t *testing.T) {
 	for _, n := range []int{100, -1} {
 		b := newBench(t, time.Minute)

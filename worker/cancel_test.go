@@ -11,16 +11,16 @@ import (
 	"github.com/perdure/perdure/agent"
 )
 
-// TestCancelReachesARunningAgent checks that a cancelled agent learns of it from its next commit or
-// wait, before any heartbeat. The call returns ErrCancelled, which is then also the context's
-// cause.
+// TestCancelReachesARunningAgent checks that a cancelled agent learns of the cancel from its next
+// commit or wait, before any heartbeat. The call returns ErrCancelled, which is then also the
+// context's cause.
 func TestCancelReachesARunningAgent(t *testing.T) {
 	for name, body := range map[string]func(agent.Context) error{
 		"by its next commit": func(ctx agent.Context) error { return ctx.Flush() },
 		"by its next wait":   func(ctx agent.Context) error { return ctx.Sleep(time.Hour) },
 	} {
 		t.Run(name, func(t *testing.T) {
-			b := newBench(t, time.Hour) // no heartbeat during the test
+			b := newBench(t, time.Hour) // no heartbeat is sent during the test
 			begun, cancelled := make(chan struct{}), make(chan struct{})
 			ended := make(chan perdure.Status, 1)
 			b.agent("a", func(ctx agent.Context) (string, error) {
@@ -48,13 +48,14 @@ func TestCancelReachesARunningAgent(t *testing.T) {
 	}
 }
 
-// unwatched returns a change of a worker's configuration: the worker learns of cancels only from
-// regular heartbeats and from its own calls, as with a server that does not know WatchLeases.
+// unwatched returns a change of a worker's configuration. The worker then learns of cancels only
+// from regular heartbeats and from its own calls, as with a server that does not know WatchLeases.
 func unwatched(b *bench) func(*Config) {
 	return func(c *Config) { c.Dispatch = &interrupted{Dispatch: b.e.Dispatch(org, false)} }
 }
 
-// TestHeartbeatCarriesCancelToAgentsAndTasks checks that regular heartbeats report a cancel.
+// TestHeartbeatCarriesCancelToAgentsAndTasks checks that agents and tasks learn of a cancel from
+// regular heartbeats.
 func TestHeartbeatCarriesCancelToAgentsAndTasks(t *testing.T) {
 	b := newBench(t, 600*time.Millisecond)
 	causes := make(chan error, 2)
@@ -89,7 +90,7 @@ func TestHeartbeatCarriesCancelToAgentsAndTasks(t *testing.T) {
 }
 
 // TestParkedGoroutineOfACancelledExecution checks that the worker discards the parked goroutine of
-// a cancelled execution: its context's cause is ErrDiscarded.
+// a cancelled execution. The cause of the goroutine's context is ErrDiscarded.
 func TestParkedGoroutineOfACancelledExecution(t *testing.T) {
 	b := newBench(t, 3*time.Second)
 	discarded := make(chan error, 1)

@@ -7,9 +7,9 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// bootTime returns the time since boot, including the time that the machine was suspended. Leases
-// are measured with it: Go's monotonic clock stops during a suspend, but the server's lease does
-// not.
+// bootTime returns the time since boot, including the time that the machine was suspended. The
+// worker measures leases with it, because Go's monotonic clock stops during a suspend, and the
+// server's lease does not.
 func bootTime() time.Duration {
 	var ts unix.Timespec
 	if err := unix.ClockGettime(bootClock, &ts); err != nil {
@@ -18,34 +18,34 @@ func bootTime() time.Duration {
 	return time.Duration(ts.Nano())
 }
 
-// leaseClock measures the remaining time of a lease. It starts before the request that claimed or
-// renewed the lease is sent, so it never ends later than the server's lease.
+// leaseClock measures the remaining time of a lease. It starts before the request that claims or
+// renews the lease is sent. So it ends before the server's lease, or at the same time.
 type leaseClock struct {
 	now   func() time.Duration
 	from  time.Duration
 	lasts time.Duration
 }
 
-// newLease returns a leaseClock on which the duration left remains. If that is a full lease, the
-// clock starts now; otherwise its start is in the past.
+// newLease returns a leaseClock whose remaining time is left. If left is a full lease, the clock
+// starts now; otherwise its start is in the past.
 func (w *Worker) newLease(left time.Duration) leaseClock {
 	whole := max(w.settings.Lease, left)
 	return leaseClock{w.Clock, w.Clock() - (whole - left), whole}
 }
 
-// left returns the remaining time of a claimed lease. It is the duration lasts, minus the time
-// since the request was sent, plus the time that the request waited at the server.
+// left returns the remaining time of a lease that was just claimed. That is the lease's duration,
+// minus the time since the request was sent, plus the time that the request waited at the server.
 func (w *Worker) left(lasts, waited, sent time.Duration) time.Duration {
 	return max(0, lasts-max(0, w.Clock()-sent-waited))
 }
 
-// dateAgent replaces the duration of the claim's lease with its remaining time. sent is the time by
-// w.Clock at which the request was sent.
+// dateAgent replaces the duration of the claim's lease with its remaining time. The parameter sent
+// is the time by w.Clock at which the request was sent.
 func (w *Worker) dateAgent(c *perdure.AgentClaim, sent time.Duration) {
 	c.LeaseFor, c.Waited = w.left(c.LeaseFor, c.Waited, sent), 0
 }
 
-// dateTask is dateAgent for the claim of a task.
+// dateTask does for the claim of a task what dateAgent does for the claim of an execution.
 func (w *Worker) dateTask(c *perdure.TaskClaim, sent time.Duration) {
 	c.LeaseFor, c.Waited = w.left(c.LeaseFor, c.Waited, sent), 0
 }
@@ -53,6 +53,6 @@ func (w *Worker) dateTask(c *perdure.TaskClaim, sent time.Duration) {
 // over reports whether the lease has expired.
 func (c leaseClock) over() bool { return c.now()-c.from >= c.lasts }
 
-// late reports whether the lease is in its last fifth or has expired. The worker begins no new work
-// then.
+// late reports whether the lease has expired or is in its last fifth. In that time the worker
+// begins no new work.
 func (c leaseClock) late() bool { return c.now()-c.from >= c.lasts*4/5 }

@@ -27,7 +27,7 @@ func eachWay(t *testing.T, lease time.Duration, test func(b *bench, way func(*Co
 	}
 }
 
-// defineTasks defines the tasks double, fail and held. A held task with input n waits until the
+// defineTasks defines the tasks double, fail and held. A task held with the input n waits until the
 // test calls release(n).
 func defineTasks(b *bench) (release func(n int)) {
 	var mu sync.Mutex
@@ -81,7 +81,7 @@ func TestJoinAllOfNothing(t *testing.T) {
 }
 
 // TestJoinOrder checks that JoinAll returns the results in the order of its arguments, although the
-// third task ends before the first.
+// third task ends before the first one.
 func TestJoinOrder(t *testing.T) {
 	eachWay(t, 5*time.Second, func(b *bench, way func(*Config)) {
 		release := defineTasks(b)
@@ -120,8 +120,8 @@ func TestJoinAllFailsFast(t *testing.T) {
 	})
 }
 
-// TestTerminalFuturesDoNotSuspend checks that Select and JoinSettled make no commit if their
-// futures have ended.
+// TestTerminalFuturesDoNotSuspend checks that Select and JoinSettled make no commit if the tasks of
+// their futures have ended.
 func TestTerminalFuturesDoNotSuspend(t *testing.T) {
 	eachWay(t, 5*time.Second, func(b *bench, way func(*Config)) {
 		defineTasks(b)
@@ -186,7 +186,7 @@ func TestSelectGivesTheSameAgain(t *testing.T) {
 		b.waiting(id, "signal")
 		release(1)
 		b.until(id, "the slow task to end", func(*perdure.Execution) bool { return b.count(id, perdure.EventTaskCompleted) == 3 })
-		w.stop() // the next worker enters the function again
+		w.stop() // another worker then enters the function again
 		b.work(way)
 		b.signal(id, "go", "1")
 		b.ended(id, perdure.StatusCompleted)
@@ -278,8 +278,8 @@ func TestEqualTasksAreOne(t *testing.T) {
 	})
 }
 
-// TestOtherGoroutinesPanic checks that a blocking call panics in a goroutine that the agent has
-// started. The message names JoinAll, JoinSettled and Select as alternatives.
+// TestOtherGoroutinesPanic checks that a blocking call of agent.Context panics in a goroutine that
+// the agent has started. The message names JoinAll, JoinSettled and Select as alternatives.
 func TestOtherGoroutinesPanic(t *testing.T) {
 	b := newBench(t, 5*time.Second)
 	calls := map[string]func(agent.Context){

@@ -13,10 +13,10 @@ import (
 	"github.com/perdure/perdure/agent"
 )
 
-// commit commits the pending work with the outcome. If the reply is lost or the server cannot store
+// commit commits the pending work and the outcome. If the reply is lost or the server cannot store
 // the commit now, the same commit is sent again until the lease expires. If the lease is lost,
-// commit ends the goroutine. After any other refusal it drops the pending work and returns the
-// error.
+// commit ends the goroutine. If the server refuses the commit for another reason, commit drops the
+// pending work and returns the error.
 func (r *run) commit(o perdure.Outcome) (perdure.CommitReply, error) {
 	if r.over() {
 		r.exit(context.Cause(r.Context))
@@ -44,12 +44,12 @@ func (r *run) commit(o perdure.Outcome) (perdure.CommitReply, error) {
 	}
 	r.committed(c, reply)
 	for _, claim := range reply.Claims {
-		c.Eager.Slots-- // the attempt now holds the slot
+		c.Eager.Slots-- // the attempt of the claimed task now holds the slot
 		r.w.dateTask(&claim, sent)
 		r.w.startAttempt(r.live, claim)
 	}
 	if o.Kind == perdure.OutcomeContinue && r.w.isDraining() {
-		r.exit(errShutdown) // the next claim resumes after this commit
+		r.exit(errShutdown) // the next claim of the execution resumes after this commit
 	}
 	return reply, nil
 }
@@ -67,15 +67,15 @@ func (r *run) leaseContext() (context.Context, context.CancelFunc) {
 }
 
 // refused handles a commit that the server did not store, and returns the error for the agent's
-// code. It does not return if the lease is lost. ends are the blocks that the commit would have
-// closed.
+// code. It does not return if the lease is lost. The parameter ends are the blocks that the commit
+// would have closed.
 func (r *run) refused(err error, ends []perdure.BlockEnd) error {
 	if perdure.IsCode(err, perdure.LeaseLost) || r.over() {
 		r.exit(agent.ErrLeaseLost)
 	}
 	if perdure.IsCode(err, notStored) {
-		// Another worker may succeed; the server retries with growing delays. If no worker
-		// succeeds, the execution fails with this message.
+		// Another worker may be able to store the commit; the server lets workers try again with
+		// growing delays. If no worker succeeds, the execution fails with this message.
 		r.log().Error("the server cannot store what this execution commits; it is given back", "error", err)
 		r.w.Observer.notStored(false)
 		r.release(perdure.AgentRelease{Unfit: failureOf(err).Message})
@@ -84,7 +84,7 @@ func (r *run) refused(err error, ends []perdure.BlockEnd) error {
 	r.forget()
 	conflict := perdure.IsCode(err, perdure.Conflict)
 	cancelled := conflict && r.cancelRequested()
-	if cancelled || !conflict { // another conflict means that the server lacks a part of a block
+	if cancelled || !conflict { // any other conflict means that the server lacks a part of a block
 		r.stream.Leave(ends)
 	}
 	if cancelled {
@@ -95,7 +95,7 @@ func (r *run) refused(err error, ends []perdure.BlockEnd) error {
 }
 
 // forget drops the pending work as if the agent had never requested it. The agent can request the
-// tasks and steps once more. The signals that the commit would have taken become pending, and a
+// tasks and steps again. The signals that the commit would have taken become pending again, and a
 // pending checkpoint is dropped.
 func (r *run) forget() {
 	for _, t := range r.pending.Tasks {
@@ -112,7 +112,7 @@ func (r *run) forget() {
 	r.signals = append(slices.Clone(r.taken[kept:]), r.signals...)
 	r.takenBytes -= bytesOfSignals(r.taken[kept:])
 	r.taken = r.taken[:kept]
-	if r.before != nil { // the checkpoint is dropped, too
+	if r.before != nil { // a checkpoint was pending and is dropped
 		r.asks, r.before = *r.before, nil
 	}
 	r.pending, r.entries = perdure.Commit{}, nil
@@ -132,7 +132,8 @@ func (r *run) cancelRequested() bool {
 	return err == nil && x.Status == perdure.StatusCancelling
 }
 
-// prepare flushes the stream, and replaces contents over InlineLimit in c by uploaded blobs.
+// prepare flushes the stream. In the commit c it replaces contents over InlineLimit by uploaded
+// blobs.
 func (r *run) prepare(ctx context.Context, c *perdure.Commit) error {
 	ends, err := r.stream.Flush(ctx)
 	if err != nil {
@@ -174,9 +175,10 @@ func (r *run) prepare(ctx context.Context, c *perdure.Commit) error {
 	return r.w.upload(ctx, owner, &c.Outcome.Output, r.persist)
 }
 
-// upload replaces content over InlineLimit in p by an uploaded blob. For LOCAL executions it
-// uploads nothing; the local store takes the content with the commit. persist retries the upload.
-// Errors: payload_too_large over the PayloadLimit, and errors of persist.
+// upload replaces the content of p by an uploaded blob if it is over InlineLimit. For LOCAL
+// executions it uploads nothing, because the local store takes the content with the commit. The
+// function persist retries the upload. Errors: payload_too_large over the PayloadLimit, and errors
+// of persist.
 func (w *Worker) upload(ctx context.Context, owner perdure.BlobOwner, p *perdure.Payload, persist func(context.Context, func() error) error) error {
 	if len(p.Bytes) <= perdure.InlineLimit {
 		return nil
@@ -197,10 +199,10 @@ func (w *Worker) upload(ctx context.Context, owner perdure.BlobOwner, p *perdure
 	})
 }
 
-// committed updates the run after a successful commit.
+// committed updates the run's fields after a successful commit.
 func (r *run) committed(c perdure.Commit, reply perdure.CommitReply) {
 	r.number++
-	// With Adopted entries, the stored entries differ from the appended ones.
+	// If the reply has Adopted entries, the stored entries differ from the appended ones.
 	if len(reply.Adopted) == 0 {
 		for i := range r.entries {
 			r.entries[i].CreatedAt = reply.At
@@ -228,7 +230,7 @@ func (r *run) committed(c perdure.Commit, reply perdure.CommitReply) {
 }
 
 // offer reserves task slots, so that the reply to the commit can contain claims on the tasks that
-// it schedules. The caller releases the slots that the reply does not use.
+// the commit schedules. The caller releases the slots that the reply does not use.
 func (w *Worker) offer(tasks int) perdure.Eager {
 	if tasks == 0 || w.isDraining() || len(w.tasks) == 0 {
 		return perdure.Eager{}
@@ -246,7 +248,7 @@ func (r *run) Append(m perdure.Message, opts ...agent.AppendOption) (uuid.UUID, 
 	e.ParentID = r.leaf
 	e.TurnID, e.ResponseID, e.MessageID = r.place.TurnID, r.place.ResponseID, r.place.MessageID
 	if e.Role != perdure.RoleAssistant {
-		// The message id in r.place belongs to the assistant message that is being streamed.
+		// The message id in r.place belongs to the assistant message that is now streamed.
 		e.MessageID = ""
 	}
 	for _, opt := range opts {
@@ -264,7 +266,7 @@ func (r *run) Append(m perdure.Message, opts ...agent.AppendOption) (uuid.UUID, 
 	if id, err := r.appendedBefore(e); err != nil || id != uuid.Nil {
 		return id, err
 	}
-	// Check here, so that the agent receives the error from Append.
+	// The check is here, so that Append returns the error to the agent.
 	if err := perdure.CheckContent(e); err != nil {
 		return uuid.Nil, err
 	}

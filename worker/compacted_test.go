@@ -10,8 +10,8 @@ import (
 	"github.com/perdure/perdure/agent"
 )
 
-// compactingAgent appends messages and a compaction that keeps the newest one, waits, and returns
-// the context as texts.
+// compactingAgent appends messages, and a compaction that keeps the newest message. It waits for a
+// signal, and then returns the texts of its context.
 func compactingAgent(ctx agent.Context) (string, error) {
 	if done, err := ctx.State(new(bool)); err != nil {
 		return "", err
@@ -57,8 +57,9 @@ func compactingAgent(ctx agent.Context) (string, error) {
 	return strings.Join(texts, " "), err
 }
 
-// TestCompactedRunIsResumed checks that a worker that holds nothing of a compacted execution reads
-// its context, on every store, and for a LOCAL execution from its contents.
+// TestCompactedRunIsResumed checks a worker that has nothing of a compacted execution in its
+// memory. It reads the execution's context on every kind of store. For a LOCAL execution, it reads
+// the contents from its local store.
 func TestCompactedRunIsResumed(t *testing.T) {
 	const want = "first summary newest"
 	everyWay(t, 20*time.Second, func(b *bench, way func(*Config)) {

@@ -42,7 +42,7 @@ func (r *run) WaitAny(timeout time.Duration, conditions ...agent.Condition) (age
 			return agent.Met{}, err
 		}
 		if len(marked.Any) != len(wait.Any) {
-			marked = wait // the reply has no marks, so only local knowledge counts
+			marked = wait // the reply does not mark what is met, so only local knowledge counts
 		}
 		for i, c := range conditions {
 			met, err := marked.Any[i].Evaluate(r.meets)
@@ -60,7 +60,7 @@ func (r *run) WaitAny(timeout time.Duration, conditions ...agent.Condition) (age
 	}
 }
 
-// come records that the ith condition met the wait, and takes the signals that met the condition.
+// come records that condition number i met the wait, and takes the signals that met the condition.
 // It commits a delayed checkpoint first.
 func (r *run) come(a asking, i int, c agent.Condition) (agent.Met, error) {
 	if err := r.settle(); err != nil {
@@ -83,7 +83,8 @@ func checkConditions(conditions []agent.Condition) error {
 }
 
 // waitOf returns the stored form of a wait for any of the conditions. A positive timeout becomes
-// the last child. Error: unsupported, for a condition that this version cannot store.
+// the last condition of that wait. Error: unsupported, for a condition that this version cannot
+// store.
 func waitOf(a asking, timeout time.Duration, conditions []agent.Condition) (perdure.Wait, error) {
 	f := waitForm{asking: a}
 	waits := f.list(conditions)
@@ -93,7 +94,7 @@ func waitOf(a asking, timeout time.Duration, conditions []agent.Condition) (perd
 	return perdure.WaitAny(waits...), f.err
 }
 
-// waitForm builds the stored form of conditions, and gives each timer in them a number.
+// waitForm builds the stored form of a wait, and gives each timer in it a number.
 type waitForm struct {
 	asking
 	timers int
@@ -138,8 +139,8 @@ func unsupportedKind(k perdure.WaitKind) error {
 }
 
 // metWithoutTimer returns the index of the first condition that is met according to the data in
-// memory, or -1. It stops after a condition that contains a timer, because only the store can
-// decide whether that condition comes first.
+// memory, or -1. It stops after a condition that contains a timer, because only the store knows
+// whether that condition was met first.
 func (r *run) metWithoutTimer(conditions []agent.Condition, wait perdure.Wait) int {
 	for i, c := range conditions {
 		if ok, err := wait.Any[i].Evaluate(r.meets); ok && err == nil {
@@ -152,9 +153,9 @@ func (r *run) metWithoutTimer(conditions []agent.Condition, wait perdure.Wait) i
 	return -1
 }
 
-// meets reports whether a leaf of a wait is met: the store has marked it as met, or the run has the
-// signal, task or question in memory. A signal, task or question that is marked but not in memory
-// is read from the server.
+// meets reports whether a single condition of a wait is met: the store has marked it as met, or the
+// run has the signal, task or question in memory. A signal, task or question that is marked but not
+// in memory is read from the server.
 func (r *run) meets(leaf perdure.Wait) (bool, error) {
 	switch leaf.Kind() {
 	case perdure.WaitKindTask:
@@ -183,8 +184,8 @@ func (r *run) meets(leaf perdure.Wait) (bool, error) {
 	}
 }
 
-// findOne reads pages of stored signals until this run has a signal that matches the pattern, or no
-// more are stored.
+// findOne reads pages of stored signals until this run has a signal that matches the pattern, or
+// until there are no more pages.
 func (r *run) findOne(pattern string) error {
 	for after := int64(0); ; {
 		page, err := r.w.Dispatch.Signals(r.live, r.ID(), []string{pattern}, after, signalPage)
@@ -199,9 +200,9 @@ func (r *run) findOne(pattern string) error {
 	}
 }
 
-// metAgain returns the recorded choice of a wait, condition i, for a function that was entered
-// again. Timers count as met. If the signals of the condition are no longer there, the index is -1,
-// and the caller waits once more.
+// metAgain returns the recorded choice of a wait, for a function that was entered again. The
+// parameter i is the number of the chosen condition c. Timers count as met. If the signals of the
+// condition are no longer pending, the index is -1, and the caller waits again.
 func (r *run) metAgain(i int, c agent.Condition, wait perdure.Wait) (agent.Met, error) {
 	ok, err := allMet(wait).Evaluate(r.meets)
 	if !ok || err != nil {
@@ -210,7 +211,7 @@ func (r *run) metAgain(i int, c agent.Condition, wait perdure.Wait) (agent.Met, 
 	return r.collect(i, c), nil
 }
 
-// allMet returns a copy of w in which every node is marked as met.
+// allMet returns a copy of the wait in which every condition is marked as met.
 func allMet(w perdure.Wait) perdure.Wait {
 	mark := func(waits []perdure.Wait) []perdure.Wait {
 		if waits == nil {
@@ -226,8 +227,9 @@ func allMet(w perdure.Wait) perdure.Wait {
 	return w
 }
 
-// collect takes the signals that met condition i, and returns them with the states of the
-// condition's tasks and questions. A signal that matches several leaves meets all of them, but is taken once.
+// collect takes the signals that met the condition c, which has the number i. It returns them with
+// the states of the condition's tasks and questions. A signal that matches several parts of the
+// condition meets all of them, but is taken once.
 func (r *run) collect(i int, c agent.Condition) agent.Met {
 	met := agent.Met{Index: i}
 	var found []perdure.Signal
@@ -241,8 +243,8 @@ func (r *run) collect(i int, c agent.Condition) agent.Met {
 			}
 		case perdure.WaitKindQuestion:
 			met.Questions = append(met.Questions, r.questionState(leaf.Question.ID))
-		case perdure.WaitKindAfter: // a timer adds no result
-		case perdure.WaitKindAny, perdure.WaitKindAll, perdure.WaitKindTimer, perdure.WaitKindUnknown: // not leaves of a condition
+		case perdure.WaitKindAfter: // a timer adds nothing to the result
+		case perdure.WaitKindAny, perdure.WaitKindAll, perdure.WaitKindTimer, perdure.WaitKindUnknown:
 		}
 	})
 	seen := map[string]bool{}
@@ -257,7 +259,7 @@ func (r *run) collect(i int, c agent.Condition) agent.Met {
 	return met
 }
 
-// takeOne removes s from the pending signals and records it as taken.
+// takeOne removes the signal from the pending signals and records it as taken.
 func (r *run) takeOne(s perdure.Signal) {
 	for i := range r.signals {
 		if r.signals[i].ID == s.ID {

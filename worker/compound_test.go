@@ -25,8 +25,8 @@ func sayMet(m agent.Met, err error) string {
 }
 
 // TestWaitAny checks that a wait for signals, tasks, timers and combinations of them returns the
-// index of the condition that was met, and the tasks and signals of that condition. It takes these
-// signals.
+// index of the condition that was met. It also returns the tasks and signals of that condition, and
+// takes these signals.
 func TestWaitAny(t *testing.T) {
 	for name, test := range map[string]struct {
 		want func(ctx agent.Context) []agent.Condition
@@ -75,7 +75,7 @@ func TestWaitAny(t *testing.T) {
 				release := defineTasks(b)
 				b.agent("a", func(ctx agent.Context) (string, error) {
 					said := sayMet(ctx.WaitAny(0, test.want(ctx)...))
-					// The wait took its signal, and no other signal matches the pattern.
+					// The wait took the signal that met it. No other signal matches the pattern.
 					if has, err := ctx.HasSignal("s.**"); err != nil || has {
 						return "", fmt.Errorf("a signal is left: %v, %w", has, err)
 					}
@@ -99,8 +99,8 @@ func TestWaitAny(t *testing.T) {
 	}
 }
 
-// TestWaitAnyThatIsMetAlready checks that WaitAny returns the first of several conditions that are
-// met already, and does not suspend the execution.
+// TestWaitAnyThatIsMetAlready checks that WaitAny returns the first condition if several are met
+// already, and does not suspend the execution.
 func TestWaitAnyThatIsMetAlready(t *testing.T) {
 	eachWay(t, 20*time.Second, func(b *bench, way func(*Config)) {
 		defineTasks(b)
@@ -111,7 +111,7 @@ func TestWaitAnyThatIsMetAlready(t *testing.T) {
 				return "", err
 			}
 			first := sayMet(ctx.WaitAny(time.Hour, agent.OnSignal("never"), agent.OnTask(f), agent.OnSignal("s")))
-			// Only the store decides that a timer has ended; the timer is the first condition.
+			// The first condition is a timer. Only the store decides that a timer has ended.
 			second := sayMet(ctx.WaitAny(time.Hour, agent.OnTimer(0), agent.OnTask(f), agent.OnSignal("s")))
 			m, err := ctx.WaitAny(time.Hour, agent.OnTask(f))
 			if err != nil {
@@ -134,8 +134,8 @@ func TestWaitAnyTimesOut(t *testing.T) {
 	eachWay(t, 20*time.Second, func(b *bench, way func(*Config)) {
 		b.agent("a", func(ctx agent.Context) (string, error) {
 			said := sayMet(ctx.WaitAny(time.Millisecond, agent.OnSignal("late"), agent.OnTimer(time.Hour)))
-			// The recorded outcome stays a timeout when the function is entered again, although the
-			// signal is pending by then.
+			// The recorded outcome is a timeout. It stays so when the function is entered again,
+			// although the signal is then pending.
 			if _, err := ctx.WaitSignal("go", 0); err != nil {
 				return "", err
 			}

@@ -56,9 +56,9 @@ func (r *run) Emit(data any) error {
 	return nil
 }
 
-// blocking checks a blocking call of the method name. It panics if the caller is not Run's
-// goroutine. It does not return if the run is over, and returns an error if the execution is being
-// cancelled.
+// blocking checks a call of a blocking method of agent.Context. It panics if the caller is not
+// Run's goroutine. It does not return if the run is over. It returns an error if the execution is
+// being cancelled.
 func (r *run) blocking(name string) error {
 	if goroutine() != r.goroutine.Load() {
 		panic(fmt.Sprintf("agent.Context.%s was called from another goroutine than Run's; schedule several tasks and wait with JoinAll, JoinSettled or Select instead", name))
@@ -105,8 +105,8 @@ func (r *run) Schedule(kind string, input any, opts ...agent.TaskOption) agent.F
 	return agent.FutureOf(id, kind)
 }
 
-// encodeInput encodes the input of a task as JSON. An input that is raw JSON is returned unchanged
-// if the task has a clearance, because the approval is for exactly these bytes.
+// encodeInput encodes the input of a task as JSON. If the task has a clearance, an input that is
+// raw JSON is returned unchanged, because the approval is for exactly these bytes.
 func encodeInput(input any, s agent.TaskSettings) (json.RawMessage, error) {
 	if raw, ok := input.(json.RawMessage); ok && s.Clearance != nil && json.Valid(raw) {
 		return raw, nil
@@ -192,8 +192,8 @@ func (r *run) PathOf(execution, leaf uuid.UUID) iter.Seq2[perdure.Entry, error] 
 	return r.w.Dispatch.Entries(r.live, perdure.EntryQuery{ExecutionID: execution, Leaf: leaf})
 }
 
-// flushEntries commits pending entries, because reads return only stored entries. name is the
-// calling method, for the panic message of blocking.
+// flushEntries commits pending entries, because reads return only stored entries. The parameter
+// name is the calling method, for the panic message of blocking.
 func (r *run) flushEntries(name string) error {
 	if err := r.blocking(name); err != nil {
 		return err

@@ -9,14 +9,14 @@ import (
 	"github.com/perdure/perdure"
 )
 
-// heldPath is a path of entries, or its end from the first entry that a compaction keeps. The entries
-// are immutable.
+// heldPath is a cached path of entries, or the part of it that begins with the first entry that a
+// compaction keeps. The entries are immutable.
 type heldPath struct {
-	// pinned are the pinned entries of that compaction, which precede the others; none if the path
-	// begins at the root.
+	// pinned are the entries that the compaction pinned. They precede the other entries in the
+	// context. There are none if the path begins at the root.
 	pinned  []perdure.Entry
 	entries []perdure.Entry
-	partial bool // it does not begin at the root
+	partial bool // the path does not begin at the root
 }
 
 // contextPath returns the entries of the path to leaf from which perdure.ContextOf builds the
@@ -50,10 +50,11 @@ func (w *Worker) readContextPath(ctx context.Context, execution, leaf uuid.UUID)
 		}
 		err = errOtherPath
 	}
-	if err == nil && len(read) == 0 { // leaf is the last cached entry
+	if err == nil && len(read) == 0 { // the leaf is the last cached entry
 		err = errOtherPath
 	}
-	if q.After != nil && perdure.IsCode(err, perdure.NotFound) { // also of an earlier server, if the cached entries are on another branch
+	// An older server also returns not_found if the cached entries are on another branch.
+	if q.After != nil && perdure.IsCode(err, perdure.NotFound) {
 		q.After = nil
 		read, err = w.read(ctx, q)
 	}
@@ -64,10 +65,10 @@ func (w *Worker) readContextPath(ctx context.Context, execution, leaf uuid.UUID)
 	return read, nil
 }
 
-// errOtherPath says that the entries that were read do not complete the cached ones.
+// errOtherPath means that the entries that were read do not complete the cached entries.
 var errOtherPath = perdure.Errorf(perdure.NotFound, "the cached entries lack a pinned entry")
 
-// all returns the entries, the pinned ones first.
+// all returns all entries of the path, the pinned ones first.
 func (p heldPath) all() []perdure.Entry {
 	if len(p.pinned) == 0 {
 		return p.entries
@@ -75,13 +76,13 @@ func (p heldPath) all() []perdure.Entry {
 	return slices.Concat(p.pinned, p.entries)
 }
 
-// continues reports whether the entries continue the path.
+// continues reports whether the entries that were read continue the path.
 func (p heldPath) continues(read []perdure.Entry) bool {
 	n := len(p.entries)
 	return n > 0 && len(read) > 0 && isChild(&read[0], &p.entries[n-1]) && tail(read) == 0
 }
 
-// with returns the path with more entries.
+// with returns the path with the entries that were read appended.
 func (p heldPath) with(read []perdure.Entry) heldPath {
 	p.entries = slices.Concat(p.entries, read)
 	return p
@@ -89,8 +90,8 @@ func (p heldPath) with(read []perdure.Entry) heldPath {
 
 func isChild(e, of *perdure.Entry) bool { return e.ParentID != nil && *e.ParentID == of.ID }
 
-// tail returns the index at which the last part of entries begins in which each entry is the parent
-// of the next one.
+// tail returns the index of the first entry of the last unbroken chain. In a chain, each entry is
+// the parent of the next entry.
 func tail(entries []perdure.Entry) int {
 	i := max(len(entries)-1, 0)
 	for i > 0 && isChild(&entries[i], &entries[i-1]) {
@@ -99,8 +100,8 @@ func tail(entries []perdure.Entry) int {
 	return i
 }
 
-// contextAt returns the entries of the cached path that the context at leaf needs. It reports
-// whether the cached path has all of them.
+// contextAt returns the entries of the cached path that the context of the leaf needs. The bool
+// reports whether the cached path has all of them.
 func (p heldPath) contextAt(leaf uuid.UUID) (heldPath, bool) {
 	i := lastOf(p.entries, func(e *perdure.Entry) bool { return e.ID == leaf })
 	if i < 0 {
@@ -113,7 +114,7 @@ func (p heldPath) contextAt(leaf uuid.UUID) (heldPath, bool) {
 	}
 	c, err := whole.entries[at].Compaction()
 	if err != nil {
-		return whole, !p.partial // ContextOf reports the error
+		return whole, !p.partial // the caller's ContextOf reports the error
 	}
 	from := at
 	if c.KeepFrom != nil {
@@ -136,7 +137,8 @@ func (p heldPath) contextAt(leaf uuid.UUID) (heldPath, bool) {
 	return heldPath{pinned: pinned, entries: rest, partial: true}, true
 }
 
-// lastOf returns the index of the last entry for which is returns true; -1 if there is none.
+// lastOf returns the index of the last entry for which the function is returns true, or -1 if there
+// is none.
 func lastOf(entries []perdure.Entry, is func(*perdure.Entry) bool) int {
 	for i := len(entries) - 1; i >= 0; i-- {
 		if is(&entries[i]) {
@@ -169,8 +171,8 @@ func (p *paths) begin(execution uuid.UUID, read []perdure.Entry) {
 	p.makeRoom()
 }
 
-// trim drops the beginning of a cached path that no context needs any more, unless a caller has asked
-// for the whole path. It does so if that halves the path, so that it seldom copies.
+// trim drops the beginning of a cached path that no context needs any more, unless a caller has
+// asked for the whole path. It does so only if that halves the path, so that it seldom copies.
 func (p *paths) trim(execution uuid.UUID, held, context heldPath) {
 	n := len(held.entries)
 	if !context.partial || n == 0 || n < 2*len(context.entries) || context.entries[len(context.entries)-1].ID != held.entries[n-1].ID {

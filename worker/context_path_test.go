@@ -11,7 +11,7 @@ import (
 	"pgregory.net/rapid"
 )
 
-// compact adds a compaction below an entry.
+// compact adds a compaction entry below the entry parent.
 func (tr *tree) compact(parent *uuid.UUID, r perdure.CompactionRange) *uuid.UUID {
 	e, err := perdure.NewMessageEntry(user("summary"))
 	if err != nil {
@@ -25,7 +25,7 @@ func (tr *tree) compact(parent *uuid.UUID, r perdure.CompactionRange) *uuid.UUID
 	return &e.ID
 }
 
-// walk returns the path to an entry.
+// walk returns the path from the root to an entry.
 func (tr *tree) walk(leaf uuid.UUID) (path []perdure.Entry) {
 	for at := &leaf; at != nil; at = tr.entries[*at].ParentID {
 		path = append(path, tr.entries[*at])
@@ -34,8 +34,8 @@ func (tr *tree) walk(leaf uuid.UUID) (path []perdure.Entry) {
 	return path
 }
 
-// contextPath answers a query with Context as a server does. If the newest compaction names entries
-// that are not on the path, that is the whole path.
+// contextPath answers a query with the field Context as a server does. If the newest compaction
+// names entries that are not on the path, the answer is the whole path.
 func (tr *tree) contextPath(q perdure.EntryQuery) []perdure.Entry {
 	path := tr.walk(q.Leaf)
 	read := path
@@ -57,9 +57,9 @@ func (tr *tree) contextPath(q perdure.EntryQuery) []perdure.Entry {
 	return read
 }
 
-// TestContextPathProperty checks for random trees, compactions and reads that the context of the
-// entries that contextPath returns is that of the whole path, whatever is cached, also with a server
-// that ignores Context.
+// TestContextPathProperty checks random trees, compactions and reads. The entries that contextPath
+// returns have the same context as the whole path, whatever is cached. That also holds for a server
+// that ignores the query's field Context.
 func TestContextPathProperty(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
 		tr := &tree{entries: map[uuid.UUID]perdure.Entry{}, earlier: rapid.IntRange(0, 3).Draw(t, "earlier server") == 0}
@@ -131,8 +131,8 @@ func sameContext(t *rapid.T, tr *tree, w *Worker, x, leaf uuid.UUID) {
 	}
 }
 
-// TestContextIsReadFromTheCompaction checks that a worker reads and caches a context from what the
-// newest compaction keeps on, and afterwards only new entries, also over a later compaction.
+// TestContextIsReadFromTheCompaction checks that a worker reads and caches only what the newest
+// compaction keeps. After that, it reads only new entries, even if another compaction follows.
 func TestContextIsReadFromTheCompaction(t *testing.T) {
 	tr := &tree{entries: map[uuid.UUID]perdure.Entry{}}
 	w := New(Config{Dispatch: tr})
@@ -164,7 +164,7 @@ func TestContextIsReadFromTheCompaction(t *testing.T) {
 	}
 	grow(1000)
 	compact()
-	read(6, 6) // root, 4 kept, compaction
+	read(6, 6) // the root, 4 kept entries, and the compaction
 	grow(10)
 	read(16, 10)
 	compact()
@@ -180,5 +180,5 @@ func TestContextIsReadFromTheCompaction(t *testing.T) {
 	if all != len(tr.entries) {
 		t.Errorf("the whole path has %d entries, want %d", all, len(tr.entries))
 	}
-	read(6, 0) // of the whole path, which stays
+	read(6, 0) // from the whole path, which stays cached
 }

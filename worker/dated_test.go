@@ -11,8 +11,8 @@ import (
 )
 
 // TestClaimThatComesAfterItsLeaseIsNotBegun checks that a worker does not begin an attempt whose
-// claim arrives after its lease has expired, because another worker may have the task. Only a later
-// attempt runs. The claim comes with a poll or with the reply to a commit.
+// claim arrives after its lease has expired, because another worker may have the task. Only the
+// next attempt runs. The late claim comes with a poll or with the reply to a commit.
 func TestClaimThatComesAfterItsLeaseIsNotBegun(t *testing.T) {
 	for name, at := range map[string]func(*faulty, func()){
 		"a poll's": func(f *faulty, stop func()) { f.onTasks = func([]perdure.TaskClaim) { stop() } },
@@ -46,7 +46,7 @@ func TestClaimThatComesAfterItsLeaseIsNotBegun(t *testing.T) {
 			b.work(b.overFaulty(f), func(c *Config) {
 				c.Clock = func() time.Duration { return bootTime() + time.Duration(ahead.Load()) }
 				if f.onTasks != nil {
-					c.Tasks = 1 // the first poll occupies the only slot
+					c.Tasks = 1 // the first poll takes the only slot
 				}
 			})
 			b.output(b.start("a"), "fine")
@@ -59,8 +59,9 @@ func TestClaimThatComesAfterItsLeaseIsNotBegun(t *testing.T) {
 	}
 }
 
-// TestWhatIsLeftOfAClaimsLease checks the remaining time of a claim's lease. It is the duration
-// minus the time since the request was sent, plus the time that the request waited at the server.
+// TestWhatIsLeftOfAClaimsLease checks the remaining time of a claim's lease. It is the lease's
+// duration minus the time since the request was sent, plus the time that the request waited at the
+// server.
 func TestWhatIsLeftOfAClaimsLease(t *testing.T) {
 	now := time.Hour
 	w := New(Config{Clock: func() time.Duration { return now }})
@@ -74,7 +75,7 @@ func TestWhatIsLeftOfAClaimsLease(t *testing.T) {
 		{20 * time.Second, 23 * time.Second, 7 * time.Second, false, false},
 		{20 * time.Second, 29 * time.Second, time.Second, true, false},
 		{20 * time.Second, 50 * time.Second, 0, true, true},
-		{20 * time.Second, 19 * time.Second, 10 * time.Second, false, false}, // the two clocks differ
+		{20 * time.Second, 19 * time.Second, 10 * time.Second, false, false}, // clocks differ
 	} {
 		c := perdure.TaskClaim{LeaseFor: 10 * time.Second, Waited: test.waited}
 		w.dateTask(&c, now-test.gone)

@@ -17,7 +17,7 @@ const tellWithin = time.Second
 // lost, the server learns it from the next heartbeat.
 func (w *Worker) tellDiscarded(r *run) {
 	if w.isDraining() || r.live.Err() != nil {
-		return // a draining or stopped worker does not poll, so no execution is offered to it first
+		return // a worker that stops does not poll, so the server offers it nothing
 	}
 	ctx, cancel := context.WithTimeout(r.live, tellWithin)
 	defer cancel()
@@ -26,10 +26,10 @@ func (w *Worker) tellDiscarded(r *run) {
 	}
 }
 
-// askAgain reports whether a task that was requested before must be requested from the server once
-// more. That is so for a key with a TTL, unless the task is pending: the key may by now refer to a
-// new task, which only the server knows. The known state of the task is dropped; the reply contains
-// it.
+// askAgain reports whether the worker must request a task again although it was requested before.
+// That is so for a task key with a TTL, unless the task is pending: the key may by now refer to a
+// new task, which only the server knows. askAgain then drops the known state of the task; the reply
+// contains the new state.
 func (r *run) askAgain(t perdure.NewTask) bool {
 	if t.Options.KeyTTL == 0 {
 		return false

@@ -12,9 +12,9 @@ import (
 	"github.com/perdure/perdure/agent"
 )
 
-// drain stops the worker: it accepts no new work, discards parked goroutines, waits up to Drain for
-// running work, and then cancels that work and releases its claims. The error names code that did
-// not end after its context was cancelled.
+// drain stops the worker. It accepts no new work, discards parked goroutines, and waits for running
+// work as long as Config.Drain. Then it cancels that work and releases its claims. The error names
+// code that did not end after its context was cancelled.
 func (w *Worker) drain(stop context.CancelFunc, loops *sync.WaitGroup) error {
 	w.mu.Lock()
 	w.draining = true
@@ -40,7 +40,8 @@ func (w *Worker) drain(stop context.CancelFunc, loops *sync.WaitGroup) error {
 	if within(done, w.Grace) {
 		return nil
 	}
-	// stop ends the requests to a server that does not answer. The leases of their work expire.
+	// stop ends requests that the server does not answer. The leases of the work in these requests
+	// expire.
 	stop()
 	if within(done, w.Grace) {
 		return nil
@@ -48,7 +49,7 @@ func (w *Worker) drain(stop context.CancelFunc, loops *sync.WaitGroup) error {
 	return w.abandon()
 }
 
-// within reports whether done was closed within d.
+// within reports whether the channel done was closed within the duration d.
 func within(done <-chan struct{}, d time.Duration) bool {
 	patience := time.NewTimer(d)
 	defer patience.Stop()
@@ -73,14 +74,15 @@ func (w *Worker) giveBack() {
 	}
 }
 
-// errShutdown is the cause of contexts that end because the worker stops.
+// errShutdown is the cause with which contexts end when the worker stops.
 var errShutdown = fmt.Errorf("the worker shuts down: %w", agent.ErrDiscarded)
 
-// errNotStored is the cause of a run that ended because the server could not store its commit.
+// errNotStored is the cause with which a run's context ends if the server could not store its
+// commit.
 var errNotStored = fmt.Errorf("the server could not store a commit: %w", agent.ErrDiscarded)
 
 // abandon releases the claims of code that still runs although its context has ended. The server
-// ignores later writes of that code. The error names the code.
+// ignores what that code writes afterwards. The error names the code.
 func (w *Worker) abandon() error {
 	back := perdure.Release{WorkerID: w.ID}
 	var names []string

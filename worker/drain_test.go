@@ -14,10 +14,11 @@ import (
 	"github.com/perdure/perdure/internal/longtest"
 )
 
-// TestDrainGivesEverythingBack checks that a stopping worker releases running work, so that another
-// worker can complete it without a failure. The parked goroutine ends, and all slots are free.
+// TestDrainGivesEverythingBack checks that a worker that stops releases its running work, so that
+// another worker can complete that work without a failure. The parked goroutine ends, and all slots
+// are free.
 func TestDrainGivesEverythingBack(t *testing.T) {
-	b := newBench(t, time.Hour) // no lease expires
+	b := newBench(t, time.Hour) // no lease expires during the test
 	var calm atomic.Bool
 	running, parkedEnds := make(chan struct{}, 2), atomic.Int32{}
 	b.agent("parks", func(ctx agent.Context) (string, error) {
@@ -86,7 +87,7 @@ func TestDrainWaitsForDeferredFunctions(t *testing.T) {
 	b.agent("a", func(ctx agent.Context) (string, error) {
 		defer func() {
 			for range 100_000 {
-				runtime.Gosched() // a slow deferred function
+				runtime.Gosched() // the deferred function is slow
 			}
 			over.Store(true)
 		}()
@@ -102,7 +103,8 @@ func TestDrainWaitsForDeferredFunctions(t *testing.T) {
 	}
 }
 
-// TestDrainLetsWorkEnd checks that a task completes during the drain if it ends within Drain.
+// TestDrainLetsWorkEnd checks that a task completes during the drain if it ends within
+// Config.Drain.
 func TestDrainLetsWorkEnd(t *testing.T) {
 	b := newBench(t, time.Hour)
 	running, goOn := make(chan struct{}), make(chan struct{})
@@ -135,7 +137,7 @@ func TestDrainLetsWorkEnd(t *testing.T) {
 }
 
 // TestDrainWithoutAServer checks that a worker stops and frees its slots although the server is
-// unavailable and its work is waiting for replies.
+// unavailable and the worker's code waits for replies.
 func TestDrainWithoutAServer(t *testing.T) {
 	longtest.Skip(t, "seconds")
 	b := newBench(t, time.Hour)
@@ -170,8 +172,8 @@ func TestDrainWithoutAServer(t *testing.T) {
 	}
 }
 
-// TestClaimThatComesTooLate checks that an execution whose claim arrives during the drain is
-// released, and its function is not entered.
+// TestClaimThatComesTooLate checks an execution whose claim arrives during the drain. The worker
+// releases it and does not enter its function.
 func TestClaimThatComesTooLate(t *testing.T) {
 	b := newBench(t, time.Hour)
 	var entered atomic.Int32

@@ -12,10 +12,10 @@ import (
 	"github.com/perdure/perdure/agent"
 )
 
-// end commits the result of the agent's function, out or failure, and reports whether the execution
-// ended. The execution does not end while a signal that the definition lists in Unless is pending:
-// the function is entered once more. If the server refuses the result, end fails the execution
-// instead.
+// end commits the result of the agent's function, which is out or failure. It reports whether the
+// execution ended. The execution does not end while a signal that the definition lists in Unless is
+// pending: then the function is entered again. If the server refuses the result, end fails the
+// execution instead.
 func (r *run) end(out json.RawMessage, failure error) (bool, error) {
 	if failure == nil {
 		failure = r.misfit(out)
@@ -30,8 +30,8 @@ func (r *run) end(out json.RawMessage, failure error) (bool, error) {
 	case failure != nil:
 		o = perdure.Outcome{Kind: perdure.OutcomeFail, Error: failureOf(failure)}
 	}
-	// As with a suspend, a heartbeat sent at the same time as the end is answered with a lost
-	// lease. That is expected.
+	// The server answers a heartbeat that is sent at the same time as the end with a lost lease.
+	// That is expected, as with a suspend.
 	r.setParking(true)
 	defer r.setParking(false)
 	reply, err := r.commit(o)
@@ -64,8 +64,8 @@ func (r *run) end(out json.RawMessage, failure error) (bool, error) {
 }
 
 // unreadFailure returns the failure of a function that was entered again for pending signals of
-// Unless, and returned without taking one. It would be entered again forever, and completing would
-// lose the signals.
+// Unless, and returned without taking one. Without this failure it would be entered again forever,
+// or the signals would be lost.
 func (r *run) unreadFailure() *perdure.TaskError {
 	return &perdure.TaskError{Code: "signals_unread", Message: fmt.Sprintf(
 		"the agent returned without taking the pending signals %q, which its definition lists in Unless; take them with WaitSignal or DrainSignals, or leave them out of Unless", r.unread)}
@@ -98,8 +98,7 @@ func failureOf(err error) *perdure.TaskError {
 	return &perdure.TaskError{Code: code, Message: message}
 }
 
-// finish cleans up after a run. It is the last call of the run's goroutine, however that goroutine
-// ends.
+// finish cleans up after a run. The run's goroutine calls it last, however the goroutine ends.
 func (r *run) finish() {
 	defer r.w.goroutines.Done()
 	defer r.endSpan()
@@ -114,7 +113,7 @@ func (r *run) finish() {
 	r.w.streams.Close(r.stream)
 	switch late, overtaken := r.w.untrack(r); {
 	case late == nil:
-	case overtaken: // the lease has ended, and a later claim continues the execution
+	case overtaken: // the lease has ended, and a run with a newer claim continues the execution
 		r.w.agentSlots.release(1)
 		r.w.work.Done()
 	default:
@@ -126,11 +125,11 @@ func (r *run) finish() {
 	}
 }
 
-// release releases the claim of the run as described by a; release sets the lease. If the server
-// cannot be reached in time, the lease expires instead.
+// release releases the claim of the run in the way that a describes. It sets the lease in a. If the
+// server cannot be reached in time, the lease expires instead.
 func (r *run) release(a perdure.AgentRelease) {
 	if r.live.Err() != nil {
-		return // the worker has stopped waiting for the server
+		return // the worker has stopped waiting for the server, so the lease expires
 	}
 	a.Lease = r.claim.Lease
 	ctx, cancel := context.WithTimeout(context.WithoutCancel(r.Context), releaseTimeout)
@@ -145,5 +144,5 @@ func (r *run) release(a perdure.AgentRelease) {
 	}
 }
 
-// releaseTimeout is the maximum time for which the release of a claim is tried.
+// releaseTimeout is the maximum time that a worker spends on releasing a claim.
 const releaseTimeout = 5 * time.Second

@@ -7,38 +7,41 @@ import (
 )
 
 const (
-	// maxHeads is the maximum number of heads in memory that the function has not requested. Only a
-	// function that requests records in another order than before reaches the limit.
+	// maxHeads is the maximum number of heads in memory that the function has not requested. The
+	// limit is reached only if a function requests records in another order than before.
 	maxHeads = 10_000
 	// fetchBytes is the approximate number of bytes of results that a run prefetches.
 	fetchBytes = 1 << 20
 )
 
-// ended contains the steps and tasks that had ended when the function was entered. A head describes
-// such a record, without its larger contents. A function that is entered again requests records in
-// roughly the recorded order, so the contents of the records after a requested one are prefetched.
-// A requested record is removed: a step is requested only once, and run.tasks contains the tasks.
+// ended contains the records of steps and tasks that had ended when the function was entered. A
+// head describes such a record, without its larger contents. A function that is entered again
+// requests records in roughly the recorded order. Therefore the contents of the records after a
+// requested record are prefetched. A requested record is removed: a step is requested only once,
+// and run.tasks contains the tasks.
 type ended struct {
 	heads   map[uuid.UUID]*perdure.EndedHead
-	order   []uuid.UUID // ids of the heads in the recorded order; may contain removed ones
+	order   []uuid.UUID // ids of the heads in the recorded order; some of the heads may be removed
 	fetched map[uuid.UUID]*perdure.Task
 	// ahead is the maximum number of records in the next request for contents. batched is the
-	// number of records in the previous one.
+	// number of records in the previous request.
 	ahead, batched int
-	// from is the position of the first page; next is the position of the next page.
+	// from is the position of the first page of heads. next is the position of the next page to
+	// read.
 	from, next int64
 	more       bool
-	// whole reports that the pages contain every record, so any other record does not exist.
+	// whole says that the pages contain every record. A record that is on no page then does not
+	// exist.
 	whole bool
 	bytes int // approximate memory of the heads and the prefetched results
 }
 
-// newEnded returns the ended records that come with a claim.
+// newEnded returns the ended records that a claim contains.
 func newEnded(c perdure.AgentClaim) ended {
 	if c.LastCommit == (perdure.CommitNumber{}) {
 		return ended{whole: true}
 	}
-	if c.Ended == nil { // an older server, or the poll did not ask for the records
+	if c.Ended == nil { // the server is older, or the poll did not ask for the records
 		return ended{}
 	}
 	e := ended{from: c.Ended.From, whole: c.Ended.Whole}
@@ -46,8 +49,8 @@ func newEnded(c perdure.AgentClaim) ended {
 	return e
 }
 
-// rewound returns e in the state before the first request, for a function that is entered again.
-// Later records are on the pages or in run.tasks.
+// rewound returns e in its state before the first request of the function, which is now entered
+// again. Newer records are on the pages or in run.tasks.
 func (e *ended) rewound() ended {
 	return ended{from: e.from, next: e.from, more: e.from > 0 || e.next > 0, whole: e.whole}
 }
@@ -73,7 +76,8 @@ func weightOf(h *perdure.EndedHead) int {
 	return n
 }
 
-// giveUp stops reading pages. Records outside the pages read so far must be requested one by one.
+// giveUp stops reading pages. Records that are not on the pages read so far must be requested one
+// by one.
 func (e *ended) giveUp() { e.more, e.whole = false, false }
 
 // take removes a record from the heads and the prefetched contents. It is called when the function
@@ -81,7 +85,8 @@ func (e *ended) giveUp() { e.more, e.whole = false, false }
 func (e *ended) take(id uuid.UUID) {
 	if h := e.heads[id]; h != nil {
 		e.bytes -= weightOf(h)
-		// This frees memory: other heads still refer to the array of the page.
+		// Clearing the contents frees memory, because the other heads still refer to the array of
+		// the page.
 		h.Result, h.Error = perdure.Payload{}, nil
 	}
 	delete(e.heads, id)
@@ -91,8 +96,8 @@ func (e *ended) take(id uuid.UUID) {
 	}
 }
 
-// aim adapts the number of records in the next request. It grows if at least half of the prefetched
-// records were used, and shrinks otherwise.
+// aim adapts the number of records in the next request for contents. The number grows if at least
+// half of the prefetched records were used, and shrinks otherwise.
 func (e *ended) aim() {
 	switch {
 	case e.batched == 0:
@@ -126,11 +131,11 @@ func (e *ended) batch(id uuid.UUID) []uuid.UUID {
 	return ids
 }
 
-// sizeOf returns the approximate size of the record's contents in bytes.
+// sizeOf returns the approximate size in bytes of the contents of a record.
 func sizeOf(h *perdure.EndedHead) int64 { return h.Size + h.InputSize + 500 }
 
-// head returns the head of a record. If it is not in memory, head reads one more page. It returns
-// nil if the record is not found there.
+// head returns the head of a record. If the head is not in memory, head reads one more page. It
+// returns nil if the record is not on that page.
 func (r *run) head(id uuid.UUID) *perdure.EndedHead {
 	if h := r.ended.heads[id]; h != nil || !r.ended.more {
 		return h
@@ -140,7 +145,7 @@ func (r *run) head(id uuid.UUID) *perdure.EndedHead {
 }
 
 // nextPage reads the next page of heads. After an error, or with maxHeads in memory, no more pages
-// are read. It does not return if the lease is lost.
+// are read. nextPage does not return if the lease is lost.
 func (r *run) nextPage() {
 	e := &r.ended
 	if len(e.heads) >= maxHeads {
@@ -175,7 +180,7 @@ func (r *run) recorded(id uuid.UUID) (*perdure.Task, error) {
 	return r.fetchEnded(id)
 }
 
-// lookUp reads one record from the server. It returns nil if there is none.
+// lookUp reads one record from the server. It returns nil if the record does not exist.
 func (r *run) lookUp(id uuid.UUID) (*perdure.Task, error) {
 	found, err := r.w.Dispatch.Tasks(r.live, r.ID(), []uuid.UUID{id})
 	if err != nil || len(found) == 0 || found[0] == nil {
@@ -196,7 +201,7 @@ func (r *run) fetchEnded(id uuid.UUID) (*perdure.Task, error) {
 		if err != nil {
 			return nil, err
 		}
-		// This drops prefetched records that were not used; they may be fetched once more.
+		// This drops prefetched records that were not used; they may be fetched again.
 		e.fetched, e.batched = map[uuid.UUID]*perdure.Task{}, len(ids)
 		for _, t := range found {
 			if t != nil {
@@ -212,21 +217,21 @@ func (r *run) fetchEnded(id uuid.UUID) (*perdure.Task, error) {
 	return t, nil
 }
 
-// hasEnded reports whether a task to be scheduled is known to have ended, so that no commit has to
-// request it. It returns false for a task with a caller's key: the server compares the input and
-// may create a new task. It reads no page, because Schedule does not block.
+// hasEnded reports whether a task that the function schedules is known to have ended, so that no
+// commit has to request it. It returns false for a task whose key the caller chose: the server
+// compares the input and may create a new task. It reads no page, because Schedule does not block.
 func (r *run) hasEnded(t perdure.NewTask) bool {
 	id := perdure.TaskID(t.Key)
 	h := r.ended.heads[id]
 	if h != nil && t.Options.Key == "" && !h.Step && h.Kind == t.Kind {
 		return true
 	}
-	r.ended.take(id) // the reply to the commit will contain the state
+	r.ended.take(id) // the reply to the commit will contain the task's state
 	return false
 }
 
-// recall reads the contents of those futures' tasks that are known to have ended. It first reads
-// another page if few heads are left, because the next scheduled tasks need them.
+// recall reads the contents of the ended tasks among the futures. It first reads another page of
+// heads if few are left, because the next scheduled tasks need them.
 func (r *run) recall(futures []agent.Future) error {
 	if r.ended.more && len(r.ended.heads) < perdure.EndedPageHeads/2 {
 		r.nextPage()

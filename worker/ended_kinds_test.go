@@ -17,8 +17,8 @@ import (
 )
 
 // TestResumeOfEveryEnd checks that a function that is entered again receives the same results as
-// before: a failed step, and completed, failed and cancelled tasks. No code runs a second time, and
-// the number of commits does not grow with the number of records.
+// before: of a failed step, and of completed, failed and cancelled tasks. No code runs a second
+// time, and the number of commits does not grow with the number of records.
 func TestResumeOfEveryEnd(t *testing.T) {
 	longtest.Skip(t, "seconds")
 	const calls = 120
@@ -62,15 +62,15 @@ func TestResumeOfEveryEnd(t *testing.T) {
 		if ran.Load() != before || before != calls+3 {
 			b.Errorf("%d ran before, and %d in all", before, ran.Load())
 		}
-		// Each task that is not known to have ended would cost a commit.
+		// Each task that is not known to have ended would cause a commit.
 		if n, m := f.count("Commit"), f.count("Tasks"); n > 4 || m > 4 {
 			b.Errorf("%d commits and %d calls of GetTasks for %d records", n, m, calls+5)
 		}
 	})
 }
 
-// TestResumeComparesTheCallersKey checks that a task with a caller's key and another input is
-// refused, even if the first task is known to have ended.
+// TestResumeComparesTheCallersKey checks a task whose key the caller chose. With another input, the
+// same key is refused, even if the first task is known to have ended.
 func TestResumeComparesTheCallersKey(t *testing.T) {
 	b := newBench(t, time.Minute)
 	b.task("double", func(_ agent.TaskContext, n int) (int, error) { return 2 * n, nil })
@@ -114,7 +114,7 @@ func TestResumeFindsWhatEndedMeanwhile(t *testing.T) {
 		w.stop()
 		agents := b.agents
 		b.agents = nil
-		b.work() // only for tasks
+		b.work() // this worker only runs the tasks
 		b.agents = agents
 		f := &faulty{}
 		f.onAgents = func(claims []perdure.AgentClaim) {
@@ -133,8 +133,8 @@ func TestResumeFindsWhatEndedMeanwhile(t *testing.T) {
 	})
 }
 
-// TestTwoRecordsOfOneKey checks that a second record of a step's key is ignored: a page contains
-// only the first.
+// TestTwoRecordsOfOneKey checks that a step's second record with the same key is ignored: a page
+// contains only the first record.
 func TestTwoRecordsOfOneKey(t *testing.T) {
 	eachLine(t, func(b *bench, line perdure.Dispatch) {
 		b.known("a")
@@ -192,8 +192,8 @@ func TestAKillBetweenPages(t *testing.T) {
 	}
 }
 
-// TestResumeInAnotherOrder checks that a function that requests its steps in another order receives
-// their results. On average, at most five records are fetched per step.
+// TestResumeInAnotherOrder checks that a function that requests its steps in another order than
+// before receives their results. On average, at most five records are fetched per step.
 func TestResumeInAnotherOrder(t *testing.T) {
 	const steps = 1500
 	for name, reorder := range map[string]func([]int){
@@ -242,8 +242,8 @@ func TestResumeInAnotherOrder(t *testing.T) {
 	}
 }
 
-// TestResumeOfStepsAndTasksInTurns checks that at most two calls of GetTasks read the contents of
-// 60 steps with large results and 60 tasks that alternate with them.
+// TestResumeOfStepsAndTasksInTurns checks a resume with 60 steps with large results and 60 tasks
+// that alternate with them. At most two calls of GetTasks read the contents.
 func TestResumeOfStepsAndTasksInTurns(t *testing.T) {
 	const turns = 60
 	b := newBench(t, time.Minute)

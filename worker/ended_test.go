@@ -24,8 +24,8 @@ import (
 	grpcclient "github.com/perdure/perdure/worker/remote"
 )
 
-// wired is the backend of a gRPC server for the bench's engine. It accepts every token as a worker
-// of org.
+// wired is the backend of a gRPC server for the bench's engine. It accepts every token as the token
+// of a worker of the org.
 type wired struct {
 	grpcapi.Backend
 	e *engine.Engine
@@ -63,7 +63,8 @@ func (b *bench) overWire() perdure.Dispatch {
 	return client
 }
 
-// eachLine runs a test on each kind of store, with a dispatch in process and one over gRPC.
+// eachLine runs a test on each kind of store, once with a dispatch in process and once with one
+// over gRPC.
 func eachLine(t *testing.T, test func(b *bench, line perdure.Dispatch)) {
 	opentest.Each(t, func(t *testing.T, open opentest.Opener) {
 		for _, name := range []string{"in process", "gRPC"} {
@@ -79,16 +80,16 @@ func eachLine(t *testing.T, test func(b *bench, line perdure.Dispatch)) {
 	})
 }
 
-// stepper is an agent that runs a number of steps with results of size bytes, waits for the signal
-// go, and runs one more step.
+// stepper is an agent that runs a number of steps. Each result has size bytes. Then it waits for
+// the signal go, and runs one more step.
 type stepper struct {
 	steps, size int
 	ran         atomic.Int32
-	// before, if set, is called each time that the function is entered.
+	// before, if set, is called each time the function is entered.
 	before func(ctx agent.Context) error
 }
 
-// want returns the expected result of step i.
+// want returns the expected result of step number i.
 func (s *stepper) want(i int) string { return fmt.Sprint(i, strings.Repeat("x", max(0, s.size-8))) }
 
 func (s *stepper) step(ctx agent.Context, i int) error {
@@ -124,23 +125,23 @@ func (s *stepper) run(ctx agent.Context) (string, error) {
 	return "fine", s.step(ctx, s.steps)
 }
 
-// counted returns a change of a worker's configuration: the worker gets a new id and calls line
-// through f, which counts the calls.
+// counted returns a change of a worker's configuration. The worker gets a new id. It calls the
+// dispatch line through f, which counts the calls.
 func counted(f *faulty, line perdure.Dispatch) func(*Config) {
 	f.Dispatch = line
 	return func(c *Config) { c.Dispatch, c.ID = f, uuid.New() }
 }
 
 // TestResumeReadsRecordsInPages checks that a resume reads the records of its steps in a limited
-// number of calls, whatever their number and size. It runs no step again, and makes no request for
-// a step without a record.
+// number of calls, whatever their number and size. It runs no step again, and makes no request
+// about a step without a record.
 func TestResumeReadsRecordsInPages(t *testing.T) {
 	longtest.Skip(t, "seconds")
 	for _, c := range []struct {
 		steps, size  int
-		ended, tasks int // maximum numbers of calls
+		ended, tasks int // maximum numbers of calls of Ended and Tasks
 	}{
-		// from step 1000 on, the results are texts of 1 KiB
+		// From step 1000 on, the results are texts of 1 KiB.
 		{steps: 3000, size: 1<<10 + 4, ended: 5},
 		{steps: 300, size: 16 << 10, tasks: 6},
 		{steps: 20, size: 100 << 10, tasks: 3},
@@ -168,8 +169,8 @@ func TestResumeReadsRecordsInPages(t *testing.T) {
 				if n := f.count("Tasks"); n > c.tasks {
 					b.Errorf("GetTasks was called %d times, want at most %d", n, c.tasks)
 				}
-				// Expected are one commit per flush, one for a suspend, which may be unnecessary,
-				// and one for the end.
+				// One commit per flush is expected, and one for the end. One more may come from a
+				// suspend that was not necessary.
 				if n := f.count("Commit"); n > c.steps/100+3 {
 					b.Errorf("%d commits", n)
 				}
@@ -222,9 +223,9 @@ func TestResumeWithoutPages(t *testing.T) {
 	}
 }
 
-// TestHeadsAreSentOnRequestOnly checks that a claim contains heads only if the poll asked for them
-// and the execution was claimed before. It also checks the heads, and the errors for a lost lease,
-// a negative position and an unknown execution.
+// TestHeadsAreSentOnRequestOnly checks that a claim contains the heads of ended records only if the
+// poll asked for them and the execution was claimed before. It also checks the content of the
+// heads, and the errors for a lost lease, a negative position and an unknown execution.
 func TestHeadsAreSentOnRequestOnly(t *testing.T) {
 	eachLine(t, func(b *bench, line perdure.Dispatch) {
 		s := &stepper{steps: 3, size: 10}

@@ -42,8 +42,7 @@ func appendAll(ctx agent.Context, messages ...perdure.Message) error {
 	return nil
 }
 
-// entries returns the number of all entries of the execution, including those that are not on the
-// path.
+// entries returns the number of all entries of the execution, on the path and on other branches.
 func (b *bench) entries(id uuid.UUID) int {
 	b.Helper()
 	page, err := b.s.AllEntries(context.WithoutCancel(b.Context()), id, "", 1000)
@@ -60,8 +59,9 @@ func (b *bench) wantTexts(id uuid.UUID, want ...string) {
 	}
 }
 
-// TestEntryCounterCollision checks that equal texts are stored twice if the agent appends them
-// before and after a checkpoint, even if it takes another branch when it is entered again.
+// TestEntryCounterCollision checks that equal texts are stored twice if the agent appends one
+// before and one after a checkpoint. That also holds if the function takes another branch when it
+// is entered again.
 func TestEntryCounterCollision(t *testing.T) {
 	everyWay(t, 5*time.Second, func(b *bench, way func(*Config)) {
 		b.agent("a", func(ctx agent.Context) (string, error) {
@@ -92,7 +92,7 @@ func TestEntryCounterCollision(t *testing.T) {
 }
 
 // TestEntryIdempotencyOnResume checks that a function that is entered again stores no entry twice.
-// One entry is guarded by a look at Messages, the others have keys.
+// It guards one entry by a look at Messages, and gives the others keys.
 func TestEntryIdempotencyOnResume(t *testing.T) {
 	everyWay(t, 5*time.Second, func(b *bench, way func(*Config)) {
 		b.agent("a", func(ctx agent.Context) (string, error) {
@@ -159,8 +159,8 @@ func TestTaskIdempotencyOnResume(t *testing.T) {
 	})
 }
 
-// doomed is the dispatch of a worker that dies when it commits a checkpoint. The server does not
-// receive that commit or any later call.
+// doomed is the dispatch of a worker that dies when it commits a checkpoint. The server receives
+// neither that commit nor any call after it.
 type doomed struct {
 	perdure.Dispatch
 	dead atomic.Bool
@@ -178,7 +178,7 @@ func (d *doomed) Commit(ctx context.Context, c perdure.Commit) (perdure.CommitRe
 
 func (d *doomed) Release(ctx context.Context, r perdure.Release) error {
 	if d.dead.Load() {
-		return nil // a dead worker releases nothing; the lease expires
+		return nil // a dead worker releases nothing; its leases expire
 	}
 	return d.Dispatch.Release(ctx, r)
 }
@@ -198,9 +198,9 @@ func (d *doomed) PollAgents(ctx context.Context, p perdure.Poll) ([]perdure.Agen
 	return d.Dispatch.PollAgents(ctx, p)
 }
 
-// TestCrashBeforeCheckpoint checks a worker that dies before a checkpoint, after a signal was
-// taken, its entry stored and a task completed. The function is entered again with the same signal
-// and result; no entry is stored twice, and the task runs once.
+// TestCrashBeforeCheckpoint checks a worker that dies before a checkpoint. By then, a signal was
+// taken, an entry about it was stored, and a task was completed. The function is entered again with
+// the same signal and result. No entry is stored twice, and the task runs once.
 func TestCrashBeforeCheckpoint(t *testing.T) {
 	longtest.Skip(t, "seconds")
 	everyWay(t, time.Second, func(b *bench, way func(*Config)) {

@@ -14,7 +14,7 @@ import (
 	"github.com/perdure/perdure/worker/remote"
 )
 
-// A worker connects to a server over gRPC and runs an agent.
+// This example connects a worker to a server over gRPC, and runs an agent.
 func ExampleWorker() {
 	dir, err := os.MkdirTemp("", "perdure-example-")
 	if err != nil {
@@ -76,7 +76,7 @@ func ExampleWorker() {
 	// server: <nil>
 }
 
-// Load reports how much of its capacity a worker uses.
+// This example reads the load of a worker: the work that it has at the moment.
 func ExampleWorker_Load() {
 	house := exampletest.Open(func(w *worker.Worker) {
 		w.RegisterAgent(agent.DefineFunc("nothing", func(agent.Context, any) (bool, error) { return true, nil }))

@@ -11,28 +11,28 @@ import (
 	"github.com/perdure/perdure"
 )
 
-// fault is the way in which one call of a faulty dispatch fails.
+// fault is the way in which a call of a faulty dispatch fails.
 type fault int
 
 const (
 	fine    fault = iota
-	before        // the call does not arrive
-	limited       // the call does not arrive; its error is rate_limited
-	after         // the call arrives, but its reply is lost
-	twice         // the call arrives twice; the second reply is returned
+	before        // the call does not arrive at the server
+	limited       // the call does not arrive at the server; its error is rate_limited
+	after         // the call arrives at the server, but its reply is lost
+	twice         // the call arrives at the server twice; the second reply is returned
 )
 
-// faulty is a dispatch whose calls fail as a test plans. It counts the calls and passes them to the
-// test's functions.
+// faulty is a dispatch whose calls fail as a test plans. It counts the calls and passes them to
+// functions of the test.
 type faulty struct {
 	perdure.Dispatch
-	// plan returns the fault of the nth call of a method, from 1.
+	// plan returns the fault of call number n of a method, counted from 1.
 	plan func(method string, n int) fault
-	// refuse, if set, returns the error of the nth call of a method, which then does not arrive. If
-	// refuse returns nil, the call arrives.
+	// refuse, if set, returns an error for call number n of a method. The call then does not
+	// arrive. If refuse returns nil, the call arrives.
 	refuse func(method string, n int) error
-	// The following functions, if set, receive a call or its reply. They may change the reply or
-	// delay it.
+	// The functions below, if set, receive a call or its reply. They may change the reply or delay
+	// it.
 	onCommit    func(perdure.Commit, *perdure.CommitReply) error
 	onAgents    func([]perdure.AgentClaim)
 	onTasks     func([]perdure.TaskClaim)
@@ -40,9 +40,9 @@ type faulty struct {
 	onEntries   func(perdure.EntryQuery)
 	onRelease   func(perdure.Release)
 	onEnded     func(perdure.EndedQuery)
-	onFinish    func(perdure.TaskFinish) error // with an error, the call does not arrive
+	onFinish    func(perdure.TaskFinish) error // if it returns an error, the call does not arrive
 
-	mu    sync.Mutex // guards calls
+	mu    sync.Mutex // guards the field calls
 	calls map[string]int
 }
 
@@ -97,8 +97,8 @@ func (f *faulty) Register(ctx context.Context, r perdure.Registration) (perdure.
 	return through(f, "Register", func() (perdure.Settings, error) { return f.Dispatch.Register(ctx, r) })
 }
 
-// PollAgents applies only the fault before. It never repeats a poll, because claims in a lost reply
-// would return only when their leases expire.
+// PollAgents applies only the fault before. It never repeats a poll, because the claims in a lost
+// reply would come back only when their leases expire.
 func (f *faulty) PollAgents(ctx context.Context, p perdure.Poll) ([]perdure.AgentClaim, error) {
 	if f.next("PollAgents") == before {
 		return nil, unavailable()
@@ -193,7 +193,7 @@ func (f *faulty) Ended(ctx context.Context, q perdure.EndedQuery) (perdure.Ended
 	return through(f, "Ended", func() (perdure.EndedPage, error) { return f.Dispatch.Ended(ctx, q) })
 }
 
-// overFaulty returns a change of a worker's configuration: the worker calls the bench's engine
+// overFaulty returns a change of a worker's configuration. The worker then calls the bench's engine
 // through f.
 func (b *bench) overFaulty(f *faulty) func(*Config) {
 	f.Dispatch = b.e.Dispatch(org, false)

@@ -21,7 +21,7 @@ func TestGoroutinesAreToldApart(t *testing.T) {
 				t.Errorf("two goroutines are %x", me)
 			}
 			begun.Done()
-			begun.Wait() // all goroutines are live
+			begun.Wait() // now all goroutines are live
 			for depth := range 20 {
 				if got := deep(200 * depth); got != me {
 					t.Errorf("%x has become %x", me, got)
@@ -35,7 +35,7 @@ func TestGoroutinesAreToldApart(t *testing.T) {
 	over.Wait()
 }
 
-// deep calls goroutine n stack frames below and returns its result.
+// deep calls the function goroutine n stack frames deeper, and returns its result.
 func deep(n int) uintptr {
 	var frame [64]byte
 	if n == 0 {

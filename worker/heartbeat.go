@@ -8,27 +8,28 @@ import (
 	"github.com/perdure/perdure/agent"
 )
 
-// newsPause returns the pause after a heartbeat that the server has asked for; interval is the time
-// between regular ones. It bounds what many cancels cost.
+// newsPause returns the minimum pause after a heartbeat that the server has asked for, so that many
+// cancels cost little. The parameter interval is the time between regular heartbeats.
 func newsPause(interval time.Duration) time.Duration {
 	return min(interval/50, 100*time.Millisecond)
 }
 
-// watchLeases lets the server ask for a heartbeat when it has news about what this worker has
-// claimed, such as a cancel, until ctx ends. Without it, the next regular heartbeat gets the news.
+// watchLeases lets the server ask for a heartbeat until ctx ends. The server does so when it has
+// news about what this worker has claimed, such as a cancel. Without watchLeases, the worker learns
+// the news from the next regular heartbeat.
 func (w *Worker) watchLeases(ctx context.Context) {
 	w.keepOpen(ctx, "the server cannot tell this worker of cancels at once; heartbeats will", func() error {
 		return w.Dispatch.WatchLeases(ctx, w.ID, func() {
 			select {
 			case w.news <- struct{}{}:
-			default: // one heartbeat is asked for already, and gets all news
+			default: // another heartbeat is already asked for, and brings all news
 			}
 		})
 	})
 }
 
-// beat renews the worker's leases three times per lease duration, after each reconnect, and when the
-// server has news about them, until ctx ends.
+// beat renews the worker's leases until ctx ends. It does so three times per lease duration, after
+// each reconnect, and when the server has news about the leases.
 func (w *Worker) beat(ctx context.Context) {
 	interval := w.settings.Lease / 3
 	if interval <= 0 {
@@ -57,10 +58,10 @@ func (w *Worker) beat(ctx context.Context) {
 	}
 }
 
-// Line is implemented by a Dispatch whose connection can break. The worker then sends a heartbeat
-// after each reconnect.
+// Line is implemented by a perdure.Dispatch whose connection can break. The worker then sends a
+// heartbeat after each reconnect.
 type Line interface {
-	// Reconnected returns a channel that receives one token after a reconnect.
+	// Reconnected returns a channel that receives one token after each reconnect.
 	Reconnected() <-chan struct{}
 }
 
@@ -80,10 +81,10 @@ func (w *Worker) watch(ctx context.Context) {
 	}
 }
 
-// checkLeases ends work whose lease has expired, and returns the time of this check; last is the
-// time of the previous one. If more than half a lease lies between them, the machine or process was
-// suspended. Then checkLeases first sends a heartbeat: the server may have been down, too, and
-// still accept the leases.
+// checkLeases ends work whose lease has expired, and returns the time of this check. The parameter
+// last is the time of the previous check. If more than half a lease lies between them, the machine
+// or process was suspended. Then checkLeases first sends a heartbeat: the server may have been
+// down, too, and still accept the leases.
 func (w *Worker) checkLeases(ctx context.Context, last time.Duration) time.Duration {
 	if w.Clock()-last > w.settings.Lease/2 {
 		w.beatOnce(ctx, w.settings.Lease/3)
@@ -95,8 +96,8 @@ func (w *Worker) checkLeases(ctx context.Context, last time.Duration) time.Durat
 
 // expire ends work whose lease has expired by this worker's clock, because the server cannot report
 // it without a connection. It skips a run that was given a new claim, which has its own lease. It
-// also skips an attempt that may run twice (OnLost is not report): if the server was down, it may
-// still accept the lease.
+// also skips an attempt that may run twice, because its OnLost is not report: if the server was
+// down, it may still accept the lease.
 func (w *Worker) expire() {
 	w.mu.Lock()
 	defer w.mu.Unlock()
@@ -179,9 +180,9 @@ func (w *Worker) beatOnce(ctx context.Context, within time.Duration) {
 }
 
 // giveOverdueBack releases executions that this worker dropped because their leases had expired by
-// its own clock. Without it, a server that still has the leases would count a crash. Two heartbeats
-// may run at once, so each removes from the list what it releases, and puts it back if the release
-// fails.
+// its own clock. Without that, a server that still has the leases would count a crash. Two
+// heartbeats may run at once, so each removes from the list what it releases, and puts it back if
+// the release fails.
 func (w *Worker) giveOverdueBack(ctx context.Context, within time.Duration) {
 	w.mu.Lock()
 	overdue := w.overdue
@@ -199,10 +200,10 @@ func (w *Worker) giveOverdueBack(ctx context.Context, within time.Duration) {
 	}
 }
 
-// heard applies the server's answer about a run in the reply to a heartbeat. lease is the lease
-// that the heartbeat named, and sent is its renewed duration, counted from when the heartbeat was
-// sent. An answer about an earlier lease is ignored: the run may have suspended and been claimed
-// once more since.
+// heard applies the server's answer about a run in the reply to a heartbeat. The parameter lease is
+// the lease that the heartbeat named. The parameter sent is the renewed lease, which began when the
+// heartbeat was sent. An answer about an earlier lease is ignored: since then, the run may have
+// suspended and been claimed again.
 func (r *run) heard(lease perdure.Lease, b perdure.AgentBeat, sent leaseClock) {
 	if b.Lost {
 		r.lose(lease, agent.ErrLeaseLost)
@@ -224,7 +225,8 @@ func (r *run) heard(lease perdure.Lease, b perdure.AgentBeat, sent leaseClock) {
 }
 
 // dropMoved discards a parked goroutine after the server reported that another worker has continued
-// from the commit at. It does nothing if the goroutine is by now parked at another commit.
+// from the commit with the number at. It does nothing if the goroutine is by now parked at another
+// commit.
 func (w *Worker) dropMoved(r *run, at perdure.CommitNumber) {
 	w.mu.Lock()
 	same := r.parkAt == at

@@ -8,16 +8,17 @@ import (
 )
 
 const (
-	// openAgainFirst and openAgainMost are the first and the longest pause between two streams.
+	// openAgainFirst and openAgainMost are the first and the longest pause before a stream is
+	// opened again.
 	openAgainFirst = 100 * time.Millisecond
 	openAgainMost  = 10 * time.Second
-	// openedWell is the time a stream must last before the next pause is short again.
+	// openedWell is the time that a stream must stay open so that the next pause is short again.
 	openedWell = time.Minute
 )
 
-// keepOpen keeps a stream to the server open until ctx ends: it calls open again, after a growing
-// pause, whenever it returns. It logs failure once for a series of errors that another connection
-// does not mend.
+// keepOpen keeps a stream to the server open until ctx ends. Whenever the function open returns, it
+// calls open again after a growing pause. The text failure is logged once for a series of errors
+// that another connection does not mend.
 func (w *Worker) keepOpen(ctx context.Context, failure string, open func() error) {
 	for pause, told := openAgainFirst, false; ctx.Err() == nil; pause = min(2*pause, openAgainMost) {
 		began := time.Now()

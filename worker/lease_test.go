@@ -14,8 +14,8 @@ import (
 )
 
 // TestLeaseEndsByTheWorkersOwnClock checks that the contexts of an agent and a task end with
-// ErrLeaseLost, at most a third of a lease after it has expired. The worker cannot reach the
-// server, or the server cannot renew leases, so only the worker's clock can end them.
+// ErrLeaseLost, at most a third of a lease after their lease has expired. The worker cannot reach
+// the server, or the server cannot renew leases, so only the worker's clock can end them.
 func TestLeaseEndsByTheWorkersOwnClock(t *testing.T) {
 	t.Run("no heartbeat arrives", func(t *testing.T) {
 		leaseEnds(t, &faulty{plan: func(method string, _ int) fault {
@@ -76,8 +76,8 @@ func leaseEnds(t *testing.T, f *faulty) {
 	b.output(id, "fine")
 }
 
-// TestLostLeaseEndsTheGoroutine checks a run whose lease the server reports as lost: its context
-// ends with ErrLeaseLost, and its next blocking call does not return. The function is entered
+// TestLostLeaseEndsTheGoroutine checks a run whose lease the server reports as lost. Its context
+// ends with ErrLeaseLost, its next blocking call does not return, and the function is entered
 // again.
 func TestLostLeaseEndsTheGoroutine(t *testing.T) {
 	b := newBench(t, 3*time.Second)
@@ -145,7 +145,7 @@ func TestCommitIsRepeatedUntilItIsAnswered(t *testing.T) {
 	w := b.work(b.overFaulty(f))
 	id := b.start("a")
 	b.output(id, "fine")
-	w.stop() // the last reply has arrived
+	w.stop() // after that, the last reply has arrived
 	mu.Lock()
 	defer mu.Unlock()
 	if fmt.Sprint(numbers) != "[1 2 3 4]" {
@@ -174,8 +174,8 @@ func TestRateLimitIsWaitedOut(t *testing.T) {
 	}
 }
 
-// TestStepWaitsForAFreshLease checks that a step begins only after the lease was renewed, if the
-// lease is in its last fifth.
+// TestStepWaitsForAFreshLease checks a step that is requested when the lease is in its last fifth.
+// It begins only after the lease is renewed.
 func TestStepWaitsForAFreshLease(t *testing.T) {
 	const lease = 10 * time.Second
 	b := newBench(t, lease)

@@ -14,7 +14,7 @@ import (
 	"github.com/perdure/perdure/internal/engine/questions"
 )
 
-// secretQuestion has the secret in each part that is content.
+// secretQuestion returns a question that has the secret in each part that is content.
 func secretQuestion(name string) agent.Question {
 	return agent.Question{
 		Name: name, Prompt: secret + " prompt", Details: map[string]string{"about": secret + " details"},
@@ -23,7 +23,7 @@ func secretQuestion(name string) agent.Question {
 	}
 }
 
-// shownQuestion returns the question with that key as clients see it.
+// shownQuestion returns the execution's question with this key, as clients see it.
 func (b *bench) shownQuestion(id uuid.UUID, key string) *perdure.Question {
 	b.Helper()
 	q, err := b.e.Read().Question(b.Context(), org, perdure.QuestionID(id, key))
@@ -36,7 +36,7 @@ func (b *bench) shownQuestion(id uuid.UUID, key string) *perdure.Question {
 	return q
 }
 
-// vote answers a question, and returns the error.
+// vote answers the execution's question with this key, and returns the error.
 func (b *bench) vote(id uuid.UUID, key string, r questions.AnswerRequest) error {
 	b.Helper()
 	r.Question, r.Role = perdure.QuestionID(id, key), perdure.KeyAdmin
@@ -51,9 +51,10 @@ func (b *bench) vote(id uuid.UUID, key string, r questions.AnswerRequest) error 
 	return err
 }
 
-// TestNothingOfALocalQuestionIsAtRest checks that the files of the server contain nothing of a
-// question while it is open, and nothing of its answer once the run has taken it. The answer is then
-// read from the worker. The same questions of a REMOTE execution are found in the files.
+// TestNothingOfALocalQuestionIsAtRest checks that the files of the server contain no content of a
+// LOCAL execution's question while it is open, and no content of its answer after the run has taken
+// it. The answer is then read from the worker. The same contents of a REMOTE execution are found in
+// the files.
 func TestNothingOfALocalQuestionIsAtRest(t *testing.T) {
 	for _, mode := range modes {
 		t.Run(string(mode), func(t *testing.T) {
@@ -117,8 +118,9 @@ func TestNothingOfALocalQuestionIsAtRest(t *testing.T) {
 	}
 }
 
-// TestALocalQuestionWithoutItsWorker checks that the question of a LOCAL execution whose worker is
-// away can be denied, and neither approved nor answered, and that the run reads the denial later.
+// TestALocalQuestionWithoutItsWorker checks a question of a LOCAL execution whose worker is not
+// connected. The question can be denied, but neither approved nor answered. When the worker is
+// connected again, the run reads the denial.
 func TestALocalQuestionWithoutItsWorker(t *testing.T) {
 	b := newBench(t, 20*time.Second)
 	b.mode = perdure.Local
@@ -148,7 +150,7 @@ func TestALocalQuestionWithoutItsWorker(t *testing.T) {
 		}
 	}
 	deny := questions.AnswerRequest{Verdict: perdure.VerdictDeny, Reason: "not without you", AnswerID: "no"}
-	for range 2 { // a repeat gets the first result
+	for range 2 { // the repeated call returns the first result
 		if err := b.vote(id, "form", deny); err != nil {
 			t.Fatal(err)
 		}
@@ -164,8 +166,8 @@ func TestALocalQuestionWithoutItsWorker(t *testing.T) {
 	b.output(id, "deny not without you approve")
 }
 
-// TestAnswersToLocalQuestionsAreChecked checks that the server compares an answer with the schema or
-// the choices that it reads from the worker, and an approval with the details.
+// TestAnswersToLocalQuestionsAreChecked checks that the server reads the schema, the choices or the
+// details of a LOCAL question from the worker. It compares answers and approvals with them.
 func TestAnswersToLocalQuestionsAreChecked(t *testing.T) {
 	b := newBench(t, 20*time.Second)
 	b.mode = perdure.Local
@@ -225,8 +227,8 @@ func TestAnswersToLocalQuestionsAreChecked(t *testing.T) {
 	}
 }
 
-// TestLocalQuestionsThatAreRefused checks that the worker compares the default of a LOCAL question
-// with its schema, and that the run continues.
+// TestLocalQuestionsThatAreRefused checks that the worker compares the default answer of a LOCAL
+// question with the question's schema. The run continues after the error.
 func TestLocalQuestionsThatAreRefused(t *testing.T) {
 	b := newBench(t, 20*time.Second)
 	b.mode = perdure.Local
@@ -295,8 +297,8 @@ func TestAPromotedRunKeepsItsQuestions(t *testing.T) {
 }
 
 // TestLocalQuestionsOutlastAKillAtEveryWrite kills a worker at each of its writes, before and after
-// the write arrives. Each question is asked once, and its answer is there again, also after the server
-// has erased it.
+// the write arrives. It checks that each question is asked once. The function gets the answer
+// again, even after the server has erased it.
 func TestLocalQuestionsOutlastAKillAtEveryWrite(t *testing.T) {
 	for _, after := range []bool{false, true} {
 		for at, came := 1, true; came && !t.Failed(); at++ {
@@ -306,8 +308,8 @@ func TestLocalQuestionsOutlastAKillAtEveryWrite(t *testing.T) {
 	}
 }
 
-// killedAsker runs an agent that asks twice, and whose worker is killed at its write number at. It
-// reports whether the kill happened.
+// killedAsker runs an agent that asks two questions, and kills its worker at its write number at.
+// It reports whether the kill happened.
 func killedAsker(t *testing.T, at int, after bool) bool {
 	b := newBench(t, 20*time.Second)
 	b.mode = perdure.Local
@@ -342,7 +344,7 @@ func killedAsker(t *testing.T, at int, after bool) bool {
 					value := json.RawMessage(`{"text":"` + name + `"}`)
 					r := questions.AnswerRequest{Question: q.ID, Role: perdure.KeyAdmin, Verdict: perdure.VerdictAnswer, Value: value, Reason: name}
 					_, err = b.e.Answer(context.WithoutCancel(b.Context()), org, r)
-					answered[name] = err == nil // its worker may be away
+					answered[name] = err == nil // an error is possible: the worker may not be connected
 				}
 			}
 			return x.Status.Terminal()
@@ -357,8 +359,9 @@ func killedAsker(t *testing.T, at int, after bool) bool {
 	return came
 }
 
-// TestLargeDetailsOfAQuestion checks that people read the details of a question over the limit of rows,
-// and approve them. The files of the server do not contain those of a LOCAL question.
+// TestLargeDetailsOfAQuestion checks questions whose details are too large for a row of the
+// database. People read the details and approve them. The files of the server do not contain the
+// details of a LOCAL question.
 func TestLargeDetailsOfAQuestion(t *testing.T) {
 	for _, mode := range modes {
 		t.Run(string(mode), func(t *testing.T) {

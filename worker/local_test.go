@@ -18,7 +18,7 @@ import (
 	"github.com/perdure/perdure/internal/engine"
 )
 
-// secret is part of every content of the executions in TestNoContentAtRest.
+// secret is a text in every content of the executions in TestNoContentAtRest.
 const secret = "zebra-crossing-at-midnight"
 
 func (b *bench) startWith(kind string, input any) uuid.UUID {
@@ -34,8 +34,8 @@ func (b *bench) startWith(kind string, input any) uuid.UUID {
 	return x.ID
 }
 
-// inFiles returns how often secret occurs in each file of the folder, by the file's name. Files
-// without it are left out.
+// inFiles returns how often the text secret occurs in each file of the folder. The map's keys are
+// the names of the files; files without the text are left out.
 func inFiles(t *testing.T, folder string) map[string]int {
 	t.Helper()
 	found := map[string]int{}
@@ -56,8 +56,8 @@ func inFiles(t *testing.T, folder string) map[string]int {
 }
 
 // TestNoContentAtRest checks that the files of the server's database soon contain no content of
-// LOCAL executions that have ended, and that the worker has four of the contents. The same
-// executions as REMOTE are found in the files, which shows that the search works.
+// LOCAL executions that have ended, and that the worker has four of the contents. If the same
+// executions are REMOTE, their contents are found in the files, which shows that the search works.
 func TestNoContentAtRest(t *testing.T) {
 	for _, mode := range modes {
 		t.Run(string(mode), func(t *testing.T) {
@@ -90,8 +90,8 @@ func TestNoContentAtRest(t *testing.T) {
 				}
 				return
 			}
-			// The server erases contents that passed through it. The database overwrites them soon
-			// after.
+			// The server erases contents that passed through it, and the database overwrites them
+			// soon after that.
 			eventually(t, "the server's files to be free of content", func() bool { return len(inFiles(t, b.folder)) == 0 })
 			for what, text := range map[string]string{
 				"a block": secret + " text", "a terminal": secret + " output", "the input": fmt.Sprintf("%q", secret+" input"),
@@ -137,9 +137,9 @@ func secretive(ctx agent.Context, in string) (string, error) {
 	return secret + " output", nil
 }
 
-// TestLocalRunWaitsForItsHome checks that only the worker with its contents, its home, runs a LOCAL
-// execution. While the home is not connected, the execution stays PENDING and shows which worker is
-// away.
+// TestLocalRunWaitsForItsHome checks that a LOCAL execution runs only on the worker that has its
+// contents, its home. While the home is not connected, the execution stays PENDING and shows which
+// worker it waits for.
 func TestLocalRunWaitsForItsHome(t *testing.T) {
 	b := newBench(t, time.Second)
 	b.mode = perdure.Local
@@ -165,7 +165,7 @@ func TestLocalRunWaitsForItsHome(t *testing.T) {
 	if err != nil || x.Away == nil || x.Away.WorkerID != store.WorkerID() {
 		t.Errorf("it does not say who is away: %+v, %v", x.Away, err)
 	}
-	// The other workers are free: they run another execution in the meantime.
+	// The other workers have free slots: they run another execution in the meantime.
 	other := b.start("a")
 	b.waiting(other, "signal")
 	if x := b.execution(id); x.Status != perdure.StatusPending {
@@ -242,7 +242,7 @@ func TestPromotedRunGoesOnElsewhere(t *testing.T) {
 		return !there && err == nil
 	})
 	again.stop()
-	for _, kept := range b.stores { // the conversation can be read only from the server now
+	for _, kept := range b.stores { // only the server has the conversation now
 		if err := kept.Close(); err != nil {
 			t.Fatal(err)
 		}
@@ -287,9 +287,9 @@ func fill(n int) func(agent.Context) (string, error) {
 	}
 }
 
-// filled runs fill(n) as a LOCAL execution until it waits, stops its worker, and lets another
-// worker end it. It returns the time until the wait, and the time from the start of the other
-// worker to the end.
+// filled runs fill(n) as a LOCAL execution until it waits. It then stops the worker, and lets
+// another worker end the execution. The result wrote is the time until the wait. The result resumed
+// is the time from the start of the second worker to the end.
 func filled(t *testing.T, n int) (wrote, resumed time.Duration) {
 	b := newBench(t, 20*time.Second)
 	b.mode = perdure.Local
@@ -338,11 +338,11 @@ func filled(t *testing.T, n int) (wrote, resumed time.Duration) {
 	return wrote, resumed
 }
 
-// TestLocal200Entries checks a LOCAL execution with 200 large entries: a second worker returns them
+// TestLocal200Entries checks a LOCAL execution with 200 large entries. A second worker returns them
 // in order, and the server's database file does not contain their content.
 func TestLocal200Entries(t *testing.T) { filled(t, 200) }
 
-// BenchmarkLocal10kEntries runs the test of TestLocal200Entries with 10,000 entries. Its metric
+// BenchmarkLocal10kEntries does the same as TestLocal200Entries with 10,000 entries. Its metric
 // resume-ratio is the time of a resume after 10,000 entries divided by the time after 100.
 func BenchmarkLocal10kEntries(b *testing.B) {
 	for b.Loop() {

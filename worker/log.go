@@ -6,7 +6,7 @@ import (
 )
 
 // Log lines about an execution contain its id, its org, the worker, and the trace, if there is one.
-// Lines of a run also contain the fence of its claim; lines of an attempt contain the task and the
+// Lines of a run also contain the fence of its claim. Lines of an attempt contain the task and the
 // number of the attempt.
 
 // lineOf returns a logger with the org, the worker and the given attributes.
@@ -14,7 +14,8 @@ func (w *Worker) lineOf(claim ...any) *slog.Logger {
 	return w.Logger.With("org", w.settings.Org, "worker", w.ID).With(claim...)
 }
 
-// withTrace adds the trace id of traceparent to a logger. It returns l if traceparent is not valid.
+// withTrace returns a logger that adds the trace id of traceparent to each line. It returns l if
+// traceparent is not valid.
 func withTrace(l *slog.Logger, traceparent string) *slog.Logger {
 	if id := remote(traceparent).TraceID(); id.IsValid() {
 		return l.With("trace_id", id.String())
@@ -37,7 +38,7 @@ func (a *attempt) log() *slog.Logger {
 // sayClaimed logs, at level debug, that this worker runs the claimed execution.
 func (r *run) sayClaimed() {
 	if !r.w.Logger.Enabled(context.Background(), slog.LevelDebug) {
-		return // computing the attributes is expensive
+		return // skip the attributes, which are expensive to compute
 	}
 	r.log().DebugContext(context.Background(), "an execution goes on here", "woke", r.claim.Woke)
 }

@@ -18,8 +18,8 @@ import (
 // Append). After that, no call arrives at the server and no reply arrives at the worker.
 type mortal struct {
 	perdure.Dispatch
-	at    int  // number of the write, from 1; 0 means never
-	after bool // the write arrives, and only its reply is lost
+	at    int  // number of the write at which the worker is killed, from 1; 0 means never
+	after bool // the write arrives at the server, and only its reply is lost
 
 	mu     sync.Mutex // guards writes and the closing of dead
 	writes int
@@ -165,8 +165,8 @@ func (m *mortal) PollTasks(ctx context.Context, p perdure.Poll) ([]perdure.TaskC
 }
 
 // supervise runs a worker that is killed at its write number at. Then it runs another worker on the
-// same store, like a restarted process. It returns when ended is closed, and reports whether the
-// kill happened.
+// same store, like a restarted process. It returns when the channel ended is closed, and reports
+// whether the kill happened.
 func (b *bench) supervise(at int, after bool, store *local.Store, ended <-chan struct{}, change func(*Config)) bool {
 	b.Helper()
 	m := newMortal(b.e.Dispatch(org, true), at, after)
@@ -192,9 +192,10 @@ func (b *bench) supervise(at int, after bool, store *local.Store, ended <-chan s
 	return true
 }
 
-// TestLocalRunOutlastsAKillAtEveryWrite kills a worker at each of its writes: before the write
-// arrives, with parked goroutines, or after it, without. Another worker with the same store ends
-// the execution as without a kill, and the step runs once.
+// TestLocalRunOutlastsAKillAtEveryWrite kills a worker at each of its writes. With parked
+// goroutines, the kill is before the write arrives; without them, it is after that. The test checks
+// that another worker with the same store ends the execution as without a kill, and that the step
+// runs once.
 func TestLocalRunOutlastsAKillAtEveryWrite(t *testing.T) {
 	longtest.Skip(t, "seconds")
 	for parked, after := range map[int]bool{100: false, -1: true} {
@@ -207,7 +208,7 @@ func TestLocalRunOutlastsAKillAtEveryWrite(t *testing.T) {
 	}
 }
 
-// killedTour runs a tour whose worker is killed at its write number at, checks the result, and
+// killedTour runs a tour whose worker is killed at its write number at. It checks the result, and
 // reports whether the kill happened.
 func killedTour(t *testing.T, at int, after bool, change func(*Config)) bool {
 	b := newBench(t, 20*time.Second)

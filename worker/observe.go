@@ -9,26 +9,26 @@ import (
 // Observer contains functions that a worker calls when something happens. They are called
 // concurrently and must not block. Each of them may be nil.
 type Observer struct {
-	// LeaseLost is called when the worker has lost a lease. If task is set, it is the lease on an
-	// attempt of a task; otherwise it is the lease on an execution.
+	// LeaseLost is called when the worker has lost a lease. If the argument task is true, it is the
+	// lease on an attempt of a task; otherwise it is the lease on an execution.
 	LeaseLost func(task bool)
-	// Entered is called when a worker enters an agent's function from the top. again reports
-	// whether the function was entered before for this execution.
+	// Entered is called when a worker enters an agent's function from the top. The argument again
+	// says whether the function was entered before for this execution.
 	Entered func(kind string, again bool)
 	// Resumed is called when a parked goroutine continues.
 	Resumed func(kind string)
-	// Attempted is called when an attempt of a task has ended. code is the error code, or "" for
-	// success.
+	// Attempted is called when an attempt of a task has ended. The argument code is the error code,
+	// or "" for success.
 	Attempted func(kind string, code perdure.Code)
 	// Replayed is called when an attempt returns the result of an earlier attempt from this
 	// worker's disk, so that the task's code does not run again.
 	Replayed func(kind string)
-	// Retried is called when the server refused a call that the worker will retry. code is the
-	// error code.
+	// Retried is called when the server refused a call that the worker will retry. The argument
+	// code is the error code.
 	Retried func(code perdure.Code)
 	// NotStored is called when the worker drops data because the server could not store it for
-	// Config.StoreFor. If task is set, the data is the outcome of an attempt; otherwise it is the
-	// commit of an execution.
+	// Config.StoreFor. If the argument task is true, the data is the outcome of an attempt;
+	// otherwise it is the commit of an execution.
 	NotStored func(task bool)
 }
 
@@ -91,9 +91,9 @@ func (w *Worker) Load() Load {
 // ErrDraining is returned by Check for a worker that is stopping.
 var ErrDraining = errors.New("the worker is stopping")
 
-// Check returns nil if the worker can take work. Errors: unavailable before the worker is
-// registered, ErrDraining while it stops, and otherwise the error of its last poll or heartbeat, if
-// that failed.
+// Check returns nil if the worker can take work. Before the worker is registered, it returns
+// unavailable. While the worker stops, it returns ErrDraining. If the last poll or heartbeat
+// failed, it returns that error.
 func (w *Worker) Check() error {
 	select {
 	case <-w.registered:
@@ -108,7 +108,7 @@ func (w *Worker) Check() error {
 	return w.unreached
 }
 
-// reached records the result of a poll or heartbeat for Check.
+// reached records the result of a poll or heartbeat, which Check returns.
 func (w *Worker) reached(err error) {
 	w.mu.Lock()
 	defer w.mu.Unlock()

@@ -42,7 +42,7 @@ func TestPanicInAgentCode(t *testing.T) {
 	id := b.start("always")
 	for n := 1; n <= 2; n++ {
 		eventually(t, "the next panic", func() bool { return b.execution(id).Panics == 2*n })
-		b.ahead.Add(int64(time.Duration(n) * time.Second)) // the backoff
+		b.ahead.Add(int64(time.Duration(n) * time.Second)) // skips the backoff before the next try
 	}
 	x := b.ended(id, perdure.StatusFailed)
 	if *x.ErrorCode != "panic" || !strings.Contains(*x.Error, "boom") || !strings.Contains(*x.Error, "outcome_test.go") {
@@ -89,8 +89,8 @@ func TestPanicInTaskCode(t *testing.T) {
 	}
 }
 
-// TestRefusedCommitCanBeMendedByTheAgent checks that a refused commit leaves no trace: the agent
-// receives its signal once more, and can schedule its task again.
+// TestRefusedCommitCanBeMendedByTheAgent checks that a refused commit has no effect: the agent
+// receives its signal again, and can schedule its task again.
 func TestRefusedCommitCanBeMendedByTheAgent(t *testing.T) {
 	b := newBench(t, 5*time.Second)
 	b.task("double", func(_ agent.TaskContext, n int) (int, error) { return 2 * n, nil })
@@ -136,8 +136,8 @@ func TestRefusedCommitCanBeMendedByTheAgent(t *testing.T) {
 	}
 }
 
-// TestEndThatIsRefused checks that an execution fails if its last commit is refused. The error is
-// the function's, or else the server's.
+// TestEndThatIsRefused checks that an execution fails if its last commit is refused. If the
+// function returned an error, the execution has that error; otherwise it has the server's error.
 func TestEndThatIsRefused(t *testing.T) {
 	bad := perdure.Message{Role: perdure.RoleToolResult, Content: perdure.Content{Parts: []perdure.Part{{Type: perdure.PartToolResult, ToolCallID: "none"}}}}
 	b := newBench(t, 60*time.Second)

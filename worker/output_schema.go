@@ -8,8 +8,8 @@ import (
 	"github.com/perdure/perdure/agent"
 )
 
-// checkLocalOutput compares the output of a LOCAL execution, or the result of one of its tasks, with
-// the output schema of its kind. The server does this for other executions; it never has the
+// checkLocalOutput compares the output of a LOCAL execution, or the result of one of its tasks,
+// with the output schema of its kind. The server does this for REMOTE executions; it never has the
 // contents of LOCAL ones. Error: invalid_argument.
 func (w *Worker) checkLocalOutput(field string, spec perdure.KindSpec, output json.RawMessage) error {
 	if len(spec.OutputSchema) == 0 {
@@ -22,7 +22,7 @@ func (w *Worker) checkLocalOutput(field string, spec perdure.KindSpec, output js
 	return compiled.Check(field, output)
 }
 
-// misfit returns the error of an output that does not fit the schema of a LOCAL execution's kind.
+// misfit returns an error if the output of a LOCAL execution does not fit the schema of its kind.
 func (r *run) misfit(out json.RawMessage) error {
 	if r.claim.Execution.PersistenceMode != perdure.Local {
 		return nil
@@ -30,7 +30,8 @@ func (r *run) misfit(out json.RawMessage) error {
 	return r.w.checkLocalOutput("outcome.output", r.def.Spec, out)
 }
 
-// misfit returns the error of a result that does not fit the schema of a LOCAL task's kind.
+// misfit returns an error if the result of a LOCAL execution's task does not fit the schema of its
+// kind.
 func (a *attempt) misfit(spec perdure.KindSpec, result json.RawMessage) error {
 	if !strings.HasPrefix(a.claim.Task.Queue, perdure.LocalQueuePrefix) {
 		return nil

@@ -8,9 +8,10 @@ import (
 	"github.com/perdure/perdure/agent"
 )
 
-// TestOutputsOfLocalExecutionsFitTheSchema checks in both modes that an execution fails whose output
-// does not fit the schema of its kind, and that a task fails without another attempt whose result
-// does not. The worker compares the outputs of LOCAL executions, the server all others.
+// TestOutputsOfLocalExecutionsFitTheSchema checks outputs and results that do not fit the schema of
+// their kind, in both persistence modes. The execution fails. The task fails without another
+// attempt. For LOCAL executions the worker compares them with the schema, for REMOTE ones the
+// server.
 func TestOutputsOfLocalExecutionsFitTheSchema(t *testing.T) {
 	text := json.RawMessage(`{"type":"string","maxLength":4}`)
 	for _, mode := range modes {

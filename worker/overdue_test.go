@@ -10,8 +10,8 @@ import (
 	"github.com/perdure/perdure"
 )
 
-// meeting is a dispatch in which each Release waits until a second one is called or its context
-// ends.
+// meeting is a dispatch in which each call of Release waits until a second call is made or its
+// context ends.
 type meeting struct {
 	perdure.Dispatch
 	mu   sync.Mutex // guards the fields below
@@ -35,9 +35,9 @@ func (m *meeting) Release(ctx context.Context, r perdure.Release) error {
 	return m.err
 }
 
-// TestOverdueIsGivenBackOnceByTwoBeats checks that two heartbeats at the same time release each
-// overdue execution once. After a sleep of the machine, the periodic heartbeat and another one may
-// coincide.
+// TestOverdueIsGivenBackOnceByTwoBeats checks two heartbeats that are sent at the same time:
+// together they release each overdue execution once. After a sleep of the machine, the regular
+// heartbeat and another one may coincide.
 func TestOverdueIsGivenBackOnceByTwoBeats(t *testing.T) {
 	for _, err := range []error{nil, unavailable()} {
 		m := &meeting{met: make(chan struct{}), err: err}

@@ -8,8 +8,8 @@ import (
 )
 
 // suspend commits the pending work with the wait, and parks the goroutine until the wait is met. It
-// returns the stored wait, in which the met leaves are marked; the run then has the data of the new
-// claim. If the wait is met already, suspend returns without parking. It does not return if the
+// returns the stored wait, in which the met conditions are marked; the run then has the data of the
+// new claim. If the wait is met already, suspend returns without parking. It does not return if the
 // goroutine is discarded.
 func (r *run) suspend(wait perdure.Wait) (perdure.Wait, error) {
 	r.setParking(true)
@@ -30,8 +30,8 @@ func markedOf(w *perdure.Wait) perdure.Wait {
 	return *w
 }
 
-// setParking sets whether a claim that follows the next commit may be passed to this goroutine, and
-// prepares the description of the goroutine that the commit sends to the server.
+// setParking sets whether a claim that follows the next commit may be passed to this goroutine. It
+// also prepares the description of the goroutine that the commit sends to the server.
 func (r *run) setParking(parking bool) {
 	r.w.mu.Lock()
 	defer r.w.mu.Unlock()
@@ -66,7 +66,7 @@ func (r *run) park() {
 }
 
 // awaitClaim waits for the next claim of a parked run. It does not return if the goroutine is
-// discarded: on request, after Config.ParkedFor, or when the worker stops.
+// discarded. That happens on request, after Config.ParkedFor, or when the worker stops.
 func (r *run) awaitClaim() *perdure.AgentClaim {
 	patience := time.NewTimer(r.w.ParkedFor)
 	defer patience.Stop()
@@ -75,7 +75,7 @@ func (r *run) awaitClaim() *perdure.AgentClaim {
 	case m = <-r.resume:
 	case <-patience.C:
 		r.w.dropParked(r)
-		m = <-r.resume // from dropParked, or a claim that arrived first
+		m = <-r.resume // nil from dropParked, or a claim that arrived first
 	case <-r.live.Done():
 		r.w.dropParked(r)
 		m = <-r.resume
@@ -87,8 +87,9 @@ func (r *run) awaitClaim() *perdure.AgentClaim {
 	return m.claim
 }
 
-// park moves a run from the running to the parked ones. If its next claim has already arrived, park
-// returns that claim instead. kept is false if the worker may not park the goroutine.
+// park moves a run from the running to the parked runs. If its next claim has already arrived, park
+// returns that claim instead, as early. The result kept is false if the worker may not park the
+// goroutine.
 func (w *Worker) park(r *run) (early *perdure.AgentClaim, kept bool) {
 	weight := r.weigh()
 	w.mu.Lock()
@@ -127,7 +128,7 @@ func (w *Worker) makeRoom() {
 	}
 }
 
-// unpark removes a run from the parked ones. The caller has locked w.mu.
+// unpark removes a run from the parked runs. The caller has locked w.mu.
 func (w *Worker) unpark(r *run) {
 	delete(w.parked, r.id)
 	w.waiting.Remove(r.spot)
@@ -146,8 +147,8 @@ func (w *Worker) ended(r *run) {
 const goroutineBytes = 16 << 10
 
 // weigh returns the approximate memory of the run while it is parked: the data of its claim, the
-// data that it learned since, and its cached path. It does not count the data each time: most sizes
-// are summed up when the data arrives.
+// data that it received since then, and its cached path. It does not count all data at each call:
+// most sizes are added up when the data arrives.
 func (r *run) weigh() int {
 	return goroutineBytes + len(r.claim.Execution.Input) + len(r.state) + r.w.paths.size(r.id) +
 		r.tasks.bytes + r.ended.bytes + bytesOfSignals(r.signals) + r.takenBytes + r.questionBytes
@@ -171,8 +172,8 @@ func (w *Worker) dropParked(r *run) {
 func (w *Worker) keeps(r *run) bool { return r != nil && (r.parking || w.parked[r.id] == r) }
 
 // goOn passes the claim to the goroutine of the execution, if that goroutine is parked or about to
-// park, and no commit has followed since. It reports whether it did. A goroutine that is parked at
-// another commit is discarded.
+// park, and no commit has followed since. It reports whether it passed the claim on. A goroutine
+// that is parked at another commit is discarded.
 func (w *Worker) goOn(c perdure.AgentClaim) bool {
 	id := c.Lease.ExecutionID
 	w.mu.Lock()
@@ -196,7 +197,7 @@ func (w *Worker) goOn(c perdure.AgentClaim) bool {
 }
 
 // lose ends the run because the server reports that its lease is lost. It does nothing if the run
-// has another lease by now, or may be releasing this one by a suspending commit.
+// has another lease by now, or if a suspending commit may be releasing this lease.
 func (r *run) lose(lease perdure.Lease, cause error) {
 	r.w.mu.Lock()
 	defer r.w.mu.Unlock()
@@ -207,9 +208,9 @@ func (r *run) lose(lease perdure.Lease, cause error) {
 	}
 }
 
-// untrack removes the run from the worker's running ones. late is a claim that was passed to the
-// run but not adopted, or nil. overtaken reports whether a later run of the execution has replaced
-// this one.
+// untrack removes the run from the worker's running runs. The result late is a claim that was
+// passed to the run but not adopted, or nil. The result overtaken says whether a newer run of the
+// execution has replaced this one.
 func (w *Worker) untrack(r *run) (late *perdure.AgentClaim, overtaken bool) {
 	w.mu.Lock()
 	defer w.mu.Unlock()

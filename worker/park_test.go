@@ -15,7 +15,7 @@ import (
 )
 
 // TestParkingIsBoundedByBytes checks that a worker discards the goroutine that was parked first
-// when three goroutines exceed ParkedBytes, by their state, entries or results. All executions
+// when the state, entries or results of three goroutines exceed ParkedBytes. All executions
 // complete.
 func TestParkingIsBoundedByBytes(t *testing.T) {
 	for what, fill := range map[string]func(agent.Context) error{
@@ -74,9 +74,9 @@ func TestParkingIsBoundedByBytes(t *testing.T) {
 	}
 }
 
-// TestDiscardLeavesNoTrace checks a discarded goroutine: its context's cause is ErrDiscarded, and
-// nothing that its deferred function requests or returns is stored. OnEnd functions run only at the
-// end of the execution.
+// TestDiscardLeavesNoTrace checks a discarded goroutine. The cause of its context is ErrDiscarded,
+// and nothing that its deferred function requests or returns is stored. OnEnd functions run only at
+// the end of the execution.
 func TestDiscardLeavesNoTrace(t *testing.T) {
 	b := newBench(t, time.Minute)
 	var deferred, ends atomic.Int32
@@ -91,7 +91,7 @@ func TestDiscardLeavesNoTrace(t *testing.T) {
 				_ = ctx.Emit("ghost")
 				ctx.Schedule("ghost", 1)
 				out, err = "ghost", errors.New("ghost")
-				_ = ctx.Flush() // ends the goroutine
+				_ = ctx.Flush() // this call ends the goroutine
 				_, _ = ctx.Append(user("never reached"))
 			}
 		}()
@@ -115,9 +115,9 @@ func TestDiscardLeavesNoTrace(t *testing.T) {
 	}
 }
 
-// TestEntryAppendedTwiceIsReported checks that an entry without a key that the function appends a
-// second time, after it was entered again, is reported once. An entry with a key, or before a
-// checkpoint, is not.
+// TestEntryAppendedTwiceIsReported checks that the worker reports an entry without a key that the
+// function appends again after it was entered again. It reports the entry once. It does not report
+// an entry with a key, or one before a checkpoint.
 func TestEntryAppendedTwiceIsReported(t *testing.T) {
 	b := newBench(t, time.Minute)
 	b.agent("a", func(ctx agent.Context) (string, error) {
@@ -142,7 +142,7 @@ func TestEntryAppendedTwiceIsReported(t *testing.T) {
 		if err := ctx.Sleep(time.Millisecond); err != nil {
 			return "", err
 		}
-		_, err := ctx.Append(user("once")) // part of the last commit, so the function does not repeat it
+		_, err := ctx.Append(user("once")) // the last commit stores it, so the function does not repeat it
 		return "fine", err
 	})
 	reports := make(chan string, 9)
@@ -158,8 +158,9 @@ func TestEntryAppendedTwiceIsReported(t *testing.T) {
 	}
 }
 
-// TestKeyedAppendGivesTheStoredEntry checks that a function that is entered again receives the id
-// of the stored entry from an append with the same key, and that the next entry follows it.
+// TestKeyedAppendGivesTheStoredEntry checks a function that is entered again and appends an entry
+// with the same key as before. It receives the id of the stored entry, and the next entry follows
+// that one.
 func TestKeyedAppendGivesTheStoredEntry(t *testing.T) {
 	b := newBench(t, time.Minute)
 	seen := make(chan uuid.UUID, 9)
@@ -187,7 +188,7 @@ func TestKeyedAppendGivesTheStoredEntry(t *testing.T) {
 }
 
 // TestParkedGoroutineOfAnotherClaimIsNotContinued checks that a parked goroutine does not continue
-// if the execution's last commit has another claim id, as after a restore of the database. The
+// if the execution's last commit has a different claim id, as after a restore of the database. The
 // function is entered again.
 func TestParkedGoroutineOfAnotherClaimIsNotContinued(t *testing.T) {
 	for name, change := range map[string]struct {

@@ -11,33 +11,33 @@ import (
 	"github.com/perdure/perdure/internal/lru"
 )
 
-// maxCachedPaths is the maximum number of bytes that a worker's cache of entry paths may have.
-// Entries are immutable, so cached ones never become stale.
+// maxCachedPaths is the maximum number of bytes of a worker's cache of entry paths. Entries are
+// immutable, so cached entries never become stale.
 const maxCachedPaths = 128 << 20
 
 // paths caches the entry paths of recently run executions, so that a turn reads only the new
 // entries of a conversation.
 type paths struct {
 	mu    sync.Mutex                      // guards the fields below
-	cache lru.Map[uuid.UUID, *cachedPath] // by execution
+	cache lru.Map[uuid.UUID, *cachedPath] // by execution id
 	bytes int
 }
 
 // cachedPath is the cached part of an execution's path.
 type cachedPath struct {
 	heldPath
-	asked     bool               // the whole path was asked for, so it stays
-	path      int                // size of the entries in bytes
-	bytes     int                // size in bytes, with the execution
-	execution *perdure.Execution // nil until it is read
+	asked     bool               // a caller has asked for the whole path, so it stays cached
+	path      int                // size of the cached entries in bytes
+	bytes     int                // size of everything cached for the execution in bytes
+	execution *perdure.Execution // nil until the execution is read
 }
 
-// path returns the entries from the root to leaf. It reads the entries that are not cached, and
+// path returns the entries from the root to the leaf. It reads the entries that are not cached, and
 // caches them.
 func (w *Worker) path(ctx context.Context, execution, leaf uuid.UUID) iter.Seq2[perdure.Entry, error] {
 	return func(yield func(perdure.Entry, error) bool) {
 		held := w.paths.get(execution)
-		for i := len(held) - 1; i >= 0; i-- { // leaf is usually the newest entry
+		for i := len(held) - 1; i >= 0; i-- { // the leaf is usually the newest entry
 			if held[i].ID == leaf {
 				yieldAll(held[:i+1], yield)
 				return
@@ -61,8 +61,8 @@ func (w *Worker) path(ctx context.Context, execution, leaf uuid.UUID) iter.Seq2[
 	}
 }
 
-// read returns the entries that q selects. If the server becomes unavailable meanwhile, it reads
-// all of them once more.
+// read returns the entries that the query selects. If the server becomes unavailable meanwhile, it
+// reads all of them again.
 func (w *Worker) read(ctx context.Context, q perdure.EntryQuery) ([]perdure.Entry, error) {
 	var read []perdure.Entry
 	err := w.retry(ctx, func() error {
@@ -71,7 +71,7 @@ func (w *Worker) read(ctx context.Context, q perdure.EntryQuery) ([]perdure.Entr
 			if err != nil {
 				return err
 			}
-			if len(read) == cap(read) { // append alone grows long slices by only a quarter
+			if len(read) == cap(read) { // append alone grows long slices only by a quarter
 				read = slices.Grow(read, max(64, len(read)))
 			}
 			read = append(read, e)
@@ -92,8 +92,8 @@ func yieldAll(entries []perdure.Entry, yield func(perdure.Entry, error) bool) {
 	}
 }
 
-// get returns the cached path of an execution from the root; nil if there is none, or if it begins
-// later.
+// get returns the cached path of an execution from the root. It returns nil if no path is cached,
+// or if the cached path does not begin at the root.
 func (p *paths) get(execution uuid.UUID) []perdure.Entry {
 	p.mu.Lock()
 	defer p.mu.Unlock()
@@ -104,15 +104,16 @@ func (p *paths) get(execution uuid.UUID) []perdure.Entry {
 	return nil
 }
 
-// put caches the path that consists of held and more, and returns it. It evicts the least recently
-// used paths if the cache is full. A cached slice is only appended to, so callers may still read
-// it.
+// put caches the path that consists of the entries held and more, and returns it. It evicts the
+// least recently used paths if the cache is full. A cached slice is only appended to, so callers
+// may still read it.
 func (p *paths) put(execution uuid.UUID, held, more []perdure.Entry) []perdure.Entry {
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	h := p.at(execution)
 	if h.partial || len(h.entries) != len(held) || len(held) > 0 && h.entries[len(held)-1].ID != held[len(held)-1].ID {
-		// Another caller has changed the cache since held was read, or the cached path begins later.
+		// Another caller has changed the cache since the entries held were read, or the cached path
+		// does not begin at the root.
 		p.replace(h, heldPath{entries: slices.Clip(held)})
 	}
 	h.asked = true
@@ -151,15 +152,15 @@ func (p *paths) grow(h *cachedPath, bytes int) {
 }
 
 // makeRoom evicts the least recently used paths until the cache is within its limit. It never
-// evicts the most recently used path, which the caller works with. The caller has locked p.mu.
+// evicts the most recently used path, because the caller works with it. The caller has locked p.mu.
 func (p *paths) makeRoom() {
 	for p.bytes > maxCachedPaths && p.cache.Len() > 1 {
 		p.bytes -= p.cache.RemoveOldest().bytes
 	}
 }
 
-// at returns the cached path of an execution, and marks it as the most recently used one. If there
-// is none, it adds an empty path. The caller has locked p.mu.
+// at returns the cached path of an execution, and marks it as the most recently used one. If no
+// path is cached, it adds an empty one. The caller has locked p.mu.
 func (p *paths) at(execution uuid.UUID) *cachedPath {
 	h := p.cache.Get(execution)
 	if h == nil {
@@ -189,7 +190,7 @@ func (p *paths) drop(execution uuid.UUID) {
 	}
 }
 
-// add caches entries that this worker committed, if they continue the cached path. Otherwise it
+// add caches entries that this worker has committed, if they continue the cached path. Otherwise it
 // does nothing.
 func (p *paths) add(execution uuid.UUID, entries []perdure.Entry) {
 	if len(entries) == 0 {
@@ -211,8 +212,8 @@ func (p *paths) add(execution uuid.UUID, entries []perdure.Entry) {
 	p.extend(p.at(execution), entries)
 }
 
-// execution returns an execution from the cache, or calls read and caches the result. The cached
-// status may be out of date; callers use only the input, which never changes.
+// execution returns an execution from the cache, or calls the function read and caches the result.
+// The cached status may be out of date; callers use only the input, which never changes.
 func (p *paths) execution(id uuid.UUID, read func() (*perdure.Execution, error)) (*perdure.Execution, error) {
 	if x := p.knownExecution(id); x != nil {
 		return x, nil

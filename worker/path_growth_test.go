@@ -10,9 +10,9 @@ import (
 	"github.com/perdure/perdure"
 )
 
-// TestPathsThatGrowStayAsTheyWereGiven reads and extends paths at random. It checks that path
-// returns the stored path, that a cached slice does not change later, and that the counted size of
-// the cache is correct.
+// TestPathsThatGrowStayAsTheyWereGiven reads and extends paths at random. It checks that the method
+// path returns the stored path, that a cached slice does not change after that, and that the
+// counted size of the cache is correct.
 func TestPathsThatGrowStayAsTheyWereGiven(t *testing.T) {
 	for seed := range uint64(10) {
 		r := rand.New(rand.NewPCG(seed, 1))
@@ -22,7 +22,7 @@ func TestPathsThatGrowStayAsTheyWereGiven(t *testing.T) {
 		var leaves []*uuid.UUID
 		type giving struct {
 			entries []perdure.Entry
-			said    []uuid.UUID // at the time of reading
+			said    []uuid.UUID // ids of the entries when they were read
 		}
 		var given []giving
 		for step := range 60 {
@@ -33,7 +33,7 @@ func TestPathsThatGrowStayAsTheyWereGiven(t *testing.T) {
 			leaf := tr.add(parent, fmt.Sprint(step))
 			leaves = append(leaves, leaf)
 			if r.IntN(2) == 0 {
-				w.paths.add(x, []perdure.Entry{tr.entries[*leaf]}) // as a commit does
+				w.paths.add(x, []perdure.Entry{tr.entries[*leaf]}) // as the worker does after a commit
 			}
 			if r.IntN(3) == 0 {
 				leaf = leaves[r.IntN(len(leaves))]
@@ -62,7 +62,7 @@ func TestPathsThatGrowStayAsTheyWereGiven(t *testing.T) {
 	}
 }
 
-// to returns the path from the root to leaf.
+// to returns the path from the root to the leaf.
 func (tr *tree) to(leaf *uuid.UUID) (path []perdure.Entry) {
 	for at := leaf; at != nil; at = tr.entries[*at].ParentID {
 		path = append(path, tr.entries[*at])

@@ -19,7 +19,7 @@ type tree struct {
 	perdure.Dispatch
 	entries map[uuid.UUID]perdure.Entry
 	given   int
-	earlier bool // the server ignores Context
+	earlier bool // imitates an older server, which ignores the query's field Context
 }
 
 func (tr *tree) add(parent *uuid.UUID, text string) *uuid.UUID {
@@ -74,8 +74,8 @@ func textsOf(t *testing.T, entries iter.Seq2[perdure.Entry, error]) string {
 	return strings.Join(said, " ")
 }
 
-// TestPathReadsOnlyWhatIsNew checks that path reads from the server only entries that are not
-// cached.
+// TestPathReadsOnlyWhatIsNew checks that the method path reads from the server only entries that
+// are not cached.
 func TestPathReadsOnlyWhatIsNew(t *testing.T) {
 	tr := &tree{entries: map[uuid.UUID]perdure.Entry{}}
 	w := New(Config{Dispatch: tr})
@@ -97,9 +97,9 @@ func TestPathReadsOnlyWhatIsNew(t *testing.T) {
 	c := tr.add(b, "c")
 	d := tr.add(c, "d")
 	read(d, "a b c d", 2)
-	read(a, "a", 0) // a prefix of the cached path
+	read(a, "a", 0) // the path to a is the beginning of the cached path
 	read(d, "a b c d", 0)
-	// Another branch is read from its root, and then cached.
+	// The path to e is on another branch, so it is read from the root, and then cached.
 	e := tr.add(b, "e")
 	read(e, "a b e", 3)
 	f := tr.add(e, "f")
@@ -113,7 +113,7 @@ func TestPathReadsOnlyWhatIsNew(t *testing.T) {
 }
 
 // TestPathsAreForgotten checks that the cache of paths stays within its limit in bytes. It evicts
-// the least recently used path, and not the most recently used one.
+// the least recently used path, and keeps the most recently used one.
 func TestPathsAreForgotten(t *testing.T) {
 	tr := &tree{entries: map[uuid.UUID]perdure.Entry{}}
 	w := New(Config{Dispatch: tr})

@@ -10,8 +10,8 @@ import (
 	"github.com/perdure/perdure/agent"
 )
 
-// TestPeek checks that Peek returns the state of a task without waiting for it, and that a function
-// that is entered again gets the state that was returned before.
+// TestPeek checks that Peek returns the state of a task without waiting for the task. A function
+// that is entered again gets the same state as before.
 func TestPeek(t *testing.T) {
 	eachWay(t, 20*time.Second, func(b *bench, way func(*Config)) {
 		end := make(chan struct{})

@@ -7,12 +7,12 @@ import (
 	"github.com/perdure/perdure"
 )
 
-// maxPoll is the maximum number of claims that one poll requests. Their slots are reserved while
-// the poll waits.
+// maxPoll is the maximum number of claims that one poll requests. The slots for these claims are
+// reserved while the poll waits.
 const maxPoll = 8
 
-// pollAgents claims executions and starts them until ctx ends. The contexts of their runs derive
-// from live.
+// pollAgents claims executions and starts them until ctx ends. The contexts of the started runs
+// derive from live.
 func (w *Worker) pollAgents(ctx, live context.Context) {
 	pollLoop(ctx, w, w.agentSlots, kinds(w.agents), w.Dispatch.PollAgents, func(c perdure.AgentClaim, sent time.Duration) {
 		w.dateAgent(&c, sent)
@@ -29,8 +29,8 @@ func (w *Worker) pollTasks(ctx, live context.Context) {
 	})
 }
 
-// pollLoop reserves slots, polls, and starts the claimed work, until ctx ends. The started work
-// releases its slot.
+// pollLoop reserves slots, polls for claims, and starts the claimed work, until ctx ends. The
+// started work releases its slot when it ends.
 func pollLoop[T any](ctx context.Context, w *Worker, s slots, kinds []string, poll func(context.Context, perdure.Poll) ([]T, error), start func(c T, sent time.Duration)) {
 	failures := 0
 	for s.acquire(ctx) {
@@ -62,7 +62,7 @@ func pollLoop[T any](ctx context.Context, w *Worker, s slots, kinds []string, po
 	}
 }
 
-// rest waits for d, or until ctx ends.
+// rest waits for the duration d, or until ctx ends.
 func rest(ctx context.Context, d time.Duration) {
 	t := time.NewTimer(d)
 	defer t.Stop()

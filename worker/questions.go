@@ -28,8 +28,9 @@ func (r *run) OpenQuestion(q agent.Question) agent.Asked {
 	return agent.AskedOf(perdure.QuestionID(r.ID(), n.Key))
 }
 
-// checkLocal checks the schema of a question of a LOCAL execution, and that the default fits it. The
-// server, which checks those of other executions, does not see them.
+// checkLocal checks the schema of a question of a LOCAL execution, and that the default answer fits
+// the schema. For REMOTE executions, the server does this. It cannot see the questions of LOCAL
+// ones.
 func (r *run) checkLocal(n perdure.NewQuestion) error {
 	if n.Schema == nil || r.w.localDispatch == nil || !r.w.localDispatch.Keeps(r.ID()) {
 		return nil
@@ -86,8 +87,8 @@ func (r *run) WithdrawQuestion(a agent.Asked) {
 }
 
 // finalQuestion returns a question that this run knows to be final, or nil. It returns nil for a
-// question that is asked with the next commit: only the server can compare it with the stored one.
-// It reads an answer that was left out of a reply.
+// question that the next commit asks: only the server can compare it with the stored one. If a
+// reply left out the answer of the question, finalQuestion reads it.
 func (r *run) finalQuestion(id uuid.UUID) (*perdure.Question, error) {
 	q := r.questions[id]
 	if q == nil || r.asksNow(id) {
@@ -109,10 +110,10 @@ func (r *run) asksNow(id uuid.UUID) bool {
 	return slices.ContainsFunc(r.pending.Questions, func(n perdure.NewQuestion) bool { return perdure.QuestionID(r.ID(), n.Key) == id })
 }
 
-// leftOut reports whether a reply left out the answer because it is large.
+// leftOut reports whether a reply left out the answer of the question because the answer is large.
 func leftOut(q *perdure.Question) bool { return q.Answer != nil && q.Answer.Verdict == "" }
 
-// learnQuestions keeps the questions that are final.
+// learnQuestions stores in the run those of the questions that are final.
 func (r *run) learnQuestions(questions []*perdure.Question) {
 	for _, q := range questions {
 		if q == nil || !q.Status.Final() {
@@ -126,8 +127,8 @@ func (r *run) learnQuestions(questions []*perdure.Question) {
 	}
 }
 
-// decided returns the part of a final question that no longer changes, and that every reply contains.
-// So agent code sees the same in place and after it is entered again.
+// decided returns the part of a final question that no longer changes, and that every reply
+// contains. So agent code sees the same question before and after it is entered again.
 func decided(q *perdure.Question) *perdure.Question {
 	return &perdure.Question{
 		ID: q.ID, ExecutionID: q.ExecutionID, Key: q.Key,
@@ -157,12 +158,12 @@ func (r *run) questionState(id uuid.UUID) perdure.Question {
 	return perdure.Question{ID: id, ExecutionID: r.ID(), Status: perdure.QuestionOpen}
 }
 
-// questionMet reports whether a leaf for a question is met. It reads a question that the store has
-// marked as final and that this run does not have.
+// questionMet reports whether a condition that waits for a question is met. If the store has marked
+// it as met and the run does not have the question, questionMet reads the question.
 func (r *run) questionMet(leaf perdure.Wait) (bool, error) {
 	id := *leaf.Question
 	if leaf.Met && r.asksNow(id) {
-		// The function was entered again. The server compares the question with the stored one.
+		// The function was entered again, so the server compares the question with the stored one.
 		if _, err := r.commit(perdure.Outcome{}); err != nil {
 			return false, err
 		}

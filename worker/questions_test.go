@@ -16,7 +16,7 @@ import (
 	"github.com/perdure/perdure/internal/longtest"
 )
 
-// answer answers the question with this key, which the execution has asked.
+// answer answers the execution's question with this key.
 func (b *bench) answer(id uuid.UUID, key string, a perdure.Answer) {
 	b.Helper()
 	question := perdure.QuestionID(id, key)
@@ -46,13 +46,13 @@ func everyMode(t *testing.T, lease time.Duration, test func(b *bench, way func(*
 	}
 }
 
-// input is a question for any object.
+// input returns a question to which every JSON object is an answer.
 func input(name string) agent.Question {
 	return agent.Question{Name: name, Prompt: "Which?", Schema: json.RawMessage(`{"type":"object"}`)}
 }
 
-// TestAsk checks that an agent gets the answers to its questions, and gets the same when it is
-// entered again.
+// TestAsk checks that an agent gets the answers to its questions, and gets the same answers when
+// its function is entered again.
 func TestAsk(t *testing.T) {
 	everyMode(t, 20*time.Second, func(b *bench, way func(*Config)) {
 		b.agent("a", func(ctx agent.Context) (string, error) {
@@ -81,7 +81,7 @@ func TestAsk(t *testing.T) {
 	})
 }
 
-// asked waits until the execution waits for the question with this key.
+// asked waits until the execution waits for the answer to the question with this key.
 func (b *bench) asked(id uuid.UUID, key string) {
 	b.Helper()
 	question := perdure.QuestionID(id, key)
@@ -90,8 +90,8 @@ func (b *bench) asked(id uuid.UUID, key string) {
 	})
 }
 
-// TestAQuestionIsAnsweredBeforeTheWait checks a question that has its answer when the agent begins
-// to wait for it, and one that nobody waits for.
+// TestAQuestionIsAnsweredBeforeTheWait checks a question that is answered before the agent begins
+// to wait for it, and a question that the agent does not wait for.
 func TestAQuestionIsAnsweredBeforeTheWait(t *testing.T) {
 	everyMode(t, 20*time.Second, func(b *bench, way func(*Config)) {
 		b.agent("a", func(ctx agent.Context) (string, error) {
@@ -118,8 +118,9 @@ func TestAQuestionIsAnsweredBeforeTheWait(t *testing.T) {
 	})
 }
 
-// TestQuestionsInWaitAny checks a wait for two questions, of which the second is answered first. The
-// choice is the same after the first is answered, too, and the function is entered again.
+// TestQuestionsInWaitAny checks a wait for two questions, of which the second is answered first.
+// When the function is entered again after the first question is answered, too, the choice is the
+// same.
 func TestQuestionsInWaitAny(t *testing.T) {
 	everyMode(t, 20*time.Second, func(b *bench, way func(*Config)) {
 		b.agent("a", func(ctx agent.Context) (string, error) {
@@ -149,8 +150,8 @@ func TestQuestionsInWaitAny(t *testing.T) {
 	})
 }
 
-// TestQuestionsThatAreNotAnswered checks questions that expire, with and without a decision, and one
-// that is withdrawn.
+// TestQuestionsThatAreNotAnswered checks questions that expire, with each setting of OnExpiry, and
+// a question that is withdrawn.
 func TestQuestionsThatAreNotAnswered(t *testing.T) {
 	everyMode(t, 20*time.Second, func(b *bench, way func(*Config)) {
 		b.agent("a", func(ctx agent.Context) (string, error) {
@@ -179,8 +180,8 @@ func TestQuestionsThatAreNotAnswered(t *testing.T) {
 	})
 }
 
-// TestQuestionsThatAreRefused checks that the errors of questions reach the agent, and that the run
-// continues after them.
+// TestQuestionsThatAreRefused checks that the agent receives the errors of questions that are
+// refused, and that the run continues after them.
 func TestQuestionsThatAreRefused(t *testing.T) {
 	everyMode(t, 20*time.Second, func(b *bench, way func(*Config)) {
 		b.agent("a", func(ctx agent.Context) (string, error) {
@@ -208,8 +209,8 @@ func TestQuestionsThatAreRefused(t *testing.T) {
 	})
 }
 
-// TestAQuestionWithOtherDetails checks that the answer to a question is not passed to a function
-// that asks about something else under its name when it is entered again.
+// TestAQuestionWithOtherDetails checks a function that is entered again and asks about something
+// else under the same name. It does not get the answer to the earlier question.
 func TestAQuestionWithOtherDetails(t *testing.T) {
 	for name, any := range map[string]bool{"in Ask": false, "in WaitAny": true} {
 		t.Run(name, func(t *testing.T) {
@@ -233,7 +234,8 @@ func TestAQuestionWithOtherDetails(t *testing.T) {
 			})
 			b.work(func(c *Config) { c.Parked = -1 })
 			id := b.start("a")
-			// An answer before the goroutine is discarded would resume it, and not enter the function again.
+			// If the answer came before the goroutine is discarded, it would resume the goroutine.
+			// The function would not be entered again.
 			discarded := func(n int32) { eventually(t, "the goroutine to be discarded", func() bool { return gone.Load() == n }) }
 			b.waiting(id, "question")
 			discarded(1)
@@ -246,8 +248,8 @@ func TestAQuestionWithOtherDetails(t *testing.T) {
 	}
 }
 
-// TestLargeAnswers checks answers that are too large for a claim or a reply, also one of a question
-// that expired with a default.
+// TestLargeAnswers checks answers that are too large for a claim or a reply. One of them is the
+// default of a question that has expired.
 func TestLargeAnswers(t *testing.T) {
 	const n = 6
 	everyMode(t, 20*time.Second, func(b *bench, way func(*Config)) {
@@ -283,7 +285,7 @@ func TestLargeAnswers(t *testing.T) {
 }
 
 // TestAWorkerIsLostWhileItAsks checks a worker that dies before the checkpoint that follows an
-// answer: the question is asked once, and its answer is there again.
+// answer. The question is asked once, and the function gets its answer again.
 func TestAWorkerIsLostWhileItAsks(t *testing.T) {
 	longtest.Skip(t, "seconds")
 	everyMode(t, time.Second, func(b *bench, way func(*Config)) {

@@ -8,7 +8,7 @@ import (
 	"github.com/perdure/perdure/agent"
 )
 
-// line is a dispatch whose reconnects are the values that the test sends to a channel.
+// line is a dispatch that reports a reconnect for each value that the test sends to a channel.
 type line struct {
 	perdure.Dispatch
 	again chan struct{}
@@ -17,9 +17,9 @@ type line struct {
 func (l line) Reconnected() <-chan struct{} { return l.again }
 
 // TestAWorkerBeatsWhenItsConnectionIsBack checks that the worker renews the lease of an execution
-// after a reconnect, without a periodic heartbeat.
+// after a reconnect, before the next regular heartbeat.
 func TestAWorkerBeatsWhenItsConnectionIsBack(t *testing.T) {
-	b := newBench(t, time.Hour) // no periodic heartbeat
+	b := newBench(t, time.Hour) // no regular heartbeat during the test
 	entered, goOn := make(chan struct{}), make(chan struct{})
 	b.agent("a", func(agent.Context) (string, error) {
 		close(entered)

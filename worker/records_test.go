@@ -34,7 +34,7 @@ func (l *lines) count(text string) int {
 
 // TestManyRecordsAreOneWarning checks that an execution with ManyRecords records since its
 // checkpoint causes one warning in the log, even if the function is entered again. It also checks
-// the execution's counter, which a checkpoint resets.
+// the execution's counter of records, which a checkpoint resets.
 func TestManyRecordsAreOneWarning(t *testing.T) {
 	eachWay(t, time.Minute, func(b *bench, way func(*Config)) {
 		b.task("double", func(_ agent.TaskContext, n int) (int, error) { return 2 * n, nil })
@@ -54,7 +54,8 @@ func TestManyRecordsAreOneWarning(t *testing.T) {
 				if _, err := agent.Call[int](ctx, "double", 1); err != nil {
 					return "", err
 				}
-				if _, err := ctx.WaitSignal("go", 0); err != nil { // one record below the limit
+				// The number of records is now one below the limit.
+				if _, err := ctx.WaitSignal("go", 0); err != nil {
 					return "", err
 				}
 				if err := steps("two", 5); err != nil {

@@ -18,7 +18,7 @@ func busy(err error) bool {
 func forNow(err error) bool { return busy(err) || perdure.IsCode(err, perdure.Internal) }
 
 // denied reports whether the server refused the worker's key. A retry may succeed, because the key
-// may be in renewal. A refusal that names a field is caused by the content of the call, and is
+// may just be renewed. If the refusal names a field, the content of the call caused it, and it is
 // final.
 func denied(err error) bool {
 	var coded *perdure.Error
@@ -28,7 +28,7 @@ func denied(err error) bool {
 	return perdure.IsCode(err, perdure.Unauthenticated) || perdure.IsCode(err, perdure.PermissionDenied)
 }
 
-// late reports whether err means that the worker has lost the lease.
+// late reports whether the error means that the worker has lost the lease.
 func late(err error) bool {
 	return perdure.IsCode(err, perdure.LeaseLost) || perdure.IsCode(err, perdure.NotFound)
 }
@@ -40,8 +40,8 @@ func (r *run) persist(ctx context.Context, try func() error) error {
 	return r.w.retryIf(ctx, r.log, func(err error) bool { return forNow(err) || denied(err) }, try)
 }
 
-// finish sends the end of the attempt to the server until it is accepted or refused. The reply may
-// contain a claim, whose lease finish reduces to its remaining time.
+// finish sends the end of the attempt to the server until the server accepts or refuses it. The
+// reply may contain a claim; finish reduces the duration of its lease to the remaining time.
 func (a *attempt) finish(ctx context.Context, f perdure.TaskFinish) (reply perdure.FinishReply, err error) {
 	var sent time.Duration
 	err = a.persist(ctx, func() error {
@@ -56,8 +56,8 @@ func (a *attempt) finish(ctx context.Context, f perdure.TaskFinish) (reply perdu
 }
 
 // persist repeats a call like run.persist. The attempt's context does not end with its lease,
-// because the server may keep the lease longer. But a worker whose key is refused cannot learn
-// that, so persist then ends with the lease by the worker's own clock.
+// because the server may keep the lease longer. But a worker whose key is refused cannot learn that
+// the lease is lost. In that case persist ends when the lease ends by the worker's own clock.
 func (a *attempt) persist(ctx context.Context, try func() error) error {
 	return a.w.retryIf(ctx, a.log, func(err error) bool {
 		return forNow(err) || denied(err) && !a.renewed().over()
@@ -70,7 +70,7 @@ func (a *attempt) refusedResult(ctx context.Context, f perdure.TaskFinish, err e
 	return err != nil && f.Error == nil && ctx.Err() == nil && !late(err) && !forNow(err) && !denied(err)
 }
 
-// withoutResult returns f with err as its failure, in place of the result that the server refused.
+// withoutResult returns f with err as its failure instead of the result that the server refused.
 // The failure is permanent, because another run of the code would produce the same result.
 func withoutResult(f perdure.TaskFinish, err error) perdure.TaskFinish {
 	failure := *failureOf(err)

@@ -17,8 +17,7 @@ import (
 	"github.com/perdure/perdure/internal/longtest"
 )
 
-// passing are the temporary errors that a server returns for reasons that have nothing to do with
-// the call.
+// passing are temporary errors of a server that are not caused by the refused call.
 var passing = map[string]error{
 	"unavailable":       perdure.Errorf(perdure.Unavailable, "planned"),
 	"rate_limited":      perdure.Errorf(perdure.RateLimited, "planned"),
@@ -32,7 +31,7 @@ var passing = map[string]error{
 
 // TestPaidWorkIsSentUntilTheServerHasIt checks that the end of an attempt, a commit and their
 // uploads are repeated after each temporary error. The code of the task, of the step and of the
-// agent runs once.
+// agent runs only once.
 func TestPaidWorkIsSentUntilTheServerHasIt(t *testing.T) {
 	longtest.Skip(t, "seconds")
 	for name, failure := range passing {
@@ -65,7 +64,7 @@ func TestPaidWorkIsSentUntilTheServerHasIt(t *testing.T) {
 	}
 }
 
-// TestAResultThatIsRefusedIsNotPaidAgain checks that a task whose result the server refuses fails
+// TestAResultThatIsRefusedIsNotPaidAgain checks a task whose result the server refuses. It fails
 // with the server's error code, and does not run again.
 func TestAResultThatIsRefusedIsNotPaidAgain(t *testing.T) {
 	for _, code := range []perdure.Code{perdure.PayloadTooLarge, perdure.InvalidArgument, perdure.Conflict} {
@@ -92,7 +91,7 @@ func TestAResultThatIsRefusedIsNotPaidAgain(t *testing.T) {
 }
 
 // TestAResultIsStoredWithoutWhatWasShown checks that a task's result is stored even if the server
-// refuses a frame of the task's stream or has lost a part of it.
+// refuses a frame of the task's stream or has lost a part of the stream.
 func TestAResultIsStoredWithoutWhatWasShown(t *testing.T) {
 	run := func(t *testing.T, change func(b *bench, c *Config)) {
 		b := newBench(t, time.Minute)
@@ -130,8 +129,8 @@ func TestAResultIsStoredWithoutWhatWasShown(t *testing.T) {
 	})
 }
 
-// TestARefusedCommitLeavesItsBlocksToTheNext checks that a stream's block is closed once although
-// the first commit that closes it is refused.
+// TestARefusedCommitLeavesItsBlocksToTheNext checks a streamed block whose first closing commit is
+// refused. The next commit closes the block, once.
 func TestARefusedCommitLeavesItsBlocksToTheNext(t *testing.T) {
 	b := newBench(t, time.Minute)
 	b.e.PayloadLimit = 1 << 20
@@ -156,8 +155,8 @@ func TestARefusedCommitLeavesItsBlocksToTheNext(t *testing.T) {
 	b.output(id, "fine")
 }
 
-// TestAWorkerGivesUpWhatItHasLost checks that a worker sends the end of an attempt once if it has
-// lost the lease, and that the task then runs again. If the server refuses the worker's key, the
+// TestAWorkerGivesUpWhatItHasLost checks that a worker that has lost the lease sends the end of an
+// attempt only once, and that the task then runs again. If the server refuses the worker's key, the
 // worker drops the attempt.
 func TestAWorkerGivesUpWhatItHasLost(t *testing.T) {
 	for _, code := range []perdure.Code{perdure.LeaseLost, perdure.NotFound} {
@@ -229,9 +228,9 @@ func (l *told) String() string {
 	return l.lines.String()
 }
 
-// TestACommitThatIsNeverStoredGoesToAnotherWorker checks that a worker drops a commit that the
-// server cannot store for StoreFor. It releases the execution, logs that with the execution's id,
-// and the execution is claimed once more.
+// TestACommitThatIsNeverStoredGoesToAnotherWorker checks a commit that the server cannot store for
+// StoreFor. The worker drops it, releases the execution, and logs that with the execution's id. The
+// execution is then claimed again.
 func TestACommitThatIsNeverStoredGoesToAnotherWorker(t *testing.T) {
 	b := newBench(t, time.Minute)
 	var entered, refused, retried, given atomic.Int32
@@ -272,8 +271,8 @@ func TestACommitThatIsNeverStoredGoesToAnotherWorker(t *testing.T) {
 	}
 }
 
-// TestAResultThatIsNeverStoredFailsItsTask checks that a task fails with not_stored if the server
-// cannot store its result for StoreFor. The task does not run again.
+// TestAResultThatIsNeverStoredFailsItsTask checks a result that the server cannot store for
+// StoreFor. The task fails with not_stored and does not run again.
 func TestAResultThatIsNeverStoredFailsItsTask(t *testing.T) {
 	b := newBench(t, time.Minute)
 	var tasks, given atomic.Int32

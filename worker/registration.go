@@ -11,7 +11,7 @@ import (
 // signals of a kind that no worker has registered for a day.
 const registerEvery = time.Hour
 
-// registration returns the kinds of the worker as the server gets them.
+// registration returns the kinds of agents and tasks that the worker registers at the server.
 func (w *Worker) registration() perdure.Registration {
 	r := perdure.Registration{WorkerID: w.ID, Queues: w.Queues, Version: w.Version, Features: perdure.AllFeatures, AgentSlots: cap(w.agentSlots), TaskSlots: cap(w.taskSlots)}
 	for _, d := range w.agents {
@@ -23,8 +23,9 @@ func (w *Worker) registration() perdure.Registration {
 	return r
 }
 
-// registerAgain registers the kinds if the last registration is over registerEvery old, and returns
-// the time of the last registration. The settings stay those of the first one.
+// registerAgain registers the worker's kinds again if the last registration is older than
+// registerEvery. It returns the time of the last registration. The settings that the server
+// returned at the first registration stay in force.
 func (w *Worker) registerAgain(ctx context.Context, last, within time.Duration) time.Duration {
 	now := w.Clock()
 	if now-last < registerEvery {

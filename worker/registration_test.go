@@ -9,7 +9,8 @@ import (
 	"github.com/perdure/perdure"
 )
 
-// registrations is a Dispatch that counts registrations, and refuses them while err is set.
+// registrations is a perdure.Dispatch that counts registrations, and refuses them while its field
+// err is set.
 type registrations struct {
 	perdure.Dispatch
 	n   int
@@ -21,8 +22,8 @@ func (r *registrations) Register(context.Context, perdure.Registration) (perdure
 	return perdure.Settings{}, r.err
 }
 
-// TestKindsAreRegisteredEveryHour checks that a worker registers its kinds again after an hour, and
-// tries again with the next heartbeat if the server cannot be reached.
+// TestKindsAreRegisteredEveryHour checks that a worker registers its kinds again after an hour. If
+// the server cannot be reached, the worker tries again with the next heartbeat.
 func TestKindsAreRegisteredEveryHour(t *testing.T) {
 	now := 5 * time.Hour
 	d := &registrations{}

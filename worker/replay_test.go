@@ -13,13 +13,13 @@ import (
 	"github.com/perdure/perdure/worker/results"
 )
 
-// payment is a bench with an agent that calls one expensive task, and with the worker's store of
+// payment is a bench with an agent that calls one expensive task, and with the worker's store for
 // results.
 type payment struct {
 	*bench
 	kept          *results.Store
 	runs, replays atomic.Int32
-	refuse        error // the error that the task's Replay returns
+	refuse        error // error that the task's Replay function returns
 }
 
 func newPayment(t *testing.T, replayable bool) *payment {
@@ -57,8 +57,8 @@ func (p *payment) openResults() *results.Store {
 	return s
 }
 
-// lose starts an execution on a worker that computes the task's result and stops before the server
-// receives it. It returns the execution's id.
+// lose starts an execution on a worker that computes the task's result, and stops the worker before
+// the server receives the result. It returns the execution's id.
 func (p *payment) lose() uuid.UUID {
 	p.Helper()
 	tried := make(chan struct{}, 1)
@@ -140,7 +140,7 @@ func TestOnlyKindsWithAReplayAreKept(t *testing.T) {
 }
 
 // TestAFullDiskCostsOnlyTheProtection checks that a task whose result does not fit into
-// Config.Results completes normally.
+// Config.Results completes as usual.
 func TestAFullDiskCostsOnlyTheProtection(t *testing.T) {
 	p := newPayment(t, true)
 	tiny, err := results.Open(t.TempDir(), results.Options{Bytes: 1})
@@ -155,7 +155,7 @@ func TestAFullDiskCostsOnlyTheProtection(t *testing.T) {
 	p.check(1, 0, 0)
 }
 
-// shown returns the text of the execution's blocks, without blocks that an attempt's successor has
+// shown returns the streamed text of the execution, without blocks that a newer attempt has
 // superseded.
 func (p *payment) shown(id uuid.UUID) string {
 	p.Helper()

@@ -12,7 +12,7 @@ import (
 const (
 	// longestPause is the maximum pause between two calls of retryIf.
 	longestPause = 2 * time.Second
-	// longestSilence is the maximum time between two log lines about the same problem.
+	// longestSilence is the maximum time between two log lines about the same lasting problem.
 	longestSilence = time.Minute
 )
 
@@ -21,16 +21,18 @@ const (
 const notStored perdure.Code = "not_stored"
 
 // retry repeats an idempotent call while the server is unavailable or overloaded. It returns any
-// other result of the call. When ctx ends, it returns the cause joined with the last error.
+// other error or success of the call. When ctx ends, it returns the cause joined with the last
+// error.
 func (w *Worker) retry(ctx context.Context, try func() error) error {
 	return w.retryIf(ctx, func() *slog.Logger { return w.Logger }, busy, try)
 }
 
-// retryIf repeats a call while again returns true for its error. If the server returns only
-// internal errors for Config.StoreFor, retryIf returns not_stored: the server is up, but cannot
-// store this data. When ctx ends, retryIf returns the cause joined with the last error. It logs a
-// lasting problem at growing intervals, because an operator may have to act, as for a full disk. It
-// calls log only for a line, because creating the logger is expensive.
+// retryIf repeats a call while the function again returns true for its error. If the server returns
+// only internal errors for the time Config.StoreFor, retryIf returns not_stored: the server is up,
+// but cannot store this data. When ctx ends, retryIf returns the cause joined with the last error.
+// It logs a lasting problem at growing intervals, because an operator may have to act, for example
+// if a disk is full. It calls the function log only when it writes a line, because creating the
+// logger is expensive.
 func (w *Worker) retryIf(ctx context.Context, log func() *slog.Logger, again func(error) bool, try func() error) error {
 	pause, silence := 20*time.Millisecond, longestPause
 	began := w.Clock()
@@ -64,7 +66,7 @@ func (w *Worker) retryIf(ctx context.Context, log func() *slog.Logger, again fun
 	}
 }
 
-// failedInside reports whether err is a server's reply with the code internal.
+// failedInside reports whether the error is a server's reply with the code internal.
 func failedInside(err error) bool {
 	var coded *perdure.Error
 	return errors.As(err, &coded) && coded.Code == perdure.Internal

@@ -19,7 +19,7 @@ import (
 )
 
 // run is one goroutine of agent code. It is also the agent.Context that the code receives. Only
-// that goroutine uses the fields, except those that a mutex guards.
+// that goroutine uses the fields, except the fields that a mutex guards.
 type run struct {
 	context.Context
 	id     uuid.UUID
@@ -29,38 +29,38 @@ type run struct {
 	def    agent.Definition
 
 	claim     perdure.AgentClaim
-	number    int64          // number of the last commit in this claim
-	goroutine atomic.Uintptr // identifier of the goroutine that calls Run; 0 once it has ended
+	number    int64          // number of the last commit with this claim
+	goroutine atomic.Uintptr // identifier of the goroutine that calls Run; 0 after it has ended
 
-	leaf       *uuid.UUID // parent of the next entry; includes pending entries
+	leaf       *uuid.UUID // the entry that becomes the parent of the next one; includes pending entries
 	stored     *uuid.UUID // the leaf of the last commit
 	place      perdure.Place
 	seq        int64 // sequence number of the newest checkpoint
 	ckptLeaf   *uuid.UUID
 	state      json.RawMessage
-	version    int                        // version of the state
+	version    int                        // version of the agent's state
 	tasks      taskCache                  // tasks known to have ended
 	ended      ended                      // steps and tasks that had ended when the function was entered
-	records    int64                      // number of stored records since the newest checkpoint
+	records    int64                      // number of records stored since the newest checkpoint
 	asked      map[uuid.UUID]perdure.Hash // inputs of the tasks scheduled since the function was entered
 	signals    []perdure.Signal           // signals that are pending and not taken, oldest first
-	more       bool                       // whether the server has further signals
-	seen       int64                      // order number up to which signals is complete
-	fresh      time.Time                  // time at which signals was read
+	more       bool                       // whether the server has more signals
+	seen       int64                      // order number up to which the field signals is complete
+	fresh      time.Time                  // time at which the field signals was read
 	taken      []perdure.Signal           // signals taken since the checkpoint, in order; uncommitted ones last
-	takenBytes int                        // memory of taken
+	takenBytes int                        // memory in bytes of the signals in taken
 	steps      map[string]bool            // names of steps that are in use
-	// questionKeys are the keys of the questions that this run of the function has asked. questions are
-	// those that are final.
+	// questionKeys are the keys of the questions that the function has asked since it was entered.
+	// questions are the final ones among these questions.
 	questionKeys  map[string]bool
 	questions     map[uuid.UUID]*perdure.Question
-	questionBytes int      // memory of questions
+	questionBytes int      // memory in bytes of questions
 	asks          asks     // waits since the checkpoint, or since the pending checkpoint
-	before        *asks    // value of asks before the pending checkpoint
-	unread        []string // names of signals that prevented the end and are not taken
+	before        *asks    // value of asks before the pending checkpoint; nil without one
+	unread        []string // names of signals that prevented the end and were not taken
 	onEnd         []func(perdure.Status)
 	pending       perdure.Commit
-	entries       []perdure.Entry // pending entries that are on the path
+	entries       []perdure.Entry // pending entries, which are already on the path
 
 	enteredAt *uuid.UUID       // the leaf when the function was entered
 	since     *[]perdure.Entry // entries stored between the checkpoint and enteredAt; nil until read
@@ -69,8 +69,8 @@ type run struct {
 	resume chan resumption       // has capacity one; the sender has locked the worker's mu
 	span   atomic.Pointer[begun] // the span of the claim; nil without a tracer
 
-	// holding reports whether the run occupies an agent slot and is counted in the worker's work.
-	// It is false while the run is parked.
+	// holding says that the run occupies an agent slot and is counted in the worker's work. It is
+	// false while the run is parked.
 	holding bool
 
 	mu    sync.Mutex // guards the fields below
@@ -80,25 +80,27 @@ type run struct {
 
 	// The worker's mu guards the fields below.
 	//
-	// parking is true from before a commit that suspends or ends is sent until the goroutine has
+	// parking is true from before a commit that suspends or ends is sent, until the goroutine has
 	// parked or that commit has failed. The run's next claim may arrive in between.
 	//
-	// handed is true from when a claim is sent to resume until the run has adopted it.
+	// handed is true from when a claim is sent to the channel resume until the run has adopted the
+	// claim.
 	parking bool
 	handed  bool
 	parkAt  perdure.CommitNumber
-	// description of the goroutine for the server; nil if the goroutine is not to be parked
+	// kept describes the goroutine for the server. It is nil if the goroutine is not to be parked.
 	kept   *perdure.Kept
 	spot   *list.Element // position in the worker's list of parked runs
 	weight int           // approximate memory in bytes while the run is parked
 }
 
-// resumption is a message to a parked goroutine: continue with the claim or, if claim is nil, end.
+// resumption is a message to a parked goroutine. With a claim, the goroutine continues with that
+// claim. If claim is nil, the goroutine ends.
 type resumption struct{ claim *perdure.AgentClaim }
 
 // startRun continues a claimed execution. If its goroutine is parked here, and no other worker has
-// committed since, that goroutine continues. Otherwise the function is entered from the top. The
-// claim occupies an agent slot, which the run releases.
+// committed since then, that goroutine continues. Otherwise the function is entered from the top.
+// The claim occupies an agent slot, which the run releases at its end.
 func (w *Worker) startRun(live context.Context, c perdure.AgentClaim) {
 	w.work.Add(1)
 	if !w.goOn(c) {
@@ -106,7 +108,7 @@ func (w *Worker) startRun(live context.Context, c perdure.AgentClaim) {
 	}
 }
 
-// giveClaimBack releases a claim that no run uses, with its agent slot. The claim is counted in the
+// giveClaimBack releases a claim that no run uses, and its agent slot. The claim was counted in the
 // worker's work.
 func (w *Worker) giveClaimBack(live context.Context, c perdure.AgentClaim) {
 	defer w.work.Done()
@@ -144,7 +146,7 @@ func (w *Worker) enter(live context.Context, c perdure.AgentClaim) {
 	old := w.runs[r.id]
 	w.runs[r.id], w.begun[r] = r, true
 	if w.draining {
-		r.drop(errShutdown) // a draining worker begins no work
+		r.drop(errShutdown) // a draining worker begins no new work
 	}
 	w.mu.Unlock()
 	if old != nil {
@@ -155,7 +157,8 @@ func (w *Worker) enter(live context.Context, c perdure.AgentClaim) {
 	go r.main()
 }
 
-// adopt replaces the run's claim by c, with its lease and its data. It opens a new stream.
+// adopt replaces the run's claim by c, whose lease and data the run then uses. It opens a new
+// stream.
 func (r *run) adopt(c perdure.AgentClaim) {
 	if c.Kept {
 		had := r.claim
@@ -210,9 +213,9 @@ func (r *run) learn(tasks []*perdure.Task) {
 	}
 }
 
-// errPanic is a panic of agent code. It is passed to the release of the claim, and the execution
-// may fail with its text. Agent code does not receive the error, so its stack does not reach a
-// conversation.
+// errPanic is the error for a panic of agent code. It is passed to the release of the claim, and
+// the execution may fail with its text. Agent code does not receive the error, so its stack does
+// not get into a conversation.
 type errPanic struct {
 	value any
 	stack []byte
@@ -228,7 +231,7 @@ func (r *run) main() {
 	r.giveAgain(r.claim.Again)
 	for !r.over() {
 		out, err := r.call()
-		if r.over() { // the result of a discarded function is ignored
+		if r.over() { // the function was discarded, so its result is ignored
 			return
 		}
 		var panicked errPanic
@@ -260,14 +263,14 @@ func (r *run) call() (out json.RawMessage, err error) {
 	return r.def.Run(r, r.claim.Execution.Input)
 }
 
-// over reports whether the run has ended, so that it may have no further effect. A cancelled run is
-// not over.
+// over reports whether the run has ended, so that it must have no further effect. A run whose
+// execution is being cancelled is not over.
 func (r *run) over() bool {
 	cause := context.Cause(r.Context)
 	return cause != nil && !errors.Is(cause, agent.ErrCancelled)
 }
 
-// again prepares the next call of the function in the same claim, because pending signals prevent
+// again prepares the next call of the function with the same claim, because pending signals prevent
 // the end. The function receives the state, results and signals since the checkpoint as if it had
 // been entered from the top.
 func (r *run) again() {
@@ -280,11 +283,11 @@ func (r *run) again() {
 	r.giveAgain(taken)
 }
 
-// drop ends the run's context with cause. The goroutine ends at its next blocking call.
+// drop ends the run's context with the given cause. The goroutine ends at its next blocking call.
 func (r *run) drop(cause error) { r.cancel(cause) }
 
-// exit ends the run's context with cause and the calling goroutine, like testing.T.FailNow.
-// Deferred functions run.
+// exit ends the run's context with the given cause, and then the calling goroutine, like
+// testing.T.FailNow. Deferred functions run.
 func (r *run) exit(cause error) {
 	r.cancel(cause)
 	runtime.Goexit()

@@ -16,8 +16,8 @@ import (
 	"github.com/perdure/perdure/agent"
 )
 
-// TestBlockingCallFromAnotherGoroutine checks that a blocking call from another goroutine than
-// Run's panics. The message names the method and JoinAll, which is an alternative.
+// TestBlockingCallFromAnotherGoroutine checks that a blocking call of agent.Context panics in any
+// goroutine other than Run's. The message names the method and the alternative JoinAll.
 func TestBlockingCallFromAnotherGoroutine(t *testing.T) {
 	b := newBench(t, 5*time.Second)
 	said := make(chan string, 10)
@@ -50,7 +50,7 @@ func TestBlockingCallFromAnotherGoroutine(t *testing.T) {
 	}
 }
 
-// TestDiscardedGoroutineWritesNothing checks a goroutine that is discarded at a wait: its deferred
+// TestDiscardedGoroutineWritesNothing checks a goroutine that is discarded at a wait. Its deferred
 // functions run, but nothing that they request is stored. Neither the wait nor a deferred blocking
 // call returns.
 func TestDiscardedGoroutineWritesNothing(t *testing.T) {
@@ -71,7 +71,7 @@ func TestDiscardedGoroutineWritesNothing(t *testing.T) {
 			ctx.Schedule("work", 1)
 			defer func() { deferred.Add(1) }()
 			_ = ctx.Flush()
-			sawError.Add(1) // not reached, because the flush does not return
+			sawError.Add(1) // never reached, because Flush does not return
 		}()
 		for _, name := range []string{"one", "two"} {
 			if _, err := ctx.WaitSignal(name, 0); err != nil {
@@ -107,8 +107,8 @@ func TestDiscardedGoroutineWritesNothing(t *testing.T) {
 }
 
 // TestClaimBeforeTheGoroutineHasParked checks that a goroutine continues if its next claim arrives
-// before it has parked. If the reply to its commit is then lost, the function is entered again with
-// that claim.
+// before it has parked. If the reply to its commit is lost after that, the function is entered
+// again with that claim.
 func TestClaimBeforeTheGoroutineHasParked(t *testing.T) {
 	for _, commitFails := range []bool{false, true} {
 		t.Run(fmt.Sprintf("the commit's answer is lost: %v", commitFails), func(t *testing.T) {
@@ -124,8 +124,8 @@ func TestClaimBeforeTheGoroutineHasParked(t *testing.T) {
 			once := sync.Once{}
 			f.onCommit = func(c perdure.Commit, r *perdure.CommitReply) (err error) {
 				once.Do(func() {
-					// The suspend is stored. Before the worker receives the reply, the execution
-					// wakes, and its claim is passed to the goroutine.
+					// The suspend is stored. Before the worker receives the reply to it, the
+					// execution wakes, and its next claim is passed to the goroutine.
 					b.signal(c.Lease.ExecutionID, "go", `1`)
 					w := <-w
 					eventually(t, "the claim to be handed over", func() bool {
@@ -147,7 +147,7 @@ func TestClaimBeforeTheGoroutineHasParked(t *testing.T) {
 			b.output(b.start("a"), "1")
 			want := int32(1)
 			if commitFails {
-				want = 2 // the goroutine ends, and the function is entered with the claim
+				want = 2 // the goroutine ends, and the function is entered with the new claim
 			}
 			if n := entered.Load(); n != want {
 				t.Errorf("the function was entered %d times, want %d", n, want)
@@ -181,7 +181,7 @@ func TestParkedGoroutineThatWasOvertaken(t *testing.T) {
 		}
 		return strings.Join(said, ","), nil
 	})
-	var away atomic.Bool // whether the first worker's polls do not arrive
+	var away atomic.Bool // whether polls of the first worker fail to arrive
 	f := &faulty{plan: func(method string, _ int) fault {
 		if method == "PollAgents" && away.Load() {
 			return before
@@ -214,7 +214,7 @@ func TestParkedGoroutineThatWasOvertaken(t *testing.T) {
 }
 
 // TestLateClaimThatWasOvertaken checks that untrack returns a claim that the run has not adopted,
-// and reports whether a later run has replaced the run.
+// and reports whether a newer run of the execution has replaced the run.
 func TestLateClaimThatWasOvertaken(t *testing.T) {
 	for _, overtaken := range []bool{true, false} {
 		w := New(Config{})

@@ -17,10 +17,10 @@ import (
 )
 
 // witness records what agent code sees at each place of its program. It fails the test if the code
-// sees something else at the same place of the same execution later.
+// sees something different when it reaches the same place of the same execution again.
 type witness struct {
 	*bench
-	mu   sync.Mutex // guards seen
+	mu   sync.Mutex // guards the field seen
 	seen map[string]string
 	seeN int
 }
@@ -92,7 +92,7 @@ func (o *witness) walk(ctx agent.Context, place int, dice *rand.Rand) error {
 		return err
 	case 5:
 		s, err := ctx.WaitSignal("m", time.Duration(dice.IntN(2))*time.Hour)
-		s.State, s.TakenAt = "", 0 // these may differ: the signal is taken in between
+		s.State, s.TakenAt = "", 0 // these fields may differ: the signal is taken in between
 		o.saw(ctx, place, "the signal", s)
 		return err
 	case 6:
@@ -112,7 +112,8 @@ func (o *witness) walk(ctx agent.Context, place int, dice *rand.Rand) error {
 }
 
 // TestSameValuesInPlaceAndEnteredAgain checks that a function that is entered again sees the same
-// values as before at each of 14 random operations: entries, results, errors, signals and choices.
+// values as before at each of 14 random operations. The values are entries, results, errors,
+// signals and choices.
 func TestSameValuesInPlaceAndEnteredAgain(t *testing.T) {
 	for seed := range uint64(4) {
 		eachWay(t, time.Minute, func(b *bench, way func(*Config)) {
@@ -140,7 +141,7 @@ func TestSameValuesInPlaceAndEnteredAgain(t *testing.T) {
 			}
 			b.until(id, "the end of its program", atEnd)
 			w.stop()
-			b.work(way) // enters the function again, with parked goroutines, too
+			b.work(way) // enters the function again, even if goroutines are parked
 			b.signal(id, "end", "1")
 			b.output(id, "fine")
 			if o.seeN < 2*len(o.seen) {

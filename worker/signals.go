@@ -10,15 +10,15 @@ import (
 )
 
 const (
-	// freshFor is how long the pending signals count as current after they were read.
+	// freshFor is the time for which the pending signals count as current after they were read.
 	freshFor = 20 * time.Millisecond
 	// signalPage is the maximum number of signals per read.
 	signalPage = 200
 )
 
-// addSignals adds the signals that the run does not have yet. Signals that are delivered once more,
-// because the function was entered again, stay first. All others are in the order in which they
-// were sent.
+// addSignals adds the signals that the run does not have yet. If the function was entered again,
+// the signals that it receives again stay first. All others are in the order in which they were
+// sent.
 func (r *run) addSignals(signals []perdure.Signal) {
 	if len(signals) == 0 {
 		return
@@ -48,9 +48,9 @@ func (r *run) addSignals(signals []perdure.Signal) {
 	})
 }
 
-// setSignals replaces the run's pending signals by those of a claim. It leaves the signals that the
-// function, entered again, has yet to receive once more. A claim for a parked goroutine (Kept)
-// contains only new signals, so setSignals adds them.
+// setSignals replaces the run's pending signals by the signals of a claim. If the function was
+// entered again, some signals that it took before may not be delivered to it again yet; these stay.
+// A claim for a parked goroutine (Kept) contains only new signals, so setSignals adds them.
 func (r *run) setSignals(c perdure.AgentClaim) {
 	if c.Kept {
 		r.addSignals(c.Signals)
@@ -65,8 +65,8 @@ func (r *run) setSignals(c perdure.AgentClaim) {
 	}
 }
 
-// giveAgain puts signals that were taken since the checkpoint before all others. A function that is
-// entered again receives them first.
+// giveAgain puts signals that were taken since the checkpoint before all other pending signals. A
+// function that is entered again receives them first.
 func (r *run) giveAgain(taken []perdure.Signal) {
 	again := slices.Clone(taken)
 	for i := range again {
@@ -75,9 +75,9 @@ func (r *run) giveAgain(taken []perdure.Signal) {
 	r.signals = append(again, r.signals...)
 }
 
-// look reads the signals that were sent since the last read, page by page, if that read is no
-// longer current. If the server has more than the run has read, it reads only those that match the
-// pattern.
+// look reads the signals that were sent since the last read, page by page, unless that read is
+// still current. If the claim did not contain all pending signals, it reads only signals that match
+// the pattern.
 func (r *run) look(pattern string) error {
 	if !r.more && time.Since(r.fresh) < freshFor {
 		return nil
@@ -125,8 +125,8 @@ func (r *run) cover(patterns ...string) error {
 	}
 }
 
-// find returns the first pending signal that matches one of the patterns, and reports whether there
-// is one.
+// find returns the first pending signal that matches one of the patterns. The bool reports whether
+// there is such a signal.
 func (r *run) find(patterns ...string) (perdure.Signal, bool) {
 	i := r.index(patterns)
 	if i < 0 {
@@ -139,8 +139,8 @@ func (r *run) index(patterns []string) int {
 	return slices.IndexFunc(r.signals, func(s perdure.Signal) bool { return matchesAny(patterns, s.Name) })
 }
 
-// take removes the first pending signal that matches one of the patterns, and returns it. The
-// signal counts as taken with the next commit. The second result reports whether there was one.
+// take removes the first pending signal that matches one of the patterns, and returns it. The next
+// commit records that the signal is taken. The bool reports whether there was such a signal.
 func (r *run) take(patterns ...string) (perdure.Signal, bool) {
 	i := r.index(patterns)
 	if i < 0 {
@@ -206,7 +206,7 @@ func (r *run) WaitAnySignal(timeout time.Duration, patterns ...string) (perdure.
 		}
 		if waited && timeout > 0 {
 			r.chose(a, timedOut)
-			return perdure.Signal{}, agent.ErrTimeout // only the store's clock ends the wait
+			return perdure.Signal{}, agent.ErrTimeout // the store's clock decides when the wait ends
 		}
 		if _, err := r.suspend(perdure.WaitAny(waits...)); err != nil {
 			return perdure.Signal{}, err

@@ -17,8 +17,8 @@ import (
 )
 
 // TestPendingSignalPreventsTheEnd checks that a signal that arrives just before the end makes the
-// worker enter the function again. The function receives the signals since the checkpoint once
-// more. The step and the wait do not run again, and OnEnd runs once.
+// worker enter the function again. The function again receives the signals since the checkpoint.
+// The step and the wait do not run again, and OnEnd runs once.
 func TestPendingSignalPreventsTheEnd(t *testing.T) {
 	t.Run("in the first claim", func(t *testing.T) { pendingSignalPreventsTheEnd(t, 0) })
 	t.Run("after a wait", func(t *testing.T) { pendingSignalPreventsTheEnd(t, 200*time.Millisecond) })
@@ -45,7 +45,7 @@ func pendingSignalPreventsTheEnd(t *testing.T, pause time.Duration) {
 		if err != nil {
 			return "", err
 		}
-		if n == 1 { // after DrainSignals, so this run does not see it
+		if n == 1 { // the function does not see this signal, which follows DrainSignals
 			b.signal(<-id, "m", `"late"`)
 		}
 		var values []string
@@ -69,8 +69,8 @@ func pendingSignalPreventsTheEnd(t *testing.T, pause time.Duration) {
 	}
 }
 
-// TestSignalsGivenAgainSurviveAWait checks that a function that is entered again still receives the
-// signals that it has taken before, after it has waited for another one.
+// TestSignalsGivenAgainSurviveAWait checks a function that is entered again. After it has waited
+// for another signal, it still receives the signals that it had taken before it was entered again.
 func TestSignalsGivenAgainSurviveAWait(t *testing.T) {
 	for _, n := range []int{100, -1} {
 		b := newBench(t, 5*time.Second)
@@ -81,7 +81,7 @@ func TestSignalsGivenAgainSurviveAWait(t *testing.T) {
 				said = append(said, string(s.Value))
 				return err
 			}
-			// The second run requests the signals in another order.
+			// The second time, the function requests the signals in another order.
 			if has, err := ctx.HasSignal("go"); err != nil {
 				return "", err
 			} else if has {
@@ -101,7 +101,7 @@ func TestSignalsGivenAgainSurviveAWait(t *testing.T) {
 		b.signal(id, "first", "1")
 		b.signal(id, "second", "2")
 		b.waiting(id, "signal")
-		w.stop() // both are taken; the next run receives them once more
+		w.stop() // both are taken; the function then receives them again
 		b.signal(id, "go", "0")
 		b.work(func(c *Config) { c.Parked = n })
 		b.waiting(id, "signal")
@@ -146,7 +146,7 @@ func TestMoreSignalsThanAClaimCarries(t *testing.T) {
 }
 
 // TestWaitsCountFromTheFirstTime checks that a function that is entered again does not repeat a
-// sleep that has ended, and that a wait with a timeout has the same due time as before.
+// sleep that has ended. A wait with a timeout has the same due time as before.
 func TestWaitsCountFromTheFirstTime(t *testing.T) {
 	for _, n := range []int{100, -1} {
 		b := newBench(t, 5*time.Second)
@@ -169,8 +169,8 @@ func TestWaitsCountFromTheFirstTime(t *testing.T) {
 		}
 		b.signal(id, "stop", `"fine"`)
 		b.output(id, `"fine"`)
-		// The function is entered again at the end of the sleep, unless parked, and after the
-		// signal.
+		// Without parked goroutines, the function is entered again at the end of the sleep. It is
+		// also entered again after the signal.
 		if got, want := entered.Load(), map[int]int32{100: 2, -1: 3}[n]; got != want {
 			t.Errorf("with %d goroutines kept it was entered %d times, want %d", n, got, want)
 		}

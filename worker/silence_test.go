@@ -13,9 +13,9 @@ import (
 	"github.com/perdure/perdure/agent"
 )
 
-// TestSilentCodeTimesOut checks that an attempt without Heartbeat or Progress for its heartbeat
-// timeout fails with timeout and is tried once more, although its worker renews the lease. An
-// attempt that calls them, and one without that timeout, may take longer.
+// TestSilentCodeTimesOut checks an attempt that does not call Heartbeat or Progress for the length
+// of its heartbeat timeout. It fails with timeout and is repeated, although its worker renews the
+// lease. An attempt that calls them, and an attempt without a heartbeat timeout, may take longer.
 func TestSilentCodeTimesOut(t *testing.T) {
 	b := newBench(t, time.Second)
 	const bound = 600 * time.Millisecond
@@ -66,8 +66,8 @@ func TestSilentCodeTimesOut(t *testing.T) {
 	}
 }
 
-// TestCodeThatHeedsNothingIsGivenUpOn checks that the server starts another attempt if code exceeds
-// its heartbeat timeout and ignores its context.
+// TestCodeThatHeedsNothingIsGivenUpOn checks code that exceeds its heartbeat timeout and ignores
+// its context. The server starts another attempt.
 func TestCodeThatHeedsNothingIsGivenUpOn(t *testing.T) {
 	b := newBench(t, 300*time.Millisecond)
 	leave := make(chan struct{})
@@ -104,7 +104,7 @@ func firstError(results []agent.Result, err error) error {
 }
 
 // TestProgressIsSeenWhileItRuns checks that the list of tasks contains the progress of a running
-// attempt, even if the first heartbeat with it was lost.
+// attempt, even if the first heartbeat that contained the progress was lost.
 func TestProgressIsSeenWhileItRuns(t *testing.T) {
 	b := newBench(t, 300*time.Millisecond)
 	leave := make(chan struct{})
@@ -151,7 +151,7 @@ func TestDiscardIsReported(t *testing.T) {
 	first := b.start("a")
 	b.waiting(first, "signal")
 	w.parkedNow(t, first)
-	second := b.start("a") // its goroutine takes the only place
+	second := b.start("a") // its goroutine takes the only place for a parked one
 	if got := wait(t, "the server to be told", told); got != first {
 		t.Errorf("it was told of %s, want %s", got, first)
 	}
@@ -178,7 +178,7 @@ func TestKeyTTLInOneRun(t *testing.T) {
 			return err
 		}
 		for _, step := range []func() error{
-			ask, ask, // the same before the checkpoint
+			ask, ask, // before the checkpoint, both are the same task
 			func() error { return ctx.Sleep(20 * time.Millisecond) }, ask,
 			func() error { return ctx.Checkpoint(1) }, ask, ask,
 		} {
@@ -201,8 +201,8 @@ func TestKeyTTLInOneRun(t *testing.T) {
 	}
 }
 
-// TestTaskOptionsAreCheckedAtTheEdge checks that Schedule returns a future with invalid_argument
-// for invalid options. The error names the option.
+// TestTaskOptionsAreCheckedAtTheEdge checks that Schedule returns a future with an invalid_argument
+// error for invalid options. The error names the option.
 func TestTaskOptionsAreCheckedAtTheEdge(t *testing.T) {
 	b := newBench(t, time.Minute)
 	b.agent("a", func(ctx agent.Context) (string, error) {

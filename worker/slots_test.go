@@ -13,7 +13,7 @@ import (
 	"github.com/perdure/perdure/agent"
 )
 
-// gauge counts concurrent work, and records the maximum.
+// gauge counts work that runs at the same time, and records the maximum.
 type gauge struct{ now, most atomic.Int32 }
 
 func (g *gauge) enter() func() {
@@ -70,13 +70,13 @@ func TestSlotsAreNeverExceeded(t *testing.T) {
 	}
 }
 
-// TestLastSlotIsNotLost checks that each of five polls in a row gets the only free slot and returns
-// it.
+// TestLastSlotIsNotLost checks that five polls, one after another, each get the only free slot and
+// return it.
 func TestLastSlotIsNotLost(t *testing.T) {
 	s := newSlots(2)
 	ctx, cancel := context.WithCancel(t.Context())
 	defer cancel()
-	s.acquire(ctx) // occupies a slot
+	s.acquire(ctx) // takes one slot
 	polls := 0
 	pollLoop(ctx, New(Config{}), s, nil, func(_ context.Context, p perdure.Poll) ([]int, error) {
 		if p.Slots != 1 {
@@ -124,8 +124,8 @@ func TestEagerClaimsTakeNoPoll(t *testing.T) {
 	}
 }
 
-// TestParkedGoroutinesAreBounded checks that at most Parked goroutines are parked, and that the
-// functions of the discarded ones are entered again.
+// TestParkedGoroutinesAreBounded checks that at most Config.Parked goroutines are parked. If a
+// goroutine is discarded, its function is entered again.
 func TestParkedGoroutinesAreBounded(t *testing.T) {
 	b := newBench(t, 20*time.Second)
 	var entered atomic.Int32
@@ -151,7 +151,7 @@ func TestParkedGoroutinesAreBounded(t *testing.T) {
 		b.signal(id, "go", "1")
 		b.output(id, "fine")
 	}
-	if n := entered.Load(); n != 6 { // two discarded functions were entered again
+	if n := entered.Load(); n != 6 { // the functions of two discarded goroutines were entered again
 		t.Errorf("the function was entered %d times, want 6", n)
 	}
 }

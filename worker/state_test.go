@@ -22,8 +22,9 @@ var (
 	}))
 )
 
-// versioned returns an agent that loads its state with states, or begins with first, saves it,
-// waits for the signal go, and returns say of the state.
+// versioned returns an agent that loads its state with the given versions, or begins with the state
+// first. It saves the state, waits for the signal go, and returns what the function say makes of
+// the state.
 func versioned[T any](states agent.Versioned[T], first T, say func(T) string) func(agent.Context) (string, error) {
 	return func(ctx agent.Context) (string, error) {
 		st, known, err := states.Load(ctx)
@@ -52,8 +53,7 @@ func asNew(ctx agent.Context) (string, error) {
 }
 
 // TestOldStateIsMigrated checks that a worker with a newer version of the state converts an old
-// checkpoint with the author's migration. The stored checkpoint contains the author's JSON, without
-// a wrapper.
+// checkpoint with the author's migration. The stored checkpoint contains exactly the author's JSON.
 func TestOldStateIsMigrated(t *testing.T) {
 	eachWay(t, time.Minute, func(b *bench, way func(*Config)) {
 		b.agent("a", asOld)
@@ -91,12 +91,12 @@ func TestNewerStateWaitsForANewerWorker(t *testing.T) {
 	old.stop()
 	b.agents = newer
 	b.work()
-	b.ahead.Add(int64(time.Hour)) // longer than any backoff
+	b.ahead.Add(int64(time.Hour)) // more than any backoff
 	b.output(id, "Lovelace")
 }
 
-// TestNewerStateIsRefused checks that an execution whose state is newer than the only worker's
-// agent fails after several releases. The error names both versions.
+// TestNewerStateIsRefused checks an execution whose state is newer than the agent of the only
+// worker. It fails after several releases, and the error names both versions.
 func TestNewerStateIsRefused(t *testing.T) {
 	b := newBench(t, time.Minute)
 	b.agent("a", asNew)

@@ -75,8 +75,8 @@ func TestStepNameReused(t *testing.T) {
 	})
 }
 
-// TestLazyStep checks that a step does not run again after a panic that follows it, but that a lazy
-// step does, because it is stored only with the next commit.
+// TestLazyStep checks a panic that follows a step. The step does not run again, because it is
+// stored. A lazy step runs again, because it is stored only with the next commit.
 func TestLazyStep(t *testing.T) {
 	for _, lazy := range []bool{false, true} {
 		b := newBench(t, time.Minute)
@@ -156,20 +156,20 @@ func TestTurnIDs(t *testing.T) {
 	}
 }
 
-// TestSignalsThatNobodyTakes checks that an agent fails if it is entered again because of a signal
-// of Unless and still does not take it. The error names the signal. An agent that takes one signal
-// per call completes.
+// TestSignalsThatNobodyTakes checks an agent that is entered again because of a signal of Unless
+// and still does not take the signal. It fails, and the error names the signal. An agent that takes
+// one signal each time it is entered completes.
 func TestSignalsThatNobodyTakes(t *testing.T) {
 	b := newBench(t, time.Minute)
 	var entered atomic.Int32
 	b.agent("deaf", func(ctx agent.Context) (string, error) {
 		entered.Add(1)
-		if _, err := ctx.WaitSignal("other", 0); err != nil { // delivered once more in the second run
+		if _, err := ctx.WaitSignal("other", 0); err != nil { // received again at the next entry
 			return "", err
 		}
 		return "fine", nil
 	}, "m", "unused")
-	b.agent("slow", func(ctx agent.Context) (string, error) { // takes one signal per run of the function
+	b.agent("slow", func(ctx agent.Context) (string, error) { // takes one signal each time it is entered
 		if has, err := ctx.HasSignal("m"); err != nil || !has {
 			return "fine", err
 		}
@@ -205,8 +205,8 @@ func TestSignalsThatNobodyTakes(t *testing.T) {
 	}
 }
 
-// TestTheInstanceOfAStepIsStored checks that a step is stored with its instance, and that an instance that
-// is too long or no text is left out, while it still identifies the step.
+// TestTheInstanceOfAStepIsStored checks that a step is stored with its instance. If the instance is
+// too long or not text, it is left out of the record, but still identifies the step.
 func TestTheInstanceOfAStepIsStored(t *testing.T) {
 	instances := []string{"", "seven", strings.Repeat("x", 513), "\xff", "a\x00b"}
 	eachWay(t, time.Minute, func(b *bench, way func(*Config)) {

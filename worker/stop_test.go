@@ -14,8 +14,8 @@ import (
 )
 
 // TestDrainLeavesBehindWhatDoesNotStop checks that a worker stops although code ignores its
-// context. Run's error names the code, its work is released, and other workers complete it. The
-// task completes once.
+// context. Run's error names the code, the worker releases its claims, and other workers complete
+// the work. The task completes once.
 func TestDrainLeavesBehindWhatDoesNotStop(t *testing.T) {
 	b := newBench(t, time.Hour)
 	stuck, begun := make(chan struct{}), make(chan struct{}, 3)
@@ -70,7 +70,7 @@ func TestDrainLeavesBehindWhatDoesNotStop(t *testing.T) {
 	for _, id := range ids {
 		b.output(id, "fine")
 	}
-	close(stuck) // in production, the process would end; here, this ends the goroutines
+	close(stuck) // ends the goroutines; in production, the process would end
 	eventually(t, "the code to return", func() bool {
 		w.mu.Lock()
 		defer w.mu.Unlock()
@@ -83,9 +83,9 @@ func TestDrainLeavesBehindWhatDoesNotStop(t *testing.T) {
 	}
 }
 
-// TestOutageLongerThanTheLease checks an outage of the server that is longer than the lease. A tool
-// that may run twice continues, and completes once. The context of a running agent ends with
-// ErrLeaseLost, and the agent is entered again without a counted crash.
+// TestOutageLongerThanTheLease checks an outage of the server that is longer than a lease. A tool
+// whose attempt may run twice continues, and completes once. The context of a running agent ends
+// with ErrLeaseLost, and the agent is entered again without a counted crash.
 func TestOutageLongerThanTheLease(t *testing.T) {
 	const lease = time.Hour
 	b := newBench(t, lease)
@@ -139,7 +139,7 @@ func TestOutageLongerThanTheLease(t *testing.T) {
 	if cause := wait(t, "the agent to end", computing); !errors.Is(cause, agent.ErrLeaseLost) {
 		t.Errorf("the agent's cause is %v", cause)
 	}
-	b.serve() // for the time of one lease, the server ends no leases
+	b.serve() // the server waits one lease before it ends leases
 	away.Store(false)
 	w.beatOnce(t.Context(), patience)
 	close(goOn)
@@ -153,9 +153,9 @@ func TestOutageLongerThanTheLease(t *testing.T) {
 	}
 }
 
-// TestZombieToolNeverWrites checks a worker that loses its connection while another one takes over
-// its task. Only the result of the other worker is stored, and the first attempt's context ends
-// with ErrLeaseLost.
+// TestZombieToolNeverWrites checks a worker that loses its connection while another worker takes
+// over its task. Only the result of the other worker is stored, and the context of the first
+// attempt ends with ErrLeaseLost.
 func TestZombieToolNeverWrites(t *testing.T) {
 	b := newBench(t, 300*time.Millisecond)
 	var away atomic.Bool

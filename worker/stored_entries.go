@@ -8,10 +8,11 @@ import (
 	"github.com/perdure/perdure"
 )
 
-// appendedBefore returns the id of an entry with the key of e that was stored after the newest
-// checkpoint, before the function was entered again. That entry becomes the leaf, and e is not
-// appended. Without such an entry, appendedBefore returns uuid.Nil. An equal entry without a key
-// was probably appended twice by mistake: appendedBefore reports it, and e is appended.
+// appendedBefore returns the id of a stored entry that has the same key as e. It considers entries
+// that were stored after the newest checkpoint, before the function was entered again. The entry
+// that it finds becomes the leaf, and e is not appended. If it finds none, it returns uuid.Nil. An
+// equal entry without a key was probably appended twice by mistake: appendedBefore reports it, and
+// e is appended.
 func (r *run) appendedBefore(e perdure.Entry) (uuid.UUID, error) {
 	if e.Key == "" && !r.reports() || !e.OnPath() {
 		return uuid.Nil, nil
@@ -39,7 +40,7 @@ func (r *run) appendedBefore(e perdure.Entry) (uuid.UUID, error) {
 	return uuid.Nil, nil
 }
 
-// reports reports whether the run reports suspected mistakes of the agent's code. It does if
+// reports says whether the run reports probable mistakes in the agent's code. It does if
 // Config.Report is set, or if the worker parks no goroutines, which is a mode for development.
 func (r *run) reports() bool { return r.w.Parked < 0 || r.w.Report != nil }
 

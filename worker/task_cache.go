@@ -17,7 +17,7 @@ type sizedTask struct {
 	bytes int
 }
 
-// get returns the task, or nil if the run does not know it.
+// get returns the task with this id, or nil if the run does not know it.
 func (k *taskCache) get(id uuid.UUID) *perdure.Task { return k.tasks[id].task }
 
 func (k *taskCache) put(t *perdure.Task) {

@@ -12,8 +12,8 @@ import (
 	"github.com/perdure/perdure/agent"
 )
 
-// TestSizeOfKnownTasksIsTrackedIncrementally checks that the counted memory of cached tasks equals a
-// full computation after each of 2000 random additions, replacements and removals.
+// TestSizeOfKnownTasksIsTrackedIncrementally checks that the counted memory of cached tasks equals
+// a full computation after each of 2000 random additions, replacements and removals.
 func TestSizeOfKnownTasksIsTrackedIncrementally(t *testing.T) {
 	r := rand.New(rand.NewPCG(1, 4))
 	var k taskCache
@@ -35,7 +35,7 @@ func TestSizeOfKnownTasksIsTrackedIncrementally(t *testing.T) {
 			if k.get(id) != task {
 				t.Fatal("what was learned is not taskCache")
 			}
-			task.Input = make(json.RawMessage, 10) // this later change is not counted
+			task.Input = make(json.RawMessage, 10) // the cache must not count this change
 		}
 		sum := 0
 		for _, one := range k.tasks {
@@ -47,8 +47,8 @@ func TestSizeOfKnownTasksIsTrackedIncrementally(t *testing.T) {
 	}
 }
 
-// TestSizeOfAParkedRunIsItsData checks the weight of a parked run at each of six waits. It must
-// equal the computed size of the goroutine, input, state, path, tasks and signals. Between the
+// TestSizeOfAParkedRunIsItsData checks the weight of a parked run at each of six waits. The weight
+// must equal the computed size of the goroutine, input, state, path, tasks and signals. Between the
 // waits the run takes signals, calls tasks and, once, commits a checkpoint.
 func TestSizeOfAParkedRunIsItsData(t *testing.T) {
 	b := newBench(t, time.Minute)

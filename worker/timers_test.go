@@ -14,7 +14,7 @@ import (
 // TestDrainTakesAll checks that DrainSignals returns 1300 pending signals in the order in which
 // they were sent.
 func TestDrainTakesAll(t *testing.T) {
-	const many = 1300 // more than a claim, a reply or a decision contains
+	const many = 1300 // more than a claim, a reply or a commit contains
 	eachWay(t, time.Minute, func(b *bench, way func(*Config)) {
 		b.agent("a", func(ctx agent.Context) (string, error) {
 			if _, err := ctx.WaitSignal("go", 0); err != nil {
@@ -115,7 +115,7 @@ func TestSignalPatterns(t *testing.T) {
 }
 
 // TestSignalTakenAfterACheckpointThatWaits checks that a delayed checkpoint does not consume a
-// signal that is taken after it: a function that is entered again receives the signal once more.
+// signal that is taken after it. A function that is entered again receives the signal again.
 func TestSignalTakenAfterACheckpointThatWaits(t *testing.T) {
 	for name, take := range map[string]func(agent.Context) (perdure.Signal, error){
 		"wait": func(ctx agent.Context) (perdure.Signal, error) { return ctx.WaitSignal("m", 0) },
@@ -158,11 +158,12 @@ func TestSignalTakenAfterACheckpointThatWaits(t *testing.T) {
 	}
 }
 
-// TestSleepIsTheStoresTime checks that a sleep is due by the store's clock, even if the workers'
-// clocks are 7 hours behind. A sleep that has begun does not begin again on another worker.
+// TestSleepIsTheStoresTime checks that the store's clock decides when a sleep ends, even if the
+// clocks of the workers are 7 hours behind. A sleep that has begun does not begin again on another
+// worker.
 func TestSleepIsTheStoresTime(t *testing.T) {
 	eachWay(t, 20*time.Second, func(b *bench, way func(*Config)) {
-		b.ahead.Store(int64(7 * time.Hour)) // so the workers' clock is 7 hours behind
+		b.ahead.Store(int64(7 * time.Hour)) // so the clock of the workers is 7 hours behind
 		b.agent("a", func(ctx agent.Context) (string, error) {
 			for range 2 {
 				if err := ctx.Sleep(time.Hour); err != nil {
@@ -183,7 +184,7 @@ func TestSleepIsTheStoresTime(t *testing.T) {
 			w.stop()
 			w = b.work(way)
 			waits := b.count(id, perdure.EventWaiting)
-			b.ahead.Add(int64(time.Hour)) // an hour passes at once
+			b.ahead.Add(int64(time.Hour)) // lets an hour pass at once
 			b.until(id, "the next wait", func(x *perdure.Execution) bool {
 				return x.Status.Terminal() || x.Status == perdure.StatusWaiting && b.count(id, perdure.EventWaiting) > waits
 			})
@@ -195,8 +196,8 @@ func TestSleepIsTheStoresTime(t *testing.T) {
 	})
 }
 
-// TestWaitsAreCountedFromTheCheckpoint checks that waits are counted from a delayed checkpoint: a
-// sleep after it has the same due time when the function is entered again.
+// TestWaitsAreCountedFromTheCheckpoint checks that waits are numbered from a delayed checkpoint. A
+// sleep after that checkpoint has the same due time when the function is entered again.
 func TestWaitsAreCountedFromTheCheckpoint(t *testing.T) {
 	eachWay(t, 20*time.Second, func(b *bench, way func(*Config)) {
 		b.agent("a", func(ctx agent.Context) (string, error) {

@@ -19,10 +19,10 @@ import (
 // modes are the persistence modes in which tests run.
 var modes = []perdure.PersistenceMode{perdure.Remote, perdure.Local}
 
-// tour is an agent that uses many features of an agent.Context, and counts effects that may occur
+// tour is an agent that uses many features of an agent.Context. It counts effects that may occur
 // only once.
 type tour struct {
-	mu  sync.Mutex // guards ran
+	mu  sync.Mutex // guards the field ran
 	ran map[string]int
 	*bench
 }
@@ -33,7 +33,7 @@ func (o *tour) count(what string, id uuid.UUID) {
 	o.ran[id.String()+" "+what]++
 }
 
-// big is larger than InlineLimit, so it is stored as a blob.
+// big is longer than InlineLimit, so it is stored as a blob.
 var big = strings.Repeat("0123456789abcdef", 4<<10)
 
 type tourState struct{ Phase int }
@@ -131,8 +131,8 @@ var phases = []func(*tour, agent.Context) error{
 }
 
 // takeTour runs three executions of the agent "tour" on the given number of workers, and checks
-// their outputs and streams. Each effect that the tour counts must have occurred exactly once.
-// change returns a function that edits the configuration of a worker.
+// their outputs and streams. Each effect that the tour counts must have occurred exactly once. The
+// parameter change returns a function that edits the configuration of a worker.
 func takeTour(t *testing.T, mode perdure.PersistenceMode, lease time.Duration, workers int, change func(b *bench) func(*Config)) {
 	b := newBench(t, lease)
 	b.mode = mode
@@ -145,7 +145,7 @@ func takeTour(t *testing.T, mode perdure.PersistenceMode, lease time.Duration, w
 	for range 3 {
 		id := b.start("tour")
 		ids = append(ids, id)
-		b.signal(id, "say.one", `"one"`) // before the agent waits for it
+		b.signal(id, "say.one", `"one"`) // before the agent waits for the signal
 	}
 	for _, id := range ids {
 		b.waiting(id, "signal")
@@ -165,7 +165,7 @@ func takeTour(t *testing.T, mode perdure.PersistenceMode, lease time.Duration, w
 	}
 }
 
-// define defines the agent of the tour and its tasks on the bench.
+// define defines the agent "tour" and its tasks on the bench.
 func (o *tour) define() {
 	b := o.bench
 	b.agent("tour", o.run)
@@ -192,14 +192,15 @@ func (o *tour) check(id uuid.UUID) {
 			o.Errorf("%d %s events, want %d", n, what, want)
 		}
 	}
-	// The task that Select did not choose may still be running at the end of the execution; it is
-	// then cancelled.
+	// The task that Select did not choose may still run at the end of the execution. It is then
+	// cancelled.
 	if n := o.bench.count(id, perdure.EventTaskFailed) + o.bench.count(id, perdure.EventTaskCancelled); n != 2 {
 		o.Errorf("%d tasks failed or were cancelled, want 2", n)
 	}
 }
 
-// checkShown checks the streamed text of a tour. It is in the log or, in mode LOCAL, at the worker.
+// checkShown checks the streamed text of a tour. The text is in the log or, in mode LOCAL, in the
+// worker's local store.
 func (o *tour) checkShown(id uuid.UUID) {
 	o.Helper()
 	want := []string{"doubling 0", "doubling 1", "doubling 2", "doubling 21", "doubling 3", "ok", "ok", "ok", "ok", "ok", "welcome"}
@@ -234,8 +235,8 @@ func parked(n int) func(*bench) func(*Config) {
 	return func(*bench) func(*Config) { return func(c *Config) { c.Parked = n } }
 }
 
-// TestOutcomeIsTheSameHoweverItGoesOn checks that tours have the same outcome with parked
-// goroutines, without, and with different numbers of workers and slots.
+// TestOutcomeIsTheSameHoweverItGoesOn checks that tours have the same outcome with and without
+// parked goroutines, and with different numbers of workers and slots.
 func TestOutcomeIsTheSameHoweverItGoesOn(t *testing.T) {
 	longtest.Skip(t, "seconds")
 	for name, test := range map[string]struct {

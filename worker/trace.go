@@ -11,9 +11,9 @@ import (
 	"go.opentelemetry.io/otel/trace"
 )
 
-// All spans of an execution belong to the trace of its start, on every worker: the execution stores
-// the traceparent. A span covers one claim, until the execution waits, ends or its lease is lost.
-// It is linked to the previous span.
+// All spans of an execution belong to the trace in which it was started, on every worker, because
+// the execution stores the traceparent. A span covers one claim, until the execution waits, ends or
+// its lease is lost. Each span is linked to the execution's previous span.
 
 const tracerName = "github.com/perdure/perdure/worker"
 
@@ -25,8 +25,8 @@ func (w *Worker) tracer() trace.Tracer {
 	return w.TracerProvider.Tracer(tracerName)
 }
 
-// remote returns the span context of a traceparent. It is invalid if the traceparent is invalid or
-// empty.
+// remote returns the span context of a traceparent. The span context is invalid if the traceparent
+// is invalid or empty.
 func remote(traceparent string) trace.SpanContext {
 	if traceparent == "" {
 		return trace.SpanContext{}
@@ -52,7 +52,7 @@ func (b begun) span() trace.Span {
 	return trace.SpanFromContext(b.ctx)
 }
 
-// in returns ctx with the span added.
+// in returns a copy of ctx with the span added.
 func (b begun) in(ctx context.Context) context.Context {
 	if b.ctx == nil {
 		return ctx
@@ -60,7 +60,7 @@ func (b begun) in(ctx context.Context) context.Context {
 	return trace.ContextWithSpan(ctx, b.span())
 }
 
-// end ends the span. A non-nil err is recorded as the span's failure.
+// end ends the span. If err is not nil, it is recorded as the span's failure.
 func (b begun) end(err error) {
 	if b.ctx == nil {
 		return
@@ -80,8 +80,8 @@ func execution(id, worker string) []attribute.KeyValue {
 	}
 }
 
-// beginSpan starts the span of a claim. It links to the previous span of this goroutine or, if
-// there is none, to the span of the newest checkpoint.
+// beginSpan starts the span of a claim. It links the span to the previous span of this goroutine
+// or, if there is none, to the span of the newest checkpoint.
 func (r *run) beginSpan(c perdure.AgentClaim) {
 	tracer := r.w.tracer()
 	if tracer == nil {
@@ -107,14 +107,14 @@ func (r *run) beginSpan(c perdure.AgentClaim) {
 	r.span.Store(&begun{ctx})
 }
 
-// endSpan ends the span of the claim. It has no effect if the span has ended.
+// endSpan ends the span of the claim. It has no effect if the span has already ended.
 func (r *run) endSpan() {
 	if b := r.span.Load(); b != nil {
 		b.span().End()
 	}
 }
 
-// spanned returns ctx with the span of the claim added.
+// spanned returns a copy of ctx with the span of the claim added.
 func (r *run) spanned(ctx context.Context) context.Context {
 	if b := r.span.Load(); b != nil {
 		return b.in(ctx)
@@ -133,8 +133,9 @@ func (r *run) Value(key any) any {
 	return r.Context.Value(key)
 }
 
-// beginAttemptSpan starts the span of an attempt. Its parent is asked, the span of the claim that
-// scheduled the task; if asked is invalid, it is the span of the task's traceparent.
+// beginAttemptSpan starts the span of an attempt. Its parent is the span asked, which is the span
+// of the claim that scheduled the task. If asked is invalid, the parent is the span of the task's
+// traceparent.
 func (w *Worker) beginAttemptSpan(c perdure.TaskClaim, asked trace.SpanContext) begun {
 	tracer := w.tracer()
 	if tracer == nil {
@@ -150,8 +151,8 @@ func (w *Worker) beginAttemptSpan(c perdure.TaskClaim, asked trace.SpanContext) 
 	return begun{ctx}
 }
 
-// spanOf returns the span of the execution's claim if its goroutine is running or parked here, and
-// an invalid one otherwise.
+// spanOf returns the span of the execution's claim if the execution's goroutine is running or
+// parked on this worker. Otherwise it returns an invalid span.
 func (w *Worker) spanOf(c perdure.TaskClaim) trace.SpanContext {
 	w.mu.Lock()
 	r := w.runs[c.Lease.ExecutionID]
@@ -168,8 +169,8 @@ func (w *Worker) spanOf(c perdure.TaskClaim) trace.SpanContext {
 	return trace.SpanContext{}
 }
 
-// called calls call in a new span with this name, a child of the span of ctx. Without tracing it
-// only calls it.
+// called calls the function call in a new span with this name, which is a child of the span of ctx.
+// Without tracing it only calls the function.
 func (w *Worker) called(ctx context.Context, name string, call func(ctx context.Context) error) error {
 	tracer := w.tracer()
 	if tracer == nil || !trace.SpanFromContext(ctx).IsRecording() {

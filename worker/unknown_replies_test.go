@@ -10,8 +10,8 @@ import (
 	"github.com/perdure/perdure/agent"
 )
 
-// TestWhatAnUnknownBeatSaidIsSaidAgain checks that the next heartbeat repeats the progress of an
-// attempt if the server could not process the first one. The attempt continues.
+// TestWhatAnUnknownBeatSaidIsSaidAgain checks a heartbeat with progress of an attempt that the
+// server could not process. The next heartbeat repeats the progress, and the attempt continues.
 func TestWhatAnUnknownBeatSaidIsSaidAgain(t *testing.T) {
 	b := newBench(t, 600*time.Millisecond)
 	enough := make(chan struct{})
@@ -28,7 +28,7 @@ func TestWhatAnUnknownBeatSaidIsSaidAgain(t *testing.T) {
 		return "fine", err
 	})
 	f := &faulty{}
-	said := 0 // heartbeats are never concurrent
+	said := 0 // needs no lock, because heartbeats are never concurrent
 	f.onHeartbeat = func(h perdure.Heartbeat, r *perdure.HeartbeatReply) error {
 		if len(h.Tasks) != 1 || !h.Tasks[0].Alive || string(h.Tasks[0].Progress) != "7" {
 			return nil
@@ -46,7 +46,7 @@ func TestWhatAnUnknownBeatSaidIsSaidAgain(t *testing.T) {
 }
 
 // TestAFrameThatCouldNotBeStoredNowIsSentAgain checks that a frame with a temporary error is sent
-// until it is stored. Meanwhile, another task streams and ends.
+// again until it is stored. Meanwhile, another task streams and ends.
 func TestAFrameThatCouldNotBeStoredNowIsSentAgain(t *testing.T) {
 	for _, code := range []perdure.Code{perdure.Unavailable, perdure.RateLimited, perdure.Internal} {
 		t.Run(string(code), func(t *testing.T) {
@@ -101,7 +101,7 @@ func TestAFrameThatCouldNotBeStoredNowIsSentAgain(t *testing.T) {
 	}
 }
 
-// choosy is a dispatch that refuses some frames of a batch and passes on the others.
+// choosy is a dispatch that refuses some frames of a batch and passes on the rest of the batch.
 type choosy struct {
 	perdure.Dispatch
 	refuse func(perdure.Frame) *perdure.Error

@@ -10,8 +10,8 @@ import (
 )
 
 // TestEveryKindOfConditionHasAWait checks that each kind of condition becomes a valid wait of the
-// same kind, and that the worker can evaluate that wait. There is no condition for the kind
-// WaitKindTimer, a point in time: conditions have durations.
+// same kind, and that the worker can evaluate that wait. No condition has the kind WaitKindTimer,
+// which is a point in time, because conditions have durations.
 func TestEveryKindOfConditionHasAWait(t *testing.T) {
 	task := uuid.New()
 	conditions := map[perdure.WaitKind]agent.Condition{

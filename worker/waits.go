@@ -13,11 +13,11 @@ import (
 	"github.com/perdure/perdure/agent"
 )
 
-// asking is one wait whose outcome could differ when the function is entered again. Its outcome is
-// recorded, so that the function receives the same one.
+// asking is one wait whose outcome could differ when the function is entered again. The outcome is
+// recorded, so that the function then receives the same outcome.
 type asking struct {
 	name    string
-	number  int // number of this wait among equal waits since the checkpoint
+	number  int // number of this wait among waits with the same name since the checkpoint
 	outcome int // the recorded outcome, or NoOutcome if there is none
 }
 
@@ -25,33 +25,34 @@ type asking struct {
 type asks struct {
 	count map[string]int
 	asked perdure.Asked
-	chose []perdure.Choice // outcomes that are not committed
+	chose []perdure.Choice // outcomes that are not committed yet
 }
 
 // Outcomes of a wait for signals with a timeout. The outcome does not name the signal: a function
-// that is entered again receives it once more.
+// that is entered again receives the signal again.
 const (
 	signalCame = 0
 	timedOut   = 1
 )
 
-// waitName returns a short name that is equal for waits with equal parts, and different for others.
+// waitName returns a short name for a wait. Waits with equal parts have the same name, and all
+// other waits have different names.
 func waitName(what string, parts ...string) string {
 	sum := sha256.Sum256([]byte(strings.Join(parts, "\n")))
 	return what + " " + hex.EncodeToString(sum[:8])
 }
 
-// timer returns the name of the nth timer of the wait.
+// timer returns the name of the wait's timer number n.
 func (a asking) timer(n int) string { return perdure.TimerName(a.name, a.number, n) }
 
-// ask begins a wait with this name, and returns it with its recorded outcome.
+// ask begins a wait with this name. It returns the wait with its recorded outcome, if there is one.
 func (r *run) ask(name string) asking {
 	r.asks.count[name]++
 	number := r.asks.count[name]
 	return asking{name, number, r.asks.asked.Outcome(name, number)}
 }
 
-// chose records index as the outcome of a wait. It is stored with the next commit.
+// chose records index as the outcome of a wait. The next commit stores it.
 func (r *run) chose(a asking, index int) {
 	c := perdure.Choice{Name: a.name, Number: a.number, Index: index}
 	r.asks.asked = r.asks.asked.With(c)
@@ -67,7 +68,7 @@ func (r *run) Sleep(d time.Duration) error {
 	if a.outcome != perdure.NoOutcome {
 		return nil
 	}
-	_, err := r.suspend(perdure.WaitAfter(a.timer(0), d)) // the store's clock ends the wait
+	_, err := r.suspend(perdure.WaitAfter(a.timer(0), d)) // the store's clock decides when the wait ends
 	if err == nil {
 		r.chose(a, 0)
 	}
@@ -114,7 +115,8 @@ func idsOf(futures []agent.Future) []string {
 	return ids
 }
 
-// awaitMet suspends until the futures meet the condition how, and returns the results known then.
+// awaitMet suspends the run until the futures meet the condition how, and returns the results that
+// are known then.
 func (r *run) awaitMet(how agent.How, futures []agent.Future, wait perdure.Wait) ([]agent.Result, error) {
 	for !met(how, r.results(futures)) {
 		if _, err := r.suspend(wait); err != nil {
@@ -124,8 +126,9 @@ func (r *run) awaitMet(how agent.How, futures []agent.Future, wait perdure.Wait)
 	return r.results(futures), nil
 }
 
-// refresh reads which of the futures' tasks have ended. The first one in argument order decides a
-// wait, even if the server has reported only the end of a later one.
+// refresh reads which of the futures' tasks have ended. It asks about all of them, because the
+// first one in argument order decides a wait, and the server may have reported only the end of a
+// later one.
 func (r *run) refresh(futures []agent.Future) error {
 	var ids []uuid.UUID
 	for _, f := range futures {
@@ -142,8 +145,8 @@ func (r *run) refresh(futures []agent.Future) error {
 	return err
 }
 
-// awaitAgain returns the recorded outcome of a wait, which the ith future decided. Earlier futures
-// that would decide it now, because they have ended since, are returned as not ended.
+// awaitAgain returns the recorded outcome of a wait that future number i decided. Earlier futures
+// whose tasks have ended since could decide the wait now. They are returned as not ended.
 func (r *run) awaitAgain(how agent.How, futures []agent.Future, i int) ([]agent.Result, error) {
 	_, err := r.awaitMet(agent.All, futures[i:i+1], perdure.WaitTask(futures[i].ID))
 	if err != nil {
@@ -158,7 +161,7 @@ func (r *run) awaitAgain(how agent.How, futures []agent.Future, i int) ([]agent.
 	return results, nil
 }
 
-// decides returns the index of the first result that ends a wait early, or -1 if there is none.
+// decides returns the index of the first result that ends a wait early, or -1 if no result does.
 func decides(how agent.How, results []agent.Result) int {
 	for i, result := range results {
 		switch {
@@ -190,7 +193,7 @@ func (r *run) results(futures []agent.Future) []agent.Result {
 	return results
 }
 
-// waitFor returns the stored form of the condition how over the futures.
+// waitFor returns the stored form of a wait until the futures meet the condition how.
 func waitFor(how agent.How, futures []agent.Future) perdure.Wait {
 	all := make([]perdure.Wait, len(futures))
 	for i, f := range futures {
@@ -214,7 +217,7 @@ func waitFor(how agent.How, futures []agent.Future) perdure.Wait {
 	return perdure.WaitAll(all...)
 }
 
-// fetch reads the state of a task that has ended, unless this run knows it.
+// fetch reads the state of a task that has ended, unless this run already knows it.
 func (r *run) fetch(id uuid.UUID) error {
 	return r.refresh([]agent.Future{agent.FutureOf(id, "")})
 }

@@ -13,15 +13,16 @@ import (
 )
 
 // TestCancelsReachRunningCodeAtOnce checks that running code learns of each kind of cancel without
-// waiting for a regular heartbeat. The lease is so long that none is sent during the test.
+// waiting for a regular heartbeat. The lease is so long that no regular heartbeat is sent during
+// the test.
 func TestCancelsReachRunningCodeAtOnce(t *testing.T) {
 	for _, c := range []struct {
 		name string
-		// stop ends the wait of the agent for the running task, or the agent.
+		// stop cancels the task for which the agent waits, or the agent.
 		stop func(b *bench, id uuid.UUID)
-		// deadline is that of the task.
+		// deadline is the deadline of the task.
 		deadline time.Duration
-		agent    bool // the agent's code is stopped, too
+		agent    bool // the agent's code is also cancelled
 	}{
 		{name: "the agent cancels a task", stop: func(b *bench, id uuid.UUID) { b.signal(id, "cancel", "1") }},
 		{name: "the task's time is over", deadline: time.Hour, stop: func(b *bench, _ uuid.UUID) { b.ahead.Store(int64(2 * time.Hour)) }},
@@ -81,8 +82,9 @@ func (b *bench) cancel(id uuid.UUID) {
 	}
 }
 
-// TestNewsThatIsMissedComesWithTheNextWatch checks that a worker whose watch was interrupted sends a
-// heartbeat when the next one begins, so that it learns of a cancel in between.
+// TestNewsThatIsMissedComesWithTheNextWatch checks a worker that is not watching its leases when a
+// run is cancelled. When the watch begins, the worker sends a heartbeat, so that it learns of the
+// cancel.
 func TestNewsThatIsMissedComesWithTheNextWatch(t *testing.T) {
 	b := newBench(t, time.Hour)
 	running, end := make(chan struct{}), make(chan error, 1)
@@ -104,7 +106,7 @@ func TestNewsThatIsMissedComesWithTheNextWatch(t *testing.T) {
 	b.ended(id, perdure.StatusCancelled)
 }
 
-// interrupted is a dispatch whose watches break until away is closed.
+// interrupted is a dispatch that does not watch leases until the channel away is closed.
 type interrupted struct {
 	perdure.Dispatch
 	away chan struct{}
@@ -119,8 +121,8 @@ func (i *interrupted) WatchLeases(ctx context.Context, worker uuid.UUID, changed
 	}
 }
 
-// TestManyCancelsAskForFewHeartbeats checks that news which comes during a heartbeat leads to one
-// more heartbeat, however much it is.
+// TestManyCancelsAskForFewHeartbeats checks news that comes during a heartbeat. However much news
+// comes, only one more heartbeat follows.
 func TestManyCancelsAskForFewHeartbeats(t *testing.T) {
 	b := newBench(t, time.Hour)
 	const tasks = 100
@@ -161,8 +163,8 @@ func TestManyCancelsAskForFewHeartbeats(t *testing.T) {
 	}
 }
 
-// TestWorkersAreToldOnlyOfTheirOwnLeases checks that a cancel asks only the worker that holds the
-// work for a heartbeat.
+// TestWorkersAreToldOnlyOfTheirOwnLeases checks that a cancel makes the server ask for a heartbeat
+// only from the worker that has claimed the work.
 func TestWorkersAreToldOnlyOfTheirOwnLeases(t *testing.T) {
 	b := newBench(t, time.Hour)
 	running := make(chan struct{})

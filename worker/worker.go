@@ -25,38 +25,39 @@ import (
 
 // Config configures a worker. Dispatch is required; every other field may be zero.
 type Config struct {
-	// Dispatch is the server: the client of remote.Dial, or the engine in process.
+	// Dispatch is the worker's connection to the server: the client of remote.Dial, or the engine
+	// of a server in the same process.
 	Dispatch perdure.Dispatch
-	// ID is the worker's id. Default: the id of Local, or a random one without Local.
+	// ID is the worker's id. Default: the id of the store Local or, without Local, a random id.
 	ID uuid.UUID
 	// Local stores the contents of LOCAL executions. With it, this worker may claim such
-	// executions, and has the store's stable id. The caller must close the store after Run has
-	// returned.
+	// executions, and its id is the store's id, which never changes. The caller must close the
+	// store after Run has returned.
 	Local *local.Store
-	// Results stores the results of task kinds with a Replay until the server has stored them.
-	// Default: the store of Local, if there is one. Without any, such a result is lost if the
-	// process ends before, and the attempt is repeated.
+	// Results stores the results of task kinds with a Replay function until the server has stored
+	// them. Default: the results store of Local, if Local is set. Without a results store, such a
+	// result is lost if the process ends before the server has stored it, and the task runs again.
 	Results *results.Store
 	// Queues are the queues from which the worker takes work; default: the queue "default".
 	// perdure.CheckPollSize limits the numbers of queues and registered kinds.
 	Queues []string
-	// Plain, if set, requests the records of an execution one by one when its function is entered
-	// again, instead of in pages.
+	// Plain, if set, makes the worker request the records of an execution one by one when its
+	// function is entered again, instead of in pages.
 	Plain bool
 	// Agents is the maximum number of executions whose code runs at once; default 50.
 	Agents int
 	// Tasks is the maximum number of attempts that run at once; default 20.
 	Tasks int
 	// Parked is the maximum number of goroutines of suspended executions that are parked in memory;
-	// default 1,000. If it is negative, none is parked, and the function is entered again after
-	// every wait.
+	// default 1,000. If it is negative, no goroutine is parked, and the function is entered again
+	// after every wait.
 	Parked int
 	// ParkedBytes is the maximum number of bytes of memory of parked goroutines: their state,
-	// signals, results and entries; default 256 MiB. The goroutine that was parked first is
-	// discarded first.
+	// signals, results and entries; default 256 MiB. If the limit is exceeded, the goroutines that
+	// were parked first are discarded.
 	ParkedBytes int
-	// ParkedFor is the maximum time for which a goroutine is parked; default 10 min. It is then
-	// discarded.
+	// ParkedFor is the maximum time for which a goroutine is parked; default 10 min. After that,
+	// the goroutine is discarded.
 	ParkedFor time.Duration
 	// Drain is the time that running work has to end at shutdown before it is cancelled and its
 	// claims are released; default 30 s. If it is negative, work is cancelled at once.
@@ -64,25 +65,25 @@ type Config struct {
 	// Grace is the time that cancelled code has to return at shutdown; default 5 s. After that, the
 	// worker releases the code's claims, and Run returns although the code still runs.
 	Grace time.Duration
-	// StoreFor is the time for which the server may answer a commit, or the end of an attempt, only
+	// StoreFor limits the time in which the server answers a commit, or the end of an attempt, only
 	// with the error internal; default 5 min. After that, the worker releases the execution for
 	// another worker, and the execution fails after ten such releases. A task fails with
 	// not_stored.
 	StoreFor time.Duration
 	// TextEvery is the maximum time that streamed text waits for more text of the same block;
 	// default 25 ms. One flush of the server's disk then stores more text. The begin and the end of
-	// a block are not delayed. If it is negative, nothing is delayed.
+	// a block are not delayed. If TextEvery is negative, text is not delayed.
 	TextEvery time.Duration
 	// PollWait is the time for which one poll waits at the server for work; default 20 s.
 	PollWait time.Duration
 	// Clock returns the time since a fixed point. The worker measures leases with it. Default: the
 	// time since boot, including suspends of the machine.
 	Clock func() time.Duration
-	// Report, if set, is called with a description of a probable mistake in agent code. An example
-	// is an entry without a key that a function that was entered again appends a second time.
+	// Report, if set, is called with a description of a probable mistake in agent code. An example:
+	// a function that was entered again appends an entry without a key for the second time.
 	Report func(string)
 	// Observer, if set, is called when something happens in the worker. Package worker/metrics
-	// contains one that counts.
+	// contains an Observer that counts what happens.
 	Observer *Observer
 	// TracerProvider, if set, creates spans of claims, attempts, and model and tool calls.
 	TracerProvider trace.TracerProvider
@@ -90,10 +91,10 @@ type Config struct {
 	Version        string
 }
 
-// Worker runs agents and tasks.
+// Worker claims executions and tasks from a server and runs their code.
 type Worker struct {
 	Config
-	localDispatch *local.Dispatch // equals Dispatch if there is a Local store; else nil
+	localDispatch *local.Dispatch // is Dispatch if there is a Local store; otherwise nil
 	agents        map[string]agent.Definition
 	tasks         map[string]agent.TaskDefinition
 
@@ -104,18 +105,18 @@ type Worker struct {
 	goroutines sync.WaitGroup // goroutines of runs, including parked ones
 	streams    *streams.Streams
 	paths      paths
-	schemas    schema.Cache  // of LOCAL outputs
+	schemas    schema.Cache  // compiled schemas of outputs of LOCAL executions
 	news       chan struct{} // has one token if the server has asked for a heartbeat
 
 	mu          sync.Mutex // guards the fields below
 	draining    bool
 	runs        map[uuid.UUID]*run     // running executions, by id
 	parked      map[uuid.UUID]*run     // executions with a parked goroutine, by id
-	waiting     list.List              // parked runs, as *run; the one that was parked first is first
+	waiting     list.List              // parked runs, as *run; the run that was parked first comes first
 	parkedBytes int                    // approximate memory of the parked runs
 	begun       map[*run]bool          // runs whose goroutine has not ended
 	attempts    map[uuid.UUID]*attempt // running attempts, by claim id
-	overdue     []perdure.AgentRelease // to be released as soon as the server is reachable
+	overdue     []perdure.AgentRelease // executions to release as soon as the server is reachable
 	unreached   error                  // error of the last poll or heartbeat; nil if it succeeded
 	registered  chan struct{}
 }
@@ -190,9 +191,10 @@ func (w *Worker) Registered() <-chan struct{} { return w.registered }
 
 // Run registers the worker and runs its work until ctx ends, then drains. A drain stops polling,
 // discards parked goroutines, and waits up to Config.Drain for running work. Then it cancels the
-// rest and releases its claims. Code that does not return within Config.Grace is left running: Run
-// releases its claims and returns an error that names the code. Other errors: the worker could not
-// be registered, or it has more queues and kinds than perdure.CheckPollSize allows.
+// work that still runs and releases its claims. Code that does not return within Config.Grace is
+// left running: Run releases its claims and returns an error that names the code. Other errors: the
+// worker could not be registered, or it has more queues and kinds than perdure.CheckPollSize
+// allows.
 func (w *Worker) Run(ctx context.Context) error {
 	if err := w.checkPolls(); err != nil {
 		return err
@@ -227,14 +229,15 @@ func (w *Worker) Run(ctx context.Context) error {
 	return err
 }
 
-// checkPolls returns an error if the worker has more queues and kinds than a poll may name.
+// checkPolls returns an error if the worker has more queues and registered kinds than a poll may
+// name.
 func (w *Worker) checkPolls() error {
 	if err := perdure.CheckPollSize(len(w.Queues), len(w.agents)); err != nil {
 		return fmt.Errorf("worker: agents: %w", err)
 	}
 	queues := len(w.Queues)
 	if w.localDispatch != nil {
-		queues++ // the queue of this worker's LOCAL executions
+		queues++ // counts the queue of this worker's LOCAL executions
 	}
 	if err := perdure.CheckPollSize(queues, len(w.tasks)); err != nil {
 		return fmt.Errorf("worker: tasks: %w", err)
@@ -258,7 +261,7 @@ func (w *Worker) isDraining() bool {
 	return w.draining
 }
 
-// kinds returns the registered kinds in alphabetical order.
+// kinds returns the registered kinds of agents or tasks in alphabetical order.
 func kinds[T any](registered map[string]T) []string {
 	names := make([]string, 0, len(registered))
 	for name := range registered {
@@ -268,7 +271,8 @@ func kinds[T any](registered map[string]T) []string {
 	return names
 }
 
-// slots limits the number of concurrent runs or attempts. Its length is the number of slots in use.
+// slots limits the number of concurrent runs or attempts. The length of the channel is the number
+// of slots in use.
 type slots chan struct{}
 
 func newSlots(n int) slots { return make(slots, n) }
@@ -283,7 +287,7 @@ func (s slots) acquire(ctx context.Context) bool {
 	}
 }
 
-// try takes up to n free slots without waiting, and returns how many it took.
+// try takes up to n free slots without waiting, and returns the number of slots that it took.
 func (s slots) try(n int) int {
 	for got := range n {
 		select {

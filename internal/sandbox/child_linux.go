@@ -12,8 +12,8 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// init replaces the process of a sandbox child with the command. Packages that import more than
-// this one are initialized later, so the child does not wait for them.
+// init makes this process become the command if the process is a sandbox child. Packages that
+// import more than this package are initialized after it, so the child does not wait for them.
 func init() {
 	if len(os.Args) < 4 || os.Args[1] != Mark {
 		return
@@ -25,8 +25,8 @@ func init() {
 
 // becomeCommand replaces this process with the command. It returns only on failure.
 func becomeCommand(rawSpec string, argv []string) error {
-	// Landlock, the filter, no_new_privs and the parent-death signal apply to one thread, and exec
-	// keeps only the calling thread.
+	// The lock keeps the goroutine on its thread. Landlock, the filter, no_new_privs and the
+	// parent-death signal apply to one thread, and exec keeps only the calling thread.
 	runtime.LockOSThread()
 	var s Spec
 	if err := json.Unmarshal([]byte(rawSpec), &s); err != nil {
@@ -50,8 +50,8 @@ func becomeCommand(rawSpec string, argv []string) error {
 	return fmt.Errorf("sandbox: exec %s: %w", argv[0], syscall.Exec(argv[0], argv, os.Environ()))
 }
 
-// orphaned reports whether the parent has ended. In a PID namespace the parent has no pid; there,
-// the child polls its end of the report pipe.
+// orphaned reports whether the parent process has ended. In a PID namespace the parent has no pid;
+// there, the child polls its end of the report pipe.
 func (s Spec) orphaned() bool {
 	if !s.Pids {
 		return os.Getppid() != s.Parent
@@ -96,7 +96,7 @@ func (s Spec) confine() error {
 		}
 	}
 	if s.Method != NotConfined {
-		// Under bubblewrap, bubblewrap drops the capabilities that root keeps here.
+		// bubblewrap itself drops the capabilities that root keeps under Landlock.
 		if err := dropCapabilities(s.Method == ByLandlock); err != nil {
 			return fmt.Errorf("sandbox: capabilities: %w", err)
 		}
@@ -115,8 +115,8 @@ func (s Spec) confine() error {
 }
 
 // arrangeMounts covers the data directory and secrets, and mounts the caches. Under Landlock it
-// also mounts the command's private folders; bubblewrap mounts these itself. terminals reports
-// whether the command has its own pseudo-terminals.
+// also mounts the command's private folders; bubblewrap mounts these itself. The result terminals
+// says whether the command has its own pseudo-terminals.
 func (s *Spec) arrangeMounts() (terminals bool, err error) {
 	if err := unix.Mount("", "/", "", unix.MS_REC|unix.MS_PRIVATE, ""); err != nil {
 		return false, fmt.Errorf("sandbox: mounts: %w", err)
@@ -127,7 +127,7 @@ func (s *Spec) arrangeMounts() (terminals bool, err error) {
 		}
 		unix.Close(HiddenFd + i)
 	}
-	// A cache may have been removed, or may be in a covered folder.
+	// A cache may have been removed since the workspace was opened, or may be in a covered folder.
 	s.Policy.Caches = slices.DeleteFunc(s.Policy.Caches, CacheFolder.isGone)
 	if !s.Policy.Own {
 		if err := mountCaches(s.Policy); err != nil {
@@ -190,9 +190,9 @@ var KeptCapabilities = []uintptr{
 	unix.CAP_NET_BIND_SERVICE,
 }
 
-// dropCapabilities drops the ambient capabilities that the parent passed on. If bounding is set and
-// the user is root, it also drops capabilities from the bounding set, so that exec does not restore
-// them. Other users have none, and no_new_privs prevents new ones.
+// dropCapabilities drops the ambient capabilities that the parent passed on. If the parameter
+// bounding is true and the user is root, it also drops capabilities from the bounding set, so that
+// exec does not restore them. Other users have none, and no_new_privs prevents new ones.
 func dropCapabilities(bounding bool) error {
 	if err := unix.Prctl(unix.PR_CAP_AMBIENT, unix.PR_CAP_AMBIENT_CLEAR_ALL, 0, 0, 0); err != nil {
 		return err
@@ -203,7 +203,7 @@ func dropCapabilities(bounding bool) error {
 	for c := uintptr(0); ; c++ {
 		held, err := unix.PrctlRetInt(unix.PR_CAPBSET_READ, c, 0, 0, 0)
 		if err != nil {
-			return inheritNothing() // the kernel has no more capabilities
+			return inheritNothing() // this number is past the last capability of the kernel
 		}
 		if held == 0 || slices.Contains(KeptCapabilities, c) {
 			continue
@@ -228,7 +228,8 @@ func inheritNothing() error {
 	return unix.Capset(&header, &sets[0])
 }
 
-// verify returns an error if a covered file or folder can be opened by one of its known paths.
+// verify checks the covers: it returns an error if a covered file or folder can still be opened by
+// one of its known paths.
 func (s Spec) verify() error {
 	for _, path := range append(slices.Clone(s.Policy.Data), s.Policy.Secrets...) {
 		fd, err := unix.Open(path, unix.O_RDONLY|unix.O_NONBLOCK|unix.O_CLOEXEC, 0)

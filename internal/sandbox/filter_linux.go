@@ -9,17 +9,17 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// abi contains the numbers of one architecture's system call interface that a filter needs. They
-// are literals because package unix has only the numbers of the target architecture.
+// abi contains the numbers of one architecture's system call interface that a seccomp filter needs.
+// They are literals because package unix has only the numbers of the target architecture.
 type abi struct {
 	arch               uint32 // AUDIT_ARCH_..., which identifies the interface of a call
 	x32                bool   // a second interface has the same arch and marks its calls with a bit
 	socket, socketpair uint32
 	prlimit            uint32
-	denied             []uint32 // denied for all arguments
+	denied             []uint32 // system calls that are denied for all arguments
 }
 
-// abis holds the architectures for which a filter exists.
+// abis are the architectures for which a filter exists, by Go's name.
 var abis = map[string]abi{
 	"amd64": {
 		arch: unix.AUDIT_ARCH_X86_64, x32: true, socket: 41, socketpair: 53, prlimit: 302,
@@ -97,8 +97,8 @@ func (a abi) otherLimits() []bpf.Instruction {
 var netFamilies = []uint32{unix.AF_INET, unix.AF_INET6, unix.AF_NETLINK}
 
 // families denies sockets of all families except AF_UNIX and netFamilies, including families that
-// the kernel adds later. With NoNet it also denies netFamilies. noUnixSockets decides about
-// AF_UNIX.
+// future kernels add. With NoNet it also denies netFamilies. The rules for AF_UNIX come from
+// noUnixSockets.
 func (a abi) families(r FilterRules) []bpf.Instruction {
 	allowed := []uint32{unix.AF_UNIX}
 	if !r.NoNet {
@@ -107,7 +107,7 @@ func (a abi) families(r FilterRules) []bpf.Instruction {
 	return append(onlyFamilies(a.socket, allowed), onlyFamilies(a.socketpair, allowed[:1])...)
 }
 
-// onlyFamilies denies the system call nr for socket families that are not in allowed.
+// onlyFamilies denies the system call nr for socket families that are not in the list allowed.
 func onlyFamilies(nr uint32, allowed []uint32) []bpf.Instruction {
 	n := len(allowed)
 	program := []bpf.Instruction{
@@ -120,8 +120,8 @@ func onlyFamilies(nr uint32, allowed []uint32) []bpf.Instruction {
 	return append(program, deny, bpf.LoadAbsolute{Off: offNr, Size: 4})
 }
 
-// noUnixSockets denies socket(AF_UNIX), and socket pairs other than stream and seqpacket, because
-// the ends of a datagram pair can be connected to another address later.
+// noUnixSockets denies socket(AF_UNIX), and socket pairs other than stream and seqpacket. An end of
+// a datagram pair could otherwise be connected to another address afterwards.
 func (a abi) noUnixSockets() []bpf.Instruction {
 	return []bpf.Instruction{
 		bpf.JumpIf{Cond: bpf.JumpNotEqual, Val: a.socket, SkipTrue: 4},

@@ -9,7 +9,7 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// verdict runs a filter for one system call in a virtual machine. That machine reads words in
+// verdict runs a filter for one system call in a BPF virtual machine. That machine reads words in
 // network byte order, while the kernel uses the machine's order.
 func verdict(t *testing.T, a abi, rules FilterRules, arch, nr uint32, args ...uint64) uint32 {
 	t.Helper()
@@ -20,7 +20,7 @@ func verdict(t *testing.T, a abi, rules FilterRules, arch, nr uint32, args ...ui
 	call := make([]byte, 64)
 	binary.BigEndian.PutUint32(call[offNr:], nr)
 	binary.BigEndian.PutUint32(call[offArch:], arch)
-	for i, arg := range args { // low half first, as on both architectures
+	for i, arg := range args { // the low half of an argument comes first, as on both architectures
 		binary.BigEndian.PutUint32(call[offArg0+8*i:], uint32(arg))
 		binary.BigEndian.PutUint32(call[offArg0+8*i+4:], uint32(arg>>32))
 	}
@@ -82,8 +82,8 @@ func TestFilterDecides(t *testing.T) {
 	}
 }
 
-// TestFilterNumbers checks that the literal numbers of this architecture equal those of package
-// unix.
+// TestFilterNumbers checks that the literal system call numbers of this architecture equal the
+// numbers in package unix.
 func TestFilterNumbers(t *testing.T) {
 	a, ok := abis[runtime.GOARCH]
 	if !ok {

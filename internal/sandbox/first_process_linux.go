@@ -10,9 +10,10 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// runFirst starts the command as a child of the first process of a PID namespace, and stays as that
-// process. It returns only if the command cannot be started. The kernel sends the first process no
-// signals that it does not handle, and kills all others when it ends.
+// runFirst starts the command as a child of this process, which is the first process of a PID
+// namespace and remains so. It returns only if the command cannot be started. The kernel sends the
+// first process no signals that it does not handle. When the first process ends, the kernel kills
+// all others in the namespace.
 //
 // A confined thread starts the command, which inherits the confinement. The command cannot inspect
 // this process, which is outside the command's Landlock domain and not dumpable.
@@ -25,8 +26,8 @@ func (s Spec) runFirst(argv []string) error {
 	}
 	result := make(chan started)
 	go func() {
-		// A goroutine that ends while locked also ends its thread, so no thread of this process
-		// stays in the command's domain.
+		// A goroutine that ends while it is locked to its thread also ends that thread, so no
+		// thread of this process stays in the command's domain.
 		runtime.LockOSThread()
 		pid, err := s.start(argv)
 		result <- started{pid, err}

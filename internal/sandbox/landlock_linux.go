@@ -28,8 +28,8 @@ const (
 		unix.LANDLOCK_ACCESS_FS_MAKE_SOCK | unix.LANDLOCK_ACCESS_FS_MAKE_FIFO |
 		unix.LANDLOCK_ACCESS_FS_MAKE_SYM | unix.LANDLOCK_ACCESS_FS_REFER
 
-	// landDevices is restricted but never granted, because a device node permits access that does
-	// not depend on paths.
+	// landDevices are the rights to create device nodes. They are restricted and never granted,
+	// because a device node permits access that does not depend on paths.
 	landDevices = unix.LANDLOCK_ACCESS_FS_MAKE_CHAR | unix.LANDLOCK_ACCESS_FS_MAKE_BLOCK
 
 	// landFile are the rights that a rule for a file may contain.
@@ -42,8 +42,8 @@ var devices = []string{
 	"/dev/null", "/dev/zero", "/dev/full", "/dev/random", "/dev/urandom", "/dev/tty",
 }
 
-// terminals are the paths of pseudo-terminals. They are granted only to commands that have their
-// own, because the system's pseudo-terminals belong to other programs of the user.
+// terminals are the paths of pseudo-terminals. They are granted only to commands with
+// pseudo-terminals of their own, because those of the system belong to other programs of the user.
 var terminals = []string{"/dev/ptmx", "/dev/pts"}
 
 // LandlockABI returns the kernel's Landlock version, or 0 if there is none.
@@ -73,14 +73,14 @@ func newRuleset(attr unix.LandlockRulesetAttr) (int, error) {
 	return int(fd), nil
 }
 
-// applyLandlock confines the calling thread permanently. The command inherits the confinement.
-// mounted reports whether mounts cover the data directory and provide the command's private
+// applyLandlock confines the calling thread permanently. The command inherits the confinement. The
+// parameter mounted says whether mounts cover the data directory and provide the command's private
 // folders. Without mounts, access to the data directory and to shared temporary folders is not
 // granted.
 func applyLandlock(p Policy, mounted, ownTerminals bool) error {
 	attr := unix.LandlockRulesetAttr{Handled_access_fs: landRead | landWrite | landDevices}
 	if landlockSockets() {
-		attr.Handled_access_fs |= unix.LANDLOCK_ACCESS_FS_RESOLVE_UNIX // and never granted
+		attr.Handled_access_fs |= unix.LANDLOCK_ACCESS_FS_RESOLVE_UNIX // no rule grants this right
 	}
 	if LandlockABI() >= LandlockScoped {
 		attr.Scoped = unix.LANDLOCK_SCOPE_SIGNAL | unix.LANDLOCK_SCOPE_ABSTRACT_UNIX_SOCKET
@@ -107,7 +107,7 @@ func grantAll(ruleset int, p Policy, mounted, ownTerminals bool) error {
 	if ownTerminals {
 		writable = append(writable, terminals...)
 	}
-	var hidden, secret []string // hidden: not readable; secret: no access
+	var hidden, secret []string // hidden: paths that cannot be read; secret: paths without any access
 	if mounted {
 		for _, f := range p.Private {
 			writable = append(writable, f.Path)
@@ -136,7 +136,8 @@ func grantAll(ruleset int, p Policy, mounted, ownTerminals bool) error {
 	return nil
 }
 
-// hiddenPlaces returns the shared folders that would be private if mounts were available.
+// hiddenPlaces returns the shared folders that are made unreadable, because no mounts can make them
+// private.
 func hiddenPlaces(all []Private) []string {
 	places := privateReal()
 	for _, p := range all {
@@ -169,9 +170,9 @@ func privateReal() []string {
 	return all
 }
 
-// grant allows access to path and everything below it except hidden. Landlock rules only add
-// rights, so a folder above a hidden one is granted entry by entry. Symlinks are skipped there,
-// because their targets are granted at their own paths or not at all.
+// grant allows access to path and everything below it, except the paths in the list hidden.
+// Landlock rules only add rights, so a folder above a hidden path is granted entry by entry.
+// Symlinks are skipped there, because their targets are granted at their own paths or not at all.
 func grant(ruleset int, path string, hidden []string, access uint64) error {
 	if slices.Contains(hidden, path) {
 		return nil
@@ -181,7 +182,7 @@ func grant(ruleset int, path string, hidden []string, access uint64) error {
 	}
 	entries, err := os.ReadDir(path)
 	if err != nil {
-		return nil // entries that cannot be listed are not granted
+		return nil // access to entries that cannot be listed is not granted
 	}
 	for _, entry := range entries {
 		if entry.Type()&os.ModeSymlink != 0 {

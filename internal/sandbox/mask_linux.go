@@ -50,11 +50,11 @@ func mask(fd int, id Identity) error {
 	return errors.New("it keeps moving")
 }
 
-// coverIf covers path if it is the file or folder with the identity id, and reports whether it is.
+// coverIf covers path if the file or folder there has the identity id. It reports whether it has.
 func coverIf(path string, id Identity) (bool, error) {
 	fd, err := openPath(path)
 	if err != nil {
-		return false, nil // moved in the meantime
+		return false, nil // the file or folder was moved in the meantime
 	}
 	defer unix.Close(fd)
 	at, err := IdentityOf(fd)
@@ -64,7 +64,7 @@ func coverIf(path string, id Identity) (bool, error) {
 	return true, cover(fd)
 }
 
-// coverView covers a path at which another mount shows the folder.
+// coverView covers the path view, at which another mount shows the folder.
 func coverView(view string) error {
 	fd, err := openPath(view)
 	if err != nil {
@@ -117,7 +117,7 @@ func mountPrivate(p Policy) error {
 	for _, c := range p.Caches {
 		paths = append(paths, c.Path)
 	}
-	slices.Sort(paths) // folders before their content
+	slices.Sort(paths) // a folder comes before its content
 	for _, path := range paths {
 		if !slices.ContainsFunc(p.Private, func(f Private) bool { return path != f.Path && Within(path, f.Path) }) {
 			continue
@@ -145,7 +145,7 @@ func mountPrivate(p Policy) error {
 	return os.Chdir(filepath.Clean(p.Dir))
 }
 
-// bindAt mounts the folder or file of fd at path, with all mounts in it.
+// bindAt mounts the folder or file to which fd refers at path, with all mounts in it.
 func bindAt(fd int, path string) error {
 	target, err := openPath(path)
 	if err != nil {
@@ -155,7 +155,8 @@ func bindAt(fd int, path string) error {
 	return unix.Mount(atFd(fd), atFd(target), "", unix.MS_BIND|unix.MS_REC, "")
 }
 
-// fixFiles makes paths read-only. It ignores paths that no longer exist.
+// fixFiles makes the files and folders at these paths read-only. It ignores paths that no longer
+// exist.
 func fixFiles(paths []string) error {
 	for _, path := range paths {
 		if err := fixFile(path); err != nil && !errors.Is(err, unix.ENOENT) && !errors.Is(err, unix.ELOOP) {

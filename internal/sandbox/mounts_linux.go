@@ -14,9 +14,9 @@ import (
 // Mount is one line of /proc/self/mountinfo, see proc_pid_mountinfo(5).
 type Mount struct {
 	ID    int
-	Dev   string // major:minor of the file system
-	Root  string // mounted path within the file system
-	Point string // mount point
+	Dev   string // device of the file system, as major:minor
+	Root  string // the mounted path, within the file system
+	Point string // path of the mount point
 	Kind  string // type of the file system
 }
 
@@ -37,7 +37,7 @@ func Mounts() ([]Mount, error) {
 			return nil, fmt.Errorf("mountinfo: %w", err)
 		}
 		m := Mount{ID: id, Dev: f[2], Root: unescapeMount(f[3]), Point: unescapeMount(f[4])}
-		// A dash ends the optional fields.
+		// A dash ends the line's optional fields.
 		if i := slices.Index(f, "-"); i > 0 && i+1 < len(f) {
 			m.Kind = f[i+1]
 		}
@@ -91,8 +91,8 @@ func OtherViews(path string, id Identity) ([]string, error) {
 	return views, nil
 }
 
-// shows reports whether m shows folder, a path in m's file system, or a part of it, and at which
-// path.
+// shows reports whether the mount shows a folder or a part of it, and at which path. The parameter
+// folder is the folder's path within the mount's file system.
 func (m Mount) shows(folder string, id Identity) (view string, shown bool) {
 	if Within(m.Root, folder) && m.Root != folder {
 		at, err := mountID(m.Point)

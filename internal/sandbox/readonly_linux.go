@@ -20,11 +20,11 @@ func ownWorkspaceMount(dir string) error {
 	if err := bindAt(fd, dir); err != nil {
 		return err
 	}
-	return os.Chdir(dir) // enter the new mount
+	return os.Chdir(dir) // makes the new mount the working directory
 }
 
-// readOnlyOutside makes all mounts read-only except those that commands may write. It is needed
-// because Landlock does not restrict changes of modes, owners, times or extended attributes.
+// readOnlyOutside makes all mounts read-only except the mounts that commands may write. It is
+// needed because Landlock does not restrict changes of modes, owners, times or extended attributes.
 func readOnlyOutside(p Policy) error {
 	mounts, err := Mounts()
 	if err != nil {
@@ -41,8 +41,8 @@ func readOnlyOutside(p Policy) error {
 	return nil
 }
 
-// writes reports whether commands may write to a mount at point. The nearest path of the policy at
-// or above point decides.
+// writes reports whether commands may write to a mount at the path point. The policy's path that is
+// nearest, at point or above it, decides.
 func (p Policy) writes(point string) bool {
 	nearest, writes := "", false
 	name := func(path string, writable bool) {

@@ -5,7 +5,7 @@ import "fmt"
 // Method is a way to confine bash.
 type Method string
 
-// The methods.
+// The ways to confine bash.
 const (
 	ByLandlock  Method = "landlock"
 	ByBwrap     Method = "bwrap"
@@ -28,7 +28,7 @@ type Spec struct {
 	FilterFd int // descriptor of bubblewrap's filter; 0 if there is none
 	Rules    FilterRules
 	Loopback bool          // enable the loopback interface of the child's own network
-	Limits   map[int]int64 // resource limits as in setrlimit(2); a negative value is no limit
+	Limits   map[int]int64 // resource limits as in setrlimit(2); a negative value means no limit
 }
 
 // Policy describes the rights of commands. They may read and run everything outside Data and
@@ -38,38 +38,38 @@ type Policy struct {
 	Dir     string   // the working directory
 	Data    []string // all paths of the data directory
 	Secrets []string // all paths of files with secrets
-	Write   []string // existing paths without symlinks
-	// Caches are overlays over toolchain caches, which belong to the run.
+	Write   []string // paths that commands may write; they exist and contain no symlinks
+	// Caches are overlays over the user's toolchain caches. The overlays belong to the run.
 	Caches []CacheFolder
-	// Fixed are files and folders in Write that cannot be changed.
+	// Fixed are files and folders below the Write paths that commands cannot change.
 	Fixed   []string
 	Private []Private
-	// Kept are paths that stay visible below Private folders.
+	// Kept are paths that stay visible although they are below Private folders.
 	Kept []string
-	// Temp is TMPDIR.
+	// Temp is the value of the command's environment variable TMPDIR.
 	Temp string
-	// Own restricts the files that commands see to those that they need, so that they see no socket
-	// of another program.
+	// Own restricts the files that commands see to the files that they need. Commands then see no
+	// socket of another program.
 	Own bool
-	// Sockets are the socket files in Write that are covered.
+	// Sockets are the socket files below the Write paths that are covered.
 	Sockets []string
 }
 
-// Private is a folder Source that only this command has, mounted at Path.
+// Private is a folder that only this command has: the folder Source, mounted at Path.
 type Private struct{ Path, Source string }
 
 // CacheFolder is a toolchain cache for commands: an overlay over the user's cache that belongs to
 // the run, or an empty folder if overlays are not available.
 type CacheFolder struct {
 	Path, Upper, Work, Empty string
-	// NoLayer mounts the empty folder instead of an overlay.
+	// NoLayer says that the empty folder is mounted instead of an overlay.
 	NoLayer bool
 }
 
 // FilterRules are the configurable rules of a filter. Other rules always apply.
 type FilterRules struct {
-	Unix  bool // Unix sockets are allowed
-	NoNet bool // sockets of all other families are denied
+	Unix  bool // the command may use Unix sockets
+	NoNet bool // the command may create no sockets of other families
 }
 
 // Identity identifies a file or folder independently of its path.

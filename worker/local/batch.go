@@ -7,7 +7,7 @@ import (
 	"github.com/perdure/perdure"
 )
 
-// chunkSize is the maximum size in bytes of the part of a content that one row contains.
+// chunkSize is the maximum number of bytes of a content that one row contains.
 const chunkSize = 256 << 10
 
 // Batch is a set of contents of one execution that are written in one transaction. The caller must
@@ -48,8 +48,8 @@ func (b *Batch) Add(bytes []byte) perdure.BlobRef {
 	return ref
 }
 
-// Name adds a content to the batch, and stores it under a name. A later content with the same name
-// replaces it.
+// Name adds a content to the batch, and stores it under a name. The next content that is stored
+// under the same name replaces it.
 func (b *Batch) Name(name string, bytes []byte) {
 	b.names = append(b.names, contentName{name, b.Add(bytes).SHA256})
 }
@@ -61,7 +61,7 @@ func (b *Batch) show(p piece) {
 
 func (b *Batch) empty() bool { return len(b.contents)+len(b.names)+len(b.shown) == 0 }
 
-// apply writes the batch in a transaction. It does not change contents that the store has.
+// apply writes the batch in a transaction. It skips contents that the store already has.
 func (b *Batch) apply(t transaction) error {
 	for _, c := range b.contents {
 		if err := b.store(t, c); err != nil {
@@ -110,11 +110,11 @@ func (b *Batch) store(t transaction, c content) error {
 func firstChunk(content int64) int64 { return content << 20 }
 
 // dropBytes is the approximate number of bytes that one transaction deletes. It is limited because
-// other writes wait meanwhile.
+// other writes wait for the transaction.
 const dropBytes = 8 << 20
 
-// dropSome deletes a part of an execution's contents, and reports whether another call is needed.
-// It returns the freed space to the file system.
+// dropSome deletes a part of an execution's contents, and returns the freed space to the file
+// system. It reports whether another call is needed to delete the remaining contents.
 func dropSome(t transaction, execution uuid.UUID) (more bool, err error) {
 	ids, err := t.ids(`SELECT id FROM (
 		SELECT id, SUM(length) OVER (ORDER BY id) - length AS before FROM (SELECT id, length FROM contents WHERE execution = ? ORDER BY id LIMIT 256)

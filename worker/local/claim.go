@@ -8,13 +8,13 @@ import (
 	"github.com/perdure/perdure"
 )
 
-// PollAgents implements [perdure.Dispatch]. It stores the contents of the claims and adds those
-// that the server does not have. It releases a claim whose contents cannot be read, and returns an
-// error if no claim remains.
+// PollAgents implements [perdure.Dispatch]. For LOCAL executions, it stores the contents that the
+// claims contain, and adds contents that the server does not have. It releases a claim whose
+// contents cannot be read, and returns an error if no claim remains.
 func (d *Dispatch) PollAgents(ctx context.Context, p perdure.Poll) ([]perdure.AgentClaim, error) {
 	p.Local = true
 	claims, err := d.Dispatch.PollAgents(ctx, p)
-	ctx = context.WithoutCancel(ctx) // claims that have arrived are always processed
+	ctx = context.WithoutCancel(ctx) // claims that have arrived are processed even if ctx ends
 	usable := claims[:0]
 	for _, c := range claims {
 		if failed := d.agentClaim(ctx, &c); failed != nil {
@@ -30,9 +30,9 @@ func (d *Dispatch) PollAgents(ctx context.Context, p perdure.Poll) ([]perdure.Ag
 	return usable, err
 }
 
-// agentClaim stores the contents in a claim of a LOCAL execution, and adds those that the server
-// does not have. The server has the input only until the first commit, so it is stored here before
-// code runs.
+// agentClaim stores the contents that a claim of a LOCAL execution contains, and adds contents that
+// the server does not have. The server has the input only until the first commit, so agentClaim
+// stores it before code runs.
 func (d *Dispatch) agentClaim(ctx context.Context, c *perdure.AgentClaim) error {
 	x := c.Execution
 	if x.PersistenceMode != perdure.Local {
@@ -68,7 +68,7 @@ func (d *Dispatch) agentClaim(ctx context.Context, c *perdure.AgentClaim) error 
 }
 
 // begin removes the unsent steps and the blocks of earlier claims of the execution. Their leases
-// have ended, and code that is entered again requests its steps once more.
+// have ended, and code that is entered again requests its steps again.
 func (k *executionState) begin(fence int64) {
 	k.mu.Lock()
 	defer k.mu.Unlock()
@@ -91,8 +91,8 @@ func addSignals(b *Batch, signals []perdure.Signal) {
 	}
 }
 
-// PollTasks implements [perdure.Dispatch]. It also polls the queue with the tasks of this worker's
-// LOCAL executions.
+// PollTasks implements [perdure.Dispatch]. It also polls this worker's own queue, which has the
+// tasks of its LOCAL executions.
 func (d *Dispatch) PollTasks(ctx context.Context, p perdure.Poll) ([]perdure.TaskClaim, error) {
 	p.Local = true
 	p.Queues = d.withLocal(p.Queues)
@@ -101,7 +101,7 @@ func (d *Dispatch) PollTasks(ctx context.Context, p perdure.Poll) ([]perdure.Tas
 }
 
 // taskClaims adds the inputs to claimed attempts of LOCAL executions, and returns the attempts that
-// can run. It ends the others.
+// can run. It ends the attempts that cannot run.
 func (d *Dispatch) taskClaims(ctx context.Context, claims []perdure.TaskClaim) []perdure.TaskClaim {
 	usable := claims[:0]
 	for _, c := range claims {
@@ -129,7 +129,7 @@ func (k *executionState) beginTask(l perdure.TaskLease) {
 }
 
 // FinishTask implements [perdure.Dispatch]. For a LOCAL execution, it stores the result or error
-// message here before the server receives the end of the task, and sends only a reference.
+// message on this worker before the server receives the end of the task. It sends only a reference.
 func (d *Dispatch) FinishTask(ctx context.Context, f perdure.TaskFinish) (perdure.FinishReply, error) {
 	k := d.of(f.Lease.ExecutionID)
 	if k != nil {
@@ -152,7 +152,7 @@ func (d *Dispatch) FinishTask(ctx context.Context, f perdure.TaskFinish) (perdur
 	return reply, nil
 }
 
-// withholdFinish stores the contents of f here, and replaces them in f by references.
+// withholdFinish stores the contents of f on this worker, and replaces them in f by references.
 func (d *Dispatch) withholdFinish(ctx context.Context, f *perdure.TaskFinish) error {
 	b := NewBatch(f.Lease.ExecutionID)
 	f.Result = withheld(b, f.Result)
@@ -166,8 +166,8 @@ func (d *Dispatch) withholdFinish(ctx context.Context, f *perdure.TaskFinish) er
 	return d.store.Write(ctx, b)
 }
 
-// silent returns a copy of the error without its message, because the message is content. It
-// returns nil for nil.
+// silent returns a copy of the error without its message, because the message is content that the
+// server must not have. For nil it returns nil.
 func silent(e *perdure.TaskError) *perdure.TaskError {
 	if e == nil {
 		return nil
@@ -177,7 +177,8 @@ func silent(e *perdure.TaskError) *perdure.TaskError {
 	return &quiet
 }
 
-// withheld adds the content of p to the batch and returns a payload with only the reference.
+// withheld adds the content of the payload to the batch and returns a payload with only the
+// reference.
 func withheld(b *Batch, p perdure.Payload) perdure.Payload {
 	if p.Bytes == nil {
 		return p
@@ -186,8 +187,8 @@ func withheld(b *Batch, p perdure.Payload) perdure.Payload {
 	return perdure.Payload{Blob: &ref}
 }
 
-// Execution implements [perdure.Dispatch]. It adds the contents of a LOCAL execution that the
-// server does not have.
+// Execution implements [perdure.Dispatch]. For a LOCAL execution, it adds contents that the server
+// does not have.
 func (d *Dispatch) Execution(ctx context.Context, id uuid.UUID) (*perdure.Execution, error) {
 	x, err := d.Dispatch.Execution(ctx, id)
 	if err != nil || x.PersistenceMode != perdure.Local || !d.Keeps(id) {

@@ -9,7 +9,7 @@ import (
 	"github.com/perdure/perdure"
 )
 
-// Commit implements [perdure.Dispatch]. The contents in the commit of a LOCAL execution are on this
+// Commit implements [perdure.Dispatch]. The contents of a LOCAL execution's commit are on this
 // worker's disk before the server receives the commit, which contains only references.
 func (d *Dispatch) Commit(ctx context.Context, c perdure.Commit) (perdure.CommitReply, error) {
 	if c.Eager.Slots > 0 {
@@ -23,7 +23,8 @@ func (d *Dispatch) Commit(ctx context.Context, c perdure.Commit) (perdure.Commit
 		return perdure.CommitReply{}, err
 	}
 	reply, err := d.Dispatch.Commit(ctx, c)
-	// The caller repeats the same commit after these errors, or the claim is lost.
+	// After these errors, the caller repeats the same commit, or the claim is lost. The unsent
+	// steps therefore stay in memory.
 	if perdure.IsCode(err, perdure.Unavailable) || perdure.IsCode(err, perdure.RateLimited) || ctx.Err() != nil && err != nil {
 		return reply, err
 	}
@@ -37,8 +38,8 @@ func (d *Dispatch) Commit(ctx context.Context, c perdure.Commit) (perdure.Commit
 }
 
 // committed adds contents to the reply of a commit. If that fails, it releases the execution and
-// returns lease_lost, because the run must end: if it continued, it would commit other data under a
-// number that is in use.
+// returns lease_lost, because the run must end: if it continued, it would commit different data
+// under a number that is already used.
 func (d *Dispatch) committed(ctx context.Context, l perdure.Lease, reply perdure.CommitReply) (perdure.CommitReply, error) {
 	reply.Claims = d.taskClaims(ctx, reply.Claims)
 	err := d.keepSignals(ctx, l.ExecutionID, reply.Signals)
@@ -58,8 +59,8 @@ func (d *Dispatch) committed(ctx context.Context, l perdure.Lease, reply perdure
 	return perdure.CommitReply{}, &perdure.Error{Code: perdure.LeaseLost, Message: "the execution was given back", Err: err}
 }
 
-// withholdCommit stores the contents of a commit here and replaces them in c by references. It does
-// not modify the caller's slices, because the caller may send the commit once more.
+// withholdCommit stores the contents of a commit on this worker and replaces them in c by
+// references. It does not modify the caller's slices, because the caller may send the commit again.
 func (d *Dispatch) withholdCommit(ctx context.Context, k *executionState, c *perdure.Commit) error {
 	b := NewBatch(c.Lease.ExecutionID)
 	c.Entries = slices.Clone(c.Entries)
@@ -94,8 +95,8 @@ func (d *Dispatch) withholdCommit(ctx context.Context, k *executionState, c *per
 }
 
 // withholdEntry checks the content of an entry, because the server cannot, and replaces it by a
-// reference. Metadata is content, too, so withholdEntry first moves it into the content. The server
-// still gets the range of entries that a compaction covers.
+// reference. The metadata of an entry is content, too, so withholdEntry first moves it into the
+// content. The server still gets the range of entries that a compaction covers.
 func (d *Dispatch) withholdEntry(ctx context.Context, b *Batch, e *perdure.NewEntry) error {
 	if e.Type == perdure.EntryCompaction {
 		covers, err := e.Range()
@@ -128,8 +129,8 @@ func (d *Dispatch) withholdEntry(ctx context.Context, b *Batch, e *perdure.NewEn
 	return nil
 }
 
-// stepNote is the result or error of a step as the worker's store has it. It contains enough to
-// send the step's record once more.
+// stepNote is the result or error of a step in the worker's store. It contains enough to send the
+// step's record again.
 type stepNote struct {
 	Name   string             `json:"name"`
 	Key    string             `json:"key"`
@@ -139,8 +140,9 @@ type stepNote struct {
 
 func stepName(task uuid.UUID) string { return "step:" + task.String() }
 
-// withholdSteps stores the results and errors of steps under names of their own, so that they are
-// found even if the commit is lost. It replaces them in steps by references and silent errors.
+// withholdSteps stores the result or error of each step under its own name, so that it is found
+// even if the commit is lost. In the returned records, references and errors without messages
+// replace them.
 func withholdSteps(b *Batch, steps []perdure.StepRecord) ([]perdure.StepRecord, error) {
 	for i, s := range steps {
 		steps[i].Result, steps[i].Instance = withheld(b, s.Result), "" // the instance may be content
@@ -154,7 +156,7 @@ func withholdSteps(b *Batch, steps []perdure.StepRecord) ([]perdure.StepRecord, 
 	return steps, nil
 }
 
-// with returns steps, preceded by earlier steps that the server may not have.
+// with returns the steps of a commit, preceded by earlier steps that the server may not have.
 func (k *executionState) with(steps []perdure.StepRecord) []perdure.StepRecord {
 	k.mu.Lock()
 	defer k.mu.Unlock()
@@ -167,16 +169,16 @@ func (k *executionState) with(steps []perdure.StepRecord) []perdure.StepRecord {
 	return all
 }
 
-// sent removes the unsent steps: the server has stored or refused them. A refused step is found in
-// the store when it is requested.
+// sent removes the unsent steps, because the server has stored or refused them. A refused step is
+// found in the store when it is requested again.
 func (k *executionState) sent() {
 	k.mu.Lock()
 	defer k.mu.Unlock()
 	k.unsent = nil
 }
 
-// found returns the record of a step whose commit did not reach the server, in the form in which
-// the server would return it. The next commit includes the step.
+// found returns the record of a step whose commit did not reach the server. The record has the form
+// in which the server would return it. The next commit includes the step.
 func (k *executionState) found(note stepNote) *perdure.Task {
 	k.mu.Lock()
 	defer k.mu.Unlock()

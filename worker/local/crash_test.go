@@ -15,19 +15,19 @@ import (
 	"github.com/perdure/perdure"
 )
 
-// crashDir is the name of an environment variable. If it is set, the test program writes into the
-// directory that it names until the program is killed.
+// crashDir is the name of an environment variable with a directory. If it is set, the test program
+// writes contents into that directory until it is killed.
 const crashDir = "PERDURE_TEST_CRASH_DIR"
 
 var crashed = uuid.MustParse("0190b3c5-0000-7000-8000-000000000001")
 
-// crashContent returns a content that is large enough that a kill usually interrupts a write.
+// crashContent returns a content that is so large that a kill usually interrupts its write.
 func crashContent(writer, n int) []byte {
 	return bytes.Repeat(fmt.Appendf(nil, "writer %d content %d;", writer, n), 8000)
 }
 
-// writeForEver writes contents into a store with four concurrent writers until it is killed. It
-// prints the name of each stored content.
+// writeForEver writes contents into a store until the process is killed. Four goroutines write at
+// the same time. It prints the name of each stored content.
 func writeForEver(dir string) {
 	s, err := Open(dir)
 	if err != nil {
@@ -55,7 +55,7 @@ func writeForEver(dir string) {
 }
 
 // TestKilledWriterLosesNothingStored checks a store whose process is killed during writes. Every
-// content that was reported as stored is there, and every content with a name is complete.
+// content that was reported as stored exists, and every content with a name is complete.
 func TestKilledWriterLosesNothingStored(t *testing.T) {
 	dir := t.TempDir()
 	done := map[string]bool{}
@@ -100,8 +100,8 @@ func TestKilledWriterLosesNothingStored(t *testing.T) {
 	}
 }
 
-// killed starts a child process that writes contents, kills it when it has reported a number of
-// them, and returns the names that it has reported.
+// killed starts a child process that writes contents, and kills it after it has reported a number
+// of stored contents. It returns the names that the child has reported.
 func killed(t *testing.T, dir string, after int) map[string]bool {
 	t.Helper()
 	child := exec.CommandContext(t.Context(), os.Args[0])
@@ -120,7 +120,7 @@ func killed(t *testing.T, dir string, after int) map[string]bool {
 			if strings.HasPrefix(lines.Text(), "failed") {
 				t.Fatal(lines.Text())
 			}
-			continue // the kill has cut this line off
+			continue // the kill has cut this line short
 		}
 		told[fmt.Sprintf("%d/%d", writer, n)] = true
 		if len(told) == after {
@@ -139,7 +139,8 @@ func killed(t *testing.T, dir string, after int) map[string]bool {
 }
 
 // TestShownBlockIsFoundByEveryHashItHad checks that a streamed block is found by its hash up to the
-// end of each frame, even if a frame was repeated with more text. A frame after a gap is refused.
+// end of each frame, even if a frame was repeated with more text. A frame is refused if text before
+// it is missing.
 func TestShownBlockIsFoundByEveryHashItHad(t *testing.T) {
 	s := openStore(t, t.TempDir())
 	execution := uuid.New()

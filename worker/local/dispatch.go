@@ -21,7 +21,7 @@ type Dispatch struct {
 	store  *Store
 	logger *slog.Logger
 
-	mu   sync.Mutex // guards runs
+	mu   sync.Mutex // guards the field runs
 	runs map[uuid.UUID]*executionState
 }
 
@@ -34,7 +34,8 @@ type executionState struct {
 	mu     sync.Mutex              // guards the fields below
 	unsent []perdure.StepRecord    // records of steps that the server may not have
 	blocks map[blockKey]blockState // state of blocks that are being streamed
-	// decided are the decisions of questions that are stored here and that the server may still have.
+	// decided are the decisions of questions that are stored on this worker and that the server may
+	// still have.
 	decided []perdure.StoredDecision
 }
 
@@ -44,8 +45,8 @@ type blockKey struct {
 	block  int64
 }
 
-// Wrap returns a Dispatch that calls d and stores the contents of LOCAL executions in s. If logger
-// is nil, it logs to slog.Default.
+// Wrap returns a Dispatch that passes calls on to d and stores the contents of LOCAL executions in
+// s. If logger is nil, it logs to slog.Default.
 func Wrap(d perdure.Dispatch, s *Store, logger *slog.Logger) *Dispatch {
 	if logger == nil {
 		logger = slog.Default()
@@ -53,11 +54,11 @@ func Wrap(d perdure.Dispatch, s *Store, logger *slog.Logger) *Dispatch {
 	return &Dispatch{Dispatch: d, store: s, logger: logger, runs: map[uuid.UUID]*executionState{}}
 }
 
-// Keeps reports whether the execution is a LOCAL one whose contents this worker stores. It knows
-// executions from which it has claimed work.
+// Keeps reports whether this worker stores the contents of the execution because it is LOCAL. It
+// knows only executions from which this process has claimed work.
 func (d *Dispatch) Keeps(execution uuid.UUID) bool { return d.of(execution) != nil }
 
-// of returns the state of a LOCAL execution, or nil if it is unknown or not LOCAL.
+// of returns the state of a LOCAL execution, or nil if the execution is unknown or not LOCAL.
 func (d *Dispatch) of(execution uuid.UUID) *executionState {
 	d.mu.Lock()
 	defer d.mu.Unlock()
@@ -76,14 +77,14 @@ func (d *Dispatch) keep(execution uuid.UUID) *executionState {
 	return k
 }
 
-// release removes the state of an execution, which is now REMOTE.
+// release removes the state of an execution that is now REMOTE.
 func (d *Dispatch) release(execution uuid.UUID) {
 	d.mu.Lock()
 	defer d.mu.Unlock()
 	delete(d.runs, execution)
 }
 
-// withLocal returns queues with the queue of this worker's LOCAL executions appended.
+// withLocal returns the queues and, after them, the queue of this worker's LOCAL executions.
 func (d *Dispatch) withLocal(queues []string) []string {
 	return append(slices.Clip(queues), perdure.LocalQueue(d.store.id))
 }
@@ -111,8 +112,8 @@ const (
 	inputName = "input"
 )
 
-// Release implements [perdure.Dispatch]. It stores the message of a LOCAL execution's panic here
-// and does not send it, because it may contain content.
+// Release implements [perdure.Dispatch]. It stores the message of a LOCAL execution's panic on this
+// worker and does not send it, because it may contain content.
 func (d *Dispatch) Release(ctx context.Context, r perdure.Release) error {
 	r.Agents = slices.Clone(r.Agents)
 	for i, a := range r.Agents {
@@ -128,7 +129,7 @@ func (d *Dispatch) Release(ctx context.Context, r perdure.Release) error {
 }
 
 // releaseTimeout limits the time for releasing a claim that this worker cannot use. If the release
-// fails, the lease expires.
+// fails, the lease expires instead.
 const releaseTimeout = 5 * time.Second
 
 // giveUp releases an execution that cannot continue on this worker. Lost contents count as a panic,
@@ -146,8 +147,8 @@ func (d *Dispatch) giveUp(ctx context.Context, l perdure.Lease, why error) {
 	}
 }
 
-// failTask ends an attempt that cannot run, with the error why, so that the agent learns the
-// reason. If the server is unavailable, it releases the attempt.
+// failTask ends an attempt that cannot run. The attempt fails with the error why, so that the agent
+// learns the reason. If the server is unavailable, failTask releases the attempt.
 func (d *Dispatch) failTask(ctx context.Context, l perdure.TaskLease, why error) {
 	d.logger.ErrorContext(ctx, "a task cannot be run: its input cannot be had from this worker's store", "execution", l.ExecutionID, "task", l.TaskID, "attempt", l.Attempt, "worker", d.store.id, "error", why)
 	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), releaseTimeout)
@@ -200,8 +201,8 @@ func (d *Dispatch) GetBlob(ctx context.Context, execution, blob uuid.UUID) (io.R
 	return d.Dispatch.GetBlob(ctx, execution, blob)
 }
 
-// ServeContents implements [perdure.Dispatch]. If source is nil, it serves the contents of the
-// local store.
+// ServeContents implements [perdure.Dispatch]. If source is nil, it serves contents from the local
+// store.
 func (d *Dispatch) ServeContents(ctx context.Context, worker uuid.UUID, source perdure.ContentSource) error {
 	if source == nil {
 		source = d.store

@@ -112,8 +112,8 @@ func (r *recorder) GetBlob(context.Context, uuid.UUID, uuid.UUID) (io.ReadCloser
 	return nil, perdure.Errorf(perdure.NotFound, "withheld")
 }
 
-// dispatchTest is a local store, a recorder behind a Dispatch with that store, and an execution
-// that was claimed through it.
+// dispatchTest is a local store, a Dispatch with that store that calls a recorder, and an execution
+// that was claimed through the Dispatch.
 type dispatchTest struct {
 	*testing.T
 	s     *Store
@@ -150,7 +150,7 @@ const marker = "what-stays-here"
 
 func quoted(what string) json.RawMessage { return json.RawMessage(fmt.Sprintf("%q", marker+" "+what)) }
 
-// marked returns a commit that contains marker in every field that can have content.
+// marked returns a commit with the text marker in every field that can have content.
 func (c *dispatchTest) marked() perdure.Commit {
 	c.Helper()
 	user, err := perdure.NewMessageEntry(perdure.UserText(marker + " user"))
@@ -188,7 +188,7 @@ func (c *dispatchTest) checkUnchanged(what string, sent any) {
 }
 
 // TestLocalContentStaysOffTheServer checks that commits, ends of tasks, heartbeats, releases and
-// blobs of a LOCAL execution bring no content to the server. The contents of a commit are in the
+// blobs of a LOCAL execution send no content to the server. The contents of a commit are in the
 // local store before the server receives the commit.
 func TestLocalContentStaysOffTheServer(t *testing.T) {
 	c := newDispatchTest(t, perdure.Local)
@@ -282,8 +282,8 @@ func TestRemoteCallsAreUnchanged(t *testing.T) {
 	}
 }
 
-// TestLocalContentsAreFilledIn checks that entries, claims and errors of a LOCAL execution have
-// their complete contents when the worker receives them.
+// TestLocalContentsAreFilledIn checks that the worker receives entries, claims and errors of a
+// LOCAL execution with their complete contents.
 func TestLocalContentsAreFilledIn(t *testing.T) {
 	c := newDispatchTest(t, perdure.Local)
 	commit := c.marked()
@@ -348,8 +348,8 @@ func TestLocalContentsAreFilledIn(t *testing.T) {
 	}
 }
 
-// TestStepOfALostCommitIsFoundAndSentAgain checks that a step is found by its key although its
-// commit did not reach the server. Commits include its record until the server has received one of
+// TestStepOfALostCommitIsFoundAndSentAgain checks a step whose commit did not reach the server. The
+// step is found by its key. All commits include its record until the server has received one of
 // them.
 func TestStepOfALostCommitIsFoundAndSentAgain(t *testing.T) {
 	c := newDispatchTest(t, perdure.Local)
@@ -389,9 +389,9 @@ func TestStepOfALostCommitIsFoundAndSentAgain(t *testing.T) {
 	}
 }
 
-// TestLostContentGivesTheExecutionBackWithTheReason checks that an execution whose contents the
-// local store has lost is released with a reason that names the execution. A commit then returns
-// lease_lost, and a task without its input is ended with an error.
+// TestLostContentGivesTheExecutionBackWithTheReason checks an execution whose contents the local
+// store has lost. It is released with a reason that names the execution. A commit then returns
+// lease_lost, and a task without its input ends with an error.
 func TestLostContentGivesTheExecutionBackWithTheReason(t *testing.T) {
 	for name, damage := range map[string]string{"lost": "DELETE FROM contents", "damaged": "UPDATE chunks SET bytes = zeroblob(length(bytes))"} {
 		t.Run(name, func(t *testing.T) {
@@ -427,8 +427,8 @@ func TestLostContentGivesTheExecutionBackWithTheReason(t *testing.T) {
 }
 
 // TestShownContentIsKept checks that streamed blocks are found in the local store by their hash at
-// the end of each frame, even if frames were repeated. After they are closed, no block remains in
-// memory.
+// the end of each frame, even if frames were repeated. After the blocks are closed, none of them is
+// in memory.
 func TestShownContentIsKept(t *testing.T) {
 	c := newDispatchTest(t, perdure.Local)
 	task := &perdure.TaskLease{ExecutionID: c.id, TaskID: uuid.New(), Attempt: 1}
@@ -478,9 +478,8 @@ func TestPromotedExecutionCommitsUnchanged(t *testing.T) {
 	}
 }
 
-// TestInvalidContentIsRefusedBeforeItIsStored checks that the Dispatch refuses an invalid
-// transcript of a LOCAL execution and does not send the commit, because the server cannot check the
-// content.
+// TestInvalidContentIsRefusedBeforeItIsStored checks that the Dispatch refuses an invalid message
+// of a LOCAL execution and does not send the commit. The server could not check the message.
 func TestInvalidContentIsRefusedBeforeItIsStored(t *testing.T) {
 	c := newDispatchTest(t, perdure.Local)
 	commit := c.marked()

@@ -7,8 +7,8 @@ import (
 	"github.com/perdure/perdure"
 )
 
-// TestFramesCarryTheirBlocksHash checks that each frame for the server contains the hash of its
-// block up to the frame's end, even if the frames are repeated. The caller's frames are not
+// TestFramesCarryTheirBlocksHash checks that each frame that the server receives contains the hash
+// of its block up to the frame's end, even if frames are repeated. The caller's frames are not
 // modified.
 func TestFramesCarryTheirBlocksHash(t *testing.T) {
 	c := newDispatchTest(t, perdure.Local)

@@ -10,11 +10,11 @@ import (
 	"github.com/perdure/perdure"
 )
 
-// A source of blocks has a key of 24 bytes: the 16 bytes of the task's id, or zeros for the agent
-// itself, and 8 bytes of the attempt's number or the fence.
+// The source of a block has a key of 24 bytes. The first 16 bytes are the id of the task, or zeros
+// for the agent itself. The other 8 bytes are the number of the attempt, or the agent's fence.
 
-// sourceOf returns the execution of a frame and the key of its source. Without a lease, both are
-// empty.
+// sourceOf returns the execution of a frame and the key of the frame's source. For a frame without
+// a lease, both are empty.
 func sourceOf(f perdure.Frame) (execution uuid.UUID, source []byte) {
 	switch {
 	case f.Lease != nil:
@@ -33,7 +33,7 @@ func isAgentSource(source string) bool { return isSourceOf(source, uuid.Nil) }
 
 func isSourceOf(source string, task uuid.UUID) bool { return source[:len(task)] == string(task[:]) }
 
-// blockUpdate is the state that a block gets when a frame is stored.
+// blockUpdate is the state that a block has after a frame is stored.
 type blockUpdate struct {
 	k    *executionState
 	key  blockKey
@@ -41,8 +41,8 @@ type blockUpdate struct {
 	ends bool
 }
 
-// Append implements [perdure.Dispatch]. Streamed text of a LOCAL execution is stored here before
-// the server receives it. The server forwards the text to readers and stores only its hash.
+// Append implements [perdure.Dispatch]. It stores streamed text of a LOCAL execution on this worker
+// before the server receives it. The server forwards the text to readers and stores only its hash.
 func (d *Dispatch) Append(ctx context.Context, frames []perdure.Frame) ([]perdure.FrameReply, error) {
 	frames = slices.Clone(frames)
 	grown, err := d.keepShown(ctx, frames)
@@ -58,8 +58,8 @@ func (d *Dispatch) Append(ctx context.Context, frames []perdure.Frame) ([]perdur
 	return replies, err
 }
 
-// sumAt returns the hash of a block up to the end of the text of frame f. For a repeated frame, it
-// reads the hash from the store.
+// sumAt returns the hash of a block up to the end of a frame's text. For a repeated frame, it reads
+// the hash from the store.
 func (d *Dispatch) sumAt(ctx context.Context, execution uuid.UUID, p piece, next blockState, f perdure.Frame) (perdure.Hash, error) {
 	end := f.Offset + int64(len(f.Text))
 	if end == next.length {
@@ -69,7 +69,8 @@ func (d *Dispatch) sumAt(ctx context.Context, execution uuid.UUID, p piece, next
 }
 
 // keepShown adds hashes to the frames of LOCAL executions, and stores their text in one
-// transaction. It returns the new states of the blocks, by the index of the frame.
+// transaction. It returns the new states of the blocks. The map's keys are the indexes of the
+// frames.
 func (d *Dispatch) keepShown(ctx context.Context, frames []perdure.Frame) (map[int]blockUpdate, error) {
 	var batches map[uuid.UUID]*Batch
 	var grown map[int]blockUpdate
@@ -93,14 +94,14 @@ func (d *Dispatch) keepShown(ctx context.Context, frames []perdure.Frame) (map[i
 		}
 		g := blockUpdate{k: k, key: blockKey{string(source), f.Block}, ends: f.Close}
 		at := k.blockState(g.key)
-		// A later frame of the same block continues the earlier one.
+		// If an earlier frame in the list is of the same block, this frame continues it.
 		for j := range i {
 			if before, ok := grown[j]; ok && before.k == k && before.key == g.key {
 				at = before.next
 			}
 		}
 		p, next, err := at.add(source, f)
-		// The server refuses a frame after a gap.
+		// The text before the frame is missing. The server refuses such a frame.
 		if perdure.IsCode(err, perdure.Conflict) {
 			continue
 		}

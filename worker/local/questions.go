@@ -9,8 +9,9 @@ import (
 	"github.com/perdure/perdure"
 )
 
-// withholdQuestions stores the contents of the questions of a commit here, and replaces them in c by
-// references. It adds the decisions that are stored here and that the server may still have.
+// withholdQuestions stores the contents of a commit's questions on this worker, and replaces them
+// in c by references. It also adds to the commit the decisions that this worker has stored and that
+// the server may still have.
 func withholdQuestions(b *Batch, k *executionState, c *perdure.Commit) {
 	c.Questions = slices.Clone(c.Questions)
 	for i, q := range c.Questions {
@@ -27,7 +28,7 @@ func withholdQuestions(b *Batch, k *executionState, c *perdure.Commit) {
 	c.Decisions = slices.Clone(k.decided)
 }
 
-// decisionsErased removes the decisions that the server has erased.
+// decisionsErased removes from k the decisions that the server has erased.
 func (k *executionState) decisionsErased(all []perdure.StoredDecision) {
 	k.mu.Lock()
 	defer k.mu.Unlock()
@@ -35,7 +36,7 @@ func (k *executionState) decisionsErased(all []perdure.StoredDecision) {
 }
 
 // Questions implements [perdure.Dispatch]. It stores the decisions of a LOCAL execution's questions
-// before it returns them, and adds those that the server has erased.
+// before it returns them, and adds decisions that the server has erased.
 func (d *Dispatch) Questions(ctx context.Context, execution uuid.UUID, ids []uuid.UUID) ([]*perdure.Question, error) {
 	questions, err := d.Dispatch.Questions(ctx, execution, ids)
 	if err != nil {
@@ -44,8 +45,8 @@ func (d *Dispatch) Questions(ctx context.Context, execution uuid.UUID, ids []uui
 	return questions, d.questions(ctx, execution, questions)
 }
 
-// questions stores the decisions of a LOCAL execution's questions, and adds those that the server has
-// erased. The next commit reports what is stored.
+// questions stores the decisions of a LOCAL execution's questions, and adds decisions that the
+// server has erased. The next commit tells the server which decisions are stored.
 func (d *Dispatch) questions(ctx context.Context, execution uuid.UUID, questions []*perdure.Question) error {
 	k := d.of(execution)
 	if k == nil {
@@ -80,8 +81,8 @@ func (d *Dispatch) questions(ctx context.Context, execution uuid.UUID, questions
 	return nil
 }
 
-// fillQuestion adds the parts of a final question that only this worker has: the decision that the
-// server has erased, and the default of a question that has expired with it.
+// fillQuestion adds the parts of a final question that only this worker has. These are a decision
+// that the server has erased, and the default answer of a question that has expired.
 func (d *Dispatch) fillQuestion(ctx context.Context, execution uuid.UUID, q *perdure.Question) error {
 	if q.Answer == nil {
 		return nil
@@ -111,7 +112,7 @@ func (d *Dispatch) fillQuestion(ctx context.Context, execution uuid.UUID, q *per
 	return nil
 }
 
-// own reads a content of which only this worker has the bytes. Errors: as for content.
+// own reads a content whose bytes only this worker has. Errors: those of the method content.
 func (d *Dispatch) own(ctx context.Context, execution uuid.UUID, w perdure.WithheldContent) (json.RawMessage, error) {
 	ref := w.Ref(execution)
 	var content json.RawMessage

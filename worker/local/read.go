@@ -14,7 +14,7 @@ import (
 )
 
 // wholeInMemory is the maximum length in bytes of a content that is read into memory at once to
-// check its hash. A longer content is read twice: first for the check, then for the caller.
+// check its hash. A content of more bytes is read twice: first for the check, then for the caller.
 const wholeInMemory = 4 << 20
 
 // Content implements [perdure.ContentSource]. It returns only content that matches its hash. The
@@ -54,11 +54,12 @@ func (s *Store) Get(ctx context.Context, execution uuid.UUID, sum perdure.Hash) 
 	if err != nil {
 		return nil, err
 	}
-	defer func() { _ = r.Close() }() // the content is in memory
+	defer func() { _ = r.Close() }() // the content is already in memory
 	return io.ReadAll(r)
 }
 
-// Named returns the content with the name, or nil if there is none. Errors: those of Content.
+// Named returns the content that is stored under the name, or nil if there is none. Errors: those
+// of Content.
 func (s *Store) Named(ctx context.Context, execution uuid.UUID, name string) ([]byte, error) {
 	var raw []byte
 	err := s.readers.QueryRowContext(ctx, "SELECT sha FROM names WHERE execution = ? AND name = ?", execution[:], name).Scan(&raw)
@@ -73,7 +74,7 @@ func (s *Store) Named(ctx context.Context, execution uuid.UUID, name string) ([]
 	return s.Get(ctx, execution, sum)
 }
 
-// Has reports whether the store has a content of the execution, other than streamed text.
+// Has reports whether the store has a content of the execution. Streamed text does not count.
 func (s *Store) Has(ctx context.Context, execution uuid.UUID) (bool, error) {
 	var there bool
 	err := s.readers.QueryRowContext(ctx, "SELECT EXISTS (SELECT 1 FROM contents WHERE execution = ?)", execution[:]).Scan(&there)
@@ -102,8 +103,8 @@ func (s *Store) find(ctx context.Context, execution uuid.UUID, sum perdure.Hash)
 	return c, nil
 }
 
-// sumOf returns the hash of the content that the reference with this id names. It reports whether
-// the store has that content.
+// sumOf returns the hash of the content to which the reference with this id refers. It reports
+// whether the store has that content.
 func (s *Store) sumOf(ctx context.Context, id uuid.UUID) (sum perdure.Hash, found bool, err error) {
 	var raw []byte
 	err = s.readers.QueryRowContext(ctx, "SELECT sha FROM contents WHERE ref = ?", id[:]).Scan(&raw)
@@ -115,7 +116,7 @@ func (s *Store) sumOf(ctx context.Context, id uuid.UUID) (sum perdure.Hash, foun
 }
 
 func (s *Store) whole(ctx context.Context, c *contentRow) ([]byte, error) {
-	// Limit the allocation, because a damaged row may contain a wrong length.
+	// The allocation is limited, because a damaged row may contain a wrong length.
 	content := bytes.NewBuffer(make([]byte, 0, min(c.length, wholeInMemory)+bytes.MinRead))
 	if _, err := content.ReadFrom(s.reader(ctx, c)); err != nil {
 		return nil, err
@@ -192,7 +193,7 @@ func notStored(execution uuid.UUID, sum perdure.Hash) error {
 }
 
 // unreadable returns the error that callers receive for a failed read: the cause of ctx if ctx has
-// ended, and otherwise internal. It returns nil for nil.
+// ended, and an internal error otherwise. For nil it returns nil.
 func unreadable(ctx context.Context, err error) error {
 	switch {
 	case err == nil:

@@ -13,9 +13,9 @@ import (
 	"github.com/perdure/perdure/internal/sqlitelog"
 )
 
-// OpenReading opens the store in dir for reading, and writes nothing. It works on a full disk, and
-// while the store's worker is running. Besides WorkerID and Close, the caller may call only methods
-// that read. Errors: not_found if there is no store.
+// OpenReading opens the store in the directory dir for reading, and writes nothing. It works on a
+// full disk, and while the store's worker is running. The caller may call only WorkerID, Close and
+// methods that read. Errors: not_found if there is no store.
 func OpenReading(dir string) (*Store, error) {
 	id, err := ReadID(dir)
 	if err != nil {

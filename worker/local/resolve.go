@@ -13,9 +13,9 @@ import (
 	"github.com/perdure/perdure"
 )
 
-// content sets place to the content that ref names, unless place is set. A content that the store
-// lacks may still be on the server, such as an input before the first commit. Errors: not_found,
-// which names execution and worker; internal if the content is damaged.
+// content sets *place to the content that ref names, unless it is already set. A content that the
+// store lacks may still be on the server, such as an input before the first commit. Errors:
+// not_found, which names execution and worker; internal if the content is damaged.
 func (d *Dispatch) content(ctx context.Context, execution uuid.UUID, place *json.RawMessage, ref *perdure.BlobRef) error {
 	if *place != nil || ref == nil {
 		return nil
@@ -37,7 +37,7 @@ func (d *Dispatch) fromServer(ctx context.Context, execution uuid.UUID, ref perd
 	if err != nil {
 		return nil, err
 	}
-	defer func() { _ = r.Close() }() // the content is only read
+	defer func() { _ = r.Close() }() // the content was only read
 	content := bytes.NewBuffer([]byte{})
 	if _, err := content.ReadFrom(io.LimitReader(r, ref.Length+1)); err != nil {
 		return nil, err
@@ -49,7 +49,7 @@ func (d *Dispatch) fromServer(ctx context.Context, execution uuid.UUID, ref perd
 	return content.Bytes(), err
 }
 
-// execution adds those contents of a LOCAL execution that the server does not have.
+// execution adds to a LOCAL execution the contents that the server does not have.
 func (d *Dispatch) execution(ctx context.Context, x *perdure.Execution) error {
 	if err := d.content(ctx, x.ID, &x.Input, x.InputBlob); err != nil {
 		return err
@@ -81,8 +81,8 @@ func (d *Dispatch) tasks(ctx context.Context, execution uuid.UUID, tasks []*perd
 	return nil
 }
 
-// task adds those contents of a task that the server does not have. It does not add the input,
-// which the code that scheduled the task has.
+// task adds to a task the contents that the server does not have. It does not add the input, which
+// the code that scheduled the task has.
 func (d *Dispatch) task(ctx context.Context, execution uuid.UUID, t *perdure.Task) error {
 	if t.Error == nil || t.Error.Message != "" && t.Error.Message != perdure.KeptByWorker {
 		return d.content(ctx, execution, &t.Result, t.ResultBlob)
@@ -101,7 +101,7 @@ func (d *Dispatch) task(ctx context.Context, execution uuid.UUID, t *perdure.Tas
 	return err
 }
 
-// note returns the stored result or error of a step, or nil if there is none.
+// note returns the stored result or error of a step, or nil if none is stored.
 func (d *Dispatch) note(ctx context.Context, execution, step uuid.UUID) (*stepNote, error) {
 	raw, err := d.store.Named(ctx, execution, stepName(step))
 	if err != nil || raw == nil {
@@ -115,7 +115,7 @@ func (d *Dispatch) note(ctx context.Context, execution, step uuid.UUID) (*stepNo
 }
 
 // Tasks implements [perdure.Dispatch]. It also finds the result or error of a step whose commit was
-// lost, and adds the inputs, which tasks of the same execution read.
+// lost. It adds the inputs, which other tasks of the same execution read.
 func (d *Dispatch) Tasks(ctx context.Context, execution uuid.UUID, ids []uuid.UUID) ([]*perdure.Task, error) {
 	tasks, err := d.Dispatch.Tasks(ctx, execution, ids)
 	k := d.of(execution)
@@ -157,8 +157,8 @@ func (d *Dispatch) Ended(ctx context.Context, q perdure.EndedQuery) (perdure.End
 
 // withoutOutcomes marks the records of a page as partial, so that the caller requests their
 // contents from Tasks, which reads the local store. It also marks the page as not whole, because
-// the store may have a step whose commit was lost. So the caller requests records that are on no
-// page, too.
+// the store may have a step whose commit was lost. The caller then also requests records that are
+// on no page.
 func withoutOutcomes(p *perdure.EndedPage) {
 	p.Whole = false
 	for i := range p.Heads {

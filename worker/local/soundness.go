@@ -15,20 +15,20 @@ import (
 	lib "modernc.org/sqlite/lib"
 )
 
-// soundness records whether the database file of a store is known to be undamaged, and runs the
-// checks.
+// soundness checks the database file of a store for damage, and records whether the file is known
+// to be undamaged.
 type soundness struct {
 	path   string
 	mark   pagecheck.Mark
-	state  pagecheck.State // state in which the last process left the store
+	state  pagecheck.State // the state in which the last process left the store
 	passed atomic.Bool
 	stop   context.CancelFunc
 	ended  chan struct{}
 }
 
-// settle reads the state in which the last process left the store, and makes its log durable. It
-// also writes the mark that the store is open. If the disk is full, it writes the mark after the
-// log has freed space.
+// settle reads the state in which the last process left the store, and makes the write-ahead log
+// durable. It also writes the mark that the store is open. If the disk is full, it writes the mark
+// after the log has freed space.
 func (s *soundness) settle(reserve *disk.Reserve) (err error) {
 	if s.state, err = s.mark.Read(); err != nil {
 		return err
@@ -48,7 +48,8 @@ func (s *soundness) settle(reserve *disk.Reserve) (err error) {
 }
 
 // start runs the checks that must precede the use of the store. It checks the whole file if the
-// last check found damage, or if before is set and the file may be damaged.
+// last check found damage. If the parameter before is true, it also does so if the file may be
+// damaged.
 func (s *soundness) start(ctx context.Context, before bool) error {
 	if err := s.check(ctx, (*pagecheck.File).Start); err != nil {
 		return err
@@ -66,14 +67,14 @@ func (s *soundness) start(ctx context.Context, before bool) error {
 	return s.pass()
 }
 
-// pass records that the file is undamaged.
+// pass writes the mark that the file is undamaged.
 func (s *soundness) pass() error {
 	s.passed.Store(true)
 	return s.mark.Write(pagecheck.Open)
 }
 
 // background starts a check of the whole file, unless the file is known to be undamaged. If the
-// check finds damage, w stops all writing.
+// check finds damage, the writer w stops all writing.
 func (s *soundness) background(w *writer) {
 	ctx, stop := context.WithCancel(context.Background())
 	s.stop, s.ended = stop, make(chan struct{})
@@ -94,16 +95,16 @@ func (s *soundness) background(w *writer) {
 		if ctx.Err() != nil || !perdure.IsCode(err, perdure.Internal) {
 			return // the next start repeats the check
 		}
-		_ = s.mark.Write(pagecheck.Damaged) // if this fails, the next check finds the damage
+		_ = s.mark.Write(pagecheck.Damaged) // if writing fails, the next check finds the damage
 		_ = w.do(ctx, func(transaction) error {
 			w.fail(err)
 			return w.broken
-		}, 0) // the callback has handled the error
+		}, 0) // the callback has already handled the error
 	}()
 }
 
-// rest pauses for twice as long as the check of the last part of the file took, because the
-// worker's own work has priority.
+// rest pauses a check for twice the duration took, which is the time that the last part of the
+// check needed. The worker's own work has priority.
 func rest(ctx context.Context, took time.Duration) error {
 	timer := time.NewTimer(2 * took)
 	defer timer.Stop()
@@ -123,7 +124,7 @@ func (s *soundness) end() {
 	}
 }
 
-// closed records that the store was closed cleanly, if the file is known to be undamaged.
+// closed writes the mark that the store was closed cleanly, if the file is known to be undamaged.
 func (s *soundness) closed() error {
 	if !s.passed.Load() {
 		return nil
@@ -131,8 +132,8 @@ func (s *soundness) closed() error {
 	return s.mark.Remove()
 }
 
-// check runs a check of the file on a connection of its own. Damage is returned as an internal
-// error.
+// check runs a check of the file on a separate connection. If the file is damaged, it returns an
+// internal error.
 func (s *soundness) check(ctx context.Context, how func(*pagecheck.File, context.Context) error) error {
 	db, err := sql.Open("sqlite", dsn(s.path, url.Values{"mode": {"ro"}, "_pragma": {"cache_size(-256)"}}))
 	if err != nil {
@@ -162,13 +163,13 @@ func isUnsound(err error) bool {
 	return false
 }
 
-// readSnapshot is a read transaction that implements [pagecheck.Snapshot].
+// readSnapshot is a read transaction on the database. It implements [pagecheck.Snapshot].
 type readSnapshot struct {
 	ctx context.Context
 	*sql.Tx
 }
 
-// Page implements [pagecheck.Snapshot]. It returns nil if there is no such page.
+// Page implements [pagecheck.Snapshot]. It returns nil if the file has no page with this number.
 func (m readSnapshot) Page(number uint32) (page []byte, err error) {
 	err = m.QueryRowContext(m.ctx, "SELECT data FROM sqlite_dbpage WHERE pgno = ?", number).Scan(&page)
 	if errors.Is(err, sql.ErrNoRows) {

@@ -12,9 +12,9 @@ import (
 	"github.com/perdure/perdure/internal/pagecheck"
 )
 
-// TestBackgroundCheckFindsDamage checks a damaged store that was not closed cleanly. It opens and
-// then fails with an error, and the next start returns that error. OpenChecked returns it at once.
-// After a clean close, the file is not checked.
+// TestBackgroundCheckFindsDamage checks a damaged store that was not closed cleanly. Open opens it.
+// It then fails with an error, and the next Open returns that error. OpenChecked returns the error
+// at once. After a clean close, the file is not checked.
 func TestBackgroundCheckFindsDamage(t *testing.T) {
 	dir := t.TempDir()
 	s, err := Open(dir)
@@ -79,7 +79,7 @@ func TestBackgroundCheckFindsDamage(t *testing.T) {
 	}
 }
 
-// spoilMiddle overwrites a page of the table chunks with garbage.
+// spoilMiddle overwrites a page of the database table chunks with garbage.
 func spoilMiddle(t *testing.T, path string) {
 	t.Helper()
 	db, err := sql.Open("sqlite", "file:"+path+"?mode=ro")

@@ -1,7 +1,7 @@
 // Package local stores the contents of LOCAL executions in the data directory of the worker that
 // runs them. For such executions, the server has only rows, their order, lengths and hashes. A
-// Store has the contents, found by their hash. Wrap connects a Store with a worker's connection to
-// the server.
+// Store has the contents, and finds them by their hash. Wrap connects a Store with a worker's
+// connection to the server.
 package local
 
 import (
@@ -47,16 +47,16 @@ type Store struct {
 
 var _ perdure.ContentSource = (*Store)(nil)
 
-// Open opens the store in dir, and creates it if necessary. Only the owner of its files can read
-// them. Errors: conflict if another live process has opened the store, or a newer version of the
-// program wrote it; internal if it is damaged.
+// Open opens the store in the directory dir, and creates it if necessary. Only the owner of its
+// files can read them. Errors: conflict if another live process has opened the store, or a newer
+// version of the program wrote it; internal if it is damaged.
 //
 // A store that was not closed cleanly is checked in the background. If the check finds damage, the
 // store fails, see Failed. The caller closes the store.
 func Open(dir string) (*Store, error) { return open(dir, false) }
 
-// OpenChecked opens the store like Open, but checks a store that was not closed cleanly before it
-// returns.
+// OpenChecked opens the store like Open. If the store was not closed cleanly, OpenChecked checks it
+// before it returns.
 func OpenChecked(dir string) (*Store, error) { return open(dir, true) }
 
 func open(dir string, before bool) (*Store, error) {
@@ -118,9 +118,9 @@ func own(dir string) (*os.File, error) {
 	return file, nil
 }
 
-// ReadID returns the id of the worker that owns dir, or uuid.Nil if dir has no id. Errors: internal
-// if the id cannot be read. A new id is no remedy, because the stored contents belong to the old
-// one.
+// ReadID returns the id of the worker that owns the directory dir, or uuid.Nil if dir has no id.
+// Errors: internal if the id cannot be read. A new id is no remedy, because the stored contents
+// belong to the old one.
 func ReadID(dir string) (uuid.UUID, error) {
 	path := filepath.Join(dir, idFile)
 	raw, err := os.ReadFile(path)
@@ -140,16 +140,17 @@ func ReadID(dir string) (uuid.UUID, error) {
 // WorkerID returns the id of the store's worker, which never changes.
 func (s *Store) WorkerID() uuid.UUID { return s.id }
 
-// Results returns the store for results of attempts that the server has not stored yet.
+// Results returns the part of the store that has results of attempts that the server has not stored
+// yet.
 func (s *Store) Results() *results.Store { return s.results }
 
-// Close makes pending writes and closes the store. Further calls return the same error.
+// Close completes pending writes and closes the store. Every further call returns the same error.
 func (s *Store) Close() error {
 	s.closing.Do(func() {
 		var errs []error
-		// The last connection to be closed runs the final WAL checkpoint. If the writer has failed,
-		// that must be a reading connection, which cannot run it: the log then stays until the next
-		// start.
+		// The last connection that is closed runs the final WAL checkpoint. After a failure of the
+		// writer, the writer is closed first. The last connection is then a reading one, which
+		// cannot run the checkpoint, so the log stays until the next start.
 		if s.writer != nil {
 			s.writer.sound.end()
 			s.writer.end()
@@ -190,8 +191,8 @@ func (s *Store) closeWriter() error {
 // process should end; the next start checks the store.
 func (s *Store) Failed() <-chan struct{} { return s.writer.failed }
 
-// Err returns the reason of the failure. It may be called only after the channel of Failed is
-// closed.
+// Err returns the reason why the store has failed. It may be called only after the channel of
+// Failed is closed.
 func (s *Store) Err() error { return s.writer.broken }
 
 // Put stores contents of an execution and returns their references, in order. The contents are
@@ -206,8 +207,8 @@ func (s *Store) Put(ctx context.Context, execution uuid.UUID, contents ...[]byte
 	return refs, s.Write(ctx, b)
 }
 
-// Name stores a content under a name, which is unique within the execution. It replaces the earlier
-// content of that name. Errors: those of Put.
+// Name stores a content under a name, which is unique within the execution. It replaces the content
+// that had that name before. Errors: those of Put.
 func (s *Store) Name(ctx context.Context, execution uuid.UUID, name string, content []byte) error {
 	b := NewBatch(execution)
 	b.Name(name, content)
@@ -223,7 +224,7 @@ func (s *Store) Write(ctx context.Context, b *Batch) error {
 }
 
 // Drop deletes all contents and results of an execution in several transactions, and returns the
-// disk space. If it is interrupted, another call completes it.
+// disk space to the file system. If it is interrupted, another call completes it.
 func (s *Store) Drop(ctx context.Context, execution uuid.UUID) error {
 	s.results.RemoveExecution(execution)
 	for more := true; more; {

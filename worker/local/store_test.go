@@ -51,7 +51,7 @@ func random(t *testing.T, n int) []byte {
 }
 
 // TestContentsAreFoundByHash checks that contents of several sizes are found by their hash after
-// the store was closed and opened.
+// the store was closed and opened again.
 func TestContentsAreFoundByHash(t *testing.T) {
 	dir := t.TempDir()
 	s := openStore(t, dir)
@@ -121,8 +121,8 @@ func TestNameStandsForTheLastContent(t *testing.T) {
 	}
 }
 
-// TestDroppedContentIsGone checks that a dropped content is not in the store's database file, whose
-// size shrinks. A content of another execution stays.
+// TestDroppedContentIsGone checks that a dropped content is not in the store's database file, and
+// that the file shrinks. A content of another execution stays.
 func TestDroppedContentIsGone(t *testing.T) {
 	dir := t.TempDir()
 	s := openStore(t, dir)
@@ -161,8 +161,8 @@ func TestDroppedContentIsGone(t *testing.T) {
 	}
 }
 
-// TestDamagedContentIsNeverReturned checks that reading a content that does not match its hash is
-// an error, and that Content returns no byte of it.
+// TestDamagedContentIsNeverReturned checks a content whose bytes do not match its hash. Reading it
+// is an error, and Content returns none of its bytes.
 func TestDamagedContentIsNeverReturned(t *testing.T) {
 	for name, damage := range map[string]string{
 		"a changed byte":     "UPDATE chunks SET bytes = zeroblob(length(bytes)) WHERE id = (SELECT max(id) FROM chunks)",
@@ -222,7 +222,7 @@ func alter(t *testing.T, dir, statement string) {
 }
 
 // TestWorkerIDIsStableAndItsDirectoryItsOwn checks that a store has the same id when it is opened
-// once more. It cannot be opened twice at a time, and an unreadable id is an error.
+// again. It cannot be open twice at the same time, and an id that cannot be read is an error.
 func TestWorkerIDIsStableAndItsDirectoryItsOwn(t *testing.T) {
 	dir := filepath.Join(t.TempDir(), "worker")
 	s := openStore(t, dir)
@@ -274,7 +274,7 @@ func TestConcurrentWritersShareTransactions(t *testing.T) {
 	group.Wait()
 }
 
-// TestFailedWriteDoesNotAffectOthers checks that a failed write stores nothing, and that other
+// TestFailedWriteDoesNotAffectOthers checks that a failed write stores nothing, and that all other
 // writes of the same transaction succeed.
 func TestFailedWriteDoesNotAffectOthers(t *testing.T) {
 	s := openStore(t, t.TempDir())
@@ -306,8 +306,8 @@ func TestFailedWriteDoesNotAffectOthers(t *testing.T) {
 	}
 }
 
-// TestFullDiskOnlyRefuses checks that a write that does not fit on the disk fails with unavailable,
-// that a retry with more space succeeds, and that an earlier content is intact.
+// TestFullDiskOnlyRefuses checks that a write that does not fit on the disk fails with unavailable.
+// Once there is more space, the same write succeeds, and contents stored before are intact.
 func TestFullDiskOnlyRefuses(t *testing.T) {
 	s := openStore(t, t.TempDir())
 	execution := uuid.New()

@@ -8,7 +8,8 @@ import (
 	"github.com/perdure/perdure"
 )
 
-// StreamedText implements [perdure.Dispatch]. The texts of a LOCAL execution are read here.
+// StreamedText implements [perdure.Dispatch]. It reads the texts of a LOCAL execution from the
+// local store.
 func (d *Dispatch) StreamedText(ctx context.Context, execution, task uuid.UUID) (perdure.StreamedText, error) {
 	got, err := d.Dispatch.StreamedText(ctx, execution, task)
 	if err != nil {

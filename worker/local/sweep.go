@@ -11,11 +11,11 @@ import (
 // sweepPause is the pause between two requests of a sweep.
 const sweepPause = 10 * time.Millisecond
 
-// Sweep asks the server about every execution in the store, and drops the contents of executions
+// Sweep asks the server about every execution in the store. It drops the contents of executions
 // that the server has promoted to REMOTE or deleted. A server that knows no LOCAL execution of this
-// worker may be the wrong one, or may map the worker's key to another org. Its not_found therefore
-// deletes nothing. Errors: those of the server and the store. After an error, the next sweep starts
-// from the beginning.
+// worker may be the wrong one, or may map the worker's key to another org. If such a server returns
+// not_found, nothing is deleted. Errors: errors of the server and the store. After an error, the
+// next sweep starts from the beginning.
 func (d *Dispatch) Sweep(ctx context.Context) error {
 	var unknown []uuid.UUID
 	ours := false
@@ -77,8 +77,8 @@ func pause(ctx context.Context, d time.Duration) error {
 	}
 }
 
-// next returns the smallest id greater than after among the executions with data in the store, or
-// uuid.Nil if there is none.
+// next returns the smallest id that is greater than after, among the ids of executions with data in
+// the store. It returns uuid.Nil if there is none.
 func (s *Store) next(ctx context.Context, after uuid.UUID) (id uuid.UUID, err error) {
 	var raw []byte
 	err = s.readers.QueryRowContext(ctx, `SELECT MIN(id) FROM (

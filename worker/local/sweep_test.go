@@ -9,8 +9,8 @@ import (
 	"github.com/perdure/perdure"
 )
 
-// litter stores data of three executions: a content, a name, and a piece of a streamed block. It
-// returns their ids.
+// litter stores data of three executions: a content, a content with a name, and a piece of a
+// streamed block. It returns the ids of these executions.
 func (c *dispatchTest) litter() (content, named, shown uuid.UUID) {
 	c.Helper()
 	content, named, shown = uuid.New(), uuid.New(), uuid.New()
@@ -28,7 +28,7 @@ func (c *dispatchTest) litter() (content, named, shown uuid.UUID) {
 	return content, named, shown
 }
 
-// kept returns the executions that have data in the store.
+// kept returns the ids of the executions that have data in the store.
 func (c *dispatchTest) kept() map[uuid.UUID]bool {
 	c.Helper()
 	all := map[uuid.UUID]bool{}
@@ -51,8 +51,8 @@ func (c *dispatchTest) local(id, home uuid.UUID) *perdure.Execution {
 	return &perdure.Execution{ID: id, PersistenceMode: perdure.Local, HomeID: &home}
 }
 
-// TestSweepDropsWhatIsPromotedOrDeleted checks that a sweep drops executions that the server has
-// promoted or deleted, and no other ones.
+// TestSweepDropsWhatIsPromotedOrDeleted checks that a sweep drops exactly the executions that the
+// server has promoted or deleted.
 func TestSweepDropsWhatIsPromotedOrDeleted(t *testing.T) {
 	c := newDispatchTest(t, perdure.Local)
 	promoted, deleted, alsoDeleted := c.litter()
@@ -89,7 +89,7 @@ func TestSweepNeedsAServerThatKnowsItsExecutions(t *testing.T) {
 	c := newDispatchTest(t, perdure.Local)
 	one, _, _ := c.litter()
 	all := len(c.kept())
-	// an execution of another worker
+	// This execution belongs to another worker.
 	c.r.runs = map[uuid.UUID]*perdure.Execution{one: c.local(one, uuid.New())}
 	if err := c.d.Sweep(t.Context()); err != nil || len(c.kept()) != all {
 		t.Errorf("of %d executions %d are left (%v)", all, len(c.kept()), err)
@@ -101,8 +101,8 @@ func TestSweepNeedsAServerThatKnowsItsExecutions(t *testing.T) {
 	}
 }
 
-// TestInterruptedDropIsCompleted checks that another Drop completes an interrupted one. Until then,
-// the store still lists the execution.
+// TestInterruptedDropIsCompleted checks that a second Drop completes an interrupted one. Until
+// then, the store still lists the execution.
 func TestInterruptedDropIsCompleted(t *testing.T) {
 	c := newDispatchTest(t, perdure.Local)
 	id, _, _ := c.litter()

@@ -18,11 +18,11 @@ import (
 
 const (
 	maxGroup      = 256     // maximum number of writes in one transaction
-	maxGroupBytes = 8 << 20 // approximate maximum bytes of these writes
+	maxGroupBytes = 8 << 20 // approximate maximum number of bytes in one transaction
 )
 
-// writer makes all writes of a store, in order. Writes that arrive during a transaction share the
-// next transaction and its flush to disk.
+// writer executes all writes of a store, in order. Writes that arrive during a transaction share
+// the next transaction and its flush to disk.
 type writer struct {
 	db    *sql.DB
 	raw   *sql.Conn
@@ -30,17 +30,17 @@ type writer struct {
 	queue chan *write
 	ended chan struct{}
 
-	mu     sync.RWMutex // guards closed and sends to queue
+	mu     sync.RWMutex // guards closed and the sends to queue
 	closed bool
 	broken error         // the error after which writing has stopped; set by run
 	failed chan struct{} // closed when broken is set
 	// reserve is a file whose space is freed when the disk is full. It may be nil.
 	reserve  *disk.Reserve
 	sound    *soundness
-	walBytes int // approximate bytes in the write-ahead log since its last checkpoint
+	walBytes int // approximate bytes in the write-ahead log since the last checkpoint
 }
 
-// write is the write of one caller. Its result is sent to done.
+// write is the write of one caller. Its result is sent to the channel done.
 type write struct {
 	apply func(transaction) error
 	size  int
@@ -100,14 +100,14 @@ func openWriter(path string, before bool) (*writer, error) {
 	if err != nil {
 		return nil, errors.Join(err, db.Close())
 	}
-	_ = w.reserve.Make() // without the reserve, the store works until the disk is full
+	_ = w.reserve.Make() // without a reserve, the store works until the disk is full
 	go w.run()
 	sound.background(w)
 	return w, nil
 }
 
-// startLog flushes the log that the last process left to disk. It must be called before the first
-// write. Errors: unavailable on a full disk.
+// startLog flushes to disk the write-ahead log that the last process left. It must be called before
+// the first write. Errors: unavailable on a full disk.
 func startLog(path string, reserve *disk.Reserve) error {
 	err := sqlitelog.Start(path, reserve)
 	var full *sqlitelog.FullError
@@ -142,8 +142,8 @@ func (w *writer) prepareTables(before bool) error {
 	})
 }
 
-// do makes one write, possibly in one transaction with others, and returns when it is on disk. If
-// ctx ends first, do returns its cause, and the write may still be made.
+// do executes one write, possibly in one transaction with others, and returns when it is on disk.
+// If ctx ends first, do returns its cause, and the write may still be executed.
 func (w *writer) do(ctx context.Context, apply func(transaction) error, size int) error {
 	one := &write{apply: apply, size: size, done: make(chan error, 1)}
 	if err := w.send(ctx, one); err != nil {
@@ -171,7 +171,7 @@ func (w *writer) send(ctx context.Context, one *write) error {
 	}
 }
 
-// end refuses further writes and waits until the queued ones are made.
+// end refuses further writes and waits until the queued writes are executed.
 func (w *writer) end() {
 	w.mu.Lock()
 	if !w.closed {
@@ -185,12 +185,12 @@ func (w *writer) end() {
 // close closes the connection of the writer. The caller has called end.
 func (w *writer) close() error {
 	for _, stmt := range w.stmts {
-		_ = stmt.Close() // the connection is closed next
+		_ = stmt.Close() // closing errors do not matter: the connection is closed next
 	}
 	return errors.Join(w.raw.Close(), w.db.Close())
 }
 
-// run makes queued writes in groups until the queue is closed.
+// run executes queued writes in groups until the queue is closed.
 func (w *writer) run() {
 	defer close(w.ended)
 	for first := range w.queue {
@@ -207,12 +207,13 @@ func (w *writer) run() {
 	}
 }
 
-// checkpointAfter is the approximate number of bytes between two checkpoints of the log. Each group
-// counts for at least groupBytes.
+// checkpointAfter is the approximate number of bytes that the log grows between two checkpoints.
+// Each group of writes counts for at least groupBytes.
 const checkpointAfter, groupBytes = 16 << 20, 64 << 10
 
-// checkpoint runs a checkpoint of the log after about checkpointAfter bytes. SQLite would do so
-// itself, but would not report an error if the file cannot be written.
+// checkpoint counts the bytes of a group of writes. After about checkpointAfter bytes, it runs a
+// checkpoint of the write-ahead log. SQLite would do so itself, but would not report an error if
+// the file cannot be written.
 func (w *writer) checkpoint(group []*write) {
 	w.walBytes += groupBytes
 	for _, one := range group {
@@ -242,7 +243,7 @@ func (w *writer) waiting() (*write, bool) {
 }
 
 // makeGroup executes a group of writes in one transaction. If that fails, it executes each write in
-// a transaction of its own, so that one failed write does not affect the others.
+// a separate transaction, so that one failed write does not affect the others.
 func (w *writer) makeGroup(group []*write) {
 	err := w.transact(func(t transaction) error {
 		for _, one := range group {
@@ -262,7 +263,7 @@ func (w *writer) makeGroup(group []*write) {
 }
 
 // transact runs one transaction. After a disk error in a commit, it is unknown whether the
-// transaction is stored, so writing stops until the store is opened once more and checked.
+// transaction is stored, so writing stops until the store is opened again and checked.
 func (w *writer) transact(apply func(transaction) error) error {
 	if w.broken != nil {
 		return w.broken
@@ -284,7 +285,7 @@ func (w *writer) transact(apply func(transaction) error) error {
 	return w.outcome(err)
 }
 
-// fail stops all writing because of err.
+// fail stops all writing and stores err as the reason.
 func (w *writer) fail(err error) {
 	if w.broken == nil {
 		w.broken = storeBroken(err)
@@ -301,11 +302,11 @@ func (w *writer) makeRoom() {
 	if err != nil && resultCode(err) != lib.SQLITE_FULL {
 		w.fail(err)
 	}
-	_ = w.reserve.Make() // the next call tries this again
+	_ = w.reserve.Make() // the next call of makeRoom tries again
 }
 
 // inTransaction reports whether a transaction is open. After some errors, SQLite has already rolled
-// back.
+// the transaction back.
 func (w *writer) inTransaction() bool {
 	_, err := w.raw.ExecContext(context.Background(), "BEGIN")
 	if err == nil {
@@ -314,9 +315,9 @@ func (w *writer) inTransaction() bool {
 	return err != nil
 }
 
-// outcome returns the error of a failed write for the caller: unavailable on a full disk, which
-// frees space, and otherwise internal, which stops writing. An error with a code is returned
-// unchanged.
+// outcome returns the error of a failed write for the caller. On a full disk, it frees space and
+// returns unavailable. An error with a code is returned unchanged. After any other error, it stops
+// writing and returns internal.
 func (w *writer) outcome(err error) error {
 	var coded *perdure.Error
 	if errors.As(err, &coded) {
@@ -358,10 +359,10 @@ func damaged(path string, err error) error {
 	return err
 }
 
-// transaction is the database as a write uses it.
+// transaction is an open transaction, in which a write executes its statements.
 type transaction struct{ w *writer }
 
-// exec executes a statement, which is prepared once per writer.
+// exec executes a statement, which is prepared only once per writer.
 func (t transaction) exec(query string, args ...any) (sql.Result, error) {
 	stmt, err := t.prepared(query)
 	if err != nil {

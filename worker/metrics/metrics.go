@@ -36,7 +36,7 @@ var (
 	toolTimes  = []float64{.001, .0025, .005, .01, .025, .05, .1, .25, .5, 1, 2.5, 5, 10, 30, 60, 120, 600}
 )
 
-// New creates the metrics and registers them with r. Errors: invalid_argument with the error of r.
+// New creates the metrics and registers them with r. Errors: invalid_argument, with the error of r.
 func New(r prometheus.Registerer) (*Metrics, error) {
 	count := func(name, help string, labels ...string) *prometheus.CounterVec {
 		return prometheus.NewCounterVec(prometheus.CounterOpts{Namespace: namespace, Name: name, Help: help}, labels)
@@ -131,8 +131,8 @@ func workOf(task bool) string {
 	return "execution"
 }
 
-// outcome returns the label for an error code, or "ok" for none. Applications may define error
-// codes, so their number is limited.
+// outcome returns the label for an error code. The code "" means success, and its label is "ok".
+// Applications may define error codes, so the number of labels is limited.
 func (m *Metrics) outcome(code string) string {
 	if code == "" {
 		return "ok"
@@ -145,7 +145,8 @@ func (m *Metrics) React() *react.Observer {
 	return &react.Observer{ModelCalled: m.modelCalled, ToolCalled: m.toolCalled}
 }
 
-// model returns the labels for a model. Models over the limit share the label "other".
+// model returns the labels for a model. After maxLabels models, all further models share the label
+// "other".
 func (m *Metrics) model(c react.ModelCall) (provider, model string) {
 	if m.models.Of(c.Provider+"/"+c.Model) == meter.Other {
 		return meter.Other, meter.Other

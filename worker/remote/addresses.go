@@ -16,27 +16,27 @@ import (
 
 const (
 	unixPrefix = "unix:"
-	// lookEvery is the minimum time between two lookups of the addresses. lookWithin is the maximum
-	// time of one lookup.
+	// lookEvery is the minimum time between two lookups of the server's addresses. lookWithin is
+	// the maximum duration of one lookup.
 	lookEvery  = time.Second
 	lookWithin = 5 * time.Second
 )
 
-// addresses are the configured addresses of the servers of one store. It resolves them for gRPC; a
-// host name may have several addresses.
+// addresses are the configured addresses of the servers of one store. The type resolves them for
+// gRPC; a host name may have several addresses.
 type addresses struct {
 	given []string
-	// seed determines the order in which this client uses the addresses. It is random, so that many
-	// clients are spread over the servers.
+	// seed determines the order in which this client tries the addresses. It is random, so that
+	// many clients are spread over the servers.
 	seed maphash.Seed
-	// last stores the error of a failed lookup.
+	// last stores the error of a failed lookup, which Dial reports.
 	last *lastError
 	// found is the number of addresses that the last lookup returned.
 	found *atomic.Int64
 }
 
-// several reports whether there is more than one address, so that the client can switch to another
-// server.
+// several reports whether the last lookup found more than one address, so that the client can
+// switch to another server.
 func (a addresses) several() bool { return a.found.Load() > 1 }
 
 // parseAddresses returns the addresses in a list that is separated by commas. Errors:
@@ -81,7 +81,7 @@ func hostOf(addr string) string {
 }
 
 // lookup looks up all configured addresses, and returns the results in this client's order. It
-// returns an error only if there is no result at all.
+// returns an error only if no lookup has a result.
 func (a addresses) lookup(ctx context.Context) ([]resolver.Address, error) {
 	ctx, cancel := context.WithTimeout(ctx, lookWithin)
 	defer cancel()
@@ -122,7 +122,7 @@ func lookup(ctx context.Context, given string) ([]string, error) {
 	return found, err
 }
 
-// scheme is the URL scheme for targets of connections that this resolver resolves.
+// scheme is the URL scheme of the targets that this resolver resolves.
 const scheme = "perdure"
 
 // Scheme implements resolver.Builder.
@@ -140,7 +140,7 @@ func (a addresses) Build(_ resolver.Target, conn resolver.ClientConn, _ resolver
 	return r, nil
 }
 
-// addressResolver is the resolver of one connection.
+// addressResolver is the gRPC resolver of one connection.
 type addressResolver struct {
 	addresses
 	conn   resolver.ClientConn
@@ -161,7 +161,7 @@ func (r *addressResolver) run(ctx context.Context) {
 			r.conn.ReportError(err)
 			r.ResolveNow(resolver.ResolveNowOptions{})
 		default:
-			// UpdateState's errors are reported by the calls of the connection.
+			// The error of UpdateState is ignored, because the calls of the connection report it.
 			_ = r.conn.UpdateState(resolver.State{Addresses: all})
 		}
 		pause := time.NewTimer(lookEvery)

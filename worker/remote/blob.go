@@ -13,7 +13,7 @@ import (
 )
 
 // PutBlob implements perdure.Dispatch. It does not retry, because the content can be read only
-// once. It buffers one chunk.
+// once. It has one chunk in memory at a time.
 func (c *Client) PutBlob(ctx context.Context, owner perdure.BlobOwner, length int64, content io.Reader) (perdure.BlobRef, error) {
 	ctx, cancel := context.WithCancel(ctx)
 	defer cancel()
@@ -51,8 +51,8 @@ func cutShort(err error, wrongLength bool) error {
 }
 
 // upload sends the header and the content. It returns the number of bytes read from content, and
-// whether content has ended. Its error is an error of reading content. If the server ends the call,
-// upload returns without an error, and the reply contains the reason.
+// whether the content has ended. Its error is an error of reading the content. If the server ends
+// the call, upload returns without an error, and the reply contains the reason.
 func upload(out perdurev1.WorkerDispatch_PutBlobClient, header *perdurev1.PutBlobHeader, content io.Reader) (read int64, ended bool, err error) {
 	if out.Send(&perdurev1.PutBlobRequest{Part: &perdurev1.PutBlobRequest_Header{Header: header}}) != nil {
 		return 0, false, nil
@@ -83,7 +83,7 @@ func (c *Client) GetBlob(ctx context.Context, execution, blob uuid.UUID) (io.Rea
 		return nil, c.fail(ctx, err)
 	}
 	r := &blobReader{c: c, ctx: ctx, cancel: cancel, in: in}
-	// The first chunk shows whether the blob exists.
+	// The first chunk or error shows whether the blob exists.
 	if err := r.next(); err != nil && !errors.Is(err, io.EOF) {
 		cancel()
 		return nil, err
@@ -91,7 +91,7 @@ func (c *Client) GetBlob(ctx context.Context, execution, blob uuid.UUID) (io.Rea
 	return r, nil
 }
 
-// blobReader is a reader of a blob's chunks as they arrive.
+// blobReader reads a blob chunk by chunk, as the chunks arrive.
 type blobReader struct {
 	c      *Client
 	ctx    context.Context

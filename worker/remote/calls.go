@@ -10,7 +10,7 @@ import (
 	"github.com/perdure/perdure/api/perdure/v1/pbconv"
 )
 
-// or returns worker, or the id in the client's options if worker is nil.
+// or returns the id worker, or the id in the client's options if worker is nil.
 func (c *Client) or(worker uuid.UUID) uuid.UUID {
 	if worker == uuid.Nil {
 		return c.o.WorkerID
@@ -35,8 +35,8 @@ func (c *Client) Register(ctx context.Context, r perdure.Registration) (perdure.
 }
 
 // Heartbeat implements perdure.Dispatch. If there are several servers, and one does not answer
-// within half of the time until ctx's deadline, the client switches to another. Otherwise the
-// leases could expire.
+// within half of the time until ctx's deadline, the client switches to another server. Otherwise
+// the leases could expire.
 func (c *Client) Heartbeat(ctx context.Context, h perdure.Heartbeat) (perdure.HeartbeatReply, error) {
 	h.WorkerID = c.or(h.WorkerID)
 	m := pbconv.HeartbeatToProto(h)
@@ -65,8 +65,8 @@ func (c *Client) breakAtHalfDeadline(ctx context.Context) (stop func()) {
 	return func() { timer.Stop() }
 }
 
-// Release implements perdure.Dispatch. It does not retry: the leases of claims that are not
-// released expire.
+// Release implements perdure.Dispatch. It does not retry: if a claim is not released, its lease
+// expires.
 func (c *Client) Release(ctx context.Context, r perdure.Release) error {
 	r.WorkerID = c.or(r.WorkerID)
 	_, err := c.worker.Release(ctx, pbconv.ReleaseToProto(r))
@@ -124,14 +124,14 @@ func (c *Client) PollTasks(ctx context.Context, p perdure.Poll) ([]perdure.TaskC
 }
 
 // failedTime returns the time since began, rounded down. It is the time that failed tries of a call
-// have taken. Claims in the reply are newer than these tries, so their leases do not count from the
-// first try.
+// have taken. Claims in the reply are newer than the failed tries, so their leases do not begin
+// with the first try.
 func failedTime(began time.Time) time.Duration {
 	return time.Since(began).Truncate(100 * time.Millisecond)
 }
 
-// Commit implements perdure.Dispatch. It uploads contents that are too large for the message, and
-// retries.
+// Commit implements perdure.Dispatch. It uploads contents that are too large for the message. It
+// retries while the server is unavailable or overloaded.
 func (c *Client) Commit(ctx context.Context, commit perdure.Commit) (perdure.CommitReply, error) {
 	if commit.Eager.Slots > 0 {
 		commit.Eager.WorkerID = c.or(commit.Eager.WorkerID)
@@ -155,8 +155,8 @@ func (c *Client) Commit(ctx context.Context, commit perdure.Commit) (perdure.Com
 	})
 }
 
-// FinishTask implements perdure.Dispatch. It uploads a result that is too large for the message,
-// and retries.
+// FinishTask implements perdure.Dispatch. It uploads a result that is too large for the message. It
+// retries while the server is unavailable or overloaded.
 func (c *Client) FinishTask(ctx context.Context, f perdure.TaskFinish) (perdure.FinishReply, error) {
 	f.WorkerID = c.or(f.WorkerID)
 	m := pbconv.FinishToProto(f)

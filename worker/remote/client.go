@@ -1,6 +1,6 @@
 // Package remote connects a worker to a server over gRPC. Its Client implements perdure.Dispatch
-// and returns the same replies as the server's engine in process. It downloads contents that the
-// server sends only as references.
+// and returns the same replies as the engine of a server in the same process. It downloads contents
+// that the server sends only as references.
 package remote
 
 import (
@@ -27,9 +27,10 @@ const maxMessage = 4 << 20
 
 // Options are the server's addresses and the credentials of a Client.
 type Options struct {
-	// Addr is the server's gRPC address: host:port, or unix:PATH. Several addresses, separated by
-	// commas, and a host name with several addresses must be servers of one store. The client
-	// chooses one at random, and switches to another if that one fails.
+	// Addr is the server's gRPC address: host:port, or unix:PATH. It may be a list of addresses,
+	// separated by commas. All addresses in the list, and all addresses of a host name, must be
+	// servers of one store. The client chooses one at random, and switches to another if that one
+	// fails.
 	Addr string
 	// Token is an API key with the role worker or admin.
 	Token string
@@ -39,7 +40,7 @@ type Options struct {
 	// TLS secures the connection. Nil means plain text, which is only for loopback and private
 	// networks.
 	TLS *tls.Config
-	// WorkerID is the worker's id in calls whose arguments have none.
+	// WorkerID is the id that the client uses in calls whose arguments contain no worker id.
 	WorkerID uuid.UUID
 	// Logger receives log lines about retries. Nil means slog.Default.
 	Logger *slog.Logger
@@ -66,8 +67,8 @@ type Client struct {
 var _ perdure.Dispatch = (*Client)(nil)
 
 // Dial creates a client, and returns when the server is reachable. The client reconnects by itself
-// if the connection is lost. The caller closes it. Errors: invalid_argument; unavailable, with the
-// address and hints. If ctx ends first, its error is the cause of unavailable.
+// if the connection is lost. The caller closes the client. Errors: invalid_argument; unavailable,
+// with the address and hints. If ctx ends first, its error is the cause of unavailable.
 func Dial(ctx context.Context, o Options) (*Client, error) {
 	if o.Logger == nil {
 		o.Logger = slog.Default()
@@ -109,7 +110,7 @@ func Dial(ctx context.Context, o Options) (*Client, error) {
 	return c, nil
 }
 
-// open creates a connection that uses the addresses. Its sockets can be closed with wire.cut.
+// open creates a connection that uses the addresses. The method wire.cut closes its sockets.
 func open(o Options, at addresses, wire *wire) (*grpc.ClientConn, error) {
 	conn, err := grpc.NewClient(scheme+":///", append(dialOptions(o, at.last, wire), grpc.WithResolvers(at))...)
 	if err != nil {
@@ -157,8 +158,8 @@ func connect(ctx context.Context, conn *grpc.ClientConn, addr string, last *last
 	}
 }
 
-// Reconnected implements worker.Line. The channel receives a token after each reconnect; two
-// reconnects may share one.
+// Reconnected implements worker.Line. The channel receives a token after each reconnect. Two quick
+// reconnects may share one token.
 func (c *Client) Reconnected() <-chan struct{} { return c.again }
 
 // watch connects whenever the connection is idle, and reports each reconnect, until ctx ends.
@@ -172,7 +173,7 @@ func (c *Client) watch(ctx context.Context) {
 				c.line.broadcast()
 				select {
 				case c.again <- struct{}{}:
-				default: // a token that nobody has received is enough
+				default: // one token that nobody has received yet is enough
 				}
 			}
 			lost = false
@@ -190,7 +191,8 @@ func (c *Client) watch(ctx context.Context) {
 	}
 }
 
-// Close closes the connection. Pending calls return an error. Further calls of Close do nothing.
+// Close closes the connection. Pending calls then return an error. Further calls of Close do
+// nothing.
 func (c *Client) Close() (err error) {
 	c.closed.Do(func() {
 		c.frames.close()

@@ -24,8 +24,8 @@ func (c *Client) fitter(ctx context.Context) *pbconv.Fitter {
 	}}
 }
 
-// fill downloads contents that were sent as references. If local is set, it does not download
-// contents that only the worker has.
+// fill downloads contents that were sent as references. If the parameter local is true, it does not
+// download contents that only the worker has.
 func (c *Client) fill(ctx context.Context, execution uuid.UUID, local bool, contents ...*perdurev1.Content) error {
 	for _, m := range contents {
 		if m == nil || m.Inline != nil || m.Blob == nil || local && withheld(execution, m.Blob) {
@@ -54,7 +54,7 @@ func ofLocal(t *perdurev1.Task) bool {
 	return strings.HasPrefix(t.GetQueue(), perdure.LocalQueuePrefix)
 }
 
-// fillTasks downloads inputs and results that were sent as references.
+// fillTasks downloads inputs and results of tasks that were sent as references.
 func (c *Client) fillTasks(ctx context.Context, execution uuid.UUID, tasks ...*perdurev1.Task) error {
 	for _, t := range tasks {
 		if err := c.fill(ctx, execution, ofLocal(t), t.GetInput(), t.GetResult()); err != nil {
@@ -64,8 +64,8 @@ func (c *Client) fillTasks(ctx context.Context, execution uuid.UUID, tasks ...*p
 	return nil
 }
 
-// download returns a complete blob. Errors: internal if its length or hash is not that of the
-// reference, and those of GetBlob.
+// download returns a complete blob. It returns an internal error if the blob's length or hash
+// differs from the reference. Other errors: those of GetBlob.
 func (c *Client) download(ctx context.Context, execution uuid.UUID, m *perdurev1.BlobRef) ([]byte, error) {
 	ref, err := pbconv.BlobFromProto(m)
 	if err != nil {
@@ -86,7 +86,8 @@ func (c *Client) download(ctx context.Context, execution uuid.UUID, m *perdurev1
 	return buf.Bytes(), nil
 }
 
-// agentClaim converts a claim, and downloads what the message lacks.
+// agentClaim converts a claim from its message, and downloads contents that the message only refers
+// to.
 func (c *Client) agentClaim(ctx context.Context, m *perdurev1.AgentClaim) (*perdure.AgentClaim, error) {
 	execution, err := pbconv.UUIDFromProto("lease.execution_id", m.GetLease().GetExecutionId())
 	if err != nil {
@@ -109,7 +110,8 @@ func (c *Client) agentClaim(ctx context.Context, m *perdurev1.AgentClaim) (*perd
 	return claim, c.fetchDeferred(ctx, execution, m.GetResults(), claim.Results)
 }
 
-// taskClaim converts a claim of a task, and downloads what the message lacks.
+// taskClaim converts a claim of a task from its message, and downloads contents that the message
+// only refers to.
 func (c *Client) taskClaim(ctx context.Context, m *perdurev1.TaskClaim) (perdure.TaskClaim, error) {
 	execution, err := pbconv.UUIDFromProto("lease.execution_id", m.GetLease().GetExecutionId())
 	if err != nil {
@@ -121,7 +123,8 @@ func (c *Client) taskClaim(ctx context.Context, m *perdurev1.TaskClaim) (perdure
 	return pbconv.TaskClaimFromProto(m)
 }
 
-// commitReply converts the reply to a commit, and downloads what the message lacks.
+// commitReply converts the reply to a commit from its message, and downloads contents that the
+// message only refers to.
 func (c *Client) commitReply(ctx context.Context, execution uuid.UUID, m *perdurev1.CommitResponse) (perdure.CommitReply, error) {
 	tasks := slices.Clip(m.GetTasks())
 	for _, claim := range m.GetClaims() {

@@ -12,8 +12,8 @@ import (
 	"github.com/perdure/perdure/api/perdure/v1/pbconv"
 )
 
-// ServeContents implements perdure.Dispatch. It does not retry. It returns an error when the stream
-// ends, after all requests in progress have ended.
+// ServeContents implements perdure.Dispatch. It does not retry. When the stream ends, it waits for
+// all requests in progress to end, and returns an error.
 func (c *Client) ServeContents(ctx context.Context, worker uuid.UUID, source perdure.ContentSource) error {
 	ctx, cancel := context.WithCancel(ctx)
 	defer cancel()
@@ -24,7 +24,7 @@ func (c *Client) ServeContents(ctx context.Context, worker uuid.UUID, source per
 	s := &contentServer{ctx: ctx, source: source, send: stream.Send, open: map[int64]*contentRequest{}}
 	defer s.running.Wait()
 	defer cancel()
-	// If sending fails, Recv returns the reason.
+	// The error of sending is ignored, because Recv returns the reason.
 	_ = s.sendMessage(&perdurev1.ServeContentsRequest{WorkerId: pbconv.UUIDToProto(c.or(worker))})
 	for {
 		m, err := stream.Recv()
@@ -46,7 +46,7 @@ type contentServer struct {
 	send    func(*perdurev1.ServeContentsRequest) error
 	running sync.WaitGroup
 
-	mu   sync.Mutex // guards open
+	mu   sync.Mutex // guards the field open
 	open map[int64]*contentRequest
 }
 
@@ -59,11 +59,12 @@ type contentRequest struct {
 	// more receives a token when room grows. It has capacity one.
 	more chan struct{}
 
-	mu   sync.Mutex // guards room
-	room int64      // number of pieces that the server allows to be sent
+	mu   sync.Mutex // guards the field room
+	room int64      // number of pieces that the server still allows to be sent
 }
 
-// sendMessage sends a message over the stream. Sends of several requests exclude each other.
+// sendMessage sends a message over the stream. Requests run concurrently, but only one sends at a
+// time.
 func (s *contentServer) sendMessage(m *perdurev1.ServeContentsRequest) error {
 	s.sending.Lock()
 	defer s.sending.Unlock()
@@ -106,7 +107,8 @@ func (a *contentRequest) add(pieces int64) {
 	}
 }
 
-// piece waits until a piece may be sent, and counts it. It returns false if ctx ends first.
+// piece waits until the server allows another piece to be sent, and counts it. It returns false if
+// ctx ends first.
 func (a *contentRequest) piece(ctx context.Context) bool {
 	for {
 		a.mu.Lock()
@@ -126,8 +128,8 @@ func (a *contentRequest) piece(ctx context.Context) bool {
 	}
 }
 
-// answer sends a content in pieces, and then the end or an error. It sends neither if the request
-// was cancelled or the stream is broken.
+// answer sends the requested content in pieces, and then its end or an error. It sends neither end
+// nor error if the request was cancelled or the stream is broken.
 func (s *contentServer) answer(ctx context.Context, a *contentRequest, err error) {
 	defer func() {
 		a.cancel()
@@ -149,7 +151,7 @@ func (s *contentServer) answer(ctx context.Context, a *contentRequest, err error
 		}
 		last.Error = pbconv.ErrorToProto(coded)
 	}
-	_ = s.sendMessage(last) // Recv returns the reason if this fails
+	_ = s.sendMessage(last) // if this fails, Recv returns the reason
 }
 
 // stream sends the pieces of the requested content.
@@ -158,9 +160,9 @@ func (s *contentServer) stream(ctx context.Context, a *contentRequest) error {
 	if err != nil {
 		return err
 	}
-	defer func() { _ = content.Close() }() // the content is only read
+	defer func() { _ = content.Close() }() // the content was only read
 	for {
-		// gRPC may still use the buffer of a sent message, so each piece has a buffer of its own.
+		// Each piece has its own buffer, because gRPC may still use the buffer of a sent message.
 		buf := make([]byte, perdure.BlobChunk)
 		n, err := io.ReadFull(content, buf)
 		if n > 0 {

@@ -14,7 +14,7 @@ import (
 	"github.com/perdure/perdure/api/perdure/v1/pbconv"
 )
 
-// singleContent is a ContentSource with one content.
+// singleContent is a perdure.ContentSource with one content.
 type singleContent []byte
 
 func (k singleContent) Content(_ context.Context, _ uuid.UUID, sum perdure.Hash) (io.ReadCloser, error) {
@@ -59,8 +59,8 @@ func (a *contentCaller) next() *perdurev1.ServeContentsRequest {
 	}
 }
 
-// TestContentIsServedWithinTheWindow checks that no more pieces of a content are sent than the
-// server has allowed, and that the content is complete and followed by its end. A second request is
+// TestContentIsServedWithinTheWindow checks that the client sends only as many pieces of a content
+// as the server has allowed. The content is complete and followed by its end. A second request is
 // answered in the meantime.
 func TestContentIsServedWithinTheWindow(t *testing.T) {
 	content := bytes.Repeat([]byte("0123456789abcdef"), 5*perdure.BlobChunk/16-1)
@@ -87,8 +87,8 @@ func TestContentIsServedWithinTheWindow(t *testing.T) {
 	}
 }
 
-// TestCancelledRequestEnds checks that a cancelled request sends no more messages. A request with a
-// short hash is refused.
+// TestCancelledRequestEnds checks that no more messages are sent for a cancelled request. A request
+// with a hash that is too short is refused.
 func TestCancelledRequestEnds(t *testing.T) {
 	content := make([]byte, 3*perdure.BlobChunk)
 	a := newContentCaller(t, content)
@@ -96,7 +96,7 @@ func TestCancelledRequestEnds(t *testing.T) {
 	a.next()
 	a.s.take(&perdurev1.ServeContentsResponse{RequestId: 1, Cancel: true})
 	a.s.running.Wait()
-	a.s.take(&perdurev1.ServeContentsResponse{RequestId: 1, Pieces: 5}) // after the cancellation
+	a.s.take(&perdurev1.ServeContentsResponse{RequestId: 1, Pieces: 5}) // comes after the cancellation
 	a.s.take(&perdurev1.ServeContentsResponse{RequestId: 2, ExecutionId: pbconv.UUIDToProto(uuid.New()), Sha256: []byte{1}, Pieces: 1})
 	if m := a.next(); m.GetRequestId() != 2 || pbconv.ErrorFromProto(m.GetError()).Code != perdure.InvalidArgument {
 		t.Errorf("%v", m)

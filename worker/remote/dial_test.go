@@ -168,9 +168,9 @@ func certificate(t *testing.T) (tls.Certificate, *x509.CertPool) {
 	return tls.Certificate{Certificate: [][]byte{der}, PrivateKey: key}, pool
 }
 
-// TestDialFindsWhoIsThere checks that Dial connects to any reachable one of several addresses or of
-// a name's addresses. If none is reachable, the error is unavailable and names the configured
-// address.
+// TestDialFindsWhoIsThere checks that Dial connects to any reachable address, whether the addresses
+// are in a list or belong to one host name. If no address is reachable, the error is unavailable
+// and names the configured address.
 func TestDialFindsWhoIsThere(t *testing.T) {
 	there := listen(t, "tcp", "127.0.0.1:0")
 	serve(t, there)
@@ -187,7 +187,7 @@ func TestDialFindsWhoIsThere(t *testing.T) {
 		"127.0.0.2:" + port + ", localhost:" + port,
 		"nobody.invalid:1," + there.Addr().String(),
 	} {
-		for range 5 { // the order is random
+		for range 5 { // more than once, because the order is random
 			c, err := Dial(t.Context(), options(addr))
 			if err != nil {
 				t.Fatalf("%s: %v", addr, err)
@@ -209,8 +209,8 @@ func TestDialFindsWhoIsThere(t *testing.T) {
 	}
 }
 
-// TestClientsAreSpread checks that 200 clients are spread over three servers, and that the order of
-// addresses of one client does not change.
+// TestClientsAreSpread checks that 200 clients are spread over three servers. The order in which
+// one client uses the addresses does not change.
 func TestClientsAreSpread(t *testing.T) {
 	first := map[string]int{}
 	for range 200 {

@@ -42,8 +42,9 @@ func (c *Client) Entries(ctx context.Context, q perdure.EntryQuery) iter.Seq2[pe
 	}
 }
 
-// nextEntries reads a message with entries, and all their contents. The message is a batch, or one
-// entry from an older server without batches. The error is io.EOF at the end of the stream.
+// nextEntries reads a message with entries, and all contents of these entries. The message is a
+// batch, or one entry from an older server that sends no batches. The error is io.EOF at the end of
+// the stream.
 func nextEntries(in perdurev1.AgentDispatch_GetEntriesClient) ([]*perdurev1.Entry, error) {
 	head, err := in.Recv()
 	if err != nil {
@@ -61,8 +62,8 @@ func nextEntries(in perdurev1.AgentDispatch_GetEntriesClient) ([]*perdurev1.Entr
 	return batch, nil
 }
 
-// readEntry converts an entry. If the entry was stored in mode LOCAL, its content includes the
-// metadata; readEntry separates them.
+// readEntry converts an entry from its message. If the entry was stored in mode LOCAL, its content
+// includes the metadata; readEntry separates them.
 func readEntry(m *perdurev1.Entry, execution uuid.UUID) (perdure.Entry, error) {
 	entry, err := pbconv.EntryFromProto(m)
 	if err == nil && entry.Content != nil && entry.Blob != nil && entry.Blob.ID == perdure.ContentID(execution, entry.Blob.SHA256) {

@@ -10,7 +10,7 @@ import (
 	"google.golang.org/grpc"
 )
 
-// unbatchedServer is a server that sends each entry in a message of its own, without batches.
+// unbatchedServer is a server that sends each entry in a separate message, not in batches.
 type unbatchedServer struct {
 	perdurev1.UnimplementedAgentDispatchServer
 	entries []perdure.Entry

@@ -21,8 +21,8 @@ import (
 // the results of paid work wait for the connection.
 var reconnect = grpcbackoff.Config{BaseDelay: 100 * time.Millisecond, Multiplier: 1.6, Jitter: 0.2, MaxDelay: time.Second}
 
-// lastError stores the last error of connecting. gRPC reports it only to calls, so Dial could not
-// return it.
+// lastError stores the last error of connecting. Without it, Dial could not return that error,
+// because gRPC reports it only to calls.
 type lastError struct {
 	mu  sync.Mutex
 	err error
@@ -73,8 +73,8 @@ func unreachable(addr string, why error) error {
 // errClosed is the error of calls after Close.
 var errClosed = perdure.Errorf(perdure.Unavailable, "the connection to the server was closed by this worker")
 
-// fail converts the error of a gRPC call to a perdure.Error, or to the error of ctx if ctx has
-// ended.
+// fail converts the error of a gRPC call to a perdure.Error. If ctx has ended, it returns the error
+// of ctx.
 func (c *Client) fail(ctx context.Context, err error) error {
 	if err == nil {
 		return nil
@@ -85,7 +85,8 @@ func (c *Client) fail(ctx context.Context, err error) error {
 	if ctx.Err() != nil && ended(err) {
 		return ctx.Err()
 	}
-	// The server knows the call's deadline, and may notice its end before this client does.
+	// The server knows the call's deadline, and may notice that it has passed before this client
+	// does.
 	if _, limited := ctx.Deadline(); limited && status.Code(err) == grpccodes.DeadlineExceeded {
 		return context.DeadlineExceeded
 	}
@@ -119,16 +120,16 @@ func ended(err error) bool {
 }
 
 // again repeats a call while its error is unavailable or rate_limited, until ctx ends or the client
-// is closed. The call may arrive twice. A reconnect ends the pause before the next try, unless the
-// server has sent the pause.
+// is closed. The server may receive the call twice. A reconnect ends the pause before the next try,
+// unless the server has said how long to wait.
 func again[T any](ctx context.Context, c *Client, name string, call func(context.Context) (T, error)) (T, error) {
 	trying, cancel := context.WithCancel(ctx)
 	defer cancel()
-	defer context.AfterFunc(c.frames.ctx, cancel)() // Close ends pauses, too
+	defer context.AfterFunc(c.frames.ctx, cancel)() // Close ends the pauses, too
 	pauses := c.pauses()
 	var unavailable error
 	for {
-		back := c.line.back() // taken before the call, so that it sees every later reconnect
+		back := c.line.back() // before the call, so that no reconnect after it is missed
 		reply, err := call(trying)
 		err = c.fail(trying, err)
 		if err == nil {
@@ -154,13 +155,14 @@ func shortPauses() backoff.BackOff {
 	return pauses
 }
 
-// isTemporary reports whether the same call may succeed later.
+// isTemporary reports whether the same call may succeed when it is repeated.
 func isTemporary(err error) bool {
 	return (perdure.IsCode(err, perdure.Unavailable) || perdure.IsCode(err, perdure.RateLimited)) && !errors.Is(err, errClosed)
 }
 
 // pauseAfter returns the pause before the next try, and a channel that ends the pause early at a
-// reconnect. If the server has sent a pause, it is reachable, so the channel is nil.
+// reconnect. If the server has said how long to wait, the server is reachable, and the channel is
+// nil.
 func pauseAfter(err error, pause time.Duration, back <-chan struct{}) (time.Duration, <-chan struct{}) {
 	var coded *perdure.Error
 	if errors.As(err, &coded) && coded.RetryAfter > 0 {
@@ -169,8 +171,8 @@ func pauseAfter(err error, pause time.Duration, back <-chan struct{}) (time.Dura
 	return pause, back
 }
 
-// rest waits for the pause, or until early is closed. If ctx ends first, it returns the cause of
-// ctx.
+// rest waits for the pause, or until the channel early is closed. If ctx ends first, it returns the
+// cause of ctx.
 func rest(ctx context.Context, pause time.Duration, early <-chan struct{}) error {
 	timer := time.NewTimer(pause)
 	defer timer.Stop()
@@ -183,8 +185,8 @@ func rest(ctx context.Context, pause time.Duration, early <-chan struct{}) error
 	return nil
 }
 
-// finalError returns the error of a call that is not repeated: errClosed after Close; for a
-// deadline, the reason of the earlier tries; or else err.
+// finalError returns the error of a call that is not repeated. After Close, it is errClosed. If the
+// deadline has passed, it contains the error of the earlier tries. Otherwise it is err.
 func (c *Client) finalError(ctx context.Context, err, unavailable error) error {
 	switch {
 	case c.frames.ctx.Err() != nil:
@@ -197,8 +199,8 @@ func (c *Client) finalError(ctx context.Context, err, unavailable error) error {
 	return err
 }
 
-// deadlineError returns the error of a call whose deadline has passed: the error of its earlier
-// tries, if there is one, joined with err.
+// deadlineError returns the error of a call whose deadline has passed. That is err, joined with the
+// error of the earlier tries, if there is one.
 func deadlineError(err, unavailable error) error {
 	var coded *perdure.Error
 	if !errors.As(unavailable, &coded) {

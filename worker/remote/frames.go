@@ -12,14 +12,14 @@ import (
 )
 
 const (
-	// pieceLimit is the maximum number of bytes of text in one frame that is sent.
+	// pieceLimit is the maximum number of bytes of text in one frame that the client sends.
 	pieceLimit = 64 << 10
 	// batchLimit is the approximate maximum size in bytes of one message of frames.
 	batchLimit = 1 << 20
 )
 
 // Append implements perdure.Dispatch. All calls share one stream. If the stream breaks, Append
-// opens it once more and repeats frames without a reply. The server skips bytes that it has.
+// opens a new one and repeats frames without a reply. The server skips bytes that it already has.
 func (c *Client) Append(ctx context.Context, frames []perdure.Frame) ([]perdure.FrameReply, error) {
 	replies := make([]perdure.FrameReply, 0, len(frames))
 	for batch := range batches(frames) {
@@ -41,7 +41,7 @@ type batch struct {
 	of     []int
 }
 
-// batches splits frames into the contents of messages, in order.
+// batches splits the frames into batches, each for one message, in order.
 func batches(frames []perdure.Frame) func(yield func(batch) bool) {
 	return func(yield func(batch) bool) {
 		var b batch
@@ -64,8 +64,8 @@ func batches(frames []perdure.Frame) func(yield func(batch) bool) {
 	}
 }
 
-// join appends the replies to the batch to replies, which has one reply per frame. For a frame in
-// several pieces, it returns the first error or, without an error, the last reply.
+// join adds the replies to one batch to replies, which has one reply per frame. If a frame was sent
+// in several pieces, its reply is the first error or, without an error, the last reply.
 func (b batch) join(replies, answered []perdure.FrameReply) []perdure.FrameReply {
 	for i, r := range answered {
 		if at := b.of[i]; at == len(replies) {
@@ -100,10 +100,10 @@ func cut(frame perdure.Frame) []perdure.Frame {
 type frameStream struct {
 	open func(context.Context, ...grpc.CallOption) (perdurev1.WorkerDispatch_StreamDataClient, error)
 
-	ctx    context.Context // ends at close, with the cause errClosed
+	ctx    context.Context // ends when close is called, with the cause errClosed
 	cancel context.CancelCauseFunc
 
-	mu      sync.Mutex // guards current
+	mu      sync.Mutex // guards the field current
 	current *openStream
 	running sync.WaitGroup
 }
@@ -138,7 +138,7 @@ func (s *frameStream) send(ctx context.Context, frames []*perdurev1.Frame) ([]pe
 	return pbconv.FrameRepliesFromProto(reply.GetReplies()), nil
 }
 
-// stream returns the open stream, and opens one if necessary. Error: errClosed after close.
+// stream returns the open stream. It opens a stream if none is open. Error: errClosed after close.
 func (s *frameStream) stream() (*openStream, error) {
 	s.mu.Lock()
 	defer s.mu.Unlock()

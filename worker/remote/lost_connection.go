@@ -32,9 +32,9 @@ func lostUnary(ctx context.Context, method string, m, reply any, conn *grpc.Clie
 	return err
 }
 
-// lostStream returns a stream whose reads return its status if its only request could not be sent.
-// Without it, the io.EOF of sending would look like the end of the stream. It does not change
-// streams with several requests.
+// lostStream returns a stream for calls with one request. If that request could not be sent, reads
+// of the stream return the status of the call. Otherwise the io.EOF of sending would look like the
+// end of the stream. It does not change streams with several requests.
 func lostStream(ctx context.Context, desc *grpc.StreamDesc, conn *grpc.ClientConn, method string, open grpc.Streamer, options ...grpc.CallOption) (grpc.ClientStream, error) {
 	stream, err := open(ctx, desc, conn, method, options...)
 	if err != nil || desc.ClientStreams {
@@ -45,7 +45,8 @@ func lostStream(ctx context.Context, desc *grpc.StreamDesc, conn *grpc.ClientCon
 
 type readStream struct{ grpc.ClientStream }
 
-// SendMsg sends m. It does not return io.EOF, because RecvMsg then returns the reason.
+// SendMsg sends m. It does not return io.EOF, because RecvMsg then returns the reason why the
+// stream has ended.
 func (s readStream) SendMsg(m any) error {
 	if err := s.ClientStream.SendMsg(m); !errors.Is(err, io.EOF) {
 		return err

@@ -17,12 +17,13 @@ import (
 	"google.golang.org/grpc/status"
 )
 
-// stuckConn is a connection whose writes block until it is closed, if stop is set.
+// stuckConn is a connection whose writes block if its field stop is set. A write then blocks until
+// the connection is closed.
 type stuckConn struct {
 	net.Conn
-	mu     sync.Mutex // guards stop
+	mu     sync.Mutex // guards the field stop
 	stop   bool
-	held   chan struct{} // receives a value when a write blocks
+	held   chan struct{} // receives a value when a write begins to block
 	closed chan struct{}
 	once   sync.Once
 }
@@ -50,7 +51,7 @@ func (w *stuckConn) Close() error {
 // uploadServer is a server that accepts uploads.
 type uploadServer struct {
 	perdurev1.UnimplementedWorkerDispatchServer
-	ended chan int // receives the number of bytes of each upload that its client has ended
+	ended chan int // receives the number of bytes of each upload that the client has ended
 }
 
 func (u *uploadServer) PutBlob(in perdurev1.WorkerDispatch_PutBlobServer) error {
@@ -69,8 +70,8 @@ func (u *uploadServer) PutBlob(in perdurev1.WorkerDispatch_PutBlobServer) error 
 }
 
 // TestALostConnectionCutsNoUploadShort checks an upload whose connection breaks before all of it is
-// sent. The upload fails with unavailable, and the server does not receive a part of it as if it
-// were complete. A second upload succeeds.
+// sent. The upload fails with unavailable, and the server does not take the part that it received
+// for the whole content. A second upload succeeds.
 func TestALostConnectionCutsNoUploadShort(t *testing.T) {
 	listener := listen(t, "tcp", "127.0.0.1:0")
 	u := &uploadServer{ended: make(chan int, 8)}
@@ -114,7 +115,7 @@ func TestALostConnectionCutsNoUploadShort(t *testing.T) {
 	first.mu.Unlock()
 	var before sync.WaitGroup
 	defer before.Wait()
-	before.Go(func() { // its write blocks, so the upload is not sent
+	before.Go(func() { // its write blocks, so this upload is not sent
 		_, _ = c.worker.Register(t.Context(), &perdurev1.RegisterRequest{})
 	})
 	<-first.held
@@ -141,7 +142,7 @@ func TestALostConnectionCutsNoUploadShort(t *testing.T) {
 	}
 }
 
-// callbackReader is an empty content that calls do when it is read.
+// callbackReader is an empty content that calls the function do when it is read.
 type callbackReader struct{ do func() }
 
 func (r *callbackReader) Read([]byte) (int, error) {
@@ -166,8 +167,8 @@ func (s brokenConn) NewStream(ctx context.Context, desc *grpc.StreamDesc, method
 	}, options...)
 }
 
-// TestACallThatWasNotSentIsUnavailable checks that a call whose message could not be sent fails
-// with unavailable, and does not look like an empty reply.
+// TestACallThatWasNotSentIsUnavailable checks a call whose message could not be sent. It fails with
+// unavailable, and does not look like an empty reply.
 func TestACallThatWasNotSentIsUnavailable(t *testing.T) {
 	c := &Client{o: options("nowhere:1"), agents: perdurev1.NewAgentDispatchClient(brokenConn{}), worker: perdurev1.NewWorkerDispatchClient(brokenConn{})}
 	c.frames.init()

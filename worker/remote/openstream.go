@@ -10,7 +10,8 @@ import (
 	perdurev1 "github.com/perdure/perdure/api/perdure/v1"
 )
 
-// openStream is a stream of frames. When it breaks, its context ends with the reason as the cause.
+// openStream is a stream of frames that is open. When it breaks, its context ends with the reason
+// as the cause.
 type openStream struct {
 	ctx    context.Context
 	cancel context.CancelCauseFunc
@@ -58,13 +59,13 @@ func (s *openStream) forget(id int64) {
 	delete(s.waiting, id)
 }
 
-// write sends the messages from out. It is the only sender of the stream.
+// write sends the messages from the channel out. It is the only sender of the stream.
 func (s *openStream) write() {
 	for {
 		select {
 		case m := <-s.out:
 			if s.stream.Send(m) != nil {
-				return // read returns the reason
+				return // the method read returns the reason
 			}
 		case <-s.ctx.Done():
 			return
@@ -72,7 +73,7 @@ func (s *openStream) write() {
 	}
 }
 
-// read sends each reply to the call that waits for it, until the stream breaks.
+// read passes each reply to the call that waits for it, until the stream breaks.
 func (s *openStream) read() {
 	for {
 		m, err := s.stream.Recv()
@@ -90,7 +91,7 @@ func (s *openStream) read() {
 	}
 }
 
-// broken returns the reason for which a stream has ended. It is unavailable if the server ended the
+// broken returns the reason why a stream has ended. It is unavailable if the server ended the
 // stream without an error.
 func broken(err error) error {
 	if errors.Is(err, io.EOF) {

@@ -11,13 +11,14 @@ import (
 	"github.com/perdure/perdure/api/perdure/v1/pbconv"
 )
 
-// part is a message of a stream in which chunks of contents follow messages.
+// part is a message of a stream in which messages are followed by chunks of their contents.
 type part interface{ GetChunk() []byte }
 
 // receiver is the reading end of a stream of parts.
 type receiver[M part] interface{ Recv() (M, error) }
 
-// follow reads the chunks that follow a message, and sets them as its contents.
+// follow reads the chunks that follow a message, and stores them in the given contents of that
+// message.
 func follow[M part](in receiver[M], contents ...*perdurev1.Content) error {
 	for _, m := range contents {
 		if m == nil || m.Follows == nil {
@@ -39,7 +40,7 @@ func follow[M part](in receiver[M], contents ...*perdurev1.Content) error {
 	return nil
 }
 
-// cutOff returns unavailable for a stream that has ended too early; otherwise it returns err.
+// cutOff returns unavailable for a stream that has ended too early. Otherwise it returns err.
 func cutOff(err error) error {
 	if errors.Is(err, io.EOF) {
 		return perdure.Errorf(perdure.Unavailable, "the server's answer was cut off")

@@ -4,7 +4,7 @@ import "sync"
 
 // reconnectSignal tells waiters when a lost connection is restored. The zero value is ready to use.
 type reconnectSignal struct {
-	mu       sync.Mutex // guards returned
+	mu       sync.Mutex // guards the channel returned
 	returned chan struct{}
 }
 

@@ -10,7 +10,7 @@ import (
 	"github.com/perdure/perdure"
 )
 
-// tappedListener is a listener that also sends its connections to the test.
+// tappedListener is a listener that also passes its accepted connections to the test.
 type tappedListener struct {
 	net.Listener
 	conns chan net.Conn
@@ -24,8 +24,8 @@ func (c tappedListener) Accept() (net.Conn, error) {
 	return conn, err
 }
 
-// TestAReconnectIsReported checks that the client reconnects without a call, and then
-// sends to Reconnected. The first connection does not count as a reconnect.
+// TestAReconnectIsReported checks that the client reconnects without a call, and then sends a token
+// to the channel of Reconnected. The first connection does not count as a reconnect.
 func TestAReconnectIsReported(t *testing.T) {
 	l := tappedListener{listen(t, "tcp", "127.0.0.1:0"), make(chan net.Conn, 8)}
 	serve(t, l)
@@ -46,7 +46,7 @@ func TestAReconnectIsReported(t *testing.T) {
 }
 
 // TestACallIsMadeAgainWhenTheConnectionIsBack checks that a call that waits for its retry is
-// retried after a reconnect, without waiting for the end of the pause of an hour.
+// repeated after a reconnect, although its pause of an hour is not over.
 func TestACallIsMadeAgainWhenTheConnectionIsBack(t *testing.T) {
 	l := tappedListener{listen(t, "tcp", "127.0.0.1:0"), make(chan net.Conn, 8)}
 	serve(t, l)
@@ -74,7 +74,8 @@ func TestACallIsMadeAgainWhenTheConnectionIsBack(t *testing.T) {
 }
 
 // TestAPauseThatTheServerNamesIsKept checks that the client waits for the whole pause that a server
-// has sent with an error, even after a reconnect. Without one, a reconnect ends the pause.
+// has sent with an error, even after a reconnect. If the server has sent no pause, a reconnect ends
+// the client's own pause.
 func TestAPauseThatTheServerNamesIsKept(t *testing.T) {
 	busy := &perdure.Error{Code: perdure.RateLimited, RetryAfter: time.Minute}
 	back := make(chan struct{})

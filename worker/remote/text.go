@@ -11,8 +11,8 @@ import (
 	"google.golang.org/protobuf/proto"
 )
 
-// refuseBadText returns invalid_argument for a call with a text that is not UTF-8. gRPC returns
-// internal for it, which callers retry.
+// refuseBadText returns invalid_argument for a call with a text that is not UTF-8. gRPC itself
+// would return internal, and callers would retry.
 func refuseBadText(ctx context.Context, method string, m, reply any, conn *grpc.ClientConn, invoke grpc.UnaryInvoker, options ...grpc.CallOption) error {
 	err := invoke(ctx, method, m, reply, conn, options...)
 	if status.Code(err) != grpccodes.Internal {

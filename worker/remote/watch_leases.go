@@ -19,7 +19,7 @@ func (c *Client) WatchLeases(ctx context.Context, worker uuid.UUID, changed func
 	if err != nil {
 		return c.fail(ctx, err)
 	}
-	// If sending fails, Recv returns the reason.
+	// The error of Send is ignored, because Recv returns the reason.
 	_ = stream.Send(&perdurev1.WatchLeasesRequest{WorkerId: pbconv.UUIDToProto(c.or(worker))})
 	for {
 		_, err := stream.Recv()

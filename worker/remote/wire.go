@@ -9,11 +9,11 @@ import (
 	"syscall"
 )
 
-// wire records the open sockets of a connection, so that they can be closed. It does not wrap them,
-// because gRPC does not set socket options on a wrapped socket.
+// wire records the open sockets of a connection, so that they can be closed. It does not wrap the
+// sockets, because gRPC does not set socket options on a wrapped socket.
 type wire struct {
-	mu   sync.Mutex // guards open
-	open []net.Conn // may include closed sockets until the next dial
+	mu   sync.Mutex // guards the field open
+	open []net.Conn // may contain closed sockets until the next dial
 }
 
 func (w *wire) dial(ctx context.Context, addr string, last *lastError) (net.Conn, error) {
@@ -47,7 +47,7 @@ func (w *wire) cut() {
 	w.mu.Lock()
 	defer w.mu.Unlock()
 	for _, conn := range w.open {
-		_ = conn.Close() // the connection notices this at its next read
+		_ = conn.Close() // the connection notices the close at its next read
 	}
 	w.open = nil
 }

@@ -7,8 +7,8 @@ import (
 	"github.com/perdure/perdure"
 )
 
-// magic is the beginning of every file. The SHA-256 of the task's input, the SHA-256 of the result,
-// and the result follow it.
+// magic is the beginning of every file with a result. After it come the SHA-256 of the task's
+// input, the SHA-256 of the result, and the result.
 const magic = "perdure result 1\n"
 
 const sum = sha256.Size
@@ -22,8 +22,8 @@ func encode(input perdure.Hash, result []byte) []byte {
 	return append(raw, result...)
 }
 
-// decode returns the result in a file. It returns false if the file is damaged or belongs to
-// another input.
+// decode returns the result in a file. It returns false if the file is damaged or belongs to a task
+// with a different input.
 func decode(input perdure.Hash, raw []byte) ([]byte, bool) {
 	rest, ok := bytes.CutPrefix(raw, []byte(magic))
 	if !ok || len(rest) < 2*sum || !bytes.Equal(rest[:sum], input[:]) {

@@ -1,6 +1,6 @@
 // Package results stores the results of expensive task attempts, such as answers of models, on a
 // worker's disk until a server has stored them. A worker that is killed before the server's
-// acknowledgement finds the result when it claims the task once more.
+// acknowledgement finds the result when it claims the task again.
 package results
 
 import (
@@ -20,9 +20,9 @@ import (
 const (
 	// DefaultBytes is the default limit of a Store's disk space in bytes.
 	DefaultBytes = 256 << 20
-	// DefaultAge is the default time for which a Store has a result.
+	// DefaultAge is the default time after which a Store removes a result.
 	DefaultAge = 24 * time.Hour
-	// block is the unit in bytes in which file sizes are counted, because a file system allocates
+	// block is the unit, in bytes, in which file sizes are counted, because a file system allocates
 	// whole blocks.
 	block = 4096
 )
@@ -35,7 +35,7 @@ type Key struct {
 
 // Options are the limits of a Store. The zero value of a field means its default.
 type Options struct {
-	Bytes int64         // maximum bytes on disk; default DefaultBytes
+	Bytes int64         // maximum number of bytes on disk; default DefaultBytes
 	Age   time.Duration // maximum age of a result; default DefaultAge
 	Now   func() time.Time
 }
@@ -51,8 +51,8 @@ type Store struct {
 	bytes int64                // counted size of all files
 }
 
-// name is the part of a Key that determines the file name. It does not contain the input, so a task
-// has one result at a time.
+// name is the part of a Key that determines the name of the file. It does not contain the input, so
+// a task has one result at a time.
 type name struct{ execution, task uuid.UUID }
 
 func (k Key) name() name { return name{k.ExecutionID, k.TaskID} }
@@ -89,8 +89,8 @@ func Open(dir string, o Options) (*Store, error) {
 	return s, nil
 }
 
-// list reads the names in the directory. It ignores names that do not have the form of a result's
-// name.
+// list reads the names of the files in the directory. It ignores names that do not have the form of
+// a result's name.
 func (s *Store) list() error {
 	found, err := os.ReadDir(s.dir)
 	if err != nil {
@@ -112,9 +112,9 @@ func (s *Store) list() error {
 	return nil
 }
 
-// Put stores a result durably, and replaces an earlier one of the task. It removes the oldest
-// results if it needs space. Errors: payload_too_large for a result that is larger than the Store's
-// limit, and errors of the disk.
+// Put stores a result durably, and replaces an earlier result of the same task. It removes the
+// oldest results if it needs space. Errors: payload_too_large for a result that is larger than the
+// Store's limit, and errors of the disk.
 func (s *Store) Put(k Key, result []byte) error {
 	raw := encode(k.Input, result)
 	size := counted(int64(len(raw)))
@@ -156,8 +156,8 @@ func syncFolder(dir string) error {
 	return errors.Join(f.Sync(), f.Close())
 }
 
-// Get returns the result with the key, and reports whether there is one. It removes a result that
-// is too old, is damaged, or belongs to another input.
+// Get returns the result for the key, and reports whether there is one. It removes a result that is
+// too old, is damaged, or belongs to a different input.
 func (s *Store) Get(k Key) ([]byte, bool) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -201,8 +201,8 @@ func (s *Store) Len() int {
 	return s.files.Len()
 }
 
-// evict removes results that are too old, and then the oldest ones until room bytes are free. The
-// caller has locked s.mu.
+// evict removes results that are too old. Then it removes the oldest results until there is space
+// for the number of bytes that room says. The caller has locked s.mu.
 func (s *Store) evict(room int64) {
 	now := s.o.Now()
 	for f := s.files.Oldest(); f != nil && (now.Sub(f.at) >= s.o.Age || s.bytes+room > s.o.Bytes); f = s.files.Oldest() {
@@ -215,7 +215,7 @@ func (s *Store) add(f *file) {
 	s.bytes += f.size
 }
 
-// remove removes a result. If the file cannot be removed, a later Open finds it, and removes it
+// remove removes a result. If the file cannot be removed, the next Open finds it, and removes it
 // when it is too old. The caller has locked s.mu.
 func (s *Store) remove(n name) {
 	f := s.files.Remove(n)

@@ -69,8 +69,8 @@ func TestAnotherInputIsNotAnswered(t *testing.T) {
 	wantNone(t, s, k)
 }
 
-// TestDamagedFilesAreNoResults checks that Get returns no result, and removes the file, if the file
-// is shorter or has a changed bit at any position.
+// TestDamagedFilesAreNoResults checks files that are cut, or have one changed bit at any position.
+// Get returns no result for such a file, and removes it.
 func TestDamagedFilesAreNoResults(t *testing.T) {
 	k := newKey()
 	whole := encode(k.Input, []byte("paid for"))

@@ -9,8 +9,8 @@ import (
 	"github.com/perdure/perdure/internal/sandbox"
 )
 
-// findBwrap returns the path of bubblewrap in PATH. It skips a program in the workspace dir,
-// because a command may have put it there, and it would run unconfined.
+// findBwrap returns the path of the program bubblewrap in PATH. It skips a program in the workspace
+// dir, because a command may have put it there, and it would run unconfined.
 func findBwrap(dir string) (string, error) {
 	for _, folder := range filepath.SplitList(os.Getenv("PATH")) {
 		path, err := exec.LookPath(filepath.Join(folder, "bwrap"))
@@ -24,11 +24,11 @@ func findBwrap(dir string) (string, error) {
 	return "", &exec.Error{Name: "bwrap", Err: exec.ErrNotFound}
 }
 
-// rootCaps are the capabilities that root's builds need to change files of other users.
+// rootCaps are the capabilities that builds of root need to change files of other users.
 var rootCaps = []string{"CAP_CHOWN", "CAP_DAC_OVERRIDE", "CAP_FOWNER", "CAP_FSETID", "CAP_SETUID", "CAP_SETGID"}
 
-// bwrapArgs returns the arguments of bubblewrap. The data directory is covered last, because a
-// later bind mount could uncover it.
+// bwrapArgs returns the arguments of bubblewrap. The data directory is covered last, because a bind
+// mount after the cover could uncover it.
 func (l *launch) bwrapArgs() []string {
 	args := []string{"--die-with-parent", "--unshare-pid"}
 	p := l.policy
@@ -37,7 +37,7 @@ func (l *launch) bwrapArgs() []string {
 	} else {
 		args = append(args, "--ro-bind", "/", "/")
 		if l.Mounts {
-			args = append(args, "--dev-bind", "/dev", "/dev") // the child mounts a separate devpts
+			args = append(args, "--dev-bind", "/dev", "/dev") // the sandbox child mounts a separate devpts
 		} else {
 			args = append(args, "--dev", "/dev")
 		}
@@ -62,7 +62,7 @@ func (l *launch) bwrapArgs() []string {
 	for _, c := range p.Caches {
 		source := c.Empty
 		if l.Mounts && !p.Own {
-			source = c.Path // the child has mounted the run's folder there
+			source = c.Path // the child has mounted the run's folder over c.Path
 		}
 		args = append(args, "--bind", source, c.Path)
 	}

@@ -11,10 +11,10 @@ import (
 
 // cache describes where a toolchain keeps downloads and build results.
 type cache struct {
-	program  string // a missing cache is created only if this program is installed; "": always
-	variable string // environment variable that holds the cache's path
-	below    string // path below the home directory if variable is not set
-	readOnly bool   // also holds toolchains, which commands need and seldom write
+	program  string // a missing cache is created only if this program is installed, or if program is ""
+	variable string // environment variable with the path of the cache
+	below    string // path below the home directory, used if the environment variable is not set
+	readOnly bool   // the cache also holds toolchains, which commands need and seldom write
 }
 
 var caches = []cache{
@@ -32,7 +32,7 @@ var caches = []cache{
 	{"uv", "UV_CACHE_DIR", ".cache/uv", false},
 }
 
-// writable returns the paths that commands may write: the workspace and the toolchains' caches.
+// writable returns the paths that commands may write: the workspace dir and the toolchains' caches.
 func writable(dir string) []string {
 	paths := []string{dir}
 	home, err := os.UserHomeDir()
@@ -42,8 +42,8 @@ func writable(dir string) []string {
 	for _, c := range caches {
 		path := c.path(home)
 		real, err := sandbox.RealPath(path)
-		// Skip a variable that names the home directory or a folder above it, because commands
-		// could then write all of it.
+		// Skip an environment variable that names the home directory or a folder above it, because
+		// commands could then write all of the home directory.
 		if path == "" || err != nil || real == "/" || home != "" && sandbox.Within(home, real) || isPrivate(real) {
 			continue
 		}
@@ -54,8 +54,8 @@ func writable(dir string) []string {
 	return paths
 }
 
-// path returns the cache's path, or "" if there is none. It creates a missing cache, because a
-// confined toolchain cannot.
+// path returns the cache's path, or "" if the toolchain has no cache here. It creates a missing
+// cache, because a confined toolchain cannot.
 func (c cache) path(home string) string {
 	path := ""
 	if c.variable != "" {

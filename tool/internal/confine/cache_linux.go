@@ -13,10 +13,10 @@ import (
 	"github.com/perdure/perdure/internal/sandbox"
 )
 
-// ownCaches removes the toolchains' caches from the paths that a command can write. With mounts or
-// bubblewrap, a command gets overlays in slot over the caches. With Landlock and no mounts,
-// environment variables name caches in slot. Other users of a cache therefore do not run a file
-// that a command wrote to it.
+// ownCaches gives a command its own toolchain caches in the folder slot, and removes the user's
+// caches from the paths that it can write. With mounts or bubblewrap, the command gets overlays
+// over the user's caches. With Landlock and no mounts, environment variables name caches in slot.
+// Other users of a cache therefore do not run a file that a command wrote to it.
 func (l *launch) ownCaches(slot string) error {
 	home, _ := os.UserHomeDir() // "" if there is no home directory
 	if l.Method == sandbox.ByLandlock && !l.Mounts {
@@ -29,13 +29,13 @@ func (l *launch) ownCaches(slot string) error {
 		switch {
 		case path == l.policy.Dir:
 		case isMissing(path): // the cache was removed after the workspace was opened
-		case sandbox.Within(path, l.policy.Dir) && !sandbox.Within(home, l.policy.Dir): // a cache of the project itself
+		case sandbox.Within(path, l.policy.Dir) && !sandbox.Within(home, l.policy.Dir): // a project cache
 		default:
 			c, err := newCacheFolder(slot, path)
 			if err != nil {
 				return err
 			}
-			// An overlay would show the covered paths below it.
+			// An overlay would show the covered paths below the cache.
 			c.NoLayer = slices.ContainsFunc(append(slices.Clone(l.policy.Data), l.policy.Secrets...), func(p string) bool { return sandbox.Within(p, path) })
 			l.policy.Caches = append(l.policy.Caches, c)
 		}
@@ -49,7 +49,8 @@ func isMissing(path string) bool {
 	return errors.Is(err, fs.ErrNotExist)
 }
 
-// newCacheFolder creates the folders for the overlay of the cache at path, in slot.
+// newCacheFolder creates the folders for the overlay of the cache at path. It creates them in the
+// folder slot.
 func newCacheFolder(slot, path string) (sandbox.CacheFolder, error) {
 	base := filepath.Join(slot, strings.ReplaceAll(path[1:], "/", "-"))
 	c := sandbox.CacheFolder{Path: path, Upper: filepath.Join(base, "upper"), Work: filepath.Join(base, "work"), Empty: filepath.Join(base, "empty")}
@@ -61,8 +62,8 @@ func newCacheFolder(slot, path string) (sandbox.CacheFolder, error) {
 	return c, nil
 }
 
-// cacheVariables returns environment variables (name=value) that point toolchains at caches in
-// slot. Go reads modules that are already downloaded through GOPROXY.
+// cacheVariables returns environment variables (name=value) that point toolchains at caches in the
+// folder slot. Go reads modules that are already downloaded through GOPROXY.
 func cacheVariables(slot, home string) []string {
 	var vars []string
 	for _, c := range caches {
@@ -75,7 +76,7 @@ func cacheVariables(slot, home string) []string {
 			}
 		}
 		if c.readOnly {
-			continue // installed toolchains, which commands only read
+			continue // the cache holds installed toolchains, which commands only read
 		}
 		vars = append(vars, c.variable+"="+filepath.Join(slot, strings.ToLower(c.variable)))
 		if path := c.path(home); c.variable == "GOMODCACHE" && path != "" {

@@ -19,53 +19,53 @@ import (
 	"github.com/perdure/perdure/tool/internal/shell"
 )
 
-// What enforces the limits of processes and memory of a command.
+// The mechanisms that can enforce a command's limits of processes and memory.
 const (
 	BoundByGroup   = "cgroup"
 	BoundByWatcher = "watcher"
 	boundByNothing = "none"
 )
 
-// Ready is set when this program can be started as a sandbox child, see tool.MaybeSandboxChild.
+// Ready is true if this program can be started as a sandbox child, see tool.MaybeSandboxChild.
 var Ready atomic.Bool
 
 // Options configure the confinement of a workspace's commands.
 type Options struct {
-	// Dir is the workspace.
+	// Dir is the path of the workspace.
 	Dir string
-	// Unconfined runs commands without Landlock and bubblewrap, even if they are available.
+	// Unconfined makes commands run without Landlock and bubblewrap, even if these are available.
 	Unconfined bool
 	// OwnSockets lets commands create Unix sockets in separate namespaces.
 	OwnSockets bool
 	Net        Net
 	Limits     group.Limits
-	Groups     *group.ControlGroups // nil: a watcher enforces the limits
+	Groups     *group.ControlGroups // if nil, a watcher enforces the limits
 	Data       *hold.File           // nil if there is no data directory
 	Secrets    []*hold.File         // files that commands must not read
 	Scratch    *scratch.Store
-	Run        string // the run whose folders commands use; "" if each command has its own
+	Run        string // the id of the run whose folders commands use; "" if each command has its own folders
 }
 
 // Confinement describes how commands of a workspace are confined.
 type Confinement struct {
 	Options
 	Method sandbox.Method
-	// Note describes the gaps of the confinement, or the reason why there is none.
+	// Note describes what the confinement leaves open, or says why there is no confinement.
 	Note string
-	// Mounts runs the command in a mount namespace in which an empty folder covers the data
+	// Mounts makes the command run in a mount namespace in which an empty folder covers the data
 	// directory. Without Mounts, bubblewrap covers the data directory, and Landlock grants every
 	// path except the data directory one by one.
 	Mounts bool
-	// Child starts the command through a sandbox child of this program.
+	// Child makes the command start through a sandbox child of this program.
 	Child bool
-	// Pids runs the command in a PID namespace; it requires Mounts. The command sees no other
+	// Pids makes the command run in a PID namespace; it requires Mounts. The command sees no other
 	// process, and its remaining processes die with the namespace.
 	Pids bool
 	// Refusal is the reason why no command may run; "" if commands may run.
 	Refusal string
 
 	policy sandbox.Policy
-	// filtered applies the system call filter to the command.
+	// filtered makes the command run with the system call filter.
 	filtered bool
 }
 
@@ -92,7 +92,7 @@ func Choose(o Options) Confinement {
 	return unconfined(c, "bash is not confined: it can do all that its user can ("+strings.Join(why, "; ")+")")
 }
 
-// joined returns note with clause appended.
+// joined returns the note with the clause appended after a semicolon.
 func joined(note, clause string) string {
 	if note == "" {
 		return clause
@@ -100,9 +100,9 @@ func joined(note, clause string) string {
 	return note + "; " + clause
 }
 
-// unconfined returns c without Landlock and bubblewrap, but with the system call filter if the
-// filter works. If c requires own sockets or an own network that are not available, no command may
-// run.
+// unconfined returns the confinement c without Landlock and bubblewrap, but with the system call
+// filter if the filter works. No command may run if c requires separate sockets or a separate
+// network that are not available.
 func unconfined(c Confinement, note string) Confinement {
 	c.Method, c.Note = sandbox.NotConfined, note
 	if c.OwnSockets {
@@ -125,8 +125,8 @@ func unconfined(c Confinement, note string) Confinement {
 	return c
 }
 
-// probes contains the outcomes of probes. They stay valid, because the kernel does not change while
-// a process runs.
+// probes contains the outcomes of the test commands that probed ran. They stay valid, because the
+// kernel does not change while a process runs.
 var probes struct {
 	sync.Mutex
 	outcome map[probeKey]error
@@ -140,8 +140,8 @@ type probeKey struct {
 	data                          sandbox.Identity
 }
 
-// probed runs a test command under c and returns its outcome. For each probeKey it runs the command
-// once per process.
+// probed runs a test command under the confinement c and returns its outcome. It runs the command
+// once per process for each probeKey.
 func probed(c Confinement) error {
 	key := probeKey{c.Method, c.Mounts, c.Pids, c.Child, c.filtered, c.OwnSockets, c.Net, c.Data.Identity()}
 	probes.Lock()
@@ -157,7 +157,7 @@ func probed(c Confinement) error {
 	return err
 }
 
-// Probe runs a test command under c and returns an error if the command fails.
+// Probe runs a test command under the confinement c and returns an error if the command fails.
 func Probe(c Confinement) error {
 	path, err := shell.Find()
 	if err != nil {

@@ -16,7 +16,7 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// selfExe refers to this program, even if its file has been replaced.
+// selfExe is the path of this program's file, which works even if the file has been replaced.
 const selfExe = "/proc/self/exe"
 
 // Available returns the confinements to try, best first, and the reasons why other methods are not
@@ -47,8 +47,8 @@ func Available(c Confinement) (candidates []Confinement, why []string) {
 	return append(locks, wraps...), why
 }
 
-// landlocks returns the variants of Landlock. The note of each variant says what the variant does
-// not confine.
+// landlocks returns the variants of confinement by Landlock, best first. The note of each variant
+// says what the variant does not confine.
 func landlocks(c Confinement, abi int) []Confinement {
 	c.Method, c.Child = sandbox.ByLandlock, true
 	if abi < sandbox.LandlockScoped {
@@ -69,8 +69,8 @@ func landlocks(c Confinement, abi int) []Confinement {
 	return []Confinement{whole, masked, plain}
 }
 
-// bubblewraps returns the variants of bubblewrap. The first variant covers the data directory by
-// its descriptor before bubblewrap starts.
+// bubblewraps returns the variants of confinement by bubblewrap, best first. The first variant
+// covers the data directory by its descriptor before bubblewrap starts.
 func bubblewraps(c Confinement, ready bool) []Confinement {
 	c.Method, c.Mounts, c.Child = sandbox.ByBwrap, false, ready
 	masked, plain := c, c
@@ -84,12 +84,12 @@ func bubblewraps(c Confinement, ready bool) []Confinement {
 	return []Confinement{plain}
 }
 
-// launch is one command with the resources that it needs until its end.
+// launch is one command that is about to run, with the resources that it needs until its end.
 type launch struct {
 	Confinement
 	hidden  []*hold.File // folders and files that a child covers: the data directory and secrets
-	vars    []string     // variables with the paths of caches, as name=path
-	shared  []*os.File   // descriptors for the child, after the child's standard ones
+	vars    []string     // environment variables with the paths of caches, as name=path
+	shared  []*os.File   // descriptors for the child, in addition to the standard streams
 	release func()
 	control *group.Control // nil if the command has no control group
 }
@@ -145,7 +145,7 @@ func (l *launch) prepare() error {
 	return makePoints(l.policy.Private, l.shown())
 }
 
-// shown returns the paths that are mounted over the folders that only the command sees.
+// shown returns the paths that stay visible although the command has private folders above them.
 func (l *launch) shown() []string {
 	shown := append(slices.Clone(l.policy.Kept), l.policy.Write...)
 	for _, c := range l.policy.Caches {
@@ -154,7 +154,7 @@ func (l *launch) shown() []string {
 	return shown
 }
 
-// find determines the current paths of the data directory and the secrets. A secret inside the data
+// find sets the current paths of the data directory and the secrets. A secret inside the data
 // directory is covered with it.
 func (l *launch) find() error {
 	if l.Data != nil {
@@ -184,8 +184,8 @@ func (l *launch) find() error {
 	return nil
 }
 
-// covered reports whether path is in the data directory or in a folder of secrets other than h.
-// Such a path disappears when the folder is covered.
+// covered reports whether path is in the data directory or in a secret folder other than h. Such a
+// path disappears when the folder is covered.
 func (l *launch) covered(path string, h *hold.File) bool {
 	if slices.ContainsFunc(l.policy.Data, func(d string) bool { return sandbox.Within(path, d) }) {
 		return true
@@ -199,7 +199,7 @@ func (l *launch) covered(path string, h *hold.File) bool {
 	})
 }
 
-// environ returns env with the command's TMPDIR and the variables of its caches.
+// environ returns the environment env with the command's TMPDIR and the variables of its caches.
 func (l *launch) environ(env []string) []string {
 	if l.policy.Temp == "" {
 		return env
@@ -214,7 +214,7 @@ func (l *launch) end() {
 	l.release()
 }
 
-// boundBy returns what enforces the limits of processes and memory.
+// boundBy returns the name of the mechanism that enforces the limits of processes and memory.
 func (l *launch) boundBy() string {
 	if l.control != nil {
 		return BoundByGroup
@@ -239,7 +239,7 @@ func (l *launch) group(pid int) *group.Group {
 // close closes this process's copies of the descriptors for the child.
 func (l *launch) close() { closeAll(l.shared); l.shared = nil }
 
-// command returns the exec.Cmd that runs argv confined, in a session of its own. The command
+// command returns the exec.Cmd that runs argv confined, in a separate session. The command
 // therefore has its own process group, and no terminal that it could read or write.
 func (l *launch) command(argv []string) (*exec.Cmd, error) {
 	attr := &syscall.SysProcAttr{Setsid: true, Pdeathsig: syscall.SIGKILL}
@@ -247,7 +247,8 @@ func (l *launch) command(argv []string) (*exec.Cmd, error) {
 		attr.UseCgroupFD, attr.CgroupFD = true, int(l.control.File.Fd())
 	}
 	// Commands must not inherit open files of this process. Descriptors that Go opened are
-	// close-on-exec already. If the kernel is too old for CloseRange, a child closes the others.
+	// close-on-exec already; CloseRange marks all others. If the kernel is too old for CloseRange,
+	// a sandbox child closes them.
 	_ = unix.CloseRange(3, ^uint(0), unix.CLOSE_RANGE_CLOEXEC)
 	if err := l.share(); err != nil {
 		l.close()
@@ -271,7 +272,8 @@ func (l *launch) command(argv []string) (*exec.Cmd, error) {
 	}
 	if l.Mounts {
 		ownMounts(attr)
-		// bubblewrap creates its own namespaces, so the child needs only mounts.
+		// Only the mounts of the child are needed, because bubblewrap creates the other namespaces
+		// itself.
 		if l.Pids {
 			attr.Cloneflags |= syscall.CLONE_NEWPID
 		}
@@ -282,7 +284,7 @@ func (l *launch) command(argv []string) (*exec.Cmd, error) {
 	return &exec.Cmd{Path: selfExe, Args: append([]string{selfExe, sandbox.Mark, spec}, argv...), SysProcAttr: attr}, nil
 }
 
-// filterFd returns the descriptor from which bubblewrap reads its filter.
+// filterFd returns the number of the descriptor from which bubblewrap reads its filter.
 func (l *launch) filterFd() int {
 	if !l.Child {
 		return 3
@@ -318,8 +320,8 @@ func (l *launch) filterRules() sandbox.FilterRules {
 	return sandbox.FilterRules{Unix: l.OwnSockets, NoNet: l.Net == NetNone}
 }
 
-// ownMounts adds a mount namespace to attr. A user other than root also gets a user namespace, in
-// which the user's id stays the same.
+// ownMounts makes the child start in its own mount namespace. A user other than root also gets a
+// user namespace, in which the user's id stays the same.
 func ownMounts(attr *syscall.SysProcAttr) {
 	attr.Cloneflags = syscall.CLONE_NEWNS
 	if os.Geteuid() == 0 {

@@ -20,7 +20,7 @@ func Available(Confinement) ([]Confinement, []string) {
 	return nil, []string{"neither Landlock nor bubblewrap exists on this system"}
 }
 
-// launch is one command.
+// launch is one command that is about to run.
 type launch struct {
 	Confinement
 	shared []*os.File
@@ -48,7 +48,7 @@ func (*launch) startError(err error) error { return fmt.Errorf("tool bash: start
 
 func (*launch) group(pid int) *group.Group { return group.New(pid) }
 
-// command returns the exec.Cmd that runs argv in a session of its own.
+// command returns the exec.Cmd that runs argv in a separate session.
 func (*launch) command(argv []string) (*exec.Cmd, error) {
 	return &exec.Cmd{Path: argv[0], Args: argv, SysProcAttr: &syscall.SysProcAttr{Setsid: true}}, nil
 }

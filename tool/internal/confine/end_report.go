@@ -9,7 +9,7 @@ import (
 	"github.com/perdure/perdure/internal/sandbox"
 )
 
-// status collects the reports of a sandbox child.
+// status collects the reports that a sandbox child writes about its command.
 type status struct {
 	mu    sync.Mutex
 	text  strings.Builder
@@ -54,7 +54,8 @@ func (s *status) problem() string {
 	return s.text.String()
 }
 
-// describe sets how the command ended in e. ok is false if no end was reported.
+// describe copies the reported end of the command to e. The result ok is false if no end was
+// reported.
 func (s *status) describe(e *Ending) (ok bool) {
 	s.mu.Lock()
 	defer s.mu.Unlock()

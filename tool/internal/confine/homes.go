@@ -11,7 +11,8 @@ import (
 	"github.com/perdure/perdure/internal/sandbox"
 )
 
-// usersFrom and usersTo are the first and last user id of people. Other ids belong to the system.
+// usersFrom and usersTo are the first and last user id of people. Other user ids belong to the
+// system.
 const usersFrom, usersTo = 1000, 60000
 
 // homePlaces returns the folders that contain other users' homes: /home, /root and the homes in

@@ -11,17 +11,17 @@ import (
 	"time"
 )
 
-// pipeBytes is the maximum capacity of an unprivileged user's pipe.
+// pipeBytes is the maximum capacity in bytes of an unprivileged user's pipe.
 const pipeBytes = 1 << 20
 
-// output holds the pipes of a process and their readers.
+// output holds the pipes that a process writes to, and the goroutines that read them.
 type output struct {
 	readers []*os.File
 	writers []*os.File
 	sinks   []io.WriteCloser
 	status  *status       // reports of the sandbox child
-	done    chan struct{} // closed when all output is read
-	heard   chan struct{} // closed when all reports are read
+	done    chan struct{} // closed when all output of the command is read
+	heard   chan struct{} // closed when all reports of the child are read
 }
 
 // attach connects the command's streams. Without stderr, both streams share one pipe. A sandbox
@@ -52,7 +52,7 @@ func attach(cmd *exec.Cmd, stdout, stderr io.WriteCloser) (*output, error) {
 	return o, nil
 }
 
-// begin closes this process's copies of the child's write ends and starts the readers.
+// begin closes this process's copies of the child's ends of the pipes, and starts the readers.
 func (o *output) begin() {
 	closeAll(o.writers)
 	o.writers = nil
@@ -67,8 +67,8 @@ func (o *output) begin() {
 	go func() { streams.Wait(); close(o.done) }()
 }
 
-// pump copies r to sink until the end of r, or until the deadline set by drain. After the deadline
-// it reads only what the pipe already contains, so that no output is lost if sink is slow.
+// pump copies r to sink until the end of r, or until the deadline that drain sets. After the
+// deadline it reads only what the pipe already contains, so that no output is lost if sink is slow.
 func pump(sink io.WriteCloser, r *os.File) {
 	defer sink.Close()
 	buf := make([]byte, 32<<10)
@@ -85,8 +85,8 @@ func pump(sink io.WriteCloser, r *os.File) {
 	}
 }
 
-// rest copies the content of a pipe without waiting. It copies at most about pipeBytes, so a writer
-// that never stops cannot block it.
+// rest copies what a pipe contains, without waiting for more. It copies at most about pipeBytes, so
+// a writer that never stops cannot block it.
 func rest(sink io.Writer, r *os.File, buf []byte) {
 	conn, err := r.SyscallConn()
 	if err != nil {
@@ -104,11 +104,11 @@ func rest(sink io.Writer, r *os.File, buf []byte) {
 	})
 }
 
-// drain waits for the readers. It waits at most for grace if an escaped process still holds a pipe
-// open.
+// drain waits for the readers. If an escaped process still holds a pipe open, it waits at most as
+// long as grace.
 func (o *output) drain(grace time.Duration) {
 	for _, r := range o.readers {
-		// Pipes of os.Pipe support deadlines. Without one only the wait would be unbounded.
+		// Pipes of os.Pipe support deadlines. If a pipe did not, the wait would only be unbounded.
 		_ = r.SetReadDeadline(time.Now().Add(grace))
 	}
 	<-o.done

@@ -9,8 +9,8 @@ import (
 	"github.com/perdure/perdure/tool/internal/excerpt"
 )
 
-// After its deadline, pump still reads what the pipe contains, although a process that escaped
-// holds the pipe open.
+// TestPipeIsDrainedAtTheDeadline checks that pump still reads what the pipe contains after its
+// deadline, although a process that escaped holds the pipe open.
 func TestPipeIsDrainedAtTheDeadline(t *testing.T) {
 	r, w, err := os.Pipe()
 	if err != nil {

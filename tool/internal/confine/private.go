@@ -10,17 +10,17 @@ import (
 	"github.com/perdure/perdure/internal/sandbox"
 )
 
-// systemPaths are the parts of the system that every program needs.
+// systemPaths are the folders of the system that every program needs.
 var systemPaths = []string{"/usr", "/bin", "/sbin", "/lib", "/lib32", "/lib64", "/libx32", "/etc", "/opt", "/nix/store"}
 
-// isPrivate reports whether path is one of sandbox.PrivatePaths or a folder above one.
+// isPrivate reports whether path is one of sandbox.PrivatePaths or a folder above one of them.
 func isPrivate(path string) bool {
 	return slices.ContainsFunc(sandbox.PrivatePaths, func(p string) bool { return sandbox.Within(p, path) })
 }
 
-// privateFolders creates folders in dir that replace those in places. It skips a path that does not
-// exist, is not a folder, or is a symlink. It also skips a path that the workspace equals or
-// contains.
+// privateFolders creates folders in dir that replace the folders in the list places. It skips a
+// place that does not exist, is not a folder, or is a symlink. It also skips a place that is the
+// workspace or lies in it.
 func privateFolders(dir, workspace string, places []string) ([]sandbox.Private, error) {
 	var all []sandbox.Private
 	for _, path := range places {
@@ -36,7 +36,7 @@ func privateFolders(dir, workspace string, places []string) ([]sandbox.Private, 
 	return all, nil
 }
 
-// privateFolder creates the folder in dir that replaces path.
+// privateFolder creates the folder in dir that replaces the folder at path.
 func privateFolder(dir, path string) (sandbox.Private, error) {
 	source := filepath.Join(dir, strings.ReplaceAll(path[1:], "/", "-"))
 	if err := os.Mkdir(source, 0o700); err != nil && !os.IsExist(err) {
@@ -45,8 +45,8 @@ func privateFolder(dir, path string) (sandbox.Private, error) {
 	return sandbox.Private{Path: path, Source: source}, nil
 }
 
-// keptPaths returns the paths below places that commands need: the resolver's configuration, this
-// user's home, and the folders of programs and toolchains.
+// keptPaths returns the paths below the folders in the list places that commands need: the
+// resolver's configuration, this user's home, and the folders of programs and toolchains.
 func keptPaths(places []string) []string {
 	var kept []string
 	if home, err := os.UserHomeDir(); err == nil && below(home, places) && !belowPrivate(home) {

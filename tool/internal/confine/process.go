@@ -15,7 +15,7 @@ import (
 )
 
 const (
-	// termGrace is the time between SIGTERM and SIGKILL.
+	// termGrace is the time between SIGTERM and SIGKILL when a command is ended.
 	termGrace = 2 * time.Second
 	// drainGrace is the maximum wait for output after the command's end while a background process
 	// holds a stream open.
@@ -29,28 +29,28 @@ const (
 
 // Process is one command, in its own session and process group.
 type Process struct {
-	Argv   []string // Argv[0] is a path
+	Argv   []string // Argv[0] is the path of the program
 	Dir    string
 	Env    []string
 	Box    Confinement
-	Record func(pgid int) (forget func()) // may be nil
-	// Bounded is called before the command starts, with the name of the mechanism that limits
-	// processes and memory. It may be nil.
+	Record func(pgid int) (forget func()) // called with the process group; may be nil
+	// Bounded is called before the command starts, with the name of the mechanism that limits its
+	// processes and memory. Bounded may be nil.
 	Bounded func(by string)
 	Stdout  io.WriteCloser
-	Stderr  io.WriteCloser // nil: both streams share one pipe, which keeps their order
+	Stderr  io.WriteCloser // if nil, both streams share one pipe, which keeps their order
 }
 
 // Ending describes how a process ended.
 type Ending struct {
 	Code                int
-	Signal              string // "" if it exited by itself
+	Signal              string // "" if the process exited by itself
 	TimedOut, Cancelled bool
-	Leftovers           int    // background processes alive at the process's end
-	Excess              string // the limit that it was killed for, "" if none
+	Leftovers           int    // number of background processes that were alive at the command's end
+	Excess              string // the limit for which the process was killed, or ""
 }
 
-// errInGroup reports that a command could not be started in its control group.
+// errInGroup is the error of a command that could not be started in its control group.
 var errInGroup = errors.New("start in a control group")
 
 // Run runs the process. It returns when the process and its group have ended and the output is
@@ -150,14 +150,14 @@ func start(cmd *exec.Cmd) (*child, error) {
 		group.AwaitExit(cmd)
 		close(c.exited)
 		<-c.release
-		// Wait returns an error if the exit code is not 0. The state already contains the code.
+		// The error of Wait only repeats the exit code, which the process state already contains.
 		_ = cmd.Wait()
 		c.state <- cmd.ProcessState
 	}()
 	return c, <-started
 }
 
-// watched holds the bounds of a command.
+// watched contains what bounds a running command.
 type watched struct {
 	g       *group.Group
 	limits  group.Limits
@@ -167,8 +167,8 @@ type watched struct {
 // usagePeriod is the interval at which a command's usage is measured.
 const usagePeriod = 100 * time.Millisecond
 
-// watch waits for the end of the command, or ends it on a timeout, a cancel or an exceeded limit.
-// It then drains the output and kills the group's remaining processes.
+// watch waits until the command ends by itself, or ends it on a timeout, a cancel or an exceeded
+// limit. It then drains the output and kills the group's remaining processes.
 func (c *child) watch(ctx context.Context, w watched, out *output) (end Ending) {
 	end = c.wait(ctx, w, out)
 	switch {
@@ -185,7 +185,7 @@ func (c *child) watch(ctx context.Context, w watched, out *output) (end Ending) 
 	return end
 }
 
-// wait returns when the command has ended or must be ended.
+// wait returns when the command has ended by itself, or when watch must end it.
 func (c *child) wait(ctx context.Context, w watched, out *output) (end Ending) {
 	timer := time.NewTimer(w.timeout)
 	defer timer.Stop()

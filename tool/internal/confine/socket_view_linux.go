@@ -21,8 +21,8 @@ var errTooManySockets = fmt.Errorf("more than %d sockets in the workspace and th
 
 // ownView restricts what a command sees to the system, the toolchains and the workspace. It also
 // finds the sockets in these folders, because a network namespace does not hide sockets that have a
-// path. The run's caches start empty, because the users' caches are too large to be searched for
-// sockets at each command.
+// path. The caches of the run start empty, because the user's caches are too large to be searched
+// for sockets at each command.
 func (l *launch) ownView() (err error) {
 	l.policy.Own = true
 	for i := range l.policy.Caches {
@@ -60,7 +60,7 @@ func toolchainPaths() []string {
 	return paths
 }
 
-// findSockets returns found and the sockets below root.
+// findSockets appends the paths of the sockets below root to the list found.
 func findSockets(found []string, root string) ([]string, error) {
 	err := filepath.WalkDir(root, func(path string, entry fs.DirEntry, err error) error {
 		if err != nil {

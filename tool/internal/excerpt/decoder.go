@@ -11,7 +11,7 @@ type decoder struct {
 	rest []byte // the start of an unfinished character, at most three bytes
 }
 
-// push returns the text that p completes. The result is valid until the next call.
+// push returns the text that is complete after the bytes p. The text is valid until the next call.
 func (s *decoder) push(p []byte) []byte {
 	in := append(s.rest, p...)
 	out := make([]byte, 0, len(in))

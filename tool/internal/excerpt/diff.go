@@ -6,12 +6,12 @@ import (
 )
 
 const (
-	diffContext = 3  // context lines around a change
-	diffLines   = 60 // lines of a diff in a result
+	diffContext = 3  // number of unchanged lines around a change
+	diffLines   = 60 // maximum number of lines of a diff in a result
 )
 
-// Diff returns one hunk of a unified diff, from the first to the last line that differs. A long
-// diff is cut and ends with a note. Diff returns "" if the texts are equal.
+// Diff returns one hunk of a unified diff, from the first to the last line that differs. A diff
+// with too many lines is cut and ends with a note. Diff returns "" if the texts are equal.
 func Diff(old, new string) string {
 	a, b := splitLines(old), splitLines(new)
 	start := 0
@@ -40,8 +40,8 @@ func Diff(old, new string) string {
 	return head + "\n" + strings.Join(lines, "\n")
 }
 
-// span formats the range of lines [from, to), counted from 0, for a diff header. An empty range
-// names the line before it.
+// span formats the line range [from, to), counted from 0, for the header of a diff. For an empty
+// range it names the line before the range.
 func span(from, to int) string {
 	if from == to {
 		return fmt.Sprintf("%d,0", from)

@@ -8,7 +8,8 @@ import (
 	"pgregory.net/rapid"
 )
 
-// Applying an uncut diff to the old text returns the new text.
+// TestDiffTellsTheWholeChange checks that the new text results if a diff that is not cut is applied
+// to the old text.
 func TestDiffTellsTheWholeChange(t *testing.T) {
 	lines := rapid.Map(rapid.SliceOfN(rapid.SampledFrom([]string{"a", "b", "c"}), 0, 12), func(l []string) string {
 		return strings.Join(append(l, ""), "\n")
@@ -27,8 +28,8 @@ func TestDiffTellsTheWholeChange(t *testing.T) {
 	})
 }
 
-// applied returns old with a diff of one hunk applied. The lines that the diff names must be at the
-// named position.
+// applied applies a diff of one hunk to the text old and returns the new text. It checks that the
+// lines in the diff are at the positions that the diff names.
 func applied(t *rapid.T, old, d string) string {
 	head, body, _ := strings.Cut(d, "\n")
 	var from, count, to, now int

@@ -5,15 +5,17 @@ import (
 	"unicode/utf8"
 )
 
-// ends holds the head and the tail of a long text in at most twice limit bytes of memory.
+// ends stores the head and the tail of a long text. It uses at most twice as many bytes of memory
+// as its limit.
 type ends struct {
-	limit int // bytes that are kept: half from the head, half from the tail
+	limit int // maximum number of bytes that are kept: half from the head, half from the tail
 	total int
 	head  []byte
 	tail  []byte
 }
 
-// Write adds valid UTF-8, which may be split between any two bytes. It never returns an error.
+// Write adds text in valid UTF-8, which may be split between any two bytes. It never returns an
+// error.
 func (k *ends) Write(p []byte) (int, error) {
 	k.total += len(p)
 	rest := p
@@ -31,7 +33,7 @@ func (k *ends) Write(p []byte) (int, error) {
 
 func (k *ends) tailLimit() int { return k.limit - k.limit/2 }
 
-// String returns the whole text if it has at most limit bytes. Otherwise it returns the head, a
+// String returns the whole text if its length is within the limit. Otherwise it returns the head, a
 // note with the number of omitted bytes, and the tail.
 func (k *ends) String() string {
 	if k.total <= k.limit {

@@ -9,7 +9,7 @@ import (
 	"pgregory.net/rapid"
 )
 
-// cuts passes p to write in pieces of arbitrary sizes.
+// cuts passes the bytes p to the function write in pieces of arbitrary sizes.
 func cuts(t *rapid.T, p []byte, write func([]byte)) {
 	for len(p) > 0 {
 		n := rapid.IntRange(1, len(p)).Draw(t, "cut")
@@ -81,7 +81,7 @@ func TestTextStreamDoesNotDependOnCuts(t *testing.T) {
 		})
 		got.Write(s.flush())
 
-		// Go's conversion replaces each invalid byte.
+		// Go's conversion replaces each invalid byte, as Transcript must do.
 		if want := string([]rune(string(raw))); got.String() != want {
 			t.Fatalf("got %q, want %q", got.String(), want)
 		}

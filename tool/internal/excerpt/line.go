@@ -8,11 +8,11 @@ import (
 	"unicode/utf8"
 )
 
-// LineBytes is the maximum length of one line in bytes that a model is shown; the rest is omitted.
+// LineBytes is the maximum number of bytes of one line that a model is shown. Longer lines are cut.
 const LineBytes = 2000
 
-// ReadLine reads one line without its line ending. It keeps at most limit bytes, as valid UTF-8;
-// left is the number of omitted bytes. io.EOF means that there was no line.
+// ReadLine reads one line without its line ending. The result line has at most limit bytes, as
+// valid UTF-8. The result left is the number of omitted bytes. io.EOF means that there was no line.
 func ReadLine(r *bufio.Reader, limit int) (line string, left int, err error) {
 	var kept, piece []byte
 	total := 0
@@ -37,7 +37,7 @@ func ReadLine(r *bufio.Reader, limit int) (line string, left int, err error) {
 	return validText(kept), end - len(kept), nil
 }
 
-// validText returns all of p as valid UTF-8.
+// validText returns all of p as valid UTF-8, with replacement characters for invalid bytes.
 func validText(p []byte) string {
 	if utf8.Valid(p) {
 		return string(p)

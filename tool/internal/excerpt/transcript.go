@@ -4,32 +4,32 @@ package excerpt
 
 import "sync"
 
-// Transcript collects the output of both streams of a command, in order, and keeps the head
-// and the tail.
+// Transcript collects the output of both streams of a command in the order of its arrival. It keeps
+// the head and the tail of the collected text.
 type Transcript struct {
-	mu   sync.Mutex // also held during live, so that calls of live never overlap
+	mu   sync.Mutex // also held while live is called, so that calls of live never overlap
 	kept ends
 }
 
 // NewTranscript returns a transcript that keeps at most limit bytes.
 func NewTranscript(limit int) *Transcript { return &Transcript{kept: ends{limit: limit}} }
 
-// String returns the collected text. If parts of it were omitted, a note says how much.
+// String returns the collected text. If a part was omitted, a note says how many bytes.
 func (t *Transcript) String() string {
 	t.mu.Lock()
 	defer t.mu.Unlock()
 	return t.kept.String()
 }
 
-// Stream is one of the command's streams.
+// Stream is one of the output streams of a command.
 type Stream struct {
 	t    *Transcript
 	text decoder
 	live func([]byte)
 }
 
-// Stream returns a stream of the command. live also receives the stream's text, as valid UTF-8. live
-// may be nil.
+// Stream returns a stream of the command. The function live also receives the stream's text, as
+// valid UTF-8. It may be nil.
 func (t *Transcript) Stream(live func([]byte)) *Stream { return &Stream{t: t, live: live} }
 
 // Write adds bytes of the stream. It never returns an error.

@@ -8,16 +8,16 @@ import (
 	"strings"
 )
 
-// Pattern is a compiled pattern.
+// Pattern is a compiled glob pattern.
 type Pattern struct {
 	re       *regexp.Regexp
 	baseOnly bool
 }
 
-// Compile compiles a pattern. * and ? match within a path element; ** as an element matches any
-// number of elements. [abc], [a-z] and [!a] are classes, {a,b} are alternatives, and \ makes the
-// next character literal. A pattern without a slash is matched against the last element, others
-// against the whole path.
+// Compile compiles a glob pattern. * and ? match within a path element; ** as an element matches
+// any number of elements. [abc], [a-z] and [!a] are classes, {a,b} are alternatives, and \ makes
+// the next character literal. A pattern without a slash is matched against the last element of a
+// path. A pattern with a slash is matched against the whole path.
 func Compile(pattern string) (*Pattern, error) {
 	p := globParser{in: strings.TrimPrefix(pattern, "./")}
 	if p.in == "" {
@@ -41,7 +41,7 @@ func (g *Pattern) Match(rel string) bool {
 	return g.re.MatchString(rel)
 }
 
-// globParser translates a pattern to a regular expression of package regexp, which matches in
+// globParser translates a glob pattern to a regular expression of package regexp, which matches in
 // linear time.
 type globParser struct {
 	in    string
@@ -93,7 +93,7 @@ func (p *globParser) step() error {
 	return nil
 }
 
-// literal consumes one character, or one byte of invalid UTF-8.
+// literal translates one character, or one byte of invalid UTF-8, that stands for itself.
 func (p *globParser) literal() {
 	n := 1
 	for p.at+n < len(p.in) && p.in[p.at+n]&0xC0 == 0x80 {
@@ -104,7 +104,7 @@ func (p *globParser) literal() {
 }
 
 // stars translates a sequence of *. If an element of the pattern consists of two or more *, it
-// matches any number of elements, and stars also consumes the slash after it.
+// matches any number of path elements, and stars also translates the slash after it.
 func (p *globParser) stars() {
 	start := p.at
 	for p.at < len(p.in) && p.in[p.at] == '*' {
@@ -123,7 +123,8 @@ func (p *globParser) stars() {
 	}
 }
 
-// class translates [...]. It omits a slash in the class, because path elements contain none.
+// class translates a class such as [a-z]. It omits a slash in the class, because path elements
+// contain none.
 func (p *globParser) class() error {
 	end := p.at + 1
 	if end < len(p.in) && (p.in[end] == '!' || p.in[end] == '^') {

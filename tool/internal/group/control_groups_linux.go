@@ -34,7 +34,7 @@ type ControlGroups struct {
 	Dir string
 
 	mu    sync.Mutex
-	stale []string // groups that could not be removed yet
+	stale []string // folders of command groups that could not be removed yet
 }
 
 // Open divides the control group of this process, see tool.OpenControlGroups.
@@ -56,8 +56,8 @@ func Open() (*ControlGroups, error) {
 	return g, nil
 }
 
-// divide moves process pid, the only one in the group, into a group below. A control group cannot
-// have both processes and controllers for the groups below it.
+// divide moves the process pid, the only one in the control group, into a new group below. A
+// control group cannot have both processes and controllers for the groups below it.
 func (g *ControlGroups) divide(pid int) error {
 	procs, err := procsOf(g.Dir)
 	if err != nil {
@@ -105,7 +105,7 @@ func (g *ControlGroups) sweep() {
 	}
 }
 
-// try starts a test command in a control group.
+// try starts a test command in a new control group, and returns an error if that is impossible.
 func (g *ControlGroups) try() error {
 	c, err := g.open(Limits{}.Filled())
 	if err != nil {
@@ -131,7 +131,7 @@ func (g *ControlGroups) Close() error {
 	return errors.Join(writeGroup(g.Dir, "cgroup.subtree_control", "-memory -pids"), g.unite())
 }
 
-// Take creates a control group for one command. It returns nil if that is impossible; the watcher
+// Take creates a control group for one command. It returns nil if that is impossible; a watcher
 // then enforces the limits.
 func (g *ControlGroups) Take(l Limits) *Control {
 	if g == nil {
@@ -145,7 +145,7 @@ func (g *ControlGroups) Take(l Limits) *Control {
 	return c
 }
 
-// open creates a control group for one command.
+// open creates a control group for one command, with the limits.
 func (g *ControlGroups) open(l Limits) (*Control, error) {
 	g.removeStale()
 	var id [8]byte
@@ -176,7 +176,7 @@ func (g *ControlGroups) removeStale() {
 	}
 }
 
-// remove removes a group, or records it for a later attempt.
+// remove removes the folder of a command's group, or records it so that removeStale tries again.
 func (g *ControlGroups) remove(dir string) {
 	if err := removeGroup(dir); err != nil {
 		slog.Warn("a control group of a command is not removed yet", "error", err)

@@ -10,7 +10,7 @@ import (
 	"github.com/perdure/perdure/internal/sandbox"
 )
 
-// imitation returns a folder with the files of a delegated control group.
+// imitation returns a folder with the same files as a delegated control group.
 func imitation(t *testing.T, pids string) string {
 	t.Helper()
 	dir := t.TempDir()
@@ -57,7 +57,7 @@ func TestControlGroupsNeedDelegation(t *testing.T) {
 		wantReason(t, name, cgroup{dir, "/"}.usable(), c.want)
 	}
 	dir := imitation(t, "1\n")
-	// The folder above belongs to the same user, as in a systemd session.
+	// The group above belongs to the same user, as in a systemd session.
 	wantReason(t, "a session", cgroup{dir, "/session"}.usable(), "Delegate=yes")
 	for _, name := range []string{"cgroup.type", "cgroup.procs"} {
 		dir := imitation(t, "1\n")
@@ -99,8 +99,8 @@ func TestTheWorkerMovesBelowItsControlGroup(t *testing.T) {
 	}
 }
 
-// A control group is left unchanged if it contains another process or another worker, or does not
-// contain this process.
+// TestASharedControlGroupIsNotDivided checks that a control group is left unchanged if it contains
+// another process or another worker, or does not contain this process.
 func TestASharedControlGroupIsNotDivided(t *testing.T) {
 	for name, c := range map[string]struct{ own, leaf, want string }{
 		"others":         {"77\n78\n", "", "other processes"},
@@ -136,8 +136,8 @@ func wantFile(t *testing.T, path, want string) {
 	}
 }
 
-// imitatedCommand returns a command group whose folder has the given files. Files that are not in
-// files are empty.
+// imitatedCommand returns the control group of a command, in a folder with the same files as a real
+// one. The map files contains their contents; a file that is not in the map is empty.
 func imitatedCommand(t *testing.T, l Limits, files map[string]string) *Control {
 	t.Helper()
 	dir := t.TempDir()

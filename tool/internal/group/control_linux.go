@@ -18,7 +18,7 @@ const tasksPerProcess = 8
 
 // Control is the control group of one command.
 type Control struct {
-	// File is the group's folder, used to start the command in the group.
+	// File is the opened folder of the group. A command is started in the group through it.
 	File *os.File
 
 	all    *ControlGroups
@@ -50,8 +50,9 @@ func (c *Control) bound() error {
 // of the sandbox child.
 func (c *Control) tasks() int64 { return tasksPerProcess*c.limits.Processes + 64 }
 
-// excess describes the limit that the command exceeds, or returns "". If first is set, one process
-// of the group is the first process of a PID namespace, which is not part of the command.
+// excess describes the limit that the command exceeds, or returns "". The parameter first says
+// whether one process of the group is the first process of a PID namespace, which is not part of
+// the command.
 func (c *Control) excess(first bool) string {
 	if over := c.outOfMemory(); over != "" {
 		return over
@@ -75,20 +76,19 @@ func (c *Control) excess(first bool) string {
 }
 
 // outOfMemory describes the memory limit for which the kernel killed the command, or returns "". If
-// the group has no limit of its own, the limit of a group above it may be the cause.
+// the command's group has no memory limit, the limit of a group above it may be the cause.
 func (c *Control) outOfMemory() string {
 	if c.counter("memory.events", "oom_kill") == 0 {
 		return ""
 	}
-	used := c.number("memory.peak") // Linux 5.19
+	used := c.number("memory.peak") // this file exists since Linux 5.19
 	if c.limits.Memory <= 0 || c.counter("memory.events", "max") == 0 {
 		return fmt.Sprintf("it used %d MiB of memory, and the machine or the worker had no more", used>>20)
 	}
 	return memoryExcess(max(used, c.limits.Memory), c.limits.Memory)
 }
 
-// counter returns the value of name in a file with lines of the form "name number", or 0 if name is
-// missing.
+// counter returns the value that a file with lines of the form "name number" has for a name, or 0.
 func (c *Control) counter(file, name string) int64 {
 	raw, _ := os.ReadFile(filepath.Join(c.dir, file))
 	for line := range strings.Lines(string(raw)) {
@@ -100,7 +100,7 @@ func (c *Control) counter(file, name string) int64 {
 	return 0
 }
 
-// number returns the number in a file, or 0 if there is none.
+// number returns the number that a file of the group contains, or 0 if it contains none.
 func (c *Control) number(file string) int64 {
 	raw, _ := os.ReadFile(filepath.Join(c.dir, file))
 	n, _ := strconv.ParseInt(strings.TrimSpace(string(raw)), 10, 64)

@@ -9,23 +9,23 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// Group is a process group that leads its own session, with the processes that left the group:
-// members that changed their group, as with set -m, and descendants that left the session. The
-// latter are known only if they were observed while their parent lived.
+// Group is a process group that leads its own session, together with the processes that left it:
+// members that changed their process group, as with set -m, and descendants that left the session.
+// Descendants that left the session are known only if they were observed while their parent lived.
 type Group struct {
 	id int
-	// First is set if the leader is the first process of a PID namespace. That process is not part
-	// of the command, and all others die with it.
+	// First says that the group's leader is the first process of a PID namespace. That process is
+	// not part of the command, and all other processes die with it.
 	First bool
 	// Control is the command's control group; nil if there is none.
 	Control *Control
-	// Leaves is set if the command can leave its control group, because it can write the group's
+	// Leaves says that the command can leave its control group, because it can write the group's
 	// files.
 	Leaves bool
 	known  map[int]uint64 // pid and start time of all members observed so far
 }
 
-// New returns the process group id.
+// New returns the process group with this id.
 func New(id int) *Group { return &Group{id: id, known: map[int]uint64{}} }
 
 // members returns the living processes of the group, without zombies.
@@ -80,7 +80,8 @@ func (g *Group) KilledFor() string {
 // Alive returns the number of living processes.
 func (g *Group) Alive() int { return len(g.members()) }
 
-// Stop sends SIGTERM to each member once, and SIGKILL to the members that still run after grace.
+// Stop sends SIGTERM to each member once. After the time grace it sends SIGKILL to the members that
+// still run.
 func (g *Group) Stop(grace time.Duration) {
 	deadline := time.NewTimer(grace)
 	defer deadline.Stop()

@@ -17,14 +17,14 @@ type Group struct {
 // Excess returns "", because limits of processes and memory are not enforced on this system.
 func (*Group) Excess(Limits) string { return "" }
 
-// KilledFor returns "", because this system does not report it.
+// KilledFor returns "", because this system does not report why a process was killed.
 func (*Group) KilledFor() string { return "" }
 
-// New returns the process group id.
+// New returns the process group with this id.
 func New(id int) *Group { return &Group{id: id} }
 
-// Alive returns 1 if the group has members. Some systems count a leader that has ended but is not
-// reaped.
+// Alive returns 1 if the group has members, and 0 otherwise. Some systems count a leader that has
+// ended but is not reaped.
 func (g *Group) Alive() int {
 	if err := syscall.Kill(-g.id, 0); errors.Is(err, syscall.ESRCH) || errors.Is(err, syscall.EPERM) {
 		return 0
@@ -32,7 +32,7 @@ func (g *Group) Alive() int {
 	return 1
 }
 
-// Stop sends SIGTERM to the members, and kills those that still run after grace.
+// Stop sends SIGTERM to the members. After the time grace it kills the members that still run.
 func (g *Group) Stop(grace time.Duration) {
 	_ = syscall.Kill(-g.id, syscall.SIGTERM)
 	deadline := time.NewTimer(grace)
@@ -49,7 +49,7 @@ func (g *Group) Stop(grace time.Duration) {
 	}
 }
 
-// Kill kills the members.
+// Kill kills all members of the group.
 func (g *Group) Kill() { _ = syscall.Kill(-g.id, syscall.SIGKILL) }
 
 // AwaitExit returns when the process has ended. On this system it reaps the process.

@@ -15,7 +15,7 @@ const (
 	defaultProcesses = 1024
 )
 
-// Filled returns l with zeros replaced by the defaults.
+// Filled returns the limits with zeros replaced by the defaults.
 func (l Limits) Filled() Limits {
 	for _, f := range []struct {
 		field *int64
@@ -33,7 +33,7 @@ func (l Limits) Filled() Limits {
 	return l
 }
 
-// excess describes the limit that usage u exceeds, or returns "".
+// excess describes the limit that the usage u exceeds, or returns "".
 func (l Limits) excess(u usage) string {
 	switch {
 	case l.Processes > 0 && u.processes > l.Processes:
@@ -52,5 +52,5 @@ func memoryExcess(used, most int64) string {
 	return fmt.Sprintf("it used %d MiB of memory, and the limit is %d MiB", used>>20, most>>20)
 }
 
-// usage is the total use of a command's processes.
+// usage is the number of a command's processes, and their total memory in bytes.
 type usage struct{ processes, memory int64 }

@@ -9,21 +9,21 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// proc is one row of the process table. start is in clock ticks since boot. pid and start together
-// identify a process until the next boot.
+// proc is one row of the process table. The field start is in clock ticks since boot. The fields
+// pid and start together identify a process until the next boot.
 type proc struct {
 	pid, parent, group, session int
 	start                       uint64
 	zombie                      bool
 }
 
-// readProc reads /proc/<pid>/stat. ok is false if the process does not exist.
+// readProc reads /proc/<pid>/stat. The result ok is false if the process does not exist.
 func readProc(pid int) (p proc, ok bool) {
 	raw, err := os.ReadFile("/proc/" + strconv.Itoa(pid) + "/stat")
 	if err != nil {
 		return proc{}, false
 	}
-	// The name is in parentheses and may itself contain parentheses.
+	// The name of the program is in parentheses and may itself contain parentheses.
 	text := string(raw)
 	fields := strings.Fields(text[strings.LastIndexByte(text, ')')+1:])
 	if len(fields) < 20 {
@@ -59,8 +59,8 @@ func allProcs() []proc {
 	return procs
 }
 
-// signalProc sends a signal to p unless p's pid now belongs to another process. It ignores a
-// process that has ended.
+// signalProc sends a signal to the process p, unless its pid now belongs to another process. It
+// ignores a process that has ended.
 func signalProc(p proc, sig syscall.Signal) {
 	fd, err := unix.PidfdOpen(p.pid, 0)
 	if err != nil {
@@ -72,7 +72,8 @@ func signalProc(p proc, sig syscall.Signal) {
 	}
 }
 
-// bootID returns an id of the current boot, because pids and start times restart at each boot.
+// bootID returns an id of the current boot. Together with it, a pid and a start time are unique,
+// because both restart at each boot.
 func bootID() string {
 	raw, err := os.ReadFile("/proc/sys/kernel/random/boot_id")
 	if err != nil {

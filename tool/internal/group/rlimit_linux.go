@@ -2,13 +2,13 @@ package group
 
 import "golang.org/x/sys/unix"
 
-// Rlimits returns the limits that the kernel enforces for each process. Core files are disabled,
-// because they may contain secrets that the process read.
+// Rlimits returns the resource limits that the kernel enforces for each process. Core files are
+// disabled, because they may contain secrets that the process read.
 func (l Limits) Rlimits() map[int]int64 {
 	return map[int]int64{unix.RLIMIT_NOFILE: l.OpenFiles, unix.RLIMIT_FSIZE: l.FileSize, unix.RLIMIT_CORE: 0}
 }
 
-// ApplyTo applies the limits to a command that was started without a sandbox child.
+// ApplyTo sets the resource limits of the process pid, which was started without a sandbox child.
 func (l Limits) ApplyTo(pid int) {
 	for resource, most := range l.Rlimits() {
 		var now unix.Rlimit

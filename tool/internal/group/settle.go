@@ -2,7 +2,7 @@ package group
 
 import "time"
 
-// Settle waits, at most for grace, until the group's processes have exited.
+// Settle waits until the group's processes have exited, at most as long as grace.
 func (g *Group) Settle(grace time.Duration) {
 	deadline := time.NewTimer(grace)
 	defer deadline.Stop()

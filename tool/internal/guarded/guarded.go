@@ -1,5 +1,5 @@
-// Package guarded finds the files in a workspace that programs outside the sandbox later run or read
-// as configuration, and compares their state before and after a command.
+// Package guarded finds the files in a workspace that programs outside the sandbox run or read as
+// configuration after a command. It compares their state before and after the command.
 package guarded
 
 import (
@@ -26,18 +26,19 @@ var startFiles = []string{
 	".xprofile", ".xsessionrc", ".pam_environment", ".local/bin", "bin",
 }
 
-// comparedEntries is the maximum number of compared entries in one guarded folder.
+// comparedEntries is the maximum number of entries that are compared in one guarded folder.
 const comparedEntries = 500
 
-// pathsIn returns the files and folders in the workspace dir that programs outside the sandbox
-// later run or read as configuration, whether they exist or not. These are git's configuration and
-// hooks. If dir is the home directory or a folder above it, startFiles are added.
+// pathsIn returns the guarded paths in the workspace dir: the files and folders that programs
+// outside the sandbox later run or read as configuration. They are returned whether they exist or
+// not. These are git's configuration and hooks. If dir is the home directory or a folder above it,
+// startFiles are added.
 func pathsIn(dir string) []string {
 	var paths []string
 	links, repos := repositories(dir)
 	paths = append(paths, links...)
 	for _, repo := range repos {
-		// commondir names another folder with config and hooks.
+		// A file named commondir names another folder with config and hooks.
 		for _, name := range []string{"hooks", "config", "config.worktree", "commondir", "info/attributes"} {
 			paths = append(paths, filepath.Join(repo, name))
 		}
@@ -54,8 +55,8 @@ func pathsIn(dir string) []string {
 	return paths
 }
 
-// RunsLater reports whether path, in the workspace dir, is a guarded path or lies in one. It also
-// reports true for paths in a folder .git, because only git writes files there.
+// RunsLater reports whether path, in the workspace dir, is a guarded path or lies in a guarded
+// folder. It also reports true for paths in a folder .git, because only git writes files there.
 func RunsLater(dir, path string) bool {
 	if rel, err := filepath.Rel(dir, path); err == nil && slices.Contains(strings.Split(rel, string(filepath.Separator)), ".git") {
 		return true
@@ -63,7 +64,7 @@ func RunsLater(dir, path string) bool {
 	return slices.ContainsFunc(pathsIn(dir), func(g string) bool { return sandbox.Within(path, g) })
 }
 
-// Fixed returns the guarded paths in dir that exist and are not symlinks.
+// Fixed returns the guarded paths in the workspace dir that exist and are not symlinks.
 func Fixed(dir string) []string {
 	var fixed []string
 	for _, path := range pathsIn(dir) {
@@ -74,10 +75,11 @@ func Fixed(dir string) []string {
 	return fixed
 }
 
-// Snapshot holds the state of guarded paths before a command, by path.
+// Snapshot contains the states of guarded paths before a command runs. The map's keys are the
+// paths.
 type Snapshot map[string]string
 
-// Take records the state of the guarded paths in dir.
+// Take records the states of the guarded paths in the workspace dir.
 func Take(dir string) Snapshot {
 	s := Snapshot{}
 	for _, path := range pathsIn(dir) {
@@ -111,8 +113,9 @@ func relative(dir, path string) string {
 	return path
 }
 
-// stateOf returns a description of path that differs after every change, or "" if path does not
-// exist. It contains the inode and the inode's change time, which no program can set.
+// stateOf returns a description of the file or folder at path that differs after every change, or
+// "" if it does not exist. The description contains the inode and the inode's change time, which no
+// program can set.
 func stateOf(path string) string {
 	info, err := os.Lstat(path)
 	if err != nil {

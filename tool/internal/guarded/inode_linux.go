@@ -6,7 +6,7 @@ import (
 	"syscall"
 )
 
-// inodeOf returns the inode number and the inode's change time.
+// inodeOf returns text with a file's inode number and the inode's change time.
 func inodeOf(info fs.FileInfo) string {
 	st, ok := info.Sys().(*syscall.Stat_t)
 	if !ok {

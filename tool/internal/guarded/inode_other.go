@@ -4,5 +4,5 @@ package guarded
 
 import "io/fs"
 
-// inodeOf returns the time of the last change of the content.
+// inodeOf returns text with the time at which a file's content last changed.
 func inodeOf(info fs.FileInfo) string { return info.ModTime().String() }

@@ -24,21 +24,21 @@ const (
 // repoSearch finds the folders from which git reads configuration and hooks.
 type repoSearch struct {
 	dir   string
-	left  int // entries that may still be examined
+	left  int // number of folder entries that the search may still examine
 	links []string
 	repos []string
 }
 
 // repositories returns the folders from which git reads configuration and hooks, in dir and in
-// folders up to reposDepth below it. repos are folders named .git, bare repositories, and folders
-// of submodules and worktrees. They include dir/.git, even if it does not exist. links are the
-// paths named .git that do not exist or are not folders; a file or symlink there leads git to
-// another folder.
+// folders up to reposDepth below it. The result repos are folders named .git, bare repositories,
+// and folders of submodules and worktrees. It includes dir/.git, even if that does not exist. The
+// result links are the paths named .git that do not exist or are not folders; a file or symlink
+// there leads git to another folder.
 func repositories(dir string) (links, repos []string) {
 	s := &repoSearch{dir: dir, left: reposEntries}
 	s.git(filepath.Join(dir, ".git"))
 	s.look(dir, 0)
-	for i := 0; i < len(s.repos); i++ { // the loop appends to s.repos
+	for i := 0; i < len(s.repos); i++ { // the loop itself appends to s.repos
 		s.inside(s.repos[i])
 	}
 	return s.links, s.repos
@@ -74,7 +74,8 @@ func (s *repoSearch) look(folder string, depth int) {
 	}
 }
 
-// isBare reports whether git treats a folder with these entries as a repository, whatever its name.
+// isBare reports whether git treats a folder with these entries as a repository, although its name
+// is not .git.
 func isBare(entries []os.DirEntry) bool {
 	for _, name := range []string{"HEAD", "objects", "refs"} {
 		if !slices.ContainsFunc(entries, func(e os.DirEntry) bool { return e.Name() == name }) {
@@ -84,7 +85,7 @@ func isBare(entries []os.DirEntry) bool {
 	return true
 }
 
-// git adds path, whose name is .git, and the folder to which a file or symlink at path leads.
+// git adds a path whose name is .git, and the folder to which a file or symlink at path leads.
 func (s *repoSearch) git(path string) {
 	if info, err := os.Lstat(path); err != nil || !info.IsDir() {
 		if !slices.Contains(s.links, path) {
@@ -100,7 +101,8 @@ func (s *repoSearch) git(path string) {
 	}
 }
 
-// inside adds the repositories in repo, and the folder from which repo reads its configuration.
+// inside adds the repositories in the git folder repo, and the folder from which git reads the
+// configuration of repo.
 func (s *repoSearch) inside(repo string) {
 	if to := gitPath(filepath.Join(repo, "commondir"), ""); to != "" {
 		s.add(to)
@@ -125,7 +127,8 @@ func (s *repoSearch) modules(folder string, depth int) {
 	}
 }
 
-// gitPath returns the folder that the file at path names after prefix, or "" if there is none.
+// gitPath returns the folder that the file at path names after the text prefix. It returns "" if
+// the file names no folder.
 func gitPath(path, prefix string) string {
 	f, err := os.OpenFile(path, os.O_RDONLY|syscall.O_NONBLOCK, 0)
 	if err != nil {

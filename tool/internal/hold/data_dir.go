@@ -1,5 +1,5 @@
-// Package hold keeps files and folders open until this process ends: the data directory and files
-// with secrets. A rename does not hide them from tools.
+// Package hold keeps the data directory and files with secrets open until this process ends. Tools
+// can therefore recognise them after a rename.
 package hold
 
 import (
@@ -7,7 +7,8 @@ import (
 	"sync"
 )
 
-// holds contains the data directories that this process has opened, by the path of the first use.
+// holds contains the data directories that this process has opened. The map's keys are the paths at
+// the first use.
 var holds struct {
 	sync.Mutex
 	byPath map[string]*File

@@ -12,8 +12,8 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// File is a folder or file that a descriptor refers to. The descriptor still refers to it after a
-// rename.
+// File is a folder or file that this process keeps open. Its descriptor still refers to the same
+// file after a rename.
 type File struct {
 	file *os.File
 	id   sandbox.Identity
@@ -21,7 +21,7 @@ type File struct {
 
 func openFolder(path string) (*File, error) { return openIdentified(path, unix.O_DIRECTORY) }
 
-// openFile opens a file or a folder. openFolder accepts only a folder.
+// openFile opens the file or folder at path. The function openFolder accepts only a folder.
 func openFile(path string) (*File, error) { return openIdentified(path, 0) }
 
 func openIdentified(path string, flags int) (*File, error) {
@@ -39,10 +39,10 @@ func openIdentified(path string, flags int) (*File, error) {
 
 func (h *File) close() { h.file.Close() }
 
-// Same reports whether h and other are the same file.
+// Same reports whether h and other are the same file or folder.
 func (h *File) Same(other *File) bool { return h.id == other.id }
 
-// Is reports whether f is the held file, under any name.
+// Is reports whether f is the same file or folder as h, whatever its name now.
 func (h *File) Is(f *os.File) bool {
 	info, err := f.Stat()
 	if err != nil {
@@ -58,17 +58,17 @@ func (h *File) Folder() bool {
 	return unix.Fstat(int(h.file.Fd()), &st) == nil && st.Mode&unix.S_IFMT == unix.S_IFDIR
 }
 
-// Deleted reports whether no name refers to h any more.
+// Deleted reports whether the file or folder has been deleted: no name refers to it any more.
 func (h *File) Deleted() bool {
 	var st unix.Stat_t
 	return unix.Fstat(int(h.file.Fd()), &st) != nil || st.Nlink == 0
 }
 
-// Path returns the folder's current path.
+// Path returns the current path of the folder.
 func (h *File) Path() (string, error) { return sandbox.PathOf(int(h.file.Fd()), h.id) }
 
-// Views returns all current paths of the folder: first the folder's own path, then the paths
-// through other mounts of the folder, of a folder above it, or of a folder in it.
+// Views returns all current paths of the folder. The first path is the folder's own path. The other
+// paths lead through other mounts of the folder, of a folder above it, or of a folder in it.
 func (h *File) Views() ([]string, error) {
 	path, err := h.Path()
 	if err != nil {
@@ -81,7 +81,7 @@ func (h *File) Views() ([]string, error) {
 	return append([]string{path}, others...), nil
 }
 
-// Holds reports whether f lies in the folder. It compares the folders above f by identity, so a
+// Holds reports whether f lies in the folder h. It compares the folders above f by identity, so a
 // rename or another mount of the folder does not change the result.
 func (h *File) Holds(f *os.File) (bool, error) {
 	for range 100 {
@@ -112,7 +112,7 @@ func (h *File) above(path string) bool {
 	}
 }
 
-// Identity returns the identity of h, or zero if h is nil.
+// Identity returns the identity of the file or folder, or the zero Identity if h is nil.
 func (h *File) Identity() sandbox.Identity {
 	if h == nil {
 		return sandbox.Identity{}
@@ -120,7 +120,7 @@ func (h *File) Identity() sandbox.Identity {
 	return h.id
 }
 
-// Duplicate opens h for a child process.
+// Duplicate returns another descriptor of the file or folder, for a child process.
 func (h *File) Duplicate() (*os.File, error) {
 	fd, err := unix.FcntlInt(h.file.Fd(), unix.F_DUPFD_CLOEXEC, 3)
 	if err != nil {

@@ -9,7 +9,7 @@ import (
 	"github.com/perdure/perdure/internal/sandbox"
 )
 
-// File is the path of a folder or file. This system has no descriptors of paths, and commands are
+// File is the path of a folder or file. On this system no descriptor is kept open, and commands are
 // not confined.
 type File struct{ at string }
 
@@ -25,7 +25,7 @@ func (h *File) close() {}
 // Same reports whether h and other have the same path.
 func (h *File) Same(other *File) bool { return h.at == other.at }
 
-// Is reports whether f was opened at the file's path.
+// Is reports whether f was opened at the path of h.
 func (h *File) Is(f *os.File) bool {
 	path, err := OpenedPath(f)
 	return err == nil && sandbox.Within(path, h.at)
@@ -40,19 +40,19 @@ func (h *File) Folder() bool {
 // Deleted returns false, because this system does not keep deleted files open.
 func (h *File) Deleted() bool { return false }
 
-// Path returns the path of h.
+// Path returns the path of the file or folder.
 func (h *File) Path() (string, error) { return h.at, nil }
 
-// Views returns the path of h.
+// Views returns one path: the path of the folder.
 func (h *File) Views() ([]string, error) { return []string{h.at}, nil }
 
-// Holds reports whether f lies in the folder.
+// Holds reports whether the path of f lies in the folder h.
 func (h *File) Holds(f *os.File) (bool, error) {
 	path, err := OpenedPath(f)
 	return err == nil && sandbox.Within(path, h.at), err
 }
 
-// Identity returns zero, because this system does not identify folders.
+// Identity returns the zero Identity, because this system does not identify folders.
 func (h *File) Identity() sandbox.Identity { return sandbox.Identity{} }
 
 // OpenedPath returns the path at which an open file was opened, with symlinks resolved.

@@ -10,18 +10,18 @@ import (
 )
 
 // secretFiles are the files that tools of this process cannot read, by configured path. If the file
-// at a path was replaced, the path has several files, because a command could otherwise expose an
-// older file by a rename.
+// at a path was replaced, the path has several files: the older ones stay protected, because a
+// command could otherwise expose them by a rename.
 var secretFiles struct {
 	sync.Mutex
 	byPath map[string][]*File
 }
 
-// secretFilesMost is the maximum number of files for one path.
+// secretFilesMost is the maximum number of files that are kept open for one path.
 const secretFilesMost = 16
 
-// Secrets returns the files that paths name now, and those that they named before and that
-// still exist.
+// Secrets returns the files with secrets that the paths name now. It also returns the files that
+// the paths named before and that still exist.
 func Secrets(paths []string) ([]*File, error) {
 	secretFiles.Lock()
 	defer secretFiles.Unlock()
@@ -44,7 +44,8 @@ func Secrets(paths []string) ([]*File, error) {
 	return all, nil
 }
 
-// rehold returns known without the deleted files and with the file that is now at path.
+// rehold returns the known files of a path, without the deleted files and with the file that is now
+// at the path.
 func rehold(path string, known []*File) ([]*File, error) {
 	known = slices.DeleteFunc(known, func(h *File) bool {
 		gone := h.Deleted()

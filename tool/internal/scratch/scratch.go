@@ -1,4 +1,4 @@
-// Package scratch keeps the temporary folders of runs.
+// Package scratch keeps the temporary folders that commands of runs use.
 package scratch
 
 import (
@@ -13,13 +13,14 @@ import (
 )
 
 const (
-	// prefix is the name prefix of the folders that contain temporary folders.
+	// prefix is the beginning of the names of the folders that contain temporary folders.
 	prefix = "perdure-scratch-"
-	// idleTime is how long the folders of a run without commands are kept.
+	// idleTime is the time after which the folders of a run are removed if no command of the run
+	// was started.
 	idleTime = 24 * time.Hour
 )
 
-// Store keeps the folders of runs, see tool.Scratch. It is safe for concurrent use.
+// Store keeps the temporary folders of runs, see tool.Scratch. It is safe for concurrent use.
 type Store struct {
 	dir  string
 	lock *os.File
@@ -29,17 +30,17 @@ type Store struct {
 	runs map[string]*runFolders
 }
 
-// runFolders holds the folders of one run.
+// runFolders describes the temporary folders of one run.
 type runFolders struct {
 	dir   string
 	users int
 	used  time.Time
-	slots []bool   // slots in use by a command
-	told  []string // values of boundBy for which the run has an event
+	slots []bool   // which slots a command uses
+	told  []string // mechanisms that bound commands, for which the run already has an event
 }
 
-// Folders are the folders of a run that one command uses. Concurrent commands share Dir, but
-// each has its own Slot. Both folders exist as long as the run.
+// Folders are the temporary folders that one command of a run uses. Concurrent commands of the run
+// share Dir, but each has its own Slot. Both folders exist as long as the run.
 type Folders struct {
 	Dir, Slot string
 	Release   func()
@@ -58,14 +59,14 @@ func Open() (*Store, error) {
 		if err == nil {
 			return &Store{dir: dir, lock: lock, now: time.Now, runs: map[string]*runFolders{}}, nil
 		}
-		if try == 10 { // another process's sweep may briefly hold the lock
+		if try == 10 { // the sweep of another process may briefly hold the lock
 			return nil, err
 		}
 	}
 }
 
-// sweep removes this user's folders whose process has ended. A folder that cannot be removed
-// is left for the next sweep.
+// sweep removes this user's folders whose process has ended. If a folder cannot be removed, the
+// next sweep tries again.
 func sweep(parent string) {
 	folders, _ := filepath.Glob(filepath.Join(parent, prefix+"*"))
 	for _, folder := range folders {
@@ -96,7 +97,7 @@ func lockFolder(dir string) (*os.File, error) {
 	return f, nil
 }
 
-// Close removes all folders. No command may be running.
+// Close removes the folders of all runs. No command may be running.
 func (s *Store) Close() error { return errors.Join(removeAll(s.dir), s.lock.Close()) }
 
 // Drop removes the folders of a run that has ended. If a command of the run still uses them, they
@@ -110,12 +111,12 @@ func (s *Store) Drop(run string) {
 	}
 	delete(s.runs, run)
 	if r.users == 0 {
-		_ = removeAll(r.dir) // Close tries again
+		_ = removeAll(r.dir) // if it fails, Close tries again
 	}
 }
 
-// Take returns the folders of run for one command. The caller must call release when the command
-// has ended. Without a run or a Store, no other command uses the folders.
+// Take returns the folders of a run for one command. The caller must call Release when the command
+// has ended. Without a run or a Store, the folders are new, and no other command uses them.
 func (s *Store) Take(run string) (Folders, error) {
 	if s == nil || run == "" {
 		dir, err := os.MkdirTemp(os.TempDir(), "perdure-call-")
@@ -146,7 +147,7 @@ func (s *Store) Take(run string) (Folders, error) {
 	return Folders{Dir: r.dir, Slot: slot, Release: func() { s.release(run, r, i) }}, nil
 }
 
-// of returns the folders of run, and creates them if necessary.
+// of returns the folders of a run, and creates them if necessary.
 func (s *Store) of(run string) (*runFolders, error) {
 	if r := s.runs[run]; r != nil {
 		return r, nil
@@ -160,8 +161,8 @@ func (s *Store) of(run string) (*runFolders, error) {
 	return r, nil
 }
 
-// First reports whether this is the first call with run and boundBy. Without a Store or a run, or
-// if the run's folder cannot be created, it returns false.
+// First reports whether this is the first call with this run and this value of boundBy. Without a
+// Store or a run, or if the run's folder cannot be created, it returns false.
 func (s *Store) First(run, boundBy string) bool {
 	if s == nil || run == "" {
 		return false

@@ -59,8 +59,8 @@ func TestTemporaryFoldersEndWithTheRun(t *testing.T) {
 	gone(call, true)
 }
 
-// Open removes the folders of a process that was killed, and keeps the folders of a running
-// process.
+// TestTemporaryFoldersOfDeadProcessesAreSwept checks that Open removes the folders of a process
+// that was killed, and keeps the folders of a running process.
 func TestTemporaryFoldersOfDeadProcessesAreSwept(t *testing.T) {
 	t.Setenv("TMPDIR", t.TempDir())
 	living := open(t)

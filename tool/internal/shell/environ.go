@@ -6,8 +6,8 @@ import (
 	"strings"
 )
 
-// toolchainVars name the variables that locate toolchains and their caches. Commands get those that
-// are set, so that a build in a workspace finds the installed toolchains.
+// toolchainVars are the names of environment variables that locate toolchains and their caches.
+// Commands get those that are set, so that a build in a workspace finds the installed toolchains.
 var toolchainVars = []string{
 	"GOROOT", "GOPATH", "GOMODCACHE", "GOCACHE", "GOFLAGS", "GOPROXY", "GONOPROXY", "GOPRIVATE",
 	"GOSUMDB", "GONOSUMDB", "GOTOOLCHAIN", "CGO_ENABLED", "CARGO_HOME", "RUSTUP_HOME",
@@ -16,7 +16,7 @@ var toolchainVars = []string{
 }
 
 // Environ returns the complete environment of a command: PATH, HOME, LANG, TMPDIR, TERM=dumb, and
-// the variables of toolchainVars and declared that are set.
+// those variables that are set and that toolchainVars or declared name.
 func Environ(declared []string) []string {
 	env := []string{
 		"PATH=" + cmp.Or(os.Getenv("PATH"), "/usr/local/bin:/usr/bin:/bin"),
@@ -39,8 +39,8 @@ func Environ(declared []string) []string {
 	return env
 }
 
-// isSecret reports whether commands never get the variable name, even if it is declared. Such
-// variables are keys of providers and all variables of Perdure.
+// isSecret reports whether commands never get the environment variable name, even if it is
+// declared. Such variables are keys of providers and all variables of Perdure.
 func isSecret(name string) bool {
 	upper := strings.ToUpper(name)
 	return strings.HasSuffix(upper, "_API_KEY") || strings.HasPrefix(upper, "PERDURE_")

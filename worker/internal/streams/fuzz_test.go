@@ -31,7 +31,7 @@ func FuzzTerminal(f *testing.F) {
 		var want strings.Builder
 		for p := output; len(p) > 0; {
 			r, size := utf8.DecodeRune(p)
-			want.WriteRune(r) // for an invalid byte, r is U+FFFD and size is 1
+			want.WriteRune(r) // for an invalid byte, r is U+FFFD and its size is 1
 			p = p[size:]
 		}
 		got := strings.TrimPrefix(strings.Join(server.list(), ""), string(perdure.EventTerminal)+"stdout:")

@@ -10,23 +10,23 @@ import (
 	"github.com/perdure/perdure/agent"
 )
 
-// Stream converts the output of one run or attempt to blocks and events, and is its agent.Stream.
-// The owner's mu guards all fields.
+// Stream converts the output of one run or attempt to blocks and events. It is that run's or
+// attempt's agent.Stream. The mutex owner.mu guards all fields.
 type Stream struct {
 	owner   *Streams
 	task    *perdure.TaskLease
 	agent   *perdure.Lease
 	lost    func(error)
 	over    <-chan struct{}
-	changed chan struct{} // closed and replaced at each acknowledgement
+	changed chan struct{} // closed and replaced at each acknowledgement of the server
 
 	place    perdure.Place
 	next     int64    // number of the next block
 	blocks   []*block // blocks that are open or not completely acknowledged, in order
-	growing  *block   // the open block of text, thinking or tool arguments; nil if there is none
+	growing  *block   // the open block of text, thinking or tool arguments, or nil
 	stdout   terminal
 	stderr   terminal
-	terminal int64 // number of bytes of terminal output so far
+	terminal int64 // number of bytes of terminal output that were streamed so far
 	full     bool  // TerminalLimit was exceeded, and one block is marked as truncated
 	ends     []perdure.BlockEnd
 	failed   error
@@ -36,15 +36,15 @@ type Stream struct {
 	failures int  // number of consecutive frames that could not be stored
 }
 
-// terminal is one output of a command. It has the open block and the bytes of an incomplete
-// character at the end.
+// terminal is one terminal output of a command: stdout or stderr. It has the open block, and the
+// bytes of an incomplete character at the end.
 type terminal struct {
 	block *block
 	part  []byte
 }
 
-// whole replaces each invalid byte by U+FFFD. It replaces bytes one by one, so that the text does
-// not depend on how it was split into calls.
+// whole returns p with each invalid byte replaced by U+FFFD. It replaces bytes one by one, so that
+// the text does not depend on how it was split into calls.
 func whole(p []byte) []byte {
 	if utf8.Valid(p) {
 		return p
@@ -54,7 +54,7 @@ func whole(p []byte) []byte {
 
 var _ agent.Stream = (*Stream)(nil)
 
-// fail ends the stream with err and drops its blocks. The caller has locked the owner's mu.
+// fail ends the stream with an error and drops its blocks. The caller has locked the owner's mu.
 func (st *Stream) fail(err error) {
 	if st.failed == nil {
 		st.failed = err
@@ -87,8 +87,8 @@ func (st *Stream) Thinking(s string) { st.grow(perdure.EventThinking, "", s) }
 // ToolArguments implements agent.Stream.
 func (st *Stream) ToolArguments(toolCallID, s string) { st.grow(perdure.EventData, toolCallID, s) }
 
-// grow appends text to the open block of the kind and tool call. If another block is open, grow
-// ends it and begins a new one.
+// grow appends text to the open block for this kind of output and this tool call. If another block
+// is open, grow ends it and begins a new one.
 func (st *Stream) grow(kind perdure.EventType, toolCallID, s string) {
 	if s == "" {
 		return
@@ -115,9 +115,9 @@ func (st *Stream) begin(b *block) *block {
 	return b
 }
 
-// push appends bytes to a block. It waits while more than maxAhead bytes are unsent, and unlocks
-// the owner's mu meanwhile; the caller has locked it. If the run or attempt ends, push drops the
-// bytes instead of waiting.
+// push appends bytes to a block. If more than maxAhead bytes are unsent, it first waits. The caller
+// has locked the owner's mu; push unlocks it while it waits. If the run or attempt ends, push drops
+// the bytes.
 func (st *Stream) push(b *block, p []byte) {
 	for st.failed == nil && st.ahead() > maxAhead {
 		changed := st.changed
@@ -179,7 +179,7 @@ func (st *Stream) Terminal(name string, p []byte) {
 	switch {
 	case len(text) == 0 || st.full:
 		return
-	case room == 0 && t.block == nil: // the limit was reached in the other output
+	case room == 0 && t.block == nil: // the other output of the command has reached the limit
 		st.truncate(t)
 		return
 	case t.block == nil:
@@ -198,8 +198,8 @@ func (st *Stream) Terminal(name string, p []byte) {
 	}
 }
 
-// truncate closes a block as truncated: the open block of t or, if t has none, the open block of
-// the other output. Later terminal output is dropped. The caller has locked the owner's mu.
+// truncate closes a block as truncated: the open block of t or, if t has no open block, that of the
+// command's other output. Further terminal output is dropped. The caller has locked the owner's mu.
 func (st *Stream) truncate(t *terminal) {
 	st.full, st.terminal = true, perdure.TerminalLimit
 	for _, of := range []*terminal{t, &st.stdout, &st.stderr} {
@@ -212,8 +212,8 @@ func (st *Stream) truncate(t *terminal) {
 	}
 }
 
-// complete returns the complete characters of the unfinished rest and p, with invalid bytes
-// replaced. It stores an incomplete character at the end as the new rest.
+// complete returns the complete characters of p and of the incomplete character before it, with
+// invalid bytes replaced. It stores an incomplete character at the end of p for the next call.
 func (t *terminal) complete(p []byte) []byte {
 	p = append(t.part, p...)
 	end := len(p)
@@ -229,8 +229,8 @@ func (t *terminal) complete(p []byte) []byte {
 	return whole(p[:end])
 }
 
-// finish writes the bytes of an incomplete character at the end of an output as U+FFFD, if the
-// limit allows it. The caller has locked the owner's mu.
+// finish ends an output. If the last character is incomplete, it writes U+FFFD for each of its
+// bytes, if the limit allows it. The caller has locked the owner's mu.
 func (st *Stream) finish(t *terminal, name string) {
 	rest := whole(t.part)
 	t.part = nil
@@ -268,10 +268,10 @@ func (st *Stream) event(kind perdure.EventType, members map[string]any) {
 	st.owner.nudge()
 }
 
-// Flush ends every open block and waits until the server has all content from before the call. It
-// returns the final lengths of the blocks that ended since the last Flush. Some of these blocks may
-// still be open at the server; the commit or the end of the task that contains the lengths closes
-// them.
+// Flush ends every open block and waits until the server has received all content from before the
+// call. It returns the final lengths of the blocks that ended since the last Flush. Some of these
+// blocks may still be open at the server; the commit or the end of the task that contains the
+// lengths closes them.
 func (st *Stream) Flush(ctx context.Context) ([]perdure.BlockEnd, error) {
 	st.owner.mu.Lock()
 	st.endAll()
@@ -288,8 +288,8 @@ func (st *Stream) Flush(ctx context.Context) ([]perdure.BlockEnd, error) {
 	return ends, st.failed
 }
 
-// Leave adds ends to the result of the next Flush. It is called if the commit with these ends,
-// which Flush has returned, was not stored.
+// Leave adds the given block ends to the result of the next Flush. It is called after a commit with
+// these ends, which Flush had returned, was not stored.
 func (st *Stream) Leave(ends []perdure.BlockEnd) {
 	st.owner.mu.Lock()
 	defer st.owner.mu.Unlock()

@@ -1,5 +1,5 @@
-// Package streams sends what the code of a worker streams to the server, as blocks that grow and as
-// events. It knows nothing of runs and attempts but their leases.
+// Package streams sends to the server what the code of a worker streams: as blocks that grow, and
+// as events. Of runs and attempts, it knows only their leases.
 package streams
 
 import (
@@ -16,29 +16,31 @@ import (
 const (
 	maxFrame = 64 << 10  // maximum bytes of text in one frame
 	maxBatch = 512 << 10 // approximate maximum bytes of text in one batch
-	maxAhead = 4 << 20   // maximum unsent bytes of a source before its code has to wait
+	maxAhead = 4 << 20   // maximum unsent bytes of a source; its code then has to wait
 )
 
 const (
 	resendAfter = 100 * time.Millisecond
-	// consecutive failures before a log line: an operator may have to act, as for a full disk
+	// tellAfter is the number of consecutive failures after which a line is logged. An operator may
+	// have to act, for example if a disk is full.
 	tellAfter = 20
 )
 
-// Streams sends the output of all sources of a worker to the server; a source is one run or
+// Streams sends the output of all sources of a worker to the server. A source is one run or
 // attempt. One batch is sent at a time. Output that arrives meanwhile is sent in the next batch, so
-// the batches grow with the load. Text that continues a block waits until the last batch is at
-// least the duration every old, because the server flushes its disk for each batch. All other
-// output is sent at once, together with the waiting text.
+// the batches grow with the load. Text that continues a block waits until the time every has passed
+// since the last batch, because the server flushes its disk for each batch. All other output is
+// sent at once, together with the waiting text.
 type Streams struct {
 	d      perdure.Dispatch
 	logger *slog.Logger
 	every  time.Duration
-	// temporary reports whether the server may accept a refused frame later.
+	// temporary reports whether an error is temporary, so that the server may accept the refused
+	// frame when it is sent again.
 	temporary func(error) bool
 	wake      chan struct{}
 	// failures counts consecutive failed batches. last is the time at which the newest batch was
-	// sent. Only the goroutine of Run uses them.
+	// sent. Only the goroutine of Run uses these fields.
 	failures int
 	last     time.Time
 
@@ -46,14 +48,16 @@ type Streams struct {
 	sources map[*Stream]bool
 }
 
-// New creates a Streams. temporary reports whether the server may accept a refused frame later.
+// New creates a Streams. The function temporary reports whether the server may accept a frame that
+// it refused with an error when the frame is sent again. The duration every is the minimum time
+// between batches that only continue blocks.
 func New(d perdure.Dispatch, logger *slog.Logger, every time.Duration, temporary func(error) bool) *Streams {
 	return &Streams{d: d, logger: logger, every: every, temporary: temporary, wake: make(chan struct{}, 1), sources: map[*Stream]bool{}}
 }
 
-// Open begins a source: an attempt of a task, or a claim of an execution. The source calls lost if
-// the server reports that the lease is lost. After ctx has ended, the source drops output instead
-// of waiting. The caller closes the source with Close.
+// Open begins a source: an attempt of a task, or a claim of an execution. The function lost is
+// called if the server reports that the lease is lost. After ctx has ended, the source drops output
+// instead of waiting. The caller closes the source with Close.
 func (s *Streams) Open(ctx context.Context, task *perdure.TaskLease, claim *perdure.Lease, lost func(error)) *Stream {
 	st := &Stream{owner: s, task: task, agent: claim, lost: lost, over: ctx.Done(), changed: make(chan struct{})}
 	s.mu.Lock()
@@ -98,8 +102,8 @@ func (s *Streams) Run(ctx context.Context) {
 	}
 }
 
-// pause returns how long the output must wait until the next batch may be sent; 0 if something is
-// urgent.
+// pause returns how long output must wait until the next batch may be sent. It returns 0 if a
+// source has urgent output.
 func (s *Streams) pause() time.Duration {
 	wait := s.every - time.Since(s.last)
 	if wait <= 0 || s.urgent() {
@@ -151,8 +155,8 @@ func (s *Streams) sendOnce(ctx context.Context) bool {
 	return true
 }
 
-// collect returns the frames of one batch, and the block of each frame. The batch has at most one
-// frame of each block; the blocks of one source are in order.
+// collect returns the frames of the next batch, and the block of each frame. The batch has at most
+// one frame of each block. The blocks of one source are in order.
 func (s *Streams) collect() ([]perdure.Frame, []*block) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -183,13 +187,13 @@ func (s *Streams) settle(sent []*block) {
 	}
 }
 
-// block is a block of a source whose text grows, or a single event.
+// block is a block of a source, whose text grows, or a single event.
 type block struct {
 	stream       *Stream
 	number       int64
 	kind         perdure.EventType
 	place        perdure.Place
-	terminal     string // stdout or stderr
+	terminal     string // stdout or stderr for terminal output
 	toolCallID   string
 	sent         bool   // a frame of the block is being sent
 	acknowledged int64  // number of bytes that the server has acknowledged
@@ -211,7 +215,7 @@ func (b *block) urgent() bool {
 func (b *block) frame() perdure.Frame {
 	n := min(len(b.ahead), maxFrame)
 	for n < len(b.ahead) && n > 0 && b.ahead[n]&0xC0 == 0x80 {
-		n-- // never split a character
+		n-- // do not split a character
 	}
 	return perdure.Frame{
 		Lease: b.stream.task, AgentLease: b.stream.agent, Block: b.number, Type: b.kind, Place: b.place,
@@ -229,7 +233,7 @@ func (b *block) key() perdure.BlockKey {
 	return perdure.BlockKey{Attempt: b.stream.agent.Fence, Block: b.number}
 }
 
-// acknowledge applies the server's reply r to the frame f of block b. The caller has locked the
+// acknowledge applies the server's reply r to the frame f of the block b. The caller has locked the
 // owner's mu.
 func (st *Stream) acknowledge(b *block, f perdure.Frame, r perdure.FrameReply) {
 	if r.Err != nil && st.owner.temporary(r.Err) {
@@ -260,8 +264,8 @@ func (st *Stream) acknowledge(b *block, f perdure.Frame, r perdure.FrameReply) {
 	st.signal()
 }
 
-// end removes a block whose content is sent completely, and records its length for Flush. The
-// caller has locked the owner's mu.
+// end removes a block after its content is sent completely, and records the block's length for
+// Flush. The caller has locked the owner's mu.
 func (st *Stream) end(b *block) {
 	if b.fields == nil && b.acknowledged > 0 {
 		st.ends = append(st.ends, perdure.BlockEnd{Key: b.key(), Length: b.acknowledged})
@@ -269,8 +273,9 @@ func (st *Stream) end(b *block) {
 	st.blocks = slices.DeleteFunc(st.blocks, func(other *block) bool { return other == b })
 }
 
-// leaveOpen removes, while Flush waits, the blocks that the server has completely and that need
-// only be closed. The commit with Flush's result closes them. The caller has locked the owner's mu.
+// leaveOpen removes blocks whose text the server has completely, and that need only be closed. It
+// does so only while Flush waits. The commit with Flush's result closes these blocks. The caller
+// has locked the owner's mu.
 func (st *Stream) leaveOpen() {
 	if !st.flushing {
 		return
@@ -283,9 +288,9 @@ func (st *Stream) leaveOpen() {
 	}
 }
 
-// putOff pauses a source for resendAfter because the server could not store one of its frames;
-// other sources continue. The bytes of the frame are sent once more. The caller has locked the
-// owner's mu.
+// putOff pauses a source for resendAfter because the server could not store one of its frames.
+// Other sources continue. The bytes of the frame are sent again. The caller has locked the owner's
+// mu.
 func (st *Stream) putOff(err error) {
 	if st.waits {
 		return
@@ -305,8 +310,8 @@ func (st *Stream) putOff(err error) {
 // errClosed is the error of a source after Streams.Close.
 var errClosed = perdure.Errorf(perdure.LeaseLost, "the source is closed")
 
-// logOf adds to l the execution and either the task's attempt or, if task is nil, the fence of the
-// agent's lease.
+// logOf returns a logger that adds the execution to each line. It also adds the task's attempt or,
+// if task is nil, the fence of the agent's lease.
 func logOf(l *slog.Logger, task *perdure.TaskLease, agent *perdure.Lease) *slog.Logger {
 	if task != nil {
 		return l.With("execution", task.ExecutionID, "task", task.TaskID, "attempt", task.Attempt)

@@ -72,7 +72,7 @@ func (s *shown) Append(_ context.Context, frames []perdure.Frame) ([]perdure.Fra
 	return replies, nil
 }
 
-// close closes those blocks whose stored length equals the given one, as a commit does.
+// close closes the blocks whose stored length equals the length in ends, as a commit does.
 func (s *shown) close(ends []perdure.BlockEnd) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -82,7 +82,8 @@ func (s *shown) close(ends []perdure.BlockEnd) {
 	}
 }
 
-// list returns type, stream and content of the stored blocks, in the order in which they began.
+// list returns type, stream and content of each stored block, in the order in which the blocks
+// began.
 func (s *shown) list() []string {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -98,7 +99,7 @@ func (s *shown) list() []string {
 	return all
 }
 
-// newShown returns a source and the dispatch that stores its content.
+// newShown returns a new source of streamed output, and the dispatch that stores this output.
 func newShown(t *testing.T, ctx context.Context) (*shown, *Stream) {
 	t.Helper()
 	s := &shown{blocks: map[perdure.BlockKey]*shownBlock{}}
@@ -167,7 +168,7 @@ func TestCharactersAreNeverSplit(t *testing.T) {
 	text := "aé€😀z"
 	for i := range len(text) {
 		st.Terminal("stdout", []byte(text[i:i+1]))
-		// backwards, so the bytes are invalid
+		// The bytes of a character come in reverse order, so they are invalid.
 		st.Terminal("stderr", []byte(text[len(text)-1-i:len(text)-i]))
 	}
 	flush(t, st)
@@ -202,8 +203,8 @@ func TestInvalidBytesAreReplaced(t *testing.T) {
 	s.want(t, "token:a\uFFFDb")
 }
 
-// TestTerminalIsTruncated checks that stdout and stderr of an attempt are stored up to
-// TerminalLimit in all. They end with complete characters, and one block is marked as truncated.
+// TestTerminalIsTruncated checks that stdout and stderr of an attempt together are stored up to
+// TerminalLimit. Both end with complete characters, and one block is marked as truncated.
 func TestTerminalIsTruncated(t *testing.T) {
 	s, st := newShown(t, t.Context())
 	st.Terminal("stderr", []byte("warning"))
@@ -231,8 +232,8 @@ func TestTerminalIsTruncated(t *testing.T) {
 }
 
 // TestTerminalIsMarkedHoweverItIsCut checks that exactly one block is marked as truncated if output
-// exceeds the limit, however the output is split into calls and between stdout and stderr. Output
-// of exactly the limit is not marked.
+// exceeds the limit. That holds for every way to split the output into calls and between stdout and
+// stderr. If the output reaches exactly the limit, no block is marked.
 func TestTerminalIsMarkedHoweverItIsCut(t *testing.T) {
 	const limit = perdure.TerminalLimit
 	x := func(n int) []byte { return []byte(strings.Repeat("x", n)) }
@@ -282,7 +283,7 @@ func TestTerminalIsMarkedHoweverItIsCut(t *testing.T) {
 	}
 }
 
-// TestFlushOfASourceThatGoesOn checks that flush returns even if the source adds an event with
+// TestFlushOfASourceThatGoesOn checks that Flush returns even if the source adds an event with
 // every batch.
 func TestFlushOfASourceThatGoesOn(t *testing.T) {
 	s, st := newShown(t, t.Context())
@@ -316,8 +317,8 @@ func TestRefusedSourceTakesNothingMore(t *testing.T) {
 	s.want(t)
 }
 
-// TestSourceThatIsFarAhead checks that a source waits when it is more than maxAhead bytes ahead of
-// an unavailable server. When its context ends, it stops waiting and drops output.
+// TestSourceThatIsFarAhead checks a source that is more than maxAhead bytes ahead of an unavailable
+// server. It waits until its context ends, and then drops output.
 func TestSourceThatIsFarAhead(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		ctx, cancel := context.WithCancel(t.Context())
@@ -354,9 +355,9 @@ func TestSourceThatIsFarAhead(t *testing.T) {
 	})
 }
 
-// TestTextThatGoesOnIsGathered checks ten sources with 50 chunks per second each: about 40 batches
-// per second are sent instead of 500. The first chunk and the end of a block, and events, are sent
-// at once.
+// TestTextThatGoesOnIsGathered checks ten sources with 50 chunks per second each. They cause about
+// 40 batches per second instead of 500. The first chunk and the end of a block, and events, are
+// sent at once.
 func TestTextThatGoesOnIsGathered(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		began := time.Now()
@@ -413,9 +414,9 @@ func TestTextThatGoesOnIsGathered(t *testing.T) {
 	})
 }
 
-// TestWhatASourceCommitsNextClosesItsBlocks checks that flush sends no frame to close a block that
-// the server has completely: the next commit closes it. A close that was sent before, or that has a
-// reason, does need a frame.
+// TestWhatASourceCommitsNextClosesItsBlocks checks that Flush sends no frame to close a block whose
+// text the server has completely, because the next commit closes the block. If a frame that closes
+// it was sent before, or the close has a reason, a frame is needed.
 func TestWhatASourceCommitsNextClosesItsBlocks(t *testing.T) {
 	for name, c := range map[string]struct {
 		show   func(st *Stream)
@@ -430,7 +431,7 @@ func TestWhatASourceCommitsNextClosesItsBlocks(t *testing.T) {
 			synctest.Test(t, func(t *testing.T) {
 				s, st := newShown(t, t.Context())
 				c.show(st)
-				time.Sleep(time.Second) // virtual time; output that does not wait for flush is sent
+				time.Sleep(time.Second) // virtual time, in which output that does not wait for Flush is sent
 				ends := flush(t, st)
 				closed := 0
 				for _, b := range s.blocks {
@@ -446,8 +447,8 @@ func TestWhatASourceCommitsNextClosesItsBlocks(t *testing.T) {
 	}
 }
 
-// TestACloseThatFailsIsLeftToTheNextCommit checks that flush waits for a frame that is being sent
-// to close a block. If that frame fails, flush returns the block's length, so that the next commit
+// TestACloseThatFailsIsLeftToTheNextCommit checks that Flush waits for a frame that is being sent
+// to close a block. If that frame fails, Flush returns the block's length, so that the next commit
 // closes the block.
 func TestACloseThatFailsIsLeftToTheNextCommit(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
