@@ -7,8 +7,8 @@ import (
 	"github.com/perdure/perdure"
 )
 
-// object returns the response object's members that come from the request. Omitted parameters have
-// their defaults.
+// object returns a response object with the members that repeat the create request. Parameters that
+// the request omitted have their default values.
 func (r *request) object() Response {
 	o := Response{
 		Model: r.Model, Background: r.Background, Instructions: r.Instructions, MaxOutputTokens: r.MaxOutputTokens,
@@ -42,8 +42,8 @@ func (r *request) object() Response {
 	return o
 }
 
-// shownEffort returns the effective effort: minimal is shown as low, the lowest supported level
-// above none.
+// shownEffort returns the reasoning effort that is used. "minimal" is shown as "low", the lowest
+// effort above "none" that is supported.
 func shownEffort(effort *string) *string {
 	if effort != nil && *effort == "minimal" {
 		low := "low"
@@ -52,7 +52,7 @@ func shownEffort(effort *string) *string {
 	return effort
 }
 
-// storedBody encodes the part of the request that is stored with the response.
+// storedBody encodes the part of the create request that is stored with the response.
 func (r *request) storedBody() (json.RawMessage, error) {
 	raw, err := json.Marshal(r)
 	if err != nil {
