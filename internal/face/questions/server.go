@@ -17,7 +17,7 @@ import (
 type server struct {
 	*operation.API
 	feeds *questionfeed.Feeds
-	// changed has the concurrent reads of questions for streams.
+	// changed shares reads of the same question among streams that read it at the same time.
 	changed sharedread.Reads[uuid.UUID, *perdure.Question]
 }
 
@@ -39,11 +39,11 @@ func Register(a *operation.API, feeds *questionfeed.Feeds) {
 	operation.Get(g, "/questions/stream", "streamQuestions", "Follow the questions (SSE): the open ones, then each that changes", s.stream, asStream)
 }
 
-// idOf returns the id that a path names.
+// idOf parses the id of a question in a path.
 func idOf(in operation.IDInput) (uuid.UUID, error) { return in.Of("question") }
 
-// checkQuery refuses parameters of a query that are not known. A filter that is ignored would select
-// other questions than the client believes.
+// checkQuery refuses query parameters that are not in known. If an unknown filter were ignored, the
+// list would contain other questions than the client believes.
 func checkQuery(query map[string][]string, known ...string) error {
 	for name := range query {
 		found := false
