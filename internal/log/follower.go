@@ -226,7 +226,8 @@ func (f *follower) turns() int {
 	return f.turn
 }
 
-// isFailing reports whether the last read of the store has failed.
+// isFailing reports whether the last read of the store has failed, after an earlier one had
+// succeeded.
 func (f *follower) isFailing() bool {
 	f.mu.Lock()
 	defer f.mu.Unlock()

@@ -61,7 +61,8 @@ func (r *request) storedBody() (json.RawMessage, error) {
 	return raw, nil
 }
 
-// requestOf decodes a stored request. A response without one has the model of its execution.
+// requestOf decodes a stored create request. If a response has none, the request contains only the
+// model of its execution.
 func requestOf(raw json.RawMessage, x *perdure.Execution) (request, error) {
 	var r request
 	if raw == nil {
@@ -88,7 +89,7 @@ func requestOf(raw json.RawMessage, x *perdure.Execution) (request, error) {
 	return r, nil
 }
 
-// toolsOf converts tools that the client runs.
+// toolsOf converts the tools that the client runs to the form of OpenAI's API.
 func toolsOf(clients []perdure.ClientTool) []functionTool {
 	var all []functionTool
 	for _, t := range clients {
@@ -97,7 +98,7 @@ func toolsOf(clients []perdure.ClientTool) []functionTool {
 	return all
 }
 
-// settings returns the agent's settings with the changes of the request.
+// settings returns the agent's settings, changed by the parameters of the request.
 func (r *request) settings(base perdure.ReactInput) perdure.ReactInput {
 	if r.Instructions != nil {
 		base.SystemPrompt = *r.Instructions
