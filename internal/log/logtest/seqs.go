@@ -25,8 +25,8 @@ func checkDense(all []Event) error {
 	return nil
 }
 
-// checkPositions checks that the position in the cursor of each event, pings included, is not
-// before the position of the previous one.
+// checkPositions checks that the position in the cursor of each event is after the previous one.
+// Only a ping and the event "end" may have the same position as the event before.
 func checkPositions(events []Event) error {
 	last := int64(-1)
 	for _, e := range events {
