@@ -59,8 +59,8 @@ type readRequest struct {
 }
 
 // Serve serves a GET or HEAD request of the source. If it returns an error, the caller sends the
-// response: the error is a [*Refusal], or has a code. live is derived from the request's context
-// and may end earlier; then Serve no longer waits for content.
+// response: the error is a [*Refusal], or has a code. The context live is derived from the
+// request's context and may end earlier; then Serve no longer waits for content.
 func Serve(live context.Context, w http.ResponseWriter, r *http.Request, s Source, c Reading) error {
 	d := &readRequest{Reading: c, Source: s, live: live, w: w, r: r}
 	protect(w)

@@ -30,9 +30,9 @@ type Streams struct {
 // DefaultPerOrg is the default of the largest number of streams of an org.
 const DefaultPerOrg = 10_000
 
-// New returns the general streams of a store. perOrg is the largest number of streams of an org; 0
-// means DefaultPerOrg. hints tells readers on other servers about writes; without a hint they
-// notice a write within a second.
+// New returns the general streams of a store. The parameter perOrg is the largest number of streams
+// of an org; 0 means DefaultPerOrg. The notifier hints tells readers on other servers about writes;
+// without a hint they notice a write within a second.
 func New(st Store, hints notify.Notifier, perOrg int) *Streams {
 	if perOrg <= 0 {
 		perOrg = DefaultPerOrg

@@ -60,8 +60,8 @@ func grow(b *memoryLog, cut func()) {
 	closed(three)
 }
 
-// TestAReaderThatWasCutOffInsideABlockReceivesTheRest checks that a reader is disconnected after
-// any record and asks for the events after its newest seq, as a stream or in pages. It ends with
+// TestAReaderThatWasCutOffInsideABlockReceivesTheRest checks a reader that is disconnected after any
+// record and then asks for the events after its newest seq, as a stream or in pages. It ends with
 // the whole log, even if it is disconnected again after any item.
 func TestAReaderThatWasCutOffInsideABlockReceivesTheRest(t *testing.T) {
 	b := newMemoryLog()

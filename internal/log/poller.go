@@ -78,7 +78,7 @@ func (l *Log) round(ctx context.Context) {
 	}
 }
 
-// behind reports whether the follower must read the store: its last read failed, or head is newer.
+// behind reports whether the follower must read the store: its last read failed, or head is another.
 // The head of a deleted log is zero.
 func (f *follower) behind(head *store.Head) bool {
 	f.mu.Lock()

@@ -75,7 +75,8 @@ func chunkData(r perdure.Record, execution uuid.UUID, snapshot bool) ([]byte, er
 	return encode(piece)
 }
 
-// eventData renders an event. members are those of its type.
+// eventData renders an event. The parameter members has the members that only events of this type
+// have.
 func eventData(r perdure.Record, execution uuid.UUID, members []member) ([]byte, error) {
 	head, err := encode(headOf(r, execution))
 	if err != nil {

@@ -44,7 +44,7 @@ type Server struct {
 	WorkerKey string
 }
 
-// Open starts a server. change may modify the API's configuration.
+// Open starts a server. The functions in change may modify the API's configuration.
 func Open(t *testing.T, change ...func(*face.Config)) *Server {
 	t.Helper()
 	return OpenOver(t, opentest.Store(t), change...)
@@ -251,7 +251,7 @@ type Page[T any] struct {
 // Models is the member "models" of a request that starts a react agent.
 const Models = `"models":[{"provider":"scripted","modelId":"m"}]`
 
-// Start starts an execution of the react agent. extra is added to the JSON of its input.
+// Start starts an execution of the react agent. The text extra is added to the JSON of the request.
 func (h *Server) Start(extra string) perdure.Execution {
 	h.T.Helper()
 	var x perdure.Execution
@@ -259,7 +259,7 @@ func (h *Server) Start(extra string) perdure.Execution {
 	return x
 }
 
-// Path returns the path of an execution, relative to the path Org. rest is appended to it.
+// Path returns the path of an execution, relative to the path Org. The text rest is appended to it.
 func (h *Server) Path(id uuid.UUID, rest string) string {
 	return fmt.Sprintf("/agent-executions/%s%s", id, rest)
 }

@@ -29,8 +29,8 @@ type Caller struct {
 	Operator bool
 }
 
-// actor returns the caller in the form in which the audit log records it. request is the request
-// id.
+// actor returns the caller in the form in which the audit log records it. The parameter request is
+// the id of the request.
 func (c Caller) actor(r *http.Request, request string) perdure.Actor {
 	a := perdure.Actor{Name: c.Name, RequestID: request, RemoteAddress: remoteAddress(r)}
 	if c.ID != uuid.Nil {

@@ -14,8 +14,8 @@ type Observer interface {
 	// matched. For a stream that continues after its handler has returned, it is called when the
 	// stream starts.
 	Request(method, route string, status int, took time.Duration)
-	// Reading reports that a reader has begun to follow a log over the transport. left is called when
-	// the reader stops.
+	// Reading reports that a reader has begun to follow a log over the transport. The returned
+	// function is called when the reader stops.
 	Reading(transport string) (left func())
 	// Delivered reports the age that an event had when it was written to a reader. It is called only
 	// for readers that had already received all earlier events.

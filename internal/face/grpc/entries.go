@@ -49,8 +49,8 @@ type entrySender struct {
 	bytes   int // size of the entries in held
 }
 
-// add sends an entry, or adds it to the batch. If follow is not nil, the entry's content is not in
-// its message; follow sends it afterwards.
+// add sends an entry, or adds it to the batch. If the function follow is not nil, the message lacks
+// the entry's content, and follow sends the content afterwards.
 func (s *entrySender) add(e *perdurev1.Entry, follow func() error) error {
 	if !s.batches {
 		err := s.out.Send(&perdurev1.GetEntriesResponse{Part: &perdurev1.GetEntriesResponse_Entry{Entry: e}})

@@ -163,7 +163,7 @@ type property struct {
 	Default     json.RawMessage
 }
 
-// longText is the maximum length in the schema from which a text gets a form field with several
+// longText is a value of maxLength. A text whose schema allows more gets a form field with several
 // lines.
 const longText = 200
 

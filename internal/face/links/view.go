@@ -57,8 +57,8 @@ const (
 	tooLarge = perdure.ShownLimit
 )
 
-// ask sends the page with the question and its form. given contains the values of a submitted form
-// that was refused; nil if none was submitted.
+// ask sends the page with the question and its form. The parameter given contains the values of a
+// submitted form that was refused; nil if none was submitted.
 func (v *visit) ask(status int, given *form) {
 	q := v.Question
 	run, err := v.titleOf(q.ExecutionID)

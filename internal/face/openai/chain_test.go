@@ -154,8 +154,8 @@ func (s *stage) untilEnd(id string) object {
 	return responseOf(s.t, all[len(all)-1])
 }
 
-// TestTwoAtOnceNeverShareAResponse checks that eight concurrent creates from one response become
-// eight responses in eight executions.
+// TestTwoAtOnceNeverShareAResponse checks that eight concurrent create requests that continue
+// from one response become eight responses in eight executions.
 func TestTwoAtOnceNeverShareAResponse(t *testing.T) {
 	s := newStage(t, says("one"))
 	a := s.create(`"input":"a"`).object()

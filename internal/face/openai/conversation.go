@@ -138,8 +138,8 @@ var conversationRules = perdure.DocumentRules{Values: 1_000_000, Arrays: map[str
 	"items": addedAtOnce, "items[].content": perdure.MaxParts, "items[].output": perdure.MaxParts, "items[].summary": perdure.MaxParts,
 }}
 
-// readConversation parses a request body. names are the members that it may have. An empty body is
-// accepted, and has no members.
+// readConversation parses a request body. The parameter names lists the members that it may have.
+// An empty body is accepted, and has no members.
 func readConversation(w http.ResponseWriter, r *http.Request, names ...string) (conversationBody, error) {
 	b := conversationBody{metadata: json.RawMessage("{}")}
 	raw, err := io.ReadAll(http.MaxBytesReader(w, r.Body, bodyLimit))

@@ -26,8 +26,8 @@ func (p pendingItem) resolved() resolvedItem {
 }
 
 // pendingItems resolves the references of added items, and checks that a create request could take
-// them as input. It returns the pending form of the added items. pending are the items that the
-// conversation already has, open the ids of the calls without a result.
+// them as input. It returns the stored form of the added items. The parameter pending contains the
+// items that the conversation already has, and open contains the ids of the calls without a result.
 func (a *API) pendingItems(ctx context.Context, org string, items []readItem, pending []pendingItem, open []string) ([]pendingItem, error) {
 	resolved, err := a.resolveItems(ctx, org, items)
 	if err != nil {

@@ -299,7 +299,7 @@ func TestAConversationOfDeletedExecutions(t *testing.T) {
 }
 
 // TestAConversationsCreateIsRepeated checks that a create request in a conversation that is
-// repeated with its key returns the first response. This holds after further creates, after the
+// repeated with its key returns the first response. This holds after further requests, after the
 // execution has ended, and after the conversation was deleted.
 func TestAConversationsCreateIsRepeated(t *testing.T) {
 	opentest.Each(t, func(t *testing.T, open opentest.Opener) {

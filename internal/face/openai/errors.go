@@ -100,8 +100,8 @@ var codes = map[perdure.Code]struct {
 	perdure.Unavailable:          {http.StatusServiceUnavailable, typeServer},
 }
 
-// ErrorOf creates an Error for an error code of the engine. status is used for codes that are not
-// in the map codes.
+// ErrorOf creates an Error for an error code of the engine. The parameter status is used for codes
+// that are not in the map codes.
 func ErrorOf(code perdure.Code, status int, message string, fields ...perdure.FieldError) *Error {
 	e := &Error{Status: status, Type: typeServer, Message: message}
 	name := string(code)

@@ -199,7 +199,7 @@ func TestWhatIsRepeatedSinceAResponseGoesOnInPlace(t *testing.T) {
 	var since []string
 	for _, i := range itemsAsRaw(t, second) {
 		if i["type"] == "reasoning" {
-			continue // this client omits it
+			continue // this client does not send the item back
 		}
 		reference := []map[string]any{{"type": "item_reference", "id": i["id"]}}
 		if i["type"] == "function_call" {

@@ -174,8 +174,8 @@ func plain(content []Content) (string, bool) {
 	return "", false
 }
 
-// contentOf converts parts of a message, or of a tool's result, to contents. text is the content
-// type of the text parts.
+// contentOf converts parts of a message, or of a tool's result, to contents. The parameter text is
+// the content type of the text parts.
 func contentOf(parts []perdure.Part, text string) []Content {
 	var all []Content
 	for _, p := range parts {

@@ -113,8 +113,8 @@ func at(v any, path string) any {
 	return v
 }
 
-// sends creates a response and checks the request that the provider of the model received. want has
-// values by path; nil means absent.
+// sends creates a response and checks the request that the provider of the model received. The map
+// want has values by path; nil means absent.
 func (w *wired) sends(model, members string, want map[string]any) object {
 	w.t.Helper()
 	o := w.call("POST", "/v1/responses", `{"model":"`+model+`",`+members+`}`).object()

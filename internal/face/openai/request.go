@@ -218,7 +218,8 @@ func into(name string, field func(*request) any, kind string) parser {
 	return func(r *request, raw json.RawMessage) error { return decode(raw, name, field(r), kind) }
 }
 
-// decode decodes a parameter into v. kind describes the expected value in the error message.
+// decode decodes a parameter into v. The text kind describes the expected value in the error
+// message.
 func decode(raw json.RawMessage, param string, v any, kind string) error {
 	var unknown *perdure.Error
 	if errors.As(perdure.CheckExactNames(param, raw, v), &unknown) {

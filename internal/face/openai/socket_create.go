@@ -58,7 +58,7 @@ func (k *socket) parse(f frame) (c creation, err error) {
 	if json.Unmarshal(members["type"], &kind) != nil || kind != createFrame {
 		return c, invalid("type", "invalid_value", "Invalid 'type': a frame is {\"type\": \"response.create\", ...}, with the parameters of a create beside 'type'.")
 	}
-	_ = json.Unmarshal(members["previous_response_id"], &c.previous) // parameters that are not strings are refused below
+	_ = json.Unmarshal(members["previous_response_id"], &c.previous) // parseMembers refuses a value that is not a string
 	if c.request, err = fromFrame(members); err == nil {
 		err = k.chain.continues(&c)
 	}

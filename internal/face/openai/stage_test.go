@@ -288,7 +288,7 @@ func (r reply) refused(status int, param, code string) string {
 	return e.Error.Message
 }
 
-// create sends a create request. members are members of its JSON.
+// create sends a create request. The text members contains members of its JSON.
 func (s *stage) create(members string) reply {
 	s.t.Helper()
 	return s.call("POST", "/v1/responses", `{"model":"test/m",`+members+`}`)

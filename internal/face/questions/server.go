@@ -21,7 +21,7 @@ type server struct {
 	changed sharedread.Reads[uuid.UUID, *perdure.Question]
 }
 
-// Register registers the room's operations.
+// Register registers the operations of this package.
 func Register(a *operation.API, feeds *questionfeed.Feeds) {
 	s := &server{API: a, feeds: feeds}
 	g := operation.Group{API: a, Access: front.Approver, Tag: "Questions", Compress: true}

@@ -208,8 +208,8 @@ func (s *server) signal(ctx context.Context, in *signalInput) (*operation.Body[e
 	return operation.BodyOf(reply), nil
 }
 
-// idOf parses the id of a part of an execution in a path. what names the kind of the part in the
-// error.
+// idOf parses the id of a part of an execution in a path. The text what is the kind of the part,
+// for the error.
 func idOf(execution uuid.UUID, what, text string) (uuid.UUID, error) {
 	id, err := front.ParseID(what, text)
 	if err != nil {

@@ -29,7 +29,7 @@ type server struct {
 	inspections chan struct{}
 }
 
-// Register registers the room's operations.
+// Register registers the operations of this package.
 func Register(a *operation.API, c Config) {
 	s := &server{API: a, Config: c, inspections: make(chan struct{}, maxInspections)}
 	s.definitionRoutes()

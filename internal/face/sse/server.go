@@ -21,7 +21,7 @@ type server struct {
 	Config
 }
 
-// Register registers the room's operations.
+// Register registers the operations of this package.
 func Register(a *operation.API, c Config) {
 	if c.Streams == nil {
 		c.Streams = &OpenStreams{}

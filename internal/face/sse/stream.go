@@ -42,7 +42,8 @@ func (in *streamInput) from() (eventlog.From, string, error) {
 // end for success; after a reset they resume from their cursor.
 //
 // If possible, stream takes over the connection, releases everything that belongs to the request,
-// and continues after the handler has returned. leave is called at the end of the stream.
+// and continues after the handler has returned. It calls the function leave at the end of the
+// stream.
 func (s *server) stream(hc huma.Context, execution uuid.UUID, from eventlog.From, v view, leave func()) {
 	r, w := humago.Unwrap(hc)
 	asEvents(w.Header())

@@ -59,10 +59,10 @@ func readOn(ctx context.Context, p Projection, held []Event) ([]Event, error) {
 	return rest, nil
 }
 
-// CutEverywhere checks readings that are cut and resumed. whole is the uninterrupted reading. The
-// cuts are before its first event, after its last event, and after every step-th event from the
-// number first on. A resumed reading may be served by another server. With first and step 1, every
-// event is followed by a cut.
+// CutEverywhere checks readings that are cut and resumed. The events in whole are the uninterrupted
+// reading. The cuts are before its first event, after its last event, and after every step-th event
+// from the number first on. A resumed reading may be served by another server. With first and step
+// 1, every event is followed by a cut.
 func CutEverywhere(t *testing.T, p Projection, whole []Event, first, step int) {
 	t.Helper()
 	want := p.Show(whole)
