@@ -79,8 +79,7 @@ func (l *Log) round(ctx context.Context) {
 }
 
 // behind reports whether the follower must read the store, because its last read failed or the head
-// in the store is another than the follower has read.
-// The head of a deleted log is zero.
+// in the store has changed. The head of a deleted log is zero.
 func (f *follower) behind(head *store.Head) bool {
 	f.mu.Lock()
 	defer f.mu.Unlock()

@@ -39,8 +39,8 @@ type Feeds struct {
 	orgs map[string]*feed
 }
 
-// New creates feeds that read from the store s. The notifier hints reports changes;
-// without a hint, a feed notices a change within a second.
+// New creates feeds that read from the store s. The notifier hints reports changes; without a hint,
+// a feed notices a change within a second.
 func New(s Store, hints notify.Notifier) *Feeds {
 	return &Feeds{store: s, hints: hints, orgs: map[string]*feed{}}
 }

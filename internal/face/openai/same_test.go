@@ -59,7 +59,7 @@ func turn(seed uint64, count int) answer {
 		if _, err := says(strings.SplitAfter("  Some words ,\n and more \n", " ")[:2+r.IntN(6)]...)(ctx, req, b); err != nil {
 			return "", err
 		}
-		if r.IntN(2) == 0 { // a signature without text, and one of a text
+		if r.IntN(2) == 0 { // adds a part with only a signature, and a signed text
 			if err := b.SignedText("", "sig"); err != nil {
 				return "", err
 			}

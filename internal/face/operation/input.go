@@ -17,8 +17,8 @@ type IDInput struct {
 	ID string `path:"id" doc:"The id, a UUID."`
 }
 
-// Of parses the id. A malformed id gets the same error as an unknown one. The error says that the
-// id is one of a certain kind of object, which is the parameter what.
+// Of parses the id. A malformed id gets the same error as an unknown one. The parameter what is the
+// kind of object that the error names.
 func (i IDInput) Of(what string) (uuid.UUID, error) { return front.ParseID(what, i.ID) }
 
 // PageInput is a part of the input of every list.
