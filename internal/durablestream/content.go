@@ -11,7 +11,8 @@ import (
 	"github.com/perdure/perdure"
 )
 
-// rowBytes is the approximate size of one row of content. A JSON message is never split.
+// rowBytes is the approximate size in bytes of one row in which a stream's content is stored. A
+// JSON message is never split.
 const rowBytes = perdure.BlobChunk
 
 // mediaType returns a content type without its parameters, in lower case, for comparison.
@@ -27,12 +28,12 @@ func sameType(a, b string) bool { return mediaType(a) == mediaType(b) }
 
 func isJSON(contentType string) bool { return mediaType(contentType) == "application/json" }
 
-// isText reports whether the content is text, which events carry unencoded.
+// isText reports whether content of the type is text. Server-sent events carry text unencoded.
 func isText(contentType string) bool {
 	return isJSON(contentType) || strings.HasPrefix(mediaType(contentType), "text/")
 }
 
-// cut splits bytes into rows.
+// cut splits content into rows of at most rowBytes.
 func cut(content []byte) (rows [][]byte) {
 	for len(content) > 0 {
 		n := min(len(content), rowBytes)
@@ -42,9 +43,10 @@ func cut(content []byte) (rows [][]byte) {
 	return rows
 }
 
-// cutJSON splits a JSON body into rows of messages: the elements of an array, or one value. The
-// messages of a row are joined by commas, so that rows joined by commas are the inside of an array.
-// Line ends between tokens are removed. Errors: invalid_argument.
+// cutJSON splits a JSON body into rows of messages. The messages are the elements of an array, or
+// the body is one message. Commas separate the messages of a row. All rows joined by commas are
+// therefore the elements of a JSON array. Line ends between tokens are removed. Errors:
+// invalid_argument.
 func cutJSON(content []byte) (rows [][]byte, err error) {
 	if !utf8.Valid(content) || !json.Valid(content) {
 		return nil, perdure.FieldErrorf("body", "is not JSON, which the content type says it is")
@@ -75,12 +77,13 @@ func cutJSON(content []byte) (rows [][]byte, err error) {
 	return rows, nil
 }
 
-// array joins rows of messages to a JSON array.
+// array returns the JSON array of all messages in the rows.
 func array(rows [][]byte) []byte {
 	return append(append([]byte{'['}, bytes.Join(rows, []byte{','})...), ']')
 }
 
-// unfinished returns the number of bytes at the end of a text that begin an incomplete character.
+// unfinished returns the length of the incomplete UTF-8 character at the end of a text; 0 if the
+// last character is complete.
 func unfinished(text []byte) int {
 	for n := 1; n < utf8.UTFMax && n <= len(text); n++ {
 		if last := text[len(text)-n:]; utf8.RuneStart(last[0]) {

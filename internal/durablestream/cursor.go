@@ -5,14 +5,14 @@ import (
 	"time"
 )
 
-// A cursor is the number of a time span, for caches that answer many live readers at once. Readers
-// send it back with their next request. If the page has a check, the last digits of its cursor are
-// the check.
+// A cursor is the value of the header Stream-Cursor. It is the number of an interval of time, and
+// lets a cache answer many live readers with one response. A reader sends it back with its next
+// request. If a page has a check (see Page.Check), the last digits of its cursor are the check.
 
 const (
 	cursorSpan = 20 * time.Second
-	// checks is the number of different checks in a cursor. It keeps a cursor exact for a client
-	// that stores integers in 64-bit floats.
+	// checks is the number of different checks that a cursor can contain. With this number, a cursor
+	// fits exactly into the 64-bit float of a JavaScript client.
 	checks = 10_000_000
 )
 
@@ -32,7 +32,8 @@ func (d *readRequest) cursor(check uint64) string {
 	return strconv.FormatInt(span*checks+int64(check%checks), 10)
 }
 
-// sameContent refuses an offset whose cursor has a different check.
+// sameContent returns the refusal Gone if the check in a client's cursor differs from the stream's
+// check at the requested offset. The offset then belongs to other content.
 func (d *readRequest) sameContent(cursor string) error {
 	had, err := strconv.ParseInt(cursor, 10, 64)
 	if err != nil {

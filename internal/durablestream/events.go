@@ -9,7 +9,7 @@ import (
 	"strings"
 )
 
-// control is the data of the control event after each batch of an event stream.
+// control is the data of the control event that follows each batch of content in an event stream.
 type control struct {
 	Next     string `json:"streamNextOffset"`
 	Cursor   string `json:"streamCursor,omitempty"`
@@ -17,8 +17,8 @@ type control struct {
 	Closed   bool   `json:"streamClosed,omitempty"`
 }
 
-// events serves the stream as server-sent events, for about a minute. On an error it resets the
-// connection, and the reader reconnects with the last offset that it received.
+// events sends the stream's content as server-sent events, for about a minute. On an error it
+// resets the connection, and the reader reconnects with the last offset that it received.
 func (d *readRequest) events() error {
 	first, err := d.Page(d.r.Context(), d.at)
 	if err != nil {
@@ -50,8 +50,8 @@ func (d *readRequest) events() error {
 	}
 }
 
-// over ends the event stream after its time, so that the reader reconnects. It returns an error if
-// the reader may no longer read.
+// over ends an event stream that has been open for liveTime, so that the reader reconnects. If the
+// reader may no longer read, over resets the connection.
 func (d *readRequest) over() error {
 	if d.Alive() != nil {
 		panic(http.ErrAbortHandler)
@@ -85,8 +85,8 @@ func (d *readRequest) whole(p Page) Page {
 	return p
 }
 
-// batch writes a page and its control event, and moves the position. An empty page has only a
-// control event, and only if it is the first or last page.
+// batch writes a page and its control event, and moves the reader's position behind the page. For
+// an empty page it writes only a control event, and only if the page is the first or the last.
 func (d *readRequest) batch(p Page, first bool) error {
 	d.at = p.Next
 	if p.Empty && !first && !p.Closed {
@@ -111,7 +111,8 @@ func (d *readRequest) batch(p Page, first bool) error {
 	return http.NewResponseController(d.w).Flush()
 }
 
-// lines encodes content as the lines of an event.
+// lines encodes content as the text of an event: base64 if it is not text, otherwise with LF line
+// ends.
 func (d *readRequest) lines(content []byte) string {
 	if !isText(d.ContentType()) {
 		return base64.StdEncoding.EncodeToString(content)

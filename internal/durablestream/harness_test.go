@@ -24,14 +24,15 @@ import (
 
 func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }
 
-// testServer serves the streams of a store over HTTP; the first segment of a path is the org.
+// testServer serves the streams of a store over HTTP. The first segment of a path is the name of
+// the org.
 type testServer struct {
 	*testing.T
 	store   store.Store
 	streams *Streams
 	url     string
 	reading Reading
-	cut     chan struct{} // receives when the server has reset a connection
+	cut     chan struct{} // receives a value when the server has reset a connection
 }
 
 func open(t *testing.T) *testServer {
@@ -92,7 +93,7 @@ func (r *testServer) answer(w http.ResponseWriter, req *http.Request) {
 	_, _ = io.WriteString(w, err.Error())
 }
 
-// reply is a response.
+// reply is a response that the test has read.
 type reply struct {
 	*testing.T
 	status int
@@ -111,7 +112,7 @@ func (r *testServer) call(method, path, body string, headers ...string) reply {
 	return reply{r.T, res.StatusCode, res.Header, string(raw)}
 }
 
-// start sends a request to a stream of the org acme, and leaves the body unread.
+// start sends a request for a stream of the org acme. It does not read the body of the response.
 func (r *testServer) start(ctx context.Context, method, path, body string, headers ...string) *http.Response {
 	r.Helper()
 	if !strings.HasPrefix(path, "/") {
@@ -141,7 +142,8 @@ func (r reply) want(status int) reply {
 
 func (r reply) next() string { return r.header.Get(headerNext) }
 
-// says checks headers; "" means absent.
+// says checks response headers, given as names and values. The value "" means that the header is
+// absent.
 func (r reply) says(headers ...string) reply {
 	r.Helper()
 	for i := 0; i < len(headers); i += 2 {
@@ -169,14 +171,14 @@ func (r *testServer) add(path, contentType, body string, headers ...string) repl
 	return r.call("POST", path, body, append([]string{typeName, contentType}, headers...)...)
 }
 
-// whole returns the whole content of a stream.
+// whole returns the content of a stream from its start to its end.
 func (r *testServer) whole(path string) string {
 	r.Helper()
 	return r.rest(path, "-1")
 }
 
-// rest reads the content after an offset, page by page: the bytes, or the messages joined by
-// commas.
+// rest reads the content after an offset, page by page. It returns the bytes or, for a stream of
+// JSON, the messages joined by commas.
 func (r *testServer) rest(path, offset string) string {
 	r.Helper()
 	var pages []string
@@ -216,7 +218,7 @@ func (r *testServer) follow(path, offset string) *eventStream {
 	return &eventStream{r.T, res, bufio.NewReader(res.Body)}
 }
 
-// batch reads one or two events: the content, if any, and the control event.
+// batch reads the next event with content, if there is one, and the control event.
 func (l *eventStream) batch() (content string, c control, err error) {
 	l.Helper()
 	for {
@@ -258,7 +260,8 @@ func (l *eventStream) event() (name, data string, err error) {
 	}
 }
 
-// until reads batches until the content has arrived, or the stream has ended.
+// until reads batches until their content is want, or the stream has ended. It returns the last
+// control event.
 func (l *eventStream) until(want string) control {
 	l.Helper()
 	got := ""
@@ -283,7 +286,7 @@ func (l *eventStream) until(want string) control {
 	}
 }
 
-// filled returns n bytes with a long period.
+// filled returns n bytes of content in which a missing or a repeated part is noticed.
 func filled(n int) string {
 	var b bytes.Buffer
 	for i := 0; b.Len() < n; i++ {

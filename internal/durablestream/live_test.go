@@ -28,7 +28,8 @@ func (lossyNotifier) PublishAway(string) {}
 
 func (lossyNotifier) Subscribe(...string) (<-chan struct{}, func()) { return nil, func() {} }
 
-// Waiting readers receive new content, with hints and without, and the end of the stream.
+// TestLiveReadersSeeWhatComes checks that waiting readers receive new content and the end of the
+// stream, with hints and without.
 func TestLiveReadersSeeWhatComes(t *testing.T) {
 	for name, hints := range map[string]notify.Notifier{"with hints": &notify.Local{}, "without": lossyNotifier{}} {
 		t.Run(name, func(t *testing.T) {
@@ -67,7 +68,7 @@ func TestLiveReadersSeeWhatComes(t *testing.T) {
 	}
 }
 
-// awaitReaders returns once n readers wait.
+// awaitReaders returns once n readers wait for new content.
 func (r *testServer) awaitReaders(n int) {
 	r.Helper()
 	look := time.NewTicker(time.Millisecond)
@@ -88,7 +89,8 @@ func (r *testServer) awaitReaders(n int) {
 	}
 }
 
-// Deleting a stream ends its readers: a long poll with 404, an event stream with a reset.
+// TestDeletingWakesReaders checks that readers stop waiting when their stream is deleted. A long
+// poll gets 404, and an event stream is reset.
 func TestDeletingWakesReaders(t *testing.T) {
 	r := open(t)
 	offset := r.make("s", asText, "a").next()
@@ -104,7 +106,8 @@ func TestDeletingWakesReaders(t *testing.T) {
 	}
 }
 
-// Events hold whole characters and unchanged lines, however the text was cut.
+// TestEventsOfTextHoldWholeCharacters checks that events hold whole characters and unchanged lines,
+// however the text was cut.
 func TestEventsOfTextHoldWholeCharacters(t *testing.T) {
 	r := open(t)
 	const text = "é€😀 x\n  y\n\n"
@@ -135,7 +138,7 @@ func TestEventsOfTextHoldWholeCharacters(t *testing.T) {
 	}
 }
 
-// Events of other content types are base64 of the bytes.
+// TestEventsOfBytes checks that events of other content types are base64 of the bytes.
 func TestEventsOfBytes(t *testing.T) {
 	r := open(t)
 	content := "\x00\xff\r\n\n" + filled(200_000)
@@ -153,7 +156,8 @@ func TestEventsOfBytes(t *testing.T) {
 	j.until(`[{"a":"\n"},2]`)
 }
 
-// An error of Alive, such as a revoked key, ends a waiting request.
+// TestReaderThatMayNoLongerReadIsEnded checks that an error of Alive, such as a revoked key, ends a
+// waiting request.
 func TestReaderThatMayNoLongerReadIsEnded(t *testing.T) {
 	r := open(t)
 	var over atomic.Bool
@@ -175,7 +179,8 @@ func TestReaderThatMayNoLongerReadIsEnded(t *testing.T) {
 	}
 }
 
-// A reader that never reads is disconnected, and delays neither writers nor other readers.
+// TestReaderThatNeverReads checks that a reader that never reads is disconnected, and delays
+// neither writers nor other readers.
 func TestReaderThatNeverReads(t *testing.T) {
 	r := open(t)
 	r.make("s", asBytes, filled(8<<20))
@@ -210,8 +215,8 @@ func (m *failingStore) StreamContent(ctx context.Context, id uuid.UUID, after in
 	return m.Store.StreamContent(ctx, id, after, bytes)
 }
 
-// The read of a store that fails for a moment is retried. If the store stays unavailable, the
-// readers get the error.
+// TestStoreThatIsAway checks that a failed read of the store is repeated, so that a short failure
+// is not noticed. If the store stays unavailable, the readers get the error.
 func TestStoreThatIsAway(t *testing.T) {
 	longtest.Skip(t, "seconds")
 	s := &failingStore{Store: opentest.Store(t)}

@@ -10,14 +10,14 @@ import (
 	"github.com/perdure/perdure/internal/store"
 )
 
-// An offset of a general stream is a mark in 16 hexadecimal digits and a position in 20 decimal
-// digits. All offsets of a stream have one length, and sort as their positions. The mark is derived
-// from the stream's id and the store's epoch. It identifies offsets of a deleted stream, and of the
-// store before a restore.
+// An offset of a general stream (one that clients write) is a mark in 16 hexadecimal digits and a
+// position in 20 decimal digits. All offsets of a stream have one length, and sort as their
+// positions. The mark is derived from the stream's id and the store's epoch. It shows whether an
+// offset belongs to a deleted stream, or to the store before a restore.
 
 const offsetDigits = 20
 
-// mark returns the first part of a stream's offsets.
+// mark returns the first 16 digits of the offsets of a stream.
 func mark(epoch uint64, s *store.Stream) string {
 	h := sha256.New()
 	h.Write(binary.BigEndian.AppendUint64(nil, epoch))

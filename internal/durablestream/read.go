@@ -46,7 +46,7 @@ type Reading struct {
 	WriteTimeout time.Duration
 }
 
-// readRequest is one GET or HEAD request.
+// readRequest is one GET or HEAD request for a stream.
 type readRequest struct {
 	Reading
 	Source
@@ -54,13 +54,13 @@ type readRequest struct {
 	w    http.ResponseWriter
 	r    *http.Request
 	at   int64
-	// now is set if the reader wants only new content.
+	// now is set if the reader wants only content that is written after its request.
 	now bool
 }
 
 // Serve serves a GET or HEAD request of the source. If it returns an error, the caller sends the
-// response: the error is a [*Refusal], or has a code. live is derived from the request's context
-// and may end earlier; then Serve no longer waits for content.
+// response: the error is a [*Refusal], or has a code. The context live is derived from the
+// request's context and may end earlier; then Serve no longer waits for content.
 func Serve(live context.Context, w http.ResponseWriter, r *http.Request, s Source, c Reading) error {
 	d := &readRequest{Reading: c, Source: s, live: live, w: w, r: r}
 	protect(w)
@@ -91,7 +91,8 @@ func protect(w http.ResponseWriter) {
 	h.Set("Cross-Origin-Resource-Policy", "same-origin")
 }
 
-// parse parses the offset: -1 or none is the start, "now" is the end.
+// parse parses the requested offset. "-1" or no offset is the start of the stream; "now" is its
+// end.
 func (d *readRequest) parse() (err error) {
 	q := d.r.URL.Query()
 	offset := q.Get("offset")
@@ -113,7 +114,7 @@ func (d *readRequest) parse() (err error) {
 	return d.sameContent(q.Get("cursor"))
 }
 
-// describe sets the headers with the next position.
+// describe sets the response headers that describe a page, such as the offset of the next page.
 func (d *readRequest) describe(p Page) {
 	h := d.w.Header()
 	h.Set("Content-Type", d.ContentType())
@@ -177,7 +178,7 @@ func (d *readRequest) answer(p Page) {
 	_ = d.write(p.Content) // fails only if the reader has disconnected
 }
 
-// holds reports whether a list of entity tags contains the tag.
+// holds reports whether one of the lists of entity tags contains the tag.
 func holds(lists []string, tag string) bool {
 	for _, list := range lists {
 		for one := range strings.SplitSeq(list, ",") {
@@ -189,12 +190,13 @@ func holds(lists []string, tag string) bool {
 	return false
 }
 
-// write writes a body or a part of it. It returns an error if the reader has disconnected, or does
-// not take the next piece in time; the connection is then unusable.
+// write writes a response body or a part of it. It returns an error if the reader has disconnected,
+// or has not taken a piece within the write timeout. The connection is then unusable.
 func (d *readRequest) write(body []byte) error {
 	c := http.NewResponseController(d.w)
 	for len(body) > 0 {
-		// It fails on a connection without deadlines, which then has none.
+		// SetWriteDeadline fails if the connection supports no deadlines. The piece is then written
+		// without one.
 		_ = c.SetWriteDeadline(time.Now().Add(d.WriteTimeout))
 		n, err := d.w.Write(body[:min(len(body), pieceBytes)])
 		if err != nil {

@@ -8,7 +8,7 @@ import (
 	"github.com/perdure/perdure"
 )
 
-// Refusal is an error with a status that the protocol defines, and with headers that tell the
+// Refusal is an error whose HTTP status and headers the protocol defines. The headers tell the
 // client what to do.
 type Refusal struct {
 	Status int

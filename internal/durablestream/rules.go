@@ -10,9 +10,10 @@ import (
 	"github.com/perdure/perdure/internal/store"
 )
 
-// The rules are pure: the committer may run them again with newer state.
+// The functions of this file that decide about a request are pure. The committer may therefore run
+// them again with newer state.
 
-// creation is a PUT request.
+// creation is a PUT request, which creates a stream.
 type creation struct {
 	org, path   string
 	id          uuid.UUID // the id of the stream if it is created
@@ -22,7 +23,8 @@ type creation struct {
 	key         *uuid.UUID // the creator's key; nil without one
 }
 
-// roomFor refuses a write that exceeds the limits of the stream's key. Errors: rate_limited.
+// roomFor returns an error if a write of the rows exceeds the storage limits of the key that
+// created the stream. Errors: rate_limited.
 func roomFor(st *store.State, rows [][]byte) error {
 	if k := st.Limited; k != nil && k.Use != nil && len(rows) > 0 {
 		return k.Limits.Store(*k.Use, length(rows))
@@ -30,12 +32,12 @@ func roomFor(st *store.State, rows [][]byte) error {
 	return nil
 }
 
-// outcome is the result of a command.
+// outcome is the result of a command that creates, changes or deletes a stream.
 type outcome struct {
-	stream store.Stream // after the command
-	made   bool         // the stream was created
-	// stored reports that something was written. It is false for a repeated command that was stored
-	// before.
+	stream store.Stream // the stream after the command
+	made   bool         // the command created the stream
+	// stored is set if the command wrote something. It is false for a repeated command that an earlier
+	// request has stored.
 	stored   bool
 	producer *store.StreamProducer // after an append that names a producer
 }
@@ -69,13 +71,13 @@ func (s *Streams) decideCreate(st *store.State, c creation) (*store.Changes, err
 	return &store.Changes{Answer: outcome{stream: *x}}, nil
 }
 
-// full returns an error if the org already has its largest number of streams.
+// full returns the error for an org that already has the largest number of streams.
 func (s *Streams) full(there int) error {
 	return &perdure.Error{Code: perdure.RateLimited, RetryAfter: time.Minute, Message: fmt.Sprintf(
 		"the org has %d streams, and may have %d; delete some (DELETE /v1/stream/{path}), or have the servers started with a higher --streams-per-org", there, s.most)}
 }
 
-// addition is a POST request: content, a close, or both.
+// addition is a POST request to a stream: it appends content, closes the stream, or both.
 type addition struct {
 	path        string
 	contentType string // "" without rows
@@ -126,8 +128,8 @@ func (s *Streams) decideAppend(st *store.State, a addition) (*store.Changes, err
 	}, nil
 }
 
-// appendClosed handles a request to a closed stream: the close may be repeated, anything else is
-// refused.
+// appendClosed handles a POST request to a closed stream. It accepts a repeated close, and refuses
+// everything else.
 func (s *Streams) appendClosed(st *store.State, a addition) (*store.Changes, error) {
 	x := st.Stream
 	again := a.closes && len(a.rows) == 0
@@ -145,8 +147,9 @@ func (s *Streams) closed(x *store.Stream) *Refusal {
 		with(headerClosed, "true").with(headerNext, s.offset(x, x.Tail))
 }
 
-// admit reports whether a producer's append was stored before (known). It returns an error if the
-// append may not be stored now. last is the producer's last append; nil for a new producer.
+// admit reports whether an append of a producer (p) was stored before. It returns an error if the
+// append may not be stored now. last is the newest stored append of that producer; nil for a new
+// producer.
 func admit(last *store.StreamProducer, p store.StreamProducer) (known bool, err error) {
 	expected := int64(0)
 	switch {

@@ -16,14 +16,15 @@ import (
 	"github.com/perdure/perdure/internal/store/storetest"
 )
 
-// A producer is admitted only by its epoch and seq.
+// TestProducerIsAdmitted checks which appends of a producer are accepted. Only the producer's epoch
+// and seq matter.
 func TestProducerIsAdmitted(t *testing.T) {
 	last := &store.StreamProducer{ID: "p", Epoch: 3, Seq: 7}
 	for _, c := range []struct {
 		last       *store.StreamProducer
 		epoch, seq int64
 		known      bool
-		status     int // of the refusal
+		status     int // HTTP status of the refusal
 		headers    map[string]string
 	}{
 		{nil, 0, 0, false, 0, nil},
@@ -57,7 +58,7 @@ type writer struct {
 	*Streams
 	name   string
 	epoch  int64
-	closes bool // with its last append
+	closes bool // closes the stream with its last append
 }
 
 func (w *writer) write(ctx context.Context, n int) error {
@@ -80,8 +81,9 @@ func (w *writer) write(ctx context.Context, n int) error {
 	return nil
 }
 
-// Whatever fails around a commit, appends that producers repeat until they get a response are
-// stored once and in order. This includes the append that closes the stream.
+// TestAppendOfUnknownOutcomeIsStoredOnce checks that appends are stored once and in order, whatever
+// fails around a commit. The producers repeat each append until they get a response. One append
+// also closes the stream.
 func TestAppendOfUnknownOutcomeIsStoredOnce(t *testing.T) {
 	for seed := range uint64(4) {
 		chance := rand.New(rand.NewPCG(seed, 1))
@@ -117,7 +119,8 @@ func TestAppendOfUnknownOutcomeIsStoredOnce(t *testing.T) {
 	}
 }
 
-// checkAppends checks that each append is stored once, and the appends of a producer in order.
+// checkAppends checks that each append is stored once, and that the appends of each producer are in
+// order.
 func checkAppends(t *testing.T, seed uint64, s *Streams, writers, each int) {
 	t.Helper()
 	x, err := s.store.Stream(t.Context(), "acme", "s")

@@ -7,50 +7,52 @@ import (
 	"github.com/perdure/perdure/internal/store"
 )
 
-// Source is a stream as the protocol reads it. A position is a number that increases from 0, the
-// start; each source defines its unit.
+// Source is a stream that the protocol can read. A position is a number that increases from 0, the
+// start of the stream. Each source defines the unit of its positions.
 type Source interface {
 	// ContentType returns the content type of the pages.
 	ContentType() string
 	// Tag identifies the content. Two sources with the same tag have the same content wherever they
 	// have the same positions and marks.
 	Tag() string
-	// Offset formats a position, and Parse parses it.
+	// Offset formats a position as the offset that clients see. Parse is its inverse.
 	Offset(at int64) string
 	Parse(offset string) (int64, error)
-	// Check returns the check of a page that ends at the position; 0 for none.
+	// Check returns the value of Page.Check for a page that ends at the position.
 	Check(ctx context.Context, at int64) (uint64, error)
-	// End returns an empty page at the end of the content.
+	// End returns an empty page that lies at the end of the stream.
 	End(ctx context.Context) (Page, error)
-	// Page returns some content after the position. It is empty only if there is none.
+	// Page returns a page that begins at the position. The page is empty only if there is no content
+	// after the position.
 	Page(ctx context.Context, at int64) (Page, error)
-	// Await returns when there is content after the position, or the stream is closed there. Until
-	// then it calls idle about once a second, and returns the error of idle or the cause of the
-	// context's end.
+	// Await waits until there is content after the position, or the stream is closed there. While it
+	// waits, it calls idle about once a second. It returns early with the error of idle, or with the
+	// cause of the context's end.
 	Await(ctx context.Context, at int64, idle func() error) error
 }
 
 // Page is a part of a stream.
 type Page struct {
-	// Content is the body of a response; for JSON, an array of messages.
+	// Content is the body of a response. For a stream of JSON it is an array of messages.
 	Content []byte
 	Empty   bool
-	Next    int64 // the position after Content
-	// Mark distinguishes the page from earlier or later content at the same positions; "" if
-	// content never changes.
+	Next    int64 // the position at the end of Content
+	// Mark distinguishes the page from other content that had or will have the same positions. It is
+	// "" if the content of the stream never changes.
 	Mark string
-	// Check, if not 0, is part of Stream-Cursor, which live readers send back. A different check
-	// means that their offset belongs to other content.
+	// Check, if not 0, becomes part of the header Stream-Cursor, which live readers send back. If a
+	// reader sends a different check, its offset belongs to other content.
 	Check uint64
-	// UpToDate reports that there was nothing after the page. Closed reports that there never will
-	// be.
+	// UpToDate reports that the stream had no content after the page. Closed reports that it will
+	// never have any.
 	UpToDate, Closed bool
 }
 
-// pageBytes is the approximate size of one response.
+// pageBytes is the approximate size of the content of one response.
 const pageBytes = 1 << 20
 
-// generalStream is a general stream as it was at the start of the request.
+// generalStream is a stream that clients write (not the log of an execution), as it was at the
+// start of the request.
 type generalStream struct {
 	*Streams
 	stream *store.Stream
@@ -88,7 +90,7 @@ func (g *generalStream) Page(ctx context.Context, at int64) (Page, error) {
 			continue
 		}
 		if isJSON(now.ContentType) {
-			return Page{}, BadOffset() // not at the start of a row
+			return Page{}, BadOffset() // the offset is not at the start of a row
 		}
 		rows[i] = p.Content[at-p.At:]
 	}

@@ -17,7 +17,7 @@ type Store interface {
 	Epoch() uint64
 }
 
-// Streams serves the general streams of a store.
+// Streams serves the general streams of a store: the streams that clients write.
 type Streams struct {
 	store Store
 	hints notify.Notifier
@@ -30,9 +30,9 @@ type Streams struct {
 // DefaultPerOrg is the default of the largest number of streams of an org.
 const DefaultPerOrg = 10_000
 
-// New creates a Streams for the streams of a store. perOrg is the largest number of streams of an
-// org; 0 means DefaultPerOrg. Hints tell readers on other servers about writes; without a hint they
-// notice a write within a second.
+// New returns the general streams of a store. The parameter perOrg is the largest number of streams
+// of an org; 0 means DefaultPerOrg. The notifier hints tells readers on other servers about writes;
+// without a hint they notice a write within a second.
 func New(st Store, hints notify.Notifier, perOrg int) *Streams {
 	if perOrg <= 0 {
 		perOrg = DefaultPerOrg
@@ -40,8 +40,8 @@ func New(st Store, hints notify.Notifier, perOrg int) *Streams {
 	return &Streams{store: st, hints: hints, most: perOrg, watches: map[uuid.UUID]*watch{}}
 }
 
-// deleteStream is the name of the command that deletes a stream. do marks this command as one that
-// frees space.
+// deleteStream is the name of the command that deletes a stream. The method do marks a command of
+// this name as one that frees space.
 const deleteStream = "delete stream"
 
 // do runs one command on a stream. Once the command is durable, it sends a hint to the stream's
@@ -80,8 +80,8 @@ func (s *Streams) append(ctx context.Context, org string, a addition) (outcome, 
 		func(st *store.State) (*store.Changes, error) { return s.decideAppend(st, a) })
 }
 
-// remove deletes a stream for its readers and writers. Its rows are removed later in steps, with
-// other data that is no longer needed.
+// remove deletes a stream for its readers and writers. The stream's rows are removed from the store
+// later, in steps, by the cleanup.
 func (s *Streams) remove(ctx context.Context, org, path string) (outcome, error) {
 	return s.do(ctx, org, 0, store.Needs{Stream: path}, deleteStream,
 		func(st *store.State) (*store.Changes, error) { return decideDelete(st, path) })

@@ -11,8 +11,8 @@ import (
 	"github.com/perdure/perdure/internal/store/opentest"
 )
 
-// Appended content can be read from every issued offset, with the bytes unchanged. Offsets have one
-// length and sort.
+// TestStreamIsReadFromEveryOffset checks that appended content can be read from every issued
+// offset, with the bytes unchanged. Offsets have one length and sort.
 func TestStreamIsReadFromEveryOffset(t *testing.T) {
 	r := open(t)
 	parts := []string{"1", `"` + filled(100_000) + `"`, `"ü\u0000"`, "[2]", `"` + filled(2<<20) + `"`, "3"}
@@ -36,7 +36,8 @@ func TestStreamIsReadFromEveryOffset(t *testing.T) {
 	}
 }
 
-// A closed stream reports so at its end, and accepts no more content.
+// TestClosedStream checks that a closed stream accepts no more content, and that a reader at its
+// end is told that it is closed.
 func TestClosedStream(t *testing.T) {
 	r := open(t)
 	r.call("PUT", "made", "all", typeName, asText, headerClosed, "TRUE").want(201).says(headerClosed, "true")
@@ -62,8 +63,8 @@ func TestClosedStream(t *testing.T) {
 	r.call("HEAD", "s", "").want(200).says(headerClosed, "true", headerNext, last, "Cache-Control", "no-store")
 }
 
-// Producers' headers are handled as the protocol defines. The append that closed the stream may be
-// repeated; no other request to it is accepted.
+// TestProducersHeaders checks the headers of producers against the protocol. The append that closed
+// a stream may be repeated; every other append to a closed stream is refused.
 func TestProducersHeaders(t *testing.T) {
 	r := open(t)
 	r.make("s", asText, "")
@@ -97,7 +98,8 @@ func TestProducersHeaders(t *testing.T) {
 	}
 }
 
-// Invalid requests are refused with the reason, and change nothing.
+// TestStreamRequestsThatAreRefused checks that invalid requests are refused with the reason, and
+// change nothing.
 func TestStreamRequestsThatAreRefused(t *testing.T) {
 	r := open(t)
 	offset := r.make("s", asJSON, `[{"a":1},{"a":2}]`).next()
@@ -164,7 +166,7 @@ func TestWriterSequenceIsOfTheStream(t *testing.T) {
 	r.make("s", asText, "")
 	r.add("s", asText, "a", headerWriter, "2").want(204)
 	r.add("s", asText, "x", headerWriter, "2").want(409)
-	r.add("s", asText, "x", headerWriter, "10").want(409) // compared as strings
+	r.add("s", asText, "x", headerWriter, "10").want(409) // the values of Stream-Seq are compared as strings
 	r.add("s", asText, "b").want(204)
 	r.add("s", asText, "c", headerWriter, "2a").want(204)
 	if got := r.whole("s"); got != "abc" {
@@ -172,7 +174,8 @@ func TestWriterSequenceIsOfTheStream(t *testing.T) {
 	}
 }
 
-// A response that the reader already has is not sent again, until the stream is closed.
+// TestKnownAnswerIsNotSentAgain checks that a response that the reader already has is not sent
+// again, until the stream is closed.
 func TestKnownAnswerIsNotSentAgain(t *testing.T) {
 	r := open(t)
 	r.make("s", asText, "abc")
@@ -189,7 +192,8 @@ func TestKnownAnswerIsNotSentAgain(t *testing.T) {
 	}
 }
 
-// Offsets of a deleted stream are gone; a stream created again at its path is a different one.
+// TestDeletedStreamIsGone checks that the offsets of a deleted stream get 410. A stream that is
+// created again at the same path is another stream.
 func TestDeletedStreamIsGone(t *testing.T) {
 	r := open(t)
 	old := r.make("s", asText, "old").next()
@@ -205,7 +209,7 @@ func TestDeletedStreamIsGone(t *testing.T) {
 	r.call("GET", "s?offset="+fresh.next(), "").want(200)
 }
 
-// restoredStore is a store that was restored from a copy of itself.
+// restoredStore is a store with a new epoch, as after a restore from a backup.
 type restoredStore struct{ store.Store }
 
 func (r restoredStore) Epoch() uint64 { return r.Store.Epoch() + 1 }
@@ -220,7 +224,8 @@ func TestOffsetFromBeforeARestoreIsGone(t *testing.T) {
 	restored.call("GET", "s", "", "If-None-Match", tag).want(200)
 }
 
-// Each of many writers finds its own appends in order, and all readers see the same content.
+// TestWritersAndReadersAtOnce checks that each of many writers finds its own appends in order, and
+// all readers see the same content.
 func TestWritersAndReadersAtOnce(t *testing.T) {
 	r := serve(t, opentest.Store(t), lossyNotifier{})
 	r.make("s", asBytes, "")
@@ -254,8 +259,9 @@ func TestWritersAndReadersAtOnce(t *testing.T) {
 	}
 }
 
-// The number of an org's streams is limited, also for concurrent creations. The refusal says what
-// to do. Existing streams and other orgs are not affected, and a deletion makes room.
+// TestStreamsOfAnOrgAreBounded checks that the number of an org's streams is limited, also for
+// concurrent creations. The refusal says what to do. Existing streams and other orgs are not
+// affected, and a deletion makes room.
 func TestStreamsOfAnOrgAreBounded(t *testing.T) {
 	const most = 3
 	r := open(t)

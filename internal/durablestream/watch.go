@@ -19,8 +19,8 @@ const (
 	patience = 5
 )
 
-// watch reads one stream's row for all readers that wait for the stream. It runs while it has
-// readers. The last reader waits for the end of the watch.
+// watch reads the row of one stream on behalf of all readers that wait for the stream. It runs
+// while it has readers. The last reader that leaves waits for the end of the watch.
 type watch struct {
 	refs   int // guarded by Streams.mu
 	cancel context.CancelFunc
@@ -103,8 +103,8 @@ func (w *watch) take(x *store.Stream, err error) {
 	w.changed = make(chan struct{})
 }
 
-// news reports whether there is content after the position, or whether the stream is closed. The
-// channel is closed when the answer may change.
+// news reports whether the stream has content after the position, or is closed. The returned
+// channel is closed when that may have changed.
 func (w *watch) news(after int64) (bool, <-chan struct{}, error) {
 	w.mu.Lock()
 	defer w.mu.Unlock()
@@ -112,9 +112,9 @@ func (w *watch) news(after int64) (bool, <-chan struct{}, error) {
 	return there, w.changed, w.err
 }
 
-// await returns when the stream has content after the position, or is closed. Until then it calls
-// idle about once a second; an error of idle ends it. Errors: not_found once the stream is deleted;
-// the cause of the context's end.
+// await waits until the stream has content after the position, or is closed. While it waits, it
+// calls idle about once a second, and returns the error of idle. Errors: not_found once the stream
+// is deleted; the cause of the context's end.
 func (s *Streams) await(ctx context.Context, id uuid.UUID, after int64, idle func() error) error {
 	w := s.join(store.OrgOf(ctx), id)
 	defer s.leave(id, w)

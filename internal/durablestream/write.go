@@ -19,8 +19,8 @@ import (
 const (
 	// BodyLimit is the largest size of one creation or append, in bytes.
 	BodyLimit = 8 << 20
-	// nameLimit is the longest path, content type, producer id or Stream-Seq, in bytes. Each of
-	// them is stored with the stream.
+	// nameLimit is the maximum length in bytes of a path, content type, producer id or Stream-Seq.
+	// Each of them is stored with the stream.
 	nameLimit = 1024
 	// maxNumber is the largest integer that is exact in a 64-bit float.
 	maxNumber = 1<<53 - 1
@@ -28,8 +28,9 @@ const (
 	reserved = "__ds"
 )
 
-// Handle serves a request to the org's general stream at path. If it returns an error, the caller
-// sends the response: the error is a [*Refusal], or has a code. live is as in [Serve].
+// Handle serves a request to the general stream of the org at path. If it returns an error, the
+// caller sends the response: the error is a [*Refusal], or has a code. The context live has the
+// same meaning as in [Serve].
 func (s *Streams) Handle(live context.Context, w http.ResponseWriter, r *http.Request, org, path string, c Reading) error {
 	if first, _, _ := strings.Cut(path, "/"); first == reserved {
 		return NotHere("subscriptions")
@@ -104,7 +105,7 @@ func (s *Streams) put(w http.ResponseWriter, r *http.Request, org, path string) 
 	return nil
 }
 
-// address returns the URL of the stream: the request's own, without the query.
+// address returns the URL of the stream: the URL of the request without its query.
 func address(r *http.Request) string {
 	scheme := "http"
 	if r.TLS != nil {
@@ -163,8 +164,8 @@ func (s *Streams) describe(w http.ResponseWriter, o outcome) {
 	}
 }
 
-// refuseExtras refuses a creation that asks for unsupported features. Ignoring them would mislead
-// the client.
+// refuseExtras returns an error if a creation asks for features that this server does not support.
+// Ignoring them would mislead the client.
 func refuseExtras(r *http.Request) error {
 	ttl, expires := r.Header.Get("Stream-TTL"), r.Header.Get("Stream-Expires-At")
 	switch {
@@ -189,11 +190,11 @@ func refuseExtras(r *http.Request) error {
 	return nil
 }
 
-// closes reports whether a request closes the stream. Values other than true are ignored, as the
-// protocol requires.
+// closes reports whether a request asks to close the stream. Header values other than true are
+// ignored, as the protocol requires.
 func closes(r *http.Request) bool { return strings.EqualFold(r.Header.Get(headerClosed), "true") }
 
-// content reads the whole body.
+// content reads the whole body of a request.
 func content(w http.ResponseWriter, r *http.Request) ([]byte, error) {
 	body, err := io.ReadAll(http.MaxBytesReader(w, r.Body, BodyLimit))
 	var over *http.MaxBytesError
@@ -219,7 +220,8 @@ func rowsOf(contentType string, body []byte) ([][]byte, error) {
 	return cut(body), nil
 }
 
-// producerOf parses the three headers of a producer; nil if none is present.
+// producerOf parses the three headers that identify a producer's append. It returns nil if none of
+// them is present.
 func producerOf(r *http.Request) (*store.StreamProducer, error) {
 	given := 0
 	for _, name := range []string{headerProducer, headerEpoch, headerSeq} {

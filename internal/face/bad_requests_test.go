@@ -21,9 +21,9 @@ func writeSoon(c *face.Config) { c.WriteTimeout = 2 * time.Second }
 func pingSoon(c *face.Config)  { c.PingEvery = 50 * time.Millisecond }
 
 // aftermath checks how the server answers a cursor. A cursor that cannot be parsed must get 400
-// with the name of its field. Any other cursor must get 204 at the last position, a reset followed
-// by the whole log, or an end of the log without a reset. The page of events must agree with the
-// stream about the reset.
+// with the name of its field. A stream from any other cursor must have one of three results: 204 at
+// the last position, a reset followed by the whole log, or the log's end without a reset. The page
+// of events must contain a reset if the stream does.
 func (h *testServer) aftermath(id uuid.UUID, cursor string, whole []sseEvent) {
 	h.T.Helper()
 	path := h.Path(id, "/stream/consolidated")
@@ -90,8 +90,8 @@ func TestBrokenCursors(t *testing.T) {
 	}
 }
 
-// A cursor of another execution gets a reset with the reason epoch on event streams and pages. A
-// WebSocket reports it as stale.
+// TestCursorOfAnotherExecution checks that a cursor of another execution gets a reset with the
+// reason epoch on event streams and pages. A WebSocket reports it as stale.
 func TestCursorOfAnotherExecution(t *testing.T) {
 	h := open(t)
 	r := play(h)
@@ -116,8 +116,9 @@ func TestCursorOfAnotherExecution(t *testing.T) {
 	}
 }
 
-// Limits and positions that are out of range or not numbers are refused with invalid_argument. Over
-// HTTP, the error names the field. A position far past the end of the log gets a reset.
+// TestAbsurdLimits checks that limits and positions that are out of range or not numbers are
+// refused with invalid_argument. Over HTTP, the error names the field. A position far past the end
+// of the log gets a reset.
 func TestAbsurdLimits(t *testing.T) {
 	h := open(t)
 	r := play(h)
@@ -160,8 +161,8 @@ func TestAbsurdLimits(t *testing.T) {
 	}
 }
 
-// A binary frame, and a text frame that is not JSON, get the error invalid_argument. The socket
-// stays usable.
+// TestWebSocketBinaryFrame checks that a binary frame, and a text frame that is not JSON, get the
+// error invalid_argument. The socket stays usable.
 func TestWebSocketBinaryFrame(t *testing.T) {
 	h := open(t)
 	x := h.Start("")
@@ -181,8 +182,8 @@ func TestWebSocketBinaryFrame(t *testing.T) {
 	c.Load(`{}`)
 }
 
-// A server with a list of hosts refuses requests and WebSockets from pages of other origins, and
-// the execution stays unchanged.
+// TestWrongOrigin checks that a server with a list of hosts refuses requests and WebSockets from
+// pages of other origins, and the execution stays unchanged.
 func TestWrongOrigin(t *testing.T) {
 	dev := open(t, func(c *face.Config) { c.Hosts = []string{"127.0.0.1", "localhost"} })
 	x := dev.Start("")
@@ -205,7 +206,8 @@ func TestWrongOrigin(t *testing.T) {
 	}
 }
 
-// Overlong URLs, cursors and headers are refused. The server still answers the next request.
+// TestOverlongRequests checks that overlong URLs, cursors and headers are refused. The server still
+// answers the next request.
 func TestOverlongRequests(t *testing.T) {
 	h := open(t)
 	x := h.Start("")

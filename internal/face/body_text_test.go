@@ -11,7 +11,7 @@ import (
 	"github.com/perdure/perdure"
 )
 
-// refer uploads a value and sends a signal that refers to it.
+// refer uploads a value, and sends a signal that refers to the upload.
 func (h *testServer) refer(x uuid.UUID, name, value string) reply {
 	h.T.Helper()
 	var c struct{ BlobID uuid.UUID }
@@ -19,8 +19,9 @@ func (h *testServer) refer(x uuid.UUID, name, value string) reply {
 	return h.Call("POST", h.Path(x, "/signal"), fmt.Sprintf(`{"signalName":%q,"signalValueRef":{"blobId":%q}}`, name, c.BlobID))
 }
 
-// A body with bytes that are not UTF-8 is refused. A signal that refers to such an uploaded value
-// is refused, too. The error names the member, no signal is stored, and the log is valid UTF-8.
+// TestBodiesAreUTF8 checks that a request body with bytes that are not UTF-8 is refused. A signal
+// that refers to an uploaded value with such bytes is refused, too. The error names the member, no
+// signal is stored, and the log is valid UTF-8.
 func TestBodiesAreUTF8(t *testing.T) {
 	h := open(t)
 	x := h.Start("")
@@ -45,8 +46,8 @@ func TestBodiesAreUTF8(t *testing.T) {
 	}
 }
 
-// A member name that differs from the defined name in case is refused, also in nested objects and
-// in WebSocket messages.
+// TestMembersOfBodiesHaveTheirExactNames checks that a member name that differs from the defined
+// name in case is refused, also in nested objects and in WebSocket messages.
 func TestMembersOfBodiesHaveTheirExactNames(t *testing.T) {
 	h := open(t)
 	for body, field := range map[string]string{
@@ -77,8 +78,8 @@ func manyParts(n int) string {
 	return "[" + strings.TrimSuffix(strings.Repeat(`{"type":"text","text":"x"},`, n), ",") + "]"
 }
 
-// The number of parts of a message is limited at a start, in a signal and in an uploaded value.
-// Other signals may have more.
+// TestPartsOfAMessageAreBounded checks the maximum number of parts of a message: in a start, in a
+// signal and in an uploaded value. Signals that are no messages may have more.
 func TestPartsOfAMessageAreBounded(t *testing.T) {
 	h := open(t)
 	x := h.Start("")

@@ -7,8 +7,8 @@ import (
 	"github.com/perdure/perdure"
 )
 
-// The settings of the compaction are checked in starts and definitions, and are merged member by
-// member.
+// TestCompactionConfig checks that the settings of the compaction are checked in starts and
+// definitions, and are merged member by member.
 func TestCompactionConfig(t *testing.T) {
 	h := open(t)
 	for _, path := range []string{"/agent-executions", "/agent-definitions"} {
@@ -31,7 +31,8 @@ func TestCompactionConfig(t *testing.T) {
 	}
 }
 
-// bodyWith returns the body of a start or of a definition.
+// bodyWith returns the body of the request that starts an execution or, depending on the path,
+// creates a definition. compaction is the JSON of the settings.
 func bodyWith(path, compaction string) string {
 	first := `"userPrompt":"hi"`
 	if path == "/agent-definitions" {

@@ -9,7 +9,8 @@ import (
 	"github.com/perdure/perdure/internal/face/facetest"
 )
 
-// A compaction is no item of a response or of a conversation.
+// TestCompactionsAreNoItems checks that a compaction appears neither as an item of a response nor
+// as an item of a conversation.
 func TestCompactionsAreNoItems(t *testing.T) {
 	h := open(t)
 	var conversation struct{ ID string }

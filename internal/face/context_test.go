@@ -32,7 +32,7 @@ func (h *testServer) compactSignals(id uuid.UUID) (values []string) {
 	return values
 }
 
-// A request for a compaction is a signal to the agent.
+// TestCompactSendsASignal checks that a request for a compaction sends a signal to the agent.
 func TestCompactSendsASignal(t *testing.T) {
 	h := open(t)
 	r := h.begin()
@@ -59,7 +59,8 @@ func TestCompactSendsASignal(t *testing.T) {
 	h.Call("POST", h.Path(uuid.New(), "/compact"), "").Problem(404, perdure.NotFound, "")
 }
 
-// Only the react agent compacts. The error names the kind.
+// TestCompactNeedsAReactAgent checks that a request to compact an execution of another agent than
+// react is refused. The error names the kind of the agent.
 func TestCompactNeedsAReactAgent(t *testing.T) {
 	h := open(t)
 	var x perdure.Execution
@@ -70,7 +71,8 @@ func TestCompactNeedsAReactAgent(t *testing.T) {
 	}
 }
 
-// With an Idempotency-Key, a repeated request sends one signal, and another request is refused.
+// TestCompactIsSentOncePerKey checks that a request that is repeated with its Idempotency-Key sends
+// one signal. A different request with the same key is refused.
 func TestCompactIsSentOncePerKey(t *testing.T) {
 	h := open(t)
 	r := h.begin()
@@ -87,7 +89,8 @@ func TestCompactIsSentOncePerKey(t *testing.T) {
 	h.Call("POST", h.Path(other.ID, "/compact"), `{"instructions":"a"}`, "Idempotency-Key", "k").Problem(422, perdure.IdempotencyKeyReused, "")
 }
 
-// A signal of that name is checked like the request, by value and by reference.
+// TestCompactSignalsAreChecked checks that the signal that asks for a compaction is checked like
+// the request for a compaction. Its value is in the request or was uploaded before.
 func TestCompactSignalsAreChecked(t *testing.T) {
 	h := open(t)
 	x := h.Start("")
@@ -113,7 +116,7 @@ func TestCompactSignalsAreChecked(t *testing.T) {
 	refer(`{"instructions":"short"}`).Want(200, nil)
 }
 
-// contextBody is the body of GET .../context.
+// contextBody is the body of the response to GET .../context.
 type contextBody struct {
 	LeafEntryID *uuid.UUID
 	Compaction  *struct {
@@ -136,7 +139,7 @@ func (h *testServer) context(id uuid.UUID, query string) (c contextBody) {
 	return c
 }
 
-// texts returns the texts of the entries. A summary is in brackets.
+// texts returns the texts of the entries. The text of a summary is in brackets.
 func (c contextBody) texts(t *testing.T) (texts []string) {
 	t.Helper()
 	for _, e := range c.Entries {
@@ -156,7 +159,7 @@ func (c contextBody) texts(t *testing.T) (texts []string) {
 	return texts
 }
 
-// converse appends that many questions with their answers.
+// converse appends n questions of the user and their answers, numbered from the parameter from on.
 func converse(r *run, from, n int) (entries []perdure.Entry) {
 	for i := range n {
 		entries = append(entries, r.Say(facetest.UserText(fmt.Sprint("q", from+i))), r.Say(facetest.AssistantText(fmt.Sprint("a", from+i))))
@@ -164,8 +167,9 @@ func converse(r *run, from, n int) (entries []perdure.Entry) {
 	return entries
 }
 
-// The context of a conversation is its path until a compaction, and after it the pinned entries,
-// the summary, what it keeps and what follows.
+// TestContextIsWhatTheModelSees checks the context of a conversation. Before a compaction it is all
+// entries. After one it is the pinned entries, the summary, the entries that the compaction keeps,
+// and the later entries.
 func TestContextIsWhatTheModelSees(t *testing.T) {
 	h := open(t)
 	r := h.begin()
@@ -199,7 +203,8 @@ func TestContextIsWhatTheModelSees(t *testing.T) {
 	}
 }
 
-// Pages join to the whole context as it was at the first page.
+// TestContextComesInPages checks that all pages together are the context as it was when the first
+// page was read.
 func TestContextComesInPages(t *testing.T) {
 	h := open(t)
 	r := h.begin()
@@ -225,7 +230,8 @@ func TestContextComesInPages(t *testing.T) {
 	}
 }
 
-// Large contents are shown as in the list of entries.
+// TestContextLeavesOutLargeContents checks that the context shows large contents in the same way as
+// the list of entries.
 func TestContextLeavesOutLargeContents(t *testing.T) {
 	h := open(t)
 	r := h.begin()

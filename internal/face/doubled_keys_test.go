@@ -7,7 +7,8 @@ import (
 	"github.com/coder/websocket"
 )
 
-// Bodies with a duplicate key are refused by five operations. The error names the key.
+// TestDoubledKeysAreRefused checks that bodies with a duplicate key are refused by five operations.
+// The error names the key.
 func TestDoubledKeysAreRefused(t *testing.T) {
 	h := open(t)
 	x := h.Start("")
@@ -22,8 +23,8 @@ func TestDoubledKeysAreRefused(t *testing.T) {
 	}
 }
 
-// A duplicate key is refused in an uploaded value that a signal refers to, and in a WebSocket
-// message. No signal is stored.
+// TestDoubledKeysAreRefusedByReferenceAndOverWebSocket checks that a duplicate key is refused in an
+// uploaded value that a signal refers to, and in a WebSocket message. No signal is stored.
 func TestDoubledKeysAreRefusedByReferenceAndOverWebSocket(t *testing.T) {
 	h := open(t)
 	x := h.Start("")

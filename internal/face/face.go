@@ -31,16 +31,16 @@ type Config struct {
 	// Health checks whether requests can be served. By default it checks that the store answers and
 	// that Stop is not closed.
 	Health health.Check
-	// Version is the program's version, shown in the OpenAPI document.
+	// Version is the version of the server program, shown in the OpenAPI document.
 	Version string
-	// Catalog lists the built-in model providers and tools of the program, shown by /providers and
-	// /tools.
+	// Catalog lists the model providers and tools that are built into the program. /providers and
+	// /tools return it.
 	Catalog perdure.Catalog
-	// Pages are the files of the user interface, including index.html. If nil, the root shows the
-	// API's description.
+	// Pages are the files of the web user interface, including index.html. If nil, the path / shows
+	// the description of the API.
 	Pages fs.FS
-	// Streams, if set, counts the streams that continue after their handlers have returned, which
-	// http.Server does not know. Closing Stop ends them.
+	// Streams, if set, counts the event streams that continue after their handlers have returned.
+	// http.Server does not know these streams. Closing Stop ends them.
 	Streams *sse.OpenStreams
 	// StreamsPerOrg is the largest number of durable streams of an org; default 10,000.
 	StreamsPerOrg int
@@ -75,7 +75,8 @@ func New(c Config) (*API, error) {
 	return &API{f, f}, nil
 }
 
-// answers returns the default of Config.Health.
+// answers returns the default of Config.Health: a check that the store answers and that the server
+// is not stopping.
 func answers(f *front.Front) health.Check {
 	return func(ctx context.Context) (r health.Report) {
 		ctx, cancel := context.WithTimeout(ctx, 5*time.Second)

@@ -33,7 +33,7 @@ func enter(t *testing.T, v *fair.Visit) {
 	}
 }
 
-// untilWaiting returns when n requests wait for a place.
+// untilWaiting returns when n requests wait for a place in the share.
 func untilWaiting(share *fair.Share, n int) {
 	for share.Waiting() != n {
 		runtime.Gosched()
@@ -89,8 +89,9 @@ func TestMessagesOfSocketsComputeInTheirOrgsShare(t *testing.T) {
 	}
 }
 
-// A request that waits for its body, or an open stream without new events, occupies no place of its
-// org. Another request of the org is answered meanwhile.
+// TestWaitingRequestsFreeTheirPlace checks that a request that waits for its body, or an open
+// stream without new events, occupies no place of its org. Another request of the org is answered
+// meanwhile.
 func TestWaitingRequestsFreeTheirPlace(t *testing.T) {
 	h, _ := openFair(t)
 	x := h.Start("")
@@ -143,8 +144,8 @@ func TestABodyIsReadOnlyWhenTheOrgMayCompute(t *testing.T) {
 	(<-answer).Want(200, nil)
 }
 
-// TestStreamsReadInTheirOrgsShare checks that a stream, which outlasts its request, reads the log in
-// its org's share.
+// TestStreamsReadInTheirOrgsShare checks that a stream needs a place in its org's share of the
+// processor when it reads the log, even after its handler has returned.
 func TestStreamsReadInTheirOrgsShare(t *testing.T) {
 	h, share := openFair(t)
 	x := h.Start("")

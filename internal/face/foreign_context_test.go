@@ -9,7 +9,7 @@ import (
 	"github.com/perdure/perdure"
 )
 
-// otherOrgClient is a client of another org, which may do there what any client may.
+// otherOrgClient is a client with a key of another org.
 type otherOrgClient struct {
 	*testServer
 	key string
@@ -33,14 +33,15 @@ func (h *testServer) guest() otherOrgClient {
 	return otherOrgClient{h, secret}
 }
 
-// in sends a request as the client, with a path in an org.
+// in sends a request with the client's key. The path is relative to the given org.
 func (g otherOrgClient) in(org, method, path, body string) reply {
 	g.T.Helper()
 	return g.Call(method, "./api/orgs/"+org+path, body, "Authorization", "Bearer "+g.key)
 }
 
-// Another org's run cannot be told from one that does not exist: its context is not read, and it is not
-// compacted, by value or by reference, whichever org the path names.
+// TestContextsOfOtherOrgsAreUnknown checks that a client gets the same errors for a run of another
+// org as for a run that does not exist. It can neither read the run's context nor compact it, by
+// value or by reference, whichever org the path names.
 func TestContextsOfOtherOrgsAreUnknown(t *testing.T) {
 	h := open(t)
 	r := h.begin()
@@ -77,7 +78,8 @@ func TestContextsOfOtherOrgsAreUnknown(t *testing.T) {
 	}
 }
 
-// A run's own signal cannot refer to a content of another org.
+// TestACompactionDoesNotReferToAnotherOrg checks that a signal to a run of the client's own org
+// cannot refer to a content of another org.
 func TestACompactionDoesNotReferToAnotherOrg(t *testing.T) {
 	h := open(t)
 	theirs := h.Start("")

@@ -11,8 +11,8 @@ import (
 	"github.com/perdure/perdure"
 )
 
-// Two servers append to one log at the same time. Positions and seqs have no gap, and no two data
-// events share a seq.
+// TestTwoServersNeverAssignTheSameSeq checks that positions and seqs have no gap if two servers
+// append to one log at the same time. No two data events have the same seq.
 func TestTwoServersNeverAssignTheSameSeq(t *testing.T) {
 	h := open(t)
 	x := h.Start("")
@@ -58,8 +58,9 @@ func TestTwoServersNeverAssignTheSameSeq(t *testing.T) {
 	}
 }
 
-// A filtered stream shows that an execution was created, started and checkpointed as soon as it
-// happens. The full stream shows its model call before the first token.
+// TestAcceptedInputIsVisibleAtOnce checks that a filtered stream sends the events about the
+// creation, the start and the checkpoint of an execution at once. The full stream sends the event
+// about the model call before the first token.
 func TestAcceptedInputIsVisibleAtOnce(t *testing.T) {
 	h := open(t)
 	x := h.Start("")
@@ -83,8 +84,8 @@ func TestAcceptedInputIsVisibleAtOnce(t *testing.T) {
 	}
 }
 
-// Readers of streams and WebSockets connect and disconnect. The run is neither cancelled nor
-// started again.
+// TestReadersNeitherCancelNorStartRuns checks that a run is neither cancelled nor started again
+// when readers of its streams and WebSockets connect and disconnect.
 func TestReadersNeitherCancelNorStartRuns(t *testing.T) {
 	h := open(t)
 	x := h.Start("")
@@ -118,7 +119,8 @@ func TestReadersNeitherCancelNorStartRuns(t *testing.T) {
 	}
 }
 
-// A client that pages by cursor through a superseded block of 20 chunks reaches the end of the log.
+// TestWebSocketPagesLeadOverASupersededBlock checks that a client that pages by cursor through a
+// superseded block of 20 chunks reaches the end of the log.
 func TestWebSocketPagesLeadOverASupersededBlock(t *testing.T) {
 	h := open(t)
 	x := h.Start("")

@@ -15,14 +15,14 @@ import (
 	"github.com/perdure/perdure/internal/face"
 )
 
-// h2Client is a client of a server over one HTTP/2 connection.
+// h2Client sends all its requests over one HTTP/2 connection.
 type h2Client struct {
 	*testServer
 	conn *http.ClientConn
 }
 
-// h2 creates a client. window is the number of unread bytes of a stream that it accepts; 0 is the
-// default.
+// h2 creates an h2Client. The client accepts at most window unread bytes of each stream; 0 means
+// HTTP/2's default.
 func (h *testServer) h2(window int) *h2Client {
 	h.T.Helper()
 	var only http.Protocols
@@ -71,7 +71,8 @@ func (c *h2Client) follow(path string, headers ...string) *stream {
 	return streamOf(c.T, res)
 }
 
-// Event streams, resumed streams and pages are the same over HTTP/2 and HTTP/1.1.
+// TestHTTP2GivesTheSame checks that event streams, resumed streams and pages are equal over HTTP/2
+// and HTTP/1.1.
 func TestHTTP2GivesTheSame(t *testing.T) {
 	h := open(t)
 	r := play(h)
@@ -94,7 +95,8 @@ func TestHTTP2GivesTheSame(t *testing.T) {
 	}
 }
 
-// One HTTP/2 connection carries 300 event streams and 20 long polls at the same time.
+// TestHTTP2CarriesManyStreams checks that one HTTP/2 connection carries 300 event streams and 20
+// long polls at the same time.
 func TestHTTP2CarriesManyStreams(t *testing.T) {
 	const streams = 300
 	h := open(t)
@@ -131,7 +133,7 @@ func TestHTTP2CarriesManyStreams(t *testing.T) {
 	}
 }
 
-// resetLog is a log handler that reports when a stream has been reset.
+// resetLog is a log handler that sends on the channel when a stream was reset.
 type resetLog chan struct{}
 
 func (r resetLog) Enabled(context.Context, slog.Level) bool { return true }
@@ -148,8 +150,8 @@ func (r resetLog) Handle(_ context.Context, record slog.Record) error {
 	return nil
 }
 
-// A stream that its client does not read is reset. Another stream and a page on the same connection
-// are delivered completely.
+// TestHTTP2StreamThatIsNotRead checks that a stream that its client does not read is reset. Another
+// stream and a page on the same connection are delivered completely.
 func TestHTTP2StreamThatIsNotRead(t *testing.T) {
 	cut := make(resetLog, 1)
 	h := open(t, func(c *face.Config) { c.WriteTimeout, c.Logger = 2*time.Second, slog.New(cut) })
@@ -157,7 +159,7 @@ func TestHTTP2StreamThatIsNotRead(t *testing.T) {
 	r := h.Claim()
 	c := h.h2(32 << 10)
 	asleep := c.follow(h.Path(x.ID, "/stream"))
-	page := c.get(h.Path(x.ID, "/events")) // is small, and not read either
+	page := c.get(h.Path(x.ID, "/events")) // this page is small and is not read either
 	awake := c.follow(h.Path(x.ID, "/stream"))
 	read := make(chan []sseEvent, 1)
 	go func() {
@@ -196,7 +198,8 @@ func TestHTTP2StreamThatIsNotRead(t *testing.T) {
 	}
 }
 
-// HTTP/2 streams are reset, too, when the server stops and when the key is revoked.
+// TestHTTP2StreamsAreReset checks that streams over HTTP/2 are reset when the server stops and when
+// the key is revoked.
 func TestHTTP2StreamsAreReset(t *testing.T) {
 	for name, end := range map[string]func(h *testServer, key uuid.UUID){
 		"the server stops": func(h *testServer, _ uuid.UUID) { close(h.Stop) },

@@ -9,8 +9,9 @@ import (
 	"github.com/perdure/perdure/internal/face/facetest"
 )
 
-// An interrupt is one command on each way in: stored once while there is a turn, of no effect
-// without one, checked by value and by reference, and refused for a kind that has no turns.
+// TestInterrupts checks the ways to interrupt a run: the route, a signal and the WebSocket. An
+// interrupt is stored once while a turn is running, and has no effect otherwise. Its value is
+// checked, in the request and as an upload. It is refused for a kind of agent that has no turns.
 func TestInterrupts(t *testing.T) {
 	h := open(t)
 	x := h.Start("")

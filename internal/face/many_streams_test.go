@@ -17,13 +17,13 @@ import (
 	"github.com/perdure/perdure/internal/store"
 )
 
-// readCounter is a store's reading side that counts reads of logs by execution.
+// readCounter is a store that counts reads of logs, for each execution.
 type readCounter struct {
 	store.LogReader
 	mu    sync.Mutex // guards the fields below
 	pages map[uuid.UUID]int
 	heads map[uuid.UUID]int
-	asked int // queries for many heads
+	asked int // queries that read the heads of many logs
 }
 
 func (c *readCounter) Log(ctx context.Context, id uuid.UUID, after int64, limit int) ([]perdure.Record, store.Head, error) {
@@ -47,17 +47,18 @@ func (c *readCounter) LogHeads(ctx context.Context, ids []uuid.UUID) (map[uuid.U
 	return c.LogReader.LogHeads(ctx, ids)
 }
 
-// forget resets the counts.
+// forget sets all counts to 0.
 func (c *readCounter) forget() {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	c.pages, c.heads, c.asked = map[uuid.UUID]int{}, map[uuid.UUID]int{}, 0
 }
 
-// lossyHints hides from the log that its hints are never lost.
+// lossyHints is a Notifier that does not say that its hints are never lost.
 type lossyHints struct{ notify.Notifier }
 
-// countReads returns a configuration that counts the reads of the server's log.
+// countReads returns a change of the configuration, with which the server's log reads through the
+// readCounter c.
 func countReads(c *readCounter, hints func(notify.Notifier) notify.Notifier) func(*face.Config) {
 	return func(config *face.Config) {
 		c.LogReader = config.Engine.Read()
@@ -68,13 +69,13 @@ func countReads(c *readCounter, hints func(notify.Notifier) notify.Notifier) fun
 
 const (
 	manyStreams = 50
-	idleEach    = 4  // idle readers for each stream
-	manyChunks  = 20 // of each stream
+	idleEach    = 4  // readers of idle logs for each stream
+	manyChunks  = 20 // number of chunks of each stream
 )
 
-// Fifty executions stream, each to its own reader, while 200 readers follow idle logs. Each reader
-// receives exactly its execution's text. The number of reads of a streaming log is bounded, and
-// idle logs are not read.
+// TestManyStreamsBesideIdleReaders checks fifty streaming executions, each with its own reader,
+// while 200 readers follow idle logs. Each reader receives exactly the text of its execution. The
+// number of reads of a streaming log is bounded, and idle logs are not read.
 func TestManyStreamsBesideIdleReaders(t *testing.T) {
 	for name, hints := range map[string]func(notify.Notifier) notify.Notifier{
 		"hints are sure":    func(n notify.Notifier) notify.Notifier { return n },
@@ -148,8 +149,8 @@ func manyBesideIdle(t *testing.T, h *testServer, reads *readCounter) {
 		}
 	}
 	for _, r := range runs {
-		// Each read returned something, except the last read after a late hint. There are reads for
-		// the chunks, the end of the block and the end of the execution.
+		// Each read but one found something new: a chunk, the end of the block or the end of the
+		// execution. Only the read after a late hint may find nothing.
 		if n, most := reads.pages[r.ID], 2*(manyChunks+3); n == 0 || n > most {
 			t.Errorf("the store was read %d times for %d commits, want at most %d", n, manyChunks+1, most)
 		}
@@ -165,8 +166,8 @@ func (h *testServer) startedRun() *run {
 	return h.Claim()
 }
 
-// The number of store reads for 20 readers of one log is about the number of chunks, not 20 times
-// as large.
+// TestReadersOfOneLogShareItsReads checks that the number of store reads for 20 readers of one log
+// is about the number of chunks, not 20 times as large.
 func TestReadersOfOneLogShareItsReads(t *testing.T) {
 	const followers, chunks = 20, 100
 	reads := &readCounter{}
@@ -190,7 +191,7 @@ func TestReadersOfOneLogShareItsReads(t *testing.T) {
 	}
 	reads.mu.Lock()
 	defer reads.mu.Unlock()
-	// Each reader may read once more before it follows.
+	// Each reader may read the store once more before it gets items from the follower.
 	if n := reads.pages[r.ID]; n > chunks+2*followers {
 		t.Errorf("the store was read %d times for %d chunks and %d readers", n, chunks, followers)
 	}

@@ -8,8 +8,9 @@ import (
 	"github.com/perdure/perdure"
 )
 
-// A signal that chooses the model of a react agent is checked on each way in, by value and by
-// reference: it must name a model of the execution. Agents of other kinds use the name freely.
+// TestChoicesOfAModel checks the signal that chooses the model of a react agent. It must name a
+// model of the execution, whether its value is in the request or was uploaded. Agents of other
+// kinds may use signals of this name for anything.
 func TestChoicesOfAModel(t *testing.T) {
 	h := open(t)
 	both := `,"config":{},"models":[{"provider":"scripted","modelId":"m"},{"provider":"scripted","modelId":"n"}]`

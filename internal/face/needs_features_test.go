@@ -8,8 +8,9 @@ import (
 	"github.com/perdure/perdure"
 )
 
-// An execution and the list say which features a compacted execution needs, and nothing before its
-// first compaction.
+// TestExecutionsSayWhatTheyNeed checks that an execution lists no needed features before its first
+// compaction. Afterwards, the execution and the list of executions name the features that a
+// compacted execution needs.
 func TestExecutionsSayWhatTheyNeed(t *testing.T) {
 	h := open(t)
 	r := h.begin()

@@ -12,7 +12,7 @@ var everyStream = []string{
 	"/stream/consolidated", "/stream", "/stream?types=agent.started,agent.completed", "/stream?render=html", "/stream/consolidated?render=html", "/stream?types=agent.waiting,token&render=html",
 }
 
-// cursorsOf returns the cursors of a log by position, without the start.
+// cursorsOf returns the cursors of a log's events by position. The start of the log has none.
 func cursorsOf(t *testing.T, events []sseEvent) map[int64]string {
 	t.Helper()
 	given := map[int64]string{}
@@ -22,7 +22,8 @@ func cursorsOf(t *testing.T, events []sseEvent) map[int64]string {
 	return given
 }
 
-// The cursor at a position is the same on every stream, wherever the stream starts.
+// TestCursorsAreTheSameOnEveryStream checks that the cursor at a position is the same on every
+// stream, wherever the stream starts.
 func TestCursorsAreTheSameOnEveryStream(t *testing.T) {
 	h := open(t, pingAlways)
 	r := talk(h)
@@ -45,8 +46,9 @@ func TestCursorsAreTheSameOnEveryStream(t *testing.T) {
 	}
 }
 
-// A cursor with another nonce, or without a nonce as older versions sent it, leads to a reset. This
-// holds at every position for streams and pages; a WebSocket reports it as stale.
+// TestCursorsOfAnotherRecordAreReset checks that a cursor with another nonce, or without a nonce as
+// older versions sent it, leads to a reset. This holds at every position for streams and pages; a
+// WebSocket reports it as stale.
 func TestCursorsOfAnotherRecordAreReset(t *testing.T) {
 	h := open(t)
 	r := play(h)
@@ -86,8 +88,8 @@ func TestCursorsOfAnotherRecordAreReset(t *testing.T) {
 	}
 }
 
-// The cursor of a durable stream is valid only with its offset. A request with another offset's
-// cursor gets 410.
+// TestDurableCursorsGoWithTheirOffsets checks that a Stream-Cursor of a durable stream is valid
+// only together with the offset that came with it. A request with another offset gets 410.
 func TestDurableCursorsGoWithTheirOffsets(t *testing.T) {
 	h := open(t)
 	x := h.Start("")
@@ -116,7 +118,7 @@ func TestDurableCursorsGoWithTheirOffsets(t *testing.T) {
 			}
 			for _, live := range []string{"", "&live=long-poll", "&live=sse"} {
 				got := h.Call("GET", durable(x.ID, "?offset="+offset+"&cursor="+other+live), "").Status
-				if got == 204 && live == "&live=long-poll" { // the end
+				if got == 204 && live == "&live=long-poll" { // the end of the log
 					got = 200
 				}
 				if got != want {

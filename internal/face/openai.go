@@ -9,7 +9,8 @@ import (
 	eventlog "github.com/perdure/perdure/internal/log"
 )
 
-// openAI is the OpenAI-compatible API as a tree of the front. Its errors have a different shape.
+// openAI adapts the OpenAI-compatible API to a [front.Tree]. The errors of this API have a shape of
+// their own.
 type openAI struct {
 	*openai.API
 	front *front.Front
@@ -30,13 +31,14 @@ func (o *openAI) Owns(path string) bool { return openai.Owns(path) }
 // Refuse implements [front.Tree].
 func (o *openAI) Refuse(w http.ResponseWriter, p *problem.Problem) { errorOf(p).WriteTo(w) }
 
-// ServeHTTP implements [front.Tree]. The org is the caller's org.
+// ServeHTTP implements [front.Tree]. The request acts on the caller's org.
 func (o *openAI) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	ctx := openai.WithOrg(r.Context(), front.CallerOf(r.Context()).Org)
 	o.API.ServeHTTP(w, r.WithContext(ctx))
 }
 
-// admitReader admits a caller as the reader of a response.
+// admitReader counts a caller that reads a response, and refuses one that has too many open
+// readers.
 func (o *openAI) admitReader(r *http.Request) (leave func(), refused *openai.Error) {
 	leave, p := o.front.Admit(front.CallerOf(r.Context()), front.TransportResponses)
 	if p != nil {
@@ -45,7 +47,7 @@ func (o *openAI) admitReader(r *http.Request) (leave func(), refused *openai.Err
 	return leave, nil
 }
 
-// admitSocket lets a caller open a WebSocket of responses.
+// admitSocket decides whether a caller may open a WebSocket for responses.
 func (o *openAI) admitSocket(r *http.Request) (openai.Admission, *openai.Error) {
 	if p := o.front.ForeignSocket(r); p != nil {
 		return openai.Admission{}, errorOf(p)

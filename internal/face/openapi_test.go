@@ -77,8 +77,8 @@ func TestOpenAPIDescribesEverything(t *testing.T) {
 	}
 }
 
-// The document says of every operation of an org that it may return 429, and where the response
-// contains the pause.
+// TestOpenAPIDescribesLimits checks that the OpenAPI document names the status 429 for every
+// operation on an org. It also says which header contains the pause.
 func TestOpenAPIDescribesLimits(t *testing.T) {
 	var doc struct {
 		Paths map[string]map[string]struct {
@@ -108,7 +108,7 @@ func TestOpenAPIDescribesLimits(t *testing.T) {
 	}
 }
 
-// Every response matches the document.
+// TestAnswersMatchTheOpenAPIDocument checks that every response matches the OpenAPI document.
 func TestAnswersMatchTheOpenAPIDocument(t *testing.T) {
 	h := open(t)
 	doc, err := jsonschema.UnmarshalJSON(bytes.NewReader(h.Call("GET", "./openapi.json", "").Body))

@@ -10,8 +10,8 @@ import (
 	"github.com/perdure/perdure/client"
 )
 
-// pruned creates a run, ends it and prunes its log. It returns the events of the path from before
-// the pruning.
+// pruned creates a run, ends it and prunes its log. It returns the events that the event stream at
+// path had before the pruning.
 func pruned(h *testServer, path string) (id uuid.UUID, before []sseEvent) {
 	h.T.Helper()
 	r := play(h)
@@ -27,8 +27,9 @@ func (h *testServer) pruneLogs() {
 	h.Call("POST", "/agent-executions/prune", `{}`, "Authorization", "Bearer "+h.AdminKey).Want(200, nil)
 }
 
-// After pruning, a reader that asks for the start of the log, or for a pruned position, gets a
-// reset. This is checked for streams, pages, WebSockets and the Go client.
+// TestReadersOfAPrunedLogAreResetAtTheStart checks that after pruning, a reader that asks for the
+// start of the log, or for a pruned position, gets a reset. This is checked for streams, pages,
+// WebSockets and the Go client.
 func TestReadersOfAPrunedLogAreResetAtTheStart(t *testing.T) {
 	h := open(t)
 	id, before := pruned(h, "/stream/consolidated")
@@ -70,7 +71,7 @@ func TestReadersOfAPrunedLogAreResetAtTheStart(t *testing.T) {
 	check("Go client", reset.Reason, reset.FirstAvailable, reset.LastSeq)
 }
 
-// firstReset returns the first reset that the Go client receives.
+// firstReset returns the first reset that a Go client receives.
 func (h *testServer) firstReset(id uuid.UUID) client.Reset {
 	h.T.Helper()
 	c, err := client.New(client.Options{BaseURL: h.URL, Key: h.ClientKey})
@@ -97,8 +98,8 @@ func (h *testServer) firstReset(id uuid.UUID) client.Reset {
 	return reset
 }
 
-// On a filtered stream of a pruned log, the remaining event names the seq before it as omitted,
-// from every start position.
+// TestFilteredStreamOfAPrunedLogKeepsItsNumbers checks that on a filtered stream of a pruned log,
+// the remaining event names the seq before it as omitted, from every start position.
 func TestFilteredStreamOfAPrunedLogKeepsItsNumbers(t *testing.T) {
 	h := open(t)
 	for _, path := range []string{"/stream?types=agent.created,agent.completed,entry.appended", "/stream?types=agent.completed", "/stream/consolidated?types=agent.completed,task.completed", "/stream?render=html"} {

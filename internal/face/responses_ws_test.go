@@ -41,7 +41,7 @@ func (h *testServer) responses(headers ...string) *wsClient {
 	return c
 }
 
-// ask sends a create and returns the first frame of the response.
+// ask sends a create request and returns the first frame of the response.
 func ask(c *wsClient, model string) responsesFrame {
 	c.T.Helper()
 	if err := c.Conn.Write(c.Ctx, websocket.MessageText, fmt.Appendf(nil, `{"type":"response.create","model":%q,"input":"hi"}`, model)); err != nil {
@@ -64,8 +64,8 @@ type responsesFrame struct {
 	Error  struct{ Code, Message string }
 }
 
-// A WebSocket of responses needs a key of a client, or both halves of a session and an accepted
-// Origin.
+// TestResponsesSocketAccess checks that a WebSocket of responses needs a key of a client, or both
+// halves of a session and an accepted Origin.
 func TestResponsesSocketAccess(t *testing.T) {
 	h := open(t, func(c *face.Config) { c.Origins = []string{"https://app.example.com"} })
 	session := h.SignIn(h.ClientKey)
@@ -103,8 +103,8 @@ func TestResponsesSocketAccess(t *testing.T) {
 	h.Call("GET", responsesPath, "").Want(426, nil)
 }
 
-// A revoked key closes an idle socket and a socket with a running response with code 1008. A
-// stopping server closes a socket with code 1001.
+// TestResponsesSocketEndsAreReported checks that a revoked key closes an idle socket and a socket
+// with a running response with code 1008. A stopping server closes a socket with code 1001.
 func TestResponsesSocketEndsAreReported(t *testing.T) {
 	h := open(t, func(c *face.Config) { c.RecheckEvery = time.Millisecond })
 	key, secret, err := h.Engine.CreateKey(t.Context(), "default", "brief", "client")
@@ -128,7 +128,8 @@ func TestResponsesSocketEndsAreReported(t *testing.T) {
 	}
 }
 
-// A WebSocket of responses counts as a stream of its key, and the observer reports it as a reader.
+// TestResponsesSocketsAreCounted checks that a WebSocket of responses counts as a stream of its
+// key, and the observer reports it as a reader.
 func TestResponsesSocketsAreCounted(t *testing.T) {
 	o := &readingObserver{}
 	h := open(t, func(c *face.Config) { c.StreamsPerKey, c.Observer = 1, o })
@@ -154,13 +155,14 @@ func TestResponsesSocketsAreCounted(t *testing.T) {
 	}
 }
 
-// Each create counts as a request of the key.
+// TestResponsesSocketCreatesAreRequests checks that each create request over a WebSocket counts as
+// a request of the key.
 func TestResponsesSocketCreatesAreRequests(t *testing.T) {
 	h := open(t)
 	var made struct{ Key string }
 	h.Call("POST", "/keys", `{"name":"slow","role":"client","limits":{"requestsPerSecond":1}}`, "Authorization", "Bearer "+h.AdminKey).Want(201, &made)
 	var c *wsClient
-	for c == nil { // the upgrade is a request, too
+	for c == nil { // opening the WebSocket counts as a request, too
 		if got, res, err := h.dialResponses("Authorization", "Bearer "+made.Key); err == nil {
 			c = got
 		} else if res == nil || res.StatusCode != 429 {
@@ -179,7 +181,7 @@ func TestResponsesSocketCreatesAreRequests(t *testing.T) {
 	}
 }
 
-// A client that vanishes silently is detected.
+// TestResponsesSocketOfAClientThatVanishes checks that a client that vanishes silently is detected.
 func TestResponsesSocketOfAClientThatVanishes(t *testing.T) {
 	h := open(t, writeSoon, pingSoon)
 	gone := make(chan struct{})

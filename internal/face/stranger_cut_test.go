@@ -16,13 +16,14 @@ import (
 	"github.com/perdure/perdure/internal/store/sqlite"
 )
 
-// everyByte reports whether to cut at every byte instead of at random bytes.
+// everyByte reports whether the connection is cut at every byte of a log. Otherwise it is cut at
+// fewCuts random bytes.
 func everyByte() bool { return os.Getenv("PERDURE_LOG_CUTS") == "all" }
 
-// fewCuts is the number of bytes at which a reading is cut otherwise.
+// fewCuts is the number of random bytes at which the reading of a log is cut.
 const fewCuts = 5
 
-// cutChance returns the random source of the cuts.
+// cutChance returns the random source that chooses the cuts.
 func cutChance(t *testing.T) *rand.Rand {
 	t.Helper()
 	seed := rand.Uint64()
@@ -36,7 +37,7 @@ func cutChance(t *testing.T) *rand.Rand {
 	return rand.New(rand.NewPCG(seed, 0))
 }
 
-// cutsOf returns the places to cut a response of that many bytes.
+// cutsOf returns the byte offsets at which a response of that many bytes is cut.
 func cutsOf(chance *rand.Rand, bytes int64, few int) []int64 {
 	var cuts []int64
 	if everyByte() {
@@ -53,8 +54,8 @@ func cutsOf(chance *rand.Rand, bytes int64, few int) []int64 {
 
 func (h *testServer) address() string { return strings.TrimPrefix(h.URL, "http://") }
 
-// whole lets the stranger read a log without a cut, and returns the number of bytes that it
-// received.
+// whole lets the stranger read a log without a cut. It returns the number of bytes that the
+// stranger received.
 func (s *stranger) whole(h *testServer, id uuid.UUID, w way, want heldLog, resets int) int64 {
 	s.t.Helper()
 	s.proxy.follow(func(int) (string, int64) { return h.address(), -1 })
@@ -73,8 +74,9 @@ func (s *stranger) cutOff(h *testServer, id uuid.UUID, w way, at int64, chance *
 	return s.read(h, id, w)
 }
 
-// A client that is written only from the documentation builds the log as it is stored. Its copy is
-// the same if the connection is cut, at random bytes or at every byte.
+// TestAStrangerReadsEveryLog checks that a client that is written only from the documentation
+// builds the log as it is stored. Its copy is the same if the connection is cut, at random bytes or
+// at every byte.
 func TestAStrangerReadsEveryLog(t *testing.T) {
 	h := open(t)
 	s, chance := newStranger(t), cutChance(t)
@@ -99,7 +101,8 @@ func TestAStrangerReadsEveryLog(t *testing.T) {
 	}
 }
 
-// A client whose connection is cut repeatedly while the log grows ends with the whole log.
+// TestAStrangerReadsALogThatGrows checks that a client whose connection is cut repeatedly while the
+// log grows ends with the whole log.
 func TestAStrangerReadsALogThatGrows(t *testing.T) {
 	h := open(t)
 	s, chance := newStranger(t), cutChance(t)
@@ -119,7 +122,7 @@ func TestAStrangerReadsALogThatGrows(t *testing.T) {
 			}()
 			step := newChance(r, chance)
 			for range cuts {
-				s.proxy.await(chance.Int64N(300)) // less than will be sent
+				s.proxy.await(chance.Int64N(300)) // fewer bytes than the server will send
 				for range 1 + chance.IntN(6) {
 					step()
 				}
@@ -133,7 +136,8 @@ func TestAStrangerReadsALogThatGrows(t *testing.T) {
 	}
 }
 
-// A client of a pruned log gets one reset, and builds the rest of the log.
+// TestAStrangerReadsAPrunedLog checks that a client of a pruned log gets one reset, and builds the
+// rest of the log.
 func TestAStrangerReadsAPrunedLog(t *testing.T) {
 	h := open(t)
 	s, chance := newStranger(t), cutChance(t)
@@ -149,8 +153,9 @@ func TestAStrangerReadsAPrunedLog(t *testing.T) {
 	}
 }
 
-// A client reconnects to a log that was pruned meanwhile. It ends with the remaining part of the
-// log, or with the whole log if it got no reset.
+// TestAStrangerComesBackToAPrunedLog checks a client that reconnects to a log that was pruned in
+// the meantime. It ends with the remaining part of the log, or with the whole log if it got no
+// reset.
 func TestAStrangerComesBackToAPrunedLog(t *testing.T) {
 	h := open(t)
 	s, chance := newStranger(t), cutChance(t)
@@ -184,8 +189,9 @@ func TestAStrangerComesBackToAPrunedLog(t *testing.T) {
 	}
 }
 
-// A client that reconnects by cursor after a restore ends with the restored log. A client that had
-// already read the whole log before the cut keeps it.
+// TestAStrangerComesBackToARestoredLog checks that a client that reconnects by cursor after a
+// restore ends with the restored log. A client that had already read the whole log before the cut
+// keeps it.
 func TestAStrangerComesBackToARestoredLog(t *testing.T) {
 	path := filepath.Join(t.TempDir(), "perdure.db")
 	h := openOver(t, opentest.At(path)(t, nil))
@@ -219,7 +225,7 @@ func TestAStrangerComesBackToARestoredLog(t *testing.T) {
 			})
 			got, want := s.read(h, x.ID, w), want
 			if got.Resets == 0 && s.proxy.connections() == 1 {
-				want = h.stored(x.ID, w) // it had everything before it was cut off
+				want = h.stored(x.ID, w) // it had received the whole log before the cut
 			}
 			if wrong := got.differs(want, got.Resets); wrong != "" || got.Resets > 1 {
 				t.Fatalf("%s, cut off after %d of %d bytes: %s", w, at, bytes, wrong)

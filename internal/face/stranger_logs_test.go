@@ -9,11 +9,11 @@ import (
 	"github.com/perdure/perdure"
 )
 
-// source streams blocks, of a task's attempt or of the agent itself.
+// source streams blocks to a log. It is an attempt of a task, or the agent itself.
 type source struct {
 	*run
-	lease *perdure.TaskLease // nil for the agent
-	held  map[int64]int64    // bytes by block
+	lease *perdure.TaskLease // nil for the agent itself
+	held  map[int64]int64    // bytes streamed until now, by block
 	types map[int64]perdure.EventType
 }
 
@@ -21,7 +21,7 @@ func newSource(r *run, lease *perdure.TaskLease) *source {
 	return &source{r, lease, map[int64]int64{}, map[int64]perdure.EventType{}}
 }
 
-// newAttempt begins a task and streams for it.
+// newAttempt schedules a task and returns the source for its attempt.
 func newAttempt(r *run, name string) *source {
 	lease := r.Schedule("bash", name)
 	return newSource(r, &lease)
@@ -34,7 +34,7 @@ func (s *source) frame(f frame) {
 	s.Append(f)
 }
 
-// chunk adds a chunk to a block, and begins the block if necessary.
+// chunk appends text to a block, and begins the block if it is new.
 func (s *source) chunk(block int64, typ perdure.EventType, text string) {
 	f := frame{Block: block, Type: typ, Offset: s.held[block], Text: text}
 	switch typ {
@@ -60,8 +60,8 @@ func (s *source) done() {
 	s.Finish(perdure.TaskFinish{Lease: *s.lease, Result: perdure.Inline([]byte(`"ok"`))})
 }
 
-// recordings are functions that create runs for a client to read. The caller ends each run that has
-// not ended itself.
+// recordings are functions that create the events of a run for a client to read. A function may end
+// the run; otherwise the caller ends it.
 var recordings = map[string]func(h *testServer, r *run){
 	"nothing but its end": func(*testServer, *run) {},
 	"one text": func(_ *testServer, r *run) {
@@ -230,7 +230,7 @@ func newChance(r *run, chance *rand.Rand) func() {
 			end((*source).done)
 		case 3:
 			end(func(s *source) { r.Fail(*s.lease) })
-		case 4: // end the open ones, and begin others
+		case 4: // ends the open sources and begins new ones
 			for n := block; n < block+3; n++ {
 				if agent.held[n] > 0 {
 					agent.close(n)

@@ -56,7 +56,7 @@ func newStranger(t *testing.T) *stranger {
 	return s
 }
 
-// way is a way of reading a log.
+// way is a way in which the stranger reads a log.
 type way struct {
 	Transport string `json:"transport"`
 	By        string `json:"by"`
@@ -69,7 +69,7 @@ func (w way) String() string {
 	return fmt.Sprintf("%s %s by %s %d %s", w.Transport, strings.ReplaceAll(w.Stream, "/", " "), w.By, w.Limit, w.Types)
 }
 
-// ways are all ways that the stranger uses.
+// ways are all ways in which the stranger reads a log.
 var ways = []way{
 	{Transport: "sse", By: "cursor", Stream: "stream/consolidated"},
 	{Transport: "sse", By: "seq", Stream: "stream/consolidated"},
@@ -92,15 +92,15 @@ func (w way) keeps(t perdure.EventType) bool {
 	return true
 }
 
-// heldLog is a client's copy of a log.
+// heldLog is the copy of a log that a client has built.
 type heldLog struct {
-	Events map[int64][]any // name and data
+	Events map[int64][]any // name and data of each event, by seq
 	Blocks map[int64]heldBlock
 }
 
 type heldBlock struct{ Type, Text, State string }
 
-// answer is the output of the stranger at the end of a log.
+// answer is what the stranger prints at the end of a log.
 type answer struct {
 	heldLog
 	Wrong   []int64
@@ -132,7 +132,8 @@ func (s *stranger) read(h *testServer, id uuid.UUID, w way) answer {
 	return a
 }
 
-// differs returns the first difference between the client's copy and the log; "" for none.
+// differs returns the first difference between the stranger's copy of the log and want; "" if there
+// is none.
 func (a answer) differs(want heldLog, resets int) string {
 	switch {
 	case a.Refused != "" || len(a.Gaps) > 0 || len(a.Wrong) > 0 || a.Resets != resets:
@@ -143,8 +144,8 @@ func (a answer) differs(want heldLog, resets int) string {
 	return ""
 }
 
-// stored returns what a client that reads this way must hold, from the store: events as they are
-// rendered one by one, and blocks as they are stored whole.
+// stored returns the copy of the log that a client must have after it has read in the way w. It is
+// made from the store: events are rendered one by one, and blocks are read as a whole.
 func (h *testServer) stored(id uuid.UUID, w way) heldLog {
 	h.T.Helper()
 	want := heldLog{map[int64][]any{}, map[int64]heldBlock{}}
@@ -177,7 +178,7 @@ func (h *testServer) stored(id uuid.UUID, w way) heldLog {
 	return want
 }
 
-// add adds an event of the log; chunks are part of its blocks.
+// add adds an event of the log to the copy. A chunk is added to its block.
 func (l heldLog) add(t *testing.T, item eventlog.Item, w way) {
 	t.Helper()
 	var data map[string]any
@@ -196,19 +197,19 @@ func (l heldLog) add(t *testing.T, item eventlog.Item, w way) {
 	}
 }
 
-// cutter is a proxy that cuts connections.
+// cutter is a proxy that can cut its connections.
 type cutter struct {
 	listener net.Listener
-	open     sync.WaitGroup // connections, and the loop that accepts them
+	open     sync.WaitGroup // counts the connections and the loop that accepts them
 
 	mu    sync.Mutex // guards the fields below
 	plan  func(n int) (to string, bytes int64)
-	n     int        // connections so far
-	last  int64      // bytes sent to the last one
-	conn  net.Conn   // the last one; nil once it was cut
+	n     int        // number of connections until now
+	last  int64      // bytes sent to the client over the newest connection
+	conn  net.Conn   // the newest connection; nil after it was cut
 	moved *sync.Cond // signals a change of the fields
 
-	serving int // open connections
+	serving int // number of open connections
 }
 
 func newCutter(t *testing.T) *cutter {
@@ -235,15 +236,17 @@ func newCutter(t *testing.T) *cutter {
 
 func (c *cutter) address() string { return c.listener.Addr().String() }
 
-// follow sets the plan for the next connections, numbered from 0. plan returns the target of a
-// connection, and the number of bytes from the server after which it is cut; -1 for never.
+// follow sets the plan for the next connections, which are numbered from 0. For a connection, plan
+// returns the server's address and the number of the server's bytes after which the proxy cuts it.
+// -1 means never.
 func (c *cutter) follow(plan func(n int) (string, int64)) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	c.plan, c.n, c.conn = plan, 0, nil
 }
 
-// given returns the number of bytes sent to the last connection, once all connections are closed.
+// given waits until all connections are closed. It returns the number of bytes sent to the client
+// over the newest one.
 func (c *cutter) given() int64 {
 	c.mu.Lock()
 	defer c.mu.Unlock()
@@ -253,14 +256,14 @@ func (c *cutter) given() int64 {
 	return c.last
 }
 
-// connections returns the number of connections since follow.
+// connections returns the number of connections since follow was called.
 func (c *cutter) connections() int {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	return c.n
 }
 
-// serves changes the count of open connections.
+// serves changes the number of open connections.
 func (c *cutter) serves(more int) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
@@ -268,7 +271,7 @@ func (c *cutter) serves(more int) {
 	c.moved.Broadcast()
 }
 
-// Write counts the bytes sent to a connection.
+// Write counts the bytes that are sent to the client.
 func (c *cutter) Write(b []byte) (int, error) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
@@ -277,7 +280,7 @@ func (c *cutter) Write(b []byte) (int, error) {
 	return len(b), nil
 }
 
-// await returns when the connection after the last cut has received that many bytes.
+// await returns when the newest connection, made after the last cut, has received that many bytes.
 func (c *cutter) await(bytes int64) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
@@ -286,7 +289,7 @@ func (c *cutter) await(bytes int64) {
 	}
 }
 
-// cut cuts the connection.
+// cut cuts the newest connection.
 func (c *cutter) cut() {
 	c.mu.Lock()
 	defer c.mu.Unlock()
@@ -305,7 +308,7 @@ func (c *cutter) next(client net.Conn) (string, int64) {
 }
 
 func (c *cutter) serve(client net.Conn) {
-	defer client.Close() //nolint:errcheck // it is cut off
+	defer client.Close() //nolint:errcheck // the proxy has cut it
 	to, bytes := c.next(client)
 	server, err := net.Dial("tcp", to)
 	if err != nil {

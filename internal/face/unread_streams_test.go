@@ -59,7 +59,7 @@ func (s *silentClient) rest() ([]sseEvent, error) {
 	}
 }
 
-// bulk streams text into a run, in pieces of 200 KiB.
+// bulk streams text into the log of a run, in pieces of 200 KiB.
 func bulk(r *run, pieces int) {
 	r.Server.T.Helper()
 	text := strings.Repeat("x", 200<<10)
@@ -68,7 +68,7 @@ func bulk(r *run, pieces int) {
 	}
 }
 
-// reads follows a stream to its end in a goroutine.
+// reads follows a stream to its end in a goroutine, and then sends its events on the channel.
 func (h *testServer) reads(path string) <-chan []sseEvent {
 	h.T.Helper()
 	s, all := h.Follow(path), make(chan []sseEvent, 1)
@@ -88,9 +88,9 @@ func (h *testServer) reads(path string) <-chan []sseEvent {
 	return all
 }
 
-// A client that never reads its stream is disconnected. The run still completes, and another reader
-// receives at least 40 events. The received events and the events after the last received cursor
-// are the whole log.
+// TestStreamOfAClientThatNeverReads checks that a client that never reads its stream is
+// disconnected. The run still completes, and another reader receives at least 40 events. The
+// received events and the events after the last received cursor are the whole log.
 func TestStreamOfAClientThatNeverReads(t *testing.T) {
 	for _, query := range []string{"/stream/consolidated", "/stream?types=agent.completed,token"} {
 		t.Run(query, func(t *testing.T) {
@@ -116,7 +116,8 @@ func TestStreamOfAClientThatNeverReads(t *testing.T) {
 	}
 }
 
-// A client that never reads its durable stream is disconnected.
+// TestDurableStreamOfAClientThatNeverReads checks that a client that never reads its durable stream
+// is disconnected.
 func TestDurableStreamOfAClientThatNeverReads(t *testing.T) {
 	h := open(t, writeSoon)
 	x := h.Start("")
@@ -129,8 +130,8 @@ func TestDurableStreamOfAClientThatNeverReads(t *testing.T) {
 	lazy.givenUp()
 }
 
-// The WebSocket handler of a client that answers no pings returns. Another client's socket is
-// served to the end of the log.
+// TestWebSocketOfAClientThatVanishes checks that the WebSocket handler of a client that answers no
+// pings returns. Another client's socket is served to the end of the log.
 func TestWebSocketOfAClientThatVanishes(t *testing.T) {
 	h := open(t, writeSoon, pingSoon)
 	x := h.Start("")
@@ -152,8 +153,9 @@ func TestWebSocketOfAClientThatVanishes(t *testing.T) {
 	<-gone
 }
 
-// The number of an org's durable streams is limited. The limit counts the streams of all keys of
-// the org, and the error names the flag that sets it. Deleting a stream makes room.
+// TestStreamsOfAnOrgAreCounted checks that the number of an org's durable streams is limited. The
+// limit counts the streams of all keys of the org, and the error names the flag that sets it.
+// Deleting a stream makes room.
 func TestStreamsOfAnOrgAreCounted(t *testing.T) {
 	h := open(t, func(c *streamsConfig) { c.StreamsPerOrg = 1 })
 	h.Call("PUT", "./v1/stream/one", "").Want(201, nil)
@@ -165,9 +167,9 @@ func TestStreamsOfAnOrgAreCounted(t *testing.T) {
 	h.Call("PUT", "./v1/stream/two", "").Want(201, nil)
 }
 
-// The open event streams, WebSockets and durable readers of one key share a limit. Requests over
-// the limit get 429, and the error names the flag that sets the limit. Another key can still open a
-// stream, and streams that end make room.
+// TestStreamsOfAKeyAreCounted checks that the open event streams, WebSockets and durable readers of
+// one key share a limit. Requests over the limit get 429, and the error names the flag that sets
+// the limit. Another key can still open a stream, and streams that end make room.
 func TestStreamsOfAKeyAreCounted(t *testing.T) {
 	h := open(t, func(c *streamsConfig) { c.StreamsPerKey = 3 })
 	x := h.Start("")
@@ -185,7 +187,7 @@ func TestStreamsOfAKeyAreCounted(t *testing.T) {
 	if _, res, err := h.DialSocket(x.ID); err == nil || res == nil || res.StatusCode != 429 || res.Header.Get("Retry-After") != "5" {
 		t.Errorf("a fourth, a socket: %v %v", res, err)
 	}
-	for _, c := range [][3]string{ // readers of responses count, too, and over the limit nothing is started
+	for _, c := range [][3]string{ // readers of responses count, too; over the limit, no response is created
 		{"POST", "/v1/responses", `{"model":"none/m","input":"a"}`}, {"POST", "/v1/responses", `{"model":"none/m","input":"a","stream":true}`},
 	} {
 		if refused := h.Call(c[0], "."+c[1], c[2]); refused.Status != 429 || refused.Header.Get("Retry-After") != "5" || !strings.Contains(string(refused.Body), "--streams-per-key") {
@@ -200,8 +202,8 @@ func TestStreamsOfAKeyAreCounted(t *testing.T) {
 	h.untilAdmitted(x.ID)
 }
 
-// untilAdmitted retries until a WebSocket is admitted, because the server notices the end of a
-// stream with a delay.
+// untilAdmitted opens a WebSocket, and tries again until the server admits it. The server notices
+// the end of a stream with a delay.
 func (h *testServer) untilAdmitted(id uuid.UUID) {
 	h.T.Helper()
 	for {

@@ -23,8 +23,8 @@ var forgedMessages = map[string]string{
 	`7`:           "signalValue",
 }
 
-// A user message is checked in the same way whether its value is inline or uploaded. A refused
-// message is not stored.
+// TestUserMessagesAreCheckedByValueAndByReference checks that a user message is checked in the same
+// way whether its value is inline or uploaded. A refused message is not stored.
 func TestUserMessagesAreCheckedByValueAndByReference(t *testing.T) {
 	h := open(t)
 	x := h.Start("")
@@ -58,7 +58,8 @@ func TestUserMessagesAreCheckedByValueAndByReference(t *testing.T) {
 	}
 }
 
-// A prompt over the WebSocket that has members other than prompt_id and text is refused.
+// TestPromptsHaveNoOtherMembers checks that a prompt over the WebSocket that has members other than
+// prompt_id and text is refused.
 func TestPromptsHaveNoOtherMembers(t *testing.T) {
 	h := open(t)
 	x := h.Start("")

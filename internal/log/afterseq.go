@@ -35,7 +35,7 @@ func (t *tail) beginAfterSeq(ctx context.Context, n int64) error {
 	return t.endedAt(ctx, across.head)
 }
 
-// lost reports whether the event after n has been pruned.
+// lost reports whether the event that follows event n was pruned.
 func (l *Log) lost(ctx context.Context, execution uuid.UUID, head store.Head, n int64) (bool, error) {
 	if head.FirstPos == 0 {
 		return false, nil
@@ -44,21 +44,21 @@ func (l *Log) lost(ctx context.Context, execution uuid.UUID, head store.Head, n 
 	return len(first) == 1 && first[0].Seq > n+1, err
 }
 
-// seqSnapshots holds the snapshots that a reader with the events up to a seq needs, because it may
-// lack the end of some blocks among them.
+// seqSnapshots contains the snapshots that a reader needs if all it knows is the seq of its newest
+// event. The reader may lack the end of blocks that began before that event.
 type seqSnapshots struct {
-	// items are snapshots of the blocks that are open or were closed after the seq, oldest first,
-	// as of head.
+	// items are snapshots of the blocks that are open, or were closed after the seq, the oldest first.
+	// They are complete up to the log's head.
 	items []Item
-	// at is the position before the next event.
+	// at is the position before the first event after the seq.
 	at   perdure.Cursor
 	head store.Head
 }
 
 // snapshotsAt reads the blocks with a seq up to n that are open or were closed after event n. A
-// reader that resumes at the cursor of a snapshot misses nothing: it receives the later blocks from
-// their first chunk, and every event after n. It may receive some data twice, and recognises that
-// data by seq and offset.
+// reader that resumes at the cursor of one of the snapshots misses nothing. It receives the
+// following blocks from their first chunk, and every event after n. It may receive some data twice,
+// which it recognises by seq and offset.
 func (l *Log) snapshotsAt(ctx context.Context, execution uuid.UUID, n int64) (seqSnapshots, error) {
 	blocks, pos, head, err := l.read.BlocksAcross(ctx, execution, n)
 	if err != nil {
@@ -78,9 +78,9 @@ func (l *Log) snapshotsAt(ctx context.Context, execution uuid.UUID, n int64) (se
 	return a, nil
 }
 
-// endsOf returns one resume position per block, and pos as the last one. A reader that resumes at
-// the position of a block receives the blocks after that block from their first chunk, and
-// everything after pos.
+// endsOf returns a position for each block, at which a reader resumes after it has received the
+// block's snapshot. The last element of the result is pos. A reader that resumes at a block's
+// position receives the following blocks from their first chunk, and everything after pos.
 func endsOf(blocks []store.BlockContent, pos int64) []int64 {
 	ends := make([]int64, len(blocks)+1)
 	ends[len(blocks)] = pos

@@ -60,8 +60,9 @@ func grow(b *memoryLog, cut func()) {
 	closed(three)
 }
 
-// A reader is disconnected after any record and asks for the events after its newest seq, as a
-// stream or in pages. It ends with the whole log, even if it is disconnected again after any item.
+// TestAReaderThatWasCutOffInsideABlockReceivesTheRest checks a reader that is disconnected after any
+// record and then asks for the events after its newest seq, as a stream or in pages. It ends with
+// the whole log, even if it is disconnected again after any item.
 func TestAReaderThatWasCutOffInsideABlockReceivesTheRest(t *testing.T) {
 	b := newMemoryLog()
 	b.eventsAtOnce = 2
@@ -121,7 +122,8 @@ func TestAReaderThatWasCutOffInsideABlockReceivesTheRest(t *testing.T) {
 	}
 }
 
-// The snapshots in Across do not count toward the limit of a window.
+// TestSnapshotsBeforeAWindowAreNoneOfItsEvents checks that the snapshots in Across do not count
+// toward the limit of a window.
 func TestSnapshotsBeforeAWindowAreNoneOfItsEvents(t *testing.T) {
 	b := newMemoryLog()
 	b.event(perdure.EventCreated, "{}")

@@ -83,7 +83,8 @@ func TestAfterSeqContinuesInOpenBlocks(t *testing.T) {
 	})
 }
 
-// A reader that is disconnected after the first of two snapshots still receives the second block.
+// TestAfterSeqCursorBetweenSnapshotsLosesNothing checks that a reader that is disconnected after
+// the first of two snapshots still receives the second block.
 func TestAfterSeqCursorBetweenSnapshotsLosesNothing(t *testing.T) {
 	b := newMemoryLog()
 	b.event(perdure.EventCreated, "{}")

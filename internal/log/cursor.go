@@ -8,21 +8,21 @@ import (
 	"github.com/perdure/perdure/internal/store"
 )
 
-// Cursor returns the cursor at the end of a log with the given head. It is also the cursor of
-// snapshots that were read at that head.
+// Cursor returns the cursor at the end of a log with the given head. Snapshots that were read at
+// that head have the same cursor.
 func (l *Log) Cursor(head store.Head) perdure.Cursor {
 	return perdure.Cursor{Epoch: l.epoch(head), Pos: head.LastPos, Nonce: head.Nonce}
 }
 
 func (l *Log) epoch(head store.Head) uint64 { return perdure.EpochOf(head.Epoch, l.storeEpoch) }
 
-// cursorOf returns the cursor after a record.
+// cursorOf returns the cursor directly after a record.
 func (l *Log) cursorOf(head store.Head, r perdure.Record) perdure.Cursor {
 	return perdure.Cursor{Epoch: l.epoch(head), Pos: r.Pos, Nonce: r.Nonce}
 }
 
-// CursorAt returns the cursor from which a reader continues after the record at pos; 0 is the start
-// of the log. A caller that has the record's Item uses Item.Cursor instead. Errors: not_found.
+// CursorAt returns the cursor directly after the record at pos. For pos 0 it is the start of the
+// log. A caller that has the record's Item uses Item.Cursor instead. Errors: not_found.
 func (l *Log) CursorAt(ctx context.Context, execution uuid.UUID, pos int64) (perdure.Cursor, error) {
 	all, err := l.CursorsAt(ctx, execution, pos)
 	if err != nil {

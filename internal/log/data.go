@@ -9,7 +9,7 @@ import (
 	"github.com/perdure/perdure"
 )
 
-// commonFields holds the leading members of the data of every record.
+// commonFields are the first members of the JSON of every record.
 type commonFields struct {
 	Seq         int64        `json:"seq"`
 	ExecutionID uuid.UUID    `json:"agentExecutionId"`
@@ -19,16 +19,16 @@ type commonFields struct {
 	Attempt int        `json:"attempt,omitempty"`
 }
 
-// commonNames are the members of commonFields; an event's own fields cannot replace them.
+// commonNames are the JSON names of the commonFields. The members of an event cannot replace them.
 var commonNames = []string{
 	"seq", "agentExecutionId", "createdAt", "responseId", "turnId", "messageId", "toolCallId", "taskExecutionId", "attempt",
 }
 
-// chunk is the data of a chunk of a block, or of a snapshot of a block.
+// chunk is the JSON of a chunk of a block, or of a snapshot of a block.
 type chunk struct {
 	commonFields
 	Offset   int64             `json:"offset"`
-	Type     perdure.EventType `json:"type,omitempty"` // the type of the block; only in snapshots
+	Type     perdure.EventType `json:"type,omitempty"` // type of the block; set only in snapshots
 	Stream   string            `json:"stream,omitempty"`
 	Data     any               `json:"data,omitempty"` // nil if only the execution's worker stores the text
 	Length   int64             `json:"length,omitempty"`
@@ -36,7 +36,7 @@ type chunk struct {
 	Snapshot bool              `json:"snapshot,omitempty"`
 }
 
-// callDelta is the data member of a chunk of a tool call's arguments.
+// callDelta is the member data of a chunk that belongs to the arguments of a tool call.
 type callDelta struct {
 	Type     string `json:"type"`
 	ToolCall callID `json:"tool_call"`
@@ -51,7 +51,8 @@ type callID struct {
 // the text.
 func (c *chunk) withhold(length int64) { c.Length, c.Content = length, perdure.OnWorker }
 
-// content returns text, wrapped in a callDelta if it is part of a tool call's arguments.
+// content returns the member data of a chunk with the text. If the text belongs to the arguments of
+// a tool call, it is wrapped in a callDelta.
 func content(text, toolCallID string) any {
 	if toolCallID == "" {
 		return text
@@ -59,15 +60,15 @@ func content(text, toolCallID string) any {
 	return callDelta{Type: "tool_call_delta", ToolCall: callID{toolCallID}, Delta: text}
 }
 
-// ResetData is the data of a reset. The client drops all events that it has received, and the log
-// follows from FirstAvailable.
+// ResetData is the data of a reset. The client must drop all events that it has received. The log
+// follows again, from the event FirstAvailable.
 type ResetData struct {
 	Reason         string `json:"reason" enum:"ahead,epoch,truncated"`
 	FirstAvailable int64  `json:"firstAvailable" doc:"Seq of the first event that is still there."`
 	LastSeq        int64  `json:"lastSeq" doc:"Seq of the newest event."`
 }
 
-// Reasons of a reset.
+// Reasons for a reset.
 const (
 	ResetAhead     = "ahead"     // the cursor is past the end of the log
 	ResetEpoch     = "epoch"     // the cursor belongs to another log, or to this log before a restore

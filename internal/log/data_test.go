@@ -103,7 +103,8 @@ func TestEntryEventsCarryTheEntry(t *testing.T) {
 	}
 }
 
-// The entries of a page or a window are read from the store with one read.
+// TestEntriesAreReadAPageAtATime checks that the entries of a page or a window are read from the
+// store with one read.
 func TestEntriesAreReadAPageAtATime(t *testing.T) {
 	b := newMemoryLog()
 	for i := range 200 {

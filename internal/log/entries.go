@@ -8,19 +8,20 @@ import (
 	"github.com/perdure/perdure"
 )
 
-// entryLimit bounds the bytes of an entry's content in its event. A client fetches larger content
-// by the entry's id.
+// entryLimit is the maximum size in bytes of an entry's content inside an event. A client reads
+// larger content by the id of the entry.
 const entryLimit = 256 << 10
 
 // entries are the entries that the events of a page refer to. The log stores only their ids, so
 // that content is not stored twice.
 type entries map[uuid.UUID]*perdure.Entry
 
-// joinEntries reads all entries that the records refer to with one read. It also returns how many
-// of the records the entries suffice for: all of them, unless entries are large.
+// joinEntries reads all entries that the records refer to with one read of the store. If the
+// entries are too large to be read together, it reads only those of the first records. It returns
+// the number of records whose entries it has read.
 func (l *Log) joinEntries(ctx context.Context, execution uuid.UUID, records []perdure.Record) (entries, int, error) {
 	var ids []uuid.UUID
-	var at []int // the indexes of the records that refer to ids
+	var at []int // indices of the records that refer to ids
 	for i, r := range records {
 		id, err := entryNamed(r)
 		if err != nil {
@@ -47,8 +48,9 @@ func (l *Log) joinEntries(ctx context.Context, execution uuid.UUID, records []pe
 	return joined, len(records), nil
 }
 
-// lacking returns the error for an entry that the log refers to and the store does not have. It is
-// not_found if the execution was deleted meanwhile, and internal if the store is damaged.
+// lacking returns the error for an entry that the log refers to and the store does not have. The
+// code is not_found if the execution was deleted in the meantime, and internal if the store is
+// damaged.
 func (l *Log) lacking(ctx context.Context, execution uuid.UUID, err error) error {
 	if !perdure.IsCode(err, perdure.NotFound) {
 		return err
@@ -59,8 +61,8 @@ func (l *Log) lacking(ctx context.Context, execution uuid.UUID, err error) error
 	return &perdure.Error{Code: perdure.Internal, Message: "the log names an entry that is not there", Err: err}
 }
 
-// entryNamed returns the id of the entry that a record refers to; nil if the record refers to none,
-// or contains the entry itself.
+// entryNamed returns the id of the entry that a record refers to. It returns nil if the record
+// refers to none, or contains the entry itself.
 func entryNamed(r perdure.Record) (*uuid.UUID, error) {
 	if r.Type != perdure.EventEntry {
 		return nil, nil
@@ -78,14 +80,15 @@ func entryNamed(r perdure.Record) (*uuid.UUID, error) {
 	return named.EntryID, nil
 }
 
-// isPruned reports whether the record is a later chunk of a superseded block, whose content was
-// pruned. The first chunk is still shown, with empty text, so that no seq is missing.
+// isPruned reports whether the record is a chunk whose content was pruned, because its block was
+// superseded. It returns false for the first chunk of the block, which clients still receive with
+// empty text. Therefore no seq is missing.
 func isPruned(r perdure.Record) bool {
 	return r.Chunk != nil && r.Chunk.Text == "" && r.Chunk.Length == 0 && r.Chunk.Offset > 0
 }
 
-// shownEntry returns an entry as its event shows it. It checks what a client receives unchanged, so
-// that the entry can be rendered later.
+// shownEntry returns an entry in the form that its event contains. It checks the JSON that the
+// event will contain unchanged, so that rendering the event cannot fail.
 func shownEntry(e perdure.Entry) (*perdure.Entry, error) {
 	switch {
 	case len(e.Content) > entryLimit:

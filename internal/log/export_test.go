@@ -11,5 +11,5 @@ func RecordItem(r perdure.Record, execution uuid.UUID) (Item, error) {
 	return entries(nil).item(execution, r)
 }
 
-// BlockItem returns a block as a snapshot.
+// BlockItem returns an item with a snapshot of a block.
 func BlockItem(b store.BlockContent, execution uuid.UUID) Item { return snapshotItem(b, execution) }

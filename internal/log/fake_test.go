@@ -25,9 +25,9 @@ var execution = uuid.MustParse("018f0000-0000-7000-8000-000000000001")
 
 const storeEpoch = 7
 
-// memoryLog is a log in memory. It implements the methods of a store that a Log reads.
+// memoryLog is a log in memory. It has the methods of a store that a Log calls.
 type memoryLog struct {
-	store.LogReader // panics in methods that memoryLog does not override
+	store.LogReader // nil: methods that memoryLog does not define panic
 	hints           notify.Local
 	silent          bool // sends no hints
 
@@ -36,14 +36,15 @@ type memoryLog struct {
 	head       store.Head
 	blocks     map[int64]*store.BlockContent
 	entries    map[uuid.UUID]*perdure.Entry
-	history    uint32 // differs for each history of the log
+	history    uint32 // another number for each history of the log
 	nonceReads int
 	reads      int
 	heads      int
-	rounds     int // queries for many heads
-	// eventsAtOnce is the number of events that one read returns.
+	rounds     int // queries that read the heads of many logs
+	// eventsAtOnce is the maximum number of events that one read returns.
 	eventsAtOnce int
-	// entryReads counts the reads of entries. One read returns at most entriesAtOnce; 0 means all.
+	// entryReads counts the reads of entries. One read returns at most entriesAtOnce entries; 0 means
+	// all.
 	entryReads, entriesAtOnce int
 	err                       error
 }
@@ -55,7 +56,7 @@ func newMemoryLog() *memoryLog {
 	}
 }
 
-// lossyHints hides the fact that its hints are never lost.
+// lossyHints is a Notifier that does not say that its hints are never lost.
 type lossyHints struct{ notify.Notifier }
 
 func (b *memoryLog) log() *eventlog.Log { return eventlog.New(b, storeEpoch, lossyHints{&b.hints}) }
@@ -66,7 +67,8 @@ func (b *memoryLog) cursor(pos int64) string {
 	return perdure.Cursor{Epoch: perdure.EpochOf(head.Epoch, storeEpoch), Pos: pos, Nonce: nonces[pos]}.String()
 }
 
-// Nonces returns the nonces of the records that the log has, and of the record before them.
+// Nonces returns the nonces of those records that the log still has, and of the record directly
+// before them.
 func (b *memoryLog) Nonces(_ context.Context, _ uuid.UUID, positions ...int64) (map[int64]uint32, store.Head, error) {
 	b.mu.Lock()
 	defer b.mu.Unlock()
@@ -107,7 +109,8 @@ func (b *memoryLog) event(t perdure.EventType, fields string) int64 {
 	return seq
 }
 
-// chunk appends text to the block with that seq, or to a new block for 0.
+// chunk appends text to the block with the seq. If seq is 0, it begins a new block. It returns the
+// block's seq.
 func (b *memoryLog) chunk(seq int64, text string) int64 {
 	b.mu.Lock()
 	if seq == 0 {
@@ -140,7 +143,7 @@ func (b *memoryLog) closeBlock(seq int64, reason perdure.BlockReason) {
 	b.event(perdure.EventBlockClosed, fmt.Sprintf(`{"blockSeq":%d,"length":%d,"reason":"%s"}`, seq, length, reason))
 }
 
-// put sets a record's pos and appends it. The caller holds mu.
+// put appends a record at the next pos. The caller holds mu.
 func (b *memoryLog) put(r perdure.Record) {
 	b.head.LastPos++
 	b.head.Nonce = b.nonceOf(b.head.LastPos)
@@ -170,7 +173,7 @@ func (b *memoryLog) Log(ctx context.Context, _ uuid.UUID, after int64, limit int
 	return page, b.head, ctx.Err()
 }
 
-// fail makes every read fail with err; nil ends the failure.
+// fail makes every read of the store fail with err. If err is nil, reads succeed again.
 func (b *memoryLog) fail(err error) {
 	b.mu.Lock()
 	defer b.mu.Unlock()
@@ -286,8 +289,8 @@ func (b *memoryLog) EntriesOf(_ context.Context, _ uuid.UUID, ids []uuid.UUID, m
 	return found, nil
 }
 
-// chat fills the log with a small run: two blocks that grow side by side, one superseded block,
-// events between them, and the end.
+// chat fills the log with a small run: two blocks that are streamed at the same time, one
+// superseded block, events between them, and the end.
 func (b *memoryLog) chat() {
 	b.event(perdure.EventCreated, `{"kind":"react-agent"}`)
 	b.event(perdure.EventTaskScheduled, `{"kind":"llm-request"}`)

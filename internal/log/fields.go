@@ -10,10 +10,11 @@ import (
 	"github.com/perdure/perdure"
 )
 
-// member is a member of a JSON object in its original text. The key includes its quotes.
+// member is a member of a JSON object as text. The key includes its quotes.
 type member struct{ key, value []byte }
 
-// membersOf returns the members of a JSON object, sorted by key, each key once. No text has none.
+// membersOf returns the members of a JSON object, sorted by key. Each key occurs once. For an empty
+// text it returns none.
 func membersOf(fields json.RawMessage) ([]member, error) {
 	if len(fields) == 0 {
 		return nil, nil
@@ -77,8 +78,8 @@ func split(fields []byte) ([]member, bool) {
 // name returns the key without its quotes.
 func (m member) name() []byte { return m.key[1 : len(m.key)-1] }
 
-// plainKey returns the quoted key at the start of text, if a colon follows it. It returns false if
-// the key has escapes or bytes other than printable ASCII.
+// plainKey returns the quoted key at the start of text, if a colon follows the key. It returns
+// false if the key contains escapes or bytes that are not printable ASCII.
 func plainKey(text []byte) ([]byte, bool) {
 	if len(text) == 0 || text[0] != '"' {
 		return nil, false
@@ -96,8 +97,8 @@ func plainKey(text []byte) ([]byte, bool) {
 	return text[:n+1], true
 }
 
-// endOfValue returns the end of the value that begins at i: the position of a comma, or of the
-// brace that ends the text. It returns false if the value contains white space outside strings.
+// endOfValue returns the index of the end of the value that begins at index i. A comma is there, or
+// the brace that ends the text. It returns false if the value contains white space outside strings.
 func endOfValue(text []byte, i int) (int, bool) {
 	begin, depth := i, 0
 	for ; i < len(text); i++ {

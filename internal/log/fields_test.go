@@ -7,7 +7,8 @@ import (
 	"testing"
 )
 
-// Whenever split accepts a JSON text, it returns the same members as decoded.
+// FuzzSplitIsDecoded checks that split returns the same members as decoded for every JSON text that
+// it accepts.
 func FuzzSplitIsDecoded(f *testing.F) {
 	for _, text := range []string{
 		`{"b":1,"a":"x\"y\\","c":{"d":[1,"}",{}]}}`, `{"a":1,"a":2}`, `{"a": 1}`, `{}`, `{"\u0061":1}`, `{"é":"ö"}`, `{"a":"\\"}`,
@@ -17,7 +18,7 @@ func FuzzSplitIsDecoded(f *testing.F) {
 	}
 	f.Fuzz(func(t *testing.T, text string) {
 		got, ok := split([]byte(text))
-		if !ok || !json.Valid([]byte(text)) { // the store holds only valid JSON objects
+		if !ok || !json.Valid([]byte(text)) { // the store contains only valid JSON objects
 			return
 		}
 		want, err := decoded(json.RawMessage(text))
@@ -32,7 +33,8 @@ func FuzzSplitIsDecoded(f *testing.F) {
 	})
 }
 
-// split accepts compact objects with plain keys, and returns false for other texts.
+// TestCompactFieldsAreSplit checks that split accepts compact objects with plain keys, and returns
+// false for other texts.
 func TestCompactFieldsAreSplit(t *testing.T) {
 	content := `[{"text":"` + strings.Repeat(`a \" ö \\ `, 1000) + `","type":"text"}]`
 	members, ok := split([]byte(`{"role":"user","content":` + content + `,"createdAt":"2026-01-02T12:00:00.000Z"}`))

@@ -13,44 +13,44 @@ import (
 )
 
 const (
-	// ringItems and ringBytes bound the ring of a follower. A reader that is further behind reads
-	// the store.
+	// ringItems and ringBytes limit the items in a follower's ring. A reader that needs older items
+	// reads the store.
 	ringItems = 1024
 	ringBytes = 1 << 20
 	// patience is the number of consecutive failed reads after which the readers get the error.
 	patience = 5
 )
 
-// follower keeps the newest items of one log for all readers that have caught up. It has no
-// goroutine: the reader that receives a hint reads the store for all of them. A log without
-// activity therefore costs a little memory and no time.
+// follower caches the newest items of one log for all readers that have caught up. It has no
+// goroutine of its own. The reader that receives a hint reads the store for all of them. A log
+// without activity therefore costs a little memory and no processor time.
 type follower struct {
-	org       string // the org that the reads are made for
+	org       string // org to which the reads are charged
 	execution uuid.UUID
 	refs      int             // guarded by Log.mu
-	hints     <-chan struct{} // signals that the log has grown
-	stop      func()          // ends the subscription of hints
+	hints     <-chan struct{} // receives a value when the log has grown
+	stop      func()          // ends the subscription to hints
 
-	reading sync.Mutex // held while a reader reads the store for all
+	reading sync.Mutex // held while one reader reads the store for all
 
 	mu      sync.Mutex // guards the fields below
-	ready   bool       // head has been read
+	ready   bool       // head was read at least once
 	head    store.Head
-	turn    int    // incremented when the store holds a different log than before
-	ring    []Item // all items after base, up to head.LastPos
-	base    int64  // the position before the ring
+	turn    int    // incremented when the store contains another log than before, after a restore
+	ring    []Item // all items after the position base, up to head.LastPos
+	base    int64  // position directly before the first item of ring
 	bytes   int
 	failed  int
 	err     error
-	changed chan struct{} // closed and replaced at each change
-	// newest caches the items after newestAfter, because many readers wait at the same position.
-	// The slice is never modified.
+	changed chan struct{} // closed and replaced at each change of the fields
+	// newest is a copy of the items after the position newestAfter. Many readers wait at the same
+	// position, and share it. The slice is never modified.
 	newest      []Item
 	newestAfter int64
 }
 
-// follow adds a reader to the log's follower and returns the follower. The follower is ready unless
-// the store fails.
+// follow adds a reader to the log's follower and returns the follower. The follower has read the
+// log's head, unless the store fails.
 func (l *Log) follow(org string, execution uuid.UUID) *follower {
 	f := l.join(org, execution)
 	if !f.isReady() {
@@ -101,11 +101,11 @@ func (f *follower) isReady() bool {
 	return f.ready
 }
 
-// context returns the context of the store reads that are made for all readers of the log.
+// context returns the context for reads of the store on behalf of all readers of the log.
 func (f *follower) context() context.Context { return store.ForOrg(context.Background(), f.org) }
 
-// advance reads the store until there is nothing new. It reads for all followers of the log, so it
-// does not stop when the calling reader ends; each read is short.
+// advance reads the store until there is nothing new. It reads for all readers of the log. It
+// therefore does not stop when the calling reader leaves; each read is short.
 func (l *Log) advance(f *follower) {
 	f.reading.Lock()
 	defer f.reading.Unlock()
@@ -121,7 +121,7 @@ func (l *Log) advance(f *follower) {
 			}
 		}
 		if f.isReady() {
-			items, head, err = l.page(ctx, f.execution, f.head.LastPos, pageRecords) // only the holder of reading writes head
+			items, head, err = l.page(ctx, f.execution, f.head.LastPos, pageRecords) // nobody else writes head: the caller holds reading
 		} else {
 			head, err = l.read.LogHead(ctx, f.execution)
 		}
@@ -131,10 +131,11 @@ func (l *Log) advance(f *follower) {
 	}
 }
 
-// Grown adds the records of a commit in this process to the follower of a log, so that no reader
-// has to read them from the store. It returns false, and the caller must send a hint, if the
-// records do not continue the ring, a read is in progress, or a record is damaged. It
-// returns true for a log without readers: a new reader reads the store first.
+// Grown adds the records of a commit of this process to the follower of the log. The readers then
+// need not read them from the store. It returns false if the records do not directly follow the
+// ring, a read of the store is in progress, or a record is damaged. The caller must then send a
+// hint. It returns true if the log has no readers, because a new reader begins by reading the
+// store.
 func (l *Log) Grown(execution uuid.UUID, head store.Head, records []perdure.Record) bool {
 	l.mu.Lock()
 	f := l.followers[execution]
@@ -166,14 +167,16 @@ func (l *Log) Grown(execution uuid.UUID, head store.Head, records []perdure.Reco
 	return true
 }
 
-// ends reports whether the ring ends at pos, and head belongs to the same log as the ring.
+// ends reports whether the last item of the ring is at pos, and head belongs to the same log as the
+// ring.
 func (f *follower) ends(head store.Head, pos int64) bool {
 	f.mu.Lock()
 	defer f.mu.Unlock()
 	return f.ready && f.failed == 0 && f.head.Epoch == head.Epoch && f.head.LastPos == pos
 }
 
-// take stores the result of a read, and reports whether there may be more to read.
+// take stores the result of a read of the store in the follower. It reports whether there may be
+// more to read.
 func (f *follower) take(items []Item, head store.Head, err error) bool {
 	f.mu.Lock()
 	defer f.mu.Unlock()
@@ -201,7 +204,7 @@ func (f *follower) take(items []Item, head store.Head, err error) bool {
 	return more
 }
 
-// begin clears the ring and starts it at head. The caller holds mu.
+// begin empties the ring, so that it starts at head. The caller holds mu.
 func (f *follower) begin(head store.Head) {
 	if f.ready {
 		f.turn++
@@ -211,8 +214,8 @@ func (f *follower) begin(head store.Head) {
 	f.wake()
 }
 
-// isAnother reports whether head shows that the store now holds a different log. It does not
-// recognise a log that was restored and has grown since; see checkRestored.
+// isAnother reports whether the store now contains another log than the follower has read. It
+// cannot recognise a log that was restored and has grown since; see checkRestored.
 func (f *follower) isAnother(head store.Head) bool {
 	return head.Epoch != f.head.Epoch || head.LastPos < f.head.LastPos || head.LastPos == f.head.LastPos && head.Nonce != f.head.Nonce
 }
@@ -223,16 +226,17 @@ func (f *follower) turns() int {
 	return f.turn
 }
 
-// isFailing reports whether the last read of the store failed after an earlier one had succeeded.
+// isFailing reports whether the last read of the store has failed, after an earlier one had
+// succeeded.
 func (f *follower) isFailing() bool {
 	f.mu.Lock()
 	defer f.mu.Unlock()
 	return f.ready && f.failed > 0
 }
 
-// checkRestored checks a log after failed reads, during which the store may have been restored. If
-// the record at the follower's head has another nonce, checkRestored starts the ring over. The
-// caller holds reading.
+// checkRestored checks the log after failed reads, because the store may have been restored in the
+// meantime. If the record at the follower's head now has another nonce, checkRestored empties the
+// ring. The caller holds reading.
 func (l *Log) checkRestored(f *follower) error {
 	nonces, head, err := l.read.Nonces(f.context(), f.execution, f.head.LastPos)
 	if err != nil {
@@ -246,7 +250,7 @@ func (l *Log) checkRestored(f *follower) error {
 	return nil
 }
 
-// add appends items to the ring, and drops the oldest items beyond its bounds.
+// add appends items to the ring, and drops the oldest items if the ring becomes too large.
 func (f *follower) add(items []Item) {
 	for _, i := range items {
 		f.bytes += ringWeight(i)
@@ -256,13 +260,14 @@ func (f *follower) add(items []Item) {
 	for drop < len(f.ring)-1 && (len(f.ring)-drop > ringItems || f.bytes > ringBytes) {
 		f.bytes -= ringWeight(f.ring[drop])
 		f.base = f.ring[drop].Cursor.Pos
-		f.ring[drop] = Item{} // releases the data; readers hold copies
+		f.ring[drop] = Item{} // frees the item's memory; readers have copies
 		drop++
 	}
 	f.ring = f.ring[drop:]
 }
 
-// ringWeight returns the approximate memory of an item in bytes: its record and its rendering.
+// ringWeight returns the approximate memory in bytes that an item needs: for its record and its
+// rendered data.
 func ringWeight(i Item) int { return 2 * i.weight() }
 
 func (f *follower) wake() {
@@ -271,16 +276,16 @@ func (f *follower) wake() {
 	f.changed = make(chan struct{})
 }
 
-// followerView is a reader's view of a follower.
+// followerView is what a follower can tell a reader that is at some position.
 type followerView struct {
 	items   []Item
 	head    store.Head
 	turn    int
-	held    bool            // items contains everything after the position
+	held    bool            // items contains everything after the reader's position
 	changed <-chan struct{} // closed when there is more to see
 }
 
-// after returns the items after pos.
+// after returns a view of the items after the position pos.
 func (f *follower) after(pos int64) (followerView, error) {
 	f.mu.Lock()
 	defer f.mu.Unlock()

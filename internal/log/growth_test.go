@@ -17,7 +17,8 @@ func (b *memoryLog) last() (store.Head, []perdure.Record) {
 	return b.head, b.records[len(b.records)-1:]
 }
 
-// Records that are passed to Grown reach the readers unchanged, without a read of the store.
+// TestGrownRecordsAreNotReadFromTheStore checks that records that are passed to Grown reach the
+// readers unchanged, without a read of the store.
 func TestGrownRecordsAreNotReadFromTheStore(t *testing.T) {
 	bubble.Test(t, func(t *testing.T) {
 		b := newMemoryLog()
@@ -50,8 +51,8 @@ func TestGrownRecordsAreNotReadFromTheStore(t *testing.T) {
 	})
 }
 
-// Grown rejects records after a gap, known records, and records of another log. The reader still
-// receives the whole log.
+// TestGrownRecordsWithAGapAreRejected checks that Grown rejects records after a gap, known records,
+// and records of another log. The reader still receives the whole log.
 func TestGrownRecordsWithAGapAreRejected(t *testing.T) {
 	bubble.Test(t, func(t *testing.T) {
 		b := newMemoryLog()
@@ -65,7 +66,7 @@ func TestGrownRecordsWithAGapAreRejected(t *testing.T) {
 		synctest.Wait()
 		b.silent = true
 		oldHead, old := b.last()
-		b.chunk(seq, "b") // its call of Grown comes late
+		b.chunk(seq, "b") // Grown is called for it after a later record
 		missedHead, missed := b.last()
 		b.chunk(seq, "c")
 		head, records := b.last()

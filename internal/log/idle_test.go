@@ -12,15 +12,16 @@ import (
 	eventlog "github.com/perdure/perdure/internal/log"
 )
 
-// read returns the numbers of reads of the store so far.
+// read returns how often the store was read, by kind of read.
 func (b *memoryLog) read() (pages, heads, rounds int) {
 	b.mu.Lock()
 	defer b.mu.Unlock()
 	return b.reads, b.heads, b.rounds
 }
 
-// In a minute, 200 idle readers cause no query of the store if hints are never lost. If hints can
-// be lost, they cause one query per second in total.
+// TestIdleReadersShareOneQueryASecond checks that in a minute, 200 idle readers cause no query of
+// the store if hints are never lost. If hints can be lost, they cause one query per second in
+// total.
 func TestIdleReadersShareOneQueryASecond(t *testing.T) {
 	const readers, seconds = 200, 60
 	for name, open := range map[string]func(*memoryLog) *eventlog.Log{
@@ -67,7 +68,8 @@ func TestIdleReadersShareOneQueryASecond(t *testing.T) {
 	}
 }
 
-// If the read after a hint fails, the log is read again later, even if hints are never lost.
+// TestAFailedReadIsRepeated checks that if the read after a hint fails, the log is read again
+// later, even if hints are never lost.
 func TestAFailedReadIsRepeated(t *testing.T) {
 	bubble.Test(t, func(t *testing.T) {
 		b := newMemoryLog()
@@ -84,7 +86,8 @@ func TestAFailedReadIsRepeated(t *testing.T) {
 	})
 }
 
-// A reader with an idle interval of 5 s receives its first idle item after 5 s.
+// TestReaderChoosesHowLongItIsIdle checks that a reader with an idle interval of 5 s receives its
+// first idle item after 5 s.
 func TestReaderChoosesHowLongItIsIdle(t *testing.T) {
 	bubble.Test(t, func(t *testing.T) {
 		b := newMemoryLog()
@@ -105,7 +108,8 @@ func TestReaderChoosesHowLongItIsIdle(t *testing.T) {
 	})
 }
 
-// Twenty readers leave at the first of several new items. A reader that stays receives all items.
+// TestReaderThatTookTheHintLeaves checks that a reader receives all new items although twenty other
+// readers leave at the first of them.
 func TestReaderThatTookTheHintLeaves(t *testing.T) {
 	bubble.Test(t, func(t *testing.T) {
 		b := newMemoryLog()

@@ -9,27 +9,29 @@ import (
 	"github.com/perdure/perdure/internal/store"
 )
 
-// Item is one element of the sequence that a reader receives. It carries the typed record;
-// [Item.Data] renders the record as clients receive it. Readers share the data that an item points
-// to, and must not change it.
+// Item is an element of the sequence that a reader of a log receives. It contains the typed record.
+// [Item.Data] returns the record in the JSON form that clients receive. Readers share what an item
+// points to, and must not change it.
 type Item struct {
-	// Event is the name on the wire: the type of the record, Snapshot, Reset or End. It is "" in an
-	// item that only moves the position, and in an idle item. Idle items are sent at intervals of
-	// From.Idle while there is nothing to read, so that the reader can do its own checks.
+	// Event is the event name that clients receive: the type of the record, Snapshot, Reset or End. It
+	// is "" in an item that only moves the position, and in an idle item. Idle items arrive at
+	// intervals of From.Idle while there is nothing to read, so that the reader can do checks of its
+	// own.
 	Event perdure.EventType
-	// Type is the type of the record, or of the block of a snapshot.
+	// Type is the type of the record. In a snapshot it is the type of the block.
 	Type perdure.EventType
-	// Cursor resumes after the item.
+	// Cursor is the position directly after the item, from which a reader resumes.
 	Cursor perdure.Cursor
-	// Seq is the seq of the event or block; 0 if the item has none.
+	// Seq is the seq of the event or the block; 0 if the item has none.
 	Seq int64
-	// Record is the record of an item of the log. In a snapshot it has the whole block as one chunk;
-	// its Pos and Nonce are 0. It is nil in any other item.
+	// Record is the record that the item shows. In a snapshot it contains the whole block as one
+	// chunk, and its Pos and Nonce are 0. It is nil for an item that is neither an event nor a chunk
+	// nor a snapshot.
 	Record *perdure.Record
 	// Entry is the entry of an item of type entry.appended, as clients see it: content over 256 KiB
 	// is left out.
 	Entry *perdure.Entry
-	// Reset is the data of a reset.
+	// Reset is the data of the reset, if Event is Reset.
 	Reset *ResetData
 	// More reports that another item follows at once, so that a reader can write several together.
 	More bool
@@ -39,16 +41,17 @@ type Item struct {
 	Live bool
 
 	rendering *rendering
-	suffix    []byte // further members of Data, each with a comma before it
+	suffix    []byte // members that Data adds at the end, each preceded by a comma
 }
 
-// NewItem returns an item of a view of the log: data is the JSON object that clients receive.
+// NewItem returns an item that a view of the log has made. data is the JSON object that clients
+// receive.
 func NewItem(event, typ perdure.EventType, seq int64, data []byte) Item {
 	return Item{Event: event, Type: typ, Seq: seq, rendering: rendered(data)}
 }
 
-// Data returns the JSON object that clients receive, on one line. An item of the log is rendered at
-// the first call; all copies of the item share the result. The caller must not change it.
+// Data returns the JSON object that clients receive, on one line. The first call renders the
+// object; all copies of the item share the result. The caller must not change it.
 func (i Item) Data() []byte {
 	if i.rendering == nil {
 		return nil
@@ -61,8 +64,8 @@ func (i Item) Data() []byte {
 	return append(append(all, i.suffix...), '}')
 }
 
-// WithPrevious returns the item with the members of a filtered stream: the newest seq that the
-// stream left out, and the newest seq that it showed.
+// WithPrevious returns the item with the two members that only filtered streams have: prevSeq, the
+// seq of the newest omitted event, and prevShown, the seq of the newest event that was sent.
 func (i Item) WithPrevious(omitted, shown int64) Item {
 	suffix := strconv.AppendInt(append(make([]byte, 0, 64), `,"prevSeq":`...), omitted, 10)
 	i.suffix = strconv.AppendInt(append(suffix, `,"prevShown":`...), shown, 10)
@@ -84,10 +87,10 @@ func (i Item) weight() int {
 	return n
 }
 
-// headBytes is the approximate number of bytes of the members that every event has.
+// headBytes is the approximate size in bytes of the members that every event has.
 const headBytes = 256
 
-// endItem returns the item after the end of a log.
+// endItem returns the item that follows the last record of a log.
 func endItem(at perdure.Cursor) Item {
 	return Item{Event: End, Cursor: at, rendering: rendered([]byte("{}"))}
 }
@@ -98,13 +101,13 @@ func resetItem(at perdure.Cursor, data ResetData) (Item, error) {
 	return Item{Event: Reset, Cursor: at, Reset: &data, More: true, rendering: rendered(raw)}, err
 }
 
-// snapshotItem returns a block as a snapshot. It leaves the cursor unset.
+// snapshotItem returns an item with a snapshot of a block. The caller sets the cursor.
 func snapshotItem(b store.BlockContent, execution uuid.UUID) Item {
 	own := &renderedRecord{record: recordOf(b), rendering: rendering{execution: execution}}
 	return Item{Event: Snapshot, Type: b.Type, Seq: b.Seq, Record: &own.record, rendering: &own.rendering}
 }
 
-// recordOf returns a block as a record whose chunk is the whole block.
+// recordOf returns a record with the whole block as one chunk.
 func recordOf(b store.BlockContent) perdure.Record {
 	r := perdure.Record{Seq: b.Seq, Type: b.Type, CreatedAt: b.CreatedAt, Place: b.Place}
 	if b.Key.TaskID != uuid.Nil {
@@ -121,13 +124,13 @@ func recordOf(b store.BlockContent) perdure.Record {
 	return r
 }
 
-// renderedRecord is a record with its rendering, in one allocation.
+// renderedRecord is a record together with its rendering, so that both need only one allocation.
 type renderedRecord struct {
 	record    perdure.Record
 	rendering rendering
 }
 
-// item returns the item of a record. It leaves the cursor unset.
+// item returns the item of a record. The caller sets the cursor.
 func (all entries) item(execution uuid.UUID, r perdure.Record) (Item, error) {
 	if isPruned(r) {
 		return Item{Seq: r.Seq}, nil
@@ -144,7 +147,8 @@ func (all entries) item(execution uuid.UUID, r perdure.Record) (Item, error) {
 	return i, err
 }
 
-// entryOf returns the entry of an event, and reports whether the event only refers to it.
+// entryOf returns the entry of an event. It reports joined if the event contains only the entry's
+// id.
 func (all entries) entryOf(r perdure.Record) (e *perdure.Entry, joined bool, err error) {
 	id, err := entryNamed(r)
 	if err != nil {

@@ -10,8 +10,8 @@ import (
 	"github.com/perdure/perdure/internal/store"
 )
 
-// withhold replaces the texts of a log by their lengths, as in a log of a LOCAL execution whose
-// texts only its worker stores.
+// withhold replaces the texts of a log by their lengths. The log then equals that of a LOCAL
+// execution whose texts only the worker stores.
 func (b *memoryLog) withhold() {
 	for i, r := range b.records {
 		if r.Chunk != nil {
@@ -24,7 +24,8 @@ func (b *memoryLog) withhold() {
 	}
 }
 
-// If only the worker stores the texts, a reader gets each chunk with its offset and length.
+// TestWithheldPiecesKeepTheirPlaces checks that if only the worker stores the texts, a reader gets
+// each chunk with its offset and length.
 func TestWithheldPiecesKeepTheirPlaces(t *testing.T) {
 	b := newMemoryLog()
 	b.event(perdure.EventCreated, "{}")
@@ -44,8 +45,8 @@ func TestWithheldPiecesKeepTheirPlaces(t *testing.T) {
 	}
 }
 
-// If only the worker stores the text of a block, a snapshot of the block has its length. Open and
-// closed blocks are checked.
+// TestWithheldBlocksAreGivenByLength checks that if only the worker stores the text of a block, a
+// snapshot of the block has its length. Open and closed blocks are checked.
 func TestWithheldBlocksAreGivenByLength(t *testing.T) {
 	for _, closed := range []bool{false, true} {
 		b := newMemoryLog()
@@ -64,8 +65,8 @@ func TestWithheldBlocksAreGivenByLength(t *testing.T) {
 	}
 }
 
-// If only the worker stores the content of an entry, the event of the entry has the length and hash
-// of the content.
+// TestWithheldEntryIsNamedByItsHash checks that if only the worker stores the content of an entry,
+// the event of the entry has the length and hash of the content.
 func TestWithheldEntryIsNamedByItsHash(t *testing.T) {
 	b := newMemoryLog()
 	ref := perdure.ContentRef(execution, []byte("hello"))

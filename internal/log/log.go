@@ -13,14 +13,15 @@ import (
 )
 
 const (
-	// pageRecords bounds the records of one read of the store; the store bounds its bytes.
+	// pageRecords is the maximum number of records in one read of the store. The store limits the
+	// bytes.
 	pageRecords = 500
-	// tick is the interval at which heads are read without a hint. It is also the default interval
-	// of idle items.
+	// tick is the interval at which the heads of logs are read even without a hint. It is also the
+	// default interval of idle items.
 	tick = time.Second
 )
 
-// Event names on the wire that are not the type of a record.
+// Event names that clients receive and that are not types of records.
 const (
 	Snapshot perdure.EventType = "snapshot"
 	Reset    perdure.EventType = "reset"
@@ -28,15 +29,15 @@ const (
 	End      perdure.EventType = "end"
 )
 
-// From is the position at which to begin. The zero value is the start of the log.
+// From is the position from which a log is read. The zero value is the start of the log.
 type From struct {
 	// Cursor is the last cursor that the client received; it takes precedence over AfterSeq.
 	Cursor string
-	// AfterSeq asks for all events after that seq. The blocks with a seq up to AfterSeq that are
-	// open or were closed after it come first, as full snapshots.
+	// AfterSeq requests all events with a greater seq. Before them come full snapshots of the blocks
+	// with a seq up to AfterSeq that are open or were closed after that event.
 	AfterSeq *int64
-	// Idle is the longest time that a waiting reader receives nothing; default 1 s. After this time
-	// it receives an idle item.
+	// Idle is the interval at which a reader receives idle items while there is nothing to read;
+	// default 1 s.
 	Idle time.Duration
 }
 
@@ -46,12 +47,12 @@ type Log struct {
 	storeEpoch uint64
 	hints      notify.Notifier
 
-	mu        sync.Mutex // guards followers, rounds and the followers' refs
+	mu        sync.Mutex // guards followers, rounds and the field refs of each follower
 	followers map[uuid.UUID]*follower
-	rounds    *poller // nil without followers
+	rounds    *poller // nil if there are no followers
 }
 
-// New creates a Log over a store's reading side and its epoch.
+// New creates a Log that reads from the store. storeEpoch is the epoch of the store.
 func New(read store.LogReader, storeEpoch uint64, hints notify.Notifier) *Log {
 	return &Log{read: read, storeEpoch: storeEpoch, hints: hints, followers: map[uuid.UUID]*follower{}}
 }
@@ -86,11 +87,11 @@ func (l *Log) page(ctx context.Context, execution uuid.UUID, pos int64, limit in
 	return items, head, nil
 }
 
-// errTruncated is returned if the log begins after the requested position.
+// errTruncated reports that the log no longer has the records after the requested position.
 var errTruncated = errors.New("the log begins later")
 
-// gap returns the error for a missing record at pos: errTruncated if the log begins later, or an
-// internal error if the log is damaged. A gap is never skipped.
+// gap returns the error for a missing record at pos. It is errTruncated if the log now begins after
+// pos, and otherwise an internal error, because the log is damaged. A gap is never skipped.
 func (l *Log) gap(ctx context.Context, execution uuid.UUID, pos int64) error {
 	first, _, err := l.read.Log(ctx, execution, 0, 1)
 	if err != nil {
@@ -102,7 +103,7 @@ func (l *Log) gap(ctx context.Context, execution uuid.UUID, pos int64) error {
 	return perdure.Errorf(perdure.Internal, "the log of execution %s lacks its record %d", execution, pos)
 }
 
-// ended reports whether the record at the head ends the log.
+// ended reports whether the record at the head is the last one of the log.
 func (l *Log) ended(ctx context.Context, execution uuid.UUID, head store.Head) (bool, error) {
 	if head.LastPos == 0 {
 		return false, nil

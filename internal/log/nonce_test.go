@@ -13,8 +13,8 @@ import (
 	eventlog "github.com/perdure/perdure/internal/log"
 )
 
-// restore simulates a restore to pos, after which the same number of records was appended: the
-// records after pos get other nonces.
+// restore simulates a restore of the store to the position pos, after which as many records were
+// appended as were lost. The new records have other nonces.
 func (b *memoryLog) restore(pos int64) {
 	b.mu.Lock()
 	defer b.mu.Unlock()
@@ -28,8 +28,8 @@ func (b *memoryLog) restore(pos int64) {
 	b.head.Nonce = b.records[len(b.records)-1].Nonce
 }
 
-// given returns the cursors of a log by position, from streams of the whole log, streams and
-// windows after each seq, and CursorAt.
+// given returns the cursors that a log has sent for each position: in streams of the whole log, in
+// streams and windows after each seq, and by CursorAt.
 func given(t *testing.T, b *memoryLog) map[int64][]string {
 	t.Helper()
 	l, cursors := b.log(), map[int64][]string{}
@@ -64,7 +64,8 @@ func given(t *testing.T, b *memoryLog) map[int64][]string {
 	return cursors
 }
 
-// Streams, windows and CursorAt return the same cursor for a position.
+// TestEveryWayToAPositionGivesTheSameCursor checks that streams, windows and CursorAt return the
+// same cursor for a position.
 func TestEveryWayToAPositionGivesTheSameCursor(t *testing.T) {
 	b := newMemoryLog()
 	b.chat()
@@ -79,8 +80,8 @@ func TestEveryWayToAPositionGivesTheSameCursor(t *testing.T) {
 	}
 }
 
-// answer returns the reason of the reset that a page sends for a cursor, or "". It checks that the
-// stream and Position agree.
+// answer returns the reason of the reset that a page contains for a cursor, or "" for none. It
+// checks that the stream and Position treat the cursor in the same way.
 func answer(t *testing.T, l *eventlog.Log, cursor string) string {
 	t.Helper()
 	reason := ""
@@ -109,8 +110,9 @@ func answer(t *testing.T, l *eventlog.Log, cursor string) string {
 	return reason
 }
 
-// After a restore to any position, followed by the same number of other records, cursors after that
-// position get a reset. Earlier cursors stay valid.
+// TestARestoredStoreIsNoticedAtEveryPosition checks that after a restore to any position, followed
+// by the same number of other records, cursors after that position get a reset. Earlier cursors
+// stay valid.
 func TestARestoredStoreIsNoticedAtEveryPosition(t *testing.T) {
 	first := newMemoryLog()
 	first.chat()
@@ -134,7 +136,8 @@ func TestARestoredStoreIsNoticedAtEveryPosition(t *testing.T) {
 	}
 }
 
-// A cursor without a nonce, as older versions sent it, gets a reset at every position.
+// TestACursorWithoutANonceResets checks that a cursor without a nonce, as older versions sent it,
+// gets a reset at every position.
 func TestACursorWithoutANonceResets(t *testing.T) {
 	b := newMemoryLog()
 	b.chat()
@@ -150,8 +153,8 @@ func TestACursorWithoutANonceResets(t *testing.T) {
 	}
 }
 
-// Cursors of records that were stored without a nonce are valid. A cursor with another nonce at
-// such a record gets a reset.
+// TestACursorOfAnOldRecordIsValid checks that cursors of records that were stored without a nonce
+// are valid. A cursor with another nonce at such a record gets a reset.
 func TestACursorOfAnOldRecordIsValid(t *testing.T) {
 	b := newMemoryLog()
 	b.chat()
@@ -169,8 +172,8 @@ func TestACursorOfAnOldRecordIsValid(t *testing.T) {
 	}
 }
 
-// A stream from the start or from the head of a log reads no nonce. A stream from a position
-// between them reads one.
+// TestOpeningALogReadsOneNonceAtMost checks that a stream from the start or from the head of a log
+// reads no nonce. A stream from a position between them reads one.
 func TestOpeningALogReadsOneNonceAtMost(t *testing.T) {
 	b := newMemoryLog()
 	b.chat()
@@ -187,8 +190,8 @@ func TestOpeningALogReadsOneNonceAtMost(t *testing.T) {
 	}
 }
 
-// A live reader gets one reset and then the whole log after a restore. The restored log is shorter,
-// equally long, or longer after an outage.
+// TestLiveReadersOfARestoredStoreAreReset checks that a live reader gets one reset and then the
+// whole log after a restore. The restored log is shorter, equally long, or longer after an outage.
 func TestLiveReadersOfARestoredStoreAreReset(t *testing.T) {
 	for name, c := range map[string]struct {
 		change func(b *memoryLog)

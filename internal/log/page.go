@@ -11,18 +11,18 @@ import (
 // Page is a part of a log.
 type Page struct {
 	Items []Item
-	// Next is the position after the items.
+	// Next is the position after the last item.
 	Next perdure.Cursor
 	// UpToDate reports that the log had no records after Next.
 	UpToDate bool
-	// Reset is set if the cursor did not fit the log, or if records after it were pruned, which
-	// also applies to the start of the log. The items then begin at the first record, and the
-	// client drops what it has.
+	// Reset is set if the cursor does not fit the log, or if records after it were pruned. That
+	// includes the start of the log. Items then begins at the first record, and the client drops its
+	// copy of the log.
 	Reset *ResetData
 }
 
-// Page returns at most limit records after the cursor. It may return fewer, or none, before the
-// head of the log; UpToDate reports whether the head was reached. Errors: invalid_argument,
+// Page returns at most limit records after the cursor. It may return fewer, or none, even if the
+// log has more; UpToDate reports whether the end of the log was reached. Errors: invalid_argument,
 // not_found.
 func (l *Log) Page(ctx context.Context, execution uuid.UUID, cursor string, limit int) (Page, error) {
 	c, err := perdure.ParseCursor(cursor)
@@ -73,8 +73,8 @@ func (l *Log) pageAt(ctx context.Context, execution uuid.UUID, at perdure.Cursor
 	return p, nil
 }
 
-// AtEnd reports whether the log has ended and from is its end, so that nothing will ever follow.
-// Errors: invalid_argument, not_found.
+// AtEnd reports whether the log has ended and the position from is its end. Then no item will ever
+// follow. Errors: invalid_argument, not_found.
 func (l *Log) AtEnd(ctx context.Context, execution uuid.UUID, from From) (bool, error) {
 	c, err := perdure.ParseCursor(from.Cursor)
 	if err != nil {

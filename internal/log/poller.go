@@ -10,14 +10,14 @@ import (
 )
 
 // poller is the only goroutine of a Log; it runs while the Log has followers. Once a second it
-// retries the logs that could not be read. If hints can be lost, it also reads the heads of all
-// followed logs with one query.
+// reads those logs again whose last read failed. If hints can be lost, it also reads the heads of
+// all followed logs with one query.
 type poller struct {
 	cancel context.CancelFunc
 	done   chan struct{}
 }
 
-// startPoller starts the rounds for the first follower. The caller holds mu.
+// startPoller starts the poller for the first follower. The caller holds mu.
 func (l *Log) startPoller() {
 	ctx, cancel := context.WithCancel(context.Background())
 	l.rounds = &poller{cancel: cancel, done: make(chan struct{})}
@@ -36,8 +36,8 @@ func (l *Log) startPoller() {
 	}(l.rounds)
 }
 
-// stopRounds stops the rounds after the last follower has left. The caller holds mu. The returned
-// function waits for the end of the goroutine; call it without mu.
+// stopRounds stops the poller after the last follower has left. The caller holds mu. The returned
+// function waits for the end of the goroutine; it must be called without mu.
 func (l *Log) stopRounds() (wait func()) {
 	r := l.rounds
 	l.rounds = nil
@@ -78,8 +78,8 @@ func (l *Log) round(ctx context.Context) {
 	}
 }
 
-// behind reports whether the store has to be read: the last read failed, or head differs. A deleted
-// log has the zero head.
+// behind reports whether the follower must read the store, because its last read failed or the head
+// in the store has changed. The head of a deleted log is zero.
 func (f *follower) behind(head *store.Head) bool {
 	f.mu.Lock()
 	defer f.mu.Unlock()

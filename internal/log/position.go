@@ -7,8 +7,8 @@ import (
 	"github.com/perdure/perdure"
 )
 
-// Position returns the position at which a reader begins. It returns 0 for the start of the log,
-// and for a position that does not fit the log; a reader with such a position receives a reset.
+// Position returns the position at which a reader begins. It returns 0 for the start of the log. It
+// also returns 0 for a position that does not fit the log, for which a reader receives a reset.
 // Errors: invalid_argument, not_found.
 func (l *Log) Position(ctx context.Context, execution uuid.UUID, from From) (int64, error) {
 	c, err := perdure.ParseCursor(from.Cursor)
@@ -34,7 +34,8 @@ func (l *Log) Position(ctx context.Context, execution uuid.UUID, from From) (int
 	}
 }
 
-// LastSeq returns the newest seq of one of the types up to the position pos; 0 if there is none.
+// LastSeq returns the newest seq that an event of one of the types has up to the position pos; 0 if
+// there is none.
 func (l *Log) LastSeq(ctx context.Context, execution uuid.UUID, pos int64, types []perdure.EventType) (int64, error) {
 	if pos <= 0 || len(types) == 0 {
 		return 0, nil
@@ -42,7 +43,7 @@ func (l *Log) LastSeq(ctx context.Context, execution uuid.UUID, pos int64, types
 	return l.read.LastSeqOf(ctx, execution, pos, types)
 }
 
-// FirstSeq returns the seq of the first event that was not pruned. Errors: not_found.
+// FirstSeq returns the seq of the oldest event that the log still has. Errors: not_found.
 func (l *Log) FirstSeq(ctx context.Context, execution uuid.UUID) (int64, error) {
 	head, err := l.read.LogHead(ctx, execution)
 	if err != nil || head.FirstPos == 0 {
@@ -55,8 +56,8 @@ func (l *Log) FirstSeq(ctx context.Context, execution uuid.UUID) (int64, error) 
 	return first[0].Seq, nil
 }
 
-// BlockStart returns the cursor after the first chunk of the block with that seq. It returns the
-// zero cursor if there is no such block, or if the block has another type.
+// BlockStart returns the cursor after the first chunk of the block with the given seq. It returns
+// the zero cursor if there is no such block, or if the block has another type.
 func (l *Log) BlockStart(ctx context.Context, execution uuid.UUID, seq int64, typ perdure.EventType) (perdure.Cursor, error) {
 	events, head, err := l.read.Events(ctx, execution, seq-1, seq)
 	if err != nil || len(events) == 0 || events[0].Block == nil || events[0].Block.Type != typ {
@@ -65,10 +66,9 @@ func (l *Log) BlockStart(ctx context.Context, execution uuid.UUID, seq int64, ty
 	return firstCursor(events[0], l.epoch(head)), nil
 }
 
-// BlocksFrom returns the position before the oldest block that matters to a view at pos. These are
-// the blocks that are open at pos, the blocks that were open at the same time as one of them, and
-// so on. Only blocks of types for which is returns true count. A view that assembles blocks starts
-// reading at that position to restore its state at pos.
+// BlocksFrom returns the position from which a view must read the log to restore its state at the
+// position pos. A view needs the blocks that are open at pos, the blocks that were open at the same
+// time as one of them, and so on. Only blocks count for whose type the function is returns true.
 func (l *Log) BlocksFrom(ctx context.Context, execution uuid.UUID, pos int64, is func(perdure.EventType) bool) (int64, error) {
 	for {
 		seq, err := l.LastSeq(ctx, execution, pos, perdure.EventTypes)

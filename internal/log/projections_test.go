@@ -11,20 +11,22 @@ import (
 // The tests of this file run on every store, and over every projection of the log of a real agent's
 // run.
 
-// Each projection that is cut after an event and resumed on a restarted server equals the
-// uninterrupted one.
+// TestEveryProjectionResumedAtAnyEventEqualsWhole checks that each projection has the same content
+// if it is cut after an event and resumed on a restarted server as without a cut.
 func TestEveryProjectionResumedAtAnyEventEqualsWhole(t *testing.T) {
 	longtest.Skip(t, "seconds")
 	opentest.EachLasting(t, logtest.CutAndResume)
 }
 
-// Readers attach while the run is live, and their connections break at random. They end with the
-// same content as a reader that comes later.
+// TestEveryProjectionReadLiveEqualsReplay checks readers that start while the run is live and whose
+// connections break at random. They end with the same content as a reader that starts after the
+// run.
 func TestEveryProjectionReadLiveEqualsReplay(t *testing.T) {
 	opentest.EachLasting(t, func(t *testing.T, open opentest.Reopener) { logtest.Live(t, open, 0) })
 }
 
-// Readers of a live run get the same content although the server restarts during the run.
+// TestEveryProjectionSurvivesServerRestarts checks that readers of a live run get the same content
+// although the server restarts during the run.
 func TestEveryProjectionSurvivesServerRestarts(t *testing.T) {
 	longtest.Skip(t, "seconds")
 	opentest.EachLasting(t, func(t *testing.T, open opentest.Reopener) { logtest.Live(t, open, 3) })

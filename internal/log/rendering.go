@@ -7,11 +7,11 @@ import (
 	"github.com/perdure/perdure"
 )
 
-// rendering is the data of an item, rendered once for all its readers.
+// rendering is the JSON of an item, rendered once for all readers of the item.
 type rendering struct {
 	execution uuid.UUID
-	members   []member // of the record's fields, in order
-	joined    bool     // the members are those of the entry
+	members   []member // members of the record's fields, sorted
+	joined    bool     // members are those of the record's entry
 
 	once sync.Once
 	data []byte
@@ -23,12 +23,12 @@ func rendered(data []byte) *rendering {
 	return r
 }
 
-// bytes returns the data of the item that it belongs to.
+// bytes returns the JSON of the item i, to which the rendering belongs.
 func (r *rendering) bytes(i Item) []byte {
 	r.once.Do(func() {
 		data, err := r.render(i)
 		if err != nil {
-			panic(err) // the item was checked when it was made
+			panic(err) // cannot fail: the item was checked when it was created
 		}
 		r.data, r.members = data, nil
 	})
@@ -52,15 +52,15 @@ func (r *rendering) render(i Item) ([]byte, error) {
 	return eventData(*i.Record, r.execution, members)
 }
 
-// headOf returns the leading members of a record's data.
+// headOf returns the members with which the JSON of a record begins.
 func headOf(r perdure.Record, execution uuid.UUID) commonFields {
 	return commonFields{
 		Seq: r.Seq, ExecutionID: execution, CreatedAt: r.CreatedAt, Place: r.Place, TaskID: r.TaskID, Attempt: r.Attempt,
 	}
 }
 
-// chunkData renders a chunk of a block, or a whole block as a snapshot, which replaces the client's
-// copy of the block.
+// chunkData renders a chunk of a block. If snapshot is set, the chunk is the whole block, and
+// replaces the client's copy of the block.
 func chunkData(r perdure.Record, execution uuid.UUID, snapshot bool) ([]byte, error) {
 	c := r.Chunk
 	piece := chunk{commonFields: headOf(r, execution), Offset: c.Offset, Stream: c.Stream, Snapshot: snapshot}
@@ -75,7 +75,8 @@ func chunkData(r perdure.Record, execution uuid.UUID, snapshot bool) ([]byte, er
 	return encode(piece)
 }
 
-// eventData renders an event with the members of its type.
+// eventData renders an event. The parameter members has the members that only events of this type
+// have.
 func eventData(r perdure.Record, execution uuid.UUID, members []member) ([]byte, error) {
 	head, err := encode(headOf(r, execution))
 	if err != nil {

@@ -53,15 +53,16 @@ func projections(t *testing.T, b *memoryLog) string {
 	return out.String()
 }
 
-// goldenTypes returns the types of events that there were when goldenRendering was written. They
-// are chosen by number, so a new type would change the log.
+// goldenTypes returns the event types that existed when goldenRendering was written. mixedLog
+// chooses types by number, so a new type would change the log.
 func goldenTypes() []perdure.EventType {
 	return slices.DeleteFunc(slices.Clone(perdure.EventTypes), func(t perdure.EventType) bool {
 		return strings.HasPrefix(string(t), "question.")
 	})
 }
 
-// mixedLog has every kind of record, with members, texts and places drawn at random.
+// mixedLog returns a log with every kind of record. Members, texts and places are chosen at random,
+// with a fixed seed.
 func mixedLog() *memoryLog {
 	b, r := newMemoryLog(), rand.New(rand.NewPCG(18, 1))
 	b.eventsAtOnce = 1000
@@ -94,7 +95,8 @@ func mixedLog() *memoryLog {
 	return b
 }
 
-// place sets a place on the newest record and, if it is a chunk, a random kind of block.
+// place sets a random place on the newest record. If the record is a chunk, its block gets a random
+// kind.
 func (b *memoryLog) place(r *rand.Rand) {
 	last := &b.records[len(b.records)-1]
 	if last.Type.Ends() || last.Type == perdure.EventEntry || last.Type == perdure.EventBlockClosed {

@@ -7,7 +7,8 @@ import (
 	"github.com/perdure/perdure"
 )
 
-// reset tells the reader to drop all records that it has received, and moves to the first record.
+// reset yields a reset, with which the reader drops all records that it has received. It then moves
+// to the first record.
 func (t *tail) reset(ctx context.Context, reason string) error {
 	at, data, err := t.log.resetTo(ctx, t.execution, reason)
 	if err != nil {
@@ -25,7 +26,7 @@ func (t *tail) restart(at perdure.Cursor, data ResetData) error {
 	return t.give(item)
 }
 
-// resetTo returns the position before the first record, and the data of the reset.
+// resetTo returns the position before the first record of the log, and the data of a reset to it.
 func (l *Log) resetTo(ctx context.Context, execution uuid.UUID, reason string) (perdure.Cursor, ResetData, error) {
 	data := ResetData{Reason: reason, FirstAvailable: 1}
 	first, head, err := l.read.Log(ctx, execution, 0, 1)

@@ -40,8 +40,9 @@ func TestCursorThatDoesNotFitIsAnsweredByOneReset(t *testing.T) {
 	}
 }
 
-// A reader of a pruned log gets a reset at the start of the log, and at every pruned position that
-// is tested. A reader directly before the first remaining record gets none.
+// TestTruncatedLogResets checks that a reader of a pruned log gets a reset at the start of the log,
+// and at every pruned position that is tested. A reader directly before the first remaining record
+// gets none.
 func TestTruncatedLogResets(t *testing.T) {
 	b := newMemoryLog()
 	b.chat()
@@ -118,8 +119,8 @@ func TestRestoredLogResetsItsLiveReaders(t *testing.T) {
 	})
 }
 
-// If an event refers to a missing entry, streams, pages and windows return the error internal, and
-// the stream sends no event.
+// TestEntryThatIsMissingIsDamage checks that if an event refers to a missing entry, streams, pages
+// and windows return the error internal, and the stream sends no event.
 func TestEntryThatIsMissingIsDamage(t *testing.T) {
 	b := newMemoryLog()
 	b.event(perdure.EventCreated, `{}`)

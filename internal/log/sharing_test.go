@@ -11,8 +11,9 @@ import (
 	eventlog "github.com/perdure/perdure/internal/log"
 )
 
-// Readers that have caught up get the same rendered bytes of a record, also if they ask for them at
-// the same time. WithPrevious does not change these bytes.
+// TestReadersShareTheRendering checks that readers that have caught up get the same rendered bytes
+// of a record, also if they ask for them at the same time. WithPrevious does not change these
+// bytes.
 func TestReadersShareTheRendering(t *testing.T) {
 	bubble.Test(t, func(t *testing.T) {
 		b := newMemoryLog()

@@ -12,13 +12,13 @@ import (
 	"github.com/perdure/perdure/internal/store"
 )
 
-// Tail reads the log from a position: first the existing records, oldest first, then new records as
-// they are committed. It stops after an End item when the log ends, when the context is done (the
-// error is its cause), or when the store fails. A position gets one Reset, and then the log from
-// its first record, if it does not fit the log or if records after it were pruned. This also
-// applies to the start of the log. Errors: invalid_argument, not_found.
+// Tail yields the log from a position: first the existing records, oldest first, then new records
+// as they are committed. It ends after an item with the event End when the log ends. It also ends
+// when ctx is done, with the cause as its error, or when the store fails. If the position does not
+// fit the log, or if records after it were pruned, Tail yields one reset, and then the log from its
+// first record. This also applies to the start of the log. Errors: invalid_argument, not_found.
 //
-// A reader takes the time it needs: nothing waits for it.
+// A reader may take any time for an item: nothing waits for it.
 func (l *Log) Tail(ctx context.Context, execution uuid.UUID, from From) iter.Seq2[Item, error] {
 	return func(yield func(Item, error) bool) {
 		t := &tail{log: l, execution: execution, yield: yield, idle: from.Idle}
@@ -32,22 +32,23 @@ func (l *Log) Tail(ctx context.Context, execution uuid.UUID, from From) iter.Seq
 	}
 }
 
-// errLeft reports that the reader left its loop.
+// errLeft reports that the reader has left its loop over the items.
 var errLeft = errors.New("the reader has left")
 
-// tail is one reader.
+// tail is the state of one reader.
 type tail struct {
 	log       *Log
 	execution uuid.UUID
 	yield     func(Item, error) bool
 	idle      time.Duration
-	timer     *time.Timer // the timer of wait
-	follower  *follower   // set once the reader has caught up
-	turn      int         // the follower's turn for which at was last checked
+	timer     *time.Timer // used by wait
+	follower  *follower   // nil until the reader has caught up
+	turn      int         // value of the follower's turn when at was last checked
 
-	at    perdure.Cursor // the position after the last item
+	at    perdure.Cursor // position after the last item
 	ended bool
-	// Chunks up to coveredPos of blocks up to coveredSeq were part of snapshots.
+	// coveredSeq and coveredPos describe what snapshots have already contained: all chunks up to
+	// coveredPos of the blocks with a seq up to coveredSeq.
 	coveredSeq, coveredPos int64
 }
 
@@ -72,7 +73,7 @@ func (t *tail) run(ctx context.Context, from From) error {
 	return t.give(endItem(t.at))
 }
 
-// step yields the items after the position, or waits for some.
+// step yields the items after the reader's position. If there are none, it waits for some.
 func (t *tail) step(ctx context.Context) error {
 	seen, err := t.next(ctx)
 	if errors.Is(err, errTruncated) {
@@ -99,8 +100,8 @@ func (t *tail) step(ctx context.Context) error {
 	return context.Cause(ctx)
 }
 
-// check compares the position with the log that the follower holds now. It continues if the
-// position fits, and resets the reader otherwise.
+// check checks whether the reader's position fits the log that the follower reads now. If it does
+// not, check resets the reader.
 func (t *tail) check(ctx context.Context, turn int) error {
 	head, err := t.log.read.LogHead(ctx, t.execution)
 	if err != nil {
@@ -117,7 +118,8 @@ func (t *tail) check(ctx context.Context, turn int) error {
 	return nil
 }
 
-// next reads the follower's ring, or the store if the ring begins after the position.
+// next returns the items after the reader's position. It reads them from the follower's ring, or
+// from the store if the ring begins later.
 func (t *tail) next(ctx context.Context) (followerView, error) {
 	var seen followerView
 	if t.follower != nil {
@@ -129,12 +131,13 @@ func (t *tail) next(ctx context.Context) (followerView, error) {
 	done := fair.Compute(ctx)
 	defer done()
 	items, head, err := t.log.page(ctx, t.execution, t.at.Pos, pageRecords)
-	fair.Charge(ctx, time.Duration(sizeOf(items))*fair.PerByte) // they are written without a place
-	// changed is older than the read, so a record that the read missed will close it.
+	fair.Charge(ctx, time.Duration(sizeOf(items))*fair.PerByte) // the items are written while the request has no place in the share
+	// The channel changed is older than the read. A record that the read has missed will therefore
+	// close it.
 	return followerView{items: items, head: head, turn: seen.turn, changed: seen.changed}, err
 }
 
-// sizeOf returns the approximate number of bytes of the items' data.
+// sizeOf returns the approximate size in bytes of the JSON of the items.
 func sizeOf(items []Item) (bytes int) {
 	for _, i := range items {
 		bytes += i.weight()
@@ -142,8 +145,8 @@ func sizeOf(items []Item) (bytes int) {
 	return bytes
 }
 
-// pass yields an item of the log. For an item that was part of a snapshot, it yields only the
-// position.
+// pass yields an item of the log. If a snapshot has already contained the item, pass yields an item
+// that only moves the position.
 func (t *tail) pass(item Item) error {
 	t.at = item.Cursor
 	if item.Event.Ends() {
@@ -155,8 +158,8 @@ func (t *tail) pass(item Item) error {
 	return t.give(item)
 }
 
-// covered reports whether the item is a chunk that was part of a snapshot. All events up to
-// coveredSeq are before the position, so any later item with such a seq is a chunk.
+// covered reports whether a snapshot has already contained the item. All events with a seq up to
+// coveredSeq are before the reader's position. An item with such a seq is therefore a chunk.
 func (t *tail) covered(item Item) bool {
 	return item.Seq <= t.coveredSeq && item.Cursor.Pos <= t.coveredPos
 }
@@ -169,12 +172,12 @@ func (t *tail) give(item Item) error {
 }
 
 // wait returns when there may be more to read, or yields an idle item. The reader that receives a
-// hint reads for all readers of the log.
+// hint reads the store for all readers of the log.
 func (t *tail) wait(ctx context.Context, changed <-chan struct{}) error {
 	if t.follower == nil {
 		t.follower = t.log.follow(store.OrgOf(ctx), t.execution)
 		t.turn = t.follower.turns()
-		return nil // read again: from here on, no hint can be missed
+		return nil // reads once more: no later hint can be missed
 	}
 	if t.timer == nil {
 		t.timer = time.NewTimer(t.idle)
@@ -195,7 +198,7 @@ func (t *tail) wait(ctx context.Context, changed <-chan struct{}) error {
 	}
 }
 
-// begin finds the position to read from.
+// begin sets the position from which the log is read.
 func (t *tail) begin(ctx context.Context, from From) error {
 	c, err := perdure.ParseCursor(from.Cursor)
 	if err != nil {
@@ -234,7 +237,7 @@ func (t *tail) beginAt(ctx context.Context, c perdure.Cursor, head store.Head) e
 	return t.endedAt(ctx, head)
 }
 
-// endedAt sets ended if the position is the end of a log that has ended.
+// endedAt sets the field ended if the log has ended and the reader is at its end.
 func (t *tail) endedAt(ctx context.Context, head store.Head) error {
 	if t.at.Pos < head.LastPos {
 		return nil

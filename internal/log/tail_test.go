@@ -64,7 +64,7 @@ func TestResumeAfterEveryRecordEqualsWhole(t *testing.T) {
 	}
 }
 
-// live reads in a goroutine and sends the items when the log ends.
+// live reads a log in a goroutine. When the log has ended, it sends the items on the channel.
 func live(ctx context.Context, l *eventlog.Log, from eventlog.From) <-chan []eventlog.Item {
 	done := make(chan []eventlog.Item, 1)
 	go func() {
@@ -117,8 +117,8 @@ func TestNothingIsMissedBetweenReplayAndLive(t *testing.T) {
 	}
 }
 
-// lateSubscriber runs a function after a reader has read the store, and before the reader receives
-// hints.
+// lateSubscriber is a Notifier that runs a function when a reader subscribes: after the reader has
+// read the store, and before it receives hints.
 type lateSubscriber struct {
 	notify.Notifier
 	between func()
@@ -129,7 +129,8 @@ func (l lateSubscriber) Subscribe(topics ...string) (<-chan struct{}, func()) {
 	return l.Notifier.Subscribe(topics...)
 }
 
-// A record that is committed while a reader subscribes is delivered without a delay.
+// TestRecordBetweenReadAndSubscriptionIsDeliveredAtOnce checks that a record that is committed
+// while a reader subscribes is delivered without a delay.
 func TestRecordBetweenReadAndSubscriptionIsDeliveredAtOnce(t *testing.T) {
 	bubble.Test(t, func(t *testing.T) {
 		b := newMemoryLog()
@@ -200,7 +201,7 @@ func TestSlowReaderDoesNotDisturbOthers(t *testing.T) {
 		first := next()
 		fast := live(t.Context(), l, eventlog.From{})
 		synctest.Wait()
-		for range 5000 { // more than the ring holds
+		for range 5000 { // more items than fit in the ring
 			b.event(perdure.EventData, `{"data":{}}`)
 		}
 		b.event(perdure.EventCompleted, "{}")
@@ -267,7 +268,7 @@ func TestTailReportsAStoreThatKeepsFailing(t *testing.T) {
 	})
 }
 
-// pull reads item by item.
+// pull returns a function that reads the next item of the log, and a function that stops reading.
 func pull(t *testing.T, l *eventlog.Log) (func() eventlog.Item, func()) {
 	ctx, cancel := context.WithCancel(t.Context())
 	items, more := make(chan eventlog.Item), make(chan struct{})

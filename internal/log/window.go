@@ -10,8 +10,8 @@ import (
 	"github.com/perdure/perdure/internal/store"
 )
 
-// Span selects a window: the events after a seq, the events before a seq, or, if both are nil, the
-// newest events.
+// Span selects the events of a window: the events after the seq After, or those before the seq
+// Before. If both are nil, it selects the newest events.
 type Span struct {
 	After, Before *int64
 	Limit         int
@@ -20,29 +20,30 @@ type Span struct {
 // Window is a part of a log, counted in events. A block is one event: a full snapshot that replaces
 // the client's copy of the block.
 type Window struct {
-	// Across is set in a window after a seq. It holds snapshots of the blocks with a seq up to
-	// Span.After that are open or were closed after it, oldest first, complete up to the position
-	// AcrossAt. A reader that was disconnected inside these blocks lacks the rest of them.
+	// Across is set in a window of the events after a seq. It contains snapshots of the blocks that
+	// began up to that seq and are open or were closed after it, oldest first. They are complete up to
+	// the position AcrossAt. A reader that was disconnected inside such a block needs them.
 	Across   []Item
 	AcrossAt int64
 	Items    []Item // oldest first
 
-	First, Last int64 // the seqs of the first and last of Items; 0 without items
+	First, Last int64 // seqs of the first and the last of Items; 0 if there are none
 	// Max is the seq of the newest event.
 	Max int64
-	// More reports that there are further events in the direction of the window: after Last if it
-	// has Span.After, otherwise before First.
+	// More reports whether the log has further events: after Last if Span.After is set, otherwise
+	// before First.
 	More bool
-	// Reset is set if the client is ahead of the log, or if events after its position were pruned.
-	// The window then holds the newest events, and the client first drops what it has.
+	// Reset is set if the client knows a seq that the log does not have, or if events after its
+	// position were pruned. The window then has the newest events, and the client first drops its copy
+	// of the log.
 	Reset *ResetData
-	// At is the position up to which the blocks are complete.
+	// At is the position up to which the blocks in the window are complete.
 	At perdure.Cursor
 }
 
-// Window returns at most s.Limit events, and fewer if they exceed about 1 MiB. The cursor of each
-// item resumes after the first record of the item, so a reader may receive data that it already
-// has. Errors: invalid_argument, not_found.
+// Window returns at most s.Limit events. It returns fewer if they exceed about 1 MiB. The cursor of
+// each item is the position after the item's first record. A reader that resumes there may receive
+// data that it already has. Errors: invalid_argument, not_found.
 func (l *Log) Window(ctx context.Context, execution uuid.UUID, s Span) (Window, error) {
 	if err := s.check(); err != nil {
 		return Window{}, err
@@ -58,7 +59,7 @@ func (l *Log) Window(ctx context.Context, execution uuid.UUID, s Span) (Window, 
 	if s.After != nil && reason == "" {
 		return l.forward(ctx, execution, *s.After, s.Limit)
 	}
-	high := int64(math.MaxInt64) // includes events committed after head was read
+	high := int64(math.MaxInt64) // no limit: also events committed after head was read
 	if s.Before != nil {
 		high = *s.Before - 1
 	}
@@ -70,7 +71,7 @@ func (l *Log) Window(ctx context.Context, execution uuid.UUID, s Span) (Window, 
 	return w, err
 }
 
-// seqMisfit returns the reason for which a client with the events up to a seq must get a reset; ""
+// seqMisfit returns the reason for which a client whose newest event is after must get a reset; ""
 // if it needs none.
 func (l *Log) seqMisfit(ctx context.Context, execution uuid.UUID, head store.Head, after *int64) (string, error) {
 	if after == nil {
@@ -119,9 +120,9 @@ func (l *Log) forward(ctx context.Context, execution uuid.UUID, after int64, lim
 	return w, l.addEarlierBlocks(ctx, execution, &w, after)
 }
 
-// addEarlierBlocks adds snapshots of the blocks that began before, and were not closed by, the
-// event with the given seq. The snapshots are read after the window's events, so they are complete
-// at the window's position or later.
+// addEarlierBlocks adds snapshots of the blocks that began up to the event with the seq after and
+// were still open then. The snapshots are read after the window's events. They are therefore
+// complete up to the window's position or a later one.
 func (l *Log) addEarlierBlocks(ctx context.Context, execution uuid.UUID, w *Window, after int64) error {
 	if after == 0 {
 		return nil
@@ -131,7 +132,8 @@ func (l *Log) addEarlierBlocks(ctx context.Context, execution uuid.UUID, w *Wind
 	return err
 }
 
-// backward returns the events of (low, high] that fit in one read, those closest to high.
+// backward returns the newest events with a seq above low and up to high, as many as one read
+// returns.
 func (l *Log) backward(ctx context.Context, execution uuid.UUID, low, high int64) (Window, error) {
 	for {
 		events, head, err := l.read.Events(ctx, execution, low, high)
@@ -142,7 +144,7 @@ func (l *Log) backward(ctx context.Context, execution uuid.UUID, low, high int64
 			low = events[n-1].Seq
 			continue
 		}
-		slices.Reverse(events) // fill those closest to high first
+		slices.Reverse(events) // fill begins with the events closest to high
 		w, err := l.windowOf(ctx, execution, events, head)
 		slices.Reverse(w.Items)
 		w.bound()
@@ -153,7 +155,7 @@ func (l *Log) backward(ctx context.Context, execution uuid.UUID, low, high int64
 	}
 }
 
-// keepsBefore reports whether the log still has an event before seq.
+// keepsBefore reports whether the log still has an event before the seq.
 func (l *Log) keepsBefore(ctx context.Context, execution uuid.UUID, seq int64) (bool, error) {
 	first, _, err := l.read.Log(ctx, execution, 0, 1)
 	return len(first) == 1 && first[0].Seq < seq, err
@@ -164,21 +166,21 @@ func (l *Log) windowOf(ctx context.Context, execution uuid.UUID, events []store.
 	return w, l.fill(ctx, execution, &w, events, head)
 }
 
-// bound sets First and Last from the items, which are in order.
+// bound sets First and Last to the seqs of the first and the last item.
 func (w *Window) bound() {
 	if n := len(w.Items); n > 0 {
 		w.First, w.Last = w.Items[0].Seq, w.Items[n-1].Seq
 	}
 }
 
-// windowBytes is the approximate limit of a window's bytes.
+// windowBytes is the approximate maximum size of a window in bytes.
 const windowBytes = 1 << 20
 
-// fill adds the events to the window: at least one, and as many as fit. It counts the content
-// of entries, which the store's read of events does not count.
+// fill adds events to the window, at least one, and as many as fit. It counts the content of
+// entries, which the store does not count when it reads events.
 func (l *Log) fill(ctx context.Context, execution uuid.UUID, w *Window, events []store.Event, head store.Head) error {
 	for left := windowBytes; len(events) > 0; {
-		records := make([]perdure.Record, len(events)) // zero for blocks: they refer to no entry
+		records := make([]perdure.Record, len(events)) // zero for blocks, which refer to no entry
 		for i, e := range events {
 			if e.Record != nil {
 				records[i] = *e.Record
@@ -204,7 +206,7 @@ func (l *Log) fill(ctx context.Context, execution uuid.UUID, w *Window, events [
 	return nil
 }
 
-// firstCursor returns the position after the first record of an event.
+// firstCursor returns the cursor after the first record of an event.
 func firstCursor(e store.Event, epoch uint64) perdure.Cursor {
 	if e.Record != nil {
 		return perdure.Cursor{Epoch: epoch, Pos: e.Record.Pos, Nonce: e.Record.Nonce}
@@ -212,8 +214,8 @@ func firstCursor(e store.Event, epoch uint64) perdure.Cursor {
 	return perdure.Cursor{Epoch: epoch, Pos: e.Block.FirstPos, Nonce: e.Block.FirstNonce}
 }
 
-// eventItem returns the item of an event. The cursor of a block is the position after its first record; a
-// reader recognises data that it receives twice by its offset.
+// eventItem returns the item of an event. The cursor of a block is the position after its first
+// record. A reader recognises data that it receives twice by its offset.
 func (l *Log) eventItem(execution uuid.UUID, joined entries, e store.Event, head store.Head) (item Item, err error) {
 	if e.Record != nil {
 		item, err = joined.item(execution, *e.Record)

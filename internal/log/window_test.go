@@ -20,8 +20,8 @@ func window(t *testing.T, b *memoryLog, s eventlog.Span) eventlog.Window {
 	return w
 }
 
-// Windows forward or backward contain each event once, in order, for each limit and each number of
-// events that the store returns at once.
+// TestWindowsJoinedAreTheLog checks that windows forward or backward contain each event once, in
+// order, for each limit and each number of events that the store returns at once.
 func TestWindowsJoinedAreTheLog(t *testing.T) {
 	for _, atOnce := range []int{1, 2, 100} {
 		b := newMemoryLog()
@@ -61,8 +61,8 @@ func TestWindowsJoinedAreTheLog(t *testing.T) {
 	}
 }
 
-// An open block in a window has all its text. A reader that continues at the window's position
-// receives only the later text.
+// TestWindowEndsAtItsPosition checks that an open block in a window has all its text. A reader that
+// continues at the window's position receives only the later text.
 func TestWindowEndsAtItsPosition(t *testing.T) {
 	b := newMemoryLog()
 	b.event(perdure.EventCreated, "{}")
@@ -86,8 +86,8 @@ func TestWindowEndsAtItsPosition(t *testing.T) {
 	}
 }
 
-// A client that is ahead of the log gets the newest events and a reset. A client at the end gets
-// neither.
+// TestWindowOfAClientThatIsAhead checks that a client that is ahead of the log gets the newest
+// events and a reset. A client at the end gets neither.
 func TestWindowOfAClientThatIsAhead(t *testing.T) {
 	b := newMemoryLog()
 	b.chat()
@@ -113,7 +113,8 @@ func TestInvalidWindowsAreRefused(t *testing.T) {
 	}
 }
 
-// A client that asks for events after a seq gets a reset if the next event was pruned.
+// TestPrunedEventsResetTheClient checks that a client that asks for events after a seq gets a reset
+// if the next event was pruned.
 func TestPrunedEventsResetTheClient(t *testing.T) {
 	b := newMemoryLog()
 	b.chat()
@@ -136,8 +137,8 @@ func TestPrunedEventsResetTheClient(t *testing.T) {
 	}
 }
 
-// A window has at most 1 MiB of data, although the limit allows more events. The joined windows
-// contain all events.
+// TestWindowsAreBoundedInBytes checks that a window has at most 1 MiB of data, although the limit
+// allows more events. The joined windows contain all events.
 func TestWindowsAreBoundedInBytes(t *testing.T) {
 	b := newMemoryLog()
 	b.eventsAtOnce = 1000

@@ -1,5 +1,5 @@
-// Package questionfeed tells the readers of an org which of its questions have changed. One reader
-// of the store per org and server serves all of them.
+// Package questionfeed reports to the readers of an org which of its questions have changed. On
+// each server, one goroutine per org reads the store for all readers of the org.
 package questionfeed
 
 import (
@@ -15,14 +15,13 @@ import (
 )
 
 const (
-	// Window is the number of open questions of an org, the newest ones, whose changes a feed
-	// reports.
+	// Window is the number of open questions of an org, the newest ones, whose changes a feed reports.
 	Window = 1000
 	// changesKept is the maximum number of changes that a feed remembers for slow readers.
 	changesKept = 4 * Window
-	// tick is the interval at which the questions are read without a hint.
+	// tick is the interval at which a feed reads the questions even without a hint.
 	tick = time.Second
-	// patience is the number of consecutive failed reads after which readers get the error.
+	// patience is the number of consecutive failed reads after which the readers get the error.
 	patience = 5
 )
 
@@ -40,30 +39,32 @@ type Feeds struct {
 	orgs map[string]*feed
 }
 
-// New creates feeds. Hints tell of changes; without a hint, a change is noticed within a second.
+// New creates feeds that read from the store s. The notifier hints reports changes; without a hint,
+// a feed notices a change within a second.
 func New(s Store, hints notify.Notifier) *Feeds {
 	return &Feeds{store: s, hints: hints, orgs: map[string]*feed{}}
 }
 
-// feed reads the open questions of one org. It runs while it has readers. The last reader waits for
-// the end of the feed.
+// feed reads the open questions of one org. It runs while it has readers. The last reader that
+// leaves waits for the end of the feed.
 type feed struct {
 	refs   int
 	cancel context.CancelFunc
 	done   chan struct{}
 
 	mu      sync.Mutex // guards the fields below
-	ready   bool       // the questions were read once
+	ready   bool       // the questions were read at least once
 	marks   map[uuid.UUID]store.QuestionMark
-	changes map[uuid.UUID]int64 // the position of the newest change of a question
-	pos     int64               // of the newest change
-	lostTo  int64               // changes up to this position may be forgotten
+	changes map[uuid.UUID]int64 // position of the newest change of each question
+	pos     int64               // position of the newest change
+	lostTo  int64               // changes up to this position may be missing
 	failed  int
 	err     error
 	changed chan struct{} // closed and replaced at each change of the fields above
 }
 
-// Reader is a position in the changes of an org. It is for one goroutine.
+// Reader reads the changes of an org's questions from a position. It must be used by one goroutine
+// at a time.
 type Reader struct {
 	feeds *Feeds
 	feed  *feed
@@ -71,7 +72,8 @@ type Reader struct {
 	pos   int64
 }
 
-// Read opens a reader. It reports the changes since the call of Reset. Close ends it.
+// Read creates a reader of the org's changes. It reports the changes since the last call of Reset.
+// The caller must call Close.
 func (s *Feeds) Read(org string) *Reader {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -101,8 +103,8 @@ func (r *Reader) Close() {
 	}
 }
 
-// look reads the marks at each hint, and every second in case a hint was lost. It subscribes before
-// the first read, so that no hint is missed.
+// look reads the questions at each hint, and every second in case a hint was lost. It subscribes
+// before the first read, so that no hint is missed.
 func (s *Feeds) look(ctx context.Context, org string, f *feed) {
 	defer close(f.done)
 	hints, stop := s.hints.Subscribe(notify.Questions(org))
@@ -121,8 +123,8 @@ func (s *Feeds) look(ctx context.Context, org string, f *feed) {
 	}
 }
 
-// take compares the questions with those of the previous read. An open question that is missing now
-// was decided, or has at least Window newer open questions.
+// take compares the questions with those of the previous read, and records the changes. An open
+// question that is now missing was decided, or there are at least Window newer open questions.
 func (f *feed) take(marks []store.QuestionMark, err error) {
 	f.mu.Lock()
 	defer f.mu.Unlock()
@@ -135,7 +137,7 @@ func (f *feed) take(marks []store.QuestionMark, err error) {
 	}
 	before, known := f.pos, f.ready && f.err == nil
 	now := make(map[uuid.UUID]store.QuestionMark, len(marks))
-	for _, m := range slices.Backward(marks) { // the oldest first
+	for _, m := range slices.Backward(marks) { // oldest first
 		if _, twice := now[m.ID]; !twice && f.ready && f.marks[m.ID] != m {
 			f.change(m.ID)
 		}
@@ -158,7 +160,7 @@ func (f *feed) change(id uuid.UUID) {
 	f.changes[id] = f.pos
 }
 
-// forget drops the oldest half of the changes if there are too many.
+// forget drops the older half of the recorded changes if there are too many.
 func (f *feed) forget() {
 	if len(f.changes) <= changesKept {
 		return
@@ -181,8 +183,8 @@ func (f *feed) wake() {
 	f.changed = make(chan struct{})
 }
 
-// Reset moves the reader to the present. A read of the questions that begins afterwards contains all
-// changes up to there. Errors: those of the store; the cause of the context's end.
+// Reset moves the reader behind all changes until now. If the caller then reads the questions, it
+// gets the result of all these changes. Errors: those of the store; the cause of the context's end.
 func (r *Reader) Reset(ctx context.Context) error {
 	for {
 		r.feed.mu.Lock()
@@ -200,9 +202,10 @@ func (r *Reader) Reset(ctx context.Context) error {
 	}
 }
 
-// Changes returns the questions that have changed since the previous call, the earliest change
-// first, each once. lost reports that the reader was too slow: it must call Reset and read all
-// questions. If there are no changes, the channel is closed when there may be some.
+// Changes returns the questions that have changed since the previous call, each once, in the order
+// of their changes. lost reports that the reader was too slow; the caller must then call Reset and
+// read all questions. If there are no changes, the returned channel is closed when there may be
+// some.
 func (r *Reader) Changes() (ids []uuid.UUID, lost bool, changed <-chan struct{}, err error) {
 	f := r.feed
 	f.mu.Lock()

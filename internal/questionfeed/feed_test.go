@@ -17,7 +17,8 @@ import (
 
 func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }
 
-// table is the marks that a store has, and the number of its reads.
+// table is a store with the marks of questions, which are their ids and versions. It counts its
+// reads.
 type table struct {
 	notify.Local
 	mu    sync.Mutex
@@ -33,7 +34,7 @@ func (s *table) QuestionMarks(context.Context, string, int) ([]store.QuestionMar
 	return slices.Clone(s.marks), s.err
 }
 
-// set replaces the marks and sends a hint.
+// set replaces the stored marks, and sends a hint.
 func (s *table) set(err error, marks ...store.QuestionMark) {
 	s.mu.Lock()
 	s.marks, s.err = marks, err
@@ -47,7 +48,7 @@ func mark(n int, version int64, open bool) store.QuestionMark {
 
 func id(n int) uuid.UUID { return uuid.NewSHA1(uuid.Nil, fmt.Append(nil, n)) }
 
-// next returns the next changes.
+// next waits for changes and returns them.
 func next(t *testing.T, r *questionfeed.Reader) (ids []uuid.UUID, lost bool, err error) {
 	t.Helper()
 	for {
@@ -76,8 +77,8 @@ func wantNext(t *testing.T, r *questionfeed.Reader, want ...int) {
 	}
 }
 
-// Changes are questions that are new, have another version, or are not open any more. Questions that
-// leave the newest ones without a change are none.
+// TestChanges checks that a question counts as changed if it is new, has another version, or is no
+// longer open. It does not count if it merely has too many newer open questions.
 func TestChanges(t *testing.T) {
 	s := &table{marks: []store.QuestionMark{mark(2, 1, true), mark(1, 1, true), mark(2, 1, true), mark(0, 3, false)}}
 	r := questionfeed.New(s, s).Read("org")
@@ -85,13 +86,14 @@ func TestChanges(t *testing.T) {
 	if err := r.Reset(t.Context()); err != nil {
 		t.Fatal(err)
 	}
-	s.set(nil, mark(3, 1, true), mark(2, 1, true), mark(1, 1, true)) // 0 has left
+	s.set(nil, mark(3, 1, true), mark(2, 1, true), mark(1, 1, true)) // question 0 now has too many newer ones
 	wantNext(t, r, 3)
 	s.set(nil, mark(3, 1, true), mark(2, 2, true), mark(4, 5, false))
 	wantNext(t, r, 4, 2, 1)
 }
 
-// All readers of an org share one reader of the store, which ends with the last of them.
+// TestReadersShareReads checks that one goroutine reads the store for all readers of an org. It
+// ends when the last reader leaves.
 func TestReadersShareReads(t *testing.T) {
 	s := &table{}
 	feeds := questionfeed.New(s, s)
@@ -118,7 +120,8 @@ func TestReadersShareReads(t *testing.T) {
 	}
 }
 
-// A reader that misses more changes than are remembered is told to begin again.
+// TestASlowReaderIsReset checks that a reader that misses more changes than are remembered is told
+// to begin again.
 func TestASlowReaderIsReset(t *testing.T) {
 	s := &table{}
 	feeds := questionfeed.New(s, s)
@@ -160,7 +163,8 @@ func TestASlowReaderIsReset(t *testing.T) {
 	}
 }
 
-// A store that fails again and again ends the readers; others that come later may find it sound.
+// TestAStoreThatFails checks that repeated failures of the store end the readers. A reader that
+// starts later can find the store working again.
 func TestAStoreThatFails(t *testing.T) {
 	broken := errors.New("broken")
 	s := &table{err: broken}

@@ -16,9 +16,9 @@ import (
 	eventlog "github.com/perdure/perdure/internal/log"
 )
 
-// executionLog is the log of an execution as a stream in JSON mode, as it was at the start of the
-// request. A position is a position of the log. An offset is that number padded with zeros, so that
-// offsets sort as strings.
+// executionLog is the log of an execution as a durable stream of JSON messages, as it was at the
+// start of the request. A position of the stream is a pos of the log. An offset is the pos padded
+// with zeros, so that offsets sort as strings.
 type executionLog struct {
 	*server
 	execution uuid.UUID
@@ -72,7 +72,8 @@ func (d *executionLog) Page(ctx context.Context, at int64) (durablestream.Page, 
 	return d.page(ctx, p)
 }
 
-// cursor returns the cursor at a position. An offset does not identify the record there.
+// cursor returns the log's cursor at a position. An offset has no nonce, so the cursor does not
+// identify the record at the position.
 func (d *executionLog) cursor(ctx context.Context, at int64) (perdure.Cursor, error) {
 	if at == d.head.Pos {
 		return d.head, nil
@@ -86,8 +87,8 @@ func (d *executionLog) Check(ctx context.Context, at int64) (uint64, error) {
 	return checkOf(c), err
 }
 
-// checkOf returns a number derived from the log's epoch and the record before the cursor. It
-// differs in another history of the store.
+// checkOf returns a number derived from the log's epoch and the record before the cursor. Two
+// histories of the store have different numbers.
 func checkOf(c perdure.Cursor) uint64 { return max(perdure.EpochOf(c.Epoch, uint64(c.Nonce)), 1) }
 
 func (d *executionLog) page(ctx context.Context, p eventlog.Page) (durablestream.Page, error) {
@@ -102,9 +103,9 @@ func (d *executionLog) page(ctx context.Context, p eventlog.Page) (durablestream
 	return out, err
 }
 
-// markOf returns a hash of a page's content and of its check. The content between two positions can
-// change: a superseded block loses its text, and old records are pruned. The check differs if
-// another record is before the page's end.
+// markOf returns a hash of a page's content and its check. The content between two positions can
+// change: a superseded block loses its text, and old records are pruned. The check changes if
+// another history of the store has a different record before the page's end.
 func markOf(content []byte, check uint64) string {
 	h := sha256.New()
 	h.Write(content)
@@ -112,7 +113,7 @@ func markOf(content []byte, check uint64) string {
 	return hex.EncodeToString(h.Sum(nil)[:8])
 }
 
-// arrayOf encodes records as a JSON array.
+// arrayOf encodes records of a log as a JSON array.
 func arrayOf(items []eventlog.Item) ([]byte, error) {
 	var b bytes.Buffer
 	b.WriteByte('[')

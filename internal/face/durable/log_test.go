@@ -10,7 +10,7 @@ import (
 	"testing"
 )
 
-// durableItems returns the records of a response.
+// durableItems returns the log records in the body of a response.
 func durableItems(t *testing.T, raw []byte) []wsEvent {
 	t.Helper()
 	var items []wsEvent
@@ -22,8 +22,8 @@ func durableItems(t *testing.T, raw []byte) []wsEvent {
 
 func lineOf(e wsEvent) string { return fmt.Sprintf("%s %s %s\n", e.Cursor, e.Event, e.Data) }
 
-// The log of a completed run, read as a durable stream, equals its event stream without the end
-// event. Each offset returns the records after it.
+// TestDurableStreamIsTheLog checks that the log of a completed run, read as a durable stream,
+// equals its event stream without the end event. Each offset returns the records after it.
 func TestDurableStreamIsTheLog(t *testing.T) {
 	h := open(t)
 	r := play(h)
@@ -94,7 +94,7 @@ func TestDurableStreamThatIsRefused(t *testing.T) {
 	}
 }
 
-// later returns a cursor that is much later than the response's.
+// later returns a value of Stream-Cursor that is much later than the one in the response.
 func later(t *testing.T, r reply) string {
 	t.Helper()
 	c, err := strconv.ParseInt(r.Header.Get("Stream-Cursor"), 10, 64)
@@ -104,8 +104,8 @@ func later(t *testing.T, r reply) string {
 	return strconv.FormatInt(c+1_000_000*10_000_000, 10)
 }
 
-// A waiting long poll returns a new record with a newer cursor. At the end of the log, a long poll
-// gets 204 with Stream-Closed.
+// TestDurableLongPoll checks that a waiting long poll returns a new record with a newer cursor. At
+// the end of the log, a long poll gets 204 with Stream-Closed.
 func TestDurableLongPoll(t *testing.T) {
 	h := open(t)
 	x := h.Start("")
@@ -132,8 +132,8 @@ func TestDurableLongPoll(t *testing.T) {
 	}
 }
 
-// An event stream sends batches of records until the end of the log. A control event with the next
-// offset follows each batch.
+// TestDurableEventStream checks that an event stream sends batches of records until the end of the
+// log. A control event with the next offset follows each batch.
 func TestDurableEventStream(t *testing.T) {
 	h := open(t)
 	x := h.Start("")
@@ -183,14 +183,14 @@ func TestDurableEventStream(t *testing.T) {
 	}
 }
 
-// After a block was superseded, a read of the same range with the old ETag returns a new body
-// instead of 304.
+// TestARangeOfALogThatChangedIsGivenAgain checks that after a block was superseded, a read of the
+// same range with the old ETag returns a new body instead of 304.
 func TestARangeOfALogThatChangedIsGivenAgain(t *testing.T) {
 	h := open(t)
 	x := h.Start("")
 	r := h.Claim()
 	lease := r.Schedule("llm-request", "one")
-	frames := make([]frame, 1100) // more than one response holds
+	frames := make([]frame, 1100) // one response does not hold so many
 	for i := range frames {
 		frames[i] = frame{Lease: &lease, Type: "token", Offset: int64(i), Text: "x"}
 	}

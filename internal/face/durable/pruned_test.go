@@ -6,7 +6,8 @@ import (
 	"testing"
 )
 
-// After a log was pruned, older ETags no longer get 304. An offset in the pruned part gets 410.
+// TestACachedRangeOfAPrunedLogIsGivenUp checks that after a log was pruned, older ETags no longer
+// get 304. An offset in the pruned part gets 410.
 func TestACachedRangeOfAPrunedLogIsGivenUp(t *testing.T) {
 	h := open(t)
 	x := h.Start("")

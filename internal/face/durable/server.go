@@ -18,14 +18,14 @@ import (
 // executionsPath is the prefix of the logs of executions, below front.StreamsPath.
 const executionsPath = "executions/"
 
-// server holds the state that the requests share.
+// server holds the state that all requests share.
 type server struct {
 	*front.Front
 	Log     *eventlog.Log
 	streams *durablestream.Streams // the general streams
 }
 
-// Register registers the streams. Their handler dispatches the methods itself.
+// Register registers the routes of the streams. Their handler itself distinguishes the methods.
 func Register(f *front.Front, log *eventlog.Log, streams *durablestream.Streams) {
 	s := &server{f, log, streams}
 	f.Handle(front.Route{Pattern: front.StreamsPath, Access: front.Client, AnyType: true, Compress: true}, s.serve)
@@ -48,8 +48,8 @@ func (s *server) serve(w http.ResponseWriter, r *http.Request) {
 	}
 }
 
-// stream answers a request. live is done when the server stops or the key is no longer
-// valid. It ends only waiting: a request that does not wait is still answered.
+// stream answers a request. The context live ends when the server stops or the key is no longer
+// valid. Only waiting ends with it: a request that does not wait is still answered.
 func (s *server) stream(live context.Context, w http.ResponseWriter, r *http.Request, org string) error {
 	path := strings.TrimPrefix(r.URL.Path, front.StreamsPath)
 	reading := durablestream.Reading{
@@ -67,7 +67,7 @@ func (s *server) stream(live context.Context, w http.ResponseWriter, r *http.Req
 	return s.streams.Handle(live, w, r, org, path, reading)
 }
 
-// fail responds with an error, which may set headers of its own.
+// fail sends an error response. The error may contain headers of its own.
 func (s *server) fail(w http.ResponseWriter, r *http.Request, err error) {
 	var (
 		p       *problem.Problem

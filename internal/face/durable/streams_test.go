@@ -13,8 +13,8 @@ import (
 	eventlog "github.com/perdure/perdure/internal/log"
 )
 
-// Each org has its own stream at a path. Workers' keys, and requests without a key, cannot use
-// streams.
+// TestStreamsAreOfTheOrg checks that each org has its own stream at a path. Workers' keys, and
+// requests without a key, cannot use streams.
 func TestStreamsAreOfTheOrg(t *testing.T) {
 	h := open(t)
 	_, other, err := h.Engine.CreateKey(t.Context(), "other", "theirs", "client")
@@ -44,8 +44,8 @@ func TestStreamsAreOfTheOrg(t *testing.T) {
 	h.Call("GET", "./v1/stream/a/b", "", theirs...).Want(200, nil)
 }
 
-// Errors of the Durable Streams protocol have the body of a problem, in addition to the headers of
-// the protocol.
+// TestStreamRefusalsAreProblems checks that errors of the Durable Streams protocol have the body of
+// a problem, in addition to the headers of the protocol.
 func TestStreamRefusalsAreProblems(t *testing.T) {
 	h := open(t)
 	text := []string{"Content-Type", "text/plain"}
@@ -65,8 +65,8 @@ func TestStreamRefusalsAreProblems(t *testing.T) {
 	}
 }
 
-// Writes to the log of an execution, and to other paths below executions/, get 405. The log stays
-// unchanged.
+// TestLogsAreReadOnlyStreams checks that writes to the log of an execution, and to other paths
+// below executions/, get 405. The log stays unchanged.
 func TestLogsAreReadOnlyStreams(t *testing.T) {
 	h := open(t)
 	x := h.Start("")
@@ -85,8 +85,8 @@ func TestLogsAreReadOnlyStreams(t *testing.T) {
 	}
 }
 
-// restored returns another server over the same store. Its event log has another
-// epoch, as after a restore of the store.
+// restored starts another server over the same store. Its log has another epoch, as after a restore
+// of the store.
 func (h *testServer) restored() *testServer {
 	h.T.Helper()
 	handler, err := face.New(face.Config{Config: front.Config{Engine: h.Engine}, Log: eventlog.New(h.Engine.Read(), h.Store.Epoch()+1, h.Engine.Hints)})
@@ -100,8 +100,9 @@ func (h *testServer) restored() *testServer {
 	return &testServer{&other}
 }
 
-// After a restore, an offset gets 410 if it comes with a cursor from before the restore. An offset
-// past the end of the log gets 410, too. An ETag from before the restore does not get 304.
+// TestOffsetOfALogFromBeforeARestore checks that after a restore, an offset gets 410 if it comes
+// with a cursor from before the restore. An offset past the end of the log gets 410, too. An ETag
+// from before the restore does not get 304.
 func TestOffsetOfALogFromBeforeARestore(t *testing.T) {
 	h := open(t)
 	r := play(h)
@@ -121,7 +122,7 @@ func TestOffsetOfALogFromBeforeARestore(t *testing.T) {
 	h.Call("GET", durable(r.ID, "?offset=9223372036854775808"), "").Problem(400, "invalid_argument", "offset")
 }
 
-// Long polls of a revoked key end with 401.
+// TestRevokedKeyEndsDurableReaders checks that long polls of a revoked key end with 401.
 func TestRevokedKeyEndsDurableReaders(t *testing.T) {
 	h := open(t, func(c *face.Config) { c.RecheckEvery = time.Nanosecond })
 	x := h.Start("")
@@ -143,7 +144,8 @@ func TestRevokedKeyEndsDurableReaders(t *testing.T) {
 	}
 }
 
-// When the server stops, an event stream of a durable stream ends, and a long poll gets 204.
+// TestStopEndsDurableReaders checks that when the server stops, an event stream of a durable stream
+// ends, and a long poll gets 204.
 func TestStopEndsDurableReaders(t *testing.T) {
 	h := open(t)
 	at := h.Call("PUT", "./v1/stream/s", "", "Content-Type", "text/plain").Want(201, nil).Header.Get("Stream-Next-Offset")
@@ -159,8 +161,8 @@ func TestStopEndsDurableReaders(t *testing.T) {
 	}
 }
 
-// The CORS headers let pages of a configured origin send and read the headers of the Durable
-// Streams protocol.
+// TestPagesOfOtherOriginsUseStreams checks that the CORS headers let pages of a configured origin
+// send and read the headers of the Durable Streams protocol.
 func TestPagesOfOtherOriginsUseStreams(t *testing.T) {
 	const app = "https://app.example.com"
 	h := open(t, func(c *face.Config) { c.Origins = []string{app} })

@@ -11,7 +11,7 @@ import (
 	"testing"
 )
 
-// Event is one event as received.
+// Event is an event of an event stream, as the client received it.
 type Event struct {
 	ID, Event string
 	Data      string
@@ -21,14 +21,14 @@ type Event struct {
 // Seq returns the seq of the event.
 func (e Event) Seq() int64 { n, _ := e.Fields["seq"].(float64); return int64(n) }
 
-// Stream reads events one by one.
+// Stream reads an event stream event by event.
 type Stream struct {
 	T        *testing.T
 	Response *http.Response
 	Scan     *bufio.Reader
 }
 
-// Follow opens a stream.
+// Follow opens the event stream at a path.
 func (h *Server) Follow(path string, headers ...string) *Stream {
 	h.T.Helper()
 	res, err := http.DefaultTransport.RoundTrip(h.Request("GET", path, "", headers...))
@@ -43,12 +43,12 @@ func (h *Server) Follow(path string, headers ...string) *Stream {
 	return StreamOf(h.T, res)
 }
 
-// StreamOf returns the stream of a response.
+// StreamOf returns the event stream in the body of a response.
 func StreamOf(t *testing.T, res *http.Response) *Stream {
 	return &Stream{t, res, bufio.NewReader(res.Body)}
 }
 
-// Next returns the next event; the error is io.EOF after a clean end.
+// Next returns the next event. The error is io.EOF if the server has ended the stream properly.
 func (s *Stream) Next() (Event, error) {
 	var e Event
 	for {
@@ -82,8 +82,8 @@ func (s *Stream) Must() Event {
 	return e
 }
 
-// All reads all events up to the regular end of the stream. A stream that is cut off fails the
-// test.
+// All reads all events up to the end of the stream. It fails the test if the stream breaks off, or
+// ends without the event "end".
 func (s *Stream) All() []Event {
 	s.T.Helper()
 	var events []Event
@@ -103,7 +103,7 @@ func (s *Stream) All() []Event {
 	return events
 }
 
-// Show returns events as text.
+// Show returns events as text, one event a line.
 func Show(events []Event) string {
 	var b strings.Builder
 	for _, e := range events {
@@ -132,10 +132,11 @@ func Play(h *Server) *Run {
 	return r
 }
 
-// AnswerText is the answer of the run of Talk, in Markdown.
+// AnswerText is the Markdown text that the model answers in the run created by Talk.
 const AnswerText = "# Plan\n\nFirst **this**:\n\n- one\n- two\n\n```go\nx := 1\n\ny := 2\n```\n\n| a | b |\n|---|---|\n| 1 | 2 |\n\nThe <script>end</script>."
 
-// Talk creates a run whose text arrives in small chunks, with other events in the middle of blocks.
+// Talk creates a run whose model streams AnswerText in small chunks, with other events between the
+// chunks.
 func Talk(h *Server) *Run {
 	x := h.Start("")
 	r := h.Claim()
@@ -159,15 +160,17 @@ func Talk(h *Server) *Run {
 	return r
 }
 
-// Filtered returns the numbers of an event that a client of a filtered stream checks. shown must
-// equal the newest seq that the client has, and spared is the newest omitted seq.
+// Filtered returns prevShown and prevSeq, the two seqs that a client of a filtered stream checks.
+// prevShown must equal the newest seq that the client has received. prevSeq is the newest seq that
+// the filter has omitted.
 func (e Event) Filtered() (shown, spared int64) {
 	s, _ := e.Fields["prevShown"].(float64)
 	p, _ := e.Fields["prevSeq"].(float64)
 	return int64(s), int64(p)
 }
 
-// Block reads one event whose data is not an object.
+// Block reads one event whose data is text and not a JSON object. It returns the event's name and
+// data.
 func (s *Stream) Block() (name, data string) {
 	s.T.Helper()
 	for {

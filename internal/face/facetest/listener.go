@@ -5,9 +5,10 @@ import (
 	"sync"
 )
 
-// Connections are the open connections of the server, by the client's address.
+// Connections tracks connections to the server by the client's address. Over has a channel for each
+// address, which is closed when the server has closed the connection.
 type Connections struct {
-	mu   sync.Mutex // guards over
+	mu   sync.Mutex // guards Over
 	Over map[string]chan struct{}
 }
 
@@ -23,7 +24,8 @@ func (c *Connections) Of(addr string) chan struct{} {
 	return c.Over[addr]
 }
 
-// Begin is like of, for a new connection, because an address can be reused.
+// Begin returns the channel for a new connection. An address can be reused, so the channel of an
+// earlier, closed connection is replaced.
 func (c *Connections) Begin(addr string) chan struct{} {
 	over := c.Of(addr)
 	select {
@@ -38,7 +40,7 @@ func (c *Connections) Begin(addr string) chan struct{} {
 }
 
 // WatchedListener records when the server closes an accepted connection, whichever part of the
-// server owns it.
+// server has it open.
 type WatchedListener struct {
 	net.Listener
 	All *Connections

@@ -7,19 +7,19 @@ import (
 	"testing"
 )
 
-// Names returns the members of an object, sorted, as one line.
+// Names returns the names of the members of a JSON object, sorted and separated by spaces.
 func Names(object map[string]any) string {
 	return strings.Join(slices.Sorted(maps.Keys(object)), " ")
 }
 
-// Sorted sorts a list of names in the form that Names returns.
+// Sorted sorts the names in a list that is separated by spaces.
 func Sorted(list string) string {
 	words := strings.Fields(list)
 	slices.Sort(words)
 	return strings.Join(words, " ")
 }
 
-// Items returns the items of a list.
+// Items returns the objects in the member "items" of the body of a list response.
 func Items(t *testing.T, body map[string]any) []map[string]any {
 	t.Helper()
 	all, ok := body["items"].([]any)
@@ -33,5 +33,5 @@ func Items(t *testing.T, body map[string]any) []map[string]any {
 	return objects
 }
 
-// EventHead are the members that every event has.
+// EventHead lists the members that every event has.
 const EventHead = "seq agentExecutionId createdAt"

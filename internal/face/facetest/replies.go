@@ -9,7 +9,7 @@ import (
 	"regexp"
 )
 
-// Object decodes a body, or a member of it, as an object.
+// Object checks the status of the reply and decodes its body as a JSON object.
 func (r Reply) Object(status int) map[string]any {
 	r.T.Helper()
 	var o map[string]any
@@ -17,7 +17,7 @@ func (r Reply) Object(status int) map[string]any {
 	return o
 }
 
-// Plain decompresses a reply, which must be compressed.
+// Plain returns the decompressed body of a reply. It fails the test if the reply is not compressed.
 func (r Reply) Plain() []byte {
 	r.T.Helper()
 	if r.Header.Get("Content-Encoding") != "gzip" {
@@ -42,7 +42,8 @@ var (
 	cursors   = regexp.MustCompile(`"(cursor|nextCursor)":"[A-Za-z0-9_-]+"`)
 )
 
-// Shape normalises a body: it replaces ids by U1, U2 in order of appearance, and times by T.
+// Shape normalises a response body: it replaces ids by U1, U2 in order of appearance, and times by
+// T.
 func Shape(body []byte) string {
 	var b bytes.Buffer
 	if err := json.Compact(&b, body); err != nil {
@@ -59,7 +60,7 @@ func Shape(body []byte) string {
 	return cursors.ReplaceAllString(responses.ReplaceAllString(s, "R"), `"$1":"C"`)
 }
 
-// Shape checks the status and the normalised body.
+// Shape checks that the reply has the status and, after normalisation, the body want.
 func (r Reply) Shape(status int, want string) Reply {
 	r.T.Helper()
 	r.Want(status, nil)

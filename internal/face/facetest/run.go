@@ -9,7 +9,7 @@ import (
 	"github.com/perdure/perdure"
 )
 
-// Run is an execution that the worker has claimed.
+// Run is an execution that the test has claimed as its worker.
 type Run struct {
 	Server *Server
 	ID     uuid.UUID
@@ -31,7 +31,7 @@ func (h *Server) Claim() *Run {
 	return &Run{Server: h, ID: claims[0].Lease.ExecutionID, Lease: claims[0].Lease, Leaf: claims[0].Execution.Leaf}
 }
 
-// Commit makes a commit.
+// Commit sends a commit of the execution, and fails the test if it is refused.
 func (r *Run) Commit(c perdure.Commit) perdure.CommitReply {
 	r.Server.T.Helper()
 	r.Number++
@@ -43,7 +43,7 @@ func (r *Run) Commit(c perdure.Commit) perdure.CommitReply {
 	return reply
 }
 
-// Say appends a message and a checkpoint.
+// Say commits a message entry and a checkpoint.
 func (r *Run) Say(m perdure.Message) perdure.Entry {
 	r.Server.T.Helper()
 	e, err := perdure.NewMessageEntry(m)
@@ -59,7 +59,7 @@ func (r *Run) Say(m perdure.Message) perdure.Entry {
 	return e
 }
 
-// Compact appends a compaction with that summary.
+// Compact commits a compaction entry with the summary.
 func (r *Run) Compact(c perdure.CompactionRecord, summary string) perdure.Entry {
 	r.Server.T.Helper()
 	e, err := perdure.NewMessageEntry(perdure.Message{
@@ -77,7 +77,7 @@ func (r *Run) Compact(c perdure.CompactionRecord, summary string) perdure.Entry 
 	return e
 }
 
-// Stream appends text to the run's block with that number.
+// Stream appends text at a byte offset of the run's block with the given number.
 func (r *Run) Stream(block int64, offset int64, typ perdure.EventType, text string) {
 	r.Server.T.Helper()
 	f := perdure.Frame{AgentLease: &r.Lease, Block: block, Type: typ, Offset: offset, Text: text}
@@ -92,13 +92,13 @@ func (r *Run) Complete() {
 	r.Commit(perdure.Commit{Outcome: perdure.Outcome{Kind: perdure.OutcomeComplete, Output: perdure.Inline([]byte(`{"text":"bye"}`))}})
 }
 
-// Task schedules and runs a task to its end.
+// Task schedules a task, claims it and finishes it with the result "ok".
 func (r *Run) Task(kind string, instance string) {
 	r.Server.T.Helper()
 	r.Finish(perdure.TaskFinish{Lease: r.Schedule(kind, instance), Result: perdure.Inline([]byte(`"ok"`))})
 }
 
-// Schedule schedules a task and claims it.
+// Schedule commits a new task, claims it with the same commit, and returns its lease.
 func (r *Run) Schedule(kind, instance string) perdure.TaskLease {
 	r.Server.T.Helper()
 	input := json.RawMessage(`{"a":1}`)
@@ -116,7 +116,7 @@ func (r *Run) Schedule(kind, instance string) perdure.TaskLease {
 	return reply.Claims[0].Lease
 }
 
-// Fail fails an attempt so that it is retried.
+// Fail ends the attempt of a task with an error that is retried.
 func (r *Run) Fail(lease perdure.TaskLease) {
 	r.Server.T.Helper()
 	r.Finish(perdure.TaskFinish{Lease: lease, Error: &perdure.TaskError{Code: perdure.Unavailable, Message: "no answer"}})
@@ -130,7 +130,7 @@ func (r *Run) Finish(f perdure.TaskFinish) {
 	}
 }
 
-// Frame is a piece of a stream.
+// Frame is a piece of streamed content, or an event, that a worker appends to the log.
 type Frame = perdure.Frame
 
 // Append appends frames to the log.
@@ -147,10 +147,10 @@ func (r *Run) Append(frames ...Frame) {
 	}
 }
 
-// UserText is a message of the user.
+// UserText returns a message of the user.
 func UserText(text string) perdure.Message { return perdure.UserText(text) }
 
-// AssistantText is a message of the assistant.
+// AssistantText returns a message of the assistant.
 func AssistantText(text string) perdure.Message {
 	return perdure.Message{Role: perdure.RoleAssistant, Content: perdure.Content{Parts: []perdure.Part{perdure.Text(text)}}}
 }

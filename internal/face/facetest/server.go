@@ -25,7 +25,7 @@ import (
 	"github.com/perdure/perdure/internal/store/opentest"
 )
 
-// Server is a whole server over a real store; the test acts as the worker.
+// Server is a whole server over a real store. The test itself acts as the worker of the server.
 type Server struct {
 	T         *testing.T
 	URL       string
@@ -33,9 +33,9 @@ type Server struct {
 	Store     *Brittle
 	Log       *eventlog.Log
 	Worker    perdure.Dispatch
-	ID        uuid.UUID // of the worker
+	ID        uuid.UUID // id of the worker
 	Stop      chan struct{}
-	Closed    chan struct{} // receives when the server has closed a connection
+	Closed    chan struct{} // receives a value when the server has closed a connection
 	Logged    *bytes.Buffer
 	Conns     *Connections
 	Serve     *atomic.Pointer[http.Handler]
@@ -44,7 +44,7 @@ type Server struct {
 	WorkerKey string
 }
 
-// Open starts a server. change may modify the API's configuration.
+// Open starts a server. The functions in change may modify the API's configuration.
 func Open(t *testing.T, change ...func(*face.Config)) *Server {
 	t.Helper()
 	return OpenOver(t, opentest.Store(t), change...)
@@ -106,7 +106,7 @@ func OpenOver(t *testing.T, st store.Store, change ...func(*face.Config)) *Serve
 	return h
 }
 
-// Restarted returns another server over the same store, without the state of the first.
+// Restarted starts another server over the same store. It shares no memory with the first server.
 func (h *Server) Restarted() *Server {
 	h.T.Helper()
 	again := &Server{T: h.T, Store: h.Store, ID: h.ID, Stop: h.Stop, AdminKey: h.AdminKey, ClientKey: h.ClientKey, WorkerKey: h.WorkerKey}
@@ -126,13 +126,13 @@ func (h *Server) Restarted() *Server {
 	return again
 }
 
-// Wrap installs a wrapper around the server's handler.
+// Wrap puts a wrapper around the server's HTTP handler.
 func (h *Server) Wrap(around func(http.HandlerFunc) http.HandlerFunc) {
 	var outer http.Handler = around((*h.Serve.Load()).ServeHTTP)
 	h.Serve.Store(&outer)
 }
 
-// Key creates a key and returns its secret.
+// Key creates an API key of the role and returns the key's secret.
 func (h *Server) Key(role perdure.KeyRole) string {
 	h.T.Helper()
 	_, secret, err := h.Engine.CreateKey(h.T.Context(), "default", "test "+string(role), role)
@@ -142,7 +142,7 @@ func (h *Server) Key(role perdure.KeyRole) string {
 	return secret
 }
 
-// Reply is a response.
+// Reply is a response that the test has read.
 type Reply struct {
 	T      *testing.T
 	Status int
@@ -150,10 +150,11 @@ type Reply struct {
 	Body   []byte
 }
 
-// Org is the path of the org of the tests.
+// Org is the API path of the org that the tests use.
 const Org = "/api/orgs/default"
 
-// Call sends a request as the client. path is relative to the org unless it begins with a dot.
+// Call sends a request with the client's key. path is relative to the path Org, unless it begins
+// with a dot.
 func (h *Server) Call(method, path, body string, headers ...string) Reply {
 	h.T.Helper()
 	return h.Send(h.Request(method, path, body, headers...))
@@ -174,7 +175,7 @@ func (h *Server) Send(req *http.Request) Reply {
 	return Reply{h.T, res.StatusCode, res.Header, raw}
 }
 
-// Request returns a request as of Call.
+// Request creates a request from the same arguments as Call, without sending it.
 func (h *Server) Request(method, path, body string, headers ...string) *http.Request {
 	h.T.Helper()
 	if rest, bare := strings.CutPrefix(path, "."); bare {
@@ -202,7 +203,7 @@ func (h *Server) Request(method, path, body string, headers ...string) *http.Req
 	return req
 }
 
-// Want checks the status and decodes the body.
+// Want checks the status and decodes the body into v, unless v is nil.
 func (r Reply) Want(status int, v any) Reply {
 	r.T.Helper()
 	if r.Status != status {
@@ -216,15 +217,15 @@ func (r Reply) Want(status int, v any) Reply {
 	return r
 }
 
-// Problem is the body of an error.
+// Problem is the body of an error response.
 type Problem struct {
 	Type, Title, Detail, Code string
 	Status                    int
 	Errors                    []perdure.FieldError
 }
 
-// Problem checks that the reply is an error with that code and, unless field is "", about that
-// field.
+// Problem checks that the reply is an error with the status and the code. If field is not "", the
+// error must also be about that field.
 func (r Reply) Problem(status int, code perdure.Code, field string) Problem {
 	r.T.Helper()
 	var p Problem
@@ -241,16 +242,16 @@ func (r Reply) Problem(status int, code perdure.Code, field string) Problem {
 	return p
 }
 
-// Page is the body of a list.
+// Page is the body of a response with one page of a list.
 type Page[T any] struct {
 	Items      []T
 	NextCursor *string
 }
 
-// Models is a member of the body of a start.
+// Models is the member "models" of a request that starts a react agent.
 const Models = `"models":[{"provider":"scripted","modelId":"m"}]`
 
-// Start starts a react agent.
+// Start starts an execution of the react agent. The text extra is added to the JSON of the request.
 func (h *Server) Start(extra string) perdure.Execution {
 	h.T.Helper()
 	var x perdure.Execution
@@ -258,7 +259,7 @@ func (h *Server) Start(extra string) perdure.Execution {
 	return x
 }
 
-// Path returns the path of an execution, relative to the org.
+// Path returns the path of an execution, relative to the path Org. The text rest is appended to it.
 func (h *Server) Path(id uuid.UUID, rest string) string {
 	return fmt.Sprintf("/agent-executions/%s%s", id, rest)
 }

@@ -7,24 +7,25 @@ import (
 	"github.com/google/uuid"
 )
 
-// Browser is a browser with a session in.
+// Browser is a browser that is signed in with a session.
 type Browser struct {
 	ID           uuid.UUID
 	Cookie, Half string
 }
 
-// Headers returns the headers of its requests, in place of a key.
+// Headers returns the request headers that carry the session in place of a key.
 func (b Browser) Headers(more ...string) []string {
 	return append([]string{"Authorization", "", "Cookie", b.Cookie, "Perdure-Session", b.Half}, more...)
 }
 
-// Protocols returns the subprotocols that a WebSocket of the browser offers.
+// Protocols returns the WebSocket subprotocols that the browser offers. One of them carries its
+// half of the session.
 func (b Browser) Protocols() string { return "perdure, perdure.session." + b.Half }
 
 // Port returns the server's port.
 func (h *Server) Port() string { return h.URL[strings.LastIndex(h.URL, ":")+1:] }
 
-// SignIn creates a session.
+// SignIn signs in with a key, which creates a session.
 func (h *Server) SignIn(key string, headers ...string) Browser {
 	h.T.Helper()
 	r := h.Call("POST", "./api/login", `{"key":"`+key+`"}`, append([]string{"Authorization", "", "User-Agent", "Test 1"}, headers...)...)

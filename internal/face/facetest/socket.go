@@ -16,8 +16,8 @@ import (
 	"github.com/perdure/perdure/client"
 )
 
-// Socket is a client of the WebSocket. It stores events by seq, and blocks as the bytes that it
-// received.
+// Socket is a client of the WebSocket of an execution's log. It stores events by seq, and for each
+// block the text that it received.
 type Socket struct {
 	T    *testing.T
 	Ctx  context.Context
@@ -25,11 +25,11 @@ type Socket struct {
 
 	Events map[int64]string
 	Text   map[int64]string
-	First  int64 // lowest seq; chunks of earlier blocks are ignored
+	First  int64 // lowest seq of the loaded events; chunks of blocks with a lower seq are ignored
 	Ended  bool
 }
 
-// SocketMessage is a message of the server over the WebSocket.
+// SocketMessage is a message that the server sent over the WebSocket.
 type SocketMessage struct {
 	Type string
 	Data struct {
@@ -48,7 +48,7 @@ type SocketMessage struct {
 	}
 }
 
-// LogEvent is an event of a log in a page or a message.
+// LogEvent is an event of a log, as a page or a WebSocket message contains it.
 type LogEvent struct {
 	Cursor, Event string
 	Data          json.RawMessage
@@ -84,7 +84,7 @@ func (h *Server) DialSocket(id uuid.UUID, headers ...string) (*Socket, *http.Res
 	return &Socket{T: h.T, Ctx: ctx, Conn: conn, Events: map[int64]string{}, Text: map[int64]string{}}, res, err
 }
 
-// Send sends a message.
+// Send sends a message of the given type.
 func (c *Socket) Send(kind, data string) {
 	c.T.Helper()
 	if err := c.Conn.Write(c.Ctx, websocket.MessageText, []byte(fmt.Sprintf(`{"type":%q,"data":%s}`, kind, data))); err != nil {
@@ -92,7 +92,7 @@ func (c *Socket) Send(kind, data string) {
 	}
 }
 
-// Next reads a message.
+// Next reads the next message of the server.
 func (c *Socket) Next() SocketMessage {
 	c.T.Helper()
 	_, raw, err := c.Conn.Read(c.Ctx)
@@ -106,7 +106,8 @@ func (c *Socket) Next() SocketMessage {
 	return m
 }
 
-// Load requests a page, applies it and all events that arrive before it, and returns it.
+// Load requests a page of older events. It applies the page and all messages that arrive before it,
+// and returns the page.
 func (c *Socket) Load(data string) SocketMessage {
 	c.T.Helper()
 	c.Send("load_events", data)
@@ -120,7 +121,7 @@ func (c *Socket) Load(data string) SocketMessage {
 	}
 }
 
-// Take applies a message.
+// Take adds the events of a message to what the client has stored.
 func (c *Socket) Take(m SocketMessage) {
 	c.T.Helper()
 	if m.Data.FirstSeq > 0 && (c.First == 0 || m.Data.FirstSeq < c.First) {
@@ -137,7 +138,7 @@ func (c *Socket) Take(m SocketMessage) {
 	}
 }
 
-// Apply applies an event.
+// Apply adds one event to what the client has stored.
 func (c *Socket) Apply(e LogEvent) {
 	c.T.Helper()
 	var d struct {
@@ -176,7 +177,7 @@ func (c *Socket) Apply(e LogEvent) {
 	c.Events[d.Seq] = e.Event
 }
 
-// ToEnd follows until the log ends.
+// ToEnd reads and applies messages until the log ends.
 func (c *Socket) ToEnd() {
 	c.T.Helper()
 	for !c.Ended {
@@ -184,7 +185,7 @@ func (c *Socket) ToEnd() {
 	}
 }
 
-// Picture returns everything that the client holds, as text.
+// Picture returns everything that the client has stored, as text.
 func (c *Socket) Picture() string {
 	var b strings.Builder
 	all := maps.Clone(c.Events)

@@ -15,10 +15,10 @@ type Brittle struct {
 	Err atomic.Pointer[error]
 }
 
-// Lazy implements [store.Reader].
+// Lazy implements [store.Reader]. The returned reader fails when the Brittle store does.
 func (b *Brittle) Lazy() store.Reader { return brittleReader{b.Store.Lazy(), b} }
 
-// brittleReader is a lazy reader that fails when its store does.
+// brittleReader is a lazy reader that fails when its Brittle store does.
 type brittleReader struct {
 	store.Reader
 	b *Brittle

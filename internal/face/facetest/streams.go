@@ -10,12 +10,12 @@ import (
 	"github.com/perdure/perdure/internal/face"
 )
 
-// DurablePath returns the path of a log as a durable stream.
+// DurablePath returns the path at which the log of an execution is read as a durable stream.
 func DurablePath(id uuid.UUID, query string) string {
 	return "./v1/stream/executions/" + id.String() + query
 }
 
-// PosOf returns the position of a cursor.
+// PosOf returns the pos in a cursor.
 func PosOf(t *testing.T, cursor string) int64 {
 	t.Helper()
 	c, err := perdure.ParseCursor(cursor)
@@ -28,7 +28,7 @@ func PosOf(t *testing.T, cursor string) int64 {
 // PingAlways sets the shortest interval of pings that the tests use: one second.
 func PingAlways(c *face.Config) { c.PingEvery = time.Second }
 
-// OfType returns the events of one type or, for data events, of one type of data.
+// OfType returns the events with the name. For data events, the name is the type in their data.
 func OfType(events []Event, name string) []Event {
 	name, kind, _ := strings.Cut(name, " ")
 	var found []Event

@@ -18,18 +18,19 @@ import (
 type Caller struct {
 	Org  string
 	Role perdure.KeyRole
-	ID   uuid.UUID // of the key; zero if the key is not stored
+	ID   uuid.UUID // id of the key; zero if the key is not stored
 	Name string
-	Key  perdure.Hash // hash of the key's secret, also with a session
-	// proof is kept for the periodic recheck while a stream is open.
+	Key  perdure.Hash // hash of the key's secret; set for a session too
+	// proof lets an open stream check at intervals whether the key or session is still valid.
 	proof     proof
-	SessionID uuid.UUID // zero without a session
-	// Operator is set for the token of a data directory; Org is then the org that the request
-	// names.
+	SessionID uuid.UUID // zero if the caller has no session
+	// Operator is set if the request has the token of the server's data directory. Org is then the org
+	// that the request names.
 	Operator bool
 }
 
-// actor returns the caller as the audit log records it.
+// actor returns the caller in the form in which the audit log records it. The parameter request is
+// the id of the request.
 func (c Caller) actor(r *http.Request, request string) perdure.Actor {
 	a := perdure.Actor{Name: c.Name, RequestID: request, RemoteAddress: remoteAddress(r)}
 	if c.ID != uuid.Nil {
@@ -38,8 +39,8 @@ func (c Caller) actor(r *http.Request, request string) perdure.Actor {
 	return a
 }
 
-// remoteAddress returns the peer address of the request's connection; "local" for the unix socket,
-// whose peers have no address.
+// remoteAddress returns the network address of the connection's other side. For a connection over
+// the unix socket, whose clients have no address, it returns "local".
 func remoteAddress(r *http.Request) string {
 	if at, ok := r.Context().Value(http.LocalAddrContextKey).(net.Addr); ok && at.Network() == "unix" {
 		return "local"
@@ -47,8 +48,8 @@ func remoteAddress(r *http.Request) string {
 	return r.RemoteAddr
 }
 
-// PeerAddress returns the IP address from which a request comes. Behind a proxy, that is the address
-// that the proxy has added to X-Forwarded-For; PublicURL says that there is a proxy.
+// PeerAddress returns the IP address of the client. If PublicURL is set, there is a proxy in front
+// of the server. The client's address is then the one that the proxy has added to X-Forwarded-For.
 func (f *Front) PeerAddress(r *http.Request) string {
 	if f.PublicURL != nil {
 		forwarded := strings.Join(r.Header.Values("X-Forwarded-For"), ",")
@@ -63,9 +64,9 @@ func (f *Front) PeerAddress(r *http.Request) string {
 	return address
 }
 
-// BaseURL returns the address of the server for people: PublicURL, or else the address that the
-// request was sent to. For a request that did not come over the network it is the address at which
-// the server listens; nil if it does not.
+// BaseURL returns the URL at which people reach the server: PublicURL, or else the address that the
+// request was sent to. A request over the unix socket has no such address; for it, BaseURL returns
+// the address at which the server listens, or nil if it does not listen for HTTP.
 func (f *Front) BaseURL(r *http.Request) *url.URL {
 	at, known := r.Context().Value(http.LocalAddrContextKey).(net.Addr)
 	switch {
@@ -90,14 +91,15 @@ func requestURL(r *http.Request) *url.URL {
 
 type callerKey struct{}
 
-// CallerOf returns the caller of the request of ctx; the zero value if it needed no key.
+// CallerOf returns the caller in the context of a request. It returns the zero value if the route
+// needs no key.
 func CallerOf(ctx context.Context) Caller {
 	c, _ := ctx.Value(callerKey{}).(Caller)
 	return c
 }
 
-// proofOf returns the proof of identity that a request carries, and reports whether there is one.
-// If the header Authorization is present, the cookie is ignored.
+// proofOf returns the proof of identity in a request, and reports whether there is one. If the
+// header Authorization is present, the cookie is ignored.
 func (f *Front) proofOf(r *http.Request) (proof, bool) {
 	if auth := r.Header.Get("Authorization"); auth != "" {
 		scheme, rest, _ := strings.Cut(auth, " ")
@@ -109,7 +111,7 @@ func (f *Front) proofOf(r *http.Request) (proof, bool) {
 }
 
 const (
-	// HowToGiveKey is the end of an error that refuses a missing or unknown key.
+	// HowToGiveKey is the last part of the message that refuses a missing or unknown key.
 	HowToGiveKey = "give a key in the header Authorization: Bearer KEY, or sign in with POST /api/login, " +
 		"whose cookie counts together with the header " + SessionHeader + "; in dev mode the key is in the file named token in the data directory"
 	howToSignIn = "sign in again with POST /api/login"
@@ -154,8 +156,9 @@ func isWrite(r *http.Request) bool {
 	return r.Method != http.MethodGet && r.Method != http.MethodHead && r.Method != http.MethodOptions
 }
 
-// ownOrigin reports whether the page that made a browser send the request belongs to this server.
-// If a public URL is configured, only pages of that URL do, besides the configured origins.
+// ownOrigin reports whether the page that made a browser send the request is a page of this server,
+// or of a configured origin. If PublicURL is set, the pages of this server are the pages at that
+// URL.
 func (f *Front) ownOrigin(r *http.Request) bool {
 	origin := r.Header.Get("Origin")
 	if slices.Contains(f.Origins, origin) {

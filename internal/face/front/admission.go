@@ -13,12 +13,12 @@ import (
 
 const (
 	requestIDHeader = "X-Request-Id"
-	// requestIDLimit is the largest number of bytes of an id chosen by a client.
+	// requestIDLimit is the maximum length of a request id that a client has chosen, in bytes.
 	requestIDLimit = 128
 )
 
-// onBehalf returns the context of a request by the caller. It also sets the response header with
-// the request id that the audit log records. Errors: as fair.Visit.Enter.
+// onBehalf returns the context of a request that the caller has sent. It also sets the response
+// header with the request id that the audit log records. Errors: those of fair.Visit.Enter.
 func (f *Front) onBehalf(ctx context.Context, w http.ResponseWriter, r *http.Request, c Caller) (context.Context, error) {
 	id := requestID(r)
 	w.Header().Set(requestIDHeader, id)
@@ -27,9 +27,10 @@ func (f *Front) onBehalf(ctx context.Context, w http.ResponseWriter, r *http.Req
 	return store.ForOrg(store.By(ctx, c.actor(r, id)), c.Org), err
 }
 
-// shared lets the request compute in its org's share of the processor. The share is held from the
-// end of the request body to the start of the response, because both may be transferred slowly. A
-// body is read only when the org may compute, and its bytes are charged.
+// shared waits until the request may compute in its org's share of the processor. The request
+// occupies a place in the share from the end of its body to the start of its response, because both
+// may be transferred slowly. A body is read only when the org may compute, and its bytes are
+// charged to the org.
 func (f *Front) shared(ctx context.Context, w http.ResponseWriter, r *http.Request, org string) (context.Context, error) {
 	visit := f.Share.Visit(org)
 	if a, ok := w.(*answer); ok {
@@ -47,8 +48,8 @@ func (f *Front) shared(ctx context.Context, w http.ResponseWriter, r *http.Reque
 	return ctx, visit.Admit(ctx)
 }
 
-// requestID returns the client's own id if it is short printable ASCII without spaces, otherwise a
-// new one.
+// requestID returns the request id that the client has sent, if it is short printable ASCII without
+// spaces. Otherwise it returns a new id.
 func requestID(r *http.Request) string {
 	id := r.Header.Get(requestIDHeader)
 	odd := func(c rune) bool { return c <= ' ' || c > '~' }

@@ -7,18 +7,19 @@ import (
 	"github.com/perdure/perdure/internal/fair"
 )
 
-// answer records whether the response has started, and sets a deadline for each piece of it. A
-// client that does not read must not hold its response in memory. The server clears the deadline
-// for the next request.
+// answer is the response writer of a request. It records whether the response has started, and sets
+// a write deadline for each piece. A client that does not read must not keep its response in
+// memory. The server clears the deadline for the next request.
 type answer struct {
 	http.ResponseWriter
 	c       *http.ResponseController
 	timeout time.Duration
 	status  int
-	visit   *fair.Visit // in the org's share of the processor
+	visit   *fair.Visit // the request's place in its org's share of the processor
 }
 
-// code returns the status of the response; 200 for a connection that was taken over.
+// code returns the status of the response. It returns 200 for a connection that a WebSocket took
+// over.
 func (a *answer) code() int {
 	if a.status == 0 {
 		return http.StatusOK
@@ -30,8 +31,8 @@ func (a *answer) code() int {
 // reader that makes progress is not disconnected in the middle of a large response.
 const PieceBytes = 64 << 10
 
-// WriteHeader does not free the request's place in the org's share, because the body is encoded
-// after it. For a WebSocket, which has no body, it does.
+// WriteHeader keeps the request's place in its org's share of the processor, because the body is
+// encoded later. For a WebSocket, which has no body, it frees the place.
 func (a *answer) WriteHeader(status int) {
 	if status == http.StatusSwitchingProtocols {
 		a.visit.Leave()
@@ -57,7 +58,7 @@ func (a *answer) Write(b []byte) (n int, err error) {
 	return n, err
 }
 
-// FlushError implements http.Flusher for http.ResponseController. A response that is flushed before
+// FlushError implements the flushing of http.ResponseController. A response that is flushed before
 // its first byte is a stream.
 func (a *answer) FlushError() error {
 	a.visit.Leave()

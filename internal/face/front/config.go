@@ -15,21 +15,21 @@ import (
 // BodyLimit is the largest size of a request body, in bytes.
 const BodyLimit = 8 << 20
 
-// Authenticator finds keys. A key without an id is not stored.
+// Authenticator finds the API key for a secret. A key whose id is zero is not stored.
 type Authenticator interface {
-	// KeyOf returns the key whose secret has that SHA-256. Errors: unauthenticated;
+	// KeyOf returns the key whose secret has the given SHA-256 hash. Errors: unauthenticated;
 	// permission_denied if the key's org is disabled.
 	KeyOf(ctx context.Context, secret perdure.Hash) (*perdure.APIKey, error)
 }
 
-// Config configures the front. Rooms read it as well. Engine is required; the zero value of every
-// other field works.
+// Config configures the front and the rooms, which read it too. Engine is required; the zero value
+// of every other field works.
 type Config struct {
 	Engine *engine.Engine
-	// Auth defaults to the engine's stored keys.
+	// Auth finds API keys. By default it finds the keys that the engine has stored.
 	Auth Authenticator
-	// Hosts are the accepted values of the Host header, with or without port. In dev mode they
-	// protect against names that an attacker points at loopback. Empty accepts any host.
+	// Hosts are the accepted values of the Host header, with or without port. In dev mode they protect
+	// against attacks with a DNS name that resolves to the loopback address. Empty accepts any host.
 	Hosts []string
 	// Origins are trusted origins besides the one that the Host header names. Their pages may read
 	// responses (CORS).
@@ -37,22 +37,24 @@ type Config struct {
 	// PublicURL is the address under which browsers open the pages if a proxy stands in front. It
 	// has only a scheme and a host. If nil, each request's Host and TLS are used.
 	PublicURL *url.URL
-	// Address returns the address at which the server listens for HTTP; nil if it does not. May be nil.
+	// Address returns the address at which the server listens for HTTP, or nil if it does not listen.
+	// The function itself may be nil.
 	Address func() *url.URL
 	Logger  *slog.Logger
-	// Observer receives metrics of requests and readers; may be nil.
+	// Observer receives metrics of requests and of the readers of streams; it may be nil.
 	Observer Observer
 	// TracerProvider creates spans of requests; nil creates none.
 	TracerProvider trace.TracerProvider
-	// Stop, when closed, resets every open stream, so that clients continue with another server.
+	// Stop is closed when the server stops. The front then resets every open stream, so that clients
+	// continue with another server.
 	Stop <-chan struct{}
 	// PingEvery is the interval between pings of a stream; default 15 s.
 	PingEvery time.Duration
 	// WriteTimeout is the time that a stream's reader has for each piece of 64 KiB before its
 	// connection is reset; default 30 s.
 	WriteTimeout time.Duration
-	// BodyTimeout is the time within which a request body must arrive; default one minute. Uploads
-	// have one minute for each piece.
+	// BodyTimeout is the time within which a whole request body must arrive; default one minute. An
+	// upload has one minute for each piece of its body.
 	BodyTimeout time.Duration
 	// RecheckEvery is the interval at which an open stream's key is checked again; default 2 s. A
 	// key is trusted for 2 s without a read of the store, so a revoked key stops within 5 s.

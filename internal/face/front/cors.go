@@ -11,15 +11,16 @@ const (
 	// corsHeaders are the request headers of the API.
 	corsHeaders = "Authorization, Content-Type, Idempotency-Key, If-Match, If-None-Match, Last-Event-ID," +
 		" Stream-Seq, Stream-Closed, Producer-Id, Producer-Epoch, Producer-Seq"
-	// corsExposed are the response headers that a page may read besides the default ones.
+	// corsExposed are the response headers that pages of other origins may read, in addition to the
+	// headers that CORS always exposes.
 	corsExposed = "Location, Retry-After, ETag," +
 		" Stream-Next-Offset, Stream-Up-To-Date, Stream-Closed, Stream-Cursor, Stream-SSE-Data-Encoding," +
 		" Producer-Epoch, Producer-Seq, Producer-Expected-Seq, Producer-Received-Seq"
 )
 
-// cors lets pages of the configured origins read responses. It answers their browsers' preflight
-// requests, and reports whether the request was one. Such pages send the key as a bearer token; the
-// cookie is only for the server's own pages.
+// cors lets pages of the configured origins read responses. It answers the preflight requests of
+// their browsers, and reports whether the request was a preflight. Such pages send the key as a
+// bearer token; the session cookie is only for the server's own pages.
 func (f *Front) cors(w http.ResponseWriter, r *http.Request) (answered bool) {
 	if len(f.Origins) == 0 {
 		return false

@@ -7,8 +7,8 @@ import (
 	"github.com/perdure/perdure/internal/face"
 )
 
-// Pages of a configured origin may use the API with a key. For pages of other origins, browsers do
-// not expose the responses.
+// TestPagesOfOtherOrigins checks that pages of a configured origin may use the API with a key. For
+// pages of other origins, browsers do not expose the responses.
 func TestPagesOfOtherOrigins(t *testing.T) {
 	const app = "https://app.example.com"
 	h := open(t, func(c *face.Config) { c.Origins = []string{app} })

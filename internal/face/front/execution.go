@@ -9,7 +9,7 @@ import (
 	"github.com/perdure/perdure/internal/store"
 )
 
-// ParseID parses an id of a path. A malformed id gets the same error as an unknown one.
+// ParseID parses an id in a path. A malformed id gets the same error as an unknown id.
 func ParseID(what, text string) (uuid.UUID, error) {
 	id, err := uuid.Parse(text)
 	if err != nil || len(text) != 36 {
@@ -18,8 +18,8 @@ func ParseID(what, text string) (uuid.UUID, error) {
 	return id, nil
 }
 
-// Execution returns the execution that a path names. Its contents that are stored in blobs stay
-// there.
+// Execution returns the execution that a path names. Contents of the execution that are stored in
+// blobs are not loaded.
 func (f *Front) Execution(ctx context.Context, org, text string) (*perdure.Execution, error) {
 	id, err := ParseID("execution", text)
 	if err != nil {
@@ -28,8 +28,8 @@ func (f *Front) Execution(ctx context.Context, org, text string) (*perdure.Execu
 	return f.Engine.Read().Lazy().Execution(ctx, org, id)
 }
 
-// Detached returns the context of a stream that outlasts its request. The stream still reads and
-// computes for its org.
+// Detached returns the context of a stream that continues after the handler of its request has
+// returned. The work of the stream is still charged to its org.
 func Detached(request context.Context, execution uuid.UUID) context.Context {
 	ctx := context.WithValue(context.Background(), callerKey{}, CallerOf(request))
 	ctx = context.WithValue(ctx, executionKey{}, execution)

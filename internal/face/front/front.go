@@ -21,8 +21,8 @@ import (
 type Front struct {
 	Config
 	mux     Mux
-	routes  map[string]Route // by pattern
-	tree    Tree             // nil without one
+	routes  map[string]Route // by their patterns
+	tree    Tree             // nil if no tree is mounted
 	readers readers
 	tracer  trace.Tracer      // nil without a TracerProvider
 	watch   *streamSupervisor // watches open streams
@@ -40,7 +40,7 @@ func New(c Config) *Front {
 
 type queryKey struct{}
 
-// QueryOf returns the query of the request of ctx.
+// QueryOf returns the query parameters of the request that has the context ctx.
 func QueryOf(ctx context.Context) url.Values {
 	query, _ := ctx.Value(queryKey{}).(url.Values)
 	return query
@@ -62,8 +62,8 @@ func (f *Front) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	defer f.recovered(answer, r)
 	answer.Header().Set("X-Content-Type-Options", "nosniff")
 	answer.Header().Set("Referrer-Policy", "no-referrer")
-	// Change a copy of the request: the server uses the Body of its own to know whether a
-	// client still waits for "100 Continue".
+	// ServeHTTP changes a copy of the request. The server looks at the Body of the original to know
+	// whether a client still waits for "100 Continue".
 	body := &requestBody{ReadCloser: r.Body, c: answer.c, within: f.BodyTimeout}
 	r = r.WithContext(r.Context())
 	r.Body = body
@@ -143,14 +143,15 @@ func (f *Front) identified(w http.ResponseWriter, r *http.Request, pattern strin
 	return r.WithContext(context.WithValue(ctx, queryKey{}, r.URL.Query())), nil
 }
 
-// misdirected refuses requests whose Host is not one of Hosts. It also refuses a request from a
-// page of another origin if Hosts are set, or if the request signs in or out.
+// misdirected returns the problem of a request that was sent to the wrong host or by a foreign
+// page. If Hosts are set, the Host header must be one of them. A page of another origin is refused
+// if Hosts are set, or if the request signs in or out.
 func (f *Front) misdirected(r *http.Request) *problem.Problem {
 	if !f.ownHost(r) {
 		return problem.New(perdure.PermissionDenied, fmt.Sprintf("this server is not %q; open it by the address that it printed", r.Host))
 	}
-	// A browser sends Origin: null with the form of a link's page, because that page has no referrer.
-	// Only the token counts there, which no other page knows.
+	// A browser sends "Origin: null" with the form on the page of a question link, because that page
+	// has no referrer. Such a request is admitted by the token in its path, which no other page knows.
 	if r.Header.Get("Origin") == "" || f.ownOrigin(r) || isLink(r) {
 		return nil
 	}
@@ -160,13 +161,14 @@ func (f *Front) misdirected(r *http.Request) *problem.Problem {
 	return nil
 }
 
-// setsCookie reports whether the request changes the session of a browser.
+// setsCookie reports whether the request signs in or out, which changes the browser's session
+// cookie.
 func setsCookie(r *http.Request) bool {
 	return r.URL.Path == "/api/login" || r.URL.Path == "/api/logout"
 }
 
-// asJSON treats a body as JSON if it has one of the types that tools send by default. A body that
-// is not JSON is refused later, with the reason.
+// asJSON changes the content type of a request to JSON if it is a type that tools send by default.
+// If the body is not JSON, the handler refuses it with the reason.
 func asJSON(r *http.Request) {
 	switch ct, _, _ := strings.Cut(r.Header.Get("Content-Type"), ";"); strings.TrimSpace(strings.ToLower(ct)) {
 	case "application/x-www-form-urlencoded", "text/plain", "application/json":
@@ -174,7 +176,8 @@ func asJSON(r *http.Request) {
 	}
 }
 
-// unmatched returns the problem of a request that matches no route. h is the mux's own response.
+// unmatched returns the problem of a request that matches no route. h is the handler with which the
+// mux answers such requests.
 func unmatched(h http.Handler, w http.ResponseWriter, r *http.Request) *problem.Problem {
 	probe := &probe{header: http.Header{}}
 	h.ServeHTTP(probe, r)
@@ -187,7 +190,7 @@ func unmatched(h http.Handler, w http.ResponseWriter, r *http.Request) *problem.
 	return problem.New(perdure.NotFound, fmt.Sprintf("there is nothing at %s; /docs lists what there is", shownPath(r)))
 }
 
-// probe records the response that the mux would send.
+// probe is a response writer that stores only the headers of the mux's response.
 type probe struct{ header http.Header }
 
 func (p *probe) Header() http.Header         { return p.header }

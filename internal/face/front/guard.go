@@ -10,12 +10,13 @@ import (
 	"github.com/perdure/perdure/internal/face/problem"
 )
 
-// Access is who may use a route that is not public.
+// Access states which callers may use a route that needs a key.
 type Access int
 
-// Admin admits keys of the role admin, for their own org. It is the zero value, so a route that names
-// nobody is closed to other roles. Client also admits the role client, and Approver the roles client
-// and approver. Operator admits the token of the data directory; it checks no org.
+// Admin admits keys of the role admin, for their own org. It is the zero value, so a route without
+// an explicit Access is closed to other roles. Client also admits the role client. Approver admits
+// the roles admin, client and approver. Operator admits only the token of the server's data
+// directory, and checks no org.
 const (
 	Admin Access = iota
 	Client
@@ -23,7 +24,7 @@ const (
 	Operator
 )
 
-// admits reports whether keys of the role may use routes of the access.
+// admits reports whether the access admits keys of the role.
 func (a Access) admits(role perdure.KeyRole) bool {
 	switch role {
 	case perdure.KeyAdmin:
@@ -37,7 +38,7 @@ func (a Access) admits(role perdure.KeyRole) bool {
 	return false
 }
 
-// Paths whose requests need a key even if no route matches.
+// Paths for which a request needs a key even if it matches no route.
 const (
 	// OrgsPath is the path of the list of orgs; the paths of each org are below it.
 	OrgsPath = "/api/orgs"
@@ -47,13 +48,15 @@ const (
 	StreamsPath = "/v1/stream/"
 )
 
-// LinkRoute is the path of the pages of links to questions. The token in the path admits a request.
+// LinkRoute is the path of the page that a link to a question opens. The token in the path takes
+// the place of a key.
 const LinkRoute = perdure.LinkPath + "{token}"
 
-// isLink reports whether a request is for the page of a link, whose path contains a secret.
+// isLink reports whether a request is for the page of a question link. The path of such a page
+// contains a secret.
 func isLink(r *http.Request) bool { return strings.HasPrefix(r.URL.Path, perdure.LinkPath) }
 
-// shownPath returns the path of a request for traces and errors, without secrets.
+// shownPath returns the path of a request as traces and errors show it, without secrets.
 func shownPath(r *http.Request) string {
 	if isLink(r) {
 		return LinkRoute
@@ -62,7 +65,7 @@ func shownPath(r *http.Request) string {
 }
 
 // public lists the routes that need no key, as patterns of [path.Match]. Every other route needs
-// one. The last two match the files of the pages, whose names have an extension.
+// one. The last two patterns match the files of the web pages, whose names have an extension.
 var public = []string{
 	"POST /api/login",
 	"POST /api/logout",
@@ -89,8 +92,9 @@ func isPublic(pattern string) bool {
 	})
 }
 
-// needsKey reports whether a request needs a key. pattern is the route that the request matches; if
-// it is "", no route does, and only the paths of orgs and streams need a key.
+// needsKey reports whether a request needs a key. pattern is the route that the request matches. If
+// pattern is "", the request matches no route; it then needs a key if it is below the paths of orgs
+// or streams.
 func needsKey(pattern, path string) bool {
 	if path == OrgsPath || strings.HasPrefix(path, OrgsPath+"/") || strings.HasPrefix(path, StreamsPath) {
 		return true
@@ -103,15 +107,16 @@ type Route struct {
 	// Pattern is a pattern of [http.ServeMux]: a method and a path. A wildcard {org} is the org that
 	// the caller must belong to.
 	Pattern string
-	// Access is who may use the route. It has no effect if the route is public.
+	// Access states which callers may use the route. It has no effect if the route is public.
 	Access Access
-	// Upload turns off the limit of the body. The handler reads the body in pieces.
+	// Upload turns off the size limit of the request body. The handler reads the body in pieces.
 	Upload bool
-	// AnyType leaves the content type of the body alone. Otherwise a body of a type that tools send
-	// by default is treated as JSON.
+	// AnyType keeps the content type of a request body. Otherwise the front treats a body as JSON if
+	// it has one of the types that tools send by default.
 	AnyType bool
-	// Compress lets responses to GET be compressed. It is false for routes whose responses contain
-	// secrets: a secret must not share a compressed response with text that somebody else chose.
+	// Compress allows the front to compress responses to GET. It is false for routes whose responses
+	// contain secrets. If a secret is compressed together with text that an attacker chose, the size
+	// of the response reveals the secret.
 	Compress bool
 }
 
@@ -132,7 +137,7 @@ func (f *Front) Handle(route Route, h http.HandlerFunc) {
 	})
 }
 
-// Routes returns the patterns of all routes, those of the tree included.
+// Routes returns the patterns of all routes. It includes the routes of the mounted [Tree].
 func (f *Front) Routes() []string {
 	all := f.mux.Patterns()
 	if f.tree != nil {
@@ -141,9 +146,9 @@ func (f *Front) Routes() []string {
 	return all
 }
 
-// refusal returns the reason why a caller may not use a route; nil if it may. org is the org that
-// the path names, or "". Another org gets the same answer as an org that does not exist. Keys of
-// workers are for gRPC.
+// refusal returns the reason why a caller may not use a route; nil if the caller may. org is the
+// org that the path names, or "". A foreign org gets the same error as an org that does not exist.
+// The keys of workers are only for gRPC.
 func refusal(c Caller, access Access, org string) *problem.Problem {
 	switch {
 	case access == Operator && c.Operator:
@@ -163,23 +168,25 @@ func refusal(c Caller, access Access, org string) *problem.Problem {
 }
 
 // Tree is a room that serves all paths below its prefixes by itself, because its errors have a
-// shape of their own. The front checks its requests like those of routes of access Client.
+// shape of their own. The front checks requests to a tree as it checks a route with the access
+// Client.
 type Tree interface {
-	// Owns reports whether a path belongs to the room.
+	// Owns reports whether the room serves a path.
 	Owns(path string) bool
 	// Routes returns the patterns of all routes of the room's [Mux].
 	Routes() []string
-	// Route returns the path of the pattern that a request matches; "" if none matches.
+	// Route returns the pattern that a request matches, without the method; "" if the request matches
+	// none.
 	Route(r *http.Request) string
-	// Refuse responds with a problem in the room's shape.
+	// Refuse sends a problem as an error in the room's own shape.
 	Refuse(w http.ResponseWriter, p *problem.Problem)
 	http.Handler
 }
 
-// Mount adds the tree. A front has at most one.
+// Mount adds a tree. A front has at most one tree.
 func (f *Front) Mount(t Tree) { f.tree = t }
 
-// serveTree checks a request and passes it to the tree. The org is the key's org.
+// serveTree checks a request and passes it to the tree. The request acts on the org of its key.
 func (f *Front) serveTree(w http.ResponseWriter, r *http.Request) {
 	if p := f.misdirected(r); p != nil {
 		f.tree.Refuse(w, p)

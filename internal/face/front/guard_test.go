@@ -9,7 +9,8 @@ import (
 	"github.com/perdure/perdure/internal/face/problem"
 )
 
-// A route needs a key unless the list of public routes names it, wherever its path is.
+// TestRoutesNeedAKeyUnlessTheyArePublic checks that a route needs a key unless the list of public
+// routes names it, wherever its path is.
 func TestRoutesNeedAKeyUnlessTheyArePublic(t *testing.T) {
 	for pattern, c := range map[string]struct {
 		target string
@@ -47,7 +48,8 @@ func TestRoutesNeedAKeyUnlessTheyArePublic(t *testing.T) {
 	}
 }
 
-// A route that names nobody is open to admins only. A caller without a role, as of a request that was not authenticated, may use nothing.
+// TestAccessOfRoutes checks that a route without an explicit Access is open to admins only. A
+// caller without a role may use nothing. A request that was not authenticated has such a caller.
 func TestAccessOfRoutes(t *testing.T) {
 	approver := Caller{Org: "a", Role: perdure.KeyApprover}
 	var unnamed Access

@@ -11,11 +11,11 @@ import (
 	"sync"
 )
 
-// compressFrom is the smallest size that is worth compressing, in bytes.
+// compressFrom is the size in bytes from which a response is compressed.
 const compressFrom = 1 << 10
 
-// zipSuffix ends the ETag of a compressed response, because its bytes differ from the uncompressed
-// one.
+// zipSuffix is the end of the ETag of a compressed response. Its bytes differ from the uncompressed
+// response, so its ETag must differ too.
 const zipSuffix = `-gzip"`
 
 // zipPiece is the number of compressed bytes that are written at once. A request gives up its place
@@ -28,7 +28,7 @@ var zippers = sync.Pool{New: func() any {
 	return &pooledGzip{z, out}
 }}
 
-// pooledGzip compresses into a buffer.
+// pooledGzip is a gzip writer with a buffer for its output.
 type pooledGzip struct {
 	*gzip.Writer
 	out *bufio.Writer
@@ -70,14 +70,14 @@ func takesGzip(r *http.Request) bool {
 type gzipResponseWriter struct {
 	http.ResponseWriter
 	gzip   bool // the client accepts gzip
-	tagged bool // the request names compressed responses by their ETags
+	tagged bool // the ETags in the request belong to compressed responses
 	status int
 	begun  bool
-	to     *pooledGzip // nil if not compressed
+	to     *pooledGzip // nil if the response is not compressed
 }
 
-// compress returns the writer of the response, and changes the request's ETags to the uncompressed
-// ones. The caller closes the writer if the response is complete.
+// compress returns a writer that compresses the response. It changes the ETags in the request to
+// those of uncompressed responses. The caller closes the writer if the response is complete.
 func compress(w http.ResponseWriter, r *http.Request) *gzipResponseWriter {
 	z := &gzipResponseWriter{ResponseWriter: w, gzip: takesGzip(r)}
 	for _, name := range []string{"If-None-Match", "If-Match"} {
@@ -89,7 +89,7 @@ func compress(w http.ResponseWriter, r *http.Request) *gzipResponseWriter {
 	return z
 }
 
-// WriteHeader is delayed until the first bytes show whether compression is worth it.
+// WriteHeader delays the status until the first bytes show whether compression is worth it.
 func (z *gzipResponseWriter) WriteHeader(status int) {
 	if z.status != 0 {
 		return
@@ -144,14 +144,14 @@ func (z *gzipResponseWriter) start() {
 	z.to.reset(z.ResponseWriter)
 }
 
-// tag changes the ETag to that of the compressed response.
+// tag changes the ETag of the uncompressed response to the ETag of the compressed response.
 func tag(h http.Header) {
 	if t := h.Get("ETag"); strings.HasSuffix(t, `"`) {
 		h.Set("ETag", strings.TrimSuffix(t, `"`)+zipSuffix)
 	}
 }
 
-// close ends the response.
+// close completes the response.
 func (z *gzipResponseWriter) close() {
 	if z.status != 0 && !z.begun {
 		z.begin()

@@ -27,8 +27,8 @@ func chatter(h *testServer) uuid.UUID {
 	return x.ID
 }
 
-// JSON responses and web pages of at least 1 KiB are compressed for clients that accept gzip. They
-// decompress to the uncompressed response.
+// TestJSONIsCompressedForWhoAcceptsIt checks that JSON responses and web pages of at least 1 KiB
+// are compressed for clients that accept gzip. They decompress to the uncompressed response.
 func TestJSONIsCompressedForWhoAcceptsIt(t *testing.T) {
 	h := open(t)
 	id := chatter(h)
@@ -60,7 +60,8 @@ func TestJSONIsCompressedForWhoAcceptsIt(t *testing.T) {
 	}
 }
 
-// The response about one execution, a 404 and the response of /healthz are not compressed.
+// TestSmallResponsesAreNotCompressed checks that the response about one execution, a 404 and the
+// response of /healthz are not compressed.
 func TestSmallResponsesAreNotCompressed(t *testing.T) {
 	h := open(t)
 	id := chatter(h)
@@ -71,8 +72,8 @@ func TestSmallResponsesAreNotCompressed(t *testing.T) {
 	}
 }
 
-// Responses about keys and sign-in are not compressed, because their compressed length could reveal
-// a secret.
+// TestAnswersAboutKeysAreNeverCompressed checks that responses about keys and sign-in are not
+// compressed, because their compressed length could reveal a secret.
 func TestAnswersAboutKeysAreNeverCompressed(t *testing.T) {
 	h := open(t)
 	for range 30 {
@@ -90,7 +91,8 @@ func TestAnswersAboutKeysAreNeverCompressed(t *testing.T) {
 	}
 }
 
-// A compressed response has its own ETag. A request with that ETag gets 304.
+// TestCompressedAnswersHaveTheirOwnTags checks that a compressed response has another ETag than the
+// uncompressed one. A request with that ETag gets 304.
 func TestCompressedAnswersHaveTheirOwnTags(t *testing.T) {
 	h := open(t)
 	path := "./v1/stream/executions/" + chatter(h).String()
@@ -107,7 +109,8 @@ func TestCompressedAnswersHaveTheirOwnTags(t *testing.T) {
 	}
 }
 
-// A client that accepts gzip receives each event at once, before the next one is written.
+// TestEventsAreNotHeldBackForCompression checks that a client that accepts gzip receives each event
+// at once, before the next one is written.
 func TestEventsAreNotHeldBackForCompression(t *testing.T) {
 	h := open(t)
 	x := h.Start("")

@@ -11,7 +11,7 @@ import (
 
 type executionKey struct{}
 
-// aboutExecution adds the execution that a path names to the context, for log lines.
+// aboutExecution returns a context whose log lines name the execution in the request's path.
 func aboutExecution(ctx context.Context, r *http.Request) context.Context {
 	pieces := strings.Split(r.URL.Path, "/")
 	for i, piece := range pieces[:len(pieces)-1] {
@@ -25,7 +25,7 @@ func aboutExecution(ctx context.Context, r *http.Request) context.Context {
 	return ctx
 }
 
-// Lines returns the logger for a request. Its lines name the org and the execution if they are
+// Lines returns the logger for a request. Its log lines name the org and the execution if they are
 // known.
 func (f *Front) Lines(ctx context.Context) *slog.Logger {
 	l := f.Logger

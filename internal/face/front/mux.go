@@ -6,17 +6,18 @@ import (
 	"strings"
 )
 
-// Mux is an [http.ServeMux] that knows its routes. It is the only mux of the face: the front has
-// one, and so has each [Tree]. The zero value is ready.
+// Mux is an [http.ServeMux] that can list its routes. Every mux of the HTTP API has this type: the
+// front has one, and so has each [Tree]. The zero value is ready to use.
 type Mux struct {
 	mux http.ServeMux
-	// actions has the routes below actionsPath, which take precedence. An [http.ServeMux] with all
-	// routes would refuse them: they conflict with the parts of an execution.
+	// actions has the routes below actionsPath, which take precedence over the routes in mux. A single
+	// [http.ServeMux] would refuse both: they conflict with the routes of a part of an execution.
 	actions  http.ServeMux
 	patterns []string
 }
 
-// actionsPath is a path in which "actions" stands in place of the id of an execution.
+// actionsPath is a path with the word "actions" at the place where other paths have an execution's
+// id.
 const actionsPath = "/agent-executions/actions/"
 
 // HandleFunc registers the handler of a pattern. It panics if the pattern is invalid or conflicts
@@ -33,10 +34,11 @@ func (m *Mux) HandleFunc(pattern string, h http.HandlerFunc) {
 // Patterns returns the patterns of all routes.
 func (m *Mux) Patterns() []string { return slices.Clone(m.patterns) }
 
-// Handler returns the handler of a request and the pattern that it matches; "" if none does.
+// Handler returns the handler of a request and the pattern that the request matches. The pattern is
+// "" if the request matches none.
 func (m *Mux) Handler(r *http.Request) (http.Handler, string) { return m.of(r).Handler(r) }
 
-// of returns the mux for a request.
+// of returns the one of the two muxes that serves a request.
 func (m *Mux) of(r *http.Request) *http.ServeMux {
 	path, below := strings.CutPrefix(r.URL.Path, OrgsPath+"/")
 	if _, path, _ = strings.Cut(path, "/"); below && strings.HasPrefix("/"+path, actionsPath) {
@@ -45,7 +47,8 @@ func (m *Mux) of(r *http.Request) *http.ServeMux {
 	return &m.mux
 }
 
-// Route returns the path of the pattern that a request matches; "" if none does.
+// Route returns the pattern that a request matches, without the method; "" if the request matches
+// none.
 func (m *Mux) Route(r *http.Request) string {
 	_, pattern := m.Handler(r)
 	if _, path, found := strings.Cut(pattern, " "); found {

@@ -10,17 +10,19 @@ import (
 // Observer receives metrics of requests and of the readers of streams. Its methods are called
 // concurrently and must not block.
 type Observer interface {
-	// Request reports a response. route is the matched pattern without the method; "" if none
-	// matched. For a stream that outlives its request, it is called when the stream starts.
+	// Request reports a response. route is the matched pattern without the method, or "" if none
+	// matched. For a stream that continues after its handler has returned, it is called when the
+	// stream starts.
 	Request(method, route string, status int, took time.Duration)
-	// Reading reports that a reader follows a log over the transport until left is called.
+	// Reading reports that a reader has begun to follow a log over the transport. The returned
+	// function is called when the reader stops.
 	Reading(transport string) (left func())
-	// Delivered reports the age of an event when it was written to a reader that had caught up
-	// before.
+	// Delivered reports the age that an event had when it was written to a reader. It is called only
+	// for readers that had already received all earlier events.
 	Delivered(transport string, age time.Duration)
 }
 
-// Transports: the ways in which readers follow logs.
+// Transports are the ways in which readers follow logs.
 const (
 	TransportSSE       = "sse"
 	TransportWebSocket = "websocket"
@@ -30,7 +32,7 @@ const (
 	TransportResponsesSocket = "responses_websocket"
 )
 
-// Transports returns all values that an Observer receives as transport.
+// Transports returns all values of the parameter transport of an Observer.
 func Transports() []string {
 	return []string{TransportSSE, TransportWebSocket, TransportDurable, TransportResponses, TransportResponsesSocket}
 }
@@ -42,8 +44,8 @@ func (noObserver) Request(string, string, int, time.Duration) {}
 func (noObserver) Reading(string) func()                      { return func() {} }
 func (noObserver) Delivered(string, time.Duration)            {}
 
-// routeOf returns the pattern that a request matches, so that the number of different values is
-// small.
+// routeOf returns the pattern that a request matches. A metric with patterns instead of paths has
+// few different values.
 func (f *Front) routeOf(r *http.Request) string {
 	if f.tree != nil && f.tree.Owns(r.URL.Path) {
 		return f.tree.Route(r)
@@ -51,8 +53,8 @@ func (f *Front) routeOf(r *http.Request) string {
 	return f.mux.Route(r)
 }
 
-// Delivered reports the age of an item that is being written. Of several items that are written
-// together, only the last counts.
+// Delivered reports the age of a log item that is being written to a reader. If several items are
+// written together, the caller reports only the last one.
 func (f *Front) Delivered(transport string, i eventlog.Item) {
 	if i.Live && !i.More && !i.At.IsZero() {
 		f.Observer.Delivered(transport, max(0, f.Engine.Store.Now().Sub(i.At.Time)))

@@ -10,9 +10,9 @@ import (
 	"github.com/perdure/perdure/internal/face/problem"
 )
 
-// ProblemOf converts an error to a problem. A problem is returned unchanged. The text of an
-// internal error is not sent to the client; the client gets an id that identifies the error in the
-// server's log.
+// ProblemOf converts an error to a problem. An error that is already a problem is returned
+// unchanged. The text of an internal error is not sent to the client; the client gets an id that
+// identifies the error in the server's log.
 func (f *Front) ProblemOf(ctx context.Context, err error) *problem.Problem {
 	var (
 		p     *problem.Problem

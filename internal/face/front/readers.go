@@ -11,7 +11,7 @@ import (
 )
 
 const (
-	// urlLimit and headerLimit bound the URL and the headers of a request, in bytes.
+	// urlLimit and headerLimit are the maximum sizes of a request's URL and headers, in bytes.
 	urlLimit    = 16 << 10
 	headerLimit = 64 << 10
 )
@@ -43,12 +43,12 @@ type readers struct {
 	open map[perdure.Hash]int
 }
 
-// crowdedPause is the Retry-After of a reader over the limit. Nobody can predict when other readers
-// leave.
+// crowdedPause is the Retry-After for a key that has too many open readers. Nobody can predict when
+// one of the open readers leaves.
 const crowdedPause = 5 * time.Second
 
-// Admit counts another reader of the caller, and returns the function that ends the count. Over the
-// limit it returns rate_limited.
+// Admit counts a reader that the caller opens, and returns the function that ends the count. It
+// returns rate_limited if the caller's key has too many open readers.
 func (f *Front) Admit(c Caller, transport string) (leave func(), p *problem.Problem) {
 	f.readers.mu.Lock()
 	defer f.readers.mu.Unlock()

@@ -7,14 +7,15 @@ import (
 	"time"
 )
 
-// requestBody is a request body whose Close does nothing, so that the rest of the body can be
-// drained later. Its read deadline starts with the first read, unless the reader sets another one.
+// requestBody is a request body whose Close does nothing, so that drain can still read what the
+// handler has left. The read deadline starts with the first read, unless the handler sets another
+// deadline.
 type requestBody struct {
 	io.ReadCloser
 	c      *http.ResponseController
 	within time.Duration
 	began  bool
-	bytes  int64        // read so far
+	bytes  int64        // bytes read until now
 	ended  func() error // called once, when the whole body has arrived; its error fails the read; may be nil
 }
 
@@ -39,8 +40,8 @@ func (k *requestBody) Read(b []byte) (int, error) {
 
 func (k *requestBody) Close() error { return nil }
 
-// drain reads the rest of a refused body. A client that is still sending would otherwise see a
-// connection reset instead of the response.
+// drain reads what is left of the body of a refused request. A client that is still sending would
+// otherwise see a connection reset instead of the response.
 func (k *requestBody) drain(w http.ResponseWriter) {
 	c := http.NewResponseController(w)
 	_ = c.SetReadDeadline(time.Now().Add(10 * time.Second)) // without a deadline, the copy is still bounded

@@ -14,26 +14,28 @@ import (
 )
 
 const (
-	// SessionHeader carries the page's half of a session. Pages of other origins cannot send it,
-	// because it requires a CORS preflight that does not allow it.
+	// SessionHeader carries the half of a session that the web page stores; the browser's cookie has
+	// the other half. Pages of other origins cannot send this header, because the CORS preflight does
+	// not allow it.
 	SessionHeader = "Perdure-Session"
 	// SocketProtocol is the WebSocket subprotocol that the server selects. A browser cannot add
-	// headers to a WebSocket, so a page sends its half of the session as another subprotocol,
-	// sessionProtocol. The server never selects that one, so that the response does not repeat the
-	// secret.
+	// headers to a WebSocket request, so a page sends its half of the session as a second subprotocol,
+	// which begins with sessionProtocol. The server never selects the second one, so the response does
+	// not repeat the secret.
 	SocketProtocol  = "perdure"
 	sessionProtocol = "perdure.session."
 )
 
-// proof identifies the sender of a request: the hash of a key's secret, or the hashes of a
-// session's halves.
+// proof identifies the sender of a request: it is the hash of a key's secret, or the hashes of the
+// two halves of a session.
 type proof struct {
 	key          perdure.Hash
 	session      bool
 	cookie, page perdure.Hash
 }
 
-// halvesOf returns the halves of a session that a request carries; either may be "".
+// halvesOf returns the two halves of a session from a request: the half in the cookie and the half
+// of the page. A half that is missing is "".
 func (f *Front) halvesOf(r *http.Request) (cookie, page string) {
 	if c, err := r.Cookie(f.cookieFor(r).Name); err == nil {
 		cookie = c.Value
@@ -44,8 +46,8 @@ func (f *Front) halvesOf(r *http.Request) (cookie, page string) {
 	return cookie, page
 }
 
-// offeredHalf returns the half of a session from the subprotocols of a WebSocket request; "" if
-// there is none.
+// offeredHalf returns the page's half of a session from the subprotocols of a WebSocket request; ""
+// if there is none.
 func offeredHalf(h http.Header) string {
 	for _, line := range h.Values("Sec-WebSocket-Protocol") {
 		for protocol := range strings.SplitSeq(line, ",") {
@@ -57,9 +59,9 @@ func offeredHalf(h http.Header) string {
 	return ""
 }
 
-// cookieFor returns the session cookie for the request's browser, without a value. Browsers send a
-// host's cookies to all of its ports, so the name contains the port. Over https, the prefix __Host-
-// prevents other hosts of the domain, and pages without TLS, from setting it.
+// cookieFor returns the session cookie for a browser, without a value. Browsers send the cookies of
+// a host to all of its ports, so the cookie's name contains the port. Over https, the name begins
+// with __Host-. Other hosts of the domain, and pages without TLS, can then not set the cookie.
 func (f *Front) cookieFor(r *http.Request) http.Cookie {
 	at := requestURL(r)
 	if f.PublicURL != nil {
@@ -80,8 +82,8 @@ func (f *Front) cookieFor(r *http.Request) http.Cookie {
 	return c
 }
 
-// verify returns the key of a proof, and the session if the proof is one. Errors: unauthenticated;
-// permission_denied if the key's org is disabled.
+// verify returns the key that a proof stands for, and the session if the proof is a session.
+// Errors: unauthenticated; permission_denied if the key's org is disabled.
 func (f *Front) verify(ctx context.Context, p proof) (*perdure.APIKey, *perdure.Session, error) {
 	if !p.session {
 		key, err := f.Auth.KeyOf(ctx, p.key)
@@ -105,13 +107,14 @@ type Browser struct {
 
 type browserKey struct{}
 
-// BrowserOf returns the sender of a sign-in or sign-out.
+// BrowserOf returns the Browser in the context of a request that signs in or out.
 func BrowserOf(ctx context.Context) Browser {
 	b, _ := ctx.Value(browserKey{}).(Browser)
 	return b
 }
 
-// BrowserIn describes the sender of a request, and sets the response header with the request id.
+// BrowserIn returns the Browser that sent a request. It also sets the response header with the
+// request id.
 func (f *Front) BrowserIn(w http.ResponseWriter, r *http.Request) Browser {
 	cookie, page := f.halvesOf(r)
 	b := Browser{cookie: f.cookieFor(r), requestID: requestID(r), remote: remoteAddress(r), agent: r.UserAgent()}
@@ -120,24 +123,25 @@ func (f *Front) BrowserIn(w http.ResponseWriter, r *http.Request) Browser {
 	return b
 }
 
-// Actor returns the sender as the audit log records it, with the key on whose behalf it acts.
+// Actor returns the browser in the form in which the audit log records it. name and id are those of
+// the key on whose behalf the browser acts.
 func (b Browser) Actor(name string, id *uuid.UUID) perdure.Actor {
 	return perdure.Actor{KeyID: id, Name: name, RequestID: b.requestID, RemoteAddress: b.remote}
 }
 
-// Hold returns the cookie that stores half of a session.
+// Hold returns a cookie that stores the cookie's half of a session in the browser.
 func (b Browser) Hold(half string) *http.Cookie {
 	b.cookie.Value, b.cookie.MaxAge = half, int(perdure.SessionLife/time.Second)
 	return &b.cookie
 }
 
-// Drop returns the cookie that makes the browser delete its half.
+// Drop returns a cookie that deletes the browser's half of the session.
 func (b Browser) Drop() *http.Cookie {
 	b.cookie.MaxAge = -1
 	return &b.cookie
 }
 
-// SignIn starts a session with a key's secret.
+// SignIn starts a session for the key with the given secret.
 func (f *Front) SignIn(ctx context.Context, secret string, b Browser) (*perdure.Session, tenants.SessionHalves, *perdure.APIKey, error) {
 	hash := perdure.Hash(sha256.Sum256([]byte(secret)))
 	key, err := f.Auth.KeyOf(ctx, hash)
@@ -156,7 +160,8 @@ func (f *Front) SignIn(ctx context.Context, secret string, b Browser) (*perdure.
 	return session, halves, key, err
 }
 
-// SignOut ends the session whose two halves were sent. Without both it does nothing.
+// SignOut ends the session whose two halves the browser has sent. If a half is missing, it does
+// nothing.
 func (f *Front) SignOut(ctx context.Context, b Browser) error {
 	session, err := f.Engine.Session(ctx, b.halves.cookie, b.halves.page)
 	if perdure.IsCode(err, perdure.Unauthenticated) {
@@ -168,7 +173,7 @@ func (f *Front) SignOut(ctx context.Context, b Browser) error {
 	ctx = store.By(ctx, b.Actor(session.KeyName, session.KeyID))
 	_, err = f.Engine.EndSession(ctx, session.Org, session.ID, func(*perdure.Session) bool { return true })
 	if perdure.IsCode(err, perdure.NotFound) {
-		return nil // ended in the meantime
+		return nil // the session has ended in the meantime
 	}
 	return err
 }

@@ -15,7 +15,7 @@ import (
 	"github.com/perdure/perdure/internal/face/facetest"
 )
 
-// sessions lists the sessions that the key may see.
+// sessions returns the sessions that the key in the headers may see.
 func (h *testServer) sessions(headers ...string) (all []perdure.Session) {
 	h.T.Helper()
 	var list struct{ Items []perdure.Session }
@@ -43,8 +43,8 @@ func TestLoginAnswersWithOneHalf(t *testing.T) {
 	}
 }
 
-// An admin's key lists and ends the sessions of its org, and a client's key its own sessions. A
-// session that the caller may not see is not found.
+// TestSessionsAreListedAndRevoked checks that an admin's key lists and ends the sessions of its
+// org, and a client's key its own sessions. A session that the caller may not see is not found.
 func TestSessionsAreListedAndRevoked(t *testing.T) {
 	h := open(t)
 	mine, other, admins := h.SignIn(h.ClientKey), h.SignIn(h.Key("client")), h.SignIn(h.AdminKey)
@@ -103,7 +103,8 @@ func TestSessionsArePaged(t *testing.T) {
 	}
 }
 
-// A sign-out needs both halves of the same session; otherwise the session stays valid.
+// TestLogoutNeedsBothHalves checks that a sign-out needs both halves of the same session; otherwise
+// the session stays valid.
 func TestLogoutNeedsBothHalves(t *testing.T) {
 	h := open(t)
 	one, two := h.SignIn(h.ClientKey), h.SignIn(h.ClientKey)
@@ -116,8 +117,8 @@ func TestLogoutNeedsBothHalves(t *testing.T) {
 	h.Call("GET", "/sessions", "", two.Headers()...).Want(200, nil)
 }
 
-// Signing out, revoking the session or its key, and disabling the org end the session's streams and
-// sockets.
+// TestStreamsEndWithTheirSession checks that signing out, revoking the session or its key, and
+// disabling the org end the session's streams and sockets.
 func TestStreamsEndWithTheirSession(t *testing.T) {
 	h := open(t, func(c *face.Config) { c.RecheckEvery = time.Millisecond })
 	x := h.Start("")
@@ -166,7 +167,8 @@ func TestStreamsEndWithTheirSession(t *testing.T) {
 	}
 }
 
-// The cookie's name depends on the address under which browsers open the pages.
+// TestCookiesAreNamedForTheirAddress checks that the name of the session cookie depends on the
+// address under which browsers open the pages.
 func TestCookiesAreNamedForTheirAddress(t *testing.T) {
 	for public, want := range map[string]string{
 		"https://perdure.example.com": "__Host-perdure", "https://perdure.example.com:443": "__Host-perdure", "https://perdure.example.com:8443": "__Host-perdure_8443",
@@ -194,7 +196,8 @@ func TestCookiesAreNamedForTheirAddress(t *testing.T) {
 	}
 }
 
-// A session is not valid at another port, because the cookie there has another name.
+// TestCookiesAreOfOnePort checks that a session of one port is not valid at another port of the
+// host, where the cookie has another name.
 func TestCookiesAreOfOnePort(t *testing.T) {
 	h := open(t)
 	s := h.SignIn(h.ClientKey)

@@ -15,8 +15,8 @@ import (
 	"github.com/perdure/perdure/internal/face/front"
 )
 
-// A request whose body arrives too slowly gets an error, or its connection is closed without a
-// response.
+// TestBodiesThatTrickle checks that a request whose body arrives too slowly gets an error, or its
+// connection is closed without a response.
 func TestBodiesThatTrickle(t *testing.T) {
 	h := open(t, func(c *face.Config) { c.BodyTimeout = 200 * time.Millisecond })
 	x := h.Start("")
@@ -32,7 +32,7 @@ func TestBodiesThatTrickle(t *testing.T) {
 			defer conn.Close()
 			fmt.Fprintf(conn, "%s HTTP/1.1\r\nHost: x\r\nAuthorization: Bearer %s\r\nContent-Type: application/json\r\nContent-Length: 1000\r\n\r\n{", line, h.ClientKey)
 			in := bufio.NewReader(conn)
-			res, err := http.ReadResponse(in, nil) // it arrives although the rest is not sent
+			res, err := http.ReadResponse(in, nil) // the response arrives before the whole body was sent
 			if err != nil {
 				if !errors.Is(err, io.ErrUnexpectedEOF) && !errors.Is(err, io.EOF) {
 					t.Fatal(err)
@@ -52,7 +52,8 @@ func TestBodiesThatTrickle(t *testing.T) {
 	}
 }
 
-// An event stream that answers a POST continues after the timeout of the request's body.
+// TestStreamsOutliveTheirBodies checks that an event stream that answers a POST continues after the
+// timeout of the request's body.
 func TestStreamsOutliveTheirBodies(t *testing.T) {
 	h := open(t, func(c *face.Config) { c.BodyTimeout, c.PingEvery = 100*time.Millisecond, 300*time.Millisecond })
 	res, err := http.DefaultClient.Do(h.Request("POST", "./v1/responses", `{"model":"scripted/m","input":"hi","stream":true}`))
@@ -71,7 +72,7 @@ func TestStreamsOutliveTheirBodies(t *testing.T) {
 	}
 }
 
-// The server's timeout for request headers is at most 10 s.
+// TestHeadersHaveTheirTime checks that a client has at most 10 s to send the headers of a request.
 func TestHeadersHaveTheirTime(t *testing.T) {
 	s := front.NewServer(http.NotFoundHandler(), nil)
 	if s.ReadHeaderTimeout <= 0 || s.ReadHeaderTimeout > 10*time.Second {
@@ -79,7 +80,8 @@ func TestHeadersHaveTheirTime(t *testing.T) {
 	}
 }
 
-// Compressed, deeply nested and numerically huge bodies get 400, and no execution is created.
+// TestDecompressionBombsAreRefused checks that compressed, deeply nested and numerically huge
+// bodies get 400, and no execution is created.
 func TestDecompressionBombsAreRefused(t *testing.T) {
 	h := open(t)
 	bomb := strings.Repeat("[", 4<<20)

@@ -10,8 +10,9 @@ import (
 	"github.com/perdure/perdure"
 )
 
-// streamSupervisor monitors all open streams with one goroutine, which runs while there are
-// streams. It ends the streams when the server stops, and rechecks each of their keys at intervals.
+// streamSupervisor watches all open streams with one goroutine, which runs while streams are open.
+// It ends the streams when the server stops. At intervals it checks whether their keys are still
+// valid.
 type streamSupervisor struct {
 	f *Front
 
@@ -19,7 +20,7 @@ type streamSupervisor struct {
 	open  map[*supervisedStream]bool
 	leave chan struct{} // closed to end the goroutine
 	over  chan struct{} // closed at the end of the goroutine
-	// stopped is set when the server stops; streams opened later end at once.
+	// stopped is set when the server stops. Streams that are opened afterwards end at once.
 	stopped bool
 }
 
@@ -29,25 +30,26 @@ type supervisedStream struct {
 	cancel context.CancelCauseFunc
 }
 
-// ErrStopping and ErrKeyOver are why the server ends a stream.
+// ErrStopping and ErrKeyOver are the reasons for which the server ends a stream.
 var (
 	ErrStopping = errors.New("the server is stopping")
 	ErrKeyOver  = errors.New("the key is revoked, its org is disabled, or the session has ended")
 )
 
-// Supervise returns the context of a stream that the request of ctx opens, and the function that the
-// stream calls at its end. The context's cause is ErrStopping or ErrKeyOver if the server ends the
-// stream.
+// Supervise returns the context of a stream that a request opens, and a function that must be
+// called at the stream's end. ctx is the context of the request. If the server ends the stream, the
+// cause of the returned context is ErrStopping or ErrKeyOver.
 func (f *Front) Supervise(ctx context.Context) (context.Context, func()) { return f.watch.enter(ctx) }
 
-// Recheck returns a function that rechecks the key of one long request, at intervals of
-// RecheckEvery however often it is called. Its error is ErrKeyOver.
+// Recheck returns a function that checks whether the key of a long request is still valid. It
+// checks at most once every RecheckEvery, however often it is called. Its error is ErrKeyOver.
 func (f *Front) Recheck(r *http.Request) func() error {
 	key := keyRecheck{f: f, at: time.Now()}
 	return func() error { return key.check(r.Context()) }
 }
 
-// CountRequest counts a request that arrives over an open connection of the caller of ctx.
+// CountRequest applies the key's request limit to a request that arrives over an open connection,
+// such as a WebSocket. ctx is the context of the connection.
 func (f *Front) CountRequest(ctx context.Context) error {
 	key, _, err := f.verify(ctx, CallerOf(ctx).proof)
 	if err != nil {
@@ -56,7 +58,7 @@ func (f *Front) CountRequest(ctx context.Context) error {
 	return f.Engine.Request(key)
 }
 
-// enter implements Supervise.
+// enter implements [Front.Supervise].
 func (w *streamSupervisor) enter(ctx context.Context) (context.Context, func()) {
 	ctx, cancel := context.WithCancelCause(ctx)
 	one := &supervisedStream{CallerOf(ctx), cancel}
@@ -74,7 +76,7 @@ func (w *streamSupervisor) enter(ctx context.Context) (context.Context, func()) 
 	return ctx, func() { w.exit(one) }
 }
 
-// exit removes a stream. For the last stream it waits until the goroutine has ended.
+// exit removes a stream. If it was the last stream, exit waits until the goroutine has ended.
 func (w *streamSupervisor) exit(one *supervisedStream) {
 	one.cancel(nil)
 	w.mu.Lock()
@@ -107,7 +109,7 @@ func (w *streamSupervisor) run(leave, over chan struct{}) {
 	}
 }
 
-// stopping ends all streams, including later ones, until none is left.
+// stopping ends all streams, and all streams that are opened afterwards, until none is left.
 func (w *streamSupervisor) stopping(leave chan struct{}) {
 	w.mu.Lock()
 	w.stopped = true
@@ -149,10 +151,10 @@ func (w *streamSupervisor) recheckKeys() {
 	}
 }
 
-// keyRecheck rechecks the key of one long request.
+// keyRecheck checks at intervals whether the key of a long request is still valid.
 type keyRecheck struct {
 	f  *Front
-	at time.Time // of the last check
+	at time.Time // time of the last check
 }
 
 func (k *keyRecheck) check(ctx context.Context) error {
@@ -163,8 +165,8 @@ func (k *keyRecheck) check(ctx context.Context) error {
 	return k.f.keyOver(ctx, CallerOf(ctx))
 }
 
-// keyOver returns ErrKeyOver if the key no longer belongs to the Caller, or its session has ended.
-// It returns nil if the store does not answer.
+// keyOver returns ErrKeyOver if the caller's key is no longer valid, or the caller's session has
+// ended. It returns nil if the store does not answer.
 func (f *Front) keyOver(ctx context.Context, c Caller) error {
 	key, _, err := f.verify(ctx, c.proof)
 	switch {

@@ -10,8 +10,9 @@ import (
 	"go.opentelemetry.io/otel/trace"
 )
 
-// traced starts the span of a request, below the parent in its traceparent header. For a stream
-// that outlives its request, the span covers only the start.
+// traced starts the span of a request, as a child of the span in its header traceparent. For a
+// stream that continues after its handler has returned, the span covers only the start of the
+// stream.
 func (f *Front) traced(r *http.Request, route string) (*http.Request, trace.Span) {
 	ctx := propagation.TraceContext{}.Extract(r.Context(), propagation.HeaderCarrier(r.Header))
 	name := r.Method
@@ -24,7 +25,7 @@ func (f *Front) traced(r *http.Request, route string) (*http.Request, trace.Span
 	return r.WithContext(ctx), span
 }
 
-// ended ends the span of a request with the status of its response.
+// ended ends the span of a request, and records the status of the response in it.
 func ended(span trace.Span, status int) {
 	span.SetAttributes(semconv.HTTPResponseStatusCode(status))
 	if status >= http.StatusInternalServerError {

@@ -7,8 +7,8 @@ import (
 	"github.com/perdure/perdure/internal/engine/questions"
 )
 
-// Voter returns the caller of the request of ctx as one who may answer questions. Errors: those of
-// reading the key.
+// Voter returns the caller of a request as a voter, who may answer questions. ctx is the context of
+// the request. Errors: those of reading the key.
 func (f *Front) Voter(ctx context.Context) (questions.Voter, error) {
 	caller := CallerOf(ctx)
 	voter := questions.Voter{Role: caller.Role, Name: caller.Name}

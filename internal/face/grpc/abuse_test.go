@@ -72,14 +72,14 @@ func TestMessagesThatAreTooLarge(t *testing.T) {
 	}
 }
 
-// wire is an HTTP/2 connection that can send any frames.
+// wire is an HTTP/2 connection on which a test can send any frames.
 type wire struct {
 	t     *testing.T
 	conn  net.Conn
 	frame *http2.Framer
 	head  bytes.Buffer
 	code  *hpack.Encoder
-	next  uint32 // the id of its next stream
+	next  uint32 // id of the next stream on the connection
 }
 
 func (w *world) wire(t *testing.T) *wire {
@@ -126,7 +126,7 @@ func (x *wire) call(method string, headers ...string) uint32 {
 	return id
 }
 
-// bomb sends a compressed message, and returns the code of the answer.
+// bomb sends a compressed message, and returns the gRPC code of the response.
 func (w *world) bomb(t *testing.T, body []byte) codes.Code {
 	t.Helper()
 	x := w.wire(t)
@@ -159,7 +159,7 @@ func (w *world) bomb(t *testing.T, body []byte) codes.Code {
 	}
 }
 
-// zeros returns so many zero bytes, compressed with gzip.
+// zeros returns size zero bytes, compressed with gzip.
 func zeros(t *testing.T, size int) []byte {
 	t.Helper()
 	var out bytes.Buffer

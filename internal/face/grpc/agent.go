@@ -9,7 +9,7 @@ import (
 	"github.com/perdure/perdure/api/perdure/v1/pbconv"
 )
 
-// agentService implements the calls of workers that run agents.
+// agentService implements the gRPC calls of workers that run agents.
 type agentService struct {
 	perdurev1.UnimplementedAgentDispatchServer
 	backend  Backend
@@ -81,8 +81,8 @@ func fitCommit(fit *pbconv.Fitter, lease perdure.Lease, answer perdure.CommitRep
 	return nil
 }
 
-// answerFitter returns a Fitter for answers from c: it stores contents that are too large for a
-// message as blobs.
+// answerFitter returns a Fitter for the responses to the caller c. The Fitter stores a content that
+// is too large for a gRPC message as a blob.
 func answerFitter(ctx context.Context, c caller) *pbconv.Fitter {
 	return &pbconv.Fitter{Answer: true, Put: func(owner perdure.BlobOwner, content []byte) (perdure.BlobRef, error) {
 		return c.PutBlob(ctx, owner, int64(len(content)), bytes.NewReader(content))
@@ -168,7 +168,7 @@ func (s *agentService) GetSignals(m *perdurev1.GetSignalsRequest, out perdurev1.
 	return nil
 }
 
-// GetQuestions sends questions, one a message.
+// GetQuestions streams the requested questions, one in each message.
 func (s *agentService) GetQuestions(m *perdurev1.GetQuestionsRequest, out perdurev1.AgentDispatch_GetQuestionsServer) error {
 	execution, ids, err := pbconv.QuestionsRequestFromProto(m)
 	if err != nil {
@@ -186,7 +186,7 @@ func (s *agentService) GetQuestions(m *perdurev1.GetQuestionsRequest, out perdur
 	return nil
 }
 
-// GetStreamedText returns the text that an ended task has streamed.
+// GetStreamedText returns the text that a task streamed before it ended.
 func (s *agentService) GetStreamedText(ctx context.Context, m *perdurev1.GetStreamedTextRequest) (*perdurev1.GetStreamedTextResponse, error) {
 	execution, task, err := pbconv.StreamedTextRequestFromProto(m)
 	if err != nil {

@@ -16,7 +16,7 @@ import (
 type Principal struct {
 	Org  string
 	Role perdure.KeyRole
-	// Embedded reports that the worker runs inside the server's process.
+	// Embedded is set if the worker runs inside the server's process.
 	Embedded bool
 	// Key is the key whose limits apply to the calls; nil if there is none.
 	Key *perdure.APIKey
@@ -30,12 +30,12 @@ type Authenticator interface {
 // Limiter is an Authenticator that also limits the rate of a key's calls. Heartbeats are never
 // limited, because a limit must not cost a worker its leases.
 type Limiter interface {
-	// Request counts a call. Error: rate_limited.
+	// Request counts a call of the key. Error: rate_limited if the key has made too many calls.
 	Request(key *perdure.APIKey) error
 }
 
-// access authenticates workers, and puts the caller with its Dispatch into the context of each
-// call.
+// access authenticates workers. It puts the caller, which contains the interface Dispatch of the
+// caller's org, into the context of each call.
 type access struct {
 	backend Backend
 	auth    Authenticator
@@ -44,7 +44,7 @@ type access struct {
 	share   *fair.Share
 }
 
-// caller is the authenticated caller of a call.
+// caller is the authenticated worker that made a call.
 type caller struct {
 	Principal
 	perdure.Dispatch
@@ -80,9 +80,9 @@ func (a access) unary(ctx context.Context, m any, call *grpc.UnaryServerInfo, ne
 	return reply, causeOf(ctx, err)
 }
 
-// enter waits until a call may compute in its org's share of the processor. A long call mostly waits,
-// so it takes no place, and waits only for the budget. A heartbeat must not be delayed. The commands
-// of both are charged.
+// enter waits until a call may compute in its org's share of the processor. A poll mostly waits for
+// work, so it occupies no place in the share; it waits only until the org has processor time left.
+// A heartbeat must not be delayed. The commands of polls and heartbeats are charged to the org.
 func enter(ctx context.Context, visit *fair.Visit, method string) error {
 	switch {
 	case method == perdurev1.WorkerDispatch_Heartbeat_FullMethodName:
@@ -94,10 +94,10 @@ func enter(ctx context.Context, visit *fair.Visit, method string) error {
 	return visit.Enter(ctx)
 }
 
-// pollCost is the approximate processor time of a poll, without its commands.
+// pollCost is the approximate processor time of a poll, without the commands that it runs.
 const pollCost = 50 * time.Microsecond
 
-// long are the unary calls that wait for work.
+// long are the unary calls that wait until there is work.
 var long = map[string]bool{
 	perdurev1.AgentDispatch_PollAgent_FullMethodName: true,
 	perdurev1.WorkerDispatch_PollTask_FullMethodName: true,
@@ -115,11 +115,11 @@ func (a access) stream(server any, s grpc.ServerStream, call *grpc.StreamServerI
 	}
 	ctx, stop := a.watch(ctx, bearer)
 	defer stop()
-	ctx = fair.With(ctx, a.share.Visit(callerOf(ctx).Org)) // its commands are charged
+	ctx = fair.With(ctx, a.share.Visit(callerOf(ctx).Org)) // the org is charged for the commands of the stream
 	return causeOf(ctx, next(server, &callerStream{ServerStream: s, ctx: ctx}))
 }
 
-// callerStream is a stream whose context contains the caller.
+// callerStream is a gRPC stream whose context contains the caller.
 type callerStream struct {
 	grpc.ServerStream
 	ctx context.Context
@@ -127,7 +127,7 @@ type callerStream struct {
 
 func (s *callerStream) Context() context.Context { return s.ctx }
 
-// uncounted are the calls to which no limit applies.
+// uncounted are the calls that do not count towards a key's limit of calls.
 var uncounted = map[string]bool{perdurev1.WorkerDispatch_Heartbeat_FullMethodName: true}
 
 // admit authenticates the caller. Errors: unauthenticated, permission_denied, rate_limited, and
@@ -173,10 +173,11 @@ func bearerOf(ctx context.Context) (string, error) {
 	return "", perdure.Errorf(perdure.Unauthenticated, `the call has no key; send the metadata "authorization: Bearer KEY"`)
 }
 
-// OrgMetadata is the metadata key for the org that an operator's worker works for.
+// OrgMetadata is the metadata key with which a worker of the operator names the org that it works
+// for.
 const OrgMetadata = "perdure-org"
 
-// OrgOf returns the org that a call names; "" if it names none.
+// OrgOf returns the org in the metadata of a call; "" if the call names none.
 func OrgOf(ctx context.Context) string {
 	meta, _ := metadata.FromIncomingContext(ctx)
 	if named := meta.Get(OrgMetadata); len(named) > 0 {
@@ -185,8 +186,9 @@ func OrgOf(ctx context.Context) string {
 	return ""
 }
 
-// watch checks the bearer token at intervals during a call. If the token is refused, the context
-// ends with that error as its cause. The caller must call the returned function.
+// watch checks at intervals during a call whether the bearer token is still valid. If it is not,
+// the returned context ends with the refusal as its cause. The caller must call the returned
+// function.
 func (a access) watch(ctx context.Context, bearer string) (context.Context, func()) {
 	ctx, cancel := context.WithCancelCause(ctx)
 	done := make(chan struct{})
@@ -200,7 +202,7 @@ func (a access) watch(ctx context.Context, bearer string) (context.Context, func
 				return
 			case <-ticker.C:
 			}
-			// Only a refusal ends the call; an error of the check does not.
+			// Only a refused token ends the call. If the check itself fails, the call continues.
 			if _, err := a.check(ctx, bearer); refused(err) {
 				cancel(err)
 				return
@@ -217,7 +219,7 @@ func refused(err error) bool {
 	return perdure.IsCode(err, perdure.Unauthenticated) || perdure.IsCode(err, perdure.PermissionDenied)
 }
 
-// causeOf returns the refusal that ended ctx, if there is one, in place of err.
+// causeOf returns the refusal that ended ctx. If no refusal has ended it, causeOf returns err.
 func causeOf(ctx context.Context, err error) error {
 	if cause := context.Cause(ctx); refused(cause) {
 		return cause

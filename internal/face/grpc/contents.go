@@ -13,11 +13,12 @@ import (
 	"github.com/perdure/perdure/internal/fair"
 )
 
-// window is the maximum number of pieces of one content that the worker may send ahead of the
-// reader. An open request therefore needs at most window times 64 KiB of memory.
+// window is the maximum number of pieces of one content that the worker may send before the reader
+// takes them. An open request therefore needs at most window times 64 KiB of memory.
 const window = 16
 
-// ServeContents offers the worker's contents to the engine until the stream ends.
+// ServeContents offers the engine the contents that the worker stores, until the worker's stream
+// ends.
 func (s *workerService) ServeContents(stream perdurev1.WorkerDispatch_ServeContentsServer) error {
 	first, err := stream.Recv()
 	if err != nil {
@@ -33,7 +34,8 @@ func (s *workerService) ServeContents(stream perdurev1.WorkerDispatch_ServeConte
 	ctx, cancel := context.WithCancelCause(stream.Context())
 	defer cancel(nil)
 	contents := &workerContents{ctx: ctx, send: stream.Send, open: map[int64]*request{}}
-	// receive runs beside the handler, and ends with the stream soon after the handler returns.
+	// receive runs in parallel to the handler. It ends soon after the handler returns, when the stream
+	// ends.
 	go func() { cancel(contents.receive(stream.Recv)) }()
 	defer context.AfterFunc(ctx, contents.end)()
 	stopped := make(chan struct{})
@@ -63,7 +65,7 @@ func noWorker(err error) error {
 	return perdure.FieldErrorf("worker_id", "must be in the first message of the stream")
 }
 
-// workerContents are the contents of the worker at the other end of a stream.
+// workerContents are the contents that the worker at the other end of a stream stores.
 type workerContents struct {
 	ctx     context.Context // ends with the stream
 	sending sync.Mutex
@@ -77,7 +79,8 @@ type workerContents struct {
 // request is one open request for a content, with the channel for the answers of the worker.
 type request struct {
 	id int64
-	// answers has a buffer for all that the worker may send: the pieces of a window, and the end.
+	// answers receives the worker's messages for the request. Its buffer has room for everything that
+	// the worker may send ahead: the pieces of a window, and the end.
 	answers chan *perdurev1.ServeContentsRequest
 }
 
@@ -113,18 +116,18 @@ func (c *workerContents) Content(ctx context.Context, execution uuid.UUID, sum p
 		RequestId: r.id, ExecutionId: pbconv.UUIDToProto(execution), Sha256: sum[:], Pieces: window,
 	})
 	if err == nil {
-		// The first answer reports whether the content exists.
+		// The worker's first message reports whether the content exists.
 		err = reader.next()
 	}
 	if err != nil && !errors.Is(err, io.EOF) {
-		_ = reader.Close() // the reader is not returned
+		_ = reader.Close() // the caller gets no reader to close
 		return nil, err
 	}
 	return reader, nil
 }
 
-// receive passes the worker's messages to the requests. It never waits for a reader. It returns
-// io.EOF when the worker has ended the stream.
+// receive passes each message of the worker to the request that it belongs to. It never waits for a
+// reader. It returns io.EOF when the worker has ended the stream.
 func (c *workerContents) receive(recv func() (*perdurev1.ServeContentsRequest, error)) error {
 	for {
 		m, err := recv()
@@ -148,14 +151,14 @@ func (c *workerContents) receive(recv func() (*perdurev1.ServeContentsRequest, e
 	}
 }
 
-// end closes the list of requests: no more are accepted.
+// end stops accepting requests for contents.
 func (c *workerContents) end() {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	c.open = nil
 }
 
-// forget removes a request, and reports whether its answer was incomplete.
+// forget removes a request, and reports whether the worker had not yet sent the whole content.
 func (c *workerContents) forget(id int64) bool {
 	c.mu.Lock()
 	defer c.mu.Unlock()
@@ -170,7 +173,7 @@ type contentReader struct {
 	from    *workerContents
 	request *request
 	left    []byte
-	taken   int64 // pieces since the last permission to send more
+	taken   int64 // pieces read since the worker was last allowed to send more
 	err     error
 }
 
@@ -188,7 +191,8 @@ func (r *contentReader) Read(p []byte) (int, error) {
 	return n, nil
 }
 
-// next waits for the next answer. Answers that arrived before the end of the stream are still read.
+// next waits for the worker's next message. Messages that arrived before the end of the stream are
+// still read.
 func (r *contentReader) next() error {
 	select {
 	case m := <-r.request.answers:
@@ -224,7 +228,7 @@ func (r *contentReader) take(m *perdurev1.ServeContentsRequest) error {
 	return r.from.tell(more)
 }
 
-// Close tells the worker to stop, if the content was not read to its end.
+// Close tells the worker to stop sending, if the content was not read to its end.
 func (r *contentReader) Close() error {
 	r.left, r.err = nil, io.ErrClosedPipe
 	if r.from.forget(r.request.id) {

@@ -15,15 +15,15 @@ import (
 	"github.com/perdure/perdure/api/perdure/v1/pbconv"
 )
 
-// generatedContents are the generated contents of a worker, by hash.
+// generatedContents are contents that a worker generates when they are read, by their hashes.
 type generatedContents struct {
 	mu     sync.Mutex
 	opened map[perdure.Hash]*contentTape
 	sizes  map[perdure.Hash]int
-	gate   chan struct{} // unless nil, contents are sent after it is closed
+	gate   chan struct{} // if it is not nil, contents are sent only after it is closed
 }
 
-// contentTape counts the bytes that are read of a content.
+// contentTape is the reader of one generated content. It counts the bytes that were read.
 type contentTape struct {
 	io.Reader
 	read   atomic.Int64
@@ -61,7 +61,7 @@ func (k *generatedContents) tape(sum perdure.Hash) *contentTape {
 
 func contentOf(sum perdure.Hash, size int) []byte { return bytes.Repeat(sum[:1], size) }
 
-// served runs a test with the ContentSource that the engine gets for a worker.
+// served calls test with the ContentSource that the engine gets for a worker with the contents k.
 func served(t *testing.T, k *generatedContents, test func(source perdure.ContentSource)) {
 	t.Helper()
 	h := start(t)

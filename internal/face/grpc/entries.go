@@ -7,13 +7,14 @@ import (
 )
 
 const (
-	// batchEntries and batchBytes bound a message with entries. The cost of one message is about
-	// that of some kilobytes of content.
+	// batchEntries and batchBytes limit a message with several entries. A message costs about as much
+	// as some kilobytes of content, so small entries share one.
 	batchEntries = 256
 	batchBytes   = 128 << 10
 )
 
-// GetEntries sends a path. If an error occurs, the entries that were read before it are sent first.
+// GetEntries streams the entries from the root to the requested entry. If an error occurs, the
+// entries that were read before it are sent first.
 func (s *agentService) GetEntries(m *perdurev1.GetEntriesRequest, out perdurev1.AgentDispatch_GetEntriesServer) error {
 	q, err := pbconv.EntryQueryFromProto(m)
 	if err != nil {
@@ -40,16 +41,16 @@ func (s *agentService) GetEntries(m *perdurev1.GetEntriesRequest, out perdurev1.
 	return to.flush()
 }
 
-// entrySender sends entries, in batches if the client supports them.
+// entrySender sends entries. It sends them in batches if the client supports batches.
 type entrySender struct {
 	out     perdurev1.AgentDispatch_GetEntriesServer
 	batches bool
 	held    []*perdurev1.Entry
-	bytes   int // size of held
+	bytes   int // size of the entries in held
 }
 
-// add sends an entry or adds it to the batch. follow, if not nil, sends the entry's content after
-// it.
+// add sends an entry, or adds it to the batch. If the function follow is not nil, the message lacks
+// the entry's content, and follow sends the content afterwards.
 func (s *entrySender) add(e *perdurev1.Entry, follow func() error) error {
 	if !s.batches {
 		err := s.out.Send(&perdurev1.GetEntriesResponse{Part: &perdurev1.GetEntriesResponse_Entry{Entry: e}})
@@ -79,11 +80,11 @@ func (s *entrySender) flush() error {
 		return nil
 	}
 	batch := &perdurev1.EntryBatch{Entries: s.held}
-	s.held, s.bytes = nil, 0 // gRPC may still use the slice
+	s.held, s.bytes = nil, 0 // a new slice, because gRPC may still use the old one
 	return s.out.Send(&perdurev1.GetEntriesResponse{Part: &perdurev1.GetEntriesResponse_Batch{Batch: batch}})
 }
 
-// flushBefore sends the batch, and returns the error that ends the stream.
+// flushBefore sends the batch, and then returns cause, the error that ends the stream.
 func (s *entrySender) flushBefore(cause error) error {
 	if err := s.flush(); err != nil {
 		return err

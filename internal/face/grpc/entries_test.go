@@ -13,7 +13,7 @@ import (
 	"google.golang.org/protobuf/proto"
 )
 
-// messagesOf requests all entries, and returns the messages of the answer.
+// messagesOf requests all entries of an execution, and returns the messages of the response.
 func (w *world) messagesOf(t *testing.T, batches bool) (all []*perdurev1.GetEntriesResponse, err error) {
 	t.Helper()
 	ctx, conn := w.raw(t, "worker")

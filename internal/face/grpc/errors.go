@@ -43,7 +43,8 @@ func (a errorConverter) status(ctx context.Context, method string, err error) er
 	return pbconv.Status(a.shown(ctx, method, err)).Err()
 }
 
-// ctxError returns the context error in err, without the text around it.
+// ctxError returns the bare context error, without text that other functions have wrapped around
+// it.
 func ctxError(err error) error {
 	if errors.Is(err, context.DeadlineExceeded) {
 		return context.DeadlineExceeded
@@ -51,7 +52,7 @@ func ctxError(err error) error {
 	return context.Canceled
 }
 
-// shown returns the error that callers see for err, and logs err.
+// shown returns the error that the caller of a method gets for err, and logs err.
 func (a errorConverter) shown(ctx context.Context, method string, err error) *perdure.Error {
 	var coded *perdure.Error
 	if errors.As(err, &coded) && coded.Code != perdure.Internal {

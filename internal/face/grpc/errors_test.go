@@ -18,7 +18,7 @@ import (
 	perdurev1 "github.com/perdure/perdure/api/perdure/v1"
 )
 
-// statuses is the table of gRPC codes that clients in other languages rely on.
+// statuses maps the error codes to the gRPC codes on which clients in other languages rely.
 var statuses = map[perdure.Code]codes.Code{
 	perdure.InvalidArgument:      codes.InvalidArgument,
 	perdure.NotFound:             codes.NotFound,
@@ -66,7 +66,7 @@ func TestErrorsArriveExactly(t *testing.T) {
 	}
 }
 
-// call sends a request that the client does not repeat after an error with this code.
+// call makes a call that the client does not repeat if the error has this code.
 func call(ctx context.Context, c *remote.Client, code perdure.Code) error {
 	if code == perdure.RateLimited {
 		return c.Release(ctx, perdure.Release{})
@@ -215,7 +215,7 @@ func TestCloseEndsWhatIsTriedAgain(t *testing.T) {
 	}
 }
 
-// lockedBuffer is a log that the server and the test share.
+// lockedBuffer is a buffer for log lines that the server and the test use at the same time.
 type lockedBuffer struct {
 	mu  sync.Mutex
 	buf bytes.Buffer

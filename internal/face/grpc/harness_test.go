@@ -25,17 +25,18 @@ import (
 
 func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }
 
-// fake records its calls, and answers with configured values. It stores blobs.
+// fake is an engine that records the calls that it gets. It answers them with what the test has
+// set, and stores blobs.
 type fake struct {
 	mu    sync.Mutex
 	asked []any
 
 	answer func(call string, asked any) (any, error)
-	// appendFrames replaces answer for Append.
+	// appendFrames, if set, answers calls of Append instead of the function answer.
 	appendFrames func(context.Context, []perdure.Frame) ([]perdure.FrameReply, error)
-	// pollAgents replaces answer for PollAgents.
+	// pollAgents, if set, answers calls of PollAgents instead of the function answer.
 	pollAgents func(context.Context, perdure.Poll) ([]perdure.AgentClaim, error)
-	// serve replaces answer for ServeContents.
+	// serve, if set, answers calls of ServeContents instead of the function answer.
 	serve    func(context.Context, uuid.UUID, perdure.ContentSource) error
 	entries  iter.Seq2[perdure.Entry, error]
 	blobs    map[uuid.UUID][]byte
@@ -71,7 +72,7 @@ func ask[R any](f *fake, call string, asked any) (R, error) {
 	return zero, err
 }
 
-// args are the arguments of a call with several arguments.
+// args are the arguments of a recorded call that has several.
 type args [4]any
 
 func (f *fake) Register(_ context.Context, r perdure.Registration) (perdure.Settings, error) {
@@ -178,7 +179,7 @@ func (f *fake) GetBlob(_ context.Context, _, blob uuid.UUID) (io.ReadCloser, err
 	return io.NopCloser(bytes.NewReader(content)), nil
 }
 
-// backend serves the same fake to every org.
+// backend is a Backend that returns the same fake for every org.
 type backend struct {
 	fake       *fake
 	checkpoint *perdure.Checkpoint
@@ -198,7 +199,7 @@ func (b *backend) LatestCheckpoint(context.Context, string, uuid.UUID) (*perdure
 	return b.checkpoint, nil
 }
 
-// keys are the API keys of the test's server.
+// keys are the API keys that the test's server accepts.
 type keys struct {
 	mu   sync.Mutex
 	keys map[string]grpcapi.Principal
@@ -220,7 +221,7 @@ func (k *keys) revoke(bearer string) {
 	delete(k.keys, bearer)
 }
 
-// world is a server with a fake as its engine.
+// world is a gRPC server whose engine is a fake.
 type world struct {
 	fake    *fake
 	backend *backend
@@ -228,7 +229,7 @@ type world struct {
 	server  *grpcapi.Server
 	log     *lockedBuffer
 	addr    string
-	gone    chan [2]string // org and worker
+	gone    chan [2]string // receives the org and id of each worker that is reported as gone
 	share   *fair.Share
 }
 

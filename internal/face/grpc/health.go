@@ -14,8 +14,8 @@ import (
 	"google.golang.org/grpc/status"
 )
 
-// healthService implements grpc.health.v1 for load balancers, which have no key. It has one state
-// for the server as a whole, "", and for each service.
+// healthService implements grpc.health.v1 for load balancers, which have no key. It reports one
+// state for each service and, under the name "", for the whole server.
 type healthService struct {
 	healthpb.UnimplementedHealthServer
 	check   health.Check
@@ -23,7 +23,7 @@ type healthService struct {
 	stopped chan struct{}
 }
 
-// watchEvery is the interval between two checks of a watched server.
+// watchEvery is the interval at which the state of the server is checked for a Watch call.
 const watchEvery = 2 * time.Second
 
 func newHealthService(check health.Check) *healthService {
@@ -64,8 +64,8 @@ func (s *healthService) Check(ctx context.Context, m *healthpb.HealthCheckReques
 	return &healthpb.HealthCheckResponse{Status: s.serving(ctx)}, nil
 }
 
-// unknown keeps the watch of an unknown service open, as the protocol requires, because the service
-// may be added later.
+// unknown keeps the Watch call for an unknown service open, as the protocol requires, because the
+// service may be added later.
 func (s *healthService) unknown(out grpc.ServerStreamingServer[healthpb.HealthCheckResponse]) error {
 	if err := out.Send(&healthpb.HealthCheckResponse{Status: healthpb.HealthCheckResponse_SERVICE_UNKNOWN}); err != nil {
 		return err

@@ -83,8 +83,8 @@ func TestAnErrorInTheMiddleOfEntriesArrives(t *testing.T) {
 	}
 }
 
-// bulky returns a claim with many contents, of which some are too large for a message and some are
-// also stored as blobs.
+// bulky returns a claim with many contents. Some are too large for a message, and some are also
+// stored as blobs.
 func bulky(f *fake) perdure.AgentClaim {
 	execution := uuid.New()
 	claim := perdure.AgentClaim{
@@ -104,8 +104,8 @@ func bulky(f *fake) perdure.AgentClaim {
 	return claim
 }
 
-// fillTasks returns the fake's answers: the claims to a poll, the first claim to a finish, and the
-// tasks of the claims by id.
+// fillTasks returns a function that answers the calls of a fake. A poll gets the claims, and a
+// finish gets the first of them. The tasks of the claims are returned by their ids.
 func fillTasks(claims []perdure.AgentClaim) func(string, any) (any, error) {
 	tasks := map[uuid.UUID]*perdure.Task{}
 	for _, claim := range claims {
@@ -173,7 +173,7 @@ func TestNoAnswerComesNearTheLimit(t *testing.T) {
 func TestWhatIsStoredAndCannotBeAnsweredIsAskedAgain(t *testing.T) {
 	w := start(t)
 	c := w.dial(t, "worker")
-	refused := map[string]bool{} // calls for which storing an answer has failed once
+	refused := map[string]bool{} // calls for which storing a part of the response has already failed once
 	call := ""
 	reply := perdure.CommitReply{Signals: []perdure.Signal{{ID: "s", Value: jsonOf(5 << 20)}}}
 	claim := bulky(w.fake)

@@ -8,8 +8,8 @@ import (
 	perdurev1 "github.com/perdure/perdure/api/perdure/v1"
 )
 
-// callSubject describes a call for the log: the caller's org and the execution. The fields are set
-// as they become known.
+// callSubject names the caller's org and the execution of a call in the log. Each field is set when
+// it becomes known.
 type callSubject struct {
 	org       string
 	execution uuid.UUID
@@ -19,12 +19,12 @@ type callSubject struct {
 
 type subjectKey struct{}
 
-// withSubject returns a call's context with the ids in its message.
+// withSubject returns a context for a call whose log lines name the ids in the call's message.
 func withSubject(ctx context.Context, m any) context.Context {
 	s := &callSubject{}
 	switch m := m.(type) {
 	case interface{ GetLease() *perdurev1.Lease }:
-		s.execution, _ = uuid.FromBytes(m.GetLease().GetExecutionId()) // an invalid id is logged as none
+		s.execution, _ = uuid.FromBytes(m.GetLease().GetExecutionId()) // for an invalid id, the log names no execution
 		s.fence = m.GetLease().GetFence()
 	case interface{ GetLease() *perdurev1.TaskLease }:
 		s.execution, _ = uuid.FromBytes(m.GetLease().GetExecutionId())
@@ -35,14 +35,14 @@ func withSubject(ctx context.Context, m any) context.Context {
 	return context.WithValue(ctx, subjectKey{}, s)
 }
 
-// about records the org of a call.
+// about records the org of a call for its log lines.
 func about(ctx context.Context, org string) {
 	if s, ok := ctx.Value(subjectKey{}).(*callSubject); ok {
 		s.org = org
 	}
 }
 
-// lines returns the logger for a call.
+// lines returns the logger for the log lines of a call.
 func (a errorConverter) lines(ctx context.Context) *slog.Logger {
 	l := a.logger
 	s, ok := ctx.Value(subjectKey{}).(*callSubject)

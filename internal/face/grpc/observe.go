@@ -9,10 +9,10 @@ import (
 	"google.golang.org/grpc/status"
 )
 
-// Observer observes calls. Its method is called by many goroutines at once and must not block.
+// Observer observes calls. Its method is called concurrently and must not block.
 type Observer interface {
-	// Call reports a call that has ended. method is the full name of the method. The duration of
-	// polls and streams includes their waits.
+	// Call reports a call that has ended. method is the full name of the gRPC method. For polls and
+	// streams, the duration includes the time that they waited.
 	Call(method string, code codes.Code, took time.Duration)
 }
 

@@ -12,16 +12,16 @@ import (
 	"github.com/perdure/perdure/api/perdure/v1/pbconv"
 )
 
-// parts sends messages of one execution, each followed by its large contents in chunks.
+// parts sends messages of one execution. Each message is followed by its large contents in chunks.
 type parts struct {
 	ctx   context.Context
 	from  perdure.Dispatch
 	chunk func([]byte) error
-	mode  perdure.PersistenceMode // the execution's mode, once it was read
+	mode  perdure.PersistenceMode // the execution's mode; "" until it was read
 }
 
-// send sends one message with head, and then those of its contents that are too large for the
-// message or are stored in a blob.
+// send calls head, which sends one message. Then it sends those contents of the message that are
+// too large for it or are stored in a blob.
 func (p *parts) send(execution uuid.UUID, head func() error, contents ...*perdurev1.Content) error {
 	var following []func() error
 	for _, m := range contents {
@@ -44,8 +44,8 @@ func (p *parts) send(execution uuid.UUID, head func() error, contents ...*perdur
 	return nil
 }
 
-// detach removes large content from its message, and returns the function that sends it; nil if the
-// content stays in the message.
+// detach removes a large content from its message, and returns the function that sends the content.
+// It returns nil if the content stays in the message.
 func (p *parts) detach(execution uuid.UUID, m *perdurev1.Content) (follow func() error, err error) {
 	switch {
 	case m == nil || m.Inline != nil && len(m.Inline) <= perdure.InlineLimit:
@@ -64,9 +64,9 @@ func (p *parts) detach(execution uuid.UUID, m *perdurev1.Content) (follow func()
 	return func() error { return p.sendBlob(execution, ref) }, nil
 }
 
-// withheld reports whether only the execution's worker stores a content that is not in its message.
-// The reference does not show this: after a promotion, the server stores a content with an
-// unchanged reference.
+// withheld reports whether a content outside its message is stored only by the execution's worker,
+// so that the server cannot send it. The content's reference alone does not show this. After a
+// promotion, the server stores the content, but the reference is unchanged.
 func (p *parts) withheld(execution uuid.UUID, m *perdurev1.Content) (bool, error) {
 	ref, err := pbconv.BlobFromProto(m.GetBlob())
 	if err != nil || ref == nil || ref.ID != perdure.ContentID(execution, ref.SHA256) {
@@ -95,7 +95,8 @@ func (p *parts) sendBlob(execution uuid.UUID, ref *perdurev1.BlobRef) error {
 	return sendChunks(content, ref.GetLength(), p.chunk)
 }
 
-// sendChunks sends exactly length bytes of content; -1 sends all of it.
+// sendChunks sends exactly length bytes of a content in chunks. If length is -1, it sends the whole
+// content.
 func sendChunks(content io.Reader, length int64, send func([]byte) error) error {
 	buf := make([]byte, perdure.BlobChunk)
 	sent := int64(0)

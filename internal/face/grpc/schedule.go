@@ -12,8 +12,8 @@ import (
 	"github.com/perdure/perdure/api/perdure/v1/pbconv"
 )
 
-// largestKeyed is the maximum size in bytes of an input without a caller's key. For such an input
-// the server derives the key, and needs the whole input in canonical form for it.
+// largestKeyed is the maximum size in bytes of a task input for which the worker sends no task key.
+// The server derives the key from the input, and needs the whole input in canonical form for it.
 const largestKeyed = 1 << 20
 
 func (s *agentService) ScheduleAgentTask(stream perdurev1.AgentDispatch_ScheduleAgentTaskServer) error {
@@ -46,7 +46,8 @@ func (s *agentService) ScheduleAgentTask(stream perdurev1.AgentDispatch_Schedule
 	return stream.SendAndClose(&perdurev1.ScheduleAgentTaskResponse{TaskId: pbconv.UUIDToProto(id), Commit: answer})
 }
 
-// checkInput refuses an input that is too large, before any of it is read.
+// checkInput returns an error if a task's input is too large. It uses the announced size, before
+// any of the input is read.
 func (s *agentService) checkInput(m *perdurev1.ScheduleAgentTaskHeader) error {
 	length := m.GetLength()
 	switch {
@@ -61,7 +62,7 @@ func (s *agentService) checkInput(m *perdurev1.ScheduleAgentTaskHeader) error {
 	return nil
 }
 
-// receiveInput reads all chunks of an input that is small enough.
+// receiveInput reads the whole input of a task, if it is small enough to be kept in memory.
 func receiveInput(input io.Reader, length int64) ([]byte, error) {
 	whole := make([]byte, length)
 	n, err := io.ReadFull(input, whole)
@@ -77,7 +78,8 @@ func receiveInput(input io.Reader, length int64) ([]byte, error) {
 	return whole, nil
 }
 
-// newTask reads the input and returns the task. A large input is stored in a blob while it is read.
+// newTask reads the input of a new task and returns the task. A large input is stored in a blob
+// while it is read.
 func newTask(ctx context.Context, lease perdure.Lease, m *perdurev1.ScheduleAgentTaskHeader, input io.Reader) (perdure.NewTask, error) {
 	options, err := pbconv.TaskOptionsFromProto(m.GetOptions())
 	if err != nil {

@@ -24,7 +24,8 @@ import (
 )
 
 const (
-	// maxMessage is the default of gRPC, which every client accepts.
+	// maxMessage is the maximum size of a message in bytes. It is gRPC's default, so every client
+	// accepts it.
 	maxMessage = 4 << 20
 	// maxHeaders bounds a call's metadata in bytes; maxStreams bounds the open calls of a
 	// connection; connectWithin bounds the time to set up a connection. The defaults of gRPC are 16
@@ -34,17 +35,17 @@ const (
 	connectWithin = 10 * time.Second
 )
 
-// Backend is the interface of the engine to the server.
+// Backend is the part of the engine that the gRPC server uses.
 type Backend interface {
-	// Dispatch returns the interface for workers of the org. Contents over perdure.InlineLimit
-	// should be returned with their Blob, in addition to the bytes or without them. Without the
-	// Blob, the server may have to store such a content again to send it.
+	// Dispatch returns the calls that workers of the org may make. Contents over perdure.InlineLimit
+	// should be returned with their Blob, in addition to the bytes or without them. Without the Blob,
+	// the server may have to store such a content again to send it.
 	Dispatch(org string) perdure.Dispatch
 	// Signal stores a signal and returns the execution's status. If id is "", the signal gets a new
-	// id. For a value that was uploaded, only the blob's id is set.
+	// id. If the value was uploaded before the call, only the id of its blob is set.
 	Signal(ctx context.Context, org string, execution uuid.UUID, name string, value perdure.Payload, id string) (signalID string, status perdure.Status, err error)
-	// LatestCheckpoint returns the newest checkpoint; before the first, it returns nil or the error
-	// not_found. A state over perdure.InlineLimit has its Blob set.
+	// LatestCheckpoint returns the newest checkpoint of an execution. If the execution has none yet,
+	// it returns nil or the error not_found. A state over perdure.InlineLimit has its Blob set.
 	LatestCheckpoint(ctx context.Context, org string, execution uuid.UUID) (*perdure.Checkpoint, error)
 }
 
@@ -56,8 +57,7 @@ type Options struct {
 	// perdure.DefaultPayloadLimit.
 	PayloadLimit int64
 	// Recheck is the interval at which the key of an open stream or poll is checked; default 2 s. A
-	// revoked key is refused after at most this time and the cache time of the Authenticator
-	// together.
+	// revoked key can be used for this time plus the time for which the Authenticator caches keys.
 	Recheck time.Duration
 	// Observer observes calls; it may be nil.
 	Observer Observer
@@ -66,8 +66,8 @@ type Options struct {
 	// Health is the check that the service grpc.health.v1 answers with; by default the server is
 	// healthy until Shutdown or Announce.
 	Health health.Check
-	// Gone, if set, is called when the last TCP connection of a worker to this server has ended,
-	// unless the server is stopping. It must not block.
+	// Gone, if set, is called when a worker's last TCP connection to this server has ended. It is not
+	// called while the server is stopping. It must not block.
 	Gone func(org string, worker uuid.UUID)
 	// Share divides the processor among the orgs; nil does not divide it.
 	Share *fair.Share
@@ -111,8 +111,8 @@ func transport(secure *tls.Config) []grpc.ServerOption {
 		grpc.MaxHeaderListSize(maxHeaders),
 		grpc.MaxConcurrentStreams(maxStreams),
 		grpc.ConnectionTimeout(connectWithin),
-		// Keepalive detects workers that are gone without closing the connection, so that their
-		// polls do not claim any more.
+		// Keepalive detects workers that have disappeared without closing the connection. Their polls
+		// then stop claiming work.
 		grpc.KeepaliveParams(keepalive.ServerParameters{Time: 15 * time.Second, Timeout: 10 * time.Second}),
 		grpc.KeepaliveEnforcementPolicy(keepalive.EnforcementPolicy{MinTime: 5 * time.Second, PermitWithoutStream: true}),
 	}
@@ -122,15 +122,16 @@ func transport(secure *tls.Config) []grpc.ServerOption {
 	return options
 }
 
-// Serve serves the listener until Shutdown, and then returns nil.
+// Serve accepts connections from the listener until Shutdown is called, and then returns nil.
 func (s *Server) Serve(listener net.Listener) error { return s.grpc.Serve(s.lines.listen(listener)) }
 
-// Announce lets the health service report that the server is not serving, before Shutdown. It may
-// be called more than once.
+// Announce makes the health service report that the server is not serving, before Shutdown is
+// called. It may be called more than once.
 func (s *Server) Announce() { s.health.stop() }
 
-// Shutdown refuses new calls, answers open polls without claims, and waits until the other calls
-// have finished. When ctx ends first, it closes the remaining connections and returns ctx's error.
+// Shutdown refuses new calls, answers open polls without claims, and waits until all other open
+// calls have finished. When ctx ends first, it closes the remaining connections and returns ctx's
+// error.
 func (s *Server) Shutdown(ctx context.Context) error {
 	s.Announce()
 	s.drain.Do(func() { close(s.draining) })

@@ -13,10 +13,10 @@ import (
 // This file implements the calls that contain one command each, for workers that commit one change
 // at a time.
 
-// largestSignal is the maximum size in bytes of a signal's value in a message.
+// largestSignal is the maximum size in bytes of a signal's value that is sent inside the message.
 const largestSignal = 1 << 20
 
-// one sends a commit of the lease with the change that add puts into it.
+// one sends a commit with a single change under the lease. add puts the change into the commit.
 func one(ctx context.Context, lease *perdurev1.Lease, number int64, add func(*perdure.Commit) error) (*perdurev1.CommitResponse, error) {
 	if number < 1 {
 		return nil, perdure.FieldErrorf("number", "must be the number of the commit, from 1 in each claim")
@@ -128,7 +128,7 @@ func (s *agentService) SignalAgent(ctx context.Context, m *perdurev1.SignalAgent
 	return &perdurev1.SignalAgentResponse{SignalId: signal, Status: pbconv.StatusToProto(status)}, nil
 }
 
-// signalValue returns the value in the message, or the blob that was uploaded for it.
+// signalValue returns the signal's value: the bytes in the message, or the blob that was uploaded.
 func signalValue(m *perdurev1.SignalAgentRequest) (perdure.Payload, error) {
 	value := m.GetSignalValue()
 	switch {
@@ -152,7 +152,8 @@ func (s *agentService) GetLatestCheckpoint(ctx context.Context, m *perdurev1.Get
 		return nil, err
 	}
 	c := callerOf(ctx)
-	// An execution may have no checkpoint; an execution of another org is not found.
+	// If the execution exists, it merely has no checkpoint yet. An execution of another org is not
+	// found.
 	if _, err := c.Execution(ctx, id); err != nil {
 		return nil, err
 	}

@@ -15,11 +15,11 @@ import (
 )
 
 // inFlight is the maximum number of batches of one stream that are appended at the same time.
-// Further batches wait in gRPC's flow control.
+// Further batches wait in the flow control of gRPC.
 const inFlight = 16
 
-// StreamData appends the batches of one worker. A batch that is refused is answered with its error;
-// the stream stays open.
+// StreamData appends the batches of events and text that a worker streams. A refused batch is
+// answered with its error; the stream stays open.
 func (s *workerService) StreamData(stream perdurev1.WorkerDispatch_StreamDataServer) error {
 	ctx := stream.Context()
 	batches, broken := receive(ctx, stream)
@@ -36,8 +36,8 @@ func (s *workerService) StreamData(stream perdurev1.WorkerDispatch_StreamDataSer
 				reply := s.append(ctx, m)
 				sending.Lock()
 				defer sending.Unlock()
-				// If the stream cannot be written, it cannot be read either, and the loop gets that
-				// error.
+				// An error of Send is ignored. If the stream cannot be written, it cannot be read either, and
+				// the loop that reads it gets the error.
 				_ = stream.Send(reply)
 			})
 		case err := <-broken:
@@ -53,8 +53,8 @@ func (s *workerService) StreamData(stream perdurev1.WorkerDispatch_StreamDataSer
 	}
 }
 
-// receive reads the stream in the background, because the handler must be able to return while no
-// message arrives. It ends with the stream soon after the handler returns.
+// receive reads the stream in the background, so that the handler can return while no message
+// arrives. It ends soon after the handler returns, when the stream ends.
 func receive(ctx context.Context, stream perdurev1.WorkerDispatch_StreamDataServer) (<-chan *perdurev1.StreamDataRequest, <-chan error) {
 	batches, broken := make(chan *perdurev1.StreamDataRequest), make(chan error, 1)
 	go func() {
@@ -74,7 +74,7 @@ func receive(ctx context.Context, stream perdurev1.WorkerDispatch_StreamDataServ
 	return batches, broken
 }
 
-// append appends one batch and returns the answer.
+// append appends one batch to the log and returns the reply to the worker.
 func (s *workerService) append(ctx context.Context, m *perdurev1.StreamDataRequest) (reply *perdurev1.StreamDataResponse) {
 	const method = perdurev1.WorkerDispatch_StreamData_FullMethodName
 	reply = &perdurev1.StreamDataResponse{Id: m.GetId()}
@@ -130,13 +130,13 @@ func (s *agentService) StreamAgentData(stream perdurev1.AgentDispatch_StreamAgen
 	}
 }
 
-// heldBlocks collects the stored length of each block.
+// heldBlocks collects the length of each block that the server has stored.
 type heldBlocks struct {
 	order  []perdure.BlockKey
 	length map[perdure.BlockKey]int64
 }
 
-// note adds the answers to frames. It returns the first refusal.
+// note records the replies to frames. It returns the error of the first refused frame.
 func (h *heldBlocks) note(frames []perdure.Frame, replies []perdure.FrameReply) error {
 	if h.length == nil {
 		h.length = map[perdure.BlockKey]int64{}
@@ -165,7 +165,7 @@ func (h *heldBlocks) response() *perdurev1.StreamAgentDataResponse {
 	return m
 }
 
-// blockOf returns the key of a frame's block.
+// blockOf returns the key of the block that a frame belongs to.
 func blockOf(f perdure.Frame) perdure.BlockKey {
 	if f.Lease != nil {
 		return perdure.BlockKey{TaskID: f.Lease.TaskID, Attempt: int64(f.Lease.Attempt), Block: f.Block}

@@ -69,8 +69,8 @@ func TestOneBatchThatIsGivenUpLeavesTheOthers(t *testing.T) {
 	}
 }
 
-// block stores frames as the engine does: known bytes are skipped, and after a gap the answer is
-// the stored length.
+// block stores the frames of one block as the engine does. It skips bytes that it has stored
+// before. A frame after a gap changes nothing; the reply contains the stored length.
 type block struct {
 	mu     sync.Mutex
 	text   string
@@ -179,7 +179,7 @@ func TestABrokenConnectionLosesNothing(t *testing.T) {
 	w := start(t)
 	proxy := newBreakingProxy(t, w.addr)
 	var b block
-	var batch, commits atomic.Int64 // the end of a broken call may overlap with the next call
+	var batch, commits atomic.Int64 // the handler of a broken call may still run during the next call
 	w.fake.appendFrames = func(_ context.Context, frames []perdure.Frame) ([]perdure.FrameReply, error) {
 		replies := b.add(frames)
 		if batch.Add(1)%5 == 0 {

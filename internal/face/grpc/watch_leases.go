@@ -11,8 +11,8 @@ import (
 	"github.com/perdure/perdure/api/perdure/v1/pbconv"
 )
 
-// WatchLeases sends a message whenever the worker should send a heartbeat, until the worker closes
-// its side of the stream.
+// WatchLeases sends the worker a message whenever it should send a heartbeat at once, until the
+// worker closes its side of the stream.
 func (s *workerService) WatchLeases(stream perdurev1.WorkerDispatch_WatchLeasesServer) error {
 	first, err := stream.Recv()
 	if err != nil {
@@ -27,7 +27,8 @@ func (s *workerService) WatchLeases(stream perdurev1.WorkerDispatch_WatchLeasesS
 	}
 	ctx, cancel := context.WithCancelCause(stream.Context())
 	defer cancel(nil)
-	// endOf runs beside the handler, and ends with the stream soon after the handler returns.
+	// endOf runs in parallel to the handler. It ends soon after the handler returns, when the stream
+	// ends.
 	go func() { cancel(endOf(stream)) }()
 	stopped := make(chan struct{})
 	defer func() { <-stopped }()

@@ -21,7 +21,8 @@ import (
 
 var full = pbconvtest.Filler{Rand: rand.New(rand.NewPCG(7, 7)), Full: true}
 
-// short compares large contents by their hashes, so that differences are readable.
+// short replaces large contents by their hashes when values are compared, so that people can read
+// the differences.
 var short = cmp.FilterPath(func(p cmp.Path) bool {
 	return p.Last().Type() == reflect.TypeFor[json.RawMessage]() || p.Last().Type() == reflect.TypeFor[[]byte]()
 }, cmp.Transformer("sum", func(b []byte) string {
@@ -31,7 +32,7 @@ var short = cmp.FilterPath(func(p cmp.Path) bool {
 	return fmt.Sprintf("%d bytes, SHA-256 %x", len(b), sha256.Sum256(b))
 }))
 
-// same fails the test if the received value differs from the sent one.
+// same fails the test if the value that arrived differs from the value that was sent.
 func same(t *testing.T, what string, sent, arrived any) {
 	t.Helper()
 	if diff := cmp.Diff(sent, arrived, short); diff != "" {
@@ -39,9 +40,9 @@ func same(t *testing.T, what string, sent, arrived any) {
 	}
 }
 
-// exchange sends a request with all fields set and gets an answer with all fields set. asServed
-// edits the request to the form that the server must see. asGiven edits the answer to the form that
-// the client must get.
+// exchange sends a request with all fields set and gets a response with all fields set. asServed
+// changes a copy of the request to what the server must receive. asGiven changes a copy of the
+// response to what the client must receive.
 func exchange[Q, R any](t *testing.T, w *world, call func(Q) (R, error), asServed func(*Q), asGiven func(*R)) {
 	t.Helper()
 	request, reply := pbconvtest.Fill[Q](full), pbconvtest.Fill[R](full)
@@ -60,7 +61,7 @@ func exchange[Q, R any](t *testing.T, w *world, call func(Q) (R, error), asServe
 	same(t, "the answer", reply, got)
 }
 
-// stayOnServer clears the fields of an execution that are not sent.
+// stayOnServer clears those fields of an execution that the server does not send.
 func stayOnServer(x *perdure.Execution) {
 	x.Answer, x.NextSignal = nil, 0
 	x.ReadyAt, x.NotBefore, x.CancelBy, x.CheckpointAt = perdure.Time{}, perdure.Time{}, perdure.Time{}, perdure.Time{}
@@ -76,7 +77,7 @@ func TestEveryCallIsTheSameAsInProcess(t *testing.T) {
 			r.Embedded = false
 			for _, k := range append(slices.Clone(r.Agents), r.Tasks...) {
 				for i := range k.Endpoints {
-					k.Endpoints[i].Queue = "" // the server sets it
+					k.Endpoints[i].Queue = "" // only the server sets it
 				}
 			}
 		}, nil)

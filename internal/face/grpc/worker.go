@@ -10,7 +10,8 @@ import (
 	"github.com/perdure/perdure/api/perdure/v1/pbconv"
 )
 
-// workerService implements the calls of all workers, and those of workers that run tasks.
+// workerService implements the gRPC calls that all workers make, and those of workers that run
+// tasks.
 type workerService struct {
 	perdurev1.UnimplementedWorkerDispatchServer
 	answers  errorConverter
@@ -121,7 +122,8 @@ func (s *workerService) PutBlob(in perdurev1.WorkerDispatch_PutBlobServer) error
 	return in.SendAndClose(&perdurev1.PutBlobResponse{Blob: pbconv.BlobToProto(&ref)})
 }
 
-// noHeader returns the error for a stream that ended before its header or began with content.
+// noHeader returns the error for a stream that ended before its header message, or that began with
+// content.
 func noHeader(err error) error {
 	if !errors.Is(err, io.EOF) {
 		return err
@@ -129,7 +131,7 @@ func noHeader(err error) error {
 	return perdure.FieldErrorf("header", "must be the first message of the stream")
 }
 
-// chunkReader reads the chunks of a stream as one content.
+// chunkReader is an io.Reader of the chunks that a stream of messages contains.
 type chunkReader struct {
 	next func() ([]byte, error)
 	left []byte

@@ -9,7 +9,7 @@ import (
 	"google.golang.org/grpc/peer"
 )
 
-// workerConnections records which workers have made calls over which connections.
+// workerConnections records for each worker the connections over which it has made calls.
 type workerConnections struct {
 	gone     func(org string, worker uuid.UUID)
 	draining <-chan struct{}
@@ -24,8 +24,8 @@ type workerRef struct {
 	worker uuid.UUID
 }
 
-// note records that a worker calls over the connection of ctx. Connections over unix sockets are
-// not recorded, because their addresses do not identify them.
+// note records that a worker has made a call over the connection of the context ctx. Connections
+// over unix sockets are not recorded, because their addresses do not distinguish them.
 func (l *workerConnections) note(ctx context.Context, org string, worker uuid.UUID) {
 	from, ok := peer.FromContext(ctx)
 	if !ok || l.gone == nil || worker == uuid.Nil {
@@ -47,8 +47,8 @@ func (l *workerConnections) begin(addr string) {
 	l.all[addr] = map[workerRef]bool{}
 }
 
-// end reports the workers that have no other connection than this one, unless this server is
-// stopping.
+// end reports the workers whose last connection was the one with this address. It reports none
+// while the server is stopping.
 func (l *workerConnections) end(addr string) {
 	for _, end := range l.cut(addr) {
 		select {
@@ -76,7 +76,7 @@ func (l *workerConnections) cut(addr string) (left []workerRef) {
 	return left
 }
 
-// listen returns a listener that reports the begin and end of its connections to l.
+// listen returns a listener that reports the begin and the end of each accepted connection to l.
 func (l *workerConnections) listen(from net.Listener) net.Listener {
 	if l.gone == nil || from.Addr().Network() != "tcp" {
 		return from
@@ -99,7 +99,8 @@ func (w watchedListener) Accept() (net.Conn, error) {
 	return &watchedConn{Conn: conn, end: sync.OnceFunc(func() { w.lines.end(addr) })}, nil
 }
 
-// watchedConn calls end when it is closed. gRPC closes a connection when the other side is gone.
+// watchedConn calls end when it is closed. gRPC closes a connection when the worker has
+// disconnected.
 type watchedConn struct {
 	net.Conn
 	end func()

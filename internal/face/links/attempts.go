@@ -7,20 +7,20 @@ import (
 )
 
 const (
-	// attemptsAtOnce is how many tokens that lead nowhere an address may try at once. Another one is
-	// possible every attemptPause.
+	// attemptsAtOnce is the number of invalid link tokens that an address may try in a row. After
+	// them, it may try one more every attemptPause.
 	attemptsAtOnce = 30
 	attemptPause   = 2 * time.Second
 	// addressesKept is the maximum number of addresses whose attempts are counted.
 	addressesKept = 10_000
 )
 
-// attempts counts the tokens that lead nowhere, by the address that tried them. The zero value is
-// ready.
+// attempts counts the invalid link tokens that were tried, by the address that tried them. The zero
+// value is ready to use.
 type attempts struct {
 	mu sync.Mutex // guards until
-	// until is, by address, the time at which all its attempts are forgotten. Each attempt moves it by
-	// attemptPause.
+	// until has, for each address, the time at which all its attempts are forgotten. Each attempt
+	// moves the time later by attemptPause.
 	until map[netip.Prefix]time.Time
 }
 
@@ -35,7 +35,7 @@ func (a *attempts) wait(address string) time.Duration {
 	return max(0, time.Until(until)-(attemptsAtOnce-1)*attemptPause)
 }
 
-// count counts an attempt.
+// count counts an attempt of the address with an invalid token.
 func (a *attempts) count(address string) {
 	a.mu.Lock()
 	defer a.mu.Unlock()
@@ -49,8 +49,9 @@ func (a *attempts) count(address string) {
 	a.until[from] = a.until[from].Add(attemptPause)
 }
 
-// network returns the network that an address belongs to: the /64 of IPv6, because one host has all
-// its addresses, or else the address itself.
+// network returns the network whose attempts are counted together with those of the address. For
+// IPv6 it is the /64, because one host can use all its addresses. For IPv4 it is the address
+// itself.
 func network(address string) netip.Prefix {
 	at, err := netip.ParseAddr(address)
 	if err != nil {

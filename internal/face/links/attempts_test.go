@@ -7,8 +7,8 @@ import (
 	"time"
 )
 
-// TestAttemptsAreForgotten checks how many attempts an address has, how they return, and which
-// addresses share them.
+// TestAttemptsAreForgotten checks how many attempts an address has, after which time it has new
+// ones, and which addresses share them.
 func TestAttemptsAreForgotten(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		var a attempts
@@ -41,7 +41,8 @@ func TestAttemptsAreForgotten(t *testing.T) {
 	})
 }
 
-// TestAddressesAreBounded checks that the counts take a bounded amount of memory.
+// TestAddressesAreBounded checks that counting the attempts of many addresses takes a bounded
+// amount of memory.
 func TestAddressesAreBounded(t *testing.T) {
 	var a attempts
 	for i := range addressesKept + 10 {

@@ -14,25 +14,26 @@ import (
 	"github.com/perdure/perdure/internal/engine/questions"
 )
 
-// formLimit is the maximum size of a form in bytes. An answer has at most 256 KiB, each byte at most
-// three characters in a form.
+// formLimit is the maximum size of a submitted form in bytes. An answer has at most 256 KiB. URL
+// encoding makes at most three characters of each byte.
 const formLimit = 3*perdure.MaxAnswer + 64<<10
 
 const (
-	// wholeField is the field of an answer that is not an object of plain values.
+	// wholeField is the name of the form field with the whole answer, if the answer is not an object
+	// of plain values.
 	wholeField = "answer"
-	// memberField is the prefix of the fields of an answer's members.
+	// memberField is the prefix of the names of form fields that have one member of the answer each.
 	memberField = "answer."
 )
 
-// form contains the values that a page's form sent.
+// form contains the values of the form that a page has sent.
 type form struct {
 	values url.Values
 	// problem describes an error in the values; "" if none was found.
 	problem string
 }
 
-// value returns a field of a form; "" of a nil form.
+// value returns the value of the named form field. It returns "" if f is nil.
 func (f *form) value(name string) string {
 	if f == nil {
 		return ""
@@ -40,7 +41,7 @@ func (f *form) value(name string) string {
 	return f.values.Get(name)
 }
 
-// readForm reads the form of a request. Errors: invalid_argument.
+// readForm reads the submitted form in the body of a request. Errors: invalid_argument.
 func readForm(w http.ResponseWriter, r *http.Request) (form, error) {
 	if kind, _, err := mime.ParseMediaType(r.Header.Get("Content-Type")); err != nil || kind != "application/x-www-form-urlencoded" {
 		return form{}, perdure.Errorf(perdure.InvalidArgument, "The page's own form must be sent.")
@@ -52,7 +53,7 @@ func readForm(w http.ResponseWriter, r *http.Request) (form, error) {
 	return form{values: r.PostForm}, nil
 }
 
-// answer returns the answer that the form means. Errors: invalid_argument.
+// answer converts the form to the answer of the question. Errors: invalid_argument.
 func (f form) answer(l *questions.Linked, token string) (questions.AnswerRequest, error) {
 	r := questions.AnswerRequest{
 		Question: l.QuestionID, AnswerID: f.value("answerId"), Verdict: perdure.Verdict(f.value("verdict")), Reason: f.value("reason"),
@@ -69,7 +70,8 @@ func (f form) answer(l *questions.Linked, token string) (questions.AnswerRequest
 	return r, err
 }
 
-// answerValue builds the value of the answer from the fields of the form. Errors: invalid_argument.
+// answerValue builds the JSON value of the answer from the fields of the form. Errors:
+// invalid_argument.
 func (f form) answerValue(q *perdure.Question) (json.RawMessage, error) {
 	if fields := fieldsOf(q.Schema); fields != nil {
 		return f.object(fields)
@@ -88,7 +90,7 @@ func (f form) answerValue(q *perdure.Question) (json.RawMessage, error) {
 	return json.RawMessage(text), nil
 }
 
-// object returns the object that the fields of a form mean. Empty optional fields are left out.
+// object builds a JSON object from the fields of the form. Empty optional fields are left out.
 func (f form) object(fields []field) (json.RawMessage, error) {
 	object := []byte{'{'}
 	for _, one := range fields {
@@ -111,8 +113,8 @@ func (f form) object(fields []field) (json.RawMessage, error) {
 	return append(object, '}'), nil
 }
 
-// encoded returns the JSON of a text, a number or a boolean as a browser writes it, so that votes of
-// the web page and of links agree.
+// encoded returns the JSON of a text, a number or a boolean exactly as a browser writes it. The
+// same answer on the web page and on a link's page is then stored as equal bytes.
 func encoded(value any) []byte {
 	var b bytes.Buffer
 	e := json.NewEncoder(&b)
@@ -121,7 +123,7 @@ func encoded(value any) []byte {
 	return bytes.TrimSuffix(b.Bytes(), []byte("\n"))
 }
 
-// read returns the value that a text means. Errors: invalid_argument.
+// read converts the text in a form field to a value of the field's type. Errors: invalid_argument.
 func (o field) read(text string) (any, error) {
 	switch o.Type {
 	case "boolean":
@@ -140,20 +142,20 @@ func (o field) read(text string) (any, error) {
 	return text, nil
 }
 
-// field is a field of a form, from a property of a JSON Schema.
+// field is a form field for one property of the JSON Schema of an answer.
 type field struct {
 	Name, Label, Description string
 	Type                     string // string, integer, number or boolean
 	Required                 bool
 	Options                  []string
-	Long                     bool   // a text of several lines
-	Given                    string // what the field contains
+	Long                     bool   // the field has several lines
+	Given                    string // the text that the field contains when the page is shown
 }
 
 // ID is the name of the field in the form.
 func (o field) ID() string { return memberField + o.Name }
 
-// property is the part of a JSON Schema that fields are made from.
+// property is the part of a property's JSON Schema that a form field shows.
 type property struct {
 	Type        any
 	Title       string
@@ -163,10 +165,11 @@ type property struct {
 	Default     json.RawMessage
 }
 
-// longText is the length from which a text gets a field of several lines.
+// longText is a value of maxLength. A text whose schema allows more gets a form field with several
+// lines.
 const longText = 200
 
-// typeOf returns the type that a schema names; "" if it names none or several.
+// typeOf returns the type in a JSON Schema; "" if the schema has no type or several.
 func typeOf(schema json.RawMessage) string {
 	var s struct{ Type string }
 	if json.Unmarshal(schema, &s) != nil {
@@ -182,7 +185,9 @@ func rank(required bool) int {
 	return 1
 }
 
-// fieldsOf returns the fields of a schema that is an object of plain values, the required ones first. It returns nil for any other schema; its values are written as JSON.
+// fieldsOf returns a form field for each property of a schema whose type is an object of plain
+// values. The required fields come first. For any other schema it returns nil; the person then
+// writes the answer as JSON.
 func fieldsOf(schema json.RawMessage) []field {
 	var s struct {
 		Type       string

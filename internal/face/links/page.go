@@ -30,8 +30,8 @@ button.go{color:Canvas;background:var(--go);border-color:var(--go)}
 :focus-visible{outline:3px solid var(--go);outline-offset:2px}
 `
 
-// policy is the Content-Security-Policy of a page. The page may load nothing, run no script and be
-// in no frame. Its own style is allowed by its hash.
+// policy is the Content-Security-Policy of the page of a question link. The page may load nothing,
+// run no script and be shown in no frame. The hash allows the page's own style.
 var policy = "default-src 'none'; style-src '" + styleHash() + "'; base-uri 'none'; form-action 'self'; frame-ancestors 'none'"
 
 func styleHash() string {
@@ -68,11 +68,12 @@ var pageTemplate = template.Must(template.New("link").Parse(`<!doctype html>
 </form>{{end}}</main></body></html>
 `))
 
-// render sends a page. Nobody may store it, frame it, or learn its address from a link.
+// render sends a page. Its headers forbid storing it in a cache, showing it in a frame, and sending
+// its address to another site.
 func (s *server) render(w http.ResponseWriter, status int, page view) {
 	var b bytes.Buffer
 	if err := pageTemplate.Execute(&b, page); err != nil {
-		panic(err) // the template fits the view
+		panic(err) // cannot fail: the template fits the view
 	}
 	h := w.Header()
 	h.Set("Content-Type", "text/html; charset=utf-8")
@@ -86,7 +87,8 @@ func (s *server) render(w http.ResponseWriter, status int, page view) {
 	_, _ = w.Write(b.Bytes()) // fails only if the client has disconnected
 }
 
-// refuse shows a message instead of a question.
+// refuse sends a page that shows a message instead of a question. If wait is not 0, it also sends
+// the header Retry-After.
 func (s *server) refuse(w http.ResponseWriter, status int, wait time.Duration, title, message string) {
 	if wait > 0 {
 		w.Header().Set("Retry-After", strconv.Itoa(seconds(wait)))
@@ -94,7 +96,7 @@ func (s *server) refuse(w http.ResponseWriter, status int, wait time.Duration, t
 	s.render(w, status, view{Title: title, Message: message})
 }
 
-// ended answers a token that leads nowhere. It does not say why.
+// ended responds to a token that is unknown or no longer valid. The page does not say which.
 func (s *server) ended(w http.ResponseWriter) {
 	s.refuse(w, http.StatusNotFound, 0, "This link does not work",
 		"It is unknown or incomplete, has expired, was used or revoked, or the question has changed since. Ask for a new link, or answer in the web page.")

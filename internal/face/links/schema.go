@@ -9,8 +9,8 @@ import (
 	"github.com/perdure/perdure/internal/visible"
 )
 
-// eachMember calls use for each member of a JSON object, in its order. It does nothing for another
-// value.
+// eachMember calls the function use for each member of a JSON object, in the order of the object.
+// It does nothing if the value is not an object.
 func eachMember(object json.RawMessage, use func(name string, value json.RawMessage)) {
 	d := json.NewDecoder(bytes.NewReader(object))
 	if first, err := d.Token(); err != nil || first != json.Delim('{') {
@@ -25,11 +25,12 @@ func eachMember(object json.RawMessage, use func(name string, value json.RawMess
 		if d.Decode(&value) != nil {
 			return
 		}
-		use(name.(string), value) // a name is a string
+		use(name.(string), value) // the name of a member is always a string
 	}
 }
 
-// fieldOf returns the field of a property, and reports whether it is a plain value.
+// fieldOf returns the form field for a property of a schema. It reports false if the property is
+// not a plain value.
 func fieldOf(name string, raw json.RawMessage, required []string) (field, bool) {
 	var p property
 	if json.Unmarshal(raw, &p) != nil {
@@ -52,7 +53,7 @@ func fieldOf(name string, raw json.RawMessage, required []string) (field, bool) 
 	return f, true
 }
 
-// plainText returns the text of a value in a field; "" if there is none.
+// plainText returns a JSON value as the text of a form field; "" if there is no value.
 func plainText(value json.RawMessage) string {
 	var text string
 	if json.Unmarshal(value, &text) == nil {

@@ -17,29 +17,29 @@ import (
 	"github.com/perdure/perdure/internal/visible"
 )
 
-// server holds the state that the pages share.
+// server holds the state that all pages share.
 type server struct {
 	*front.Front
 	wrong attempts
 }
 
-// Register registers the pages.
+// Register registers the routes of the pages.
 func Register(f *front.Front) {
 	s := &server{Front: f}
 	s.Handle(front.Route{Pattern: "GET " + front.LinkRoute}, s.show)
 	s.Handle(front.Route{Pattern: "POST " + front.LinkRoute, AnyType: true}, s.answer)
 }
 
-// visit is a request with a token that leads to a question.
+// visit is a request whose token leads to a question.
 type visit struct {
 	*server
 	w http.ResponseWriter
-	// r has the context of the link's key, for the audit log.
+	// r is the request. Its context names the link's key, for the audit log.
 	r *http.Request
 	*questions.Linked
 }
 
-// show shows the question, or how it was decided. It changes nothing.
+// show sends the page with the question, or with its decision. It changes nothing in the store.
 func (s *server) show(w http.ResponseWriter, r *http.Request) {
 	v := s.follow(w, r)
 	if v == nil {
@@ -55,8 +55,9 @@ func (s *server) show(w http.ResponseWriter, r *http.Request) {
 	}
 }
 
-// follow returns the visit of a request. If the token is unknown, its link has ended, too many
-// tokens were tried, or the link cannot be read, follow sends the response itself and returns nil.
+// follow returns the visit of a request. It sends an error page itself and returns nil if the token
+// is unknown or its link has ended. It does the same if the address has tried too many tokens, or
+// if the link cannot be read.
 func (s *server) follow(w http.ResponseWriter, r *http.Request) *visit {
 	address := s.PeerAddress(r)
 	if wait := s.wrong.wait(address); wait > 0 {
@@ -81,7 +82,7 @@ func (s *server) follow(w http.ResponseWriter, r *http.Request) *visit {
 	return &visit{server: s, w: w, r: r.WithContext(ctx), Linked: l}
 }
 
-// answer answers the question with the form of the page.
+// answer answers the question with the submitted form of the page.
 func (s *server) answer(w http.ResponseWriter, r *http.Request) {
 	v := s.follow(w, r)
 	if v == nil {
@@ -97,7 +98,7 @@ func (s *server) answer(w http.ResponseWriter, r *http.Request) {
 		return
 	}
 	if v.Question.OnWorker() && f.value("verdict") != string(perdure.VerdictDeny) {
-		v.askAway() // nobody knows here what the fields of the form mean
+		v.askAway() // without the worker, the server does not know what the fields of the form mean
 		return
 	}
 	request, err := f.answer(v.Linked, r.PathValue("token"))
@@ -113,8 +114,8 @@ func (s *server) answer(w http.ResponseWriter, r *http.Request) {
 	v.taken(request.Verdict)
 }
 
-// stored returns the vote of the link's key with that answer id; nil if there is none. A form that is sent
-// again finds its vote, whatever can still be read of the question.
+// stored returns the stored vote of the link's key with the given answer id; nil if there is none.
+// A form that is sent again finds its vote, even if the question's details can no longer be read.
 func (v *visit) stored(answer string) *perdure.Vote {
 	for i := range v.Question.Votes {
 		if vote := &v.Question.Votes[i]; vote.AnswerID == answer && vote.KeyID != nil && *vote.KeyID == v.Key.ID {
@@ -124,8 +125,8 @@ func (v *visit) stored(answer string) *perdure.Vote {
 	return nil
 }
 
-// refused responds to a vote that was not taken. If the question can still be answered, the page
-// shows its present state.
+// refused responds to a vote that was not accepted. If the question can still be answered, the page
+// shows its current state.
 func (v *visit) refused(f form, err error) {
 	now, again := v.Engine.Questions.FollowLink(v.r.Context(), v.r.PathValue("token"))
 	var coded *perdure.Error
@@ -155,18 +156,18 @@ func (v *visit) refused(f form, err error) {
 	}
 }
 
-// askAway shows a question again whose worker is not connected.
+// askAway sends the page of the question again, with the message that its worker is not connected.
 func (v *visit) askAway() {
 	v.ask(http.StatusServiceUnavailable, &form{problem: "The question could not be answered, because the worker of the run is not connected now."})
 }
 
-// failed responds with an error that is not about the question.
+// failed sends a page for an error that has nothing to do with the question.
 func (s *server) failed(w http.ResponseWriter, r *http.Request, err error) {
 	p := s.ProblemOf(r.Context(), err)
 	s.refuse(w, p.Status, p.RetryAfter, "That did not work", p.Detail)
 }
 
-// titleOf returns the title of the execution of a question.
+// titleOf returns the title of the execution with the id.
 func (v *visit) titleOf(id uuid.UUID) (string, error) {
 	found, err := v.Engine.Read().Outlines(v.r.Context(), v.Org, []uuid.UUID{id})
 	if err != nil {

@@ -14,11 +14,12 @@ import (
 	"github.com/perdure/perdure/internal/visible"
 )
 
-// view contains the texts of a page. Its texts are visible: see package visible.
+// view contains the texts that a page shows. Package visible has written out characters in them
+// that could deceive a reader.
 type view struct {
 	Title   string
-	Message string // instead of a question
-	// The rest is of a question that can be answered.
+	Message string // shown instead of a question
+	// The fields below are set for a question that can be answered.
 	Question  bool
 	Prompt    string
 	Run       string
@@ -28,20 +29,21 @@ type view struct {
 	Needed    string // says how many votes are needed; "" for one
 	Details   []member
 	Problem   string
-	// Unshown says why the details are not shown; then the question can only be denied.
+	// Unshown is the reason why the details are not shown; "" if they are. If it is set, the question
+	// can only be denied.
 	Unshown string
 
 	DetailsSHA256, AnswerID, Reason string
 	MaxReason                       int
 	Choices                         []choice
 	Fields                          []field
-	Whole                           bool // the answer is one field
+	Whole                           bool // the form has one field for the whole answer
 	WholeIsText                     bool // the answer is a text and not JSON
 	Given                           string
 	TakesValue                      bool
 }
 
-// member is a named part of the details.
+// member is a named part of a question's details.
 type member struct{ Name, Text string }
 
 type choice struct {
@@ -51,12 +53,12 @@ type choice struct {
 
 const (
 	timeFormat = "2 January 2006, 15:04 MST"
-	// tooLarge is the size of details that a page does not show.
+	// tooLarge is the size in bytes above which details are not shown.
 	tooLarge = perdure.ShownLimit
 )
 
-// ask shows the question with a form. given contains the values of a form that was refused; nil if
-// none was sent.
+// ask sends the page with the question and its form. The parameter given contains the values of a
+// submitted form that was refused; nil if none was submitted.
 func (v *visit) ask(status int, given *form) {
 	q := v.Question
 	run, err := v.titleOf(q.ExecutionID)
@@ -86,8 +88,8 @@ func (v *visit) ask(status int, given *form) {
 	v.render(v.w, status, page)
 }
 
-// addDetails adds the details of the question. Details whose hash differs from the question's
-// cannot be approved, so they are not shown.
+// addDetails adds the details of the question to the page. If their hash differs from the hash in
+// the question, they cannot be approved, so they are not shown.
 func (v *visit) addDetails(page *view) error {
 	q := v.Question
 	if ref := questions.LargeDetails(q); ref != nil && ref.Length > tooLarge && !q.OnWorker() {
@@ -116,8 +118,8 @@ func tooLargeText(size int64) string {
 	return fmt.Sprintf("What is asked about has %d bytes, which is too much for this page. Approve it in the web page or with perdure answer; here it can be denied.", size)
 }
 
-// membersOf returns details as text for people: the members of an object by name, and anything else
-// as JSON.
+// membersOf returns details as named texts that people can read. An object has one text for each
+// member; any other value is one text of JSON.
 func membersOf(subject string, details []byte) (all []member) {
 	eachMember(details, func(name string, value json.RawMessage) {
 		all = append(all, member{visible.Inline(name), visible.Text(textOf(value))})
@@ -131,7 +133,7 @@ func membersOf(subject string, details []byte) (all []member) {
 	return all
 }
 
-// textOf returns a text as it is, and any other value as indented JSON.
+// textOf returns a JSON string as its text, and any other value as indented JSON.
 func textOf(value json.RawMessage) string {
 	var text string
 	if json.Unmarshal(value, &text) == nil {
@@ -144,7 +146,8 @@ func textOf(value json.RawMessage) string {
 	return b.String()
 }
 
-// addFields adds the fields for a value, filled with the values that were sent before.
+// addFields adds form fields for the value of the answer. The fields contain the values that were
+// submitted before.
 func (p *view) addFields(q *perdure.Question, given *form) {
 	if !p.TakesValue {
 		return
@@ -165,7 +168,7 @@ func (p *view) addFields(q *perdure.Question, given *form) {
 	p.WholeIsText, p.Given = typeOf(q.Schema) == "string", given.value(wholeField)
 }
 
-// headingOf returns the heading of a question.
+// headingOf returns the heading of a question's page.
 func headingOf(q *perdure.Question) string {
 	subject := visible.Inline(q.Subject)
 	switch {
@@ -183,7 +186,7 @@ func headingOf(q *perdure.Question) string {
 	return visible.Inline(string(q.Kind))
 }
 
-// taken renders the page that confirms a vote.
+// taken sends the page that confirms a stored vote.
 func (v *visit) taken(verdict perdure.Verdict) {
 	if v.Question.Status.Final() {
 		v.decided(http.StatusOK)
@@ -195,8 +198,8 @@ func (v *visit) taken(verdict perdure.Verdict) {
 	})
 }
 
-// decided shows how a question ended and who answered it. It does not show the subject or the
-// details of the question.
+// decided sends the page that shows how a question ended and who answered it. The page does not
+// show the subject or the details of the question.
 func (v *visit) decided(status int) {
 	q := v.Question
 	text := "The question was withdrawn: no answer is needed any more."
@@ -232,5 +235,5 @@ func byText(by string) string {
 	return visible.Inline(by)
 }
 
-// seconds returns a pause in whole seconds, for the header Retry-After.
+// seconds returns a duration in whole seconds, rounded up, for the header Retry-After.
 func seconds(d time.Duration) int { return int((d + time.Second - 1) / time.Second) }

@@ -15,34 +15,35 @@ import (
 	"github.com/perdure/perdure/internal/store"
 )
 
-// Config configures the API. All fields are required except Recheck, Stop, Voter and the fields for
-// WebSockets.
+// Config configures the API. All fields are required except Stop, Recheck, Voter and the fields
+// that are only for WebSockets.
 type Config struct {
 	Engine *engine.Engine
 	Log    *eventlog.Log
 	Logger *slog.Logger
-	// Stop, when closed, resets open streams.
+	// Stop is closed when the server stops. Open streams are then reset.
 	Stop <-chan struct{}
-	// PingEvery is the interval of comments on an idle stream. WriteTimeout is the time that a
-	// stream's reader has for each piece of 64 KiB.
+	// PingEvery is the interval at which an idle stream gets a comment. WriteTimeout is the time that
+	// a stream's reader has for each piece of 64 KiB.
 	PingEvery, WriteTimeout time.Duration
 	// Recheck returns a function that is called about once a second while a stream is open. It
 	// checks whether the caller may still read; an error resets the stream.
 	Recheck func(r *http.Request) func() error
-	// Read admits a caller that opens a stream or waits for the end of a response; leave ends that.
-	// Nil admits every caller.
+	// Read admits a caller that opens a stream or waits for the end of a response. The function leave
+	// ends the admission. A nil Read admits every caller.
 	Read func(r *http.Request) (leave func(), refused *Error)
-	// Voter returns the caller as one who may answer questions; nil refuses answers.
+	// Voter returns the caller of a request as a voter, who may answer questions. If it is nil,
+	// answers are refused.
 	Voter func(ctx context.Context) (questions.Voter, error)
 
 	// Admit decides whether a request may open a WebSocket; nil admits every request.
 	Admit func(r *http.Request) (Admission, *Error)
-	// Subprotocol is selected if a WebSocket request offers it.
+	// Subprotocol is the WebSocket subprotocol that the server selects if a client offers it.
 	Subprotocol string
 	// FrameTimeout is the time within which a frame of a WebSocket must arrive, counted from its
 	// first bytes; default one minute.
 	FrameTimeout time.Duration
-	// After is the clock of WebSockets; default time.After.
+	// After returns a channel like time.After, for the timers of WebSockets; default time.After.
 	After func(time.Duration) <-chan time.Time
 }
 
@@ -60,7 +61,7 @@ type reader interface {
 	store.CatalogReader
 }
 
-// stored returns the reader of the store.
+// stored returns the store that the API reads.
 func (a *API) stored() reader { return a.Engine.Store }
 
 const (
@@ -109,7 +110,7 @@ func (c Config) normal() Config {
 
 type orgKey struct{}
 
-// WithOrg returns a context with the org of the request.
+// WithOrg returns a context that contains the org that a request acts on.
 func WithOrg(ctx context.Context, org string) context.Context {
 	return context.WithValue(ctx, orgKey{}, org)
 }

@@ -14,17 +14,18 @@ import (
 	"github.com/perdure/perdure/internal/engine/questions"
 )
 
-// verdict is a parsed answer to an approval request.
+// verdict is a client's answer to an approval request.
 type verdict struct {
-	at       string // the place in the input
+	at       string // the answer's place in the input, for errors
 	request  string // the id of the approval request
 	question uuid.UUID
 	approve  bool
 	reason   string
 }
 
-// readVerdicts parses an input that answers approval requests; nil if it has no answers. An input has
-// either answers or other items, because the answers continue a response and other items begin one.
+// readVerdicts parses an input that answers approval requests; nil if the input has no answers. An
+// input has either answers or other items, never both. Answers continue a response; other items
+// begin a new one.
 func readVerdicts(items []givenItem) ([]verdict, error) {
 	var all []verdict
 	seen := map[string]bool{}
@@ -71,7 +72,7 @@ func (i givenItem) verdict(at string) (verdict, error) {
 	return v, nil
 }
 
-// unknown returns the error of an id that is not an approval request of the response.
+// unknown returns the error for an answer whose id is not an approval request of the response.
 func (v verdict) unknown(response string) *Error {
 	of := "of the previous response"
 	if response != "" {
@@ -81,8 +82,8 @@ func (v verdict) unknown(response string) *Error {
 		"Approval request with id '%s' not found; send the id of an item of type 'mcp_approval_request' in the output %s.", v.request, of)
 }
 
-// checkVerdicts checks the parameters of a create that answers approval requests. The response
-// continues with the parameters of the create that began it.
+// checkVerdicts checks the parameters of a create request that answers approval requests. The
+// response continues with the parameters of the request that began it, so most others are refused.
 func (r *request) checkVerdicts() error {
 	switch {
 	case r.compacts:
@@ -99,14 +100,15 @@ func (r *request) checkVerdicts() error {
 	return nil
 }
 
-// answerID identifies the answer, so that a repeat changes nothing.
+// answerID returns an id derived from the answer. A repeated answer has the same id, so it changes
+// nothing.
 func (v verdict) answerID() string {
 	sum := sha256.Sum256(encoded(v.request, v.approve, v.reason))
 	return "mcp_approval_response:" + hex.EncodeToString(sum[:])
 }
 
-// decide answers approval requests. The request is then answered like a create, with the response
-// that the run continues.
+// decide stores the answers to approval requests. It then responds as if the request had created
+// the response, which the run continues.
 func (a *API) decide(w http.ResponseWriter, r *http.Request, req *request) {
 	c, err := a.continueAfter(r.Context(), orgOf(r), req)
 	if err != nil {
@@ -124,13 +126,13 @@ func (a *API) decide(w http.ResponseWriter, r *http.Request, req *request) {
 	}
 }
 
-// continuation is a response whose approval requests were answered.
+// continuation is a response that continues because its approval requests were answered.
 type continuation struct {
 	*found
-	after int64 // the number of the last event of the answered requests
+	after int64 // sequence number of the last event of the answered approval requests
 }
 
-// continueAfter checks all answers, and then stores them.
+// continueAfter checks all answers before it stores the first one.
 func (a *API) continueAfter(ctx context.Context, org string, req *request) (*continuation, error) {
 	f, err := a.findAsking(ctx, org, req.PreviousResponseID)
 	if err != nil {
@@ -165,7 +167,7 @@ func (a *API) continueAfter(ctx context.Context, org string, req *request) (*con
 	return c, err
 }
 
-// findAsking returns the current response that the answers belong to.
+// findAsking returns the response whose approval requests are answered, in its current state.
 func (a *API) findAsking(ctx context.Context, org, id string) (*found, error) {
 	f, err := a.find(ctx, org, id, false)
 	if err == nil {
@@ -177,7 +179,8 @@ func (a *API) findAsking(ctx context.Context, org, id string) (*found, error) {
 	return f, err
 }
 
-// answer returns the answer to a question. It names the hash of the arguments that the request shows.
+// answer converts the verdict to an answer of the question. The answer names the hash of the call's
+// arguments as the approval request showed them.
 func (v verdict) answer(shown *growing, role perdure.KeyRole) questions.AnswerRequest {
 	hash := perdure.DetailsHash(perdure.QuestionApproval, shown.Name, json.RawMessage(shown.Arguments))
 	r := questions.AnswerRequest{
@@ -189,8 +192,8 @@ func (v verdict) answer(shown *growing, role perdure.KeyRole) questions.AnswerRe
 	return r
 }
 
-// refused adds the place of the answer to an error of the engine. A repeat of the request would get
-// the same error.
+// refused adds the verdict's place in the input to an error of the engine. Clients must not repeat
+// the request, because it would get the same error.
 func (v verdict) refused(err error) error {
 	var coded *perdure.Error
 	if !errors.As(err, &coded) || coded.Code == perdure.Internal || coded.Code == perdure.Unavailable || coded.Code == perdure.RateLimited {
@@ -211,8 +214,8 @@ func (v verdict) refused(err error) error {
 	return e
 }
 
-// waitAgain follows the response to its end, or until the agent waits for a question again. It
-// returns at once if the agent still waits, for example because another key has to vote too.
+// waitAgain follows the response until it ends or the agent waits for a question again. It returns
+// at once if the agent still waits, for example because another key has to vote too.
 func (a *API) waitAgain(ctx context.Context, org string, c *continuation) (*fold, error) {
 	now, err := a.find(ctx, org, c.id(), false)
 	if err == nil {
@@ -224,7 +227,7 @@ func (a *API) waitAgain(ctx context.Context, org string, c *continuation) (*fold
 	if now.ended() {
 		return now.fold, nil
 	}
-	// A wait that begins after this read is an event at a later position.
+	// If the agent begins to wait after this read, the log has an event about it at a later position.
 	x, err := a.stored().Execution(ctx, org, c.execution.ID)
 	if err != nil {
 		return nil, err

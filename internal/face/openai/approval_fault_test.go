@@ -11,9 +11,9 @@ import (
 	"github.com/perdure/perdure/internal/store/storetest"
 )
 
-// TestAnswersThatAreStoredInPartAreRepeated fails a request with two answers before or after it stores
-// one of them, or stores it twice. The repeated request stores what is missing, each answer is one vote,
-// and the response continues.
+// TestAnswersThatAreStoredInPartAreRepeated checks a request with two answers that fails while they
+// are stored. The fault comes before or after one of them is stored, or the command runs twice. The
+// repeated request stores what is missing, each answer is one vote, and the response continues.
 func TestAnswersThatAreStoredInPartAreRepeated(t *testing.T) {
 	longtest.Skip(t, "seconds")
 	for name, fault := range map[string]storetest.Fault{"before": storetest.FailBefore, "after": storetest.LoseAnswer, "twice": storetest.Twice} {
@@ -25,7 +25,8 @@ func TestAnswersThatAreStoredInPartAreRepeated(t *testing.T) {
 	}
 }
 
-// repeatAnswers sends a request with two answers, of which the nth meets the fault, and repeats it.
+// repeatAnswers sends a request with two answers, and repeats it. The fault occurs when the nth
+// answer is stored.
 func repeatAnswers(t *testing.T, on store.Store, fault storetest.Fault, nth int64) {
 	t.Helper()
 	var answers atomic.Int64

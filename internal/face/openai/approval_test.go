@@ -15,12 +15,14 @@ import (
 	"github.com/perdure/perdure/internal/store/opentest"
 )
 
-// callerHeader selects the key that sends a request: its name, and its role after a slash.
+// callerHeader is a header that selects the key that sends a request. Its value is the key's name
+// and, after a slash, the key's role.
 const callerHeader = "Test-Caller"
 
 type callerKey struct{}
 
-// asCaller returns a context of a caller. Without a name it is an admin key.
+// asCaller returns a context with the caller that the header names. If caller is "", it is an admin
+// key.
 func asCaller(ctx context.Context, caller string) context.Context {
 	name, role, _ := strings.Cut(caller, "/")
 	v := questions.Voter{Role: perdure.KeyRole(role), Name: name}
@@ -36,7 +38,8 @@ func voterOf(ctx context.Context) (questions.Voter, error) {
 	return ctx.Value(callerKey{}).(questions.Voter), nil
 }
 
-// askingAgent defines the agent "asker", whose calls of bash are asked about.
+// askingAgent defines the agent "asker". The rule decides whether a call of its tool bash needs an
+// approval.
 func (s *stage) askingAgent(rule perdure.ApprovalRule) {
 	s.t.Helper()
 	rule.Tools, rule.Then = []string{"bash"}, perdure.ApprovalAsk
@@ -49,7 +52,7 @@ func (s *stage) askingAgent(rule perdure.ApprovalRule) {
 	}
 }
 
-// key creates a key, without which no policy may ask for a second person.
+// key creates a key. Without a stored key, no policy may ask for the approval of a second person.
 func (s *stage) key() {
 	s.t.Helper()
 	if _, _, err := s.engine.CreateKey(s.t.Context(), "default", "k", perdure.KeyAdmin); err != nil {
@@ -62,7 +65,7 @@ func (s *stage) asks(members string) reply {
 	return s.call("POST", "/v1/responses", `{"model":"asker",`+members+`}`)
 }
 
-// requests returns the approval requests of a response.
+// requests returns the approval requests among the items of a response.
 func (o object) requests() []item {
 	return slices.DeleteFunc(slices.Clone(o.Output), func(i item) bool { return i.Type != "mcp_approval_request" })
 }

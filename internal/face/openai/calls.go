@@ -8,11 +8,13 @@ import (
 	logfold "github.com/perdure/perdure/internal/log/fold"
 )
 
-// serverLabel names Perdure in calls of tools that run on workers. OpenAI's clients run each
-// function_call themselves, so such a call is shown as an mcp_call, a call that a server runs.
+// serverLabel is the server_label of calls of tools that run on workers. OpenAI's clients run each
+// function_call themselves. A call that a worker runs is therefore shown as an mcp_call, a call
+// that a server runs.
 const serverLabel = "perdure"
 
-// open returns the ids of the calls that the client has to answer, in call order.
+// open returns the ids of the calls for which the client must send a result, in the order of the
+// calls.
 func (f *fold) open() []string {
 	var ids []string
 	for _, g := range f.calls {
@@ -23,8 +25,8 @@ func (f *fold) open() []string {
 	return ids
 }
 
-// called adds a complete call to the output. Incomplete calls are not shown, because only a stored
-// call may be run.
+// called adds a complete tool call to the response's output. Incomplete calls are not shown,
+// because a client may only run a call that is stored.
 func (f *fold) called(e logfold.Event, of *logfold.Part) {
 	p := of.Stored
 	arguments := of.Call.Arguments()
@@ -42,7 +44,7 @@ func (f *fold) called(e logfold.Event, of *logfold.Part) {
 	f.calls = append(f.calls, g)
 }
 
-// callOfClient adds a call of a client's tool to the output.
+// callOfClient adds a call of a tool that the client runs to the output.
 func (f *fold) callOfClient(p perdure.Part, arguments string) *growing {
 	g := f.add(Item{Type: itemCall, Status: statusInProgress, CallID: p.ID, Name: p.Name}, "")
 	f.argumentsOf(g, "response.function_call_arguments", arguments)
@@ -51,7 +53,7 @@ func (f *fold) callOfClient(p perdure.Part, arguments string) *growing {
 	return g
 }
 
-// callHere adds a call of a tool that runs at Perdure to the output. The item is done when the
+// callHere adds a call of a tool that a worker runs to the output. The item is done when the tool's
 // result is stored.
 func (f *fold) callHere(p perdure.Part, arguments string) *growing {
 	g := f.add(Item{Type: itemToolCall, Status: statusInProgress, Name: p.Name}, "")
@@ -61,7 +63,7 @@ func (f *fold) callHere(p perdure.Part, arguments string) *growing {
 	return g
 }
 
-// argumentsOf emits the events with the arguments of a call.
+// argumentsOf emits the events that contain the arguments of a call.
 func (f *fold) argumentsOf(g *growing, event, arguments string) {
 	f.emit(event+".delta", func(h head) any {
 		return struct {
@@ -82,13 +84,13 @@ func (f *fold) argumentsOf(g *growing, event, arguments string) {
 	})
 }
 
-// emitAt emits an event that contains only the place of its item.
+// emitAt emits an event that has no members except the place of its item.
 func (f *fold) emitAt(g *growing, kind string) {
 	f.emit(kind, func(h head) any { return g.at(h) })
 }
 
-// answeredCalls applies the results of calls made in this response. Results of earlier calls are
-// input of the response.
+// answeredCalls applies the results of calls that the model has made in this response. A result of
+// an earlier response's call is part of the input, and is ignored here.
 func (f *fold) answeredCalls(changes []logfold.Change) {
 	for _, c := range changes {
 		g := f.parts[c.Part]
@@ -102,7 +104,7 @@ func (f *fold) answeredCalls(changes []logfold.Change) {
 	}
 }
 
-// resulted ends the item of a call of a tool that runs at Perdure.
+// resulted ends the item of a call of a tool that a worker has run.
 func (f *fold) resulted(g *growing, p perdure.Part) {
 	text := resultText(p.Parts)
 	if p.IsError {
@@ -114,7 +116,7 @@ func (f *fold) resulted(g *growing, p perdure.Part) {
 	f.itemDone(g)
 }
 
-// resultText returns a tool's result as text, which is all that this API can show to a client. The
+// resultText returns a tool's result as text, because this API can show only text to a client. The
 // model gets the whole result.
 func resultText(parts []perdure.Part) string {
 	var texts []string
@@ -129,7 +131,7 @@ func resultText(parts []perdure.Part) string {
 	return strings.Join(texts, "\n")
 }
 
-// toolError is the error of a failed tool in OpenAI's shape.
+// toolError is the error of a failed tool in the shape that OpenAI's API has.
 type toolError struct {
 	Type    string    `json:"type"`
 	Content []Content `json:"content"`

@@ -15,7 +15,7 @@ import (
 	"github.com/perdure/perdure/llm"
 )
 
-// prompt returns the messages of the model's last call, one per line.
+// prompt returns the messages of the model's most recent call, one per line.
 func (s *stage) prompt() string {
 	s.t.Helper()
 	all := s.model.asked()
@@ -37,12 +37,12 @@ func (s *stage) prompt() string {
 		lines = append(lines, line)
 	}
 	if all[len(all)-1].Purpose == llm.PurposeCompaction {
-		lines[len(lines)-1] = "user: [request]" // for a summary
+		lines[len(lines)-1] = "user: [request]" // the message that asks for a summary
 	}
 	return strings.Join(lines, "\n")
 }
 
-// executions returns the number of executions.
+// executions returns the number of executions in the store.
 func (s *stage) executions() int {
 	s.t.Helper()
 	page, err := s.store.Executions(s.t.Context(), "default", store.ExecutionFilter{Limit: 100})
@@ -61,8 +61,8 @@ func (s *stage) wantPrompt(want string) {
 
 func after(id string) string { return `"previous_response_id":"` + id + `",` }
 
-// Creates that each continue from the previous response run in one execution, and the model
-// receives the whole conversation.
+// TestAChainGoesOnInOneExecution checks that create requests that each continue from the previous
+// response run in one execution. The model receives the whole conversation.
 func TestAChainGoesOnInOneExecution(t *testing.T) {
 	s := newStage(t, says("one"), says("two"), says("three"))
 	a := s.create(`"input":"a"`).object()
@@ -77,17 +77,18 @@ func TestAChainGoesOnInOneExecution(t *testing.T) {
 	}
 }
 
-// A create from an earlier response starts a new execution with a copy of the path. The copied
-// entries have new ids. Both the branch and the original chain can be continued.
+// TestABranchIsANewExecution checks that a create request that continues from an earlier response
+// starts a new execution with a copy of the conversation. The copied entries have new ids. Later
+// requests can continue the new and the old conversation.
 func TestABranchIsANewExecution(t *testing.T) {
 	s := newStage(t, thinks("hm", says("one")), says("two"), says("three"))
 	a := s.create(`"input":"a"`).object()
 	b := s.create(after(a.ID) + `"input":"b"`).object()
 	c := s.create(after(a.ID) + `"input":"c"`).object()
 	s.wantPrompt("user: a\nassistant: one\nuser: c")
-	d := s.create(after(c.ID) + `"input":"d"`).object() // continues the branch
+	d := s.create(after(c.ID) + `"input":"d"`).object() // continues the new execution
 	s.wantPrompt("user: a\nassistant: one\nuser: c\nassistant: two\nuser: d")
-	e := s.create(after(b.ID) + `"input":"e"`).object() // continues the chain
+	e := s.create(after(b.ID) + `"input":"e"`).object() // continues the old execution
 	s.wantPrompt("user: a\nassistant: one\nuser: b\nassistant: two\nuser: e")
 	if s.executions() != 2 || d.Status != "completed" || e.Status != "completed" {
 		t.Errorf("%d executions", s.executions())
@@ -118,8 +119,9 @@ func TestABranchIsANewExecution(t *testing.T) {
 	}
 }
 
-// A create from a response that a running response already continues starts a new execution. The
-// running response completes. A create from a running response is refused.
+// TestABusyChainIsBranched checks that a create request starts a new execution if a running
+// response already continues from the same response. The running response completes. A request that
+// continues from the running response itself is refused.
 func TestABusyChainIsBranched(t *testing.T) {
 	said, open := make(chan struct{}, 1), make(chan struct{})
 	slow := false
@@ -152,7 +154,8 @@ func (s *stage) untilEnd(id string) object {
 	return responseOf(s.t, all[len(all)-1])
 }
 
-// Eight concurrent creates from one response become eight responses in eight executions.
+// TestTwoAtOnceNeverShareAResponse checks that eight concurrent create requests that continue
+// from one response become eight responses in eight executions.
 func TestTwoAtOnceNeverShareAResponse(t *testing.T) {
 	s := newStage(t, says("one"))
 	a := s.create(`"input":"a"`).object()
@@ -178,8 +181,8 @@ func TestTwoAtOnceNeverShareAResponse(t *testing.T) {
 	}
 }
 
-// A user message that arrives while a response runs joins that response. The id that the message
-// got then leads to the running response.
+// TestASteeringInputIsAnAlias checks that a user message that arrives while a response runs joins
+// that response. The id that the message got then leads to the running response.
 func TestASteeringInputIsAnAlias(t *testing.T) {
 	said, open := make(chan struct{}, 1), make(chan struct{})
 	s := newStage(t, holds(calls("I look.", "gone", "{}"), said, open), says("Done."))
@@ -221,8 +224,9 @@ func TestASteeringInputIsAnAlias(t *testing.T) {
 	}
 }
 
-// An agent may produce nothing from its input and from messages. The streams of these inputs still
-// end, and their responses are completed without output.
+// TestStreamsOfWhatNobodyAnswersEnd checks an agent that produces nothing from its input and from
+// messages. The streams of these inputs still end, and their responses are completed without
+// output.
 func TestStreamsOfWhatNobodyAnswersEnd(t *testing.T) {
 	s := newStage(t)
 	x, err := s.engine.Start(t.Context(), "default", engine.StartRequest{Kind: "deaf", Input: json.RawMessage("{}")})
@@ -246,8 +250,9 @@ func TestStreamsOfWhatNobodyAnswersEnd(t *testing.T) {
 
 const result = `{"type":"function_call_output","call_id":"%s","output":"%s"}`
 
-// Calls of a client's tools end the response. The next create must have exactly one result for each
-// of these calls, in any order.
+// TestClientToolsAreAnsweredByTheNextCreate checks that calls of tools that the client runs end the
+// response. The next create request must have exactly one result for each of these calls, in any
+// order.
 func TestClientToolsAreAnsweredByTheNextCreate(t *testing.T) {
 	s := newStage(t, calls("I ask.", "gone", "{}", "ask", `{"n":1}`, "ask", `{"n":2}`), says("Both are 7."))
 	a := s.create(`"input":"a",` + tools).object()
@@ -267,15 +272,16 @@ func TestClientToolsAreAnsweredByTheNextCreate(t *testing.T) {
 	}
 	s.wantPrompt("user: a\nassistant: I ask.(gone)(ask)(ask)\ntool_result: there is no tool \"gone\"; the tools are: []\ntool_result: 8\ntool_result: 7\nuser: and?")
 
-	// Another create from the same response with the same results becomes a branch.
+	// A second create request with the same results, from the same response, starts a new execution.
 	c := s.create(after(a.ID) + `"input":[` + one + `,` + two + `],` + tools).object()
 	if c.text() != "Both are 7." || s.executions() != 2 {
 		t.Errorf("got %s", c.raw)
 	}
 }
 
-// A user message that arrives through another interface while calls of a client's tools are open is
-// answered. The open calls get a result that says so.
+// TestOpenCallsAreAnsweredWhenTheUserSpeaks checks a user message that arrives through another API
+// while calls wait for results of the client. The message is answered. Each call gets a result that
+// says so.
 func TestOpenCallsAreAnsweredWhenTheUserSpeaks(t *testing.T) {
 	s := newStage(t, calls("I ask.", "ask", `{}`), says("Fine."))
 	a := s.create(`"input":"a",` + tools).object()
@@ -293,7 +299,8 @@ func TestOpenCallsAreAnsweredWhenTheUserSpeaks(t *testing.T) {
 	s.wantPrompt("user: a\nassistant: I ask.(ask)\ntool_result: skipped: the user sent a message\nuser: never mind")
 }
 
-// The settings of a create apply only to its own response; the next one has its own.
+// TestSettingsAreThoseOfTheResponse checks that the settings of a create request apply only to its
+// own response; the next one has its own.
 func TestSettingsAreThoseOfTheResponse(t *testing.T) {
 	s := newStage(t)
 	_, err := s.engine.Definitions.Create(t.Context(), "default", perdure.Definition{
@@ -327,7 +334,8 @@ func TestSettingsAreThoseOfTheResponse(t *testing.T) {
 	}
 }
 
-// Items become messages: images, earlier messages, and calls with their results.
+// TestInputItemsBecomeMessages checks that items become messages: images, earlier messages, and
+// calls with their results.
 func TestInputItemsBecomeMessages(t *testing.T) {
 	s := newStage(t)
 	o := s.create(`"input":[
@@ -378,8 +386,9 @@ func TestInputItemsBecomeMessages(t *testing.T) {
 	s.call("GET", "/v1/responses/"+o.ID+"/input_items?order=x", "").refused(400, "order", "invalid_value")
 }
 
-// The stored result of a client's tool contains the tool's name. This is checked for a call of the
-// model, a call in a branch, and a call in the same input.
+// TestGivenResultsNameTheirTools checks that the stored result of a client's tool contains the
+// tool's name. This is checked for a call of the model, a call in a branch, and a call in the same
+// input.
 func TestGivenResultsNameTheirTools(t *testing.T) {
 	s := newStage(t, calls("I ask.", "ask", `{}`), says("Fine."), says("Fine."))
 	a := s.create(`"input":"a",` + tools).object()

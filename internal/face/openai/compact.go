@@ -12,10 +12,11 @@ import (
 	"github.com/perdure/perdure"
 )
 
-// compactParameters are the parameters of a compaction, a part of those of a create.
+// compactParameters are the parameters of a compaction. They are some of the parameters of a create
+// request.
 var compactParameters = []string{"model", "input", "instructions", "previous_response_id", "prompt_cache_key"}
 
-// compacted is the response to a compaction.
+// compacted is the body of the response to a compaction request.
 type compacted struct {
 	ID        string      `json:"id"`
 	Object    string      `json:"object"`
@@ -24,8 +25,8 @@ type compacted struct {
 	Usage     *usageField `json:"usage"`
 }
 
-// compact compacts a conversation: it runs an execution of one response, whose summary it returns.
-// The execution continues if the client disconnects.
+// compact handles a request to compact a conversation. It runs an execution that writes a summary,
+// and returns the summary. The execution continues if the client disconnects.
 func (a *API) compact(w http.ResponseWriter, r *http.Request) {
 	body, err := io.ReadAll(http.MaxBytesReader(w, r.Body, bodyLimit))
 	if err != nil {
@@ -51,13 +52,13 @@ func (a *API) compact(w http.ResponseWriter, r *http.Request) {
 	writeJSON(w, http.StatusOK, made)
 }
 
-// compactIdempotency returns the identity of a compaction. It differs from that of a create with the
-// same body.
+// compactIdempotency returns the idempotency of a compaction request. It differs from the
+// idempotency of a create request with the same body.
 func compactIdempotency(r *http.Request, body []byte) idempotency {
 	return idempotency{key: r.Header.Get("Idempotency-Key"), hash: sha256.Sum256(append([]byte("compact\n"), body...))}
 }
 
-// parseCompact parses the body of a compaction.
+// parseCompact parses the body of a compaction request.
 func parseCompact(body []byte) (*request, error) {
 	members, err := membersOf(body)
 	if err != nil {
@@ -74,7 +75,7 @@ func parseCompact(body []byte) (*request, error) {
 // compactNow runs a compaction to its end.
 func (a *API) compactNow(ctx context.Context, org string, req *request, idem idempotency) (*compacted, error) {
 	hidden := false
-	req.Store = &hidden // the response is found only by a repeat of the request
+	req.Store = &hidden // only a repeat of this request finds the response
 	b, err := a.prepare(ctx, org, req, idem)
 	if err != nil {
 		return nil, err
@@ -97,7 +98,8 @@ func (a *API) compactNow(ctx context.Context, org string, req *request, idem ide
 	return a.compactedOf(ctx, org, f)
 }
 
-// compactedOf returns the result of an ended compaction: the messages that stay, and the summary.
+// compactedOf returns the result of a compaction that has ended: the messages that were not
+// summarised, and the summary.
 func (a *API) compactedOf(ctx context.Context, org string, f *found) (*compacted, error) {
 	if f.status != statusCompleted {
 		return nil, notCompacted(f.fold)
@@ -140,7 +142,7 @@ func (a *API) newestSummary(ctx context.Context, f *found) (string, perdure.Comp
 		return "", record, err
 	}
 	if e.Type != perdure.EntryCompaction {
-		return "", record, noSummary(f.fold) // by a worker of an older version
+		return "", record, noSummary(f.fold) // a worker of an older version wrote it
 	}
 	if record, err = e.Compaction(); err != nil {
 		return "", record, err
@@ -149,8 +151,8 @@ func (a *API) newestSummary(ctx context.Context, f *found) (string, perdure.Comp
 	return m.PlainText(), record, err
 }
 
-// notCompacted returns the error of a compaction that failed. The official clients do not repeat it:
-// the run has tried the model several times.
+// notCompacted returns the error of a compaction that failed. The error prevents the official
+// clients from repeating it, because the run has already tried the model several times.
 func notCompacted(f *fold) *Error {
 	if f.failure == nil {
 		return noSummary(f)
@@ -162,7 +164,7 @@ func noSummary(f *fold) *Error {
 	return ErrorOf(typeServer, http.StatusInternalServerError, "The conversation was not compacted: the response is "+f.status+".").finally()
 }
 
-// usage returns the usage of the response.
+// usage returns the token usage of the response.
 func (f *fold) usage() perdure.Usage {
 	if u := f.summed(); u != nil {
 		return *u
@@ -170,8 +172,8 @@ func (f *fold) usage() perdure.Usage {
 	return perdure.Usage{}
 }
 
-// summed returns the usage of the response's model calls, those of its compactions included; nil if
-// no call has reported one.
+// summed returns the token usage of all model calls of the response, including those that wrote
+// summaries. It returns nil if no call has reported its usage.
 func (f *fold) summed() *perdure.Usage {
 	said := f.merged().Usage
 	if said == nil || f.compactions == nil {

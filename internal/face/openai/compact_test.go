@@ -13,7 +13,7 @@ import (
 	"github.com/perdure/perdure/llm"
 )
 
-// compaction is the response to a compaction.
+// compaction is the body of the response to a compaction request.
 type compaction struct {
 	ID, Object string
 	CreatedAt  int64 `json:"created_at"`
@@ -27,7 +27,8 @@ type compaction struct {
 
 const compactPath = "/v1/responses/compact"
 
-// compacted decodes the response to a compaction, and checks that it has the published shape.
+// compacted decodes the response to a compaction request, and checks its members against OpenAI's
+// published schema.
 func (r reply) compacted() compaction {
 	r.t.Helper()
 	if r.status != http.StatusOK {
@@ -59,7 +60,7 @@ func (c compaction) summary(t *testing.T) (whole, encrypted string) {
 	return string(last), i.Encrypted
 }
 
-// asInput returns the items of the output, in the form of a create's input.
+// asInput returns the items of the output in the form in which a create request has them as input.
 func (c compaction) asInput() string {
 	var items []string
 	for _, raw := range c.Output {
@@ -68,7 +69,8 @@ func (c compaction) asInput() string {
 	return strings.Join(items, ",")
 }
 
-// summarises returns answers that write this summary if they are asked for one.
+// summarises returns a model answer that is the summary if the model is asked for one, and
+// otherwise the answer then.
 func summarises(summary string, then answer) answer {
 	return func(ctx context.Context, req llm.Request, b *llm.Builder) (perdure.StopReason, error) {
 		if req.Purpose == llm.PurposeCompaction {
@@ -89,9 +91,9 @@ func (s *stage) summaries() (n int) {
 	return n
 }
 
-// A conversation is compacted to its messages of the user and the system, and an item that stands for
-// the rest. A create with these items asks the model with the summary, and shows the items as its
-// input.
+// TestACompactedConversationGoesOn checks the output of a compaction: the messages of the user and
+// the system, and an item that stands for all other messages. A create request with these items
+// sends the model the summary, and shows the items as its input.
 func TestACompactedConversationGoesOn(t *testing.T) {
 	s := newStage(t, summarises("Ada greeted me.", says("Ada.")), summarises("Ada greeted me.", says("Ada.")))
 	c := s.call("POST", compactPath, `{"model":"test/m","prompt_cache_key":"k","input":[`+greeted+`]}`).compacted()
@@ -127,8 +129,8 @@ func TestACompactedConversationGoesOn(t *testing.T) {
 	s.wantPrompt("user: [summary]Ada greeted me.\nuser: Well?")
 }
 
-// A compaction stands for all that precedes it, but for the messages of the user and the system
-// directly before it.
+// TestACompactionStandsForWhatPrecedesIt checks that a compaction in the input replaces all items
+// before it. Messages of the user and the system directly before it are kept.
 func TestACompactionStandsForWhatPrecedesIt(t *testing.T) {
 	s := newStage(t, summarises("So far.", says("one")), summarises("So far.", says("two")), summarises("So far.", says("three")))
 	c := s.call("POST", compactPath, `{"model":"test/m","input":"a"}`).compacted()
@@ -146,8 +148,9 @@ func TestACompactionStandsForWhatPrecedesIt(t *testing.T) {
 	s.wantPrompt("user: [summary]So far.\nuser: new")
 }
 
-// A conversation that Perdure stores is compacted by the id of its last response, with or without
-// more input. The response can be continued as before.
+// TestACompactionOfAResponse checks that a conversation that Perdure stores can be compacted by the
+// id of its last response, with or without more input. Create requests can continue from the
+// response as before.
 func TestACompactionOfAResponse(t *testing.T) {
 	s := newStage(t, summarises("It began with a.", says("one")), summarises("It began with a.", says("two")))
 	o := s.create(`"input":"a"`).object()
@@ -165,8 +168,8 @@ func TestACompactionOfAResponse(t *testing.T) {
 	s.wantPrompt("user: a\nassistant: one\nuser: d")
 }
 
-// A compacted conversation can be compacted again. Without anything new, it stays as it is, and no
-// model is called.
+// TestACompactedConversationIsCompactedAgain checks that a compacted conversation can be compacted
+// again. Without anything new, it stays as it is, and no model is called.
 func TestACompactedConversationIsCompactedAgain(t *testing.T) {
 	s := newStage(t, summarises("First.", says("one")), summarises("Second.", says("two")))
 	c := s.call("POST", compactPath, `{"model":"test/m","input":"a"}`).compacted()
@@ -185,8 +188,9 @@ func TestACompactedConversationIsCompactedAgain(t *testing.T) {
 	}
 }
 
-// A compaction that is repeated with the same key is answered with the first one, and no model is
-// called twice. A create with the same key and body is another request.
+// TestACompactionIsRepeatedByItsKey checks that a compaction request that is repeated with its key
+// gets the result of the first one, without another model call. A create request with the same key
+// and body is a different request.
 func TestACompactionIsRepeatedByItsKey(t *testing.T) {
 	s := newStage(t, summarises("S.", says("one")))
 	body := `{"model":"test/m","input":"a"}`
@@ -198,7 +202,8 @@ func TestACompactionIsRepeatedByItsKey(t *testing.T) {
 	s.keyed("k", body).refused(400, "", "idempotency_key_reused")
 }
 
-// A compaction that fails is an error, which the official clients do not repeat.
+// TestACompactionThatFails checks that a compaction that fails is an error, which the official
+// clients do not repeat.
 func TestACompactionThatFails(t *testing.T) {
 	s := newStage(t, fails(says(""), false))
 	resp := s.request("POST", compactPath, `{"model":"test/m","input":"a"}`, "default")
@@ -212,7 +217,7 @@ func TestACompactionThatFails(t *testing.T) {
 	}
 }
 
-// Requests that a compaction does not take are refused, and begin nothing.
+// TestCompactRefuses checks that invalid compaction requests are refused and start no execution.
 func TestCompactRefuses(t *testing.T) {
 	s := newStage(t, summarises("S.", says("one")))
 	item, encrypted := s.call("POST", compactPath, `{"model":"test/m","input":"a"}`).compacted().summary(t)
@@ -259,8 +264,9 @@ func TestCompactRefuses(t *testing.T) {
 	}
 }
 
-// A client cannot compact what a response or an item of another org refers to: it is as unknown as one
-// that does not exist.
+// TestCompactDoesNotFindAnotherOrg checks that a client cannot compact a response of another org,
+// or an input that refers to an item of another org. It gets the same error as for an id that does
+// not exist.
 func TestCompactDoesNotFindAnotherOrg(t *testing.T) {
 	s := newStage(t, says("one"))
 	o := s.create(`"input":"a"`).object()
@@ -279,8 +285,8 @@ func TestCompactDoesNotFindAnotherOrg(t *testing.T) {
 	}
 }
 
-// A compaction can be an item of a conversation, added to it or in a create, and the input of a
-// create over a WebSocket. The conversation lists it as it came.
+// TestACompactionInAConversation checks that a compaction can be an item of a conversation: added
+// to it, or in a create request, over HTTP or a WebSocket. The conversation lists it unchanged.
 func TestACompactionInAConversation(t *testing.T) {
 	s := newStage(t, summarises("S.", says("one")), summarises("S.", says("two")), summarises("S.", says("three")))
 	c := s.call("POST", compactPath, `{"model":"test/m","input":[`+greeted+`]}`).compacted()
@@ -316,7 +322,8 @@ func TestACompactionInAConversation(t *testing.T) {
 	s.call("POST", "/v1/conversations", `{"items":[{"type":"compaction","encrypted_content":"no"}]}`).refused(400, "items[0].encrypted_content", "invalid_encrypted_content")
 }
 
-// A client that sends the whole conversation each time continues its run, also after a compaction.
+// TestAWholeHistoryWithACompactionIsRecognised checks that a client that sends the whole
+// conversation each time continues its run, also after a compaction.
 func TestAWholeHistoryWithACompactionIsRecognised(t *testing.T) {
 	s := newStage(t, summarises("S.", says("one")), summarises("S.", says("two")))
 	item, _ := s.call("POST", compactPath, `{"model":"test/m","input":"a"}`).compacted().summary(t)
@@ -329,7 +336,7 @@ func TestAWholeHistoryWithACompactionIsRecognised(t *testing.T) {
 	}
 }
 
-// The compaction cases of the public compliance suite.
+// TestComplianceOfCompaction runs the compaction cases of the public compliance suite.
 func TestComplianceOfCompaction(t *testing.T) {
 	s := newStage(t, summarises("S.", says("one")), summarises("S.", says("one")))
 	c := s.call("POST", compactPath, `{"model":"test/m","prompt_cache_key":"k","input":[

@@ -10,8 +10,8 @@ import (
 	"github.com/perdure/perdure/internal/sealed"
 )
 
-// sealedSummary is the content of the encrypted_content of a compaction. Messages is the number of
-// messages that the summary replaces.
+// sealedSummary is the plaintext of a compaction item's encrypted_content. Messages is the number
+// of messages that the summary replaces.
 type sealedSummary struct {
 	Summary      string `json:"summary"`
 	Messages     int    `json:"messages"`
@@ -19,7 +19,7 @@ type sealedSummary struct {
 	TokensAfter  int    `json:"tokensAfter"`
 }
 
-// summaryOf returns the content of a compaction in a create's input.
+// summaryOf returns the sealedSummary for a compaction in the input of a create request.
 func summaryOf(m perdure.InputMessage) *sealedSummary {
 	return newSummary(perdure.Content{Parts: m.Parts}.PlainText(), *m.Compaction)
 }
@@ -28,7 +28,7 @@ func newSummary(text string, c perdure.CompactionRecord) *sealedSummary {
 	return &sealedSummary{text, c.Messages, c.TokensBefore, c.TokensAfter}
 }
 
-// message returns the summary as a message of the input.
+// message returns the summary as a message in the input of an execution.
 func (s sealedSummary) message() perdure.InputMessage {
 	return perdure.InputMessage{
 		Role: perdure.RoleUser, Parts: []perdure.Part{perdure.Compaction(s.Summary)},
@@ -39,7 +39,7 @@ func (s sealedSummary) message() perdure.InputMessage {
 	}
 }
 
-// openSummary replaces the text of a compaction by its summary.
+// openSummary decrypts the summary of a compaction item, and makes it the item's message.
 func (o *opener) openSummary(ctx context.Context, i *readItem) (err error) {
 	if o.summary == nil {
 		if o.summary, err = o.API.box(ctx, o.org, sealedCompaction); err != nil {
@@ -62,7 +62,7 @@ func notOpened(i *readItem, why error, advice string) *Error {
 	return invalid(i.at+".encrypted_content", "invalid_encrypted_content", "Invalid '%s.encrypted_content': %v. %s", i.at, why, advice)
 }
 
-// sealSummaries sets the encrypted_content of the compactions among the items.
+// sealSummaries sets the encrypted_content of those items that are compactions.
 func (a *API) sealSummaries(ctx context.Context, org string, items []Item) error {
 	if !slices.ContainsFunc(items, func(i Item) bool { return i.summary != nil }) {
 		return nil
@@ -84,8 +84,8 @@ func (a *API) sealSummaries(ctx context.Context, org string, items []Item) error
 	return nil
 }
 
-// onlySummaries reports whether an input has nothing but compactions. A response needs a message that
-// begins it.
+// onlySummaries reports whether all messages of an input are compactions. A response cannot begin
+// with such an input: it needs another message.
 func onlySummaries(messages []perdure.InputMessage) bool {
 	said := func(m perdure.InputMessage) bool { return m.Compaction == nil }
 	return len(messages) > 0 && !slices.ContainsFunc(messages, said)

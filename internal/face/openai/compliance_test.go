@@ -6,16 +6,16 @@ import (
 	"testing"
 )
 
-// The HTTP cases of the public compliance suite of Open Responses. The WebSocket cases are the
-// TestSocket... tests of the same names.
+// TestComplianceOverHTTP runs the HTTP cases of the public compliance suite of Open Responses. The
+// tests with the names TestSocket... are the suite's WebSocket cases.
 func TestComplianceOverHTTP(t *testing.T) {
 	const weather = `"tools":[{"type":"function","name":"weather","description":"The weather at a place.",
 		"parameters":{"type":"object","properties":{"place":{"type":"string"}},"required":["place"]}}]`
 	for name, c := range map[string]struct {
 		answer  answer
 		members string
-		prompt  string // the input of the model
-		output  string // types of the items
+		prompt  string // what the model receives
+		output  string // types of the output items
 	}{
 		"basic-response": {says("Hello."), `"input":[{"type":"message","role":"user","content":"Greet me."}]`, "user: Greet me.", "message"},
 		"assistant-phase": {
@@ -69,7 +69,7 @@ func TestComplianceOverHTTP(t *testing.T) {
 	}
 }
 
-// wantStreamedItems checks that the stream has the events that open, fill and close each item of the
+// wantStreamedItems checks that the stream has the events that begin, fill and end each item of the
 // response, in that order.
 func wantStreamedItems(t *testing.T, o object, all []event) {
 	t.Helper()

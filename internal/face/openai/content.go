@@ -61,14 +61,15 @@ func (c givenContent) part(at string) (perdure.Part, error) {
 	return perdure.Part{}, unsupportedValue(at+".type", "'%s' is none of input_text, input_image, input_file, output_text, refusal.", c.Type)
 }
 
-// image parses a URL or a data URL. The server fetches nothing for a client.
+// image parses the image_url of an image, which is a URL or a data URL. The server never fetches a
+// URL.
 func (c givenContent) image(at string) (perdure.Part, error) {
 	p := perdure.Part{Type: perdure.PartImage, Detail: c.Detail}
 	if err := oneOf(at+".detail", c.Detail, "", "auto", "low", "high", "original"); err != nil {
 		return p, err
 	}
 	if c.Detail == "auto" {
-		p.Detail = "" // auto is the default
+		p.Detail = "" // "auto" is the default
 	}
 	if c.FileID != "" {
 		return p, unsupported(at+".file_id", "give the image's data or its URL in 'image_url'")
@@ -91,7 +92,7 @@ func (c givenContent) image(at string) (perdure.Part, error) {
 	return p, checkMedium(p, at, ".image_url", "invalid_image")
 }
 
-// file parses a file with data, a URL or an id.
+// file parses a file, which has data, a URL or an id.
 func (c givenContent) file(at string) (perdure.Part, error) {
 	p := perdure.Part{Type: perdure.PartFile, URL: c.FileURL, FileID: c.FileID, Filename: c.Filename}
 	if err := oneOf(at+".detail", c.Detail, "", "auto", "low", "high"); err != nil {
@@ -111,7 +112,8 @@ func (c givenContent) file(at string) (perdure.Part, error) {
 	return p, checkMedium(p, at, ".file_id", "invalid_value")
 }
 
-// fileData parses a data URL, or plain base64, whose type is derived from the file name.
+// fileData parses the data of a file: a data URL, or plain base64. For plain base64, the type is
+// derived from the file name.
 func fileData(c givenContent) (mime, data string) {
 	if mime, data, ok := dataOf(c.FileData); ok {
 		return mime, data
@@ -123,7 +125,7 @@ func fileData(c givenContent) (mime, data string) {
 	return mime, c.FileData
 }
 
-// fileTypes are the media types by file extension.
+// fileTypes maps file extensions to media types.
 var fileTypes = map[string]string{
 	"pdf": "application/pdf", "txt": "text/plain", "md": "text/markdown", "csv": "text/csv", "html": "text/html", "json": "application/json",
 }
@@ -137,8 +139,8 @@ func dataOf(url string) (mime, data string, ok bool) {
 	return strings.ToLower(mime), data, found && isData && isBase64
 }
 
-// checkMedium checks an image or a file by the same rules as every transport. The error names
-// member, unless the file name is wrong.
+// checkMedium checks an image or a file. Every API applies the same rules. The error names the
+// parameter member, unless the file name is wrong.
 func checkMedium(p perdure.Part, at, member, code string) error {
 	var bad *perdure.Error
 	if !errors.As(perdure.CheckParts(perdure.RoleUser, "part", []perdure.Part{p}), &bad) {

@@ -10,10 +10,11 @@ import (
 	eventlog "github.com/perdure/perdure/internal/log"
 )
 
-// minCompactThreshold is the smallest compact_threshold, in tokens.
+// minCompactThreshold is the smallest accepted value of compact_threshold, in tokens.
 const minCompactThreshold = 1_000
 
-// parseContextManagement parses the list of at most one compaction.
+// parseContextManagement parses the parameter context_management, a list with at most one
+// compaction.
 func parseContextManagement(r *request, raw json.RawMessage) error {
 	const param, first = "context_management", "context_management[0]"
 	var all []json.RawMessage
@@ -51,13 +52,14 @@ func parseContextManagement(r *request, raw json.RawMessage) error {
 	return oneOf(first+".type", kind, itemCompaction)
 }
 
-// showsCompaction reports whether an item of the log is a compaction that the response shows.
+// showsCompaction reports whether a log item is a compaction that appears in the response's output.
 func (f *fold) showsCompaction(i eventlog.Item) bool {
 	return f.sealSummary != nil && f.begun() && i.Event == perdure.EventEntry && i.Entry != nil && i.Entry.Type == perdure.EntryCompaction
 }
 
-// compacted shows a compaction that stands for the whole conversation before it. One that covers a
-// part, because the window is too small for all, is followed by another one when it is due.
+// compacted adds a compaction to the output if it summarises the whole conversation before it. A
+// compaction of only a part is not shown. It is made when the window is too small for a summary of
+// everything, and another one follows when it is due.
 func (f *fold) compacted(ctx context.Context, e *perdure.Entry) (err error) {
 	if e.ContentBytes != 0 {
 		if e, err = f.entry(ctx, e.ID); err != nil {

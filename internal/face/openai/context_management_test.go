@@ -10,9 +10,9 @@ import (
 
 const from1000 = `"context_management":[{"type":"compaction","compact_threshold":1000}],`
 
-// With context_management, a conversation over the threshold is compacted as a whole, and the output
-// has the compaction. The conversation goes on from it: by the response's id, and as the input of a
-// client that sends all items, or those from the compaction on.
+// TestTheOutputHasACompaction checks the parameter context_management. A conversation over the
+// threshold is compacted as a whole, and the output contains the compaction. The next create
+// request can name the response. It can also send all items, or those from the compaction on.
 func TestTheOutputHasACompaction(t *testing.T) {
 	long := strings.Repeat("word ", 1000)
 	s := newStage(t, summarises("S.", says(long)), summarises("S.", says("two")), summarises("S.", says("three")))
@@ -52,7 +52,8 @@ func TestTheOutputHasACompaction(t *testing.T) {
 	s.wantPrompt("user: [summary]S.\nuser: d")
 }
 
-// A client that sends all items, with the compaction among them, continues its run.
+// TestAHistoryWithACompactionOfTheOutput checks that a client that sends all items, with the
+// compaction among them, continues its run.
 func TestAHistoryWithACompactionOfTheOutput(t *testing.T) {
 	long := strings.Repeat("word ", 1000)
 	s := newStage(t, summarises("S.", says(long)), summarises("S.", says("two")))
@@ -69,7 +70,8 @@ func TestAHistoryWithACompactionOfTheOutput(t *testing.T) {
 	}
 }
 
-// A conversation lists a compaction of an output.
+// TestAConversationListsACompactionOfAnOutput checks that a conversation lists a compaction of an
+// output.
 func TestAConversationListsACompactionOfAnOutput(t *testing.T) {
 	long := strings.Repeat("word ", 1000)
 	s := newStage(t, summarises("S.", says(long)), summarises("S.", says("two")))

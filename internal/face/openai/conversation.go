@@ -19,7 +19,7 @@ const (
 	conversationPrefix = "conv_"
 )
 
-// Conversation is the conversation object of the API.
+// Conversation is the conversation object of OpenAI's API.
 type Conversation struct {
 	ID        string          `json:"id"`
 	Object    string          `json:"object"`
@@ -43,7 +43,7 @@ func noConversation(id string) *Error { return notFound("Conversation with id '%
 // conversation reads a conversation. Errors: an *Error with status 404.
 func (a *API) conversation(ctx context.Context, org, id string) (*store.Conversation, error) {
 	if perdure.CheckText("id", id) != nil {
-		return nil, noConversation(id) // no store can hold such an id
+		return nil, noConversation(id) // an id that cannot be stored does not exist
 	}
 	c, err := a.stored().Conversation(ctx, org, id)
 	if perdure.IsCode(err, perdure.NotFound) {
@@ -90,7 +90,7 @@ func (a *API) getConversation(w http.ResponseWriter, r *http.Request) {
 	a.answerConversation(w, r, c, err)
 }
 
-// changeConversation replaces the metadata.
+// changeConversation replaces the metadata of a conversation.
 func (a *API) changeConversation(w http.ResponseWriter, r *http.Request) {
 	body, err := readConversation(w, r, "metadata")
 	if err == nil && !body.hasMetadata {
@@ -106,7 +106,7 @@ func (a *API) changeConversation(w http.ResponseWriter, r *http.Request) {
 	a.answerConversation(w, r, c, err)
 }
 
-// deleteConversation deletes a conversation. Its responses remain.
+// deleteConversation deletes a conversation. The responses that were created in it remain.
 func (a *API) deleteConversation(w http.ResponseWriter, r *http.Request) {
 	id := r.PathValue("id")
 	_, err := a.conversation(r.Context(), orgOf(r), id)
@@ -123,22 +123,23 @@ func (a *API) deleteConversation(w http.ResponseWriter, r *http.Request) {
 	writeJSON(w, http.StatusOK, map[string]any{"id": id, "object": "conversation.deleted", "deleted": true})
 }
 
-// conversationBody is the request body of a conversation.
+// conversationBody is the body of a request that creates or changes a conversation, or adds items.
 type conversationBody struct {
 	items       []readItem
 	metadata    json.RawMessage
 	hasMetadata bool
 }
 
-// addedAtOnce is the largest number of items in one request, as in OpenAI's API.
+// addedAtOnce is the maximum number of items that one request may add, as in OpenAI's API.
 const addedAtOnce = 20
 
-// conversationRules are the limits of a body with items.
+// conversationRules are the limits of a request body that contains items.
 var conversationRules = perdure.DocumentRules{Values: 1_000_000, Arrays: map[string]int{
 	"items": addedAtOnce, "items[].content": perdure.MaxParts, "items[].output": perdure.MaxParts, "items[].summary": perdure.MaxParts,
 }}
 
-// readConversation parses a body, which may have only the named members. An empty body has none.
+// readConversation parses a request body. The parameter names lists the members that it may have.
+// An empty body is accepted, and has no members.
 func readConversation(w http.ResponseWriter, r *http.Request, names ...string) (conversationBody, error) {
 	b := conversationBody{metadata: json.RawMessage("{}")}
 	raw, err := io.ReadAll(http.MaxBytesReader(w, r.Body, bodyLimit))
@@ -170,7 +171,7 @@ func readConversation(w http.ResponseWriter, r *http.Request, names ...string) (
 	return b, nil
 }
 
-// metadataOf checks metadata, and returns it in the form in which it is stored.
+// metadataOf checks the member metadata, and returns it in the form in which it is stored.
 func metadataOf(raw json.RawMessage) (json.RawMessage, error) {
 	r := request{Metadata: map[string]string{}}
 	if given(raw) {

@@ -12,9 +12,9 @@ import (
 	"github.com/perdure/perdure/internal/store/storetest"
 )
 
-// A create in a conversation fails before or after its commit and is repeated with its key, or its
-// command runs twice. In each case it is stored once. The first and the second create of the
-// conversation are checked.
+// TestACreateInAConversationIsStoredOnce checks that a create request in a conversation is stored
+// once although something fails. It fails before or after its commit and is repeated with its key,
+// or its command runs twice. The first and the second request of a conversation are checked.
 func TestACreateInAConversationIsStoredOnce(t *testing.T) {
 	longtest.Skip(t, "seconds")
 	for name, fault := range map[string]storetest.Fault{"before": storetest.FailBefore, "after": storetest.LoseAnswer, "twice": storetest.Twice} {
@@ -48,7 +48,8 @@ func TestACreateInAConversationIsStoredOnce(t *testing.T) {
 	}
 }
 
-// The commands that change a conversation run twice; its items are still stored once.
+// TestChangesOfAConversationThatRunTwice checks that the items of a conversation are stored once
+// although the commands that change it run twice.
 func TestChangesOfAConversationThatRunTwice(t *testing.T) {
 	f := &storetest.Faults{Store: opentest.Store(t), Plan: func(_ int, c store.Command) storetest.Fault {
 		switch c.Name {

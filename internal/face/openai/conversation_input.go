@@ -11,12 +11,12 @@ import (
 	"github.com/perdure/perdure/internal/store"
 )
 
-// pendingItem is an item that a client added to a conversation, as it is stored. Its references are
-// already resolved.
+// pendingItem is the stored form of an item that a client has added to a conversation, and that no
+// response has taken as input yet. Its references to other items are already resolved.
 type pendingItem struct {
 	Messages []perdure.InputMessage `json:"messages"`
 	Entry    uuid.UUID              `json:"entry,omitzero"`
-	// Here and Lost have the values of the fields here and lost of the resolvedItem.
+	// Here and Lost are the fields here and lost of the item's [resolvedItem].
 	Here bool `json:"here,omitempty"`
 	Lost bool `json:"lost,omitempty"`
 }
@@ -25,8 +25,9 @@ func (p pendingItem) resolved() resolvedItem {
 	return resolvedItem{entry: p.Entry, messages: p.Messages, here: p.Here, lost: p.Lost}
 }
 
-// pendingItems resolves the items' references and checks the items as input of a create, after the
-// pending items and with the given open calls.
+// pendingItems resolves the references of added items, and checks that a create request could take
+// them as input. It returns the stored form of the added items. The parameter pending contains the
+// items that the conversation already has, and open contains the ids of the calls without a result.
 func (a *API) pendingItems(ctx context.Context, org string, items []readItem, pending []pendingItem, open []string) ([]pendingItem, error) {
 	resolved, err := a.resolveItems(ctx, org, items)
 	if err != nil {
@@ -35,7 +36,7 @@ func (a *API) pendingItems(ctx context.Context, org string, items []readItem, pe
 	added := []pendingItem{}
 	for i, r := range resolved {
 		if len(r.messages) == 0 {
-			return nil, noItem(items[i]) // withdrawn
+			return nil, noItem(items[i]) // the item was withdrawn
 		}
 		if len(r.messages[0].Parts) == 0 {
 			return nil, invalid(items[i].at, "invalid_value", "Invalid '%s': it has no content.", items[i].at)
@@ -53,8 +54,9 @@ func messagesOf(items []pendingItem) []perdure.InputMessage {
 	return join(all)
 }
 
-// checkAdded checks that a create could take the items. Each added call must have its result, and
-// any other result must answer an open call that has no result yet.
+// checkAdded checks that the next create request in the conversation could take the added messages.
+// The result of each added call must also be added. Every other added result must belong to an open
+// call that has no result yet.
 func checkAdded(added, pending []perdure.InputMessage, open []string) error {
 	results := func(messages []perdure.InputMessage) (ids []string) {
 		for _, m := range messages {
@@ -93,7 +95,7 @@ func encodeItems(items []pendingItem) ([]json.RawMessage, error) {
 	return all, nil
 }
 
-// pending reads at most limit pending items, starting at an index.
+// pending reads at most limit pending items of a conversation. from is the index of the first one.
 func (a *API) pending(ctx context.Context, c *store.Conversation, from, limit int) ([]pendingItem, error) {
 	stored, err := a.stored().ConversationItems(ctx, c.ID, from, limit)
 	if err != nil {
@@ -108,21 +110,21 @@ func (a *API) pending(ctx context.Context, c *store.Conversation, from, limit in
 	return items, nil
 }
 
-// pendingID returns the id of a pending item. The id never changes, because the response that takes
-// the item gets the id that is reserved for the conversation's next response.
+// pendingID returns the id of a pending item, which contains the id of a response. The response
+// that takes the item as input will get exactly this id, so the item's id never changes.
 func pendingID(response string, p pendingItem, index int) string {
 	return itemID(prefixOf(itemOfMessages(p.Messages).Type), response, sidePending, index)
 }
 
-// shownPending converts a pending item to an Item.
+// shownPending converts a pending item to the form that clients see.
 func shownPending(c *store.Conversation, p pendingItem, index int) Item {
 	i := itemOfMessages(p.Messages)
 	i.ID = pendingID(c.Response, p, index)
 	return i
 }
 
-// itemOfMessages converts messages back to the item that they were made from. One message becomes a
-// message item. A call and its result become the item of a tool call that ran at Perdure.
+// itemOfMessages converts messages to the item that they were made from. A single message becomes a
+// message item. A call and its result become the item of a tool call that a worker has run.
 func itemOfMessages(messages []perdure.InputMessage) Item {
 	if len(messages) < 2 {
 		return itemOf(messages[0])
@@ -139,14 +141,14 @@ func itemOfMessages(messages []perdure.InputMessage) Item {
 	return i
 }
 
-// inputItem is an item of a response's input, with its messages.
+// inputItem is an item of a response's input, together with the messages that it was converted to.
 type inputItem struct {
 	Item
 	messages []perdure.InputMessage
 }
 
-// inputItems converts the parts of the response's input to items. Parts of the same conversation
-// item become one item.
+// inputItems converts the parts of a response's input to items. Parts that were one item when the
+// client added it to the conversation become one item again.
 func (f *found) inputItems(parts []perdure.InputMessage) []inputItem {
 	var all []inputItem
 	at := map[string]int{} // index in all by the id of the conversation item
@@ -184,10 +186,11 @@ func (i *inputItem) add(m perdure.InputMessage) {
 	first.Parts = slices.Concat(first.Parts, m.Parts)
 }
 
-// inputIDs returns an id for each part of the messages that a create assembled from pending items
-// and its own input. It is the id of the part's pending item, or "" for the create's own input.
+// inputIDs returns an id for each part of the input that a create request has assembled. A part
+// that comes from a pending item gets the id of that item. A part of the request's own input gets
+// "".
 func inputIDs(response string, pending []pendingItem, messages []perdure.InputMessage) []string {
-	var said []string // ids of the parts in order, without results
+	var said []string // ids of the parts in order, except parts that are results
 	results := map[string][]string{}
 	for n, p := range pending {
 		id := pendingID(response, p, n)

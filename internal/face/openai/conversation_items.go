@@ -12,7 +12,7 @@ import (
 	"github.com/perdure/perdure/internal/store"
 )
 
-// addItems appends items to the conversation; its next response takes them as input.
+// addItems adds items to a conversation. The next response in the conversation takes them as input.
 func (a *API) addItems(w http.ResponseWriter, r *http.Request) {
 	body, err := readConversation(w, r, "items")
 	if err == nil {
@@ -32,7 +32,8 @@ func (a *API) addItems(w http.ResponseWriter, r *http.Request) {
 	writeJSON(w, http.StatusOK, newItemPage(added, false))
 }
 
-// add appends items. It retries if the conversation changes meanwhile.
+// add stores items as pending items. It tries again if another request changes the conversation at
+// the same time.
 func (a *API) add(ctx context.Context, org, id string, items []readItem) ([]Item, error) {
 	for range turnTries {
 		added, err := a.tryAdd(ctx, org, id, items)
@@ -71,8 +72,9 @@ func (a *API) tryAdd(ctx context.Context, org, id string, items []readItem) ([]I
 	return shown, a.sealSummaries(ctx, org, shown)
 }
 
-// answerable returns the open calls, and the pending items, which may contain results of these
-// calls. It reads neither if no result is added.
+// answerable returns the calls of a conversation for which a client may add results, and the
+// pending items, which may already contain some of these results. If no result is being added, it
+// reads nothing.
 func (a *API) answerable(ctx context.Context, c *store.Conversation, items []readItem) ([]pendingItem, []string, error) {
 	result := func(m perdure.InputMessage) bool { return m.Role == perdure.RoleToolResult }
 	if !slices.ContainsFunc(items, func(i readItem) bool { return i.refers || slices.ContainsFunc(i.messages, result) }) {
@@ -89,7 +91,7 @@ func (a *API) answerable(ctx context.Context, c *store.Conversation, items []rea
 	return pending, head.open, err
 }
 
-// keepItem refuses to delete an item.
+// keepItem refuses the deletion of an item, because items cannot be deleted.
 func (a *API) keepItem(w http.ResponseWriter, _ *http.Request) {
 	e := invalid("", "method_not_allowed", "An item of a conversation cannot be deleted: the model has read it. Delete the conversation, or create another one with the items to keep.")
 	e.Status, e.Param = http.StatusMethodNotAllowed, nil
@@ -139,10 +141,10 @@ func (a *API) listItems(w http.ResponseWriter, r *http.Request) {
 	writeJSON(w, http.StatusOK, page)
 }
 
-// shownAnyway is a value of include for content that is always shown.
+// shownAnyway is a value of the parameter include. It asks for content that is always shown.
 const shownAnyway = "message.input_image.image_url"
 
-// checkInclude refuses values of include that items do not support.
+// checkInclude refuses values of the parameter include that items of a conversation do not support.
 func checkInclude(query url.Values) error {
 	for name, values := range query {
 		if name != "include" && name != "include[]" {
@@ -157,7 +159,7 @@ func checkInclude(query url.Values) error {
 	return nil
 }
 
-// pendingItem finds a pending item of any conversation of the org.
+// pendingItem finds a pending item by its id, in any conversation of the org.
 func (r *references) pendingItem(ctx context.Context, place itemPlace, id string) (resolvedItem, bool, error) {
 	c, err := r.stored().ConversationByResponse(ctx, r.org, place.response)
 	if err != nil {
@@ -173,8 +175,8 @@ func (r *references) pendingItem(ctx context.Context, place itemPlace, id string
 	return pending[0].resolved(), true, nil
 }
 
-// belongs reports whether the response is part of an existing conversation. The items of such a
-// response can be referred to, even if the client did not want the response itself stored.
+// belongs reports whether the response was created in a conversation that still exists. Items of
+// such a response can be referred to, even if the client did not want the response itself stored.
 func (r *references) belongs(ctx context.Context, f *found) (bool, error) {
 	if f.request.Conversation == "" {
 		return false, nil

@@ -17,8 +17,9 @@ import (
 	"github.com/perdure/perdure/internal/store/opentest"
 )
 
-// The items of a conversation are listed in pages of any size, in both orders. Each item can be
-// retrieved by its id, and referred to in a create and in another conversation.
+// TestItemsOfAConversation checks that the items of a conversation are listed in pages of any size,
+// in both orders. Each item can be retrieved by its id, and referred to in a create request and in
+// another conversation.
 func TestItemsOfAConversation(t *testing.T) {
 	s := newStage(t, says("-"), calls("I look.", "grep", `{"pattern":"a"}`), says("Done."), says("More."))
 	s.asAgent("grep")
@@ -70,8 +71,9 @@ func TestItemsOfAConversation(t *testing.T) {
 	s.wantItems(copied, append(slices.Clone(want.lines), "user: end", "assistant: More.")...)
 }
 
-// Items of calls that ran at Perdure can be added to a conversation in every form in which clients
-// send them back. The items stay the same when a response takes them as input.
+// TestCallsOfToolsThatRanHereAreAdded checks that items of calls of tools that workers have run can
+// be added to a conversation in every form in which clients send them back. The items stay the same
+// when a response takes them as input.
 func TestCallsOfToolsThatRanHereAreAdded(t *testing.T) {
 	s := newStage(t, calls("I look.", "grep", `{"pattern":"a"}`, "gone", `{}`), says("Done."), says("More."))
 	s.asAgent("grep")
@@ -96,8 +98,9 @@ func TestCallsOfToolsThatRanHereAreAdded(t *testing.T) {
 	}
 }
 
-// A client sends the results of its calls in the next create, or adds them to the conversation
-// before it. A second result of the same call, and a result without a call, are refused.
+// TestCallsInAConversation checks both ways to send the results of a client's calls: in the next
+// create request, or added to the conversation before it. A second result of the same call, and a
+// result without a call, are refused.
 func TestCallsInAConversation(t *testing.T) {
 	tool := `"tools":[{"type":"function","name":"f","parameters":{"type":"object"}}],`
 	output := func(call, text string) string {
@@ -126,8 +129,8 @@ func TestCallsInAConversation(t *testing.T) {
 	}
 }
 
-// A result that was added to a conversation is omitted if a user message has ended its call
-// meanwhile. The next create succeeds.
+// TestAnAnswerThatCameTooLateIsLeftOut checks a result that was added to a conversation before a
+// user message ended its call. The next create request omits the result and succeeds.
 func TestAnAnswerThatCameTooLateIsLeftOut(t *testing.T) {
 	s := newStage(t, calls("", "f", `{}`), says("ok"))
 	id := s.conversationOf(`{}`)
@@ -148,8 +151,9 @@ func TestAnAnswerThatCameTooLateIsLeftOut(t *testing.T) {
 	}
 }
 
-// A response that was not to be stored, or was deleted, is not found by its id. Its items remain in
-// the conversation, and can be referred to until the conversation is deleted.
+// TestWhatIsNotStoredIsPartOfItsConversation checks that a response that was not to be stored, or
+// was deleted, is not found by its id. Its items remain in the conversation, and can be referred to
+// until the conversation is deleted.
 func TestWhatIsNotStoredIsPartOfItsConversation(t *testing.T) {
 	s := newStage(t, says("one"), says("two"))
 	id := s.conversationOf(`{}`)
@@ -167,7 +171,7 @@ func TestWhatIsNotStoredIsPartOfItsConversation(t *testing.T) {
 	s.create(references).refused(400, "input[0].id", "item_not_found")
 }
 
-// counted counts the reads of signals, which are the inputs of responses.
+// counted is a store that counts the reads of signals. The inputs of responses are signals.
 type counted struct {
 	store.Store
 	mu    sync.Mutex // guards reads
@@ -183,8 +187,8 @@ func (c *counted) Signal(ctx context.Context, execution uuid.UUID, id string) (*
 
 func (c *counted) Unwrap() store.Store { return c.Store }
 
-// A page of four items of a conversation with 30 responses reads the inputs of at most four
-// responses.
+// TestAPageReadsWhatItNeeds checks that a page of four items of a conversation with 30 responses
+// reads the inputs of at most four responses.
 func TestAPageReadsWhatItNeeds(t *testing.T) {
 	c := &counted{Store: opentest.Store(t)}
 	s := newStageOn(t, c)

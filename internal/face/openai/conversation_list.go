@@ -15,7 +15,7 @@ type itemList struct {
 	*API
 	c          *store.Conversation
 	executions []uuid.UUID
-	loaded     *perdure.Execution // the execution that was read last
+	loaded     *perdure.Execution // the execution that was read most recently
 }
 
 func (a *API) itemsOf(ctx context.Context, org, id string) (*itemList, error) {
@@ -27,8 +27,9 @@ func (a *API) itemsOf(ctx context.Context, org, id string) (*itemList, error) {
 	return &itemList{API: a, c: c, executions: executions}, err
 }
 
-// itemAt locates an item of a conversation. The item belongs to a response of one of the executions
-// or, if row is nil, to the pending items.
+// itemAt is the place of an item in a conversation. The item belongs to the response row. If row is
+// nil, it is a pending item. The field execution is an index of itemList.executions; index is the
+// item's index in items.
 type itemAt struct {
 	execution int
 	row       *store.Response
@@ -36,7 +37,7 @@ type itemAt struct {
 	index     int
 }
 
-// find returns the place of an item by its id. Errors: an *Error with status 404.
+// find returns the place of the item with the id. Errors: an *Error with status 404.
 func (l *itemList) find(ctx context.Context, id string) (itemAt, error) {
 	none := notFound("Item with id '%s' not found in conversation '%s'.", id, l.c.ID)
 	place, ok := placeOf(id)
@@ -71,7 +72,7 @@ func (l *itemList) locate(ctx context.Context, place itemPlace) (at itemAt, err 
 	return at, err
 }
 
-// page returns a page of items. It reads no more responses than it needs.
+// page returns one page of items. It reads only the responses that the page needs.
 func (l *itemList) page(ctx context.Context, q pageQuery) (itemPage, error) {
 	at := itemAt{execution: -1}
 	if q.after != "" {
@@ -95,7 +96,8 @@ func (l *itemList) page(ctx context.Context, q pageQuery) (itemPage, error) {
 	return newItemPage(items, false), nil
 }
 
-// from yields the items after a place, or all items, one response at a time.
+// from yields the items after a place in reading order, one response at a time. For the zero place
+// it yields all items.
 func (l *itemList) from(ctx context.Context, at itemAt, newest bool) iter.Seq2[[]Item, error] {
 	if newest {
 		return l.backward(ctx, at)
@@ -159,12 +161,12 @@ func (l *itemList) backward(ctx context.Context, at itemAt) iter.Seq2[[]Item, er
 }
 
 const (
-	// pendingStep and responsesStep are the numbers of rows read at once.
+	// pendingStep and responsesStep are the numbers of rows that one query reads.
 	pendingStep   = 100
 	responsesStep = 10
 )
 
-// responses yields the items of an execution's responses, and reports whether the caller wants
+// responses yields the items of an execution's responses. It returns false if the caller wants no
 // more.
 func (l *itemList) responses(ctx context.Context, execution uuid.UUID, q store.ResponseQuery, yield func([]Item, error) bool) bool {
 	for q.Limit = responsesStep; ; {
@@ -176,7 +178,7 @@ func (l *itemList) responses(ctx context.Context, execution uuid.UUID, q store.R
 		for i := range rows {
 			items, err := l.ofResponse(ctx, &rows[i])
 			if isNotFound(err) {
-				continue // its log was pruned
+				continue // the log of the response was pruned
 			}
 			if !yield(items, err) || err != nil {
 				return false
@@ -198,7 +200,7 @@ func (l *itemList) ofResponse(ctx context.Context, row *store.Response) ([]Item,
 		return nil, err
 	}
 	if f.ended() && !f.begun() {
-		return []Item{}, nil // the agent never took the input
+		return []Item{}, nil // the execution ended before the agent took the input
 	}
 	parts, err := l.inputParts(ctx, f)
 	if err != nil {

@@ -7,8 +7,8 @@ import (
 	"github.com/perdure/perdure/internal/longtest"
 )
 
-// A conversation that is deleted while a response runs is no longer found. The response completes,
-// and its items can still be referred to.
+// TestADeletedConversation checks that a conversation that is deleted while a response runs is no
+// longer found. The response completes, and other requests can still refer to its items.
 func TestADeletedConversation(t *testing.T) {
 	said, on := make(chan struct{}, 1), make(chan struct{})
 	s := newStage(t, holds(says("slow"), said, on))
@@ -33,7 +33,7 @@ func TestADeletedConversation(t *testing.T) {
 	s.wantItems(stays, "user: q")
 }
 
-// unknown checks that an org does not find a conversation or its item.
+// unknown checks that an org finds neither a conversation nor an item of it.
 func (s *stage) unknown(org, id, item string) {
 	s.t.Helper()
 	at := "/v1/conversations/" + id
@@ -50,8 +50,8 @@ func (s *stage) unknown(org, id, item string) {
 	s.callAs(org, "POST", "/v1/responses", `{"model":"test/m","conversation":"`+id+`","input":"x"}`).refused(404, "conversation", "not_found")
 }
 
-// An org finds neither another org's conversation nor its items. A conversation does not list
-// another conversation's items.
+// TestConversationsOfOtherOrgs checks that an org finds neither another org's conversation nor its
+// items. A conversation does not list another conversation's items.
 func TestConversationsOfOtherOrgs(t *testing.T) {
 	s := newStage(t, says("one"))
 	s.work("other")
@@ -77,7 +77,8 @@ func TestConversationsOfOtherOrgs(t *testing.T) {
 	}
 }
 
-// Invalid requests about a conversation get 400 with the parameter, and no item is added.
+// TestConversationsThatAreRefused checks that invalid requests about a conversation get 400 with
+// the parameter, and no item is added.
 func TestConversationsThatAreRefused(t *testing.T) {
 	s := newStage(t)
 	id := s.conversationOf(`{"metadata":{"k":"v"}}`)
@@ -129,8 +130,9 @@ func TestConversationsThatAreRefused(t *testing.T) {
 	}
 }
 
-// A conversation has at most 1,000 pending items, which are items that no response has taken as
-// input yet, and at most 8 MiB of them. The next response takes all of them.
+// TestPendingItemsAreBounded checks that a conversation has at most 1,000 pending items, which are
+// items that no response has taken as input yet, and at most 8 MiB of them. The next response takes
+// all of them.
 func TestPendingItemsAreBounded(t *testing.T) {
 	longtest.Skip(t, "seconds")
 	s := newStage(t)

@@ -7,11 +7,13 @@ import (
 	"github.com/perdure/perdure"
 )
 
-// maxRepeated is the number of newest messages of a conversation that are compared with an input.
+// maxRepeated is the maximum number of a conversation's newest messages that are compared with an
+// input.
 const maxRepeated = 1_000
 
-// fresh removes repeated items from an input that answers the open calls. In each round of a tool
-// loop, some clients send the user's message and the results of earlier rounds again.
+// fresh removes items that the conversation already contains from an input that answers all open
+// calls. In each round of a tool loop, some clients send the user's message and the results of
+// earlier rounds again.
 func (b *beginning) fresh(ctx context.Context, head conversationHead, items []resolvedItem) ([]resolvedItem, error) {
 	if len(head.open) == 0 || !answersAll(items, head.open) {
 		return items, nil
@@ -28,8 +30,8 @@ func (b *beginning) fresh(ctx context.Context, head conversationHead, items []re
 	}), nil
 }
 
-// clientSaid is the latest input of the client: its messages, and the results of the calls that it
-// ran since, by call id.
+// clientSaid is what the client last sent to the conversation: its messages, and afterwards the
+// results of the calls that it ran, by call id.
 type clientSaid struct {
 	messages []perdure.InputMessage
 	results  map[string]perdure.InputMessage
@@ -46,7 +48,7 @@ func (b *beginning) lastSaid(ctx context.Context, x *perdure.Execution) (clientS
 			return said, err
 		}
 		if e.Type == perdure.EntryCompaction {
-			continue // no client has said it
+			continue // no client sends this kind of message
 		}
 		m, err := e.Message()
 		if err != nil {
@@ -76,8 +78,8 @@ func answersAll(items []resolvedItem, calls []string) bool {
 	})
 }
 
-// resultOf returns the id of the call that a client's item is the result of; "" if it is not a
-// result.
+// resultOf returns the id of the call whose result the item contains; "" if the item is no result
+// of a client's tool.
 func resultOf(i resolvedItem) string {
 	if len(i.messages) != 1 || i.messages[0].Role != perdure.RoleToolResult {
 		return ""
@@ -85,8 +87,8 @@ func resultOf(i resolvedItem) string {
 	return i.messages[0].Parts[0].ToolCallID
 }
 
-// says reports whether the item equals the message, apart from ids and names that clients do not
-// send.
+// says reports whether the item and the message are equal, without ids and names that clients do
+// not send.
 func (i resolvedItem) says(m perdure.InputMessage) bool {
 	return len(i.messages) == 1 && len(m.Parts) > 0 && string(asSaid(i.messages[0])) == string(asSaid(m))
 }

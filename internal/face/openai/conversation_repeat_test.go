@@ -6,8 +6,8 @@ import (
 	"testing"
 )
 
-// A client sends the user's message and its tools' results again in each round of a loop. The model
-// sees each of them once.
+// TestARoundOfAConversationRepeatsNothing checks a client that sends the user's message and the
+// results of its tools again in each round of a tool loop. The model receives each of them once.
 func TestARoundOfAConversationRepeatsNothing(t *testing.T) {
 	s := newStage(t, calls("", "ask", `{"a":1}`), calls("", "ask", `{"a":2}`, "ask", `{"a":3}`), calls("", "ask", `{"a":4}`), says("Done."), says("More."))
 	conversation := `"conversation":"` + s.conversationOf(`{}`) + `",` + tools + `,`
@@ -30,7 +30,8 @@ func TestARoundOfAConversationRepeatsNothing(t *testing.T) {
 	s.wantPrompt(strings.Join(append(want, "assistant: Done.", "user: go"), "\n"))
 }
 
-// A create that answers a call can also contain a new message.
+// TestAnInputThatAnswersCallsMaySayMore checks that a create request that answers a call can also
+// contain a new message.
 func TestAnInputThatAnswersCallsMaySayMore(t *testing.T) {
 	s := newStage(t, calls("", "ask", `{"a":1}`), says("Done."))
 	conversation := `"conversation":"` + s.conversationOf(`{}`) + `",` + tools + `,`

@@ -47,9 +47,9 @@ type list struct {
 	LastID  *string `json:"last_id"`
 	HasMore bool    `json:"has_more"`
 	typed   conversations.ConversationItemList
-	lines   []string // a summary line per item
+	lines   []string // one line of text per item
 	ids     []string
-	idOf    map[string]string // by line
+	idOf    map[string]string // ids of the items, by their lines
 	rawData []map[string]any
 }
 
@@ -79,7 +79,7 @@ func (r reply) list() list {
 	return l
 }
 
-// line returns a summary of an item.
+// line describes an item in one line of text.
 func (i item) line() string {
 	text := ""
 	for _, c := range slices.Concat(i.Content, i.Summary) {
@@ -113,7 +113,7 @@ func (s *stage) wantItems(conversation string, want ...string) list {
 	return l
 }
 
-// givenParts returns the message parts of the model's last call.
+// givenParts returns the message parts that the model received in its most recent call.
 func (s *stage) givenParts() string {
 	s.t.Helper()
 	all := s.model.asked()
@@ -142,8 +142,9 @@ func conversationOf(t *testing.T, o object) string {
 	return v.Conversation.ID
 }
 
-// The creates in a conversation run in one execution. Items that were added between two creates are
-// input of the second, and keep their ids.
+// TestAConversationIsOneExecution checks that all create requests in a conversation run in one
+// execution. Items that were added between two requests are input of the second, and keep their
+// ids.
 func TestAConversationIsOneExecution(t *testing.T) {
 	opentest.Each(t, func(t *testing.T, open opentest.Opener) {
 		s := newStageOn(t, open(t, nil), thinks("hm", says("one")), says("two"), says("three"))
@@ -179,8 +180,8 @@ func TestAConversationIsOneExecution(t *testing.T) {
 	})
 }
 
-// While a response of a conversation runs, another create gets 409. Of concurrent creates that are
-// retried after 409, each becomes one response.
+// TestCreatesAtOnceInAConversation checks that a create request gets 409 while another response of
+// the conversation runs. Concurrent requests that are repeated after 409 become one response each.
 func TestCreatesAtOnceInAConversation(t *testing.T) {
 	opentest.Each(t, func(t *testing.T, open opentest.Opener) {
 		said, on := make(chan struct{}, 1), make(chan struct{})
@@ -226,8 +227,9 @@ func TestCreatesAtOnceInAConversation(t *testing.T) {
 	})
 }
 
-// After a response of a conversation was cancelled, the conversation continues in a new execution,
-// which begins with the earlier conversation.
+// TestAConversationOutlivesItsExecution checks that after a response of a conversation was
+// cancelled, the conversation continues in a new execution, which begins with the earlier
+// conversation.
 func TestAConversationOutlivesItsExecution(t *testing.T) {
 	said, on := make(chan struct{}, 1), make(chan struct{})
 	s := newStage(t, says("one"), holds(says("slow"), said, on), says("three"), says("four"))
@@ -257,8 +259,9 @@ func TestAConversationOutlivesItsExecution(t *testing.T) {
 	}
 }
 
-// After a conversation's execution was deleted, or its log pruned, its items are no longer listed.
-// If only the log was pruned, the model still receives the earlier conversation.
+// TestAConversationOfDeletedExecutions checks that after a conversation's execution was deleted, or
+// its log pruned, its items are no longer listed. If only the log was pruned, the model still
+// receives the earlier conversation.
 func TestAConversationOfDeletedExecutions(t *testing.T) {
 	for _, what := range []string{"execution", "log"} {
 		t.Run(what, func(t *testing.T) {
@@ -295,8 +298,9 @@ func TestAConversationOfDeletedExecutions(t *testing.T) {
 	}
 }
 
-// A create in a conversation that is repeated with its key returns the first response. This holds
-// after further creates, after the execution has ended, and after the conversation was deleted.
+// TestAConversationsCreateIsRepeated checks that a create request in a conversation that is
+// repeated with its key returns the first response. This holds after further requests, after the
+// execution has ended, and after the conversation was deleted.
 func TestAConversationsCreateIsRepeated(t *testing.T) {
 	opentest.Each(t, func(t *testing.T, open opentest.Opener) {
 		s := newStageOn(t, open(t, nil), says("one"), says("two"), says("three"))
@@ -334,7 +338,8 @@ func TestAConversationsCreateIsRepeated(t *testing.T) {
 	})
 }
 
-// Four concurrent creates with one key are one response.
+// TestOneKeyAtOnceInAConversation checks that four concurrent create requests with one key become
+// one response.
 func TestOneKeyAtOnceInAConversation(t *testing.T) {
 	s := newStage(t, says("one"), says("two"))
 	id := s.conversationOf(`{}`)
@@ -353,8 +358,9 @@ func TestOneKeyAtOnceInAConversation(t *testing.T) {
 	}
 }
 
-// A create that names a response of a conversation, and not the conversation, runs in another
-// execution. The conversation does not contain it.
+// TestAResponseOfAConversationIsBranched checks a create request that names a response of a
+// conversation but not the conversation. It runs in another execution, which is not part of the
+// conversation.
 func TestAResponseOfAConversationIsBranched(t *testing.T) {
 	s := newStage(t, says("one"), says("two"), says("three"))
 	id := s.conversationOf(`{}`)

@@ -15,16 +15,16 @@ import (
 	"github.com/perdure/perdure/internal/store"
 )
 
-// conversationField is the conversation member of a response object.
+// conversationField is the value of the member conversation of a response object.
 type conversationField struct {
 	ID string `json:"id"`
 }
 
-// inConversation is the part of a stored request that exists only in a conversation.
+// inConversation is the part of a stored create request that only requests in a conversation have.
 type inConversation struct {
 	Conversation string `json:"conversation,omitempty"`
-	// InputIDs has an id for each part of the input: the id of the pending item that the part
-	// belongs to, or "" for other parts.
+	// InputIDs has an id for each part of the input. For a part that comes from a pending item, it is
+	// the id of that item. For other parts it is "".
 	InputIDs []string `json:"input_ids,omitempty"`
 }
 
@@ -35,7 +35,7 @@ func (c *inConversation) field() *conversationField {
 	return &conversationField{c.Conversation}
 }
 
-// parseConversation parses an id, or an object with an id.
+// parseConversation parses the parameter conversation: an id, or an object with an id.
 func parseConversation(r *request, raw json.RawMessage) error {
 	if json.Unmarshal(raw, &r.Conversation) != nil {
 		var v map[string]json.RawMessage
@@ -58,23 +58,24 @@ func parseConversation(r *request, raw json.RawMessage) error {
 }
 
 const (
-	// turnTries is the number of attempts to create a response in a conversation that changes.
+	// turnTries is how often a create request tries again when other requests change the conversation.
 	turnTries = 5
-	// lockedPause is the Retry-After of a busy conversation.
+	// lockedPause is the Retry-After of the error for a busy conversation.
 	lockedPause = time.Second
 )
 
-// errBusy reports that a response of the conversation is running.
+// errBusy reports that another response of the conversation is still running.
 var errBusy = errors.New("the conversation is busy")
 
-// conversationLocked returns a 409 error, which the official clients retry.
+// conversationLocked returns an error with status 409. The official clients repeat the request
+// after it.
 func conversationLocked() *Error {
 	e := invalid("conversation", "conversation_locked", "Another process is operating on this conversation. Please retry in a few seconds.")
 	e.Status = http.StatusConflict
 	return e.After(lockedPause)
 }
 
-// turn begins the next response of the conversation.
+// turn begins the next response in a conversation, and returns its id.
 func (b *beginning) turn(ctx context.Context) (string, error) {
 	for range turnTries {
 		if id, err := b.repeated(ctx); id != "" || err != nil {
@@ -89,13 +90,13 @@ func (b *beginning) turn(ctx context.Context) (string, error) {
 		}
 	}
 	if id, err := b.repeated(ctx); id != "" || err != nil {
-		return id, err // the running response may belong to the same create
+		return id, err // the running response may come from an earlier attempt of this request
 	}
 	return "", conversationLocked()
 }
 
-// repeated returns the response that an earlier attempt of the same create began; "" if there is
-// none.
+// repeated returns the id of the response that an earlier attempt of the same create request has
+// begun; "" if there is none.
 func (b *beginning) repeated(ctx context.Context) (string, error) {
 	if b.idem.key == "" {
 		return "", nil
@@ -117,8 +118,8 @@ func (b *beginning) repeated(ctx context.Context) (string, error) {
 	return s.ResponseID, nil
 }
 
-// tryTurn reads the conversation and begins its next response. Errors: conflict, execution_ended
-// and not_found if the conversation changed meanwhile.
+// tryTurn reads the conversation and begins its next response. Errors: conflict, execution_ended or
+// not_found if another request has changed the conversation in between.
 func (b *beginning) tryTurn(ctx context.Context) (string, error) {
 	c, err := b.conversation(ctx, b.org, b.req.Conversation)
 	if err != nil {
@@ -150,8 +151,8 @@ func (b *beginning) tryTurn(ctx context.Context) (string, error) {
 	return b.beginTurn(ctx, c, head, messages)
 }
 
-// turnInput returns the pending items followed by the new items of the create's input. It omits a
-// pending result if its call is no longer open.
+// turnInput returns the pending items, followed by those items of the request's input that are not
+// repeated. It omits a pending result whose call is no longer open.
 func (b *beginning) turnInput(ctx context.Context, c *store.Conversation, pending []pendingItem, head conversationHead) ([]perdure.InputMessage, error) {
 	var items []resolvedItem
 	answerable := slices.Clone(head.open)
@@ -177,7 +178,7 @@ func (b *beginning) turnInput(ctx context.Context, c *store.Conversation, pendin
 	return messages, err
 }
 
-// beginTurn starts an execution, or sends a message to the one that waits.
+// beginTurn starts an execution, or sends a message to the execution that waits for input.
 func (b *beginning) beginTurn(ctx context.Context, c *store.Conversation, head conversationHead, messages []perdure.InputMessage) (string, error) {
 	turn := &conversations.Turn{ConversationPlace: conversations.Place{ID: c.ID, Response: c.Response, Items: c.Items}}
 	if head.waits != "" {
@@ -208,13 +209,13 @@ func (b *beginning) beginTurn(ctx context.Context, c *store.Conversation, head c
 	return b.first(ctx, x.ID)
 }
 
-// conversationHead is the place where a conversation continues.
+// conversationHead is the place from which the next response of a conversation continues.
 type conversationHead struct {
-	execution *perdure.Execution // nil if it has no execution
-	busy      bool               // a response runs, or is about to run
-	waits     string             // the id of the last response, if the execution waits
-	leaf      *uuid.UUID         // the leaf of an ended execution; nil if it has no entry
-	open      []string           // calls that the client has to answer
+	execution *perdure.Execution // nil if the conversation has no execution
+	busy      bool               // a response is running, or is about to run
+	waits     string             // id of the last response, if the execution waits for input
+	leaf      *uuid.UUID         // the newest entry of an ended execution; nil if it has no entry
+	open      []string           // ids of the calls for which the client must send results
 }
 
 func (h conversationHead) from() *perdure.EntryRef {
@@ -224,7 +225,7 @@ func (h conversationHead) from() *perdure.EntryRef {
 	return &perdure.EntryRef{ExecutionID: h.execution.ID, EntryID: *h.leaf}
 }
 
-// headOf returns the head of the conversation: the end of its newest execution that is not deleted.
+// headOf returns the head of the conversation: the end of its newest execution that still exists.
 func (a *API) headOf(ctx context.Context, c *store.Conversation) (conversationHead, error) {
 	executions, err := a.stored().ConversationExecutions(ctx, c.ID)
 	if err != nil || len(executions) == 0 {
@@ -241,7 +242,7 @@ func (a *API) headOf(ctx context.Context, c *store.Conversation) (conversationHe
 	}
 	switch {
 	case isNotFound(err) && x.Status.Terminal():
-		h.leaf = x.Leaf // the log was pruned
+		h.leaf = x.Leaf // the last response cannot be read, because its log was pruned
 		return h, nil
 	case err != nil:
 		return h, err
@@ -257,8 +258,9 @@ func (a *API) headOf(ctx context.Context, c *store.Conversation) (conversationHe
 	return h, nil
 }
 
-// isStale reports whether an item is a result of a call that is no longer open. It adds the calls
-// of the item to open, and removes the call that the item answers.
+// isStale reports whether a pending item is the result of a call that is no longer open. It also
+// updates the parameter open: it adds the calls in the item, and removes the call that the item
+// answers.
 func isStale(p pendingItem, open *[]string) bool {
 	for _, m := range p.Messages {
 		for _, part := range m.Parts {

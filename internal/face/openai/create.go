@@ -21,8 +21,8 @@ import (
 // bodyLimit is the largest size of a request body, in bytes.
 const bodyLimit = 8 << 20
 
-// create creates a response: it starts an execution, or continues one that waits at the end of the
-// previous response.
+// create handles a create request. It starts an execution, or continues the execution that waits at
+// the end of the previous response.
 func (a *API) create(w http.ResponseWriter, r *http.Request) {
 	body, err := io.ReadAll(http.MaxBytesReader(w, r.Body, bodyLimit))
 	if err != nil {
@@ -61,7 +61,7 @@ func (a *API) create(w http.ResponseWriter, r *http.Request) {
 	}
 }
 
-// answer writes the current state of the response.
+// answer sends the response object in its current state, or the error err.
 func (a *API) answer(w http.ResponseWriter, r *http.Request, f *fold, err error) {
 	if err != nil {
 		a.fail(w, r, err)
@@ -81,13 +81,13 @@ func bodyError(err error) error {
 	return invalid("", "invalid_body", "The body of the request could not be read.")
 }
 
-// idempotency lets a repeated create return the response of the first one.
+// idempotency lets a repeated create request return the response that the first request began.
 type idempotency struct {
 	key  string
 	hash perdure.Hash
 }
 
-// signalID returns the id of the message that the create sends; "" lets the engine choose one.
+// signalID returns the id of the signal that carries the input. "" lets the engine choose an id.
 func (i idempotency) signalID() string {
 	if i.key == "" {
 		return ""
@@ -96,7 +96,7 @@ func (i idempotency) signalID() string {
 	return "idempotency:" + sum.String()
 }
 
-// begin stores the input, and returns the response that it begins.
+// begin stores the input of a create request, and returns the response that begins with it.
 func (a *API) begin(ctx context.Context, org string, req *request, idem idempotency) (*found, error) {
 	b, err := a.prepare(ctx, org, req, idem)
 	if err != nil {
@@ -113,7 +113,7 @@ func (a *API) begin(ctx context.Context, org string, req *request, idem idempote
 	return a.find(ctx, org, id, true)
 }
 
-// prepare checks a create and resolves its input. It stores nothing.
+// prepare checks a create request and resolves the references in its input. It stores nothing.
 func (a *API) prepare(ctx context.Context, org string, req *request, idem idempotency) (*beginning, error) {
 	who, err := a.agent(ctx, org, req.Model)
 	if err != nil {
@@ -145,8 +145,8 @@ func (a *API) prepare(ctx context.Context, org string, req *request, idem idempo
 	return b, nil
 }
 
-// checkTools refuses a client's tool whose name equals a tool that the agent runs, or whose name a
-// provider of the agent does not accept.
+// checkTools checks the tools that the client runs. The name of such a tool must not be the name of
+// a tool of the agent, and must be a name that the agent's model providers accept.
 func checkTools(settings perdure.ReactInput, agent string) error {
 	var names []string
 	for _, t := range settings.ClientTools {
@@ -172,12 +172,12 @@ type beginning struct {
 	who      agent
 	settings perdure.ReactInput
 	asked    *conversations.ResponseRequest
-	previous *found   // nil if the create names none
-	prefixes []prefix // prefixes of the input that may be conversations of existing executions
+	previous *found   // nil if the request names no previous response
+	prefixes []prefix // prefixes of the input that may be the conversations of existing executions
 }
 
-// know finds the previous response, if the create names one. It also computes the history: the hash
-// of the conversation that the client knows.
+// know finds the previous response, if the create request names one. It also computes the history,
+// a hash of the conversation that the client knows.
 func (b *beginning) know(ctx context.Context) error {
 	h := newHistory(b.org, b.req)
 	if b.req.origin().id != "" {
@@ -187,12 +187,12 @@ func (b *beginning) know(ctx context.Context) error {
 		}
 		end := b.previous.end()
 		if end == (store.History{}) {
-			return nil // its history is unknown; it is found only by its id
+			return nil // the history is unknown; only the id finds the response
 		}
 		h = historyAfter(end)
 	}
 	if b.req.compacts {
-		return nil // no create continues from it
+		return nil // no later request can continue from the response
 	}
 	var all store.History
 	b.prefixes, all = prefixes(h, b.req.resolved)
@@ -210,12 +210,12 @@ func (b *beginning) store(ctx context.Context) (string, error) {
 	}
 	id, err := b.goOn(ctx, b.previous, b.req.input)
 	if perdure.IsCode(err, perdure.Conflict) || perdure.IsCode(err, perdure.ExecutionEnded) {
-		return b.execution(ctx, b.previous, b.previous.open()) // it is not the head, or not idle
+		return b.execution(ctx, b.previous, b.previous.open()) // the execution has continued since, or is running
 	}
 	return id, err
 }
 
-// findPrevious returns the response that the create continues from.
+// findPrevious returns the response from which the create request continues.
 func (b *beginning) findPrevious(ctx context.Context) (*found, error) {
 	const param = "previous_response_id"
 	from := b.req.origin()
@@ -237,8 +237,8 @@ func (b *beginning) findPrevious(ctx context.Context) (*found, error) {
 }
 
 // goOn sends the input to the execution that waits at the end of the previous response. Errors:
-// execution_ended; conflict, also if the execution belongs to a conversation, because only creates
-// in that conversation may continue it.
+// execution_ended; conflict. It also returns conflict if the execution belongs to a conversation:
+// only create requests in that conversation may continue it.
 func (b *beginning) goOn(ctx context.Context, previous *found, input []perdure.InputMessage) (string, error) {
 	if id := previous.request.Conversation; id != "" {
 		return "", perdure.Errorf(perdure.Conflict, "the execution is that of conversation %s", id)
@@ -257,7 +257,8 @@ func (b *beginning) goOn(ctx context.Context, previous *found, input []perdure.I
 	return reply.ResponseID, err
 }
 
-// execution starts an execution, from the end of the previous response if there is one.
+// execution starts an execution. If there is a previous response, the execution continues from its
+// end.
 func (b *beginning) execution(ctx context.Context, previous *found, open []string) (string, error) {
 	if onlySummaries(b.req.input) {
 		return "", noMessage()
@@ -297,9 +298,9 @@ func (b *beginning) startRequest(messages []perdure.InputMessage) (engine.StartR
 	return start, nil
 }
 
-// first returns the response of an execution's own input, from its first event. It does not use the
-// execution's current response, because a repeated create may find an execution that has continued
-// since.
+// first returns the id of the response to an execution's own input, which it reads from the
+// execution's first event. The execution's current response can be another one, if the create
+// request is repeated and the execution has continued since.
 func (b *beginning) first(ctx context.Context, execution uuid.UUID) (string, error) {
 	page, err := b.Log.Page(ctx, execution, "", 1)
 	if err != nil {
@@ -311,7 +312,7 @@ func (b *beginning) first(ctx context.Context, execution uuid.UUID) (string, err
 	return page.Items[0].Record.Place.ResponseID, nil
 }
 
-// agent is the configuration of the agent that answers a create.
+// agent is the configuration of the agent that answers a create request.
 type agent struct {
 	definition *uuid.UUID
 	settings   perdure.ReactInput
@@ -321,7 +322,8 @@ func noModel(model string) *Error {
 	return invalid("model", "model_not_found", "The requested model '%s' does not exist.", model)
 }
 
-// agent returns the definition with that slug or id, or the configured model of that name.
+// agent finds the configuration for the value of the parameter model. That is the slug or id of a
+// definition, or else the name of a configured model.
 func (a *API) agent(ctx context.Context, org, name string) (agent, error) {
 	d, err := a.definition(ctx, org, name)
 	if err != nil {
@@ -344,12 +346,12 @@ func (a *API) agent(ctx context.Context, org, name string) (agent, error) {
 	return agent{nil, perdure.ReactInput{Models: []perdure.ModelConfig{{Provider: provider, ModelID: model}}, Tools: []string{}}}, nil
 }
 
-// definition returns a definition by slug or id; nil if there is none.
+// definition returns the definition with the slug or id; nil if there is none.
 func (a *API) definition(ctx context.Context, org, name string) (*perdure.Definition, error) {
 	var d *perdure.Definition
 	var err error
 	if perdure.CheckText("model", name) != nil {
-		return nil, nil // no store can hold such a name
+		return nil, nil // a name that cannot be stored does not exist
 	}
 	if id, bad := uuid.Parse(name); bad == nil && len(name) == 36 {
 		d, err = a.stored().Definition(ctx, org, id)
@@ -362,9 +364,9 @@ func (a *API) definition(ctx context.Context, org, name string) (*perdure.Defini
 	return d, err
 }
 
-// hasProvider reports whether the org's workers can call the model provider. Error: unavailable, if
-// no worker has registered yet. A worker that registers meanwhile is found: its providers are looked
-// up again after the org is known to have workers.
+// hasProvider reports whether workers of the org can call the model provider. Error: unavailable,
+// if no worker of the org has registered yet. A worker may register between the two reads, so the
+// providers are read again once the org is known to have workers.
 func (a *API) hasProvider(ctx context.Context, org, provider string) (bool, error) {
 	if known, err := a.calls(ctx, org, provider); known || err != nil {
 		return known, err
@@ -375,7 +377,7 @@ func (a *API) hasProvider(ctx context.Context, org, provider string) (bool, erro
 	return a.calls(ctx, org, provider)
 }
 
-// calls reports whether the provider is one of those that the org's registered workers can call.
+// calls reports whether a registered worker of the org can call the model provider.
 func (a *API) calls(ctx context.Context, org, provider string) (bool, error) {
 	known, err := a.Engine.Kinds.Agent(ctx, org, perdure.ReactKind)
 	if perdure.IsCode(err, perdure.NotFound) {

@@ -5,6 +5,6 @@
 // time it is read. A stream can therefore be resumed from any event, also after a restart of the
 // server and after the end of the response.
 //
-// In this package, a create is a request for a new response: POST /v1/responses, or response.create
-// on a WebSocket. A retrieve is a request for an existing response.
+// In this package, a create request asks for a new response: POST /v1/responses, or the message
+// response.create on a WebSocket. A retrieve request asks for an existing response.
 package openai

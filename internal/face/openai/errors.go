@@ -22,11 +22,11 @@ type Error struct {
 	Param   *string `json:"param"`
 	Code    *string `json:"code"`
 
-	retryAfter time.Duration // 0 omits Retry-After
-	final      bool          // sends X-Should-Retry: false
+	retryAfter time.Duration // value of the header Retry-After; 0 omits it
+	final      bool          // tells clients not to repeat the request (X-Should-Retry: false)
 }
 
-// After sets the pause after which the request may be repeated, and returns e.
+// After sets the pause after which the client may repeat the request, and returns e.
 func (e *Error) After(pause time.Duration) *Error {
 	e.retryAfter = pause
 	return e
@@ -45,7 +45,7 @@ func (e *Error) WriteTo(w http.ResponseWriter) {
 	writeJSON(w, e.Status, map[string]*Error{"error": e})
 }
 
-// codeContextLength is the code of a conversation that is too long for the model.
+// codeContextLength is the code of the error for a conversation that is too long for the model.
 const codeContextLength = "context_length_exceeded"
 
 // finally prevents the official clients from repeating the request, and returns e.
@@ -54,7 +54,7 @@ func (e *Error) finally() *Error {
 	return e
 }
 
-// Types of errors.
+// Values of the member type of an error.
 const (
 	typeInvalid    = "invalid_request_error"
 	typeServer     = "server_error"
@@ -63,7 +63,7 @@ const (
 	typePermission = "permission_error"
 )
 
-// invalid returns a 400 error about a parameter.
+// invalid returns an error with status 400 about the parameter param.
 func invalid(param, code, format string, args ...any) *Error {
 	return &Error{Status: http.StatusBadRequest, Type: typeInvalid, Param: &param, Code: &code, Message: fmt.Sprintf(format, args...)}
 }
@@ -75,8 +75,8 @@ func notFound(format string, args ...any) *Error {
 
 func noResponse(id string) *Error { return notFound("Response with id '%s' not found.", id) }
 
-// codes maps the engine's errors to this API's. A conflict that a retry does not solve is not
-// mapped to 409, because the official clients retry 409.
+// codes maps the engine's error codes to errors of this API. A conflict that a retry does not solve
+// gets another status than 409, because the official clients repeat a request after 409.
 var codes = map[perdure.Code]struct {
 	status int
 	typ    string
@@ -100,8 +100,8 @@ var codes = map[perdure.Code]struct {
 	perdure.Unavailable:          {http.StatusServiceUnavailable, typeServer},
 }
 
-// ErrorOf creates an Error for a coded error. status is used for codes that the table does not
-// contain.
+// ErrorOf creates an Error for an error code of the engine. The parameter status is used for codes
+// that are not in the map codes.
 func ErrorOf(code perdure.Code, status int, message string, fields ...perdure.FieldError) *Error {
 	e := &Error{Status: status, Type: typeServer, Message: message}
 	name := string(code)
@@ -123,14 +123,14 @@ func ErrorOf(code perdure.Code, status int, message string, fields ...perdure.Fi
 	return e
 }
 
-// params maps the engine's field names to parameters.
+// params maps names of fields in the engine's errors to names of parameters.
 var params = map[string]string{
 	"config.maxTokens": "max_output_tokens", "config.temperature": "temperature", "config.thinking": "reasoning.effort",
 	"models.provider": "model", "models.modelId": "model", "messages": "input", "signalValue.messages": "input",
 	"kind": "model", "Idempotency-Key": "Idempotency-Key",
 }
 
-// paramOf returns the parameter of a field, or of a field inside it.
+// paramOf returns the parameter for a field, or for the field that contains it.
 func paramOf(field string) string {
 	field, _, _ = strings.Cut(field, "[")
 	return params[field]
@@ -168,7 +168,7 @@ func writeJSON(w http.ResponseWriter, status int, v any) {
 	_ = e.Encode(v) // fails only if the client has disconnected
 }
 
-// isNotFound reports whether an error is this API's 404.
+// isNotFound reports whether an error is an *Error with status 404.
 func isNotFound(err error) bool {
 	var e *Error
 	return errors.As(err, &e) && e.Status == http.StatusNotFound

@@ -9,35 +9,37 @@ import (
 	logfold "github.com/perdure/perdure/internal/log/fold"
 )
 
-// Event is an event of a response's stream.
+// Event is an event in the event stream of a response.
 type Event struct {
 	Type   string
-	Number int64 // sequence_number
+	Number int64 // the event's sequence_number
 	Body   json.RawMessage
 }
 
-// growing is an item of the output, during and after its growth.
+// growing is an item of a response's output, while its content grows and afterwards.
 type growing struct {
 	Item
 	index   int
-	message string    // id of the message that contains it
-	task    uuid.UUID // the task that creates it
+	message string    // id of the stored message that contains it
+	task    uuid.UUID // the task whose output it is
 	text    strings.Builder
 	closed  bool  // its text is complete
 	over    bool  // the item is done
-	shown   int64 // of an approval request: the number of its last event
+	shown   int64 // for an approval request: sequence number of its last event
 
-	// Origin of the item: the entry and its part; for a tool that runs at Perdure, also the result.
+	// entry and part are the stored entry and the part of it that the item shows. result is the tool's
+	// result, if the item is a call.
 	entry  uuid.UUID
 	part   perdure.Part
 	result *perdure.Part
 }
 
-// emit appends an event. The struct that body returns must begin with its head.
+// emit appends an event of the type kind. The struct that the function body returns must begin with
+// its head.
 func (f *fold) emit(kind string, body func(head) any) {
 	raw, err := json.Marshal(body(head{kind, f.next}))
 	if err != nil {
-		panic(err) // all bodies are types of this package
+		panic(err) // cannot fail: all bodies are types of this package
 	}
 	f.emitted = append(f.emitted, Event{Type: kind, Number: f.next, Body: raw})
 	f.next++
@@ -63,12 +65,13 @@ type itemEvent struct {
 	Item  Item `json:"item"`
 }
 
-// at identifies the position in the output that an event belongs to.
+// at is the first part of an event about a position in the output: it names the item and its index.
 type at struct {
 	head
 	ItemID string `json:"item_id"`
 	Index  int    `json:"output_index"`
-	// At most one of these is set: messages have content, reasoning has a summary.
+	// Content and Summary are indices of parts. Messages have Content, reasoning has Summary, other
+	// items have neither.
 	Content *int `json:"content_index,omitempty"`
 	Summary *int `json:"summary_index,omitempty"`
 }
@@ -89,7 +92,7 @@ func (g *growing) at(h head) at {
 // isText reports whether the item has text that grows: a message or reasoning.
 func (g *growing) isText() bool { return g.Type == itemMessage || g.Type == itemReasoning }
 
-// names are the event names of growing text.
+// names are the types of the events and of the content for one kind of growing text.
 type names struct{ partAdded, delta, textDone, partDone, content string }
 
 var textNames = map[string]names{
@@ -102,7 +105,7 @@ var textNames = map[string]names{
 	},
 }
 
-// add begins an item.
+// add adds an item to the output and emits its first event.
 func (f *fold) add(i Item, message string) *growing {
 	g := &growing{Item: i, index: len(f.items), message: message}
 	if g.ID == "" {
@@ -118,7 +121,7 @@ func (f *fold) itemDone(g *growing) {
 	f.emit("response.output_item.done", func(h head) any { return itemEvent{h, g.index, g.Item} })
 }
 
-// show begins a text item.
+// show adds a message or a reasoning item, whose text is still empty.
 func (f *fold) show(kind, message string) *growing {
 	g := f.add(Item{Type: kind, Status: statusInProgress, Role: "assistant"}, message)
 	f.part(g, textNames[kind].partAdded, "")
@@ -151,7 +154,8 @@ func (f *fold) delta(g *growing, text string) {
 	})
 }
 
-// close ends the text of an item. The item is done when its message is stored.
+// close emits the complete text of an item. The item itself is done later, when its message is
+// stored.
 func (f *fold) close(g *growing, text string) {
 	if g.closed {
 		return
@@ -173,7 +177,7 @@ func (f *fold) close(g *growing, text string) {
 	f.part(g, textNames[g.Type].partDone, text)
 }
 
-// done ends a text item.
+// done completes a message or reasoning item with its text and its status.
 func (f *fold) done(g *growing, text, status string) {
 	f.close(g, text)
 	g.Status = status
@@ -186,7 +190,7 @@ func (f *fold) done(g *growing, text, status string) {
 	f.itemDone(g)
 }
 
-// grow applies a change of a part that is not stored yet.
+// grow applies a change of a part that is still streamed and not stored yet.
 func (f *fold) grow(c logfold.Change) {
 	g := f.parts[c.Part]
 	switch {
@@ -204,13 +208,14 @@ func (f *fold) grow(c logfold.Change) {
 	case c.Kind == logfold.PartClosed:
 		f.close(g, g.text.String())
 	case c.Kind == logfold.PartWithdrawn && !g.closed:
-		// A closed part is withdrawn when its task is retried.
+		// Text of a closed part disappears when its task is retried. The item is then withdrawn.
 		f.withdraw(func(other *growing) bool { return other == g })
 	}
 }
 
-// withdraw withdraws items that were superseded, for example those of a model call that is retried.
-// They stay in the output, incomplete and empty, so that no index changes.
+// withdraw withdraws items whose content was superseded, for example because a model call is
+// retried. The items stay in the output, incomplete and empty, so that the indices of other items
+// do not change.
 func (f *fold) withdraw(which func(*growing) bool) {
 	for _, g := range f.items {
 		if g.over || !which(g) {

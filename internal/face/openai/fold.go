@@ -10,59 +10,62 @@ import (
 	"github.com/perdure/perdure/internal/response"
 )
 
-// fold builds a response and its events from the tree of its execution's log. The same records
-// always produce the same events.
+// fold computes a response and its events from the tree of its execution's log. The same records of
+// the log always produce the same events.
 type fold struct {
 	of      response.Identity
-	first   int64 // position of the event of the input
+	first   int64 // position of the event that stored the input
 	request request
 	source
 
-	into string // the response that the input has joined
-	asks bool   // the agent has waited for a question at a position after asksAfter
-	// asksAfter is the position up to which waits for a question are ignored, because the caller has
-	// answered since. last is the position of the newest item.
+	into string // id of the response that took the input, if it is another one than the response of the fold
+	asks bool   // the agent has begun to wait for a question at a position after asksAfter
+	// asksAfter is a position in the log. Waits for a question up to it are ignored, because the
+	// client has answered since. last is the position of the newest item.
 	asksAfter, last int64
 
-	emitted    []Event // since the last take
-	next       int64   // next sequence number
+	emitted    []Event // events since the last call of take
+	next       int64   // the next sequence_number
 	created    perdure.Time
 	completed  *perdure.Time
 	status     string
 	failure    *responseError
 	incomplete string
-	tree       *logfold.Tree // the response's part of the log
+	tree       *logfold.Tree // the part of the log that belongs to the response
 	items      []*growing
 	parts      map[*logfold.Part]*growing
-	calls      []*growing                    // in call order
-	leaf       *uuid.UUID                    // the last entry of the response
-	makers     map[uuid.UUID]perdure.Content // provider and model by entry
-	// compactions is the usage of the model calls that wrote summaries; nil if there is none.
+	calls      []*growing                    // tool calls in their order
+	leaf       *uuid.UUID                    // the newest entry of the response
+	makers     map[uuid.UUID]perdure.Content // provider and model that wrote an entry, by the entry's id
+	// compactions is the token usage of the model calls that wrote summaries; nil if there were none.
 	compactions *perdure.Usage
 }
 
-// source provides what the log does not contain.
+// source provides what a fold needs and the log does not contain.
 type source struct {
-	// entry reads an entry whose event does not contain its content.
+	// entry reads an entry whose content is too large for its event.
 	entry func(ctx context.Context, id uuid.UUID) (*perdure.Entry, error)
-	// joined returns the response that the input has joined; "" if none.
+	// joined returns the id of the response that has taken the input, if it is another one; "" if not.
 	joined func(ctx context.Context) (string, error)
-	// other begins the fold of that response.
+	// other creates the fold of the response that joined has returned.
 	other func(ctx context.Context, id string) (*fold, error)
-	// seal encrypts data so that only the response's org can open it; nil if no block is shown.
+	// seal encrypts a provider's signed reasoning so that only the response's org can decrypt it. It
+	// is nil if the response does not show signed reasoning.
 	seal func(plain []byte) string
-	// sealSummary encrypts the content of compactions; nil if none is shown.
+	// sealSummary encrypts the summary of a compaction. It is nil if the response shows no
+	// compactions.
 	sealSummary func(plain []byte) string
 	// noteEnd is called when the fold reaches the response's end, before any client sees the end.
 	noteEnd func(ctx context.Context, f *fold)
-	// steers is set if no client created a response for the input, so that the input may join
-	// another response.
+	// steers is set if the input was sent without a create request. A running response may then take
+	// the input as its own.
 	steers bool
-	// takesMessages is set if the agent's input can contain assistant messages.
+	// takesMessages is set if the input of the agent can contain assistant messages.
 	takesMessages bool
 }
 
-// newFold creates the fold of the response whose input event is at position first.
+// newFold creates the fold of a response. The event that stored its input is at position first of
+// the log.
 func newFold(of response.Identity, first int64, asked request, from source) *fold {
 	return &fold{of: of, first: first, request: asked, source: from, tree: logfold.NewTree(of.Execution)}
 }
@@ -77,8 +80,8 @@ func (f *fold) ended() bool {
 // begun reports whether the agent has taken the input.
 func (f *fold) begun() bool { return f.leaf != nil }
 
-// take returns the events since the last call. Events of an input that may join another response
-// are held back until its response is known, so that the stream is the same whenever it is read.
+// take returns the events since the last call. If another response may take the input, the events
+// are held back until that is decided. The stream is then the same whenever it is read.
 func (f *fold) take() []Event {
 	if f.steers && !f.begun() && !f.ended() {
 		return nil
@@ -88,8 +91,8 @@ func (f *fold) take() []Event {
 	return events
 }
 
-// merged returns the response's stored messages, with its finish reason and its usage if they are
-// known.
+// merged returns the stored messages of the response as one, with the finish reason and the token
+// usage if they are known.
 func (f *fold) merged() response.Response {
 	if r := f.tree.Response(f.id()); r != nil {
 		return r.Merged()
@@ -97,7 +100,7 @@ func (f *fold) merged() response.Response {
 	return response.Response{}
 }
 
-// apply applies an item of the log. Items after the response's end change nothing.
+// apply applies an item of the log. Items after the end of the response change nothing.
 func (f *fold) apply(ctx context.Context, i eventlog.Item) error {
 	switch {
 	case f.ended():
@@ -122,8 +125,8 @@ func (f *fold) apply(ctx context.Context, i eventlog.Item) error {
 	case err != nil:
 		return err
 	case waits:
-		// An agent that waits without an end event has ended the response, or produced nothing from
-		// the input. It would not wait with an unread message.
+		// An agent that waits for input without an end event has finished the response, or has produced
+		// nothing from the input. It would not wait while a message is unread.
 		f.finish(i.Record, statusCompleted)
 		return nil
 	case i.Record.Place.ResponseID == f.id():
@@ -136,8 +139,8 @@ func (f *fold) apply(ctx context.Context, i eventlog.Item) error {
 	return nil
 }
 
-// waitsForInput reports whether the record is a wait that ends a response. A wait for a question does
-// not.
+// waitsForInput reports whether the record says that the agent waits for input, which ends a
+// response. Waiting for a question does not end it.
 func (f *fold) waitsForInput(i eventlog.Item) (bool, error) {
 	if i.Record.Type != perdure.EventWaiting {
 		return false, nil
@@ -147,16 +150,17 @@ func (f *fold) waitsForInput(i eventlog.Item) (bool, error) {
 	return w.Reason == "signal" && w.Wait != nil && w.Wait.TakesSignal(perdure.UserMessage), err
 }
 
-// join sets into to the response that the input was taken into, if it is another one.
+// join sets the field into to the id of the response that has taken the input, if it is another
+// one.
 func (f *fold) join(ctx context.Context) (err error) {
 	f.into, err = f.joined(ctx)
 	return err
 }
 
-// own applies a record of the response.
+// own applies a record that belongs to the response.
 func (f *fold) own(ctx context.Context, i eventlog.Item) error {
 	if i.Event == perdure.EventTerminal {
-		return nil // this API does not show it, so it is not stored here
+		return nil // this API does not show terminal output, so the tree does not need it
 	}
 	e := logfold.Event{Record: i.Record, Entry: i.Entry}
 	if e.Entry != nil {
@@ -188,7 +192,8 @@ func (f *fold) own(ctx context.Context, i eventlog.Item) error {
 	return nil
 }
 
-// whole returns an entry of the agent with its content, which a large entry's event leaves out.
+// whole returns an entry of the agent with its content. The event of a large entry does not contain
+// the content.
 func (f *fold) whole(ctx context.Context, e *perdure.Entry) (*perdure.Entry, error) {
 	if e.ContentBytes == 0 || e.Type == perdure.EntryLLMCall || e.Role != perdure.RoleAssistant && e.Role != perdure.RoleToolResult {
 		return e, nil
@@ -237,8 +242,8 @@ func (f *fold) said(c perdure.Content) bool {
 	return !f.takesMessages || c.StopReason != "" || c.Usage != nil
 }
 
-// answered applies an answer of the model. Items that were shown while they grew are done, and the
-// rest is shown at once.
+// answered applies a message of the model. Items that were shown while they grew are done now. The
+// other parts of the message are added at once.
 func (f *fold) answered(e logfold.Event, changes []logfold.Change) {
 	c, message := changes[0].Message.Content, e.Record.Place.MessageID
 	f.makers[e.Entry.ID] = perdure.Content{Provider: c.Provider, Model: c.Model}
@@ -267,8 +272,8 @@ func (f *fold) answered(e logfold.Event, changes []logfold.Change) {
 	f.withdraw(func(g *growing) bool { return g.isText() && g.message == message })
 }
 
-// lastText returns the index of the part in which an answer was cut off; -1 if the answer is
-// complete.
+// lastText returns the index of the text part at which the model's message was cut off. It returns
+// -1 if the message is complete.
 func lastText(c perdure.Content) int {
 	if _, broken := stops[c.StopReason]; !broken {
 		return -1
@@ -280,7 +285,8 @@ func lastText(c perdure.Content) int {
 	return last
 }
 
-// complete finishes the item of a stored part, or shows a new one if the part did not grow.
+// complete completes the item of a stored part. If the part was not streamed, it adds a complete
+// item.
 func (f *fold) complete(e logfold.Event, p *logfold.Part, kind, status, encrypted string) {
 	text := p.Text()
 	g := f.parts[p]
@@ -292,10 +298,11 @@ func (f *fold) complete(e logfold.Event, p *logfold.Part, kind, status, encrypte
 	f.done(g, text, status)
 }
 
-// stops maps stop reasons to the status of a response, and to the reason why it is incomplete.
+// stops maps the stop reasons of a model call to the status of the response, and to the reason why
+// it is incomplete.
 var stops = map[perdure.StopReason]struct{ status, why string }{
 	perdure.StopMaxTokens: {statusIncomplete, "max_output_tokens"},
-	// OpenAI has no other reason for an answer that filled the window.
+	// OpenAI's API has no other reason for a message that filled the model's context window.
 	perdure.StopContextLength: {statusIncomplete, "max_output_tokens"},
 	perdure.StopTurnLimit:     {statusIncomplete, "max_turns"},
 	perdure.StopRefusal:       {statusIncomplete, "content_filter"},
@@ -311,7 +318,8 @@ func (f *fold) responseEnded(r *perdure.Record, e logfold.Payload) {
 	}
 	code := typeServer
 	if f.merged().FinishReason == perdure.StopContextLength && e.Error != "" {
-		// The provider refused the conversation. Without an error, an answer filled the window.
+		// An error means that the provider refused the conversation as too long. Without an error, the
+		// model's message filled the context window.
 		stop.status, stop.why, code = statusFailed, "", codeContextLength
 	}
 	f.incomplete = stop.why
@@ -341,14 +349,16 @@ func (f *fold) executionEnded(r *perdure.Record) error {
 	return nil
 }
 
-// terminal maps statuses to the events that end a response. OpenAI publishes no event for a
-// cancelled response: the event says incomplete, and the response has status cancelled.
+// terminal maps statuses to the event types that end a response. OpenAI documents no event for a
+// cancelled response. Its event type is therefore "incomplete", and the response in it has the
+// status cancelled.
 var terminal = map[string]string{
 	statusCompleted: "response.completed", statusIncomplete: "response.incomplete",
 	statusFailed: "response.failed", statusCancelled: "response.incomplete",
 }
 
-// finish ends the response. Growing items keep the text that they have.
+// finish ends the response with the status. Items that are still growing keep the text that they
+// have.
 func (f *fold) finish(r *perdure.Record, status string) {
 	for _, g := range f.items {
 		switch {
@@ -366,7 +376,7 @@ func (f *fold) finish(r *perdure.Record, status string) {
 	f.emitResponse(terminal[status])
 }
 
-// object returns the current response object.
+// object returns the response object in its current state.
 func (f *fold) object() Response {
 	o := f.request.object()
 	o.ID, o.Object, o.Status = f.id(), "response", f.status

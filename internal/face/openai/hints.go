@@ -9,14 +9,15 @@ import (
 	"github.com/perdure/perdure"
 )
 
-// The longest identifiers of end users and prompts, in characters. The bounds are OpenAI's and, for
-// user, Anthropic's.
+// The maximum lengths of identifiers of end users and prompts, in characters. OpenAI's API has the
+// same limits; the limit for user is Anthropic's.
 const (
 	mostUser       = 256
 	mostIdentifier = 64
 )
 
-// checkHints checks the members that are passed on to the provider, and the limit of tool calls.
+// checkHints checks the parameters that are passed on to the model provider, and the limit of tool
+// calls.
 func (r *request) checkHints() error {
 	if r.TopP != nil && (*r.TopP < 0 || *r.TopP > 1) {
 		return invalid("top_p", "invalid_value", "Invalid 'top_p': must be from 0 to 1.")
@@ -38,7 +39,7 @@ func (r *request) checkHints() error {
 	return nil
 }
 
-// hints returns the members that are passed on to the provider unchanged.
+// hints returns the parameters that are passed on to the model provider unchanged.
 func (r *request) hints() perdure.Hints {
 	return perdure.Hints{
 		TopP: r.TopP, User: orEmpty(r.User), SafetyIdentifier: orEmpty(r.SafetyIdentifier), PromptCacheKey: orEmpty(r.PromptCacheKey),
@@ -109,7 +110,7 @@ func parseText(r *request, raw json.RawMessage) error {
 	return nil
 }
 
-// givenMembers returns the members of an object that are not null.
+// givenMembers returns the members of a JSON object whose value is not null.
 func givenMembers(raw json.RawMessage, param string) (map[string]json.RawMessage, error) {
 	var all map[string]json.RawMessage
 	if err := decode(raw, param, &all, "an object"); err != nil {

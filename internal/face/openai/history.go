@@ -9,10 +9,11 @@ import (
 	"github.com/perdure/perdure/internal/store"
 )
 
-// history is a conversation as its client knows it, hashed turn by turn. It identifies the
-// conversation of a client that sends all of it. Reasoning, item ids and the division of text into
-// items are not hashed, because not every client keeps them. Calls of tools that ran at Perdure are
-// in only one of the two hashes, because some clients drop them.
+// history is a hash of a conversation as its client knows it, computed turn by turn. It finds the
+// execution of a conversation that the client sends as a whole. Reasoning, item ids and the
+// division of text into items are not hashed, because not every client keeps them. Some clients
+// drop calls of tools that workers have run. There are therefore two hashes, one with and one
+// without these calls.
 type history struct {
 	store.History
 	turn turn
@@ -25,27 +26,28 @@ type turn struct {
 	ran   []knownCall
 }
 
-// knownCall is a call as a client sends it back. Calls of the client's tools have an ID, other
-// calls have an outcome.
+// knownCall is a tool call as a client sends it back. A call of a tool that the client runs has an
+// ID. A call of a tool that a worker runs has an Outcome.
 type knownCall struct {
 	ID, Name, Arguments, Outcome string
 	Failed                       bool
 }
 
-// newHistory begins a conversation with an agent. The org, the agent and the end user are hashed,
-// so that different end users of one client never share a history.
+// newHistory returns the history at the start of a conversation. It depends on the org, the agent
+// and the end user, so different end users of one client never have the same history.
 func newHistory(org string, r *request) history {
 	seed := perdure.Hash(sha256.Sum256(encoded("history", org, r.Model, r.User, r.SafetyIdentifier)))
 	return history{History: store.History{Said: seed, SaidAndRun: seed}}
 }
 
-// historyAfter continues from the end of a response.
+// historyAfter returns the history at the end of a response, to which more items can be added.
 func historyAfter(end store.History) history { return history{History: end} }
 
-// add adds an item of the input. The caller ends the turn before an item of the client.
+// add adds an item of the input. Before an item that comes from the client, the caller must end the
+// agent's turn.
 func (h *history) add(i resolvedItem) {
 	if i.messages == nil || i.lost {
-		return // withdrawn or unknown
+		return // the item was withdrawn, or its content is unknown
 	}
 	m := i.messages[0]
 	if i.clients() {
@@ -65,7 +67,7 @@ func (h *history) add(i resolvedItem) {
 	}
 }
 
-// clients reports whether the item comes from the client and not from the agent.
+// clients reports whether the item was written by the client and not by the agent.
 func (i resolvedItem) clients() bool {
 	return len(i.messages) > 0 && i.messages[0].Role != perdure.RoleAssistant
 }
@@ -78,7 +80,8 @@ func (t *turn) ranHere(call, result perdure.Part) {
 	t.ran = append(t.ran, knownCall{Name: call.Name, Arguments: sameArguments(call.RawArguments), Outcome: resultText(result.Parts), Failed: result.IsError})
 }
 
-// sameArguments returns arguments in a canonical form, because clients decode and encode them.
+// sameArguments returns the arguments of a call in a canonical form, because clients decode and
+// re-encode them.
 func sameArguments(raw string) string {
 	var v any
 	if strings.TrimSpace(raw) == "" {
@@ -90,10 +93,10 @@ func sameArguments(raw string) string {
 	return string(encoded(v))
 }
 
-// client adds a message of the client, or the result of a call that it ran.
+// client adds a message of the client, or the result of a call that the client has run.
 func (h *history) client(m perdure.InputMessage) { h.step(asSaid(m), nil) }
 
-// asSaid encodes a message without the ids and names that only one side knows.
+// asSaid encodes a message without the ids and names that only the client or only the server knows.
 func asSaid(m perdure.InputMessage) []byte {
 	said := []any{string(m.Role)}
 	for _, p := range m.Parts {
@@ -103,7 +106,7 @@ func asSaid(m perdure.InputMessage) []byte {
 	return encoded(said...)
 }
 
-// endTurn hashes the agent's turn. An empty turn is skipped.
+// endTurn adds the agent's turn to the hash. An empty turn is skipped.
 func (h *history) endTurn() {
 	t := h.turn
 	h.turn = turn{}
@@ -125,13 +128,13 @@ func after(h perdure.Hash, said []byte) perdure.Hash {
 func encoded(v ...any) []byte {
 	raw, err := json.Marshal(v)
 	if err != nil {
-		panic(err) // all values were decoded from JSON
+		panic(err) // cannot fail: all values were decoded from JSON
 	}
 	return raw
 }
 
-// end returns the history up to the end of a response whose client knows its input. It is zero if
-// the client cannot continue from the response.
+// end returns the history at the end of a response. It is zero if no client can continue from the
+// response.
 func (f *fold) end() store.History {
 	known := f.request.History
 	if known == nil || f.status != statusCompleted && f.status != statusIncomplete {
@@ -157,7 +160,8 @@ func (f *fold) end() store.History {
 	return h.History
 }
 
-// historyOfResponse is the history up to the end of the response's input, as stored with the request.
+// historyOfResponse is the history at the end of a response's input. It is stored with the create
+// request.
 type historyOfResponse struct {
 	Said       perdure.Hash `json:"said"`
 	SaidAndRun perdure.Hash `json:"saidAndRun"`

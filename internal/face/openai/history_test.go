@@ -22,8 +22,8 @@ type chatter struct {
 	history []map[string]any
 }
 
-// says appends a message of the user and sends creates with the whole history. It appends the
-// output, and results of the client's calls, until a response has no such calls.
+// says appends a message of the user and sends create requests with the whole history. After each,
+// it appends the output and the results of the client's calls, until a response has no such calls.
 func (c *chatter) says(text string) object {
 	c.s.t.Helper()
 	c.history = append(c.history, map[string]any{"role": "user", "content": text})
@@ -46,7 +46,7 @@ func (c *chatter) says(text string) object {
 	}
 }
 
-// keeping are the ways in which existing clients store the items that they receive.
+// keeping has the ways in which existing clients store an item that they have received.
 var keeping = map[string]func(i map[string]any) []map[string]any{
 	"whole": func(i map[string]any) []map[string]any { return []map[string]any{i} },
 	"references, and calls without id": func(i map[string]any) []map[string]any {
@@ -87,8 +87,8 @@ func without(i map[string]any, names ...string) []map[string]any {
 	return []map[string]any{i}
 }
 
-// busyTurns returns the answers of n turns with reasoning, text, calls of the client's tools and
-// calls of tools that run at Perdure.
+// busyTurns returns the model's answers of n turns. They have reasoning, text, calls of tools that
+// the client runs and calls of tools that workers run.
 func busyTurns(n int) []answer {
 	var all []answer
 	for range n {
@@ -100,8 +100,9 @@ func busyTurns(n int) []answer {
 	return all
 }
 
-// A client that sends its whole history with each create stays in one execution, in whichever form
-// it stores the items. Each turn adds the same number of messages.
+// TestAWholeHistoryGoesOnInPlace checks that a client that sends its whole history with each create
+// request stays in one execution, in whichever form it stores the items. Each turn adds the same
+// number of messages.
 func TestAWholeHistoryGoesOnInPlace(t *testing.T) {
 	longtest.Skip(t, "seconds")
 	for name, keeps := range keeping {
@@ -141,8 +142,9 @@ func TestAWholeHistoryGoesOnInPlace(t *testing.T) {
 	}
 }
 
-// A call that ran at Perdure and comes back without an id gets the result that the client sends, or
-// else a text that says the result is unknown.
+// TestACallWithoutAnID checks a call of a tool that a worker has run and that the client sends back
+// without its id. The call gets the result that the client sends, or else a text that says that the
+// result is unknown.
 func TestACallWithoutAnID(t *testing.T) {
 	s := newStage(t, says("On."), says("On."))
 	for output, want := range map[string]string{
@@ -154,7 +156,7 @@ func TestACallWithoutAnID(t *testing.T) {
 	}
 }
 
-// path returns the conversation up to the end of a response, one line per message.
+// path returns the conversation that ends with a response, one line per message.
 func (s *stage) path(id string) []string {
 	s.t.Helper()
 	s.lastResponse = id
@@ -186,8 +188,9 @@ func roles(messages []perdure.Message) []string {
 	return lines
 }
 
-// A create names an earlier response and repeats the messages after it. It continues the same
-// execution, and no message is stored twice.
+// TestWhatIsRepeatedSinceAResponseGoesOnInPlace checks a create request that names an earlier
+// response and repeats the messages after it. It continues the same execution, and no message is
+// stored twice.
 func TestWhatIsRepeatedSinceAResponseGoesOnInPlace(t *testing.T) {
 	s := newStage(t, says("Hello."), thinks("hm", calls("I look.", "grep", `{"pattern":"a"}`)), calls("I ask.", "ask", `{"a":1}`), says("Done."))
 	s.asAgent("grep")
@@ -196,7 +199,7 @@ func TestWhatIsRepeatedSinceAResponseGoesOnInPlace(t *testing.T) {
 	var since []string
 	for _, i := range itemsAsRaw(t, second) {
 		if i["type"] == "reasoning" {
-			continue // this client omits it
+			continue // this client does not send the item back
 		}
 		reference := []map[string]any{{"type": "item_reference", "id": i["id"]}}
 		if i["type"] == "function_call" {
@@ -218,9 +221,9 @@ func TestWhatIsRepeatedSinceAResponseGoesOnInPlace(t *testing.T) {
 	}
 }
 
-// A create with a whole history starts a new execution if the history, the user, the model or the
-// org differs. It also does if the response was deleted or already continued, or if the create has
-// an idempotency key.
+// TestAnotherHistoryIsAnotherRun checks the cases in which a create request with a whole history
+// starts a new execution. The history, the user, the model or the org differs; the response was
+// deleted or already continued; or the request has an idempotency key.
 func TestAnotherHistoryIsAnotherRun(t *testing.T) {
 	longtest.Skip(t, "seconds")
 	greet := `{"role":"user","content":"hi"},{"role":"assistant","content":"Hello."}`
@@ -278,7 +281,7 @@ func TestAnotherHistoryIsAnotherRun(t *testing.T) {
 		s := newStage(t, says("Hello."), says("On."))
 		s.create(`"input":"hi"`).object()
 		s.create(ask(greet)).object()
-		s.create(ask(greet)).object() // like a client that wants another answer
+		s.create(ask(greet)).object() // a client that wants another answer to the same conversation
 		if n := s.executions(); n != 2 {
 			t.Errorf("%d runs", n)
 		}
@@ -319,7 +322,8 @@ func (s *stage) executionOf(id string) uuid.UUID {
 	return row.Execution
 }
 
-// Four concurrent creates with the same history become four executions, and each is answered.
+// TestTwoAtOnceWithOneHistory checks that four concurrent create requests with the same history
+// become four executions, each with an answer.
 func TestTwoAtOnceWithOneHistory(t *testing.T) {
 	s := newStage(t, says("Hello."), says("On."))
 	s.create(`"input":"hi"`).object()

@@ -5,11 +5,13 @@ import (
 	"slices"
 )
 
-// includeReasoning requests the providers' signed blocks in reasoning items.
+// includeReasoning is the value of include that requests the model provider's signed blocks in
+// reasoning items.
 const includeReasoning = "reasoning.encrypted_content"
 
-// included are the accepted values of include. All but the first have no effect: an input image is
-// always shown with its URL, and the others belong to tools that do not exist here.
+// included are the accepted values of the parameter include. Only the first one has an effect. The
+// URL of an input image is always shown, and the other values belong to tools that do not exist
+// here.
 var included = []string{
 	includeReasoning, "message.input_image.image_url", "file_search_call.results", "web_search_call.results",
 	"web_search_call.action.sources", "code_interpreter_call.outputs", "computer_call_output.output.image_url",
@@ -29,5 +31,5 @@ func parseInclude(r *request, raw json.RawMessage) error {
 	return nil
 }
 
-// wants reports whether the create requested a value by include.
+// wants reports whether the parameter include of the create request contains the value.
 func (r *request) wants(value string) bool { return slices.Contains(r.Include, value) }

@@ -10,7 +10,7 @@ import (
 	"github.com/perdure/perdure"
 )
 
-// givenItem is an item of a create's input.
+// givenItem is an item in the input of a create request, as JSON.
 type givenItem struct {
 	Type      string          `json:"type"`
 	ID        string          `json:"id"`
@@ -23,19 +23,19 @@ type givenItem struct {
 	Summary   json.RawMessage `json:"summary"`
 	Encrypted string          `json:"encrypted_content"`
 
-	// Members of an approval request and of its answer.
+	// Members of an approval request and of the answer to it.
 	ServerLabel string `json:"server_label"`
 	Request     string `json:"approval_request_id"`
 	Approve     *bool  `json:"approve"`
 	Reason      string `json:"reason"`
 }
 
-// readItem is a parsed item of a create's input. Its content is in messages, unless it refers to
-// another item by id.
+// readItem is a parsed item in the input of a create request. Its content is in the field messages,
+// unless the item refers to another item by id.
 type readItem struct {
 	at       string
 	refers   bool
-	whole    bool // an mcp_call: it refers to an item, even if it is complete
+	whole    bool // an mcp_call: it refers to a stored item, even if all its members are sent
 	lost     bool // an mcp_call without an id
 	id       string
 	sealed   string // encrypted_content of reasoning, or of a compaction
@@ -72,7 +72,7 @@ func readItems(raw json.RawMessage, param, kind string) ([]readItem, error) {
 	var all []readItem
 	for i, item := range items {
 		if item.Type == itemApproval && param == "input" {
-			continue // the client repeats what it was shown; the model never sees it
+			continue // the client sends back what it was shown; the model does not need it
 		}
 		one, err := item.read(param + "[" + strconv.Itoa(i) + "]")
 		if err != nil {
@@ -110,8 +110,8 @@ func (i givenItem) read(at string) (readItem, error) {
 	return one, err
 }
 
-// lostCall parses a call of a tool that ran at Perdure whose id the client has removed. The output
-// of the item is used as the result if there is one; usually there is none.
+// lostCall parses a call of a tool that a worker has run, if the client has removed the call's id.
+// The output in the item is used as the result. Usually there is none.
 func (i givenItem) lostCall(at string) ([]perdure.InputMessage, error) {
 	i.CallID = "call_" + strings.ReplaceAll(uuid.NewString(), "-", "")
 	call, err := i.call(at)
@@ -133,7 +133,7 @@ func (i givenItem) lostCall(at string) ([]perdure.InputMessage, error) {
 	}, nil
 }
 
-// message converts an item to a message.
+// message converts an item of the input to a message.
 func (i givenItem) message(at string) (perdure.InputMessage, error) {
 	m := perdure.InputMessage{Role: perdure.RoleAssistant}
 	var err error
@@ -197,8 +197,8 @@ func (i givenItem) output(at string) ([]perdure.Part, error) {
 	return []perdure.Part{{Type: perdure.PartToolResult, ToolCallID: i.CallID, Parts: parts}}, err
 }
 
-// reasoning converts the readable text of a reasoning item. Providers accept signed reasoning only
-// from where it was made.
+// reasoning converts the readable text of a reasoning item. Signed reasoning is not sent back,
+// because providers accept it only in the conversation in which it was made.
 func (i givenItem) reasoning(at string) ([]perdure.Part, error) {
 	var texts []string
 	for _, of := range []struct {
@@ -225,8 +225,8 @@ func missing(param string) *Error {
 	return invalid(param, "missing_required_parameter", "Missing required parameter: '%s'.", param)
 }
 
-// answering orders the input so that the results of the open calls come first. It checks that each
-// call has a result, and each result a call.
+// answering orders the messages of an input so that the results of the open calls come first. It
+// checks that each call has a result, and that each result belongs to a call.
 func answering(open []string, input []perdure.InputMessage) ([]perdure.InputMessage, error) {
 	var first, rest []perdure.InputMessage
 	waiting, own := map[string]bool{}, map[string]bool{}

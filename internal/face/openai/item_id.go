@@ -5,39 +5,39 @@ import (
 	"strings"
 )
 
-// prefixToolCall is the id prefix of calls of tools that run at Perdure.
+// prefixToolCall is the prefix of the ids of calls of tools that workers run.
 const prefixToolCall = "mcp_"
 
-// prefixCompaction is the id prefix of compactions.
+// prefixCompaction is the prefix of the ids of compactions.
 const prefixCompaction = "cmp_"
 
-// side identifies the list of a response that an item belongs to.
+// side identifies one of the lists of items that belong to a response.
 type side byte
 
 const (
 	sideInput  side = 'i'
 	sideOutput side = 'o'
-	// sidePending are items that were added to a conversation before the response.
+	// sidePending is the list of items that were added to a conversation before the response began.
 	sidePending side = 'p'
 )
 
 const responsePrefix = "resp_"
 
-// itemID returns the id of an item: the prefix of its type, the response's id without its prefix,
-// and the place in the response. An item is therefore found by its id alone, and its id never
-// changes.
+// itemID returns the id of an item. It consists of the prefix of the item's type, the id of the
+// response without its prefix, and the item's place in the response. The server can therefore find
+// an item by its id alone, and the id never changes.
 func itemID(prefix, response string, of side, index int) string {
 	return prefix + strings.TrimPrefix(response, responsePrefix) + string(of) + strconv.Itoa(index)
 }
 
-// itemPlace locates an item by the parts of its id: prefix, response, side and index.
+// itemPlace contains the parts of an item's id: prefix, response, side and index.
 type itemPlace struct {
 	prefix, response string
 	side             side
 	index            int
 }
 
-// placeOf parses the id of an item.
+// placeOf parses the id of an item. It reports false if the id is malformed.
 func placeOf(id string) (itemPlace, bool) {
 	prefix, rest, found := strings.Cut(id, "_")
 	at := strings.LastIndexAny(rest, "iop")

@@ -8,8 +8,8 @@ import (
 	"github.com/perdure/perdure/internal/response"
 )
 
-// Item is an item of a response's input or output. Type determines which of the other members it
-// has.
+// Item is an item of a response's input or output. Its Type determines which of the other members
+// it has.
 type Item struct {
 	Type, ID, Status string
 
@@ -17,23 +17,23 @@ type Item struct {
 	Role    string
 	Content []Content
 
-	// Members of a call of a client's tool, and of its output.
+	// Members of a call of a tool that the client runs, and of the call's output.
 	CallID, Name, Arguments string
-	Output                  []Content // a single input_text is encoded as a string
+	Output                  []Content // a single input_text is encoded as a JSON string
 
-	// Result is the result of a tool that ran at Perdure, and Failure its error. Both are nil while
-	// it runs. Such a call also has Name and Arguments.
+	// Result is the result of a tool that a worker has run, and Failure its error. Both are nil while
+	// the tool runs. The call also has a Name and Arguments.
 	Result, Failure *string
 
-	// Approval is the id of the approval request of a call of a tool that runs at Perdure; "" if its
-	// approval was not asked for. A request has ID, Name and Arguments.
+	// Approval is set for a call of a tool that a worker runs. It is the id of the call's approval
+	// request, or "" if no approval was needed. An approval request has an ID, a Name and Arguments.
 	Approval string
 
-	// Members of reasoning. Encrypted is opaque to the client, which sends it back.
+	// Members of a reasoning item. Encrypted is opaque to the client, which sends it back unchanged.
 	Summary   []Content
 	Encrypted string
 
-	// summary is the content of a compaction, whose Encrypted is its sealed form.
+	// summary is the content of a compaction. Encrypted is its encrypted form.
 	summary *sealedSummary
 }
 
@@ -43,13 +43,13 @@ const (
 	itemCall      = "function_call"
 	itemOutput    = "function_call_output"
 	itemReasoning = "reasoning"
-	itemToolCall  = "mcp_call" // call of a tool that runs at Perdure
+	itemToolCall  = "mcp_call" // call of a tool that a worker runs
 	itemReference = "item_reference"
-	// itemApproval asks whether a call of a tool that runs at Perdure may run.
+	// itemApproval asks the client whether a call of a tool that a worker runs is allowed.
 	itemApproval = "mcp_approval_request"
-	// itemVerdict is the answer to an itemApproval, in the input of a create.
+	// itemVerdict is the client's answer to an itemApproval, in the input of a create request.
 	itemVerdict = "mcp_approval_response"
-	// itemCompaction is a summary that stands for the conversation before it.
+	// itemCompaction is a summary that replaces the conversation before it.
 	itemCompaction = "compaction"
 )
 
@@ -58,9 +58,9 @@ type Content struct {
 	Type     string
 	Text     string
 	ImageURL string
-	Detail   string // of an image
+	Detail   string // level of detail of an image
 
-	// A file has one of the first three.
+	// FileData, FileURL and FileID: a file has one of the three.
 	FileData, FileURL, FileID, Filename string
 }
 
@@ -73,7 +73,7 @@ const (
 	contentSummary = "summary_text"
 )
 
-// MarshalJSON encodes the members of the content's type.
+// MarshalJSON encodes only the members that a content of this type has.
 func (c Content) MarshalJSON() ([]byte, error) {
 	switch c.Type {
 	case contentOutput:
@@ -104,7 +104,7 @@ func (c Content) MarshalJSON() ([]byte, error) {
 	}{c.Type, c.Text})
 }
 
-// MarshalJSON encodes the members of the item's type.
+// MarshalJSON encodes only the members that an item of this type has.
 func (i Item) MarshalJSON() ([]byte, error) {
 	switch i.Type {
 	case itemCall:
@@ -162,8 +162,8 @@ func list(c []Content) []Content {
 	return c
 }
 
-// plain returns the text of content that consists of one text, or of nothing. It reports false for
-// other content.
+// plain returns the text of a list of contents that has one text or is empty. It reports false for
+// any other list.
 func plain(content []Content) (string, bool) {
 	switch {
 	case len(content) == 0:
@@ -174,7 +174,8 @@ func plain(content []Content) (string, bool) {
 	return "", false
 }
 
-// contentOf converts parts of a message or of a tool's result.
+// contentOf converts parts of a message, or of a tool's result, to contents. The parameter text is
+// the content type of the text parts.
 func contentOf(parts []perdure.Part, text string) []Content {
 	var all []Content
 	for _, p := range parts {
@@ -196,8 +197,8 @@ func contentOf(parts []perdure.Part, text string) []Content {
 
 func dataURL(p perdure.Part) string { return "data:" + p.MimeType + ";base64," + p.Data }
 
-// split splits a message into the parts that become one item each. Parts of an assistant and
-// results of tools are separate items.
+// split splits a message into messages that become one item each. The parts of an assistant
+// message, and the results of tools, are separate items.
 func split(m perdure.InputMessage) []perdure.InputMessage {
 	if m.Role != perdure.RoleAssistant && m.Role != perdure.RoleToolResult {
 		return []perdure.InputMessage{m}
@@ -209,7 +210,7 @@ func split(m perdure.InputMessage) []perdure.InputMessage {
 	return all
 }
 
-// itemOf converts a message that split returned.
+// itemOf converts one of the messages that split has returned to an item.
 func itemOf(m perdure.InputMessage) Item {
 	const done = statusCompleted
 	switch m.Role {

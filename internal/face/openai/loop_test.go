@@ -7,8 +7,8 @@ import (
 	"testing"
 )
 
-// turn runs a response of a loop and checks that the response, the streams and a retrieve agree on
-// its output. It returns the items as received.
+// turn creates one response of a tool loop. It checks that the response, the streams and a retrieve
+// request have the same output. It returns the items as received.
 func (s *stage) turn(members string, stream bool) (string, []json.RawMessage) {
 	s.t.Helper()
 	var o object
@@ -90,8 +90,9 @@ func typesOf(t *testing.T, items []json.RawMessage) string {
 	return strings.Join(types, " ")
 }
 
-// A client that stores the conversation itself sends back all items that it received. They are
-// input, and never output again.
+// TestAStatelessLoopGetsTheSameItemsEachTurn checks a client that stores the conversation itself
+// and sends back all items that it has received. They are input of the next response, and never
+// appear as output again.
 func TestAStatelessLoopGetsTheSameItemsEachTurn(t *testing.T) {
 	for name, stream := range map[string]bool{"plain": false, "streamed": true} {
 		t.Run(name, func(t *testing.T) {
@@ -111,8 +112,9 @@ func TestAStatelessLoopGetsTheSameItemsEachTurn(t *testing.T) {
 	}
 }
 
-// A client that continues by previous_response_id sends only the results, or the results with
-// messages of an assistant. Neither becomes output, also not in a branch, whose path is copied.
+// TestAStatefulLoopGetsTheSameItemsEachTurn checks a client that continues by previous_response_id.
+// It sends only the results of calls, or the results together with assistant messages. Neither
+// appears as output, not even after the conversation was copied to a new execution.
 func TestAStatefulLoopGetsTheSameItemsEachTurn(t *testing.T) {
 	for name, stream := range map[string]bool{"plain": false, "streamed": true} {
 		t.Run(name, func(t *testing.T) {

@@ -8,9 +8,9 @@ import (
 	"github.com/openai/openai-go/v3/responses"
 )
 
-// withoutMCP checks calls of Perdure's tools against the types of the official client, because the
-// schema of Open Responses has no such calls. It returns the value with each of them replaced by a
-// function call.
+// withoutMCP checks calls of tools that workers run against the types of the official client,
+// because the schema of Open Responses has no such calls. It returns the value with each of them
+// replaced by a function call.
 func withoutMCP(t *testing.T, v any) any {
 	t.Helper()
 	switch v := v.(type) {
@@ -53,7 +53,7 @@ func checkMCPItem(t *testing.T, v map[string]any) {
 	}
 }
 
-// checkApprovalItem checks an approval request.
+// checkApprovalItem checks the members of an approval request.
 func checkApprovalItem(t *testing.T, v map[string]any) {
 	t.Helper()
 	var asked responses.ResponseOutputItemMcpApprovalRequest
@@ -63,7 +63,7 @@ func checkApprovalItem(t *testing.T, v map[string]any) {
 	}
 }
 
-// checkMCPEvent checks an event of such a call.
+// checkMCPEvent checks an event about a call of a tool that a worker runs.
 func checkMCPEvent(t *testing.T, raw []byte) {
 	t.Helper()
 	var e responses.ResponseStreamEventUnion

@@ -9,11 +9,11 @@ import (
 	"github.com/perdure/perdure/llm"
 )
 
-// answer produces a model's answer to a request, and returns its stop reason.
+// answer produces the model's answer to a request, and returns the stop reason.
 type answer func(ctx context.Context, req llm.Request, b *llm.Builder) (perdure.StopReason, error)
 
-// model is a provider with scripted answers, selected by the number of answers in the conversation.
-// After the last one it answers "ok".
+// model is a provider with scripted answers. The number of the model's messages in the conversation
+// selects the answer. After the last scripted one, the answer is "ok".
 type model struct {
 	mu       sync.Mutex // guards requests
 	requests []llm.Request
@@ -54,7 +54,7 @@ func (m *model) asked() []llm.Request {
 	return slices.Clone(m.requests)
 }
 
-// says returns an answer with the words.
+// says returns an answer that consists of the words.
 func says(words ...string) answer {
 	return func(_ context.Context, _ llm.Request, b *llm.Builder) (perdure.StopReason, error) {
 		for _, w := range words {
@@ -66,7 +66,7 @@ func says(words ...string) answer {
 	}
 }
 
-// thinks returns an answer that reasons first.
+// thinks returns an answer that begins with reasoning, followed by the answer then.
 func thinks(thought string, then answer) answer {
 	return func(ctx context.Context, req llm.Request, b *llm.Builder) (perdure.StopReason, error) {
 		if err := b.Thinking(thought); err != nil {
@@ -76,7 +76,8 @@ func thinks(thought string, then answer) answer {
 	}
 }
 
-// calls returns an answer with a text and tool calls, as alternating names and arguments.
+// calls returns an answer with a text and tool calls. nameAndArguments alternates names of tools
+// and arguments.
 func calls(text string, nameAndArguments ...string) answer {
 	return func(_ context.Context, _ llm.Request, b *llm.Builder) (perdure.StopReason, error) {
 		if err := b.Text(text); err != nil {
@@ -116,7 +117,8 @@ func fails(a answer, retryable bool) answer {
 	}
 }
 
-// holds returns an answer that waits after its text, until open is closed or the call is cancelled.
+// holds returns an answer that waits after its text, until the channel open is closed or the call
+// is cancelled.
 func holds(a answer, said chan<- struct{}, open <-chan struct{}) answer {
 	return func(ctx context.Context, req llm.Request, b *llm.Builder) (perdure.StopReason, error) {
 		stop, err := a(ctx, req, b)

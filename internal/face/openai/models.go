@@ -9,7 +9,7 @@ import (
 	"github.com/perdure/perdure"
 )
 
-// Model is an agent definition, or a model of a provider.
+// Model is a model of the API: an agent definition, or a model of a provider.
 type Model struct {
 	ID      string `json:"id"`
 	Object  string `json:"object"`
@@ -21,7 +21,7 @@ func definitionModel(d *perdure.Definition, org string) Model {
 	return Model{ID: d.Slug, Object: "model", Created: d.CreatedAt.Unix(), OwnedBy: org}
 }
 
-// models lists the org's agent definitions, and the models that they name.
+// models lists the agent definitions of the org, and the models of providers that they use.
 func (a *API) models(w http.ResponseWriter, r *http.Request) {
 	all, err := a.allModels(r.Context(), orgOf(r))
 	if err != nil {
@@ -58,8 +58,8 @@ func (a *API) allModels(ctx context.Context, org string) ([]Model, error) {
 	return definitions, nil
 }
 
-// model responds with a definition, by slug or id, or with a model of a provider that can be
-// called. A provider's model names are not checked.
+// model returns one model: a definition by slug or id, or a model of a provider that the org's
+// workers can call. The provider is not asked whether the model exists.
 func (a *API) model(w http.ResponseWriter, r *http.Request) {
 	name := r.PathValue("id")
 	d, err := a.definition(r.Context(), orgOf(r), name)

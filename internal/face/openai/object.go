@@ -7,8 +7,8 @@ import (
 	"github.com/perdure/perdure"
 )
 
-// object returns the response object's members that come from the request. Omitted parameters have
-// their defaults.
+// object returns a response object with the members that repeat the create request. Parameters that
+// the request omitted have their default values.
 func (r *request) object() Response {
 	o := Response{
 		Model: r.Model, Background: r.Background, Instructions: r.Instructions, MaxOutputTokens: r.MaxOutputTokens,
@@ -42,8 +42,8 @@ func (r *request) object() Response {
 	return o
 }
 
-// shownEffort returns the effective effort: minimal is shown as low, the lowest supported level
-// above none.
+// shownEffort returns the reasoning effort that is used. "minimal" is shown as "low", the lowest
+// effort above "none" that is supported.
 func shownEffort(effort *string) *string {
 	if effort != nil && *effort == "minimal" {
 		low := "low"
@@ -52,7 +52,7 @@ func shownEffort(effort *string) *string {
 	return effort
 }
 
-// storedBody encodes the part of the request that is stored with the response.
+// storedBody encodes the part of the create request that is stored with the response.
 func (r *request) storedBody() (json.RawMessage, error) {
 	raw, err := json.Marshal(r)
 	if err != nil {
@@ -61,7 +61,8 @@ func (r *request) storedBody() (json.RawMessage, error) {
 	return raw, nil
 }
 
-// requestOf decodes a stored request. A response without one has the model of its execution.
+// requestOf decodes a stored create request. If a response has none, the request contains only the
+// model of its execution.
 func requestOf(raw json.RawMessage, x *perdure.Execution) (request, error) {
 	var r request
 	if raw == nil {
@@ -88,7 +89,7 @@ func requestOf(raw json.RawMessage, x *perdure.Execution) (request, error) {
 	return r, nil
 }
 
-// toolsOf converts tools that the client runs.
+// toolsOf converts the tools that the client runs to the form of OpenAI's API.
 func toolsOf(clients []perdure.ClientTool) []functionTool {
 	var all []functionTool
 	for _, t := range clients {
@@ -97,7 +98,7 @@ func toolsOf(clients []perdure.ClientTool) []functionTool {
 	return all
 }
 
-// settings returns the agent's settings with the changes of the request.
+// settings returns the agent's settings, changed by the parameters of the request.
 func (r *request) settings(base perdure.ReactInput) perdure.ReactInput {
 	if r.Instructions != nil {
 		base.SystemPrompt = *r.Instructions

@@ -7,7 +7,7 @@ import "strings"
 const (
 	claude     = "anthropic/claude-sonnet-4-5"
 	claude40   = "anthropic/claude-sonnet-4-0"
-	claudeNew  = "anthropic/claude-opus-4-7" // takes no temperature, reasons by effort
+	claudeNew  = "anthropic/claude-opus-4-7" // does not accept a temperature; takes a level of reasoning effort
 	chat       = "openai/gpt-4o"
 	chatGPT5   = "openai/gpt-5"
 	direct     = "openai-responses/gpt-4o"
@@ -18,7 +18,7 @@ const (
 	googleNew  = "gemini/gemini-3-pro-preview"
 )
 
-// sent is the request that a provider receives, by path.
+// sent contains the expected values in the body of a provider's request, by their paths.
 type sent = map[string]any
 
 // onePixel is a PNG image.
@@ -26,7 +26,7 @@ const onePixel = "iVBORw0KGgoAAAANSUhEUgAAAAEAAAABCAYAAAAfFcSJAAAADUlEQVR42mNk+M
 
 const oneTool = `"tools":[{"type":"function","name":"f","parameters":{"type":"object"}},{"type":"function","name":"g","parameters":{"type":"object"}}]`
 
-// parameterCases are the rows of the table of parameters.
+// parameterCases has a test for each row of the table of parameters in the documentation.
 var parameterCases = map[string]func(w *wired){
 	"model": func(w *wired) {
 		w.sends(chat, `"input":"a"`, sent{"model": "gpt-4o"})
@@ -215,7 +215,8 @@ var parameterCases = map[string]func(w *wired){
 	"frequency_penalty": neutralCase("frequency_penalty", `0.5`, `0`),
 }
 
-// neutralCase returns the case of a parameter that is refused except for values without effect.
+// neutralCase returns the test of a parameter that is refused, except with the values taken, which
+// have no effect.
 func neutralCase(name, refused string, taken ...string) func(w *wired) {
 	return func(w *wired) {
 		w.refuses(name, `"`+name+`":`+refused)

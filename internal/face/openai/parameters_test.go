@@ -22,7 +22,8 @@ import (
 	"github.com/perdure/perdure/llm/openairesponses"
 )
 
-// The parameters are tested with every known provider that has an API.
+// TestRemotesAreTheKnownProviders checks that the parameters are tested with every known provider
+// that has an API.
 func TestRemotesAreTheKnownProviders(t *testing.T) {
 	for _, p := range llm.KnownProviders() {
 		if _, ok := remotes[p.Name]; !ok && p.Name != "scripted" {
@@ -31,7 +32,8 @@ func TestRemotesAreTheKnownProviders(t *testing.T) {
 	}
 }
 
-// remotes are the provider protocols that a create's parameters are sent with.
+// remotes are the fake servers of the providers to which the parameters of a create request are
+// sent.
 var remotes = map[string]llmtest.Remote{
 	"anthropic": {
 		Wire: llmtest.Anthropic, BaseEnv: "ANTHROPIC_BASE_URL", KeyEnv: "ANTHROPIC_API_KEY",
@@ -59,11 +61,11 @@ var remotes = map[string]llmtest.Remote{
 	},
 }
 
-// wired is a stage whose agents use the real provider clients, which call fake servers.
+// wired is a stage whose agents call fake model servers with the real clients of the providers.
 type wired struct {
 	*stage
 	servers map[string]*llmtest.Server
-	done    map[string]bool // what was checked: passed on, echoed, refused, done here
+	done    map[string]bool // what was checked of a parameter: passed on, echoed, refused, or handled by Perdure
 }
 
 func newWired(t *testing.T, answers ...llmtest.Answer) *wired {
@@ -92,7 +94,7 @@ func (w *wired) last(provider string) map[string]any {
 	return all[len(all)-1].Body
 }
 
-// at returns the value at a path such as a.0.b; nil if there is none.
+// at returns the value at a path of JSON members, such as a.0.b; nil if there is none.
 func at(v any, path string) any {
 	for _, name := range strings.Split(path, ".") {
 		switch in := v.(type) {
@@ -111,8 +113,8 @@ func at(v any, path string) any {
 	return v
 }
 
-// sends creates a response with a model and checks the provider's request, by path. The value nil
-// means absent.
+// sends creates a response and checks the request that the provider of the model received. The map
+// want has values by path; nil means absent.
 func (w *wired) sends(model, members string, want map[string]any) object {
 	w.t.Helper()
 	o := w.call("POST", "/v1/responses", `{"model":"`+model+`",`+members+`}`).object()
@@ -130,7 +132,7 @@ func (w *wired) sends(model, members string, want map[string]any) object {
 	return o
 }
 
-// passes checks one create with a model of each named provider.
+// passes calls sends once for each provider in want, with a model of that provider.
 func (w *wired) passes(members string, want map[string]map[string]any) {
 	w.t.Helper()
 	for model, sent := range want {
@@ -160,7 +162,8 @@ func (w *wired) shown(o object) any {
 	return v
 }
 
-// refuses checks that a value gets a 400 that names the parameter.
+// refuses checks that a create request with the members gets 400, with an error that names the
+// parameter.
 func (w *wired) refuses(param, members string) {
 	w.t.Helper()
 	r := w.create(`"input":"a",` + members)
@@ -171,7 +174,8 @@ func (w *wired) refuses(param, members string) {
 	w.done["refused"] = true
 }
 
-// takes checks that a value without effect is accepted.
+// takes checks that a create request with the members is accepted, although their values have no
+// effect.
 func (w *wired) takes(members string) {
 	w.t.Helper()
 	if r := w.create(`"input":"a",` + members); r.status != 200 {
@@ -179,7 +183,7 @@ func (w *wired) takes(members string) {
 	}
 }
 
-// here records a check of something that Perdure does itself.
+// here records the check of a parameter that Perdure itself handles.
 func (w *wired) here(ok bool, format string, args ...any) {
 	w.t.Helper()
 	if !ok {
@@ -190,7 +194,8 @@ func (w *wired) here(ok bool, format string, args ...any) {
 
 var parameterRow = regexp.MustCompile("(?m)^\\| `([a-z_.]+)` \\| ([a-z ]+) \\|")
 
-// documented reads the table of parameters, and returns how each parameter is handled, by its name.
+// documented returns how each parameter is handled, by its name. It reads the table of parameters
+// in the documentation.
 func documented(t *testing.T) map[string]string {
 	t.Helper()
 	page, err := os.ReadFile("../../../docs/responses-endpoint.md")
@@ -204,9 +209,9 @@ func documented(t *testing.T) map[string]string {
 	return rows
 }
 
-// Each row of the table of parameters is true. A parameter that is passed on reaches each provider
-// that supports it, and is omitted for the others. A refused parameter gets a 400 that names it.
-// Each row has a case.
+// TestParametersAreHandledAsTheTableSays checks each row of the documented table of parameters. A
+// parameter that is passed on reaches each provider that supports it, and is omitted for other
+// providers. A refused parameter gets a 400 that names it. Each row has a case.
 func TestParametersAreHandledAsTheTableSays(t *testing.T) {
 	longtest.Skip(t, "seconds")
 	rows := documented(t)
@@ -234,7 +239,8 @@ func TestParametersAreHandledAsTheTableSays(t *testing.T) {
 	}
 }
 
-// Reasoning tokens are as reported by the provider, and part of the output tokens.
+// TestReasoningTokensAreTheProviders checks that reasoning tokens are as reported by the provider,
+// and part of the output tokens.
 func TestReasoningTokensAreTheProviders(t *testing.T) {
 	const thought = 7
 	w := newWired(t, llmtest.Answer{Text: []string{"ok"}, Usage: perdure.Usage{Input: 3, Output: 20, Reasoning: new(int64(thought))}})

@@ -8,8 +8,8 @@ import (
 	"github.com/perdure/perdure/internal/engine/retention"
 )
 
-// pruneEnded prunes until the one ended run, or its log, is pruned, which its policy allows a
-// millisecond after the end.
+// pruneEnded prunes until the only ended run, or its log, is gone. The retention policy allows that
+// one millisecond after the end.
 func (s *stage) pruneEnded() {
 	s.t.Helper()
 	for s.t.Context().Err() == nil {
@@ -23,8 +23,8 @@ func (s *stage) pruneEnded() {
 	}
 }
 
-// A response whose log was pruned is not found by any request. No partial response is returned, and
-// no other response in its place.
+// TestAResponseOfAPrunedLogIsNotFound checks that no request finds a response whose log was pruned.
+// Neither a part of the response nor another response is returned instead.
 func TestAResponseOfAPrunedLogIsNotFound(t *testing.T) {
 	s := newStage(t, says("one"), says("two"))
 	body := `{"model":"test/m","input":"a"}`

@@ -11,10 +11,11 @@ import (
 	logfold "github.com/perdure/perdure/internal/log/fold"
 )
 
-// prefixApproval is the id prefix of approval requests. The question's id without dashes follows.
+// prefixApproval is the prefix of the ids of approval requests. In the id, the question's id
+// without dashes follows it.
 const prefixApproval = "mcpr_"
 
-// waitsForQuestion is the reason of a wait for the answer to a question.
+// waitsForQuestion is the reason in the event of an agent that waits for the answer to a question.
 const waitsForQuestion = "question"
 
 // approvalID returns the id of the approval request of a question.
@@ -22,7 +23,7 @@ func approvalID(question uuid.UUID) string {
 	return prefixApproval + strings.ReplaceAll(question.String(), "-", "")
 }
 
-// questionOf returns the question of an approval request.
+// questionOf returns the id of the question that an approval request with this id asks.
 func questionOf(id string) (uuid.UUID, bool) {
 	digits, ok := strings.CutPrefix(id, prefixApproval)
 	if !ok || len(digits) != 32 {
@@ -32,13 +33,13 @@ func questionOf(id string) (uuid.UUID, bool) {
 	return q, err == nil && approvalID(q) == id
 }
 
-// asked shows a question of the agent. The approval of a tool call is an item of its own. The API has
-// no item for other questions, so they are shown as a message. A question is only shown: it is no
-// part of the conversation, and the model does not see it.
+// asked adds a question of the agent to the output. A question about a tool call becomes an
+// approval request. The API has no item for other questions, so each becomes a message. The
+// question is only shown: it is not part of the conversation, and the model does not see it.
 func (f *fold) asked(r *perdure.Record) error {
 	q, err := logfold.AskedOf(r)
 	if err != nil || q.Status.Final() {
-		return err // a grant has answered it
+		return err // a grant has already answered the question
 	}
 	if call := f.callOf(r.Place.ToolCallID); q.Kind == perdure.QuestionApproval && call != nil {
 		f.askedAbout(call, q)
@@ -52,7 +53,7 @@ func (f *fold) asked(r *perdure.Record) error {
 	return nil
 }
 
-// askedAbout shows the question that asks whether a call may run.
+// askedAbout adds the approval request for a tool call to the output.
 func (f *fold) askedAbout(call *growing, q logfold.Asked) {
 	call.Approval = approvalID(q.ID)
 	g := f.add(Item{Type: itemApproval, ID: call.Approval, Name: q.Subject, Arguments: call.Arguments}, "")
@@ -60,7 +61,8 @@ func (f *fold) askedAbout(call *growing, q logfold.Asked) {
 	g.shown = f.next - 1
 }
 
-// callOf returns the call of a tool that runs at Perdure; nil if the response has no such call.
+// callOf returns the item of a call of a tool that a worker runs. id is the id of the call. It
+// returns nil if the response has no such call.
 func (f *fold) callOf(id string) *growing {
 	for _, g := range f.calls {
 		if g.Type == itemToolCall && g.part.ID == id {
@@ -70,7 +72,7 @@ func (f *fold) callOf(id string) *growing {
 	return nil
 }
 
-// approval returns the approval request with that id; nil if the response has none.
+// approval returns the approval request with the id; nil if the response has none.
 func (f *fold) approval(id string) *growing {
 	for _, g := range f.items {
 		if g.Type == itemApproval && g.ID == id {

@@ -11,15 +11,16 @@ import (
 	"github.com/perdure/perdure/internal/store"
 )
 
-// found is an existing response.
+// found is an existing response: its row in the store, its execution and its fold.
 type found struct {
 	row       *store.Response
 	execution *perdure.Execution
 	*fold
 }
 
-// find returns a response by its id, or by the id of an input that has joined it. A hidden response
-// is found only if hidden is true. Errors: an *Error with status 404.
+// find returns a response by its id. If another response has taken the input of the response with
+// that id, find returns the other response. A hidden response is found only if the parameter hidden
+// is true. Errors: an *Error with status 404.
 func (a *API) find(ctx context.Context, org, id string, hidden bool) (*found, error) {
 	row, err := a.row(ctx, org, id, hidden)
 	if err == nil && row.Joined != "" {
@@ -30,7 +31,7 @@ func (a *API) find(ctx context.Context, org, id string, hidden bool) (*found, er
 	}
 	x, err := a.stored().Execution(ctx, org, row.Execution)
 	if perdure.IsCode(err, perdure.NotFound) || err == nil && x.PersistenceMode == perdure.Local {
-		return nil, noResponse(id) // the worker of a LOCAL execution stores the content
+		return nil, noResponse(id) // only the worker of a LOCAL execution stores its contents
 	}
 	if err != nil {
 		return nil, err
@@ -38,7 +39,7 @@ func (a *API) find(ctx context.Context, org, id string, hidden bool) (*found, er
 	return a.foundIn(ctx, org, row, x, hidden)
 }
 
-// foundIn creates the fold of a response of an execution.
+// foundIn returns a response, given its row in the store and its execution.
 func (a *API) foundIn(ctx context.Context, org string, row *store.Response, x *perdure.Execution, hidden bool) (*found, error) {
 	r, err := requestOf(row.Request, x)
 	if err != nil {
@@ -90,7 +91,7 @@ func (a *API) sourceOf(org string, row *store.Response, kind string, hidden bool
 
 func (a *API) row(ctx context.Context, org, id string, hidden bool) (*store.Response, error) {
 	if perdure.CheckText("id", id) != nil {
-		return nil, noResponse(id) // no store can hold such an id
+		return nil, noResponse(id) // an id that cannot be stored does not exist
 	}
 	row, err := a.stored().Response(ctx, org, id)
 	if perdure.IsCode(err, perdure.NotFound) || err == nil && row.Hidden && !hidden {
@@ -99,7 +100,7 @@ func (a *API) row(ctx context.Context, org, id string, hidden bool) (*store.Resp
 	return row, err
 }
 
-// start returns the cursor before the response's first record.
+// start returns the log cursor directly before the response's first record.
 func (a *API) start(ctx context.Context, f *fold) (string, error) {
 	c, err := a.Log.CursorAt(ctx, f.of.Execution, f.first-1)
 	if err != nil {
@@ -108,10 +109,10 @@ func (a *API) start(ctx context.Context, f *fold) (string, error) {
 	return c.String(), nil
 }
 
-// pageRecords bounds one read of the log.
+// pageRecords is the maximum number of records in one read of the log.
 const pageRecords = 500
 
-// current applies all records of the response that the log holds now.
+// current applies all records of the response that the log contains now.
 func (a *API) current(ctx context.Context, f *fold) error {
 	at, err := a.start(ctx, f)
 	if err != nil {
@@ -123,7 +124,7 @@ func (a *API) current(ctx context.Context, f *fold) error {
 			return err
 		}
 		if p.Reset != nil {
-			return noResponse(f.id()) // its log was pruned
+			return noResponse(f.id()) // the log of the response was pruned
 		}
 		for _, item := range p.Items {
 			if err := f.take1(ctx, item); err != nil {
@@ -132,7 +133,7 @@ func (a *API) current(ctx context.Context, f *fold) error {
 		}
 		f.take()
 		if p.UpToDate && f.status == "" {
-			return noResponse(f.id()) // the event of its input is missing
+			return noResponse(f.id()) // the log has no event about the response's input
 		}
 		if f.ended() || p.UpToDate {
 			return nil
@@ -154,15 +155,16 @@ func (f *fold) take1(ctx context.Context, item eventlog.Item) error {
 	return nil
 }
 
-// step is the result of one record of the log: the events of the response, if any.
+// step is what one record of the log adds to the stream of a response: its events, if there are
+// any.
 type step struct {
 	events []Event
 	more   bool // another step follows at once
 }
 
-// follow returns the response's events from the first to the last, as they occur. About once a
-// second it yields a step without events. If the input joins another response, f becomes that
-// response, and all events are from it.
+// follow yields the events of the response from the first to the last, as they occur. About once a
+// second it yields a step without events. If another response takes the input, follow changes f to
+// that response, and yields only its events.
 func (a *API) follow(ctx context.Context, f *fold) iter.Seq2[step, error] {
 	return func(yield func(step, error) bool) {
 		for {
@@ -184,7 +186,7 @@ func (a *API) follow(ctx context.Context, f *fold) iter.Seq2[step, error] {
 	}
 }
 
-// followOne implements follow until the end of f, or until its input has joined another response.
+// followOne implements follow until the response f ends, or until another response takes its input.
 func (a *API) followOne(ctx context.Context, f *fold) iter.Seq2[step, error] {
 	return func(yield func(step, error) bool) {
 		at, err := a.start(ctx, f)
@@ -210,8 +212,8 @@ func (a *API) followOne(ctx context.Context, f *fold) iter.Seq2[step, error] {
 	}
 }
 
-// wait follows the response to its end, or until the agent waits for a question. Its client could
-// not answer the question while it waits for the response.
+// wait follows the response until it ends or the agent waits for a question. A client that still
+// waits for the response could not answer the question.
 func (a *API) wait(ctx context.Context, f *fold) error {
 	for _, err := range a.follow(ctx, f) {
 		if err != nil || f.asks {

@@ -12,17 +12,18 @@ import (
 	"github.com/perdure/perdure/internal/sealed"
 )
 
-// reasoningBlock is the content of encrypted_content: the parts of an answer that a provider signed
-// or encrypted, as stored. A client that stores the conversation itself sends the block back, so
-// that the provider gets its answer unchanged.
+// reasoningBlock is the plaintext of the encrypted_content of a reasoning item. It contains the
+// parts of a model's message that the provider signed or encrypted, as they are stored. A client
+// that stores the conversation itself sends the block back, so that the provider gets its message
+// back unchanged.
 type reasoningBlock struct {
-	Answer   uuid.UUID `json:"answer"` // the id of the entry; blocks of one answer have the same
+	Answer   uuid.UUID `json:"answer"` // id of the message's entry; all blocks of one message have the same
 	Provider string    `json:"provider"`
 	Model    string    `json:"model"`
-	// Parts are the parts of the answer that the client gets only in this block, each with its
-	// index in the answer. Other items show the rest.
+	// Parts are the parts of the message that only this block contains, each with its index in the
+	// message. The other parts are items that the client can read.
 	Parts []placedPart `json:"parts,omitempty"`
-	// Signatures are the signatures of the parts that other items show in full.
+	// Signatures are the provider's signatures of parts that the client can read as items.
 	Signatures []signature `json:"signatures,omitempty"`
 }
 
@@ -31,20 +32,22 @@ type placedPart struct {
 	Part perdure.Part `json:"part"`
 }
 
-// signature is the signature of a call, identified by its id, or of a text, identified by its hash.
+// signature is a provider's signature of a part. Call is the id of a signed tool call. Text is the
+// hash of a signed text.
 type signature struct {
 	Call      string `json:"call,omitempty"`
 	Text      string `json:"text,omitempty"`
 	Signature string `json:"signature"`
 }
 
-// The purposes of sealed data, which prevent one kind from being used as another.
+// The purposes of encrypted data. Data that was encrypted for one purpose cannot be decrypted for
+// another.
 const (
 	sealedReasoning  = "reasoning"
 	sealedCompaction = "compaction"
 )
 
-// box returns the box that seals data for an org and a purpose.
+// box returns the box that encrypts data for an org and a purpose.
 func (a *API) box(ctx context.Context, org, purpose string) (*sealed.Box, error) {
 	secret, err := a.Engine.SealingSecret(ctx)
 	if err != nil {
@@ -53,14 +56,15 @@ func (a *API) box(ctx context.Context, org, purpose string) (*sealed.Box, error)
 	return sealed.New(secret, org, purpose)
 }
 
-// sealedBlocks are the sealed blocks of an answer: one for each reasoning part by its index, and an
-// extra block if the answer shows no reasoning part that could hold it.
+// sealedBlocks are the encrypted blocks of a model's message. There is one for each reasoning part,
+// by the index of the part. The field extra is a block for a message without a reasoning part that
+// the client sees.
 type sealedBlocks struct {
 	of    map[int]string
 	extra string
 }
 
-// sealedBlocks seals the parts of an answer that a provider signed or encrypted.
+// sealedBlocks encrypts the parts of a model's message that the provider signed or encrypted.
 func (f *fold) sealedBlocks(entry uuid.UUID, c perdure.Content) sealedBlocks {
 	if f.seal == nil || c.Provider == "" {
 		return sealedBlocks{}
@@ -83,7 +87,7 @@ func (f *fold) sealedBlocks(entry uuid.UUID, c perdure.Content) sealedBlocks {
 		case p.Type == perdure.PartToolCall && p.ThinkingSignature != "":
 			rest.Signatures = append(rest.Signatures, signature{Call: p.ID, Signature: p.ThinkingSignature})
 		case p.Type == perdure.PartText && p.Text == "":
-			continue // it is not shown and contains nothing
+			continue // the client does not see the part, and its block would be empty
 		}
 		at++
 	}
@@ -101,7 +105,8 @@ func (f *fold) sealedBlocks(entry uuid.UUID, c perdure.Content) sealedBlocks {
 	return b
 }
 
-// hidden reports whether a part has no readable text but a signature for its provider.
+// hidden reports whether a part consists only of the provider's signature, without a text that can
+// be read.
 func hidden(p perdure.Part) bool {
 	return p.Type == perdure.PartThinking && p.Thinking == "" && p.ThinkingSignature != "" ||
 		p.Type == perdure.PartText && p.Text == "" && p.TextSignature != ""
@@ -115,12 +120,12 @@ func textSum(text string) string {
 func (f *fold) sealBlock(b reasoningBlock) string {
 	raw, err := json.Marshal(b)
 	if err != nil {
-		panic(err) // it was decoded from JSON
+		panic(err) // cannot fail: the value was decoded from JSON
 	}
 	return f.seal(raw)
 }
 
-// reasoningBlock shows a block without a reasoning text.
+// reasoningBlock adds a reasoning item to the output that has only encrypted_content and no text.
 func (f *fold) reasoningBlock(e logfold.Event, encrypted string) {
 	g := f.add(Item{Type: itemReasoning, Status: statusInProgress}, e.Record.Place.MessageID)
 	g.entry, g.closed, g.Encrypted, g.Status = e.Entry.ID, true, encrypted, statusCompleted

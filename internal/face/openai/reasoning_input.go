@@ -10,18 +10,18 @@ import (
 	"github.com/perdure/perdure/internal/sealed"
 )
 
-// partBlock is the type of a placeholder part for a block, until its message is complete.
+// partBlock is the type of a part that stands for a block until the parts of its message are known.
 const partBlock perdure.PartType = "block"
 
-// opener opens the blocks of one input.
+// opener decrypts the reasoning blocks and summaries in the input of one request.
 type opener struct {
 	*API
 	org     string
-	box     *sealed.Box // of reasoning
-	summary *sealed.Box // of compactions
+	box     *sealed.Box // decrypts reasoning
+	summary *sealed.Box // decrypts compactions
 }
 
-// open replaces the text of an item by the item's block, if it has one.
+// open decrypts the block of an item, if the item has one, and replaces the item's text by it.
 func (o *opener) open(ctx context.Context, i *readItem) (err error) {
 	if i.sealed == "" {
 		return nil
@@ -40,14 +40,14 @@ func (o *opener) open(ctx context.Context, i *readItem) (err error) {
 	}
 	block := perdure.Part{Type: partBlock, Native: raw}
 	for _, m := range i.messages {
-		block.Thinking += m.Parts[0].Thinking // for display
+		block.Thinking += m.Parts[0].Thinking // only shown to people
 	}
 	i.messages = []perdure.InputMessage{{Role: perdure.RoleAssistant, Parts: []perdure.Part{block}}}
 	return nil
 }
 
-// restored returns the messages with each block replaced by its parts, and with the provider and
-// model of the block.
+// restored returns the messages with each block replaced by the parts in it. A restored message
+// also gets the provider and the model that the block names.
 func restored(messages []perdure.InputMessage) []perdure.InputMessage {
 	var all []perdure.InputMessage
 	for _, m := range messages {
@@ -64,13 +64,14 @@ func restored(messages []perdure.InputMessage) []perdure.InputMessage {
 	return all
 }
 
-// givenAnswer is an answer of a model as a client sends it back.
+// givenAnswer is a message of the model as a client sends it back.
 type givenAnswer struct {
 	blocks []reasoningBlock
 	others []perdure.Part
 }
 
-// answersOf splits adjacent parts of an assistant by the answers that their blocks belong to.
+// answersOf splits adjacent assistant parts into the messages of the model that their blocks belong
+// to.
 func answersOf(parts []perdure.Part) []givenAnswer {
 	all := []givenAnswer{{}}
 	for _, p := range parts {
@@ -81,7 +82,7 @@ func answersOf(parts []perdure.Part) []givenAnswer {
 		}
 		var b reasoningBlock
 		if json.Unmarshal(p.Native, &b) != nil {
-			continue // written by a later version
+			continue // a newer version of the server wrote the block
 		}
 		if len(last.blocks) > 0 && last.blocks[0].Answer != b.Answer {
 			all = append(all, givenAnswer{})
@@ -92,7 +93,7 @@ func answersOf(parts []perdure.Part) []givenAnswer {
 	return all
 }
 
-// message returns the answer as a message, with the parts of its blocks at their original places.
+// message returns the model's message. The parts from its blocks are at their original places.
 func (a givenAnswer) message() perdure.InputMessage {
 	m := perdure.InputMessage{Role: perdure.RoleAssistant, Parts: slices.Clone(a.others)}
 	var placed []placedPart
@@ -110,7 +111,7 @@ func (a givenAnswer) message() perdure.InputMessage {
 	return m
 }
 
-// sign restores a signature on its part, if that part exists unchanged.
+// sign sets the signature on the part that it was made for, if parts contains that part unchanged.
 func (s signature) sign(parts []perdure.Part) {
 	for i := range parts {
 		p := &parts[i]

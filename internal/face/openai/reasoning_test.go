@@ -14,8 +14,8 @@ import (
 
 const asksForBlocks = `"include":["reasoning.encrypted_content"],"reasoning":{"effort":"high"},` + oneTool
 
-// thoughtful are answers of a model that thinks before it calls a tool, in the form of each
-// provider protocol.
+// thoughtful has, for each provider protocol, the answers of a model that thinks before it calls a
+// tool.
 var thoughtful = map[string]llmtest.Answer{
 	claude:                          {Thinking: "Let me see.", Signature: "c2ln", Redacted: "cmVk", Text: []string{"I ask."}},
 	"anthropic/claude-opus-4-6":     {Redacted: "cmVk", Text: []string{"I ask."}},
@@ -33,8 +33,8 @@ const (
 	byReferences = "with references to all items"
 )
 
-// rounds runs a loop of three rounds with the client's tool, and returns the bodies of the
-// provider's requests.
+// rounds runs a tool loop of three rounds, and returns the bodies of the requests that the provider
+// received. The parameter how is the way in which the client continues.
 func (w *wired) rounds(model, how string) []string {
 	w.t.Helper()
 	provider, _, _ := strings.Cut(model, "/")
@@ -76,8 +76,9 @@ func (w *wired) rounds(model, how string) []string {
 	return bodies
 }
 
-// A client that stores the conversation itself sends signed blocks back. The provider receives the
-// same bytes as when Perdure stores the conversation.
+// TestStatelessLoopsKeepTheProvidersSignatures checks that a client that stores the conversation
+// itself sends signed blocks back. The provider receives the same bytes as when Perdure stores the
+// conversation.
 func TestStatelessLoopsKeepTheProvidersSignatures(t *testing.T) {
 	longtest.Skip(t, "seconds")
 	for model, a := range thoughtful {
@@ -105,8 +106,9 @@ func TestStatelessLoopsKeepTheProvidersSignatures(t *testing.T) {
 	}
 }
 
-// The block is shown if include requests it, in whole and streamed responses, at once and when read
-// again. Otherwise it is never shown.
+// TestBlocksAreShownWhereTheyAreAskedFor checks that encrypted reasoning is shown if the parameter
+// include requests it, and never otherwise. This holds for whole and streamed responses, when they
+// are created and when they are read again.
 func TestBlocksAreShownWhereTheyAreAskedFor(t *testing.T) {
 	a := thoughtful[directGPT5]
 	w := newWired(t, a)
@@ -135,8 +137,8 @@ func TestBlocksAreShownWhereTheyAreAskedFor(t *testing.T) {
 	}
 }
 
-// A modified block, or a block of another org, is refused. The error names the item, and nothing is
-// started.
+// TestForeignBlocksAreRefused checks that encrypted reasoning that was modified, or that belongs to
+// another org, is refused. The error names the item, and no execution is started.
 func TestForeignBlocksAreRefused(t *testing.T) {
 	w := newWired(t, thoughtful[directGPT5])
 	w.work("other")

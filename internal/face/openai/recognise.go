@@ -11,25 +11,26 @@ import (
 )
 
 const (
-	// maxPrefixes is the number of prefixes of an input that are looked up, longest first.
+	// maxPrefixes is the maximum number of prefixes of an input that are looked up, the longest first.
 	maxPrefixes = 64
-	// maxAlike is the number of executions with the same conversation that are tried.
+	// maxAlike is the maximum number of executions with the same conversation that are tried.
 	maxAlike = 4
 )
 
-// prefix is the beginning of an input, in whole items, that may equal the conversation of an
-// execution.
+// prefix is the first part of an input that may equal the conversation of an existing execution. It
+// ends between two items.
 type prefix struct {
 	items   int
 	history store.History
-	calls   bool // includes calls of tools that ran at Perdure
+	calls   bool // the prefix contains calls of tools that workers ran
 }
 
-// prefixes hashes the input, continuing from a history. It returns the prefixes that are followed
-// by a message of the client, longest first, and the history of the whole input.
+// prefixes returns the prefixes of an input that are followed by a message of the client, the
+// longest first. It also returns the history of the whole input. The hashes continue from the
+// history h.
 func prefixes(h history, items []resolvedItem) ([]prefix, store.History) {
 	var all []prefix
-	calls, theirs := false, false // theirs: the previous item is the agent's
+	calls, theirs := false, false // theirs: the previous item was written by the agent
 	for i, item := range items {
 		if item.clients() {
 			h.endTurn()
@@ -46,11 +47,12 @@ func prefixes(h history, items []resolvedItem) ([]prefix, store.History) {
 	return all[:min(len(all), maxPrefixes)], h.History
 }
 
-// recognise looks for an execution whose conversation is the longest known prefix of the input, and
-// continues it. It returns "" if there is none, or if the execution is not idle at that end.
+// recognise looks for an execution whose conversation equals a prefix of the input, the longest
+// prefix first, and continues that execution. It returns "" if it finds none, or if the execution
+// is no longer idle at that place.
 //
-// It skips a create with an idempotency key, because the execution found could change before the
-// create is repeated.
+// It does nothing for a create request with an idempotency key. Before such a request is repeated,
+// the execution that it found could change.
 func (b *beginning) recognise(ctx context.Context) (string, error) {
 	if b.idem.key != "" {
 		return "", nil
@@ -70,14 +72,14 @@ func (b *beginning) recognise(ctx context.Context) (string, error) {
 	return "", nil
 }
 
-// deleted reports whether the client deleted the response. A response that the client did not want
-// stored is hidden, too, but is not deleted.
+// deleted reports whether the client has deleted the response. A response that the client did not
+// want stored is hidden in the same way, but it is not deleted.
 func deleted(r store.Response) bool {
 	var asked request
 	return r.Hidden && json.Unmarshal(r.Request, &asked) == nil && asked.stored()
 }
 
-// goOnWithOne continues the first of the executions that is idle at the end of its response.
+// goOnWithOne continues the first execution of the rows that is idle at the end of its response.
 func (b *beginning) goOnWithOne(ctx context.Context, rows []store.Response, p prefix) (string, error) {
 	input := join(b.req.resolved[p.items:])
 	for _, row := range rows {
@@ -99,8 +101,8 @@ func (b *beginning) goOnWithOne(ctx context.Context, rows []store.Response, p pr
 	return "", nil
 }
 
-// noteEnd stores the history up to a response's end, before the client receives the response. If it
-// fails, the conversation is not recognised later; nothing else is affected.
+// noteEnd stores the history at a response's end, before the client receives the response. If it
+// fails, the server does not recognise the conversation in a later input. Nothing else is affected.
 func (a *API) noteEnd(ctx context.Context, org string, row *store.Response, f *fold) {
 	end := f.end()
 	if end == (store.History{}) || row.History != (store.History{}) {

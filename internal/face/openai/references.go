@@ -7,13 +7,13 @@ import (
 	"github.com/perdure/perdure"
 )
 
-// maxReferred is the largest number of responses that one input may refer to. Each of them is read
-// from its log.
+// maxReferred is the maximum number of responses that one input may refer to. The log of each of
+// them is read.
 const maxReferred = 1_000
 
-// resolve converts the input's items to messages. It replaces an item that refers to a stored
-// response by the item's stored content. That content includes parts that clients never see:
-// signatures and whole tool results.
+// resolve converts the items of the input to messages. An item that refers to an item of a stored
+// response is replaced by the stored content. That content includes parts that clients never see:
+// signatures and complete tool results.
 func (a *API) resolve(ctx context.Context, org string, r *request) (err error) {
 	r.resolved, err = a.resolveItems(ctx, org, r.items)
 	r.input = join(r.resolved)
@@ -43,16 +43,17 @@ func (a *API) resolveItems(ctx context.Context, org string, items []readItem) ([
 	return all, nil
 }
 
-// resolvedItem is an item of the input as messages. It has one message; a call of a tool that ran
-// at Perdure also has its result. The field entry is the entry that the item was made of, if known.
-// The field lost marks a call without an id, whose original call is unknown.
+// resolvedItem is an item of the input, converted to messages. It has one message; a call of a tool
+// that a worker has run also has a message with the result. The field here marks such a call. The
+// field entry is the entry that the item shows, if it is known. The field lost marks such a call
+// without an id, whose original is unknown.
 type resolvedItem struct {
 	entry      uuid.UUID
 	messages   []perdure.InputMessage
 	here, lost bool
 }
 
-// join combines items to messages.
+// join combines the messages of items into the messages of a conversation.
 func join(items []resolvedItem) []perdure.InputMessage {
 	var t transcript
 	for _, i := range items {
@@ -61,18 +62,18 @@ func join(items []resolvedItem) []perdure.InputMessage {
 	return restored(t.end())
 }
 
-// transcript combines items to messages. Adjacent items of an assistant, including calls, become
-// one message. The results of Perdure's tools, which come in the items of their calls, follow the
-// message with the calls.
+// transcript builds the messages of a conversation from items. Adjacent items of the assistant,
+// including calls, become one message. The results of the tools that workers ran come inside the
+// items of their calls. They are placed after the message with the calls.
 type transcript struct {
 	messages []perdure.InputMessage
-	results  []perdure.InputMessage // of calls in the last message
-	entry    uuid.UUID              // the entry of the calls
+	results  []perdure.InputMessage // results of the calls in the last message
+	entry    uuid.UUID              // the entry that contains the calls
 }
 
 func (t *transcript) add(i resolvedItem) {
 	if len(i.messages) == 0 {
-		return // withdrawn
+		return // the item was withdrawn
 	}
 	m := i.messages[0]
 	together := m.Role == perdure.RoleAssistant && i.entry == t.entry && t.entry != uuid.Nil
@@ -99,13 +100,14 @@ func (t *transcript) end() []perdure.InputMessage {
 	return all
 }
 
-// references resolves items by their ids among the responses of one org.
+// references finds items by their ids in the stored responses of one org.
 type references struct {
 	*API
 	org       string
 	responses map[string]*found
 
-	// A response's input is read once, and only the wanted items are kept.
+	// wanted are the ids of the items that the input refers to. Each response is read once, and of its
+	// input only these items are kept.
 	wanted map[string]bool
 	inputs map[string]map[string]resolvedItem
 
@@ -123,8 +125,8 @@ func newReferences(a *API, org string, items []readItem) *references {
 	return r
 }
 
-// budget bounds the bytes that one input refers to, because an id is short while its item may be
-// large. An input over the budget would be refused as a whole anyway.
+// budget limits the bytes of the items that one input refers to, because a short id can refer to a
+// large item. An input over the budget would be refused as a whole anyway.
 type budget struct{ left int64 }
 
 func (b *budget) add(i resolvedItem) error {
@@ -169,8 +171,9 @@ func (r *references) item(ctx context.Context, i readItem) (resolvedItem, error)
 	return item, err
 }
 
-// origin returns the entry of the item with the same id, if the input also refers to its response.
-// It allows join to keep the items of one model answer in one message.
+// origin returns the entry of the stored item that has the same id as the item i. It returns the
+// entry only if the input also refers to the item's response. With it, join keeps the items of one
+// model message in one message.
 func (r *references) origin(i readItem) uuid.UUID {
 	place, ok := placeOf(i.id)
 	f := r.responses[place.response]
@@ -180,9 +183,9 @@ func (r *references) origin(i readItem) uuid.UUID {
 	return f.items[place.index].entry
 }
 
-// response reads a response once. A response that its client deleted is not found. A response that
-// the client did not want stored is found only for calls of tools that ran at Perdure, because no
-// client has their whole results.
+// response returns a response, and reads each response only once. A response that its client has
+// deleted is not found. A response that the client did not want stored is found only for calls of
+// tools that workers ran, because no client has their complete results.
 func (r *references) response(ctx context.Context, id string, i readItem) (*found, error) {
 	if f := r.responses[id]; f != nil {
 		return f, nil
@@ -192,7 +195,7 @@ func (r *references) response(ctx context.Context, id string, i readItem) (*foun
 	}
 	f, err := r.find(ctx, r.org, id, true)
 	if err == nil && f.id() != id {
-		err = noItem(i) // the id of a joined input has no items
+		err = noItem(i) // another response has taken the input, so the items belong to that response
 	}
 	if err == nil && f.row.Hidden && (f.request.stored() || !i.whole) {
 		var belongs bool
@@ -235,7 +238,7 @@ func (r *references) ofInput(ctx context.Context, f *found, id string) (resolved
 	return item, there, nil
 }
 
-// ofOutput returns an item of the output; it has no messages if it was withdrawn.
+// ofOutput returns an item of a response's output. A withdrawn item has no messages.
 func ofOutput(f *found, place itemPlace) (resolvedItem, bool) {
 	if place.index >= len(f.items) {
 		return resolvedItem{}, false
@@ -260,7 +263,8 @@ func ofOutput(f *found, place itemPlace) (resolvedItem, bool) {
 	return item, true
 }
 
-// answer returns the result of a call, also if the response ended before the tool.
+// answer returns the result of a call. If the response ended before the tool, it returns an error
+// result.
 func (g *growing) answer() perdure.Part {
 	if g.result != nil {
 		return *g.result

@@ -13,7 +13,7 @@ import (
 	"github.com/perdure/perdure/internal/longtest"
 )
 
-// asAgent creates a definition with the slug agent, whose tools run at Perdure.
+// asAgent creates a definition with the slug "agent", whose tools are run by workers.
 func (s *stage) asAgent(tools ...string) {
 	s.t.Helper()
 	if _, err := s.engine.Definitions.Create(s.t.Context(), "default", perdure.Definition{
@@ -51,7 +51,7 @@ func asInput(t *testing.T, before string, items []map[string]any, after string) 
 	return `"input":[` + strings.Join(append(all, after), ",") + `]`
 }
 
-// forms returns the forms in which clients send back the items that they received.
+// forms returns the forms in which clients send back the items that they have received.
 func forms(items []map[string]any) map[string][]map[string]any {
 	forms := map[string][]map[string]any{"whole": items}
 	for _, i := range items {
@@ -74,8 +74,9 @@ const (
 	more  = `{"role":"user","content":"more"}`
 )
 
-// Calls of tools that ran at Perdure are separate items. In each form in which a client sends them
-// back, the model receives the same calls and results.
+// TestCallsOfToolsThatRanHereComeBack checks calls of tools that workers have run, which are
+// separate items. In each form in which a client sends them back, the model receives the same calls
+// and results.
 func TestCallsOfToolsThatRanHereComeBack(t *testing.T) {
 	for _, store := range []string{"true", "false"} {
 		t.Run("store "+store, func(t *testing.T) {
@@ -138,8 +139,8 @@ func TestCallsOfToolsThatRanHereComeBack(t *testing.T) {
 	}
 }
 
-// An item is found only in its own org. It is not found if its response was deleted, or was not to
-// be stored.
+// TestItemsThatAreNotFound checks that an item is found only in its own org. It is not found if its
+// response was deleted, or was not to be stored.
 func TestItemsThatAreNotFound(t *testing.T) {
 	s := newStage(t, calls("I look.", "grep", `{"pattern":"a"}`), says("Done."))
 	s.asAgent("grep")
@@ -180,7 +181,8 @@ func TestItemsThatAreNotFound(t *testing.T) {
 	}
 }
 
-// An answer that is cut off becomes an incomplete item of an incomplete response.
+// TestACutItemIsIncomplete checks that an answer that is cut off becomes an incomplete item of an
+// incomplete response.
 func TestACutItemIsIncomplete(t *testing.T) {
 	s := newStage(t, stops(thinks("hm", says("Hel")), perdure.StopMaxTokens))
 	o := s.create(`"input":"hi"`).object()
@@ -196,8 +198,9 @@ func TestACutItemIsIncomplete(t *testing.T) {
 	}
 }
 
-// An id is short, but its item may be large. The total size of the items of one input is bounded
-// before they are assembled, and a response's input is read once for all of its items.
+// TestItemsThatAnInputRefersToAreBounded checks the limit of the total size of the items that one
+// input refers to. Each id is short, but its item may be large. The limit is applied before the
+// items are joined, and the input of a response is read once for all of its items.
 func TestItemsThatAnInputRefersToAreBounded(t *testing.T) {
 	longtest.Skip(t, "seconds")
 	s := newStage(t, says(strings.Repeat("y", 1<<20)))
@@ -215,7 +218,8 @@ func TestItemsThatAnInputRefersToAreBounded(t *testing.T) {
 	}
 }
 
-// An id with a negative index is unknown, like any id that was never issued.
+// TestItemIDsWithANegativeIndexAreUnknown checks that an id with a negative index is unknown, like
+// any id that was never issued.
 func TestItemIDsWithANegativeIndexAreUnknown(t *testing.T) {
 	s := newStage(t, says("Hi."))
 	known := s.create(`"input":"x"`).object().Output[0].ID

@@ -9,7 +9,8 @@ import (
 	"github.com/perdure/perdure"
 )
 
-// An error of a create names its parameter, in OpenAI's shape.
+// TestBadCreatesNameTheParameter checks that the error of an invalid create request names the
+// parameter, in the shape of OpenAI's API.
 func TestBadCreatesNameTheParameter(t *testing.T) {
 	s := newStage(t)
 	if _, err := s.engine.Definitions.Create(t.Context(), "default", perdure.Definition{
@@ -19,7 +20,7 @@ func TestBadCreatesNameTheParameter(t *testing.T) {
 	}
 	nested := strings.Repeat(`{"not":`, 900) + `{}` + strings.Repeat(`}`, 900)
 	const digits = `{"minimum":1e999999}`
-	for body, want := range map[string][2]string{ // param and code
+	for body, want := range map[string][2]string{ // parameter and code of the error
 		`{`: {"", "invalid_json"},
 		"{\"model\":\"test/m\",\"input\":\"\xff\"}":                  {"input", "invalid_value"},
 		`{"model":"test/m","Input":"a","input":"b"}`:                 {"Input", "unknown_parameter"},
@@ -101,7 +102,8 @@ func with(members string) string { return `{"model":"test/m","input":"a",` + mem
 
 func input(items string) string { return `{"model":"test/m","input":[` + items + `]}` }
 
-// A response that does not exist, belongs to another org or was deleted gets 404, also as a stream.
+// TestUnknownResponsesAre404 checks that a response that does not exist, belongs to another org or
+// was deleted gets 404, also as a stream.
 func TestUnknownResponsesAre404(t *testing.T) {
 	s := newStage(t)
 	o := s.create(`"input":"a"`).object()
@@ -134,7 +136,8 @@ func TestUnknownResponsesAre404(t *testing.T) {
 	s.call("POST", "/v1/responses/other", "{}").refused(404, "", "not_found")
 }
 
-// A response in progress cannot be deleted, and a create may continue from a cancelled one.
+// TestCancelAndDelete checks that a running response cannot be deleted, and that a create request
+// can continue from a cancelled response.
 func TestCancelAndDelete(t *testing.T) {
 	said := make(chan struct{}, 1)
 	s := newStage(t, says("one"), holds(says("two"), said, nil))
@@ -159,7 +162,8 @@ func TestCancelAndDelete(t *testing.T) {
 	}
 }
 
-// A create that is repeated with its key returns the response of the first.
+// TestARepeatedCreateIsOne checks that a create request that is repeated with its key gets the
+// response of the first request.
 func TestARepeatedCreateIsOne(t *testing.T) {
 	s := newStage(t)
 	send := func(key, body string) object {
@@ -186,8 +190,8 @@ func TestARepeatedCreateIsOne(t *testing.T) {
 	}
 }
 
-// The list of models has the org's definitions and the models that they name; any model of a
-// provider can be retrieved.
+// TestModels checks that the list of models has the org's definitions and the models that they
+// name; any model of a provider can be retrieved.
 func TestModels(t *testing.T) {
 	s := newStage(t)
 	d, err := s.engine.Definitions.Create(t.Context(), "default", perdure.Definition{
@@ -222,7 +226,8 @@ func TestModels(t *testing.T) {
 	s.callAs("other", "GET", "/v1/models/agent", "").refused(404, "model", "model_not_found")
 }
 
-// The engine's errors inside a message name the parameter, too.
+// TestAnAnswerOfTooManyItemsNamesTheInput checks that an error of the engine about a part of a
+// message names the parameter input.
 func TestAnAnswerOfTooManyItemsNamesTheInput(t *testing.T) {
 	s := newStage(t)
 	answer := `{"role":"assistant","content":"a"},`

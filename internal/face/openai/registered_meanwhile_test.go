@@ -11,7 +11,7 @@ import (
 	"github.com/perdure/perdure/internal/store/opentest"
 )
 
-// kinds is a store whose look-ups of agent kinds a test answers first.
+// kinds is a store in which a test can act before the kinds of agents and tasks are read.
 type kinds struct {
 	store.Store
 	mu     sync.Mutex // guards before
@@ -37,8 +37,9 @@ func (k *kinds) AgentKind(ctx context.Context, org, kind string) (*store.Kind, e
 
 func (k *kinds) Unwrap() store.Store { return k.Store }
 
-// A request for a model whose worker registers while the request looks for it is served. A store
-// that fails then is an error of the server.
+// TestAModelWhoseWorkerRegistersMeanwhile checks a create request during which the worker of its
+// model registers. The request is served. If the store fails at that moment, the request gets an
+// error of the server.
 func TestAModelWhoseWorkerRegistersMeanwhile(t *testing.T) {
 	k := &kinds{Store: opentest.Store(t)}
 	s := newStageOn(t, k, says("hello"))

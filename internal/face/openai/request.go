@@ -14,8 +14,8 @@ import (
 	"github.com/perdure/perdure/internal/schema"
 )
 
-// request holds the parameters of a create other than its input. It is stored with the response,
-// whose object repeats it.
+// request contains the parameters of a create request, except its input. It is stored with the
+// response, whose object repeats the parameters.
 type request struct {
 	Model              string            `json:"model"`
 	Instructions       *string           `json:"instructions,omitempty"`
@@ -41,32 +41,32 @@ type request struct {
 	Background         bool              `json:"background,omitempty"`
 	PreviousResponseID string            `json:"previous_response_id,omitempty"`
 
-	// CompactFrom is the compact_threshold of context_management; 0 if that has none, nil without
-	// context_management.
+	// CompactFrom is the compact_threshold of the parameter context_management. It is 0 if the
+	// parameter has no threshold, and nil if the parameter is missing.
 	CompactFrom *int `json:"compact_from,omitempty"`
 
-	// History is the hash of the conversation that the client knows, up to the end of the input.
+	// History is the hash of the conversation that the client knows, including the input.
 	History *historyOfResponse `json:"history,omitempty"`
 
 	inConversation
 
 	Stream     bool                   `json:"-"`
 	items      []readItem             // items of the input
-	resolved   []resolvedItem         // the items with their references resolved
-	input      []perdure.InputMessage // the input as messages; results of tools are in the order in which the client sent them
+	resolved   []resolvedItem         // the items after their references were resolved
+	input      []perdure.InputMessage // the input as messages; tool results have the order in which the client sent them
 	toolChoice toolChoice
-	verdicts   []verdict // the input, if it answers approval requests
+	verdicts   []verdict // the answers, if the input answers approval requests
 
-	// The fields below are set only in a create over a WebSocket.
-	warmUp bool    // the input is only stored for the next create
-	from   *origin // replaces PreviousResponseID
+	// The fields below are set only for a create request over a WebSocket.
+	warmUp bool    // the input is only kept for the next create request
+	from   *origin // takes the place of PreviousResponseID
 
-	compacts bool // the request is for a compaction and not for a response
+	compacts bool // the request asks for a compaction and not for a response
 }
 
-// origin identifies the response that a create continues from by its id; "" means that the create
-// continues from none. If local is set, the response is not stored, and only creates over the same
-// WebSocket can continue from it.
+// origin identifies the response from which a create request continues. id is the response's id, or
+// "" if the request continues from none. If local is set, the response is not stored. Only create
+// requests over the same WebSocket can continue from it.
 type origin struct {
 	id    string
 	local bool
@@ -81,10 +81,10 @@ func (r *request) origin() origin {
 
 func (r *request) stored() bool { return r.Store == nil || *r.Store }
 
-// parser parses one parameter into the request.
+// parser parses the JSON of one parameter into the request.
 type parser func(r *request, raw json.RawMessage) error
 
-// parsers are the supported parameters of a create.
+// parsers has a parser for each supported parameter of a create request.
 var parsers = map[string]parser{
 	"model":                into("model", func(r *request) any { return &r.Model }, "a string"),
 	"instructions":         into("instructions", func(r *request) any { return &r.Instructions }, "a string"),
@@ -112,8 +112,8 @@ var parsers = map[string]parser{
 	"context_management":   parseContextManagement,
 }
 
-// neutral maps unsupported parameters to the values that have no effect, which are accepted. null
-// is always accepted.
+// neutral maps unsupported parameters to the values that are accepted, because they ask for
+// nothing. null is always accepted.
 var neutral = map[string][]string{
 	"presence_penalty": {"0", "0.0"}, "frequency_penalty": {"0", "0.0"}, "top_logprobs": {"0"},
 	"service_tier":           {`"auto"`, `"default"`},
@@ -121,7 +121,7 @@ var neutral = map[string][]string{
 	"prompt_cache_retention": nil, "prompt": nil,
 }
 
-// parse parses the body of a create. An unknown or unsupported parameter is refused.
+// parse parses the body of a create request. Unknown and unsupported parameters are refused.
 func parse(body []byte) (*request, error) {
 	members, err := membersOf(body)
 	if err != nil {
@@ -130,7 +130,7 @@ func parse(body []byte) (*request, error) {
 	return parseMembers(&request{}, members)
 }
 
-// membersOf checks the text of a body, and returns its members.
+// membersOf checks the JSON text of a body, and returns the members of its object.
 func membersOf(body []byte) (map[string]json.RawMessage, error) {
 	if err := checkBody(body, bodyRules); err != nil {
 		return nil, err
@@ -165,12 +165,13 @@ func parseMembers(r *request, members map[string]json.RawMessage) (*request, err
 	return r, r.check()
 }
 
-// bodyRules are the limits of a create's body, which is decoded as a whole.
+// bodyRules are the limits of the body of a create request. The body is decoded as a whole, so its
+// number of values is limited.
 var bodyRules = perdure.DocumentRules{Values: 1_000_000, Arrays: map[string]int{
 	"input": perdure.MaxMessages, "input[].content": perdure.MaxParts, "input[].output": perdure.MaxParts, "input[].summary": perdure.MaxParts,
 }}
 
-// checkBody checks the text before it is decoded.
+// checkBody checks the JSON text of a body against the rules, before it is decoded.
 func checkBody(body []byte, rules perdure.DocumentRules) error {
 	var refused *perdure.Error
 	if !errors.As(perdure.CheckDocumentBytes("", body, rules), &refused) {
@@ -188,7 +189,7 @@ func checkBody(body []byte, rules perdure.DocumentRules) error {
 	return invalid(at.Location, "invalid_value", "Invalid '%s': it %s.", at.Location, at.Message)
 }
 
-// given reports whether a member is present and not null.
+// given reports whether a parameter is present and not null.
 func given(raw json.RawMessage) bool { return len(raw) > 0 && string(raw) != "null" }
 
 func checkNeutral(name string, raw json.RawMessage) error {
@@ -217,7 +218,8 @@ func into(name string, field func(*request) any, kind string) parser {
 	return func(r *request, raw json.RawMessage) error { return decode(raw, name, field(r), kind) }
 }
 
-// decode decodes a parameter; the error names the expected kind.
+// decode decodes a parameter into v. The text kind describes the expected value in the error
+// message.
 func decode(raw json.RawMessage, param string, v any, kind string) error {
 	var unknown *perdure.Error
 	if errors.As(perdure.CheckExactNames(param, raw, v), &unknown) {
@@ -230,7 +232,7 @@ func decode(raw json.RawMessage, param string, v any, kind string) error {
 	return nil
 }
 
-// check checks the combination of parameters.
+// check checks that the parameters fit together.
 func (r *request) check() error {
 	if r.verdicts != nil {
 		return r.checkVerdicts()
@@ -301,8 +303,8 @@ func isObject(raw json.RawMessage) bool {
 	return json.Unmarshal(raw, &v) == nil && v != nil
 }
 
-// checkSchema bounds a schema that is passed to the model's provider unchanged. It does not compile
-// the schema, because each provider supports its own subset of JSON Schema.
+// checkSchema limits the size of a JSON Schema that is passed to the model provider unchanged. It
+// does not compile the schema, because each provider supports its own subset of JSON Schema.
 func checkSchema(param string, raw json.RawMessage) error {
 	if !given(raw) {
 		return nil

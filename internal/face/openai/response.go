@@ -6,7 +6,7 @@ import (
 	"github.com/perdure/perdure"
 )
 
-// Values of Response.Status.
+// Values of the member status of a response.
 const (
 	statusQueued     = "queued"
 	statusInProgress = "in_progress"
@@ -16,7 +16,7 @@ const (
 	statusCancelled  = "cancelled"
 )
 
-// Response is the response object of the API.
+// Response is the response object of OpenAI's API.
 type Response struct {
 	ID                 string             `json:"id"`
 	Object             string             `json:"object"`
@@ -72,7 +72,7 @@ type textField struct {
 	Verbosity *string     `json:"verbosity,omitempty"`
 }
 
-// formatField is a text format.
+// formatField is the text format that a create request has asked for.
 type formatField struct {
 	Type        string          `json:"type"`
 	Name        string          `json:"name,omitempty"`
@@ -81,7 +81,7 @@ type formatField struct {
 	Strict      *bool           `json:"strict,omitempty"`
 }
 
-// MarshalJSON encodes the members of the format's type.
+// MarshalJSON encodes only the members that a format of this type has.
 func (f formatField) MarshalJSON() ([]byte, error) {
 	if f.Type != "json_schema" {
 		return json.Marshal(map[string]string{"type": f.Type})
@@ -119,8 +119,8 @@ type outputTokenDetails struct {
 	ReasoningTokens int64 `json:"reasoning_tokens"`
 }
 
-// usageOf returns usage as OpenAI counts it: tokens read from or written to a cache are input
-// tokens.
+// usageOf converts token usage to OpenAI's form, in which tokens read from or written to a cache
+// count as input tokens.
 func usageOf(u perdure.Usage) *usageField {
 	in := u.Input + u.CacheRead + u.CacheWrite
 	f := &usageField{

@@ -12,7 +12,8 @@ import (
 	"github.com/perdure/perdure/internal/engine"
 )
 
-// cancel cancels a running response, and waits for its end. An ended response stays unchanged.
+// cancel cancels a running response, and waits until it has ended. A response that has already
+// ended stays unchanged.
 func (a *API) cancel(w http.ResponseWriter, r *http.Request) {
 	ctx, org := r.Context(), orgOf(r)
 	f, err := a.find(ctx, org, r.PathValue("id"), false)
@@ -25,7 +26,7 @@ func (a *API) cancel(w http.ResponseWriter, r *http.Request) {
 	}
 	accepted, err := a.Engine.Conversations.CancelResponse(ctx, org, f.row.Execution, f.id())
 	if err == nil {
-		f, err = a.find(ctx, org, f.id(), false) // build the response again, to its end
+		f, err = a.find(ctx, org, f.id(), false) // reads the response again, now to its end
 	}
 	if err == nil && accepted {
 		err = a.wait(ctx, f.fold)
@@ -46,7 +47,7 @@ func (a *API) answerFound(w http.ResponseWriter, r *http.Request, f *found, err 
 	a.answer(w, r, f.fold, nil)
 }
 
-// delete hides an ended response, so that it is no longer found.
+// delete hides a response that has ended. It is then no longer found.
 func (a *API) delete(w http.ResponseWriter, r *http.Request) {
 	ctx, org := r.Context(), orgOf(r)
 	f, err := a.find(ctx, org, r.PathValue("id"), false)
@@ -66,7 +67,7 @@ func (a *API) delete(w http.ResponseWriter, r *http.Request) {
 	writeJSON(w, http.StatusOK, map[string]any{"id": r.PathValue("id"), "object": "response", "deleted": true})
 }
 
-// inputItems lists the input of a response, newest first by default.
+// inputItems responds with a page of the input items of a response, newest first by default.
 func (a *API) inputItems(w http.ResponseWriter, r *http.Request) {
 	f, err := a.find(r.Context(), orgOf(r), r.PathValue("id"), false)
 	var items []Item
@@ -97,8 +98,8 @@ func (a *API) inputOf(r *http.Request, f *found) ([]Item, error) {
 	return items, a.sealSummaries(r.Context(), orgOf(r), items)
 }
 
-// inputParts returns the execution's own input, or the message that began the response, split into
-// one part per item.
+// inputParts returns the messages of the response's input, split so that each becomes one item. The
+// input is that of the execution, or the message that began the response.
 func (a *API) inputParts(ctx context.Context, f *found) ([]perdure.InputMessage, error) {
 	messages := inputMessages(f.execution.Input)
 	if f.row.SignalID != "" {
@@ -118,7 +119,7 @@ func (a *API) inputParts(ctx context.Context, f *found) ([]perdure.InputMessage,
 func inputMessages(input json.RawMessage) []perdure.InputMessage {
 	var in perdure.ReactInput
 	if json.Unmarshal(input, &in) != nil {
-		return nil // the input of another kind, which is not a message
+		return nil // the input of an agent of another kind is not a message
 	}
 	return orParts(in.Messages, in.Parts, in.UserPrompt)
 }
@@ -155,7 +156,7 @@ type itemPage struct {
 	HasMore bool    `json:"has_more"`
 }
 
-// pageQuery is the query of a list.
+// pageQuery contains the query parameters of a list.
 type pageQuery struct {
 	after  string
 	limit  int
@@ -180,7 +181,7 @@ func pageQueryOf(q url.Values) (pageQuery, error) {
 	return asked, nil
 }
 
-// pageOf returns a page of the items.
+// pageOf returns the page of the items that the query asks for.
 func pageOf(items []Item, q url.Values) (itemPage, error) {
 	asked, err := pageQueryOf(q)
 	if err != nil {

@@ -10,7 +10,8 @@ import (
 	"strings"
 )
 
-// retrieve writes the current response, or streams its events, optionally after a sequence number.
+// retrieve responds with the current response object, or streams the events of the response. The
+// stream can begin after a given sequence number.
 func (a *API) retrieve(w http.ResponseWriter, r *http.Request) {
 	query, err := retrieveQuery(r)
 	var asked retrieval
@@ -41,8 +42,8 @@ func (a *API) retrieve(w http.ResponseWriter, r *http.Request) {
 	}
 }
 
-// includeMore adds the values that the retrieve requests by include and that the create did not
-// request.
+// includeMore adds those values of include to the response that only the retrieve request contains,
+// and not the create request.
 func (a *API) includeMore(ctx context.Context, org string, f *found, include []string) error {
 	asked := request{Include: include}
 	if !asked.wants(includeReasoning) {
@@ -55,8 +56,8 @@ func (a *API) includeMore(ctx context.Context, org string, f *found, include []s
 	return err
 }
 
-// retrieveQuery returns the query, with the members of the body if there is one: the official Go
-// client asks for a stream in the body of its GET.
+// retrieveQuery returns the query parameters of a retrieve request. If the request has a body, its
+// members are added: the official Go client asks for a stream in the body of its GET request.
 func retrieveQuery(r *http.Request) (url.Values, error) {
 	q := r.URL.Query()
 	raw, err := io.ReadAll(io.LimitReader(r.Body, 4096))
@@ -73,8 +74,8 @@ func retrieveQuery(r *http.Request) (url.Values, error) {
 	return q, nil
 }
 
-// textsOf returns a JSON value as query values: each element of an array, a string without its
-// quotes, and any other value unchanged.
+// textsOf converts a JSON value to the values of a query parameter. An array has one value for each
+// element. A string loses its quotes; any other value is unchanged.
 func textsOf(value json.RawMessage) []string {
 	var all []json.RawMessage
 	if json.Unmarshal(value, &all) != nil {
@@ -89,10 +90,10 @@ func textsOf(value json.RawMessage) []string {
 	return texts
 }
 
-// retrieval holds the parameters of a retrieve.
+// retrieval contains the parameters of a retrieve request.
 type retrieval struct {
 	stream  bool
-	after   int64 // the sequence number before the first event; -1 for all
+	after   int64 // only events with a greater sequence number are sent; -1 sends all
 	include []string
 }
 

@@ -18,9 +18,10 @@ import (
 	"github.com/perdure/perdure/llm"
 )
 
-// The same items result from the deltas of a stream, the end of the stream, a retrieve, Merge of
-// the same pieces however they are cut, and the stored entries. Each item has a unique id that
-// depends on its place.
+// TestStreamRetrieveMergeAndEntriesAreTheSame checks that all ways to read a response have the same
+// items: the deltas of a stream, the end of the stream, a retrieve request, Merge of the same
+// pieces however they are cut, and the stored entries. Each item has a unique id that depends on
+// its place.
 func TestStreamRetrieveMergeAndEntriesAreTheSame(t *testing.T) {
 	longtest.Skip(t, "seconds")
 	for seed := range uint64(12) {
@@ -36,8 +37,8 @@ func TestStreamRetrieveMergeAndEntriesAreTheSame(t *testing.T) {
 	}
 }
 
-// conversation returns answers of a model: turns of reasoning and text, with calls of the client's
-// tools and of tools that run at Perdure. The last turn has no calls.
+// conversation returns a random list of model answers. They have reasoning, text, calls of tools
+// that the client runs and calls of tools that workers run. The last answer has no calls.
 func conversation(r *rand.Rand) []answer {
 	var all []answer
 	for range 3 + r.IntN(4) {
@@ -58,7 +59,7 @@ func turn(seed uint64, count int) answer {
 		if _, err := says(strings.SplitAfter("  Some words ,\n and more \n", " ")[:2+r.IntN(6)]...)(ctx, req, b); err != nil {
 			return "", err
 		}
-		if r.IntN(2) == 0 { // a signature without text, and one of a text
+		if r.IntN(2) == 0 { // adds a part with only a signature, and a signed text
 			if err := b.SignedText("", "sig"); err != nil {
 				return "", err
 			}
@@ -77,7 +78,7 @@ func turn(seed uint64, count int) answer {
 	}
 }
 
-// outputs returns the results of the client's calls; "" if there are none.
+// outputs returns input items with the results of the client's calls; "" if there are none.
 func outputs(o object) string {
 	var all []string
 	for _, c := range o.calls() {
@@ -89,7 +90,7 @@ func outputs(o object) string {
 	return "[" + strings.Join(all, ",") + "]"
 }
 
-// same creates a response and compares all ways to read it.
+// same creates a response and checks that all ways to read it have the same items.
 func (s *stage) same(r *rand.Rand, ids map[string]bool, body string) object {
 	s.t.Helper()
 	events := s.all("POST", "/v1/responses", body)
@@ -139,7 +140,7 @@ func (s *stage) same(r *rand.Rand, ids map[string]bool, body string) object {
 	return end
 }
 
-// stored returns the messages of a response, without the user's.
+// stored returns the stored messages of a response, except those of the user.
 func (s *stage) stored(execution uuid.UUID, id string) []response.Update {
 	s.t.Helper()
 	x, err := s.store.Execution(s.t.Context(), "default", execution)
@@ -171,7 +172,7 @@ func (s *stage) stored(execution uuid.UUID, id string) []response.Update {
 	return all
 }
 
-// cut cuts unsigned text and arguments at random places.
+// cut divides the updates of text and arguments at random places. It does not divide a signed text.
 func cut(r *rand.Rand, updates []response.Update) []response.Update {
 	var all []response.Update
 	for _, u := range updates {
@@ -228,7 +229,7 @@ func mergedParts(r response.Response) [][]perdure.Part {
 	return all
 }
 
-// plain returns a line for each complete item.
+// plain describes each complete item in one line of text.
 func plain(items []item) []string {
 	var lines []string
 	for _, i := range items {
@@ -244,10 +245,10 @@ func plain(items []item) []string {
 	return lines
 }
 
-// itemsOf returns the items of messages, one line each.
+// itemsOf describes the items of stored messages, one line of text each.
 func itemsOf(messages [][]perdure.Part) []string {
 	var items []item
-	at := map[string]int{} // index of calls of tools that run at Perdure, by call id
+	at := map[string]int{} // indices of calls of tools that workers run, by call id
 	text := func(s string) []struct{ Type, Text string } { return []struct{ Type, Text string }{{Text: s}} }
 	for _, p := range slices.Concat(messages...) {
 		switch {

@@ -11,11 +11,11 @@ import (
 	"github.com/santhosh-tekuri/jsonschema/v6"
 )
 
-// shapes are the published schemas of responses and events.
+// shapes are OpenAI's published JSON Schemas of responses and events.
 type shapes struct {
 	response, compaction *jsonschema.Schema
 
-	events map[string]*jsonschema.Schema // by type
+	events map[string]*jsonschema.Schema // by the type of the event
 }
 
 var published = sync.OnceValues(func() (*shapes, error) {
@@ -61,7 +61,7 @@ var published = sync.OnceValues(func() (*shapes, error) {
 	return s, nil
 })
 
-// checkResponse checks a response object.
+// checkResponse checks a response object against the published schema.
 func checkResponse(t *testing.T, raw []byte) {
 	t.Helper()
 	s, err := published()
@@ -71,7 +71,7 @@ func checkResponse(t *testing.T, raw []byte) {
 	check(t, s.response, raw)
 }
 
-// checkEvent checks an event of a stream.
+// checkEvent checks an event of a stream against the published schema.
 func checkEvent(t *testing.T, kind string, raw []byte) {
 	t.Helper()
 	s, err := published()

@@ -15,11 +15,12 @@ import (
 	"github.com/perdure/perdure/internal/longtest"
 )
 
-// A reader of a response that takes nothing is disconnected, and its partial response does not look
-// complete. Nothing waits for the reader: the response ends, and can be retrieved.
+// TestReaderOfAResponseThatNeverReadsIsCutOff checks that a reader of a response that never reads
+// is disconnected, and that what it has received does not look complete. Nothing waits for the
+// reader: the response ends, and can be retrieved.
 func TestReaderOfAResponseThatNeverReadsIsCutOff(t *testing.T) {
 	longtest.Skip(t, "seconds")
-	text := strings.Repeat("a word, ", 1<<19) // together with its repetitions, more than the kernel buffers
+	text := strings.Repeat("a word, ", 1<<19) // together with the events that repeat it, more than the kernel buffers
 	s := newStage(t, says(text))
 	host := strings.TrimPrefix(s.url, "http://")
 	conn, err := net.Dial("tcp", host)
@@ -32,7 +33,7 @@ func TestReaderOfAResponseThatNeverReadsIsCutOff(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	res, err := http.ReadResponse(bufio.NewReaderSize(conn, 16), nil) // only the head
+	res, err := http.ReadResponse(bufio.NewReaderSize(conn, 16), nil) // reads only the headers
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -50,7 +51,8 @@ func TestReaderOfAResponseThatNeverReadsIsCutOff(t *testing.T) {
 
 var responseID = regexp.MustCompile(`resp_[A-Za-z0-9]+`)
 
-// A reader over the limit gets an error, and starts nothing.
+// TestReaderOverTheLimitIsRefused checks that a request by a key that has too many open readers
+// gets an error, and starts nothing.
 func TestReaderOverTheLimitIsRefused(t *testing.T) {
 	s := newStageWith(t, func(c *openai.Config) {
 		c.Read = func(*http.Request) (func(), *openai.Error) {

@@ -16,14 +16,14 @@ import (
 )
 
 const (
-	// socketLife is how long a WebSocket may be open, as in OpenAI's API.
+	// socketLife is the time after which the server closes a WebSocket, as in OpenAI's API.
 	socketLife = 60 * time.Minute
-	// maxWaiting is the largest number of a client's frames that wait for an earlier response.
-	// Together they have at most bodyLimit bytes.
+	// maxWaiting is the maximum number of frames of a client that wait until an earlier frame is
+	// answered. Together they have at most bodyLimit bytes.
 	maxWaiting = 16
 )
 
-// Causes of a WebSocket's end, as the cause of its context.
+// Reasons for the end of a WebSocket. Each is used as the cause of the WebSocket's context.
 var (
 	ErrStopping = front.ErrStopping
 	ErrKeyOver  = front.ErrKeyOver
@@ -37,13 +37,15 @@ var (
 	errNotSent     = errors.New("a frame could not be sent")
 )
 
-// Admission describes the admitted caller of a WebSocket.
+// Admission is the permission of a caller to use a WebSocket.
 type Admission struct {
-	// Context is the context of the socket. Its cause is the reason of the socket's end.
+	// Context is the context of the WebSocket. When it ends, its cause says why the WebSocket is
+	// closed.
 	Context context.Context
-	// Count counts a create as a request, and returns an error to refuse it; may be nil.
+	// Count counts a create request towards the limits of the caller's key. Its error refuses the
+	// request. Count may be nil.
 	Count func() error
-	// Leave is called at the socket's end; may be nil.
+	// Leave is called when the WebSocket has ended; it may be nil.
 	Leave func()
 }
 
@@ -54,7 +56,7 @@ func (m Admission) count() error {
 	return m.Count()
 }
 
-// socket creates responses over a WebSocket, one after the other.
+// socket opens a WebSocket, over which a client creates responses one after the other.
 func (a *API) socket(w http.ResponseWriter, r *http.Request) {
 	if refused := notUpgrade(w, r); refused != nil {
 		refused.WriteTo(w)
@@ -82,7 +84,7 @@ func (a *API) socket(w http.ResponseWriter, r *http.Request) {
 	a.Logger.DebugContext(r.Context(), "websocket closed", slog.Any("cause", err))
 }
 
-// notUpgrade refuses a request that is not a WebSocket upgrade.
+// notUpgrade returns the error for a request that does not ask for a WebSocket.
 func notUpgrade(w http.ResponseWriter, r *http.Request) *Error {
 	switch {
 	case r.ProtoMajor != 1:
@@ -96,8 +98,8 @@ func notUpgrade(w http.ResponseWriter, r *http.Request) *Error {
 	return nil
 }
 
-// socket is one open WebSocket. One goroutine answers its frames in order and writes; another reads
-// them.
+// socket is one open WebSocket. One goroutine answers the client's frames in order and writes to
+// the connection. Another goroutine reads the frames.
 type socket struct {
 	*API
 	r         *http.Request
@@ -106,9 +108,9 @@ type socket struct {
 	org       string
 
 	waiting      chan frame
-	waitingBytes atomic.Int64 // bytes of the waiting frames
+	waitingBytes atomic.Int64 // total size of the frames that wait
 
-	chain chain // used only by the answering goroutine
+	chain chain // used only by the goroutine that answers
 }
 
 func (k *socket) run(ctx context.Context) error {
@@ -128,7 +130,7 @@ func (k *socket) run(ctx context.Context) error {
 	return err
 }
 
-// serve answers frames until the socket ends.
+// serve answers the client's frames until the socket ends.
 func (k *socket) serve(ctx context.Context) error {
 	for {
 		select {
@@ -143,7 +145,8 @@ func (k *socket) serve(ctx context.Context) error {
 	}
 }
 
-// attend waits for external reasons to end the socket: its age, and the stop of the server.
+// attend waits until the socket has reached its age limit or the server stops. Its error is the
+// reason.
 func (k *socket) attend(ctx context.Context) error {
 	select {
 	case <-ctx.Done():
@@ -165,7 +168,7 @@ func (k *socket) ping(ctx context.Context) error {
 			return context.Cause(ctx)
 		case <-next.C:
 		}
-		within, cancel := context.WithTimeout(context.WithoutCancel(ctx), k.WriteTimeout) // the end of the socket also ends the ping
+		within, cancel := context.WithTimeout(context.WithoutCancel(ctx), k.WriteTimeout) // not cancelled with ctx, because the end of the socket ends the ping anyway
 		err := k.conn.Ping(within)
 		cancel()
 		if err != nil {
@@ -174,8 +177,8 @@ func (k *socket) ping(ctx context.Context) error {
 	}
 }
 
-// close closes the socket with a code that tells the client whether to reconnect. 1001 and 1011
-// mean yes; 1008 means that the client must change something first.
+// close closes the socket with a code that tells the client whether to reconnect. Codes 1001 and
+// 1011 mean that it should reconnect. Code 1008 means that the client must change something first.
 func (k *socket) close(ctx context.Context, err error) {
 	code, reason := websocket.StatusCode(0), ""
 	switch {

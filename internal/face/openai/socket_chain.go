@@ -8,20 +8,20 @@ import (
 	"github.com/perdure/perdure/internal/response"
 )
 
-// chain holds the newest response of a connection if it is not stored. The next create on the same
-// connection may continue from it; no other connection can.
+// chain is the newest response on a WebSocket, if that response is not stored. Only the next create
+// request on the same WebSocket can continue from it.
 type chain struct {
 	id string
-	// Only of a warm-up, which has no execution: the origin of its input, the input, and the bytes
-	// of its frames.
+	// The fields below are set only if the response is a warm-up, which has no execution. from is the
+	// origin of its input, items is the input, and bytes the size of the input's frames.
 	warm  bool
 	from  origin
 	items []readItem
 	bytes int
 }
 
-// continues determines the origin of a create. A create that continues a warm-up begins with the
-// warm-up's input.
+// continues sets the origin of a create request. If the request continues from a warm-up, its input
+// begins with the input of the warm-up.
 func (n *chain) continues(c *creation) error {
 	if c.previous == "" || c.previous != n.id {
 		return nil
@@ -39,8 +39,8 @@ func (n *chain) continues(c *creation) error {
 	return nil
 }
 
-// ended updates the chain after a response. After a failed response, the chain forgets the response
-// that the failed one continued.
+// ended updates the chain after a response has ended. If the response failed, the chain forgets the
+// response from which the failed one had continued.
 func (n *chain) ended(c creation, f *fold) {
 	switch {
 	case f.status == statusFailed:
@@ -50,15 +50,15 @@ func (n *chain) ended(c creation, f *fold) {
 	}
 }
 
-// failed forgets the response that a create could not continue.
+// failed clears the chain if it has the response from which a create request failed to continue.
 func (n *chain) failed(previous string) {
 	if previous != "" && previous == n.id {
 		*n = chain{}
 	}
 }
 
-// warm checks a create whose input is kept for the next one, and sends a response without output.
-// Only this connection knows the response.
+// warm handles a warm-up: it checks the create request, keeps its input for the next request, and
+// sends a response without output. The response exists only on this WebSocket.
 func (k *socket) warm(ctx context.Context, c creation) error {
 	part, done := fair.Part(ctx)
 	_, err := k.prepare(part, k.org, c.request, idempotency{})

@@ -8,8 +8,8 @@ import (
 
 const notStored = `"store":false,`
 
-// A chain of responses that are not stored continues over its connection, and the model receives
-// all of it.
+// TestSocketContinuation checks a chain of responses that are not stored. Each continues from the
+// one before over the same WebSocket, and the model receives the whole conversation.
 func TestSocketContinuation(t *testing.T) {
 	s := newStage(t, says("OK."), calls("", "ask", `{}`), says("copper"))
 	k := s.dial()
@@ -31,8 +31,9 @@ func TestSocketContinuation(t *testing.T) {
 	}
 }
 
-// A response that is not stored can be continued only over its connection. Other connections, a
-// connection of another org, and REST get previous_response_not_found.
+// TestSocketReconnectStoreFalseRecovery checks that a response that is not stored can be continued
+// only over its connection. Other connections, a connection of another org, and REST get
+// previous_response_not_found.
 func TestSocketReconnectStoreFalseRecovery(t *testing.T) {
 	s := newStage(t, says("OK."))
 	s.work("other")
@@ -63,7 +64,8 @@ func TestSocketPreviousResponseNotFound(t *testing.T) {
 	k.create(notStored + `"input":"a"`)
 }
 
-// A connection remembers only the newest response that is not stored.
+// TestSocketRemembersTheNewest checks that a connection remembers only the newest response that is
+// not stored.
 func TestSocketRemembersTheNewest(t *testing.T) {
 	s := newStage(t)
 	k := s.dial()
@@ -75,8 +77,8 @@ func TestSocketRemembersTheNewest(t *testing.T) {
 	k.create(notStored + after(b.ID) + `"input":"c"`)
 }
 
-// After a create that continues a response and fails, that response can no longer be continued. The
-// connection stays usable.
+// TestSocketFailedContinuationEndsTheChain checks that after a create request that continues a
+// response and fails, that response can no longer be continued. The connection stays usable.
 func TestSocketFailedContinuationEndsTheChain(t *testing.T) {
 	for name, c := range map[string]struct {
 		frame string
@@ -114,7 +116,8 @@ func TestSocketFailedContinuationEndsTheChain(t *testing.T) {
 	}
 }
 
-// A failed create that refers to another response, or to none, does not change the chain.
+// TestSocketOtherFailuresLeaveTheChain checks that a create request that fails changes nothing for
+// the newest response, if the request continues from another response or from none.
 func TestSocketOtherFailuresLeaveTheChain(t *testing.T) {
 	s := newStage(t)
 	k := s.dial()
@@ -128,8 +131,8 @@ func TestSocketOtherFailuresLeaveTheChain(t *testing.T) {
 	k.create(notStored + after(a.ID) + `"input":"b"`)
 }
 
-// Stored responses can be continued over any connection and over REST, also after a failed
-// continuation.
+// TestSocketStoredChains checks that stored responses can be continued over any connection and over
+// REST, also after a failed continuation.
 func TestSocketStoredChains(t *testing.T) {
 	s := newStage(t, says("one"), says("two"), says("three"), says("four"))
 	k, other := s.dial(), s.dial()
@@ -147,8 +150,8 @@ func TestSocketStoredChains(t *testing.T) {
 	}
 }
 
-// A warm-up, which is a create with generate false, calls no model. A create that continues the
-// warm-up begins with the warm-up's input.
+// TestSocketWarmUp checks that a warm-up, a create request with generate false, calls no model. A
+// request that continues from the warm-up begins with the warm-up's input.
 func TestSocketWarmUp(t *testing.T) {
 	s := newStage(t, says("one"), says("two"))
 	k := s.dial()
@@ -177,8 +180,8 @@ func TestSocketWarmUp(t *testing.T) {
 	}
 }
 
-// Invalid warm-ups are refused, and the error names the parameter. A warm-up can be continued only
-// over its connection.
+// TestSocketWarmUpsAreChecked checks that invalid warm-ups are refused, and the error names the
+// parameter. A warm-up can be continued only over its connection.
 func TestSocketWarmUpsAreChecked(t *testing.T) {
 	s := newStage(t)
 	k, other := s.dial(), s.dial()

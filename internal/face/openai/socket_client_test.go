@@ -47,7 +47,7 @@ func (k *talk) send(frame string) {
 	}
 }
 
-// next reads a frame, and checks that it has a published shape.
+// next reads a frame, and checks it against the published schemas.
 func (k *talk) next() event {
 	k.t.Helper()
 	kind, raw, err := k.conn.Read(k.ctx)
@@ -68,7 +68,7 @@ func (k *talk) next() event {
 
 var ends = map[string]bool{"response.completed": true, "response.incomplete": true, "response.failed": true, "error": true}
 
-// turn reads frames until the end of a response, or an error.
+// turn reads frames up to the end of a response, or up to an error.
 func (k *talk) turn() []event {
 	k.t.Helper()
 	var all []event
@@ -81,8 +81,8 @@ func (k *talk) turn() []event {
 	}
 }
 
-// turnOnceRead reads a turn, and calls release when the server has read everything that was sent
-// before.
+// turnOnceRead calls release once the server has read everything that was sent before. It returns
+// the frames up to the end of a response.
 func (k *talk) turnOnceRead(release func()) []event {
 	k.t.Helper()
 	answered := make(chan error, 1)
@@ -98,7 +98,7 @@ func (k *talk) turnOnceRead(release func()) []event {
 	return all
 }
 
-// create sends a create with the members, and returns the response at its end.
+// create sends a create request with the members, and returns the response when it has ended.
 func (k *talk) create(members string) object {
 	k.t.Helper()
 	k.ask(members)
@@ -110,14 +110,14 @@ func (k *talk) ask(members string) {
 	k.send(`{"type":"response.create","model":"test/m",` + members + `}`)
 }
 
-// end reads a response to its end, and returns it.
+// end reads frames up to the end of a response, and returns the response.
 func (k *talk) end() object {
 	k.t.Helper()
 	all := k.turn()
 	return responseOf(k.t, all[len(all)-1])
 }
 
-// refused reads an error, checks it, and returns its message.
+// refused reads an error event, checks its members, and returns its message.
 func (k *talk) refused(status int, param, code string) string {
 	k.t.Helper()
 	e := k.next()
@@ -131,7 +131,7 @@ func (k *talk) refused(status int, param, code string) string {
 	return reply{k.t, in.Status, fmt.Appendf(nil, `{"error":%s}`, in.Error)}.refused(status, param, code)
 }
 
-// closed reads until the connection is closed with the code.
+// closed reads frames until the server has closed the WebSocket, and checks the code.
 func (k *talk) closed(code websocket.StatusCode) {
 	k.t.Helper()
 	for {

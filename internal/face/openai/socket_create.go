@@ -9,11 +9,11 @@ import (
 	"github.com/perdure/perdure/internal/fair"
 )
 
-// createFrame is the type of the frames that a client sends.
+// createFrame is the type of a frame that contains a create request. Clients send no other type.
 const createFrame = "response.create"
 
-// answer processes a frame. It returns only errors that end the socket; other errors are sent to
-// the client.
+// answer processes one frame of the client. An error that does not end the socket is sent to the
+// client. An error that ends the socket is returned.
 func (k *socket) answer(ctx context.Context, f frame) error {
 	done := fair.Compute(ctx)
 	c, err := k.parse(f)
@@ -36,14 +36,15 @@ func (k *socket) answer(ctx context.Context, f frame) error {
 	return k.refuse(ctx, k.errorOf(k.r, err))
 }
 
-// creation is a parsed frame.
+// creation is a create request from a frame.
 type creation struct {
 	*request
-	previous string // previous_response_id, also if the rest of the frame is refused
+	previous string // previous_response_id, set even if the frame is refused for another reason
 	bytes    int
 }
 
-// parse parses the members of a create, which are beside the frame's type.
+// parse parses the create request in a frame. Its parameters are members of the frame, like the
+// frame's type.
 func (k *socket) parse(f frame) (c creation, err error) {
 	c.bytes, err = len(f.raw), f.refused
 	if err != nil {
@@ -64,7 +65,8 @@ func (k *socket) parse(f frame) (c creation, err error) {
 	return c, err
 }
 
-// fromFrame parses the parameters of a create over a WebSocket, where every response is streamed.
+// fromFrame parses the parameters of a create request over a WebSocket. Every response over a
+// WebSocket is streamed.
 func fromFrame(members map[string]json.RawMessage) (*request, error) {
 	generate := true
 	if raw := members["generate"]; given(raw) {
@@ -88,7 +90,8 @@ func fromFrame(members map[string]json.RawMessage) (*request, error) {
 	return r, err
 }
 
-// notHere refuses members that have no meaning over a WebSocket, or that are not supported here.
+// notHere refuses parameters that have no meaning over a WebSocket, or that this server does not
+// support there.
 func notHere(members map[string]json.RawMessage, warmUp bool) error {
 	_, nested := members["response"]
 	switch {
@@ -104,7 +107,7 @@ func notHere(members map[string]json.RawMessage, warmUp bool) error {
 	return nil
 }
 
-// create runs one response.
+// create creates one response and streams its events to the client.
 func (k *socket) create(ctx context.Context, c creation) error {
 	if c.warmUp {
 		return k.warm(ctx, c)

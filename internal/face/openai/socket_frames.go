@@ -12,16 +12,16 @@ import (
 	"github.com/perdure/perdure"
 )
 
-// frame is a message of the client.
+// frame is a WebSocket message that the client has sent.
 type frame struct {
 	raw     []byte
-	refused error // the reason why it was refused; nil if it was not
+	refused error // reason for refusing the frame; nil if it is accepted
 }
 
-// read passes the client's frames to the answering goroutine. It continues reading while a response
-// runs, because pongs arrive on the same connection.
+// read passes the client's frames to the goroutine that answers them. It also reads while a
+// response runs, because pongs arrive on the same connection.
 func (k *socket) read(ctx context.Context) error {
-	k.conn.SetReadLimit(8 * bodyLimit) // the rest of a frame over bodyLimit is read and discarded
+	k.conn.SetReadLimit(8 * bodyLimit) // the end of a frame over bodyLimit is read and discarded
 	for {
 		f, err := k.next(ctx)
 		if err != nil {
@@ -39,8 +39,8 @@ func (k *socket) read(ctx context.Context) error {
 	}
 }
 
-// next reads a frame. It reads without the context, because cancelling a read closes the connection
-// before the close frame is sent.
+// next reads the next frame. The read does not end with the context, because cancelling a read
+// closes the connection before the close frame is sent.
 func (k *socket) next(ctx context.Context) (frame, error) {
 	ctx, cancel := context.WithCancel(context.WithoutCancel(ctx))
 	defer cancel()
@@ -72,7 +72,7 @@ func tooMany() *Error {
 	return ErrorOf(perdure.RateLimited, 0, "the frames that wait for the response before them have over 8 MiB; send the next when it has ended")
 }
 
-// refuse sends an error.
+// refuse sends an error event to the client.
 func (k *socket) refuse(ctx context.Context, e *Error) error {
 	if e.Param != nil && *e.Param == "" {
 		e.Param = nil
@@ -88,7 +88,7 @@ func (k *socket) refuse(ctx context.Context, e *Error) error {
 	return k.send(ctx, raw)
 }
 
-// send writes a frame. Errors: errNotSent.
+// send writes a frame to the client. Errors: errNotSent.
 func (k *socket) send(ctx context.Context, whole []byte) error {
 	if err := k.write(ctx, perdure.ValidJSON(whole)); err != nil { // clients close a WebSocket when a text is not UTF-8
 		return fmt.Errorf("%w: %w", errNotSent, err)
@@ -96,11 +96,12 @@ func (k *socket) send(ctx context.Context, whole []byte) error {
 	return nil
 }
 
-// overTime is the time that a client has for the rest of a message after the end of the socket.
-// Without it, the connection would be closed before the reason is sent.
+// overTime is the time within which a client must take what is left of a message after the socket
+// has ended. Without this time, the connection would close before the client gets the reason.
 const overTime = time.Second
 
-// write disconnects a client that does not take the next piece in time.
+// write writes a message in pieces. It disconnects a client that does not take a piece within the
+// write timeout.
 func (k *socket) write(ctx context.Context, whole []byte) error {
 	late, cancel := context.WithCancelCause(context.WithoutCancel(ctx))
 	defer cancel(nil)

@@ -10,7 +10,8 @@ import (
 	"github.com/perdure/perdure/internal/longtest"
 )
 
-// Each invalid frame gets an error with status 400, and the connection stays usable.
+// TestSocketBadFrames checks that each invalid frame gets an error with status 400, and the
+// connection stays usable.
 func TestSocketBadFrames(t *testing.T) {
 	s := newStage(t, says("Hello"))
 	k := s.dial()
@@ -63,7 +64,8 @@ func TestSocketBadFrames(t *testing.T) {
 	}
 }
 
-// A frame of 8 MiB is accepted, and a larger one gets 413. A frame over 64 MiB ends the connection.
+// TestSocketFramesHaveABound checks that a frame of 8 MiB is accepted, and a larger one gets 413. A
+// frame over 64 MiB ends the connection.
 func TestSocketFramesHaveABound(t *testing.T) {
 	longtest.Skip(t, "seconds")
 	s := newStage(t, says("Hello"))
@@ -87,7 +89,8 @@ func TestSocketFramesHaveABound(t *testing.T) {
 	}
 }
 
-// A frame that does not arrive completely within the timeout ends the connection.
+// TestSocketFramesThatTrickle checks that a frame that does not arrive completely within the
+// timeout ends the connection.
 func TestSocketFramesThatTrickle(t *testing.T) {
 	s := newStageWith(t, func(c *openai.Config) { c.FrameTimeout = 50 * time.Millisecond })
 	k := s.dial()

@@ -6,8 +6,8 @@ import (
 	"testing"
 )
 
-// FuzzSocketFrames parses arbitrary frames. Each is a complete create, or is refused with a code
-// and a message.
+// FuzzSocketFrames parses arbitrary frames. Each frame is a complete create request, or is refused
+// with a code and a message.
 func FuzzSocketFrames(f *testing.F) {
 	for _, seed := range []string{
 		``, `{}`, `[]`, `null`, `{"type":"response.create"}`, `{"type":"response.create","model":"m","input":"hi"}`,

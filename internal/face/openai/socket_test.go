@@ -13,7 +13,8 @@ import (
 	"github.com/perdure/perdure/internal/longtest"
 )
 
-// The frames of a response over a WebSocket equal the events of its stream, byte for byte.
+// TestSocketResponse checks that the frames of a response over a WebSocket equal the events of its
+// stream, byte for byte.
 func TestSocketResponse(t *testing.T) {
 	s := newStage(t, thinks("hm", calls("I ask.", "ask", `{"a":1}`)))
 	k := s.dial()
@@ -30,8 +31,8 @@ func TestSocketResponse(t *testing.T) {
 	}
 }
 
-// Several responses come one after the other over one connection. The parameters of a create apply
-// only to it.
+// TestSocketSequentialResponses checks several responses that are created one after the other over
+// one WebSocket. The parameters of a create request apply only to its own response.
 func TestSocketSequentialResponses(t *testing.T) {
 	s := newStage(t, says("Hello"))
 	k := s.dial()
@@ -45,7 +46,8 @@ func TestSocketSequentialResponses(t *testing.T) {
 	}
 }
 
-// An invalid frame and a create that arrive while a response runs are answered after it, in order.
+// TestSocketAnswersInTurn checks that an invalid frame and a create request that arrive while a
+// response runs are answered after it, in order.
 func TestSocketAnswersInTurn(t *testing.T) {
 	said, open := make(chan struct{}, 1), make(chan struct{})
 	s := newStage(t, holds(says("slow"), said, open))
@@ -64,7 +66,8 @@ func TestSocketAnswersInTurn(t *testing.T) {
 	}
 }
 
-// A client that sends 17 frames while a response runs is disconnected. The response completes.
+// TestSocketFlooded checks that a client that sends 17 frames while a response runs is
+// disconnected. The response completes.
 func TestSocketFlooded(t *testing.T) {
 	said, open := make(chan struct{}, 1), make(chan struct{})
 	s := newStage(t, holds(says("slow"), said, open))
@@ -82,8 +85,9 @@ func TestSocketFlooded(t *testing.T) {
 	}
 }
 
-// Frames that wait for a running response have at most 8 MiB together. A frame over the limit is
-// refused after the frames before it were answered, and the connection stays usable.
+// TestSocketFramesThatWaitHaveABound checks that frames that wait for a running response have at
+// most 8 MiB together. A frame over the limit is refused after the frames before it were answered,
+// and the connection stays usable.
 func TestSocketFramesThatWaitHaveABound(t *testing.T) {
 	said, open := make(chan struct{}, 1), make(chan struct{})
 	s := newStage(t, holds(says("slow"), said, open))
@@ -101,8 +105,8 @@ func TestSocketFramesThatWaitHaveABound(t *testing.T) {
 	k.create(`"input":"b"`)
 }
 
-// After the connection breaks during a response, the client reads the remaining events with
-// starting_after.
+// TestSocketCutInTheMiddle checks that after the connection breaks during a response, the client
+// reads the remaining events with starting_after.
 func TestSocketCutInTheMiddle(t *testing.T) {
 	said, open := make(chan struct{}, 1), make(chan struct{})
 	s := newStage(t, holds(says("one ", "two"), said, open))
@@ -120,8 +124,8 @@ func TestSocketCutInTheMiddle(t *testing.T) {
 	s.sameFromEveryEvent(id, got)
 }
 
-// After 60 minutes, a connection gets an error that tells the client to reconnect, and is closed. A
-// running response completes.
+// TestSocketEndsAfterAnHour checks that after 60 minutes, a connection gets an error that tells the
+// client to reconnect, and is closed. A running response completes.
 func TestSocketEndsAfterAnHour(t *testing.T) {
 	clock := make(chan time.Time)
 	var asked time.Duration
@@ -158,7 +162,8 @@ func TestSocketEndsAfterAnHour(t *testing.T) {
 	}
 }
 
-// A stopping server closes an idle connection, and one with a running response, with code 1001.
+// TestSocketOfAServerThatStops checks that a stopping server closes an idle connection, and one
+// with a running response, with code 1001.
 func TestSocketOfAServerThatStops(t *testing.T) {
 	stop := make(chan struct{})
 	said, open := make(chan struct{}, 1), make(chan struct{})
@@ -172,7 +177,8 @@ func TestSocketOfAServerThatStops(t *testing.T) {
 	busy.closed(websocket.StatusGoingAway)
 }
 
-// A client that does not read is disconnected, and its response completes.
+// TestSocketOfAClientThatNeverReads checks that a client that does not read is disconnected, and
+// its response completes.
 func TestSocketOfAClientThatNeverReads(t *testing.T) {
 	longtest.Skip(t, "seconds")
 	text := strings.Repeat("a word, ", 1<<19)
@@ -191,7 +197,8 @@ func TestSocketOfAClientThatNeverReads(t *testing.T) {
 	}
 }
 
-// A request that is not an upgrade gets an error that explains the upgrade.
+// TestSocketNeedsAnUpgrade checks that a request that is not an upgrade gets an error that explains
+// the upgrade.
 func TestSocketNeedsAnUpgrade(t *testing.T) {
 	s := newStage(t)
 	resp := s.request("GET", "/v1/responses", "", "default")
@@ -202,7 +209,7 @@ func TestSocketNeedsAnUpgrade(t *testing.T) {
 	s.call("GET", "/v1/responses", "").refused(426, "", "websocket_upgrade_required")
 }
 
-// A panic during a create ends the connection.
+// TestASocketEndsWithAPanic checks that a panic during a create request ends the connection.
 func TestASocketEndsWithAPanic(t *testing.T) {
 	s := newStageWith(t, func(c *openai.Config) {
 		c.Admit = func(r *http.Request) (openai.Admission, *openai.Error) {

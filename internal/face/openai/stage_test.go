@@ -32,14 +32,15 @@ import (
 
 func TestMain(m *testing.M) { os.Exit(opentest.Main(m)) }
 
-// A request with the header impatientHeader gets a server with this short write timeout. All other
-// requests have a long one, so that a slow machine does not disconnect a test's readers.
+// impatientHeader is a header of a request. A request with it is served with the short write
+// timeout. All other requests have a long one, so that a slow machine does not disconnect the
+// readers of a test.
 const (
 	impatientHeader = "Test-Impatient"
 	impatience      = 200 * time.Millisecond
 )
 
-// stage is the API over a real engine, with a worker.
+// stage is the API over a real engine, with a worker that runs the agents.
 type stage struct {
 	t      *testing.T
 	model  *model
@@ -48,12 +49,12 @@ type stage struct {
 	store  store.Store
 	url    string
 	http   *http.Client
-	open   sync.WaitGroup // open streams
+	open   sync.WaitGroup // counts the open streams
 
-	lastResponse string // the last argument of path
+	lastResponse string // response of the most recent call of path
 }
 
-// reading counts the open streams.
+// reading counts an open stream until leave is called.
 func (s *stage) reading(*http.Request) (leave func(), refused *openai.Error) {
 	s.open.Add(1)
 	return s.open.Done, nil
@@ -76,7 +77,7 @@ func newStageWith(t *testing.T, change func(*openai.Config), answers ...answer) 
 	return newStageOf(t, opentest.Store(t), change, nil, answers)
 }
 
-// newStageBeside creates a stage with additional providers.
+// newStageBeside creates a stage with further model providers.
 func newStageBeside(t *testing.T, others []llm.Provider, answers ...answer) *stage {
 	t.Helper()
 	return newStageOf(t, opentest.Store(t), func(*openai.Config) {}, others, answers)
@@ -120,7 +121,7 @@ func newStageOf(t *testing.T, on store.Store, change func(*openai.Config), other
 	return s
 }
 
-// work starts a worker of an org, which ends with the test.
+// work starts a worker of an org. It stops when the test ends.
 func (s *stage) work(org string) {
 	s.t.Helper()
 	folder := s.t.TempDir()
@@ -148,8 +149,8 @@ func (s *stage) work(org string) {
 	<-w.Registered()
 }
 
-// deaf returns an agent that reads messages, produces nothing from them, and reports no end of a
-// response.
+// deaf returns an agent that reads messages, produces nothing from them, and does not report the
+// end of a response.
 func deaf() agent.Definition {
 	return agent.DefineFunc("deaf", func(ctx agent.Context, _ struct{}) (struct{}, error) {
 		for {
@@ -160,7 +161,7 @@ func deaf() agent.Definition {
 	})
 }
 
-// object is the part of a response's JSON that tests read.
+// object contains the members of a response object that tests read.
 type object struct {
 	ID, Status, Model string
 	CreatedAt         int64  `json:"created_at"`
@@ -189,10 +190,10 @@ type item struct {
 	Error                                   *itemError
 }
 
-// itemError is the error of a tool that ran at Perdure.
+// itemError is the error of a tool that a worker has run.
 type itemError struct{ Content []struct{ Text string } }
 
-// outcome returns the result or error of a call of a tool that ran at Perdure.
+// outcome returns the result or the error of a call of a tool that a worker has run.
 func (i item) outcome() string {
 	if i.Error != nil {
 		return "failed: " + i.Error.Content[0].Text
@@ -200,7 +201,7 @@ func (i item) outcome() string {
 	return fmt.Sprint(i.Output)
 }
 
-// text joins the texts of the output's messages.
+// text joins the texts of the messages in the output.
 func (o object) text() string {
 	var b strings.Builder
 	for _, i := range o.Output {
@@ -211,7 +212,7 @@ func (o object) text() string {
 	return b.String()
 }
 
-// calls returns the calls of the client's tools.
+// calls returns the calls of tools that the client runs.
 func (o object) calls() []item {
 	return slices.DeleteFunc(slices.Clone(o.Output), func(i item) bool { return i.Type != "function_call" })
 }
@@ -249,7 +250,7 @@ func (s *stage) callAs(org, method, path, body string) reply {
 	return reply{s.t, resp.StatusCode, raw}
 }
 
-// object decodes a response, and checks that it has the published shape.
+// object decodes a response object, and checks it against the published schema.
 func (r reply) object() object {
 	r.t.Helper()
 	if r.status != http.StatusOK {
@@ -263,7 +264,7 @@ func (r reply) object() object {
 	return o
 }
 
-// refused checks an error and returns its message.
+// refused checks an error response and returns its message.
 func (r reply) refused(status int, param, code string) string {
 	r.t.Helper()
 	var e struct {
@@ -287,13 +288,13 @@ func (r reply) refused(status int, param, code string) string {
 	return e.Error.Message
 }
 
-// create creates a response; members are members of the request's JSON.
+// create sends a create request. The text members contains members of its JSON.
 func (s *stage) create(members string) reply {
 	s.t.Helper()
 	return s.call("POST", "/v1/responses", `{"model":"test/m",`+members+`}`)
 }
 
-// keyed creates a response with an idempotency key.
+// keyed sends a create request with an idempotency key.
 func (s *stage) keyed(key, body string) reply {
 	s.t.Helper()
 	return s.keyedAt("/v1/responses", key, body)
@@ -324,15 +325,15 @@ func (s *stage) do(req *http.Request) reply {
 	return reply{s.t, resp.StatusCode, raw}
 }
 
-// event is an event of a stream as received.
+// event is an event of a stream, as the client received it.
 type event struct {
 	Type   string
 	Number int64 `json:"sequence_number"`
 	Raw    string
 }
 
-// streamed opens a stream, and sends its events until the end. The returned function reports an
-// error if the stream ended without the end mark.
+// streamed opens a stream, and sends its events on the channel until the stream ends. The returned
+// function reports an error if the stream ended without the mark [DONE].
 func (s *stage) streamed(method, path, body string) (<-chan event, func() error) {
 	s.t.Helper()
 	resp := s.request(method, path, body, "default")

@@ -10,8 +10,9 @@ import (
 	"time"
 )
 
-// stream writes the response's events with numbers greater than after. If it ends before the
-// response's end, it resets the connection, because clients take a clean end for success.
+// stream streams the events of the response whose sequence number is greater than after. If it must
+// stop before the response ends, it resets the connection, because a clean end means success to
+// clients.
 func (a *API) stream(w http.ResponseWriter, r *http.Request, f *fold, after int64) {
 	ctx, cancel := context.WithCancelCause(r.Context())
 	stopped := a.cancelOnStop(ctx, cancel)
@@ -27,7 +28,7 @@ func (a *API) stream(w http.ResponseWriter, r *http.Request, f *fold, after int6
 	}
 }
 
-// read registers a reader of a response, and returns the function that ends the registration.
+// read counts the request as a reader of a response. The caller calls leave when it stops reading.
 func (a *API) read(r *http.Request) (leave func(), err error) {
 	if a.Read == nil {
 		return func() {}, nil
@@ -83,13 +84,15 @@ func (a *API) copyEvents(ctx context.Context, s *sse, r *http.Request, f *fold, 
 }
 
 const (
-	// flushAt is the number of bytes that are buffered while there is more to write.
+	// flushAt is the number of buffered bytes at which a stream is flushed, if more events follow at
+	// once.
 	flushAt = 16 << 10
-	// pieceBytes is the number of bytes that a reader has to take within the write timeout.
+	// pieceBytes is the number of bytes that a reader must take within the write timeout.
 	pieceBytes = 64 << 10
 )
 
-// sse writes server-sent events. A write fails if the reader does not take the next piece in time.
+// sse writes server-sent events. A write fails if the reader does not take a piece within the write
+// timeout.
 type sse struct {
 	w       http.ResponseWriter
 	c       *http.ResponseController
@@ -101,7 +104,7 @@ type sse struct {
 
 func (s *sse) event(e Event) { fmt.Fprintf(&s.buf, "event: %s\ndata: %s\n\n", e.Type, e.Body) }
 
-// flush writes the buffered events. The first flush also sends the headers, even if the buffer is
+// flush sends the buffered events. The first flush also sends the headers, even if the buffer is
 // empty.
 func (s *sse) flush() error {
 	if !s.begun {

@@ -15,8 +15,8 @@ import (
 
 const tools = `"tools":[{"type":"function","name":"ask","parameters":{"type":"object"}}]`
 
-// sameFromEveryEvent checks that the events of a response are numbered from 0, and that a stream
-// after any event contains the rest.
+// sameFromEveryEvent checks that the events of a response are numbered from 0. A stream that starts
+// after any event must contain exactly the later events.
 func (s *stage) sameFromEveryEvent(id string, whole []event) {
 	s.t.Helper()
 	for i, e := range whole {
@@ -36,8 +36,9 @@ func (s *stage) sameFromEveryEvent(id string, whole []event) {
 	}
 }
 
-// A stream that is read again after any event equals the rest of the first stream. Its last event
-// contains the response that a retrieve returns.
+// TestStreamsAreReadAgainFromEveryEvent checks that a second stream that starts after any event has
+// the same events as the first stream from there on. Its last event contains the response that a
+// retrieve request returns.
 func TestStreamsAreReadAgainFromEveryEvent(t *testing.T) {
 	longtest.Skip(t, "seconds")
 	for name, c := range map[string]struct {
@@ -45,7 +46,7 @@ func TestStreamsAreReadAgainFromEveryEvent(t *testing.T) {
 		members string
 		last    string
 		status  string
-		types   string // of the output's items
+		types   string // types of the output items
 	}{
 		"text":        {[]answer{says("Hello ", "there", ".")}, `"input":"hi"`, "response.completed", "completed", "message"},
 		"reasoning":   {[]answer{thinks("hm", says("Hello"))}, `"input":"hi"`, "response.completed", "completed", "reasoning message"},
@@ -84,7 +85,8 @@ func TestStreamsAreReadAgainFromEveryEvent(t *testing.T) {
 	}
 }
 
-// Output from before a cancel remains after it.
+// TestCancelledStreamsAreReadAgain checks that a cancelled response keeps the output that it had
+// before.
 func TestCancelledStreamsAreReadAgain(t *testing.T) {
 	said := make(chan struct{}, 1)
 	s := newStage(t, holds(thinks("hm", says("Hel", "lo")), said, nil))
@@ -116,8 +118,9 @@ func TestCancelledStreamsAreReadAgain(t *testing.T) {
 	}
 }
 
-// A retried model call leaves its earlier output as an incomplete, empty item, so that no index
-// changes. Event numbers stay the same, although the log keeps none of the chunks.
+// TestRetriedOutputBecomesAnEmptyItem checks that a retried model call leaves its earlier output as
+// an incomplete, empty item, so that no index changes. Event numbers stay the same, although the
+// log keeps none of the chunks.
 func TestRetriedOutputBecomesAnEmptyItem(t *testing.T) {
 	failed, seen := false, make(chan struct{})
 	s := newStage(t, func(ctx context.Context, req llm.Request, b *llm.Builder) (perdure.StopReason, error) {
@@ -128,7 +131,7 @@ func TestRetriedOutputBecomesAnEmptyItem(t *testing.T) {
 		if _, err := says("Hel")(ctx, req, b); err != nil {
 			return "", err
 		}
-		<-seen // so that the next text is a separate chunk
+		<-seen // the next text becomes a separate chunk
 		return fails(says("l"), true)(ctx, req, b)
 	})
 	events, over := s.streamed("POST", "/v1/responses", `{"model":"test/m","input":"hi","stream":true}`)

@@ -7,22 +7,22 @@ import (
 	"github.com/perdure/perdure"
 )
 
-// toolChoice selects the tools that a model may or must call.
+// toolChoice is the parameter tool_choice: the tools that the model may or must call.
 type toolChoice struct {
 	mode, name string
-	// allowed are the only tools that are offered; nil offers all.
+	// allowed are the only tools that the model is offered; nil offers all tools.
 	allowed []allowedTool
 }
 
-// allowedTool is a client's tool, of type function, or one or all of the tools that run at Perdure,
-// of type mcp.
+// allowedTool is an element of allowed_tools. With type function it is a tool that the client runs.
+// With type mcp it is one tool that workers run, or all of them.
 type allowedTool struct {
 	Type   string `json:"type"`
 	Name   string `json:"name,omitempty"`
 	Server string `json:"server_label,omitempty"`
 }
 
-// mostAllowed is the largest number of allowed_tools, OpenAI's published limit.
+// mostAllowed is the maximum number of allowed_tools. OpenAI's API documents the same limit.
 const mostAllowed = 128
 
 func parseToolChoice(r *request, raw json.RawMessage) error {
@@ -50,8 +50,7 @@ func parseToolChoice(r *request, raw json.RawMessage) error {
 	return nil
 }
 
-// allow applies a choice of allowed tools, and sets the shown mode to the default if none was
-// given.
+// allow sets the tools that are allowed. If mode is "", the response object shows the default mode.
 func (r *request) allow(mode string, tools []allowedTool) error {
 	if mode == "" {
 		mode = perdure.ToolChoiceAuto
@@ -78,7 +77,8 @@ func (r *request) allow(mode string, tools []allowedTool) error {
 	return err
 }
 
-// checkChoice checks that the request contains the client's tools that the choice names.
+// checkChoice checks that each function that the tool choice names is among the tools of the
+// request.
 func (r *request) checkChoice() error {
 	names := []string{r.toolChoice.name}
 	for _, t := range r.toolChoice.allowed {
@@ -98,8 +98,8 @@ func notOffered(name string) *Error {
 	return invalid("tool_choice", "invalid_value", "Tool choice '%s' not found in 'tools' parameter.", name)
 }
 
-// narrow removes the tools that the choice does not allow. It also checks the names of tools that
-// run at Perdure, because these are known only once the agent is.
+// narrow removes the tools that the tool choice does not allow from the agent's settings. It also
+// checks the names of tools that workers run. They are known only after the agent was found.
 func (c toolChoice) narrow(settings *perdure.ReactInput, agent string) error {
 	if c.allowed != nil {
 		for _, t := range c.allowed {
@@ -116,7 +116,7 @@ func (c toolChoice) narrow(settings *perdure.ReactInput, agent string) error {
 	return nil
 }
 
-// isClients reports whether the client runs a tool that the model has called.
+// isClients reports whether the tool with the name is run by the client.
 func (r *request) isClients(name string) bool {
 	return slices.ContainsFunc(r.Tools, func(t functionTool) bool { return t.Name == name }) &&
 		(r.toolChoice.allowed == nil || r.toolChoice.allows("function", name))

@@ -6,7 +6,7 @@ import (
 	"testing"
 )
 
-// offered returns the tool names and the tool choice of a call of the model.
+// offered returns the tool names and the tool choice that the model received in the given call.
 func (s *stage) offered(call int) (names []string, choice string) {
 	s.t.Helper()
 	all := s.model.asked()
@@ -19,8 +19,9 @@ func (s *stage) offered(call int) (names []string, choice string) {
 	return names, all[call].ToolChoice
 }
 
-// After max_tool_calls calls, the model is told to call none. If the client has tools of its own,
-// they can still be called, and the tools that run at Perdure are not offered.
+// TestMaxToolCalls checks that after max_tool_calls calls, the model is told to call none. If the
+// client has tools of its own, they can still be called, and the tools that workers run are not
+// offered.
 func TestMaxToolCalls(t *testing.T) {
 	find := []string{"find", `{"pattern":"*"}`}
 	for name, c := range map[string]struct{ members, offered, choice string }{
@@ -54,8 +55,9 @@ func TestMaxToolCalls(t *testing.T) {
 	}
 }
 
-// allowed_tools limits the offered tools in all turns of the response, for the client's tools and
-// for Perdure's. A call of another tool is neither run nor passed to the client.
+// TestAllowedToolsNarrowWhatIsOffered checks that allowed_tools limits the tools that are offered
+// in all turns of the response, both those that the client runs and those that workers run. A call
+// of another tool is neither run nor passed to the client.
 func TestAllowedToolsNarrowWhatIsOffered(t *testing.T) {
 	allowed := func(mode, list string) string {
 		return `"input":"a",` + oneTool + `,"tool_choice":{"type":"allowed_tools","mode":"` + mode + `","tools":[` + list + `]}`

@@ -6,7 +6,7 @@ import (
 	"github.com/perdure/perdure"
 )
 
-// The values of truncation.
+// The values of the parameter truncation.
 const (
 	truncationAuto     = "auto"
 	truncationDisabled = "disabled"
@@ -19,9 +19,10 @@ func parseTruncation(r *request, raw json.RawMessage) error {
 	return oneOf("truncation", r.Truncation, truncationAuto, truncationDisabled)
 }
 
-// compaction returns the settings of compaction for the request. Without truncation, those of the
-// agent apply. With auto, a conversation that comes close to the model's window is compacted; with
-// disabled, the response fails if the conversation is too long.
+// compaction returns the settings of compaction for the request. If the parameter truncation is
+// missing, the settings of the agent apply. With "auto", a conversation that comes close to the
+// model's context window is compacted. With "disabled", the response fails if the conversation is
+// too long.
 func (r *request) compaction(base *perdure.CompactionConfig) (*perdure.CompactionConfig, perdure.CompactMode) {
 	if r.compacts {
 		return base, perdure.CompactOnly
@@ -41,7 +42,7 @@ func (r *request) compaction(base *perdure.CompactionConfig) (*perdure.Compactio
 	return &changed, ""
 }
 
-// truncationOf returns the value of truncation that is in effect: whether automatic compaction is on.
+// truncationOf returns "auto" if automatic compaction is on, otherwise "disabled".
 func truncationOf(s perdure.ReactInput) string {
 	if s.Config.Compaction.Disabled() {
 		return truncationDisabled

@@ -10,7 +10,8 @@ import (
 	"github.com/perdure/perdure/llm"
 )
 
-// tooLong refuses a conversation that has no summary as too long.
+// tooLong returns an answer that refuses a conversation without a summary as too long. For any
+// other conversation it is the answer then.
 func tooLong(then answer) answer {
 	return func(ctx context.Context, req llm.Request, b *llm.Builder) (perdure.StopReason, error) {
 		compacted := slices.ContainsFunc(req.Messages, func(m perdure.Message) bool { return m.Parts[0].Type == perdure.PartCompaction })
@@ -21,7 +22,7 @@ func tooLong(then answer) answer {
 	}
 }
 
-// quiet creates a definition whose automatic compaction is off.
+// quiet creates an agent definition whose automatic compaction is off.
 func (s *stage) quiet() {
 	s.t.Helper()
 	off := true
@@ -34,8 +35,8 @@ func (s *stage) quiet() {
 	}
 }
 
-// The object's truncation says whether automatic compaction is on: what the create says, or else what
-// the agent's settings say.
+// TestTruncationIsWhatApplies checks the member truncation of the response object. It says whether
+// automatic compaction is on. The create request decides that, or else the settings of the agent.
 func TestTruncationIsWhatApplies(t *testing.T) {
 	s := newStage(t)
 	s.quiet()
@@ -52,8 +53,9 @@ func TestTruncationIsWhatApplies(t *testing.T) {
 	}
 }
 
-// With truncation auto, or without truncation, a conversation that is too long is compacted, and the
-// usage includes the summary. With disabled, the response fails, and no summary is asked for.
+// TestAConversationThatIsTooLong checks that with truncation auto, or without truncation, a
+// conversation that is too long is compacted, and the usage includes the summary. With disabled,
+// the response fails, and no summary is asked for.
 func TestAConversationThatIsTooLong(t *testing.T) {
 	for truncation, fails := range map[string]bool{``: false, `"truncation":"auto",`: false, `"truncation":"disabled",`: true} {
 		s := newStage(t, says(strings.Repeat("word ", 500)), tooLong(summarises("S.", says("two"))))
@@ -77,7 +79,7 @@ func TestAConversationThatIsTooLong(t *testing.T) {
 	}
 }
 
-// An answer that filled the window is incomplete.
+// TestAnAnswerThatFillsTheWindow checks that an answer that filled the window is incomplete.
 func TestAnAnswerThatFillsTheWindow(t *testing.T) {
 	s := newStage(t, stops(says("one"), perdure.StopContextLength))
 	o := s.create(`"input":"a"`).object()

@@ -9,15 +9,17 @@ import (
 	"github.com/perdure/perdure"
 )
 
-// bodyValues is the largest number of JSON values in a body, because a body is decoded as a whole.
+// bodyValues is the maximum number of JSON values in a request body. A body is decoded as a whole,
+// and each value needs memory.
 const bodyValues = 1_000_000
 
-// bodyRules are the limits of every body. The limit of message parts applies to the body of a
-// start.
+// bodyRules are the limits of every request body. The limit of message parts concerns the body of a
+// request that starts an execution.
 var bodyRules = perdure.DocumentRules{Values: bodyValues, Arrays: perdure.MessageParts}
 
-// unmarshal decodes a body. huma first decodes each body into an any to validate it. In that call,
-// the text is checked, and only values as deep as schemas describe are decoded.
+// unmarshal decodes a request body. To validate a body, huma first decodes it into an any. In that
+// call, unmarshal checks the text, and decodes only values that are not nested deeper than any
+// schema describes.
 func unmarshal(raw []byte, v any) error {
 	if _, first := v.(*any); first {
 		var refused *perdure.Error
@@ -29,19 +31,20 @@ func unmarshal(raw []byte, v any) error {
 	return json.Unmarshal(raw, v)
 }
 
-// refusedText is an error of unmarshal, encoded as text because huma passes on only the text.
+// refusedText is a field error of unmarshal in text form. huma passes on only the text of an error.
 type refusedText perdure.FieldError
 
 func (r refusedText) Error() string { return refusedMark + r.Location + "\n" + r.Message }
 
-// refusedMark is the prefix of the text of a refusedText.
+// refusedMark is the first part of the text of a refusedText.
 const refusedMark = "refused: "
 
-// init makes huma compare member names exactly. The option is a package variable.
+// init makes huma compare the names of members exactly. huma offers this option only as a package
+// variable.
 func init() { huma.ValidateStrictCasing = true }
 
-// utf8Writer replaces bytes that are not UTF-8 in JSON that an older server has stored. Each Write
-// must contain a whole document.
+// utf8Writer replaces invalid UTF-8 in JSON that an older version of the server has stored. Each
+// Write must contain a whole JSON document.
 type utf8Writer struct{ io.Writer }
 
 func (m utf8Writer) Write(p []byte) (int, error) {

@@ -8,7 +8,7 @@ import (
 	"github.com/perdure/perdure/internal/face/front"
 )
 
-// humaConfig returns a configuration without huma's additions: no $schema members, no pages.
+// humaConfig returns a configuration of huma without huma's own $schema members and pages.
 func humaConfig(version string) huma.Config {
 	if version == "" {
 		version = "dev"

@@ -5,22 +5,23 @@ import (
 	"github.com/perdure/perdure/internal/face/front"
 )
 
-// OrgInput is part of every request under an org. The input types are exported because huma ignores
-// unexported embedded structs.
+// OrgInput is a part of the input of every operation on an org. The input types are exported
+// because huma ignores unexported embedded structs.
 type OrgInput struct {
 	Org string `path:"org" doc:"The org that the key belongs to; default in dev mode."`
 }
 
-// IDInput is the path of one object of an org.
+// IDInput is the input of an operation whose path contains the id of an object.
 type IDInput struct {
 	OrgInput
 	ID string `path:"id" doc:"The id, a UUID."`
 }
 
-// Of returns the id. A malformed id gets the same error as an unknown one.
+// Of parses the id. A malformed id gets the same error as an unknown one. The parameter what is the
+// kind of object that the error names.
 func (i IDInput) Of(what string) (uuid.UUID, error) { return front.ParseID(what, i.ID) }
 
-// PageInput is part of every list request.
+// PageInput is a part of the input of every list.
 type PageInput struct {
 	Limit  int    `query:"limit" minimum:"1" maximum:"1000" default:"50" doc:"How many items at most."`
 	Cursor string `query:"cursor" doc:"The nextCursor of the page before."`
@@ -32,7 +33,8 @@ type List[T any] struct {
 	NextCursor *string `json:"nextCursor" doc:"Where the next page begins; null at the end."`
 }
 
-// ListOf returns a page of a list. next is the cursor of the next page; "" at the end.
+// ListOf returns a page of a list. The parameter next is the cursor of the next page; "" at the
+// end.
 func ListOf[T any](items []T, next string) *Body[List[T]] {
 	l := List[T]{Items: items}
 	if l.Items == nil {
@@ -44,12 +46,12 @@ func ListOf[T any](items []T, next string) *Body[List[T]] {
 	return BodyOf(l)
 }
 
-// Body is a response with the default status of its operation.
+// Body is a response that has a body and the default status of its operation.
 type Body[T any] struct {
 	Body T
 }
 
-// BodyOf returns a response with the body.
+// BodyOf returns a response with v as its body.
 func BodyOf[T any](v T) *Body[T] { return &Body[T]{Body: v} }
 
 // Nothing is a response without a body.

@@ -1,12 +1,12 @@
 package operation
 
-// described is the depth to which body schemas may describe values. Deeper values belong to the
-// client and have no schema.
+// described is the depth of nesting down to which schemas describe the values of a body. Deeper
+// values are the client's own data and have no schema.
 const described = 32
 
-// shallow returns a JSON text in which null replaces all arrays and objects nested deeper than
-// described. Decoding a deep value costs hundreds of times its size in memory, and validation does
-// not look at that depth. The text must already be checked.
+// shallow returns a JSON text in which null replaces all arrays and objects that are nested deeper
+// than described. Decoding a deeply nested value costs hundreds of times its size in memory, and
+// validation does not look at that depth. The caller must have checked that raw is valid JSON.
 func shallow(raw []byte) []byte {
 	var c jsonTrimmer
 	for i := 0; i < len(raw); i++ {
@@ -25,7 +25,7 @@ func shallow(raw []byte) []byte {
 	return append(c.out, raw[c.kept:]...)
 }
 
-// endOfText returns the end of the string that begins at i.
+// endOfText returns the index of the closing quote of the JSON string that begins at index i.
 func endOfText(raw []byte, i int) int {
 	for i++; raw[i] != '"'; i++ {
 		if raw[i] == '\\' {
@@ -35,10 +35,10 @@ func endOfText(raw []byte, i int) int {
 	return i
 }
 
-// jsonTrimmer copies a text and omits parts of it.
+// jsonTrimmer copies a JSON text without the parts that are nested too deep.
 type jsonTrimmer struct {
 	out   []byte // nil until something is omitted
-	kept  int    // the end of the text that was copied or omitted
+	kept  int    // end of the part of the text that was already copied or omitted
 	depth int
 }
 

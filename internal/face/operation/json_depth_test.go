@@ -28,7 +28,8 @@ func TestShallowLeavesOutWhatNoSchemaDescribes(t *testing.T) {
 	}
 }
 
-// Decoding a deeply nested body allocates at most four times its size.
+// TestADeepBodyCostsLittleToCheck checks that decoding a deeply nested body allocates at most four
+// times its size.
 func TestADeepBodyCostsLittleToCheck(t *testing.T) {
 	one := strings.Repeat(`[`, 900) + strings.Repeat(`]`, 900)
 	body := []byte(`{"kind":"k","input":[` + strings.Repeat(one+`,`, 500) + `1]}`)

@@ -8,14 +8,14 @@ import (
 	"github.com/perdure/perdure"
 )
 
-// maxKeptBuffer is the largest size, in bytes, of a buffer that is reused.
+// maxKeptBuffer is the maximum size in bytes of a buffer that is kept for reuse.
 const maxKeptBuffer = 1 << 20
 
 var listBuffers = sync.Pool{New: func() any { return new([]byte) }}
 
-// encodeList writes v if v is a list of entries or executions, and reports whether it is. The
-// output equals that of encoding/json, except for white space inside contents. It is faster,
-// because encoding/json would scan each encoded item once more.
+// encodeList writes v as JSON if v is a list of entries or executions, and reports whether it is
+// one. The output equals the output of encoding/json, except for white space inside contents.
+// encodeList is faster, because encoding/json would scan each encoded item again.
 func encodeList(w io.Writer, v any) (is bool, err error) {
 	switch l := v.(type) {
 	case List[perdure.Entry]:

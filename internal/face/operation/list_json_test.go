@@ -24,7 +24,8 @@ func someExecutions() []*perdure.Execution {
 	}
 }
 
-// A page of entries, or of executions, has the bytes that encoding/json writes.
+// TestPagesEncodeAsOthers checks that a page of entries, or of executions, has the bytes that
+// encoding/json writes.
 func TestPagesEncodeAsOthers(t *testing.T) {
 	next := `a"b`
 	for _, l := range []any{
@@ -34,7 +35,7 @@ func TestPagesEncodeAsOthers(t *testing.T) {
 		List[*perdure.Execution]{Items: someExecutions(), NextCursor: &next},
 	} {
 		var got, want bytes.Buffer
-		for range 2 { // the second time into a buffer that was used
+		for range 2 { // the second time, the buffer has been used before
 			got.Reset()
 			if is, err := encodeList(&got, l); err != nil || !is {
 				t.Fatal(is, err)
@@ -56,7 +57,8 @@ func TestPagesEncodeAsOthers(t *testing.T) {
 	}
 }
 
-// A list with content or metadata that is not JSON gets an internal error, and nothing is written.
+// TestAPageWithBrokenContentIsNotWritten checks that a list with content or metadata that is not
+// JSON gets an internal error, and nothing is written.
 func TestAPageWithBrokenContentIsNotWritten(t *testing.T) {
 	for _, broken := range []string{``, `{`, `{}},{"id":1`, `{"a":1}]`} {
 		for _, put := range []func(e *perdure.Entry){

@@ -12,11 +12,11 @@ import (
 	"github.com/perdure/perdure/internal/face/problem"
 )
 
-// SchemaPrefix begins the references to schemas.
+// SchemaPrefix is the first part of each reference to a schema.
 const SchemaPrefix = "#/components/schemas/"
 
-// Document completes the OpenAPI document after all operations are registered, and returns it with
-// its JSON.
+// Document completes the OpenAPI document after all operations were registered. It returns the
+// document and its JSON.
 func (a *API) Document() (*huma.OpenAPI, []byte, error) {
 	doc := a.huma.OpenAPI()
 	schemas := doc.Components.Schemas
@@ -27,7 +27,7 @@ func (a *API) Document() (*huma.OpenAPI, []byte, error) {
 		}
 	}
 	for _, hidden := range []reflect.Type{reflect.TypeFor[perdure.WithheldContent](), reflect.TypeFor[perdure.WithheldQuestion]()} {
-		delete(schemas.Map(), hidden.Name()) // members that are hidden have it
+		delete(schemas.Map(), hidden.Name()) // only hidden members use this schema
 	}
 	raw, err := json.MarshalIndent(doc, "", "  ")
 	if err != nil {
@@ -36,7 +36,7 @@ func (a *API) Document() (*huma.OpenAPI, []byte, error) {
 	return doc, raw, nil
 }
 
-// formats and enums describe the domain types for the schemas.
+// formats and enums map Perdure's Go types to the formats and values that their schemas name.
 var (
 	formats = map[reflect.Type]string{
 		reflect.TypeFor[perdure.Time](): "date-time",
@@ -62,7 +62,8 @@ var (
 	}
 )
 
-// values converts values to plain strings, because huma compares them with the values of a request.
+// values converts constants to plain strings, because huma compares them with the plain strings of
+// a request.
 func values[T ~string](all ...T) []any {
 	plain := make([]any, len(all))
 	for i, v := range all {

@@ -13,21 +13,22 @@ import (
 	"github.com/perdure/perdure/internal/face/problem"
 )
 
-// API is the front with the OpenAPI document of its operations.
+// API is the front, together with the OpenAPI document of the operations that are registered with
+// it.
 type API struct {
 	*front.Front
 	huma huma.API
 }
 
-// New creates an API without operations. version is the program's version.
+// New creates an API without operations. version is the version that the document shows.
 func New(f *front.Front, version string) *API {
 	return &API{Front: f, huma: huma.NewAPI(humaConfig(version), adapter{f})}
 }
 
-// adapter registers huma's operations with the front.
+// adapter is the router of huma. It registers huma's operations with the front.
 type adapter struct{ front *front.Front }
 
-// routeKey is the name of the [front.Route] in an operation's metadata.
+// routeKey is the key of the [front.Route] in the metadata of a huma operation.
 const routeKey = "route"
 
 // Handle implements [huma.Adapter].
@@ -42,10 +43,11 @@ func (a adapter) Handle(op *huma.Operation, handle func(huma.Context)) {
 // ServeHTTP implements [huma.Adapter].
 func (a adapter) ServeHTTP(w http.ResponseWriter, r *http.Request) { a.front.ServeHTTP(w, r) }
 
-// Describe adds a route to the OpenAPI document that its room registers with the front.
+// Describe adds an operation to the OpenAPI document. Its room registers the route with the front
+// itself.
 func (a *API) Describe(op *huma.Operation) { a.huma.OpenAPI().AddOperation(op) }
 
-// Register registers an operation. Its errors become problems. The operation's path is whole.
+// Register registers an operation. Its errors are sent as problems. op.Path is the whole path.
 func Register[I, O any](a *API, op huma.Operation, route front.Route, do func(context.Context, *I) (*O, error)) {
 	op.Metadata = map[string]any{routeKey: route}
 	huma.Register(a.huma, op, func(ctx context.Context, in *I) (*O, error) {
@@ -57,23 +59,24 @@ func Register[I, O any](a *API, op huma.Operation, route front.Route, do func(co
 	})
 }
 
-// Operation is an operation and its route, to be changed before they are registered.
+// Operation is an operation and its route. The options of [On] change it before it is registered.
 type Operation struct {
 	huma.Operation
 	Route front.Route
 }
 
-// Group is a group of operations below an org's path.
+// Group contains what the operations of a part of the API have in common. Their paths are below the
+// path of an org.
 type Group struct {
 	*API
-	Tag string // in the OpenAPI document
-	// Access is who may use the operations; the zero value is admins only.
+	Tag string // tag of the operations in the OpenAPI document
+	// Access states which callers may use the operations. The zero value admits only admins.
 	Access front.Access
-	// Compress is as in [front.Route].
+	// Compress has the meaning that it has in [front.Route].
 	Compress bool
 }
 
-// On registers an operation of a group. The keys that g.Access admits may use it.
+// On registers an operation of the group g. Callers that g.Access admits may use it.
 func On[I, O any](g Group, method, path, id, summary string, do func(context.Context, *I) (*O, error), change ...func(*Operation)) {
 	op := Operation{
 		Operation: huma.Operation{
@@ -90,27 +93,27 @@ func On[I, O any](g Group, method, path, id, summary string, do func(context.Con
 	Register(g.API, op.Operation, op.Route, do)
 }
 
-// Get registers an operation that reads, like On.
+// Get registers an operation with the method GET, as On does. GET operations change nothing.
 func Get[I, O any](g Group, path, id, summary string, do func(context.Context, *I) (*O, error), change ...func(*Operation)) {
 	On(g, http.MethodGet, path, id, summary, do, change...)
 }
 
-// Status sets the status of a response without an error.
+// Status returns an option that sets the status code of a successful response.
 func Status(code int) func(*Operation) {
 	return func(op *Operation) { op.DefaultStatus = code }
 }
 
-// AdminOnly lets only keys of the role admin use an operation.
+// AdminOnly is an option that lets only keys of the role admin use an operation.
 func AdminOnly(op *Operation) { op.Route.Access = front.Admin }
 
-// ProblemResponse documents an error.
+// ProblemResponse describes an error response in the OpenAPI document.
 var ProblemResponse = &huma.Response{
 	Description: "An error (RFC 9457)",
 	Content:     map[string]*huma.MediaType{"application/problem+json": {Schema: &huma.Schema{Ref: SchemaPrefix + "Problem"}}},
 }
 
-// TooMuchResponse documents 429, which every operation may return because a key's limits are
-// checked first.
+// TooMuchResponse describes the status 429. Every operation can return it, because the limits of a
+// key are checked first.
 var TooMuchResponse = &huma.Response{
 	Description: "A limit of the key is reached (RFC 9457)",
 	Headers: map[string]*huma.Param{"Retry-After": {
@@ -119,10 +122,10 @@ var TooMuchResponse = &huma.Response{
 	Content: ProblemResponse.Content,
 }
 
-// Security is the requirement of every operation that needs a key.
+// Security is the security requirement in the OpenAPI document of every operation that needs a key.
 var Security = []map[string][]string{{"bearer": {}}, {"cookie": {}, "session": {}}}
 
-// Refuse ends a request with a problem, in the body of a [huma.StreamResponse].
+// Refuse sends a problem as the response of a [huma.StreamResponse].
 func Refuse(ctx huma.Context, p *problem.Problem) {
 	ctx.SetHeader("Content-Type", p.ContentType(""))
 	for name, values := range p.GetHeaders() {

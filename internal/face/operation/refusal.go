@@ -12,15 +12,16 @@ import (
 	"github.com/perdure/perdure/internal/face/problem"
 )
 
-// init replaces huma's errors by problems. The hook is a package variable.
+// init makes huma create problems instead of its own errors. huma offers this hook only as a
+// package variable.
 func init() {
 	huma.NewError = func(status int, message string, errs ...error) huma.StatusError {
 		return problemOf(status, message, errs)
 	}
 }
 
-// problemOf converts huma's validation errors to a problem. The code is invalid_argument with the
-// wrong fields, unless the request is too large.
+// problemOf converts huma's validation errors to a problem. The code is invalid_argument, with an
+// error for each wrong field, unless the request is too large.
 func problemOf(status int, message string, errs []error) *problem.Problem {
 	if status == http.StatusRequestEntityTooLarge {
 		return problem.TooLarge()
@@ -46,7 +47,8 @@ func problemOf(status int, message string, errs []error) *problem.Problem {
 
 var missingProperty = regexp.MustCompile(`^expected required property (\S+) to be present$`)
 
-// fieldOf names a field as the body or the URL does, without the part of the request.
+// fieldOf returns a field error with the field's name as it is in the body or the URL. huma's name
+// begins with the part of the request; fieldOf removes it.
 func fieldOf(err error) perdure.FieldError {
 	var detail *huma.ErrorDetail
 	if !errors.As(err, &detail) {

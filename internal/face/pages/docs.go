@@ -15,7 +15,8 @@ import (
 	"github.com/perdure/perdure/internal/face/problem"
 )
 
-// docsPage shows the OpenAPI document to people. It loads nothing from other servers.
+// docsPage is the page that shows the OpenAPI document to people. It loads nothing from other
+// servers.
 var docsPage = template.Must(template.New("docs").Parse(`<!doctype html>
 <html lang="en"><head><meta charset="utf-8"><meta name="viewport" content="width=device-width">
 <title>{{.Title}} API</title><style>` + style + `</style></head><body>
@@ -139,7 +140,7 @@ func docsSchemas(schemas map[string]*huma.Schema) []docsSchema {
 	return all
 }
 
-// typeOf describes the type of a schema in a few words, with a link if it has a name.
+// typeOf describes the type of a schema in a few words. For a named schema it returns a link.
 func typeOf(s *huma.Schema) template.HTML {
 	switch {
 	case s == nil:

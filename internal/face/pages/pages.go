@@ -12,9 +12,9 @@ import (
 
 const (
 	runsPage = "/ai/runs"
-	// pagesPath is the prefix of the addresses of all pages.
+	// pagesPath is the prefix of the paths of all pages.
 	pagesPath = "/ai/"
-	// assetsPath is the prefix of files whose names change with their content.
+	// assetsPath is the prefix of the paths of assets, files whose names change with their content.
 	assetsPath = "/assets/"
 )
 
@@ -24,14 +24,14 @@ const (
 const pagesPolicy = "default-src 'none'; script-src 'self'; style-src 'self'; img-src 'self' data:; font-src 'self'; " +
 	"connect-src 'self'; manifest-src 'self'; base-uri 'none'; form-action 'self'; frame-ancestors 'none'"
 
-// page is a file of the pages, in memory.
+// page is a file of the web pages, kept in memory.
 type page struct {
 	content     []byte
 	contentType string
 	etag        string
 }
 
-// readPages reads all files into memory.
+// readPages reads all files of the web pages into memory.
 func readPages(files fs.FS) (map[string]page, error) {
 	pages := map[string]page{}
 	if files == nil {
@@ -55,8 +55,9 @@ func readPages(files fs.FS) (map[string]page, error) {
 	return pages, err
 }
 
-// contentTypes are the content types of the files that a build creates. The system's own table may
-// lack one, and browsers do not run a script of another type.
+// contentTypes are the content types of the files that a build of the web pages creates. The
+// operating system's table of types may lack one, and browsers do not run a script that has another
+// type.
 var contentTypes = map[string]string{
 	".html": "text/html; charset=utf-8", ".js": "text/javascript; charset=utf-8", ".css": "text/css; charset=utf-8",
 	".svg": "image/svg+xml", ".png": "image/png", ".woff2": "font/woff2", ".webmanifest": "application/manifest+json",
@@ -69,7 +70,8 @@ func contentTypeOf(name string) string {
 	return "application/octet-stream"
 }
 
-// home redirects to the pages, and accepts the token in dev mode's address.
+// home redirects from / to the web pages. If the URL has the token that dev mode prints, home also
+// signs the browser in.
 func (s *server) home(w http.ResponseWriter, r *http.Request) {
 	if len(s.Hosts) > 0 && r.URL.Query().Has("token") {
 		s.tokenLogin(w, r)
@@ -78,7 +80,7 @@ func (s *server) home(w http.ResponseWriter, r *http.Request) {
 	http.Redirect(w, r, s.firstPage(), http.StatusSeeOther)
 }
 
-// firstPage returns the target of the redirect from the root.
+// firstPage returns the path to which / redirects.
 func (s *server) firstPage() string {
 	if s.files == nil {
 		return "/docs"
@@ -86,8 +88,8 @@ func (s *server) firstPage() string {
 	return runsPage
 }
 
-// serve responds with the file. Browsers keep a file whose name changes with its content forever,
-// and revalidate any other file each time.
+// serve sends the file. Browsers cache an asset, whose name changes with its content, forever. They
+// revalidate any other file each time.
 func (p page) serve(w http.ResponseWriter, r *http.Request) {
 	h := w.Header()
 	h.Set("Content-Type", p.contentType)

@@ -13,7 +13,8 @@ import (
 
 func withPages(c *face.Config) { c.Pages = web.Pages() }
 
-// The tested addresses below /ai/ return the same document without a key.
+// TestDeepLinksLeadToThePages checks that the tested addresses below /ai/ return the same document
+// without a key.
 func TestDeepLinksLeadToThePages(t *testing.T) {
 	h := facetest.Open(t, withPages)
 	nobody := []string{"Authorization", ""}
@@ -31,8 +32,9 @@ func TestDeepLinksLeadToThePages(t *testing.T) {
 	h.Call("POST", "./ai/runs", "", nobody...).Problem(405, "invalid_argument", "")
 }
 
-// The document must be revalidated, and gets 304 if it is unchanged. Its script may be cached
-// forever, and is compressed.
+// TestPagesAreKeptByBrowsersAsLongAsTheyHold checks how browsers cache the web pages. The HTML
+// document must be revalidated, and gets 304 if it is unchanged. Its script may be cached forever,
+// and is compressed.
 func TestPagesAreKeptByBrowsersAsLongAsTheyHold(t *testing.T) {
 	h := facetest.Open(t, withPages)
 	r := h.Call("GET", "./ai/runs", "").Want(200, nil)
@@ -57,7 +59,8 @@ func TestPagesAreKeptByBrowsersAsLongAsTheyHold(t *testing.T) {
 	}
 }
 
-// assetIn returns the file of that kind that a document loads.
+// assetIn returns the path of the script or style file that an HTML document loads. The parameter
+// kind is the file's extension.
 func assetIn(t *testing.T, document, kind string) string {
 	t.Helper()
 	for _, part := range strings.Split(document, `"`) {
@@ -69,8 +72,9 @@ func assetIn(t *testing.T, document, kind string) string {
 	return ""
 }
 
-// The document's Content-Security-Policy allows only the server's own files, except images in data
-// URLs. The document loads nothing from elsewhere and cannot be framed.
+// TestPagesTrustNothingButThisServer checks that the document's Content-Security-Policy allows only
+// the server's own files, except images in data URLs. The document loads nothing from elsewhere and
+// cannot be framed.
 func TestPagesTrustNothingButThisServer(t *testing.T) {
 	h := facetest.Open(t, withPages)
 	r := h.Call("GET", "./ai/runs", "").Want(200, nil)
@@ -99,7 +103,8 @@ func TestPagesTrustNothingButThisServer(t *testing.T) {
 	}
 }
 
-// New fails if the pages lack index.html. Without pages, the root redirects to /docs.
+// TestPagesNeedTheirDocument checks that New fails if the pages lack index.html. Without pages, the
+// root redirects to /docs.
 func TestPagesNeedTheirDocument(t *testing.T) {
 	h := facetest.Open(t)
 	_, err := face.New(face.Config{Config: front.Config{Engine: h.Engine}, Log: h.Log, Pages: fstest.MapFS{"assets/a.js": {Data: []byte("1")}}})

@@ -11,18 +11,19 @@ import (
 	"github.com/perdure/perdure/internal/face/operation"
 )
 
-// server holds the state that the pages share.
+// server holds the state that all pages share.
 type server struct {
 	*front.Front
-	files fs.FS // nil without pages
+	files fs.FS // nil if the server has no web pages
 }
 
-// docsPolicy lets the page of the API load nothing.
+// docsPolicy is the Content-Security-Policy of the page that shows the OpenAPI document. It lets
+// the page load nothing.
 const docsPolicy = "default-src 'none'; style-src 'unsafe-inline'; base-uri 'none'; form-action 'none'; frame-ancestors 'none'"
 
-// Register registers the OpenAPI document, which must be complete, the page that shows it, and the
-// files of the user interface, which include index.html. Without files, the root leads to the
-// document.
+// Register registers the OpenAPI document, the page that shows it, and the files of the web pages.
+// The document must be complete. The files must include index.html. If files is nil, the path /
+// leads to the document.
 func Register(a *operation.API, files fs.FS) error {
 	doc, spec, err := a.Document()
 	if err != nil {
@@ -47,8 +48,8 @@ func (s *server) fixed(pattern, contentType string, content []byte) {
 	})
 }
 
-// register registers the files. All addresses below /ai/ get the same document; the page itself
-// decides what to show.
+// register registers the files of the web pages. All paths below /ai/ get the same HTML document,
+// which itself decides what to show.
 func (s *server) register() error {
 	pages, err := readPages(s.files)
 	if err != nil {

@@ -8,9 +8,9 @@ import (
 	"github.com/perdure/perdure/internal/face/problem"
 )
 
-// tokenLogin signs in with the token in the address that dev mode prints. The page takes its half
-// of the session from the fragment, which browsers send to no server, and removes it from the
-// address.
+// tokenLogin signs a browser in with the token in the URL that dev mode prints. It sends the page's
+// half of the session in the fragment of a redirect. Browsers send the fragment to no server, and
+// the page removes it from the address.
 func (s *server) tokenLogin(w http.ResponseWriter, r *http.Request) {
 	b := s.BrowserIn(w, r)
 	_, halves, key, err := s.SignIn(r.Context(), r.URL.Query().Get("token"), b)

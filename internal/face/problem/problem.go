@@ -10,14 +10,14 @@ import (
 	"github.com/perdure/perdure"
 )
 
-// Meaning is the HTTP status and the meaning of a code.
+// Meaning is the HTTP status and the description of an error code.
 type Meaning struct {
 	Code   perdure.Code
 	Status int
 	Title  string
 }
 
-// Codes is the table of errors.
+// Codes lists all error codes of the API with their meanings.
 var Codes = []Meaning{
 	{perdure.InvalidArgument, http.StatusBadRequest, "A field is missing or wrong"},
 	{perdure.Unauthenticated, http.StatusUnauthorized, "No valid key was given"},
@@ -49,10 +49,10 @@ type Problem struct {
 	Detail string               `json:"detail" doc:"What happened this time."`
 	Code   perdure.Code         `json:"code" doc:"The machine-readable name of the error."`
 	Errors []perdure.FieldError `json:"errors" nullable:"false" doc:"The fields at fault."`
-	// Question is set with the code question_decided.
+	// Question is set if the code is question_decided.
 	Question *perdure.Question `json:"question,omitempty" doc:"Of question_decided: the question with its decision."`
 
-	RetryAfter time.Duration `json:"-"` // 0 omits Retry-After
+	RetryAfter time.Duration `json:"-"` // value of the header Retry-After; 0 omits it
 }
 
 // GetHeaders implements [huma.HeadersError].
@@ -64,7 +64,8 @@ func (p *Problem) GetHeaders() http.Header {
 	return h
 }
 
-// retrySeconds returns a pause as the value of Retry-After: whole seconds, rounded up.
+// retrySeconds returns a duration as the value of the header Retry-After: whole seconds, rounded
+// up.
 func retrySeconds(d time.Duration) string {
 	return strconv.FormatInt(int64((d+time.Second-1)/time.Second), 10)
 }
@@ -78,7 +79,7 @@ func (p *Problem) GetStatus() int { return p.Status }
 // ContentType returns the media type of RFC 9457.
 func (p *Problem) ContentType(string) string { return "application/problem+json" }
 
-// New creates a problem of a code.
+// New creates a problem with an error code.
 func New(code perdure.Code, detail string, fields ...perdure.FieldError) *Problem {
 	p := &Problem{Detail: detail, Code: code, Errors: fields}
 	if p.Errors == nil {
@@ -93,7 +94,7 @@ func New(code perdure.Code, detail string, fields ...perdure.FieldError) *Proble
 	return New(perdure.Internal, detail, fields...)
 }
 
-// Write responds with the problem outside of huma.
+// Write sends the problem as a response, for handlers that do not use huma.
 func (p *Problem) Write(w http.ResponseWriter) {
 	w.Header().Set("Content-Type", "application/problem+json")
 	w.Header().Set("Cache-Control", "no-store")
@@ -106,7 +107,7 @@ func (p *Problem) Write(w http.ResponseWriter) {
 	_ = e.Encode(p) // fails only if the client has disconnected
 }
 
-// TooLarge returns the problem of a body over the limit.
+// TooLarge returns the problem for a request body that exceeds the size limit.
 func TooLarge() *Problem {
 	return New(perdure.PayloadTooLarge, "the body is over 8 MiB")
 }

@@ -22,8 +22,8 @@ func wantField(t *testing.T, r facetest.Reply, field string) {
 	}
 }
 
-// An approver reads a question with the run's title and its details, and approves it; the run goes
-// on. The execution shows how many questions are open.
+// TestAnApproverAnswers checks that an approver can read a question, with the run's title and the
+// details, and approve it. The run then continues. The execution shows how many questions are open.
 func TestAnApproverAnswers(t *testing.T) {
 	each(t, func(h *testServer) {
 		t := h.T
@@ -59,8 +59,8 @@ func TestAnApproverAnswers(t *testing.T) {
 	})
 }
 
-// The second of two answers is told the decision that won. A repeat with the same answerId gets the
-// first result.
+// TestTheSecondAnswerIsAConflict checks that the second of two answers gets an error with the
+// decision of the first. A request that is repeated with the same answerId gets its first result.
 func TestTheSecondAnswerIsAConflict(t *testing.T) {
 	each(t, func(h *testServer) {
 		t := h.T
@@ -85,7 +85,8 @@ func TestTheSecondAnswerIsAConflict(t *testing.T) {
 	})
 }
 
-// Of many answers at once exactly one decides.
+// TestOneOfManyAnswersDecides checks that exactly one of many concurrent answers decides the
+// question.
 func TestOneOfManyAnswersDecides(t *testing.T) {
 	each(t, func(h *testServer) {
 		t := h.T
@@ -123,7 +124,8 @@ func TestOneOfManyAnswersDecides(t *testing.T) {
 	})
 }
 
-// An approval must name what it approves.
+// TestAnApprovalNamesWhatItApproves checks that an approval must contain the hash of the details
+// that it approves.
 func TestAnApprovalNamesWhatItApproves(t *testing.T) {
 	h := open(t)
 	a := h.start("x")
@@ -154,7 +156,8 @@ func TestAnApprovalNamesWhatItApproves(t *testing.T) {
 	}
 }
 
-// An answer that does not fit the schema, or is not one of the choices, names the member.
+// TestAnAnswerFitsTheQuestion checks that an answer that does not fit the schema, or is not one of
+// the choices, is refused. The error names the member.
 func TestAnAnswerFitsTheQuestion(t *testing.T) {
 	each(t, func(h *testServer) {
 		t := h.T
@@ -181,8 +184,8 @@ func TestAnAnswerFitsTheQuestion(t *testing.T) {
 	})
 }
 
-// By, notAsker and needed limit who may answer, and mine=true shows exactly the questions that the
-// key may answer.
+// TestWhoMayAnswer checks that the members by, notAsker and needed of a question limit who may
+// answer it. A list with mine=true has exactly the questions that the key may answer.
 func TestWhoMayAnswer(t *testing.T) {
 	each(t, func(h *testServer) {
 		t := h.T
@@ -210,7 +213,7 @@ func TestWhoMayAnswer(t *testing.T) {
 			}
 			for name, id := range ids {
 				allowed := strings.Contains(fmt.Sprint(want)+" ", name)
-				r := h.as(key, "POST", "/questions/"+id.String()+"/answer", `{"verdict":"approve"}`) // without the hash
+				r := h.as(key, "POST", "/questions/"+id.String()+"/answer", `{"verdict":"approve"}`) // without the hash of the details
 				if want := map[bool]int{true: 400, false: 403}[allowed]; r.Status != want {
 					t.Errorf("%q of the key that may %v is answered %d %s", name, may[key], r.Status, r.Body)
 				}
@@ -238,7 +241,8 @@ func TestWhoMayAnswer(t *testing.T) {
 	})
 }
 
-// Votes agree on a value however it is written: stored values are compact, with characters escaped.
+// TestVotesAgreeOnAValue checks that votes for equal JSON values agree, even if the values are
+// written differently. Values are stored in compact form, with some characters escaped.
 func TestVotesAgreeOnAValue(t *testing.T) {
 	each(t, func(h *testServer) {
 		t := h.T
@@ -257,7 +261,8 @@ func TestVotesAgreeOnAValue(t *testing.T) {
 	})
 }
 
-// The keys of signals that the run has taken are askers, too.
+// TestSendersOfSignalsAreAskers checks that the keys that sent the run's signals count as askers,
+// once the run has taken the signals.
 func TestSendersOfSignalsAreAskers(t *testing.T) {
 	each(t, func(h *testServer) {
 		t := h.T
@@ -276,7 +281,7 @@ func TestSendersOfSignalsAreAskers(t *testing.T) {
 	})
 }
 
-// An expired question takes no answer.
+// TestAnExpiredQuestionTakesNoAnswer checks that an expired question takes no answer.
 func TestAnExpiredQuestionTakesNoAnswer(t *testing.T) {
 	each(t, func(h *testServer) {
 		t := h.T

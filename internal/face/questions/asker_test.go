@@ -7,10 +7,10 @@ import (
 	"github.com/perdure/perdure"
 )
 
-// TestAskersAreThoseOfTheResponse checks that a question with notAsker excludes the key that started the
-// run and the senders of the signals that the response had taken when it was asked, whether a message
-// began the response, joined it, or was pending when the one before ended. Senders of earlier and later
-// signals may answer.
+// TestAskersAreThoseOfTheResponse checks which keys a question with notAsker excludes: the key that
+// started the run, and the senders of the signals that the response had taken before the question.
+// A signal began the response, joined it, or was pending when the previous response ended. Senders
+// of earlier and later signals may answer.
 func TestAskersAreThoseOfTheResponse(t *testing.T) {
 	each(t, func(h *testServer) {
 		keys := map[string]string{"starter": h.ClientKey}
@@ -36,7 +36,7 @@ func TestAskersAreThoseOfTheResponse(t *testing.T) {
 		run.Commit(perdure.Commit{Take: []string{"ben"}})
 		ask("of ann and ben")
 		send("cid")
-		rest() // the pending message meets the wait at once, and the claim continues
+		rest() // the pending message ends the wait at once, and the claim continues
 		run.Commit(perdure.Commit{Take: []string{"cid"}})
 		ask("of cid")
 		for name, want := range map[string]string{
@@ -50,7 +50,7 @@ func TestAskersAreThoseOfTheResponse(t *testing.T) {
 				h.T.Errorf("%s may answer %s, want %s", name, got, want)
 			}
 			id := perdure.QuestionID(run.ID, "of cid")
-			r := h.as(keys[name], "POST", "/questions/"+id.String()+"/answer", `{"verdict":"approve"}`) // without the hash
+			r := h.as(keys[name], "POST", "/questions/"+id.String()+"/answer", `{"verdict":"approve"}`) // without the hash of the details
 			if want := map[bool]int{true: 403, false: 400}[name == "starter" || name == "cid"]; r.Status != want {
 				h.T.Errorf("the vote of %s gets %d, want %d", name, r.Status, want)
 			}

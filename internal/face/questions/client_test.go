@@ -11,7 +11,8 @@ import (
 	"github.com/perdure/perdure/client"
 )
 
-// The Go client lists, reads, answers and follows questions of a real server.
+// TestQuestionsWithTheGoClient checks that the Go client can list, read, answer and follow the
+// questions of a real server.
 func TestQuestionsWithTheGoClient(t *testing.T) {
 	h := open(t)
 	c, err := client.New(client.Options{BaseURL: h.URL, Key: h.approver})
@@ -80,7 +81,8 @@ func TestQuestionsWithTheGoClient(t *testing.T) {
 	}
 }
 
-// An approver, with its key or signed in, reads questions and nothing of their runs.
+// TestAnApproverSeesOnlyQuestions checks that an approver, with its key or signed in, can read
+// questions but nothing else of the runs.
 func TestAnApproverSeesOnlyQuestions(t *testing.T) {
 	h := open(t)
 	a := h.start("x")

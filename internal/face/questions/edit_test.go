@@ -13,8 +13,9 @@ func editable(by perdure.EditRight, needed int) func(*perdure.NewQuestion) {
 	return func(n *perdure.NewQuestion) { n.Kind, n.Edit, n.Needed = perdure.QuestionApproval, by, needed }
 }
 
-// An edit replaces what is approved: the question shows it, its hash is of it, the log tells it, and
-// the votes before have lost their force. A repeat changes nothing.
+// TestAnEditReplacesWhatIsApproved checks an edit of the details of a question. The question has
+// the new details and their hash, the log has an event about it, and earlier votes no longer count.
+// A repeated edit changes nothing.
 func TestAnEditReplacesWhatIsApproved(t *testing.T) {
 	each(t, func(h *testServer) {
 		t := h.T
@@ -64,8 +65,8 @@ func TestAnEditReplacesWhatIsApproved(t *testing.T) {
 	})
 }
 
-// Edits are refused where the question, the role or the content does not permit them, and then change
-// nothing.
+// TestEditsThatAreRefused checks edits that the question, the role or the content does not permit.
+// They are refused and change nothing.
 func TestEditsThatAreRefused(t *testing.T) {
 	h := open(t)
 	a := h.start("x")
@@ -93,13 +94,13 @@ func TestEditsThatAreRefused(t *testing.T) {
 	if q.Status != perdure.QuestionAnswered || string(h.get(everyone).Details) != `{"by":"approver"}` {
 		t.Errorf("the question is %+v", q)
 	}
-	// Details that are sent unchanged are no edit.
+	// Details that are sent unchanged do not count as an edit.
 	var same perdure.Question
 	h.vote(h.approver, never, `"verdict":"approve","details":`+string(h.get(never).Details)).Want(200, &same)
 	if same.Votes[0].EditedFrom != nil {
 		t.Errorf("the vote is %+v", same.Votes[0])
 	}
-	// A function that is entered again asks the same, and gets the edited question.
+	// An agent function that is entered again asks the same question, and gets the edited one.
 	a.Commit(perdure.Commit{Questions: []perdure.NewQuestion{{
 		Key: "everyone", Details: json.RawMessage(`{"plan": "everyone"}`), DetailsSHA256: perdure.DetailsHash(perdure.QuestionApproval, "deploy", []byte(`{"plan": "everyone"}`)),
 		QuestionTerms: perdure.QuestionTerms{Kind: perdure.QuestionApproval, Subject: "deploy", Prompt: "Deploy it?", Edit: perdure.EditApprover},

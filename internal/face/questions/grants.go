@@ -39,7 +39,7 @@ func (s *server) listGrants(ctx context.Context, in *grantsInput) (*operation.Bo
 	return operation.ListOf(page.Items, page.Next), nil
 }
 
-// optionalID returns the id that a parameter names; nil if it is empty.
+// optionalID parses the id in a query parameter; nil if the parameter is empty.
 func optionalID(what, text string) (*uuid.UUID, error) {
 	if text == "" {
 		return nil, nil

@@ -12,7 +12,8 @@ import (
 	"github.com/perdure/perdure/internal/face/facetest"
 )
 
-// calls changes a question to one about a call of a tool with the arguments.
+// calls returns a change that makes a question one about a call of a tool. It then applies the
+// other changes.
 func calls(tool, arguments string, change ...func(*perdure.NewQuestion)) func(*perdure.NewQuestion) {
 	return func(n *perdure.NewQuestion) {
 		n.Kind, n.Subject, n.Prompt, n.Details = perdure.QuestionApproval, tool, "", json.RawMessage(arguments)
@@ -22,7 +23,8 @@ func calls(tool, arguments string, change ...func(*perdure.NewQuestion)) func(*p
 	}
 }
 
-// startOf starts a run of a new definition, or of the one with this id, and claims it.
+// startOf starts a run and claims it. The run has a new definition or, if definition is not nil,
+// the definition with that id.
 func (h *testServer) startOf(definition *uuid.UUID) asker {
 	h.T.Helper()
 	if *definition == uuid.Nil {
@@ -50,8 +52,8 @@ func (h *testServer) answered(id uuid.UUID) bool {
 	return q.Status == perdure.QuestionAnswered && q.Answer.By == perdure.AnsweredByGrant && q.Answer.GrantID != nil && len(q.Votes) == 0
 }
 
-// TestAnApprovalIsRemembered checks grants of both scopes and matches: which later questions they
-// answer, what the log tells, and that nothing is open then.
+// TestAnApprovalIsRemembered checks grants of both scopes and of both kinds of match. It checks
+// which later questions they answer, what the log says, and that no question is then open.
 func TestAnApprovalIsRemembered(t *testing.T) {
 	each(t, func(h *testServer) {
 		t := h.T
@@ -118,8 +120,8 @@ func TestAnApprovalIsRemembered(t *testing.T) {
 	})
 }
 
-// TestAGrantAnswersOpenQuestions checks that an approval that is remembered also answers the questions
-// that the run has asked already and that it covers. The run wakes with all of them.
+// TestAGrantAnswersOpenQuestions checks that an approval that is remembered also answers open
+// questions of the run that the grant covers. The run continues with the answers to all of them.
 func TestAGrantAnswersOpenQuestions(t *testing.T) {
 	each(t, func(h *testServer) {
 		t := h.T
@@ -146,7 +148,8 @@ func TestAGrantAnswersOpenQuestions(t *testing.T) {
 	})
 }
 
-// TestGrantsEnd checks that a revoked grant and one that has expired answer nothing, and who may revoke.
+// TestGrantsEnd checks that revoked and expired grants answer nothing, and which roles may revoke a
+// grant.
 func TestGrantsEnd(t *testing.T) {
 	each(t, func(h *testServer) {
 		t := h.T
@@ -184,7 +187,8 @@ func TestGrantsEnd(t *testing.T) {
 	})
 }
 
-// TestSeveralVotersRemember checks that only votes that all ask for the same make a grant.
+// TestSeveralVotersRemember checks that several votes create a grant only if all of them ask for
+// the same grant.
 func TestSeveralVotersRemember(t *testing.T) {
 	each(t, func(h *testServer) {
 		t := h.T
@@ -208,7 +212,8 @@ func TestSeveralVotersRemember(t *testing.T) {
 	})
 }
 
-// TestGrantsThatAreRefused checks requests that cannot be remembered. They change nothing.
+// TestGrantsThatAreRefused checks answers that ask for an impossible grant. They are refused and
+// change nothing.
 func TestGrantsThatAreRefused(t *testing.T) {
 	h := open(t)
 	a := h.start("x")

@@ -20,7 +20,7 @@ func TestMain(m *testing.M) { os.Exit(opentest.Main(m)) }
 type testServer struct {
 	*facetest.Server
 	approver string
-	shift    time.Duration // of the store's clock
+	shift    time.Duration // difference between the store's clock and the real one
 }
 
 // each runs a test on every store.
@@ -41,7 +41,7 @@ func open(t *testing.T, change ...func(*face.Config)) *testServer {
 	return h
 }
 
-// asker is a run that asks.
+// asker is a run that asks questions.
 type asker struct {
 	*facetest.Run
 	h *testServer
@@ -54,7 +54,7 @@ func (h *testServer) start(prompt string) asker {
 	return asker{h.Claim(), h}
 }
 
-// ask asks a question of a kind of the agent's own, with details.
+// ask asks a question with details. Its kind is defined by the agent.
 func (a asker) ask(key string, change ...func(*perdure.NewQuestion)) uuid.UUID {
 	a.h.T.Helper()
 	n := perdure.NewQuestion{Key: key, Details: json.RawMessage(`{"plan": "` + key + `"}`)}
@@ -69,7 +69,7 @@ func (a asker) ask(key string, change ...func(*perdure.NewQuestion)) uuid.UUID {
 	return perdure.QuestionID(a.ID, key)
 }
 
-// rest lets the run wait for questions.
+// rest suspends the run until the questions are answered.
 func (a asker) rest(ids ...uuid.UUID) {
 	a.h.T.Helper()
 	var all []perdure.Wait
@@ -80,7 +80,7 @@ func (a asker) rest(ids ...uuid.UUID) {
 	a.Commit(perdure.Commit{Outcome: perdure.Outcome{Kind: perdure.OutcomeSuspend, Wait: &wait}})
 }
 
-// as sends a request with a key.
+// as sends a request with the given key.
 func (h *testServer) as(key, method, path, body string) facetest.Reply {
 	h.T.Helper()
 	return h.Call(method, path, body, "Authorization", "Bearer "+key)
@@ -94,7 +94,7 @@ func (h *testServer) get(id uuid.UUID) perdure.Question {
 	return q
 }
 
-// vote sends a vote with the hash that the question shows.
+// vote sends a vote with the hash of the details that the question shows.
 func (h *testServer) vote(key string, id uuid.UUID, body string) facetest.Reply {
 	h.T.Helper()
 	q := h.get(id)

@@ -10,8 +10,8 @@ import (
 	"github.com/perdure/perdure"
 )
 
-// TestLargeDetails checks that lists leave out details over 32 KiB, that a question shows those of up
-// to 256 KiB, that all are read byte by byte, and that they can be approved and edited.
+// TestLargeDetails checks large details of questions. Lists omit details over 32 KiB, and a
+// question shows details up to 256 KiB. All details can be read byte by byte, approved and edited.
 func TestLargeDetails(t *testing.T) {
 	each(t, func(h *testServer) {
 		run := h.start("x")

@@ -15,8 +15,8 @@ import (
 	"go.opentelemetry.io/otel/sdk/trace/tracetest"
 )
 
-// TestOneOfManyFormsDecides checks that forms of one link that are sent at once, to two servers over
-// one store, are one vote.
+// TestOneOfManyFormsDecides checks that the form of one link counts as one vote if it is submitted
+// many times at once, to two servers over one store.
 func TestOneOfManyFormsDecides(t *testing.T) {
 	each(t, func(h *testServer) {
 		t := h.T
@@ -51,8 +51,8 @@ func TestOneOfManyFormsDecides(t *testing.T) {
 	})
 }
 
-// TestAnEditBetweenPageAndForm checks that a form does not vote about details that were changed after
-// its page was opened.
+// TestAnEditBetweenPageAndForm checks that a submitted form does not vote if the details were
+// changed after its page was opened.
 func TestAnEditBetweenPageAndForm(t *testing.T) {
 	h := open(t)
 	_, ann := h.newKey("Ann", perdure.KeyApprover)
@@ -69,7 +69,8 @@ func TestAnEditBetweenPageAndForm(t *testing.T) {
 	}
 }
 
-// TestThePageShowsWhatRuns checks how details are shown: as text, with what could deceive written out.
+// TestThePageShowsWhatRuns checks that the page shows details as text, in which characters that
+// could deceive a reader are written out.
 func TestThePageShowsWhatRuns(t *testing.T) {
 	h := open(t)
 	_, ann := h.newKey("Ann", perdure.KeyApprover)
@@ -91,8 +92,8 @@ func TestThePageShowsWhatRuns(t *testing.T) {
 	}
 }
 
-// TestWrongTokensAreLimited checks that an address that tries many tokens must wait, and others need
-// not.
+// TestWrongTokensAreLimited checks that an address that tries many invalid tokens must wait. Other
+// addresses need not wait.
 func TestWrongTokensAreLimited(t *testing.T) {
 	h := open(t, func(c *face.Config) { c.PublicURL = &url.URL{Scheme: "https", Host: "perdure.example.com"} })
 	_, ann := h.newKey("Ann", perdure.KeyApprover)
@@ -126,7 +127,8 @@ func TestWrongTokensAreLimited(t *testing.T) {
 	wantPage(t, from("198.51.100.2", path), 200)
 }
 
-// TestALinkCountsTowardsItsKeysLimit checks that requests of a link are requests of its key.
+// TestALinkCountsTowardsItsKeysLimit checks that requests with a link count towards the request
+// limit of its key.
 func TestALinkCountsTowardsItsKeysLimit(t *testing.T) {
 	h := open(t)
 	_, ann := h.newKey("Ann", perdure.KeyApprover)
@@ -163,7 +165,7 @@ func TestTokensAreNowhere(t *testing.T) {
 	} {
 		shown = append(shown, r.Body...)
 	}
-	gone := errors.New("the disk is gone") // which is logged
+	gone := errors.New("the disk is gone") // an error that the server logs
 	h.Store.Err.Store(&gone)
 	for _, r := range []facetest.Reply{h.open(path), h.submit(path, page, "verdict", "approve")} {
 		if r.Status < 500 {

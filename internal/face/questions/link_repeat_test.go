@@ -8,9 +8,9 @@ import (
 	"github.com/perdure/perdure"
 )
 
-// TestARepeatedFormIsTakenOnce checks that a form that is sent twice is one vote, and that the page says
-// that the vote counts: for a question with an answer, of a REMOTE and of a LOCAL run, that needs
-// another vote and that is decided.
+// TestARepeatedFormIsTakenOnce checks that a form that is submitted twice is one vote, and that the
+// page says that the vote counts. The questions need another vote or are decided, have a value as
+// answer or not, and belong to REMOTE and LOCAL runs.
 func TestARepeatedFormIsTakenOnce(t *testing.T) {
 	each(t, func(h *testServer) {
 		_, ann := h.newKey("ann", perdure.KeyApprover)

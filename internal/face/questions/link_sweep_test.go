@@ -8,8 +8,8 @@ import (
 	"github.com/perdure/perdure"
 )
 
-// TestExpiredLinksAreSwept checks that links are deleted once they have expired, those of decided
-// questions, too, and not before.
+// TestExpiredLinksAreSwept checks that links are deleted after they have expired, and not before.
+// Links to decided questions are deleted, too.
 func TestExpiredLinksAreSwept(t *testing.T) {
 	each(t, func(h *testServer) {
 		_, ann := h.newKey("Ann", perdure.KeyApprover)

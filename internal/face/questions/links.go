@@ -15,7 +15,7 @@ import (
 )
 
 func (s *server) linkRoutes() {
-	g := operation.Group{API: s.API, Tag: "Questions"} // of admins
+	g := operation.Group{API: s.API, Tag: "Questions"} // only admins may use these operations
 	operation.On(g, http.MethodPost, "/questions/{id}/links", "createQuestionLink",
 		"Make a link with which a key answers the question without signing in; its address is shown this once", s.createLink, operation.Status(201))
 	operation.Get(g, "/questions/{id}/links", "listQuestionLinks", "List the links to a question, newest first, without their addresses", s.listLinks)
@@ -37,7 +37,7 @@ func (i *createLinkInput) Resolve(hc huma.Context) []error {
 	return nil
 }
 
-// newLink is a link with its address.
+// newLink is a link that was just created, with the address that contains its secret.
 type newLink struct {
 	perdure.QuestionLink
 	URL string `json:"url" doc:"The address. It is not shown again. Whoever has it can answer the question."`

@@ -37,7 +37,7 @@ func (h *testServer) open(path string) facetest.Reply {
 	return h.Call("GET", path, "", "Authorization", "")
 }
 
-// hidden returns the hidden fields of a page's form.
+// hidden returns the hidden fields of the form on a page.
 func hidden(page facetest.Reply) url.Values {
 	fields := url.Values{}
 	for _, found := range regexp.MustCompile(`type="hidden" name="(\w+)" value="([^"]*)"`).FindAllStringSubmatch(string(page.Body), -1) {
@@ -131,7 +131,8 @@ func TestALinkAnswersWithItsKey(t *testing.T) {
 		if r := log.Items[1]; r.Action != perdure.AuditLinkCreated || r.Actor.Name != "test admin" || *r.SubjectID != id || r.SubjectName != "Ann <b>" {
 			t.Errorf("the record before is %+v", r)
 		}
-		// A repeat of the form has the same outcome; then the page shows who answered, and no details.
+		// The form that is submitted again has the same outcome. Afterwards the page shows who answered,
+		// and no details.
 		wantPage(t, h.submit(path, page, "verdict", "approve", "reason", "fine"), 200, "Approved by Ann &lt;b&gt;.")
 		page = h.open(path)
 		wantPage(t, page, 200, "Approved by Ann &lt;b&gt;.")
@@ -142,7 +143,7 @@ func TestALinkAnswersWithItsKey(t *testing.T) {
 	})
 }
 
-// TestALinkDeniesWithAReason checks a denial.
+// TestALinkDeniesWithAReason checks that the form of a link can deny with a reason.
 func TestALinkDeniesWithAReason(t *testing.T) {
 	h := open(t)
 	_, ann := h.newKey("Ann", perdure.KeyApprover)
@@ -185,7 +186,7 @@ func TestLinksEnd(t *testing.T) {
 			if r := h.open(path); r.Status != 404 || string(r.Body) != string(ended.Body) {
 				t.Errorf("after %s the page is %d %s", name, r.Status, r.Body)
 			}
-			if name != "the vote of its key" { // whose repeat gets the first outcome
+			if name != "the vote of its key" { // a repeated vote gets its first outcome
 				if r := h.submit(path, page, "verdict", "approve"); r.Status != 404 || string(r.Body) != string(ended.Body) {
 					t.Errorf("after %s the form gets %d %s", name, r.Status, r.Body)
 				}
@@ -202,7 +203,7 @@ func TestLinksEnd(t *testing.T) {
 	})
 }
 
-// TestALinkOutlivesOtherVotes checks that the vote of one key leaves the links of others alone.
+// TestALinkOutlivesOtherVotes checks that links stay valid when other keys vote.
 func TestALinkOutlivesOtherVotes(t *testing.T) {
 	h := open(t)
 	_, ann := h.newKey("Ann", perdure.KeyApprover)
@@ -216,8 +217,8 @@ func TestALinkOutlivesOtherVotes(t *testing.T) {
 	wantPage(t, h.submit(second, page, "verdict", "approve"), 200, "Approved by Ben")
 }
 
-// TestALinkRefusesWhatItsKeyMayNot checks that a link is not created for a key that may not answer,
-// and that the page gives no vote that the key has not.
+// TestALinkRefusesWhatItsKeyMayNot checks that no link is created for a key that may not answer the
+// question. A link also allows no vote that its key is not allowed.
 func TestALinkRefusesWhatItsKeyMayNot(t *testing.T) {
 	h := open(t)
 	_, ann := h.newKey("Ann", perdure.KeyApprover)
@@ -264,7 +265,8 @@ func TestALinkRefusesWhatItsKeyMayNot(t *testing.T) {
 	}
 }
 
-// TestLinksAreListedAndLimited checks the list, the maximum number, and the revocation of all.
+// TestLinksAreListedAndLimited checks the list of a question's links, their maximum number, and the
+// revocation of all links.
 func TestLinksAreListedAndLimited(t *testing.T) {
 	each(t, func(h *testServer) {
 		t := h.T
@@ -298,7 +300,8 @@ func TestLinksAreListedAndLimited(t *testing.T) {
 	})
 }
 
-// TestTheFormsOfAnswers checks the forms of choices and schemas, and what they refuse.
+// TestTheFormsOfAnswers checks the forms for choices and JSON Schemas, and the values that they
+// refuse.
 func TestTheFormsOfAnswers(t *testing.T) {
 	h := open(t)
 	_, ann := h.newKey("Ann", perdure.KeyApprover)
@@ -378,7 +381,8 @@ func TestTheFormsOfAnswers(t *testing.T) {
 	}
 }
 
-// TestFormsThatAreRefused checks requests that are no form of the page.
+// TestFormsThatAreRefused checks that requests that the form of the page cannot have sent are
+// refused.
 func TestFormsThatAreRefused(t *testing.T) {
 	h := open(t)
 	_, ann := h.newKey("Ann", perdure.KeyApprover)

@@ -12,7 +12,7 @@ import (
 	"github.com/perdure/perdure/internal/store"
 )
 
-// openCounted is the number up to which open questions are counted.
+// openCounted is the maximum up to which the open questions of an org are counted.
 const openCounted = 1000
 
 type listInput struct {
@@ -25,10 +25,10 @@ type listInput struct {
 	Mine      bool     `query:"mine" doc:"Only open questions that this key may answer now."`
 }
 
-// parameters are the parameters of the list.
+// parameters are the query parameters that the list of questions accepts.
 var parameters = []string{"status", "kind", "subject", "agentExecutionId", "mine", "limit", "cursor"}
 
-// questionList is a page of questions.
+// questionList is the body of a page of the list of questions.
 type questionList struct {
 	operation.List[*perdure.Question]
 	Open     int  `json:"open" doc:"How many questions of the org are open, whatever the filter; at most 1,000."`
@@ -60,7 +60,8 @@ func (s *server) list(ctx context.Context, in *listInput) (*operation.Body[quest
 	return operation.BodyOf(list), err
 }
 
-// filter returns the filter of the store. With mine, it selects open questions.
+// filter converts the query to a filter of the store. If the parameter mine is set, the filter
+// selects only open questions.
 func (in *listInput) filter() (store.QuestionFilter, error) {
 	f := store.QuestionFilter{Kind: perdure.QuestionKind(in.Kind), Subject: in.Subject, Cursor: in.Cursor, Limit: in.Limit}
 	for _, given := range in.Status {
@@ -93,7 +94,7 @@ func (in *listInput) filter() (store.QuestionFilter, error) {
 	return f, nil
 }
 
-// mine returns the questions that the caller may answer now.
+// mine returns those of the questions that the caller may answer now.
 func (s *server) mine(ctx context.Context, org string, questions []*perdure.Question) ([]*perdure.Question, error) {
 	voter, err := s.Voter(ctx)
 	if err != nil {
@@ -108,8 +109,8 @@ func (s *server) open(ctx context.Context, org string) (int, bool, error) {
 	return min(n, openCounted), n > openCounted, err
 }
 
-// show adds to questions what is not in their rows: the titles of their executions, and the contents
-// of LOCAL executions.
+// show completes questions with what their rows do not contain: the titles of their executions, and
+// the contents of questions of LOCAL executions.
 func (s *server) show(ctx context.Context, org string, questions ...*perdure.Question) error {
 	if err := s.Engine.Questions.Show(ctx, org, questions...); err != nil {
 		return err
@@ -117,7 +118,7 @@ func (s *server) show(ctx context.Context, org string, questions ...*perdure.Que
 	return s.addTitles(ctx, org, questions...)
 }
 
-// addTitles adds the titles of the executions, which are read together.
+// addTitles adds the titles of their executions to the questions. It reads all titles at once.
 func (s *server) addTitles(ctx context.Context, org string, questions ...*perdure.Question) error {
 	var ids []uuid.UUID
 	titles := map[uuid.UUID]string{}

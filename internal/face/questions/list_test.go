@@ -11,7 +11,8 @@ import (
 	"github.com/perdure/perdure"
 )
 
-// Lists show questions newest first, filtered and in pages, with the number of open ones.
+// TestListsOfQuestions checks that lists show questions newest first, filtered and in pages, with
+// the number of open questions.
 func TestListsOfQuestions(t *testing.T) {
 	each(t, func(h *testServer) {
 		t := h.T
@@ -64,7 +65,7 @@ func (a asker) call(id, arguments string) uuid.UUID {
 	}}).ID
 }
 
-// about returns a change that makes a question the approval of a call.
+// about returns a change that makes a question ask for the approval of a tool call.
 func about(entry uuid.UUID, call, hashOf string) func(*perdure.NewQuestion) {
 	return func(n *perdure.NewQuestion) {
 		n.Kind, n.Subject, n.Details, n.EntryID, n.CallID = perdure.QuestionApproval, "bash", nil, &entry, call
@@ -72,8 +73,8 @@ func about(entry uuid.UUID, call, hashOf string) func(*perdure.NewQuestion) {
 	}
 }
 
-// The details of a tool call are its arguments, byte by byte as the model wrote them. Large ones are
-// separate.
+// TestDetailsOfAToolCall checks that the details of a question about a tool call are the call's
+// arguments, byte by byte as the model wrote them. Large details are not in the question itself.
 func TestDetailsOfAToolCall(t *testing.T) {
 	each(t, func(h *testServer) {
 		t := h.T
@@ -112,7 +113,8 @@ func TestDetailsOfAToolCall(t *testing.T) {
 	})
 }
 
-// A question whose hash is of other bytes than people are shown cannot be approved, only denied.
+// TestAHashOfOtherBytesIsNotApproved checks that a question can only be denied, not approved, if
+// its hash does not belong to the details that people see.
 func TestAHashOfOtherBytesIsNotApproved(t *testing.T) {
 	each(t, func(h *testServer) {
 		t := h.T
@@ -136,7 +138,7 @@ func TestAHashOfOtherBytesIsNotApproved(t *testing.T) {
 	})
 }
 
-// Beyond 1,000 open questions, lists count no further.
+// TestManyOpenQuestions checks that lists count open questions only up to 1,000.
 func TestManyOpenQuestions(t *testing.T) {
 	h := open(t)
 	for range 11 {

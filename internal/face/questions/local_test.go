@@ -15,10 +15,11 @@ import (
 	"github.com/perdure/perdure/internal/face/facetest"
 )
 
-// secret is in every content of the LOCAL questions of these tests.
+// secret is a word in every content of the LOCAL questions of these tests.
 const secret = "zebracrossing"
 
-// workerContents is the contents of the worker that the test plays. A deaf one does not answer.
+// workerContents are the contents that the worker stores. The test acts as the worker. If the field
+// deaf is set, the worker does not answer.
 type workerContents struct {
 	all  map[perdure.Hash][]byte
 	deaf bool
@@ -39,7 +40,7 @@ func (s *workerContents) Content(ctx context.Context, _ uuid.UUID, sum perdure.H
 
 func (s *workerContents) put(content []byte) { s.all[sha256.Sum256(content)] = content }
 
-// localRun is a LOCAL run that asks.
+// localRun is a LOCAL run that asks questions.
 type localRun struct {
 	asker
 	*workerContents
@@ -60,7 +61,7 @@ func (h *testServer) startLocal() *localRun {
 	return &localRun{asker{r, h}, &workerContents{all: map[perdure.Hash][]byte{}}}
 }
 
-// ask asks a question whose content the worker has.
+// ask asks a question whose content only the worker stores.
 func (l *localRun) ask(key string, n perdure.NewQuestion) uuid.UUID {
 	l.h.T.Helper()
 	n.Key = key
@@ -71,7 +72,7 @@ func (l *localRun) ask(key string, n perdure.NewQuestion) uuid.UUID {
 	return perdure.QuestionID(l.ID, key)
 }
 
-// connect connects the worker until disconnect is called.
+// connect connects the worker to the server until disconnect is called.
 func (l *localRun) connect() (disconnect func()) {
 	l.h.T.Helper()
 	ctx, cancel := context.WithCancel(context.WithoutCancel(l.h.T.Context()))
@@ -98,8 +99,9 @@ func secretPlan() perdure.NewQuestion {
 	}}
 }
 
-// The question of a LOCAL run is shown like any other while its worker is connected. Otherwise a mark
-// stands in its place, in every way to read it, and it can only be denied.
+// TestALocalQuestionIsReadThroughItsWorker checks that a question of a LOCAL run looks like any
+// other while its worker is connected. Otherwise every way to read it shows a mark in place of its
+// content, and it can only be denied.
 func TestALocalQuestionIsReadThroughItsWorker(t *testing.T) {
 	each(t, func(h *testServer) {
 		t := h.T
@@ -140,7 +142,8 @@ func TestALocalQuestionIsReadThroughItsWorker(t *testing.T) {
 	})
 }
 
-// A list does not wait long for workers that do not answer.
+// TestAListDoesNotWaitForDeafWorkers checks that a list waits only a short time for workers that do
+// not answer.
 func TestAListDoesNotWaitForDeafWorkers(t *testing.T) {
 	h := open(t)
 	l := h.startLocal()
@@ -154,7 +157,8 @@ func TestAListDoesNotWaitForDeafWorkers(t *testing.T) {
 	}
 }
 
-// Nothing of a question of a LOCAL run is in the events, the audit log or the deliveries of webhooks.
+// TestALocalQuestionIsInNoRecord checks that nothing of a question of a LOCAL run is in the events,
+// the audit log or the deliveries of webhooks.
 func TestALocalQuestionIsInNoRecord(t *testing.T) {
 	each(t, func(h *testServer) {
 		t := h.T
@@ -186,8 +190,8 @@ func TestALocalQuestionIsInNoRecord(t *testing.T) {
 	})
 }
 
-// The page of a link to a question of a LOCAL run shows it while the worker is connected. Otherwise it
-// only offers to deny.
+// TestALinkToALocalQuestion checks that a link's page shows a question of a LOCAL run while the
+// worker is connected. Otherwise the page only lets the question be denied.
 func TestALinkToALocalQuestion(t *testing.T) {
 	h := open(t)
 	_, key := h.newKey("ann", perdure.KeyApprover)

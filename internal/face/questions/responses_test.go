@@ -9,7 +9,7 @@ import (
 	"github.com/perdure/perdure/internal/face/facetest"
 )
 
-// output is the part of a response object that the tests read.
+// output contains the members of a response object that the tests read.
 type output struct {
 	ID, Status string
 	Output     []struct {
@@ -18,9 +18,10 @@ type output struct {
 	}
 }
 
-// A run of the Responses API that waits for a question stays in progress. The question is shown as a
-// message that says how to answer; a create that blocks returns with it. After the answer the
-// response completes, and still has the message.
+// TestAResponseThatAsks checks a run of the Responses API that waits for a question. Its response
+// stays in progress, and shows the question as a message that says how to answer. A create request
+// that waits for the end returns then. After the answer the response completes, and still has the
+// message.
 func TestAResponseThatAsks(t *testing.T) {
 	h := open(t)
 	created := make(chan facetest.Reply, 1)

@@ -17,11 +17,11 @@ import (
 type server struct {
 	*operation.API
 	feeds *questionfeed.Feeds
-	// changed has the concurrent reads of questions for streams.
+	// changed shares reads of the same question among streams that read it at the same time.
 	changed sharedread.Reads[uuid.UUID, *perdure.Question]
 }
 
-// Register registers the room's operations.
+// Register registers the operations of this package.
 func Register(a *operation.API, feeds *questionfeed.Feeds) {
 	s := &server{API: a, feeds: feeds}
 	g := operation.Group{API: a, Access: front.Approver, Tag: "Questions", Compress: true}
@@ -39,11 +39,11 @@ func Register(a *operation.API, feeds *questionfeed.Feeds) {
 	operation.Get(g, "/questions/stream", "streamQuestions", "Follow the questions (SSE): the open ones, then each that changes", s.stream, asStream)
 }
 
-// idOf returns the id that a path names.
+// idOf parses the id of a question in a path.
 func idOf(in operation.IDInput) (uuid.UUID, error) { return in.Of("question") }
 
-// checkQuery refuses parameters of a query that are not known. A filter that is ignored would select
-// other questions than the client believes.
+// checkQuery refuses query parameters that are not in known. If an unknown filter were ignored, the
+// list would contain other questions than the client believes.
 func checkQuery(query map[string][]string, known ...string) error {
 	for name := range query {
 		found := false

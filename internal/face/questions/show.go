@@ -32,7 +32,8 @@ func asDetails(op *operation.Operation) {
 	}
 }
 
-// find returns a question with the title of its execution, without its details if they are stored apart.
+// find returns a question and the title of its execution. Details that are stored outside the
+// question's row are not loaded.
 func (s *server) find(ctx context.Context, in operation.IDInput) (*perdure.Question, error) {
 	id, err := idOf(in)
 	if err != nil {
@@ -45,17 +46,18 @@ func (s *server) find(ctx context.Context, in operation.IDInput) (*perdure.Quest
 	return q, s.show(ctx, in.Org, q)
 }
 
-// detailsOf returns the details of a question; nil if there are none. Error: unavailable if they are on
-// a worker that is not connected.
+// detailsOf returns the details of a question; nil if there are none. Error: unavailable, if the
+// details are stored on a worker that is not connected.
 func (s *server) detailsOf(ctx context.Context, q *perdure.Question) ([]byte, error) {
 	details, err := s.Engine.Questions.Details(ctx, q)
 	if perdure.IsCode(err, perdure.NotFound) {
-		return nil, nil // a worker has named a call that does not exist; the question cannot be approved
+		return nil, nil // a worker has named a call that does not exist; such a question cannot be approved
 	}
 	return details, err
 }
 
-// get returns a question. Its details are not encoded again, because the hash is of their bytes.
+// get responds with a question. It sends the bytes of the details unchanged, because their hash was
+// computed from these bytes.
 func (s *server) get(ctx context.Context, in *operation.IDInput) (*huma.StreamResponse, error) {
 	q, err := s.find(ctx, *in)
 	if err != nil {
@@ -113,8 +115,8 @@ func (s *server) details(ctx context.Context, in *operation.IDInput) (*huma.Stre
 
 func etag(sum perdure.Hash) http.Header { return http.Header{"Etag": {`"` + sum.String() + `"`}} }
 
-// send writes details while they are read. If they end early or late, send resets the connection, so
-// that the client does not take the received part for the whole.
+// send sends details while it reads them. If content has fewer or more bytes than ref says, send
+// resets the connection. Otherwise the client would take what it received for the whole.
 func (s *server) send(hc huma.Context, content io.Reader, ref *perdure.BlobRef) {
 	r, w := begin(hc, ref.Length, etag(ref.SHA256))
 	if r.Method == http.MethodHead {
@@ -127,7 +129,7 @@ func (s *server) send(hc huma.Context, content io.Reader, ref *perdure.BlobRef) 
 	}
 }
 
-// begin writes the headers of a body of JSON.
+// begin sends the headers of a response with a JSON body.
 func begin(hc huma.Context, length int64, headers http.Header) (*http.Request, http.ResponseWriter) {
 	r, w := humago.Unwrap(hc)
 	for name, values := range headers {
@@ -139,7 +141,7 @@ func begin(hc huma.Context, length int64, headers http.Header) (*http.Request, h
 	return r, w
 }
 
-// write sends a body of JSON.
+// write sends a response with a JSON body.
 func write(hc huma.Context, body []byte, headers http.Header) {
 	r, w := begin(hc, int64(len(body)), headers)
 	if r.Method != http.MethodHead {

@@ -16,7 +16,7 @@ import (
 	"github.com/perdure/perdure/internal/store"
 )
 
-// streamed is the number of open questions with which a stream begins.
+// streamed is the maximum number of open questions that a stream sends at its start.
 const streamed = 200
 
 func asStream(op *operation.Operation) {
@@ -27,7 +27,7 @@ func asStream(op *operation.Operation) {
 	}
 }
 
-// openingEvent is the event questions.
+// openingEvent is the data of the first event of a stream, which contains the open questions.
 type openingEvent struct {
 	Items    []*perdure.Question `json:"items"`
 	Open     int                 `json:"open"`
@@ -61,7 +61,8 @@ func (s *server) stream(ctx context.Context, in *operation.OrgInput) (*huma.Stre
 	}}, nil
 }
 
-// follow writes the questions and their changes until an error, which is returned.
+// follow sends the open questions, and then each change of a question. It ends only with an error,
+// which it returns.
 func (s *server) follow(ctx context.Context, org string, reader *questionfeed.Reader, out *eventWriter) error {
 	if err := s.begin(ctx, org, reader, out); err != nil {
 		return err
@@ -99,7 +100,7 @@ func (s *server) follow(ctx context.Context, org string, reader *questionfeed.Re
 	}
 }
 
-// begin writes the open questions as they are now.
+// begin sends the open questions in their current state.
 func (s *server) begin(ctx context.Context, org string, reader *questionfeed.Reader, out *eventWriter) error {
 	if err := reader.Reset(ctx); err != nil {
 		return err
@@ -121,7 +122,8 @@ func (s *server) begin(ctx context.Context, org string, reader *questionfeed.Rea
 	return out.json("questions", all)
 }
 
-// change writes a question as it is now. A question whose execution is pruned is not shown.
+// change sends a question in its current state. It sends nothing for a question whose execution was
+// pruned.
 func (s *server) change(ctx context.Context, org string, id uuid.UUID, out *eventWriter) error {
 	if err := context.Cause(ctx); err != nil {
 		return err
@@ -142,7 +144,8 @@ func (s *server) change(ctx context.Context, org string, id uuid.UUID, out *even
 	return out.json("question", q)
 }
 
-// eventWriter writes server-sent events. A write fails if the reader does not take it in time.
+// eventWriter writes server-sent events. A write fails if the reader does not take the event within
+// the write timeout.
 type eventWriter struct {
 	w       http.ResponseWriter
 	c       *http.ResponseController

@@ -33,7 +33,8 @@ func question(t *testing.T, e facetest.Event) perdure.Question {
 	return q
 }
 
-// The stream begins with the open questions and then shows each question that changes.
+// TestTheStreamOfQuestions checks that the stream begins with the open questions, and then sends
+// each question that changes.
 func TestTheStreamOfQuestions(t *testing.T) {
 	each(t, func(h *testServer) {
 		t := h.T
@@ -65,7 +66,8 @@ func TestTheStreamOfQuestions(t *testing.T) {
 	})
 }
 
-// Without any hint, changes are noticed all the same: another server of the store made them.
+// TestTheStreamWorksWithoutHints checks that changes are noticed without hints, as when another
+// server over the store made them.
 func TestTheStreamWorksWithoutHints(t *testing.T) {
 	h := open(t)
 	a := h.start("x")
@@ -78,8 +80,8 @@ func TestTheStreamWorksWithoutHints(t *testing.T) {
 	}
 }
 
-// A reader that does not read blocks nobody. When it reads again, it learns of every question's
-// state, although changes in between are left out.
+// TestASlowReaderOfQuestions checks that a reader that does not read blocks no other reader. When
+// it reads again, it receives the state of every question, but not every change in between.
 func TestASlowReaderOfQuestions(t *testing.T) {
 	h := open(t)
 	slow, quick := h.follow(), h.follow()
@@ -119,7 +121,8 @@ func TestASlowReaderOfQuestions(t *testing.T) {
 	}
 }
 
-// Streams count towards the limit of a key, and end when the key is revoked.
+// TestStreamsOfAKey checks that streams count towards the limit of their key, and end when the key
+// is revoked.
 func TestStreamsOfAKey(t *testing.T) {
 	h := open(t, func(c *face.Config) { c.StreamsPerKey, c.RecheckEvery = 1, 10*time.Millisecond })
 	s := h.follow()
@@ -141,7 +144,7 @@ func TestStreamsOfAKey(t *testing.T) {
 	}
 }
 
-// An idle stream has pings.
+// TestAnIdleStreamOfQuestionsPings checks that an idle stream has pings.
 func TestAnIdleStreamOfQuestionsPings(t *testing.T) {
 	h := open(t, facetest.PingAlways)
 	s := h.follow()
@@ -151,7 +154,7 @@ func TestAnIdleStreamOfQuestionsPings(t *testing.T) {
 	}
 }
 
-// A server that stops resets its streams.
+// TestAServerThatStopsEndsStreamsOfQuestions checks that a server that stops resets its streams.
 func TestAServerThatStopsEndsStreamsOfQuestions(t *testing.T) {
 	h := open(t)
 	s := h.follow()

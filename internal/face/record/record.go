@@ -1,5 +1,5 @@
-// Package record contains the JSON of a record of an execution's log, which pages, WebSockets and
-// durable streams share, and the errors of cursors.
+// Package record contains the JSON form of a log record, which pages, WebSockets and durable
+// streams share. It also contains the errors for invalid cursors.
 package record
 
 import (
@@ -10,14 +10,14 @@ import (
 	eventlog "github.com/perdure/perdure/internal/log"
 )
 
-// Event is a record as pages and streams show it.
+// Event is a log record in the JSON form that pages and streams contain.
 type Event struct {
 	Cursor string            `json:"cursor"`
 	Event  perdure.EventType `json:"event"`
 	Data   json.RawMessage   `json:"data"`
 }
 
-// Of returns the event of an item.
+// Of converts an item of a log to an Event.
 func Of(i eventlog.Item) Event {
 	return Event{Cursor: i.Cursor.String(), Event: i.Event, Data: i.Data()}
 }
@@ -31,7 +31,7 @@ func JSON(value any) ([]byte, error) {
 	return bytes.TrimSuffix(b.Bytes(), []byte("\n")), err
 }
 
-// CursorError returns err with the field name that the request used for the cursor.
+// CursorError returns the error err with field as the name of the field that contained the cursor.
 func CursorError(err error, field string) error {
 	if perdure.IsCode(err, perdure.InvalidArgument) {
 		return perdure.FieldErrorf(field, "is not a cursor of this server; leave it out to read from the start")

@@ -7,8 +7,8 @@ import (
 	"github.com/perdure/perdure"
 )
 
-// policyOf reads the policy about tool calls of a body: a list of rules, or the name of a ready
-// policy. Errors: invalid_argument, which names the member at fault.
+// policyOf parses a policy about tool calls in a request body. It is a list of rules, or the name
+// of a ready policy. Errors: invalid_argument, which names the invalid member.
 func policyOf(raw json.RawMessage) (perdure.ApprovalPolicy, error) {
 	raw = bytes.TrimSpace(raw)
 	if len(raw) == 0 || string(raw) == "null" {
@@ -26,9 +26,10 @@ func policyOf(raw json.RawMessage) (perdure.ApprovalPolicy, error) {
 	return nil, perdure.FieldErrorf("approvals", "must be a list of rules, or one of %s", perdure.ReadyPolicies)
 }
 
-// policiesOf returns the policies about tool calls of an execution as of its start; nil if every call is
-// allowed. Those of the react agent are part of its input: if the input is not shown, because it is large
-// or on a worker that is away, policiesOf returns nil.
+// policiesOf returns the policies about tool calls with which an execution was started. It returns
+// nil if every call is allowed. The policies of the react agent are part of its input. policiesOf
+// therefore also returns nil if the input is not loaded, because it is large or its worker is not
+// connected.
 func policiesOf(x *perdure.Execution) *perdure.Approvals {
 	if x.Gate == nil {
 		return nil

@@ -9,7 +9,8 @@ import (
 	"github.com/perdure/perdure/internal/face/facetest"
 )
 
-// wrongPolicies are values of approvals that are refused, with the field that the error names.
+// wrongPolicies are invalid values of the member approvals, each with the field that the error
+// names.
 var wrongPolicies = map[string]string{
 	`"never"`: "approvals", `7`: "approvals", `{}`: "approvals", `[7]`: "approvals",
 	`[{"tools": [], "then": "ask"}]`:                              "approvals[0].tools",
@@ -19,8 +20,8 @@ var wrongPolicies = map[string]string{
 	`[{"tools": ["bash"], "then": "ask", "colour": "red"}]`:       "approvals[0].colour",
 }
 
-// TestThePolicyOfAStart checks that the policies of starts and definitions are checked by content,
-// that a refused one starts nothing, and that an accepted one is frozen into the input.
+// TestThePolicyOfAStart checks that policies in starts and definitions are validated. An invalid
+// policy starts nothing. A valid one becomes a part of the input and stays unchanged.
 func TestThePolicyOfAStart(t *testing.T) {
 	h := facetest.Open(t)
 	for wrong, field := range wrongPolicies {

@@ -9,7 +9,8 @@ import (
 	"github.com/perdure/perdure"
 )
 
-// The audit log records the address "local" for a change over a unix socket.
+// TestTheAuditLogNamesTheSocketLocal checks that the audit log records the address "local" for a
+// change over a unix socket.
 func TestTheAuditLogNamesTheSocketLocal(t *testing.T) {
 	h := open(t)
 	admin := []string{"Authorization", "Bearer " + h.AdminKey}

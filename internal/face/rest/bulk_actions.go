@@ -21,7 +21,7 @@ func (s *server) bulkRoutes() {
 	operation.Get(g, bulkPath+"/{id}", "getBulkAction", "Get a bulk action and its progress", s.getBulk)
 }
 
-// listFilter is an ExecutionFilter as a member of a body.
+// listFilter is an [ExecutionFilter] in a JSON body.
 type listFilter struct {
 	ExecutionFilter
 	Metadata map[string]string `json:"metadata,omitempty" doc:"Executions whose metadata has these top-level members with these values, compared as text."`
@@ -52,11 +52,12 @@ type bulkOutput struct {
 	Body     *perdure.BulkAction
 }
 
-// maxFilter is the maximum size of a filter in a body, in bytes of JSON. The URL of a list has the
-// same limit.
+// maxFilter is the maximum size in bytes of the JSON of a filter. It equals the limit of a URL, in
+// which lists have their filter.
 const maxFilter = 16 << 10
 
-// bulkRequest checks a filter as a list of executions does.
+// bulkRequest returns the bulk action that a client has asked for. It checks the filter in the same
+// way as the list of executions does.
 func (s *server) bulkRequest(ctx context.Context, org, action string, f listFilter) (r bulk.Request, err error) {
 	if raw, err := json.Marshal(f); err != nil || len(raw) > maxFilter {
 		return r, perdure.FieldErrorf("filter", "has over %d bytes", maxFilter)

@@ -16,7 +16,8 @@ import (
 
 const callPath = "/agent-executions/{id}/calls/{callId}"
 
-// CallInput names a model call. It is exported because huma ignores unexported embedded structs.
+// CallInput is the input of an operation on a model call. It is exported because huma ignores
+// unexported embedded structs.
 type CallInput struct {
 	operation.IDInput
 	CallID string `path:"callId" doc:"The id of the task that makes the call."`
@@ -27,7 +28,7 @@ type getCallInput struct {
 	operation.PageInput
 }
 
-// shownCall is a model call with a page of its messages.
+// shownCall is the JSON form of a model call, with one page of its messages.
 type shownCall struct {
 	*perdure.ModelCall
 	SystemPromptBytes int               `json:"systemPromptBytes,omitempty" doc:"The size of a system prompt that is left out because it has more than 256 KiB."`
@@ -37,18 +38,18 @@ type shownCall struct {
 	NextCursor        *string           `json:"nextCursor" doc:"Where the next page of messages begins; null at the end."`
 }
 
-// shownMessage is a message as a model sees it.
+// shownMessage is a message of a model call, in the form that the model received.
 type shownMessage struct {
 	Role  perdure.Role    `json:"role"`
 	Bytes int             `json:"bytes" doc:"The size of the content."`
 	Parts json.RawMessage `json:"parts" doc:"null if they have more than 256 KiB."`
 }
 
-// maxCallBytes is the maximum size of the conversation of a call that can be inspected.
+// maxCallBytes is the maximum size in bytes of the conversation of a model call that can be shown.
 const maxCallBytes = 32 << 20
 
-// storedCall returns the stored data of a model call. Errors: not_found, conflict (a LOCAL
-// execution).
+// storedCall returns the stored data of a model call. Errors: not_found; conflict for a LOCAL
+// execution.
 func (s *server) storedCall(ctx context.Context, in CallInput) (x *perdure.Execution, call perdure.StoredCall, err error) {
 	if x, err = s.execution(ctx, in.IDInput); err != nil {
 		return nil, call, err
@@ -83,9 +84,9 @@ func (s *server) storedCall(ctx context.Context, in CallInput) (x *perdure.Execu
 	return x, call, err
 }
 
-// inspect waits until the server may load the conversation of another call. The caller calls over when it
-// is done. Conversations are large, so that only a few are in memory at the same time. Errors: that of a
-// context that ends first.
+// inspect waits until the server may load the conversation of another model call. Conversations are
+// large, so only maxInspections may be in memory at the same time. The caller must call over when
+// it no longer needs the conversation. If ctx ends first, inspect returns its error.
 func (s *server) inspect(ctx context.Context) (over func(), err error) {
 	select {
 	case s.inspections <- struct{}{}:
@@ -95,11 +96,12 @@ func (s *server) inspect(ctx context.Context) (over func(), err error) {
 	}
 }
 
-// maxInspections is the maximum number of calls that are rebuilt at the same time.
+// maxInspections is the maximum number of model calls whose conversations are in memory at the same
+// time.
 const maxInspections = 4
 
-// limitedTasks returns read as a StoredCall has it. It returns an error when the tasks read so far have
-// more than maxCallBytes.
+// limitedTasks returns a function that reads tasks with read. The function fails once all tasks
+// that it has read exceed maxCallBytes.
 func limitedTasks(read func(ids []uuid.UUID) ([]*perdure.Task, error)) func(ids ...uuid.UUID) ([]*perdure.Task, error) {
 	bytes := 0
 	return func(ids ...uuid.UUID) ([]*perdure.Task, error) {
@@ -120,7 +122,8 @@ func tooLargeToShow() error {
 	return perdure.Errorf(perdure.PayloadTooLarge, "the conversation of the call has over %d MiB and is not shown", maxCallBytes>>20)
 }
 
-// limited ends a path with an error when it has more than maxCallBytes.
+// limited yields the entries of a path. It ends with an error when their contents exceed
+// maxCallBytes.
 func limited(path iter.Seq2[perdure.Entry, error]) iter.Seq2[perdure.Entry, error] {
 	return func(yield func(perdure.Entry, error) bool) {
 		bytes := 0
@@ -135,7 +138,8 @@ func limited(path iter.Seq2[perdure.Entry, error]) iter.Seq2[perdure.Entry, erro
 	}
 }
 
-// toolsOf returns the tools as the workers of the org have registered them, then the built-in ones.
+// toolsOf returns the tools that workers of the org have registered, followed by the built-in
+// tools.
 func (s *server) toolsOf(ctx context.Context, org string) ([]perdure.ToolInfo, error) {
 	known, err := s.readWhole().Kinds(ctx, org)
 	if err != nil {
@@ -191,7 +195,7 @@ func (s *server) getCall(ctx context.Context, in *getCallInput) (*operation.Body
 	return operation.BodyOf(shown), nil
 }
 
-// cut leaves out a system prompt and the parts of an answer that are too large to be shown.
+// cut removes the system prompt and parts of the model's message if they are too large to be shown.
 func (c *shownCall) cut() error {
 	if n := len(c.SystemPrompt); n > perdure.ShownLimit {
 		c.SystemPrompt, c.SystemPromptBytes = "", n
@@ -206,7 +210,8 @@ func (c *shownCall) cut() error {
 	return err
 }
 
-// page sets a page of the messages. It ends early at about store.PageBytes.
+// page selects a page of the call's messages. The page ends before the limit when it has about
+// store.PageBytes.
 func (c *shownCall) page(from, limit int) error {
 	c.Messages = []shownMessage{}
 	bytes := 0
@@ -236,7 +241,8 @@ type callBodyInput struct {
 	As string `query:"as" doc:"The provider whose request is shown; default the provider of the call."`
 }
 
-// callBody is the body of a request to a provider, which is sent unchanged.
+// callBody contains the body of the request that was sent to the model provider. It is sent to the
+// client unchanged.
 type callBody struct {
 	ContentType string `header:"Content-Type"`
 	Body        []byte

@@ -36,8 +36,9 @@ func (h *testServer) register(r perdure.Registration) {
 	}
 }
 
-// /kinds lists the registered kinds, agents before tasks, with their descriptions, input schemas
-// and providers. The list can be filtered by type.
+// TestKindsAreThoseThatWorkersRegistered checks that /kinds lists the registered kinds, agents
+// before tasks, with their descriptions, input schemas and providers. The list can be filtered by
+// type.
 func TestKindsAreThoseThatWorkersRegistered(t *testing.T) {
 	h := open(t)
 	h.register(perdure.Registration{
@@ -72,8 +73,8 @@ func TestKindsAreThoseThatWorkersRegistered(t *testing.T) {
 	h.Call("GET", "/kinds?type=step", "").Problem(400, perdure.InvalidArgument, "type")
 }
 
-// Pages of seven kinds contain each of the 23 kinds once. The lists of the catalog refuse an
-// invalid cursor.
+// TestKindsComeInPages checks that pages of seven kinds contain each of the 23 kinds once. The
+// lists of the catalog refuse an invalid cursor.
 func TestKindsComeInPages(t *testing.T) {
 	h := open(t)
 	var tasks []perdure.KindSpec
@@ -109,8 +110,8 @@ func TestKindsComeInPages(t *testing.T) {
 	}
 }
 
-// /providers lists the program's providers and those that only workers have registered. It reports
-// which of them have a worker.
+// TestProvidersAreThoseOfProgramAndWorkers checks that /providers lists the program's providers and
+// those that only workers have registered. It reports which of them have a worker.
 func TestProvidersAreThoseOfProgramAndWorkers(t *testing.T) {
 	h := open(t, withCatalog)
 	h.register(perdure.Registration{Agents: []perdure.KindSpec{{Kind: "other", Providers: []string{"own"}}}})
@@ -129,7 +130,8 @@ func TestProvidersAreThoseOfProgramAndWorkers(t *testing.T) {
 	}
 }
 
-// /tools lists the program's tools, and reports for each whether a worker has registered it.
+// TestToolsAreThoseOfTheProgram checks that /tools lists the program's tools, and reports for each
+// whether a worker has registered it.
 func TestToolsAreThoseOfTheProgram(t *testing.T) {
 	h := open(t, withCatalog)
 	h.register(perdure.Registration{Tasks: []perdure.KindSpec{{Kind: "fetch"}, {Kind: "unrelated"}}})
@@ -145,7 +147,8 @@ func TestToolsAreThoseOfTheProgram(t *testing.T) {
 	}
 }
 
-// The catalog contains nothing that only workers of another org have registered.
+// TestTheCatalogIsThatOfTheOrg checks that the catalog contains nothing that only workers of
+// another org have registered.
 func TestTheCatalogIsThatOfTheOrg(t *testing.T) {
 	h := open(t, withCatalog)
 	if _, err := h.Engine.CreateOrg(t.Context(), "other"); err != nil {

@@ -8,11 +8,11 @@ import (
 	"github.com/perdure/perdure/internal/face/facetest"
 )
 
-// wrongNets are values of config.net that are refused, each as JSON.
+// wrongNets are invalid values of config.net, each as JSON.
 var wrongNets = []string{`"lan"`, `"Open"`, `"none "`, `1`, `true`, `["none"]`, `{}`}
 
-// A start accepts only the defined values of config.net. Another value is refused with the name of
-// the field, and starts nothing.
+// TestTheNetworkOfAStart checks that a start accepts only the defined values of config.net. Another
+// value is refused with the name of the field, and starts nothing.
 func TestTheNetworkOfAStart(t *testing.T) {
 	h := facetest.Open(t)
 	for _, wrong := range wrongNets {
@@ -29,7 +29,7 @@ func TestTheNetworkOfAStart(t *testing.T) {
 	}
 }
 
-// netOf starts an execution and returns the network of its input.
+// netOf starts an execution and returns the network setting in its input.
 func netOf(h *facetest.Server, members string) string {
 	h.T.Helper()
 	var x struct{ Input perdure.ReactInput }
@@ -37,8 +37,8 @@ func netOf(h *facetest.Server, members string) string {
 	return x.Input.Config.Net
 }
 
-// A definition's network is checked when it is created and when it is changed. A refused change
-// leaves it unchanged.
+// TestTheNetworkOfADefinition checks that a definition's network is checked when it is created and
+// when it is changed. A refused change leaves it unchanged.
 func TestTheNetworkOfADefinition(t *testing.T) {
 	h := facetest.Open(t)
 	body := func(net string) string { return `{"name":"d",` + facetest.Models + `,"config":{"net":` + net + `}}` }
@@ -68,7 +68,8 @@ func TestTheNetworkOfADefinition(t *testing.T) {
 	}
 }
 
-// The network of an execution is the stricter one of its definition's and its start's.
+// TestAStartIsAsStrictAsItsDefinition checks that an execution has the stricter of two network
+// settings: that of its definition and that of its start.
 func TestAStartIsAsStrictAsItsDefinition(t *testing.T) {
 	h := facetest.Open(t)
 	for definition, starts := range map[string]map[string]string{

@@ -12,12 +12,12 @@ import (
 	"github.com/perdure/perdure/internal/face/operation"
 )
 
-// contentRef refers to content that was uploaded before.
+// contentRef refers to content that was uploaded before the request that contains the reference.
 type contentRef struct {
 	BlobID uuid.UUID `json:"blobId" format:"uuid"`
 }
 
-// uploadReply is the response to an upload.
+// uploadReply is the body of the response to an upload.
 type uploadReply struct {
 	BlobID uuid.UUID    `json:"blobId" format:"uuid"`
 	Length int64        `json:"length"`
@@ -26,8 +26,9 @@ type uploadReply struct {
 
 const contentPath = "/agent-executions/{id}/content"
 
-// contentRoute registers the upload of content. It bypasses huma, which reads bodies whole, because
-// the body is streamed into the store. The OpenAPI document describes it.
+// contentRoute registers the route for uploads of content. The body of an upload is streamed into
+// the store. The route therefore does not use huma, which reads whole bodies; the OpenAPI document
+// describes it all the same.
 func (s *server) contentRoute() {
 	s.Handle(front.Route{Pattern: "PUT " + front.OrgPath + contentPath, Access: front.Client, Upload: true}, s.putContent)
 	s.Describe(&huma.Operation{

@@ -17,7 +17,7 @@ import (
 	"github.com/perdure/perdure/internal/face/operation"
 )
 
-// contentRoutes registers the operations on contents, and the promotion of LOCAL executions.
+// contentRoutes registers the operations on contents, and the promotion of a LOCAL execution.
 func (s *server) contentRoutes() {
 	g := operation.Group{API: s.API, Access: front.Client, Tag: "Executions", Compress: true}
 	const one = "/agent-executions/{id}"
@@ -70,8 +70,8 @@ func (s *server) content(ctx context.Context, in *contentInput) (*huma.StreamRes
 	}}, nil
 }
 
-// send writes a content. If the content ends early or late, send resets the connection, so that the
-// client does not take the received part for the whole.
+// send sends a content. If it has fewer or more bytes than length, send resets the connection.
+// Otherwise the client would take what it received for the whole.
 func (s *server) send(hc huma.Context, content io.Reader, length int64) {
 	r, w := humago.Unwrap(hc)
 	h := w.Header()
@@ -89,7 +89,7 @@ func (s *server) send(hc huma.Context, content io.Reader, length int64) {
 	}
 }
 
-// deadlineWriter sets a write deadline for each write.
+// deadlineWriter is a writer that sets a new write deadline before each write.
 type deadlineWriter struct {
 	w       io.Writer
 	c       *http.ResponseController
@@ -101,8 +101,8 @@ func (p deadlineWriter) Write(b []byte) (int, error) {
 	return p.w.Write(b)
 }
 
-// The following functions load contents that are not stored in their rows, or set their length and
-// hash.
+// The functions below complete objects before they are sent. They load contents that are stored
+// outside the objects' rows. For a content that is not loaded, they set its length and hash.
 
 func shown(place *json.RawMessage, ref *perdure.BlobRef, bytes *int64, sum *string) homes.Field {
 	return homes.Field{Place: place, Ref: ref, Bytes: bytes, Sum: sum}
@@ -132,8 +132,8 @@ func (s *server) showEntries(ctx context.Context, x *perdure.Execution, entries 
 	return nil
 }
 
-// folded reports whether a blob is a content of an execution that is or was LOCAL. For an entry,
-// such a blob also contains the entry's metadata.
+// folded reports whether the content in a blob was written while its execution was LOCAL. If the
+// content is that of an entry, such a blob also contains the entry's metadata.
 func folded(x *perdure.Execution, ref *perdure.BlobRef) bool {
 	return ref.ID == perdure.ContentID(x.ID, ref.SHA256)
 }
@@ -155,8 +155,8 @@ func (s *server) showTasks(ctx context.Context, x *perdure.Execution, tasks []*p
 	return s.Engine.Homes().Fill(ctx, x, all)
 }
 
-// showSignals shows signals. The server keeps the value of a signal to a LOCAL execution only until
-// it is consumed, and shows it to no client.
+// showSignals completes signals before they are sent. The server stores the value of a signal to a
+// LOCAL execution only until the signal is consumed. It shows the value to no client.
 func (s *server) showSignals(ctx context.Context, x *perdure.Execution, signals []*perdure.Signal) error {
 	all := make([]homes.Field, len(signals))
 	for i, signal := range signals {

@@ -18,7 +18,7 @@ type compactInput struct {
 	Body           *perdure.CompactionRequest
 }
 
-// compact asks the agent for a compaction.
+// compact asks the agent of an execution to compact its conversation.
 func (s *server) compact(ctx context.Context, in *compactInput) (*operation.Body[engine.SignalReply], error) {
 	id, err := in.Of("execution")
 	if err != nil {
@@ -35,7 +35,8 @@ func (s *server) compact(ctx context.Context, in *compactInput) (*operation.Body
 	return operation.BodyOf(reply), nil
 }
 
-// contextPage is a page of an execution's context: the messages that the next model call sends.
+// contextPage is a page of the context of an execution: of the messages that the next model call
+// will send.
 type contextPage struct {
 	LeafEntryID *uuid.UUID         `json:"leafEntryId" doc:"The end of the path that the context is built from; null if there is no entry yet."`
 	Compaction  *contextCompaction `json:"compaction" doc:"The newest compaction of the path, or null."`
@@ -44,13 +45,13 @@ type contextPage struct {
 	NextCursor  *string            `json:"nextCursor" doc:"Where the next page begins; null at the end. The pages are of one path, even if the execution grows meanwhile."`
 }
 
-// contextCompaction is a compaction entry with its decoded metadata.
+// contextCompaction is a compaction entry and its decoded metadata.
 type contextCompaction struct {
 	Entry  perdure.Entry            `json:"entry"`
 	Record perdure.CompactionRecord `json:"record"`
 }
 
-// contextEntry is an entry as a model sees it.
+// contextEntry is an entry of the context, in the form that the model sees.
 type contextEntry struct {
 	EntryID     uuid.UUID     `json:"entryId"`
 	Rewritten   bool          `json:"rewritten" doc:"The model that created the message saw something else before it. Its thinking is left out."`
@@ -58,7 +59,7 @@ type contextEntry struct {
 	Entry       perdure.Entry `json:"entry"`
 }
 
-// context returns the messages that the next model call sends.
+// context responds with a page of the messages that the next model call will send.
 func (s *server) context(ctx context.Context, in *PartsInput) (*operation.Body[contextPage], error) {
 	x, err := s.execution(ctx, in.IDInput)
 	if err != nil {
@@ -100,13 +101,14 @@ func (s *server) context(ctx context.Context, in *PartsInput) (*operation.Body[c
 	return operation.BodyOf(page), nil
 }
 
-// cursorSeparator divides a cursor into the leaf of the path and the last entry of the page before.
+// cursorSeparator separates the two parts of a cursor: the id of the leaf, and the id of the last
+// entry on the previous page.
 const cursorSeparator = "."
 
 func noCursor() error { return perdure.FieldErrorf("cursor", "is not one of this list") }
 
-// contextCursor returns the leaf of the path that the pages are of, and the last entry of the page
-// before.
+// contextCursor returns the leaf of the conversation that is being paged, and the last entry of the
+// previous page.
 func contextCursor(x *perdure.Execution, cursor string) (leaf, after *uuid.UUID, err error) {
 	if cursor == "" {
 		return x.Leaf, nil, nil
@@ -120,8 +122,8 @@ func contextCursor(x *perdure.Execution, cursor string) (leaf, after *uuid.UUID,
 	return &path, &last, nil
 }
 
-// contextOf returns the context at a leaf. Its entries have no content, and only the newest
-// compaction has metadata.
+// contextOf returns the context of the conversation that ends at the leaf. Its entries have no
+// content, and only the newest compaction has metadata.
 func (s *server) contextOf(ctx context.Context, x *perdure.Execution, leaf uuid.UUID, continued bool) (perdure.Context, error) {
 	var path []perdure.Entry
 	newest := -1
@@ -148,14 +150,14 @@ func (s *server) contextOf(ctx context.Context, x *perdure.Execution, leaf uuid.
 		}
 	}
 	seen, err := perdure.ContextOf(path)
-	if err == nil && seen.Compaction != nil && len(seen.LeftOut) == 0 { // the path begins at the compaction's first kept entry
+	if err == nil && seen.Compaction != nil && len(seen.LeftOut) == 0 { // the path then begins at the first entry that the compaction has kept
 		seen.LeftOut, err = s.read().LeftOut(ctx, x.ID, leaf)
 	}
 	return seen, err
 }
 
-// fillRecord loads the metadata of a compaction that only the execution's worker stores. Errors:
-// unavailable.
+// fillRecord loads the metadata of a compaction from the execution's worker, if only the worker
+// stores it. Errors: unavailable.
 func (s *server) fillRecord(ctx context.Context, x *perdure.Execution, e *perdure.Entry) error {
 	if e.Blob == nil || !folded(x, e.Blob) {
 		return nil
@@ -171,7 +173,7 @@ func (s *server) fillRecord(ctx context.Context, x *perdure.Execution, e *perdur
 	return nil
 }
 
-// shownCompaction returns the compaction with its summary.
+// shownCompaction returns a compaction entry with its summary, in the form that clients see.
 func (s *server) shownCompaction(ctx context.Context, x *perdure.Execution, e perdure.Entry) (*contextCompaction, error) {
 	record, err := e.Compaction()
 	if err != nil {
@@ -184,7 +186,7 @@ func (s *server) shownCompaction(ctx context.Context, x *perdure.Execution, e pe
 	return &contextCompaction{Entry: shown[0], Record: record}, nil
 }
 
-// contextEntries returns the first of the entries with their contents, as many as a page holds.
+// contextEntries returns as many of the context's entries as fit on a page, with their contents.
 func (s *server) contextEntries(ctx context.Context, x *perdure.Execution, seen []perdure.ContextEntry) ([]contextEntry, error) {
 	page := make([]contextEntry, 0, len(seen))
 	ids := make([]uuid.UUID, len(seen))
@@ -198,7 +200,7 @@ func (s *server) contextEntries(ctx context.Context, x *perdure.Execution, seen 
 	return page, err
 }
 
-// entriesOf returns the first of the entries by id, as in a list: as many as a page holds.
+// entriesOf reads entries by their ids, as many as fit on a page of a list.
 func (s *server) entriesOf(ctx context.Context, x *perdure.Execution, ids []uuid.UUID) ([]perdure.Entry, error) {
 	if len(ids) == 0 {
 		return nil, nil

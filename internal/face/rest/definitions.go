@@ -51,7 +51,7 @@ func (b definitionBody) definition() (perdure.Definition, error) {
 	}, err
 }
 
-// objectOf encodes metadata; nil becomes an empty object.
+// objectOf encodes metadata as a JSON object. For nil it returns an empty object.
 func objectOf(members map[string]json.RawMessage) (json.RawMessage, error) {
 	if members == nil {
 		return json.RawMessage("{}"), nil
@@ -112,10 +112,12 @@ func (s *server) createDefinition(ctx context.Context, in *createDefinitionInput
 	return out, nil
 }
 
-// namesTried bounds the search for a free slug by counting up. After that, a random suffix is used.
+// namesTried is the number of slugs that are tried by counting up (name-2, name-3 ...). After them,
+// a random suffix is used.
 const namesTried = 9
 
-// storeDefinition stores d. If d has no slug, it gets a free one that is derived from its name.
+// storeDefinition stores a definition. If it has no slug, it gets an unused one that is derived
+// from its name.
 func (s *server) storeDefinition(ctx context.Context, org string, d perdure.Definition) (*perdure.Definition, error) {
 	if d.Slug != "" {
 		return s.Engine.Definitions.Create(ctx, org, d)
@@ -137,7 +139,7 @@ func (s *server) storeDefinition(ctx context.Context, org string, d perdure.Defi
 	}
 }
 
-// slugOf converts a name to lower-case words joined by dashes.
+// slugOf converts a name to lower-case words that are joined by dashes.
 func slugOf(name string) string {
 	var b strings.Builder
 	for _, r := range strings.ToLower(name) {
@@ -204,7 +206,8 @@ func (s *server) putDefinition(ctx context.Context, in *putDefinitionInput) (*de
 	return definitionReply(stored), nil
 }
 
-// versionOf parses If-Match: a version, quoted as an ETag or not; 0 means any version.
+// versionOf parses the header If-Match. It contains a version, which may be quoted as an ETag. 0
+// means any version.
 func versionOf(match string) (int64, error) {
 	match = strings.Trim(strings.TrimPrefix(strings.TrimSpace(match), "W/"), `"`)
 	if match == "" || match == "*" {

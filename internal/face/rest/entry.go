@@ -26,7 +26,7 @@ func asEntry(op *operation.Operation) {
 	}
 }
 
-// getEntry returns an entry with its whole content. Large content is streamed while it is read.
+// getEntry responds with an entry and its whole content. A large content is sent while it is read.
 func (s *server) getEntry(ctx context.Context, in *entryInput) (*huma.StreamResponse, error) {
 	x, err := s.execution(ctx, in.IDInput)
 	if err != nil {
@@ -46,7 +46,7 @@ func (s *server) getEntry(ctx context.Context, in *entryInput) (*huma.StreamResp
 	}
 	before, after, err := around(*e)
 	if err != nil {
-		_ = content.Close() // the other error is returned
+		_ = content.Close() // the earlier error is returned
 		return nil, err
 	}
 	return &huma.StreamResponse{Body: func(hc huma.Context) {
@@ -55,7 +55,8 @@ func (s *server) getEntry(ctx context.Context, in *entryInput) (*huma.StreamResp
 	}}, nil
 }
 
-// around returns an entry as JSON, split into the part before its content and the part after it.
+// around returns the JSON of an entry in two parts: the part before the value of the content, and
+// the part after it.
 func around(e perdure.Entry) (before, after []byte, err error) {
 	var raw bytes.Buffer
 	out := json.NewEncoder(&raw)
@@ -64,14 +65,16 @@ func around(e perdure.Entry) (before, after []byte, err error) {
 	if err := out.Encode(e); err != nil {
 		return nil, nil, &perdure.Error{Code: perdure.Internal, Message: "entry " + e.ID.String() + " does not encode", Err: err}
 	}
-	// Only ids and names come before the content, and quotes in them are escaped.
+	// The first "content": in the JSON is the member. Only ids and names come before it, and quotes in
+	// them are escaped.
 	const member = `"content":`
 	before, after, _ = bytes.Cut(raw.Bytes(), []byte(member+"null"))
 	return append(bytes.Clone(before), member...), after, nil
 }
 
-// wholeContent opens an entry's content. If the content includes metadata, the metadata is moved to
-// the entry. Content on the execution's worker is shown, or marked, as in a list.
+// wholeContent opens an entry's content. If the stored content also contains the entry's metadata,
+// wholeContent moves the metadata to the entry. If only the execution's worker stores the content,
+// it is loaded from the worker, or marked as missing, as in a list of entries.
 func (s *server) wholeContent(ctx context.Context, x *perdure.Execution, e *perdure.Entry) (io.ReadCloser, error) {
 	if e.Blob != nil && e.Blob.Length > perdure.ShownLimit {
 		content, err := s.Engine.Homes().OpenContent(ctx, x, *e.Blob)
@@ -96,26 +99,27 @@ func (s *server) wholeContent(ctx context.Context, x *perdure.Execution, e *perd
 	return io.NopCloser(bytes.NewReader(e.Content)), nil
 }
 
-// unfolded separates the metadata from the content of an entry whose execution is or was LOCAL.
+// unfolded returns the content of an entry without the metadata, which it moves to the entry. Only
+// content that was written while its execution was LOCAL contains metadata.
 func unfolded(x *perdure.Execution, e *perdure.Entry, content io.ReadCloser) (io.ReadCloser, error) {
 	if !folded(x, e.Blob) {
 		return content, nil
 	}
 	rest, err := e.UnfoldFrom(content)
 	if err != nil {
-		_ = content.Close() // the error of the content is returned
+		_ = content.Close() // the error of UnfoldFrom is returned
 		return nil, err
 	}
 	return readCloser{rest, content}, nil
 }
 
-// readCloser reads from Reader and closes Closer.
+// readCloser combines a Reader with the Closer of another stream.
 type readCloser struct {
 	io.Reader
 	io.Closer
 }
 
-// pass writes a response while it is read. If the read fails, it resets the connection.
+// pass sends a response body while it reads it. If the read fails, pass resets the connection.
 func (s *server) pass(hc huma.Context, answer io.Reader) {
 	r, w := humago.Unwrap(hc)
 	w.Header().Set("Content-Type", "application/json")

@@ -116,8 +116,8 @@ func TestIdempotencyKey(t *testing.T) {
 	h.Call("POST", "/agent-executions", `{"userPrompt":"hi",`+models+`}`, "Idempotency-Key", big(256)).Problem(400, "invalid_argument", "Idempotency-Key")
 }
 
-// Two requests whose numbers differ, but round to the same float64, are not the same request for an
-// idempotency key.
+// TestIdempotencyKeyDistinguishesLargeNumbers checks that two requests whose numbers differ, but
+// round to the same float64, are not the same request for an idempotency key.
 func TestIdempotencyKeyDistinguishesLargeNumbers(t *testing.T) {
 	h := open(t)
 	body := func(n string) string { return `{"kind":"count","input":{"n":` + n + `}}` }
@@ -198,7 +198,7 @@ func TestEntriesPageAlongThePath(t *testing.T) {
 	for i := range 5 {
 		want = append(want, run.Say(userText(fmt.Sprint(i))).ID)
 	}
-	run.Leaf = &want[1] // another branch
+	run.Leaf = &want[1] // the leaf moves to another branch
 	branch := run.Say(userText("other")).ID
 	for _, c := range []struct {
 		query string
@@ -228,7 +228,7 @@ func TestEntriesPageAlongThePath(t *testing.T) {
 	h.Call("GET", h.Path(x.ID, "/entries?cursor="+want[4].String()), "").Problem(400, "invalid_argument", "cursor")
 }
 
-// Each code that the store may return leads to its HTTP status.
+// TestEveryCodeHasItsStatus checks that each error code of the store becomes its HTTP status.
 func TestEveryCodeHasItsStatus(t *testing.T) {
 	h := open(t)
 	x := h.Start("")

@@ -7,8 +7,8 @@ import (
 	"github.com/perdure/perdure/internal/face/front"
 )
 
-// ExecutionFilter is the filter of a list of executions, and of a bulk action. It is exported
-// because huma ignores unexported embedded structs.
+// ExecutionFilter contains the query parameters that filter a list of executions or select those of
+// a bulk action. It is exported because huma ignores unexported embedded structs.
 type ExecutionFilter struct {
 	Status        []string `query:"status,explode" json:"status,omitempty" doc:"Any of these, in any case. A query repeats the parameter or separates them by commas."`
 	Kind          string   `query:"kind" json:"kind,omitempty"`
@@ -20,8 +20,8 @@ type ExecutionFilter struct {
 	Query         string   `query:"q" json:"q,omitempty" doc:"In the id, the kind or the first 4 KiB of the input."`
 }
 
-// parsed returns the filter with its values, without metadata. field is the prefix of the names of
-// its members in errors.
+// parsed returns the filter with parsed values. It does not contain the filters by metadata. In
+// errors, the names of the members begin with the prefix field.
 func (in *ExecutionFilter) parsed(field string) (perdure.BulkFilter, error) {
 	f := perdure.BulkFilter{Kind: in.Kind, Tag: in.Tag, FailedTurn: in.FailedTurn, Query: in.Query}
 	for _, given := range in.Status {

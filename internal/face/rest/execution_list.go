@@ -21,7 +21,8 @@ type listExecutionsInput struct {
 
 const metadataPrefix = "metadata."
 
-// documentMetadata documents the filters by metadata, whose names the client chooses.
+// documentMetadata adds the filters by metadata to the OpenAPI document. The client chooses the
+// names of these parameters.
 func documentMetadata(op *operation.Operation) {
 	op.Parameters = append(op.Parameters, &huma.Param{
 		Name: metadataPrefix + "KEY", In: "query", Schema: &huma.Schema{Type: "string"},
@@ -51,10 +52,11 @@ func (s *server) listExecutions(ctx context.Context, in *listExecutionsInput) (*
 	return operation.ListOf(p.Items, p.Next), nil
 }
 
-// maxTagKinds is the maximum number of kinds with a tag for which executions can be listed.
+// maxTagKinds is the maximum number of agent kinds that may have the tag by which executions are
+// filtered.
 const maxTagKinds = 1000
 
-// kindsWithTag returns the agent kinds with the tag; nil if there is no tag to filter by.
+// kindsWithTag returns the agent kinds that have the tag; nil if tag is "".
 func (s *server) kindsWithTag(ctx context.Context, org, tag string) ([]string, error) {
 	if tag == "" {
 		return nil, nil

@@ -17,7 +17,7 @@ import (
 	"github.com/perdure/perdure/internal/face/operation"
 )
 
-// startBody is the request to start an execution.
+// startBody is the body of a request that starts an execution.
 type startBody struct {
 	Kind            string                     `json:"kind,omitempty" doc:"Default react-agent."`
 	DefinitionID    string                     `json:"agentDefinitionId,omitempty" doc:"A definition to start from; config is merged into its own member by member, other members given here replace its."`
@@ -76,7 +76,7 @@ func (s *server) executionRoutes() {
 	s.contentRoute()
 }
 
-// alsoUnchanged documents the response for an execution that has already ended.
+// alsoUnchanged is an option that documents the response for an execution that has already ended.
 func alsoUnchanged(op *operation.Operation) {
 	op.Responses["200"] = &huma.Response{
 		Description: "It has ended already and stays as it is",
@@ -132,7 +132,7 @@ func (in *startInput) request() (engine.StartRequest, error) {
 	return r, err
 }
 
-// traceparent matches the header as W3C Trace Context defines it for version 00. A value that does
+// traceparent matches the header traceparent in version 00 of W3C Trace Context. A value that does
 // not match is ignored.
 var traceparent = regexp.MustCompile(`^00-[0-9a-f]{32}-[0-9a-f]{16}-[0-9a-f]{2}$`)
 
@@ -156,7 +156,7 @@ func hashOf(body any) (perdure.Hash, error) {
 	return sha256.Sum256(raw), nil
 }
 
-// execution returns the execution that a path names.
+// execution returns the execution whose id a path contains.
 func (s *server) execution(ctx context.Context, in operation.IDInput) (*perdure.Execution, error) {
 	return s.Execution(ctx, in.Org, in.ID)
 }
@@ -208,7 +208,8 @@ func (s *server) signal(ctx context.Context, in *signalInput) (*operation.Body[e
 	return operation.BodyOf(reply), nil
 }
 
-// idOf parses the id of a part of an execution, in the middle of a path.
+// idOf parses the id of a part of an execution in a path. The text what is the kind of the part,
+// for the error.
 func idOf(execution uuid.UUID, what, text string) (uuid.UUID, error) {
 	id, err := front.ParseID(what, text)
 	if err != nil {

@@ -13,7 +13,7 @@ type interruptInput struct {
 	Body *perdure.Interrupt
 }
 
-// interrupt stops the current turn of an execution.
+// interrupt stops the current turn of an execution's agent.
 func (s *server) interrupt(ctx context.Context, in *interruptInput) (*operation.Body[engine.SignalReply], error) {
 	id, err := in.Of("execution")
 	if err != nil {

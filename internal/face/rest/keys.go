@@ -33,7 +33,7 @@ type setKeyLimitsInput struct {
 	}
 }
 
-// limitChange is a change of a key's limits; omitted members stay unchanged.
+// limitChange is a change of a key's limits. Limits that the client omits stay unchanged.
 type limitChange struct {
 	RequestsPerSecond *int64 `json:"requestsPerSecond,omitempty" minimum:"0" doc:"0 for no limit; left out, it stays."`
 	MaxRunning        *int64 `json:"maxRunning,omitempty" minimum:"0" doc:"0 for no limit; left out, it stays."`
@@ -48,7 +48,7 @@ func (c limitChange) apply(l *perdure.KeyLimits) {
 	}
 }
 
-// newKey is a key with its secret.
+// newKey is a key that was just created, with its secret.
 type newKey struct {
 	perdure.APIKey
 	Key string `json:"key" doc:"The secret. It is not stored and not shown again."`

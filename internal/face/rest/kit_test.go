@@ -10,7 +10,7 @@ import (
 
 func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }
 
-// testServer is the server of facetest, with the methods of the tests of this package.
+// testServer is the server of package facetest with helper methods for the tests of this package.
 type testServer struct{ *facetest.Server }
 
 func open(t *testing.T, change ...func(*face.Config)) *testServer {

@@ -91,13 +91,13 @@ func (s *countingBlob) Read(p []byte) (int, error) {
 	return n, err
 }
 
-// text returns JSON of that many bytes, which differs for each mark.
+// text returns JSON of that many bytes. Different marks lead to different texts.
 func text(mark string, bytes int) json.RawMessage {
 	return json.RawMessage(`"` + mark + strings.Repeat("x", bytes-2-len(mark)) + `"`)
 }
 
-// largeExecution is an execution whose contents are stored in the store only by reference; the test
-// acts as its worker.
+// largeExecution is an execution with large contents, which the store keeps in blobs. The test acts
+// as its worker.
 type largeExecution struct {
 	*testServer
 	wary    *countingStore
@@ -134,7 +134,7 @@ func (h *largeExecution) commit(edit func(c *perdure.Commit)) {
 	h.wary.whole.Store(0)
 }
 
-// add adds an entry with that content to a commit.
+// add adds a new entry with the content to a commit.
 func (h *largeExecution) add(c *perdure.Commit, content json.RawMessage) uuid.UUID {
 	e := perdure.Entry{ID: uuid.New(), ParentID: h.parent, Type: perdure.EntryMessage, Role: perdure.RoleUser, Content: content, Metadata: json.RawMessage(`{"a":"<&>"}`)}
 	c.Entries = append(c.Entries, perdure.NewEntry{Entry: e})
@@ -148,7 +148,8 @@ func body(mark string, bytes int) json.RawMessage {
 	return json.RawMessage(`{"parts":[{"type":"text","text":` + string(text(mark, bytes-len(around))) + `}]}`)
 }
 
-// left checks that a member was omitted, and that its content can be fetched by its hash.
+// left checks that the member name of m was left out because of its size, and that its content can
+// be fetched by its hash.
 func (h *largeExecution) left(what string, m map[string]any, name string, content []byte) {
 	h.T.Helper()
 	sum := perdure.Hash(sha256.Sum256(content)).String()
@@ -186,8 +187,9 @@ func (h *largeExecution) one(rest string) map[string]any {
 	return m
 }
 
-// Contents over 256 KiB are replaced by their length and hash, except in the responses for one
-// entry and for one content. A content of 256 KiB is included. At most one read loads a whole row.
+// TestLargeContentsAreLeftOut checks that contents over 256 KiB are replaced by their length and
+// hash, except in the responses for one entry and for one content. A content of 256 KiB is
+// included. At most one read loads a whole row.
 func TestLargeContentsAreLeftOut(t *testing.T) {
 	const large = 1 << 20
 	input := `{"n":1,"pad":` + string(text("in", large)) + `}`
@@ -213,7 +215,7 @@ func TestLargeContentsAreLeftOut(t *testing.T) {
 	h.commit(func(c *perdure.Commit) {
 		c.Outcome = perdure.Outcome{Kind: perdure.OutcomeComplete, Output: perdure.Inline(output)}
 	})
-	h.wary.greedy.Store(0) // a worker in this process receives them whole
+	h.wary.greedy.Store(0) // the worker in this process receives whole contents
 
 	snapshot := h.one("/snapshot")
 	for what, x := range map[string]any{"the execution": h.one(""), "the snapshot": snapshot["execution"]} {
@@ -245,12 +247,13 @@ func TestLargeContentsAreLeftOut(t *testing.T) {
 	h.Call("GET", h.Path(h.id, "/content/"+perdure.Hash(sha256.Sum256(nil)).String()), "").Problem(404, perdure.NotFound, "")
 	other := h.Start("")
 	h.Call("GET", h.Path(other.ID, "/content/"+perdure.Hash(sha256.Sum256(entry)).String()), "").Problem(404, perdure.NotFound, "")
-	if whole, greedy := h.wary.whole.Load(), h.wary.greedy.Load(); whole > 1 || greedy > 0 { // the start loads its own response
+	if whole, greedy := h.wary.whole.Load(), h.wary.greedy.Load(); whole > 1 || greedy > 0 { // the start of the execution loads one for its own response
 		t.Errorf("%d reads loaded everything, %d more than a piece", whole, greedy)
 	}
 }
 
-// The first 64 KiB of a large content arrive while the rest cannot be read from the store yet.
+// TestAnEntryIsPassedOnAsItIsRead checks that the client receives the first 64 KiB of a large
+// content while the server cannot yet read more from the store.
 func TestAnEntryIsPassedOnAsItIsRead(t *testing.T) {
 	h := newLargeExecution(t, `{"n":1}`)
 	content := body("e", 3<<20)
@@ -275,8 +278,8 @@ func TestAnEntryIsPassedOnAsItIsRead(t *testing.T) {
 	}
 }
 
-// Lists of more than 8 MiB come in two pages, which together contain every item once. A snapshot
-// contains the newest entries that fit.
+// TestPagesAreBoundedInBytes checks that lists of more than 8 MiB come in two pages, which together
+// contain every item once. A snapshot contains the newest entries that fit.
 func TestPagesAreBoundedInBytes(t *testing.T) {
 	const count, size = store.PageBytes/perdure.ShownLimit + 1, perdure.ShownLimit
 	h := newLargeExecution(t, `{"n":1}`)

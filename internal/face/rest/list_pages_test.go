@@ -11,8 +11,9 @@ import (
 	"github.com/perdure/perdure"
 )
 
-// Lists have 50 items per page by default, and their pages joined equal one large page. Executions
-// are ordered newest first, other lists oldest first. Invalid cursors are refused.
+// TestPagesOfListsAreBounded checks that lists have 50 items per page by default, and their pages
+// joined equal one large page. Executions are ordered newest first, other lists oldest first.
+// Invalid cursors are refused.
 func TestPagesOfListsAreBounded(t *testing.T) {
 	h := open(t)
 	x := h.Start("")
@@ -84,7 +85,8 @@ func TestPagesOfListsAreBounded(t *testing.T) {
 	}
 }
 
-// persistenceMode and status are accepted in any case. persistenceMode is returned in upper case.
+// TestEnumsAreTakenInAnyCase checks that the values of persistenceMode and status may be sent in
+// upper or lower case. Responses have persistenceMode in upper case.
 func TestEnumsAreTakenInAnyCase(t *testing.T) {
 	h := open(t)
 	for mode, want := range map[string]string{"remote": "REMOTE", "Remote": "REMOTE", "REMOTE": "REMOTE", "local": "LOCAL", "LoCaL": "LOCAL"} {
@@ -99,8 +101,9 @@ func TestEnumsAreTakenInAnyCase(t *testing.T) {
 	}
 }
 
-// A JSON body is accepted with the content types that tools send by default, and refused with
-// others. Bodies that are not JSON objects, or have unknown members, are refused.
+// TestBodiesOfOtherTypes checks that a JSON body is accepted with the content types that tools send
+// by default, and refused with others. Bodies that are not JSON objects, or have unknown members,
+// are refused.
 func TestBodiesOfOtherTypes(t *testing.T) {
 	h := open(t)
 	body := `{"userPrompt":"hi",` + models + `}`
@@ -136,8 +139,8 @@ func TestBodiesOfOtherTypes(t *testing.T) {
 	}
 }
 
-// A cancelled execution that runs is CANCELLING until its worker ends it, and one that waits is
-// CANCELLED at once. Cancelling an ended execution changes nothing.
+// TestCancelOfEachStatus checks that a cancelled execution that runs is CANCELLING until its worker
+// ends it, and one that waits is CANCELLED at once. Cancelling an ended execution changes nothing.
 func TestCancelOfEachStatus(t *testing.T) {
 	h := open(t)
 	running := h.Start("")
@@ -146,7 +149,7 @@ func TestCancelOfEachStatus(t *testing.T) {
 	if got["status"] != "CANCELLING" || got["completedAt"] != nil {
 		t.Errorf("a running execution is %v", got["status"])
 	}
-	h.Call("DELETE", h.Path(running.ID, ""), "").Want(202, nil) // it has not ended
+	h.Call("DELETE", h.Path(running.ID, ""), "").Want(202, nil) // 202, because the execution has not ended yet
 	run.Commit(perdure.Commit{Outcome: perdure.Outcome{Kind: perdure.OutcomeCancelled}})
 	ended := h.Call("GET", h.Path(running.ID, ""), "").Want(200, nil)
 	if after := h.Call("DELETE", h.Path(running.ID, ""), "").Want(200, nil); string(after.Body) != string(ended.Body) {
@@ -159,8 +162,8 @@ func TestCancelOfEachStatus(t *testing.T) {
 	}
 }
 
-// The value of a userMessage has a text or parts. Invalid values and invalid signal names are
-// refused.
+// TestValuesOfSignals checks that the value of a userMessage has a text or parts. Invalid values
+// and invalid signal names are refused.
 func TestValuesOfSignals(t *testing.T) {
 	h := open(t)
 	at := h.Path(h.Start("").ID, "/signal")
@@ -176,8 +179,8 @@ func TestValuesOfSignals(t *testing.T) {
 	}
 }
 
-// Neither the start of an execution nor a user message appends an entry; the first entry is from
-// the worker.
+// TestNoEntryBeforeTheWorkers checks that neither the start of an execution nor a user message
+// appends an entry; the first entry is from the worker.
 func TestNoEntryBeforeTheWorkers(t *testing.T) {
 	h := open(t)
 	at := h.Path(h.Start(`,"systemPrompt":"be kind"`).ID, "")
@@ -197,7 +200,8 @@ func TestNoEntryBeforeTheWorkers(t *testing.T) {
 	}
 }
 
-// The OpenAPI document, its page and the health checks need no key.
+// TestPathsThatNeedNoKey checks that the OpenAPI document, its page and the health checks need no
+// key.
 func TestPathsThatNeedNoKey(t *testing.T) {
 	h := open(t)
 	for path, contentType := range map[string]string{
@@ -213,8 +217,8 @@ func TestPathsThatNeedNoKey(t *testing.T) {
 	}
 }
 
-// A snapshot has the newest 100 entries by default, another number on request, and the number of
-// earlier entries.
+// TestSnapshotsHoldAHundredEntries checks that a snapshot has the newest 100 entries by default,
+// another number on request, and the number of earlier entries.
 func TestSnapshotsHoldAHundredEntries(t *testing.T) {
 	h := open(t)
 	x := h.Start("")

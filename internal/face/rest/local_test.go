@@ -16,11 +16,11 @@ import (
 	"github.com/perdure/perdure/internal/face/facetest"
 )
 
-// workerContents is the contents of the worker that the test plays.
+// workerContents are the contents that the worker stores. The test acts as the worker.
 type workerContents struct {
 	mu    sync.Mutex // guards the fields below
 	all   map[perdure.Hash][]byte
-	spoil bool // send something else
+	spoil bool // sends other bytes than the hash belongs to
 }
 
 func (s *workerContents) Content(_ context.Context, _ uuid.UUID, sum perdure.Hash) (io.ReadCloser, error) {
@@ -48,7 +48,7 @@ type localExecution struct {
 	*workerContents
 	id    uuid.UUID
 	entry uuid.UUID
-	large []byte // the result of its task
+	large []byte // the result of the execution's task
 }
 
 func (l *localExecution) ref(content []byte) perdure.Payload {
@@ -128,7 +128,7 @@ func (l *localExecution) connect() (disconnect func()) {
 	}
 }
 
-// get reads one object, or the items of a list.
+// get reads a part of the execution: one object, or the items of a list.
 func (l *localExecution) get(rest string) []map[string]any {
 	l.T.Helper()
 	var raw json.RawMessage
@@ -146,7 +146,7 @@ func (l *localExecution) get(rest string) []map[string]any {
 	return all
 }
 
-// withheld checks that a member has the value "worker", and that its length and hash are those of
+// withheld checks that the member name of m has the value "worker", with the length and the hash of
 // the content.
 func (l *localExecution) withheld(what string, m map[string]any, name string, content []byte) {
 	l.T.Helper()
@@ -165,9 +165,9 @@ func (l *localExecution) whole(what string, m map[string]any, name, content stri
 	}
 }
 
-// While the worker of a LOCAL execution is disconnected, its contents are replaced by their lengths
-// and hashes. While the worker is connected, contents up to 256 KiB are returned. Content that does
-// not match its hash is an error.
+// TestLocalIsReadThroughItsWorker checks that while the worker of a LOCAL execution is
+// disconnected, its contents are replaced by their lengths and hashes. While the worker is
+// connected, contents up to 256 KiB are returned. Content that does not match its hash is an error.
 func TestLocalIsReadThroughItsWorker(t *testing.T) {
 	l := newLocal(t)
 	folded := []byte(`{"metadata":{"by":"hand"},"parts":[{"type":"text","text":"hello"}]}`)
@@ -206,8 +206,9 @@ func TestLocalIsReadThroughItsWorker(t *testing.T) {
 	l.withheld("the checkpoint", l.get("/checkpoints/1")[0], "state", []byte(`{"state":1}`))
 }
 
-// Contents of a LOCAL execution can be fetched by their hashes while the worker is connected.
-// Otherwise the error names the worker. Content that does not match its hash is an error.
+// TestContentByItsHash checks that contents of a LOCAL execution can be fetched by their hashes
+// while the worker is connected. Otherwise the error names the worker. Content that does not match
+// its hash is an error.
 func TestContentByItsHash(t *testing.T) {
 	l := newLocal(t)
 	at := func(content []byte) string {
@@ -237,8 +238,9 @@ func TestContentByItsHash(t *testing.T) {
 	}
 }
 
-// In the log of a LOCAL execution, the event of an entry has the length and hash of the content. A
-// data event that is still in the server's memory has its data.
+// TestLocalLogSaysWhereItIs checks that in the log of a LOCAL execution, the event of an entry has
+// the length and hash of the content. A data event that is still in the server's memory has its
+// data.
 func TestLocalLogSaysWhereItIs(t *testing.T) {
 	l := newLocal(t)
 	found := 0
@@ -260,8 +262,8 @@ func TestLocalLogSaysWhereItIs(t *testing.T) {
 	}
 }
 
-// A promoted execution is read without its worker. A promotion needs the worker, and cannot be
-// repeated.
+// TestPromote checks that the contents of a promoted execution can be read without its worker. The
+// promotion itself needs the worker, and cannot be repeated.
 func TestPromote(t *testing.T) {
 	l := newLocal(t)
 	promote := l.Path(l.id, "/promote")
@@ -289,7 +291,8 @@ func TestPromote(t *testing.T) {
 	l.Call("POST", l.Path(uuid.New(), "/promote"), "").Problem(404, perdure.NotFound, "")
 }
 
-// A LOCAL execution that is ready to run while its worker is disconnected has workerAway set.
+// TestLocalReportsThatItsWorkerIsAway checks that a LOCAL execution that is ready to run while its
+// worker is disconnected has workerAway set.
 func TestLocalReportsThatItsWorkerIsAway(t *testing.T) {
 	l := newLocal(t)
 	disconnect := l.connect()

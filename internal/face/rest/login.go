@@ -19,7 +19,8 @@ type loginInput struct {
 	}
 }
 
-// loginReply describes the key, and contains the page's half of the session.
+// loginReply is the body of the response to a sign-in. It describes the key, and contains the
+// page's half of the session.
 type loginReply struct {
 	Org       string          `json:"org"`
 	Role      perdure.KeyRole `json:"role"`
@@ -37,7 +38,7 @@ type clearOutput struct {
 	SetCookie string `header:"Set-Cookie"`
 }
 
-// accessRoutes registers the operations that need no key.
+// accessRoutes registers the operations that need no key, such as sign-in and health.
 func (s *server) accessRoutes() {
 	open(s, http.MethodPost, "/api/login", "login", "Start a session of 12 hours: a cookie, and the half of it that the page keeps", 200, s.login)
 	open(s, http.MethodPost, "/api/logout", "logout", "End the session, and drop the cookie", 204, s.logout)
@@ -45,7 +46,8 @@ func (s *server) accessRoutes() {
 	open(s, http.MethodGet, "/readyz", "readyz", "Whether it can serve: the store answers", 200, s.readyz)
 }
 
-// open registers an operation that needs no key. The front lists its path as public.
+// open registers an operation that needs no key. Its path must be in the front's list of public
+// routes.
 func open[I, O any](s *server, method, path, id, summary string, code int, do func(context.Context, *I) (*O, error)) {
 	op := huma.Operation{
 		Method: method, Path: path, OperationID: id, Summary: summary, Tags: []string{"Access"},
@@ -70,8 +72,8 @@ func (s *server) login(ctx context.Context, in *loginInput) (*cookieOutput[login
 	}, nil
 }
 
-// logout ends the session whose two halves were sent. One half alone ends nothing. The browser
-// drops the cookie in any case.
+// logout ends the session whose two halves the browser has sent. If one half is missing, the
+// session continues. In both cases, the browser deletes its cookie.
 func (s *server) logout(ctx context.Context, _ *struct{}) (*clearOutput, error) {
 	b := front.BrowserOf(ctx)
 	if err := s.SignOut(ctx, b); err != nil {
@@ -90,7 +92,8 @@ func (s *server) healthz(context.Context, *struct{}) (*operation.Body[healthBody
 	return operation.BodyOf(healthBody{Status: "ok"}), nil
 }
 
-// readyz lists the failed checks in the problem's errors.
+// readyz reports whether the server is ready. If it is not, the problem lists the checks that
+// failed.
 func (s *server) readyz(ctx context.Context, _ *struct{}) (*operation.Body[healthBody], error) {
 	report := s.Health(ctx)
 	if report.Ready() {

@@ -12,7 +12,7 @@ import (
 	"github.com/perdure/perdure/internal/store"
 )
 
-// logRoutes registers the ways to read an execution's log.
+// logRoutes registers the operations that read an execution's log.
 func (s *server) logRoutes() {
 	g := operation.Group{API: s.API, Access: front.Client, Tag: "Executions", Compress: true}
 	const one = "/agent-executions/{id}"
@@ -62,12 +62,14 @@ type snapshotBody struct {
 	Cursor        string             `json:"cursor" doc:"Where to go on reading the log."`
 }
 
-// snapshotTries is how often a snapshot is read until no event was committed during the read.
+// snapshotTries is the maximum number of times that a snapshot is read. It is read again if an
+// event was committed during the read.
 const snapshotTries = 8
 
-// snapshot reads until the log's seq is the same before and after, so that all parts are from one
-// position. If events keep coming, it returns the earlier position. A reader that continues there
-// may receive events that the snapshot includes, but misses none.
+// snapshot returns the state of an execution at one position of its log. It reads all parts again
+// until no event was committed during the read. If events are committed all the time, it returns
+// the position before its last read. A reader that continues from there misses no event, but may
+// receive events that the snapshot already includes.
 func (s *server) snapshot(ctx context.Context, in *snapshotInput) (*operation.Body[snapshotBody], error) {
 	x, err := s.execution(ctx, in.IDInput)
 	if err != nil {
@@ -121,7 +123,8 @@ func (s *server) snapshotParts(ctx context.Context, in *snapshotInput) (*snapsho
 	return out, err
 }
 
-// newest returns the newest entries of the path, at most limit, and fewer if they exceed a page.
+// newest returns the newest entries of the conversation, at most limit. It returns fewer if they do
+// not fit on a page.
 func (s *server) newest(ctx context.Context, x *perdure.Execution, limit int) ([]perdure.Entry, error) {
 	entries, bytes := []perdure.Entry{}, 0
 	if limit == 0 {

@@ -21,7 +21,8 @@ const (
 	definitionNames = "id name slug description systemPrompt models tools config metadata createdAt updatedAt version"
 )
 
-// The objects of the API have exactly their defined members in the states that this test creates.
+// TestObjectsHaveTheirNames checks that the objects of the API have exactly their defined members
+// in the states that this test creates.
 func TestObjectsHaveTheirNames(t *testing.T) {
 	h := open(t)
 	x := h.Start("")
@@ -58,7 +59,7 @@ func TestObjectsHaveTheirNames(t *testing.T) {
 
 var camelCase = regexp.MustCompile(`^[a-z][a-zA-Z0-9]*$`)
 
-// walk visits every member of a body, at every depth.
+// walk calls visit for every member of a JSON value, at every depth.
 func walk(v any, at string, visit func(at, name string, value any)) {
 	switch v := v.(type) {
 	case map[string]any:
@@ -73,8 +74,8 @@ func walk(v any, at string, visit func(at, name string, value any)) {
 	}
 }
 
-// In the tested responses, member names are camelCase, and times are UTC with three decimals of a
-// second.
+// TestNamesAreCamelCaseAndTimesHaveMilliseconds checks that in the tested responses, member names
+// are camelCase, and times are UTC with three decimals of a second.
 func TestNamesAreCamelCaseAndTimesHaveMilliseconds(t *testing.T) {
 	h := open(t)
 	made := h.Call("POST", "/agent-definitions", `{"name":"d",`+models+`,"config":{"maxTurns":3,"maxTokens":9}}`).Object(201)
@@ -89,7 +90,7 @@ func TestNamesAreCamelCaseAndTimesHaveMilliseconds(t *testing.T) {
 		var body any
 		h.Call("GET", path, "", headers...).Want(200, &body)
 		walk(body, path, func(at, name string, value any) {
-			// Names inside the metadata of checkpoints are the client's own.
+			// The client chooses the names inside the metadata of checkpoints.
 			if !camelCase.MatchString(name) && !strings.HasSuffix(at, ".items.metadata") {
 				t.Errorf("%s has %q", at, name)
 			}
@@ -111,7 +112,8 @@ func TestNamesAreCamelCaseAndTimesHaveMilliseconds(t *testing.T) {
 	}
 }
 
-// Inputs, outputs, states, results and signal values are returned as the JSON that was sent.
+// TestContentsAreInlineJSON checks that inputs, outputs, states, results and signal values are
+// returned as the JSON that was sent.
 func TestContentsAreInlineJSON(t *testing.T) {
 	h := open(t)
 	for _, value := range []string{`{"n":[1,2.50,"ü<&>",null,{"a":{}}]}`, `"text"`, `[1]`, `7`, `true`, `"aGVsbG8="`} {
@@ -167,7 +169,8 @@ func exact(raw []byte) string {
 	return string(out)
 }
 
-// The parts of a message are returned with exactly the members of their type.
+// TestPartsHaveTheirNames checks that the parts of a message are returned with exactly the members
+// of their type.
 func TestPartsHaveTheirNames(t *testing.T) {
 	h := open(t)
 	x := h.Start("")

@@ -11,8 +11,8 @@ import (
 	"github.com/perdure/perdure/internal/face/operation"
 )
 
-// orgRoutes registers the operations on orgs. They require an operator, which is the token of the
-// data directory.
+// orgRoutes registers the operations on orgs. Only an operator may use them: a caller with the
+// token of the server's data directory.
 func (s *server) orgRoutes() {
 	operate(s, http.MethodGet, "", "listOrgs", "List the orgs, disabled ones too", 200, s.listOrgs)
 	operate(s, http.MethodPost, "", "createOrg", "Create an org", 201, s.createOrg)

@@ -13,11 +13,11 @@ import (
 	"golang.org/x/sync/errgroup"
 )
 
-// outlinesAtOnce is the maximum number of workers that are queried at once.
+// outlinesAtOnce is the maximum number of workers that one list queries at the same time.
 const outlinesAtOnce = 8
 
-// outline adds titles and usage to the executions of a page. It makes one read for all executions.
-// For a LOCAL execution it queries the worker that stores the content.
+// outline adds titles and token usage to the executions of a page. It reads the store once for all
+// executions. For a LOCAL execution it queries the worker that stores the contents.
 func (s *server) outline(ctx context.Context, org string, page []*perdure.Execution) error {
 	ids := make([]uuid.UUID, len(page))
 	for i, x := range page {
@@ -44,11 +44,11 @@ func (s *server) outline(ctx context.Context, org string, page []*perdure.Execut
 	return asked.Wait()
 }
 
-// outlineWithin is how long a list waits for the workers of LOCAL executions.
+// outlineWithin is the maximum time that a list waits for the workers of LOCAL executions.
 const outlineWithin = time.Second
 
-// fetchOutline reads the title and usage of a LOCAL execution from its worker. If the worker does
-// not return them in time, the list is shown without them.
+// fetchOutline asks the worker of a LOCAL execution for the execution's title and token usage. If
+// the worker does not answer in time, the list is shown without them.
 func (s *server) fetchOutline(ctx context.Context, x *perdure.Execution, o *store.Outline) {
 	ctx, cancel := context.WithTimeout(ctx, outlineWithin)
 	defer cancel()
@@ -68,7 +68,8 @@ func (s *server) fetchOutline(ctx context.Context, x *perdure.Execution, o *stor
 
 func outlineOf(x *perdure.Execution, o store.Outline) {
 	x.Title = title.Of(o.Input, x.Kind)
-	// Agents of other kinds may have any state.
+	// Only the react agent has a state with these members. The state of an agent of another kind may
+	// be anything.
 	var spent struct {
 		TotalUsage   *perdure.Usage           `json:"totalUsage"`
 		UsageByModel map[string]perdure.Usage `json:"usageByModel"`
@@ -79,8 +80,9 @@ func outlineOf(x *perdure.Execution, o store.Outline) {
 	turnOf(x, o.State)
 }
 
-// turnOf adds why the newest response of a conversation has ended, while it waits for its user. A
-// working run's newest checkpoint can be of an earlier response.
+// turnOf sets the reason why the newest response of a conversation has ended, if the conversation
+// waits for its user. For a run that works it sets nothing: its newest checkpoint can be of an
+// earlier response.
 func turnOf(x *perdure.Execution, state json.RawMessage) {
 	if x.Kind != perdure.ReactKind || x.WaitReason != perdure.WaitKindSignal.String() {
 		return

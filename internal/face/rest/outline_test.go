@@ -9,8 +9,8 @@ import (
 	"github.com/perdure/perdure/internal/face/facetest"
 )
 
-// The title of a LOCAL execution contains its input while the worker is connected, and is only its
-// kind otherwise.
+// TestListAsksTheWorkersOfLocalExecutions checks that the title of a LOCAL execution contains its
+// input while the worker is connected, and is only its kind otherwise.
 func TestListAsksTheWorkersOfLocalExecutions(t *testing.T) {
 	l := newLocal(t)
 	title := func() string {
@@ -30,7 +30,8 @@ func TestListAsksTheWorkersOfLocalExecutions(t *testing.T) {
 	}
 }
 
-// A list shows the title and the usage of each execution, from its input and its newest checkpoint.
+// TestListHasTitleAndUsage checks that a list shows the title and the usage of each execution, from
+// its input and its newest checkpoint.
 func TestListHasTitleAndUsage(t *testing.T) {
 	h := facetest.Open(t)
 	h.Start("")
@@ -61,7 +62,8 @@ func TestListHasTitleAndUsage(t *testing.T) {
 	}
 }
 
-// A list shows why the newest response of a conversation has ended, only while it waits for its user.
+// TestListHasFailedTurn checks that a list shows why the newest response of a conversation has
+// ended, only while it waits for its user.
 func TestListHasFailedTurn(t *testing.T) {
 	h := facetest.Open(t)
 	h.Start("")

@@ -11,7 +11,8 @@ import (
 	"github.com/perdure/perdure/internal/store"
 )
 
-// partRoutes registers the parts of an execution: checkpoints, tasks, signals, entries.
+// partRoutes registers the operations that list the parts of an execution: checkpoints, tasks,
+// signals and entries.
 func (s *server) partRoutes() {
 	g := operation.Group{API: s.API, Access: front.Client, Tag: "Executions", Compress: true}
 	const one = "/agent-executions/{id}"
@@ -27,7 +28,7 @@ func (s *server) partRoutes() {
 	operation.Get(g, one+"/entries/{entryId}", "getEntry", "Get an entry with the whole of its content", s.getEntry, asEntry)
 }
 
-// PartsInput requests a page of an execution's parts.
+// PartsInput is the input of an operation that lists parts of an execution, page by page.
 type PartsInput struct {
 	operation.IDInput
 	operation.PageInput
@@ -123,8 +124,8 @@ func (s *server) listEntries(ctx context.Context, in *entriesInput) (*operation.
 	return operation.ListOf(p.Items, p.Next), s.showEntries(ctx, x, p.Items)
 }
 
-// path returns a page of the entries from root to leaf. The cursor is the id of the last entry of
-// the previous page.
+// path returns a page of the conversation's entries, from the root of the entry tree to the leaf.
+// The cursor is the id of the last entry on the previous page.
 func (s *server) path(ctx context.Context, x *perdure.Execution, page operation.PageInput) (*operation.Body[operation.List[perdure.Entry]], error) {
 	var after *uuid.UUID
 	if page.Cursor != "" {

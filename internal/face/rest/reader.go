@@ -8,7 +8,7 @@ import (
 	"github.com/perdure/perdure/internal/store"
 )
 
-// reader is the part of the store that the operations read.
+// reader is the part of the store that the operations of this room read.
 type reader interface {
 	store.ExecutionReader
 	store.CatalogReader
@@ -18,9 +18,9 @@ type reader interface {
 	AuditLog(ctx context.Context, org, cursor string, limit int) (store.Page[perdure.AuditRecord], error)
 }
 
-// read returns a reader that leaves contents that are stored in blobs where they are; small ones are
-// loaded when they are shown. The server never loads a large content whole.
+// read returns a reader that does not load contents that are stored in blobs. Small ones are loaded
+// when they are shown. The server never loads a large content as a whole.
 func (s *server) read() reader { return s.Engine.Read().Lazy() }
 
-// readWhole returns a reader that loads contents.
+// readWhole returns a reader that also loads contents that are stored in blobs.
 func (s *server) readWhole() reader { return s.Engine.Read() }

@@ -8,8 +8,8 @@ import (
 	"github.com/perdure/perdure/internal/face/facetest"
 )
 
-// Invalid parts of a message are refused at a start and in a signal. The error names the field, and
-// the execution stays unchanged.
+// TestContentThatNoProviderTakesIsRefused checks that invalid parts of a message are refused at a
+// start and in a signal. The error names the field, and the execution stays unchanged.
 func TestContentThatNoProviderTakesIsRefused(t *testing.T) {
 	h := facetest.Open(t)
 	at := h.Path(h.Start("").ID, "")
@@ -43,8 +43,8 @@ func TestContentThatNoProviderTakesIsRefused(t *testing.T) {
 	}
 }
 
-// Invalid tools are refused at a start, and when a definition is created or replaced. The error
-// names their index.
+// TestToolsThatAProviderRefusesAreRefused checks that invalid tools are refused at a start, and
+// when a definition is created or replaced. The error names their index.
 func TestToolsThatAProviderRefusesAreRefused(t *testing.T) {
 	h := facetest.Open(t)
 	var d perdure.Definition

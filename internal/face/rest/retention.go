@@ -20,14 +20,14 @@ func (s *server) retentionRoutes() {
 	operation.On(g, http.MethodPost, prunePath, "pruneExecutions", "Delete what is kept no longer, or say what would be", s.prune, operation.AdminOnly)
 }
 
-// periods is a retention policy as clients write it.
+// periods is a retention policy in the form that clients send: each period is a text.
 type periods struct {
 	Executions  string `json:"executions,omitempty" doc:"How long an ended execution is kept, with all that belongs to it: like 30d, 12h or forever. Default forever."`
 	Checkpoints string `json:"checkpoints,omitempty" doc:"How long a checkpoint is kept that another has followed. Default 7d."`
 	Logs        string `json:"logs,omitempty" doc:"How long the log of an ended execution is kept; its entries stay. Default forever."`
 }
 
-// policy parses the periods; nil is the zero policy.
+// policy parses the periods. If r is nil, it returns the zero policy.
 func (r *periods) policy() (*perdure.Retention, error) {
 	if r == nil {
 		return nil, nil
@@ -49,13 +49,13 @@ func (r *periods) policy() (*perdure.Retention, error) {
 	return &p, nil
 }
 
-// retentionBody is the effective policy.
+// retentionBody is the body of a response with the retention policy that is in effect.
 type retentionBody struct {
 	RetentionText
 	Set bool `json:"set" doc:"Whether anybody has said so; otherwise it is the default."`
 }
 
-// RetentionText is a policy with all its periods as text.
+// RetentionText is a retention policy with each period as text.
 type RetentionText struct {
 	Executions  string `json:"executions"`
 	Checkpoints string `json:"checkpoints"`
@@ -131,7 +131,7 @@ func (b pruneBody) request() (retention.PruneRequest, error) {
 	return r, nil
 }
 
-// parseAge parses an age: a period, or 0 for any age.
+// parseAge parses the age from which data is pruned: a period, or 0 for any age.
 func parseAge(text string) (time.Duration, error) {
 	if text == "0" || text == "0s" || text == "0d" {
 		return 0, nil

@@ -15,7 +15,8 @@ type retentionPolicy struct {
 	Set                           bool
 }
 
-// The default policy applies until an admin sets one. A client can read the policy, but not set it.
+// TestRetentionPolicy checks that the default policy applies until an admin sets one. A client can
+// read the policy, but not set it.
 func TestRetentionPolicy(t *testing.T) {
 	h := open(t)
 	admin := []string{"Authorization", "Bearer " + h.AdminKey}
@@ -33,7 +34,8 @@ func TestRetentionPolicy(t *testing.T) {
 	}
 }
 
-// The retention policy of a definition is stored, and an invalid one is refused.
+// TestADefinitionHasAPolicy checks that the retention policy of a definition is stored, and an
+// invalid one is refused.
 func TestADefinitionHasAPolicy(t *testing.T) {
 	h := open(t)
 	var d perdure.Definition
@@ -44,8 +46,8 @@ func TestADefinitionHasAPolicy(t *testing.T) {
 	h.Call("POST", "/agent-definitions", `{"name":"n",`+models+`,"retention":{"logs":"x"}}`).Problem(400, perdure.InvalidArgument, "retention.logs")
 }
 
-// Pruning requires an admin's key and a valid age. A dry run counts the executions and deletes
-// none.
+// TestPrune checks that pruning requires an admin's key and a valid age. A dry run counts the
+// executions and deletes none.
 func TestPrune(t *testing.T) {
 	h := open(t)
 	admin := []string{"Authorization", "Bearer " + h.AdminKey}
@@ -77,8 +79,8 @@ func TestPrune(t *testing.T) {
 	h.Call("GET", h.Path(x.ID, "/events"), "").Problem(404, perdure.NotFound, "")
 }
 
-// A page of a pruned log, requested with an older cursor, has a reset and the remaining events. The
-// entries remain.
+// TestAPrunedLogResetsItsReaders checks that a page of a pruned log, requested with an older
+// cursor, has a reset and the remaining events. The entries remain.
 func TestAPrunedLogResetsItsReaders(t *testing.T) {
 	h := open(t)
 	x := h.Start("")
@@ -110,8 +112,8 @@ func TestAPrunedLogResetsItsReaders(t *testing.T) {
 	}
 }
 
-// A signal can refer to uploaded content of 9 MiB. An unknown content, or a value in addition to
-// the reference, is refused.
+// TestASignalMayNameUploadedContent checks that a signal can refer to uploaded content of 9 MiB. An
+// unknown content, or a value in addition to the reference, is refused.
 func TestASignalMayNameUploadedContent(t *testing.T) {
 	h := open(t)
 	x := h.Start("")
@@ -139,8 +141,8 @@ func TestASignalMayNameUploadedContent(t *testing.T) {
 	h.Call("PUT", h.Path(x.ID, "/content"), "1", "Authorization", "Bearer "+h.WorkerKey).Problem(403, perdure.PermissionDenied, "")
 }
 
-// Content over the payload limit is refused by its length, before the body is read. The error names
-// the length and the limit.
+// TestContentOverTheLimitIsRefusedAtOnce checks that content over the payload limit is refused by
+// its length, before the body is read. The error names the length and the limit.
 func TestContentOverTheLimitIsRefusedAtOnce(t *testing.T) {
 	h := open(t)
 	x := h.Start("")

@@ -10,25 +10,26 @@ import (
 	eventlog "github.com/perdure/perdure/internal/log"
 )
 
-// Config configures the room. Log and Health are required.
+// Config configures the operations of this package. Log and Health are required.
 type Config struct {
 	Log *eventlog.Log
 	// Health checks whether requests can be served.
 	Health health.Check
-	// Catalog lists the built-in model providers and tools of the program, shown by /providers and
-	// /tools.
+	// Catalog lists the model providers and tools that are built into the program. /providers and
+	// /tools return it.
 	Catalog perdure.Catalog
 }
 
-// server holds the state that the operations share.
+// server holds the state that all operations share.
 type server struct {
 	*operation.API
 	Config
-	// inspections has an element for each model call that is being rebuilt.
+	// inspections is a semaphore: it contains an element for each model call whose conversation is in
+	// memory.
 	inspections chan struct{}
 }
 
-// Register registers the room's operations.
+// Register registers the operations of this package.
 func Register(a *operation.API, c Config) {
 	s := &server{API: a, Config: c, inspections: make(chan struct{}, maxInspections)}
 	s.definitionRoutes()

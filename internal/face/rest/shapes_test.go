@@ -200,7 +200,7 @@ func TestDefinitions(t *testing.T) {
 	}
 	h.Call("POST", "/agent-definitions", `{"name":"x","slug":"my-agent",`+models+`}`).Problem(409, "already_exists", "")
 
-	// A body that was read can be sent back.
+	// A definition that was read can be sent back unchanged.
 	h.Call("PUT", at, string(got.Body), "If-Match", `"1"`).Want(200, &d)
 	if d.Version != 2 || d.Slug != "my-agent" {
 		t.Errorf("stored %+v", d)

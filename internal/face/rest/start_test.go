@@ -8,8 +8,8 @@ import (
 	"github.com/perdure/perdure"
 )
 
-// The members of a start's body are stored in the execution, and omitted members have their
-// defaults.
+// TestStartBodyIsStored checks that the members of a start's body are stored in the execution, and
+// omitted members have their defaults.
 func TestStartBodyIsStored(t *testing.T) {
 	h := open(t)
 	var x struct {
@@ -50,8 +50,8 @@ func TestStartBodyIsStored(t *testing.T) {
 	}
 }
 
-// An unknown kind is refused with the list of the org's known kinds. A kind is still known on
-// another server over the same store, but not in another org.
+// TestKindsAreRememberedByOrg checks that an unknown kind is refused with the list of the org's
+// known kinds. A kind is still known on another server over the same store, but not in another org.
 func TestKindsAreRememberedByOrg(t *testing.T) {
 	h := open(t)
 	_, secret, err := h.Engine.CreateKey(t.Context(), "other", "k", "client")
@@ -72,8 +72,8 @@ func TestKindsAreRememberedByOrg(t *testing.T) {
 	h.Restarted().Call("POST", "/agent-executions", `{"kind":"count","input":{"n":1}}`).Want(201, nil)
 }
 
-// A start with a definition merges config member by member. Any other given member replaces the
-// member of the definition.
+// TestDefinitionsAreMergedMemberByMember checks that a start with a definition merges config member
+// by member. Any other given member replaces the member of the definition.
 func TestDefinitionsAreMergedMemberByMember(t *testing.T) {
 	h := open(t)
 	d := h.Call("POST", "/agent-definitions", `{"name":"d","systemPrompt":"s",`+models+
@@ -107,8 +107,8 @@ func TestDefinitionsAreMergedMemberByMember(t *testing.T) {
 	}
 }
 
-// PUT replaces all members of a definition except its slug. With If-Match, it succeeds only if the
-// version is current.
+// TestDefinitionsAreReplacedWhole checks that PUT replaces all members of a definition except its
+// slug. With If-Match, it succeeds only if the version is current.
 func TestDefinitionsAreReplacedWhole(t *testing.T) {
 	h := open(t)
 	const full = `{"name":"d","slug":"own-slug","description":"about","systemPrompt":"s",` + models + `,"tools":["bash"],"config":{"maxTurns":3},"metadata":{"a":1}}`
@@ -127,7 +127,7 @@ func TestDefinitionsAreReplacedWhole(t *testing.T) {
 	put := h.Call("PUT", at, `{"name":"e",`+models+`}`, "If-Match", "1")
 	put.Shape(200, `{"id":"U1","name":"e","slug":"own-slug","description":"","systemPrompt":"","models":[{"provider":"scripted","modelId":"m"}],`+
 		`"tools":[],"config":{},"metadata":{},"createdAt":"T","updatedAt":"T","version":2}`)
-	h.Call("PUT", at, full).Want(200, nil) // without a version: any version
+	h.Call("PUT", at, full).Want(200, nil) // without If-Match, the version does not matter
 	h.Call("PUT", at, `{"name":"e"}`).Problem(400, "invalid_argument", "models")
 	h.Call("PUT", at, `{`+models+`}`).Problem(400, "invalid_argument", "name")
 	h.Call("PUT", at, `{"name":"e","second":"f",`+models+`}`).Problem(400, "invalid_argument", "second")

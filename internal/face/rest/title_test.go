@@ -8,7 +8,8 @@ import (
 	"github.com/perdure/perdure/internal/engine"
 )
 
-// The title of a run with input messages is the first line of the first user message.
+// TestTitleOfMessages checks that the title of a run with input messages is the first line of the
+// first user message.
 func TestTitleOfMessages(t *testing.T) {
 	h := open(t)
 	parts := func(text string) []perdure.Part { return []perdure.Part{perdure.Text(text)} }

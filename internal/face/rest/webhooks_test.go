@@ -9,14 +9,14 @@ import (
 	"github.com/perdure/perdure"
 )
 
-// newWebhook is the answer that contains a secret.
+// newWebhook is the response to creating a webhook, which contains the webhook's secret.
 type newWebhook struct {
 	perdure.Webhook
 	Secret string
 }
 
-// TestWebhooks checks the operations on webhooks: shapes, refusals that name the field, versions, and
-// that a refusal changes nothing.
+// TestWebhooks checks the operations on webhooks: the members of their responses, versions, and
+// refusals. A refusal names the field and changes nothing.
 func TestWebhooks(t *testing.T) {
 	h := open(t)
 	admin := []string{"Authorization", "Bearer " + h.AdminKey}

@@ -11,8 +11,8 @@ type queuePage struct {
 	NextCursor *string
 }
 
-// TestQueues checks the lists of workers and queues, pauses, their roles, and refusals that name the
-// field.
+// TestQueues checks the lists of workers and queues, pausing a queue, the roles that may do so, and
+// refusals, which name the field.
 func TestQueues(t *testing.T) {
 	h := open(t)
 	admin := []string{"Authorization", "Bearer " + h.AdminKey}

@@ -14,19 +14,19 @@ import (
 	"github.com/perdure/perdure/internal/face/front"
 )
 
-// hijackedConn is an HTTP/1.1 connection that was taken over from the server, with a chunked
-// response on it. An idle stream then holds neither the server's buffers (10 KiB) nor the deep
-// stack of a handler (16 KiB).
+// hijackedConn is an HTTP/1.1 connection that sse has taken over from the HTTP server. It carries a
+// response in chunked encoding. An idle stream on it needs neither the server's buffers (10 KiB)
+// nor the deep stack of a handler (16 KiB).
 type hijackedConn struct {
 	net.Conn
-	head []byte // status and headers; nil once sent
+	head []byte // status line and headers; nil after they were sent
 }
 
-// errLeft reports that the reader has closed its end.
+// errLeft reports that the reader has closed the connection.
 var errLeft = errors.New("the reader has left")
 
-// takeOver takes the connection of a request over from the server, if the request allows it. The
-// response has the headers that are set when takeOver is called.
+// takeOver takes the connection of a request over from the HTTP server, if the request allows it.
+// The response has those headers that are set when takeOver is called.
 func takeOver(w http.ResponseWriter, r *http.Request) (*hijackedConn, error) {
 	if r.ProtoMajor != 1 || r.ProtoMinor != 1 || r.Method != http.MethodGet {
 		return nil, http.ErrNotSupported
@@ -51,12 +51,13 @@ func (o *hijackedConn) begin() {
 	o.head = nil
 }
 
-// headWithin is the time within which the headers must be written. A kernel's empty buffer takes
-// them at once.
+// headWithin is the time within which the headers must be written. An empty buffer of the kernel
+// takes them at once.
 const headWithin = 10 * time.Second
 
-// write implements eventSink. It writes one HTTP chunk. A small one is written with one call from
-// one buffer, because a vectored write of it takes about a third longer. A large one is not copied.
+// write implements eventSink. It writes one HTTP chunk. A small chunk is copied into one buffer and
+// written with one call, because a vectored write takes about a third longer. A large chunk is not
+// copied.
 func (o *hijackedConn) write(b []byte, timeout time.Duration) error {
 	framed := append(strconv.AppendInt(gathered(), int64(len(b)), 16), "\r\n"...)
 	defer func() { ungather(framed) }()
@@ -72,7 +73,7 @@ func (o *hijackedConn) write(b []byte, timeout time.Duration) error {
 	return nil
 }
 
-// pieces writes b in pieces, each of which the reader has to take within the timeout.
+// pieces writes b in pieces. The reader must take each piece within the timeout.
 func (o *hijackedConn) pieces(b []byte, timeout time.Duration) error {
 	for piece := range slices.Chunk(b, front.PieceBytes) {
 		if err := o.SetWriteDeadline(time.Now().Add(timeout)); err != nil {
@@ -91,8 +92,8 @@ func (o *hijackedConn) finish() error {
 	return err
 }
 
-// listen returns when the reader has closed its end, or after close. It discards what the reader
-// sends.
+// listen returns when the reader has closed the connection, or after close was called. It discards
+// what the reader sends.
 func (o *hijackedConn) listen(left context.CancelCauseFunc) {
 	var b [16]byte
 	for {

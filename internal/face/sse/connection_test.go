@@ -15,7 +15,7 @@ import (
 	"github.com/perdure/perdure/internal/face/sse"
 )
 
-// raw sends a request with the path exactly as given.
+// raw sends a request whose path is not normalised.
 func (h *testServer) raw(proto, path string) net.Conn {
 	h.T.Helper()
 	host := strings.TrimPrefix(h.URL, "http://")
@@ -31,7 +31,7 @@ func (h *testServer) raw(proto, path string) net.Conn {
 	return conn
 }
 
-// A stream of an idle log ends when its reader disconnects.
+// TestStreamEndsWithItsReader checks that a stream of an idle log ends when its reader disconnects.
 func TestStreamEndsWithItsReader(t *testing.T) {
 	var streams sse.OpenStreams
 	h := open(t, func(c *face.Config) { c.Streams = &streams })
@@ -46,8 +46,8 @@ func TestStreamEndsWithItsReader(t *testing.T) {
 	streams.Wait() // blocks forever if a stream continues
 }
 
-// A reader that does not read is disconnected, and reading the received part of the response ends
-// with an error.
+// TestReaderThatNeverReadsIsCutOff checks that a reader that does not read is disconnected, and
+// reading the received part of the response ends with an error.
 func TestReaderThatNeverReadsIsCutOff(t *testing.T) {
 	var streams sse.OpenStreams
 	h := open(t, func(c *face.Config) {
@@ -71,7 +71,8 @@ func TestReaderThatNeverReadsIsCutOff(t *testing.T) {
 	}
 }
 
-// A client that requests a page and does not read it is disconnected.
+// TestPageThatIsNotReadIsCutOff checks that a client that requests a page and does not read it is
+// disconnected.
 func TestPageThatIsNotReadIsCutOff(t *testing.T) {
 	h := open(t, func(c *face.Config) { c.WriteTimeout = 100 * time.Millisecond })
 	x := h.Start("")
@@ -81,7 +82,7 @@ func TestPageThatIsNotReadIsCutOff(t *testing.T) {
 		r.Say(assistantText("yes"))
 	}
 	conn := h.raw("HTTP/1.1", h.Path(x.ID, "/entries?limit=100"))
-	<-h.Closed // by the server
+	<-h.Closed // the server closes the connection
 	res, err := http.ReadResponse(bufio.NewReader(conn), nil)
 	if err != nil {
 		t.Fatal(err)
@@ -91,7 +92,8 @@ func TestPageThatIsNotReadIsCutOff(t *testing.T) {
 	}
 }
 
-// A client of HTTP/1.0 gets the same events as a client of HTTP/1.1.
+// TestStreamForHTTP10 checks that a client of HTTP/1.0 gets the same events as a client of
+// HTTP/1.1.
 func TestStreamForHTTP10(t *testing.T) {
 	h := open(t)
 	r := play(h)
@@ -106,7 +108,8 @@ func TestStreamForHTTP10(t *testing.T) {
 	}
 }
 
-// Bytes that a client sends after its request do not disturb its stream.
+// TestStreamOfAClientThatTalks checks that bytes that a client sends after its request do not
+// disturb its stream.
 func TestStreamOfAClientThatTalks(t *testing.T) {
 	h := open(t)
 	x := h.Start("")

@@ -12,7 +12,7 @@ import (
 	"github.com/perdure/perdure"
 )
 
-// tell creates a run with an event of every type that a run of this test can have.
+// tell creates a run whose log has an event of every type that a run of this test can have.
 func tell(h *testServer) *run {
 	x := h.Start("")
 	r := h.Claim()
@@ -38,7 +38,7 @@ func tell(h *testServer) *run {
 	return r
 }
 
-// Events of each type have exactly their defined members.
+// TestEventsHaveTheirNames checks that events of each type have exactly their defined members.
 func TestEventsHaveTheirNames(t *testing.T) {
 	h := open(t)
 	r := tell(h)
@@ -60,7 +60,7 @@ func TestEventsHaveTheirNames(t *testing.T) {
 			continue
 		}
 		if kind == "block.closed" {
-			found = found[len(found)-1:] // for a call's arguments it also names the call
+			found = found[len(found)-1:] // a chunk of a call's arguments also names the call
 		}
 		if got := names(found[0].Fields); got != sorted(eventHead+want) {
 			t.Errorf("%s has\n%s\nwant\n%s", kind, got, sorted(eventHead+want))
@@ -82,8 +82,9 @@ func TestEventsHaveTheirNames(t *testing.T) {
 	}
 }
 
-// The chunks of each block are contiguous and match the length and hash of its block.closed. stdout
-// and stderr are separate blocks, and seqs have no gap.
+// TestBlocksArePlacedByOffsetAndEndWithTheirHash checks that the chunks of each block are
+// contiguous and match the length and hash of its block.closed. stdout and stderr are separate
+// blocks, and seqs have no gap.
 func TestBlocksArePlacedByOffsetAndEndWithTheirHash(t *testing.T) {
 	h := open(t)
 	r := tell(h)
@@ -138,8 +139,8 @@ func TestBlocksArePlacedByOffsetAndEndWithTheirHash(t *testing.T) {
 	}
 }
 
-// A chunk that begins or ends inside a character is refused, and its text does not appear in the
-// log.
+// TestAPieceNeverSplitsACharacter checks that a chunk that begins or ends inside a character is
+// refused, and its text does not appear in the log.
 func TestAPieceNeverSplitsACharacter(t *testing.T) {
 	h := open(t)
 	x := h.Start("")
@@ -161,8 +162,8 @@ func TestAPieceNeverSplitsACharacter(t *testing.T) {
 	}
 }
 
-// Last-Event-ID takes precedence over after, and after over after_seq. A position without
-// precedence is not parsed, even if it is invalid.
+// TestPositionsHaveTheirPrecedence checks that Last-Event-ID takes precedence over after, and after
+// over after_seq. A position without precedence is not parsed, even if it is invalid.
 func TestPositionsHaveTheirPrecedence(t *testing.T) {
 	h := open(t)
 	r := play(h)
@@ -200,14 +201,14 @@ func TestPositionsHaveTheirPrecedence(t *testing.T) {
 		}
 	}
 	h.Call("GET", path, "", "Last-Event-ID", end).Want(204, nil)
-	// A client whose log continues is not at its end.
+	// A log that may still grow is not at its end, so the server does not answer 204.
 	x := h.Start("")
 	first := h.Follow(h.Path(x.ID, "/stream")).Must()
 	h.Follow(h.Path(x.ID, "/stream"), "Last-Event-ID", first.ID) // 200
 }
 
-// A rendered stream has html events in place of token events. The last event of each part is final,
-// and earlier ones are not.
+// TestRenderedTextHasItsNames checks that a rendered stream has html events instead of token
+// events. The last event of each rendered part is marked as final, and earlier ones are not.
 func TestRenderedTextHasItsNames(t *testing.T) {
 	h := open(t)
 	x := h.Start("")

@@ -12,7 +12,8 @@ import (
 	eventlog "github.com/perdure/perdure/internal/log"
 )
 
-// eventWriter writes server-sent events. A write fails if the reader does not take it in time.
+// eventWriter writes server-sent events. A write fails if the reader does not take a piece within
+// the write timeout.
 type eventWriter struct {
 	to        eventSink
 	timeout   time.Duration
@@ -22,12 +23,12 @@ type eventWriter struct {
 	wrote time.Time // time of the last write
 }
 
-// eventSink is the destination of events.
+// eventSink is what an eventWriter writes to.
 type eventSink interface {
 	// begin sends the headers. If the reader has disconnected, the first write fails.
 	begin()
-	// write sends b at once. It fails if the reader takes longer than the timeout for a piece of b.
-	// The whole of b may take any time.
+	// write sends b at once. It fails if the reader does not take a piece of b within the timeout. The
+	// whole of b may take any time.
 	write(b []byte, timeout time.Duration) error
 }
 
@@ -39,13 +40,15 @@ func (s *server) newEventWriter(to eventSink) *eventWriter {
 // enough that no ping is late, and long enough that many idle streams cost little.
 func (s *server) look() time.Duration { return max(s.PingEvery/5, 100*time.Millisecond) }
 
-// flushAt is the number of bytes that are buffered while there is more to write.
+// flushAt is the number of buffered bytes at which a stream is flushed, if more events follow at
+// once.
 const flushAt = 16 << 10
 
-// gathering pools the buffers of streams that have nothing to write, as *[]byte.
+// gathering is a pool of buffers (*[]byte). A stream returns its buffer while it has nothing to
+// write.
 var gathering sync.Pool
 
-// gathered returns an empty buffer.
+// gathered returns an empty buffer from the pool.
 func gathered() []byte {
 	if b, ok := gathering.Get().(*[]byte); ok {
 		return (*b)[:0]
@@ -60,7 +63,7 @@ func ungather(b []byte) {
 	}
 }
 
-// asEvents sets the headers of an event stream.
+// asEvents sets the response headers of an event stream.
 func asEvents(h http.Header) {
 	h.Set("Content-Type", "text/event-stream")
 	h.Set("Cache-Control", "no-store")
@@ -72,7 +75,8 @@ func (e *eventWriter) begin() {
 	e.to.begin()
 }
 
-// item writes an item that the filter returned, or a ping when one is due.
+// item writes the item i of a log as an event. For an item without an event, it writes a ping if
+// one is due.
 func (e *eventWriter) item(i eventlog.Item) error {
 	switch {
 	case i.Event != "":
@@ -96,7 +100,7 @@ func (e *eventWriter) event(name perdure.EventType, id perdure.Cursor, data []by
 	e.buf = append(b, "\n\n"...)
 }
 
-// buffer returns the buffered events, to append to.
+// buffer returns the buffer with the events that are not sent yet. The caller appends to it.
 func (e *eventWriter) buffer() []byte {
 	if e.buf == nil {
 		e.buf = gathered()

@@ -8,17 +8,17 @@ import (
 	eventlog "github.com/perdure/perdure/internal/log"
 )
 
-// filter omits events from a stream. It adds to each other event the seq of the last omitted event
-// (prevSeq) and the seq of the last sent event (prevShown). With both, the client can distinguish
-// omitted events from lost ones.
+// filter omits some events from a stream. It adds two numbers to each event that it keeps: the seq
+// of the last omitted event (prevSeq) and the seq of the last kept event (prevShown). From them,
+// the client can tell omitted events from lost ones.
 type filter struct {
 	keep   func(perdure.EventType) bool // nil keeps all events
-	spared int64                        // the newest omitted seq
-	given  int64                        // the newest sent seq
+	spared int64                        // seq of the newest omitted event
+	given  int64                        // seq of the newest event that was kept
 }
 
-// recall reads the newest omitted and the newest sent seq before the position, so that a resumed
-// stream has the same numbers as an uninterrupted one.
+// recall reads the seqs of the newest omitted and the newest kept event before the position from. A
+// resumed stream then has the same numbers as an uninterrupted one.
 func (f *filter) recall(ctx context.Context, log *eventlog.Log, execution uuid.UUID, from eventlog.From) error {
 	if f.keep == nil {
 		return nil
@@ -46,7 +46,8 @@ func (f *filter) recall(ctx context.Context, log *eventlog.Log, execution uuid.U
 	return err
 }
 
-// begin sets first as the first seq of the log. Events before it were pruned and count as omitted.
+// begin sets the seq of the first event that the log still has. Events before it were pruned and
+// count as omitted.
 func (f *filter) begin(first int64) {
 	f.spared = max(f.spared, first-1)
 	if f.given < first {
@@ -54,14 +55,14 @@ func (f *filter) begin(first int64) {
 	}
 }
 
-// reset starts the numbers over at a reset of the log.
+// reset sets the two numbers for a log that starts over with the reset item i.
 func (f *filter) reset(i eventlog.Item) {
 	f.spared, f.given = 0, 0
 	f.begin(i.Reset.FirstAvailable)
 }
 
-// pass returns the item with its numbers. For an event that the filter omits, it returns an item
-// that only moves the position.
+// pass returns the item of a kept event with the two numbers. For an omitted event, it returns an
+// item that only moves the position.
 func (f *filter) pass(i eventlog.Item) eventlog.Item {
 	switch {
 	case f.keep == nil || i.Event == "" || i.Event == eventlog.End:

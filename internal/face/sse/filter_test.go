@@ -16,8 +16,9 @@ import (
 	"github.com/perdure/perdure/internal/store"
 )
 
-// If any event is deleted from a filtered stream, the numbers of the next event show the loss.
-// Chunks of blocks are excluded, because a client checks their offsets.
+// TestFilteredStreamShowsEveryLoss checks that if any event is deleted from a filtered stream, the
+// numbers of the next event show the loss. Chunks of blocks are excluded, because a client checks
+// their offsets.
 func TestFilteredStreamShowsEveryLoss(t *testing.T) {
 	h := open(t)
 	r := play(h)
@@ -49,8 +50,8 @@ func TestFilteredStreamShowsEveryLoss(t *testing.T) {
 	}
 }
 
-// A filtered stream that is resumed by cursor or by seq sends the same events, with the same
-// numbers, as an uninterrupted stream.
+// TestFilteredStreamContinuesUnchanged checks that a filtered stream that is resumed by cursor or
+// by seq sends the same events, with the same numbers, as an uninterrupted stream.
 func TestFilteredStreamContinuesUnchanged(t *testing.T) {
 	h := open(t)
 	r := play(h)
@@ -66,8 +67,8 @@ func TestFilteredStreamContinuesUnchanged(t *testing.T) {
 	}
 }
 
-// A rendered stream that is resumed after any event sends the other events with the same data as an
-// uninterrupted one.
+// TestRenderedFilteredStreamSaysTheSame checks that a rendered stream that is resumed after any
+// event sends the other events with the same data as an uninterrupted one.
 func TestRenderedFilteredStreamSaysTheSame(t *testing.T) {
 	h := open(t)
 	r := talk(h)
@@ -88,8 +89,8 @@ func TestRenderedFilteredStreamSaysTheSame(t *testing.T) {
 	}
 }
 
-// An event that waits for the end of a rendered list is still sent if the list's text is superseded
-// while the client is disconnected.
+// TestRenderedStreamKeepsEventsOfASupersededText checks that an event that waits for the end of a
+// rendered list is still sent if the list's text is superseded while the client is disconnected.
 func TestRenderedStreamKeepsEventsOfASupersededText(t *testing.T) {
 	h := open(t, pingAlways)
 	x := h.Start("")
@@ -116,8 +117,8 @@ func TestRenderedStreamKeepsEventsOfASupersededText(t *testing.T) {
 	}
 }
 
-// A cursor past the end of the log, or with another epoch, gets a reset on plain, filtered and
-// rendered streams.
+// TestCursorsThatDoNotFitOnEveryStream checks that a cursor past the end of the log, or with
+// another epoch, gets a reset on plain, filtered and rendered streams.
 func TestCursorsThatDoNotFitOnEveryStream(t *testing.T) {
 	h := open(t)
 	x := h.Start("")
@@ -164,7 +165,8 @@ func (r positionRecorder) Log(ctx context.Context, execution uuid.UUID, after in
 	return r.LogReader.Log(ctx, execution, after, limit)
 }
 
-// A resumed filtered stream reads no record of the log before its position.
+// TestFilteredStreamContinuesWithoutReadingBack checks that a resumed filtered stream reads no
+// record of the log before its position.
 func TestFilteredStreamContinuesWithoutReadingBack(t *testing.T) {
 	var from atomic.Int64
 	h := open(t, func(c *face.Config) {
@@ -183,8 +185,9 @@ func TestFilteredStreamContinuesWithoutReadingBack(t *testing.T) {
 	}
 }
 
-// A filtered stream contains only the events of the requested types and the end event. The seq of
-// each event is the next one after the last shown and the last omitted seq.
+// TestStreamOfSomeTypes checks that a filtered stream contains only the events of the requested
+// types and the end event. The seq of each event is the next one after the last shown and the last
+// omitted seq.
 func TestStreamOfSomeTypes(t *testing.T) {
 	h := open(t)
 	r := play(h)

@@ -11,26 +11,27 @@ import (
 	"github.com/perdure/perdure/internal/markdown"
 )
 
-// eventHTML is the name of the event that sends a part of rendered text.
+// eventHTML is the name of an event with a part of a text, rendered as HTML.
 const eventHTML perdure.EventType = "html"
 
-// htmlView converts a log with text to a log with HTML. It replaces the chunks of a text block by
-// rendered parts. Other events inside a list, a table or a code block are delayed until its end.
-// The output depends only on the log, so a resumed stream equals an uninterrupted one.
+// htmlView converts the items of a log with text to items with HTML. It replaces the chunks of a
+// text block by rendered parts. Other events that occur inside a list, a table or a code block are
+// delayed until its end. The output depends only on the log, so a resumed stream equals an
+// uninterrupted one.
 type htmlView struct {
 	execution uuid.UUID
-	blocks    fold.Blocks // of text
+	blocks    fold.Blocks // the open text blocks
 	sources   map[int64]source
 	buffer    *markdown.StreamBuffer[eventlog.Item]
-	shownTo   int64 // positions up to this one were sent before the stream was resumed
-	// again returns the events since a text block began, up to shownTo.
+	shownTo   int64 // items up to this position were sent before the client was disconnected
+	// again returns the events between the start of a text block and shownTo.
 	again func(block int64) ([]eventlog.Item, error)
-	out   []eventlog.Item // output for the current item
+	out   []eventlog.Item // items to send for the current item of the log
 	cursorTracker
 }
 
-// source is the origin of the chunks of a block. The parts of a block have the source of its
-// first chunk.
+// source describes where the chunks of a block come from. The rendered parts of a block have the
+// source of the block's first chunk.
 type source struct {
 	CreatedAt perdure.Time `json:"createdAt"`
 	perdure.Place
@@ -42,7 +43,7 @@ func sourceOf(r *perdure.Record) source {
 	return source{CreatedAt: r.CreatedAt, Place: r.Place, TaskID: r.TaskID, Attempt: r.Attempt}
 }
 
-// htmlPart is the data of an html event.
+// htmlPart is the data of an event with a rendered part.
 type htmlPart struct {
 	markdown.Part
 	ExecutionID uuid.UUID `json:"agentExecutionId"`
@@ -55,7 +56,7 @@ func newHTMLView(execution uuid.UUID) *htmlView {
 	return v
 }
 
-// begin drops all open text.
+// begin forgets all open text blocks.
 func (v *htmlView) begin() {
 	v.blocks.Reset()
 	v.sources, v.buffer = map[int64]source{}, markdown.NewStreamBuffer(v.part, v.emit)
@@ -63,14 +64,15 @@ func (v *htmlView) begin() {
 
 func (v *htmlView) emit(i eventlog.Item) { v.out = append(v.out, i) }
 
-// resume returns the position to read from: the start of the text that is open at the cursor.
+// resume returns the position from which the view must read the log to resume at a cursor: the
+// start of the text that is open at the cursor.
 func (v *htmlView) resume(ctx context.Context, log *eventlog.Log, from eventlog.From) (eventlog.From, error) {
 	c, err := perdure.ParseCursor(from.Cursor)
 	if err != nil || c == (perdure.Cursor{}) {
 		return from, err
 	}
 	if pos, err := log.Position(ctx, v.execution, from); err != nil || pos == 0 {
-		return from, err // the cursor is not valid for the log: the reader of the log will send a reset
+		return from, err // the cursor does not fit the log, so the reader of the log will send a reset
 	}
 	start, err := log.BlocksFrom(ctx, v.execution, c.Pos, func(t perdure.EventType) bool { return t == perdure.EventToken })
 	if err != nil {
@@ -84,8 +86,9 @@ func (v *htmlView) resume(ctx context.Context, log *eventlog.Log, from eventlog.
 	return from, nil
 }
 
-// pass returns the items shown for an item of the log, at least one. All but the last have a cursor
-// before the item, so a client that is disconnected in between receives the rest.
+// pass returns the items to send for an item of the log, at least one. All except the last have a
+// cursor before the log's item. A client that is disconnected among them therefore receives the
+// others after it has reconnected.
 func (v *htmlView) pass(i eventlog.Item) ([]eventlog.Item, error) {
 	v.out = nil
 	silent := i.Cursor.Pos <= v.shownTo && i.Event != eventlog.Reset && i.Event != eventlog.End
@@ -136,8 +139,8 @@ func (v *htmlView) take(i eventlog.Item) error {
 	return nil
 }
 
-// text adds a chunk or a snapshot of a text block. It passes a chunk on unrendered if its text, or
-// text before it, is stored on its worker.
+// text adds a chunk or a snapshot of a text block. If the text of the chunk, or text before it, is
+// stored only on the worker, text passes the chunk on without rendering it.
 func (v *htmlView) text(i eventlog.Item) {
 	whole := i.Event == eventlog.Snapshot
 	if whole && i.Record.Chunk.Length > 0 {
@@ -159,8 +162,8 @@ func (v *htmlView) text(i eventlog.Item) {
 	v.buffer.Text(i.Seq, i.Seq, p.Text)
 }
 
-// closed ends a block. The client drops the parts of a superseded block when it receives
-// block.closed.
+// closed ends a block. When the block was superseded, the client drops the block's rendered parts
+// after it has received block.closed.
 func (v *htmlView) closed(i eventlog.Item) error {
 	_, c, err := v.blocks.Close(i.Record)
 	if err == nil {
@@ -176,9 +179,10 @@ func (v *htmlView) closed(i eventlog.Item) error {
 	return err
 }
 
-// recover sends again the events that may have waited for a text block that was superseded while
-// the client was disconnected. The text is no longer known, so recover cannot know which events it
-// delayed. The client may receive some events twice.
+// recover handles a text block that was superseded while the client was disconnected. Events may
+// have been delayed until the end of its text. The text no longer exists, so recover cannot know
+// which ones. It sends all events since the start of the block, so the client may receive some
+// twice.
 func (v *htmlView) recover(closed eventlog.Item, c fold.Closed) error {
 	if v.shownTo == 0 || c.Reason != perdure.BlockSuperseded || closed.Cursor.Pos <= v.shownTo {
 		return nil
@@ -192,8 +196,8 @@ func (v *htmlView) recover(closed eventlog.Item, c fold.Closed) error {
 	return err
 }
 
-// touchesFile reports whether the event concerns the workspace. Such an event is sent at once, also
-// in the middle of text.
+// touchesFile reports whether an event concerns a file of the workspace. Such an event is sent at
+// once, even in the middle of a text.
 func touchesFile(i eventlog.Item) bool {
 	if i.Event != perdure.EventData {
 		return false
@@ -202,11 +206,11 @@ func touchesFile(i eventlog.Item) bool {
 	return kind == fold.FileRead || kind == fold.FileWrite
 }
 
-// part appends a rendered part to the output.
+// part appends a rendered part of a text block to the items that will be sent.
 func (v *htmlView) part(block int64, part markdown.Part) {
 	raw, err := record.JSON(htmlPart{part, v.execution, v.sources[block]})
 	if err != nil {
-		return // texts and numbers always encode
+		return // cannot fail: texts and numbers always encode
 	}
 	v.emit(eventlog.NewItem(eventHTML, perdure.EventToken, part.Seq, raw))
 }

@@ -10,8 +10,8 @@ import (
 	"github.com/perdure/perdure/internal/markdown"
 )
 
-// compaction adds a divider before the event of a compaction's entry. It opens to the summary, if the
-// event has the entry's content.
+// compaction adds a rendered divider before the event of a compaction entry. If the event contains
+// the entry's content, the divider can be opened to read the summary.
 func (v *htmlView) compaction(i eventlog.Item) error {
 	if i.Event != perdure.EventEntry || i.Entry == nil || i.Entry.Type != perdure.EntryCompaction {
 		return nil

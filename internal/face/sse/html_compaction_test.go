@@ -7,8 +7,8 @@ import (
 	"github.com/perdure/perdure"
 )
 
-// A rendered stream shows a compaction as a divider that opens to the sanitized summary, between the
-// messages, however the client resumes it.
+// TestRenderedCompactionIsADivider checks that a rendered stream shows a compaction as a divider
+// that opens to the sanitized summary, between the messages, however the client resumes it.
 func TestRenderedCompactionIsADivider(t *testing.T) {
 	h := open(t)
 	x := h.Start("")

@@ -2,15 +2,16 @@ package sse
 
 import "github.com/perdure/perdure"
 
-// cursorTracker tracks the cursor before the current item.
+// cursorTracker tracks the cursor that is directly before the current item of the log.
 type cursorTracker struct {
-	last, previous perdure.Cursor // previous is directly before last, unless zero
-	// at reads the cursor at a position.
+	last, previous perdure.Cursor // previous is directly before last; zero if unknown
+	// at reads the cursor at a position of the log.
 	at func(pos int64) (perdure.Cursor, error)
 }
 
-// before returns the cursor directly before now, and records now as the last cursor. It reads the
-// log only if the cursor is needed and the items did not come one by one.
+// before returns the cursor directly before the cursor now, and records now as the last cursor. It
+// returns the zero cursor if that is unknown and needed is false. It reads the log only if needed
+// is true and some positions before now were skipped.
 func (b *cursorTracker) before(now perdure.Cursor, needed bool) (perdure.Cursor, error) {
 	switch {
 	case now.Epoch == b.last.Epoch && now.Pos == b.last.Pos+1:

@@ -8,7 +8,7 @@ import (
 	"github.com/perdure/perdure"
 )
 
-// localText is a LOCAL execution whose text arrives in chunks.
+// localText is a LOCAL execution whose model streams a text in chunks.
 type localText struct {
 	*run
 	said string
@@ -42,7 +42,8 @@ func (s *localText) complete() {
 	s.Commit(perdure.Commit{Outcome: perdure.Outcome{Kind: perdure.OutcomeComplete, Output: perdure.Payload{Blob: &ref}}})
 }
 
-// The text of a LOCAL run is rendered while it streams.
+// TestRenderedLocalTextWhileItStreams checks that the text of a LOCAL run is rendered while it
+// streams.
 func TestRenderedLocalTextWhileItStreams(t *testing.T) {
 	h := open(t)
 	s := h.speech()
@@ -66,8 +67,8 @@ func TestRenderedLocalTextWhileItStreams(t *testing.T) {
 	}
 }
 
-// A text chunk that is stored only on its worker is sent unrendered, like all later chunks of the
-// text. Other events do not wait for the text.
+// TestRenderedLocalTextThatIsOnItsWorker checks that a text chunk that is stored only on its worker
+// is sent unrendered, like all later chunks of the text. Other events do not wait for the text.
 func TestRenderedLocalTextThatIsOnItsWorker(t *testing.T) {
 	h := open(t)
 	s := h.speech()

@@ -18,8 +18,8 @@ var hardTexts = map[string]string{
 	"list and table":        "- a\n- b\n\n\n\n| a |\n|---|\n| 1 |\n\n```\nx\n```\nEnd.",
 }
 
-// A text that is streamed character by character, and a stream that resumes after any of its
-// events, lead to the same final parts.
+// TestRenderedPartsAreTheSameFromEveryCursor checks that a text that is streamed character by
+// character, and a stream that resumes after any of its events, lead to the same final parts.
 func TestRenderedPartsAreTheSameFromEveryCursor(t *testing.T) {
 	for name, text := range hardTexts {
 		t.Run(name, func(t *testing.T) {

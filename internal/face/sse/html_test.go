@@ -11,9 +11,9 @@ import (
 	"github.com/perdure/perdure/internal/markdown"
 )
 
-// htmlPage is the copy that a client of rendered HTML builds.
+// htmlPage is the content that a client of rendered HTML builds from the events.
 type htmlPage struct {
-	parts  map[string]string // by seq and part
+	parts  map[string]string // by the seq of the block and the number of the part
 	final  map[string]bool
 	events map[int64]string
 	order  []string
@@ -52,7 +52,7 @@ func (p *htmlPage) fold(t *testing.T, e sseEvent) {
 	}
 }
 
-// withdraw drops the parts of a block, final or not.
+// withdraw drops all rendered parts of a block, including final ones.
 func (p *htmlPage) withdraw(block any) {
 	mine := func(name string, _ bool) bool { return strings.HasPrefix(name, fmt.Sprintf("%06.0f ", block)) }
 	maps.DeleteFunc(p.parts, func(name, _ string) bool { return mine(name, false) })
@@ -80,8 +80,9 @@ func pageOf(t *testing.T, events []sseEvent) *htmlPage {
 	return p
 }
 
-// The joined parts of a rendered stream equal the rendering of the whole text. Events inside a list
-// or a code block follow it, except the event of a written file. All events arrive.
+// TestRenderedStreamEqualsTheRenderedText checks that the joined parts of a rendered stream equal
+// the rendering of the whole text. Events inside a list or a code block follow it, except the event
+// of a written file. All events arrive.
 func TestRenderedStreamEqualsTheRenderedText(t *testing.T) {
 	h := open(t)
 	r := talk(h)
@@ -127,8 +128,8 @@ func partWith(p *htmlPage, text string) string {
 	return ""
 }
 
-// A client that reads a rendered stream up to any event, and resumes after it, has the same content
-// as one that read all of it.
+// TestRenderedStreamCutAtEveryEventAndResumedEqualsWhole checks that a client that reads a rendered
+// stream up to any event, and resumes after it, has the same content as one that read all of it.
 func TestRenderedStreamCutAtEveryEventAndResumedEqualsWhole(t *testing.T) {
 	h := open(t)
 	r := talk(h)
@@ -148,8 +149,9 @@ func TestRenderedStreamCutAtEveryEventAndResumedEqualsWhole(t *testing.T) {
 	}
 }
 
-// An unfinished line of a live run is rendered at once. The event block.closed withdraws the parts
-// of a superseded attempt, and the final page is correct.
+// TestRenderedStreamWhileTheRunIsLive checks that an unfinished line of a live run is rendered at
+// once. The event block.closed withdraws the parts of a superseded attempt, and the final page is
+// correct.
 func TestRenderedStreamWhileTheRunIsLive(t *testing.T) {
 	h := open(t)
 	x := h.Start("")

@@ -12,7 +12,7 @@ import (
 	"github.com/perdure/perdure/internal/face/record"
 )
 
-// asEventStream describes an event stream in the OpenAPI document.
+// asEventStream documents an operation's response as an event stream in the OpenAPI document.
 func asEventStream(op *operation.Operation) {
 	op.Responses["200"] = &huma.Response{
 		Description: "Events with id (cursor), event and data; ping every 15 s; end before the stream closes.",
@@ -21,8 +21,8 @@ func asEventStream(op *operation.Operation) {
 	op.Responses["204"] = &huma.Response{Description: "The log has ended and the position is its end."}
 }
 
-// streamInput selects the start of a stream. Last-Event-ID takes precedence over after, and after
-// over after_seq.
+// streamInput contains the parameters that select the start of a stream. The header Last-Event-ID
+// takes precedence over the parameter after, and after takes precedence over after_seq.
 type streamInput struct {
 	operation.IDInput
 	LastEventID string `header:"Last-Event-ID" doc:"The id of the last event received; a browser sends it by itself."`
@@ -40,7 +40,8 @@ func (s *server) streamAll(ctx context.Context, in *streamInput) (*huma.StreamRe
 	return s.open(ctx, in, view{html: in.Render == "html"})
 }
 
-// narrow returns a filter for the requested types among those that keep accepts.
+// narrow returns a filter that keeps an event if keep does and the client has requested its type.
+// If the client has requested no types, it returns keep.
 func (in *streamInput) narrow(keep func(perdure.EventType) bool) (func(perdure.EventType) bool, error) {
 	if in.Types == "" {
 		return keep, nil
@@ -56,7 +57,8 @@ func (in *streamInput) narrow(keep func(perdure.EventType) bool) (func(perdure.E
 	return func(t perdure.EventType) bool { return wanted[t] && (keep == nil || keep(t)) }, nil
 }
 
-// open checks the request before the stream starts, and returns errors as a normal response.
+// open starts a stream. Before that, it checks the request, so that an error can still be sent as
+// an ordinary response.
 func (s *server) open(ctx context.Context, in *streamInput, v view) (*huma.StreamResponse, error) {
 	x, err := s.Execution(ctx, in.Org, in.ID)
 	if err != nil {

@@ -2,16 +2,16 @@ package sse
 
 import "sync"
 
-// OpenStreams counts the streams that continue after their handlers have returned. Unlike a
-// sync.WaitGroup, it allows a stream to begin while the count is zero and a caller waits. The zero
-// value is ready.
+// OpenStreams counts the streams that continue after their handlers have returned. In contrast to a
+// sync.WaitGroup, a stream may begin while the count is zero and another goroutine waits. The zero
+// value is ready to use.
 type OpenStreams struct {
 	mu   sync.Mutex
 	n    int
 	none chan struct{} // closed when n becomes 0; nil while nobody waits
 }
 
-// Go runs f in a goroutine that is counted.
+// Go runs f in a goroutine, and counts it as an open stream until f returns.
 func (s *OpenStreams) Go(f func()) {
 	s.mu.Lock()
 	s.n++
@@ -31,7 +31,7 @@ func (s *OpenStreams) end() {
 	}
 }
 
-// Wait returns at a moment when no stream is open.
+// Wait returns as soon as no stream is open.
 func (s *OpenStreams) Wait() {
 	s.mu.Lock()
 	if s.n == 0 {

@@ -5,7 +5,7 @@ import (
 	"testing"
 )
 
-// Streams can begin while Wait waits for others.
+// TestStreamsBeginWhileAStopWaits checks that streams can begin while Wait waits for others.
 func TestStreamsBeginWhileAStopWaits(t *testing.T) {
 	var streams OpenStreams
 	var handlers sync.WaitGroup
@@ -25,7 +25,7 @@ func TestStreamsBeginWhileAStopWaits(t *testing.T) {
 	ended.Wait()
 }
 
-// Wait returns only after the last stream has ended.
+// TestAStopWaitsForTheLastStream checks that Wait returns only after the last stream has ended.
 func TestAStopWaitsForTheLastStream(t *testing.T) {
 	var streams OpenStreams
 	streams.Wait()

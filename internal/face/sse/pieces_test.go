@@ -25,8 +25,9 @@ func (p *pipedResponse) Header() http.Header { return p.header }
 func (p *pipedResponse) WriteHeader(int)     {}
 func (p *pipedResponse) FlushError() error   { return nil }
 
-// A reader that takes each piece within the timeout receives the whole event, however long that
-// takes. A reader that stops is disconnected after the timeout.
+// TestSlowReaderOfALargeEventMakesProgress checks that a reader that takes each piece within the
+// timeout receives the whole event, however long that takes. A reader that stops is disconnected
+// after the timeout.
 func TestSlowReaderOfALargeEventMakesProgress(t *testing.T) {
 	const timeout = 30 * time.Second
 	large := bytes.Repeat([]byte("0123456789abcdef"), 1<<16)
@@ -70,7 +71,7 @@ func TestSlowReaderOfALargeEventMakesProgress(t *testing.T) {
 	}
 }
 
-// slowly20 reads a piece every 20 s of the bubble's clock.
+// slowly20 reads a piece every 20 s of the test's fake clock.
 func slowly20(t *testing.T, from net.Conn) (got []byte) {
 	piece := make([]byte, front.PieceBytes)
 	for {

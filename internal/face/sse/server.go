@@ -7,21 +7,21 @@ import (
 	eventlog "github.com/perdure/perdure/internal/log"
 )
 
-// Config configures the room. Log is required; the zero value of every other field works.
+// Config configures the event streams. Log is required; the zero value of every other field works.
 type Config struct {
 	Log *eventlog.Log
-	// Streams, if set, counts the streams that continue after their handlers have returned, which
-	// http.Server does not know. Closing Stop ends them.
+	// Streams, if set, counts the event streams that continue after their handlers have returned.
+	// http.Server does not know these streams. Closing Stop ends them.
 	Streams *OpenStreams
 }
 
-// server holds the state that the operations share.
+// server holds the state that all operations share.
 type server struct {
 	*operation.API
 	Config
 }
 
-// Register registers the room's operations.
+// Register registers the operations of this package.
 func Register(a *operation.API, c Config) {
 	if c.Streams == nil {
 		c.Streams = &OpenStreams{}

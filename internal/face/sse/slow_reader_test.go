@@ -13,8 +13,8 @@ import (
 	"github.com/perdure/perdure/internal/longtest"
 )
 
-// A client that does not read its stream is disconnected, while another reader of the log receives
-// at least 60 events.
+// TestSlowReaderIsResetAndDisturbsNobody checks that a client that does not read its stream is
+// disconnected, while another reader of the log receives at least 60 events.
 func TestSlowReaderIsResetAndDisturbsNobody(t *testing.T) {
 	longtest.Skip(t, "seconds")
 	reset := make(chan struct{})
@@ -50,10 +50,10 @@ func TestSlowReaderIsResetAndDisturbsNobody(t *testing.T) {
 	if n := len(<-done); n < 60 {
 		t.Errorf("the fast reader saw %d events", n)
 	}
-	<-reset // not a clean end; see TestServerStopResetsStreams
+	<-reset // the connection was reset; it has not ended cleanly
 }
 
-// logWaiter closes heard at the first log record with that message.
+// logWaiter is a log handler that closes the channel heard at the first log line with the message.
 type logWaiter struct {
 	slog.Handler
 	message string

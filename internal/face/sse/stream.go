@@ -16,11 +16,11 @@ import (
 	eventlog "github.com/perdure/perdure/internal/log"
 )
 
-// agentEvents accepts the events of the agent: all except the events of its tasks and terminal
-// output.
+// agentEvents keeps the events of the agent. It omits the events of its tasks and terminal output.
 func agentEvents(t perdure.EventType) bool { return !t.IsTask() && t != perdure.EventTerminal }
 
-// from returns the position, and the name of the field that specified it.
+// from returns the position at which a stream starts, and the name of the parameter that contained
+// it.
 func (in *streamInput) from() (eventlog.From, string, error) {
 	switch {
 	case in.LastEventID != "":
@@ -37,12 +37,13 @@ func (in *streamInput) from() (eventlog.From, string, error) {
 	return eventlog.From{}, "after", nil
 }
 
-// stream writes the log as server-sent events. The response ends cleanly only after the log's end
-// was written. Any other end resets the connection, because many clients take a clean end for
-// success; they resume with their cursor.
+// stream sends the log as server-sent events. The response ends cleanly only after the end of the
+// log was sent. In any other case stream resets the connection, because many clients take a clean
+// end for success; after a reset they resume from their cursor.
 //
 // If possible, stream takes over the connection, releases everything that belongs to the request,
-// and continues after the handler has returned. leave is called at the end of the stream.
+// and continues after the handler has returned. It calls the function leave at the end of the
+// stream.
 func (s *server) stream(hc huma.Context, execution uuid.UUID, from eventlog.From, v view, leave func()) {
 	r, w := humago.Unwrap(hc)
 	asEvents(w.Header())
@@ -74,7 +75,7 @@ func (s *server) streamAlone(ctx context.Context, own *hijackedConn, execution u
 	defer over()
 	ctx, left := context.WithCancelCause(ctx)
 	defer left(nil)
-	// The end of the context closes the connection, which also ends a blocked write.
+	// When the context ends, own.close closes the connection. That also ends a blocked write.
 	cut := context.AfterFunc(ctx, own.close)
 	defer func() { cut(); own.close() }()
 	s.Streams.Go(func() { own.listen(left) })
@@ -90,8 +91,8 @@ func (s *server) streamAlone(ctx context.Context, own *hijackedConn, execution u
 	}
 }
 
-// wasReset logs why a stream was reset. The reader will reconnect; damage would also end the next
-// stream, so it is logged as an error for the operator.
+// wasReset logs why a stream was reset. The reader reconnects by itself. If the log is damaged,
+// however, the next stream ends too; wasReset logs this as an error for the operator.
 func (s *server) wasReset(ctx context.Context, cause error) {
 	level := slog.LevelDebug
 	var coded *perdure.Error
@@ -101,21 +102,22 @@ func (s *server) wasReset(ctx context.Context, cause error) {
 	s.Lines(ctx).Log(ctx, level, "stream reset", slog.Any("cause", cause))
 }
 
-// recoveredAlone recovers from a panic of streamAlone and logs it. The connection is reset.
+// recoveredAlone recovers from a panic of streamAlone and logs it. The caller then resets the
+// connection.
 func (s *server) recoveredAlone(ctx context.Context, execution uuid.UUID) {
 	if cause := recover(); cause != nil {
 		s.Lines(ctx).ErrorContext(ctx, "panic in a stream", slog.Any("panic", cause), slog.String("stack", string(debug.Stack())))
 	}
 }
 
-// view selects how a stream shows the log.
+// view selects the events of a log that a stream sends, and the form of their text.
 type view struct {
 	keep func(perdure.EventType) bool // nil keeps all events
-	html bool                         // show text as rendered parts
+	html bool                         // send text as parts rendered to HTML
 }
 
 func (s *server) copyLog(ctx context.Context, out *eventWriter, execution uuid.UUID, from eventlog.From, v view) error {
-	var shown func(eventlog.Item) ([]eventlog.Item, error) // nil shows each item unchanged
+	var shown func(eventlog.Item) ([]eventlog.Item, error) // nil sends each item unchanged
 	if v.html {
 		html := newHTMLView(execution)
 		html.at = func(pos int64) (perdure.Cursor, error) { return s.Log.CursorAt(ctx, execution, pos) }
@@ -143,7 +145,8 @@ func (s *server) copyLog(ctx context.Context, out *eventWriter, execution uuid.U
 	return out.flush()
 }
 
-// during returns the events since a text block began, up to a position, as the view filters them.
+// during returns the events between the start of a text block and the position upTo, filtered as
+// the view v filters them.
 func (s *server) during(ctx context.Context, execution uuid.UUID, block, upTo int64, v view) ([]eventlog.Item, error) {
 	at, err := s.Log.BlockStart(ctx, execution, block, perdure.EventToken)
 	if err != nil || at.Pos == 0 || at.Pos >= upTo {
@@ -168,7 +171,8 @@ func (s *server) during(ctx context.Context, execution uuid.UUID, block, upTo in
 	return items, nil
 }
 
-// writeItem writes what shown returns for an item; if shown is nil, the item itself.
+// writeItem writes the items that the function shown returns for an item. If shown is nil, it
+// writes the item itself.
 func (s *server) writeItem(out *eventWriter, item eventlog.Item, shown func(eventlog.Item) ([]eventlog.Item, error)) error {
 	if shown == nil {
 		return out.item(item)

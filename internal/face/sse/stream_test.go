@@ -67,7 +67,7 @@ func TestLiveStreamEqualsReplay(t *testing.T) {
 	h := open(t)
 	x := h.Start("")
 	early := h.Follow(h.Path(x.ID, "/stream/consolidated"))
-	early.Must() // is live now
+	early.Must() // the reader has caught up with the log
 	r := h.Claim()
 	r.Say(userText("hi"))
 	r.Stream(0, 0, "token", "a")
@@ -232,11 +232,11 @@ func TestRevokedKeyStopsOpenStreams(t *testing.T) {
 	h.Call("GET", h.Path(x.ID, ""), "", "Authorization", "Bearer "+secret).Problem(401, "unauthenticated", "")
 }
 
-// maxSeq is the part of an execution that this test reads.
+// maxSeq contains the only member of an execution that this test reads.
 type maxSeq struct{ MaxSeq int64 }
 
-// After a failed attempt, a later reader gets its block as one event without text. The seqs have no
-// gap.
+// TestSupersededBlockKeepsItsSeq checks that after a failed attempt, a later reader gets its block
+// as one event without text. The seqs have no gap.
 func TestSupersededBlockKeepsItsSeq(t *testing.T) {
 	h := open(t)
 	h.Start("")
@@ -265,8 +265,9 @@ func TestSupersededBlockKeepsItsSeq(t *testing.T) {
 	}
 }
 
-// A block that was closed before its attempt failed gets a second block.closed with the reason
-// superseded. Later event streams contain none of its text.
+// TestBlockThatHadClosedIsTakenBack checks that a block that was closed before its attempt failed
+// gets a second block.closed with the reason superseded. Later event streams contain none of its
+// text.
 func TestBlockThatHadClosedIsTakenBack(t *testing.T) {
 	h := open(t)
 	h.Start("")
@@ -312,7 +313,8 @@ func (d damagedLog) Log(ctx context.Context, execution uuid.UUID, after int64, l
 	return slices.DeleteFunc(records, func(r perdure.Record) bool { return r.Pos == 2 }), head, err
 }
 
-// A missing record of a log resets the stream, and the server logs an error.
+// TestDamageOfALogIsLogged checks that a missing record of a log resets the stream, and the server
+// logs an error.
 func TestDamageOfALogIsLogged(t *testing.T) {
 	logged := make(lineWriter, 100)
 	h := open(t, func(c *face.Config) {
@@ -329,7 +331,7 @@ func TestDamageOfALogIsLogged(t *testing.T) {
 	if raw, err := io.ReadAll(res.Body); err == nil {
 		t.Errorf("the stream ended cleanly after %s", raw)
 	}
-	select { // written before the connection was reset
+	select { // the line was written before the connection was reset
 	case said := <-logged:
 		if !strings.Contains(said, "level=ERROR") || !strings.Contains(said, "lacks its record 2") {
 			t.Errorf("the server logged %s", said)
@@ -339,7 +341,7 @@ func TestDamageOfALogIsLogged(t *testing.T) {
 	}
 }
 
-// lineWriter receives the lines of a log.
+// lineWriter is a channel that receives the lines of a server's log.
 type lineWriter chan string
 
 func (w lineWriter) Write(line []byte) (int, error) {

@@ -1,4 +1,4 @@
-// Package title makes the titles of executions.
+// Package title derives the titles of executions from their inputs.
 package title
 
 import (
@@ -13,7 +13,8 @@ import (
 // limit is the maximum length of a title in characters.
 const limit = 140
 
-// Of returns a one-line title: the beginning of the prompt, or the kind and the input.
+// Of returns the title of an execution in one line. It is the beginning of the prompt or, for an
+// input without a prompt, the kind followed by the input.
 func Of(input json.RawMessage, kind string) string {
 	var asked struct {
 		Prompt any `json:"userPrompt"`
@@ -43,8 +44,8 @@ func Of(input json.RawMessage, kind string) string {
 	}
 }
 
-// saidIn returns the first text of the user in messages, which are the input of a run that the
-// Responses API started.
+// saidIn returns the first text of the user in messages. messages is the input of a run that was
+// started by the Responses API.
 func saidIn(messages any) string {
 	all, _ := messages.([]any)
 	for _, m := range all {
@@ -59,7 +60,7 @@ func saidIn(messages any) string {
 	return ""
 }
 
-// textIn returns the first text among the parts of a message.
+// textIn returns the first text in the parts of a message.
 func textIn(parts any) string {
 	all, _ := parts.([]any)
 	for _, p := range all {
@@ -71,7 +72,7 @@ func textIn(parts any) string {
 	return ""
 }
 
-// Line returns the first line of a text, cut to the length of a title.
+// Line returns the first line of a text, cut to the maximum length of a title.
 func Line(text string) string {
 	line, _, _ := strings.Cut(strings.TrimSpace(text), "\n")
 	if utf8.RuneCountInString(line) <= limit {

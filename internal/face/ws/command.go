@@ -13,8 +13,8 @@ import (
 	eventlog "github.com/perdure/perdure/internal/log"
 )
 
-// command executes a message of the client. It returns only errors that end the socket; other
-// errors are sent to the client.
+// command executes a message of the client. An error that does not end the socket is sent to the
+// client. An error that ends the socket is returned.
 func (k *socket) command(ctx context.Context, c envelope) error {
 	ctx, done := fair.Part(ctx)
 	defer done()
@@ -38,7 +38,7 @@ func (k *socket) command(ctx context.Context, c envelope) error {
 		"%q is no message; send, as text, load_events, keepalive, prompt, interrupt or cancel as {\"type\": ..., \"data\": {...}}", c.Type))
 }
 
-// interrupt stops the current turn.
+// interrupt stops the current turn of the execution's agent.
 func (k *socket) interrupt(ctx context.Context, raw json.RawMessage) error {
 	var in perdure.Interrupt
 	if len(raw) > 0 {
@@ -50,14 +50,15 @@ func (k *socket) interrupt(ctx context.Context, raw json.RawMessage) error {
 	return err
 }
 
-// socketError is the data of the message error.
+// socketError is the data of a message with the type error.
 type socketError struct {
 	Code     perdure.Code `json:"code"`
 	Message  string       `json:"message"`
 	PromptID string       `json:"prompt_id,omitempty"`
 }
 
-// answer sends a coded error to the client. Any other error ends the socket and is returned.
+// answer sends an error with a code to the client. It returns any other error, which ends the
+// socket.
 func (k *socket) answer(ctx context.Context, promptID string, err error) error {
 	if err == nil || ctx.Err() != nil {
 		return context.Cause(ctx)
@@ -70,7 +71,8 @@ func (k *socket) answer(ctx context.Context, promptID string, err error) error {
 	return k.send(ctx, "error", socketError{Code: p.Code, Message: p.Detail, PromptID: promptID})
 }
 
-// loadEvents requests a page; without members, the newest.
+// loadEvents is a client's request for a page of events. If no member is set, it requests the
+// newest page.
 type loadEvents struct {
 	AfterSeq  *int64 `json:"after_seq"`
 	BeforeSeq *int64 `json:"before_seq"`
@@ -94,7 +96,7 @@ func (l loadEvents) check() error {
 	return nil
 }
 
-// eventsLoaded is the data of the message events_loaded.
+// eventsLoaded is the data of a message with the type events_loaded.
 type eventsLoaded struct {
 	Events   []record.Event `json:"events"`
 	FirstSeq int64          `json:"first_seq"`
@@ -103,7 +105,7 @@ type eventsLoaded struct {
 	HasMore  bool           `json:"has_more"`
 	Prepend  bool           `json:"prepend"`
 	Stale    bool           `json:"is_stale_client"`
-	// Reset is the reason why the client's copy is stale.
+	// Reset is set if the client must drop its copy of the log. It says why.
 	Reset *eventlog.ResetData `json:"reset,omitempty"`
 }
 
@@ -137,10 +139,10 @@ func (k *socket) load(ctx context.Context, raw json.RawMessage) error {
 	return nil
 }
 
-// window sends a page that is counted in events, and records what it has shown.
+// window sends a page whose size is counted in events, and records which events it contained.
 func (k *socket) window(ctx context.Context, w eventlog.Window, prepend bool) error {
 	if w.Reset != nil {
-		k.pages, k.chain = nil, nil // the client starts over with this page
+		k.pages, k.chain = nil, nil // the client drops its earlier pages and starts with this one
 	}
 	out := eventsLoaded{
 		FirstSeq: w.First, LastSeq: w.Last, MaxSeq: w.Max, HasMore: w.More, Prepend: prepend, Stale: w.Reset != nil, Reset: w.Reset,
@@ -157,7 +159,8 @@ func (k *socket) window(ctx context.Context, w eventlog.Window, prepend bool) er
 	return nil
 }
 
-// loadAt sends the records after a cursor, which is exact to the byte.
+// loadAt sends a page of the records after a cursor. Inside an open block, the page begins at the
+// exact byte.
 func (k *socket) loadAt(ctx context.Context, cursor string, limit int) error {
 	p, err := k.Log.Page(ctx, k.execution, cursor, limit)
 	// A page of pruned text may be empty. Skip it, because the client takes its next cursor from
@@ -190,8 +193,8 @@ func (k *socket) loadAt(ctx context.Context, cursor string, limit int) error {
 	return nil
 }
 
-// loadStale answers a client whose position is not valid for the log. It sends the newest page,
-// marked as stale, so that the client drops the events that it has.
+// loadStale answers a client whose position does not fit the log. It sends the newest page, marked
+// as stale. The client then drops the events that it has.
 func (k *socket) loadStale(ctx context.Context, limit int, why *eventlog.ResetData) error {
 	w, err := k.Log.Window(ctx, k.execution, eventlog.Span{Limit: limit})
 	if err != nil {
@@ -213,8 +216,9 @@ func (k *socket) loaded(ctx context.Context, out eventsLoaded, items []eventlog.
 	return k.send(ctx, "events_loaded", out)
 }
 
-// goOn follows the log once the client has loaded all pages. It starts at the position of the first
-// page, so that no event that was committed while the client loaded the other pages is missed.
+// goOn begins to follow the log once the client has loaded all pages. It starts at the position of
+// the first page that the client loaded. It therefore misses no event that was committed while the
+// client loaded the other pages.
 func (k *socket) goOn(ctx context.Context, at perdure.Cursor, more bool) {
 	if k.chain == nil {
 		k.chain = &at
@@ -232,7 +236,7 @@ func (k *socket) keepalive(ctx context.Context) error {
 	return k.send(ctx, "keepalive_ack", map[string]any{"max_seq": head.LastSeq})
 }
 
-// promptID returns the id of a refused prompt, for the error message.
+// promptID returns the id of a prompt that was refused, for the error message to the client.
 func promptID(data json.RawMessage) string {
 	var in struct {
 		ID string `json:"prompt_id"`
@@ -241,7 +245,8 @@ func promptID(data json.RawMessage) string {
 	return in.ID
 }
 
-// prompt sends a userMessage; its id makes a repeated prompt idempotent.
+// prompt sends a userMessage to the execution. The id of the prompt prevents that a repeated prompt
+// is stored twice.
 func (k *socket) prompt(ctx context.Context, raw json.RawMessage) error {
 	var in struct {
 		ID   string  `json:"prompt_id"`

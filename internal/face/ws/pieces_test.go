@@ -15,7 +15,7 @@ import (
 	"github.com/perdure/perdure/internal/face/front"
 )
 
-// pipeListener is a listener for connections inside this process, and dials them.
+// pipeListener is a listener whose connections stay inside this process.
 type pipeListener chan net.Conn
 
 func (p pipeListener) Accept() (net.Conn, error) {
@@ -28,7 +28,8 @@ func (p pipeListener) Accept() (net.Conn, error) {
 func (p pipeListener) Close() error   { close(p); return nil }
 func (p pipeListener) Addr() net.Addr { return &net.UnixAddr{Name: "pipe"} }
 
-// A client that takes each piece of a large message within the timeout receives the whole message.
+// TestSlowReaderOfALargeMessageMakesProgress checks that a client that takes each piece of a large
+// message within the timeout receives the whole message.
 func TestSlowReaderOfALargeMessageMakesProgress(t *testing.T) {
 	bubble.Test(t, func(t *testing.T) {
 		text := string(bytes.Repeat([]byte("0123456789abcdef"), 1<<16))

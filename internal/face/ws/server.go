@@ -1,4 +1,5 @@
-// Package ws serves an execution over a WebSocket: pages of its log, new events, and commands.
+// Package ws serves the log of an execution over a WebSocket: pages, new events, and commands of
+// the client.
 package ws
 
 import (
@@ -6,13 +7,13 @@ import (
 	eventlog "github.com/perdure/perdure/internal/log"
 )
 
-// server holds the state that the sockets share.
+// server holds the state that all sockets share.
 type server struct {
 	*front.Front
 	Log *eventlog.Log
 }
 
-// Register registers the room's route.
+// Register registers the route of the WebSocket.
 func Register(f *front.Front, log *eventlog.Log) {
 	s := &server{f, log}
 	f.Handle(front.Route{Pattern: "GET " + front.OrgPath + "/agent-executions/{id}/ws", Access: front.Client}, s.open)

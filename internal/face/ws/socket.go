@@ -21,23 +21,23 @@ import (
 )
 
 const (
-	// wsFrame is the largest size of a client's message, in bytes.
+	// wsFrame is the maximum size of a client's message, in bytes.
 	wsFrame = 1 << 20
 	// wsLimit is the default number of events in a page.
 	wsLimit = 50
-	// wsMaxLimit is the largest number of events in a page.
+	// wsMaxLimit is the maximum number of events in a page.
 	wsMaxLimit = 1000
 )
 
-// envelope is a message of a WebSocket, in either direction.
+// envelope is a message on a WebSocket, from the client or from the server.
 type envelope struct {
 	Type string          `json:"type"`
 	Data json.RawMessage `json:"data,omitempty"`
-	// refused is the reason why a client's message is refused; nil if it is not.
+	// refused is the reason why the server refuses the client's message; nil if it accepts it.
 	refused error
 }
 
-// open follows one execution over a WebSocket. docs/api.md lists the messages.
+// open opens a WebSocket for one execution. docs/api.md lists its messages.
 func (s *server) open(w http.ResponseWriter, r *http.Request) {
 	x, p := s.socketTarget(r)
 	if p == nil && r.ProtoMajor != 1 {
@@ -79,21 +79,21 @@ func (s *server) socketTarget(r *http.Request) (*perdure.Execution, *problem.Pro
 	return x, nil
 }
 
-// socket is one open WebSocket. One goroutine writes to it. The readers of its messages and of the
-// log pass their items to that goroutine unbuffered, so nothing accumulates for a client that does
-// not read.
+// socket is one open WebSocket. One goroutine writes to it. Two others read the client's messages
+// and the log. They pass what they read to the writing goroutine over unbuffered channels. Nothing
+// therefore accumulates for a client that does not read.
 type socket struct {
 	*server
 	conn      *websocket.Conn
 	org       string
 	execution uuid.UUID
 
-	items  chan eventlog.Item // items of the log, once it is followed
+	items  chan eventlog.Item // new items of the log, while the socket follows it
 	tail   sync.WaitGroup
 	failed chan error
 
 	// The fields below are used only by the writing goroutine.
-	chain     *perdure.Cursor // where to start following: the position of the first forward page
+	chain     *perdure.Cursor // position of the first page that the client loaded forwards; following starts there
 	following bool
 	pages     sentPages
 }
@@ -110,8 +110,8 @@ func (k *socket) run(ctx context.Context, x *perdure.Execution) error {
 	return err
 }
 
-// fail ends the socket. It does not block: the first failure is enough, and the receiver may be
-// gone.
+// fail ends the socket with err. It does not block: only the first error counts, and serve may
+// already have returned.
 func (k *socket) fail(err error) {
 	select {
 	case k.failed <- err:
@@ -119,7 +119,7 @@ func (k *socket) fail(err error) {
 	}
 }
 
-// serve writes until the socket ends.
+// serve writes messages until the socket ends.
 func (k *socket) serve(ctx context.Context, x *perdure.Execution, commands <-chan envelope) error {
 	err := k.send(ctx, "connected", map[string]any{
 		"agent_execution_id": x.ID, "status": x.Status, "max_seq": x.MaxSeq,
@@ -142,8 +142,8 @@ func (k *socket) serve(ctx context.Context, x *perdure.Execution, commands <-cha
 	return err
 }
 
-// read passes the client's messages to commands. It reads without the context, because cancelling a
-// read closes the connection before the close frame is sent.
+// read passes the client's messages to the channel commands. The read does not end with the
+// context, because cancelling a read closes the connection before the close frame is sent.
 func (k *socket) read(ctx context.Context, commands chan<- envelope) error {
 	for {
 		kind, raw, err := k.conn.Read(context.WithoutCancel(ctx))
@@ -181,7 +181,7 @@ func (k *socket) ping(ctx context.Context) error {
 
 var errNoAnswer = errors.New("the client does not answer")
 
-// follow starts to read the log from the position.
+// follow starts to read the log from a cursor.
 func (k *socket) follow(ctx context.Context, from perdure.Cursor) {
 	if k.following {
 		return
@@ -202,7 +202,7 @@ func (k *socket) follow(ctx context.Context, from perdure.Cursor) {
 	})
 }
 
-// item sends an item of the log, unless a page has shown it.
+// item sends an item of the log, unless a sent page already contained it.
 func (k *socket) item(ctx context.Context, i eventlog.Item) error {
 	known := k.pages.know(i)
 	k.pages.passed(i.Cursor.Pos)
@@ -219,7 +219,8 @@ func (k *socket) item(ctx context.Context, i eventlog.Item) error {
 	return nil
 }
 
-// send writes one message. A client that does not take each piece of it in time is disconnected.
+// send writes one message in pieces. It disconnects a client that does not take a piece within the
+// write timeout.
 func (k *socket) send(ctx context.Context, kind string, data any) error {
 	raw, err := json.Marshal(data)
 	if err != nil {
@@ -252,8 +253,9 @@ func (k *socket) send(ctx context.Context, kind string, data any) error {
 	return out.Close()
 }
 
-// close closes the socket with a code that tells the client whether to reconnect. 1001 and 1011
-// mean yes; 1008 means that its key, org or session is no longer valid.
+// close closes the socket with a code that tells the client whether to reconnect. Codes 1001 and
+// 1011 mean that it should reconnect. Code 1008 means that the client's key, org or session is no
+// longer valid.
 func (k *socket) close(err error) {
 	switch {
 	case errors.Is(err, front.ErrStopping):

@@ -30,7 +30,8 @@ func raw(c *wsClient) (kind string, data map[string]any) {
 
 var snakeCase = regexp.MustCompile(`^[a-z]+(_[a-z]+)*$`)
 
-// Every tested message is {type, data}, and its data has exactly the defined members in snake_case.
+// TestMessagesHaveTheirNames checks that every tested message has the form {type, data}, and that
+// its data has exactly the defined members in snake_case.
 func TestMessagesHaveTheirNames(t *testing.T) {
 	h := open(t)
 	x := h.Start("")
@@ -75,8 +76,9 @@ func TestMessagesHaveTheirNames(t *testing.T) {
 	ask("", "", "event", "cursor data event")
 }
 
-// A request without members returns the newest 50 events. Older pages do not change where the
-// socket continues. A client that is ahead gets the newest page.
+// TestPagesOfASocket checks that a request for a page without members gets the newest 50 events.
+// Loading older pages does not change the position from which the socket follows the log. A client
+// with a seq that the log does not have gets the newest page.
 func TestPagesOfASocket(t *testing.T) {
 	h := open(t)
 	x := h.Start("")
@@ -85,7 +87,7 @@ func TestPagesOfASocket(t *testing.T) {
 	for i := range events {
 		events[i] = perdure.NewEvent{Type: perdure.EventData, Fields: []byte(`{"data":{"type":"plan"}}`)}
 	}
-	r.Commit(perdure.Commit{Events: events}) // 120 events, including those of the start
+	r.Commit(perdure.Commit{Events: events}) // 120 events, with those of the start
 	c := h.Socket(x.ID)
 	page := func(ask string, first, last int64, more, prepend, stale bool) {
 		t.Helper()
@@ -105,7 +107,7 @@ func TestPagesOfASocket(t *testing.T) {
 	page(`{"before_seq":71}`, 21, 70, true, true, false)
 	page(`{"before_seq":21}`, 1, 20, false, true, false)
 	h.Call("POST", h.Path(x.ID, "/signal"), `{"signalName":"go"}`).Want(200, nil)
-	m := c.Next() // after the newest page, whatever was prepended
+	m := c.Next() // the event after the newest page, whichever older pages were loaded
 	if m.Type != "event" || m.Data.Event != "signal.received" {
 		t.Errorf("then comes %+v", m)
 	}
@@ -117,7 +119,7 @@ func TestPagesOfASocket(t *testing.T) {
 	if !stale.Stale || stale.Prepend || stale.LastSeq != stale.MaxSeq || len(stale.Events) != 50 {
 		t.Errorf("a client that is ahead is given %d to %d of %d, stale %v", stale.FirstSeq, stale.LastSeq, stale.MaxSeq, stale.Stale)
 	}
-	c.ToEnd() // continues after that page
+	c.ToEnd() // follows the log after that page
 	for _, ask := range []string{`{"after_seq":50}`, `{"after_seq":70,"limit":1000}`} {
 		c := h.Socket(x.ID)
 		if d := c.Load(ask).Data; d.Stale || d.Prepend || d.FirstSeq > d.LastSeq {
@@ -126,8 +128,8 @@ func TestPagesOfASocket(t *testing.T) {
 	}
 }
 
-// A prompt that is sent repeatedly with the same id, on two sockets and as a signal, is stored
-// once.
+// TestPromptsAreSignals checks that a prompt that is sent repeatedly with the same id, on two
+// sockets and as a signal, is stored once.
 func TestPromptsAreSignals(t *testing.T) {
 	h := open(t)
 	x := h.Start("")

@@ -5,8 +5,9 @@ import (
 	"testing"
 )
 
-// A client is disconnected inside two blocks and then asks for the events after its newest seq. It
-// receives both blocks as snapshots first, whether they are still open or closed.
+// TestWebSocketAfterACutInsideABlock checks a client that is disconnected inside two blocks and
+// then asks for the events after its newest seq. It first receives both blocks as snapshots,
+// whether they are still open or closed.
 func TestWebSocketAfterACutInsideABlock(t *testing.T) {
 	for _, closed := range []bool{false, true} {
 		h := open(t)

@@ -16,8 +16,8 @@ import (
 	"github.com/perdure/perdure/internal/face"
 )
 
-// A client that loads all pages, forward or backward, has the same content as a client that
-// followed the stream.
+// TestWebSocketPagesJoinedEqualTheStream checks that a client that loads all pages, forward or
+// backward, has the same content as a client that followed the stream.
 func TestWebSocketPagesJoinedEqualTheStream(t *testing.T) {
 	h := open(t)
 	r := play(h)
@@ -47,8 +47,8 @@ func TestWebSocketPagesJoinedEqualTheStream(t *testing.T) {
 	}
 }
 
-// Two clients load pages while blocks grow. Both end with the same content as a client that
-// followed the stream.
+// TestWebSocketLoadsWhileTheRunIsLive checks two clients that load pages while blocks grow. Both
+// end with the same content as a client that followed the stream.
 func TestWebSocketLoadsWhileTheRunIsLive(t *testing.T) {
 	h := open(t)
 	x := h.Start("")
@@ -81,7 +81,8 @@ func TestWebSocketLoadsWhileTheRunIsLive(t *testing.T) {
 	}
 }
 
-// A client that continues from any cursor, also inside a block, ends with the whole log.
+// TestWebSocketContinuesFromEveryCursor checks that a client that continues from any cursor, also
+// inside a block, ends with the whole log.
 func TestWebSocketContinuesFromEveryCursor(t *testing.T) {
 	h := open(t)
 	r := play(h)
@@ -104,8 +105,8 @@ func TestWebSocketContinuesFromEveryCursor(t *testing.T) {
 	}
 }
 
-// A client that is ahead of the log, or has a cursor of another log, is told that it is stale.
-// After the page and the events that follow, it has the server's log.
+// TestStaleSeqSync checks that a client that is ahead of the log, or has a cursor of another log,
+// is told that it is stale. After the page and the events that follow, it has the server's log.
 func TestStaleSeqSync(t *testing.T) {
 	h := open(t)
 	r := play(h)
@@ -147,7 +148,8 @@ func TestMultipleClientsSeeSameEvents(t *testing.T) {
 	}
 }
 
-// A client whose connection breaks while an agent streams continues from its newest seq.
+// TestReconnectDuringAgentStreaming checks that a client whose connection breaks while an agent
+// streams continues from its newest seq.
 func TestReconnectDuringAgentStreaming(t *testing.T) {
 	h := open(t)
 	x := h.Start("")
@@ -215,7 +217,7 @@ func TestWebSocketCancel(t *testing.T) {
 	}
 }
 
-// Invalid input gets an error, and the socket continues.
+// TestWebSocketBadInput checks that invalid input gets an error, and the socket continues.
 func TestWebSocketBadInput(t *testing.T) {
 	h := open(t)
 	x := h.Start("")
@@ -280,7 +282,8 @@ func TestWebSocketAccess(t *testing.T) {
 	h.Call("GET", h.Path(x.ID, "/ws"), "").Want(426, nil)
 }
 
-// A stopping server and a revoked key close the socket with a reason.
+// TestWebSocketEndsAreReported checks that a stopping server and a revoked key close the socket
+// with a reason.
 func TestWebSocketEndsAreReported(t *testing.T) {
 	h := open(t, func(c *face.Config) { c.RecheckEvery = time.Millisecond })
 	x := h.Start("")
@@ -300,7 +303,8 @@ func TestWebSocketEndsAreReported(t *testing.T) {
 	}
 }
 
-// A client that never reads is disconnected, and delays nobody else.
+// TestWebSocketOfAClientThatNeverReads checks that a client that never reads is disconnected, and
+// delays nobody else.
 func TestWebSocketOfAClientThatNeverReads(t *testing.T) {
 	h := open(t, func(c *face.Config) { c.WriteTimeout = time.Second })
 	x := h.Start("")

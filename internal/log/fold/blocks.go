@@ -2,32 +2,32 @@ package fold
 
 import "github.com/perdure/perdure"
 
-// Blocks tracks the open blocks of a log. It knows how many bytes of each block were seen, but does
-// not store their text. The zero value is ready to use.
+// Blocks tracks the open blocks of a log. It knows how many bytes of each block a reader has seen,
+// but does not store their text. The zero value is ready to use.
 type Blocks struct{ open map[int64]*Block }
 
 // Block is an open block.
 type Block struct {
 	// First is the record that opened the block, without its text.
 	First perdure.Record
-	// Held is the number of bytes, from the start of the block, that were seen with their text.
+	// Held is the number of bytes from the start of the block whose text the reader has seen.
 	Held int64
 }
 
-// Piece is the part of a block that a record adds.
+// Piece is what one record adds to a block.
 type Piece struct {
 	Block *Block
-	// Text is the new text, without bytes that were seen before.
+	// Text is the new text, without the bytes that the reader has already seen.
 	Text string
-	// Opens reports that the record is the first of its block. Replaces reports that Text is the
-	// whole block, and replaces what was seen of it.
+	// Opens reports that the record is the first of its block. Replaces reports that Text is the whole
+	// block, and takes the place of the text that the reader has seen.
 	Opens, Replaces bool
-	// Lacks reports that the new text, or text before it, is unknown, because only the worker
-	// stores it or its chunk was not seen. Text is then empty.
+	// Lacks reports that the new text, or text before it, is unknown. Either only the worker stores
+	// the text, or the reader has missed a chunk. Text is then empty.
 	Lacks bool
 }
 
-// Take adds the chunk of a record.
+// Take adds the chunk of a record to its block, and returns what is new.
 func (s *Blocks) Take(e Event) Piece {
 	c := e.Record.Chunk
 	b := s.open[e.Record.Seq]
@@ -55,8 +55,8 @@ func (s *Blocks) begin(r *perdure.Record) *Block {
 	return b
 }
 
-// Join begins the block of a record in the middle, if it is not open: the text before the record's
-// chunk counts as seen. A reader that does not read from the start of the log calls it before Take.
+// Join opens the block of a record if it is not open. The text before the record's chunk counts as
+// seen. A reader that begins in the middle of a log calls it before Take.
 func (s *Blocks) Join(r *perdure.Record) {
 	if s.open[r.Seq] == nil {
 		s.begin(r).Held = r.Chunk.Offset

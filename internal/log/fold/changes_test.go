@@ -25,7 +25,7 @@ func stored(content string) fold.Event {
 	}
 }
 
-// changes returns the changes of the tree by the last event, in words.
+// changes applies events to a new tree, and describes in words what the last one has changed.
 func changes(t *testing.T, all ...fold.Event) string {
 	t.Helper()
 	f := fold.NewTree(uuid.Nil)
@@ -47,8 +47,9 @@ func changes(t *testing.T, all ...fold.Event) string {
 	return strings.Join(words, ", ")
 }
 
-// The parts of a stored message settle the streamed parts of the same type, in order. A streamed
-// part that is not in the stored message is withdrawn.
+// TestStoredPartsSettleThoseThatGrew checks that the parts of a stored message are matched in order
+// with the streamed parts of the same type. A streamed part that is not in the stored message is
+// withdrawn.
 func TestStoredPartsSettleThoseThatGrew(t *testing.T) {
 	thought, first, second := chunk(perdure.EventThinking, 1, 0, "hm"), chunk(perdure.EventToken, 2, 0, "one"), chunk(perdure.EventToken, 3, 0, "two")
 	for content, want := range map[string]string{
@@ -62,7 +63,8 @@ func TestStoredPartsSettleThoseThatGrew(t *testing.T) {
 	}
 }
 
-// A streamed text remains in the tree if its stored entry comes without content.
+// TestTextStaysUntilItsContentIsKnown checks that a streamed text remains in the tree if its stored
+// entry comes without content.
 func TestTextStaysUntilItsContentIsKnown(t *testing.T) {
 	e := stored("")
 	e.Entry.ContentBytes = 300 << 10

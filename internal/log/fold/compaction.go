@@ -6,8 +6,8 @@ import (
 	"github.com/perdure/perdure"
 )
 
-// Compaction is a compaction of a conversation. It stands between two messages and belongs to no
-// response.
+// Compaction is a compaction of a conversation. In the conversation it stands between two messages,
+// and belongs to no response.
 type Compaction struct {
 	Entry  *perdure.Entry
 	Record perdure.CompactionRecord
@@ -17,8 +17,8 @@ type Compaction struct {
 	After *Message
 }
 
-// CompactionOf returns an entry of type compaction. The record is zero if only the execution's
-// worker stores it. Errors: invalid_argument, internal.
+// CompactionOf decodes an entry of the type compaction. The compaction's record is zero if only the
+// execution's worker stores it. Errors: invalid_argument, internal.
 func CompactionOf(e *perdure.Entry) (Compaction, error) {
 	c := Compaction{Entry: e}
 	content, err := contentOf(e)
@@ -32,8 +32,8 @@ func CompactionOf(e *perdure.Entry) (Compaction, error) {
 	return c, err
 }
 
-// Line returns the compaction in a line, such as
-// "48 messages summarized, 112 k → 4.0 k tokens".
+// Line describes the compaction in one line, such as "48 messages summarized, 112 k → 4.0 k
+// tokens".
 func (c Compaction) Line() string {
 	if c.Record.Reason == "" {
 		return "compaction"
@@ -45,7 +45,7 @@ func (c Compaction) Line() string {
 	return fmt.Sprintf("%d %s summarized, %s → %s tokens", c.Record.Messages, messages, tokens(c.Record.TokensBefore), tokens(c.Record.TokensAfter))
 }
 
-// tokens returns a rounded number of tokens.
+// tokens formats a number of tokens, rounded.
 func tokens(n int) string {
 	switch {
 	case n < 1_000:
@@ -60,7 +60,7 @@ func tokens(n int) string {
 	return fmt.Sprintf("%d.%d M", tenths/10, tenths%10)
 }
 
-// compacted adds a compaction after the last stored message.
+// compacted adds the compaction in an entry to the tree, after the last stored message.
 func (t *Tree) compacted(e *perdure.Entry) error {
 	for _, c := range t.Compactions {
 		if c.Entry.ID == e.ID {

@@ -27,7 +27,7 @@ func (r *Response) turn(id string) *Turn {
 	return t
 }
 
-// entry applies a stored message, or the stored result of a call.
+// entry applies an entry that contains a message or the results of tool calls.
 func (t *Tree) entry(r *perdure.Record, e *perdure.Entry) error {
 	switch e.Type {
 	case perdure.EntryLLMCall:
@@ -59,12 +59,12 @@ func (t *Tree) entry(r *perdure.Record, e *perdure.Entry) error {
 	return nil
 }
 
-// contentOf decodes the content of an entry. It returns empty content if the entry does not contain
-// it.
+// contentOf decodes the content of an entry. If the entry was read without its content, it returns
+// an empty content.
 func contentOf(e *perdure.Entry) (perdure.Content, error) {
 	var c perdure.Content
 	if len(e.Content) == 0 || e.Content[0] != '{' {
-		return c, nil // the content is too large for the event, or only the execution's worker stores it
+		return c, nil // the content is too large for the event, or only the worker stores it
 	}
 	if err := json.Unmarshal(e.Content, &c); err != nil {
 		return c, &perdure.Error{Code: perdure.Internal, Message: "entry " + e.ID.String() + " does not decode", Err: err}
@@ -72,7 +72,7 @@ func contentOf(e *perdure.Entry) (perdure.Content, error) {
 	return c, nil
 }
 
-// merge passes the content of an entry to the merger of a response.
+// merge adds the content of an entry to the merged messages of the response.
 func (r *Response) merge(of *perdure.Record, e *perdure.Entry, c perdure.Content) {
 	u := response.Update{
 		ResponseID: of.Place.ResponseID, MessageID: of.Place.MessageID, Role: e.Role, CreatedAt: e.CreatedAt, FinishReason: c.StopReason, Usage: c.Usage,
@@ -83,9 +83,9 @@ func (r *Response) merge(of *perdure.Record, e *perdure.Entry, c perdure.Content
 	r.merger.Add(u)
 }
 
-// settle sets the stored forms of the parts of a message. Each stored part settles the first
-// streamed part of its type, or the call with its id. Streamed parts that were not stored are
-// withdrawn.
+// settle matches the streamed parts of a message with the parts of the stored message. A stored
+// tool call matches the streamed call with its id. Any other stored part matches the first streamed
+// part of its type that is still unmatched. Streamed parts that match no stored part are withdrawn.
 func (t *Tree) settle(m *Message) {
 	grown := slices.DeleteFunc(slices.Clone(m.Parts), func(p *Part) bool { return p.State == Withdrawn })
 	take := func(is func(*Part) bool) *Part {
@@ -111,7 +111,7 @@ func (t *Tree) settle(m *Message) {
 		t.changed(Change{Kind: PartSettled, Message: m, Part: p, Index: i})
 	}
 	if len(m.Content.Parts) == 0 && m.Entry.ContentBytes > 0 {
-		return // without the content, the streamed text remains shown
+		return // the stored content is not known, so the streamed text remains
 	}
 	for _, p := range grown {
 		t.withdraw(p)
@@ -134,7 +134,8 @@ func (t *Tree) add(m *Message, stored perdure.Part) *Part {
 	return p
 }
 
-// answer sets the stored results of calls. If a call has several results, the first one is used.
+// answer sets the results of the tool calls in the tree from the content of a stored message. If a
+// call has several results, the first one is used.
 func (t *Tree) answer(content perdure.Content) {
 	for _, p := range content.Parts {
 		c := t.calls[p.ToolCallID]

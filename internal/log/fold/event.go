@@ -7,69 +7,69 @@ import (
 	"github.com/perdure/perdure"
 )
 
-// Event is a typed record of a log.
+// Event is a record of a log, as a Tree takes it.
 type Event struct {
 	Record *perdure.Record
-	// Entry is the entry of an event entry.appended.
+	// Entry is the stored entry, if the record is an event entry.appended.
 	Entry *perdure.Entry
-	// Whole reports that the record's chunk is its whole block so far, as in a snapshot.
+	// Whole reports that the record's chunk contains its block from the start, as in a snapshot.
 	Whole bool
 }
 
-// Closed is the content of an event block.closed.
+// Closed contains the members of an event block.closed.
 type Closed struct {
 	BlockSeq int64               `json:"blockSeq"`
 	Length   int64               `json:"length"`
 	Reason   perdure.BlockReason `json:"reason"`
 }
 
-// ClosedOf returns the content of an event block.closed. Errors: internal.
+// ClosedOf decodes an event block.closed. Errors: internal.
 func ClosedOf(r *perdure.Record) (Closed, error) {
 	var c Closed
 	return c, decode(r, &c)
 }
 
-// Waiting is the content of an event agent.waiting.
+// Waiting contains the members of an event agent.waiting.
 type Waiting struct {
 	Reason string        `json:"reason"`
 	Wait   *perdure.Wait `json:"wait"`
 }
 
-// Asked is the content of an event question.asked.
+// Asked contains the members of an event question.asked.
 type Asked struct {
 	ID      uuid.UUID            `json:"questionId"`
 	Kind    perdure.QuestionKind `json:"kind"`
 	Subject string               `json:"subject"`
 	Prompt  string               `json:"prompt"`
-	// Status is open, or answered if a grant answers the question.
+	// Status is open. It is answered if a grant has answered the question at once.
 	Status perdure.QuestionStatus `json:"status"`
 }
 
-// AskedOf returns the content of an event question.asked. Errors: internal.
+// AskedOf decodes an event question.asked. Errors: internal.
 func AskedOf(r *perdure.Record) (Asked, error) {
 	var a Asked
 	return a, decode(r, &a)
 }
 
-// WaitingOf returns the content of an event agent.waiting. Errors: internal.
+// WaitingOf decodes an event agent.waiting. Errors: internal.
 func WaitingOf(r *perdure.Record) (Waiting, error) {
 	var w Waiting
 	return w, decode(r, &w)
 }
 
-// Failure is the content of an event agent.failed.
+// Failure contains the members of an event agent.failed.
 type Failure struct {
 	Error string `json:"error"`
 	Code  string `json:"code"`
 }
 
-// FailureOf returns the content of an event agent.failed. Errors: internal.
+// FailureOf decodes an event agent.failed. Errors: internal.
 func FailureOf(r *perdure.Record) (Failure, error) {
 	var f Failure
 	return f, decode(r, &f)
 }
 
-// Types of payloads that a log's views know.
+// Values of the member type in the payload of a data event. Views of a log know these types.
 const (
 	CallStart   = "tool_call_start"
 	CallEnd     = "tool_call_end"
@@ -78,7 +78,7 @@ const (
 	FileWrite   = "file_write"
 )
 
-// Payload contains the members of an event of type data that views use.
+// Payload contains those members of a data event's payload that views of a log use.
 type Payload struct {
 	Type     string `json:"type"`
 	ToolCall struct {
@@ -86,23 +86,24 @@ type Payload struct {
 		Name string `json:"name"`
 	} `json:"tool_call"`
 	Result *CallResult `json:"result"`
-	// StopReason and Error are set in a response_end.
+	// StopReason and Error are set in a payload of the type response_end.
 	StopReason perdure.StopReason `json:"stopReason"`
 	Error      string             `json:"error"`
-	// State and Reason are set in a compaction. Its Error is set if it has failed.
+	// State and Reason are set in a payload of the type compaction. Error is set too if the compaction
+	// has failed.
 	State  string                   `json:"state"`
 	Reason perdure.CompactionReason `json:"reason"`
 }
 
-// CallResult is the beginning of a tool's result.
+// CallResult is the payload of the event with the beginning of a tool's result.
 type CallResult struct {
 	IsError   bool   `json:"isError"`
 	Text      string `json:"text"`
 	Truncated bool   `json:"truncated"`
 }
 
-// PayloadOf returns the payload of an event of type data. It returns the zero Payload for a payload
-// that only the application knows, and for any other record.
+// PayloadOf returns the payload of a data event. It returns the zero Payload if the record is no
+// data event, or if only the application knows the payload.
 func PayloadOf(r *perdure.Record) Payload {
 	var f struct {
 		Data json.RawMessage `json:"data"`

@@ -21,7 +21,7 @@ import (
 // checks the TypeScript implementation of the tree with the same files.
 const recorded = "testdata"
 
-// tree is the form in which the trees of the Go and the TypeScript implementation are compared.
+// tree is the form in which the trees of the Go and the TypeScript implementations are compared.
 type tree struct {
 	Responses []responseNode `json:"responses"`
 	Withdrawn []int64        `json:"withdrawn"`
@@ -169,8 +169,9 @@ func callOf(c *fold.Call) *callNode {
 	return node
 }
 
-// The first n events of each recorded log have the tree that the file .trees.json contains for n.
-// The file has the tree of the whole log and at least one other.
+// TestRecordedLogsHaveTheirTrees checks that the first n events of each recorded log have the tree
+// that the file .trees.json contains for n. The file has the tree of the whole log and at least one
+// other.
 func TestRecordedLogsHaveTheirTrees(t *testing.T) {
 	files, err := filepath.Glob(filepath.Join(recorded, "*.jsonl"))
 	if err != nil || len(files) < 6 {
@@ -200,8 +201,8 @@ func TestRecordedLogsHaveTheirTrees(t *testing.T) {
 	}
 }
 
-// The stored messages of a tree, and the results of its calls, are in the same order as in the
-// response that Merged returns.
+// TestStoredMessagesAreMerged checks that the stored messages of a tree, and the results of its
+// calls, are in the same order as in the response that Merged returns.
 func TestStoredMessagesAreMerged(t *testing.T) {
 	files, _ := filepath.Glob(filepath.Join(recorded, "*.jsonl"))
 	merged := 0
@@ -239,7 +240,8 @@ func TestStoredMessagesAreMerged(t *testing.T) {
 	}
 }
 
-// A log whose chunks are each also split in two, so that all data comes twice, has the same tree.
+// TestChunksDoNotMatter checks that a log whose chunks are each also split in two, so that all data
+// comes twice, has the same tree.
 func TestChunksDoNotMatter(t *testing.T) {
 	files, _ := filepath.Glob(filepath.Join(recorded, "*.jsonl"))
 	cuts := 0

@@ -7,7 +7,8 @@ import (
 	"github.com/perdure/perdure/internal/response"
 )
 
-// chunk adds a chunk to its part, to the arguments of its call, or to the output of its call.
+// chunk adds a chunk to the part that it belongs to, to the arguments of a tool call, or to the
+// output of a tool call.
 func (t *Tree) chunk(e Event) {
 	piece := t.blocks.Take(e)
 	p := t.parts[e.Record.Seq]
@@ -27,8 +28,8 @@ func (t *Tree) chunk(e Event) {
 	t.changed(Change{Kind: kind, Message: p.Message, Part: p, Text: piece.Text})
 }
 
-// open creates the part of a block. It returns nil if the block is output of a call that the tree
-// does not know.
+// open creates the part for a new block. It returns nil if the block is output of a tool call that
+// the tree does not know.
 func (t *Tree) open(r *perdure.Record) *Part {
 	p := t.newPart(r)
 	switch r.Type {
@@ -61,15 +62,15 @@ func (t *Tree) open(r *perdure.Record) *Part {
 	return nil
 }
 
-// newPart creates a part for a block that is streamed.
+// newPart adds a part for a streamed block to the tree.
 func (t *Tree) newPart(r *perdure.Record) *Part {
 	p := &Part{Seq: r.Seq, Task: taskOf(r), Attempt: r.Attempt}
 	t.all = append(t.all, p)
 	return p
 }
 
-// closed applies an event block.closed to the part of the block. A part that is already closed can
-// still be withdrawn by it.
+// closed closes the part of the block that an event block.closed names. If the block was
+// superseded, it withdraws the part, even if the part is already closed.
 func (t *Tree) closed(r *perdure.Record) error {
 	_, c, err := t.blocks.Close(r)
 	p := t.parts[c.BlockSeq]
@@ -90,7 +91,7 @@ func (t *Tree) closed(r *perdure.Record) error {
 	return nil
 }
 
-// data applies an event of type data.
+// data applies a data event.
 func (t *Tree) data(r *perdure.Record) {
 	d := PayloadOf(r)
 	switch d.Type {
@@ -98,7 +99,7 @@ func (t *Tree) data(r *perdure.Record) {
 		if t.calls[d.ToolCall.ID] == nil {
 			m := t.message(r.Place, homeOf(r))
 			p := t.newPart(r)
-			p.Seq = 0 // it has no text of its own
+			p.Seq = 0 // the part itself has no text
 			t.call(m, p, d.ToolCall.ID, d.ToolCall.Name)
 		}
 	case CallEnd:
@@ -112,7 +113,7 @@ func (t *Tree) data(r *perdure.Record) {
 	}
 }
 
-// call adds a part with a tool call to a message.
+// call adds the part p with a tool call to a message.
 func (t *Tree) call(m *Message, p *Part, id, name string) *Call {
 	p.Type, p.Message = perdure.PartToolCall, m
 	c := &Call{ID: id, Name: name, Part: p}
@@ -122,8 +123,8 @@ func (t *Tree) call(m *Message, p *Part, id, name string) *Call {
 	return c
 }
 
-// homeOf returns the id of the message that a record belongs to. Records without a message id are
-// grouped by their task, turn or response.
+// homeOf returns the id of the message that a record belongs to. A record without a message id
+// belongs to the message of its task, its turn or its response.
 func homeOf(r *perdure.Record) string {
 	task := ""
 	if r.TaskID != nil {
@@ -132,7 +133,8 @@ func homeOf(r *perdure.Record) string {
 	return cmp.Or(r.Place.MessageID, task, r.Place.TurnID, r.Place.ResponseID)
 }
 
-// message returns the message with that id, and creates it if it is new.
+// message returns the message with the id. If there is none, it creates the message at the given
+// place.
 func (t *Tree) message(place perdure.Place, id string) *Message {
 	if m := t.messages[id]; m != nil {
 		return m

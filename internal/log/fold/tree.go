@@ -11,41 +11,41 @@ import (
 
 // Tree contains the messages of a log: stored messages, and messages that are still being streamed.
 type Tree struct {
-	// Responses are in the order of their first message.
+	// Responses are sorted by their first message.
 	Responses []*Response
-	// Compactions are in the order in which they were stored.
+	// Compactions are sorted by the time at which they were stored.
 	Compactions []*Compaction
-	// Withdrawn are the seqs of the blocks that were withdrawn, in the order of their withdrawal.
+	// Withdrawn are the seqs of the blocks that were withdrawn, in the order in which that happened.
 	Withdrawn []int64
 
 	execution uuid.UUID
 	blocks    Blocks
-	all       []*Part         // those that grew, in the order in which they began
-	parts     map[int64]*Part // those that have a block, by its seq
+	all       []*Part         // the parts that were streamed, in the order in which they began
+	parts     map[int64]*Part // the parts that belong to a block, by the seq of the block
 	messages  map[string]*Message
-	last      *Message // the last stored one
+	last      *Message // the last stored message
 	calls     map[string]*Call
 	attempts  map[uuid.UUID]int // the newest attempt of each task
-	changes   []Change          // of the current record
+	changes   []Change          // what the current record has changed
 }
 
-// NewTree begins the tree of an execution's log, or of a part of it.
+// NewTree creates an empty tree for the log of an execution, or for a part of the log.
 func NewTree(execution uuid.UUID) *Tree {
 	return &Tree{
 		execution: execution, parts: map[int64]*Part{}, messages: map[string]*Message{}, calls: map[string]*Call{}, attempts: map[uuid.UUID]int{},
 	}
 }
 
-// Response is the output and the input of an agent from one input to the next.
+// Response is an input of an agent and the output up to the next input.
 type Response struct {
 	ID    string
 	Turns []*Turn
 
-	merger *response.Merger // fed with the contents of stored messages
+	merger *response.Merger // merges the contents of the stored messages
 }
 
-// Merged returns the response's stored messages, merged by the rules of package response, with its
-// finish reason and its usage.
+// Merged returns the stored messages of the response as one, merged by the rules of package
+// response. It includes the finish reason and the token usage.
 func (r *Response) Merged() response.Response { return r.merger.Response() }
 
 // Turn is a model call with its messages and the results of its tool calls.
@@ -54,30 +54,31 @@ type Turn struct {
 	Messages []*Message
 }
 
-// Message is a message of a conversation.
+// Message is a message of a conversation, stored or still being streamed.
 type Message struct {
 	ID       string
 	Role     perdure.Role
 	Response *Response
 	Turn     *Turn
-	// Entry is the stored message; nil while the message grows.
+	// Entry is the stored message. It is nil while the message is streamed.
 	Entry *perdure.Entry
-	// Content is the decoded content of the entry. It is empty if the tree did not get it.
+	// Content is the decoded content of Entry. It is empty if the tree was given the entry without its
+	// content.
 	Content perdure.Content
-	// Parts are in the order in which they began. They include withdrawn parts.
+	// Parts are sorted by the time at which they began. They include withdrawn parts.
 	Parts []*Part
 }
 
 // State is the state of a part.
 type State int
 
-// States of parts. A part that was closed can still be withdrawn.
+// States of parts. A part that is done can still be withdrawn.
 const (
-	Open      State = iota // its text may grow
+	Open      State = iota // its text may still grow
 	Done                   // its text is complete
-	Truncated              // its text is cut off
-	Settled                // it is a part of the stored message
-	Withdrawn              // it does not count, because its attempt was superseded
+	Truncated              // its text was cut off
+	Settled                // it is part of the stored message
+	Withdrawn              // it was superseded by another attempt
 )
 
 // Part is a part of a message.
@@ -85,24 +86,26 @@ type Part struct {
 	Type    perdure.PartType
 	Message *Message
 	State   State
-	// Seq is the seq of the part's block; 0 if it had none.
+	// Seq is the seq of the block that the part was streamed in; 0 if it was not streamed.
 	Seq int64
-	// Stored is the part of the stored message, in a part that is settled.
+	// Stored is the stored form of the part. It is set if State is Settled.
 	Stored perdure.Part
-	// Call is the call of a part of type tool call.
+	// Call is the tool call. It is set if Type is tool call.
 	Call *Call
 
-	// Task and Attempt are the source of a part that grew; Task is Nil for the agent itself.
+	// Task and Attempt say which attempt of a task has streamed the part. Task is uuid.Nil if the
+	// agent itself has streamed it.
 	Task    uuid.UUID
 	Attempt int
 
 	text strings.Builder
 }
 
-// IsText reports whether the part is a text or a reasoning.
+// IsText reports whether the part is text or reasoning.
 func (p *Part) IsText() bool { return p.Type == perdure.PartText || p.Type == perdure.PartThinking }
 
-// Text returns the text, as stored or as far as it has grown.
+// Text returns the stored text. If the part is not stored yet, it returns the text streamed until
+// now.
 func (p *Part) Text() string {
 	switch {
 	case p.State != Settled:
@@ -113,21 +116,23 @@ func (p *Part) Text() string {
 	return p.Stored.Text
 }
 
-// Call is a tool call.
+// Call is a tool call of the model.
 type Call struct {
 	ID, Name string
-	// Part is the part of the message that makes the call.
+	// Part is the message part that contains the call.
 	Part *Part
-	// Result is the stored result, or else the result that an event reported; nil if there is none.
+	// Result is the stored result. If none is stored, it is the result that an event has reported; nil
+	// if there is none.
 	Result *perdure.Part
-	// Outputs are the terminal outputs, in the order in which they began.
+	// Outputs are the terminal outputs of the tool, in the order in which they began.
 	Outputs []*Output
 
 	arguments []*Part // the blocks of the arguments
-	answered  bool    // Result is stored
+	answered  bool    // Result is the stored result
 }
 
-// Arguments returns the arguments, as stored or as far as they have grown.
+// Arguments returns the stored arguments. If the call is not stored yet, it returns the arguments
+// streamed until now.
 func (c *Call) Arguments() string {
 	if c.Part != nil && c.Part.State == Settled {
 		return c.Part.Stored.RawArguments
@@ -147,7 +152,7 @@ type Output struct {
 	Block  *Part
 }
 
-// ChangeKind is the kind of a change.
+// ChangeKind says what a Change has changed.
 type ChangeKind int
 
 // Kinds of changes.
@@ -156,26 +161,26 @@ const (
 	PartGrew                        // Text was added to a part
 	PartReplaced                    // Text replaced the text of a part
 	PartClosed                      // the text of a part is complete
-	PartWithdrawn                   // a part does not count
-	MessageStored                   // the message has its entry; changes of its parts follow
-	PartSettled                     // a part has its stored form; Part.Seq is 0 if it did not grow before
-	CallAnswered                    // a call has its stored result
+	PartWithdrawn                   // a part was superseded and no longer counts
+	MessageStored                   // a message was stored; the changes of its parts follow
+	PartSettled                     // a part got its stored form; Part.Seq is 0 if it was not streamed
+	CallAnswered                    // a tool call got its stored result
 )
 
-// Change is a change of a tree by a record.
+// Change is one change that a record has made to a tree.
 type Change struct {
 	Kind    ChangeKind
 	Message *Message
-	Part    *Part // nil in MessageStored
+	Part    *Part // nil if Kind is MessageStored
 	Text    string
-	// Index is the index of a settled part in its stored message.
+	// Index is the index of the part in the stored message. It is set if Kind is PartSettled.
 	Index int
 }
 
-// Part returns the part of the block with that seq; nil if there is none.
+// Part returns the part that belongs to the block with the seq; nil if there is none.
 func (t *Tree) Part(seq int64) *Part { return t.parts[seq] }
 
-// Response returns the response with that id; nil if there is none.
+// Response returns the response with the id; nil if there is none.
 func (t *Tree) Response(id string) *Response {
 	if i := slices.IndexFunc(t.Responses, func(r *Response) bool { return r.ID == id }); i >= 0 {
 		return t.Responses[i]
@@ -206,7 +211,8 @@ func (t *Tree) Apply(e Event) ([]Change, error) {
 
 func (t *Tree) changed(c Change) { t.changes = append(t.changes, c) }
 
-// attempt withdraws what the earlier attempts of a task emitted when another attempt begins.
+// attempt handles the first record of a new attempt of a task. It withdraws the parts that earlier
+// attempts have streamed.
 func (t *Tree) attempt(r *perdure.Record) {
 	task := taskOf(r)
 	if task == uuid.Nil || r.Attempt <= t.attempts[task] {
@@ -218,8 +224,8 @@ func (t *Tree) attempt(r *perdure.Record) {
 	t.attempts[task] = r.Attempt
 }
 
-// withdrawTask withdraws the parts that attempts of a task before the given one emitted, unless they
-// are stored.
+// withdrawTask withdraws those parts of a task that were streamed by an attempt with a number below
+// the parameter before. Stored parts remain.
 func (t *Tree) withdrawTask(task uuid.UUID, before int) {
 	for _, p := range t.all {
 		if p.Task == task && p.Attempt < before {

@@ -16,20 +16,21 @@ import (
 
 // API is the log of one execution on a server.
 type API struct {
-	// URL returns the server's current address, which may change after a restart.
+	// URL returns the current URL of the server, which may change after a restart.
 	URL func() string
-	// Org and Key belong to the caller.
+	// Org and Key are the org and the API key with which the log is read.
 	Org, Key  string
 	Execution uuid.UUID
 	Client    *http.Client
 }
 
-// path returns a path below the execution.
+// path returns the URL path of a resource below the execution.
 func (a API) path(rest string) string {
 	return fmt.Sprintf("/api/orgs/%s/agent-executions/%s%s", a.Org, a.Execution, rest)
 }
 
-// get sends a GET request; the caller closes the body. A status not in statuses is an error.
+// get sends a GET request; the caller closes the body. A status that is not among statuses is an
+// error.
 func (a API) get(ctx context.Context, path string, header http.Header, statuses ...int) (*http.Response, error) {
 	req, err := http.NewRequestWithContext(ctx, http.MethodGet, a.URL()+path, http.NoBody)
 	if err != nil {
@@ -52,7 +53,7 @@ func (a API) get(ctx context.Context, path string, header http.Header, statuses 
 	return nil, errors.Join(fmt.Errorf("GET %s: %s: %s", path, res.Status, raw), err, res.Body.Close())
 }
 
-// getJSON decodes a response.
+// getJSON sends a GET request and decodes the response into v.
 func (a API) getJSON(ctx context.Context, path string, v any) (http.Header, error) {
 	res, err := a.get(ctx, path, nil, http.StatusOK)
 	if err != nil {
@@ -62,8 +63,8 @@ func (a API) getJSON(ctx context.Context, path string, v any) (http.Header, erro
 	return res.Header, json.NewDecoder(res.Body).Decode(v)
 }
 
-// messages reads server-sent events until the stream closes. An event that is cut off in the middle
-// is an error.
+// messages yields server-sent events until the stream closes. If the stream breaks off inside an
+// event, the event is an error.
 func messages(r io.Reader) iter.Seq2[Event, error] {
 	return func(yield func(Event, error) bool) {
 		lines := bufio.NewReader(r)
@@ -102,7 +103,7 @@ func messages(r io.Reader) iter.Seq2[Event, error] {
 	}
 }
 
-// await returns when the log continues after the cursor. Projections that poll use it.
+// await returns when the log has an event after the cursor. Projections that poll call it.
 func (a API) await(ctx context.Context, cursor string) error {
 	ctx, cancel := context.WithCancel(ctx)
 	defer cancel()
@@ -117,7 +118,7 @@ func (a API) await(ctx context.Context, cursor string) error {
 	return nil
 }
 
-// ends reports whether no event follows an event of that name.
+// ends reports whether an event of the name is the last event of a log.
 func ends(name string) bool {
 	return name == "agent.completed" || name == "agent.failed" || name == "agent.cancelled"
 }

@@ -13,7 +13,7 @@ import (
 
 func number(n int64) string { return strconv.FormatInt(n, 10) }
 
-// eventData is the part of an event's data that a client reads.
+// eventData contains the members of an event's data that a client reads.
 type eventData struct {
 	Seq      int64           `json:"seq"`
 	Offset   int64           `json:"offset"`
@@ -43,14 +43,15 @@ func pieceOf(e Event) eventData {
 // isChunk reports whether the event is a chunk of a block: chunks have an offset.
 func (p eventData) isChunk() bool { return p.chunk }
 
-// text returns the chunk's text or, for a tool call's arguments, the next part of them.
+// text returns the text of a chunk. For the arguments of a tool call, it is the next part of their
+// JSON.
 func (p eventData) text() string {
 	var call struct {
 		Delta string `json:"delta"`
 	}
 	var text string
 	if json.Unmarshal(p.Data, &text) != nil {
-		_ = json.Unmarshal(p.Data, &call) // other data has no text
+		_ = json.Unmarshal(p.Data, &call) // data of another form has no text
 		return call.Delta
 	}
 	return text
@@ -65,7 +66,7 @@ func (p eventData) emptied(data string) string {
 	return strings.Replace(data, `"data":`+string(p.Data), `"data":`+empty, 1)
 }
 
-// superseded lists the superseded blocks.
+// superseded returns the seqs of the superseded blocks.
 func superseded(given []Event) []int64 {
 	var all []int64
 	for _, e := range given {
@@ -76,20 +77,20 @@ func superseded(given []Event) []int64 {
 	return all
 }
 
-// clientCopy is the copy of a client that stores events by seq, and blocks as the bytes that it
-// received.
+// clientCopy is what a client has stored of a log: the events by seq, and of each block the text
+// that it has received.
 type clientCopy struct {
 	events map[int64]string
 	blocks map[int64]*blockCopy
-	newest int64 // seq
-	first  int64 // earlier seqs are not expected
+	newest int64 // greatest seq of an event
+	first  int64 // events with a lower seq are not expected
 	wrong  []string
 }
 
 // blockCopy is a client's copy of a block.
 type blockCopy struct {
 	kind, text string
-	end        *Event // the latest block.closed
+	end        *Event // the newest event block.closed about it
 }
 
 func newClientCopy() *clientCopy {
@@ -108,8 +109,8 @@ func (p *clientCopy) fault(e Event, format string, args ...any) {
 	p.wrong = append(p.wrong, fmt.Sprintf(format, args...)+": "+e.String())
 }
 
-// add applies an event like a client that checks everything. A missing, doubled or misplaced event
-// is recorded as a fault.
+// add adds an event, as a client does that checks everything. If an event is missing, doubled or at
+// a wrong place, add records a fault.
 func (p *clientCopy) add(e Event) {
 	if e.Name == "ping" || e.Name == "end" {
 		return
@@ -144,7 +145,7 @@ func (p *clientCopy) grow(e Event, c eventData) {
 	}
 	if b == nil {
 		if c.Seq < p.first {
-			return // it began before the client's first seq
+			return // the block began before the client's first seq
 		}
 		b = &blockCopy{kind: e.Name}
 		p.blocks[c.Seq] = b
@@ -160,8 +161,8 @@ func (p *clientCopy) grow(e Event, c eventData) {
 	}
 }
 
-// close applies the end of a block. A closed block can be superseded later; its content is then
-// dropped, too.
+// close closes a block. A block that is already closed can be superseded later; close then drops
+// its content, too.
 func (p *clientCopy) close(e Event, c eventData) {
 	if b := p.blocks[c.BlockSeq]; b != nil {
 		b.end = &e
@@ -184,7 +185,7 @@ func (b *blockCopy) check() string {
 	return fmt.Sprintf("%d bytes are held, %q: %s", len(b.text), b.text, b.end)
 }
 
-// faults returns everything that is wrong with the received events.
+// faults returns a description of everything that is wrong with the received events.
 func (p *clientCopy) faults() []string {
 	all := slices.Clone(p.wrong)
 	for _, seq := range slices.Sorted(maps.Keys(p.blocks)) {
@@ -195,7 +196,7 @@ func (p *clientCopy) faults() []string {
 	return all
 }
 
-// String returns the client's whole copy, in order.
+// String returns everything that the client has stored, in the order of the seqs.
 func (p *clientCopy) String() string {
 	all := maps.Clone(p.events)
 	for seq, b := range p.blocks {
@@ -211,7 +212,7 @@ func (p *clientCopy) String() string {
 	return out.String()
 }
 
-// oldestOpen returns the seq of the oldest block that may still grow; 0 for none.
+// oldestOpen returns the seq of the oldest block that may still grow; 0 if there is none.
 func (p *clientCopy) oldestOpen() int64 {
 	oldest := int64(0)
 	for seq, b := range p.blocks {

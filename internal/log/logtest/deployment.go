@@ -26,12 +26,12 @@ import (
 	"github.com/perdure/perdure/worker"
 )
 
-// deployment is a server over a real store with a worker that runs the react agent. The server can
+// deployment is a server over a real store, and a worker that runs the react agent. The server can
 // be stopped and started again at another address.
 type deployment struct {
 	t       testing.TB
 	open    opentest.Reopener
-	folder  string // the workspace
+	folder  string // the workspace of the agent
 	scripts string
 	key     string
 	run     *runState
@@ -41,7 +41,7 @@ type deployment struct {
 	url    string
 	up     chan struct{} // closed while the server runs
 	engine *engine.Engine
-	stop   []func() // functions that stop the running parts, called last to first
+	stop   []func() // functions that stop the running parts, called in reverse order
 	worker func()
 }
 
@@ -64,7 +64,7 @@ func newDeployment(t testing.TB, open opentest.Reopener) *deployment {
 	return h
 }
 
-// start opens the store and serves it.
+// start opens the store and starts the server on it.
 func (h *deployment) start() {
 	h.t.Helper()
 	h.mu.Lock()
@@ -153,7 +153,7 @@ func (h *deployment) restart() {
 	h.start()
 }
 
-// replaceWorker replaces the worker; another one continues its work.
+// replaceWorker stops the worker and starts another one, which continues its work.
 func (h *deployment) replaceWorker() {
 	h.t.Helper()
 	h.mu.Lock()

@@ -11,7 +11,7 @@ import (
 	"github.com/perdure/perdure"
 )
 
-// record is an event as pages, sockets and durable streams carry it.
+// record is a log record in the JSON form that pages, WebSockets and durable streams share.
 type record struct {
 	Cursor string          `json:"cursor"`
 	Event  string          `json:"event"`
@@ -20,8 +20,8 @@ type record struct {
 
 func (r record) wire() Event { return Event{ID: r.Cursor, Name: r.Event, Data: string(r.Data)} }
 
-// give hands records to yield. It reports whether the reader wants more, and whether the log has
-// ended.
+// give yields records. It reports whether the reader wants more (more), and whether the log has
+// ended (over).
 func give(records []record, yield func(Event, error) bool) (more, over bool) {
 	for _, r := range records {
 		if !yield(r.wire(), nil) {
@@ -49,7 +49,7 @@ func lastID(held []Event) string {
 	return held[len(held)-1].ID
 }
 
-// eventPages reads pages of GET events, and continues from the cursor of the last item.
+// eventPages reads a log in pages with GET /events. It continues from the cursor of the last item.
 type eventPages struct {
 	API
 	limit int
@@ -97,7 +97,8 @@ func (p eventPages) Read(ctx context.Context, held []Event) iter.Seq2[Event, err
 	}
 }
 
-// durableStream reads the log as a durable stream; live is "", "long-poll" or "sse".
+// durableStream reads a log as a durable stream. The field live is the value of the parameter live:
+// "", "long-poll" or "sse".
 type durableStream struct {
 	API
 	live string
@@ -106,15 +107,15 @@ type durableStream struct {
 // Show implements Projection.
 func (d durableStream) Show(given []Event) string { return lines(given) }
 
-// batch is the content after an offset.
+// batch is the content that a durable stream sends at once.
 type batch struct {
 	records          []record
 	next             string
 	upToDate, closed bool
 }
 
-// Read implements Projection. An offset is a position in the log, so it can be derived from a
-// record's cursor. Readers of the protocol themselves store only offsets.
+// Read implements Projection. An offset is a position of the log, so Read derives it from the
+// cursor of the last record. Other clients of the protocol store the offsets themselves.
 func (d durableStream) Read(ctx context.Context, held []Event) iter.Seq2[Event, error] {
 	return func(yield func(Event, error) bool) {
 		offset, err := offsetOf(lastID(held))
@@ -142,7 +143,7 @@ func (d durableStream) Read(ctx context.Context, held []Event) iter.Seq2[Event, 
 	}
 }
 
-// offsetOf derives an offset from a cursor.
+// offsetOf converts a cursor to the offset of a durable stream.
 func offsetOf(cursor string) (string, error) {
 	if cursor == "" {
 		return "-1", nil
@@ -151,7 +152,7 @@ func offsetOf(cursor string) (string, error) {
 	return fmt.Sprintf("%020d", c.Pos), err
 }
 
-// batches yields the batches of one request.
+// batches yields the batches in the response to one request.
 func (d durableStream) batches(ctx context.Context, offset string) iter.Seq2[batch, error] {
 	path := "/v1/stream/executions/" + d.Execution.String() + "?offset=" + offset
 	if d.live == "sse" {
@@ -166,7 +167,7 @@ func (d durableStream) batches(ctx context.Context, offset string) iter.Seq2[bat
 	}
 }
 
-// ask sends a catch-up read or a long poll.
+// ask requests the content after an offset, with or without waiting for new content.
 func (d durableStream) ask(ctx context.Context, path string) (batch, error) {
 	if d.live == "long-poll" && !strings.Contains(path, "live=") {
 		path += "&live=long-poll"
@@ -186,8 +187,8 @@ func (d durableStream) ask(ctx context.Context, path string) (batch, error) {
 	return b, json.NewDecoder(res.Body).Decode(&b.records)
 }
 
-// events reads an event stream: batches, each with a control event that contains the next offset.
-// The server closes the stream from time to time.
+// events yields the batches of an event stream. After each batch, a control event contains the next
+// offset. The server closes the stream from time to time.
 func (d durableStream) events(ctx context.Context, path string) iter.Seq2[batch, error] {
 	return func(yield func(batch, error) bool) {
 		res, err := d.get(ctx, path, nil, http.StatusOK)
@@ -195,7 +196,7 @@ func (d durableStream) events(ctx context.Context, path string) iter.Seq2[batch,
 			yield(batch{}, err)
 			return
 		}
-		defer res.Body.Close() //nolint:errcheck // what is left of it is not wanted
+		defer res.Body.Close() //nolint:errcheck // the unread part of the body is not needed
 		var b batch
 		for e, err := range messages(res.Body) {
 			switch {

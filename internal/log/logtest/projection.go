@@ -1,7 +1,7 @@
-// Package logtest tests one property of every projection of a log: if a reading is cut anywhere and
-// resumed, the joined parts equal an uncut reading. The projections are clients that use only the
-// wire protocol, so they can read any implementation of the server. The suite runs them over every
-// store.
+// Package logtest tests one property of every projection of a log, that is, of every way to read
+// it. If a client is disconnected anywhere and resumes, what it has received equals an
+// uninterrupted reading. The projections are clients that use only the wire protocol, so they can
+// read from any implementation of the server. The suite runs them on every store.
 package logtest
 
 import (
@@ -17,7 +17,8 @@ import (
 
 // Event is one event as a client received it.
 type Event struct {
-	// ID resumes after the event; "" if the projection has none.
+	// ID is the position from which a client resumes after the event; "" if the projection has no such
+	// position.
 	ID   string
 	Name string
 	Data string
@@ -25,17 +26,17 @@ type Event struct {
 
 func (e Event) String() string { return e.ID + " " + e.Name + " " + e.Data }
 
-// Projection is one way of reading a log.
+// Projection is one way to read a log.
 type Projection interface {
-	// Read returns the events after those that the client holds, in order, until the log ends. A
-	// client without events receives all. An interruption is an error.
+	// Read yields the events that follow those in held, in order, until the log ends. held are the
+	// events that the client has already received. An interruption is an error.
 	Read(ctx context.Context, held []Event) iter.Seq2[Event, error]
 	// Show returns the content that a client builds from the events, for a byte-for-byte
 	// comparison.
 	Show(given []Event) string
 }
 
-// fault is an error of the server that no cut explains.
+// fault is an error of the server, in contrast to an error that an interrupted connection explains.
 type fault struct{ error }
 
 func faultf(format string, args ...any) error { return fault{fmt.Errorf(format, args...)} }
@@ -46,7 +47,7 @@ func IsFault(err error) bool { return errors.As(err, &fault{}) }
 // Whole reads all of a log.
 func Whole(ctx context.Context, p Projection) ([]Event, error) { return readOn(ctx, p, nil) }
 
-// readOn returns all events after held.
+// readOn returns all events that follow those in held.
 func readOn(ctx context.Context, p Projection, held []Event) ([]Event, error) {
 	var rest []Event
 	for e, err := range p.Read(ctx, held) {
@@ -58,9 +59,10 @@ func readOn(ctx context.Context, p Projection, held []Event) ([]Event, error) {
 	return rest, nil
 }
 
-// CutEverywhere cuts the whole before all events, after the last, and after every step-th event,
-// starting with the event number first. It then resumes, possibly from another server. With first
-// and step 1 it cuts everywhere.
+// CutEverywhere checks readings that are cut and resumed. The events in whole are the uninterrupted
+// reading. The cuts are before its first event, after its last event, and after every step-th event
+// from the number first on. A resumed reading may be served by another server. With first and step
+// 1, every event is followed by a cut.
 func CutEverywhere(t *testing.T, p Projection, whole []Event, first, step int) {
 	t.Helper()
 	want := p.Show(whole)
@@ -73,7 +75,7 @@ func CutEverywhere(t *testing.T, p Projection, whole []Event, first, step int) {
 			t.Fatalf("cut after %d of %d events: %v", n, len(whole), err)
 		}
 		if slices.Equal(unpinged(rest), unpinged(whole[n:])) {
-			continue // equal events have equal content
+			continue // equal events have the same content
 		}
 		if got := p.Show(append(whole[:n:n], rest...)); got != want {
 			t.Fatalf("cut after %d of %d events, at %s:\n%s", n, len(whole), lineOf(whole, n-1), difference(got, want))
@@ -81,8 +83,9 @@ func CutEverywhere(t *testing.T, p Projection, whole []Event, first, step int) {
 	}
 }
 
-// Wander reads a log to its end as a client whose connection breaks at random moments, and returns
-// all received events. again is called after an error; if it returns an error, Wander stops.
+// Wander reads a log to its end. Its connection breaks at random moments. It returns all received
+// events. Before it reads again after an error, it calls the function again; if that returns an
+// error, Wander stops.
 func Wander(ctx context.Context, p Projection, chance *rand.Rand, again func(error) error) ([]Event, error) {
 	var held []Event
 	for {

@@ -2,7 +2,7 @@ package logtest
 
 import "fmt"
 
-// Projections returns all projections of an execution's log, by name.
+// Projections returns all projections of an execution's log, by their names.
 func Projections(a API) map[string]Projection {
 	const (
 		all      = "/stream/consolidated"

@@ -17,9 +17,9 @@ import (
 	"github.com/perdure/perdure/tool"
 )
 
-// script is the model's output in a recorded run. It has thoughts, texts with lists, tables and
-// code, and parallel calls, one of which loses its worker while another fails. A user message
-// arrives in the middle, and the run ends.
+// script is the output of the model in the run that the projections read. It has thoughts, parallel
+// calls, and texts with lists, tables and code. One call loses its worker while another fails. A
+// user message arrives in the middle, and the run ends.
 const script = `
 pace 1ms
 turn
@@ -57,12 +57,12 @@ Done:
 END
 `
 
-// runState is state of a run that must exist only once, however often its code is entered.
+// runState is the state of a run that must not be repeated when the run's code is entered again.
 type runState struct {
 	stumbled, held atomic.Bool
-	holds          chan struct{} // closed when the stubborn tool waits for the end of its worker
+	holds          chan struct{} // closed when the stubborn tool waits for its worker to stop
 	started        sync.WaitGroup
-	id             uuid.UUID // of the execution, once it has started
+	id             uuid.UUID // id of the execution, once it has started
 }
 
 func newRunState() *runState {
@@ -71,7 +71,7 @@ func newRunState() *runState {
 	return r
 }
 
-// interruptedProvider interrupts one model call in the middle of a table.
+// interruptedProvider is a model provider that interrupts one call in the middle of a table.
 type interruptedProvider struct {
 	llm.Provider
 	run *runState
@@ -147,8 +147,8 @@ func (h *deployment) hail(ctx context.Context, call *tool.Call, _ struct{}) (too
 	return tool.Text("heard"), err
 }
 
-// begin starts the run. Its worker is replaced when the stubborn tool waits for that; done is
-// closed after the replacement.
+// begin starts the run. When the stubborn tool waits for its worker to stop, begin replaces the
+// worker, and then closes done.
 func (h *deployment) begin() (id uuid.UUID, done <-chan struct{}) {
 	h.t.Helper()
 	body, err := json.Marshal(map[string]any{

@@ -8,8 +8,8 @@ import (
 	"github.com/perdure/perdure"
 )
 
-// checkDense checks the seqs of the unfiltered stream: each is the next one, or belongs to an open
-// block.
+// checkDense checks the seqs of the events of an unfiltered stream. Each is the seq after the
+// greatest one, or the seq of an open block.
 func checkDense(all []Event) error {
 	last := int64(0)
 	for _, e := range all {
@@ -25,8 +25,8 @@ func checkDense(all []Event) error {
 	return nil
 }
 
-// checkPositions checks that the cursor of every event, pings included, is after the previous one.
-// end is the last position.
+// checkPositions checks that the position in the cursor of each event is after the previous one.
+// Only a ping and the event "end" may have the same position as the event before.
 func checkPositions(events []Event) error {
 	last := int64(-1)
 	for _, e := range events {
@@ -42,8 +42,8 @@ func checkPositions(events []Event) error {
 	return nil
 }
 
-// checkFiltered checks that a filtered stream is a part of all. It also checks that each event
-// names the last omitted and the last shown seq.
+// checkFiltered checks that the events some of a filtered stream are among all events. It also
+// checks that each event names the last omitted and the last sent seq.
 func checkFiltered(all, some []Event) error {
 	some = unpinged(some)
 	spared, shown := int64(0), int64(0)

@@ -10,11 +10,11 @@ import (
 	"strings"
 )
 
-// snapshot is a client that reads a snapshot and continues from its cursor. It holds the entries,
-// and the blocks that were open in the snapshot.
+// snapshot is a client that first reads a snapshot, and then the stream after the snapshot's
+// cursor. It stores the entries, and the blocks that were open in the snapshot.
 type snapshot struct{ stream }
 
-// snapshotName is the name of the first event of such a client.
+// snapshotName is the name of the Event that contains the snapshot.
 const snapshotName = "whole"
 
 // Read implements Projection.
@@ -42,8 +42,8 @@ func (s snapshot) Read(ctx context.Context, held []Event) iter.Seq2[Event, error
 	}
 }
 
-// Show implements Projection. It returns the entries, from snapshots and from events, and the
-// faults of the later events.
+// Show implements Projection. It returns the entries, from the snapshot and from events, and what
+// is wrong with the events after the snapshot.
 func (s snapshot) Show(given []Event) string {
 	entries, seqs, p := []string{}, map[string]bool{}, newClientCopy()
 	add := func(raw []byte) {
@@ -78,7 +78,7 @@ func (s snapshot) Show(given []Event) string {
 	return strings.Join(append(entries, p.faults()...), "\n")
 }
 
-// begin applies a snapshot, and returns its entries.
+// begin adds the open blocks of a snapshot, and returns the snapshot's entries.
 func (p *clientCopy) begin(e Event) []json.RawMessage {
 	var s struct {
 		Execution  struct{ MaxSeq int64 }

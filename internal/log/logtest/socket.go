@@ -10,14 +10,15 @@ import (
 	"github.com/coder/websocket"
 )
 
-// socket is a WebSocket on which a client requests pages and then follows the log. With seqs, pages
-// are counted in events and contain whole blocks. Otherwise pages continue exactly from a cursor.
+// socket is a client that requests pages over a WebSocket and then follows the log. If the field
+// seqs is set, it requests pages by seq, in which each block is one event. Otherwise it requests
+// pages by cursor.
 type socket struct {
 	API
 	limit int
 	seqs  bool
-	// newest requests, by seq, the events after the newest one that the client holds. The open
-	// blocks then come first, as full snapshots.
+	// newest is set for a client by seq that resumes with the events after its newest seq. It first
+	// receives the open blocks as full snapshots.
 	newest bool
 }
 
@@ -29,7 +30,7 @@ func (s socket) Show(given []Event) string {
 	return lines(given)
 }
 
-// message is a message of the server.
+// message is a WebSocket message of the server.
 type message struct {
 	Type string
 	Data struct {
@@ -46,7 +47,7 @@ type message struct {
 func (s socket) Read(ctx context.Context, held []Event) iter.Seq2[Event, error] {
 	return func(yield func(Event, error) bool) {
 		if n := len(held); n > 0 && held[n-1].Name == "end" {
-			return // a socket stays open after the end, for further requests
+			return // the server keeps the socket open after the end of the log
 		}
 		ctx, cancel := context.WithCancel(ctx)
 		defer cancel()
@@ -55,7 +56,7 @@ func (s socket) Read(ctx context.Context, held []Event) iter.Seq2[Event, error] 
 			yield(Event{}, err)
 			return
 		}
-		defer conn.CloseNow() //nolint:errcheck // the client is gone
+		defer conn.CloseNow() //nolint:errcheck // nobody needs the connection any more
 		if err := s.talk(ctx, conn, held, yield); err != nil && !errors.Is(err, errLeft) {
 			yield(Event{}, err)
 		}
@@ -122,9 +123,10 @@ func (s socket) talk(ctx context.Context, conn *websocket.Conn, held []Event, yi
 	}
 }
 
-// first returns the first request of a client that holds these events. By seq it starts before the
-// client's oldest block that may have grown; by cursor it is exact. The start of the log has no
-// cursor, so a client by cursor then requests the first event by seq.
+// first returns the first request of a client that has already received the events in held. A
+// client by seq starts before its oldest block that may have grown; a client by cursor starts
+// exactly at its cursor. There is no cursor for the start of the log, so a client by cursor then
+// requests the first event by seq.
 func (s socket) first(held []Event) map[string]any {
 	if !s.seqs && len(held) > 0 {
 		return map[string]any{"cursor": lastID(held), "limit": s.limit}

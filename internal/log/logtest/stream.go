@@ -8,8 +8,8 @@ import (
 	"strings"
 )
 
-// stream is an SSE stream that is resumed by Last-Event-ID. The client's content is the list of
-// received events.
+// stream is a client of an event stream that resumes with the header Last-Event-ID. Its content is
+// the list of the received events.
 type stream struct {
 	API
 	path string
@@ -33,11 +33,11 @@ func (s stream) Read(ctx context.Context, held []Event) iter.Seq2[Event, error] 
 	return s.from(ctx, s.path, header, held)
 }
 
-// errNoEnd is the error for a clean end without the event end.
+// errNoEnd reports a stream that ended properly, but without the event "end".
 var errNoEnd = faultf("the stream ended cleanly, and without end")
 
-// from reads to the end event, which must come exactly once, and last. If nothing is left to send,
-// the server answers 204, which is treated as the end.
+// from yields the events of a stream up to the event "end", which must come exactly once, and last.
+// If nothing is left to send, the server answers 204; from treats that as the end.
 func (s stream) from(ctx context.Context, path string, header http.Header, held []Event) iter.Seq2[Event, error] {
 	return func(yield func(Event, error) bool) {
 		res, err := s.get(ctx, s.API.path(path), header, http.StatusOK, http.StatusNoContent)
@@ -45,7 +45,7 @@ func (s stream) from(ctx context.Context, path string, header http.Header, held 
 			yield(Event{}, err)
 			return
 		}
-		defer res.Body.Close() //nolint:errcheck // what is left of it is not wanted
+		defer res.Body.Close() //nolint:errcheck // the unread part of the body is not needed
 		if res.StatusCode == http.StatusNoContent {
 			if n := len(held); n == 0 || held[n-1].Name != "end" {
 				yield(Event{ID: header.Get("Last-Event-ID"), Name: "end", Data: "{}"}, nil)
@@ -71,8 +71,8 @@ func (s stream) from(ctx context.Context, path string, header http.Header, held 
 	}
 }
 
-// lines returns the events without pings. Superseded blocks have the form that a late reader
-// receives: only the first chunk, empty.
+// lines returns the events as text, without pings. A superseded block becomes what a later reader
+// receives of it: the first chunk, without its text.
 func lines(given []Event) string {
 	gone := superseded(given)
 	var b strings.Builder
@@ -91,8 +91,8 @@ func lines(given []Event) string {
 	return b.String()
 }
 
-// seqStream is an SSE stream that is resumed by after_seq. The client stores events and blocks, and
-// a snapshot replaces its block.
+// seqStream is a client of an event stream that resumes with the parameter after_seq. It stores
+// events and blocks; a snapshot replaces the stored block.
 type seqStream struct{ stream }
 
 // Show implements Projection.
@@ -106,7 +106,7 @@ func (s seqStream) Read(ctx context.Context, held []Event) iter.Seq2[Event, erro
 	return s.from(ctx, with(s.path, "after_seq="+number(clientCopyOf(held).newest)), nil, held)
 }
 
-// with adds a query parameter.
+// with adds a query parameter to a path.
 func with(path, query string) string {
 	if strings.Contains(path, "?") {
 		return path + "&" + query

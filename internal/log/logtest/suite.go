@@ -16,10 +16,10 @@ import (
 	"github.com/perdure/perdure/internal/store/opentest"
 )
 
-// patience bounds the wait for an event.
+// patience is the maximum time that a test waits for a run.
 const patience = 2 * time.Minute
 
-// finished creates a run and waits for its end.
+// finished starts a run, waits for its end, and returns the deployment and the execution's id.
 func finished(t *testing.T, open opentest.Reopener) (*deployment, uuid.UUID) {
 	t.Helper()
 	h := newDeployment(t, open)
@@ -33,10 +33,11 @@ func finished(t *testing.T, open opentest.Reopener) (*deployment, uuid.UUID) {
 	return h, id
 }
 
-// CutAndResume cuts every projection of an ended run after every event, and compares the joined
-// parts with the whole. The whole is read from one server, and the rest after a cut from the next
-// one, which has opened the same store. On PostgreSQL it cuts after every seventh event, from a
-// random start, because reads are slower there and use the same statements.
+// CutAndResume reads every projection of an ended run with a cut after every event, and compares
+// the result with an uninterrupted reading. One server serves the uninterrupted reading. Another
+// server, which has opened the same store, serves what is read after a cut. On PostgreSQL, only
+// every seventh event is followed by a cut, from a random start. Reads are slower there and use the
+// same statements.
 func CutAndResume(t *testing.T, open opentest.Reopener) {
 	h, id := finished(t, open)
 	projections, wholes := Projections(h.api(id)), map[string][]Event{}
@@ -62,7 +63,7 @@ func CutAndResume(t *testing.T, open opentest.Reopener) {
 	}
 }
 
-// checkNumbers checks the seqs and cursors of the streams.
+// checkNumbers checks the seqs and cursors in the readings of the event streams.
 func checkNumbers(t *testing.T, given map[string][]Event) {
 	t.Helper()
 	all := given["consolidated"]
@@ -81,9 +82,9 @@ func checkNumbers(t *testing.T, given map[string][]Event) {
 	}
 }
 
-// Live reads every projection during the run, with connections that break at random moments, while
-// the server is restarted restarts times. Each reader's content must equal that of a later reader,
-// after blocks have been compacted.
+// Live reads every projection while a run is going on. The connections of the readers break at
+// random moments, and the server is restarted as often as restarts says. Afterwards, each reader
+// must have the same content as a reader that starts after the run.
 func Live(t *testing.T, open opentest.Reopener, restarts int) {
 	h := newDeployment(t, open)
 	ctx, cancel := context.WithTimeout(t.Context(), patience)
@@ -95,7 +96,7 @@ func Live(t *testing.T, open opentest.Reopener, restarts int) {
 	<-done
 }
 
-// Readers read every projection of a log concurrently.
+// Readers read every projection of a log at the same time.
 type Readers struct {
 	t           *testing.T
 	projections map[string]Projection
@@ -105,8 +106,8 @@ type Readers struct {
 	given map[string][]Event
 }
 
-// Attach starts a reader of every projection, whose connection breaks at random moments. again is
-// called before a reader continues after an error.
+// Attach starts a reader for every projection. The connections of the readers break at random
+// moments. The function again is called before a reader continues after an error.
 func Attach(ctx context.Context, t *testing.T, a API, seed uint64, again func(error) error) *Readers {
 	r := &Readers{t: t, projections: Projections(a), given: map[string][]Event{}}
 	for n, name := range slices.Sorted(maps.Keys(r.projections)) {
@@ -129,8 +130,8 @@ func Attach(ctx context.Context, t *testing.T, a API, seed uint64, again func(er
 	return r
 }
 
-// Compare waits for the end of the log. Each reader's content must equal that of a reader that
-// starts now.
+// Compare waits until all readers have reached the end of the log. Each of them must have the same
+// content as a reader that starts now.
 func (r *Readers) Compare(ctx context.Context) {
 	r.t.Helper()
 	r.reading.Wait()
@@ -147,7 +148,8 @@ func (r *Readers) Compare(ctx context.Context) {
 	}
 }
 
-// restartAfter restarts the server that many times, each time after some events.
+// restartAfter restarts the server as often as times says. Before each restart it reads some
+// events.
 func (h *deployment) restartAfter(ctx context.Context, p Projection, times int) {
 	h.t.Helper()
 	var held []Event
@@ -167,7 +169,7 @@ func (h *deployment) restartAfter(ctx context.Context, p Projection, times int) 
 	}
 }
 
-// Seed returns the seed of a test's random choices.
+// Seed returns the seed for the random choices of a test.
 func Seed(t *testing.T) uint64 {
 	t.Helper()
 	seed := rand.Uint64()
