@@ -9,6 +9,7 @@ import (
 	"sync"
 	"testing"
 
+	"github.com/google/uuid"
 	"github.com/perdure/perdure"
 	"github.com/perdure/perdure/client"
 	"github.com/perdure/perdure/server"
@@ -67,7 +68,7 @@ func (l *logLines) of(t *testing.T, x *perdure.Execution) (lines []string) {
 }
 
 // TestRunsAreLogged checks that the server logs a line for each run that starts, waits for a signal
-// or ends, on each kind of store, and that the lines contain no contents.
+// or an answer, or ends, on each kind of store, and that the lines contain no contents.
 func TestRunsAreLogged(t *testing.T) {
 	eachStore(t, func(t *testing.T, c server.Config) {
 		lines := newLogLines()
@@ -76,28 +77,28 @@ func TestRunsAreLogged(t *testing.T) {
 		o.script("fail", "turn\n  fail refused secret failure\n")
 		o.employ(nil)
 		completed, failed := o.run(t.Context(), "run"), o.run(t.Context(), "fail")
+		o.script("asks", "turn\n  call one {}\n")
+		asking, err := o.client.Start(t.Context(), client.StartRequest{
+			UserPrompt: "secret", Models: []perdure.ModelConfig{{Provider: "scripted", ModelID: "asks"}}, Tools: &[]string{"one"},
+			Approvals: perdure.ApprovalPolicy{{Tools: []string{"one"}, Then: perdure.ApprovalAsk}},
+		})
+		if err != nil {
+			t.Fatal(err)
+		}
+		o.cancelAtWait(asking.ID, "question")
 		chat, err := o.client.Start(t.Context(), client.StartRequest{UserPrompt: "secret", Models: []perdure.ModelConfig{{Provider: "scripted", ModelID: "run"}}})
 		if err != nil {
 			t.Fatal(err)
 		}
-		for e, err := range o.client.Follow(t.Context(), chat.ID, "") {
-			if err != nil {
-				t.Fatal(err)
-			}
-			if e.Type == perdure.EventWaiting && strings.Contains(string(e.Data), `"reason":"signal"`) {
-				break
-			}
-		}
-		if _, err := o.client.Cancel(t.Context(), chat.ID); err != nil {
-			t.Fatal(err)
-		}
-		chat = o.ended(chat.ID)
+		o.cancelAtWait(chat.ID, "signal")
+		asking, chat = o.ended(asking.ID), o.ended(chat.ID)
 		for _, c := range []struct {
 			x    *perdure.Execution
 			want []string
 		}{
 			{completed, []string{"a run started", "a run completed"}},
 			{failed, []string{"a run started", "a run failed " + string(*failed.ErrorCode)}},
+			{asking, []string{"a run started", "a run waits for the answer to a question", "a run was cancelled"}},
 			{chat, []string{"a run started", "a run waits for a signal", "a run was cancelled"}},
 		} {
 			if got := lines.waitFor(t, c.x, len(c.want)); !slices.Equal(got, c.want) {
@@ -108,4 +109,20 @@ func TestRunsAreLogged(t *testing.T) {
 			t.Error("a line contains what a user or a model wrote")
 		}
 	})
+}
+
+// cancelAtWait cancels an execution as soon as it waits for the reason.
+func (o *observedServer) cancelAtWait(id uuid.UUID, reason string) {
+	o.Helper()
+	for e, err := range o.client.Follow(o.Context(), id, "") {
+		if err != nil {
+			o.Fatal(err)
+		}
+		if e.Type == perdure.EventWaiting && strings.Contains(string(e.Data), `"reason":"`+reason+`"`) {
+			break
+		}
+	}
+	if _, err := o.client.Cancel(o.Context(), id); err != nil {
+		o.Fatal(err)
+	}
 }
