@@ -1,0 +1,30 @@
+package main
+
+import (
+	"regexp"
+	"strings"
+	"testing"
+)
+
+// A question that is answered elsewhere is not asked any more, and the chat shows what follows.
+func TestChatSeesAnswersFromElsewhere(t *testing.T) {
+	dir := t.TempDir()
+	write(t, dir, "s", "turn\n  call bash {\"command\": \"echo ran-1\"}\nturn\n  call bash {\"command\": \"echo ran-2\"}\nturn\n  text Understood.\n")
+	s := onScreen(t, dir, 80, "chat", "--model", "scripted/s", "--approve", "ask", "--confine", "off", "x")
+	text := s.asks("echo ran-1", asksHere)
+	id := regexp.MustCompile(`\n  question ([0-9a-f-]{36})\n`).FindStringSubmatch(text)
+	if id == nil {
+		t.Fatalf("the question has no id:\n%s", text)
+	}
+	launch(t, dir, "answer", id[1], "approve").wantEnd(0)
+	s.shows("perdure: answered elsewhere: approved by the data directory's token\n")
+	text = s.asks("echo ran-2", asksHere)
+	if !strings.Contains(text, "│ ran-1\n") || strings.Count(text, "n to deny ›") != 1 {
+		t.Errorf("the approved call is not shown, or its prompt is left:\n%s", text)
+	}
+	s.enter("y")
+	s.shows("Understood.")
+	s.ready()
+	s.keys(keyCtrlD)
+	s.ends(4)
+}
