@@ -28,3 +28,21 @@ func TestChatSeesAnswersFromElsewhere(t *testing.T) {
 	s.keys(keyCtrlD)
 	s.ends(4)
 }
+
+// A chat that is attached while a tool runs can stop the turn.
+func TestChatStopsATurnThatItIsAttachedTo(t *testing.T) {
+	dir := t.TempDir()
+	write(t, dir, "s", "turn\n  call bash {\"command\": \"echo begun; sleep 60\"}\nturn\n  text Done.\n")
+	first := onScreen(t, dir, 80, "chat", "--model", "scripted/s", "--approve", "allow", "--confine", "off", "x")
+	first.shows("│ begun\n")
+	second := onScreen(t, dir, 80, "chat", "last")
+	second.shows("scripted/s · working · Esc stops the turn\n")
+	second.keys(keyEsc)
+	second.shows("you have stopped the turn\n")
+	second.ready()
+	second.keys(keyCtrlD)
+	second.ends(4)
+	first.ready()
+	first.keys(keyCtrlD)
+	first.ends(4)
+}

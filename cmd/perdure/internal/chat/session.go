@@ -234,6 +234,12 @@ func (s *session) follow(ctx context.Context, w *watcher.Watcher) (switched bool
 	}
 }
 
+// works reports whether a run does something else than to wait for the user. A run whose tool runs is
+// WAITING, too.
+func works(x *perdure.Execution) bool {
+	return x.Status != perdure.StatusWaiting || x.WaitReason != lookup.WaitsForSignal
+}
+
 // attach directs the user's input to a run.
 func (s *session) attach(x *perdure.Execution, chosen *perdure.ModelChoice) {
 	var in perdure.ReactInput
@@ -241,7 +247,8 @@ func (s *session) attach(x *perdure.Execution, chosen *perdure.ModelChoice) {
 		_ = decodeInput(x, &in) // the content may be on its worker; then nothing is known of it
 	}
 	s.mu.Lock()
-	s.id, s.input, s.busy, s.failed, s.waiting, s.next = x.ID, in, x.Status != perdure.StatusWaiting, x.TurnFailed(), nil, uuid.Nil
+	s.id, s.input, s.waiting, s.next = x.ID, in, nil, uuid.Nil
+	s.busy, s.failed = works(x), x.TurnFailed()
 	s.react = x.Kind == perdure.ReactKind
 	s.choose(chosen)
 	s.mu.Unlock()
