@@ -46,3 +46,18 @@ func TestChatStopsATurnThatItIsAttachedTo(t *testing.T) {
 	first.keys(keyCtrlD)
 	first.ends(4)
 }
+
+// Lines that are typed while the run is started are its next messages.
+func TestChatKeepsWhatIsTypedWhileTheRunStarts(t *testing.T) {
+	dir := t.TempDir()
+	write(t, dir, "s", "turn\n  text First.\nturn\n  text Second.\nturn\n  text Third.\n")
+	s := onScreen(t, dir, 80, "chat", "--model", "scripted/s")
+	s.ready()
+	s.keys("one" + keyEnter + "two" + keyEnter + "three" + keyEnter)
+	s.until("all messages, in one run", func(text string) bool {
+		return strings.Contains(text, "\n› two\n") && strings.Contains(text, "› three\n") && strings.Contains(text, "Second.") && len(runLine.FindAllString(text, -1)) == 1
+	})
+	s.ready()
+	s.keys(keyCtrlD)
+	s.ends(4)
+}

@@ -21,6 +21,11 @@ type Target struct {
 	Prompt string // of Resume
 }
 
+// waits reports whether the target is a new run that has no prompt yet.
+func (t Target) waits() bool {
+	return t.Resume == nil && t.Start.UserPrompt == "" && len(t.Start.Parts) == 0
+}
+
 // Options are what a chat needs of the command.
 type Options struct {
 	Conn   *connection.RunConn
