@@ -21,6 +21,11 @@ type Target struct {
 	Prompt string // the message with which to continue the run in the field Resume
 }
 
+// waits reports whether the target is a new run that has no prompt yet.
+func (t Target) waits() bool {
+	return t.Resume == nil && t.Start.UserPrompt == "" && len(t.Start.Parts) == 0
+}
+
 // Options are what a chat needs from the command that opens it.
 type Options struct {
 	Conn   *connection.RunConn

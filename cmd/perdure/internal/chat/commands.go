@@ -110,6 +110,9 @@ func (s *session) say(ctx context.Context, text string) error {
 	if err != nil {
 		return err
 	}
+	if err := s.awaitOpen(ctx); err != nil {
+		return err
+	}
 	id := s.current()
 	if id == uuid.Nil {
 		return s.startWith(text, parts)
@@ -132,7 +135,7 @@ func (s *session) say(ctx context.Context, text string) error {
 		queue = s.waiting
 		s.mu.Unlock()
 		s.ed.SetQueue(queue)
-		return fmt.Errorf("the message was not sent: %w", err)
+		return errors.New("the message was not sent: " + terminal.ErrorMessage(err))
 	}
 	return nil
 }

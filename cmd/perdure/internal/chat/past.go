@@ -12,9 +12,13 @@ import (
 // maxPastContent is the maximum size in bytes of a content that is read for the past of a chat.
 const maxPastContent = 1 << 20
 
-// ShowPast shows the end of the conversation that the chat continues.
+// ShowPast shows the end of the conversation that the chat continues, and the state of its run.
 func (s *session) ShowPast(ctx context.Context, snapshot *client.Snapshot) (err error) {
 	x := snapshot.Execution
+	s.mu.Lock()
+	s.busy, s.failed = works(x), x.TurnFailed() // the events that follow begin here
+	s.mu.Unlock()
+	s.showStatus()
 	past := terminal.Past{Entries: snapshot.Entries, EntriesBefore: snapshot.EntriesBefore, Load: func(e *perdure.Entry) error {
 		return s.loadPast(ctx, x, e)
 	}}

@@ -61,7 +61,8 @@ type session struct {
 	react     bool // the run is of the react agent
 	failed    bool // the last turn has failed, and the run waits
 	leave     context.CancelCauseFunc
-	asked     *askedHere // the question that the terminal asks; nil if there is none
+	opening   chan struct{} // closed when the next run is open, or could not be opened; nil if there is none
+	asked     *askedHere    // the question that the terminal asks; nil if there is none
 	// next is the question that the user has chosen to be asked next; uuid.Nil if there is none.
 	next    uuid.UUID
 	pause   context.CancelCauseFunc // ends the following of the events; nil if they are not followed
@@ -95,6 +96,9 @@ func (s *session) run(ctx context.Context, first Target) error {
 	s.offers.open(s.workspaceRoot())
 	s.ed = editor.Start(editor.Options{Streams: s.Streams, History: history, Remembers: s.remembers, Complete: s.complete, Escape: s.escape, Interrupt: s.interrupt})
 	defer s.Interrupts.Handle(func() bool { s.interrupt(s.pressed()); return true })()
+	if !first.waits() {
+		s.opening = make(chan struct{})
+	}
 	var takes sync.WaitGroup
 	takes.Go(func() { s.takeInputs(session) })
 	last, err := s.followAll(session, first)
@@ -125,6 +129,7 @@ func (s *session) followAll(ctx context.Context, first Target) (last *watcher.Wa
 	target := first
 	for {
 		w, err := s.open(ctx, target)
+		s.opened()
 		switch {
 		case ctx.Err() != nil && w != nil:
 			return w, nil
@@ -170,7 +175,7 @@ func (s *session) open(ctx context.Context, t Target) (*watcher.Watcher, error) 
 		s.attach(x, state.Model)
 		return w, s.options.Attach(ctx, w, x, t.Prompt)
 	}
-	if t.Start.UserPrompt == "" && len(t.Start.Parts) == 0 {
+	if t.waits() {
 		return nil, nil
 	}
 	s.ed.SetStatus("starting")
@@ -203,6 +208,9 @@ func (s *session) follow(ctx context.Context, w *watcher.Watcher) (switched bool
 	defer s.detach()
 	s.mu.Lock()
 	s.leave = leave
+	if len(s.targets) > 0 { // chosen while this run was opened
+		leave(errSwitched)
+	}
 	s.mu.Unlock()
 	for {
 		if w.Status == "" {
@@ -236,6 +244,12 @@ func (s *session) follow(ctx context.Context, w *watcher.Watcher) (switched bool
 	}
 }
 
+// works reports whether a run does something else than to wait for the user. A run whose tool runs is
+// WAITING, too.
+func works(x *perdure.Execution) bool {
+	return x.Status != perdure.StatusWaiting || x.WaitReason != lookup.WaitsForSignal
+}
+
 // attach directs the user's input to a run.
 func (s *session) attach(x *perdure.Execution, chosen *perdure.ModelChoice) {
 	var in perdure.ReactInput
@@ -243,7 +257,8 @@ func (s *session) attach(x *perdure.Execution, chosen *perdure.ModelChoice) {
 		_ = decodeInput(x, &in) // the input may be on a worker; then its settings stay unknown
 	}
 	s.mu.Lock()
-	s.id, s.input, s.busy, s.failed, s.waiting, s.next = x.ID, in, x.Status != perdure.StatusWaiting, x.TurnFailed(), nil, uuid.Nil
+	s.id, s.input, s.waiting, s.next = x.ID, in, nil, uuid.Nil
+	s.busy, s.failed = works(x), x.TurnFailed()
 	s.react = x.Kind == perdure.ReactKind
 	s.choose(chosen)
 	s.mu.Unlock()
@@ -263,17 +278,52 @@ func (s *session) detach() {
 
 // switchTo leaves the current run, and continues the chat with another run.
 func (s *session) switchTo(t Target) {
+	if !s.chooseTarget(t) {
+		s.view.note(terminal.StyleWarn, "the chat is already changing to another run")
+	}
+}
+
+// chooseTarget leaves the current run for a target. It reports false if there is a target already.
+func (s *session) chooseTarget(t Target) bool {
 	s.mu.Lock()
-	leave := s.leave
-	s.mu.Unlock()
+	defer s.mu.Unlock()
 	select {
 	case s.targets <- t:
 	default:
-		s.view.note(terminal.StyleWarn, "the chat is already changing to another run")
-		return
+		return false
 	}
-	if leave != nil {
-		leave(errSwitched)
+	if s.opening == nil {
+		s.opening = make(chan struct{})
+	}
+	if s.leave != nil {
+		s.leave(errSwitched)
+	}
+	return true
+}
+
+// opened ends the opening of a run.
+func (s *session) opened() {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if s.opening != nil && len(s.targets) == 0 {
+		close(s.opening)
+		s.opening = nil
+	}
+}
+
+// awaitOpen waits while a run is opened, so that what is typed meanwhile is for that run.
+func (s *session) awaitOpen(ctx context.Context) error {
+	s.mu.Lock()
+	opening := s.opening
+	s.mu.Unlock()
+	if opening == nil {
+		return nil
+	}
+	select {
+	case <-opening:
+		return nil
+	case <-ctx.Done():
+		return context.Cause(ctx)
 	}
 }
 

@@ -8,7 +8,6 @@ import (
 	"github.com/perdure/perdure/cmd/perdure/internal/chat"
 	"github.com/perdure/perdure/cmd/perdure/internal/lookup"
 	"github.com/perdure/perdure/cmd/perdure/internal/setup"
-	"github.com/perdure/perdure/cmd/perdure/internal/terminal"
 	"github.com/spf13/cobra"
 )
 
@@ -83,7 +82,7 @@ func namesRun(arg string) bool {
 // startChat starts a chat. Without a prompt, the first input is the prompt.
 func (r *RunCommand) startChat(ctx context.Context, prompt string) error {
 	if prompt == "" && !chat.Usable(r.App) {
-		line, ok, err := (&terminal.LineReader{In: r.Stdin}).Read(ctx)
+		line, ok, err := r.Lines().Read(ctx)
 		if err != nil {
 			return err
 		}

@@ -29,7 +29,18 @@ type App struct {
 	// Interrupts lets the command handle Ctrl-C.
 	Interrupts *Interrupts
 
+	lines *terminal.LineReader // of standard input; nil until it is read
+
 	begun bool // flags and arguments were valid
+}
+
+// Lines returns the reader of the lines of standard input. It reads ahead, so that a command has only
+// one.
+func (a *App) Lines() *terminal.LineReader {
+	if a.lines == nil {
+		a.lines = &terminal.LineReader{In: a.Stdin}
+	}
+	return a.lines
 }
 
 // Flags adds the flags that all commands share.

@@ -11,30 +11,37 @@ import (
 type LineReader struct {
 	In    io.Reader
 	lines *bufio.Scanner
+	read  chan readLine // of the read in the background; nil if there is none
 }
 
-// Read reads a line. It returns early if ctx ends; the read then continues in the background until
-// the program ends.
+// readLine is the result of a read; ok is false at the end of the input.
+type readLine struct {
+	text string
+	ok   bool
+}
+
+// Read reads a line. It returns early if ctx ends; the read then continues in the background, and the
+// next call returns its line.
 func (r *LineReader) Read(ctx context.Context) (string, bool, error) {
-	type read struct {
-		text string
-		ok   bool
-	}
 	if r.lines == nil {
 		r.lines = bufio.NewScanner(r.In)
 		r.lines.Buffer(nil, 8<<20)
 	}
-	got := make(chan read, 1)
-	go func() {
-		ok := r.lines.Scan()
-		got <- read{strings.TrimSpace(r.lines.Text()), ok}
-	}()
+	if r.read == nil {
+		got := make(chan readLine, 1)
+		r.read = got
+		go func() {
+			ok := r.lines.Scan()
+			got <- readLine{strings.TrimSpace(r.lines.Text()), ok}
+		}()
+	}
 	select {
-	case r1 := <-got:
-		if !r1.ok {
+	case line := <-r.read:
+		r.read = nil
+		if !line.ok {
 			return "", false, r.lines.Err()
 		}
-		return r1.text, true, nil
+		return line.text, true, nil
 	case <-ctx.Done():
 		return "", false, context.Cause(ctx)
 	}

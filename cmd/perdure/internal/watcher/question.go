@@ -49,15 +49,23 @@ func (w *Watcher) AskOne(ctx context.Context, id uuid.UUID) (bool, error) {
 	if err != nil {
 		return false, err
 	}
+	if q.Status.Final() {
+		return true, w.showDecided(ctx, id)
+	}
 	details, err := questions.Details(ctx, w.Client, q)
 	if err != nil {
 		return false, err
 	}
-	t := questions.Terminal{Out: w.Stdout, Edit: w.editFile, Headed: w.headed, ReadLine: func(ctx context.Context, p questions.Prompt) (string, bool, error) {
-		return w.readAnswer(ctx, q, p)
+	open, stop := w.whileOpen(ctx, q.ID)
+	defer stop()
+	t := questions.Terminal{Out: w.Stdout, Edit: w.editFile, Headed: w.headed, ReadLine: func(_ context.Context, p questions.Prompt) (string, bool, error) {
+		return w.readAnswer(open, q, p) // the editor is not ended with the question: it has the terminal
 	}}
 	for {
 		r, ok, err := t.Ask(ctx, q, details)
+		if errors.Is(err, errDecided) {
+			return true, w.showDecided(ctx, q.ID)
+		}
 		if !ok || err != nil {
 			return false, err
 		}

@@ -56,7 +56,7 @@ type Session interface {
 
 // New returns the watcher of a run, with the view that the flags of the command choose.
 func New(a *setup.App, conn *connection.RunConn, id uuid.UUID) *Watcher {
-	w := &Watcher{RunConn: conn, id: id, input: &terminal.LineReader{In: a.Stdin}}
+	w := &Watcher{RunConn: conn, id: id, input: a.Lines()}
 	switch {
 	case a.JSON:
 		w.View = terminal.NewJSONView(a.Streams)
