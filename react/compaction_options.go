@@ -68,8 +68,8 @@ func (o CompactOptions) checkModel(providers *llm.Providers) error {
 	return o.Model.CheckEndpoint("compact.model.")
 }
 
-// within reports whether v is a number that is at least least and at most most.
-func within(v, least, most float64) bool { return !math.IsNaN(v) && v >= least && v <= most }
+// within reports whether v is a number from lowest to highest.
+func within(v, lowest, highest float64) bool { return !math.IsNaN(v) && v >= lowest && v <= highest }
 
 // config returns the default settings, for executions without compaction settings of their own.
 func (o CompactOptions) config() *perdure.CompactionConfig {

@@ -41,7 +41,7 @@ func (l *loop) finish(c *compaction, r agent.Result) (used bool, err error) {
 	if used, err = l.takeSummary(c, r); err != nil {
 		return false, err
 	}
-	if used && c.Partial && c.Record.Reason != perdure.CompactionAutomatic { // others follow if due
+	if used && c.Partial && c.Record.Reason != perdure.CompactionAutomatic { // automatic ones follow if due
 		l.st.Rest = c
 	}
 	return used, l.save("compacted")

@@ -107,28 +107,28 @@ func (r *compactionRequest) covered(path []perdure.Entry) ([]perdure.Message, er
 	return messages, nil
 }
 
-// shortened returns the message with shorter texts, tool results and arguments of calls. Of each
-// that has more than most bytes, only the head and the tail remain.
-func shortened(m perdure.Message, most int) perdure.Message {
-	m = withShortCalls(m, most)
+// shortened returns the message with shorter texts, tool results and arguments of calls. If one of
+// them has more than maxBytes bytes, only its head and its tail remain.
+func shortened(m perdure.Message, maxBytes int) perdure.Message {
+	m = withShortCalls(m, maxBytes)
 	for i, p := range m.Parts {
-		if p.Type == perdure.PartText && len(p.Text) > most {
-			m.Parts[i] = perdure.Text(perdure.CutText(p.Text, most))
+		if p.Type == perdure.PartText && len(p.Text) > maxBytes {
+			m.Parts[i] = perdure.Text(perdure.CutText(p.Text, maxBytes))
 		}
 	}
 	return m
 }
 
-// withShortCalls returns a copy of the message with shorter tool results and arguments of calls. Of
-// each that has more than most bytes, only the head and the tail remain.
-func withShortCalls(m perdure.Message, most int) perdure.Message {
+// withShortCalls returns a copy of the message with shorter tool results and arguments of calls. If
+// one of them has more than maxBytes bytes, only its head and its tail remain.
+func withShortCalls(m perdure.Message, maxBytes int) perdure.Message {
 	m.Parts = slices.Clone(m.Parts)
 	for i, p := range m.Parts {
 		switch p.Type {
 		case perdure.PartToolResult:
-			m.Parts[i] = perdure.CutResult(p, most)
+			m.Parts[i] = perdure.CutResult(p, maxBytes)
 		case perdure.PartToolCall:
-			m.Parts[i] = perdure.CutArguments(p, most)
+			m.Parts[i] = perdure.CutArguments(p, maxBytes)
 		}
 	}
 	return m

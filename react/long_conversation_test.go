@@ -81,7 +81,8 @@ func playChat(t *testing.T, n int, d crashPlan) *longOutcome {
 	return h.outcome(id)
 }
 
-// stopped returns the number of turns in the newest checkpoint of the chat.
+// stopped returns the turn index in the newest checkpoint of the execution: the number of turns
+// that the chat has ended.
 func (h *crashStore) stopped(x *perdure.Execution) int {
 	h.t.Helper()
 	c, err := h.store.Checkpoint(h.t.Context(), x.ID, x.CheckpointSeq)

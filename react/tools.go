@@ -204,13 +204,13 @@ func resultMessage(c call, result tool.Result) (perdure.Message, error) {
 	return m, perdure.CheckMessages("result", []string{c.ID}, []perdure.InputMessage{{Role: m.Role, Parts: parts}})
 }
 
-// cut returns the beginning of text: at most as many bytes as the parameter most says, without
-// splitting a character. The text must be longer than that.
-func cut(text string, most int) string {
-	for most > 0 && text[most]&0xC0 == 0x80 {
-		most--
+// cut returns the beginning of text, which has at most maxBytes bytes. It does not split a
+// character. The text must be longer than maxBytes.
+func cut(text string, maxBytes int) string {
+	for maxBytes > 0 && text[maxBytes]&0xC0 == 0x80 {
+		maxBytes--
 	}
-	return text[:most]
+	return text[:maxBytes]
 }
 
 // toolTask returns the task kind of a tool. An error of the tool is a result that the model reads;

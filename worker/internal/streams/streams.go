@@ -28,13 +28,13 @@ const (
 
 // Streams sends the output of all sources of a worker to the server. A source is one run or
 // attempt. One batch is sent at a time. Output that arrives meanwhile is sent in the next batch, so
-// the batches grow with the load. Text that continues a block waits until the time every has passed
+// the batches grow with the load. Text that continues a block waits until textPause has passed
 // since the last batch, because the server flushes its disk for each batch. All other output is
 // sent at once, together with the waiting text.
 type Streams struct {
-	d      perdure.Dispatch
-	logger *slog.Logger
-	every  time.Duration
+	d         perdure.Dispatch
+	logger    *slog.Logger
+	textPause time.Duration
 	// temporary reports whether an error is temporary, so that the server may accept the refused
 	// frame when it is sent again.
 	temporary func(error) bool
@@ -49,10 +49,10 @@ type Streams struct {
 }
 
 // New creates a Streams. The function temporary reports whether the server may accept a frame that
-// it refused with an error when the frame is sent again. The duration every is the minimum time
+// it refused with an error when the frame is sent again. The duration textPause is the minimum time
 // between batches that only continue blocks.
-func New(d perdure.Dispatch, logger *slog.Logger, every time.Duration, temporary func(error) bool) *Streams {
-	return &Streams{d: d, logger: logger, every: every, temporary: temporary, wake: make(chan struct{}, 1), sources: map[*Stream]bool{}}
+func New(d perdure.Dispatch, logger *slog.Logger, textPause time.Duration, temporary func(error) bool) *Streams {
+	return &Streams{d: d, logger: logger, textPause: textPause, temporary: temporary, wake: make(chan struct{}, 1), sources: map[*Stream]bool{}}
 }
 
 // Open begins a source: an attempt of a task, or a claim of an execution. The function lost is
@@ -83,7 +83,7 @@ func (s *Streams) nudge() {
 
 // Run sends batches until ctx ends.
 func (s *Streams) Run(ctx context.Context) {
-	later := time.NewTimer(s.every)
+	later := time.NewTimer(s.textPause)
 	defer later.Stop()
 	for {
 		select {
@@ -105,7 +105,7 @@ func (s *Streams) Run(ctx context.Context) {
 // pause returns how long output must wait until the next batch may be sent. It returns 0 if a
 // source has urgent output.
 func (s *Streams) pause() time.Duration {
-	wait := s.every - time.Since(s.last)
+	wait := s.textPause - time.Since(s.last)
 	if wait <= 0 || s.urgent() {
 		return 0
 	}
