@@ -351,7 +351,10 @@ func TestTheFormsOfAnswers(t *testing.T) {
 		},
 		"missing text of an object": {
 			kind(`{"type":"object","required":["text"],"properties":{"text":{"type":"string"}}}`),
-			[]string{`name="answer.text" value="" required`}, nil, "text is missing", []string{"answer.text", "fine"}, `{"text":"fine"}`,
+			[]string{`name="answer.text" value="" required`},
+			nil, "text is missing",
+			[]string{"answer.text", "fine"},
+			`{"text":"fine"}`,
 		},
 		"missing text": {
 			kind(`{"type":"string"}`), nil, nil, "The answer is missing", []string{"answer", "abc"}, `"abc"`,
