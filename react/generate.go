@@ -14,9 +14,9 @@ import (
 // GenerateOptions are the options of Generate. Only Model is required.
 type GenerateOptions struct {
 	Model perdure.ModelConfig
-	// Name identifies the call in the execution, or in the call of the step of an agent.Loop.
-	// Without a Name, calls with equal messages and options are one call with one answer. Instance
-	// distinguishes calls with the same Name, or with equal messages.
+	// Name identifies the model call. It is unique within the execution or, inside the function of an
+	// agent.Loop, within one iteration. Without a Name, calls with equal messages and options are one
+	// call with one answer. Instance distinguishes calls with the same Name, or with equal messages.
 	Name, Instance string
 	// System is the system prompt.
 	System string

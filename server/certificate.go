@@ -17,8 +17,8 @@ import (
 // renewed certificate after that time.
 const lookEvery = time.Second
 
-// certificate serves the current content of two certificate files, and of the file of trusted
-// authorities.
+// certificate is the TLS certificate of the server with its key, and the authorities that may sign
+// certificates of clients. It reads their files again when they change.
 type certificate struct {
 	cert, key string
 	// clients is the file with the authorities that may sign client certificates; "" requests no client

@@ -65,8 +65,8 @@ type Signal struct {
 	Name  string
 	Value any
 	// After is the time from the start of the execution until the signal is sent. A negative value
-	// sends the signal before the agent begins. 0 sends it when the execution waits for a signal of its
-	// name, and every earlier signal with After 0 has been sent.
+	// sends the signal before the agent begins. With 0, the signal is sent once the execution waits for
+	// a signal of that name and all earlier signals with After 0 have been sent.
 	After time.Duration
 }
 

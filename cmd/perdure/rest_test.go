@@ -138,7 +138,8 @@ func (e logRecord) dataOf() map[string]any {
 }
 
 // TestTerminalIsBoundedOverREST checks that at most 1 MiB of a command's output is stored, in whole
-// characters. Then the block closes once with the reason truncated.
+// characters. At that size the log block of the output is closed, exactly once, with the reason
+// "truncated".
 func TestTerminalIsBoundedOverREST(t *testing.T) {
 	longtest.Skip(t, "seconds")
 	dir := t.TempDir()

@@ -52,7 +52,8 @@ type Scale struct {
 	Profiles   string        // folder for profiles; "" writes none
 }
 
-// Run measures, and prints tables. It fails if a chunk was lost.
+// Run measures what many readers of logs cost, and prints the results as tables. It fails if a reader
+// did not get a chunk.
 func (c Scale) Run(ctx context.Context, out io.Writer) error {
 	return inFolder(c.Folder, func(all *stores) error {
 		s := &scaleRun{

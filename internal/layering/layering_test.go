@@ -237,7 +237,7 @@ var barred = map[string][]string{
 	"server":              {otelSDK},
 	"internal/face/front": {prometheus, otelSDK},
 	"internal/face/grpc":  {prometheus, otelSDK},
-	// The output of the command line does not depend on the package that prints it.
+	// The package only formats texts: it knows neither flags nor HTTP nor metrics.
 	"cmd/perdure/internal/terminal": {"github.com/spf13", "net/http", prometheus, otelSDK},
 }
 

@@ -63,7 +63,7 @@ func (d *draft) suspend(w perdure.Wait, a *CommitAnswer) error {
 	d.x.Status, d.x.Wait, d.x.WaitReason = perdure.StatusWaiting, &marked, marked.Reason()
 	d.dropLease()
 	d.endedWell()
-	// A RUNNING execution has no timer: it was removed when the execution became PENDING.
+	// No older timer has to be deleted: it was deleted when the execution became PENDING.
 	if due, ok := marked.NextTimer(); ok {
 		d.c.Timer = &due
 		d.hint(Hint{Kind: HintDue})

@@ -1,5 +1,5 @@
-// Package conversations implements the commands on conversations and responses, which clients of the
-// Responses API know by their own ids.
+// Package conversations implements the commands on conversations and responses. Clients of the Responses
+// API name both by ids of that API (conv_..., resp_...), and not by the ids of executions.
 package conversations
 
 import (

@@ -331,8 +331,8 @@ func TestAnUploadFailsWithItsContent(t *testing.T) {
 }
 
 // TestAnUploadThatDidNotArriveWholeIsSentAgain checks the error of an upload that arrived
-// incompletely. It is unavailable if the client sent the whole content, so that the client retries.
-// It is invalid_argument if the content itself is too short.
+// incompletely. The code is unavailable if the client has sent the whole content, so that the client
+// retries. The code is invalid_argument if the client's content is shorter than it said.
 func TestAnUploadThatDidNotArriveWholeIsSentAgain(t *testing.T) {
 	w := start(t)
 	c := w.dial(t, "worker")

@@ -7,8 +7,8 @@ import (
 	"github.com/perdure/perdure/internal/response"
 )
 
-// chunk adds a chunk to the part that it belongs to, to the arguments of a tool call, or to the
-// output of a tool call.
+// chunk appends a chunk of streamed text to its target: a part of a message, the arguments of a tool
+// call, or the output of a tool call.
 func (t *Tree) chunk(e Event) {
 	piece := t.blocks.Take(e)
 	p := t.parts[e.Record.Seq]

@@ -53,9 +53,9 @@ func (o Outcome) gone() bool { return o.Status == statusGone }
 // NeedsWebhook reports whether the outcome changes the webhook.
 func (o Outcome) NeedsWebhook() bool { return o.gone() }
 
-// EndAttempt records the outcome of an attempt. If the endpoint no longer exists, the webhook is
-// disabled. Decision.Value is the delivery's row. It is missing if the delivery was taken again,
-// sent again or deleted in the meantime.
+// EndAttempt records the outcome of an attempt to send a delivery. If the endpoint has responded with
+// 410 Gone, the webhook is disabled. Decision.Value in the changes is the delivery's row. EndAttempt
+// returns no changes if, meanwhile, another sender has taken the delivery, or it was deleted.
 func EndAttempt(s *store.State, by Change, o Outcome) (*store.Changes, error) {
 	d := s.Delivery
 	if d == nil || d.Fence != o.Fence || d.Status != perdure.DeliveryPending {

@@ -149,8 +149,8 @@ func (s *session) refreshQuestions() {
 	})
 }
 
-// readQuestions returns the open questions of a run with their details, newest first. Completion
-// offers them from then on, and the status counts them.
+// readQuestions returns the open questions of a run with their details, newest first. From then on, the
+// Tab key completes their ids, and the status line shows how many there are.
 func (s *session) readQuestions(ctx context.Context, run uuid.UUID) ([]*perdure.Question, error) {
 	c := s.client()
 	open, err := lookup.OpenQuestions(ctx, c, run, false)

@@ -32,7 +32,7 @@ func (f *FilterFlags) Add(flags *pflag.FlagSet) {
 	flags.StringVar(&f.before, "created-before", "", "only those that were started before this time")
 }
 
-// Filter returns the filter of the flags.
+// Filter returns the filter that the values of the flags describe. Error: UsageError.
 func (f *FilterFlags) Filter() (client.ExecutionFilter, error) {
 	r := f.f
 	for _, name := range f.status {

@@ -36,7 +36,8 @@ var builtinSignals = []perdure.SignalSpec{
 	{Name: perdure.RetrySignal, Description: "repeats a failed turn"},
 }
 
-// readSignals returns the signals that a run takes. They may be unknown after a nil error.
+// readSignals returns the signals that the kind of a run takes. If no worker has registered the kind's
+// signals, the result has none, and the error is nil.
 func readSignals(ctx context.Context, c *client.Client, x *perdure.Execution) (knownSignals, error) {
 	k := knownSignals{run: x, awaited: lookup.AwaitedSignals(x)}
 	if x.Kind == perdure.ReactKind {

@@ -45,8 +45,8 @@ type Group struct {
 	// row, ConflictKey contains its columns.
 	OnConflict  string
 	ConflictKey []string
-	// Returning is the column that an insert returns, or "". Then the first two columns of the
-	// insert must identify the row.
+	// Returning is the column that an insert returns; "" if it returns none. If Returning is set, the
+	// first two columns of the insert must identify the row.
 	Returning string
 	// Set contains the assignments of an update. Where contains the conditions of an update or a
 	// deletion.
