@@ -17,8 +17,8 @@ var (
 	blockLine = regexp.MustCompile(`(?m)^\s*// block\n`)
 )
 
-// programs maps a page of docs to an example program that contains its Go code. The go command
-// compiles the program with all packages.
+// programs maps a page of docs to the example program that contains the page's Go code. The go
+// command compiles the program with all packages.
 var programs = map[string]string{"embedding": "examples/embedded/main.go"}
 
 // TestGoOfPagesIsThatOfItsProgram checks that the Go code of the pages in programs is contained in

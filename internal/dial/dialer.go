@@ -9,20 +9,19 @@ import (
 	"time"
 )
 
-// Dialer resolves names and connects under a policy.
+// Dialer resolves host names, and connects only to addresses that a policy permits.
 type Dialer struct {
-	// Timeout limits a dial.
+	// Timeout is the maximum duration of one call of Dial.
 	Timeout time.Duration
 	Policy  Policy
-	// Refused returns the error for a host at an address that the policy does not permit. addr is
-	// the zero value if the address cannot be read.
+	// Refused makes the error that Dial returns if host has an address that the policy does not
+	// permit. addr is that address; it is the zero value if it cannot be parsed.
 	Refused func(host string, addr netip.Addr) error
 	// Resolver resolves names; nil is the default one.
 	Resolver *net.Resolver
 }
 
-// Dial connects to an address (host:port). The hosts are permitted in addition to those of the
-// policy.
+// Dial connects to an address (host:port). The parameter hosts is added to the policy's AllowHosts.
 func (d *Dialer) Dial(ctx context.Context, network, address string, hosts ...string) (net.Conn, error) {
 	host, _, err := net.SplitHostPort(address)
 	if err != nil {

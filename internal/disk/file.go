@@ -8,9 +8,9 @@ import (
 	"path/filepath"
 )
 
-// WriteFile replaces the file at path. Only its owner can read the new file. A reader gets the old
-// or the new content, even after a crash or a power loss. The new content is durable when WriteFile
-// returns.
+// WriteFile replaces the file at path. Only its owner can read the new file. The replacement is
+// atomic: a reader gets the complete old or the complete new content, even after a crash or a power
+// loss. The new content is durable when WriteFile returns.
 func WriteFile(path string, content []byte) error {
 	next := path + ".new"
 	if err := writeSynced(next, content); err != nil {

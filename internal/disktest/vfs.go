@@ -11,7 +11,7 @@ import (
 	lib "modernc.org/sqlite/lib"
 )
 
-// watched is the disk that tracks SQLite's operations; nil if there is none.
+// watched is the Disk that tracks SQLite's operations now; nil if there is none.
 var watched atomic.Pointer[Disk]
 
 // opening is an open file. It is found by the file's address, because another layer may have
@@ -36,7 +36,7 @@ var (
 	systemVFS, diskVFS uintptr
 )
 
-// between makes SQLite's operations pass through the disk until the test ends.
+// between makes SQLite's file operations pass through this package until the test ends.
 func between(t *testing.T) {
 	register()
 	tls := libc.NewTLS()

@@ -95,8 +95,8 @@ func TestScheduleToCloseBoundsTheWhole(t *testing.T) {
 	})
 }
 
-// lose advances the clock until the leases of tasks have ended. It renews the lease of the
-// execution before that.
+// lose advances the clock until the leases of tasks have ended. The lease of the execution stays
+// valid, because lose renews it meanwhile.
 func (h *holder) lose() {
 	h.Helper()
 	h.clock.advance(testLease / 2)
@@ -172,7 +172,8 @@ func TestTaskThatTakesItsWorkersDown(t *testing.T) {
 	b := newBench(t)
 	h := b.started()
 	id, c := h.scheduled("1")
-	// A release before the start does not count as a loss, however often it occurs.
+	// The release of an attempt whose code has not started does not count as a loss, however often
+	// it occurs.
 	for range 11 {
 		b.must(b.d.Release(t.Context(), perdure.Release{Tasks: []perdure.TaskRelease{{Lease: c.Lease}}}))
 		c = b.taskClaim()

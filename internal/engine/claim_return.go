@@ -13,8 +13,8 @@ import (
 // claim. Otherwise no worker could claim the item until the lease ended, and the end of the lease
 // would count as a crash.
 
-// readable returns the claims whose data could be read. If there is none, it returns the last
-// error.
+// readable reads the data of claims, and returns those claims whose data could be read. If there is
+// none, it returns the last error of read.
 func readable[C, T any](claimed []C, read func(C) (*T, error)) (claims []T, err error) {
 	for _, c := range claimed {
 		claim, failed := read(c)

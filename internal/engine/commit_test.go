@@ -41,8 +41,8 @@ func TestCommitDeliveredTwiceAnswersTheSame(t *testing.T) {
 	if after := b.snapshot(h.id); after != before {
 		t.Errorf("delivered again it wrote:\n%s\n%s", before, after)
 	}
-	// Another worker continues. The first worker still learns the outcome of its commit, and which
-	// of its claims it still has.
+	// Another worker continues the execution. When the first worker repeats its commit, the reply
+	// still contains the outcome, and those of its claims that are still valid.
 	b.finish(done(first.Claims[0], `1`))
 	next := b.claim()
 	again, err := b.d.Commit(t.Context(), c)
@@ -125,7 +125,7 @@ func TestCommitIsAllOrNothing(t *testing.T) {
 			if after := b.snapshot(h.id); after != before {
 				t.Errorf("something was written:\n%s\n%s", before, after)
 			}
-			// The number was not used up, and the claim is still valid.
+			// The refused commits did not use up the commit number, and the claim is still valid.
 			h.commit(completing())
 		})
 	}
@@ -172,8 +172,9 @@ func TestTerminalStatusNeverChanges(t *testing.T) {
 	}
 }
 
-// TestCommitSurvivesFaults checks that a repeated commit is stored once. The first request fails
-// before the transaction, loses its reply after the transaction, or is applied twice.
+// TestCommitSurvivesFaults checks that a repeated commit is stored once. In the cases, the first
+// request fails before the transaction, its reply is lost after the transaction, or it is applied
+// twice.
 func TestCommitSurvivesFaults(t *testing.T) {
 	for name, fault := range map[string]storetest.Fault{
 		"before": storetest.FailBefore, "after": storetest.LoseAnswer, "twice": storetest.Twice,

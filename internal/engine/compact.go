@@ -44,8 +44,9 @@ func (e *Engine) Compact(ctx context.Context, org string, id uuid.UUID, r Compac
 	if r.IdempotencyKey != "" {
 		s.IdempotencyKey = r.IdempotencyKey
 		s.RequestHash = sha256.Sum256([]byte(strings.Join([]string{perdure.CompactSignal, id.String(), string(value)}, "\x00")))
-		// A repeat has the same id, so it is answered as a repeat of the signal. Another request
-		// under the key has another id, and is refused because of its hash.
+		// A repeated request gets the same signal id, so the reply contains the first signal.
+		// Another request with the same key gets another id, and is refused because its hash
+		// differs.
 		s.ID = uuid.NewSHA1(id, append(s.RequestHash[:], r.IdempotencyKey...)).String()
 	}
 	return e.Signal(ctx, org, id, s)

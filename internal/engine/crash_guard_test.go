@@ -145,7 +145,7 @@ func TestCheckpointForgivesNothing(t *testing.T) {
 }
 
 // TestGoodClaimsAreForgiving checks that claims that end with a suspend reduce the scores of the
-// crash guard to 0. An execution with one panic among 1000 suspends has no score left.
+// crash guard to 0. After one panic among 1000 suspends, all scores of the execution are 0.
 func TestGoodClaimsAreForgiving(t *testing.T) {
 	longtest.Skip(t, "seconds")
 	for name, bad := range map[string]func(*holder){

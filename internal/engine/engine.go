@@ -37,9 +37,9 @@ import (
 type Config struct {
 	Store store.Store
 	Hints notify.Notifier // default: within this process
-	// Grown, if set, is called with the addition of a commit to a log if the addition consists only
-	// of text. It reports whether it could use the addition. If so, readers in this process do not
-	// get the hint about the log. Grown must be set before the engine is used.
+	// Grown, if set, is called after a commit that has added only text to a log. If it returns
+	// true, it has passed the text to the readers in this process, and they get no hint about the
+	// log. Grown must be set before the engine is used.
 	Grown func(Growth) bool
 	// Observer is notified of changes of executions and tasks; it may be nil.
 	Observer Observer
@@ -153,8 +153,8 @@ func (e *Engine) PutContent(ctx context.Context, org string, execution uuid.UUID
 	return e.uploads.Put(ctx, org, perdure.BlobOwner{ExecutionID: execution}, length, content)
 }
 
-// do runs a command and, once the command is durable, sends the hints that its decisions collected.
-// It returns the decisions that changed something.
+// do runs a command. Once the command is durable, do sends the hints of its decisions, and returns
+// those decisions that changed something.
 func (e *Engine) do(ctx context.Context, c store.Command) ([]*rules.Decision, error) {
 	all, err := e.write(ctx, c)
 	e.tell(all)

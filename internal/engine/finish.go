@@ -11,9 +11,10 @@ import (
 	"github.com/perdure/perdure/internal/store"
 )
 
-// finishTask ends an attempt of a task, and wakes the execution if that meets its wait. If the
-// finishing worker asked for the execution (Parked), the reply contains its claim. Otherwise the
-// claim goes to an open poll of the worker that keeps the goroutine, if there is one.
+// finishTask ends an attempt of a task, and wakes the task's execution if the end of the task meets
+// the wait of the execution. If the finishing worker asked for the execution (Parked), the reply
+// contains the claim of the woken execution. Otherwise the claim goes to an open poll of the worker
+// that keeps the goroutine, if there is one.
 func (e *Engine) finishTask(ctx context.Context, org string, f perdure.TaskFinish) (perdure.FinishReply, error) {
 	if err := e.uploads.CheckSize("the result", f.Result.Size()); err != nil {
 		return perdure.FinishReply{}, err

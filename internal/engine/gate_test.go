@@ -10,8 +10,8 @@ import (
 	"github.com/perdure/perdure/internal/engine/questions"
 )
 
-// guarded starts an execution of the react agent and claims it. Its policy allows calls of ls,
-// denies calls of rm, and asks about every other call.
+// guarded starts an execution of the react agent and claims the execution. The policy of the agent
+// allows calls of ls, denies calls of rm, and asks about every other call.
 func (b *bench) guarded() *holder {
 	b.Helper()
 	var p perdure.ApprovalPolicy
@@ -185,8 +185,8 @@ func TestEditsFitTheToolWithoutAPolicy(t *testing.T) {
 }
 
 // TestEditedCallsAreJudgedAgain checks that changed arguments must fit the tool's schema and the
-// policies, and that only the changed call may then be scheduled. A question in weaker terms than
-// those of its rule permits nothing.
+// policies, and that only the changed call may then be scheduled. An approval permits nothing if
+// its question has weaker terms than the rule about the call.
 func TestEditedCallsAreJudgedAgain(t *testing.T) {
 	b := newBench(t)
 	var p perdure.ApprovalPolicy

@@ -55,7 +55,7 @@ func TestHintsReachOtherServers(t *testing.T) {
 		if len(got) != 1 || got[0].Lease.ExecutionID != x.ID {
 			t.Fatalf("the poll at the other server gave %+v", got)
 		}
-		// When this hint has arrived, all earlier hints have arrived.
+		// Once this hint has arrived, all earlier hints have arrived, too.
 		before, endBefore := engines[1].Hints.Subscribe(notify.Freed("a fence"))
 		here.Hints.PublishAway(notify.Freed("a fence"))
 		<-before

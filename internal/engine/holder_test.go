@@ -35,7 +35,8 @@ func (h *holder) commit(edit func(c *perdure.Commit)) perdure.CommitReply {
 	return reply
 }
 
-// suspend suspends the execution. It fails the test if the wait is met already.
+// suspend suspends the execution. If the wait w is met already, so that the execution does not
+// suspend, the test fails.
 func (h *holder) suspend(w perdure.Wait) {
 	h.Helper()
 	if reply := h.commit(suspending(w)); !reply.Suspended {

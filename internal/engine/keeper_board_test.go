@@ -109,8 +109,8 @@ func TestFirstClaimEnds(t *testing.T) {
 	}
 }
 
-// TestDiscardIsTheKeepersOwn checks that the discard of a goroutine has no effect if a worker
-// reports it that does not keep the goroutine.
+// TestDiscardIsTheKeepersOwn checks that the discard of a goroutine has no effect if the worker
+// that reports it does not keep the goroutine.
 func TestDiscardIsTheKeepersOwn(t *testing.T) {
 	b := newBench(t)
 	keeper, other := uuid.New(), uuid.New()
@@ -123,8 +123,8 @@ func TestDiscardIsTheKeepersOwn(t *testing.T) {
 }
 
 // TestEndOfFirstClaimIsATimer checks a poll that left an execution to the worker that keeps its
-// goroutine. It gets the execution when the 500 ms are over. No hint arrives, and Tick is an hour,
-// so only the timer of the poll can be the cause.
+// goroutine. The poll gets the execution when the 500 ms are over. No hint arrives, and Tick is an
+// hour, so only the timer of the poll can be the cause.
 func TestEndOfFirstClaimIsATimer(t *testing.T) {
 	bubble.Test(t, func(t *testing.T) {
 		b := newBench(t)

@@ -23,8 +23,9 @@ func (h *holder) alive(d time.Duration) {
 }
 
 // TestKeyStandsForItsTaskForATime checks that a task key with a TTL identifies its task until a
-// checkpoint that is at least the TTL after the task's end. After that, the key creates a new task
-// with the same id and with new tries. An attempt of the old task cannot finish the new one.
+// checkpoint that is at least the TTL after the task's end. After that checkpoint, a task with this
+// key is a new task with the same id and with all its tries. An attempt of the old task cannot
+// finish the new one.
 func TestKeyStandsForItsTaskForATime(t *testing.T) {
 	b := newBench(t)
 	h := b.started()

@@ -96,8 +96,8 @@ func TestEmbeddedLeasesAreReturnedAtOnce(t *testing.T) {
 }
 
 // TestServerIsQuietAfterAnOutage checks that a server ends no lease for almost the duration of a
-// lease after its start, and after a stall of its loop. After that, it ends leases that were not
-// renewed.
+// lease after its start, and after a stall of its loop. After that time, the server ends leases
+// that were not renewed.
 func TestServerIsQuietAfterAnOutage(t *testing.T) {
 	bubble.Test(t, func(t *testing.T) {
 		b := newBench(t)

@@ -123,7 +123,7 @@ func TestLocalContentIsRefused(t *testing.T) {
 	k.commit(func(c *perdure.Commit) { c.Tasks = []perdure.NewTask{k.task([]byte("1"))} })
 	_, err := k.d.FinishTask(t.Context(), done(k.taskClaimed(), "1"))
 	k.wantCode(err, perdure.InvalidArgument)
-	// A hash determines the length: a reference with the same hash and a different length is
+	// Contents with one hash have one length: a reference with a stored hash and another length is
 	// refused.
 	k.commit(func(c *perdure.Commit) { c.Checkpoint = &perdure.NewCheckpoint{State: k.ref([]byte("1"))} })
 	longer := perdure.ContentRef(k.id, []byte("1"))
@@ -301,7 +301,8 @@ func TestLocalContentIsNeverAtRest(t *testing.T) {
 	k.commit(func(c *perdure.Commit) { c.Checkpoint = &perdure.NewCheckpoint{State: k.ref(quoted("state 2"))} })
 	k.sweep()
 	k.atRest("after a sweep")
-	// No worker reads a signal that is pending at the end. It is erased with the execution's end.
+	// No worker reads a signal that is pending at the end. The signal's value is erased at the end
+	// of the execution.
 	_, err = k.e.Signal(t.Context(), org, k.id, SignalRequest{Name: "late", Value: large})
 	k.must(err)
 	k.commit(func(c *perdure.Commit) {
@@ -338,8 +339,8 @@ func TestLocalInputIsErasedOnceItIsKept(t *testing.T) {
 }
 
 // TestLocalBlockComesWithItsHash checks that a frame of a LOCAL block without the hash is refused.
-// The server cannot compute it, because the state of a running hash contains the last bytes in
-// clear text.
+// The server must not compute the hash itself: it would have to store the state of the running
+// hash, which contains the last bytes in clear text.
 func TestLocalBlockComesWithItsHash(t *testing.T) {
 	k := newKeeper(t)
 	replies, err := k.d.Append(t.Context(), []perdure.Frame{agentFrame(k.claim.Lease, "text")})

@@ -16,9 +16,9 @@ import (
 const reconnectTimeout = 500 * time.Millisecond
 
 // WorkerGone reports that the last connection of a worker to this server was lost. After
-// Config.ReconnectTimeout its executions become PENDING, unless the worker has connected again or
-// has renewed their leases. Leases of its tasks are kept, because the processes or remote calls
-// that the tasks started may continue.
+// Config.ReconnectTimeout, the executions of the worker become PENDING, unless the worker has
+// connected again or has renewed their leases. Leases of the worker's tasks are kept, because the
+// processes or remote calls that the tasks started may continue.
 func (e *Engine) WorkerGone(org string, worker uuid.UUID) {
 	e.lost.Gone(org, worker, e.Store.Now())
 }

@@ -50,7 +50,7 @@ type Observer interface {
 	Refused(command string, code perdure.Code)
 }
 
-// observed calls the observers with the events of a decision.
+// observed tells the observers of the engine what a decision has changed.
 func (e *Engine) observed(d *rules.Decision) {
 	for _, o := range d.Seen {
 		if e.Observer != nil {

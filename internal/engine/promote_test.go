@@ -256,8 +256,8 @@ func TestContentByHash(t *testing.T) {
 	k.wantCode(err, perdure.NotFound)
 }
 
-// TestAwayIsTold checks that Away of a PENDING LOCAL execution names its worker if that is not
-// connected, with the time of its last contact if this server knows it.
+// TestAwayIsTold checks that Away of a PENDING LOCAL execution names the execution's worker if that
+// worker is not connected, with the time of its last contact if this server knows it.
 func TestAwayIsTold(t *testing.T) {
 	k := newKeeper(t)
 	away := func() *perdure.WorkerAway {

@@ -69,7 +69,7 @@ func TestAnExecutionIsKeptForItsPeriod(t *testing.T) {
 }
 
 // TestTheDefaultKeepsExecutions checks that without a policy an ended execution and its log are not
-// deleted, even after 100 days. Of its checkpoints only the newest is left.
+// deleted, even after 100 days. Of the execution's checkpoints, only the newest is left.
 func TestTheDefaultKeepsExecutions(t *testing.T) {
 	b := newBench(t)
 	h := b.started()
@@ -122,8 +122,8 @@ func TestADefinitionsPolicyIsCopied(t *testing.T) {
 	b.wantGone(x.ID)
 }
 
-// spy is a store that calls the function before ahead of each command. If that returns an error,
-// the command fails with it.
+// spy is a store that calls the function before ahead of each command. If the function returns an
+// error, the command is not run and returns that error.
 type spy struct {
 	store.Store
 	before func(c store.Command) error
@@ -159,7 +159,7 @@ func TestWritersComeInBetweenTheStepsOfAPrune(t *testing.T) {
 	report, err := b.e.Pruner.Prune(b.Context(), org, retention.PruneRequest{OlderThan: new(time.Duration)})
 	b.must(err)
 	b.wantGone(id)
-	// There are 800 entries and as many events.
+	// The execution has 800 entries and as many events, so at least 1600 rows are deleted.
 	if report.Executions.Count != 1 || steps < 1600/retention.StepRows {
 		t.Errorf("%d executions were deleted in %d steps", report.Executions.Count, steps)
 	}

@@ -25,9 +25,9 @@ func (h *holder) byReference(q perdure.NewQuestion) perdure.NewQuestion {
 
 func largeDetails(n int) []byte { return []byte(`{"x":"` + strings.Repeat("x", n) + `"}`) }
 
-// TestDetailsAreCheckedInPlaceAndByReference checks that details are refused if they are no JSON,
-// or if their hash is not the stated one. Inline and uploaded details get the same error, and a
-// refused commit stores nothing.
+// TestDetailsAreCheckedInPlaceAndByReference checks that details are refused if they are not JSON,
+// or if they do not have the hash that the question states. Inline and uploaded details get the
+// same error, and a refused commit stores nothing.
 func TestDetailsAreCheckedInPlaceAndByReference(t *testing.T) {
 	other := asks("q", largeDetails(40<<10))
 	other.DetailsSHA256 = perdure.Hash{1}

@@ -23,7 +23,8 @@ func (k *keeper) withheldQuestion(n perdure.NewQuestion) perdure.NewQuestion {
 	return n
 }
 
-// marked returns an approval whose texts all contain the mark, for which atRest looks.
+// marked returns a question of kind approval whose texts all contain the string mark. The function
+// atRest looks for this string in the store's files.
 func marked(key string) perdure.NewQuestion {
 	return perdure.NewQuestion{Key: key, Details: quotedObject("details"), QuestionTerms: perdure.QuestionTerms{
 		Kind: perdure.QuestionApproval, Subject: "bash", Prompt: mark, Edit: perdure.EditClient,

@@ -101,8 +101,9 @@ func keepAll(states []perdure.ParkedState) {
 	}
 }
 
-// noteRefusal records it if err means that the store was unavailable. The sweep loop then does not
-// end leases at once, because workers could not renew them.
+// noteRefusal records that the store refused a renewal, if err means that the store was
+// unavailable. The sweep loop then gives workers time to renew their leases before it ends expired
+// ones.
 func (e *Engine) noteRefusal(err error) {
 	if perdure.IsCode(err, perdure.Unavailable) {
 		e.refusedRenewal.Store(true)
@@ -137,7 +138,8 @@ func (e *Engine) renewTask(ctx context.Context, org string, beat perdure.TaskBea
 const parkedAtOnce = 1000
 
 // parkedStates sets the states of the goroutines that a worker keeps. One query finds the
-// executions that have changed since the worker's last commit. Only those are read.
+// executions that have changed since the worker's last commit. Only the rows of these executions
+// are read.
 func (e *Engine) parkedStates(ctx context.Context, org string, parked []perdure.Parked, states []perdure.ParkedState) error {
 	keepAll(states)
 	stand, at := make([]store.Standing, len(parked)), make(map[uuid.UUID][]int, len(parked))
@@ -159,8 +161,8 @@ func (e *Engine) parkedStates(ctx context.Context, org string, parked []perdure.
 }
 
 // parkedState returns whether the worker should keep the goroutine of a suspended execution. The
-// worker should discard it if another claim has committed since, or if the execution has ended or
-// does not exist.
+// worker should discard the goroutine if another claim has committed since, or if the execution has
+// ended or does not exist.
 func parkedState(ctx context.Context, refs store.ClaimReader, org string, p perdure.Parked) (perdure.ParkedState, error) {
 	x, err := refs.Execution(ctx, org, p.ExecutionID)
 	switch {

@@ -33,8 +33,8 @@ func (r *stubborn) Do(ctx context.Context, c store.Command) ([]any, error) {
 }
 
 // TestARenewalThatFailsCostsTheOthersNothing checks that a renewal that fails or blocks does not
-// affect the other renewals of its heartbeat. Its reply is Unknown, and its lease is unchanged. A
-// heartbeat fails if no part of it succeeded.
+// affect the other renewals of its heartbeat. The reply to that renewal is Unknown, and its lease
+// is unchanged. A heartbeat fails only if no part of it succeeded.
 func TestARenewalThatFailsCostsTheOthersNothing(t *testing.T) {
 	for name, failure := range map[string]error{
 		"unavailable":    perdure.Errorf(perdure.Unavailable, "planned"),
@@ -91,7 +91,8 @@ func TestARenewalThatFailsCostsTheOthersNothing(t *testing.T) {
 }
 
 // TestParkedGoroutinesOfWhichNothingIsKnownAreKept checks a heartbeat with a kept goroutine whose
-// execution cannot be read. Its reply is ParkedKeep, and the worker's other leases are renewed.
+// execution cannot be read. The reply about the goroutine is ParkedKeep, and the worker's other
+// leases are renewed.
 func TestParkedGoroutinesOfWhichNothingIsKnownAreKept(t *testing.T) {
 	b := newBench(t)
 	one, parked := b.started(), b.started()

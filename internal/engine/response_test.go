@@ -113,7 +113,8 @@ func TestSteeringJoinsTheResponse(t *testing.T) {
 }
 
 // TestEndsBelongToTheirResponse checks that the last event of an execution belongs to the response
-// that was running. If the execution waited for its user, the event belongs to no response.
+// that was running. If the execution was waiting for its user, no response was running, and the
+// event belongs to none.
 func TestEndsBelongToTheirResponse(t *testing.T) {
 	for name, c := range map[string]struct {
 		end  func(b *bench, h *holder)

@@ -39,7 +39,7 @@ func (b *bench) signInWith(key *perdure.APIKey, secret string) signedIn {
 	return signedIn{s, halves.Cookie, halves.Page, key, secret}
 }
 
-// opens looks a session up by its secrets, and returns the error.
+// opens looks up a session by its two secrets, and returns the error of the lookup.
 func opens(b *bench, e *Engine, cookie, page string) error {
 	b.Helper()
 	_, err := e.Session(b.Context(), sha256.Sum256([]byte(cookie)), sha256.Sum256([]byte(page)))

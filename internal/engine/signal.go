@@ -26,7 +26,7 @@ type SignalRequest struct {
 	// Head, if set, must be the last response of the execution, which must wait for its user.
 	// Otherwise the error is conflict and the signal is not stored.
 	Head string
-	// Response is set if a client asked for a response.
+	// Response is set if a client of the Responses API asked for a response.
 	Response *rules.ResponseRequest
 	// IdempotencyKey, if set, identifies the request for 24 hours, together with RequestHash, the
 	// hash of the whole request. Starts and signals of an org share one set of keys.
@@ -39,10 +39,10 @@ type SignalRequest struct {
 // SignalReply is the id under which the signal is stored, and the execution's status.
 type SignalReply = rules.SignalReply
 
-// Signal stores a signal, and wakes the execution if that meets its wait. Errors: invalid_argument,
-// not_found, execution_ended, payload_too_large, conflict (r.Head is not the last response, or
-// another request has just used the idempotency key), rate_limited (the limits of the key that
-// started the execution), idempotency_key_reused.
+// Signal stores a signal, and wakes the execution if the signal meets the execution's wait. Errors:
+// invalid_argument, not_found, execution_ended, payload_too_large, conflict (r.Head is not the last
+// response, or another request has just used the idempotency key), rate_limited (the limits of the
+// key that started the execution), idempotency_key_reused.
 func (e *Engine) Signal(ctx context.Context, org string, id uuid.UUID, r SignalRequest) (SignalReply, error) {
 	if err := e.checkSignal(&r); err != nil {
 		return SignalReply{}, err
@@ -87,8 +87,8 @@ func newSignal(r SignalRequest, seen checkedValue, h *board.Slot) rules.NewSigna
 	return n
 }
 
-// clientRequest returns the fields that starts and signals have in common. If t does not set the id
-// of the response, the id is new.
+// clientRequest returns the fields that the commands of starts and signals have in common. The id
+// of the response comes from t; if t sets none, the id is new.
 func clientRequest(r *rules.ResponseRequest, t *rules.ConversationTurn, key string, hash perdure.Hash) rules.ClientRequest {
 	c := rules.ClientRequest{Response: r, ResponseID: conversations.ResponseOf(t), Conversation: t, IdempotencyKey: key, RequestHash: hash}
 	if t != nil {

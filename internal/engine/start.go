@@ -47,7 +47,7 @@ type StartRequest struct {
 	// Approvals is the start's own policy about tool calls, or about tasks of an agent that is not
 	// the react agent. It can only be stricter than the definition's policy.
 	Approvals perdure.ApprovalPolicy
-	// Response is set if a client asked for a response.
+	// Response is set if a client of the Responses API asked for a response.
 	Response *rules.ResponseRequest
 	// IdempotencyKey, if set, identifies the request for 24 hours, together with RequestHash, the
 	// hash of the whole request. A repeat is answered with the execution that the first request
@@ -58,7 +58,7 @@ type StartRequest struct {
 	Conversation *rules.ConversationTurn
 }
 
-// Start creates an execution. It counts against the limits of the context's API key. Errors:
+// Start creates an execution, which counts against the limits of the API key in ctx. Errors:
 // invalid_argument, not_found (definition), idempotency_key_reused, payload_too_large,
 // rate_limited.
 func (e *Engine) Start(ctx context.Context, org string, r StartRequest) (*perdure.Execution, error) {
@@ -93,7 +93,7 @@ func (e *Engine) Start(ctx context.Context, org string, r StartRequest) (*perdur
 	return e.Store.Execution(ctx, org, d.Value.(uuid.UUID))
 }
 
-// prepare checks the request and returns the new row.
+// prepare checks the request and returns the row of the new execution. It stores nothing.
 func (e *Engine) prepare(ctx context.Context, org string, r StartRequest) (*perdure.Execution, error) {
 	if r.Kind == "" {
 		r.Kind = perdure.ReactKind
@@ -232,8 +232,8 @@ func (e *Engine) reactInput(ctx context.Context, org string, r StartRequest, spe
 	return raw, gate, err
 }
 
-// overlay replaces the definition's fields with those of the request that are set. The config is
-// merged member by member.
+// overlay sets the fields of in, which come from the definition, to the fields that the request
+// sets. The configs are merged member by member.
 func overlay(in *perdure.ReactInput, r StartRequest) {
 	in.UserPrompt, in.Parts, in.OneShot = r.UserPrompt, r.Parts, r.OneShot
 	if r.SystemPrompt != nil {

@@ -34,7 +34,7 @@ func (s source) wantHeld(want int64, f perdure.Frame) {
 	}
 }
 
-// text returns the text of each block, by its seq.
+// text returns the text of each block, keyed by the seq of the block.
 func (s source) text() map[int64]string {
 	s.Helper()
 	blocks := map[int64]string{}
@@ -157,7 +157,8 @@ func TestBlocksClose(t *testing.T) {
 }
 
 // TestFinishWaitsForItsBlocks checks that the end of a task is refused with conflict if it reports
-// more bytes of a block than are stored. Once the missing bytes are stored, it is accepted.
+// more bytes of a block than are stored. Once the missing bytes are stored, the end of the task is
+// accepted.
 func TestFinishWaitsForItsBlocks(t *testing.T) {
 	h, s := newSource(t)
 	s.wantHeld(3, s.frame(0, 0, "one"))

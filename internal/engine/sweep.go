@@ -28,8 +28,8 @@ type round struct {
 	// reap reports whether to end the leases that had expired at now. A lease that expires during
 	// the round, for example in a stall of the server, is not ended.
 	reap bool
-	// asked limits the questions that may expire to those asked at or after this time; zero means
-	// all.
+	// asked is the time of the oldest question that may expire: older questions stay open. If it is
+	// zero, all questions may expire.
 	asked perdure.Time
 }
 

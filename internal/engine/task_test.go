@@ -113,7 +113,7 @@ func TestFinishDeliveredTwice(t *testing.T) {
 	if after := b.snapshot(h.id); after != before {
 		t.Errorf("delivered again it wrote:\n%s\n%s", before, after)
 	}
-	// When the claim has ended, the reply to the repeat no longer contains it.
+	// Once the claim has ended, the reply to a repeated finish no longer contains the claim.
 	next := &holder{bench: b, claim: *first.Claim, id: h.id}
 	next.suspend(perdure.WaitSignal("x"))
 	if third := b.finish(f); third.Claim != nil {

@@ -29,7 +29,8 @@ func TestTimerByDuration(t *testing.T) {
 		t.Fatalf("it is due at %s, asked for at %s; the wait is %+v", due, asked, x.Wait)
 	}
 	// The execution wakes, and its function is entered again half an hour later. The timer with the
-	// same name keeps its due time. A timer with another name is counted from now.
+	// same name keeps its due time. A timer with another name is due its duration after the current
+	// time.
 	b.clock.advance(30 * time.Minute)
 	b.signal(h.id, "s", "s1")
 	h = b.claim()
@@ -89,7 +90,8 @@ func TestOutcomesAreKeptUntilTheCheckpoint(t *testing.T) {
 	if left := x.Asked.Dues; len(left) != 1 || left[0].Name != "w#11.0" {
 		t.Errorf("due times kept: %+v", left)
 	}
-	// The choice of a wait in the same commit as a checkpoint counts as made after the checkpoint.
+	// If one commit has both a checkpoint and the outcome of a wait, the outcome counts as recorded
+	// after the checkpoint.
 	h.commit(func(c *perdure.Commit) {
 		choose("w", 1, 2)(c)
 		c.Checkpoint = &perdure.NewCheckpoint{State: perdure.Inline([]byte(`{"plain":1}`)), StateVersion: 7}

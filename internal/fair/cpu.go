@@ -25,7 +25,7 @@ type scale struct {
 	charged float64
 }
 
-// look updates the averages. passed is the time since the last call.
+// look updates the averages. The parameter passed is the time since the last call.
 func (c *scale) look(passed time.Duration) {
 	now := c.cpu()
 	c.using = averaged(c.using, now-c.before, passed)

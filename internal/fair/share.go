@@ -63,7 +63,7 @@ type ask struct {
 }
 
 // New creates a Share for a number of processors. The parameter percent is the part of the
-// processors that is divided equally among the active orgs at any time. An org gets more than its
+// processors' time that is always divided equally among the active orgs. An org gets more than its
 // equal part only while goroutines do not wait for a processor. While several orgs are active, each
 // of them has places for half of the processors, and at least one.
 func New(processors, percent int) *Share {
@@ -158,7 +158,7 @@ func (s *Share) withdraw(org string, w waiter) {
 	s.serve(a, time.Now())
 }
 
-// room reports whether the org may use another place now.
+// room reports whether another visit of the account's org may get a place now.
 func (s *Share) room(a *account, now time.Time) bool {
 	if !s.company(a, now) {
 		a.left = burst

@@ -8,7 +8,7 @@ import (
 	_ "pgregory.net/rapid" // the flag rapid.checks
 )
 
-// chosen returns how many of 1000 names a sample of one in n chooses.
+// chosen returns how many of 1000 names are in a sample of about one in n names.
 func chosen(t *testing.T, n int) int {
 	t.Helper()
 	in, count := Sample(t, n), 0

@@ -2,7 +2,7 @@ package markdown
 
 import "bytes"
 
-// HardLimit is the maximum number of bytes that a Buffer keeps until the end of their block. A
+// HardLimit is the maximum number of bytes of one block that a Buffer keeps until the block ends. A
 // longer block is cut at this length.
 const HardLimit = 64 << 10
 

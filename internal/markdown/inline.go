@@ -32,7 +32,8 @@ func outsideCode(source []byte) (outside []byte, open bool) {
 	return outside, false
 }
 
-// closing returns the end of the first run of exactly n backticks; -1 if there is none.
+// closing returns the offset after the first run of exactly n backticks in source; -1 if source has
+// no such run. This run closes a code span that n backticks opened.
 func closing(source []byte, n int) int {
 	for at := 0; ; {
 		i := bytes.IndexByte(source[at:], '`')

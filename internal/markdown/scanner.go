@@ -308,7 +308,8 @@ func (s *scanner) ask(ask func() last) last {
 	return ask()
 }
 
-// holdsTogether reports whether nothing may be inserted into the open block.
+// holdsTogether reports whether the open block is of a kind into which no other event may be
+// inserted.
 func (s *scanner) holdsTogether() bool {
 	switch s.kind {
 	case list, fencedCode, indentedCode, lost:

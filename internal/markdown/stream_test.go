@@ -136,7 +136,8 @@ func TestToolCallsInTheMiddleOfAnswers(t *testing.T) {
 }
 
 // TestTextsSideBySide checks that texts that arrive at the same time are rendered separately. An
-// event waits until no text is inside a block. A text that is dropped shows nothing more.
+// event waits until no text is inside a block. After a text is dropped, no more parts of it are
+// emitted.
 func TestTextsSideBySide(t *testing.T) {
 	t.Parallel()
 	var out []string

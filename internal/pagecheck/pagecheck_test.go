@@ -96,7 +96,7 @@ func fill(t *testing.T, db *sql.DB, rows int) {
 	} {
 		execute(t, db, q)
 	}
-	// The bytes are the same in each run, so that the tests damage the same pages.
+	// The rows have the same bytes in each run, so that the tests damage the same pages.
 	var there uint64
 	if err := db.QueryRow("SELECT coalesce(max(id), 0) FROM plain").Scan(&there); err != nil {
 		t.Fatal(err)

@@ -24,7 +24,7 @@ type checker struct {
 	families     map[uint32]*family
 }
 
-// perGroup returns the distance in pages between two pages of the pointer map.
+// perGroup returns the number of pages from one page of the pointer map to the next one.
 func (c *checker) perGroup() uint32 { return uint32(c.usable/5) + 1 }
 
 // lockPage returns the page at 1 GiB, which SQLite uses for locks and which contains no data.
@@ -113,7 +113,7 @@ func (c *checker) page(page uint32, links bool) error {
 	return nil
 }
 
-// piece checks a page that contains a part of a content that is too long for its cell.
+// piece checks an overflow page, which contains a part of a content that is too long for its cell.
 func (c *checker) piece(page uint32, links bool) error {
 	raw, err := c.snapshot.Page(page)
 	if err != nil {

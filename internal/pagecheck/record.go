@@ -16,7 +16,8 @@ func varint(b []byte) (value uint64, n int) {
 }
 
 // record reports whether the sizes in the header of a record add up to the parameter length, the
-// record's length. It accepts a header of which local contains only a part.
+// record's length. The parameter local is the part of the record on the page; a header that
+// continues on other pages is accepted.
 func record(local []byte, length uint64) bool {
 	header, n := varint(local)
 	if n == 0 {

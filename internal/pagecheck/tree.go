@@ -124,7 +124,7 @@ func (t *tree) apart(content, fragments int) error {
 	return nil
 }
 
-// child checks the number of a child page in the four bytes at an offset.
+// child reads the number of a child page from the four bytes at an offset, and checks it.
 func (t *tree) child(at int) error {
 	child := binary.BigEndian.Uint32(t.raw[at:])
 	if child < 2 || child > t.count || child == t.number {

@@ -52,7 +52,7 @@ func invocationOf(u Update) string {
 	return "agent " + u.AgentID
 }
 
-// talkOf returns the talk for a key.
+// talkOf returns the talk for a key. It creates the talk if there is none.
 func (a *assembler) talkOf(key talkKey) *talk {
 	t := a.talks[key]
 	if t == nil {
@@ -63,7 +63,8 @@ func (a *assembler) talkOf(key talkKey) *talk {
 	return t
 }
 
-// put adds a content of an update to its message in the talk, and returns the message.
+// put adds a content of an update to the message of the talk that the update continues or begins.
+// It returns the message.
 func (a *assembler) put(t *talk, u Update, c Content) *message {
 	if t.fake != nil && t.fake.raw != u.MessageID {
 		t.fake = nil
@@ -189,8 +190,8 @@ func (t *talk) close() {
 
 func (t *talk) isOpen(m *message) bool { return t.current(m.raw) == m }
 
-// differs reports whether an update belongs to a message other than m. If it has no id, it belongs
-// to m only if it has the same role and author.
+// differs reports whether an update belongs to a message other than m. An update without an id
+// belongs to m unless it names a role or an author that m does not have.
 func (m *message) differs(u Update) bool {
 	if u.MessageID == "" && (m.Role == "" && u.Role != "" || m.Author == "" && u.Author != "") {
 		return true
@@ -201,8 +202,8 @@ func (m *message) differs(u Update) bool {
 // differs reports whether both values are set and different.
 func differs[T ~string](have, got T) bool { return have != "" && got != "" && have != got }
 
-// begin starts a message. The message gets the id of the update if that is not a placeholder and
-// not in use.
+// begin starts a message. The message gets the id of the update, unless that id is a placeholder or
+// already in use.
 func (a *assembler) begin(t *talk, u Update) *message {
 	a.made++
 	m := &message{talk: t, raw: u.MessageID}

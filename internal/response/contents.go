@@ -100,8 +100,8 @@ func (m *message) isBlank() bool {
 	})
 }
 
-// once returns the contents without calls that were delivered twice. Two calls are the same if
-// their id, name and argument bytes are equal.
+// once returns the contents without repeated tool calls: of equal calls, the first remains. Two
+// calls are the same if their id, name and argument bytes are equal.
 func once(contents []Content) []Content {
 	type key struct{ id, name, arguments string }
 	seen := map[key]bool{}

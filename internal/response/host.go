@@ -9,8 +9,8 @@ type Host struct {
 	rounds map[string]*round // by invocation
 }
 
-// round is the output of an agent invocation with one response id of the provider, usually one
-// model call.
+// round is the part of an agent invocation's output that has one response id of the provider.
+// Usually it is the output of one model call.
 type round struct {
 	number   int
 	response string
@@ -23,8 +23,9 @@ func NewHost(of Identity) *Host {
 
 // Stamp returns the update with the host's response id, and with a message id that belongs to only
 // one message. An update with contents of several messages becomes several updates. The provider's
-// response id is kept as ProviderResponseID unless it is a placeholder. A different response id in
-// the same invocation is another model call. Its updates never continue an earlier message.
+// response id is kept as ProviderResponseID unless it is a placeholder. If the provider's response
+// id changes within an invocation, another model call has begun, and its updates never continue an
+// earlier message.
 func (h *Host) Stamp(u Update) []Update {
 	own := Real(u.ResponseID)
 	if own == h.a.of.Response {

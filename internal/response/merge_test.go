@@ -379,8 +379,8 @@ func TestMergeDropsMessagesOfWhitespace(t *testing.T) {
 }
 
 // TestMergeKeepsSignedWhitespace checks that a text that a signature closes is kept as a separate
-// part, even if it is empty, and so is its message. This also holds after a Host has stamped the
-// updates.
+// part, even if it is empty, and that its message is kept, too. This also holds after a Host has
+// stamped the updates.
 func TestMergeKeepsSignedWhitespace(t *testing.T) {
 	signed := func(text, signature string) response.Content {
 		return response.Content{Part: perdure.Part{Type: perdure.PartText, Text: text, TextSignature: signature}}

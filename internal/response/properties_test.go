@@ -15,8 +15,8 @@ import (
 	"github.com/perdure/perdure/internal/response"
 )
 
-// anyUpdate draws an update with arbitrary members. It draws ids from a small set, so that updates
-// have equal ids.
+// anyUpdate draws an update with arbitrary members. It draws ids from a small set, so that several
+// updates often have the same id.
 func anyUpdate(t *rapid.T) response.Update {
 	ids := func(label string, all ...string) string { return rapid.SampledFrom(all).Draw(t, label) }
 	u := response.Update{

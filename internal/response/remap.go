@@ -6,7 +6,7 @@ import (
 	"slices"
 )
 
-// Event is a change of a response's item. Events of unknown kinds pass unchanged.
+// Event is a change of one item of a response. Remap returns events of unknown kinds unchanged.
 type Event struct {
 	Kind EventKind
 	Item Item
@@ -64,8 +64,8 @@ func (t ItemType) prefix() string {
 
 // Remap assigns every item of one response a unique id. A real id that was not seen before passes
 // unchanged. New ids replace placeholders, missing ids, and ids that another item has or had. New
-// ids are derived only from the identity of the response and the order of events. A Remap is for
-// one goroutine, and uses about 40 bytes per item.
+// ids are derived only from the identity of the response and the order of events. A Remap is not
+// safe for concurrent use. It uses about 40 bytes per item.
 type Remap struct {
 	of      Identity
 	seed    maphash.Seed
@@ -73,8 +73,8 @@ type Remap struct {
 	unknown int
 }
 
-// item is what a Remap stores of an item. Its index in the list is its ordinal, from which a new id
-// is computed whenever it is needed.
+// item is the data that a Remap stores about an item. New ids are not stored: they are computed
+// from the item's index in the list.
 type item struct {
 	old    [12]byte // hash of the id in incoming events
 	fresh  uint64   // hash of the id in outgoing events
@@ -97,9 +97,9 @@ func NewRemap(of Identity) *Remap { return &Remap{of: of, seed: maphash.MakeSeed
 // Unknown returns the number of events of kinds that Remap does not support.
 func (r *Remap) Unknown() int { return r.unknown }
 
-// Event returns the outgoing events for the incoming event e, usually one. The removal of an id
-// that several items have becomes several events. The removal of an unknown item without an id
-// becomes none. Event does not change e.
+// Event returns the outgoing events for the incoming event e, usually one. If e removes an id that
+// several items have, the result has one event for each of them. If e removes an unknown item
+// without an id, the result is empty. Event does not change e.
 func (r *Remap) Event(e Event) []Event {
 	switch e.Kind {
 	case ItemAdded:
@@ -176,7 +176,8 @@ func (r *Remap) follow(i Item) int {
 	return r.add(i)
 }
 
-// replace returns the item that an event replaces. No more updates of that item may be expected.
+// replace returns the item that an event replaces. The item may be complete already, so that no
+// more updates of it are expected.
 func (r *Remap) replace(i Item) int {
 	if at := r.find(i, func(it item) bool { return it.flags&(done|removed) == 0 }); at >= 0 {
 		return at
@@ -212,7 +213,8 @@ func (r *Remap) find(i Item, counts func(item) bool) int {
 	return newest
 }
 
-// means reports whether an event with the call id, index and prefix of like can refer to this item.
+// means reports whether an event about the item like can refer to this item. It compares call id,
+// output index and prefix.
 func (it *item) means(like item) bool {
 	switch {
 	case it.prefix != like.prefix && it.prefix != untyped && like.prefix != untyped:

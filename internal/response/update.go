@@ -107,5 +107,5 @@ func (m Message) Parts() []perdure.Part {
 	return parts
 }
 
-// valid reports whether the time is set: whether it is after the Unix epoch.
+// valid reports whether t is after the Unix epoch. Other times count as not set.
 func valid(t perdure.Time) bool { return t.Unix() > 0 || t.Unix() == 0 && t.Nanosecond() > 0 }

@@ -12,8 +12,8 @@ import (
 	"github.com/perdure/perdure/internal/store"
 )
 
-// chunk appends text to an open block, as a record with the block's seq. The first chunk of a block
-// assigns the seq.
+// chunk appends text to an open block of the log, as a record with the block's seq. The first chunk
+// of a block assigns the block's seq.
 func (d *draft) chunk(b *store.Block, text, toolCallID string, sum perdure.Hash) error {
 	d.s.Head.LastPos++
 	d.s.Head.Nonce = d.s.Nonce
@@ -101,7 +101,7 @@ func (d *draft) takeBack(t *perdure.Task, keepTerminal bool) {
 	}
 }
 
-// sayClosed adds the row of a closed block and its block.closed event to the changes.
+// sayClosed adds the row of a closed block to the changes, and a block.closed event to the log.
 func (d *draft) sayClosed(b *store.Block) {
 	id, attempt := blockSource(b.Key)
 	d.record(perdure.Record{
@@ -169,7 +169,7 @@ func (d *draft) endBlocks(ends []perdure.BlockEnd) error {
 
 // closeOpenBlocks closes all open blocks. Blocks of the agent and terminal output get the reason
 // done. Other blocks of tasks get the reason truncated: clients keep the received text, and no more
-// follows.
+// text follows.
 func (d *draft) closeOpenBlocks() error {
 	for _, b := range sortedBlocks(d.s.Blocks) {
 		reason := perdure.BlockTruncated

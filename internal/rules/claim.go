@@ -16,9 +16,10 @@ type AloneWait struct {
 	Since     perdure.Time
 }
 
-// Claim claims a picked execution for the worker of a poll. Decision.Value is the claimed row. If
-// the execution must run alone on its worker and the worker has others, it is an AloneWait instead.
-// The claim's id is derived from request.
+// Claim claims a picked execution for the worker of a poll. Decision.Value is the execution's row
+// after the claim. If the execution must run alone on its worker and the worker has other
+// executions, nothing is claimed, and Decision.Value is an AloneWait. The claim's id is derived
+// from the request id.
 func Claim(s *store.State, cfg Config, p perdure.Poll, request uuid.UUID) (*store.Changes, error) {
 	x := s.Execution
 	if x == nil || x.Status != perdure.StatusPending || !x.NotBefore.Reached(s.Now) || s.Holds.Alone || !mayClaim(x, p.WorkerID, p.Local) ||
@@ -48,7 +49,7 @@ type ClaimedTask struct {
 }
 
 // ClaimTask claims a picked task for the worker of a poll. Decision.Value is a ClaimedTask. The
-// claim's id is derived from request.
+// claim's id is derived from the request id.
 func ClaimTask(s *store.State, cfg Config, p perdure.Poll, request uuid.UUID) (*store.Changes, error) {
 	if s.PickedTask == nil || s.Execution == nil || s.Execution.Status.Terminal() {
 		return nil, nil

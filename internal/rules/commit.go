@@ -89,9 +89,9 @@ func CommitNeeds(x *perdure.Execution, cfg Config, c perdure.Commit) store.Needs
 	return n
 }
 
-// Commit decides a commit. Decision.Value is a CommitAnswer: the stored one if the commit is a
-// repeat. Errors: not_found, lease_lost, conflict, invalid_argument, already_exists,
-// idempotency_key_reused, payload_too_large, permission_denied.
+// Commit stores a worker's commit to an execution. Decision.Value is a CommitAnswer; for a repeated
+// commit, it is the answer that was stored the first time. Errors: not_found, lease_lost, conflict,
+// invalid_argument, already_exists, idempotency_key_reused, payload_too_large, permission_denied.
 func Commit(s *store.State, cfg Config, c perdure.Commit, refs CheckedRefs, judged JudgedTasks) (*store.Changes, error) {
 	x := s.Execution
 	if x == nil {
@@ -128,7 +128,8 @@ func Commit(s *store.State, cfg Config, c perdure.Commit, refs CheckedRefs, judg
 	return d.done(a), nil
 }
 
-// LastCommit returns the number of the execution's newest commit, with the id of its claim.
+// LastCommit returns the number of the execution's newest commit, and the id of the claim that made
+// the commit.
 func LastCommit(x *perdure.Execution) perdure.CommitNumber {
 	n := x.LastCommit
 	if n == (perdure.CommitNumber{}) {
@@ -252,8 +253,8 @@ func (d *draft) take(ids []string) error {
 	return nil
 }
 
-// step records the outcome of a step as an ended task. If a step with the key is stored already, it
-// changes nothing.
+// step records the outcome of a step as an ended task. If a step with the key is stored already,
+// step changes nothing.
 func (d *draft) step(s perdure.StepRecord) error {
 	id := perdure.TaskID(s.Key)
 	if _, known := d.s.Tasks[id]; known {
@@ -279,7 +280,8 @@ func (d *draft) step(s perdure.StepRecord) error {
 	return nil
 }
 
-// checkpoint writes a checkpoint. It consumes the taken signals.
+// checkpoint writes a checkpoint, and marks the signals that were taken since the last one as
+// consumed.
 func (d *draft) checkpoint(c *perdure.NewCheckpoint) error {
 	if c == nil {
 		return nil

@@ -13,7 +13,7 @@ import (
 type CheckedRef struct{ Blob, Entry, Question uuid.UUID }
 
 // CheckedRefs contains the results of the checks of uploaded contents before a decision. The value
-// is nil for a valid content, and otherwise the error that refuses it.
+// is nil for a valid content, and otherwise the error with which the decision refuses the content.
 type CheckedRefs map[CheckedRef]error
 
 // useContent makes an uploaded content part of the commit, if it has passed its check. The
@@ -61,8 +61,8 @@ func notWhole(blob uuid.UUID) error {
 	return perdure.Errorf(perdure.Conflict, "blob %s is not there whole; upload it again", blob)
 }
 
-// uploaded makes a content that a client uploaded part of the command, and returns its reference.
-// Error: invalid_argument, if the upload is incomplete.
+// uploaded makes a content that a client uploaded part of the command, and returns a reference to
+// the content. Error: invalid_argument, if the upload is incomplete.
 func (d *draft) uploaded(id *uuid.UUID) (*perdure.BlobRef, error) {
 	if id == nil {
 		return nil, nil

@@ -38,8 +38,8 @@ func (t *ConversationTurn) needs(n *store.Needs) {
 }
 
 // begin records that the next response of the conversation has begun. If execution is not nil, the
-// conversation continues in this new execution. next is the id of the response after that. t may be
-// nil. Errors: not_found, conflict.
+// conversation continues in this new execution. next is the id that the response after it will
+// have. If t is nil, begin does nothing. Errors: not_found, conflict.
 func (t *ConversationTurn) begin(d *draft, execution *uuid.UUID, next string) error {
 	if t == nil {
 		return nil
@@ -56,8 +56,8 @@ func (t *ConversationTurn) begin(d *draft, execution *uuid.UUID, next string) er
 	return nil
 }
 
-// standing returns the conversation if it has not changed since the place was read. Errors:
-// not_found, conflict.
+// standing returns the stored conversation if it is still in the state p, in which the caller has
+// read it. Errors: not_found, conflict.
 func (p ConversationPlace) standing(s *store.State) (*store.Conversation, error) {
 	row := s.Conversation
 	if row == nil {
@@ -99,8 +99,8 @@ func KeyedExecution(s *store.State, key string, hash perdure.Hash) (*store.Chang
 	return Answer(&known.Execution), nil
 }
 
-// CreateConversation stores a new conversation with its first items. The answer is the row. Error:
-// rate_limited.
+// CreateConversation stores a new conversation with its first items. Decision.Value is the
+// conversation's row. Error: rate_limited.
 func CreateConversation(s *store.State, row store.Conversation, items []json.RawMessage) (*store.Changes, error) {
 	if s.Conversation != nil {
 		return Answer(s.Conversation), nil // the store repeats a decision whose outcome is unknown
@@ -114,8 +114,8 @@ func CreateConversation(s *store.State, row store.Conversation, items []json.Raw
 	return ch, nil
 }
 
-// SetConversationMetadata replaces the metadata of a conversation. The answer is the row. Errors:
-// not_found, rate_limited.
+// SetConversationMetadata replaces the metadata of a conversation. Decision.Value is the
+// conversation's row. Errors: not_found, rate_limited.
 func SetConversationMetadata(s *store.State, id string, metadata json.RawMessage) (*store.Changes, error) {
 	if s.Conversation == nil {
 		return nil, noConversation(id)
@@ -131,9 +131,10 @@ func SetConversationMetadata(s *store.State, id string, metadata json.RawMessage
 	return ch, nil
 }
 
-// AddToConversation appends pending items. The parameter more is their total size in bytes. The
-// parameter mark identifies the request, so that a repeat changes nothing. Decision.Value is the
-// row. Errors: not_found, conflict, rate_limited, payload_too_large, invalid_argument.
+// AddToConversation appends pending items to a conversation. The parameter more is their total size
+// in bytes. The parameter mark identifies the request, so that a repeated request changes nothing.
+// Decision.Value is the conversation's row. Errors: not_found, conflict, rate_limited,
+// payload_too_large, invalid_argument.
 func AddToConversation(s *store.State, cfg Config, at ConversationPlace, items []json.RawMessage, more int64, mark string) (*store.Changes, error) {
 	if s.Conversation != nil && s.Conversation.Mark == mark {
 		return Answer(s.Conversation), nil
@@ -155,8 +156,8 @@ func AddToConversation(s *store.State, cfg Config, at ConversationPlace, items [
 	return ch, nil
 }
 
-// DeleteConversation deletes a conversation with its pending items. The answer is the row. Error:
-// not_found.
+// DeleteConversation deletes a conversation with its pending items. Decision.Value is the
+// conversation's row. Error: not_found.
 func DeleteConversation(s *store.State, id string) (*store.Changes, error) {
 	if s.Conversation == nil {
 		return nil, noConversation(id)

@@ -16,8 +16,8 @@ import (
 // suspended execution, each suspend still ends a claim, and each wake-up makes a new one. If the
 // wait of a suspend is met already, the claim continues. A released claim changes no score.
 const (
-	// badEnd is added to one score when a claim ends with a panic, a lost lease or an unfit worker.
-	// goodEnd is subtracted from all scores when a claim ends well.
+	// badEnd is added to the score of the cause when a claim ends with a panic, a lost lease or an
+	// unfit worker. goodEnd is subtracted from all scores when a claim ends well.
 	badEnd, goodEnd = 2, 1
 	// maxPanicScore and maxLostScore are the scores that fail the execution: after three panics in
 	// a row, or after ten lost or ten unfit workers.

@@ -57,24 +57,26 @@ type Growth struct {
 	Records   []perdure.Record // added records, as the store returns them
 }
 
-// Freed is the place that an ended attempt used, and that another task can use now.
+// Freed describes a place for a running task that an ended attempt no longer uses, so that another
+// task can run. Places are limited for each queue and each concurrency key.
 type Freed struct {
 	Org, Queue string
 	Keyed      bool // the task has a concurrency key
 }
 
-// LiveContent is the content of a record that the log does not store, with the position of the
-// record. Only live readers get it.
+// LiveContent is the content of a log record, if the log stores the record without its content. Pos
+// is the record's position. Only live readers get the content.
 type LiveContent struct {
 	Pos     int64
 	Content []byte
 }
 
-// Woken is a claim that a decision has made, with the data that the decision has in memory.
+// Woken is the claim of an execution that a decision has both woken and claimed. Its fields are the
+// data about the claim that the decision has in memory, so that the engine need not read them.
 type Woken struct {
 	Execution perdure.Execution
-	// Kept is the state of the goroutine that the worker keeps. If Kept is nil, the state is
-	// unknown, and the claim must contain all data.
+	// Kept is the state of the execution's suspended goroutine, which the worker keeps in memory.
+	// If Kept is nil, the state is unknown, and the claim must contain all data.
 	Kept   *perdure.Kept
 	Task   *perdure.Task   // the task whose end by this worker woke the execution, without contents; may be nil
 	Signal *perdure.Signal // the signal that woke the execution, with its value; may be nil

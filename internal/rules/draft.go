@@ -9,7 +9,8 @@ import (
 	"github.com/perdure/perdure/internal/store"
 )
 
-// draft collects the changes of one decision.
+// draft collects the changes that one decision makes to an execution and its log, until done
+// returns them.
 type draft struct {
 	s      *store.State
 	cfg    Config
@@ -29,7 +30,8 @@ func begin(s *store.State) *draft {
 	return &draft{s: s, x: s.Execution, tasks: map[uuid.UUID]bool{}}
 }
 
-// done completes the changes with the execution's row, the log's head and the hints.
+// done returns the changes of the decision, completed with the execution's row, the log's head and
+// the hints. The parameter value becomes Decision.Value.
 func (d *draft) done(value any) *store.Changes {
 	if len(d.c.Records) > 0 {
 		head := d.s.Head

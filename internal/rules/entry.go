@@ -85,8 +85,8 @@ func (d *draft) append(e perdure.NewEntry) error {
 	return nil
 }
 
-// repeated returns nil if the entry equals the stored one with the same id. Error: already_exists,
-// if they differ.
+// repeated returns nil if the entry equals the stored entry known, which has the same id. Error:
+// already_exists, if they differ.
 func (d *draft) repeated(e perdure.NewEntry, known perdure.EntryHead) error {
 	if known.Hash == contentHash(e) && known.Role == e.Role && known.Type == e.Type {
 		return nil

@@ -11,7 +11,8 @@ type TaskEnd struct {
 	perdure.TaskFinish
 	Refs   CheckedRefs
 	Jitter float64 // from 0 to 1, for the pause before the next attempt
-	// Draining reports whether the worker must not get claims until it is idle.
+	// Draining reports whether the worker must get no new claims until its current claims have
+	// ended.
 	Draining bool
 	// Paused are the paused queues of the execution's org.
 	Paused   map[string]bool
@@ -34,9 +35,10 @@ func FinishNeeds(f TaskEnd) store.Needs {
 	return n
 }
 
-// Finish ends an attempt of a task, and wakes the execution if that meets its wait. Decision.Woken
-// is the claim of the woken execution, if the finishing worker keeps its goroutine or if a poll
-// takes the handover. Errors: not_found, lease_lost, conflict, invalid_argument.
+// Finish ends an attempt of a task, and wakes the execution if the end of the task meets the
+// execution's wait. If the finishing worker keeps the execution's goroutine, or if an open poll has
+// reserved a slot for it, the decision also claims the execution, and Decision.Woken is the claim.
+// Errors: not_found, lease_lost, conflict, invalid_argument.
 func Finish(s *store.State, cfg Config, f TaskEnd) (*store.Changes, error) {
 	t := s.Tasks[f.Lease.TaskID]
 	if s.Execution == nil || t == nil {

@@ -48,9 +48,9 @@ func AppendFrames(s *store.State, frames []perdure.Frame) (*store.Changes, error
 	return d.doneLog(replies), nil
 }
 
-// frame stores one frame, and returns the stored length of its block. It skips bytes that are
-// stored already. A repeated event changes nothing, and neither does a frame that follows missing
-// bytes.
+// frame stores one frame, and returns the stored length of its block. Bytes of the frame that are
+// stored already are skipped. A repeated event changes nothing. A frame that begins after the
+// stored length changes nothing either, because the bytes between are missing.
 func (d *draft) frame(f perdure.Frame) (int64, error) {
 	if f.Lease != nil && !TaskHeldBy(d.s.Tasks[f.Lease.TaskID], *f.Lease) {
 		return 0, taskLeaseLost(f.Lease.TaskID)

@@ -16,7 +16,8 @@ func CheckHeld(x *perdure.Execution, l perdure.Lease) error {
 	return nil
 }
 
-// HeldBy reports whether the lease is valid: the execution is claimed with its fence and claim id.
+// HeldBy reports whether the lease is valid: the execution is claimed, and the fence and the claim
+// id are those of the lease.
 func HeldBy(x *perdure.Execution, l perdure.Lease) bool {
 	return x != nil && x.Status.Held() && x.Fence == l.Fence && x.ClaimID == l.ClaimID
 }
@@ -38,19 +39,20 @@ func (d *draft) dropLease() {
 	d.x.Embedded = false
 }
 
-// tellHolder adds a hint for the worker of the execution: its next heartbeat returns news. It must
-// be called before the lease is dropped.
+// tellHolder adds a hint to the worker that has claimed the execution, so that the worker sends a
+// heartbeat and learns the news. It must be called before the lease is dropped.
 func (d *draft) tellHolder() { d.tellWorker(d.x.WorkerID) }
 
-// tellTaskHolder adds a hint for the worker that runs the task: its next heartbeat returns news. It
-// must be called before the task's status changes.
+// tellTaskHolder adds a hint to the worker that runs the task, so that the worker sends a heartbeat
+// and learns the news. It must be called before the task's status changes.
 func (d *draft) tellTaskHolder(t *perdure.Task) {
 	if t.Status == perdure.TaskRunning {
 		d.tellWorker(t.WorkerID)
 	}
 }
 
-// tellWorker adds a hint for a worker, unless there is one. One heartbeat reports all news.
+// tellWorker adds a hint to a worker, unless the decision has one for it already: one heartbeat
+// returns all news.
 func (d *draft) tellWorker(worker *uuid.UUID) {
 	if worker == nil {
 		return
@@ -60,7 +62,8 @@ func (d *draft) tellWorker(worker *uuid.UUID) {
 	}
 }
 
-// TaskHeldBy reports whether the lease is valid: the task is running with its attempt and claim id.
+// TaskHeldBy reports whether the lease is valid: the task is running, and the attempt and the claim
+// id are those of the lease.
 func TaskHeldBy(t *perdure.Task, l perdure.TaskLease) bool {
 	return t != nil && t.Status == perdure.TaskRunning && t.Attempt == l.Attempt && t.ClaimID == l.ClaimID
 }

@@ -9,9 +9,9 @@ import (
 	"github.com/perdure/perdure/internal/rules/validate"
 )
 
-// local reports whether the execution is LOCAL. Its contents stay on the worker that claimed it
-// first. The server stores references to them, whose ids are derived from the hashes. In all other
-// respects the same rules apply.
+// local reports whether the execution is LOCAL. The contents of a LOCAL execution stay on the
+// worker that claimed it first. The server stores references to them, whose ids are derived from
+// the hashes. In all other respects the same rules apply.
 func (d *draft) local() bool { return d.x.PersistenceMode == perdure.Local }
 
 // mayClaim reports whether the worker may claim the execution. The parameter local reports whether
@@ -131,7 +131,7 @@ func (d *draft) show(content []byte) {
 }
 
 // eraseInput deletes the server's copy of a LOCAL execution's input, once the worker has the input.
-// The state must contain its blob.
+// The state must contain the blob of the input.
 func (d *draft) eraseInput() {
 	ref := d.x.InputBlob
 	if !d.local() || ref == nil || slices.Contains(d.c.Erase, ref.ID) {

@@ -30,8 +30,9 @@ func (d *draft) outcome(c perdure.Commit, a *CommitAnswer) error {
 }
 
 // suspend evaluates the wait in the transaction that stores it, so that no wake-up is missed. If
-// the wait is met already, the execution stays RUNNING. Error: invalid_argument, if the wait names
-// a task that does not exist, because such a wait would never end.
+// the wait is met already, the execution stays RUNNING, and the worker continues. Error:
+// invalid_argument, if the wait names a task that does not exist, because such a wait would never
+// end.
 func (d *draft) suspend(w perdure.Wait, a *CommitAnswer) error {
 	for _, id := range w.Tasks() {
 		if d.s.Tasks[id] == nil {
@@ -72,8 +73,8 @@ func (d *draft) suspend(w perdure.Wait, a *CommitAnswer) error {
 	return nil
 }
 
-// waits writes the reason of the wait to the execution's log. It also notifies observers if the
-// execution waits for people.
+// waits appends an event with the reason of the wait to the execution's log. If the execution waits
+// for people, waits also adds an observation.
 func (d *draft) waits() {
 	if d.x.WaitReason == perdure.WaitKindSignal.String() || d.x.WaitReason == perdure.WaitKindQuestion.String() {
 		d.observeRun(ObservedWait)

@@ -54,10 +54,10 @@ func AnswerNeeds(v NewVote) store.Needs {
 	return n
 }
 
-// AnswerQuestion stores a vote. If the vote decides the question, and this meets the execution's
-// wait, the execution wakes. Decision.Value is a VoteReply. Errors: not_found, question_decided,
-// details_changed, already_voted, permission_denied, invalid_argument; ErrLinkEnded for a link that
-// does not work.
+// AnswerQuestion stores a vote. If the vote decides the question, and the decision meets the
+// execution's wait, the execution wakes. Decision.Value is a VoteReply. Errors: not_found,
+// question_decided, details_changed, already_voted, permission_denied, invalid_argument;
+// ErrLinkEnded for a link that does not work.
 func AnswerQuestion(s *store.State, cfg Config, execution uuid.UUID, v NewVote) (*store.Changes, error) {
 	q := s.Questions[v.Question]
 	if s.Execution == nil || q == nil {
@@ -114,8 +114,8 @@ func (d *draft) wakeFor(questions ...*perdure.Question) bool {
 	return d.wake(facts{questions: final}, perdure.WokeQuestion)
 }
 
-// decides reports whether this vote decides the question: it is a denial, or enough votes are
-// stored.
+// decides reports whether this vote decides the question: the vote is a denial, or with it the
+// question has enough votes.
 func (v NewVote) decides(q *perdure.Question) bool {
 	return v.Verdict == perdure.VerdictDeny || len(q.Votes) >= q.QuestionTerms.Votes()
 }
@@ -217,7 +217,7 @@ func (v NewVote) checkTerms(q *perdure.Question, voter Voter, askers []uuid.UUID
 	return v.checkVerdict(q)
 }
 
-// voter returns the key, or the token of the data directory, that votes.
+// voter returns who sends the vote: an API key, or the token of the data directory.
 func (v NewVote) voter(s *store.State) Voter {
 	voter := Voter{Role: v.Role, KeyID: v.KeyID, Name: v.Name}
 	if s.Key != nil {

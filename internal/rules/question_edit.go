@@ -35,8 +35,8 @@ func whoEdits(r perdure.EditRight) string {
 	return "nobody may; approve or deny them as they are"
 }
 
-// edit replaces the details of a question by those of the vote. Earlier votes were about other
-// details, so they are removed, and links to the question end.
+// edit replaces the details of a question by the changed details in the vote. Earlier votes were
+// about other details, so they are removed, and links to the question end.
 func (d *draft) edit(q *perdure.Question, v *NewVote) {
 	asked, before := q.AskedSHA256(), q.DetailsSHA256
 	d.c.DropLinks = &store.LinkDrop{QuestionID: q.ID}

@@ -8,7 +8,7 @@ import (
 	"github.com/perdure/perdure/internal/store"
 )
 
-// Voter is who answers questions: an API key, or the token of the data directory.
+// Voter identifies who answers a question: an API key, or the token of the data directory.
 type Voter struct {
 	Role  perdure.KeyRole
 	KeyID *uuid.UUID // nil for the token
@@ -23,10 +23,10 @@ func Askers(x *perdure.Execution, signalKeys []uuid.UUID) []uuid.UUID {
 	return append([]uuid.UUID{keyOrToken(x.KeyID)}, signalKeys...)
 }
 
-// MayAnswer returns nil if a vote of the voter would count now. A question accepts votes until a
-// sweep has ended it, so that people can answer after an outage in which it would have expired.
-// askers is the result of [Askers]; it matters only to a question with NotAsker. Errors:
-// question_decided, permission_denied, already_voted.
+// MayAnswer returns nil if a vote of the voter would count now. An expired question accepts votes
+// until a sweep has ended it, so that people can still answer after an outage. askers is the result
+// of [Askers]; it matters only to a question with NotAsker. Errors: question_decided,
+// permission_denied, already_voted.
 func (v Voter) MayAnswer(q *perdure.Question, askers []uuid.UUID) error {
 	if q.Status.Final() {
 		return decided(q)

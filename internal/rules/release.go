@@ -27,7 +27,8 @@ func Release(s *store.State, r perdure.AgentRelease) (*store.Changes, error) {
 	return d.giveBack(perdure.WokeReturned)
 }
 
-// giveBack sets a claimed execution to PENDING, or ends it if it is being cancelled.
+// giveBack ends the claim of an execution: the execution becomes PENDING or, if it is being
+// cancelled, CANCELLED.
 func (d *draft) giveBack(why perdure.Woke) (*store.Changes, error) {
 	if d.x.Status == perdure.StatusCancelling {
 		if err := d.end(ending{status: perdure.StatusCancelled}); err != nil {
@@ -51,7 +52,8 @@ func (d *draft) fail(code perdure.Code, message string) (*store.Changes, error) 
 }
 
 // ReleaseTask ends an attempt without a result. An attempt that has not started does not count for
-// the retry policy; one that has started is lost. A lease that is not valid changes nothing.
+// the retry policy; an attempt that has started counts as lost. A lease that is not valid changes
+// nothing.
 func ReleaseTask(s *store.State, r perdure.TaskRelease) (*store.Changes, error) {
 	t := s.Tasks[r.Lease.TaskID]
 	if !TaskHeldBy(t, r.Lease) {

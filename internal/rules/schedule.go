@@ -8,9 +8,9 @@ import (
 	"github.com/perdure/perdure"
 )
 
-// schedule creates the task with the index at in the commit, or finds the stored task that has its
-// key. If the stored task has ended, the commit's reply contains its id and result. Otherwise the
-// stored task continues. Errors: idempotency_key_reused, conflict, permission_denied.
+// schedule creates the task c.Tasks[at], or finds a stored task with the same key. If the stored
+// task has ended, the commit's reply contains its id and result. Otherwise the stored task
+// continues. Errors: idempotency_key_reused, conflict, permission_denied.
 func (d *draft) schedule(at int, c perdure.Commit, a *CommitAnswer) error {
 	n := c.Tasks[at]
 	id := perdure.TaskID(n.Key)
@@ -80,7 +80,7 @@ func foundTask(t *perdure.Task, n perdure.NewTask, a *CommitAnswer) error {
 }
 
 // eager claims a new task for the worker that scheduled it, if that worker offered a slot for it
-// and the limits allow it. It reports whether it did.
+// and the limits allow it. It reports whether the task was claimed.
 func (d *draft) eager(t *perdure.Task, c perdure.Commit, a *CommitAnswer) bool {
 	offer := c.Eager
 	if len(a.Claims) >= offer.Slots || !d.cfg.fitsAtOnce(d.s, t) || !slices.Contains(offer.Kinds, t.Kind) || !slices.Contains(offer.Queues, t.Queue) ||

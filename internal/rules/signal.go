@@ -23,8 +23,8 @@ type SignalReply struct {
 
 // ClientRequest is the data of a client's start or signal, without its input.
 type ClientRequest struct {
-	// Response is set if the client asked for a response. ResponseID is the id of the response that
-	// the request begins.
+	// Response is set if a client of the Responses API asked for a response. ResponseID is the id
+	// of the response that the request begins.
 	Response   *ResponseRequest
 	ResponseID string
 	// IdempotencyKey, if set, identifies the request for 24 hours, together with RequestHash, the
@@ -37,7 +37,8 @@ type ClientRequest struct {
 	NextResponse string
 }
 
-// remember stores the request's idempotency key with the execution, if it has one.
+// remember stores the request's idempotency key, if the request has one, with the id of the
+// execution.
 func (r ClientRequest) remember(d *draft) {
 	if r.IdempotencyKey == "" {
 		return
@@ -98,9 +99,9 @@ func SignalNeeds(x *perdure.Execution, r NewSignal) store.Needs {
 	return n
 }
 
-// Signal stores a signal, and wakes the execution if that meets its wait. Decision.Value is a
-// SignalReply. Errors: not_found, execution_ended, conflict, rate_limited, idempotency_key_reused,
-// invalid_argument.
+// Signal stores a signal, and wakes the execution if the signal meets the execution's wait.
+// Decision.Value is a SignalReply. Errors: not_found, execution_ended, conflict, rate_limited,
+// idempotency_key_reused, invalid_argument.
 func Signal(s *store.State, cfg Config, id uuid.UUID, r NewSignal) (*store.Changes, error) {
 	if s.Execution == nil {
 		return nil, noExecution(id)

@@ -1,10 +1,10 @@
-// Package scope tells libraries in which part of an agent's function they are called. Names of steps
-// and tasks are local to the part.
+// Package scope tells libraries whether they are called inside one of the iterations of an
+// agent.Loop. Names of steps and tasks are unique only within one such scope.
 package scope
 
 import "context"
 
-// Key is the key of the scope in a context. Its value is a string.
+// Key is the context key under which a context contains its scope, a string.
 type Key struct{}
 
 // Of returns the scope of a context: "", or a text that differs for each call of the step of an

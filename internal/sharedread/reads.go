@@ -31,7 +31,7 @@ type oneRead[V any] struct {
 
 // Get returns the result of read, or of the read of a concurrent call with the same key. The
 // context of read has the values of its caller's context but does not end with it, because other
-// callers may wait for the same read. If ctx ends first, Get returns ctx's error.
+// callers may wait for the same read. If ctx ends before the read, Get returns the error of ctx.
 func (s *Reads[K, V]) Get(ctx context.Context, key K, read func(context.Context) (V, error)) (V, error) {
 	r := s.join(key, func() (V, error) { return read(context.WithoutCancel(ctx)) })
 	defer fair.Wait(ctx)()
@@ -44,7 +44,7 @@ func (s *Reads[K, V]) Get(ctx context.Context, key K, read func(context.Context)
 	}
 }
 
-// join returns the waiting read of the key, or a new one.
+// join returns the read of the key that has not begun yet. If there is none, join creates one.
 func (s *Reads[K, V]) join(key K, read func() (V, error)) *oneRead[V] {
 	s.mu.Lock()
 	defer s.mu.Unlock()

@@ -82,7 +82,7 @@ func TestASharedReadBeginsAfterItsCallers(t *testing.T) {
 }
 
 // TestASharedReadThatFails checks that an error of a read is returned to all callers that share the
-// read, but not to a caller after that.
+// read, but not to callers that come after the read.
 func TestASharedReadThatFails(t *testing.T) {
 	bubble.Test(t, func(t *testing.T) {
 		h := &heldReads{begun: make(chan chan int)}
@@ -99,8 +99,8 @@ func TestASharedReadThatFails(t *testing.T) {
 	})
 }
 
-// TestASharedReadThatPanics checks that all callers that share a read get an internal error if it
-// panics, without the stack in its message. The next caller reads again.
+// TestASharedReadThatPanics checks that all callers that share a read get an internal error if the
+// read panics. The message of the error does not contain the stack. The next caller reads again.
 func TestASharedReadThatPanics(t *testing.T) {
 	bubble.Test(t, func(t *testing.T) {
 		var reads Reads[string, int]

@@ -13,9 +13,10 @@ import (
 	"path/filepath"
 )
 
-// Settle rewrites the log of the database at path in place, syncs it, checkpoints it into the
-// database and empties it. No other process may write to the database. Settle does not change a
-// database without a log, except for one that was just created.
+// Settle rewrites the write-ahead log of the database at path in place, and syncs the log. Then it
+// copies the log's pages into the database (a checkpoint) and empties the log. No other process may
+// write to the database. Settle does not change a database without a log, except for one that was
+// just created.
 //
 // The log is rewritten first, because a checkpoint is safe only if the whole log is durable.
 // Otherwise a power failure after the checkpoint could leave a file with the newest pages and a log
@@ -44,8 +45,8 @@ func settle(path string, alone bool) error {
 // pageSize is the page size of all databases of this program, in bytes.
 const pageSize = 4096
 
-// isNeeded reports whether there is a write-ahead log, or whether the database file has at most one
-// page, as after a failed start. In all other cases the file is durable.
+// isNeeded reports whether Settle has anything to do: there is a write-ahead log, or the database
+// file has at most one page, as after a failed start. In all other cases the file is durable.
 func isNeeded(path string) (bool, error) {
 	main, err := os.Stat(path)
 	if errors.Is(err, os.ErrNotExist) {
@@ -92,7 +93,8 @@ func (c *conn) settle(alone bool) error {
 	return nil
 }
 
-// rewriteNew rewrites a database of at most one page, which a failed start may have left.
+// rewriteNew rewrites a database of at most one page, because the start that created this page may
+// have failed before the page was durable.
 func (c *conn) rewriteNew() error {
 	main, err := c.mainFile()
 	if err != nil {

@@ -92,7 +92,8 @@ func lockfileFaults(t *testing.T, text string) []string {
 		if !exact.MatchString(p.Version) {
 			wrong = append(wrong, name+" has no version")
 		}
-		// Without a URL npm uses the configured registry.
+		// A package without a URL is also accepted: npm then downloads it from the configured
+		// registry.
 		if p.Resolved != "" || p.Link {
 			wrong = append(wrong, name+" comes from "+p.Resolved+", not from the registry")
 		}

@@ -33,7 +33,7 @@ type Escaper struct {
 	before rune // the last character that was not escaped
 }
 
-// Escape returns the next piece.
+// Escape returns the next piece of the text, escaped like Text.
 func (s *Escaper) Escape(text string) string {
 	if text == "" {
 		return ""

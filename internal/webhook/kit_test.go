@@ -131,7 +131,8 @@ func (b *bench) deliveries(w *perdure.Webhook) []*perdure.Delivery {
 	return page.Items
 }
 
-// only returns the delivery of a webhook. It fails the test unless there is exactly one.
+// only returns the only delivery of a webhook. It fails the test if the webhook has no delivery or
+// several.
 func (b *bench) only(w *perdure.Webhook) *perdure.Delivery {
 	b.Helper()
 	all := b.deliveries(w)
@@ -161,8 +162,8 @@ func (r request) event(t testing.TB) (kind string, data map[string]any) {
 	return payload.Type, payload.Data
 }
 
-// endpoint is an HTTP server that records the requests that it receives, and responds as the test
-// specifies.
+// endpoint is the HTTP server to which a webhook sends. It records the requests, and responds as
+// the test specifies.
 type endpoint struct {
 	*httptest.Server
 	mu     sync.Mutex

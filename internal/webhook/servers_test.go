@@ -26,8 +26,9 @@ func twoServers(t *testing.T) (benches []*bench) {
 	return benches
 }
 
-// TestAWebhookOfAnotherServerIsSeen checks that a server uses a change of a webhook on another
-// server from the next event on, although it has cached the org's webhooks before.
+// TestAWebhookOfAnotherServerIsSeen checks that a server notices the change of a webhook that
+// another server has made. The change applies from the next event on, although the server has
+// cached the org's webhooks.
 func TestAWebhookOfAnotherServerIsSeen(t *testing.T) {
 	benches := twoServers(t)
 	one, two := benches[0], benches[1]

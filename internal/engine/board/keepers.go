@@ -1,6 +1,6 @@
-// Package board has what one server remembers of workers, in memory. It records which worker keeps
-// which goroutine and has open polls, which workers are to become idle, which were seen, and which
-// lost their connection.
+// Package board contains what one server knows about workers, in memory only. It records which
+// worker keeps which goroutine and which workers have open polls, are to become idle, were seen
+// lately, or lost their connection.
 package board
 
 import (
@@ -13,14 +13,14 @@ import (
 	"github.com/perdure/perdure"
 )
 
-// Keepers records which worker keeps the goroutine of which execution, from commits and
-// heartbeats, and which workers have open polls. Each server has its own board, which may be out of
-// date. It is used only for preferences, so the rules hold without it.
+// Keepers records which worker keeps the goroutine of which execution, from commits and heartbeats,
+// and which workers have open polls. Each server has its own board, which may be out of date. The
+// board only decides which worker is preferred, so no rule depends on it.
 //
-// It also has what a handover needs: if a worker keeps the goroutine of a suspended execution, the
-// decision that wakes the execution can claim it for that worker. The handover needs an open poll of
-// the worker on this server, which then returns the claim. Otherwise the execution becomes PENDING,
-// and polls claim it.
+// Keepers also makes handovers possible: if a worker keeps the goroutine of a suspended execution,
+// the decision that wakes the execution can claim it for that worker. The handover needs an open
+// poll of the worker on this server, which then returns the claim. Otherwise the execution becomes
+// PENDING, and polls claim it.
 //
 // A slot of the poll is reserved before the decision is made, and a poll does not end while a slot
 // of it is reserved. A handover is therefore as safe as a claim by the poll itself.
@@ -36,8 +36,8 @@ type Keepers struct {
 // Clock is the clock of the store.
 type Clock interface{ Now() perdure.Time }
 
-// NewKeepers creates an empty board. The board trusts a worker's heartbeat for the duration of a
-// lease.
+// NewKeepers creates an empty board. A goroutine that a worker has reported in a heartbeat counts
+// as kept for the duration of a lease.
 func NewKeepers(c Clock, lease time.Duration) *Keepers { return &Keepers{clock: c, lease: lease} }
 
 // goroutineKeeper is a worker that keeps goroutines or has open polls.
@@ -65,9 +65,9 @@ func (b *Keepers) of(worker uuid.UUID) *goroutineKeeper {
 	return p
 }
 
-// Heard replaces the board's goroutines of the worker with those of a heartbeat whose state is
-// ParkedKeep. An execution that could not be read may belong to another org. Heard then keeps its
-// goroutine only if the board had the same entry before.
+// Heard replaces the worker's goroutines on the board by those in its heartbeat h whose state is
+// ParkedKeep. If the execution of a goroutine could not be read (unread), it may belong to another
+// org. Such a goroutine is recorded only if the board had the same entry before.
 func (b *Keepers) Heard(h perdure.Heartbeat, states []perdure.ParkedState, unread []bool, now perdure.Time) {
 	b.mu.Lock()
 	defer b.mu.Unlock()
@@ -119,9 +119,9 @@ func (b *Keepers) drop(execution uuid.UUID) {
 	}
 }
 
-// Claimed removes an execution that a worker's poll has claimed. It returns the state of the
-// goroutine that this worker keeps. It returns nil if the worker keeps none, or if the state is not
-// completely known.
+// Claimed removes an execution that a worker's poll has claimed from the board. It returns the
+// state of the execution's goroutine, if this worker keeps it. Otherwise, or if the state is not
+// completely known, it returns nil.
 func (b *Keepers) Claimed(execution, worker uuid.UUID) *perdure.Kept {
 	b.mu.Lock()
 	defer b.mu.Unlock()

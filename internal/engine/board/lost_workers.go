@@ -25,7 +25,7 @@ func (b *LostWorkers) Gone(org string, worker uuid.UUID, now perdure.Time) {
 	b.since[Worker{org, worker}] = now
 }
 
-// Back removes a worker that has connected again.
+// Back removes a worker from the record, because the worker has connected again.
 func (b *LostWorkers) Back(org string, worker uuid.UUID) {
 	b.mu.Lock()
 	defer b.mu.Unlock()

@@ -6,7 +6,7 @@ import (
 	"github.com/google/uuid"
 )
 
-// maxSeenWorkers is the maximum number of workers that a server remembers until it records them in
+// maxSeenWorkers is the maximum number of workers that a server remembers before it records them in
 // the store.
 const maxSeenWorkers = 100_000
 
@@ -23,7 +23,7 @@ type Worker struct {
 	ID  uuid.UUID
 }
 
-// Saw notes that a worker has called.
+// Saw notes that a worker has sent a request to this server.
 func (b *Workers) Saw(org string, worker uuid.UUID) {
 	b.mu.Lock()
 	defer b.mu.Unlock()
@@ -39,7 +39,7 @@ func (b *Workers) note(w Worker) {
 	}
 }
 
-// Polling notes that a poll of a worker is open until the caller calls over.
+// Polling notes that a poll of a worker is open. The caller must call over when the poll ends.
 func (b *Workers) Polling(org string, worker uuid.UUID) (over func()) {
 	w := Worker{org, worker}
 	b.mu.Lock()
@@ -59,7 +59,8 @@ func (b *Workers) Polling(org string, worker uuid.UUID) (over func()) {
 	}
 }
 
-// Take returns the workers that were seen since the last call, by org.
+// Take returns the workers that were seen since the last call of Take, by org. It includes workers
+// with an open poll.
 func (b *Workers) Take() map[string][]uuid.UUID {
 	b.mu.Lock()
 	defer b.mu.Unlock()

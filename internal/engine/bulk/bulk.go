@@ -1,8 +1,8 @@
 // Package bulk implements bulk actions: the same command on each execution that matches a filter.
-// The store has each action with the ids of its executions. The command on one execution is a turn
-// of the action, and the store counts the turns. Any server continues any action. A turn and its
-// count are one transaction, so each execution gets exactly one turn, even if servers crash or
-// retry.
+// The store keeps, for each action, the ids of its executions. Running the command on one execution
+// is called a turn of the action, and the store counts the turns. Any server continues any action.
+// A turn and its count are one transaction, so each execution gets exactly one turn, even if
+// servers crash or retry.
 package bulk
 
 import (
@@ -22,7 +22,7 @@ import (
 )
 
 const (
-	// stepTurns is how many turns of one action run before the turns of the next action.
+	// stepTurns is how many turns of one action run before a server continues with the next action.
 	stepTurns = 50
 	// listPage is the number of running actions that one query returns.
 	listPage = 100
@@ -49,7 +49,8 @@ type Config struct {
 // Actions implements the commands on bulk actions and continues those that run.
 type Actions struct{ Config }
 
-// Request is a request to start a bulk action, or to count the executions that it would have.
+// Request is a request to start a bulk action, or to count the executions to which the action would
+// apply.
 type Request struct {
 	Action perdure.BulkActionName
 	Filter perdure.BulkFilter
@@ -61,7 +62,7 @@ type Request struct {
 	IdempotencyKey string
 }
 
-// hash returns equal hashes for equal requests.
+// hash returns a hash of the request's content, by which Start recognizes a repeated request.
 func (r Request) hash() (perdure.Hash, error) {
 	raw, err := json.Marshal([]any{"bulk action", r.Action, r.Filter, r.Reason})
 	if err != nil {
@@ -70,7 +71,8 @@ func (r Request) hash() (perdure.Hash, error) {
 	return sha256.Sum256(raw), nil
 }
 
-// Count returns how many executions a bulk action would have. Errors: invalid_argument.
+// Count returns the number of executions to which a bulk action would apply. Errors:
+// invalid_argument.
 func (a *Actions) Count(ctx context.Context, org string, r Request) (perdure.BulkCount, error) {
 	statuses, err := r.check()
 	if err != nil {
@@ -151,8 +153,8 @@ func (r Request) check() ([]perdure.Status, error) {
 	return r.Action.BulkStatuses(r.Filter.Status)
 }
 
-// match returns the executions that match, newest first, and at most one more than an action may
-// have. Errors: invalid_argument, if it would have to examine too many.
+// match returns the executions that match the request, newest first. It stops after one more than
+// an action may have. Errors: invalid_argument, if too many executions must be examined.
 func (a *Actions) match(ctx context.Context, org string, r Request, statuses []perdure.Status) (ids []uuid.UUID, err error) {
 	f := r.Filter
 	q := store.ExecutionFilter{

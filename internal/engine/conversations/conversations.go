@@ -15,10 +15,11 @@ import (
 // MaxPendingItems bounds the items that a client may add to a conversation before its next response.
 const MaxPendingItems = rules.MaxPendingItems
 
-// Place is the state of a conversation when it was read.
+// Place is the state of a conversation when a client's request read it. A command fails with
+// conflict if the state has changed since.
 type Place = rules.ConversationPlace
 
-// Turn lets a start or a signal begin the next response of a conversation.
+// Turn, in a start or a signal, says in which conversation the command begins the next response.
 type Turn = rules.ConversationTurn
 
 // ResponseOf returns the id of the response that t begins. If t is nil, the id is new.
@@ -29,7 +30,7 @@ func ResponseOf(t *Turn) string {
 	return t.Response
 }
 
-// Conversations implements the commands. [New] creates one.
+// Conversations implements the commands on conversations and responses. [New] creates one.
 type Conversations struct {
 	store store.Store
 	refs  store.ClaimReader

@@ -1,5 +1,5 @@
-// Package definitions implements the commands on definitions of agents. Starts of executions use
-// its checks of models and settings, too.
+// Package definitions implements the commands on definitions of agents. Its checks of models and
+// settings are also used when an execution starts.
 package definitions
 
 import (
@@ -16,7 +16,7 @@ import (
 	"github.com/perdure/perdure/internal/store"
 )
 
-// Definitions implements the commands. [New] creates one.
+// Definitions implements the commands on definitions of agents. [New] creates one.
 type Definitions struct {
 	store     store.Store
 	kinds     *kinds.Kinds
@@ -64,8 +64,8 @@ func (s *Definitions) Update(ctx context.Context, org string, d perdure.Definiti
 	})
 }
 
-// put stores a definition with the decision, writes the audit action, and returns the
-// stored definition.
+// put runs decide as a command. The function decide must store the definition d and an audit record
+// of the action. put returns the definition as it is stored then.
 func (s *Definitions) put(ctx context.Context, action perdure.AuditAction, d perdure.Definition, decide func(*store.State, tenant.Change) (*store.Changes, error)) (*perdure.Definition, error) {
 	by := tenant.Change{Actor: store.ActorOf(ctx), Org: d.Org, Action: action}
 	_, err := s.one(ctx, store.Command{

@@ -162,7 +162,7 @@ func userEntry(parent *uuid.UUID, text string) perdure.NewEntry {
 }
 
 // CancelTaskOfAnotherAgentIsRefused checks that an execution cannot cancel a task of another
-// execution, even if it knows the id.
+// execution, even if it knows the id of the task.
 func CancelTaskOfAnotherAgentIsRefused(t *testing.T, open opentest.Opener) {
 	f := newFixture(t, open)
 	f.start()

@@ -133,7 +133,7 @@ func (m *machine) must(err error) {
 	}
 }
 
-// code fails the test unless err has the code want; "" means no error.
+// code fails the test unless err has the code want. If want is "", err must be nil.
 func (m *machine) code(err error, want perdure.Code) {
 	m.Helper()
 	if got := perdure.CodeOf(err); got != want {

@@ -173,7 +173,7 @@ func (m *machine) newTask(t *rapid.T, x *execution) perdure.NewTask {
 	return n
 }
 
-// someTask draws a task of the execution or of the commit.
+// someTask draws the id of a task that the execution has stored or that the commit schedules.
 func (m *machine) someTask(t *rapid.T, x *execution, c perdure.Commit) (uuid.UUID, bool) {
 	var all []uuid.UUID
 	for _, n := range c.Tasks {

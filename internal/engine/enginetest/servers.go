@@ -16,8 +16,8 @@ import (
 )
 
 // Servers runs several engines on one database, without hints between them. It sends signals to all
-// engines. It checks that no execution is claimed twice with one fence, and that the signals of
-// each execution are taken once and in order.
+// engines. It checks that no two claims of an execution have the same fence, and that the signals
+// of each execution are taken once and in order.
 func Servers(t *testing.T, stores []store.Store) {
 	m := &many{T: t}
 	ctx, cancel := context.WithCancel(t.Context())

@@ -24,8 +24,8 @@ type executionReader interface {
 	Execution(ctx context.Context, org string, id uuid.UUID) (*perdure.Execution, error)
 }
 
-// Homes contains the workers that store contents of LOCAL executions, each with the time of its
-// last contact, and reads contents from them. [New] creates one.
+// Homes records the workers that store contents of LOCAL executions, with the time of each worker's
+// last contact. It reads contents from these workers. [New] creates one.
 type Homes struct {
 	store Store
 	refs  executionReader // returns references to contents instead of the contents
@@ -88,9 +88,9 @@ func (hs *Homes) makeRoom() {
 
 func (h *home) connected() bool { return len(h.served) > 0 || h.polls > 0 }
 
-// Serve lets readers read the worker's contents from source until ctx ends, and returns the cause.
-// If a worker has several connections, the newest one is used, because an old one may be broken
-// without the server's knowledge.
+// Serve lets readers read the worker's contents from source until ctx ends, and returns the cause
+// of the end. If a worker has several connections, the newest one is used, because an old one may
+// be broken without the server's knowledge.
 func (hs *Homes) Serve(ctx context.Context, org string, worker uuid.UUID, source perdure.ContentSource) error {
 	defer hs.ServeContents(org, worker, source)()
 	<-ctx.Done()

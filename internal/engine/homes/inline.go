@@ -20,11 +20,12 @@ type Field struct {
 	Sum   *string
 }
 
-// Fill adds the contents of an execution to a reply, from blobs, or from its worker if that is
-// connected. It leaves out contents over [perdure.ShownLimit], and contents with which the reply
-// would exceed the size of a page. For these it sets length and hash, with which the client can
-// request the content. If such a content is on the worker, its place receives [perdure.OnWorker].
-// Error: internal, if the worker sent other bytes.
+// Fill adds the contents of an execution to a reply. It reads them from the store's blobs or, if
+// the execution's worker is connected, from that worker. It leaves out contents over
+// [perdure.ShownLimit], and contents with which the reply would exceed the size of a page. For
+// these it sets length and hash, with which the client can request the content. If such a content
+// is on the worker, its place receives [perdure.OnWorker]. Error: internal, if the worker sent
+// other bytes.
 func (hs *Homes) Fill(ctx context.Context, x *perdure.Execution, all []Field) error {
 	left := int64(store.PageBytes)
 	within, cancel := context.WithTimeout(ctx, shownWithin)
@@ -54,7 +55,7 @@ func (hs *Homes) Fill(ctx context.Context, x *perdure.Execution, all []Field) er
 	return group.Wait()
 }
 
-// holds reports whether the server has a copy of the content.
+// holds reports whether the server's store has a copy of the content.
 func (hs *Homes) holds(ctx context.Context, x *perdure.Execution, ref perdure.BlobRef) (bool, error) {
 	if x.PersistenceMode != perdure.Local {
 		return true, nil
@@ -108,8 +109,9 @@ func (hs *Homes) stored(ctx context.Context, execution uuid.UUID, ref perdure.Bl
 	return content, nil
 }
 
-// askFor adds a content from the worker. If the worker does not send it in time, askFor adds its
-// length and hash instead. Error: internal, if the worker sent other bytes.
+// askFor requests a content from the worker and sets the field to it. If the worker does not send
+// the content in time, askFor sets its length and hash instead. Error: internal, if the worker sent
+// other bytes.
 func (hs *Homes) askFor(within context.Context, x *perdure.Execution, f Field) error {
 	content, err := hs.FetchWhole(within, x, *f.Ref)
 	switch {

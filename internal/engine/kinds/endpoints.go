@@ -12,7 +12,8 @@ import (
 const (
 	// maxNamedEndpoints is the maximum number of model endpoints that an error message names.
 	maxNamedEndpoints = 20
-	// AnyQueue, in place of the name of a queue, means that the work may run on every queue.
+	// AnyQueue is used in place of a queue's name if the queue is not known, as in a definition:
+	// the work may run on every queue.
 	AnyQueue = ""
 )
 

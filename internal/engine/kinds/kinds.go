@@ -1,5 +1,5 @@
-// Package kinds registers and reads the kinds of agents and tasks that workers can run. It compares
-// contents with what workers have registered: inputs, outputs, values of signals, and endpoints of
+// Package kinds registers and reads the kinds of agents and tasks that workers can run. It also
+// checks requests against the registrations: inputs, outputs, values of signals, and endpoints of
 // models.
 package kinds
 
@@ -17,7 +17,7 @@ import (
 
 // Kinds implements the commands on kinds, and the checks. [New] creates one.
 type Kinds struct {
-	// Schemas are the compiled schemas. Checks outside this package use them, too.
+	// Schemas caches compiled JSON schemas. Checks outside this package use the cache, too.
 	Schemas      Schemas
 	store        store.Store
 	refs         store.ClaimReader

@@ -118,7 +118,8 @@ func (k *Kinds) misfitOutput(field string, outputs []store.KindOutput, output js
 	return first
 }
 
-// FitOutput sets the function that checks the output of a commit that completes an execution.
+// FitOutput adds the check against the kind's output schemas to the output in all, if the commit
+// completes an execution.
 func (k *Kinds) FitOutput(ctx context.Context, org string, c perdure.Commit, all []uploads.Content) error {
 	output := &all[len(all)-1]
 	if c.Outcome.Kind != perdure.OutcomeComplete || c.Outcome.Output.Size() == 0 {

@@ -10,7 +10,8 @@ import (
 )
 
 // CheckTurns checks that an execution is of a kind that has turns. It accepts an execution that
-// does not exist, because the decision refuses that. Error: invalid_argument.
+// does not exist, because the decision about the request refuses such an execution. Error:
+// invalid_argument.
 func (k *Kinds) CheckTurns(ctx context.Context, org string, execution uuid.UUID) error {
 	kind, err := k.of(ctx, org, execution)
 	if err != nil || kind == perdure.ReactKind {

@@ -10,11 +10,11 @@ import (
 	"github.com/perdure/perdure/internal/rules"
 )
 
-// Details returns the details of a question: its own, or the arguments of the tool call that it
-// names. These have the bytes that the model wrote, or that a voter has written instead. Details
-// returns nil if the question has no details. A question of a LOCAL execution must have been
-// completed by Show. Errors: not_found if there is no such call; unavailable if the details are on
-// a worker that is not connected.
+// Details returns the details of a question. If the question names a tool call, these are the
+// arguments of the call: the bytes that the model wrote, or the bytes with which a voter replaced
+// them. Details returns nil if the question has no details. A question of a LOCAL execution must
+// have been completed by Show. Errors: not_found if there is no such call; unavailable if the
+// details are on a worker that is not connected.
 func (s *Questions) Details(ctx context.Context, q *perdure.Question) ([]byte, error) {
 	switch {
 	case q.OnWorker() || q.Answer != nil && q.Answer.OnWorker() && q.Edited():

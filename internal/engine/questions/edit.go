@@ -8,11 +8,11 @@ import (
 	"github.com/perdure/perdure/internal/rules"
 )
 
-// editOf returns the changed details of an answer; nil if it has none. The decision compares them
-// with the question's details. Changed arguments of a tool call must fit the schema of the tool.
-// The policies of the execution judge them like the arguments of the model. If judged is false, the
-// vote is refused anyway, and the policies are not asked. Errors: those of the store, not_found;
-// unavailable if the policies are on a worker that is not connected.
+// editOf returns the changed details of an answer; nil if it has none. The decision about the vote
+// compares the changed details with the question's details. Changed arguments of a tool call must
+// fit the schema of the tool. The policies of the execution judge them like the arguments of the
+// model. If judged is false, the vote is refused anyway, and the policies are not asked. Errors:
+// those of the store, not_found; unavailable if the policies are on a worker that is not connected.
 func (s *Questions) editOf(ctx context.Context, org string, q *perdure.Question, r AnswerRequest, judged bool) (*rules.Edit, error) {
 	if r.Details == nil {
 		return nil, nil

@@ -49,8 +49,9 @@ func (s *Questions) wholeDetails(ctx context.Context, q *perdure.Question) ([]by
 	return io.ReadAll(content)
 }
 
-// largeHashes reads LargeDetails. It returns their DetailsHash, and the SHA-256 of the bytes alone.
-// It needs little memory. Errors: those of the read; invalid_argument if the details are no JSON.
+// largeHashes reads LargeDetails. The result whole is their DetailsHash, and bare is the SHA-256 of
+// the bytes alone. The details are hashed while they are read, so they need not fit in memory.
+// Errors: those of the read; invalid_argument if the details are not JSON.
 func (s *Questions) largeHashes(ctx context.Context, q *perdure.Question) (whole, bare perdure.Hash, err error) {
 	content, err := s.OpenLargeDetails(ctx, q)
 	if err != nil {

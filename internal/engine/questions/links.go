@@ -35,7 +35,7 @@ func (s *Questions) CreateLink(ctx context.Context, org string, r LinkRequest) (
 
 // WebhookLink creates a link for a delivery to a webhook, and returns the link's token. The webhook
 // belongs to the API key that answers with the link. The token is "" if the key may not answer the
-// question now. The error is that of the store.
+// question now. Errors: those of the store.
 func (s *Questions) WebhookLink(ctx context.Context, org string, question, key uuid.UUID) (string, error) {
 	_, token, err := s.createLink(ctx, org, LinkRequest{Question: question, Key: key, Life: perdure.MaxLinkLife}, nil)
 	if perdure.IsCode(err, perdure.Unavailable) || perdure.IsCode(err, perdure.Internal) {
@@ -67,11 +67,12 @@ func (s *Questions) createLink(ctx context.Context, org string, r LinkRequest, a
 	return link.(*perdure.QuestionLink), token, nil
 }
 
-// linkHash returns the hash of a link's token. The store has the hash instead of the token.
+// linkHash returns the hash of a link's token. The store contains only this hash, not the token.
 func linkHash(token string) perdure.Hash { return sha256.Sum256([]byte(token)) }
 
 // RevokeLinks deletes the links to a question on behalf of the actor of the context: those of one
-// API key, or all if key is nil. Once it has returned, no vote can use them. Errors: not_found.
+// API key, or all if key is nil. Once RevokeLinks has returned, no vote can use these links.
+// Errors: not_found.
 func (s *Questions) RevokeLinks(ctx context.Context, org string, question uuid.UUID, key *uuid.UUID) error {
 	q, err := s.store.Question(ctx, org, question)
 	if err != nil {

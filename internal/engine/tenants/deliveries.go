@@ -9,8 +9,8 @@ import (
 	"github.com/perdure/perdure/internal/store"
 )
 
-// TakeDeliveries takes deliveries that are due, and returns them. No other server takes them for
-// perdure.DeliveryLease.
+// TakeDeliveries reserves due deliveries for this server to send, and returns them. No other server
+// can take these deliveries for the duration perdure.DeliveryLease.
 func (t *Tenants) TakeDeliveries(ctx context.Context, picks []store.DeliveryPick) ([]*perdure.Delivery, error) {
 	value, err := t.one(ctx, store.Command{
 		Name: "take deliveries", Lane: store.LaneSweeps,

@@ -8,8 +8,8 @@ import (
 	"github.com/perdure/perdure/internal/store"
 )
 
-// Retention returns the org's retention policy, and reports whether one is set. If none is set, it
-// returns the default.
+// Retention returns the org's retention policy, and true if the org has set one. Otherwise it
+// returns the default policy and false.
 func (t *Tenants) Retention(ctx context.Context, org string) (perdure.Retention, bool, error) {
 	set, err := t.store.Retention(ctx, org)
 	if err != nil || set == nil {

@@ -103,7 +103,7 @@ func (t *Tenants) Session(ctx context.Context, cookie, page perdure.Hash) (*perd
 	return s, nil
 }
 
-// Sessions returns the sessions of a query that have not ended. It sets q.Now.
+// Sessions returns those sessions that match the query and have not ended. It sets q.Now itself.
 func (t *Tenants) Sessions(ctx context.Context, q store.SessionQuery) ([]*perdure.Session, error) {
 	q.Now = t.store.Now()
 	return t.store.Sessions(ctx, q)

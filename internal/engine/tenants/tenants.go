@@ -1,7 +1,7 @@
 // Package tenants implements the commands on an org as a whole: orgs, API keys, browser sessions,
 // webhooks and their deliveries, retention policies, and the secret of the installation. It caches
-// the rows that each request needs. A change on any server applies on all servers within five
-// seconds.
+// the rows that every request needs, such as orgs and API keys. A change on any server applies on
+// all servers within five seconds.
 package tenants
 
 import (

@@ -31,8 +31,8 @@ type WebhookPolicy struct {
 // request.
 func (t *Tenants) WebhookRules(p WebhookPolicy) { t.webhooks = p }
 
-// CreateWebhook creates a webhook. It returns the webhook with its secret, which no other call
-// returns. Errors: invalid_argument, conflict.
+// CreateWebhook creates a webhook. It returns the webhook and its secret; no other call returns
+// this secret. Errors: invalid_argument, conflict.
 func (t *Tenants) CreateWebhook(ctx context.Context, org string, r perdure.WebhookRequest) (*perdure.Webhook, string, error) {
 	r = r.Normal()
 	if err := r.Check(t.webhooks.Loopback); err != nil {

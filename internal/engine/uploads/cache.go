@@ -10,13 +10,13 @@ import (
 // workersJSON contains the rules for the JSON of workers, except for the contents of entries.
 var workersJSON = perdure.DocumentRules{Workers: true}
 
-// uploadCacheSize is how many of the newest checked uploads the cache has at least. The maximum is
-// twice that number.
+// uploadCacheSize is the number of the newest checked uploads that always stay in the cache. The
+// cache has room for twice that number.
 const uploadCacheSize = 4096
 
-// uploadCache contains the ids of uploaded contents that were valid JSON during the upload. That is
-// safe, because a complete content never changes. A content that is not in the cache, as after a
-// restart or on another server, is read again to check it.
+// uploadCache contains the ids of uploaded contents that were found to be valid JSON during the
+// upload. These contents need no second check, because a complete content never changes. A content
+// that is not in the cache, as after a restart or on another server, is read again to check it.
 type uploadCache struct {
 	mu         sync.Mutex // guards the fields below
 	young, old map[uuid.UUID]struct{}

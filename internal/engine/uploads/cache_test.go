@@ -7,8 +7,8 @@ import (
 )
 
 // TestTheCacheRemembersTheNewestUploads checks that the cache still has the first and the last of
-// uploadCacheSize+1 contents. After twice as many further contents, it no longer has the first,
-// and at most 2*uploadCacheSize.
+// uploadCacheSize+1 contents. After twice as many further contents, the cache no longer has the
+// first one, and has at most 2*uploadCacheSize contents.
 func TestTheCacheRemembersTheNewestUploads(t *testing.T) {
 	var p uploadCache
 	first, last := uuid.New(), uuid.Nil

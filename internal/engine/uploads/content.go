@@ -71,7 +71,8 @@ func (c Content) scanDetails(text io.Reader) error {
 	return nil
 }
 
-// ContentsOf returns the contents of a commit. The last one is the output.
+// ContentsOf returns the contents of a commit that must be checked. The last one is the output of
+// the execution.
 func ContentsOf(c perdure.Commit) []Content {
 	var all []Content
 	for i := range c.Entries {

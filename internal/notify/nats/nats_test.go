@@ -100,7 +100,8 @@ func TestDeploymentsAreApart(t *testing.T) {
 	server := notifytest.NewNATS(t)
 	a, b := join(t, server.URL(), "one"), join(t, server.URL(), "two")
 	notifytest.Apart(t, a, b)
-	// When this message has arrived at its own cluster, the earlier hint can no longer arrive.
+	// NATS keeps the order of messages: once this one has arrived in its own cluster, the earlier
+	// hint can no longer arrive there.
 	other := join(t, server.URL(), "two")
 	topic := notify.Log(uuid.New())
 	there, end := b.Subscribe(topic, notify.Freed("acme"))

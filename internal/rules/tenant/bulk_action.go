@@ -27,8 +27,8 @@ func BulkByKey(s *store.State, key string, request perdure.Hash) (*store.Changes
 }
 
 // StartBulkAction inserts a bulk action. Decision.Value is the action's row. If the idempotency key
-// belongs to an existing action, it is the row of that action. Errors: conflict (too many actions
-// run), idempotency_key_reused.
+// belongs to an existing action, nothing is inserted, and Decision.Value is the row of that action.
+// Errors: conflict (too many actions run), idempotency_key_reused.
 func StartBulkAction(s *store.State, by Change, n NewBulkAction) (*store.Changes, error) {
 	if s.BulkAction != nil {
 		return rules.Answer(s.BulkAction), nil // the store repeats a command whose outcome is unknown

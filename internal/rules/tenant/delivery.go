@@ -95,8 +95,9 @@ func pauseAfter(attempt int, asked time.Duration) time.Duration {
 	return max(pause, min(asked, retries[len(retries)-1]))
 }
 
-// Resend makes a delivery due at once, with all its attempts, even if it was delivered or is dead.
-// Decision.Value is its row. Errors: not_found, conflict if its webhook is disabled.
+// Resend makes a delivery due at once, with all its attempts, even if the delivery has succeeded or
+// is dead. Decision.Value is the delivery's row. Errors: not_found; conflict, if the delivery's
+// webhook is disabled.
 func Resend(s *store.State, k store.DeliveryKey) (*store.Changes, error) {
 	if err := checkSends(s, k.Webhook); err != nil {
 		return nil, err
@@ -111,8 +112,8 @@ func Resend(s *store.State, k store.DeliveryKey) (*store.Changes, error) {
 	return delivering(d), nil
 }
 
-// SendTest adds a delivery of an event webhook.test. The answer is its row. Errors: not_found,
-// conflict if the webhook is disabled.
+// SendTest adds a delivery of an event webhook.test to a webhook. Decision.Value is the delivery's
+// row. Errors: not_found, conflict if the webhook is disabled.
 func SendTest(s *store.State, webhook, event uuid.UUID) (*store.Changes, error) {
 	if err := checkSends(s, webhook); err != nil {
 		return nil, err

@@ -7,15 +7,15 @@ import (
 	"github.com/perdure/perdure/internal/store"
 )
 
-// CreateKey stores a new API key. Decision.Value is the row.
+// CreateKey stores a new API key. Decision.Value is the key's row.
 func CreateKey(s *store.State, by Change, key perdure.APIKey) (*store.Changes, error) {
 	key.CreatedAt = s.Now
 	row := key
 	return &store.Changes{Key: &row, Audit: by.key(s.Now, nil, &row), Answer: &rules.Decision{Value: &key}}, nil
 }
 
-// ChangeKey changes the row of an API key. It stores the row and an audit record if anything
-// differs. Decision.Value is the row. Errors: not_found, and those of change.
+// ChangeKey changes the row of an API key. It stores the row and an audit record if change has
+// changed anything. Decision.Value is the key's row. Errors: not_found, and those of change.
 func ChangeKey(s *store.State, by Change, id uuid.UUID, change func(now perdure.Time, k *perdure.APIKey) error) (*store.Changes, error) {
 	if s.Key == nil {
 		return nil, perdure.Errorf(perdure.NotFound, "there is no key %s", id)
