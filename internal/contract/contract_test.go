@@ -29,8 +29,8 @@ func TestEveryRuleNamesATestThatExists(t *testing.T) {
 	}
 }
 
-// TestAWrongListIsFound checks that each kind of fault of a list is reported, and that a correct
-// row is not.
+// TestAWrongListIsFound checks that the function check reports each kind of fault in a list of
+// rules, and reports nothing about a correct row.
 func TestAWrongListIsFound(t *testing.T) {
 	packages := map[string]*tests{
 		".":             {functions: set("TestRoot")},

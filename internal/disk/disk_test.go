@@ -46,8 +46,8 @@ func TestFilesAreReplacedWhole(t *testing.T) {
 // TestSmallFilesAreWrittenByOneFunction checks that no other function of the product writes small
 // files atomically.
 func TestSmallFilesAreWrittenByOneFunction(t *testing.T) {
-	// A record of a tool's process group is for the next start on the same machine without a power
-	// loss. The other exceptions are tests and tools for development.
+	// A tool's process group does not survive a power loss, so the record of the group need not be
+	// durable. The other exceptions are tests and tools for development.
 	allowed := []string{"tool/record.go", "agent/agenttest/", "e2e/", "internal/bench/", "internal/log/logtest/", "internal/store/postgres/cluster/", "internal/store/sqlite/sqlitetest/", "internal/disktest/"}
 	root := filepath.Join("..", "..")
 	seen := 0

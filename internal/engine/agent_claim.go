@@ -15,8 +15,9 @@ import (
 const inlineSignals = 1 << 20
 
 // claimOf returns the claim of a woken execution for its worker. If the worker still has the
-// goroutine and it is at the last commit, the claim contains only the data that is new since that
-// commit. If w already carries all of this data, claimOf reads nothing from the store.
+// execution's goroutine, and the goroutine has parked at the last commit, the claim contains only
+// the data that is new since that commit. If w contains all of this data, claimOf reads nothing
+// from the store.
 func (e *Engine) claimOf(ctx context.Context, w *rules.Woken) (*perdure.AgentClaim, error) {
 	x := w.Execution
 	if w.Kept == nil || !rules.LastCommit(&x).Same(w.Kept.At) || x.PersistenceMode == perdure.Local {
@@ -63,7 +64,7 @@ func (e *Engine) claimOf(ctx context.Context, w *rules.Woken) (*perdure.AgentCla
 }
 
 // laterSignals adds the pending signals with an order greater than seen to the claim. The worker
-// has already received the signals up to seen.
+// has already received the signals whose order is at most seen.
 func laterSignals(ctx context.Context, refs store.ClaimReader, claim *perdure.AgentClaim, seen int64) (err error) {
 	claim.Signals, claim.MoreSignals, err = pendingSignals(ctx, refs, claim.Execution.ID, nil, seen)
 	if n := len(claim.Signals); n > 0 {
@@ -105,7 +106,8 @@ func (e *Engine) agentClaim(ctx context.Context, claimed *perdure.Execution, end
 	return claim, err
 }
 
-// claimRead does the reads of agentClaim. The caller passes a reader of one snapshot.
+// claimRead reads the data for agentClaim. All reads use refs, which must be a reader of one
+// snapshot.
 func (e *Engine) claimRead(ctx context.Context, refs store.ClaimReader, claimed *perdure.Execution) (*perdure.AgentClaim, error) {
 	x, err := refs.Execution(ctx, claimed.Org, claimed.ID)
 	if err != nil {

@@ -209,7 +209,7 @@ func (b *bench) sweep() {
 	b.must(b.e.Sweep(b.Context()))
 }
 
-// events returns the types of the execution's records.
+// events returns the types of the records in the execution's log, in order.
 func (b *bench) events(id uuid.UUID) []perdure.EventType {
 	b.Helper()
 	var types []perdure.EventType

@@ -22,7 +22,7 @@ func (b *bench) bulk(r bulk.Request) *perdure.BulkAction {
 	return a
 }
 
-// wantBulk checks that a bulk action is completed, and its counts.
+// wantBulk checks that a bulk action is completed and has the given counts. It returns the action.
 func (b *bench) wantBulk(id uuid.UUID, done, skipped, failed int) *perdure.BulkAction {
 	b.Helper()
 	a, err := b.s.BulkAction(b.Context(), org, id)
@@ -148,7 +148,7 @@ func TestBulkActionOfNothing(t *testing.T) {
 }
 
 // TestBulkActionHasALimit checks that an action on too many executions is refused and changes
-// nothing, and that the count reports that there are more.
+// nothing, and that Count says that more executions match than it counted.
 func TestBulkActionHasALimit(t *testing.T) {
 	b := newBench(t)
 	b.e.Bulk.Store = manyExecutions{b.s, perdure.MaxBulkExecutions + 1}

@@ -79,7 +79,7 @@ func TestCancelWhileItRuns(t *testing.T) {
 	if !beat.Agents[0].CancelRequested || beat.Agents[0].Lost || !beat.Tasks[0].CancelRequested {
 		t.Errorf("the heartbeat says %+v", beat)
 	}
-	// A cancelling execution accepts only a commit that ends it.
+	// A CANCELLING execution accepts only a commit that ends the execution.
 	for name, edit := range map[string]func(*perdure.Commit){
 		"going on": func(c *perdure.Commit) { c.Entries = []perdure.NewEntry{user(nil, "more")} },
 		"waiting":  suspending(perdure.WaitSignal("x")),

@@ -21,8 +21,9 @@ func (d dispatch) read() store.ClaimReader {
 	return d.e.Store
 }
 
-// fill sets into to the content of the reference, unless the worker takes references. If the
-// content is stored only by the worker of a LOCAL execution, fill keeps the reference.
+// fill reads the content of the reference into the parameter into. For a remote worker, it leaves
+// the reference as it is. If the content is stored only by the worker of a LOCAL execution, fill
+// keeps the reference.
 func (d dispatch) fill(ctx context.Context, execution uuid.UUID, into *json.RawMessage, ref **perdure.BlobRef) error {
 	if d.byRef || *ref == nil {
 		return nil

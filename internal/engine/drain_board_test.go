@@ -36,8 +36,8 @@ func (b *bench) dangerous() uuid.UUID {
 }
 
 // TestCrashingExecutionIsAlone checks that an execution with three lost leases can only be claimed
-// by a worker that has no other claims. That worker then gets no other execution until this one
-// suspends.
+// by a worker that has no other claims. Until the execution suspends, its worker gets no other
+// execution.
 func TestCrashingExecutionIsAlone(t *testing.T) {
 	b := newBench(t)
 	id := b.dangerous()
@@ -132,7 +132,8 @@ func TestBusyWorkerDoesNotGetACrashingExecution(t *testing.T) {
 }
 
 // TestCrashingExecutionIsNotStarved checks that an execution that must run alone is claimed
-// although all workers are busy. After some seconds one of them gets nothing else until it is idle.
+// although all workers are busy. After some seconds, the server chooses one worker, which gets no
+// other work until it is idle.
 func TestCrashingExecutionIsNotStarved(t *testing.T) {
 	b := newBench(t)
 	h := b.started()

@@ -202,7 +202,7 @@ func (g *gated) Together(ctx context.Context, read func(store.ClaimReader) error
 }
 
 // TestPollThatEndsTakesAlongWhatIsHandedOver checks that a poll that is cancelled during a handover
-// waits for the claim and returns it. If no worker uses the claim, it ends with its lease.
+// waits for the claim and returns it. If no worker uses the claim, it ends when its lease expires.
 func TestPollThatEndsTakesAlongWhatIsHandedOver(t *testing.T) {
 	for name, wakes := range map[string]bool{"woken": true, "not woken": false} {
 		t.Run(name, func(t *testing.T) {
@@ -317,7 +317,7 @@ func TestEndOfATaskBringsWhatIsNew(t *testing.T) {
 			if got.Kept == c.whole || (got.Execution.Input == nil) == c.whole || len(got.Signals) != signals || got.SignalsTo != 2 {
 				t.Errorf("the claim is %+v, with %d signals", got, len(got.Signals))
 			}
-			// The reply to a repeat contains the same claim.
+			// The reply to a repeated finish contains the same claim.
 			if again := b.finish(f).Claim; again == nil || again.Lease != got.Lease || again.Kept || len(again.Results) != 2 {
 				t.Errorf("the same end delivered again brings %+v", again)
 			}

@@ -57,7 +57,7 @@ func TestEveryInputHasAResponse(t *testing.T) {
 
 // TestSteeringInputsJoinTheRunningResponse checks two inputs that a commit takes during a response.
 // An input that is taken with the id of the running response joins it. An input that is taken with
-// its own response id does not.
+// its own response id begins another response.
 func TestSteeringInputsJoinTheRunningResponse(t *testing.T) {
 	b := newBench(t)
 	h := b.started()
@@ -192,7 +192,8 @@ func (b *bench) cancelResponse(execution uuid.UUID, id string, want bool) {
 }
 
 // TestAWaitForAMessageThatIsThereBeginsItsResponse checks a message that arrived during a response
-// and did not join it. When the agent waits for a message, it begins the next response.
+// and did not join it. When the agent waits for a message, the pending message begins the next
+// response.
 func TestAWaitForAMessageThatIsThereBeginsItsResponse(t *testing.T) {
 	b := newBench(t)
 	h := b.started()

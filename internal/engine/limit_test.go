@@ -69,7 +69,7 @@ func TestConcurrencyKeyBoundsPollsAndEagerClaims(t *testing.T) {
 	if next.Lease.TaskID != perdure.TaskID(one.newTask("2").Key) {
 		t.Error("the place went to another than the oldest")
 	}
-	// A new task must not be claimed before a task that waits already.
+	// The place that is free now goes to the task that waits already, not to a new task.
 	b.finish(done(next, "1"))
 	if got := one.eagerly(one.newTask("5", under("db", 0))); len(got) != 0 {
 		t.Error("a new task passed one that waits for the key")

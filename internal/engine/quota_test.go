@@ -186,7 +186,8 @@ func TestChangesAreInTheAuditLog(t *testing.T) {
 			t.Errorf("%s was made by %+v", r.Action, by)
 		}
 	}
-	// The hash after one change equals the hash before the next change.
+	// Each audit record has the hashes of the row before and after its change: the hash after one
+	// change equals the hash before the next one.
 	for _, pair := range [][2]int{{6, 5}, {5, 0}, {4, 3}, {3, 2}} {
 		if first, next := page.Items[pair[0]], page.Items[pair[1]]; first.After == "" || first.After != next.Before {
 			t.Errorf("%s left %q, and %s found %q", first.Action, first.After, next.Action, next.Before)

@@ -34,7 +34,8 @@ func (s *heldStore) Log(ctx context.Context, execution uuid.UUID, after int64, l
 }
 
 // TestReaderWaitsForWhatIsShown checks a reader that reads a record of a LOCAL execution before the
-// append has returned. It waits for the record's content, or until its context ends.
+// append has returned. The reader waits for the record's content, or until the reader's context
+// ends.
 func TestReaderWaitsForWhatIsShown(t *testing.T) {
 	k := newKeeper(t)
 	ctx, cancel := context.WithCancel(t.Context())

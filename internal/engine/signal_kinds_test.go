@@ -98,7 +98,7 @@ func TestSignalsOfTheBuiltInAgent(t *testing.T) {
 }
 
 // TestARepeatedSignalIsNotComparedAgain checks that a repeat returns the stored signal, although
-// its value fits no schema any more.
+// the signal's value fits no registered schema any more.
 func TestARepeatedSignalIsNotComparedAgain(t *testing.T) {
 	b := newBench(t)
 	id := b.start()

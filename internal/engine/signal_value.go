@@ -93,7 +93,8 @@ type checkedValue struct {
 	misfit error // the value fits none of the schemas of its signal
 }
 
-// checkValue compares the value with the schemas of its signal, and checks a referenced content.
+// checkValue checks the value of a signal against the signal's registered schemas. If the value is
+// an uploaded content, checkValue reads it.
 func (e *Engine) checkValue(ctx context.Context, org string, execution uuid.UUID, r SignalRequest, known kinds.Signal) (checkedValue, error) {
 	if r.Ref == nil && known.Check != nil {
 		return checkedValue{}, known.Check(r.Value)
@@ -104,9 +105,9 @@ func (e *Engine) checkValue(ctx context.Context, org string, execution uuid.UUID
 	return e.checkReferenced(ctx, org, execution, r, known)
 }
 
-// checkReferenced reads the content that replaces a signal's value and checks it like a value. It
-// does not check a missing or incomplete content. The decision refuses such a signal, unless the
-// signal is a repeat.
+// checkReferenced reads the uploaded content that replaces a signal's value, and checks it like a
+// value. It returns no error for a missing or incomplete content: the decision refuses such a
+// signal, unless it is a repeat.
 func (e *Engine) checkReferenced(ctx context.Context, org string, execution uuid.UUID, r SignalRequest, known kinds.Signal) (seen checkedValue, err error) {
 	if _, err := e.refs.Execution(ctx, org, execution); err != nil {
 		return seen, err

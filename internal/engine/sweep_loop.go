@@ -66,9 +66,9 @@ func (e *Engine) Run(ctx context.Context) error {
 	}
 }
 
-// expiring returns the earliest creation time of the questions that may expire now; zero if all
-// may. back is when the server was last able to take answers again. For some time after that, older
-// questions stay open.
+// expiring returns the time before which a question must not have been asked to expire now; zero if
+// all may expire. The parameter back is the time since which the server has been able to accept
+// answers. Questions from before back stay open for some time.
 func expiring(back, now perdure.Time) perdure.Time {
 	if now.Sub(back.Time) < rules.ExpiryGrace {
 		return back

@@ -76,8 +76,8 @@ func TestWaitForSomethingElseIsNotWoken(t *testing.T) {
 }
 
 // TestAnyWaitWithAFailedTaskDoesNotSpin checks a wait for the success of any of two tasks. A failed
-// task does not meet the wait, neither at the suspend nor after it. The success of the other task
-// does.
+// task does not meet the wait, whether it failed before or after the suspend. The success of the
+// other task meets the wait.
 func TestAnyWaitWithAFailedTaskDoesNotSpin(t *testing.T) {
 	b := newBench(t)
 	h := b.started()
@@ -153,7 +153,7 @@ func TestTimerFiresOnceAndSurvivesARestart(t *testing.T) {
 	if next.claim.Woke != perdure.WokeTimer {
 		t.Errorf("it woke by %s", next.claim.Woke)
 	}
-	// The timer was removed at the wake-up.
+	// The timer of the earlier wait was removed when the execution woke.
 	next.suspend(perdure.WaitSignal("x"))
 	b.clock.advance(time.Hour)
 	b.sweep()

@@ -31,7 +31,7 @@ func (e *Engine) keepWorkers(ctx context.Context) {
 // seenStep is the maximum number of workers that one command records.
 const seenStep = 500
 
-// recordWorkers stores which workers this server has seen since its last call.
+// recordWorkers stores which workers this server has seen since the last call of recordWorkers.
 func (e *Engine) recordWorkers(ctx context.Context) error {
 	for org, workers := range e.workers.Take() {
 		slices.SortFunc(workers, func(a, b uuid.UUID) int { return bytes.Compare(a[:], b[:]) })

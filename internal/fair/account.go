@@ -24,7 +24,8 @@ type account struct {
 	usage float64       // seconds charged per second, averaged
 }
 
-// asks records that the org requests a place now, and returns the org's account.
+// asks records that the org requests a place now, so that the org counts as active. It returns the
+// org's account, which it creates if necessary.
 func (s *Share) asks(org string, now time.Time) *account {
 	if org != s.last.org {
 		s.other = s.last
@@ -40,7 +41,7 @@ func (s *Share) asks(org string, now time.Time) *account {
 	return a
 }
 
-// uses adds change to the number of users of an account.
+// uses adds change to the number of visits that use an account.
 func (s *Share) uses(a *account, change int) {
 	if a.users == 0 {
 		s.busy++
@@ -61,7 +62,8 @@ func (a *account) balance(now time.Time, rate float64) time.Duration {
 	return a.left
 }
 
-// until returns the time after which the budget should be examined again.
+// until returns the time after which the account's budget should be examined again: when it becomes
+// positive, or earlier.
 func (a *account) until(rate float64) time.Duration {
 	need := time.Duration(float64(1-a.left) / rate)
 	return max(time.Millisecond, min(need, look))

@@ -16,16 +16,16 @@ type pressure struct {
 	long   uint64 // number of those that waited for late or longer
 }
 
-// high reports whether more than 1 % of the goroutines that waited since the last call waited for
-// the duration late or longer.
+// high considers the goroutines that have waited for a processor since its last call. It reports
+// whether more than 1 % of them waited for the duration late or longer.
 func (p *pressure) high() bool {
 	p.sample[0].Name = "/sched/latencies:seconds"
 	metrics.Read(p.sample[:])
 	return p.look(p.sample[0].Value.Float64Histogram())
 }
 
-// look is high for a given histogram. It compares the counts since the start of the process with
-// those of the last call.
+// look computes the result of high from a histogram of waits. The histogram counts from the start
+// of the process, so look subtracts the counts of its last call.
 func (p *pressure) look(h *metrics.Float64Histogram) bool {
 	all, long := uint64(0), uint64(0)
 	for i, n := range h.Counts {

@@ -58,8 +58,8 @@ func Again(ctx, request context.Context) context.Context {
 	return With(ctx, v.share.Visit(v.org))
 }
 
-// Admit waits until the org may use a place, but takes none. A request is admitted before its body
-// is read. Errors: those of Enter.
+// Admit waits until the org could get a place, but takes none. A server admits a request before it
+// reads the request's body. Errors: those of Enter.
 func (v *Visit) Admit(ctx context.Context) error {
 	if err := v.enter(ctx, outside, true); err != nil {
 		return err
@@ -94,7 +94,8 @@ func (v *Visit) Afford(ctx context.Context) error {
 // of the end of ctx. After an error, the request must not compute.
 func (v *Visit) Enter(ctx context.Context) error { return v.enter(ctx, outside, true) }
 
-// Return is like Enter, for a visit that was admitted before. It is never refused.
+// Return is like Enter, for a visit that was admitted before. Return never refuses the visit
+// because too many requests wait.
 func (v *Visit) Return(ctx context.Context) error { return v.enter(ctx, outside, false) }
 
 func (v *Visit) enter(ctx context.Context, from state, bounded bool) error {
@@ -127,7 +128,8 @@ func (v *Visit) move(from, to state) bool {
 	return true
 }
 
-// leave releases the place if the visit has one, and reports whether it had one.
+// leave sets the state of the visit. It releases the visit's place, and reports whether the visit
+// had one.
 func (v *Visit) leave(to state) bool {
 	v.mu.Lock()
 	defer v.mu.Unlock()
@@ -188,7 +190,8 @@ func Compute(ctx context.Context) (done func()) {
 }
 
 // Part is like Compute, for work that may wait, for example when it stores a message of a
-// WebSocket. With the returned context, Wait releases the place of that work.
+// WebSocket. The work must use the returned context, so that Wait releases the place while the work
+// waits.
 func Part(ctx context.Context) (part context.Context, done func()) {
 	v := of(ctx)
 	if v == nil || v.hasPlace() {

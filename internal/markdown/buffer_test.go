@@ -10,8 +10,8 @@ import (
 	"github.com/yuin/goldmark/util"
 )
 
-// joined writes the chunks and returns the joined final parts. It checks that every provisional
-// part is replaced, and that final parts are numbered without gaps.
+// joined writes the chunks to a Buffer, and returns the concatenated HTML of the final parts. It
+// checks that every provisional part is replaced, and that final parts are numbered without gaps.
 func joined(t *testing.T, chunks []string, show bool) string {
 	t.Helper()
 	var out strings.Builder
@@ -60,8 +60,8 @@ var (
 	definition = regexp.MustCompile(`(?m)^[ >]*\[((?:[^\[\]\\]|\\.)+)\]:`)
 )
 
-// definesLate reports whether the text uses a link before it defines it. The tests skip such texts,
-// because their parts may differ from the whole.
+// definesLate reports whether the text uses a link before the definition of that link. The tests
+// skip such texts, because their joined parts may differ from the rendering of the whole text.
 func definesLate(source string) bool {
 	defined := map[string]int{}
 	for _, at := range definition.FindAllStringSubmatchIndex(source, -1) {

@@ -7,8 +7,8 @@ import (
 
 // StreamBuffer is a Buffer for several texts that arrive at the same time, with other events of
 // type T in between, such as tool calls. An event inside a list, table or code block waits for the
-// end of the block. Elsewhere it ends the open paragraphs. The order is kept, except that a waiting
-// event comes after the block that it would have split.
+// end of the block. An event elsewhere ends the open paragraphs. The order is kept, except that a
+// waiting event comes after the block that it would have split.
 type StreamBuffer[T any] struct {
 	part    func(key int64, p Part)
 	event   func(T)

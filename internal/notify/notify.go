@@ -17,8 +17,8 @@ type Notifier interface {
 	// PublishAway sends a hint only to other processes. It is for changes that the subscribers in
 	// this process already have.
 	PublishAway(topic string)
-	// Subscribe returns a channel and a function that ends the subscription. The channel contains
-	// one hint if any hint arrived since the last receive.
+	// Subscribe returns a channel and a function that ends the subscription. A receive from the
+	// channel returns one value if one or more hints arrived since the last receive.
 	Subscribe(topics ...string) (<-chan struct{}, func())
 }
 
@@ -49,7 +49,7 @@ func Questions(org string) string { return "questions." + org }
 const Pauses = "pauses"
 
 const (
-	// Due is the topic for a timer that is set earlier than all others.
+	// Due is the topic for new due times, such as a timer that is due earlier than all others.
 	Due = "due"
 	// Recheck is the topic for postponed work that has become due.
 	Recheck = "recheck"
@@ -59,14 +59,14 @@ const (
 	BulkActions = "bulk"
 )
 
-// Inside reports whether hints of a topic stay in the process. Other servers do not need them,
-// because each one looks for due work itself.
+// Inside reports whether hints of a topic stay in the process. Other servers do not need these
+// hints, because each server looks for due work itself.
 func Inside(topic string) bool {
 	return topic == Due || topic == Recheck || topic == Deliveries || topic == BulkActions
 }
 
-// Sure reports whether n never loses a hint, so that readers need not poll. That is the case for
-// hints inside one process if no other process writes to the store.
+// Sure reports whether n never loses a hint, so that readers need not poll. That is so for a
+// Notifier inside one process, if no other process writes to the store.
 func Sure(n Notifier) bool {
 	inside, ok := n.(*Local)
 	return ok && !inside.Shared

@@ -15,8 +15,8 @@ type family struct {
 // upTo. Pages of indexes have no bounds.
 type bounds struct{ over, upTo int64 }
 
-// family reads the child pages of an inner page. It skips invalid parts, because another check
-// reports them.
+// family reads the child pages of an inner page. It skips invalid cells without an error, because
+// the check of the page itself reports them.
 func (c *checker) family(page uint32) (*family, error) {
 	if f := c.families[page]; f != nil {
 		return f, nil

@@ -146,7 +146,7 @@ func (a *assembler) results() map[*message][]*message {
 }
 
 // callOf returns the call of a tool result. The call may have arrived after the result. Of several
-// calls, it prefers one without a result, and then the nearest.
+// matching calls, callOf prefers those without a result, and among these the nearest one.
 func (a *assembler) callOf(m *message, answered map[*call]bool) *call {
 	if m.call != nil {
 		return m.call
@@ -205,7 +205,7 @@ func (a *assembler) places(after map[*message][]*message) map[*message][]int {
 	return place
 }
 
-// sum returns the sum of two usages. A nil usage is unknown.
+// sum returns the sum of two usages. A nil usage is unknown and adds nothing.
 func sum(a, b *perdure.Usage) *perdure.Usage {
 	switch {
 	case a == nil && b == nil:

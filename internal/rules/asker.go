@@ -9,12 +9,12 @@ import (
 )
 
 // A question with NotAsker excludes the keys of its askers: the key that started the execution, and
-// the keys that sent the signals which the current response has taken. They are determined when the
-// question is asked. Signals that are sent afterwards do not change them. A vote therefore reads no
-// signals, and the stored keys are only those of one response.
+// the keys that sent the signals which the current response has taken. The askers are determined
+// when the question is asked, and later signals do not change them. A vote therefore reads no
+// signals, and only the keys of one response are stored.
 
-// respond sets the current response. If it is another response than before, it begins without
-// askers.
+// respond sets the execution's current response. If the response changes, the list of its askers
+// becomes empty.
 func (d *draft) respond(id string) {
 	if id != d.x.ResponseID {
 		d.x.ResponseID, d.x.Askers = id, []uuid.UUID{}
@@ -23,8 +23,8 @@ func (d *draft) respond(id string) {
 
 // recordAskers adds the senders of the signals that a commit takes to the askers of the current
 // response. Older servers did not record askers. If the response began on such a server, the
-// execution has no askers, and none are added. At most store.AskerLimit askers are recorded. A
-// question with that many takes no vote.
+// execution has no askers, and none are added. At most store.AskerLimit askers are recorded. If a
+// response has that many askers, a question with NotAsker accepts no vote.
 func (d *draft) recordAskers(taken []string) {
 	for _, id := range taken {
 		s := d.s.Signals[id]

@@ -280,8 +280,7 @@ func (d *draft) step(s perdure.StepRecord) error {
 	return nil
 }
 
-// checkpoint writes a checkpoint, and marks the signals that were taken since the last one as
-// consumed.
+// checkpoint writes a checkpoint, and consumes the signals that the execution has taken.
 func (d *draft) checkpoint(c *perdure.NewCheckpoint) error {
 	if c == nil {
 		return nil

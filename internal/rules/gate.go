@@ -18,9 +18,9 @@ type JudgedTask struct {
 	Judged perdure.Judgement
 }
 
-// JudgedTasks contains judged tasks by the index of the task in its commit. The task's key cannot
-// be the key of the map. Two tasks of a commit may have one key and different inputs; only the
-// first is stored.
+// JudgedTasks contains judged tasks by the index of the task in its commit. The map is not keyed by
+// the task's key, because two tasks of a commit may have the same key and different inputs, of
+// which only the first is stored.
 type JudgedTasks map[int]JudgedTask
 
 // clearanceNeeds adds to n the questions that the clearances of a commit name.
@@ -32,8 +32,8 @@ func clearanceNeeds(n *store.Needs, c perdure.Commit) {
 	}
 }
 
-// pass checks the clearance of a new task. If a question permits the task, pass records the task in
-// the question. Error: permission_denied.
+// pass checks that the clearance of a new task permits the task. If the clearance names a question,
+// pass records the task in that question. Error: permission_denied.
 func (d *draft) pass(at int, n perdure.NewTask) error {
 	if !d.x.Gate.Guards(n.Kind) {
 		return nil
@@ -125,8 +125,8 @@ func (d *draft) permit(q *perdure.Question, n perdure.NewTask, refuse func(strin
 	return nil
 }
 
-// closeUnused appends an event to the log for each approval that the commit withdraws before its
-// call was run.
+// closeUnused appends an event to the log for each approved question that the commit withdraws
+// before the approved call was run.
 func (d *draft) closeUnused(c perdure.Commit) {
 	for _, q := range sortedQuestions(d.s.Questions) {
 		approved := q.Kind == perdure.QuestionApproval && q.Answer != nil && q.Answer.Verdict == perdure.VerdictApprove

@@ -27,9 +27,9 @@ func CheckPromotable(x *perdure.Execution) error {
 	return nil
 }
 
-// Promote sets the mode to REMOTE if the server has all contents. Otherwise Decision.Value, a
-// Promotion, contains the next contents to copy. Promote closes open blocks first, because from
-// then on another worker may write blocks. Errors: not_found, conflict.
+// Promote changes a LOCAL execution to REMOTE if the server has copies of all its contents.
+// Otherwise Decision.Value, a Promotion, contains the next contents to copy. Promote closes open
+// blocks first, because from then on another worker may write blocks. Errors: not_found, conflict.
 func Promote(s *store.State, id uuid.UUID) (*store.Changes, error) {
 	if s.Execution == nil {
 		return nil, noExecution(id)
@@ -63,8 +63,8 @@ func PromoteNeeds(step int) store.Needs {
 	return store.Needs{OpenTasks: true, OpenBlocks: true, Withheld: step}
 }
 
-// Stage stores pieces of contents that the server does not have. They are not visible before the
-// promotion. Errors: not_found, conflict (the execution can no longer be promoted).
+// Stage stores pieces of contents that the server does not have. The pieces are not visible before
+// the promotion. Errors: not_found, conflict (the execution can no longer be promoted).
 func Stage(s *store.State, id uuid.UUID, pieces []store.Staged) (*store.Changes, error) {
 	if s.Execution == nil {
 		return nil, noExecution(id)

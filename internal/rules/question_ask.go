@@ -26,7 +26,8 @@ func questionNeeds(n *store.Needs, c perdure.Commit) {
 }
 
 // ask stores the new questions of a commit and withdraws those that the commit names. It adds the
-// ids of all of them to the commit's reply. Errors: idempotency_key_reused, invalid_argument.
+// ids of all these questions to the commit's reply. Errors: idempotency_key_reused,
+// invalid_argument.
 func (d *draft) ask(c perdure.Commit, a *CommitAnswer) error {
 	for _, n := range c.Questions {
 		id := perdure.QuestionID(d.x.ID, n.Key)
@@ -63,8 +64,8 @@ func noQuestionHere(execution uuid.UUID, field string, id uuid.UUID) error {
 	return perdure.FieldErrorf(field, "execution %s has no question %s", execution, id)
 }
 
-// sameQuestion returns nil if the stored question with the same key equals the new one. If they
-// differed, the stored answer would be used as the answer to a different question.
+// sameQuestion returns nil if the stored question with the same key equals the new one. Otherwise
+// the answer to the stored question would be used for a different one.
 func sameQuestion(known *perdure.Question, n perdure.NewQuestion) error {
 	if known.Kind == n.Kind && known.Subject == n.Subject && known.AskedSHA256() == n.DetailsSHA256 && sameValue(known.QuestionTerms, n.QuestionTerms) {
 		return nil

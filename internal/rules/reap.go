@@ -66,7 +66,7 @@ func ReapTask(s *store.State, now perdure.Time) (*store.Changes, error) {
 }
 
 // TimeOutAttempt ends an attempt that has exceeded its time, or whose code has shown no sign of
-// life. It ends it only after a further grace, in which the worker should end it. The grace also
+// life. Before that, the worker has the duration grace to end the attempt itself. The grace also
 // covers a sign of life that no heartbeat has reported yet, and the time that code needs to react
 // to its context.
 func TimeOutAttempt(s *store.State, grace time.Duration, jitter float64) (*store.Changes, error) {
@@ -133,8 +133,8 @@ func TimeOutTask(s *store.State) (*store.Changes, error) {
 	return d.done(nil), nil
 }
 
-// LoseWorker ends the lease of a lost worker, unless the worker renewed it after since. It counts
-// as a crash, like a lease that was not renewed.
+// LoseWorker ends the claim of an execution whose worker was lost, unless the worker has renewed
+// the lease after the time since. The end counts as a crash, like a lease that was not renewed.
 func LoseWorker(s *store.State, cfg Config, worker uuid.UUID, since perdure.Time) (*store.Changes, error) {
 	x := s.Execution
 	if x == nil || !x.Status.Held() || x.WorkerID == nil || *x.WorkerID != worker || !x.LeaseUntil.Before(since.Add(cfg.Lease).Time) {

@@ -18,8 +18,8 @@ type ResponseRequest struct {
 	Hidden bool
 }
 
-// row returns the row of a response. The last record of the log must be the event of the response's
-// input.
+// row returns the row of a new response. When row is called, the last record of the log must be the
+// event of the response's input.
 func (r *ResponseRequest) row(d *draft, id, signal string) store.Response {
 	row := store.Response{ID: id, Execution: d.x.ID, SignalID: signal, FirstPos: d.s.Head.LastPos, CreatedAt: d.s.Now}
 	if r != nil {
@@ -28,8 +28,9 @@ func (r *ResponseRequest) row(d *draft, id, signal string) store.Response {
 	return row
 }
 
-// join is for an input that got the id of a new response when it was sent, but was taken by another
-// response. It records that the id now stands for the response to which the input's entry belongs.
+// join handles an input that got its own response id when it was sent, but that a running response
+// has taken. It records that this id now stands for the running response, to which the input's
+// entry belongs.
 func (d *draft) join(e perdure.Entry) {
 	for _, s := range d.s.Signals {
 		if s.EntryKey() == e.Key && s.ResponseID != "" && e.ResponseID != "" && s.ResponseID != e.ResponseID {
@@ -95,16 +96,18 @@ func between(x *perdure.Execution) bool {
 	return x.Status == perdure.StatusWaiting && x.WaitReason == waitsForInput && x.Wait.TakesSignal(perdure.UserMessage)
 }
 
-// begins sets the current response if the signal begins one. A user's message begins a response if
-// the execution waits for it. A message that arrives during a response belongs to that response.
+// begins sets the execution's current response if the signal s begins a new response. A user's
+// message begins a response if the execution waits for it. A message that arrives during a response
+// belongs to that response.
 func (d *draft) begins(s perdure.Signal, waited string) {
 	if s.Name == perdure.UserMessage && waited == waitsForInput {
 		d.respond(s.ResponseID)
 	}
 }
 
-// goesOn sets the current response if the user's message for a wait is pending already. The pending
-// signals of the state match the wait; the oldest comes first.
+// goesOn is called when the execution waits. If a user's message that meets the wait is pending
+// already, that message begins the next response. The pending signals in the state match the wait,
+// oldest first.
 func (d *draft) goesOn(w perdure.Wait) {
 	for _, s := range d.s.Pending {
 		if !slices.Contains(d.c.Take, s.ID) {
@@ -122,8 +125,8 @@ func HideResponse(s *store.State, execution uuid.UUID, id string) (*store.Change
 	return &store.Changes{HideResponse: id, Answer: &Decision{}}, nil
 }
 
-// EndResponse stores the data that the client of a response knows of the conversation up to the
-// response's end. Error: not_found.
+// EndResponse stores the history of a response: hashes of the conversation up to the response's
+// end, as its client knows the conversation. Error: not_found.
 func EndResponse(s *store.State, execution uuid.UUID, end store.ResponseEnd) (*store.Changes, error) {
 	if s.Execution == nil {
 		return nil, noExecution(execution)
@@ -131,8 +134,8 @@ func EndResponse(s *store.State, execution uuid.UUID, end store.ResponseEnd) (*s
 	return &store.Changes{EndResponse: &end, Answer: &Decision{}}, nil
 }
 
-// CancelResponse cancels the execution if the response is its current one. Decision.Value reports
-// whether it is. Error: not_found.
+// CancelResponse cancels the execution if the response is its current one. Decision.Value is a
+// bool: whether the response is the current one. Error: not_found.
 func CancelResponse(s *store.State, cfg Config, execution uuid.UUID, id string) (*store.Changes, error) {
 	if s.Execution == nil {
 		return nil, noExecution(execution)

@@ -65,7 +65,7 @@ func Start(s *store.State, r NewExecution) (*store.Changes, error) {
 		d.c.Retain = s.Definition.Retention
 	}
 	if ref := x.InputBlob; ref != nil {
-		// The server erases the blob once the execution's worker has it.
+		// The server erases the blob of the input once the execution's worker has a copy.
 		d.c.Blob = &store.Blob{ID: ref.ID, Length: ref.Length, Held: ref.Length, SHA256: ref.SHA256, Owned: true}
 		d.c.BlobChunk = x.Input
 	}

@@ -7,8 +7,9 @@ import (
 	"github.com/perdure/perdure"
 )
 
-// facts contains the facts that one event makes true, and the time. A condition that the event does
-// not make true counts as not met, unless the wait marks it as met earlier.
+// facts contains what one event may have changed for a wait, for example an ended task or a new
+// signal, and the current time. A condition that the event does not make true counts as not met,
+// unless the wait marks it as met earlier.
 type facts struct {
 	now       perdure.Time
 	signals   []string // names of pending signals
@@ -37,7 +38,7 @@ func (f facts) TaskStatus(id uuid.UUID) perdure.TaskStatus {
 func (f facts) QuestionFinal(id uuid.UUID) bool { return f.questions[id] }
 
 // wake sets a waiting execution to PENDING if the facts meet its wait, and reports whether they do.
-// If they meet only some conditions of the wait, wake marks those.
+// If the facts meet only some conditions of the wait, wake marks these conditions as met.
 func (d *draft) wake(f facts, why perdure.Woke) bool {
 	if d.x.Status != perdure.StatusWaiting || d.x.Wait == nil {
 		return false
@@ -75,8 +76,8 @@ func (d *draft) pend(why perdure.Woke) {
 	d.hint(Hint{Kind: HintAgents, Org: d.x.Org, Queue: d.x.Queue})
 }
 
-// claimFor claims the execution for a worker. If the same decision set it to PENDING, claimFor
-// removes the hint to other workers.
+// claimFor claims the execution for a worker. If the same decision has set the execution to
+// PENDING, claimFor removes the hint about it to other workers.
 func (d *draft) claimFor(worker, claim uuid.UUID, embedded bool, lease perdure.Time) {
 	pending := Hint{Kind: HintAgents, Org: d.x.Org, Queue: d.x.Queue}
 	d.hints = slices.DeleteFunc(d.hints, func(h Hint) bool { return h == pending })

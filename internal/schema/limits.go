@@ -46,7 +46,8 @@ const (
 // LimitError names the limit that a schema or a value exceeds.
 type LimitError struct {
 	What string
-	// Got is 0 if counting stopped at the limit.
+	// Got is the size of the schema or the value, and Max is the limit. Got is 0 if counting
+	// stopped at the limit.
 	Got, Max int
 }
 

@@ -9,8 +9,8 @@ import (
 )
 
 // counter counts the steps of a validation. It visits at least everything that the validation
-// visits: it takes every branch, although the validation may stop at the first one. It stops when
-// the steps exceed the limit.
+// visits: it takes every branch, although the validation may stop at the first one. The count ends
+// when it exceeds the limit.
 type counter struct {
 	graph *graph
 	steps int
@@ -140,7 +140,7 @@ func itemSchema(s *jsonschema.Schema, i int) *jsonschema.Schema {
 	return rest
 }
 
-// weigh counts the steps that are needed to read a complete value.
+// weigh counts the steps that are needed to read a value with all values nested in it.
 func (c *counter) weigh(value any) {
 	if c.add(1); c.over() {
 		return

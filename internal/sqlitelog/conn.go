@@ -67,8 +67,8 @@ func (c *conn) open(path string) error {
 	return c.keepLog()
 }
 
-// keepLog prevents the checkpoint that SQLite runs when the last connection is closed. After a
-// failure, the next start must call Settle again.
+// keepLog prevents the checkpoint that SQLite runs when the last connection is closed. Otherwise,
+// after a failed Settle, that checkpoint could use a log that is not durable.
 func (c *conn) keepLog() error {
 	args := libc.NewVaList(int32(1), uintptr(0))
 	defer libc.Xfree(c.tls, args)
@@ -84,7 +84,8 @@ func (c *conn) close() (err error) {
 	return err
 }
 
-// place returns an address in the connection's C memory at which SQLite can store a number.
+// place returns an address after the buffer in the connection's C memory. SQLite can store a number
+// there.
 func (c *conn) place() uintptr { return c.memory + pieceSize }
 
 // at converts an address outside of Go's memory to a pointer.
@@ -171,8 +172,8 @@ func (c *conn) size(file uintptr) (int64, error) {
 	return *(*int64)(at(c.place())), c.failed(code)
 }
 
-// rewrite rewrites the whole content of a file in place, and syncs it. Pages that the kernel
-// wrongly considers clean are therefore written, too.
+// rewrite rewrites the whole content of a file in place, and syncs it. So the kernel also writes
+// those pages that it wrongly considers clean.
 func (c *conn) rewrite(file uintptr, size int64) error {
 	for offset := int64(0); offset < size; offset += pieceSize {
 		n := int32(min(pieceSize, size-offset))

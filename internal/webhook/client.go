@@ -53,7 +53,7 @@ func newClient(n Network) *http.Client {
 	}
 }
 
-// refusedError says that a host is at an address that is not permitted.
+// refusedError is the error of a delivery to a host whose address the Network does not permit.
 type refusedError struct {
 	host      string
 	allowable bool // AllowPrivate would permit the address
@@ -122,7 +122,7 @@ func reason(ctx context.Context, err error) string {
 	return text[:min(len(text), 200)]
 }
 
-// shown returns text that every store can hold: valid UTF-8 without zero characters.
+// shown returns the bytes as text that every store can hold: valid UTF-8 without zero characters.
 func shown(raw []byte) string {
 	text := strings.ReplaceAll(strings.ToValidUTF8(string(raw), "\uFFFD"), "\x00", "\uFFFD")
 	for len(text) > perdure.MaxDeliveryAnswer {

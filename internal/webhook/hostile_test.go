@@ -77,7 +77,7 @@ func TestALargeAnswerIsNotRead(t *testing.T) {
 
 // TestAPrivateAddressIsRefused checks that names of private, loopback and link-local addresses are
 // refused when the connection is opened, even if they resolved to public addresses before. It also
-// checks what operators can allow.
+// checks the settings with which operators can allow such addresses.
 func TestAPrivateAddressIsRefused(t *testing.T) {
 	const private, never = "can allow it with --webhook-allow-private", "webhooks are never sent"
 	for name, c := range map[string]struct {

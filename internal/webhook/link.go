@@ -14,8 +14,9 @@ import (
 // body is the body of one attempt's request.
 type body struct {
 	content []byte
-	// token is the token of the link in the content; "" if the content has no link. It is not
-	// stored. It is also removed from the stored response of the endpoint.
+	// token is the secret token of the link in the content; "" if the content has no link. The
+	// token is not stored, and if the endpoint's response repeats it, it is removed from the stored
+	// response.
 	token string
 }
 

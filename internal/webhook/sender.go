@@ -156,7 +156,8 @@ func (s *Sender) waitFor(most time.Duration) {
 }
 
 // round takes due deliveries for which there are free places, and starts their requests. The
-// requests use the context attempts. It reports whether another round should follow at once.
+// requests use the context attempts. The result more reports whether another round should follow at
+// once.
 func (s *Sender) round(ctx, attempts context.Context) (more bool, err error) {
 	due, err := s.Store.DueWebhooks(ctx, s.Store.Now(), s.after, duePage)
 	if err != nil {
@@ -205,8 +206,8 @@ func (s *Sender) enabled(ctx context.Context, all []*perdure.Webhook) (enabled [
 	return enabled
 }
 
-// leave records whether a round could not take all due deliveries. If so, the end of a request
-// starts the next round.
+// leave records whether a round has left due deliveries untaken (behind). If it has, the end of the
+// next request starts another round.
 func (s *Sender) leave(behind bool) {
 	s.mu.Lock()
 	defer s.mu.Unlock()

@@ -13,8 +13,8 @@ const (
 	// IdlePatience is the time that an execution which must run alone on its worker waits for a
 	// worker that happens to be idle.
 	IdlePatience = 3 * time.Second
-	// drainPatience is how long a chosen worker stays chosen after its last poll. After that,
-	// another worker may be chosen.
+	// drainPatience is how long a chosen worker stays chosen after its last poll. After that time,
+	// another worker may be chosen in its place.
 	drainPatience = 30 * time.Second
 )
 
@@ -45,8 +45,9 @@ func (b *Drains) Draining(worker uuid.UUID, now perdure.Time) bool {
 	return false
 }
 
-// Polled updates the board with the result of a worker's poll. waits is not nil if an execution
-// waits to run alone on a worker.
+// Polled updates the board with the result of a worker's poll: the executions that the poll claimed
+// and, in waits, an execution that waits to run alone on its worker. If there is none, waits is
+// nil.
 func (b *Drains) Polled(worker uuid.UUID, claimed []*perdure.Execution, waits *rules.AloneWait, now perdure.Time) {
 	b.mu.Lock()
 	defer b.mu.Unlock()

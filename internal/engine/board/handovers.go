@@ -21,7 +21,7 @@ type Poll struct {
 	settled  chan struct{} // holds a token if no slot of the poll is reserved
 }
 
-// Handed returns a channel from which the poll can receive if claims may have been handed over.
+// Handed returns a channel that contains a value if claims may have been handed over to the poll.
 func (o *Poll) Handed() <-chan struct{} { return o.handed }
 
 // Slot is a reserved slot of a poll: room for one claim that is handed over to the poll.
@@ -43,8 +43,8 @@ func (h *Slot) Decision() *rules.Handover {
 }
 
 // Reserve reserves a slot in an open poll of the worker that keeps the execution's goroutine. It
-// returns nil if there is no such poll or slot, or if the worker drains. The caller must call Settle
-// with the result.
+// returns nil if there is no such poll or slot, or if the worker is to become idle (see [Drains]).
+// The caller must call Settle with the result.
 func (b *Keepers) Reserve(org string, execution uuid.UUID, drains *Drains) *Slot {
 	b.mu.Lock()
 	defer b.mu.Unlock()
@@ -63,7 +63,8 @@ func (b *Keepers) Reserve(org string, execution uuid.UUID, drains *Drains) *Slot
 	return nil
 }
 
-// Settle ends the reservation of the slot. If claim is not nil, it passes the claim to the poll.
+// Settle ends the reservation of the slot. If claim is not nil, Settle passes the claim to the
+// slot's poll, which returns it to the worker.
 func (b *Keepers) Settle(h *Slot, claim *perdure.AgentClaim) {
 	b.mu.Lock()
 	defer b.mu.Unlock()

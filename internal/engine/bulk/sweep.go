@@ -33,8 +33,8 @@ func (a *Actions) Keep(ctx context.Context) {
 	}
 }
 
-// Sweep continues all actions until none runs. They take turns, so that a large one does not delay
-// the others.
+// Sweep continues all actions until none runs. The actions alternate, so that a large one does not
+// delay the others.
 func (a *Actions) Sweep(ctx context.Context) error {
 	for {
 		some, err := a.round(ctx)
@@ -84,8 +84,8 @@ func (a *Actions) step(ctx context.Context, action *perdure.BulkAction) error {
 	return nil
 }
 
-// turn does one turn of an action, unless another server has done it. It returns the action after
-// the turn; nil if it is gone.
+// turn runs the action's command on one execution, unless another server has done this turn. It
+// returns the action after the turn; nil if the action was deleted.
 func (a *Actions) turn(ctx context.Context, action *perdure.BulkAction, at int, execution uuid.UUID) (*perdure.BulkAction, error) {
 	t := tenant.BulkTurn{Action: action.ID, At: at, Execution: execution}
 	if action.Action == perdure.BulkRetry {

@@ -11,9 +11,9 @@ import (
 )
 
 // The model implements the execution rules a second time, without a store, without a log, and
-// without regard for cost. Tests compare the engine and a store with it. Each method is a command.
-// It changes the execution as the command must, or returns the code with which the engine must
-// refuse the command.
+// without regard for cost. Tests compare the engine and a store with the model. Each method stands
+// for a command of the engine. The method changes the model as the command must change the
+// execution, or returns the code with which the engine must refuse the command.
 
 // execution is the model of an execution.
 type execution struct {
@@ -294,7 +294,7 @@ func (t task) claimedAs(l perdure.TaskLease, now time.Time) task {
 	return t
 }
 
-// finish ends an attempt, and reports whether that woke the execution.
+// finish ends an attempt of a task, and reports whether the end woke the execution.
 func (x *execution) finish(f perdure.TaskFinish, now time.Time) (woken bool, refused perdure.Code) {
 	t, known := x.tasks[f.Lease.TaskID]
 	switch {

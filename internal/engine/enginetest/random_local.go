@@ -87,7 +87,7 @@ func (s *shelf) put(content []byte) {
 	s.all[sha256.Sum256(content)] = content
 }
 
-// newLocalMachine starts and claims a LOCAL execution. Its lease does not end.
+// newLocalMachine starts and claims a LOCAL execution. The lease of this claim never ends.
 func newLocalMachine(t inRapid, open opentest.Opener) *localMachine {
 	m := &localMachine{
 		machine: &machine{T: t.r, tb: t, ctx: t.Context(), clock: newClock()},
@@ -189,8 +189,8 @@ func (m *localMachine) answer(t *rapid.T) {
 	m.code(err, refused)
 }
 
-// takes reports whether the model accepts the vote: it is new, and the voter may answer the open
-// question.
+// takes reports whether the model accepts the vote: the vote is new, and the voter may answer the
+// question, which is open.
 func (x *execution) takes(id, voter uuid.UUID, v vote) bool {
 	q := x.questions[id]
 	first, voted := q.votes[voter]
@@ -198,8 +198,8 @@ func (x *execution) takes(id, voter uuid.UUID, v vote) bool {
 }
 
 // storeDecision does what the worker does with a decided question: it reads the question, stores
-// the texts and values that people have written, and reports that with a commit. The server then
-// erases them.
+// the texts and values that people have written, and reports with a commit that it has stored them.
+// The server then erases its copies.
 func (m *localMachine) storeDecision(t *rapid.T) {
 	id, ok := m.someQuestion(t, m.x, perdure.Commit{})
 	if !ok {
@@ -220,7 +220,8 @@ func (m *localMachine) storeDecision(t *rapid.T) {
 	m.erased[id] = true
 }
 
-// end ends the execution. After that, no worker reads its decisions.
+// end ends the execution. After that, no worker reads the decisions about its questions, so the
+// server erases them.
 func (m *localMachine) end(*rapid.T) {
 	m.commit(perdure.Commit{Outcome: perdure.Outcome{Kind: perdure.OutcomeComplete}}, "")
 	m.x.withdrawOpen()
@@ -257,9 +258,9 @@ func (m *localMachine) comeOrGo(*rapid.T) {
 	}
 }
 
-// look reads a question as people do. While the worker is disconnected, neither the content nor an
-// erased decision is shown. A decision that was erased before the worker had stored it is never
-// shown.
+// look reads a question through the server, as people do, and compares the result with the model.
+// While the worker is disconnected, neither the content nor an erased decision is shown. A decision
+// that was erased before the worker had stored it is never shown.
 func (m *localMachine) look(t *rapid.T) {
 	id, ok := m.someQuestion(t, m.x, perdure.Commit{})
 	if !ok {

@@ -31,8 +31,8 @@ func (s *Schemas) CheckRegistered(field, kind string, raw json.RawMessage) error
 }
 
 // Check validates content with the input schema of a kind. The error names the invalid member of
-// the content. Only an older server can have stored a schema over a limit. Check refuses all
-// content for such a kind until a worker registers a smaller schema.
+// the content. If the schema exceeds a limit, because an older server has stored it, Check refuses
+// all content until a worker registers a smaller schema.
 func (s *Schemas) Check(field string, spec perdure.KindSpec, content json.RawMessage) error {
 	if len(spec.InputSchema) == 0 {
 		return nil

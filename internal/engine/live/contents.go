@@ -101,7 +101,8 @@ func (l *Contents) most(set, constant int) int {
 	return constant
 }
 
-// forget removes an element from memory; it must be the oldest of its execution.
+// forget removes the content in the element e from memory. The content must be the oldest one of
+// its execution.
 func (l *Contents) forget(e *list.Element) {
 	h := l.order.Remove(e).(*liveRecord)
 	log := l.logs[h.execution]
@@ -136,7 +137,7 @@ func (l *Contents) Get(execution uuid.UUID, pos int64) ([]byte, bool) {
 
 // Settled waits for the writes of the execution that are in progress. After that, the content of
 // every record that was durable at the call is in memory, unless it was removed for lack of space.
-// It returns the cause if ctx ends.
+// If ctx ends first, Settled returns the cause.
 func (l *Contents) Settled(ctx context.Context, execution uuid.UUID) error {
 	busy := l.underWay(execution)
 	if len(busy) == 0 {

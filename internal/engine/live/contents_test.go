@@ -34,7 +34,8 @@ func TestLiveIsThereOnceItIsDurable(t *testing.T) {
 }
 
 // TestLiveIsBounded checks that the content in memory is limited, in total and for each execution.
-// The oldest content is removed first. An execution without content has no log in memory.
+// The oldest content is removed first. No data remains for an execution whose contents were all
+// removed.
 func TestLiveIsBounded(t *testing.T) {
 	l := Contents{Total: 10 * (liveOverhead + 1), Each: 4 * (liveOverhead + 1)}
 	ids := []uuid.UUID{{1}, {2}, {3}, {4}}

@@ -65,7 +65,7 @@ func (s *Questions) NewVote(ctx context.Context, org string, r AnswerRequest) (*
 
 // CheckAnswer returns nil if the question would accept the approval or denial now, or if it repeats
 // a stored answer. It changes nothing. It is for answers without Value, Details and Remember.
-// Errors: those of [Engine.Answer].
+// Errors: those of the method Answer of engine.Engine.
 func (s *Questions) CheckAnswer(ctx context.Context, org string, r AnswerRequest, v Voter) error {
 	q, vote, err := s.NewVote(ctx, org, r)
 	if err != nil {

@@ -8,8 +8,8 @@ import (
 // maxCachedRows is the maximum number of rows in a cache; a full cache is emptied.
 const maxCachedRows = 10_000
 
-// rowCache caches rows that were looked up recently. It also caches keys without a row, so that
-// requests with wrong keys cause few queries.
+// rowCache caches the rows of one table by their keys, for a limited time. It also caches keys for
+// which there is no row, so that requests with wrong keys cause few queries.
 type rowCache[K comparable, T any] struct {
 	mu    sync.Mutex // guards known
 	known map[K]cachedRow[T]

@@ -100,8 +100,8 @@ func TestDeploymentsAreApart(t *testing.T) {
 	server := notifytest.NewNATS(t)
 	a, b := join(t, server.URL(), "one"), join(t, server.URL(), "two")
 	notifytest.Apart(t, a, b)
-	// NATS keeps the order of messages: once this one has arrived in its own cluster, the earlier
-	// hint can no longer arrive there.
+	// Once this later message has arrived at the subscriber in its own cluster, the earlier hint of
+	// the other cluster can no longer arrive there.
 	other := join(t, server.URL(), "two")
 	topic := notify.Log(uuid.New())
 	there, end := b.Subscribe(topic, notify.Freed("acme"))

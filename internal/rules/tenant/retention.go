@@ -60,7 +60,7 @@ func FreePages(pages int) (*store.Changes, error) {
 	return &store.Changes{Free: pages, Answer: &rules.Decision{}}, nil
 }
 
-// SetRetention replaces the policy of an org.
+// SetRetention replaces the retention policy of an org.
 func SetRetention(s *store.State, by Change, policy perdure.Retention) (*store.Changes, error) {
 	return &store.Changes{Retention: &policy, Audit: by.policy(s.Now, &policy), Answer: &rules.Decision{}}, nil
 }

@@ -94,7 +94,7 @@ func badTextOfFields(v reflect.Value) (where, text string) {
 	return "", ""
 }
 
-// nameOf returns the JSON name of a field, which clients and workers use.
+// nameOf returns the name of a field in JSON, by which clients and workers know the field.
 func nameOf(f reflect.StructField) string {
 	if name, _, _ := strings.Cut(f.Tag.Get("json"), ","); name != "" && name != "-" {
 		return name
@@ -138,7 +138,7 @@ func Metadata(raw json.RawMessage) error {
 	return nil
 }
 
-// escaped returns the character of four hexadecimal digits.
+// escaped returns the character that an escape \u with these four hexadecimal digits stands for.
 func escaped(digits []byte) rune {
 	n, err := strconv.ParseUint(string(digits[:4]), 16, 16)
 	if err != nil {
