@@ -15,8 +15,8 @@ type Work = rules.Work
 // Run is an execution as a RunObserver sees it, without contents.
 type Run = rules.ObservedRun
 
-// RunObserver is notified of changes of single executions. Its methods are called in the same way
-// as those of an Observer.
+// RunObserver is notified of changes of single executions. As with an Observer, its methods are
+// called after a change is durable, by many goroutines at once, and must not block.
 type RunObserver interface {
 	// Started reports that an execution was started.
 	Started(Run)

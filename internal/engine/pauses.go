@@ -12,8 +12,8 @@ import (
 // a task, and no reply to the end of a task. Work that is claimed already continues. Every server
 // reads the paused queues again after a hint, and at least once per second.
 
-// PauseQueue pauses a queue of an org. When it returns, this server makes no more claims of the
-// queue. Errors: invalid_argument, conflict.
+// PauseQueue pauses a queue of an org. Once PauseQueue has returned, this server claims no more
+// executions and tasks of the queue. Errors: invalid_argument, conflict.
 func (e *Engine) PauseQueue(ctx context.Context, org, queue string) (*perdure.QueuePause, error) {
 	defer e.ForgetPauses()
 	return e.Tenants.PauseQueue(ctx, org, queue)
@@ -25,13 +25,13 @@ func (e *Engine) ResumeQueue(ctx context.Context, org, queue string) error {
 	return e.Tenants.ResumeQueue(ctx, org, queue)
 }
 
-// openQueues returns those of the queues that are not paused.
+// openQueues returns the given queues without those that are paused in the org.
 func (e *Engine) openQueues(ctx context.Context, org string, queues []string) ([]string, error) {
 	paused, err := e.PausedQueues(ctx, org)
 	return without(queues, paused), err
 }
 
-// without returns those of the queues that are not in paused.
+// without returns the queues that are not in the map paused.
 func without(queues []string, paused map[string]bool) []string {
 	if len(paused) == 0 {
 		return queues

@@ -79,7 +79,7 @@ func TestPauseStopsEagerClaims(t *testing.T) {
 }
 
 // TestPauseStopsTheClaimAfterATask checks that the end of a task wakes an execution of a paused
-// queue, but does not claim the execution for the worker.
+// queue, but does not claim the execution for the worker that finished the task.
 func TestPauseStopsTheClaimAfterATask(t *testing.T) {
 	b := newBench(t)
 	h := b.started()

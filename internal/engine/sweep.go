@@ -64,8 +64,9 @@ func (e *Engine) round(ctx context.Context, r round) (next, lease perdure.Time, 
 	return e.nextOf(due), lease, errors.Join(errs...)
 }
 
-// nextOf returns when the next item other than a lease is due; zero if there is none. An item that
-// is due already but could not be handled waits for the next sweep, unless it is a timer.
+// nextOf returns the time at which the next item other than a lease is due; zero if no item is
+// waiting. An item that is due already but could not be handled waits for the next sweep, unless it
+// is a timer.
 func (e *Engine) nextOf(due store.Due) perdure.Time {
 	next, now := earlier(due.Ready, due.At[store.PickTimers]), e.Store.Now()
 	for kind, grace := range map[store.PickKind]time.Duration{

@@ -66,9 +66,9 @@ func (e *Engine) Run(ctx context.Context) error {
 	}
 }
 
-// expiring returns the time before which a question must not have been asked to expire now; zero if
-// all may expire. The parameter back is the time since which the server has been able to accept
-// answers. Questions from before back stay open for some time.
+// expiring returns the time of the oldest question that may expire now: questions that were asked
+// earlier stay open. Zero means that all may expire. The parameter back is when the server was last
+// able to accept answers again; for rules.ExpiryGrace after that, the result is back.
 func expiring(back, now perdure.Time) perdure.Time {
 	if now.Sub(back.Time) < rules.ExpiryGrace {
 		return back

@@ -48,8 +48,8 @@ func of(ctx context.Context) *Visit {
 	return v
 }
 
-// Again returns ctx with a new visit. Its org is that of the visit in the context request. It is
-// for work that continues after a request, such as a stream.
+// Again returns ctx with a new visit. The org of the new visit is the org of the visit in the
+// context request. It is for work that continues after a request, such as a stream.
 func Again(ctx, request context.Context) context.Context {
 	v := of(request)
 	if v == nil {
@@ -128,8 +128,8 @@ func (v *Visit) move(from, to state) bool {
 	return true
 }
 
-// leave sets the state of the visit. It releases the visit's place, and reports whether the visit
-// had one.
+// leave releases the visit's place, and reports whether the visit had one. If it had, or if the
+// parameter to is over, to becomes the state of the visit.
 func (v *Visit) leave(to state) bool {
 	v.mu.Lock()
 	defer v.mu.Unlock()

@@ -107,8 +107,8 @@ type marker struct {
 	first bool // a bullet or the number 1, which may interrupt a paragraph
 }
 
-// listMarker returns the list marker at the start of the text, which has no indent. The marker's
-// width is 0 if there is none.
+// listMarker returns the list marker at the start of the text, which must have no indent. If the
+// text begins with no list marker, the width in the result is 0.
 func listMarker(text []byte) marker {
 	text = trimEnding(text)
 	m := marker{}

@@ -90,7 +90,7 @@ type Counted interface {
 }
 
 // Checked is implemented by a Notifier that depends on a service which may be unavailable. Check
-// returns the current problem, nil if there is none. Check does not wait.
+// returns the current problem of the service; nil if the service is available. Check does not wait.
 type Checked interface {
 	Check() error
 }

@@ -18,10 +18,10 @@ type call struct {
 	answered bool
 }
 
-// continues returns the call of which a content is a fragment; nil if there is none. It is the call
-// with the same id. For a content without an id, it is the call with the same index, or else the
-// last call. A call with complete arguments or with a result gets no more fragments. A further
-// content with its id is another call.
+// continues returns the tool call to which the fragment c belongs; nil if c begins a new call. A
+// fragment with an id belongs to the call with this id. A fragment without an id belongs to the
+// call with the same index, or else to the last call. A call with complete arguments or with a
+// result gets no more fragments. A further content with the id of such a call begins another call.
 func (t *talk) continues(u Update, c Content) *call {
 	for i := len(t.calls) - 1; i >= 0; i-- {
 		if k := t.calls[i]; k.raw == u.MessageID && k.takes(t, c.Part, c.Index) {

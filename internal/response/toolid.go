@@ -56,11 +56,12 @@ func (r IDRule) derive(id string, try int) string {
 	return made
 }
 
-// ToolIDs returns the ids of tool calls that a provider gets, keyed by Perdure's id of the call.
-// The same id applies to a call and its result. A call that came from this provider keeps the
-// provider's id. Any other call keeps Perdure's id. If that id is invalid, or an earlier call has
-// it, the call gets an id that is derived from Perdure's. An id depends only on earlier calls, so
-// it stays the same from turn to turn, and prompt caches hit.
+// ToolIDs returns the ids that tool calls get in requests to a provider. The key of the map is
+// Perdure's id of the call. The same id applies to a call and its result. A call that came from
+// this provider keeps the provider's id. Any other call keeps Perdure's id. If that id is invalid,
+// or an earlier call has it, the call gets an id that is derived from Perdure's. An id depends only
+// on earlier calls, so it stays the same from turn to turn, and the provider's prompt cache can be
+// used.
 func ToolIDs(messages []perdure.Message, provider string, rule IDRule) map[string]string {
 	ids, taken := map[string]string{}, map[string]bool{}
 	for _, m := range messages {

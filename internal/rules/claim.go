@@ -95,7 +95,7 @@ type Handover struct {
 	Whole  bool // Kept is not completely known: the claim must contain everything
 }
 
-// needs adds to n the state that the decision about the handover needs. h may be nil.
+// needs adds to n the rows that the decision about the handover reads. If h is nil, there are none.
 func (h *Handover) needs(n *store.Needs) {
 	if h != nil {
 		n.Worker = &h.Poll.WorkerID
@@ -103,8 +103,8 @@ func (h *Handover) needs(n *store.Needs) {
 }
 
 // handOver claims the woken execution for the worker of h's poll, if that poll may claim it. The
-// conditions are those of Claim, and the worker must keep the goroutine at the last commit. h may
-// be nil.
+// same conditions as for Claim apply, and the worker must keep the execution's goroutine as it was
+// at the last commit. If h is nil, handOver does nothing.
 func (d *draft) handOver(h *Handover, signal *perdure.Signal) {
 	if h == nil {
 		return

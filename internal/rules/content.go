@@ -79,7 +79,7 @@ func noContent(id uuid.UUID) error {
 	return perdure.FieldErrorf("signalValueRef.blobId", "there is no whole content %s of this execution; upload it first (PUT .../content)", id)
 }
 
-// ChunkNeeds returns the state that AppendChunk needs.
+// ChunkNeeds says which rows the engine must read into the store.State that it passes to AppendChunk.
 func ChunkNeeds(x *perdure.Execution, owner perdure.BlobOwner, blob uuid.UUID) store.Needs {
 	n := store.Needs{Blobs: []uuid.UUID{blob}}
 	if owner.Lease == nil && owner.TaskLease == nil {

@@ -172,9 +172,9 @@ func (d *draft) closeCalls(why string) error {
 	return nil
 }
 
-// callNames returns the names of the tools of the open calls, by call id. It reads stored entries
-// and those of this draft. The contents of a LOCAL execution are on its worker. Its names therefore
-// come from the kinds of the tasks.
+// callNames returns the tool names of the open calls, by call id. It reads them from the stored
+// entries and the entries of this draft. A LOCAL execution's entries are on its worker, so its tool
+// names come from the kinds of its tasks.
 func (d *draft) callNames() (map[string]string, error) {
 	names := map[string]string{}
 	for _, t := range d.s.Tasks {

@@ -19,7 +19,7 @@ type TaskEnd struct {
 	Handover *Handover // nil if no open poll can take the execution
 }
 
-// FinishNeeds returns the state that Finish needs.
+// FinishNeeds says which rows the engine must read into the store.State that it passes to Finish.
 func FinishNeeds(f TaskEnd) store.Needs {
 	n := store.Needs{Tasks: []uuid.UUID{f.Lease.TaskID}, TaskBlocks: []uuid.UUID{f.Lease.TaskID}, AttemptBlocks: f.Error != nil}
 	if f.Parked {

@@ -9,7 +9,7 @@ import (
 	"github.com/perdure/perdure/internal/store"
 )
 
-// FrameNeeds returns the state that AppendFrames needs.
+// FrameNeeds says which rows the engine must read into the store.State that it passes to AppendFrames.
 func FrameNeeds(frames []perdure.Frame) store.Needs {
 	var n store.Needs
 	for _, f := range frames {

@@ -72,7 +72,7 @@ func taskLeaseLost(id uuid.UUID) error {
 	return perdure.Errorf(perdure.LeaseLost, "the lease on task %s is over", id)
 }
 
-// RenewNeeds returns the state that RenewLease needs.
+// RenewNeeds says which rows the engine must read into the store.State that it passes to RenewLease.
 func RenewNeeds(*perdure.Execution) store.Needs { return store.Needs{Patterns: []string{"**"}} }
 
 // RenewLease renews a lease on an execution. Decision.Value is a perdure.AgentBeat.

@@ -28,8 +28,8 @@ func (c Config) fitsAtOnce(s *store.State, t *perdure.Task) bool {
 	return c.fits(s, t)
 }
 
-// occupy adds a task that this decision has claimed to the numbers of running tasks of its key and
-// queue.
+// occupy adds one to the numbers of running tasks of the task's concurrency key and queue, because
+// this decision has claimed the task.
 func (d *draft) occupy(t *perdure.Task) {
 	count := func(loads map[string]store.Load, name string) {
 		l := loads[name]
@@ -44,7 +44,7 @@ func (d *draft) occupy(t *perdure.Task) {
 	}
 }
 
-// queueUp adds a task to the numbers of waiting tasks of its key and queue.
+// queueUp adds one to the numbers of waiting tasks of the task's concurrency key and queue.
 func (d *draft) queueUp(t *perdure.Task) {
 	mark := func(loads map[string]store.Load, name string) {
 		l := loads[name]
@@ -94,14 +94,14 @@ func limitedBy(x *perdure.Execution) *uuid.UUID {
 	return x.KeyID
 }
 
-// atWork reports whether an execution counts as running for the limits of its key. It does if it
-// has not ended, and is not WAITING for anything but a task.
+// atWork reports whether an execution counts as running for the limits of its key. It counts unless
+// it has ended, or is WAITING for something other than a task.
 func atWork(x *perdure.Execution) bool {
 	return !x.Status.Terminal() && (x.Status != perdure.StatusWaiting || x.WaitReason == "task")
 }
 
-// roomToStore checks the API key's limit of stored bytes for more further bytes. Error:
-// rate_limited.
+// roomToStore checks that the API key's limit of stored bytes allows a number of additional bytes,
+// the parameter more. Error: rate_limited.
 func roomToStore(s *store.State, more int64) error {
 	if s.Limited == nil || s.Limited.Use == nil {
 		return nil
@@ -109,8 +109,8 @@ func roomToStore(s *store.State, more int64) error {
 	return s.Limited.Limits.Store(*s.Limited.Use, more)
 }
 
-// roomToRun checks the API key's limits for one more running execution that stores more further
-// bytes. Error: rate_limited.
+// roomToRun checks that the API key's limits allow one more running execution, which stores a
+// number of additional bytes, the parameter more. Error: rate_limited.
 func roomToRun(s *store.State, more int64) error {
 	if s.Limited == nil || s.Limited.Use == nil {
 		return nil

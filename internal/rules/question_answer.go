@@ -44,7 +44,7 @@ type VoteReply struct {
 	Repeated bool
 }
 
-// AnswerNeeds returns the state that AnswerQuestion needs.
+// AnswerNeeds says which rows the engine must read into the store.State that it passes to AnswerQuestion.
 func AnswerNeeds(v NewVote) store.Needs {
 	n := store.Needs{Questions: []uuid.UUID{v.Question}, KeyID: v.KeyID, SignalKeys: true, Link: v.Link}
 	if v.Remember != nil {

@@ -20,7 +20,7 @@ type NewLink struct {
 	Actor *perdure.Actor
 }
 
-// LinkNeeds returns the state that CreateLink needs.
+// LinkNeeds says which rows the engine must read into the store.State that it passes to CreateLink.
 func LinkNeeds(n NewLink) store.Needs {
 	return store.Needs{Questions: []uuid.UUID{n.Question}, KeyID: &n.Key, SignalKeys: true}
 }

@@ -6,7 +6,7 @@ import (
 	"github.com/perdure/perdure/internal/store"
 )
 
-// TaskReturnNeeds returns the state that ReleaseTask needs.
+// TaskReturnNeeds says which rows the engine must read into the store.State that it passes to ReleaseTask.
 func TaskReturnNeeds(id uuid.UUID) store.Needs {
 	return store.Needs{Tasks: []uuid.UUID{id}, TaskBlocks: []uuid.UUID{id}, AttemptBlocks: true}
 }
@@ -76,7 +76,7 @@ func ReleaseTask(s *store.State, r perdure.TaskRelease) (*store.Changes, error) 
 	return d.done(nil), nil
 }
 
-// EmbeddedNeeds returns the state that ReturnEmbedded needs.
+// EmbeddedNeeds says which rows the engine must read into the store.State that it passes to ReturnEmbedded.
 func EmbeddedNeeds(x *perdure.Execution) store.Needs {
 	n := EndNeeds(x)
 	n.HeldTasks, n.AttemptBlocks = true, true

@@ -60,8 +60,9 @@ func expired(x *perdure.Execution, t *perdure.Task) bool {
 	return ttl > 0 && !t.Step && t.CompletedAt != nil && t.CompletedAt.Add(ttl).Reached(x.CheckpointAt)
 }
 
-// renew prepares t to replace the ended task with the same key. The attempt numbers continue from
-// those of that task, because they are fences and identify the blocks of the attempts.
+// renew prepares t to replace the ended task with the same key. The attempt numbers continue after
+// the last attempt of that task, because attempt numbers are fences and identify the blocks of the
+// attempts.
 func renew(t, before *perdure.Task) {
 	t.Attempt, t.Uncounted = before.Attempt, before.Attempt
 	t.Result = json.RawMessage("null") // replaces the stored result

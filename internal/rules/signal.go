@@ -82,7 +82,7 @@ func (r NewSignal) reply(status perdure.Status, response string) SignalReply {
 	return reply
 }
 
-// SignalNeeds returns the state that Signal needs.
+// SignalNeeds says which rows the engine must read into the store.State that it passes to Signal.
 func SignalNeeds(x *perdure.Execution, r NewSignal) store.Needs {
 	n := store.Needs{SignalIDs: []string{r.ID}, UseOf: limitedBy(x), Idempotency: r.IdempotencyKey}
 	if x != nil && x.Leaf != nil && (r.Head != "" || r.Messages != nil) {

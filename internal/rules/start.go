@@ -18,7 +18,7 @@ type NewExecution struct {
 	Epoch uint64 // random
 }
 
-// StartNeeds returns the state that Start needs.
+// StartNeeds says which rows the engine must read into the store.State that it passes to Start.
 func StartNeeds(r NewExecution) store.Needs {
 	n := store.Needs{Idempotency: r.IdempotencyKey, Definition: r.Row.DefinitionID, UseOf: r.Row.KeyID}
 	r.Conversation.needs(&n)

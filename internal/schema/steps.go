@@ -124,7 +124,8 @@ func (c *counter) array(s *jsonschema.Schema, items []any, depth int) {
 	}
 }
 
-// itemSchema returns the schema of the item at index i, or nil if there is none.
+// itemSchema returns the schema that s applies to the item at index i of an array; nil if s has
+// none for this item.
 func itemSchema(s *jsonschema.Schema, i int) *jsonschema.Schema {
 	prefix, rest := s.PrefixItems, s.Items2020
 	switch items := s.Items.(type) {

@@ -8,8 +8,9 @@ import (
 	"github.com/perdure/perdure/internal/store"
 )
 
-// room distributes the free places for requests among the webhooks. Each org gets a place in turn,
-// and within the org each of its webhooks in turn. full reports whether a webhook gets none.
+// room distributes the free places for concurrent requests among the webhooks with due deliveries.
+// The orgs get places in turn, and so do the webhooks of an org. The result full reports whether
+// some webhook gets no place.
 func (s *Sender) room(due []*perdure.Webhook) (picks []store.DeliveryPick, full bool) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -57,8 +58,8 @@ func groupByOrg(due []*perdure.Webhook) (orgs []string, byOrg map[string][]*perd
 	return orgs, byOrg
 }
 
-// gifts contains the places that a round has assigned to webhooks, in addition to the places in
-// use.
+// gifts counts the places for requests that a round has assigned to webhooks, in addition to the
+// places that running requests use.
 type gifts struct {
 	*Sender
 	webhooks map[uuid.UUID]int

@@ -34,7 +34,7 @@ const (
 // Config configures the actions. All fields are required.
 type Config struct {
 	Store store.Store
-	// One runs a command and returns the value of its decision.
+	// One runs a command on the store, and returns the Value of the Decision that the command made.
 	One func(context.Context, store.Command) (any, error)
 	// Rules returns the settings on which decisions depend.
 	Rules func() rules.Config

@@ -29,7 +29,7 @@ type Config struct {
 	Store     store.Store
 	Kinds     *kinds.Kinds
 	Questions *questions.Questions
-	// One runs a command and returns the value of its decision.
+	// One runs a command on the store, and returns the Value of the Decision that the command made.
 	One func(context.Context, store.Command) (any, error)
 }
 

@@ -56,9 +56,9 @@ func (hs *Homes) Content(ctx context.Context, org string, id uuid.UUID, sum perd
 	return content, b.Length, err
 }
 
-// Whole returns a content of an execution. It reads the server's copy if there is one, otherwise
-// the copy of the execution's worker. Errors: unavailable, not_found, internal (the worker sent
-// other bytes).
+// Whole returns a content of an execution as bytes. It reads the copy in the server's store or, if
+// the store has none, the copy of the execution's worker. Errors: unavailable, not_found, internal
+// (the worker sent other bytes).
 func (hs *Homes) Whole(ctx context.Context, x *perdure.Execution, ref perdure.BlobRef) ([]byte, error) {
 	content, err := hs.OpenContent(ctx, x, ref)
 	if err != nil {
@@ -71,8 +71,8 @@ func (hs *Homes) Whole(ctx context.Context, x *perdure.Execution, ref perdure.Bl
 	return io.ReadAll(content)
 }
 
-// Fetch requests a content from the execution's worker. The reader checks the length and the hash.
-// Errors: unavailable, not_found.
+// Fetch requests a content from the execution's worker. The returned reader checks the content's
+// length and hash against ref. Errors: unavailable, not_found.
 func (hs *Homes) Fetch(ctx context.Context, x *perdure.Execution, ref perdure.BlobRef) (io.ReadCloser, error) {
 	if x.HomeID == nil {
 		return nil, perdure.Errorf(perdure.Unavailable, "the content %s is on no worker that is known", ref.SHA256)

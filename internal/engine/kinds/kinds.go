@@ -31,10 +31,10 @@ type Kinds struct {
 // Config configures a [Kinds]. All fields are required.
 type Config struct {
 	Store store.Store
-	// Refs reads like Store, but returns references to contents that are stored in blobs.
+	// Refs reads the same rows as Store. In place of contents that are stored in blobs, it returns references.
 	Refs    store.ClaimReader
 	Uploads *uploads.Uploads
-	// One runs a command and returns the value of its decision.
+	// One runs a command on the store, and returns the Value of the Decision that the command made.
 	One func(context.Context, store.Command) (any, error)
 }
 

@@ -37,7 +37,8 @@ func (s *Questions) CheckAsked(c perdure.Commit) error {
 	return nil
 }
 
-// misfitAnswer returns nil if a value fits the schema or the choices of a question.
+// misfitAnswer checks a value against the schema or the choices of a question. It returns nil if
+// the value fits, otherwise an error that names the place at.
 func (s *Questions) misfitAnswer(at string, t perdure.QuestionTerms, value []byte) error {
 	if err := t.CheckValue(at, value); err != nil {
 		return err
@@ -49,10 +50,10 @@ func (s *Questions) misfitAnswer(at string, t perdure.QuestionTerms, value []byt
 // reply.
 const inlineAnswers = 1 << 20
 
-// ForWorker returns questions of an execution for its worker. It returns only kind and subject of
-// each question's terms. It leaves out the votes, and the details unless a voter has changed them.
-// If the total size would exceed inlineAnswers, ForWorker replaces an answer by the zero Answer.
-// The worker then reads that answer with Dispatch.Questions.
+// ForWorker returns questions of an execution in the form that its worker gets. Of the terms of
+// each question, only kind and subject are included. The votes are left out, and so are details
+// that no voter has changed. If the total size would exceed inlineAnswers, ForWorker replaces an
+// answer by the zero Answer. The worker then reads that answer with Dispatch.Questions.
 func ForWorker(ctx context.Context, refs store.ClaimReader, execution uuid.UUID, ids []uuid.UUID) ([]*perdure.Question, error) {
 	if len(ids) == 0 {
 		return nil, nil

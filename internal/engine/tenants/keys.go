@@ -86,8 +86,9 @@ func (t *Tenants) NewKey(ctx context.Context, org string, r KeyRequest) (*perdur
 	return value.(*perdure.APIKey), secret, nil
 }
 
-// reservedNames stand where the name of a key would, for those who act without a key: with the token of
-// the data directory, inside a server, by a default at the expiry of a question, by a grant.
+// reservedNames are the names that logs show in place of a key's name if somebody or something acts
+// without a key: with the token of the data directory, inside a server, by a default at the expiry
+// of a question, by a grant.
 var reservedNames = []string{"token", "process", "expiry", "grant"}
 
 func checkKey(r KeyRequest) error {
@@ -108,8 +109,8 @@ func checkKey(r KeyRequest) error {
 	return r.Limits.Check()
 }
 
-// SetKeyLimits changes the limits of an API key. They apply on every server within five seconds.
-// Errors: invalid_argument, not_found, conflict (revoked).
+// SetKeyLimits changes the limits of an API key. The new limits apply on every server within five
+// seconds. Errors: invalid_argument, not_found, conflict (revoked).
 func (t *Tenants) SetKeyLimits(ctx context.Context, org string, id uuid.UUID, change func(*perdure.KeyLimits)) (*perdure.APIKey, error) {
 	key, err := t.changeKey(ctx, org, id, perdure.AuditKeyChanged, func(_ perdure.Time, k *perdure.APIKey) error {
 		if k.RevokedAt != nil {
@@ -140,8 +141,8 @@ func (t *Tenants) RevokeKey(ctx context.Context, org string, id uuid.UUID) (*per
 	return key, nil
 }
 
-// changeKey changes the row of an API key. If anything differs, it stores the row and an audit
-// record. Errors: not_found, and those of change.
+// changeKey changes the row of an API key. If the row differs afterwards, changeKey stores the row
+// and an audit record. Errors: not_found, and the errors of the function change.
 func (t *Tenants) changeKey(ctx context.Context, org string, id uuid.UUID, action perdure.AuditAction, change func(now perdure.Time, k *perdure.APIKey) error) (*perdure.APIKey, error) {
 	by := tenant.Change{Actor: store.ActorOf(ctx), Org: org, Action: action}
 	value, err := t.one(ctx, store.Command{

@@ -22,7 +22,7 @@ type Store interface {
 // Tenants implements the commands on orgs and their data. [New] creates one.
 type Tenants struct {
 	store Store
-	// one runs a command and returns the value of its decision.
+	// one runs a command on the store, and returns the Value of the Decision that the command made.
 	one      func(context.Context, store.Command) (any, error)
 	keys     rowCache[perdure.Hash, perdure.APIKey]
 	rates    requestRates

@@ -11,7 +11,8 @@ import (
 	"github.com/perdure/perdure/internal/store"
 )
 
-// largeContent is the length in bytes above which an org's contents are checked one at a time.
+// largeContent is a length in bytes. Of the longer contents of an org, only one is checked at a
+// time.
 const largeContent = 4 << 20
 
 // Rule describes how an uploaded content is checked.
@@ -22,8 +23,9 @@ type Rule struct {
 	Scan func(io.Reader) error
 	// Whole, if set, checks the complete content in memory.
 	Whole func(json.RawMessage) error
-	// workersJSON reports whether the rule requires only valid JSON by the variable workersJSON. Such
-	// a content may have been checked during its upload (uploadCache).
+	// workersJSON reports whether the rule requires only JSON that is valid by the variable
+	// workersJSON. If so, a content in the uploadCache was checked during its upload and is not
+	// read again.
 	workersJSON bool
 }
 

@@ -14,7 +14,7 @@ import (
 type Uploads struct {
 	store store.BlobReader
 	refs  executionReader // returns references to contents instead of the contents
-	// one runs a command and returns the value of its decision.
+	// one runs a command on the store, and returns the Value of the Decision that the command made.
 	one   func(context.Context, store.Command) (any, error)
 	limit int64 // maximum size of a payload in bytes
 	plain bool
@@ -32,7 +32,7 @@ type Config struct {
 	Store store.BlobReader
 	// Refs reads executions. It returns large contents as references.
 	Refs executionReader
-	// One runs a command and returns the value of its decision.
+	// One runs a command on the store, and returns the Value of the Decision that the command made.
 	One func(context.Context, store.Command) (any, error)
 	// PayloadLimit is the maximum size of one payload in bytes.
 	PayloadLimit int64

@@ -72,7 +72,7 @@ type BulkTurn struct {
 	Retry rules.NewSignal
 }
 
-// Needs returns the state that TakeBulkTurn needs.
+// Needs says which rows the engine must read into the store.State that it passes to TakeBulkTurn.
 func (t BulkTurn) Needs(name perdure.BulkActionName, x *perdure.Execution) store.Needs {
 	n := rules.EndNeeds(x)
 	if name == perdure.BulkRetry {

@@ -15,7 +15,8 @@ func CreateKey(s *store.State, by Change, key perdure.APIKey) (*store.Changes, e
 }
 
 // ChangeKey changes the row of an API key. It stores the row and an audit record if change has
-// changed anything. Decision.Value is the key's row. Errors: not_found, and those of change.
+// changed anything. Decision.Value is the key's row. Errors: not_found, and the errors of the
+// function change.
 func ChangeKey(s *store.State, by Change, id uuid.UUID, change func(now perdure.Time, k *perdure.APIKey) error) (*store.Changes, error) {
 	if s.Key == nil {
 		return nil, perdure.Errorf(perdure.NotFound, "there is no key %s", id)

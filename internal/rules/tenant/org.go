@@ -7,7 +7,8 @@ import (
 )
 
 // ChangeOrg stores the org that change returns, with an audit record, if the org is new, or if the
-// change disables or enables it. Decision.Value is the org's row. Errors: those of change.
+// change disables or enables it. Decision.Value is the org's row. Errors: the errors of the
+// function change.
 func ChangeOrg(s *store.State, by Change, change func(perdure.Time, *perdure.Org) (*perdure.Org, error)) (*store.Changes, error) {
 	before := copyOrg(s.Org)
 	after, err := change(s.Now, s.Org)
