@@ -10,10 +10,10 @@ import (
 )
 
 // Test is like synctest.Test. In a race build it runs the process on one processor during the test.
-// All timers of a bubble share one race context. Two channel timers that are read at the same
-// moment would use it from two OS threads at once. That ends the whole process with a failed check
-// of ThreadSanitizer ("tsan_rtl.cpp") or a signal in it. Races are still found, because the
-// detector compares the order of synchronization.
+// The reason is that all timers of a bubble share one race context. Two OS threads that read
+// channel timers at the same moment would use this context at once. That would end the whole
+// process with a failed check of ThreadSanitizer ("tsan_rtl.cpp") or a signal in ThreadSanitizer.
+// Races are still found, because the detector compares the order of synchronization.
 func Test(t *testing.T, f func(*testing.T)) {
 	t.Helper()
 	if raceBuild {

@@ -1,7 +1,7 @@
 // Package disktest provides a disk below SQLite that can lose power. Reads use the files
 // themselves, as from the page cache. For each page, the package tracks the content that a power
-// failure would leave. A failed sync does what the kernel does: it marks the pages as clean. They
-// can be read until power is lost, and no later sync writes them.
+// failure would leave. A failed sync does what the kernel does: it marks the pages as clean. These
+// pages can be read until power is lost, but no later sync writes them.
 package disktest
 
 import (

@@ -86,7 +86,7 @@ func TestKeysAreStoredHashed(t *testing.T) {
 }
 
 // TestTasksGoToTheirExecutionsQueue checks that a task runs on the queue of its execution, unless
-// its options name another queue. Its claim contains the execution's workspace.
+// the task's options name another queue. The claim of the task contains the execution's workspace.
 func TestTasksGoToTheirExecutionsQueue(t *testing.T) {
 	b := newBench(t)
 	x, err := b.e.Start(t.Context(), org, StartRequest{Kind: "agent", Queue: "gpu", Workspace: "a/./b"})

@@ -93,8 +93,8 @@ func waitedFor(x *perdure.Execution) []uuid.UUID {
 	return x.Wait.Tasks()
 }
 
-// agentClaim reads the data that a worker needs to resume an execution. Its cost does not depend on
-// the length of the conversation, because it does not read the entries of the conversation.
+// agentClaim reads the data that a worker needs to resume an execution. The cost does not depend on
+// the length of the conversation, because the conversation's entries are not read.
 func (e *Engine) agentClaim(ctx context.Context, claimed *perdure.Execution, ended bool) (claim *perdure.AgentClaim, err error) {
 	err = e.refs.Together(ctx, func(refs store.ClaimReader) error {
 		claim, err = e.claimRead(ctx, refs, claimed)

@@ -51,8 +51,9 @@ func TestAGrantClearsOnlyWhatItAnswers(t *testing.T) {
 	b.wantCode(err, perdure.PermissionDenied)
 }
 
-// TestARuleWithoutGrantsIsAskedEachTime checks a rule that permits no grants, and an agent whose
-// question does not say so. A grant answers the question, but the gate refuses the call.
+// TestARuleWithoutGrantsIsAskedEachTime checks a rule that permits no grants, and an agent that
+// asks a question that permits grants. A grant answers the question, but the gate still refuses the
+// call.
 func TestARuleWithoutGrantsIsAskedEachTime(t *testing.T) {
 	b := newBench(t)
 	var p perdure.ApprovalPolicy

@@ -54,7 +54,8 @@ func TestGrowthIsWhatTheStoreGives(t *testing.T) {
 }
 
 // TestHintIsSparedWhereGrowthIsTaken checks that readers in this process get no hint about a log if
-// the Growth was used. They get a hint otherwise, and for an event.
+// the Growth was used. Readers get a hint if the Growth was not used, and if the commit added an
+// event.
 func TestHintIsSparedWhereGrowthIsTaken(t *testing.T) {
 	for _, taken := range []bool{true, false} {
 		b := newBench(t)

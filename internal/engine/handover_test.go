@@ -412,7 +412,7 @@ func TestLocalIsHandedToItsHome(t *testing.T) {
 }
 
 // TestHandoverBesideAFullQueue checks that an execution is handed over although its queue has no
-// free place for tasks. Its new task runs after the running one has ended.
+// free place for tasks. The new task of the execution runs after the running task has ended.
 func TestHandoverBesideAFullQueue(t *testing.T) {
 	bubble.Test(t, func(t *testing.T) {
 		b := newBench(t)

@@ -132,8 +132,8 @@ func (e *Engine) copyLarge(ctx context.Context, x *perdure.Execution, ref perdur
 	return nil
 }
 
-// stage stores those pieces of contents that the store does not have yet. They are not visible
-// before the promotion. Error: conflict, if the execution can no longer be promoted.
+// stage stores those pieces of contents that the store does not have yet. The stored pieces are not
+// visible before the promotion. Error: conflict, if the execution can no longer be promoted.
 func (e *Engine) stage(ctx context.Context, x *perdure.Execution, pieces ...store.Staged) error {
 	size := 0
 	for _, p := range pieces {

@@ -64,9 +64,9 @@ func TestDetailsHashIsCheckedBesideAnotherUse(t *testing.T) {
 	wantField(t, err, "questions[0].detailsSha256")
 }
 
-// TestLargeDetailsOfAQuestion checks details over the limit of rows, inline and by reference. They
-// are stored once, and a question that is asked again equals the stored one. Details over the limit
-// of payloads are refused.
+// TestLargeDetailsOfAQuestion checks details over the limit of rows, inline and by reference. Such
+// details are stored once, and a question that is asked again equals the stored question. Details
+// over the limit of payloads are refused.
 func TestLargeDetailsOfAQuestion(t *testing.T) {
 	b := newBench(t)
 	b.use(b.s, func(c *Config) { c.PayloadLimit = 100 << 10 })

@@ -84,7 +84,8 @@ func TestOnlyInputsBeginResponses(t *testing.T) {
 }
 
 // TestSteeringJoinsTheResponse checks that a message that arrives during a response has its own
-// response id. Its entry and the end belong to the running response.
+// response id. The entry of the message and the end of the execution belong to the response that
+// was running.
 func TestSteeringJoinsTheResponse(t *testing.T) {
 	b, h, _, running := second(t)
 	b.signal(h.id, perdure.UserMessage, "s2")
@@ -183,7 +184,8 @@ func (b *bench) cancel(id uuid.UUID) {
 }
 
 // TestClosingResultsBelongToTheResponse checks the results that the server appends for tool calls
-// without a result. They belong to the response of the calls, and have their own message ids.
+// without a result. These results belong to the response of the calls, and have their own message
+// ids.
 func TestClosingResultsBelongToTheResponse(t *testing.T) {
 	b, h, _, second := second(t)
 	h.commit(func(c *perdure.Commit) {

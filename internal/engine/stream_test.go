@@ -216,8 +216,8 @@ func TestAttemptThatFailsSupersedesItsBlocks(t *testing.T) {
 }
 
 // TestAttemptThatIsMadeAgainTakesBackWhatItHadClosed checks the blocks that a failed attempt had
-// closed, such as thinking. They are superseded if the task runs again, but not if the task has
-// ended.
+// closed, such as thinking. These blocks are superseded if the task runs again, but not if the task
+// has ended.
 func TestAttemptThatIsMadeAgainTakesBackWhatItHadClosed(t *testing.T) {
 	said := func(s source) {
 		arguments, output := s.whole(1, perdure.EventData, `{"a":1}`), s.whole(2, perdure.EventTerminal, "out")
@@ -248,8 +248,8 @@ func TestAttemptThatIsMadeAgainTakesBackWhatItHadClosed(t *testing.T) {
 	}
 }
 
-// TestLostAttemptKeepsItsOutputAlone checks a task that ends because its worker was lost. Its
-// thinking is superseded, but its terminal output is not.
+// TestLostAttemptKeepsItsOutputAlone checks a task that ends because its worker was lost. The
+// task's blocks of thinking are superseded, but its terminal output is not.
 func TestLostAttemptKeepsItsOutputAlone(t *testing.T) {
 	h, s := newSource(t, func(o *perdure.TaskOptions) { o.OnLost = perdure.OnLostReport })
 	output := s.whole(1, perdure.EventTerminal, "out")

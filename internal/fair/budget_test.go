@@ -24,8 +24,8 @@ func unpressed(processors, percent int) *Share {
 	return s
 }
 
-// computes holds a place of the org for the duration d, and returns how long it waited for the
-// place.
+// computes waits for a place of the org, uses the place for the duration d, and returns how long it
+// waited.
 func computes(s *Share, org string, d time.Duration) (waited time.Duration) {
 	v, began := s.Visit(org), time.Now()
 	if v.Enter(context.Background()) != nil {

@@ -26,8 +26,8 @@ func steps(depth int) string {
 	return b.String()
 }
 
-// hostile returns texts whose rendering could take disproportionate time or memory. For each text,
-// it says whether it is shown as escaped source.
+// hostile returns texts whose rendering could take disproportionate time or memory. The struct of
+// each text contains whether the text must be shown as escaped source.
 func hostile() map[string]struct {
 	text  string
 	plain bool

@@ -29,8 +29,9 @@ const (
 // scanner tracks the top-level blocks of a text line by line, in time linear in the text. It
 // decides where the text can be cut into pieces that render like the whole: after a block that has
 // ended, or before a block that begins. Its decisions depend only on the lines. If a rule of
-// CommonMark needs more information, the scanner asks goldmark. If that is too expensive, the kind
-// of the block becomes lost, and the text is not cut, which is always safe.
+// CommonMark needs more information, the scanner asks goldmark. If the question is too expensive,
+// the kind of the block becomes lost, and the text is not cut here. Not to cut a text is always
+// safe.
 type scanner struct {
 	kind kind
 	// blank reports whether the last line was blank.

@@ -58,7 +58,7 @@ func Handler(c Config) http.Handler {
 	mux := http.NewServeMux()
 	mux.Handle("GET /metrics", promhttp.HandlerFor(c.Gatherer, promhttp.HandlerOpts{
 		ErrorLog: slog.NewLogLogger(c.Logger.Handler(), slog.LevelWarn), MaxRequestsInFlight: 4, Timeout: 20 * time.Second,
-		// If some metrics cannot be collected, the others are returned.
+		// If some metrics cannot be collected, the response still contains the other metrics.
 		ErrorHandling: promhttp.ContinueOnError,
 	}))
 	mux.HandleFunc("GET /healthz", health.Alive)
@@ -96,7 +96,8 @@ func loopback(addr string) bool {
 	return host == "localhost" || ip != nil && ip.IsLoopback()
 }
 
-// Serve serves requests on the listener until ctx ends. It closes the listener.
+// Serve serves requests on the listener until ctx ends. Serve closes the listener before it
+// returns.
 func Serve(ctx context.Context, l net.Listener, h http.Handler, logger *slog.Logger) error {
 	server := &http.Server{
 		Handler: h, ReadHeaderTimeout: 5 * time.Second, IdleTimeout: time.Minute,

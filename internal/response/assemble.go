@@ -82,8 +82,8 @@ func (a *assembler) put(t *talk, u Update, c Content) *message {
 	return m
 }
 
-// putResult creates a new message for the result of a tool call. It closes all open messages of the
-// result's talk and of its call's talk.
+// putResult creates a new message for the result of a tool call. It closes all open messages of two
+// talks: the one that contains the result, and the one that contains the call.
 func (a *assembler) putResult(t *talk, u Update, c Content) *message {
 	m := a.begin(t, u)
 	m.result, m.answers = true, c.Part.ToolCallID

@@ -197,8 +197,9 @@ func (d *draft) closeAgentBlocks() error {
 	return nil
 }
 
-// closeBlocksOf closes the open blocks of a task with the reason. Terminal output of an ended task
-// gets the reason done instead, because the tool has written it, whatever the outcome of the task.
+// closeBlocksOf closes the open blocks of a task with the reason. Blocks of terminal output of an
+// ended task get the reason done instead: the tool has really written this output, whatever the
+// outcome of the task.
 func (d *draft) closeBlocksOf(t *perdure.Task, reason perdure.BlockReason) error {
 	for _, b := range sortedBlocks(d.s.Blocks) {
 		if b.Key.TaskID != t.ID {

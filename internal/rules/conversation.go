@@ -25,8 +25,9 @@ type ConversationPlace struct {
 	Items    int
 }
 
-// ConversationTurn makes a start or a signal begin the next response of a conversation. That
-// deletes the pending items, so the input must contain them.
+// ConversationTurn makes a start or a signal begin the next response of a conversation. The begin
+// of the response deletes the conversation's pending items, so the caller must have put them into
+// the input of the start or signal.
 type ConversationTurn struct {
 	ConversationPlace
 }

@@ -15,7 +15,7 @@ import (
 var everything = &perdure.Webhook{ID: uuid.New(), Org: "acme", Events: []string{"*"}, Enabled: true}
 
 // TestDeliveriesHoldNoText checks the deliveries of events of all types, with texts in members of
-// any name. They contain only the members that their types declare, and no contents.
+// any name. The deliveries contain only the members that the event types declare, and no contents.
 func TestDeliveriesHoldNoText(t *testing.T) {
 	const secret = "text of a conversation"
 	delivered := map[perdure.EventType]bool{}

@@ -83,9 +83,9 @@ func (c Config) limitNeeds(n *store.Needs, x *perdure.Execution, commit perdure.
 }
 
 // limitedBy returns the id of the API key whose limits apply to the execution; nil if there is
-// none. The limits apply to requests from outside: starts, messages and uploads. They never refuse
-// the work of a running execution, so that no limit stops it halfway. The use may therefore exceed
-// a limit. Requests are then refused until the use is below the limit again. See
+// none. The limits apply to requests from outside: starts, messages and uploads. The limits never
+// refuse the work of a running execution, so that no limit stops an execution halfway. A key's use
+// may therefore exceed a limit. As long as it does, requests are refused. See
 // docs/decisions/017-limits-of-keys.md.
 func limitedBy(x *perdure.Execution) *uuid.UUID {
 	if x == nil {

@@ -100,8 +100,8 @@ func (d *draft) withhold(ref perdure.BlobRef) error {
 	return nil
 }
 
-// quiet returns the error in the form that is stored. Its text is valid in every store. In a LOCAL
-// execution, its message is removed.
+// quiet returns the error in the form that is stored. The texts in the result are valid in every
+// store. If the execution is LOCAL, the result has no message.
 func (d *draft) quiet(e *perdure.TaskError) *perdure.TaskError {
 	q := validate.TaskError(e)
 	if q != nil && d.local() {

@@ -28,8 +28,9 @@ func CheckPromotable(x *perdure.Execution) error {
 }
 
 // Promote changes a LOCAL execution to REMOTE if the server has copies of all its contents.
-// Otherwise Decision.Value, a Promotion, contains the next contents to copy. Promote closes open
-// blocks first, because from then on another worker may write blocks. Errors: not_found, conflict.
+// Otherwise Decision.Value, a Promotion, contains the next contents to copy. Promote first closes
+// open blocks, because another worker may write blocks after the promotion. Errors: not_found,
+// conflict.
 func Promote(s *store.State, id uuid.UUID) (*store.Changes, error) {
 	if s.Execution == nil {
 		return nil, noExecution(id)

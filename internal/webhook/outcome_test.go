@@ -46,8 +46,8 @@ func TestALostOutcomeIsSentAgain(t *testing.T) {
 	})
 }
 
-// TestALateOutcomeDoesNotCount checks an attempt whose lease has ended. Its outcome changes nothing
-// once another server has taken the delivery, or the delivery was sent again.
+// TestALateOutcomeDoesNotCount checks an attempt whose lease has ended. The outcome of the attempt
+// changes nothing once another server has taken the delivery, or the delivery was sent again.
 func TestALateOutcomeDoesNotCount(t *testing.T) {
 	each(t, func(b *bench) {
 		w, _ := b.webhook("http://127.0.0.1:1/nobody")

@@ -67,8 +67,8 @@ type gifts struct {
 	total    int
 }
 
-// give assigns a free place to a webhook, if there is one. A webhook can get its first place even
-// if other webhooks of its org use many.
+// give assigns a free place to a webhook, if there is one. A webhook without a place gets one even
+// if other webhooks of its org use all places of the org.
 func (g *gifts) give(w *perdure.Webhook) bool {
 	own, org, total := g.byWebhook[w.ID]+g.webhooks[w.ID], g.byOrg[w.Org]+g.orgs[w.Org], g.Sender.total+g.total
 	if own >= perWebhook || own > 0 && (org >= perOrg || total >= atOnce) || total >= 2*atOnce {

@@ -109,7 +109,8 @@ func New(c Config) *Sender {
 	return &Sender{Config: c, client: newClient(c.Network), freed: make(chan struct{}, 1), byOrg: map[string]int{}, byWebhook: map[uuid.UUID]int{}}
 }
 
-// Run sends deliveries until ctx ends. Then it waits a short time for the running requests.
+// Run sends deliveries until ctx ends. Then it waits for the running requests, for a short time at
+// most.
 func (s *Sender) Run(ctx context.Context) error {
 	hints, unsubscribe := s.Hints.Subscribe(notify.Deliveries)
 	defer unsubscribe()

@@ -26,8 +26,8 @@ func (b *Keepers) FirstClaims(worker uuid.UUID) *FirstClaims {
 }
 
 // Skip reports whether the poll should leave the execution to another worker for now. The committer
-// calls it. The result comes from memory and may be out of date. That is safe, because a later poll
-// finds the skipped execution.
+// calls Skip. The result comes from memory and may be out of date. A wrong result is harmless,
+// because a later poll finds the skipped execution.
 func (f *FirstClaims) Skip(execution uuid.UUID, ready perdure.Time) bool {
 	now, until := f.board.clock.Now(), ready.Add(FirstClaimFor)
 	if until.Reached(now) || !f.board.keptElsewhere(execution, f.worker, now.Add(-f.board.lease)) {

@@ -123,8 +123,8 @@ func (c *Conversations) Add(ctx context.Context, org string, at Place, items []j
 	return err
 }
 
-// Delete deletes a conversation with its pending items. Its executions are not deleted.
-// Error: not_found.
+// Delete deletes a conversation with its pending items. The executions of the conversation are not
+// deleted. Error: not_found.
 func (c *Conversations) Delete(ctx context.Context, org, id string) error {
 	_, err := c.conversation(ctx, store.Command{
 		Name: "delete conversation", Lane: store.LaneCommits, Org: org, Frees: true,

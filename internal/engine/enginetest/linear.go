@@ -88,7 +88,7 @@ func (c *crowd) note(member int, call int64, in operation, out told) {
 }
 
 // work claims an execution and sends some commits; some of them are sent twice at the same time.
-// Then it releases the claim and sends one more commit, which comes too late.
+// Then it releases the claim and sends one more commit, which must be refused.
 func (c *crowd) work(member int, r *rand.Rand) {
 	call := c.now()
 	claims, err := c.d.PollAgents(c.Context(), pollFor(1, 0))

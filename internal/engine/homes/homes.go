@@ -56,8 +56,8 @@ type contentConnection struct{ source perdure.ContentSource }
 // a disconnected one.
 const mostHomes = 10_000
 
-// at calls change with the home of the key, while it holds hs.mu. It creates the home if the worker
-// was not known to this process.
+// at calls the function change with the home of the key, while hs.mu is locked. It creates the home
+// if the worker was not known to this process.
 func (hs *Homes) at(key workerKey, now perdure.Time, change func(*home)) {
 	hs.mu.Lock()
 	defer hs.mu.Unlock()

@@ -77,7 +77,8 @@ func withheldBytes(q *perdure.Question) (size int64) {
 	return size
 }
 
-// showQuestion adds the contents of a question that can be read. It replaces the others by marks.
+// showQuestion adds to a question those of its contents that can be read from the worker. In place
+// of the others, it sets marks.
 func (s *Questions) showQuestion(ctx context.Context, x *perdure.Execution, q *perdure.Question) {
 	if q.Withheld != nil {
 		if content, err := s.questionContent(ctx, x, q); err == nil {

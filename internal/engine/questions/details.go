@@ -139,9 +139,9 @@ func (s *Questions) Answerable(ctx context.Context, org string, questions []*per
 	return mine, nil
 }
 
-// allAskers returns the keys that a question with NotAsker excludes if servers have not recorded
-// its askers. These are the keys that sent a signal to the execution. If the execution has been
-// pruned in the meantime, only the token is excluded.
+// allAskers returns the API keys that a question with NotAsker excludes, if an older server has not
+// recorded the question's askers: all keys that have sent a signal to the execution. If the
+// execution has been pruned in the meantime, only the token is excluded.
 func (s *Questions) allAskers(ctx context.Context, org string, execution uuid.UUID) ([]uuid.UUID, error) {
 	x, err := s.refs.Execution(ctx, org, execution)
 	if perdure.IsCode(err, perdure.NotFound) {

@@ -107,8 +107,8 @@ func Open(o Options) (*Hints, error) {
 func (h *Hints) subscribe() error {
 	sub, err := h.conn.Subscribe(h.subject, func(m *nats.Msg) { h.receive(m.Data) })
 	if err == nil {
-		// If this process is stopped for a while, messages over these limits are dropped. That
-		// loses little, because one hint covers many changes.
+		// If this process is stopped for a while, messages over these limits are dropped. Little is
+		// lost by that, because one hint stands for many changes.
 		err = sub.SetPendingLimits(1024, 8<<20)
 	}
 	if err != nil {

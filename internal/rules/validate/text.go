@@ -147,8 +147,9 @@ func escaped(digits []byte) rune {
 	return rune(n)
 }
 
-// TaskError returns the error with texts that every store can hold. Without this, the store would
-// refuse the end of an execution or a task, which would then never end.
+// TaskError returns a copy of the error whose texts every store can hold. Otherwise the store would
+// refuse the end of an execution or task with this error, and the execution or task would never
+// end.
 func TaskError(e *perdure.TaskError) *perdure.TaskError {
 	if e == nil {
 		return nil
