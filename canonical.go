@@ -8,11 +8,11 @@ import (
 // deepest is the maximum nesting depth that plainCanonical accepts.
 const deepest = 32
 
-// plainCanonical is a fast path: it returns the canonical form (RFC 8785) of simple JSON. Simple
-// JSON is ASCII, with whole numbers of at most 15 digits and only escapes that the canonical form
-// keeps. Its names are unique and have no escapes. For other JSON, and for invalid JSON, ok is
-// false and the caller applies the full rules. Most inputs of tasks are simple, and every task
-// needs a key.
+// plainCanonical returns the canonical form (RFC 8785) of simple JSON, faster than the full rules
+// do. Simple JSON is ASCII, with whole numbers of at most 15 digits and only escapes that the
+// canonical form keeps. Names in its objects are unique and have no escapes. For other JSON, and
+// for invalid JSON, ok is false and the caller applies the full rules. The fast path pays because
+// every task needs a key and most inputs of tasks are simple.
 func plainCanonical(input []byte) (out []byte, ok bool) {
 	p := plainParser{in: input, out: make([]byte, 0, len(input))}
 	if !p.value(0) {
@@ -167,8 +167,8 @@ func (p *plainParser) object(depth int) bool {
 	}
 }
 
-// sort orders the members of an object by their names. The first member begins at the offset first of
-// out. sort returns false if two members have the same name.
+// sort orders the members of an object in p.out by their names. The object's first member begins at
+// p.out[first]. sort returns false if two members have the same name.
 func (p *plainParser) sort(first int, members []member) bool {
 	order := func(a, b member) int { return bytes.Compare(a.name, b.name) }
 	if !slices.IsSortedFunc(members, order) {

@@ -6,20 +6,21 @@ import (
 	"github.com/google/uuid"
 )
 
-// Checkpoint is a numbered position of an execution: the leaf and a small state. A resume starts at
-// the newest checkpoint.
+// Checkpoint is a numbered position from which an execution can resume: the leaf of its
+// conversation and a small state. A resume starts at the newest checkpoint.
 type Checkpoint struct {
 	Sequence    int64           `json:"sequence"`
 	LeafEntryID *uuid.UUID      `json:"leafEntryId"`
 	State       json.RawMessage `json:"state"`
-	// StateBytes and StateSHA256 describe the state to clients that do not receive the state
-	// itself.
+	// StateBytes and StateSHA256 are the length and the hash of the state, for clients that do not
+	// receive the state itself.
 	StateBytes  int64           `json:"stateBytes,omitempty" wire:"-"`
 	StateSHA256 string          `json:"stateSha256,omitempty" wire:"-"`
 	Metadata    json.RawMessage `json:"metadata,omitempty"` // {checkpoint_reason, entry_count, state_version, traceparent}
 	CreatedAt   Time            `json:"createdAt"`
 
-	// Blob refers to the state if the state is over InlineLimit and has not been loaded.
+	// Blob refers to the blob that contains the state, if the state is larger than InlineLimit and has
+	// not been loaded.
 	Blob *BlobRef `json:"-"`
 }
 

@@ -36,7 +36,8 @@ func CallerTaskKey(execution uuid.UUID, kind, key string) string {
 	return taskKey(execution, kind, []byte(key), "")
 }
 
-// StepKey returns the key of a step's record.
+// StepKey returns the key under which the result of a step is recorded. It is computed like
+// DefaultTaskKey, with the kind "step" and the quoted name of the step in place of the input.
 func StepKey(execution uuid.UUID, name, instance string) string {
 	return taskKey(execution, "step", []byte(strconv.Quote(name)), instance)
 }
@@ -52,7 +53,8 @@ func taskKey(execution uuid.UUID, kind string, middle []byte, instance string) s
 	return "task:" + hex.EncodeToString(h.Sum(nil)[:16])
 }
 
-// TaskID returns the id of the task with the key: a UUIDv5 in the OID namespace.
+// TaskID derives the id of a task from its key, as a UUIDv5 in the OID namespace. Equal keys have
+// equal ids.
 func TaskID(key string) uuid.UUID { return uuid.NewSHA1(uuid.NameSpaceOID, []byte(key)) }
 
 // checkNumbers refuses integers that a float64 does not represent exactly. Canonical JSON could write
@@ -71,8 +73,8 @@ func checkNumbers(input json.RawMessage) error {
 	}
 }
 
-// exact reports whether float64 represents an integer exactly. It returns true for a fraction, because
-// every JSON reader rounds a fraction to the nearest float64.
+// exact reports whether a float64 represents the number exactly, if the number is an integer. For a
+// fraction, exact returns true, because every JSON reader rounds a fraction to the nearest float64.
 func exact(number json.Number) bool {
 	f, err := number.Float64()
 	if err != nil {

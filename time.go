@@ -5,19 +5,20 @@ import (
 	"time"
 )
 
-// wireTime is RFC 3339 in UTC with milliseconds.
+// wireTime is the layout of a Time as text: RFC 3339 in UTC with milliseconds.
 const wireTime = "2006-01-02T15:04:05.000Z"
 
-// Time is a time of the store's clock. Its text form is RFC 3339 in UTC with milliseconds.
+// Time is a point in time by the clock of the store. As text, a Time is written as RFC 3339 in UTC
+// with milliseconds.
 type Time struct{ time.Time }
 
-// At truncates t to milliseconds, the precision of the store.
+// At converts t to a Time in UTC. It truncates t to milliseconds, the precision of the store.
 func At(t time.Time) Time { return Time{t.UTC().Truncate(time.Millisecond)} }
 
 // AtMilli returns the time ms milliseconds after the Unix epoch.
 func AtMilli(ms int64) Time { return Time{time.UnixMilli(ms).UTC()} }
 
-// Add returns t+d.
+// Add returns the time d after t, truncated to milliseconds.
 func (t Time) Add(d time.Duration) Time { return At(t.Time.Add(d)) }
 
 // Reached reports whether now is at or past t.

@@ -63,11 +63,11 @@ func openCalls(e Entry) ([]string, error) {
 	return e.Calls, nil
 }
 
-// CheckContent checks the content of a message entry: that it is valid for its role, that providers
-// accept it (CheckParts), and that it matches the entry's Calls and Answers. The content of an llm_call
-// entry may be any JSON. The worker checks each content when it appends it, and the server checks it
-// again. CheckContent accepts an entry whose content is only in a blob; the reader of the blob checks
-// the content.
+// CheckContent checks the content of a message entry. The content must be valid for the role of the
+// message, providers must accept it (CheckParts), and it must match the entry's Calls and Answers.
+// The content of an llm_call entry may be any JSON. The worker checks the content of each entry
+// that it appends, and the server checks it again. CheckContent accepts an entry whose content is
+// only in a blob; the reader of the blob checks the content.
 func CheckContent(e Entry) error {
 	onWorker := e.Content == nil && e.Blob != nil && e.Metadata == nil // LOCAL execution: see NewEntry.Covers
 	if e.Type == EntryCompaction && !onWorker {
@@ -149,7 +149,8 @@ func contentRules(e Entry) DocumentRules {
 
 func decodeStrictly(e Entry) (Message, error) {
 	m := Message{Role: e.Role}
-	// Values that a model or its provider wrote are stored unchanged.
+	// A key may occur twice inside arguments and native: a model or its provider wrote them, and they
+	// are stored unchanged.
 	if err := checkNoDoubledKeys("content", e.Content, "arguments", "native"); err != nil {
 		return m, transcriptField(e, err)
 	}
@@ -162,8 +163,9 @@ func decodeStrictly(e Entry) (Message, error) {
 	return m, nil
 }
 
-// ClosingResults creates results for the open tool calls of an execution that ends, or of a turn that
-// fails. The text of each result is why. names maps ids of tool calls to known tool names.
+// ClosingResults creates a result for each open tool call when an execution ends or a turn fails.
+// The text of each result is the argument why. The map names contains the known tool names by the
+// ids of their calls.
 func ClosingResults(parent Entry, open []string, names map[string]string, why string) ([]Entry, error) {
 	var results []Entry
 	for _, call := range open {
@@ -196,8 +198,8 @@ func invalidTranscript(e Entry, format string, args ...any) error {
 	return err
 }
 
-// transcriptField converts an error that names a field to an invalid_transcript error of the entry. It
-// returns other errors unchanged.
+// transcriptField converts an error that names a field to an invalid_transcript error about the
+// entry e. Other errors are returned unchanged.
 func transcriptField(e Entry, err error) error {
 	var at *Error
 	if !errors.As(err, &at) || len(at.Fields) == 0 {

@@ -1,8 +1,8 @@
 package perdure
 
-// Usage counts tokens. Cost is in US dollars, and nil if no price is known. Input does not include
-// tokens that were read from or written to a prompt cache. Reasoning is a part of Output, and nil if
-// the provider does not report it.
+// Usage counts the tokens of model calls. Cost is in US dollars; it is nil if no price is known.
+// Input does not include tokens that were read from or written to a prompt cache. Reasoning is
+// included in Output; it is nil if the provider does not report reasoning tokens.
 type Usage struct {
 	Input       int64    `json:"input"`
 	Output      int64    `json:"output"`
@@ -14,7 +14,8 @@ type Usage struct {
 	Calls       int64    `json:"calls"`
 }
 
-// CostIsWhole reports whether the sum of the costs of these models includes the cost of every call.
+// CostIsWhole reports whether a cost is known for every model that was called. Otherwise the sum of
+// the known costs is only a lower bound.
 func CostIsWhole(byModel map[string]Usage) bool {
 	for _, u := range byModel {
 		if u.Calls > 0 && u.Cost == nil {
@@ -41,7 +42,8 @@ func (u Usage) Add(v Usage) Usage {
 	return sum
 }
 
-// addKnown returns the sum of those numbers that are not nil, or nil if both are nil.
+// addKnown returns a new pointer to the sum of *a and *b. A nil pointer counts as 0; if both are
+// nil, the result is nil.
 func addKnown[N int64 | float64](a, b *N) *N {
 	if a == nil {
 		a, b = b, nil

@@ -8,7 +8,7 @@ import (
 	"github.com/google/uuid"
 )
 
-// TaskCondition says which end of a task a wait is for.
+// TaskCondition says which outcome of a task meets a wait: any end, success, or failure.
 type TaskCondition string
 
 const (
@@ -118,7 +118,8 @@ func (w Wait) Signals() []string {
 	return names
 }
 
-// TakesSignal reports whether the name of the signal matches a pattern of the wait.
+// TakesSignal reports whether the name of a signal matches one of the names and patterns that
+// Signals returns.
 func (w Wait) TakesSignal(name string) bool {
 	return slices.ContainsFunc(w.Signals(), func(pattern string) bool { return MatchName(pattern, name) })
 }
@@ -149,8 +150,8 @@ func (w Wait) Questions() []uuid.UUID {
 	return ids
 }
 
-// NextTimer returns the time of the earliest timer in the wait that is not met. It returns false if
-// there is none.
+// NextTimer returns the due time of the earliest timer in the wait that is not met. It returns
+// false if the wait has no such timer.
 func (w Wait) NextTimer() (Time, bool) {
 	var next Time
 	found := false
@@ -174,8 +175,9 @@ func (w *Wait) HasTimer() bool {
 	return found
 }
 
-// At returns a copy of the wait in which a Timer replaces each After, and a copy of the record asked
-// with the due times of these timers. now is the current time of the store.
+// At returns a copy of w in which a Timer replaces each After. The due time of a timer comes from
+// the record asked if it has one for this name, else it is now plus After. At also returns asked
+// with the new due times added. The argument now is the current time of the store.
 func (w Wait) At(now Time, asked Asked) (Wait, Asked) {
 	at := func(waits []Wait) []Wait {
 		if waits == nil {
@@ -199,8 +201,9 @@ func (w Wait) At(now Time, asked Asked) (Wait, Asked) {
 	return w, asked
 }
 
-// Mark returns a copy of the wait in which the leaves that the facts meet are marked, and reports
-// whether the whole wait is met. A leaf of a kind that this program does not know is not met.
+// Mark returns a copy of the wait in which Met is set for each node that is met according to the
+// facts. It also reports whether the whole wait is met. A leaf of a kind that this program does not
+// know is not met.
 func (w Wait) Mark(facts Facts) (Wait, bool) {
 	if w.Met {
 		return w, true

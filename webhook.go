@@ -28,8 +28,8 @@ const (
 	// DeliveryKept is how long a delivery is stored after it was delivered or became dead. A pending
 	// delivery of a disabled webhook is stored equally long.
 	DeliveryKept = 7 * 24 * time.Hour
-	// OldSecretLife is how long, after a rotation, deliveries are also signed with the secret before
-	// it.
+	// OldSecretLife is how long after a rotation of the secret deliveries are also signed with the old
+	// secret.
 	OldSecretLife = 24 * time.Hour
 )
 
@@ -48,8 +48,8 @@ type Webhook struct {
 	Events      []string `json:"events"`
 	Description string   `json:"description,omitempty"`
 	Enabled     bool     `json:"enabled"`
-	// KeyID is an API key, if deliveries about new questions contain a link to answer with that key. It
-	// is nil if they contain no link.
+	// KeyID is the id of the API key for links in deliveries about new questions. A person who opens
+	// such a link answers the question with this key. If KeyID is nil, deliveries contain no link.
 	KeyID *uuid.UUID `json:"keyId,omitempty"`
 	// DisabledReason says why the server has disabled the webhook; "" if it has not.
 	DisabledReason string `json:"disabledReason,omitempty"`

@@ -40,7 +40,8 @@ func Approved(ctx Context, kind string, input any, opts ...TaskOption) (Future, 
 	return f, f.Err()
 }
 
-// guardedTask is a task that the policies of an execution guard.
+// guardedTask is a task that Approved has to schedule, with the approval policies that decide about
+// it.
 type guardedTask struct {
 	ctx       Context
 	policies  perdure.Approvals
@@ -71,7 +72,8 @@ func newGuardedTask(ctx Context, policies perdure.Approvals, kind string, input 
 	return c, perdure.CheckArguments("input", raw)
 }
 
-// clear decides whether the task may run, and asks people if a rule says so. Errors: those of Approved.
+// clear returns nil if the task may run. If a rule says that people decide, clear asks them and
+// blocks until they have answered. Errors: those of Approved.
 func (c *guardedTask) clear() error {
 	if err := c.judge(); err != nil {
 		return err
@@ -106,7 +108,8 @@ func (c *guardedTask) judge() (err error) {
 	return err
 }
 
-// ask asks people about the task and waits for their answer.
+// ask asks people whether the task may run, and blocks until they have answered. If they approve a
+// changed input, the task gets the changed input, and the policies judge it again.
 func (c *guardedTask) ask() error {
 	name, err := c.question()
 	if err != nil {
@@ -142,8 +145,8 @@ func (c *guardedTask) ask() error {
 	return c.judge() // the policies judge the changed input
 }
 
-// question returns the name of the question about the task. Equal tasks have the same name, which does
-// not depend on the execution.
+// question returns the name of the question whether the task may run. Two equal tasks have a
+// question of the same name, also in different executions.
 func (c *guardedTask) question() (string, error) {
 	if c.settings.Key != "" {
 		return "approval:" + perdure.CallerTaskKey(uuid.Nil, c.kind, c.settings.Key), nil
@@ -152,7 +155,8 @@ func (c *guardedTask) question() (string, error) {
 	return "approval:" + key, err
 }
 
-// cleared is a TaskOption. It sets the clearance with which the gate of the execution accepts the task.
+// cleared is a TaskOption. It adds the clearance to the task: the rule that allows the task, or the
+// question in which people approved it. The server refuses a guarded task without a clearance.
 func (c *guardedTask) cleared(s *TaskSettings) {
 	clearance := c.clearance
 	s.Clearance = &clearance

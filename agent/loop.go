@@ -59,8 +59,8 @@ func Loop[S any](ctx Context, state *S, step func(ctx Context, state *S) (done b
 	}
 }
 
-// load decodes the state of the newest checkpoint into *state, and reports whether there is a
-// checkpoint.
+// load decodes the state of the newest checkpoint into *state. It returns false, and leaves *state
+// unchanged, if the execution has no checkpoint.
 func load[S any](ctx Context, state *S) (bool, error) {
 	var stored S
 	known, err := ctx.State(&stored)
@@ -78,7 +78,8 @@ type iteration struct {
 	prefix string
 }
 
-// Value implements context.Context. Packages that use this Context find the prefix with package scope.
+// Value implements context.Context. For scope.Key it returns the prefix, so that other packages can
+// read the prefix with package scope.
 func (i iteration) Value(key any) any {
 	if key == (scope.Key{}) {
 		return i.prefix

@@ -12,11 +12,12 @@ import (
 )
 
 var (
-	// ErrExpired is returned if a question has expired without an answer, and its OnExpiry sets none.
+	// ErrExpired is returned if a question has expired without an answer, and OnExpiry sets no answer
+	// for this case.
 	ErrExpired = errors.New("nobody answered the question in time")
 	// ErrWithdrawn is returned if a question was withdrawn.
 	ErrWithdrawn = errors.New("the question was withdrawn")
-	// ErrDenied is wrapped by the error of AskFor and AskChoice if the answer is a denial.
+	// ErrDenied is wrapped by the errors of AskFor, AskChoice and Approved if the answer is a denial.
 	ErrDenied = errors.New("the answer is no")
 )
 
@@ -41,17 +42,18 @@ type Question struct {
 	Details any
 	// Call, if set, is the tool call that an approval is about. Its arguments are the details.
 	Call *QuestionCall
-	// Needed, NotAsker and By say who must answer: see the fields of perdure.QuestionTerms.
+	// Needed, NotAsker and By determine how many people must answer, and who may. They have the
+	// meaning of the fields of perdure.QuestionTerms with these names.
 	Needed   int
 	NotAsker bool
 	By       []string
-	// Edit says who may change the details while approving them. perdure.Question.Details then contains
-	// the approved details.
+	// Edit says who may change the details while approving them. After an approval,
+	// perdure.Question.Details contains the details as they were approved.
 	Edit perdure.EditRight
-	// NoGrants means that people are asked every time: see the field of perdure.QuestionTerms.
+	// NoGrants means that people are asked every time: see perdure.QuestionTerms.NoGrants.
 	NoGrants bool
-	// Expires is the time until the question expires; 0 means never. OnExpiry and Default say what
-	// happens when it expires.
+	// Expires is the time after which the question expires; with 0 it never expires. OnExpiry and
+	// Default determine what happens when the question expires.
 	Expires  time.Duration
 	OnExpiry perdure.OnExpiry
 	Default  any
@@ -63,11 +65,11 @@ type QuestionCall struct {
 	// not set, the question stores the arguments.
 	EntryID uuid.UUID
 	CallID  string
-	// Arguments is the text of the call's arguments, unchanged.
+	// Arguments are the arguments of the call as JSON text, exactly as the call contains them.
 	Arguments string
 }
 
-// New returns the question in the form in which a commit contains it. Errors: invalid_argument.
+// New converts q to the question that a commit contains. Errors: invalid_argument.
 func (q Question) New() (perdure.NewQuestion, error) {
 	n := perdure.NewQuestion{
 		Key: q.key(), ExpiresAfter: q.Expires,
@@ -115,8 +117,8 @@ func (q Question) kind() perdure.QuestionKind {
 	return perdure.QuestionApproval
 }
 
-// encoded returns the value as JSON; nil for a nil value. The argument what names the value in the
-// error.
+// encoded returns the value as JSON, and nil for a nil value. The error contains what, the name of
+// the field whose value cannot be encoded.
 func encoded(what string, value any) (json.RawMessage, error) {
 	if value == nil {
 		return nil, nil
@@ -128,7 +130,7 @@ func encoded(what string, value any) (json.RawMessage, error) {
 	return raw, nil
 }
 
-// Asked refers to a question that was asked.
+// Asked refers to a question that was asked, or contains the error why it could not be asked.
 type Asked struct {
 	ID  uuid.UUID
 	err error
@@ -144,7 +146,7 @@ func NotAsked(err error) Asked { return Asked{err: err} }
 // Err returns the reason why the question could not be asked, or nil if it was.
 func (a Asked) Err() error { return a.err }
 
-// MarshalJSON writes the question's id.
+// MarshalJSON returns the id of the question as a JSON string.
 func (a Asked) MarshalJSON() ([]byte, error) { return json.Marshal(a.ID) }
 
 // OnQuestion returns a condition that is met when the question has an answer, has expired or was

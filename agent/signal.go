@@ -34,8 +34,8 @@ func (k SignalKind[T]) Spec() perdure.SignalSpec {
 	return k.spec
 }
 
-// Wait waits for a signal with this name, takes it, and decodes its value. If timeout is positive
-// and passes first, it returns ErrTimeout. It blocks.
+// Wait blocks until a signal with the name of this kind is pending, takes the signal, and returns
+// its decoded value. If timeout is positive and passes before, Wait returns ErrTimeout.
 func (k SignalKind[T]) Wait(ctx Context, timeout time.Duration) (T, error) {
 	s, err := ctx.WaitSignal(k.spec.Name, timeout)
 	if err != nil {
@@ -45,8 +45,8 @@ func (k SignalKind[T]) Wait(ctx Context, timeout time.Duration) (T, error) {
 	return k.Value(s)
 }
 
-// On returns a condition for WaitAny that is met by a signal with this name. Value decodes the
-// signal that met it.
+// On returns a condition for WaitAny that is met by a signal with the name of this kind. Value
+// decodes the signal that met the condition.
 func (k SignalKind[T]) On() Condition { return OnSignal(k.spec.Name) }
 
 // Value decodes the value of a signal. If the value has another type than T, the error is
@@ -59,7 +59,8 @@ func (k SignalKind[T]) Value(s perdure.Signal) (T, error) {
 	return value, nil
 }
 
-// SignalSpecs is implemented by SignalKind of any type.
+// SignalSpecs is implemented by SignalKind[T] for every T, so that kinds with different types can
+// be passed to Definition.Signals together.
 type SignalSpecs interface {
 	Spec() perdure.SignalSpec
 }

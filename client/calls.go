@@ -14,8 +14,9 @@ import (
 // ModelCall is a model call together with its request, as the server rebuilds it.
 type ModelCall struct {
 	perdure.ModelCall
-	// SystemPromptBytes and AnswerBytes are the sizes of the system prompt and of the answer's parts.
-	// Each is set only if that text was left out because it has more than 256 KiB.
+	// SystemPromptBytes is the size of the system prompt, and AnswerBytes the size of the answer's
+	// parts. Each size is set only if the text was left out of the response because it has more than
+	// 256 KiB.
 	SystemPromptBytes int `json:"systemPromptBytes,omitempty"`
 	AnswerBytes       int `json:"answerBytes,omitempty"`
 	// LeftOut are the parts of the conversation that the model does not see, oldest first.
@@ -27,7 +28,7 @@ type ModelCall struct {
 // CallMessage is a message as a model sees it.
 type CallMessage struct {
 	Role perdure.Role `json:"role"`
-	// Bytes is the size of the message's content. Parts is nil if it is more than 256 KiB.
+	// Bytes is the size of the message's content. If the size is more than 256 KiB, Parts is nil.
 	Bytes int             `json:"bytes"`
 	Parts json.RawMessage `json:"parts"`
 }
@@ -60,10 +61,10 @@ func (c *Client) ModelCall(ctx context.Context, id, call uuid.UUID) (*ModelCall,
 	}
 }
 
-// ModelCallRequest returns the body of the HTTP request of a model call, without the API key. The code
-// that calls the provider builds it. If provider is empty, the provider of the call is used. The caller
-// closes the result. Errors: those of ModelCall, invalid_argument (the provider cannot send such a
-// request).
+// ModelCallRequest returns the body of the HTTP request of a model call, without the API key. The
+// server builds the body with the same code that calls the provider. If provider is empty, the body
+// is for the provider of the call. The caller closes the returned reader. Errors: those of
+// ModelCall, invalid_argument (the provider cannot send such a request).
 func (c *Client) ModelCallRequest(ctx context.Context, id, call uuid.UUID, provider string) (io.ReadCloser, error) {
 	q := url.Values{}
 	if provider != "" {

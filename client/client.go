@@ -29,11 +29,12 @@ type Options struct {
 	// Org is the org of the key; default "default". The token of a server's data directory can be used
 	// with any org.
 	Org string
-	// HTTPClient sends the requests. If it is nil, New creates one that keeps idle connections for
-	// concurrent requests. The created one has no timeout, because a stream may last for any time.
+	// HTTPClient sends the requests. If it is nil, New creates an HTTP client that keeps idle
+	// connections for concurrent requests. The created client has no timeout, because a stream may
+	// last for any time.
 	HTTPClient *http.Client
-	// OnReconnect is called before each pause of Follow. Its arguments are the error that ended the
-	// stream and the length of the pause.
+	// OnReconnect is called before each pause in which Follow waits to connect again. The argument
+	// cause is the error that ended the stream, and pause is the length of the pause.
 	OnReconnect func(cause error, pause time.Duration)
 }
 
@@ -49,8 +50,8 @@ type Client struct {
 	rand func() float64
 }
 
-// New creates a client. It connects at the first call. Errors: invalid_argument, whose message does
-// not contain BaseURL, because it may hold a password.
+// New creates a client, which connects at its first call. Errors: invalid_argument. The message of
+// this error does not contain BaseURL, because the URL may contain a password.
 func New(o Options) (*Client, error) {
 	base, err := url.Parse(o.BaseURL)
 	if err != nil || base.Host == "" || (base.Scheme != "http" && base.Scheme != "https") {
@@ -125,8 +126,8 @@ func (c *Client) url(r request) string {
 	return u.String()
 }
 
-// send sends the request and returns the response. If the response reports an error, it returns that
-// error instead.
+// send sends the request and returns the response. If the response reports an error, send returns
+// this error and no response.
 func (c *Client) send(ctx context.Context, r request) (*http.Response, error) {
 	var body io.Reader
 	if r.body != nil {
@@ -143,7 +144,8 @@ func (c *Client) send(ctx context.Context, r request) (*http.Response, error) {
 	if r.raw != nil {
 		req.Body, req.ContentLength = io.NopCloser(io.LimitReader(r.raw, r.length)), r.length
 		req.Header.Set("Content-Type", "application/json")
-		// The server can then refuse a body that is too large before the client sends it.
+		// With this header, the server can refuse a body that is too large before the client sends the
+		// body.
 		req.Header.Set("Expect", "100-continue")
 	}
 	for name, values := range r.header {
@@ -192,8 +194,8 @@ const (
 	soon      = 2 * time.Second
 )
 
-// unhurried sends the request, and repeats it if it was rate limited, as soon and soonTries allow. It
-// does not repeat requests with a raw body.
+// unhurried sends the request, and repeats a rate-limited request within the limits of soon and
+// soonTries. It does not repeat requests with a raw body.
 func (c *Client) unhurried(ctx context.Context, r request) (*http.Response, error) {
 	for tries := 1; ; tries++ {
 		resp, err := c.send(ctx, r)
@@ -232,7 +234,7 @@ func brokenOff(ctx context.Context, err error) error {
 	return &perdure.Error{Code: perdure.Unavailable, Message: "the server's answer broke off or is no JSON", Err: err}
 }
 
-// drain reads the rest of the body, so that the connection can be reused.
+// drain reads the rest of a response's body, so that the connection can be reused.
 func drain(body io.ReadCloser) {
 	_, _ = io.Copy(io.Discard, io.LimitReader(body, 64<<10)) // an error here does no harm
 	_ = body.Close()

@@ -10,8 +10,8 @@ import (
 // Context contains the messages that the next model call of an execution will send, without the system
 // prompt and the tools.
 type Context struct {
-	// LeafEntryID is the last entry of the path that the context is built from; nil if there is no
-	// entry.
+	// LeafEntryID is the id of the last entry on the path whose messages form the context. It is nil
+	// if the execution has no entry.
 	LeafEntryID *uuid.UUID `json:"leafEntryId"`
 	// Compaction is the newest compaction on the path; nil if there is none.
 	Compaction *ContextCompaction `json:"compaction"`

@@ -45,8 +45,8 @@ func (f QuestionFilter) add(q url.Values) {
 
 // OpenQuestions is the number of open questions of an org.
 type OpenQuestions struct {
-	// Open is the number of all open questions of the org; it does not depend on a filter. More reports
-	// that there are more than Open.
+	// Open is the number of open questions of the org, whatever the filter selects. If More is true,
+	// the org has more open questions than Open.
 	Open int  `json:"open"`
 	More bool `json:"openMore"`
 }
@@ -77,14 +77,15 @@ func (c *Client) Questions(ctx context.Context, f QuestionFilter) iter.Seq2[*per
 	})
 }
 
-// Question returns a question with its details, whose bytes are unchanged. Details over 256 KiB are
-// left out; DetailsBytes is then their size, and QuestionDetails returns them. Errors: not_found.
+// Question returns a question with its details, byte for byte as they are stored. If the details
+// have more than 256 KiB, they are left out, and DetailsBytes is their size; QuestionDetails
+// returns them. Errors: not_found.
 func (c *Client) Question(ctx context.Context, id uuid.UUID) (*perdure.Question, error) {
 	return get[perdure.Question](ctx, c, nil, questions, id.String())
 }
 
-// QuestionDetails returns the details of a question, with unchanged bytes. Errors: not_found, also if
-// the question has no details.
+// QuestionDetails returns the details of a question, of any size, byte for byte as they are stored.
+// Errors: not_found, also if the question has no details.
 func (c *Client) QuestionDetails(ctx context.Context, id uuid.UUID) ([]byte, error) {
 	resp, err := c.unhurried(ctx, request{method: http.MethodGet, path: []string{questions, id.String(), "details"}})
 	if err != nil {
@@ -100,26 +101,29 @@ func (c *Client) QuestionDetails(ctx context.Context, id uuid.UUID) ([]byte, err
 
 // AnswerRequest is a vote on a question.
 type AnswerRequest struct {
-	// AnswerID is the id of the vote. A repeat with the same id has no effect. If it is "", the method
-	// Answer creates an id.
+	// AnswerID is the id of the vote. A second request with the same id has no effect. If AnswerID is
+	// "", the method Answer creates an id.
 	AnswerID string          `json:"answerId"`
 	Verdict  perdure.Verdict `json:"verdict"`
 	// DetailsSHA256 is the hash of the details that the voter has seen: the result of
-	// perdure.DetailsHash for the question's kind, subject and details. VerdictApprove needs it.
+	// perdure.DetailsHash for the question's kind, subject and details. It is required with
+	// VerdictApprove.
 	DetailsSHA256 *perdure.Hash `json:"detailsSha256,omitempty"`
 	// Value is the answer. It is set with VerdictAnswer.
 	Value json.RawMessage `json:"answer,omitempty"`
 	// Details, with VerdictApprove, replace the details of the question, and the vote approves the new
-	// ones. The question's field Edit must permit that. Earlier votes no longer count.
+	// details. The question's field Edit must permit the change. Votes before the change no longer
+	// count.
 	Details json.RawMessage `json:"details,omitempty"`
 	// Remember, with VerdictApprove, requests that later calls of the same sort run without a question.
 	Remember *perdure.Remember `json:"remember,omitempty"`
 	Reason   string            `json:"reason,omitempty"`
 }
 
-// Answer votes on a question and returns the question after the vote; it is still open if it needs more
-// votes. If the question was already decided, the error is a [DecidedError]. Errors: invalid_argument,
-// not_found, permission_denied, question_decided, details_changed, already_voted.
+// Answer votes on a question and returns the question after the vote. The question is still open if
+// a decision needs more votes. If the question was already decided, the error is a [DecidedError].
+// Errors: invalid_argument, not_found, permission_denied, question_decided, details_changed,
+// already_voted.
 func (c *Client) Answer(ctx context.Context, id uuid.UUID, r AnswerRequest) (*perdure.Question, error) {
 	if r.AnswerID == "" {
 		r.AnswerID = uuid.NewString()
@@ -151,18 +155,18 @@ type QuestionsNow struct {
 
 // QuestionEvent is an event of FollowQuestions. Exactly one of the fields is set.
 type QuestionEvent struct {
-	// All are the open questions. They replace everything that the reader knows.
+	// All are all open questions of the org. They replace the questions from earlier events.
 	All *QuestionsNow
 	// Changed is a question that is new or has changed since the last event.
 	Changed *perdure.Question
 }
 
-// FollowQuestions returns the open questions of the org, and then each question that changes. It
-// returns states and not every change: several quick changes of a question may arrive as one. After an
-// interruption of the stream, it returns all open questions again.
+// FollowQuestions returns the open questions of the org, and afterwards each question that changes,
+// in its new state. Several quick changes of a question may arrive as one event. After an
+// interruption of the stream, FollowQuestions returns all open questions again.
 //
-// It ends with an error if ctx ends (the context's cause) or if the server refuses the request:
-// unauthenticated, permission_denied.
+// The sequence ends with an error if ctx ends (the error is the context's cause) or if the server
+// refuses the request. Errors: unauthenticated, permission_denied.
 func (c *Client) FollowQuestions(ctx context.Context) iter.Seq2[QuestionEvent, error] {
 	return func(yield func(QuestionEvent, error) bool) {
 		take := func(e Event) error {

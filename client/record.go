@@ -7,9 +7,10 @@ import (
 	"github.com/perdure/perdure"
 )
 
-// Record decodes the event into a record of the log, without its position. The record of a snapshot has
-// the type of the block, and the whole block as one chunk. Fields has all members of the event's data.
-// For an event of type entry.appended, it also returns the entry. Errors: internal.
+// Record decodes the event into a record of the log, without its position. If the event is a
+// snapshot of a block, the record has the type of the block, and the whole block as one chunk. The
+// record's Fields contain all members of the event's data. For an event of type entry.appended,
+// Record also returns the entry. Errors: internal.
 func (e Event) Record() (perdure.Record, *perdure.Entry, error) {
 	h, err := e.Head()
 	if err != nil {
@@ -34,7 +35,7 @@ func (e Event) Record() (perdure.Record, *perdure.Entry, error) {
 	return r, nil, err
 }
 
-// chunk returns the chunk that the event carries; nil if it carries none.
+// chunk returns the chunk of streamed text in the event, or nil if the event contains none.
 func (e Event) chunk(h Head) (*perdure.Chunk, error) {
 	if len(h.Data) > 0 && e.Type != perdure.EventData {
 		return chunkOf(h), nil

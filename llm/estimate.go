@@ -10,8 +10,8 @@ import (
 const (
 	// unknownFile is the assumed number of tokens of a file whose content is not known.
 	unknownFile = UnknownImage
-	// bytesOfFile is the assumed number of bytes per token of a file that is not text. A PDF page of
-	// about 50 KiB and 2,000 tokens has this ratio.
+	// bytesOfFile is the assumed number of bytes per token in a file that is not text, such as a PDF.
+	// A PDF page with about 50 KiB and 2,000 tokens has this ratio.
 	bytesOfFile = 25
 )
 
@@ -50,8 +50,8 @@ func EstimateMessage(m perdure.Message, l Limits) int {
 // tokensOf returns the approximate number of tokens of a text with this number of bytes.
 func tokensOf(bytes int) int { return (2*bytes + 6) / 7 }
 
-// estimatePart returns the number of bytes of text in a part, and the number of tokens of its images
-// and files.
+// estimatePart returns the number of bytes of the part's text, and the approximate number of tokens
+// of its images and files.
 func estimatePart(p perdure.Part, l Limits) (bytes, media int) {
 	switch p.Type {
 	case perdure.PartText:

@@ -14,7 +14,7 @@ func setChoice(p *anthropic.MessageNewParams, req llm.Request) {
 		p.ToolChoice = toolChoice(req)
 	}
 	if req.Format != nil {
-		// The schema is passed on as raw JSON; decoded to a map, it would lose the order of its keys.
+		// The schema stays raw JSON. If it were decoded to a map, the order of its keys would be lost.
 		format := map[string]any{"type": "json_schema", "schema": req.Format.Schema}
 		p.OutputConfig.Format = param.Override[anthropic.JSONOutputFormatParam](format)
 	}

@@ -57,7 +57,8 @@ func (c *converter) assistant(m perdure.Message) []anthropic.ContentBlockParamUn
 				blocks = append(blocks, thinking(p))
 			}
 		case perdure.PartToolCall:
-			// Compact marshalling keeps the order of keys, so the text is stable.
+			// Raw JSON keeps the order of its keys when it is marshalled, so equal arguments are sent as
+			// equal bytes.
 			input := json.RawMessage(llm.OutwardArguments(p))
 			blocks = append(blocks, anthropic.NewToolUseBlock(c.ids[p.ID], input, p.Name))
 		case perdure.PartText: // the API accepts no images in the model's messages

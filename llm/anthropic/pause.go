@@ -12,7 +12,7 @@ import (
 	"github.com/perdure/perdure/llm"
 )
 
-// maxPauses is how often a paused answer is continued at most in one call.
+// maxPauses is the maximum number of requests that continue a paused answer in one call.
 const maxPauses = 5
 
 // pausedAnswer holds the parts of an answer that ended with pause_turn. The API continues such an
@@ -41,7 +41,8 @@ func (p *pausedAnswer) continues(a *answer) bool {
 	return true
 }
 
-// message returns the answer so far as an assistant message.
+// message returns all blocks received so far as one assistant message, for the request that
+// continues the answer.
 func (p *pausedAnswer) message() (anthropic.MessageParam, error) {
 	raw, err := json.Marshal(map[string]any{"role": "assistant", "content": p.blocks})
 	return param.Override[anthropic.MessageParam](json.RawMessage(raw)), err
@@ -107,7 +108,7 @@ func (b *echoedBlock) add(event anthropic.MessageStreamEventUnion) {
 	}
 }
 
-// more appends a delta to a member of the block.
+// more appends piece, the text of a delta, to the text collected for a member of the block.
 func (b *echoedBlock) more(member, piece string) {
 	if b.added[member] == nil {
 		b.added[member] = &llm.GrowingText{}

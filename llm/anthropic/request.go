@@ -52,9 +52,9 @@ func schema(raw json.RawMessage) anthropic.ToolInputSchemaParam {
 	return param.Override[anthropic.ToolInputSchemaParam](raw)
 }
 
-// setBreakpoints sets the positions up to which the provider caches the prompt. One is the end of the
-// system prompt, which all turns share. The other is the last block, because the next turn repeats
-// everything up to it.
+// setBreakpoints sets the positions up to which the provider caches the prompt. The first position
+// is the end of the system prompt, which all turns share. The second is the last block of the
+// conversation, because the next turn repeats everything up to this block.
 func setBreakpoints(p *anthropic.MessageNewParams) {
 	mark := anthropic.NewCacheControlEphemeralParam()
 	switch {

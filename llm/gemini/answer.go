@@ -9,7 +9,7 @@ import (
 	"github.com/perdure/perdure/llm/internal/adapter"
 )
 
-// chunk is one event of a stream.
+// chunk is the JSON of one event in the stream of a response.
 type chunk struct {
 	ResponseID     string
 	Error          json.RawMessage
@@ -35,8 +35,8 @@ type receivedPart struct {
 	FunctionCall         *receivedCall
 }
 
-// receivedCall is a function call. Args is the text of the arguments as received, so that the order of
-// keys and the form of numbers are kept.
+// receivedCall is a function call in a response. Args are the arguments as the JSON text that was
+// received, so that the order of keys and the form of numbers are kept.
 type receivedCall struct {
 	ID, Name markedText
 	Args     json.RawMessage
@@ -50,7 +50,7 @@ func (m *markedText) UnmarshalJSON(raw []byte) error {
 	return json.Unmarshal(llm.Marked(raw), (*string)(m))
 }
 
-// answer assembles the chunks of one stream to a response.
+// answer assembles a response from the chunks of one stream.
 type answer struct {
 	adapter.Answer
 	reason  string
@@ -83,8 +83,8 @@ func (a *answer) take(c *chunk) error {
 	return nil
 }
 
-// part adds a part of a chunk to the response. A part with a signature is not joined with others,
-// because the signature covers exactly that part and is sent back with it.
+// part adds a received part to the response. A part with a signature is not joined with other
+// parts, because the signature covers exactly this part, and the next request sends both back.
 func (a *answer) part(p receivedPart) error {
 	signature, text := base64.StdEncoding.EncodeToString(p.ThoughtSignature), string(p.Text)
 	switch {
@@ -119,8 +119,8 @@ func (a *answer) call(f *receivedCall, signature string) error {
 	return nil
 }
 
-// count stores the token counts. Each is the total so far. Tokens read from the cache are not counted
-// as input; reasoning tokens are counted as output.
+// count stores the greatest token counts of all chunks, because each chunk reports the totals so
+// far. Tokens read from the cache are not counted as input; reasoning tokens are counted as output.
 func (a *answer) count(u tokenCounts) {
 	a.Usage.CacheRead = max(a.Usage.CacheRead, u.CachedContentTokenCount)
 	a.Usage.Input = max(a.Usage.Input, u.PromptTokenCount+u.ToolUsePromptTokenCount-u.CachedContentTokenCount)
@@ -130,8 +130,8 @@ func (a *answer) count(u tokenCounts) {
 	}
 }
 
-// finish returns the response. It returns an error unless the stream had a finish reason or reported a
-// blocked prompt, because the stream was then interrupted.
+// finish returns the assembled response. If the stream had no finish reason and did not report a
+// blocked prompt, it was interrupted, and finish returns an error.
 func (a *answer) finish() (*llm.Response, error) {
 	if a.reason == "" && !a.blocked {
 		return nil, a.Cut()

@@ -13,8 +13,9 @@ type link struct {
 	URI      string `json:"fileUri"`
 }
 
-// takes reports whether the API accepts an image or a file: an image by its URL, and PDF and text by
-// data or URL. It refuses ids of files, because they belong to other providers.
+// takes reports whether the API accepts the image or file in p. Every image is accepted. A file is
+// accepted if it is a PDF or text, or if it has a URL and an unknown type. A file id is not
+// accepted, because it belongs to another provider.
 func takes(p perdure.Part) bool {
 	mime, known := llm.MediaType(p)
 	switch {
@@ -28,7 +29,7 @@ func takes(p perdure.Part) bool {
 	return mime == llm.PDF || strings.HasPrefix(mime, "text/")
 }
 
-// mediaPart returns the part for an image or a file.
+// mediaPart returns the part of a request that contains the image or file in p.
 func mediaPart(p perdure.Part) part {
 	if p.URL == "" {
 		return part{InlineData: &blob{MimeType: p.MimeType, Data: p.Data}}
@@ -37,7 +38,7 @@ func mediaPart(p perdure.Part) part {
 	return part{FileData: &link{MimeType: mime, URI: p.URL}}
 }
 
-// what returns a name for the part's content. It is for parts that a function result cannot hold.
+// what returns a name for the content of a part that a function result cannot contain.
 func what(p part) string {
 	switch {
 	case p.InlineData != nil && !strings.HasPrefix(p.InlineData.MimeType, "image/"):

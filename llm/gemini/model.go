@@ -41,7 +41,8 @@ func number(s string) int {
 // wantsSignatures reports whether the model refuses a function call without a signature.
 func (f family) wantsSignatures() bool { return f.version >= 30 }
 
-// budgets are the maximum numbers of reasoning tokens, by level, for a model with a budget.
+// budgets maps a reasoning level to the maximum number of reasoning tokens, for models whose
+// reasoning is limited by a number of tokens.
 var budgets = map[llm.Thinking]int32{
 	llm.ThinkingLow:    2048,
 	llm.ThinkingMedium: 8192,

@@ -80,7 +80,7 @@ func limits(req llm.Request) generationConfig {
 	return c
 }
 
-// single returns the number as a float32, the precision of the API.
+// single converts a number to float32, the precision of the API; nil is converted to nil.
 func single(f *float64) *float32 {
 	if f == nil {
 		return nil

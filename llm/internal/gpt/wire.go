@@ -14,11 +14,11 @@ import (
 	"github.com/perdure/perdure/llm/internal/adapter"
 )
 
-// Abilities are the abilities of both APIs of OpenAI.
+// Abilities are the abilities that both APIs of OpenAI have: Chat Completions and Responses.
 var Abilities = []llm.Ability{llm.AbleToChooseTools, llm.AbleToCallOneTool, llm.AbleToFormat, llm.AbleToSayObject}
 
-// Post sends a request to a path of the API and returns the events of the response. If it fails, the
-// returned events end with the error.
+// Post sends a request to a path of the API and returns the events of the response. If the request
+// or the response fails, the returned events end with the error.
 func Post[E any](ctx context.Context, c *adapter.Call, path string, request any) adapter.Events[E] {
 	base, err := url.Parse(c.To.BaseURL)
 	if err != nil {
@@ -37,8 +37,8 @@ func Post[E any](ctx context.Context, c *adapter.Call, path string, request any)
 	return adapter.Post(ctx, c, base.JoinPath(path).String(), header, body.Bytes(), decode[E])
 }
 
-// decode decodes an event. It ignores members of an unexpected type, because compatible servers send
-// members that OpenAI does not have, or with other types.
+// decode decodes an event. It ignores members of an unexpected type, because servers that imitate
+// OpenAI's API may send members of other types.
 func decode[E any](data []byte) (event E, err error) {
 	if bytes.HasPrefix(data, []byte("[DONE]")) {
 		return event, io.EOF

@@ -135,8 +135,9 @@ func ErrorFromProto(m *perdurev1.Error) *perdure.Error {
 	return e
 }
 
-// codeToProto returns the enum number of a code. If the enum has no such code, it returns 0 and the
-// name of the code. The error of a task may have a code that the application defines.
+// codeToProto returns the number of a code in the enum ErrorCode. For a code that the enum lacks,
+// codeToProto returns 0 and the code as text: the application may define codes for errors of its
+// tasks.
 func codeToProto(c perdure.Code) (perdurev1.ErrorCode, string) {
 	if number, ok := codes.to[c]; ok {
 		return number, ""
