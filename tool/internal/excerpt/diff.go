@@ -41,8 +41,8 @@ func Diff(old, new string) string {
 	return head + "\n" + strings.Join(lines, "\n")
 }
 
-// span formats the lines from (inclusive) to to (exclusive), counted from 0, for the header of a diff. For
-// an empty range, it names the line before the range.
+// span formats the range of lines [from, to), counted from 0, for the header of a diff. For an empty range,
+// it names the line before the range.
 func span(from, to int) string {
 	if from == to {
 		return fmt.Sprintf("%d,0", from)
