@@ -9,13 +9,13 @@ import (
 	"github.com/perdure/perdure/internal/schema"
 )
 
-// gated reports whether approval policies guard calls of the tool. The policies are those with
-// which the execution was started: settings of a message do not change them.
+// gated reports whether the execution has an approval policy for calls of the tool. Only the policies count
+// with which the execution was started: the settings in a later message do not change them.
 func (l *loop) gated(tool string) bool {
 	return l.in.Approvals != nil && l.in.Approvals.Gate().Guards(tool)
 }
 
-// Results of tool calls that the approval policies do not let run.
+// Texts that the model reads as the result of a tool call that an approval policy has prevented.
 const (
 	notOneDocument = "the arguments are not one JSON document, for example because a member occurs twice; nothing was run"
 	notApplicable  = "not run: the policies of this run cannot be applied: "
@@ -25,8 +25,8 @@ const (
 // ruleSchemas caches the compiled schemas of approval rules.
 var ruleSchemas schema.Cache
 
-// beginCall schedules a tool call, asks people for its approval, or refuses it, as the approval
-// policies decide.
+// beginCall applies the approval policies to a tool call: it schedules the call, asks people to approve it,
+// or refuses it.
 func (l *loop) beginCall(c *call) {
 	if !l.gated(c.Name) {
 		l.scheduleCall(l.ungated(c))
@@ -63,14 +63,14 @@ func (l *loop) judge(c *call) (perdure.Judgement, error) {
 	}, ruleSchemas.Fits)
 }
 
-// maxAskedTogether is the maximum number of calls of a group that wait for an approval. An
-// execution can have perdure.MaxOpenQuestions open questions, and its function may ask questions of
-// its own.
+// maxAskedTogether is the maximum number of calls in a group that wait for an approval at the same time. It
+// is half of an execution's limit of open questions, because the function of the agent may ask questions
+// too.
 const maxAskedTogether = perdure.MaxOpenQuestions / 2
 
-// begun begins the calls of a group that are not refused, and returns the part of the group that it
-// has begun. The other calls begin with the next group, because the execution could not have more
-// open questions.
+// begun calls begin for the calls of the group that have no result yet, up to maxAskedTogether questions.
+// It returns the calls up to that limit. The other calls begin with the next group, because the execution
+// could not have more open questions.
 func begun(group []call, begin func(*call)) []call {
 	asked := 0
 	for i := range group {
@@ -87,9 +87,9 @@ func begun(group []call, begin func(*call)) []call {
 	return group
 }
 
-// askCall asks people whether a call may run, and returns the id of the question. If it cannot ask,
-// it returns the result of the call. The question's key is the id of the call, so each call is
-// asked about once.
+// askCall asks people whether a call may run, and returns the id of the question. If the question cannot be
+// asked, refused is the result of the call. The id of the call is the key of the question, so people are
+// asked once about each call.
 func askCall(ctx agent.Context, j perdure.Judgement, c *call, details agent.QuestionCall) (question *uuid.UUID, refused string) {
 	q, err := agent.RuleQuestion(*j.Rule, c.Name, details)
 	if err != nil {
@@ -150,19 +150,19 @@ func notApproved(q perdure.Question) string {
 	return "not run: it was denied"
 }
 
-// takeEdit replaces the arguments of a call by the approved arguments, if a voter has changed them.
-// The conversation keeps the model's arguments; the result of the call names the arguments that
-// were used.
+// takeEdit replaces the arguments of a call by those that a voter has changed and approved, if there are
+// any. The stored message still has the model's arguments. The result of the call says which arguments were
+// used.
 func (l *loop) takeEdit(c *call, q perdure.Question) {
 	if q.Details != nil {
 		c.Arguments, c.Edited = string(q.Details), string(q.Details)
 	}
 }
 
-// awaitApprovals waits until no call of the group waits for an approval. It schedules each call as
-// soon as the call is approved. If the user sends a message first, it withdraws the questions,
-// skips their calls, and returns the message. If a person stops the turn, it records that in the
-// loop's state.
+// awaitApprovals waits until every approval question of the group is decided, and schedules each call as
+// soon as it is approved. If a message of the user arrives first, awaitApprovals withdraws the open
+// questions, skips their calls, and returns the message. If a person stops the turn, it records the stop in
+// the state of the loop.
 func (l *loop) awaitApprovals(group []call) (*perdure.Signal, error) {
 	for {
 		var asked []*call
@@ -204,8 +204,8 @@ func (l *loop) skipAsked(asked []*call) {
 	}
 }
 
-// steered ends the turn after a message that came while calls waited for their approval. The
-// results of the group are stored.
+// steered ends the turn because a message has arrived while calls waited for approval. It first stores the
+// results of the group.
 func (l *loop) steered(s perdure.Signal) error {
 	p := l.st.Pending
 	l.st.Pending = nil

@@ -11,14 +11,14 @@ import (
 	"github.com/perdure/perdure/tool"
 )
 
-// Calls rebuilds the requests of stored model calls, with the code that made them. It is a
-// [perdure.CallRebuilder], for the catalog of a server.
+// Calls rebuilds the requests of stored model calls, with the same code that built them for the model. It
+// is a [perdure.CallRebuilder], for the catalog of a server.
 type Calls struct {
 	// Providers are the providers whose request bodies can be shown; nil means no providers.
 	Providers *llm.Providers
 }
 
-// storedSource is a requestSource that reads the data of a stored model call.
+// storedSource reads what a request is built from (entries and tasks) out of a stored model call.
 type storedSource struct{ s perdure.StoredCall }
 
 func (r storedSource) Execution() (*perdure.Execution, error) {
@@ -32,8 +32,7 @@ func (r storedSource) ContextPath(leaf uuid.UUID) iter.Seq2[perdure.Entry, error
 // Tasks implements taskSource.
 func (r storedSource) Tasks(ids ...uuid.UUID) ([]*perdure.Task, error) { return r.s.FindTasks(ids...) }
 
-// tools returns the stored tools with their names, descriptions and schemas, without the code that
-// runs them.
+// tools returns the tools of the stored call: their names, descriptions and schemas, without code.
 func (r storedSource) tools() []tool.Tool {
 	all := make([]tool.Tool, len(r.s.Tools))
 	for i, t := range r.s.Tools {
@@ -42,7 +41,8 @@ func (r storedSource) tools() []tool.Tool {
 	return all
 }
 
-// unknownProvider stands for a model provider that this program does not know. It has no abilities.
+// unknownProvider stands for a model provider that this program does not have. None of its abilities is
+// set.
 type unknownProvider struct{ llm.Provider }
 
 func (c Calls) lookup(provider string) (llm.Provider, error) {
@@ -109,8 +109,8 @@ func (c Calls) Rebuild(s perdure.StoredCall) (*perdure.ModelCall, error) {
 	return call, addAnswer(call, s.Task.Result, r)
 }
 
-// addAnswer adds the model's answer to a call, and compares the hash of the rebuilt prompt with the
-// recorded one.
+// addAnswer adds the model's answer to the call, and compares the hash of the rebuilt prompt r with the
+// recorded hash.
 func addAnswer(call *perdure.ModelCall, result json.RawMessage, r llm.Request) error {
 	var a modelAnswer
 	if err := json.Unmarshal(result, &a); err != nil {

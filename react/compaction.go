@@ -13,8 +13,8 @@ import (
 // context as too long.
 const tooLongCode perdure.Code = "model_context_length"
 
-// compaction is a compaction whose summary a task writes. The task was scheduled in the commit that
-// stored this state.
+// compaction is a compaction that has begun and whose summary a task is writing. The commit that scheduled
+// the task also stored this state.
 type compaction struct {
 	N    int       `json:"n"`
 	Task uuid.UUID `json:"task"`
@@ -23,13 +23,13 @@ type compaction struct {
 	Model  perdure.ModelConfig      `json:"model"`
 	Writer *perdure.ModelConfig     `json:"writer,omitempty"`
 	Record perdure.CompactionRecord `json:"record"`
-	// Partial says that another compaction follows, because the window is too small for one
-	// summary.
+	// Partial says that the summary covers only a part of what has to be covered, because all of it would
+	// not fit into the window of the model that writes. Another compaction follows.
 	Partial bool `json:"partial,omitempty"`
 	// Instructions are the client's instructions about the content of the summary.
 	Instructions string `json:"instructions,omitempty"`
-	// Background says that the loop does not wait for the summary. A worker of an older version
-	// waits for it.
+	// Background says that the loop continues to call the model while the summary is written. A worker of
+	// an older version ignores the field and waits for the summary.
 	Background bool `json:"background,omitempty"`
 	// maxTokens is the maximum size of the summary in tokens.
 	maxTokens int
@@ -71,7 +71,7 @@ func (l *loop) emitCompaction(e compactionEvent) error {
 	return l.ctx.Emit(e)
 }
 
-// emitBegun emits an event that says that the summary of the compaction is being written.
+// emitBegun emits a data event which says that a model is writing the summary of the compaction.
 func (l *loop) emitBegun(c *compaction) error {
 	e := compactionEvent{State: compactionStarted, Reason: c.Record.Reason, Messages: c.Record.Messages, TokensBefore: c.Record.TokensBefore}
 	if c.Background {
@@ -80,9 +80,10 @@ func (l *loop) emitBegun(c *compaction) error {
 	return l.emitCompaction(e)
 }
 
-// compactFirst prepares the context of the next call of the model. If a summary was written in the
-// background, it appends that. If a client asked for a compaction, or if the context is over the
-// threshold, it begins a compaction. It reports whether the loop awaits a summary before the call.
+// compactFirst prepares the context of the next model call. If a task has written a summary in the
+// background, compactFirst appends the summary. If a client asked for a compaction, or the context is over
+// the threshold, it begins a compaction. The result waits says that the loop must await a summary before
+// the call.
 func (l *loop) compactFirst(m perdure.ModelConfig) (waits bool, err error) {
 	there, err := l.ctx.HasSignal(perdure.CompactSignal)
 	if err != nil || !there && l.st.Compaction == nil && !l.isDue(m) {
@@ -115,7 +116,7 @@ func (l *loop) compactFirst(m perdure.ModelConfig) (waits bool, err error) {
 	return l.compact(perdure.CompactionAutomatic, m, "")
 }
 
-// threshold returns the size, in tokens, from which the context is compacted.
+// threshold returns the size of the context, in tokens, at which an automatic compaction begins.
 func (l *loop) threshold(m perdure.ModelConfig) int {
 	in, limits := l.asked(), l.limits(m)
 	output := min(limits.MaxOutput, limits.Window/4)
@@ -125,9 +126,10 @@ func (l *loop) threshold(m perdure.ModelConfig) int {
 	return int(float64(limits.Window-output) * l.compactionConfig().Threshold())
 }
 
-// compactFor begins the compaction that a client asked for. If there is nothing to compact, it
-// emits an event that says so. If a summary is being written in the background, it awaits that one,
-// unless the client sent instructions: then it drops that one and begins another.
+// compactFor begins the compaction that a client requested with the signal s. If there is nothing to
+// compact, it emits an event that says so. If a summary is already being written in the background,
+// compactFor awaits that summary. But if the signal has instructions, it drops that summary and begins
+// another compaction.
 func (l *loop) compactFor(s perdure.Signal, m perdure.ModelConfig) (begun bool, err error) {
 	var r perdure.CompactionRequest
 	if err := json.Unmarshal(s.Value, &r); err != nil || r.Check() != nil {
@@ -147,9 +149,10 @@ func (l *loop) compactFor(s perdure.Signal, m perdure.ModelConfig) (begun bool, 
 	return false, l.emitCompaction(compactionEvent{State: compactionFailed, Reason: perdure.CompactionManual, Error: why})
 }
 
-// tooLong handles a model call whose context was refused as too long. If a summary is being written
-// in the background, it waits for that summary and calls the model again. Otherwise it compacts,
-// once for each turn. If it has already compacted for the turn, it ends the response.
+// tooLong handles a model call that the provider refused because its context is too long. If a summary is
+// being written in the background, tooLong waits for the summary and calls the model again. Otherwise it
+// begins a compaction. If compaction is off, or this turn has already had a compaction for this reason, it
+// ends the response.
 func (l *loop) tooLong(failure error) error {
 	p := l.st.Pending
 	if l.st.Compaction != nil {
@@ -168,8 +171,8 @@ func (l *loop) tooLong(failure error) error {
 	return l.endResponse(perdure.StopContextLength, failure.Error())
 }
 
-// compact begins a compaction whose summary the loop awaits. It returns false if there is nothing to
-// cover.
+// compact begins a compaction whose summary the loop awaits. It returns false if the conversation has
+// nothing that a summary could cover.
 func (l *loop) compact(reason perdure.CompactionReason, m perdure.ModelConfig, instructions string) (begun bool, err error) {
 	c, err := l.plan(reason, m)
 	if c == nil || err != nil {
@@ -188,8 +191,8 @@ func (l *loop) compact(reason perdure.CompactionReason, m perdure.ModelConfig, i
 	return true, l.save("compaction")
 }
 
-// plan returns the compaction of the conversation, or nil if there is nothing to cover. It reads the
-// path, so it commits pending entries.
+// plan returns the compaction to begin, or nil if the conversation has nothing that a summary could cover.
+// It reads the path, which commits pending entries.
 func (l *loop) plan(reason perdure.CompactionReason, m perdure.ModelConfig) (*compaction, error) {
 	path, err := l.path()
 	if err != nil {
@@ -238,7 +241,7 @@ func (l *loop) schedule(c *compaction) error {
 	return l.emitBegun(c)
 }
 
-// path returns the entries of the path from which the context is built.
+// path returns the entries of the conversation from which the model's context is built.
 func (l *loop) path() ([]perdure.Entry, error) {
 	var path []perdure.Entry
 	for e, err := range l.ctx.ContextPath() {

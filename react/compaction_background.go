@@ -7,15 +7,15 @@ import (
 )
 
 const (
-	// backgroundPart is a fraction of the threshold. From that size, a summary is written in the
-	// background: from 60 % of the window for a threshold of 75 %.
+	// backgroundPart is the part of the threshold at which a summary is begun in the background: with a
+	// threshold of 75 % of the window, at 60 %.
 	backgroundPart = 0.8
 	// backgroundPriority is the priority of the task that writes a summary in the background. It is
 	// lower than the priority of other tasks, because nothing waits for that summary.
 	backgroundPriority = 7
 )
 
-// isDue reports whether the context is large enough for a compaction, in the background or before
+// isDue reports whether the context is so large that a compaction should begin, in the background or before
 // the next call.
 func (l *loop) isDue(m perdure.ModelConfig) bool {
 	due, automatic := l.dueSize(m)
@@ -27,8 +27,8 @@ func (l *loop) isDue(m perdure.ModelConfig) bool {
 	return size >= ahead || size >= max(due, l.st.CompactFrom)
 }
 
-// planAhead returns the compaction to begin with the next call of the model, whose summary the loop
-// does not wait for. It returns nil if none is due. It reads the path, so it commits pending entries.
+// planAhead returns the compaction that begins together with the next model call, so that the loop does not
+// wait for its summary. It returns nil if none is due. It reads the path, which commits pending entries.
 func (l *loop) planAhead(m perdure.ModelConfig) (*compaction, error) {
 	if l.st.Compaction != nil || !l.isDue(m) || l.asked().CompactFrom != nil {
 		return nil, nil // a client that has set CompactFrom expects the compaction before the call
@@ -40,8 +40,8 @@ func (l *loop) planAhead(m perdure.ModelConfig) (*compaction, error) {
 	return c, err
 }
 
-// takeWritten appends the summary of a compaction in the background if it is written. The next
-// checkpoint commits it.
+// takeWritten appends the summary of the compaction in the background, if its task has ended. The next
+// checkpoint commits the entry.
 func (l *loop) takeWritten() error {
 	c := l.st.Compaction
 	if c == nil {
@@ -55,7 +55,7 @@ func (l *loop) takeWritten() error {
 	return err
 }
 
-// awaitSummary makes the loop wait for the summary of the compaction in the background.
+// awaitSummary makes the loop wait for the summary that is being written in the background.
 func (l *loop) awaitSummary() error {
 	l.st.Compaction.Background = false
 	l.place()
@@ -65,8 +65,8 @@ func (l *loop) awaitSummary() error {
 	return l.save("compaction")
 }
 
-// drop ends the compaction in the background without its summary. If the summary is already
-// written, drop records the model call that wrote it.
+// drop ends the compaction in the background without its summary; why is the reason. If the summary is
+// already written, drop records the model call that wrote it, because it cost money.
 func (l *loop) drop(why string) error {
 	c := l.st.Compaction
 	l.st.Compaction = nil
@@ -86,11 +86,10 @@ func (l *loop) drop(why string) error {
 	return l.emitCompaction(compactionEvent{State: compactionFailed, Reason: c.Record.Reason, Error: why})
 }
 
-// settleCompaction handles a compaction in the background between two responses. If the summary is
-// written, it is appended. If it is not written and the run ends, the compaction is dropped. A run
-// that waits for a message does not wait for the summary, so that clients see that the response has
-// ended. The summary is then appended before the next call of the model. The caller has saved the
-// state.
+// settleCompaction handles a compaction in the background when a response has ended. A summary that is
+// written is appended. If it is not written, and the run ends, the compaction is dropped. If the run waits
+// for a message, it does not wait for the summary first, so that clients see that the response has ended;
+// the summary is then appended before the next model call. The caller has saved the state.
 func (l *loop) settleCompaction(ends bool) error {
 	if len(l.st.Open) == 0 {
 		if err := l.takeWritten(); err != nil {

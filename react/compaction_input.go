@@ -9,7 +9,7 @@ import (
 	"github.com/perdure/perdure/llm"
 )
 
-// inputEntry is the entry of an input message that was appended to the conversation.
+// inputEntry is an input message that was appended to the conversation, with the id of its entry.
 type inputEntry struct {
 	id     uuid.UUID
 	role   perdure.Role
@@ -21,14 +21,14 @@ func hasSummary(messages []perdure.InputMessage) bool {
 	return slices.ContainsFunc(messages, func(m perdure.InputMessage) bool { return m.Compaction != nil })
 }
 
-// inputID returns the id of the entry of an input message. The id is derived from the message's
-// key, so a summary that is appended after a crash pins the entries that were appended before the
-// crash.
+// inputID returns the id of the entry of an input message. The id is derived from the message's key, so the
+// entry has the same id when the message is appended again after a crash. A summary in the same input
+// therefore pins the right entries.
 func (l *loop) inputID(key string) uuid.UUID { return uuid.NewSHA1(l.ctx.ID(), []byte("input:"+key)) }
 
-// appendSummaryOf appends a summary that a client sent. It covers the whole path before it. It pins
-// the messages of the user and the system directly before it in the same input, because the client
-// got them with the summary from an earlier compaction.
+// appendSummaryOf appends a summary that a client sent. The summary covers the whole path before it. It
+// pins the user and system messages that stand directly before it in the same input, because the client
+// received them together with the summary, as the result of an earlier compaction.
 func (l *loop) appendSummaryOf(m perdure.InputMessage, key string, before []inputEntry) error {
 	record := *m.Compaction
 	record.Reason, record.KeepFrom, record.Pinned = perdure.CompactionInput, nil, []uuid.UUID{}
@@ -50,8 +50,8 @@ func (l *loop) appendSummaryOf(m perdure.InputMessage, key string, before []inpu
 	return nil
 }
 
-// directlyBefore returns the messages of the user and the system at the end of an input, the newest
-// ones, at most perdure.MaxPinned.
+// directlyBefore returns the user and system messages at the end of before. If there are more than
+// perdure.MaxPinned, it returns only the newest ones.
 func directlyBefore(before []inputEntry) []inputEntry {
 	n := len(before)
 	for n > 0 && len(before)-n < perdure.MaxPinned && (before[n-1].role == perdure.RoleUser || before[n-1].role == perdure.RoleSystem) {

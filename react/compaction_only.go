@@ -7,7 +7,7 @@ import (
 	"github.com/perdure/perdure"
 )
 
-// onlyCompacts reports whether the response compacts the conversation in place of an answer.
+// onlyCompacts reports whether the response consists of a compaction, without an answer of the model.
 func (l *loop) onlyCompacts() bool { return l.asked().Compact == perdure.CompactOnly }
 
 // compactOnly compacts the whole conversation, in several parts if the window is small, and ends the
@@ -43,11 +43,12 @@ func (l *loop) compactOnlyFailed(code perdure.Code, why string) error {
 	return l.endResponse(perdure.StopError, why)
 }
 
-// coversAll reports whether the compactions of the response cover the whole conversation.
+// coversAll reports whether a compaction in this response covers the whole conversation, even the newest
+// turn.
 func (l *loop) coversAll() bool { return l.onlyCompacts() || l.asked().CompactFrom != nil }
 
-// dueSize returns the size in tokens from which the context is compacted automatically. The result
-// automatic is false if it never is.
+// dueSize returns the size of the context, in tokens, at which an automatic compaction begins. The result
+// automatic is false if none ever begins.
 func (l *loop) dueSize(m perdure.ModelConfig) (size int, automatic bool) {
 	in := l.asked()
 	size, automatic = l.threshold(m), !l.compactionConfig().Disabled()
@@ -60,10 +61,10 @@ func (l *loop) dueSize(m perdure.ModelConfig) (size int, automatic bool) {
 	return size, automatic
 }
 
-// planAll plans the compaction of the whole path. The result keep is the index of the first piece
-// that this compaction does not cover, because the window is too small. The result pinned are the
-// ids of pieces before it that stay in the context: the newest messages of the user and the system,
-// if they fit into keptTokens.
+// planAll plans the compaction of a whole path. The result keep is the index of the first piece that does
+// not fit into the request for a summary, and that this compaction therefore does not cover. The result
+// pinned has the ids of pieces before keep that stay in the context: the newest messages of the user and
+// the system, up to keptTokens.
 func (p planner) planAll(pieces []piece) (pinned []uuid.UUID, keep int) {
 	said := p.newestInputs(pieces)
 	keep = p.fitting(pieces, len(pieces), pinnedEarlier(pieces))

@@ -21,16 +21,16 @@ type CompactOptions struct {
 	// Off turns off automatic compaction of executions whose settings do not say whether they are
 	// compacted.
 	Off bool
-	// At is the part of the model's window, less its maximum output, from which a conversation is
-	// compacted. It applies to executions whose settings contain no such part. It is a number from
-	// perdure.MinCompactionAt to perdure.MaxCompactionAt; default perdure.DefaultCompactionAt.
+	// At is the size at which a conversation is compacted, as a part of the tokens that the model's window
+	// has besides its maximum output: from perdure.MinCompactionAt to perdure.MaxCompactionAt; default
+	// perdure.DefaultCompactionAt. It applies to executions whose settings do not contain this number.
 	At float64
-	// Target is the part of the window that the newest turns may fill after a compaction: from 0.01
-	// to 0.5; default a quarter of the window, but at most 20,000 tokens. The newest turn is always
-	// kept.
+	// Target is the part of the window that the newest turns may fill after a compaction: from 0.01 to 0.5;
+	// default a quarter of the window, but at most 20,000 tokens. The newest turn is kept even if it is
+	// larger.
 	Target float64
-	// Model writes the summaries; default the model of the next turn. Model does not write the
-	// summaries of the Responses API, whose clients choose the model.
+	// Model is the model that writes the summaries; default the model of the next turn. For compactions of
+	// the Responses API, the client chooses the model instead.
 	Model *perdure.ModelConfig
 	// Prompt is the text that asks the model for a summary; default a built-in text. It has at most
 	// MaxCompactPrompt bytes.
@@ -71,7 +71,7 @@ func (o CompactOptions) checkModel(providers *llm.Providers) error {
 // within reports whether v is a number from lowest to highest.
 func within(v, lowest, highest float64) bool { return !math.IsNaN(v) && v >= lowest && v <= highest }
 
-// config returns the default settings, for executions without compaction settings of their own.
+// config returns the compaction settings of an execution that has none of its own.
 func (o CompactOptions) config() *perdure.CompactionConfig {
 	at := o.At
 	if at == 0 {
@@ -80,14 +80,14 @@ func (o CompactOptions) config() *perdure.CompactionConfig {
 	return &perdure.CompactionConfig{At: &at, Off: &o.Off}
 }
 
-// compactionConfig returns the compaction settings of the response. The worker's options fill in
-// settings that the response lacks.
+// compactionConfig returns the compaction settings of the response. Settings that the response lacks are
+// taken from the worker's options.
 func (l *loop) compactionConfig() *perdure.CompactionConfig {
 	defaults := perdure.AgentConfig{Compaction: l.c.Compact.config()}
 	return defaults.Merge(perdure.AgentConfig{Compaction: l.asked().Config.Compaction}).Compaction
 }
 
-// writer returns the model that writes a summary before a turn of the model m.
+// writer returns the model that writes the summary before a turn for which the model m is chosen.
 func (l *loop) writer(m perdure.ModelConfig) perdure.ModelConfig {
 	if l.c.Compact.Model == nil || l.coversAll() {
 		return m

@@ -9,18 +9,19 @@ import (
 )
 
 const (
-	// maxKeptTokens is the maximum size of the newest turns, which a compaction keeps. At most a
-	// quarter of the window is kept.
+	// maxKeptTokens is the maximum size, in tokens, of the newest turns that a compaction keeps. They are
+	// also at most a quarter of the window.
 	maxKeptTokens = 20_000
-	// maxPinnedTokens is the maximum size of all pinned messages. It is at most an eighth of the
-	// window.
+	// maxPinnedTokens is the maximum size, in tokens, of all pinned messages. They are also at most an
+	// eighth of the window.
 	maxPinnedTokens = 4_000
-	// maxSummaryTokens is the maximum size of a summary. A summary is also at most a quarter of the
-	// windows of both models.
+	// maxSummaryTokens is the maximum size of a summary in tokens. A summary is also at most a quarter of
+	// the window, both of the model that writes it and of the model that reads it.
 	maxSummaryTokens = 16_000
 	// bytesPerToken is the approximate number of bytes of text in a token.
 	bytesPerToken = 3.5
-	// instructionTokens is the size that is reserved for the text that asks for the summary.
+	// instructionTokens is how many tokens are reserved in the request for a summary for the text that asks
+	// for it.
 	instructionTokens = 2_000
 )
 
@@ -31,12 +32,12 @@ type planner struct {
 	target float64    // the value of CompactOptions.Target
 	prompt int        // the number of bytes of CompactOptions.Prompt
 	fixed  int        // the size of the system prompt and the tools
-	// newestOnly makes the compaction keep no turn except the newest one.
+	// newestOnly makes the compaction keep only the newest turn.
 	newestOnly bool
 	// all makes the compaction cover every turn, even the newest one.
 	all bool
-	// pinnedAlone allows a compaction of nothing but pinned messages, which stay in the context
-	// with the summary.
+	// pinnedAlone allows a compaction that covers only pinned messages, which stay in the context beside
+	// the summary.
 	pinnedAlone bool
 }
 
@@ -44,14 +45,15 @@ type planner struct {
 type piece struct {
 	perdure.ContextEntry
 	tokens int
-	// kept is the piece's size after a compaction that keeps it, which cuts long tool results and
-	// arguments. asked is its size in the request for a summary, which also cuts other long texts.
+	// kept is the size of the piece in the context after a compaction that keeps it: long tool results and
+	// arguments are cut then. asked is its size in the request for a summary, in which other long texts are
+	// cut, too.
 	kept, asked int
 }
 
-// plan returns the record of the compaction of a path, without its reason. The result ok is false
-// if there is nothing to cover. The result partial says that the window is too small for a summary
-// of all that should be covered, so that another compaction has to follow.
+// plan returns the record of the compaction of a path, except its reason. The result ok is false if a
+// summary would cover nothing. The result partial says that the window is too small to summarise at once
+// all that should be covered, so that another compaction has to follow.
 func (p planner) plan(path []perdure.Entry) (record perdure.CompactionRecord, partial, ok bool, err error) {
 	pieces, before, err := p.pieces(path)
 	if err != nil {
@@ -76,9 +78,8 @@ func (p planner) plan(path []perdure.Entry) (record perdure.CompactionRecord, pa
 	return record, keep < all, true, nil
 }
 
-// choose sets the pinned pieces of the record. The result keep is the index of the first piece that
-// this compaction keeps. The result all is the index of the first piece that it would keep in a
-// larger window.
+// choose sets the pinned pieces in the record. The result keep is the index of the first piece that this
+// compaction keeps; all is what keep would be in a window that is large enough.
 func (p planner) choose(pieces []piece, record *perdure.CompactionRecord) (keep, all int) {
 	if p.all {
 		record.Pinned, keep = p.planAll(pieces)
@@ -92,7 +93,8 @@ func (p planner) choose(pieces []piece, record *perdure.CompactionRecord) (keep,
 	return p.fitting(pieces, all, record.Pinned), all
 }
 
-// countCovered returns the number of pieces that a summary replaces.
+// countCovered returns how many of the pieces a summary replaces: those that are neither pinned nor an
+// earlier compaction.
 func countCovered(pieces []piece, pinned []uuid.UUID) int {
 	n := 0
 	for _, c := range pieces {
@@ -103,16 +105,16 @@ func countCovered(pieces []piece, pinned []uuid.UUID) int {
 	return n
 }
 
-// cuts reports whether a compaction shortens one of the pieces that it keeps.
+// cuts reports whether a compaction that keeps these pieces shortens one of them.
 func cuts(pieces []piece) bool {
 	return slices.ContainsFunc(pieces, func(c piece) bool { return c.kept < c.tokens })
 }
 
-// earlierCompaction describes the newest compaction that the path already contains. Its messages
-// field is the number of messages that its summary replaces.
+// earlierCompaction describes the newest compaction in the path: messages is how many messages its summary
+// replaces.
 type earlierCompaction struct{ messages int }
 
-// pieces returns the entries of the path's context, each with its size.
+// pieces returns the entries from which the context of the path is built, each with its size.
 func (p planner) pieces(path []perdure.Entry) ([]piece, earlierCompaction, error) {
 	c, err := perdure.ContextOf(path)
 	if err != nil {
@@ -157,8 +159,8 @@ func (p planner) keptTokens() int {
 	return min(maxKeptTokens, p.limits.Window/4)
 }
 
-// textBytes returns the maximum number of bytes of a kept tool result or kept arguments. The same
-// limit applies to each text in the request for a summary.
+// textBytes returns the maximum number of bytes that a compaction leaves of a tool result or of arguments
+// that it keeps. In the request for a summary, this limit applies to every text.
 func (p planner) textBytes() int { return int(float64(p.keptTokens()) * bytesPerToken) }
 
 // begins reports whether a turn begins at the piece: it is an answer of the model, or a message.
@@ -166,9 +168,9 @@ func (p piece) begins() bool {
 	return p.Entry.Role != perdure.RoleToolResult && p.Entry.Type != perdure.EntryCompaction
 }
 
-// keepFrom returns the index of the first piece that a compaction keeps. It keeps the newest turns
-// up to keptTokens, and always the newest turn. It does not look before an earlier compaction,
-// because the pieces there are pinned.
+// keepFrom returns the index of the first piece that a compaction keeps. A compaction keeps the newest
+// turn, and as many turns before it as fit into keptTokens. It keeps nothing before an earlier compaction,
+// because those pieces are pinned anyway.
 func (p planner) keepFrom(pieces []piece) int {
 	keep, tokens := len(pieces), 0
 	for i := len(pieces) - 1; i >= 0 && pieces[i].Entry.Type != perdure.EntryCompaction; i-- {
@@ -184,9 +186,9 @@ func (p planner) keepFrom(pieces []piece) int {
 	return keep
 }
 
-// fitting returns the best index for the end of the covered pieces. It is at the beginning of a
-// turn and at most keep. A request for a summary of the pieces before it fits into the window, and
-// these contain at least one piece that is not pinned.
+// fitting returns the index at which the covered pieces end: the largest one, up to keep, at which a turn
+// begins and for which a request for a summary fits into the window. At least one of the covered pieces
+// must not be pinned.
 func (p planner) fitting(pieces []piece, keep int, pinned []uuid.UUID) int {
 	room := p.writer.Window - p.fixed - p.summaryTokens() - instructionTokens - int(float64(p.prompt)/bytesPerToken)
 	fits, tokens, covers := 0, 0, false
@@ -211,14 +213,14 @@ func isCovered(c piece, pinned []uuid.UUID) bool {
 	return c.Entry.Type != perdure.EntryCompaction && !slices.Contains(pinned, c.Entry.ID)
 }
 
-// pinned returns the ids of the pieces that the model always sees: messages of the system, and the
+// pinned returns the ids of the pieces that stay in the context for good: messages of the system, and the
 // first message of the user, if they are small.
 func (p planner) pinned(pieces []piece) []uuid.UUID {
 	room, user := min(maxPinnedTokens, p.limits.Window/8), false
 	pinned := []uuid.UUID{}
 	for _, c := range pieces {
-		// Pieces before an earlier compaction are pinned already. Messages of the user after it are
-		// not the first ones.
+		// The pieces before an earlier compaction are pinned already. After it, no message of the user is
+		// the first one.
 		user = user || c.Entry.Type == perdure.EntryCompaction
 		first := c.Entry.Role == perdure.RoleUser && c.Entry.Type == perdure.EntryMessage && !user
 		user = user || first

@@ -11,9 +11,8 @@ import (
 	"github.com/perdure/perdure/agent"
 )
 
-// finishCompaction waits for the summary and appends it to the conversation. The conversation
-// continues unchanged if there is no summary, or if the summary is larger than the entries that it
-// covers.
+// finishCompaction waits for the summary and appends it to the conversation. The conversation continues
+// without it if the summary could not be written, or is larger than the entries that it covers.
 func (l *loop) finishCompaction() error {
 	c := l.st.Compaction
 	results, err := l.await(c.future())
@@ -32,9 +31,8 @@ func (l *loop) compactRest() error {
 	return err
 }
 
-// finish appends the summary of the compaction c, whose task has ended, if the summary can be used.
-// It reports whether it can. The commit that stores the summary also stores that the compaction is
-// no longer open.
+// finish ends the compaction c, whose task has ended, and appends the summary if it is usable. The result
+// used says whether it is. One commit stores the summary, and that the compaction is no longer open.
 func (l *loop) finish(c *compaction, r agent.Result) (used bool, err error) {
 	l.st.Compaction = nil
 	l.place()
@@ -47,7 +45,8 @@ func (l *loop) finish(c *compaction, r agent.Result) (used bool, err error) {
 	return used, l.save("compacted")
 }
 
-// takeSummary appends the summary if it can be used, and reports whether it can.
+// takeSummary appends the summary that the task of c has written, and reports whether the summary was
+// usable.
 func (l *loop) takeSummary(c *compaction, r agent.Result) (used bool, err error) {
 	if failure := r.Err(); failure != nil {
 		return false, l.compactionFailed(c, perdure.CodeOf(failure), failure.Error())
@@ -59,8 +58,8 @@ func (l *loop) takeSummary(c *compaction, r agent.Result) (used bool, err error)
 	return l.appendSummary(c, a, r.Task)
 }
 
-// appendSummary appends the compaction's entry and the record of the model call that wrote the
-// summary.
+// appendSummary appends two entries: the summary of the compaction, and the record of the model call that
+// wrote it.
 func (l *loop) appendSummary(c *compaction, a modelAnswer, t *perdure.Task) (used bool, err error) {
 	path, err := l.path()
 	if err != nil {
@@ -93,8 +92,7 @@ func (l *loop) appendSummary(c *compaction, a modelAnswer, t *perdure.Task) (use
 	})
 }
 
-// compacted updates the known size of the context after a compaction. The parameter after is the
-// new size in tokens.
+// compacted sets the known size of the context after a compaction to after, in tokens.
 func (l *loop) compacted(c *compaction, after int) {
 	l.st.Size, l.st.CompactFrom, l.st.BackgroundFrom = contextSize{Tokens: after - l.fixedSize()}, 0, 0
 	if c.Partial {
@@ -107,9 +105,9 @@ func (l *loop) compacted(c *compaction, after int) {
 	l.st.BackgroundFrom = again
 }
 
-// unusable returns why the summary cannot be used, or "" if it can. If the record keeps no entry,
-// and the conversation has grown since the compaction began, unusable makes the record keep the new
-// entries.
+// unusable returns why the summary cannot be used, or "" if it can. It also changes the record of c: if the
+// record keeps no entry, but the conversation has grown since the compaction began, the record then keeps
+// the new entries.
 func (l *loop) unusable(c *compaction, a modelAnswer, summary string, path []perdure.Entry) string {
 	last := slices.IndexFunc(path, func(e perdure.Entry) bool { return e.ID == c.Record.Last })
 	switch {
@@ -141,7 +139,7 @@ func summaryMessage(summary string) perdure.Message {
 	return perdure.Message{Role: perdure.RoleUser, Content: perdure.Content{Parts: []perdure.Part{perdure.Compaction(summary)}}}
 }
 
-// whole reports whether an answer with this stop reason is complete.
+// whole reports whether an answer that ended for this reason is complete.
 func whole(reason perdure.StopReason) bool {
 	return reason == "" || reason == perdure.StopEndTurn || reason == perdure.StopToolUse
 }
@@ -182,8 +180,8 @@ func (l *loop) compactionFailed(c *compaction, code perdure.Code, why string) er
 	return l.compactOnlyFailed(code, why)
 }
 
-// sizes estimates the size of the path's context before and after a compaction with this summary.
-// The result touches is the number of messages at the beginning that the compaction does not
+// sizes estimates the size of the context, in tokens, before and after a compaction with this summary. The
+// result touches is the number of messages at the beginning of the context that the compaction does not
 // change.
 func (l *loop) sizes(c *compaction, path []perdure.Entry, summary string) (before, after, touches int, err error) {
 	e, err := perdure.NewMessageEntry(summaryMessage(summary))
@@ -203,7 +201,7 @@ func (l *loop) sizes(c *compaction, path []perdure.Entry, summary string) (befor
 	return l.fixedSize() + sum(old), l.fixedSize() + sum(pieces), touches, err
 }
 
-// isSame reports whether a model reads the same message in both pieces.
+// isSame reports whether p and other are the same message for a model.
 func (p piece) isSame(other piece) bool {
 	return p.Entry.ID == other.Entry.ID && p.Rewritten == other.Rewritten && p.ResultBytes == other.ResultBytes
 }

@@ -15,16 +15,16 @@ import (
 // purposeCompaction is the recorded purpose of a model call that writes a summary.
 const purposeCompaction = "compaction"
 
-// compactionRequest is the part of a model task's input that asks for a summary of the context up
-// to the entry Last.
+// compactionRequest is the part of a model task's input that asks for a summary. The summary covers the
+// context up to the entry Last.
 type compactionRequest struct {
 	Last uuid.UUID `json:"last"`
-	// ResultBytes is the maximum number of bytes of text in a tool result that the model sees.
+	// ResultBytes is how many bytes of text the model sees at most of each tool result.
 	ResultBytes int `json:"resultBytes"`
 	// MaxTokens is the maximum size of the summary in tokens.
 	MaxTokens    int    `json:"maxTokens"`
 	Instructions string `json:"instructions,omitempty"`
-	// Prompt, if not empty, is used instead of summaryText.
+	// Prompt, if not empty, asks for the summary in place of summaryText.
 	Prompt string `json:"prompt,omitempty"`
 }
 
@@ -47,7 +47,7 @@ Each file that was read or changed and matters still, with its path and what was
 ## Open ends
 What is still to be done, in order, and what is unknown.`
 
-// summarise calls the model for a summary. Nothing of the answer is streamed.
+// summarise calls the model for a summary. It does not stream the answer.
 func summarise(ctx agent.TaskContext, c Config, provider llm.Provider, in modelRequest) (modelAnswer, error) {
 	began := time.Now()
 	request, err := in.Compaction.ask(ctx, c, provider, in)

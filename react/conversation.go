@@ -14,20 +14,19 @@ import (
 	"github.com/perdure/perdure/llm"
 )
 
-// mostKept is the maximum number of bytes of all conversations that a worker caches.
+// mostKept is the maximum number of bytes that all cached conversations of a worker have together.
 const mostKept = 64 << 20
 
-// conversations is a cache of the decoded and hashed conversations of recent model calls, so that a
-// turn decodes only its new entries. Each cached message is compared with the stored entry before
-// it is used.
+// conversations caches the decoded and hashed messages of recent model calls, so that a turn decodes only
+// its new entries. Before a cached message is used, it is compared with the stored entry.
 type conversations struct {
 	mu    sync.Mutex                        // guards the fields below
 	kept  lru.Map[uuid.UUID, *conversation] // by execution id
 	bytes int
 }
 
-// conversation contains the messages of a path, from the root. One call at a time uses it. New
-// messages are only appended, because earlier calls may still read the existing ones.
+// conversation contains the messages of a path, from its root. Only one model call at a time uses it.
+// Messages are only ever appended, because earlier calls may still read the older ones.
 type conversation struct {
 	from     []source // the entries from which messages were decoded, in the same order
 	messages []perdure.Message
@@ -35,17 +34,17 @@ type conversation struct {
 	bytes    int
 }
 
-// source is the part of an entry from which a message was decoded.
+// source is the data of an entry from which its message was decoded.
 type source struct {
 	role    perdure.Role
 	content json.RawMessage
-	// rewritten and resultBytes are fields of the perdure.ContextEntry.
+	// rewritten and resultBytes are the fields Rewritten and ResultBytes of the perdure.ContextEntry.
 	rewritten   bool
 	resultBytes int
 }
 
-// take removes the conversation of an execution from the cache and returns it. It returns a new one
-// if none is cached. The caller is then its only user.
+// take removes the conversation of an execution from the cache and returns it, or a new one if none is
+// cached. The caller alone uses it until put.
 func (c *conversations) take(execution uuid.UUID) *conversation {
 	c.mu.Lock()
 	defer c.mu.Unlock()
@@ -71,9 +70,8 @@ func (c *conversations) put(execution uuid.UUID, conv *conversation) {
 	}
 }
 
-// readContext changes the conversation to the context of a path. The path may lack entries that the
-// context does not need. The result same is the number of messages at the beginning that are
-// unchanged.
+// readContext makes conv the context at the end of a path. The path may lack entries that the context does
+// not need. The result same is the number of messages at the beginning that have not changed.
 func (conv *conversation) readContext(path func() iter.Seq2[perdure.Entry, error]) (same int, err error) {
 	compacted, err := hasCompaction(path())
 	if err != nil {
@@ -133,8 +131,8 @@ func inOrder(entries []perdure.ContextEntry) iter.Seq2[perdure.ContextEntry, err
 	}
 }
 
-// read replaces the conversation by the messages of a context. The result same is the number of
-// messages at the beginning that are unchanged.
+// read makes conv the messages of the given context. The result same is the number of messages at the
+// beginning that have not changed.
 func (conv *conversation) read(context iter.Seq2[perdure.ContextEntry, error]) (same int, err error) {
 	known := len(conv.from)
 	n := 0
@@ -160,7 +158,7 @@ func (conv *conversation) read(context iter.Seq2[perdure.ContextEntry, error]) (
 }
 
 func (s source) is(e *perdure.ContextEntry) bool {
-	// The comparison is fast if both slices are the same memory.
+	// Equal is fast for two slices of the same memory, which is the usual case.
 	return s.role == e.Entry.Role && s.rewritten == e.Rewritten && s.resultBytes == e.ResultBytes && bytes.Equal(s.content, e.Entry.Content)
 }
 
@@ -182,5 +180,5 @@ func (conv *conversation) add(e *perdure.ContextEntry, m perdure.Message) {
 	conv.bytes += s.bytes()
 }
 
-// bytes returns the approximate memory of the entry and its message.
+// bytes returns the approximate memory that the source and its decoded message occupy.
 func (s source) bytes() int { return 2*len(s.content) + 500 }

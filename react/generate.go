@@ -14,24 +14,24 @@ import (
 // GenerateOptions are the options of Generate. Only Model is required.
 type GenerateOptions struct {
 	Model perdure.ModelConfig
-	// Name identifies the model call. It is unique within the execution or, inside the function of an
-	// agent.Loop, within one iteration. Without a Name, calls with equal messages and options are one
-	// call with one answer. Instance distinguishes calls with the same Name, or with equal messages.
+	// Name identifies the model call within the execution or, in the function of an agent.Loop, within one
+	// iteration. Without a Name, the messages and options identify the call: two calls with the same ones
+	// get one answer. Instance tells apart calls with the same Name, or with the same messages and options.
 	Name, Instance string
 	// System is the system prompt.
 	System string
-	// Tools are offered to the model. If the model calls tools, the calls are returned in
-	// Generated.Message and are not run.
+	// Tools are the tools that the model may call. Generate does not run them: it returns the calls in
+	// Generated.Message.
 	Tools []llm.ToolSpec
-	// ToolChoice and ToolName have the meaning of the fields of perdure.Turns.
+	// ToolChoice and ToolName have the meaning of the fields of the same names in perdure.Turns.
 	ToolChoice, ToolName string
 	// MaxTokens is the maximum size of the answer in tokens; 0 means the provider's default.
 	MaxTokens   int
 	Temperature *float64
 	Thinking    llm.Thinking
-	// Format is the required format of the answer's text; nil means free text.
+	// Format is the format that the text of the answer must have; nil means free text.
 	Format *perdure.OutputFormat
-	// Silent prevents that the answer is streamed to clients.
+	// Silent, if set, keeps the answer from being streamed to clients.
 	Silent bool
 }
 
@@ -39,8 +39,8 @@ type GenerateOptions struct {
 type Generated struct {
 	// Message is the answer. Append it to the messages to continue the conversation.
 	Message perdure.Message
-	// EntryID is the id of the message to which the streamed text belongs. Pass it to
-	// agent.WithEntryID to store the answer in the conversation of the execution.
+	// EntryID is the id that the streamed text of the answer has at clients. To store the answer in the
+	// conversation of the execution, pass it to agent.WithEntryID.
 	EntryID uuid.UUID
 	// Usage is the usage of the call in tokens, with its cost if the price is known.
 	Usage      perdure.Usage
@@ -115,7 +115,7 @@ func generated(entry uuid.UUID, result json.RawMessage) (Generated, error) {
 	return g, nil
 }
 
-// generation is the part of a model task's input that holds the whole request of Generate.
+// generation is the whole request of Generate, as a part of a model task's input.
 type generation struct {
 	System     string                 `json:"system,omitempty"`
 	Messages   []perdure.InputMessage `json:"messages"`
@@ -130,7 +130,7 @@ type generation struct {
 	Silent      bool                  `json:"silent,omitempty"`
 }
 
-// generation returns the part of the model task's input with the options and the messages.
+// generation returns the request with these options and messages, as a part of the model task's input.
 func (o GenerateOptions) generation(messages []perdure.Message) generation {
 	g := generation{
 		System: o.System, Tools: o.Tools, ToolChoice: o.ToolChoice, ToolName: o.ToolName, MaxTokens: o.MaxTokens,
@@ -142,7 +142,7 @@ func (o GenerateOptions) generation(messages []perdure.Message) generation {
 	return g
 }
 
-// request returns the input of the model task. Error: invalid_argument.
+// request returns the input of the model task for these options and messages. Error: invalid_argument.
 func (o GenerateOptions) request(ctx agent.Context, messages []perdure.Message) (modelRequest, error) {
 	g := o.generation(messages)
 	r := modelRequest{Model: o.Model, Generate: &g}
@@ -199,7 +199,7 @@ func (g *generation) ask(m perdure.ModelConfig) llm.Request {
 	return r
 }
 
-// firstMessages returns the messages with which the request begins.
+// firstMessages returns the messages before the first answer: those that were passed to Generate or Run.
 func (g *generation) firstMessages() []perdure.Message {
 	messages := make([]perdure.Message, len(g.Messages))
 	for i, m := range g.Messages {

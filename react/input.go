@@ -22,9 +22,9 @@ type userMessageSignal struct {
 	Settings *perdure.ReactInput    `json:"settings"`
 }
 
-// read decodes a userMessage signal. The parameter open are the calls that have no result yet. A
-// message that cannot be used becomes a text that says so, because it must not end the run. The
-// server checks messages before it stores them, but older servers did not.
+// read decodes a userMessage signal. The parameter open has the tool calls without a result. If the message
+// cannot be used, read returns a text for the model that says so, because a bad message must not end the
+// run. The server checks messages before it stores them, but older servers did not.
 func read(s perdure.Signal, open []call) userMessageSignal {
 	var v userMessageSignal
 	if err := json.Unmarshal(s.Value, &v); err != nil {
@@ -46,8 +46,8 @@ func read(s perdure.Signal, open []call) userMessageSignal {
 	return v
 }
 
-// usable returns the settings if they name a model. Otherwise it returns nil, so that the settings
-// in the execution's input apply.
+// usable returns settings if they name a model. Otherwise it returns nil, and the settings in the
+// execution's input apply.
 func usable(settings *perdure.ReactInput) *perdure.ReactInput {
 	if settings != nil && len(settings.Models) == 0 {
 		return nil
@@ -55,13 +55,13 @@ func usable(settings *perdure.ReactInput) *perdure.ReactInput {
 	return settings
 }
 
-// unread returns a user message that says why the received message cannot be used.
+// unread returns a user message which tells the model why the received message cannot be used.
 func unread(why string) userMessageSignal {
 	text := fmt.Sprintf("(a message came that cannot be read: %s)", why)
 	return userMessageSignal{Messages: []perdure.InputMessage{{Role: perdure.RoleUser, Parts: []perdure.Part{perdure.Text(text)}}}}
 }
 
-// reason returns the text of an error for the model to read, with at most about 500 bytes.
+// reason returns the text of an error as the model reads it, cut to about 500 bytes.
 func reason(err error) string {
 	text := err.Error()
 	var coded *perdure.Error
@@ -91,15 +91,15 @@ func (l *loop) asked() perdure.ReactInput {
 	return l.in
 }
 
-// isClients reports whether the client runs the tool.
+// isClients reports whether the tool with this name runs at the client, not on a worker.
 func (l *loop) isClients(name string) bool {
 	return slices.ContainsFunc(l.asked().ClientTools, func(t perdure.ClientTool) bool { return t.Name == name })
 }
 
-// appendInput appends messages to the conversation. Before the first message that is not a tool
-// result, it stores the result "skipped" for each call in the list open that has no result yet. The
-// first message has the given key. The other messages have keys derived from it, so that an input
-// that is delivered again after a crash creates no second entry.
+// appendInput appends messages to the conversation. The calls in open have no result yet: each of them that
+// the messages do not answer gets the result "skipped", before the first message that is not a tool result.
+// The first message has the given key, and the others have keys derived from it. An input that is delivered
+// again after a crash therefore creates no second entry.
 func (l *loop) appendInput(key string, open []call, messages []perdure.InputMessage) error {
 	names := namesOf(open)
 	summary, first := hasSummary(messages), true
@@ -133,8 +133,8 @@ func (l *loop) appendInput(key string, open []call, messages []perdure.InputMess
 	return l.skip(open)
 }
 
-// appendMessage appends a message of the input. If derive is true, the entry's id is derived from
-// the key. The tools' names of the message's calls are added to the map names.
+// appendMessage appends one message of an input. If derive is true, the id of its entry is derived from
+// key. If the message has tool calls, appendMessage adds the name of each called tool to names, by call id.
 func (l *loop) appendMessage(m perdure.InputMessage, key string, names map[string]string, derive bool) (inputEntry, error) {
 	parts := namedResults(perdure.BoundedParts(m.Role, perdure.AcceptableParts(m.Role, m.Parts)), names)
 	perdure.AddCallNames(names, parts)
@@ -149,7 +149,7 @@ func (l *loop) appendMessage(m perdure.InputMessage, key string, names map[strin
 	return e, l.append(message, opts...)
 }
 
-// namesOf returns the names of the called tools by call id.
+// namesOf returns the name of the called tool for each call id.
 func namesOf(calls []call) map[string]string {
 	names := map[string]string{}
 	for _, c := range calls {
@@ -158,8 +158,8 @@ func namesOf(calls []call) map[string]string {
 	return names
 }
 
-// namedResults returns the parts with a tool name in each tool result that has none. Clients send
-// only the id of the call.
+// namedResults returns the parts, and fills in the name of the tool in each tool result that lacks it.
+// Clients send only the id of the call.
 func namedResults(parts []perdure.Part, names map[string]string) []perdure.Part {
 	parts = slices.Clone(parts)
 	for i, p := range parts {
@@ -174,7 +174,8 @@ func answers(m perdure.InputMessage, call string) bool {
 	return slices.ContainsFunc(m.Parts, func(p perdure.Part) bool { return p.Type == perdure.PartToolResult && p.ToolCallID == call })
 }
 
-// skip appends a result to each of the calls. The result says that the user's message came first.
+// skip appends a result to each of the calls, which says that the call was not run because a message of the
+// user came first.
 func (l *loop) skip(calls []call) error {
 	for _, c := range calls {
 		if err := l.storeResult(c, tool.Errorf("skipped: the user sent a message"), nil); err != nil {
@@ -184,12 +185,12 @@ func (l *loop) skip(calls []call) error {
 	return nil
 }
 
-// copyBytes is the approximate number of bytes of entries that copyFrom commits at once.
+// copyBytes is the approximate number of bytes of entries in one commit of copyFrom.
 const copyBytes = 1 << 20
 
-// copyFrom copies the path of the earlier execution that this one continues, if there is one. It
-// returns the calls in the path that have no result. The id of a copy is derived from this
-// execution's id and the entry's id. Tool calls keep their ids, which the client knows.
+// copyFrom copies the path of the earlier execution whose conversation this one continues, if its input
+// names one. It returns the calls in that path that have no result. The id of each copy is derived from
+// this execution's id and the id of the copied entry. Tool calls keep their ids, which the client knows.
 func (l *loop) copyFrom() ([]call, error) {
 	from := l.in.From
 	if from == nil {
@@ -207,7 +208,7 @@ func (l *loop) copyFrom() ([]call, error) {
 			return nil, err
 		}
 		open = openAfter(open, m)
-		// The entry may have been stored before these limits existed.
+		// The earlier execution may have stored the entry before these limits existed.
 		m.Parts = perdure.BoundedParts(m.Role, perdure.AcceptableParts(m.Role, m.Parts))
 		if _, err := l.ctx.Append(m, agent.WithEntryID(l.derived(e.ID)), agent.WithKey("from:"+e.ID.String()), l.asCopyOf(e)); err != nil {
 			return nil, err
@@ -225,8 +226,8 @@ func (l *loop) copyFrom() ([]call, error) {
 	return open, err
 }
 
-// asCopyOf returns an option that sets type, turn, response and message of an entry to those of the
-// entry e.
+// asCopyOf returns an append option: the new entry gets the type, turn, response and message of the entry
+// e.
 func (l *loop) asCopyOf(e perdure.Entry) agent.AppendOption {
 	return func(made *perdure.Entry) {
 		made.Type, made.TurnID, made.ResponseID, made.MessageID = e.Type, e.TurnID, e.ResponseID, e.MessageID
@@ -240,8 +241,8 @@ func (l *loop) asCopyOf(e perdure.Entry) agent.AppendOption {
 	}
 }
 
-// copiedRecord returns the record of a compaction, in which the ids of entries are the ids of their
-// copies.
+// copiedRecord returns a copy of a compaction record, in which each entry id is replaced by the id of that
+// entry's copy.
 func (l *loop) copiedRecord(r perdure.CompactionRecord) perdure.CompactionRecord {
 	if r.Last != uuid.Nil {
 		r.Last = l.derived(r.Last)

@@ -9,17 +9,17 @@ import (
 	"github.com/perdure/perdure/tool"
 )
 
-// stoppedTurn is a turn that a person has stopped. The commit that stored it also cancelled the
-// turn's tasks and withdrew its questions.
+// stoppedTurn is a turn that a person has stopped. The commit that stored this state also cancelled the
+// tasks of the turn and withdrew its questions.
 type stoppedTurn struct {
 	Reason string `json:"reason,omitempty"`
 }
 
-// stoppedCall is the result of a tool call in a turn that a person has stopped.
+// stoppedCall is the result of each tool call that had none when a person stopped its turn.
 const stoppedCall = "stopped by the user"
 
-// await waits until all tasks have ended, and returns their results. If a person stops the turn
-// first, it stores that, and the results are nil.
+// await waits until all tasks have ended, and returns their results. If a person stops the turn first,
+// await records the stop in the state, and returns nil.
 func (l *loop) await(futures ...agent.Future) ([]agent.Result, error) {
 	ended := make([]agent.Condition, len(futures))
 	for i, f := range futures {
@@ -35,7 +35,7 @@ func (l *loop) await(futures ...agent.Future) ([]agent.Result, error) {
 	return nil, l.stop(met.Signal())
 }
 
-// interrupted reports whether a person has stopped the turn. If so, it begins to stop the turn.
+// interrupted reports whether a person has stopped the turn. If so, it has called stop.
 func (l *loop) interrupted() (bool, error) {
 	there, err := l.ctx.HasSignal(perdure.InterruptSignal)
 	if err != nil || !there {
@@ -48,8 +48,8 @@ func (l *loop) interrupted() (bool, error) {
 	return true, l.stop(signals[0])
 }
 
-// stop cancels the turn's tasks and withdraws its questions. The same commit takes the signal and
-// stores the state, so that a function that is entered again finishes the stop.
+// stop cancels the tasks of the turn and withdraws its questions. The same commit takes the signal and
+// stores the state, so that the stop is finished even if the function is entered again.
 func (l *loop) stop(s perdure.Signal) error {
 	var i perdure.Interrupt
 	if err := json.Unmarshal(s.Value, &i); err != nil || i.Check() != nil {
@@ -83,7 +83,7 @@ func (l *loop) stop(s perdure.Signal) error {
 	return l.ctx.Flush()
 }
 
-// finishStop stores the output of the stopped turn, and ends the response.
+// finishStop stores what the stopped turn has produced, and ends the response.
 func (l *loop) finishStop() error {
 	stopped := l.st.Stopping
 	if p := l.st.Pending; p != nil {
@@ -104,8 +104,8 @@ func (l *loop) finishStop() error {
 	return l.endResponse(perdure.StopInterrupted, stopped.Reason)
 }
 
-// keepAnswer stores the answer of a model call that has ended, although its turn was stopped. It
-// stores the complete answer, or, if the call did not complete, the text that clients have seen.
+// keepAnswer stores the answer of a model call that ended although its turn was stopped: the whole answer
+// or, if the call was cut short, the text that clients have seen.
 func (l *loop) keepAnswer(p *pending) error {
 	future := agent.FutureOf(*p.ModelTask, ModelTask)
 	results, err := l.ctx.Await(agent.All, future)
@@ -135,8 +135,8 @@ func (l *loop) keepAnswer(p *pending) error {
 	return err
 }
 
-// closeStopped stores a result for each call of the turn that has none. If the call's task
-// completed before the stop, that is the task's result.
+// closeStopped stores a result for each call of the turn that has none: the result of its task, if the task
+// completed before the stop, and stoppedCall otherwise.
 func (l *loop) closeStopped(p *pending) error {
 	for _, c := range p.Calls[p.Done:] {
 		result, task := tool.Errorf(stoppedCall), (*perdure.Task)(nil)

@@ -12,10 +12,10 @@ import (
 	"github.com/perdure/perdure/tool"
 )
 
-// defaultMaxTurns is the maximum number of model calls per response if the settings contain none.
+// defaultMaxTurns is the maximum number of model calls in a response whose settings name no maximum.
 const defaultMaxTurns = 50
 
-// loop is the state of one call of the react agent's function.
+// loop is the state of the react agent while its function runs for an execution.
 type loop struct {
 	ctx agent.Context
 	c   Config
@@ -42,9 +42,9 @@ func resume(ctx agent.Context, c Config, in perdure.ReactInput) (*loop, error) {
 	return l, l.begin()
 }
 
-// begin copies the path of the execution that this one continues, and appends the messages of the
-// input. Keys prevent duplicates if the function is entered again before the first checkpoint.
-// Without messages, the execution waits for a message.
+// begin starts the conversation: it copies the path of the execution that this one continues, if there is
+// one, and appends the messages of the input. Keys prevent duplicates if the function is entered again
+// before the first checkpoint. If the input has no messages, the execution waits for a message.
 func (l *loop) begin() error {
 	open, err := l.copyFrom()
 	if err != nil {
@@ -63,13 +63,13 @@ func (l *loop) begin() error {
 	return l.appendInput("input", open, messages)
 }
 
-// between returns the place of what is written between two turns. That is the current response and
-// the next turn.
+// between returns the place of entries and events that are written between two turns: the current response
+// and the next turn.
 func (l *loop) between() perdure.Place {
 	return perdure.Place{ResponseID: l.st.ResponseID, TurnID: fmt.Sprintf("turn_%d", l.st.TurnIndex)}
 }
 
-// place sets the current turn and response in the context.
+// place tells the agent's context the current turn and response, to which later entries and events belong.
 func (l *loop) place() {
 	p := l.between()
 	if l.st.Pending != nil {
@@ -116,15 +116,15 @@ func (l *loop) output() perdure.ReactOutput {
 	return perdure.ReactOutput{Text: l.st.Text, StopReason: l.st.StopReason, UsageByModel: usage}
 }
 
-// save adds a checkpoint of the loop's state to the next commit. The parameter why is the
-// checkpoint's reason.
+// save adds a checkpoint of the loop's state to the next commit; why is the reason that the checkpoint
+// names.
 func (l *loop) save(why string) error {
 	return states.Save(l.ctx, l.st, agent.WithNext(), agent.Reason(why))
 }
 
-// idle handles the time between two responses. If a message is pending, or the run is not one-shot,
-// it waits for a message and begins the next response. Otherwise the run is done, or fails with the
-// model's error.
+// idle runs between two responses. If a message is pending, or the run is not one-shot, it waits for a
+// message and begins the next response. Otherwise it returns done, or the model's error if the model
+// failed.
 func (l *loop) idle() (done bool, err error) {
 	failed := l.st.StopReason == perdure.StopError
 	if err := l.save("idle"); err != nil {
@@ -193,7 +193,7 @@ func (l *loop) resume() {
 	l.place()
 }
 
-// steer appends to the conversation the messages that have arrived during the response.
+// steer appends the messages of the user that arrived during the response to the conversation.
 func (l *loop) steer() error {
 	signals, err := l.ctx.DrainSignals(perdure.UserMessage)
 	if err != nil {
@@ -263,8 +263,8 @@ func (l *loop) maxTurns() int {
 	return defaultMaxTurns
 }
 
-// answer waits for the model's answer, stores it, and takes its tool calls into the state. If the
-// answer has no tool calls, it ends the response.
+// answer waits for the model's answer and stores it, with its tool calls, in the state. If the answer has
+// no tool calls, it ends the response.
 func (l *loop) answer() error {
 	p := l.st.Pending
 	results, err := l.await(agent.FutureOf(*p.ModelTask, ModelTask))
@@ -284,8 +284,8 @@ func (l *loop) answer() error {
 	return nil
 }
 
-// takeAnswer stores the answer of a model call, and takes its tool calls into the state. It returns the
-// answer's stop reason.
+// takeAnswer stores the answer of a model call in the conversation and its tool calls in the state. It
+// returns the stop reason of the answer.
 func (l *loop) takeAnswer(p *pending, t *perdure.Task) (perdure.StopReason, error) {
 	var a modelAnswer
 	if err := json.Unmarshal(t.Result, &a); err != nil {
@@ -306,7 +306,7 @@ func (l *loop) takeAnswer(p *pending, t *perdure.Task) (perdure.StopReason, erro
 	return a.Content.StopReason, nil
 }
 
-// store appends the model's message and an llm_call entry about the model call.
+// store appends two entries: the model's message, and an llm_call entry that records the model call.
 func (l *loop) store(p *pending, a modelAnswer, t *perdure.Task) error {
 	m := perdure.Message{Role: perdure.RoleAssistant, Content: a.Content}
 	_, err := l.ctx.Append(m, agent.WithEntryID(p.EntryID), agent.WithKey(perdure.TaskEntryKey(t.ID)))
@@ -326,8 +326,8 @@ func (l *loop) store(p *pending, a modelAnswer, t *perdure.Task) error {
 	return err
 }
 
-// modelFailed ends the response with an error that clients see. A one-shot run then fails. Any
-// other run tries once more after a message or a retry signal.
+// modelFailed ends the response with an error that clients see. If the run is one-shot, it then fails. Any
+// other run calls the model again after a message of the user or a retry signal.
 func (l *loop) modelFailed(failure error) error {
 	if perdure.CodeOf(failure) == tooLongCode {
 		return l.tooLong(failure)
@@ -349,7 +349,7 @@ func (l *loop) endResponse(reason perdure.StopReason, failure string) error {
 	return l.ctx.Emit(end) // the event is part of the commit that stores the idle state
 }
 
-// callsOf returns the tool calls of an answer, with the reason for each call that is refused.
+// callsOf returns the tool calls in an answer. A call that cannot be run has the reason in Refused.
 func (l *loop) callsOf(c perdure.Content) []call {
 	var calls []call
 	for _, part := range c.ToolCalls() {
@@ -390,8 +390,8 @@ func callOf(part perdure.Part) call {
 	return c
 }
 
-// refusal returns the result of a call that cannot be run, or "" if it can. The parameter known
-// says whether the called tool is in the list tools.
+// refusal returns why a call cannot be run, as the result that the model reads, or "" if the call can be
+// run. The parameter known says whether the execution has the called tool; tools are the names that it has.
 func refusal(c call, known bool, tools []string) string {
 	switch {
 	case c.Name == perdure.UnnamedTool:
@@ -404,8 +404,8 @@ func refusal(c call, known bool, tools []string) string {
 	return ""
 }
 
-// tool returns the tool with this name. It reports whether the worker has the tool and the
-// execution may use it.
+// tool returns the tool with this name. The bool is false if the worker does not have the tool, or the
+// execution may not use it.
 func (l *loop) tool(name string) (tool.Tool, bool) {
 	i := slices.IndexFunc(l.c.Tools, func(t tool.Tool) bool { return t.Name == name })
 	if i < 0 || !slices.Contains(l.asked().Tools, name) {

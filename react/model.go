@@ -17,7 +17,7 @@ import (
 	"github.com/perdure/perdure/tool"
 )
 
-// modelRequest is the input of a model task. It contains the id of the leaf entry instead of the
+// modelRequest is the input of a model task. It names the leaf of the conversation instead of repeating the
 // conversation, so it is small and does not depend on how the prompt is built.
 type modelRequest struct {
 	Turn        int                 `json:"turn"`
@@ -25,16 +25,16 @@ type modelRequest struct {
 	Model       perdure.ModelConfig `json:"model"`
 	LeafEntryID uuid.UUID           `json:"leafEntryId"`
 	EntryID     uuid.UUID           `json:"entryId"`
-	// Settings are the settings of the response, if they differ from the execution's input. Later
-	// says that the response has had an earlier turn.
+	// Settings are the settings of the response, if they differ from the execution's input. Later says that
+	// this is not the first turn of the response.
 	Settings *perdure.ReactInput `json:"settings,omitempty"`
 	Later    bool                `json:"later,omitempty"`
 	// Compaction, if set, makes the call ask for a summary of the conversation instead of an
 	// answer.
 	Compaction *compactionRequest `json:"compaction,omitempty"`
-	// Spent says that the response has used up its calls of tools that run on workers.
+	// Spent says that the response may call no more tools that run on workers.
 	Spent bool `json:"spent,omitempty"`
-	// Generate, if set, is the whole request of a call of the function Generate.
+	// Generate, if set, is the request of the function Generate, with its messages.
 	Generate *generation `json:"generate,omitempty"`
 	// Run, if set, says which turn of a call of the function Run this is.
 	Run *runTurn `json:"run,omitempty"`
@@ -45,7 +45,7 @@ type modelAnswer struct {
 	Content            perdure.Content `json:"content"`
 	ProviderResponseID string          `json:"providerResponseId,omitempty"`
 	LatencyMs          int64           `json:"latencyMs"`
-	// Cost is absent if the price is unknown. Workers of older versions never set it.
+	// Cost is nil if the price is unknown. Workers of older versions never set it.
 	Cost *llm.Cost `json:"cost,omitempty"`
 	// Prompt is the hash of the prompt. Workers of older versions never set it.
 	Prompt *llm.Prompt `json:"prompt,omitempty"`
@@ -59,8 +59,8 @@ const (
 
 func (l *loop) request(p *pending) modelRequest {
 	r := modelRequest{Turn: p.Turn, Try: p.Try, Model: p.Model, LeafEntryID: *l.ctx.Leaf(), EntryID: p.EntryID, Settings: l.st.Settings}
-	// Later and Spent are set only if they matter. All other requests then keep the input and the
-	// key that they had in older versions.
+	// Later and Spent are set only if they change the request. Other inputs then stay as they were in older
+	// versions, and so do the keys of their tasks.
 	r.Later = l.asked().ToolChoice != "" && l.st.ResponseTurns > 0
 	r.Spent = l.spent()
 	return r
@@ -98,8 +98,8 @@ func llmCall(m perdure.ModelConfig, a modelAnswer, prompt *promptRecord) map[str
 	return call
 }
 
-// costRecord returns the cost in an llm_call entry, with the members input, output and total.
-// Unknown members are null.
+// costRecord returns the cost as an llm_call entry has it, with the members input, output and total. A
+// member that is unknown is null.
 func costRecord(a modelAnswer) any {
 	if a.Cost != nil {
 		return a.Cost
@@ -107,8 +107,8 @@ func costRecord(a modelAnswer) any {
 	return map[string]any{"input": nil, "output": nil, "total": a.Content.Usage.Cost}
 }
 
-// modelTask returns the task that calls a model. The task reads the context of the leaf entry,
-// streams the answer while it arrives, and returns the complete answer.
+// modelTask returns the task kind that calls a model. Its code reads the context of the leaf entry, streams
+// the answer while the answer arrives, and returns the whole answer.
 func modelTask(c Config) agent.TaskDefinition {
 	lately, runs := &conversations{}, &runTurns{}
 	d := agent.DefineTask(ModelTask, func(ctx agent.TaskContext, in modelRequest) (modelAnswer, error) {
@@ -150,8 +150,8 @@ func modelTask(c Config) agent.TaskDefinition {
 	return d.TaskDefinition
 }
 
-// ask returns the request of a model call and the hash of its prompt. It takes messages from the
-// cache, and decodes only the new entries.
+// ask returns the request of a model call and the hash of its prompt. Messages that are in the cache are
+// not decoded again.
 func (c *conversations) ask(ctx agent.TaskContext, config Config, provider llm.Provider, in modelRequest) (r llm.Request, p llm.Prompt, err error) {
 	if r, err = buildRequest(ctx, config, provider, in); err != nil {
 		return r, p, err
@@ -170,15 +170,15 @@ func (c *conversations) ask(ctx agent.TaskContext, config Config, provider llm.P
 	return r, p, nil
 }
 
-// requestSource reads the data from which a request is built, in addition to the input of its task.
-// An agent.TaskContext is a requestSource.
+// requestSource reads what a request is built from, besides the input of its task. An agent.TaskContext is
+// one.
 type requestSource interface {
 	Execution() (*perdure.Execution, error)
 	ContextPath(leaf uuid.UUID) iter.Seq2[perdure.Entry, error]
 }
 
-// buildRequest returns the request without its messages. Equal inputs produce equal bytes on every
-// worker, so that the provider's prompt cache can be used.
+// buildRequest returns the request of a model call without messages. Equal inputs produce equal bytes on
+// every worker, so that the provider's prompt cache can be used.
 func buildRequest(ctx requestSource, c Config, provider llm.Provider, in modelRequest) (llm.Request, error) {
 	input, err := settingsOf(ctx, in)
 	if err != nil {
@@ -204,10 +204,9 @@ func buildRequest(ctx requestSource, c Config, provider llm.Provider, in modelRe
 	return r, nil
 }
 
-// withoutCalls returns the request of a turn that may call no more tools that run on workers. The
-// request still contains the tools, for the provider's prompt cache, and its tool choice is none.
-// If there are client tools, or the provider has no tool choice, the request instead contains only
-// the client tools.
+// withoutCalls returns the request of a turn that may not call tools that run on workers any more. For the
+// provider's prompt cache, the request still has the tools, with the tool choice none. If there are client
+// tools, or the provider has no tool choice, the request has only the client tools instead.
 func withoutCalls(r llm.Request, provider llm.Provider, client []perdure.ClientTool) llm.Request {
 	if len(client) == 0 && llm.Can(provider, llm.AbleToChooseTools) {
 		r.ToolChoice, r.ToolName = perdure.ToolChoiceNone, ""
@@ -219,8 +218,8 @@ func withoutCalls(r llm.Request, provider llm.Provider, client []perdure.ClientT
 	return r
 }
 
-// settingsOf returns the settings of a model call: the settings of its response or, if it has none,
-// the execution's input.
+// settingsOf returns the settings that apply to a model call: those of its response or, if there are none,
+// those in the execution's input.
 func settingsOf(ctx requestSource, in modelRequest) (perdure.ReactInput, error) {
 	if in.Settings != nil {
 		return *in.Settings, nil
@@ -249,8 +248,8 @@ func specs(tools []tool.Tool, names []string) []llm.ToolSpec {
 	return all
 }
 
-// callID returns Perdure's id of a tool call. It is derived from the id of the entry with the call
-// and the index of the call's part, and every provider accepts it.
+// callID returns Perdure's id of a tool call. It is derived from the id of the entry and the index of the
+// part in it, and has a form that every provider accepts.
 func callID(entry uuid.UUID, part int) string {
 	return fmt.Sprintf("call_%s_%d", base64.RawURLEncoding.EncodeToString(entry[:]), part)
 }
@@ -300,8 +299,8 @@ func (s *answerStream) delta(d llm.Delta) error {
 	return nil
 }
 
-// modelError converts the error of a model call to an error that says whether the task is retried,
-// and when.
+// modelError converts the error of a model call to an error that says whether and when the task is tried
+// again.
 func modelError(err error) error {
 	var failed *llm.Error
 	if errors.As(err, &failed) {

@@ -6,16 +6,16 @@ import (
 	"github.com/perdure/perdure/tool"
 )
 
-// limitKey is the member of a bash task's input with the network limit of the definition. Workers
-// apply and remove it; it is not an argument of the tool.
+// limitKey is the member of a bash task's input that contains the network limit of the agent's definition.
+// Workers remove it before they run the tool, because it is not an argument of the tool.
 const limitKey = "$net"
 
 // commandTool is the name of the tool to which the network limit applies.
 const commandTool = "bash"
 
-// limited returns the arguments of a bash call with the definition's network limit added. It
-// replaces a value that the model has written. Arguments that are not an object are returned
-// unchanged, because the tool refuses them.
+// limited returns the arguments of a bash call with the network limit net as a member. It replaces a member
+// of that name that the model has written. If the arguments are not an object, they are returned unchanged,
+// because the tool refuses them.
 func limited(name string, arguments json.RawMessage, net string) json.RawMessage {
 	if name != commandTool || net == "" {
 		return arguments
@@ -32,9 +32,8 @@ func limited(name string, arguments json.RawMessage, net string) json.RawMessage
 	return with
 }
 
-// limitOf returns a task's input without the network limit, and the limit. If the input has no
-// limit, net is "", and only the worker's limit applies. If the limit is not a string, net allows
-// no network.
+// limitOf splits the input of a task into the arguments and the network limit. If there is no limit, net is
+// "", and only the worker's own limit applies. If the limit is not a string, net allows no network.
 func limitOf(name string, input json.RawMessage) (arguments json.RawMessage, net tool.Net) {
 	fields := map[string]json.RawMessage{}
 	if name != commandTool || json.Unmarshal(input, &fields) != nil {

@@ -15,20 +15,20 @@ import (
 
 // Counters count what the react agent on a worker has done since the worker's start.
 type Counters struct {
-	// PrefixChanges counts model calls whose prompt does not begin with the prompt of the
-	// execution's previous call. The provider's prompt cache does not apply to such a call, so it
-	// costs the whole context.
+	// PrefixChanges counts model calls whose prompt does not begin with the prompt of the previous call in
+	// the same execution. The provider's prompt cache is of no use to such a call, so its whole context is
+	// charged.
 	PrefixChanges atomic.Int64
 }
 
-// promptRecord is the part of an llm_call entry that describes the prompt of the call.
+// promptRecord is what an llm_call entry says about the prompt of its call.
 type promptRecord struct {
 	llm.Prompt
-	// Changed reports that the prompt does not begin with the prompt of the previous call, or, after
-	// a compaction, that it changed before the messages that the compaction replaced.
+	// Changed says that the prompt does not begin with the prompt of the previous call. After a compaction,
+	// it says that the prompt has changed before the first message that the compaction replaced.
 	Changed bool `json:"changed,omitempty"`
-	// Change says where the prompt has changed. It is unknown if a worker of an older version made
-	// the previous call.
+	// Change says where the prompt has changed. It is nil if a worker of an older version made the previous
+	// call.
 	Change *llm.PromptChange `json:"change,omitempty"`
 	promptCauses
 }
@@ -46,7 +46,7 @@ type promptCauses struct {
 	Settings bool `json:"settings,omitempty"`
 }
 
-// lastPrompt describes the prompt of the last model call.
+// lastPrompt is what the state keeps of the last model call's prompt.
 type lastPrompt struct {
 	Messages int    `json:"messages"`
 	Marks    string `json:"marks,omitempty"`
@@ -70,8 +70,8 @@ func (l *loop) promptCompacted(id uuid.UUID, touches int) {
 	}
 }
 
-// recordPrompt returns the record of a call's prompt, and stores the prompt for comparison with the
-// next call. A changed prompt is counted. If the cause of the change is unknown, it is also logged.
+// recordPrompt returns what the llm_call entry says about the prompt p, and stores p for the comparison
+// with the next one. It counts a changed prompt, and also logs it if no cause is known.
 func (l *loop) recordPrompt(p *llm.Prompt, m perdure.ModelConfig) *promptRecord {
 	if p == nil {
 		return nil
@@ -99,12 +99,12 @@ func (l *loop) recordPrompt(p *llm.Prompt, m perdure.ModelConfig) *promptRecord 
 	return r
 }
 
-// prompt returns the part of the stored prompt with which the next prompt is compared.
+// prompt returns the stored prompt, as far as the next prompt is compared with it.
 func (p *lastPrompt) prompt() llm.Prompt {
 	return llm.Prompt{Messages: p.Messages, Marks: p.Marks}
 }
 
-// causes returns the known reasons why the next call's prompt differs.
+// causes returns the known reasons why the next prompt differs from p.
 func (p *lastPrompt) causes(next lastPrompt) (c promptCauses) {
 	if p.Compaction != nil {
 		c.Compaction, c.Touches = p.Compaction, &p.Touches

@@ -1,12 +1,12 @@
-// Package react contains the built-in agent. It calls a model, runs the tools that the model calls,
-// returns their results to the model, and continues until the model calls no more tools. Then it
-// waits for the user, or ends if the run is one-shot.
+// Package react contains the built-in agent. It calls a model, runs the tools that the model calls, returns
+// their results to the model, and continues until the model calls no more tools. Then it waits for the
+// user, or ends if the run is one-shot.
 //
-// Every commit that schedules model or tool calls also stores a checkpoint with the ids of their
-// tasks. An agent that is entered again awaits those tasks and schedules no others. So a crash, a
-// deployment or another choice of model does not repeat a call whose answer is stored. A model call
-// whose answer was not stored is repeated after a crash. A tool call without a stored result is
-// repeated if the tool's OnLost allows it.
+// Every commit that schedules model or tool calls also stores a checkpoint with the ids of their tasks. If
+// the function of the agent is entered again, it awaits those tasks and schedules no others. So a crash, a
+// deployment or another choice of model does not repeat a call whose answer is stored. A model call whose
+// answer was not stored is repeated after a crash. A tool call without a stored result is repeated if the
+// tool's OnLost allows it.
 package react
 
 import (
@@ -24,11 +24,11 @@ const ModelTask = perdure.ModelTaskKind
 // Config configures the react agent on a worker.
 type Config struct {
 	Providers *llm.Providers
-	// Tools are the tools that this worker runs. Each tool is a task kind with the name of the
-	// tool. An execution can use only those tools that its settings name.
+	// Tools are the tools that this worker runs. Each tool is a task kind with the name of the tool. An
+	// execution can use only those of them that its settings name.
 	Tools []tool.Tool
-	// Workspaces opens the folder of an execution. If it is nil, tools are called without a
-	// workspace, and the built-in tools return an error.
+	// Workspaces opens the workspace in the folder dir, which the settings of an execution name. If it is
+	// nil, tools are called without a workspace, and the built-in tools return an error.
 	Workspaces func(dir string) (*tool.Workspace, error)
 	// Record, if set, is called with each process group that a tool starts. The tool calls forget
 	// when the group has ended.
@@ -37,13 +37,13 @@ type Config struct {
 	// worker, before the end is stored. It may be called more than once for an execution.
 	Ended func(execution string)
 	// Select chooses the model of a turn among the configured models. If Select is nil, the first
-	// configured model is used, even if its calls fail. A model that a [perdure.ModelSignal] has
-	// chosen takes precedence.
+	// configured model is used, even if its calls fail. A model that a person has chosen with a
+	// [perdure.ModelSignal] takes precedence.
 	Select func(t Turn) perdure.ModelConfig
 	// Compact are the options of compaction. If they are invalid, Agent panics.
 	Compact CompactOptions
-	// Logger gets a warning when a prompt does not begin with the previous prompt and the cause is
-	// unknown; default slog.Default.
+	// Logger gets a warning if the prompt of a model call does not begin with the prompt of the call
+	// before, and the loop knows no reason; default slog.Default.
 	Logger *slog.Logger
 	// Counters, if set, count the work of all executions on this worker.
 	Counters *Counters

@@ -8,9 +8,8 @@ import (
 	"github.com/perdure/perdure/llm"
 )
 
-// replayAnswer streams a stored answer of a model. It is the Replay function of the model task.
-// Each part becomes one delta. It returns an error, and streams nothing, if the input or the result
-// does not decode.
+// replayAnswer streams a stored answer of a model, with one delta for each part. It is the Replay function
+// of the model task. If the input or the result does not decode, it streams nothing and returns an error.
 func replayAnswer(ctx agent.TaskContext, result json.RawMessage) error {
 	var in modelRequest
 	var answer modelAnswer
@@ -32,7 +31,7 @@ func replayAnswer(ctx agent.TaskContext, result json.RawMessage) error {
 	return nil
 }
 
-// deltasOf returns the deltas that form the part with this index, one of each kind.
+// deltasOf returns the deltas that add up to the part p: one for each kind of content in p.
 func deltasOf(index int, p perdure.Part) []llm.Delta {
 	switch p.Type {
 	case perdure.PartText:

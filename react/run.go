@@ -17,48 +17,48 @@ import (
 // RunOptions are the options of Run. Only Model is required.
 type RunOptions struct {
 	Model perdure.ModelConfig
-	// Name and Instance identify the Run in the execution, as they identify a step. A function that
-	// calls Run more than once gives each call another Name or Instance.
+	// Name and Instance identify the Run within its execution, as they identify a step. If a function calls
+	// Run more than once, each call needs another Name or Instance.
 	Name, Instance string
 	// System is the system prompt.
 	System string
-	// Tools are the tools that the model may call. Workers register them as tasks, with Tasks.
-	// Their descriptions and schemas are stored with the first model call, and do not change during
+	// Tools are the tools that the model may call. Workers register them as task kinds with the function
+	// Tasks. Their descriptions and schemas are stored with the first model call, and do not change during
 	// the Run.
 	Tools []tool.Tool
 	// MaxTurns is the maximum number of model calls; 0 means 50.
 	MaxTurns int
-	// Approvals is an approval policy for the tool calls. It can tighten the policies with which
-	// the execution was started, but never loosen them. Run applies it; the server does not.
+	// Approvals is an approval policy for the tool calls of the Run. It can tighten the policies with which
+	// the execution was started, but never loosen them. The worker applies it, not the server.
 	Approvals perdure.ApprovalPolicy
-	// Net is the network limit of bash calls: open, loopback or none; "" means the worker's limit.
+	// Net is the network access of bash calls: open, loopback or none; "" means what the worker allows.
 	Net tool.Net
-	// ToolChoice and ToolName have the meaning of the fields of perdure.Turns. They apply to the
-	// first model call, except that the choice none applies to all model calls.
+	// ToolChoice and ToolName have the meaning of the fields of the same names in perdure.Turns. They apply
+	// to the first model call only, but the choice none applies to all model calls.
 	ToolChoice, ToolName string
 	// MaxTokens is the maximum size of each answer in tokens; 0 means the provider's default.
 	MaxTokens   int
 	Temperature *float64
 	Thinking    llm.Thinking
-	// Format is the required format of the answers' text; nil means free text.
+	// Format is the format that the text of each answer must have; nil means free text.
 	Format *perdure.OutputFormat
-	// Silent prevents that the answers are streamed to clients.
+	// Silent, if set, keeps the answers from being streamed to clients.
 	Silent bool
 }
 
 // RunResult is the result of the function Run.
 type RunResult struct {
-	// Message is the last answer of the model. EntryID is the id of the message to which its streamed
-	// text belongs: see Generated.EntryID.
+	// Message is the last answer of the model. EntryID is the id that its streamed text has at clients, see
+	// Generated.EntryID.
 	Message perdure.Message
 	EntryID uuid.UUID
 	// Messages are the messages that were passed to Run, followed by the messages that the Run
 	// added. Append a message to continue the conversation in another Run.
 	Messages []perdure.Message
-	// Usage is the sum over all model calls. It contains the cost if the prices are known.
+	// Usage is the sum of the usage of all model calls. It contains the cost if the prices are known.
 	Usage perdure.Usage
-	// StopReason is turn_limit if the model still called tools in the last of MaxTurns turns.
-	// Otherwise it is the stop reason of the last answer.
+	// StopReason is turn_limit if the Run ended because MaxTurns was reached while the model still called
+	// tools. Otherwise it is the stop reason of the last answer.
 	StopReason perdure.StopReason
 	// Turns is the number of model calls that the Run made.
 	Turns int
@@ -100,7 +100,8 @@ func Run(ctx agent.Context, messages []perdure.Message, o RunOptions) (RunResult
 	return r.out, err
 }
 
-// runRecord is what a Run stores when it begins. It is stored as the record of a step.
+// runRecord is what a Run stores when it begins: its options and messages. It is stored as the result of a
+// step.
 type runRecord struct {
 	Model     perdure.ModelConfig    `json:"model"`
 	Request   generation             `json:"request"` // the options and the first messages
@@ -110,7 +111,7 @@ type runRecord struct {
 	Net       string                 `json:"net,omitempty"`
 }
 
-// callRules are the properties of a tool that decide how its calls run.
+// callRules are the properties of a tool that decide how its calls are run.
 type callRules struct {
 	Name    string         `json:"name"`
 	Barrier bool           `json:"barrier,omitempty"`
@@ -118,7 +119,7 @@ type callRules struct {
 	Timeout time.Duration  `json:"timeout,omitempty"`
 }
 
-// record returns the record of a Run. Error: invalid_argument.
+// record returns the runRecord for these options and messages. Error: invalid_argument.
 func (o RunOptions) record(ctx agent.Context, messages []perdure.Message) (runRecord, error) {
 	g := GenerateOptions{
 		Model: o.Model, Name: o.Name, Instance: o.Instance, System: o.System, ToolChoice: o.ToolChoice, ToolName: o.ToolName,
@@ -144,7 +145,7 @@ func (o RunOptions) record(ctx agent.Context, messages []perdure.Message) (runRe
 	return r, o.check()
 }
 
-// check checks the options that GenerateOptions does not have. Error: invalid_argument.
+// check checks those options that GenerateOptions does not have. Error: invalid_argument.
 func (o RunOptions) check() error {
 	if o.MaxTurns < 0 {
 		return perdure.FieldErrorf("maxTurns", "must not be negative")
@@ -173,8 +174,8 @@ func (o RunOptions) runStep() string {
 	return "react.Run:" + o.Name
 }
 
-// begin stores the record of the Run with the next commit. If a record is already stored, begin
-// reads that one.
+// begin makes the next commit store the record of the Run. If the Run has begun before, begin reads the
+// stored record instead.
 func (r *run) begin(record runRecord, o RunOptions) error {
 	step := o.runStep()
 	raw, err := r.ctx.RunStep(step, func(context.Context) (json.RawMessage, error) {

@@ -47,7 +47,8 @@ func (r *run) judge(c *call) (perdure.Judgement, error) {
 	return judged.With(r.record.Approvals, call, ruleSchemas.Fits)
 }
 
-// limits returns task options that restrict the network and the confinement of a call's commands.
+// limits returns task options that restrict the network of a call's commands, and say what confinement they
+// require.
 func (r *run) limits(c *call, requires string) []agent.TaskOption {
 	net := ""
 	if c.Name == commandTool {

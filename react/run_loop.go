@@ -18,7 +18,8 @@ type run struct {
 	step   uuid.UUID         // the id of the step with the runRecord
 	frozen perdure.Approvals // the approval policies of the execution
 	out    RunResult
-	// last is the model call of the newest turn, and calls are its tool calls with their outcomes.
+	// last is the id of the newest turn's model call, and calls are the tool calls in its answer, with
+	// their outcomes.
 	last  *uuid.UUID
 	calls []runCall
 	entry uuid.UUID // the entry id of the newest answer
@@ -48,8 +49,8 @@ func (r *run) loop() error {
 	return nil
 }
 
-// at returns the place of the current turn's tasks. The parameter call is the id of a tool call, or
-// "".
+// at returns the place to which the tasks of the current turn belong; call is the id of a tool call, or ""
+// for the model call.
 func (r *run) at(call string) perdure.Place {
 	at := r.place
 	if at.TurnID == "" {
@@ -59,10 +60,10 @@ func (r *run) at(call string) perdure.Place {
 	return at
 }
 
-// turn returns the number of the turn whose answer or tool calls are awaited, from 0.
+// turn returns the number, from 0, of the turn whose answer or tool calls the Run awaits.
 func (r *run) turn() int { return r.out.Turns }
 
-// ask asks the model once, and adds its answer to the result of the Run.
+// ask calls the model once, and adds its answer to the result of the Run.
 func (r *run) ask() (perdure.Content, error) {
 	turn := r.turn()
 	r.entry = uuid.NewSHA1(r.step, fmt.Appendf(nil, "turn %d", turn))
@@ -90,7 +91,7 @@ func (r *run) ask() (perdure.Content, error) {
 	return g.Message.Content, nil
 }
 
-// callsOf returns the tool calls of an answer, with the reason for each call that is refused.
+// callsOf returns the tool calls in an answer. A call that cannot be run has the reason in Refused.
 func (r *run) callsOf(c perdure.Content) []call {
 	var calls []call
 	for _, part := range c.ToolCalls() {
@@ -121,8 +122,8 @@ func (r *run) names() []string {
 	return names
 }
 
-// runCalls runs the tool calls of an answer, one group after another. It adds their results to the
-// result of the Run in the order of the calls.
+// runCalls runs the tool calls in an answer, one group after another, and adds their results to the result
+// of the Run in the order of the calls.
 func (r *run) runCalls(calls []call) error {
 	p := pending{Calls: calls}
 	r.calls = nil
@@ -171,8 +172,7 @@ func (r *run) finishGroup(group []call) error {
 	return nil
 }
 
-// schedule schedules the task of a call. The id of the call distinguishes calls with equal
-// arguments.
+// schedule schedules the task of a call. The id of the call tells apart two calls with equal arguments.
 func (r *run) schedule(c *call, options ...agent.TaskOption) {
 	t := r.tool(c.Name)
 	options = append(options, agent.Attempts(1), agent.OnLost(t.OnLost), agent.Timeout(t.Timeout), agent.At(r.at(c.ID)))

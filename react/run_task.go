@@ -15,14 +15,14 @@ import (
 	"github.com/perdure/perdure/tool"
 )
 
-// runTurn is the part of a model task's input that says which turn of a Run it is. It names the
-// previous turn instead of repeating the conversation, so the total size of the inputs grows only
-// with the number of turns.
+// runTurn is the part of a model task's input that says to which turn of a Run the call belongs. It names
+// the previous turn instead of repeating the conversation, so the inputs of a Run grow only with the number
+// of its turns.
 type runTurn struct {
-	// Record is the id of the step whose record is the runRecord.
+	// Record is the id of the step whose result is the runRecord.
 	Record uuid.UUID `json:"record"`
-	// Previous is the model call of the previous turn, and Calls are its tool calls in their order.
-	// Both are empty in the first turn.
+	// Previous is the id of the previous turn's model call, and Calls are its tool calls in order. Both are
+	// empty in the first turn.
 	Previous *uuid.UUID `json:"previous,omitempty"`
 	Calls    []runCall  `json:"calls,omitempty"`
 	Silent   bool       `json:"silent,omitempty"`
@@ -30,15 +30,16 @@ type runTurn struct {
 
 // runCall is the outcome of a tool call.
 type runCall struct {
-	// Task is the task of a call that was run. Refused is the result of a call that was not run.
+	// Task is the id of the call's task if the call was run. Refused is the result for the model if it was
+	// not.
 	Task    *uuid.UUID `json:"task,omitempty"`
 	Refused string     `json:"refused,omitempty"`
-	// Edited reports that a person has changed the arguments.
+	// Edited says that a person has changed the arguments of the call.
 	Edited bool `json:"edited,omitempty"`
 }
 
-// message returns the message with the result of a call. The parameter t is the call's task, or
-// nil.
+// message returns the message with the result of the call named of. The parameter t is its task, or nil if
+// it was not run.
 func (c runCall) message(of call, t *perdure.Task) (perdure.Message, error) {
 	result := tool.Errorf("%s", c.Refused)
 	if t != nil {
@@ -50,19 +51,19 @@ func (c runCall) message(of call, t *perdure.Task) (perdure.Message, error) {
 	return m, err
 }
 
-// taskSource reads tasks of the execution to which a model call belongs.
+// taskSource reads tasks of the execution to which a model call of a Run belongs.
 type taskSource interface {
 	Tasks(ids ...uuid.UUID) ([]*perdure.Task, error)
 }
 
-// runTurns is a cache of the conversations of recent Runs, so that a turn reads only the previous one.
+// runTurns caches the conversations of recent Runs, so that a model call reads only the turn before it.
 type runTurns struct {
 	mu    sync.Mutex                       // guards the fields below
 	kept  lru.Map[uuid.UUID, *runMessages] // the keys are the values of runTurn.Record
 	bytes int
 }
 
-// runMessages is the conversation of a Run up to one of its model calls.
+// runMessages is the conversation of a Run before one of its model calls.
 type runMessages struct {
 	task     uuid.UUID // the model call that was asked with the messages
 	record   runRecord
@@ -70,7 +71,7 @@ type runMessages struct {
 	bytes    int
 }
 
-// ask returns the request of a model call.
+// ask returns the request of a Run's model call; task is the id of the call's task, and in is its input.
 func (c *runTurns) ask(from taskSource, task uuid.UUID, in modelRequest) (llm.Request, error) {
 	known, err := c.rebuild(from, task, in)
 	if err != nil {
@@ -85,8 +86,9 @@ func (c *runTurns) ask(from taskSource, task uuid.UUID, in modelRequest) (llm.Re
 	return r, nil
 }
 
-// rebuild returns the conversation up to the model call with this id and input. It reads the turns
-// backwards to a cached one, or to the first. Errors: those of the task source; not_found.
+// rebuild returns the conversation before the model call with this id and input. It reads turn after turn,
+// backwards, to one whose conversation is cached, or to the first. Errors: not_found; those of the task
+// source.
 func (c *runTurns) rebuild(from taskSource, id uuid.UUID, in modelRequest) (*runMessages, error) {
 	var turns []endedTurn // the newest turn is the first element
 	cached := c.get(in.Run.Record)
@@ -118,7 +120,8 @@ type endedTurn struct {
 	bytes    int
 }
 
-// readRecord returns the conversation with which a Run begins.
+// readRecord returns the conversation with which a Run begins; id is the id of the step that has the
+// runRecord.
 func readRecord(from taskSource, id uuid.UUID) (*runMessages, error) {
 	found, err := from.Tasks(id)
 	if err != nil {
@@ -135,7 +138,7 @@ func readRecord(from taskSource, id uuid.UUID) (*runMessages, error) {
 	return m, nil
 }
 
-// readTurnOf returns the turn before the turn next. The parameter number is the number of next.
+// readTurnOf returns the turn before next. The parameter number is the number of the turn next.
 func readTurnOf(from taskSource, next runTurn, number int) (endedTurn, error) {
 	ids := []uuid.UUID{*next.Previous}
 	for _, c := range next.Calls {
@@ -167,7 +170,7 @@ func notPrevious() error {
 	return agent.Permanent(perdure.FieldErrorf("run", "names another model call than the previous one"))
 }
 
-// decodeTurn returns a turn from its model call and the tasks of its tool calls.
+// decodeTurn returns the turn before next, from the tasks of its model call and its tool calls.
 func decodeTurn(next runTurn, model *perdure.Task, tools []*perdure.Task) (endedTurn, error) {
 	var r endedTurn
 	var a modelAnswer
@@ -202,8 +205,8 @@ func decodeTurn(next runTurn, model *perdure.Task, tools []*perdure.Task) (ended
 	return r, nil
 }
 
-// with returns the conversation with further turns, up to the model call with this id. The slice
-// turns begins with the newest turn.
+// with returns the conversation extended by turns, whose first element is the newest. The result is the
+// conversation before the model call with this id.
 func (m *runMessages) with(id uuid.UUID, turns []endedTurn) (*runMessages, error) {
 	next := &runMessages{task: id, record: m.record, messages: slices.Clip(m.messages), bytes: m.bytes}
 	for _, t := range slices.Backward(turns) {
@@ -240,7 +243,8 @@ func (c *runTurns) answerTurn(ctx agent.TaskContext, config Config, provider llm
 	return answerAlone(ctx, config, provider, in, request, in.Run.Silent)
 }
 
-// answerAlone calls a model for Generate or Run, whose conversation is not the execution's.
+// answerAlone calls the model for Generate or Run, whose conversation is not that of the execution. If
+// silent is true, it does not stream the answer.
 func answerAlone(ctx agent.TaskContext, c Config, provider llm.Provider, in modelRequest, request llm.Request, silent bool) (modelAnswer, error) {
 	began := time.Now()
 	if err := llm.CheckRequest(provider, request); err != nil {

@@ -7,22 +7,22 @@ import (
 	"github.com/perdure/perdure/llm"
 )
 
-// contextSize is the known or estimated size of the context that the next model call gets, in
-// tokens.
+// contextSize is the known or estimated size, in tokens, of the context that the next model call gets.
 type contextSize struct {
-	// Tokens is the size of the context up to the last answer, as the provider of Model counted it.
-	// If Model is empty, Tokens is an estimate.
+	// Tokens is the size of the context up to the last answer, as the provider of the model Model counted
+	// it. If Model is empty, Tokens is an estimate.
 	Tokens int    `json:"tokens,omitempty"`
 	Model  string `json:"model,omitempty"`
 	// New is the estimated size of the messages that were appended after that answer.
 	New int `json:"new,omitempty"`
 }
 
-// otherModel is the factor by which another model's count of tokens may be too small.
+// otherModel is the factor by which a count of tokens is multiplied if another model has counted them.
 const otherModel = 1.15
 
-// of returns the estimated size for a model. The parameter fixed is the estimated size of the
-// system prompt and the tools, which a provider's count already includes.
+// of returns the estimated size of the context for the model m. The parameter fixed is the estimated size
+// of the system prompt and the tools. It is added only to estimates, because a count of a provider includes
+// them.
 func (s contextSize) of(m perdure.ModelConfig, fixed int) int {
 	switch s.Model {
 	case "":
@@ -33,7 +33,7 @@ func (s contextSize) of(m perdure.ModelConfig, fixed int) int {
 	return int(float64(s.Tokens)*otherModel) + s.New
 }
 
-// answered updates the size after an answer of the model.
+// answered sets the size after an answer of the model m.
 func (s *contextSize) answered(m perdure.ModelConfig, answer perdure.Message, l llm.Limits) {
 	u := answer.Usage
 	if u == nil || u.Input+u.CacheRead+u.CacheWrite == 0 {
@@ -52,7 +52,7 @@ func (l *loop) append(m perdure.Message, opts ...agent.AppendOption) (err error)
 	return nil
 }
 
-// sizedPath is a path of entries without contents, with the size of each entry.
+// sizedPath is a path of entries without their contents, but with the size of each entry.
 type sizedPath struct {
 	entries []perdure.Entry
 	tokens  map[uuid.UUID]int
@@ -66,7 +66,7 @@ func (p *sizedPath) add(e perdure.Entry, tokens int) {
 	p.entries, p.tokens[e.ID] = append(p.entries, e), tokens
 }
 
-// context returns the size, in tokens, of the path's context.
+// context returns the size, in tokens, of the context that is built from the path.
 func (p *sizedPath) context() (int, error) {
 	c, err := perdure.ContextOf(p.entries)
 	if err != nil {
@@ -79,14 +79,14 @@ func (p *sizedPath) context() (int, error) {
 	return n, nil
 }
 
-// limits returns the window and the other limits of a model.
+// limits returns the window and the other limits of the model m.
 func (l *loop) limits(m perdure.ModelConfig) llm.Limits {
 	limits, _ := l.c.Providers.Limits(m.Provider, m.ModelID)
 	return limits
 }
 
-// checkWindow returns an error if the system prompt and the tools fill the window of the model,
-// because no compaction can make room then. Error: invalid_argument.
+// checkWindow returns an error if the system prompt and the tools alone fill the window of the model,
+// because no compaction could make room. Error: invalid_argument.
 func (l *loop) checkWindow(m perdure.ModelConfig) error {
 	limits, known := l.c.Providers.Limits(m.Provider, m.ModelID)
 	if fixed := l.fixedSize(); known && fixed >= limits.Window {
@@ -95,7 +95,7 @@ func (l *loop) checkWindow(m perdure.ModelConfig) error {
 	return nil
 }
 
-// anyLimits returns the limits of the first configured model. They determine the size of images.
+// anyLimits returns the limits of the first configured model. An estimate needs them for images.
 func (l *loop) anyLimits() llm.Limits {
 	if models := l.asked().Models; len(models) > 0 {
 		return l.limits(models[0])

@@ -11,8 +11,8 @@ import (
 	"github.com/perdure/perdure/tool"
 )
 
-// tools runs the next group of the pending calls, and stores the results in the order of the calls.
-// A group is one barrier, or all calls up to the next barrier. If a message of the user has
+// tools runs the next group of the turn's calls, and stores the results in the order of the calls. A group
+// is one call of a tool with Barrier, or all calls up to the next such call. If a message of the user has
 // arrived, tools instead skips the calls that have not begun.
 func (l *loop) tools() error {
 	p := l.st.Pending
@@ -54,16 +54,16 @@ func (l *loop) tools() error {
 	return nil
 }
 
-// skipRest appends a result to each pending call that has not begun, and ends the turn. The result
-// says that the call was skipped.
+// skipRest stores a result for each call of the turn that has not begun, which says that the call was
+// skipped, and ends the turn.
 func (l *loop) skipRest() error {
 	p := l.st.Pending
 	l.st.Pending = nil
 	return l.skip(p.Calls[p.Done:])
 }
 
-// startGroup schedules the next group of calls. The same commit stores a checkpoint with the ids of
-// their tasks.
+// startGroup schedules the tasks of the next group of calls. The same commit stores a checkpoint with the
+// ids of these tasks.
 func (l *loop) startGroup() error {
 	p := l.st.Pending
 	p.Running = len(begun(p.Calls[p.Done:p.Done+p.next()], l.beginCall))
@@ -75,8 +75,8 @@ func (l *loop) scheduleCall(c *call, input json.RawMessage, options []agent.Task
 	t, _ := l.tool(c.Name)
 	at := l.ctx.Place()
 	at.ToolCallID = c.ID
-	// The task key is the id of the call. An equal command in another call runs, but a call that
-	// was scheduled before a crash does not run again.
+	// The id of the call is the key of the task. The same command in two calls is therefore run twice, but
+	// a call that was scheduled before a crash is not run again.
 	future := l.ctx.Schedule(c.Name, input, append(options,
 		agent.Key(c.ID), agent.Attempts(1), agent.OnLost(t.OnLost), agent.Timeout(t.Timeout), agent.At(at))...)
 	if future.Err() != nil {
@@ -87,8 +87,8 @@ func (l *loop) scheduleCall(c *call, input json.RawMessage, options []agent.Task
 	c.Task, c.Arguments = &id, ""
 }
 
-// finishGroup waits for the tasks of a group and stores their results, unless a person stops the
-// turn.
+// finishGroup waits for the tasks of a group and stores their results. If a person stops the turn, it does
+// not wait any longer.
 func (l *loop) finishGroup(group []call) error {
 	var futures []agent.Future
 	for _, c := range group {
@@ -118,7 +118,7 @@ func (l *loop) finishGroup(group []call) error {
 	return nil
 }
 
-// resultOf converts the outcome of an ended task to the result that the model reads.
+// resultOf returns the result that the model reads for an ended task: the tool's result, or an error text.
 func resultOf(r agent.Result) tool.Result {
 	if err := r.Err(); err != nil {
 		message := err.Error()
@@ -138,12 +138,12 @@ func resultOf(r agent.Result) tool.Result {
 	return result
 }
 
-// maxEventResult is the maximum number of bytes of the text in a tool_call_end event. The entry of
-// the result contains the complete text.
+// maxEventResult is the maximum number of bytes of a result's text in a tool_call_end event. The entry of
+// the result contains the whole text.
 const maxEventResult = 16 << 10
 
-// storeResult appends the result of a call and emits its tool_call_end event. A result that cannot
-// be stored becomes an error that says so.
+// storeResult appends the result of a call to the conversation and emits its tool_call_end event. If the
+// result cannot be stored, an error result that says so takes its place.
 func (l *loop) storeResult(c call, result tool.Result, t *perdure.Task) error {
 	if t == nil {
 		c.Edited = "" // the call was not run
@@ -174,13 +174,14 @@ func (l *loop) storeResult(c call, result tool.Result, t *perdure.Task) error {
 	})
 }
 
-// storable returns the message with the result of a call, and the result as it is stored. A result that
-// cannot be part of a conversation becomes an error that says so, because it must not end the run.
+// storable returns a message with the result of a call, and the result in that message. If the tool's
+// result cannot be part of a conversation, both contain an error that says so, because such a result must
+// not end the run.
 func storable(c call, result tool.Result) (perdure.Message, tool.Result, error) {
 	if c.Edited != "" {
 		result.Parts = append([]perdure.Part{perdure.Text(editedNote + c.Edited)}, result.Parts...)
 	}
-	// A tool that users have written may return anything.
+	// A tool of a user may return parts that are too large or that no conversation accepts.
 	result.Parts = perdure.BoundedResult(perdure.AcceptableResult(result.Parts))
 	if result.Parts == nil {
 		result.Parts = []perdure.Part{}
@@ -193,7 +194,8 @@ func storable(c call, result tool.Result) (perdure.Message, tool.Result, error) 
 	return m, result, err
 }
 
-// editedNote is the beginning of the result of a call whose arguments a person has changed.
+// editedNote is the beginning of the result of a call whose arguments a person has changed. The changed
+// arguments follow.
 const editedNote = "A person changed the arguments of this call before it was run. It was run with "
 
 // resultMessage returns the message with the result of a call. Error: invalid_argument or another
@@ -204,8 +206,8 @@ func resultMessage(c call, result tool.Result) (perdure.Message, error) {
 	return m, perdure.CheckMessages("result", []string{c.ID}, []perdure.InputMessage{{Role: m.Role, Parts: parts}})
 }
 
-// cut returns the beginning of text, which has at most maxBytes bytes. It does not split a
-// character. The text must be longer than maxBytes.
+// cut returns the first maxBytes bytes of text, or up to three fewer, so that no character is split. The
+// text must be longer than maxBytes.
 func cut(text string, maxBytes int) string {
 	for maxBytes > 0 && text[maxBytes]&0xC0 == 0x80 {
 		maxBytes--
@@ -213,8 +215,8 @@ func cut(text string, maxBytes int) string {
 	return text[:maxBytes]
 }
 
-// toolTask returns the task kind of a tool. An error of the tool is a result that the model reads;
-// only failures of the environment fail the task.
+// toolTask returns the task kind that runs the tool t. An error of the tool becomes a result that the model
+// reads; the task fails only if its environment fails.
 func toolTask(c Config, t tool.Tool) agent.TaskDefinition {
 	return agent.TaskDefinition{
 		Spec: perdure.KindSpec{Kind: t.Name, Description: t.Description, InputSchema: t.Schema},
@@ -269,8 +271,8 @@ func runTool(ctx agent.TaskContext, c Config, t tool.Tool, input json.RawMessage
 // confines reports whether commands of the workspace are confined.
 func confines(w *tool.Workspace) bool { return w != nil && w.Confines() }
 
-// openWorkspace opens the workspace of the execution. It returns nil if the configuration has no
-// Workspaces function.
+// openWorkspace opens the workspace of the execution to which the task belongs. It returns nil if the
+// configuration has no Workspaces function.
 func openWorkspace(ctx agent.TaskContext, c Config) (*tool.Workspace, error) {
 	if c.Workspaces == nil {
 		return nil, nil

@@ -18,9 +18,10 @@ const (
 	bashTimeout    = 120 * time.Second // default timeout of a command
 	bashTimeoutMax = 600 * time.Second
 	bashOutput     = 30_000 // maximum number of bytes of output in a result
-	// bashCommand is the longest command in bytes. It is below Linux's limit for one argument.
+	// bashCommand is the maximum number of bytes of a command. It is below Linux's limit for one argument
+	// of a program.
 	bashCommand = 120_000
-	// changesShown is the maximum number of changed paths in a result.
+	// changesShown is the maximum number of changed paths that a result lists.
 	changesShown = 10
 )
 
@@ -35,8 +36,8 @@ func bash() Tool {
 			"Standard input is empty. Each call is a new shell. When the command ends, whatever it left running in the background is killed: "+
 			"start servers and the requests to them in one call.",
 		runBash, WithOnLost(perdure.OnLostReport), WithNetwork(),
-		// The call's own timeout ends first. The margin leaves time to kill the command and to
-		// drain its output.
+		// A call's own timeout ends before this one. The difference is enough to kill the command and to
+		// read the rest of its output.
 		WithTimeout(bashTimeoutMax+30*time.Second))
 }
 
@@ -80,8 +81,8 @@ func runBash(ctx context.Context, call *Call, in bashArgs) (Result, error) {
 	return result(ctx, t.String(), changed, end, timeout)
 }
 
-// announce emits an event that describes the confinement of a run's commands on this worker, and
-// what enforces their limits. It emits one event for each run and value of boundBy.
+// announce emits an event which says how this worker confines the commands of a run, and what enforces
+// their limits (boundBy). It does so once for each run and value of boundBy.
 func announce(call *Call, box confine.Confinement, boundBy string) {
 	if !box.Scratch.First(box.Run, boundBy) {
 		return
@@ -93,9 +94,9 @@ func announce(call *Call, box confine.Confinement, boundBy string) {
 	call.emit(e)
 }
 
-// result returns the answer of a command for the model: the output, the guarded files that the
-// command changed, and how it ended. If the context was cancelled, the error is the context's
-// cause, which distinguishes a cancel from the command's own end.
+// result returns what the model reads about a command: its output, the guarded files that it changed, and
+// how it ended. If ctx was cancelled, the error is the cause of ctx, so that a cancelled call is not taken
+// for a command that ended by itself.
 func result(ctx context.Context, out string, changed []string, end confine.Ending, timeout time.Duration) (Result, error) {
 	if out == "" {
 		out = "(no output)"
@@ -124,8 +125,8 @@ func result(ctx context.Context, out string, changed []string, end confine.Endin
 	return Text(out + "[exit code 0]"), nil
 }
 
-// changesLine returns the line that reports the changed paths to the model and to readers of the
-// run.
+// changesLine returns the line which tells the model and the readers of the run what paths a command has
+// changed.
 func changesLine(paths []string) string {
 	more := ""
 	if n := len(paths) - changesShown; n > 0 {

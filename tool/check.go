@@ -12,15 +12,13 @@ import (
 	"github.com/santhosh-tekuri/jsonschema/v6/kind"
 )
 
-// validator holds a compiled schema and the names of its top-level fields, which error messages
-// use.
+// validator is a compiled schema, with the names of its top-level fields for error messages.
 type validator struct {
 	schema *schema.Schema
 	fields []string
 }
 
-// compiled caches the compiled schemas of tools that were not created by New. Such schemas are
-// looked up at each call.
+// compiled caches the compiled schemas of tools that New has not created.
 var compiled schema.Cache
 
 func compile(raw json.RawMessage) (*validator, error) {
@@ -45,7 +43,7 @@ func compile(raw json.RawMessage) (*validator, error) {
 	return v, nil
 }
 
-// Check returns nil if raw is an object that satisfies the tool's schema. Otherwise it returns an
+// Check returns nil if raw is an object that satisfies the schema of the tool. Otherwise it returns an
 // error result that names each invalid field. Empty text counts as the object {}.
 func (t Tool) Check(raw json.RawMessage) *Result {
 	v := t.compiled
@@ -91,7 +89,7 @@ func (v *validator) check(raw json.RawMessage) *Result {
 // maxExplained is the maximum number of schema violations that one error result explains.
 const maxExplained = 100
 
-// explain returns one line for each innermost cause of the validation error.
+// explain returns a line for each innermost cause of the validation error.
 func (v *validator) explain(e *jsonschema.ValidationError) []string {
 	if len(e.Causes) > 0 {
 		var lines []string

@@ -50,9 +50,9 @@ func runEdit(ctx context.Context, call *Call, in editArgs) (Result, error) {
 	return Text(fmt.Sprintf("Edited %s (%s).\n%s", in.Path, count(n, "replacement"), excerpt.Diff(string(old), text))), nil
 }
 
-// substitute replaces the text old by the text new: the only occurrence or, if all is true, every
-// occurrence. The result n is the number of replacements. The result problem is "", or a sentence
-// that tells the model why nothing was replaced.
+// substitute replaces old by new in text: the only occurrence or, if all is true, every occurrence. The
+// result n is the number of replacements. If nothing was replaced, problem tells the model why; otherwise
+// it is "".
 func substitute(text, old, new string, all bool) (result string, n int, problem string) {
 	switch {
 	case old == "":
@@ -113,9 +113,8 @@ func whereIs(text, old string) string {
 	return "lines " + strings.Join(lines, ", ")
 }
 
-// nearby returns a hint for the model: the place in the text that it may have meant. That is the
-// first line that equals old's first non-blank line except for surrounding space, or that contains
-// it.
+// nearby returns a hint for the model about the place in text that it may have meant: the first line that
+// equals old's first non-blank line, apart from surrounding space, or contains it.
 func nearby(text, old string) string {
 	wanted := ""
 	for line := range strings.Lines(old) {

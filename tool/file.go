@@ -16,8 +16,8 @@ import (
 	"github.com/perdure/perdure/tool/internal/hold"
 )
 
-// local returns path relative to the workspace. It accepts absolute paths below the workspace,
-// because models often use them.
+// local returns path as a path relative to the workspace. It also accepts an absolute path below the
+// workspace, because models often use such paths.
 func (w *Workspace) local(path string) (string, error) {
 	if filepath.IsAbs(path) {
 		rel, err := filepath.Rel(w.dir, path)
@@ -33,8 +33,8 @@ func (w *Workspace) local(path string) (string, error) {
 	return path, nil
 }
 
-// open opens a file or directory for reading. It never blocks on a pipe, and refuses everything
-// that is neither a regular file nor a directory.
+// open opens a file or directory for reading. It refuses everything that is neither a regular file nor a
+// directory, and never blocks on a pipe.
 func (w *Workspace) open(rel string) (*os.File, fs.FileInfo, error) {
 	f, err := w.root.OpenFile(rel, os.O_RDONLY|syscall.O_NONBLOCK, 0)
 	if err != nil {
@@ -54,9 +54,8 @@ func (w *Workspace) open(rel string) (*os.File, fs.FileInfo, error) {
 	return f, info, nil
 }
 
-// guard returns an error if an open file is in the data directory or is a secret of this program.
-// It checks the location of the open file, so it is safe even against symlinks that change
-// concurrently.
+// guard returns an error if the open file f is in the data directory or is a secret of this program. It
+// checks where the open file is, not its name, so a symlink that changes in the meantime cannot deceive it.
 func (w *Workspace) guard(f *os.File) error {
 	if slices.ContainsFunc(w.secrets, func(h *hold.File) bool { return h.Is(f) }) {
 		return errSecret
@@ -118,8 +117,8 @@ var (
 	errBrokenLink = errors.New("it is a symlink to nothing")
 )
 
-// target follows symlinks and returns the path of the file that a write to rel must replace. The
-// returned path need not be trusted, because every access still goes through os.Root.
+// target returns the path of the file that a write to rel must replace: rel itself, or the file to which it
+// leads as a symlink. The path need not be trusted, because every access still goes through os.Root.
 func (w *Workspace) target(rel string) (string, error) {
 	real, err := filepath.EvalSymlinks(filepath.Join(w.dir, rel))
 	if errors.Is(err, fs.ErrNotExist) {
@@ -135,9 +134,9 @@ func (w *Workspace) target(rel string) (string, error) {
 	return w.local(real)
 }
 
-// replace writes data to the file rel atomically: readers see the old or the new content, even
-// after a crash. It creates missing folders and keeps the mode of an existing file. The result
-// existed says whether the file existed before.
+// replace writes data to the file rel atomically: readers see the old or the new content, even after a
+// crash. It creates missing folders and keeps the mode of an existing file. The result existed says whether
+// the file existed before the write.
 func (w *Workspace) replace(rel string, data []byte) (existed bool, err error) {
 	if rel, err = w.target(rel); err != nil {
 		return false, err
@@ -208,8 +207,8 @@ func (w *Workspace) guardNearest(rel string) error {
 	}
 }
 
-// writeIn replaces the file name in the folder parent through a temporary file in the same folder.
-// The parameter dir is the opened folder, used to flush the rename to disk.
+// writeIn replaces the file name in the folder parent by a rename of a temporary file in that folder. The
+// parameter dir is the same folder, opened to flush the rename to disk.
 func writeIn(parent *os.Root, dir *os.File, name string, data []byte) (existed bool, err error) {
 	old, err := parent.Lstat(name)
 	switch {

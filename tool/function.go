@@ -13,15 +13,15 @@ import (
 	"github.com/perdure/perdure"
 )
 
-// Option changes a tool created by New.
+// Option is an option of New, which sets fields of the Tool.
 type Option func(*Tool)
 
-// WithOnLost sets what happens to a call whose worker is lost. The default for tools created by New
-// is OnLostReport, which is right for tools with side effects.
+// WithOnLost sets what happens to a call whose worker is lost. The default of New is OnLostReport, which is
+// right for tools with side effects.
 func WithOnLost(o perdure.OnLost) Option { return func(t *Tool) { t.OnLost = o } }
 
-// WithBarrier marks the tool as a barrier: its calls do not overlap other calls of the same
-// message, and all calls of the message keep their order around them.
+// WithBarrier marks the tool as a barrier. A call of it runs alone: after the calls that precede it in the
+// same message, and before those that follow it.
 func WithBarrier() Option { return func(t *Tool) { t.Barrier = true } }
 
 // WithTimeout sets the maximum duration of one attempt of a call.
@@ -33,16 +33,15 @@ func WithReadOnly() Option { return func(t *Tool) { t.ReadOnly = true } }
 // WithNetwork marks a tool whose calls may use the network.
 func WithNetwork() Option { return func(t *Tool) { t.Network = true } }
 
-// New creates a tool from a function. The type In of its arguments is a struct, or a map with
-// string keys. The schema is derived from In: field names come from json tags, and a field without
-// omitempty is required. Unknown fields are refused. Descriptions come from jsonschema and
-// jsonschema_description tags.
+// New creates a tool from the function fn. The type In of its arguments is a struct, or a map with string
+// keys. The schema is derived from In: field names come from json tags, and a field without omitempty is
+// required. Unknown fields are refused. Descriptions come from jsonschema and jsonschema_description tags.
 //
-// The function fn is called only with arguments that satisfy the schema. Other arguments become an
-// error result that names the invalid field.
+// The function fn is called only with arguments that satisfy the schema. Other arguments become an error
+// result that names the invalid field.
 //
-// New panics if the schema of In is not of type object, or if In refers to itself at the top level.
-// Both are programming errors.
+// New panics if the schema of In is not of type object, or if In refers to itself at the top level. Both
+// are programming errors.
 func New[In any](name, description string, fn func(ctx context.Context, call *Call, in In) (Result, error), opts ...Option) Tool {
 	schema := schemaOf(reflect.TypeFor[In]())
 	compiled, err := compile(schema)
@@ -78,8 +77,7 @@ func schemaOf(t reflect.Type) json.RawMessage {
 	return raw
 }
 
-// orEmpty returns {} if raw is empty, because providers send empty text for a call without
-// arguments.
+// orEmpty returns raw, or {} if raw is empty: providers send empty text for a call without arguments.
 func orEmpty(raw json.RawMessage) json.RawMessage {
 	if len(bytes.TrimSpace(raw)) == 0 {
 		return json.RawMessage("{}")

@@ -2,18 +2,18 @@ package tool
 
 import "github.com/perdure/perdure/tool/internal/hold"
 
-// HoldDataDir opens the data directory at path until this process ends. From then on, workspaces
-// with that DataDir keep tools out of this folder, even if the folder or a folder above it is
-// moved. Call it at the start of the program, before any tool runs. Otherwise OpenWorkspace calls
-// it when it first uses a path.
+// HoldDataDir opens the data directory at path and keeps it open until this process ends. From then on,
+// tools cannot use this folder in workspaces whose DataDir is this path, even if the folder or a folder
+// above it is moved. Call it at the start of the program, before any tool runs; otherwise OpenWorkspace
+// calls it when the first workspace with this path is opened.
 func HoldDataDir(path string) error {
 	_, err := hold.DataDir(path)
 	return err
 }
 
-// HoldSecrets opens files with secrets until this process ends. From then on, workspaces with these
-// Secrets keep tools out of these files, even if the files are moved. A file that does not exist is
-// skipped.
+// HoldSecrets opens files with secrets and keeps them open until this process ends. From then on, tools
+// cannot use these files in workspaces whose Secrets are these paths, even if the files are moved. It skips
+// a file that does not exist.
 func HoldSecrets(paths []string) error {
 	_, err := hold.Secrets(paths)
 	return err

@@ -2,17 +2,17 @@ package tool
 
 import "github.com/perdure/perdure"
 
-// Limits are the limits of one command, including all processes that it starts. 0 means the
-// default, and a negative number means no limit.
+// Limits are the limits of one command together with all processes that it starts. 0 means the default, and
+// a negative number means no limit.
 type Limits struct {
 	// OpenFiles is the maximum number of open files of each process; default 4,096.
 	OpenFiles int64
 	// FileSize is the maximum size in bytes of a file that a process writes; default 16 GiB.
 	FileSize int64
-	// Processes is the maximum number of concurrent processes of a command; default 1,024.
+	// Processes is the maximum number of processes that a command has at the same time; default 1,024.
 	Processes int64
-	// Memory is the maximum memory in bytes of all processes of a command together; default three
-	// quarters of the machine's memory.
+	// Memory is the maximum number of bytes of memory that all processes of a command use together; default
+	// three quarters of the machine's memory.
 	Memory int64
 }
 

@@ -11,9 +11,9 @@ import (
 	"github.com/perdure/perdure/tool/internal/group"
 )
 
-// Recorder returns a function for Call.Record. The function creates the folder dir and writes one
-// file per process group to it. KillRecorded uses the files to kill groups whose worker died. If
-// the function cannot write a file, the group still runs, and the error is logged.
+// Recorder returns a function for Call.Record, which writes a file for each process group to the folder
+// dir. KillRecorded later kills the groups in these files whose worker has died. If a file cannot be
+// written, the group runs all the same, and the error is logged.
 func Recorder(dir string) func(pgid int) (forget func()) {
 	return func(pgid int) func() {
 		path := filepath.Join(dir, strconv.Itoa(pgid))
@@ -35,10 +35,10 @@ func note(dir, path string, pgid int) error {
 	return os.WriteFile(path, []byte(group.Mark(pgid)), 0o600)
 }
 
-// KillRecorded kills the process groups that an earlier process recorded in dir and that are still
-// recorded. It removes their records, and returns the number of groups that were alive. It does not
-// kill a group whose id now belongs to other processes. Call it at the start, before anything is
-// recorded. If dir does not exist, it returns 0.
+// KillRecorded kills the process groups that an earlier process has left: those that are still recorded in
+// dir. It removes their records, and returns how many groups were alive. It does not kill a group whose id
+// now belongs to other processes. Call it at the start of the program, before anything is recorded. If dir
+// does not exist, it returns 0.
 func KillRecorded(dir string) (killed int, err error) {
 	entries, err := os.ReadDir(dir)
 	if errors.Is(err, fs.ErrNotExist) {

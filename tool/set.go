@@ -29,8 +29,8 @@ func inWorkspace(t Tool) Tool {
 	return t
 }
 
-// Lookup returns the built-in tools with the given names, in the order of the names. It returns an
-// invalid_argument error if a name is unknown or occurs twice.
+// Lookup returns those built-in tools that have the given names, in the order of the names. Error:
+// invalid_argument if a name is unknown or occurs twice.
 func Lookup(names []string) (Set, error) {
 	known, err := NewSet(Builtin()...)
 	if err != nil {
@@ -54,8 +54,8 @@ type Set struct {
 	byName map[string]Tool
 }
 
-// NewSet returns a Set of tools. It returns an invalid_argument error if a tool has no name or two
-// tools have the same name.
+// NewSet returns a Set of the tools, in this order. Error: invalid_argument if a tool has no name, or two
+// tools have the same one.
 func NewSet(tools ...Tool) (Set, error) {
 	s := Set{byName: make(map[string]Tool, len(tools))}
 	for _, t := range tools {
@@ -71,8 +71,8 @@ func NewSet(tools ...Tool) (Set, error) {
 	return s, nil
 }
 
-// Pick returns the tools with the given names, in the order of the names. It returns an
-// invalid_argument error if a name is unknown or occurs twice.
+// Pick returns those tools of the set that have the given names, in the order of the names. Error:
+// invalid_argument if a name is unknown or occurs twice.
 func (s Set) Pick(names []string) (Set, error) {
 	picked := make([]Tool, 0, len(names))
 	for _, name := range names {
@@ -88,7 +88,7 @@ func (s Set) Pick(names []string) (Set, error) {
 // Names returns the names of the tools in the order of the set.
 func (s Set) Names() []string { return slices.Clone(s.names) }
 
-// Get returns the tool with the given name. The bool reports whether the set has such a tool.
+// Get returns the tool with the given name. The bool is false if the set has no such tool.
 func (s Set) Get(name string) (Tool, bool) {
 	t, ok := s.byName[name]
 	return t, ok

@@ -17,46 +17,46 @@ type Tool struct {
 	Description string
 	// Schema is the JSON Schema (draft 2020-12) of the arguments object.
 	Schema json.RawMessage
-	// OnLost decides what happens to a call whose worker is lost during the call.
+	// OnLost says what happens to a call if its worker is lost during the call.
 	OnLost perdure.OnLost
-	// Barrier says that calls of this tool do not overlap other calls of the same message. All
-	// calls of the message keep their order around a call of this tool.
+	// Barrier says that a call of this tool runs alone: after the calls that precede it in the same
+	// message, and before those that follow it.
 	Barrier bool
 	// ReadOnly says that a call changes nothing. Network says that a call may use the network. Both
 	// inform people and programs, and enforce nothing.
 	ReadOnly, Network bool
-	// Timeout is the maximum duration of one attempt of a call. The caller enforces it. 0 means no
-	// timeout.
+	// Timeout is the maximum duration of one attempt to run a call; 0 means no timeout. The caller of Run
+	// enforces it.
 	Timeout time.Duration
-	// Run executes a call. Outcomes that a model can read and act on, including failures, are
-	// Results. An error is a failure of the environment, or the context's cause if the call was
-	// cancelled. A Result returned with an error contains the work done so far.
+	// Run runs a call. It returns a Result for every outcome that a model can read and react to, also for a
+	// failure. It returns an error if the environment has failed, or the cause of ctx if the call was
+	// cancelled. A Result that is returned with an error has what was done until then.
 	Run func(ctx context.Context, call *Call) (Result, error)
 
-	// compiled is the compiled Schema. It is nil in a Tool that was not created by New; Check then
-	// compiles Schema.
+	// compiled is the compiled Schema. It is nil in a Tool that New has not created; Check then compiles
+	// the Schema itself.
 	compiled *validator
 }
 
 // Call is one call of a tool. Every field of a func type may be nil.
 type Call struct {
-	// Arguments is the raw text of the arguments that the model sent.
+	// Arguments is the text of the arguments exactly as the model sent it.
 	Arguments json.RawMessage
-	// Workspace is the folder in which file tools and bash work. If it is nil, they return a result
-	// that says that no workspace is configured.
+	// Workspace is the folder in which file tools and bash work. If it is nil, these tools return a result
+	// which says that there is no workspace.
 	Workspace *Workspace
-	// Net limits the network of this call's commands, in addition to the workspace's limit. The
-	// stricter limit applies. "" means no additional limit.
+	// Net is a limit on the network access of this call's commands. The workspace has a limit, too, and the
+	// stricter of the two applies. "" means only the limit of the workspace.
 	Net Net
-	// Stdout and Stderr receive live terminal output in order. They are never called concurrently.
-	// Each slice is valid UTF-8, does not end inside a character, and is valid only during that
-	// call of the function. bash uses one pipe for both streams of a command to keep their order,
-	// and sends all output to Stdout.
+	// Stdout and Stderr receive the output of a command while it runs, in order. They are never called
+	// concurrently. Each slice is valid UTF-8, does not end inside a character, and may be used only until
+	// the function returns. bash reads both outputs of a command from one pipe to keep their order, and
+	// calls only Stdout.
 	Stdout, Stderr func([]byte)
-	// Emit receives events for the readers of the run. Built-in tools emit values of type Event.
+	// Emit receives events for those who watch the run. Built-in tools emit values of type Event.
 	Emit func(data any)
-	// Record records a process group that a tool started, so that the next start can kill the group
-	// if this process dies. The function forget removes the record. See Recorder.
+	// Record stores the id of a process group that a tool has started. If this process dies, its next start
+	// can kill the group. The function forget removes the stored id. See Recorder.
 	Record func(pgid int) (forget func())
 }
 
@@ -72,7 +72,7 @@ type Event struct {
 	Paths  []string `json:"paths,omitempty"`
 }
 
-// Result is the answer that the model reads.
+// Result is what the model reads as the outcome of a call.
 type Result struct {
 	Parts   []perdure.Part `json:"parts"`
 	IsError bool           `json:"isError,omitempty"`
@@ -81,14 +81,14 @@ type Result struct {
 // Text returns a result with one text part.
 func Text(s string) Result { return Result{Parts: []perdure.Part{perdure.Text(s)}} }
 
-// Errorf returns an error result with the formatted text, which the model can read.
+// Errorf returns a result that is an error, with the formatted text for the model.
 func Errorf(format string, args ...any) Result {
 	r := Text(fmt.Sprintf(format, args...))
 	r.IsError = true
 	return r
 }
 
-// PlainText returns the joined text of the text parts.
+// PlainText returns the texts of the result's text parts, joined.
 func (r Result) PlainText() string { return perdure.Content{Parts: r.Parts}.PlainText() }
 
 func (c *Call) emit(events ...Event) {

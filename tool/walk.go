@@ -18,8 +18,7 @@ var errEnough = errors.New("enough")
 // a folder.
 var skippedFolders = []string{".git", "node_modules"}
 
-// visit is called for each entry of a walk. The parameter rel is the entry's path below the start
-// of the walk, with slashes.
+// visit is called for each entry of a walk; rel is the path of the entry below the start, with slashes.
 type visit func(rel string, entry fs.DirEntry) error
 
 // walk visits the entries below the folder start in the order of their names, and each folder

@@ -17,44 +17,42 @@ import (
 // WorkspaceOptions configures a workspace. With the zero value, bash is confined by all means that
 // this machine supports.
 type WorkspaceOptions struct {
-	// DataDir is this program's data directory, which tools must not access. The folder must exist.
-	// "" means that there is no data directory. The folder that the path names at its first use in
-	// this process stays protected, see HoldDataDir.
+	// DataDir is the data directory of this program, which tools must not use; "" if there is none. The
+	// folder must exist. The folder that is at this path when the process first uses the path stays
+	// protected, see HoldDataDir.
 	DataDir string
-	// Env contains the names of additional environment variables that commands get. Names that end
-	// in _API_KEY or begin with PERDURE_ are never passed on.
+	// Env has the names of environment variables that commands get besides the usual ones. Variables whose
+	// names end in _API_KEY or begin with PERDURE_ are never passed on.
 	Env []string
-	// Secrets are files with secrets of this program: keys, credentials, keys of certificates, and
-	// data directories of this user's other processes. Tools must not read them. A path need not
-	// exist yet.
+	// Secrets are the paths of files that tools must not read: keys, credentials, keys of certificates, and
+	// data directories of this user's other processes. A path need not exist yet.
 	Secrets []string
 	// Unconfined makes bash run without Landlock or bubblewrap, even if these are available.
 	Unconfined bool
-	// Confine says what happens if bash cannot be confined. "" means ConfineAuto. ConfineOff is the
-	// same as Unconfined.
+	// Confine says what happens if bash cannot be confined; "" means ConfineAuto. ConfineOff is the same as
+	// Unconfined.
 	Confine Confine
-	// Net is the network access of commands. "" means NetOpen.
+	// Net is the network access of commands; "" means NetOpen.
 	Net Net
 	// Limits are the limits of each command.
 	Limits Limits
-	// Sockets says whether commands may use Unix sockets. "" means SocketsDeny.
+	// Sockets says whether commands may use Unix sockets; "" means SocketsDeny.
 	Sockets Sockets
-	// Scratch keeps the temporary folders of runs. If it is nil, each command has its own folders,
-	// which are removed at its end.
+	// Scratch has the temporary folders that the commands of a run share. If it is nil, each command has
+	// folders of its own, which are removed when it ends.
 	Scratch *Scratch
-	// Groups creates a control group for each command, which enforces the limits of processes and
-	// memory. If it is nil, a watcher enforces them.
+	// Groups creates a control group for each command, in which the kernel enforces the limits of processes
+	// and memory. If it is nil, a watcher in this process enforces these limits.
 	Groups *ControlGroups
 }
 
-// Confine says what happens if bash cannot be confined.
+// Confine says whether bash must be confined.
 type Confine string
 
 const (
-	// ConfineAuto confines bash by all means that the machine supports, and runs bash even if it
-	// cannot be confined.
+	// ConfineAuto confines bash as far as the machine can, and also runs it if the machine cannot.
 	ConfineAuto Confine = "auto"
-	// ConfineRequire refuses to open a workspace if bash cannot be confined.
+	// ConfineRequire makes OpenWorkspace return an error if bash cannot be confined.
 	ConfineRequire Confine = "require"
 	// ConfineOff does not confine bash.
 	ConfineOff Confine = "off"
@@ -64,10 +62,10 @@ const (
 type Sockets string
 
 const (
-	// SocketsDeny lets commands create no Unix sockets except connected pairs.
+	// SocketsDeny keeps commands from creating Unix sockets, except pairs that are connected to each other.
 	SocketsDeny Sockets = "deny"
-	// SocketsOwn lets commands create and use Unix sockets in separate namespaces. A command can
-	// connect only to sockets that it created itself.
+	// SocketsOwn lets commands create and use Unix sockets, in namespaces of their own. A command can
+	// connect only to sockets that it has created itself.
 	SocketsOwn Sockets = "own"
 )
 
@@ -78,19 +76,19 @@ type Workspace struct {
 	data *hold.File // the data directory; nil if there is none
 	// secrets are files that tools must not read.
 	secrets []*hold.File
-	// secretFolders are the secrets that are folders in the workspace.
+	// secretFolders are those secrets that are folders inside the workspace.
 	secretFolders []*hold.File
 	env           []string
 	box           confine.Confinement
 	required      bool // whether commands may run only if they are confined
-	// dataInside are the paths in the workspace that lead to the data directory. File tools must
-	// refuse them.
+	// dataInside are the paths inside the workspace that lead to the data directory, and that file tools
+	// must refuse.
 	dataInside []string
 }
 
-// OpenWorkspace opens the folder dir. The path is relative to root, a worker's workspace root; ""
-// is the root itself. OpenWorkspace returns an invalid_argument error if the folder does not exist,
-// is not a folder, leads out of root, or is inside the data directory.
+// OpenWorkspace opens the folder dir as a workspace. The path is relative to root, under which a worker has
+// all its workspaces; "" is root itself. Error: invalid_argument if the folder does not exist, is not a
+// folder, leads out of root, or is inside the data directory.
 func OpenWorkspace(root, dir string, o WorkspaceOptions) (*Workspace, error) {
 	if dir == "" {
 		dir = "."
@@ -156,7 +154,7 @@ func (o WorkspaceOptions) check() error {
 	return o.Limits.Check()
 }
 
-// keepOut opens the data directory and sets the paths in the workspace that lead to it.
+// keepOut opens the data directory, and finds the paths inside the workspace that lead to it.
 func (w *Workspace) keepOut(dataDir string) error {
 	cannot := func(err error) error {
 		return perdure.FieldErrorf("dataDir", "%s cannot be opened: %s", dataDir, reason(err))
@@ -180,7 +178,7 @@ func (w *Workspace) keepOut(dataDir string) error {
 	return nil
 }
 
-// keepOutOfFolders sets the list of secrets that are folders in the workspace.
+// keepOutOfFolders finds the secrets that are folders inside the workspace.
 func (w *Workspace) keepOutOfFolders() error {
 	for _, h := range w.secrets {
 		if !h.Folder() {
@@ -206,14 +204,15 @@ func folderError(dir string, err error) error {
 	return perdure.FieldErrorf("workspace", "the folder %s cannot be used: %s", dir, reason(err))
 }
 
-// Close releases the workspace. All calls must have ended.
+// Close closes the workspace. No tool call may be running in it.
 func (w *Workspace) Close() error { return w.root.Close() }
 
-// ForRun sets the id of the run for which the tools are called. If there is a Scratch, the commands
-// of one run share /tmp, /var/tmp, /run and /dev/shm.
+// ForRun sets the id of the run whose tool calls use the workspace. With a Scratch, the commands of one run
+// share /tmp, /var/tmp, /run and /dev/shm.
 func (w *Workspace) ForRun(run string) { w.box.Run = run }
 
-// withNet returns the confinement of a call whose network is also limited by the parameter net.
+// withNet returns the confinement of commands for a call, with the stricter of two network limits: the
+// workspace's and net.
 func (w *Workspace) withNet(net Net) confine.Confinement {
 	narrow := max(w.box.Net, net.level())
 	if narrow == w.box.Net {
@@ -231,14 +230,14 @@ func (w *Workspace) withNet(net Net) confine.Confinement {
 // Dir returns the workspace's absolute path.
 func (w *Workspace) Dir() string { return w.dir }
 
-// Confinement returns the method that confines bash: "landlock", "bwrap" or "none".
+// Confinement returns the name of the method that confines bash: "landlock", "bwrap" or "none".
 func (w *Workspace) Confinement() string { return string(w.box.Method) }
 
 // Confines reports whether commands of bash are confined.
 func (w *Workspace) Confines() bool { return w.box.Method != sandbox.NotConfined }
 
-// ConfinementNote returns one sentence about what the confinement leaves open, or the reason why
-// there is no confinement. It returns "" if there is nothing to report.
+// ConfinementNote returns a sentence which says what the confinement does not prevent, or why there is
+// none. It returns "" if there is nothing to say.
 func (w *Workspace) ConfinementNote() string { return w.box.Note }
 
 var (
@@ -246,14 +245,13 @@ var (
 	errSecret  = errors.New("it holds a secret of this program, which tools do not touch")
 	errDataDir = errors.New("it belongs to the data directory, which tools do not touch")
 	errIsDir   = errors.New("it is a directory")
-	// errRunsLater is the error with which file tools refuse to write a guarded path: programs
-	// outside the sandbox run it, and file tools are outside the sandbox, too.
+	// errRunsLater is the error with which file tools refuse to write to a guarded path. A file there is
+	// later run or obeyed outside the sandbox, so writing it would be a way out.
 	errRunsLater = errors.New("programs outside of the sandbox run or obey it, so file tools do not write it")
 	errSpecial   = errors.New("it is neither a file nor a directory")
 )
 
-// reason returns the text of err for a model or an operator. It leaves out the path, which the
-// surrounding message contains.
+// reason returns the text of err without the path in it, because the message around it has the path.
 func reason(err error) string {
 	var pathErr *fs.PathError
 	var linkErr *os.LinkError

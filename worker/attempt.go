@@ -28,8 +28,8 @@ type attempt struct {
 
 	resultStored bool // the result is stored in Config.Results; only the goroutine of main uses this field
 
-	// silence is a timer that cancels the attempt after its heartbeat timeout. It is nil without
-	// such a timeout.
+	// silence is the timer that cancels the attempt when its code has been silent for the heartbeat
+	// timeout; nil if there is no such timeout.
 	silence *time.Timer
 
 	mu            sync.Mutex // guards the fields below
@@ -46,12 +46,12 @@ var _ agent.TaskContext = (*attempt)(nil)
 // timeout.
 var errAttemptTimeout = errors.New("the attempt took longer than its timeout")
 
-// errSilent is the cause with which an attempt's context ends if the attempt exceeded its heartbeat
-// timeout.
+// errSilent is the cause with which an attempt's context ends if its code was silent for longer than the
+// heartbeat timeout.
 var errSilent = errors.New("the code gave no sign of itself for longer than the heartbeat timeout")
 
-// startAttempt runs the code of a claimed task in a new goroutine. The claim occupies a task slot,
-// which the attempt releases at its end.
+// startAttempt runs the code of the claimed task in a new goroutine. The claim has a task slot, which is
+// released when the attempt ends.
 func (w *Worker) startAttempt(live context.Context, c perdure.TaskClaim) {
 	w.work.Add(1)
 	a := &attempt{live: live, w: w, claim: c, renew: w.newLease(c.LeaseFor)}
@@ -87,8 +87,8 @@ func (a *attempt) main() {
 		defer stop.Stop()
 	}
 	def, ok := a.w.tasks[a.claim.Task.Kind]
-	// Give the task back if the worker has no code for it, is draining, or has little time left of
-	// the lease. Another worker may get the task when the lease expires.
+	// The claim is released if the worker has no code for the task, is draining, or has little time left of
+	// the lease. Another worker can then claim the task.
 	if !ok || a.w.isDraining() || a.renewed().late() {
 		a.giveBack(false)
 		return
@@ -114,8 +114,7 @@ func (a *attempt) main() {
 func (a *attempt) call(def agent.TaskDefinition) (result json.RawMessage, err error) {
 	defer func() {
 		if v := recover(); v != nil {
-			// The error may become a tool result in a conversation, so it does not contain the
-			// stack.
+			// The stack is only logged: the error may become a tool result in a conversation.
 			a.log().Error("task code panicked", "panic", v, "stack", string(debug.Stack()))
 			err = &perdure.TaskError{Code: "panic", Message: fmt.Sprintf("panic: %v", v)}
 		}
@@ -145,8 +144,8 @@ func (a *attempt) failure(err, cause error) *perdure.TaskError {
 	return failureOf(err)
 }
 
-// end sends the outcome until the server has accepted or refused it. The reply may hold a claim on
-// an execution whose goroutine is parked here; end then continues that goroutine at once.
+// end sends the outcome of the attempt until the server has accepted or refused it. The reply may contain a
+// claim on an execution whose goroutine is parked here; end then continues that goroutine at once.
 func (a *attempt) end(result json.RawMessage, failure *perdure.TaskError) {
 	f := perdure.TaskFinish{WorkerID: a.w.ID, Lease: a.claim.Lease, Error: failure, Features: perdure.AllFeatures}
 	if failure == nil {
@@ -155,9 +154,9 @@ func (a *attempt) end(result json.RawMessage, failure *perdure.TaskError) {
 		}
 		f.Result = perdure.Inline(result)
 	}
-	// The server answers a heartbeat that is sent while the attempt ends with a lost lease, because
-	// the attempt is over for it. Only the reply to the end counts, and it may hold a claim. So the
-	// delivery continues when the attempt's context is cancelled.
+	// For the server, the attempt is over as soon as it has the outcome: it then replies to a heartbeat
+	// that the lease is lost, and the attempt's context is cancelled. The outcome is sent all the same,
+	// because only the reply to it counts, and that reply may contain a claim.
 	var reply perdure.FinishReply
 	err := a.w.called(a.span.in(a.live), "finish", func(ctx context.Context) (err error) {
 		reply, err = a.deliver(ctx, f)
@@ -171,7 +170,7 @@ func (a *attempt) end(result json.RawMessage, failure *perdure.TaskError) {
 		a.log().Info("the outcome of a task came too late")
 	default:
 		if perdure.IsCode(err, notStored) {
-			// The lease then expires, and the server treats the attempt as lost.
+			// Nothing more is sent: the lease expires, and the server treats the attempt as lost.
 			a.w.Observer.notStored(true)
 		}
 		a.log().Error("the outcome of a task was not stored", "error", err)
@@ -182,8 +181,8 @@ func (a *attempt) end(result json.RawMessage, failure *perdure.TaskError) {
 	}
 }
 
-// complete adds the input and the result of this attempt's task to the claim in the reply. The
-// server leaves them out if the worker has parked the execution's goroutine.
+// complete adds the input and the result of the attempt's own task to the claim in the reply. The server
+// leaves both out if this worker has parked the goroutine of the execution.
 func (a *attempt) complete(c *perdure.AgentClaim, result json.RawMessage) {
 	for _, t := range c.Results {
 		if !c.Kept || t == nil || t.ID != a.claim.Lease.TaskID {
@@ -196,8 +195,8 @@ func (a *attempt) complete(c *perdure.AgentClaim, result json.RawMessage) {
 	}
 }
 
-// failureErr returns the failure as an error. For nil it returns a nil error, not an error that
-// holds a nil pointer.
+// failureErr returns the failure as an error. For a nil failure, the error is nil too, and not an interface
+// with a nil pointer.
 func failureErr(failure *perdure.TaskError) error {
 	if failure == nil {
 		return nil
@@ -205,8 +204,8 @@ func failureErr(failure *perdure.TaskError) error {
 	return failure
 }
 
-// deliver flushes the stream, uploads a large result, and ends the attempt. If the server refuses
-// the result permanently, deliver ends the attempt with that refusal as its failure. If the stream
+// deliver flushes the stream, uploads a large result, and sends the end of the attempt. If the server
+// refuses the result for good, deliver ends the attempt with that refusal as its failure. If the stream
 // cannot be flushed, deliver sends the outcome without the streamed blocks.
 func (a *attempt) deliver(ctx context.Context, f perdure.TaskFinish) (perdure.FinishReply, error) {
 	ends, err := a.stream.Flush(ctx)
@@ -242,9 +241,9 @@ func (a *attempt) deliver(ctx context.Context, f perdure.TaskFinish) (perdure.Fi
 	return reply, err
 }
 
-// reserveFor takes an agent slot if this worker has the goroutine of the execution, parked or
-// running. The bool reports whether it took a slot. The *perdure.Kept describes the data that the
-// goroutine has, so that the server sends only new data in a claim.
+// reserveFor reserves an agent slot if the goroutine of the execution is parked or running on this worker;
+// the bool says whether it did. The *perdure.Kept describes the data that the goroutine already has, so
+// that a claim in the reply contains only new data.
 func (w *Worker) reserveFor(execution uuid.UUID) (bool, *perdure.Kept) {
 	w.mu.Lock()
 	defer w.mu.Unlock()
@@ -258,9 +257,9 @@ func (w *Worker) reserveFor(execution uuid.UUID) (bool, *perdure.Kept) {
 	return true, r.kept
 }
 
-// giveBack releases the claim, so that another worker can claim the task. The parameter started
-// says whether the task's code has begun. If the server cannot be reached in time, the lease
-// expires instead.
+// giveBack releases the claim, so that another worker can claim the task. The parameter started says
+// whether the code of the task has begun. If the server cannot be reached in time, the claim ends with its
+// lease.
 func (a *attempt) giveBack(started bool) {
 	if a.live.Err() != nil {
 		return // the worker has stopped waiting for the server, so the lease expires
@@ -277,8 +276,8 @@ func (a *attempt) giveBack(started bool) {
 	}
 }
 
-// heard applies the server's answer about this attempt in the reply to a heartbeat. The parameter
-// sent is a full lease that began when the heartbeat was sent.
+// heard applies what the reply to a heartbeat says about this attempt. If the lease was renewed, sent is
+// the new lease, which began when the heartbeat was sent.
 func (a *attempt) heard(b perdure.TaskBeatReply, sent leaseClock) {
 	switch {
 	case b.Unknown:
@@ -300,8 +299,8 @@ func (a *attempt) renewed() leaseClock {
 	return a.renew
 }
 
-// beat returns the attempt's part of the next heartbeat. It includes progress and signs of life
-// that the server has not acknowledged.
+// beat returns what the next heartbeat says about this attempt, with the progress and the signs of life
+// that the server has not acknowledged yet.
 func (a *attempt) beat() perdure.TaskBeat {
 	a.mu.Lock()
 	defer a.mu.Unlock()

@@ -13,10 +13,10 @@ import (
 	"github.com/perdure/perdure/agent"
 )
 
-// commit commits the pending work and the outcome. If the reply is lost or the server cannot store
-// the commit now, the same commit is sent again until the lease expires. If the lease is lost,
-// commit ends the goroutine. If the server refuses the commit for another reason, commit drops the
-// pending work and returns the error.
+// commit sends the pending work and the outcome to the server. If the reply is lost, or the server cannot
+// store the commit now, it sends the same commit again until the lease expires. If the lease is lost,
+// commit ends the goroutine. If the server refuses the commit for another reason, commit drops the pending
+// work and returns the error.
 func (r *run) commit(o perdure.Outcome) (perdure.CommitReply, error) {
 	if r.over() {
 		r.exit(context.Cause(r.Context))
@@ -54,8 +54,8 @@ func (r *run) commit(o perdure.Outcome) (perdure.CommitReply, error) {
 	return reply, nil
 }
 
-// leaseContext returns a context that ends when the lease is lost or the worker stops. A
-// cancellation of the execution does not end it.
+// leaseContext returns a context that ends when the lease is lost or the worker stops. It does not end when
+// the execution is cancelled, because the outcome must still be stored.
 func (r *run) leaseContext() (context.Context, context.CancelFunc) {
 	ctx, cancel := context.WithCancelCause(r.live)
 	stop := context.AfterFunc(r.Context, func() {
@@ -66,16 +66,16 @@ func (r *run) leaseContext() (context.Context, context.CancelFunc) {
 	return ctx, func() { stop(); cancel(nil) }
 }
 
-// refused handles a commit that the server did not store, and returns the error for the agent's
-// code. It does not return if the lease is lost. The parameter ends are the blocks that the commit
-// would have closed.
+// refused handles a commit that the server did not store, and returns the error that the agent's code gets.
+// It does not return if the lease is lost. The parameter ends has the blocks that the commit would have
+// closed.
 func (r *run) refused(err error, ends []perdure.BlockEnd) error {
 	if perdure.IsCode(err, perdure.LeaseLost) || r.over() {
 		r.exit(agent.ErrLeaseLost)
 	}
 	if perdure.IsCode(err, notStored) {
-		// Another worker may be able to store the commit; the server lets workers try again with
-		// growing delays. If no worker succeeds, the execution fails with this message.
+		// The execution is released, because another worker may be able to store the commit. The server
+		// makes the workers wait longer each time. If none succeeds, the execution fails with this message.
 		r.log().Error("the server cannot store what this execution commits; it is given back", "error", err)
 		r.w.Observer.notStored(false)
 		r.release(perdure.AgentRelease{Unfit: failureOf(err).Message})
@@ -94,9 +94,9 @@ func (r *run) refused(err error, ends []perdure.BlockEnd) error {
 	return err
 }
 
-// forget drops the pending work as if the agent had never requested it. The agent can request the
-// tasks and steps again. The signals that the commit would have taken become pending again, and a
-// pending checkpoint is dropped.
+// forget drops the pending work of the run, as if the agent had not asked for it. The agent may schedule
+// the same tasks and steps again. Signals that the commit would have taken become pending again, and a
+// delayed checkpoint is dropped.
 func (r *run) forget() {
 	for _, t := range r.pending.Tasks {
 		delete(r.asked, perdure.TaskID(t.Key))
@@ -119,8 +119,8 @@ func (r *run) forget() {
 	r.leaf = r.stored
 }
 
-// cancelRequested reports whether the execution is being cancelled. It asks the server if no
-// heartbeat has reported a cancellation.
+// cancelRequested reports whether the execution is being cancelled. If no heartbeat has said so, it asks
+// the server.
 func (r *run) cancelRequested() bool {
 	r.mu.Lock()
 	known := r.beat.CancelRequested
@@ -132,8 +132,8 @@ func (r *run) cancelRequested() bool {
 	return err == nil && x.Status == perdure.StatusCancelling
 }
 
-// prepare flushes the stream. In the commit c it replaces contents over InlineLimit by uploaded
-// blobs.
+// prepare makes c ready to be sent: it flushes the stream, and uploads contents over InlineLimit as blobs,
+// to which c then refers.
 func (r *run) prepare(ctx context.Context, c *perdure.Commit) error {
 	ends, err := r.stream.Flush(ctx)
 	if err != nil {
@@ -175,10 +175,10 @@ func (r *run) prepare(ctx context.Context, c *perdure.Commit) error {
 	return r.w.upload(ctx, owner, &c.Outcome.Output, r.persist)
 }
 
-// upload replaces the content of p by an uploaded blob if it is over InlineLimit. For LOCAL
-// executions it uploads nothing, because the local store takes the content with the commit. The
-// function persist retries the upload. Errors: payload_too_large over the PayloadLimit, and errors
-// of persist.
+// upload uploads the content of p as a blob if it is larger than InlineLimit; p then refers to the blob.
+// For LOCAL executions it uploads nothing, because the local store takes the content out of the commit. The
+// upload is repeated by the function persist. Errors: payload_too_large over PayloadLimit, and those of
+// persist.
 func (w *Worker) upload(ctx context.Context, owner perdure.BlobOwner, p *perdure.Payload, persist func(context.Context, func() error) error) error {
 	if len(p.Bytes) <= perdure.InlineLimit {
 		return nil
@@ -199,10 +199,10 @@ func (w *Worker) upload(ctx context.Context, owner perdure.BlobOwner, p *perdure
 	})
 }
 
-// committed updates the run's fields after a successful commit.
+// committed updates the run after the server has stored the commit c.
 func (r *run) committed(c perdure.Commit, reply perdure.CommitReply) {
 	r.number++
-	// If the reply has Adopted entries, the stored entries differ from the appended ones.
+	// A reply with Adopted entries means that other entries were stored than those that the agent appended.
 	if len(reply.Adopted) == 0 {
 		for i := range r.entries {
 			r.entries[i].CreatedAt = reply.At
@@ -229,8 +229,8 @@ func (r *run) committed(c perdure.Commit, reply perdure.CommitReply) {
 	r.addSignals(reply.Signals)
 }
 
-// offer reserves task slots, so that the reply to the commit can contain claims on the tasks that
-// the commit schedules. The caller releases the slots that the reply does not use.
+// offer reserves task slots for a commit that schedules this number of tasks. The reply to the commit can
+// then contain claims on these tasks. The caller releases the slots that the reply does not use.
 func (w *Worker) offer(tasks int) perdure.Eager {
 	if tasks == 0 || w.isDraining() || len(w.tasks) == 0 {
 		return perdure.Eager{}
@@ -248,7 +248,8 @@ func (r *run) Append(m perdure.Message, opts ...agent.AppendOption) (uuid.UUID, 
 	e.ParentID = r.leaf
 	e.TurnID, e.ResponseID, e.MessageID = r.place.TurnID, r.place.ResponseID, r.place.MessageID
 	if e.Role != perdure.RoleAssistant {
-		// The message id in r.place belongs to the assistant message that is now streamed.
+		// The message id in r.place is the id of the assistant's message that is being streamed, not of
+		// this one.
 		e.MessageID = ""
 	}
 	for _, opt := range opts {
@@ -266,7 +267,7 @@ func (r *run) Append(m perdure.Message, opts ...agent.AppendOption) (uuid.UUID, 
 	if id, err := r.appendedBefore(e); err != nil || id != uuid.Nil {
 		return id, err
 	}
-	// The check is here, so that Append returns the error to the agent.
+	// The content is checked here, so that Append itself returns the error to the agent.
 	if err := perdure.CheckContent(e); err != nil {
 		return uuid.Nil, err
 	}
@@ -313,8 +314,8 @@ func (r *run) Flush() error {
 	return err
 }
 
-// settle commits a delayed checkpoint before a signal is taken. Otherwise the checkpoint would also
-// consume that signal, although the agent takes it after the checkpoint.
+// settle commits a delayed checkpoint, before the agent takes a signal. A checkpoint consumes all signals
+// that were taken before its commit, so it would otherwise consume this one, too.
 func (r *run) settle() error {
 	if r.pending.Checkpoint == nil {
 		return nil

@@ -56,9 +56,9 @@ func (r *run) Emit(data any) error {
 	return nil
 }
 
-// blocking checks a call of a blocking method of agent.Context. It panics if the caller is not
-// Run's goroutine. It does not return if the run is over. It returns an error if the execution is
-// being cancelled.
+// blocking must be called first by each blocking method of agent.Context; name is the method. It panics if
+// the caller is not the goroutine of the run, and does not return if the run is over. Error: that the
+// execution is being cancelled.
 func (r *run) blocking(name string) error {
 	if goroutine() != r.goroutine.Load() {
 		panic(fmt.Sprintf("agent.Context.%s was called from another goroutine than Run's; schedule several tasks and wait with JoinAll, JoinSettled or Select instead", name))
@@ -66,8 +66,7 @@ func (r *run) blocking(name string) error {
 	return r.check()
 }
 
-// check ends the goroutine if the run is over. It returns an error if the execution is being
-// cancelled.
+// check ends the goroutine if the run is over. Error: that the execution is being cancelled.
 func (r *run) check() error {
 	if r.over() {
 		r.exit(context.Cause(r.Context))
@@ -105,8 +104,8 @@ func (r *run) Schedule(kind string, input any, opts ...agent.TaskOption) agent.F
 	return agent.FutureOf(id, kind)
 }
 
-// encodeInput encodes the input of a task as JSON. If the task has a clearance, an input that is
-// raw JSON is returned unchanged, because the approval is for exactly these bytes.
+// encodeInput encodes the input of a task as JSON. If a person or a rule has cleared the task, an input
+// that is raw JSON stays as it is, because the approval is for exactly these bytes.
 func encodeInput(input any, s agent.TaskSettings) (json.RawMessage, error) {
 	if raw, ok := input.(json.RawMessage); ok && s.Clearance != nil && json.Valid(raw) {
 		return raw, nil
@@ -192,8 +191,8 @@ func (r *run) PathOf(execution, leaf uuid.UUID) iter.Seq2[perdure.Entry, error] 
 	return r.w.Dispatch.Entries(r.live, perdure.EntryQuery{ExecutionID: execution, Leaf: leaf})
 }
 
-// flushEntries commits pending entries, because reads return only stored entries. The parameter
-// name is the calling method, for the panic message of blocking.
+// flushEntries commits pending entries, because only stored entries can be read. The parameter name is the
+// method of agent.Context that calls it.
 func (r *run) flushEntries(name string) error {
 	if err := r.blocking(name); err != nil {
 		return err

@@ -9,18 +9,18 @@ import (
 	"github.com/perdure/perdure"
 )
 
-// heldPath is a cached path of entries, or the part of it that begins with the first entry that a
-// compaction keeps. The entries are immutable.
+// heldPath is what a worker caches of the path of an execution's conversation: all entries of the path, or
+// only those from the first entry that a compaction keeps. The entries are immutable.
 type heldPath struct {
-	// pinned are the entries that the compaction pinned. They precede the other entries in the
-	// context. There are none if the path begins at the root.
+	// pinned are older entries that the compaction keeps because they were pinned. In the context they come
+	// before entries. pinned is empty if entries begins at the root of the conversation.
 	pinned  []perdure.Entry
 	entries []perdure.Entry
 	partial bool // the path does not begin at the root
 }
 
-// contextPath returns the entries of the path to leaf from which perdure.ContextOf builds the
-// context. It reads the entries that are not cached, and caches them.
+// contextPath returns the path to the entry leaf, as far as perdure.ContextOf needs it to build the model's
+// context. It takes cached entries from memory, reads the others from the server, and caches them.
 func (w *Worker) contextPath(ctx context.Context, execution, leaf uuid.UUID) iter.Seq2[perdure.Entry, error] {
 	return func(yield func(perdure.Entry, error) bool) {
 		path, err := w.readContextPath(ctx, execution, leaf)
@@ -53,7 +53,8 @@ func (w *Worker) readContextPath(ctx context.Context, execution, leaf uuid.UUID)
 	if err == nil && len(read) == 0 { // the leaf is the last cached entry
 		err = errOtherPath
 	}
-	// An older server also returns not_found if the cached entries are on another branch.
+	// An older server also returns not_found if the cached entries are on another branch of the
+	// conversation.
 	if q.After != nil && perdure.IsCode(err, perdure.NotFound) {
 		q.After = nil
 		read, err = w.read(ctx, q)
@@ -65,10 +66,11 @@ func (w *Worker) readContextPath(ctx context.Context, execution, leaf uuid.UUID)
 	return read, nil
 }
 
-// errOtherPath means that the entries that were read do not complete the cached entries.
+// errOtherPath means that the entries read from the server do not fit the cached entries, so that the path
+// must be read as a whole.
 var errOtherPath = perdure.Errorf(perdure.NotFound, "the cached entries lack a pinned entry")
 
-// all returns all entries of the path, the pinned ones first.
+// all returns the entries of the cached path, the pinned ones first.
 func (p heldPath) all() []perdure.Entry {
 	if len(p.pinned) == 0 {
 		return p.entries
@@ -76,13 +78,14 @@ func (p heldPath) all() []perdure.Entry {
 	return slices.Concat(p.pinned, p.entries)
 }
 
-// continues reports whether the entries that were read continue the path.
+// continues reports whether the entries in read, which came from the server, directly follow the last
+// cached entry.
 func (p heldPath) continues(read []perdure.Entry) bool {
 	n := len(p.entries)
 	return n > 0 && len(read) > 0 && isChild(&read[0], &p.entries[n-1]) && tail(read) == 0
 }
 
-// with returns the path with the entries that were read appended.
+// with returns a copy of the path to which the entries in read are appended.
 func (p heldPath) with(read []perdure.Entry) heldPath {
 	p.entries = slices.Concat(p.entries, read)
 	return p
@@ -90,8 +93,8 @@ func (p heldPath) with(read []perdure.Entry) heldPath {
 
 func isChild(e, of *perdure.Entry) bool { return e.ParentID != nil && *e.ParentID == of.ID }
 
-// tail returns the index of the first entry of the last unbroken chain. In a chain, each entry is
-// the parent of the next entry.
+// tail returns the index at which the last unbroken chain begins. In a chain, each entry is the parent of
+// the entry after it.
 func tail(entries []perdure.Entry) int {
 	i := max(len(entries)-1, 0)
 	for i > 0 && isChild(&entries[i], &entries[i-1]) {
@@ -100,8 +103,8 @@ func tail(entries []perdure.Entry) int {
 	return i
 }
 
-// contextAt returns the entries of the cached path that the context of the leaf needs. The bool
-// reports whether the cached path has all of them.
+// contextAt returns the part of the cached path from which the context at the entry leaf is built. The bool
+// reports whether the cache has all entries of that part.
 func (p heldPath) contextAt(leaf uuid.UUID) (heldPath, bool) {
 	i := lastOf(p.entries, func(e *perdure.Entry) bool { return e.ID == leaf })
 	if i < 0 {
@@ -137,8 +140,7 @@ func (p heldPath) contextAt(leaf uuid.UUID) (heldPath, bool) {
 	return heldPath{pinned: pinned, entries: rest, partial: true}, true
 }
 
-// lastOf returns the index of the last entry for which the function is returns true, or -1 if there
-// is none.
+// lastOf returns the index of the last entry for which is returns true, or -1 if there is none.
 func lastOf(entries []perdure.Entry, is func(*perdure.Entry) bool) int {
 	for i := len(entries) - 1; i >= 0; i-- {
 		if is(&entries[i]) {
@@ -148,7 +150,7 @@ func lastOf(entries []perdure.Entry, is func(*perdure.Entry) bool) int {
 	return -1
 }
 
-// held returns the cached path of an execution.
+// held returns the cached path of an execution; it is empty if none is cached.
 func (p *paths) held(execution uuid.UUID) heldPath {
 	p.mu.Lock()
 	defer p.mu.Unlock()
@@ -158,7 +160,7 @@ func (p *paths) held(execution uuid.UUID) heldPath {
 	return heldPath{}
 }
 
-// begin replaces the cached path by the entries that were read for a context.
+// begin replaces the cached path of an execution by the entries in read, from which a context is built.
 func (p *paths) begin(execution uuid.UUID, read []perdure.Entry) {
 	if len(read) == 0 {
 		return
@@ -171,8 +173,8 @@ func (p *paths) begin(execution uuid.UUID, read []perdure.Entry) {
 	p.makeRoom()
 }
 
-// trim drops the beginning of a cached path that no context needs any more, unless a caller has
-// asked for the whole path. It does so only if that halves the path, so that it seldom copies.
+// trim drops the beginning of a cached path if no later context needs it, unless a caller has asked for the
+// whole path. It does so only if at least half of the entries go, so that the rest is seldom copied.
 func (p *paths) trim(execution uuid.UUID, held, context heldPath) {
 	n := len(held.entries)
 	if !context.partial || n == 0 || n < 2*len(context.entries) || context.entries[len(context.entries)-1].ID != held.entries[n-1].ID {

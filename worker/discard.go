@@ -12,9 +12,9 @@ import (
 // tellWithin is how long a worker tries to notify the server of a discarded goroutine.
 const tellWithin = time.Second
 
-// tellDiscarded notifies the server that this worker has discarded the goroutine of a suspended
-// execution. The server then no longer offers the execution to this worker first. If the message is
-// lost, the server learns it from the next heartbeat.
+// tellDiscarded tells the server that this worker has discarded the goroutine of a suspended execution. The
+// server then no longer offers the execution to this worker first. If the message is lost, the server
+// learns the same from the next heartbeat.
 func (w *Worker) tellDiscarded(r *run) {
 	if w.isDraining() || r.live.Err() != nil {
 		return // a worker that stops does not poll, so the server offers it nothing
@@ -26,10 +26,10 @@ func (w *Worker) tellDiscarded(r *run) {
 	}
 }
 
-// askAgain reports whether the worker must request a task again although it was requested before.
-// That is so for a task key with a TTL, unless the task is pending: the key may by now refer to a
-// new task, which only the server knows. askAgain then drops the known state of the task; the reply
-// contains the new state.
+// askAgain reports whether the worker must ask the server for a task again, although the run has asked
+// before. It must if the key of the task has a TTL, unless the task is pending: the key may by now stand
+// for a new task. In that case askAgain drops the known state of the task, and the reply contains the new
+// state.
 func (r *run) askAgain(t perdure.NewTask) bool {
 	if t.Options.KeyTTL == 0 {
 		return false

@@ -12,10 +12,9 @@ import (
 	"github.com/perdure/perdure/agent"
 )
 
-// end commits the result of the agent's function, which is out or failure. It reports whether the
-// execution ended. The execution does not end while a signal that the definition lists in Unless is
-// pending: then the function is entered again. If the server refuses the result, end fails the
-// execution instead.
+// end commits the result of the agent's function: out or failure. It reports whether the execution has
+// ended. While a signal is pending that the definition lists in Unless, the execution does not end, and the
+// function is called again. If the server refuses the result, end fails the execution instead.
 func (r *run) end(out json.RawMessage, failure error) (bool, error) {
 	if failure == nil {
 		failure = r.misfit(out)
@@ -30,14 +29,14 @@ func (r *run) end(out json.RawMessage, failure error) (bool, error) {
 	case failure != nil:
 		o = perdure.Outcome{Kind: perdure.OutcomeFail, Error: failureOf(failure)}
 	}
-	// The server answers a heartbeat that is sent at the same time as the end with a lost lease.
-	// That is expected, as with a suspend.
+	// If a heartbeat is sent at the same time as the end, the server replies that the lease is lost. As
+	// with a suspend, that reply must not end the run.
 	r.setParking(true)
 	defer r.setParking(false)
 	reply, err := r.commit(o)
 	if err != nil && !r.over() {
-		// The server refused the result together with the pending work, so end without that work. A
-		// completed function then fails with the error.
+		// The server has refused the result together with the pending work. The run now ends without that
+		// work, and a function that had completed fails with the error.
 		if o.Kind == perdure.OutcomeComplete {
 			o = perdure.Outcome{Kind: perdure.OutcomeFail, Error: failureOf(err)}
 		}
@@ -63,9 +62,9 @@ func (r *run) end(out json.RawMessage, failure error) (bool, error) {
 	return true, nil
 }
 
-// unreadFailure returns the failure of a function that was entered again for pending signals of
-// Unless, and returned without taking one. Without this failure it would be entered again forever,
-// or the signals would be lost.
+// unreadFailure returns the failure for a function that was called again because signals of Unless were
+// pending, and that returned without taking one. Otherwise it would be called for ever, or the signals
+// would be lost.
 func (r *run) unreadFailure() *perdure.TaskError {
 	return &perdure.TaskError{Code: "signals_unread", Message: fmt.Sprintf(
 		"the agent returned without taking the pending signals %q, which its definition lists in Unless; take them with WaitSignal or DrainSignals, or leave them out of Unless", r.unread)}
@@ -98,7 +97,7 @@ func failureOf(err error) *perdure.TaskError {
 	return &perdure.TaskError{Code: code, Message: message}
 }
 
-// finish cleans up after a run. The run's goroutine calls it last, however the goroutine ends.
+// finish cleans up after a run. The goroutine of the run calls it last, however it ends.
 func (r *run) finish() {
 	defer r.w.goroutines.Done()
 	defer r.endSpan()
@@ -125,8 +124,8 @@ func (r *run) finish() {
 	}
 }
 
-// release releases the claim of the run in the way that a describes. It sets the lease in a. If the
-// server cannot be reached in time, the lease expires instead.
+// release releases the claim of the run. The caller sets the reason in a; release sets the lease. If the
+// server cannot be reached in time, the claim ends with its lease.
 func (r *run) release(a perdure.AgentRelease) {
 	if r.live.Err() != nil {
 		return // the worker has stopped waiting for the server, so the lease expires

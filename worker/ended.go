@@ -7,18 +7,19 @@ import (
 )
 
 const (
-	// maxHeads is the maximum number of heads in memory that the function has not requested. The
-	// limit is reached only if a function requests records in another order than before.
+	// maxHeads is the maximum number of heads in memory whose records the function has not requested. A run
+	// reaches the limit only if its function requests the records in another order than before.
 	maxHeads = 10_000
-	// fetchBytes is the approximate number of bytes of results that a run prefetches.
+	// fetchBytes is the approximate number of bytes of results that a run fetches ahead in one request.
 	fetchBytes = 1 << 20
 )
 
-// ended contains the records of steps and tasks that had ended when the function was entered. A
-// head describes such a record, without its larger contents. A function that is entered again
-// requests records in roughly the recorded order. Therefore the contents of the records after a
-// requested record are prefetched. A requested record is removed: a step is requested only once,
-// and run.tasks contains the tasks.
+// ended contains what a run knows about the steps and tasks that had ended when the function was entered. A
+// head describes one of these records without its larger contents.
+//
+// A function that is entered again requests records in roughly the recorded order. Therefore a request for
+// one record also fetches the contents of those after it. A record that the function has requested is
+// removed: a step is requested only once, and run.tasks has the tasks.
 type ended struct {
 	heads   map[uuid.UUID]*perdure.EndedHead
 	order   []uuid.UUID // ids of the heads in the recorded order; some of the heads may be removed
@@ -26,11 +27,11 @@ type ended struct {
 	// ahead is the maximum number of records in the next request for contents. batched is the
 	// number of records in the previous request.
 	ahead, batched int
-	// from is the position of the first page of heads. next is the position of the next page to
-	// read.
+	// from is the position of the first page of heads when the function is entered. next is the position of
+	// the page to read next.
 	from, next int64
 	more       bool
-	// whole says that the pages contain every record. A record that is on no page then does not
+	// whole says that the server's pages list every record. A record that is on no page then does not
 	// exist.
 	whole bool
 	bytes int // approximate memory of the heads and the prefetched results
@@ -49,8 +50,8 @@ func newEnded(c perdure.AgentClaim) ended {
 	return e
 }
 
-// rewound returns e in its state before the first request of the function, which is now entered
-// again. Newer records are on the pages or in run.tasks.
+// rewound returns e as it was before the function's first request, for a function that is entered again.
+// Newer records are on the pages of heads or in run.tasks.
 func (e *ended) rewound() ended {
 	return ended{from: e.from, next: e.from, more: e.from > 0 || e.next > 0, whole: e.whole}
 }
@@ -85,8 +86,7 @@ func (e *ended) giveUp() { e.more, e.whole = false, false }
 func (e *ended) take(id uuid.UUID) {
 	if h := e.heads[id]; h != nil {
 		e.bytes -= weightOf(h)
-		// Clearing the contents frees memory, because the other heads still refer to the array of
-		// the page.
+		// Without this, the contents would stay in memory as long as any head of the same page.
 		h.Result, h.Error = perdure.Payload{}, nil
 	}
 	delete(e.heads, id)
@@ -109,8 +109,8 @@ func (e *ended) aim() {
 	}
 }
 
-// batch returns the ids for one request of contents: the given record, and the following records
-// whose contents are not in memory.
+// batch returns the ids for one request of contents: id, and the records after it whose contents are not in
+// memory.
 func (e *ended) batch(id uuid.UUID) []uuid.UUID {
 	for len(e.order) > 0 && e.heads[e.order[0]] == nil {
 		e.order = e.order[1:]
@@ -131,11 +131,11 @@ func (e *ended) batch(id uuid.UUID) []uuid.UUID {
 	return ids
 }
 
-// sizeOf returns the approximate size in bytes of the contents of a record.
+// sizeOf returns the approximate number of bytes of the record that the head h describes.
 func sizeOf(h *perdure.EndedHead) int64 { return h.Size + h.InputSize + 500 }
 
-// head returns the head of a record. If the head is not in memory, head reads one more page. It
-// returns nil if the record is not on that page.
+// head returns the head of a record. If the head is not in memory, head reads one more page of heads from
+// the server. It returns nil if that page does not have it either.
 func (r *run) head(id uuid.UUID) *perdure.EndedHead {
 	if h := r.ended.heads[id]; h != nil || !r.ended.more {
 		return h
@@ -144,8 +144,8 @@ func (r *run) head(id uuid.UUID) *perdure.EndedHead {
 	return r.ended.heads[id]
 }
 
-// nextPage reads the next page of heads. After an error, or with maxHeads in memory, no more pages
-// are read. nextPage does not return if the lease is lost.
+// nextPage reads the next page of heads from the server. If the read fails, or maxHeads heads are already
+// in memory, it makes the run stop reading pages. It does not return if the lease is lost.
 func (r *run) nextPage() {
 	e := &r.ended
 	if len(e.heads) >= maxHeads {
@@ -164,7 +164,7 @@ func (r *run) nextPage() {
 	}
 }
 
-// recorded returns the record of a step with its contents, or nil if the step has no record.
+// recorded returns the record of a step with its result or error, or nil if the step has no record.
 func (r *run) recorded(id uuid.UUID) (*perdure.Task, error) {
 	h := r.head(id)
 	switch {
@@ -190,8 +190,8 @@ func (r *run) lookUp(id uuid.UUID) (*perdure.Task, error) {
 	return found[0], nil
 }
 
-// fetchEnded returns a record with its contents. It also prefetches the contents of the records
-// that the function is likely to request next.
+// fetchEnded returns a record with its contents. The same request fetches the contents of the records that
+// the function is likely to ask for next.
 func (r *run) fetchEnded(id uuid.UUID) (*perdure.Task, error) {
 	e := &r.ended
 	if e.fetched[id] == nil {
@@ -201,7 +201,7 @@ func (r *run) fetchEnded(id uuid.UUID) (*perdure.Task, error) {
 		if err != nil {
 			return nil, err
 		}
-		// This drops prefetched records that were not used; they may be fetched again.
+		// Contents that were fetched ahead but not used are dropped; a later request may fetch them again.
 		e.fetched, e.batched = map[uuid.UUID]*perdure.Task{}, len(ids)
 		for _, t := range found {
 			if t != nil {
@@ -217,9 +217,9 @@ func (r *run) fetchEnded(id uuid.UUID) (*perdure.Task, error) {
 	return t, nil
 }
 
-// hasEnded reports whether a task that the function schedules is known to have ended, so that no
-// commit has to request it. It returns false for a task whose key the caller chose: the server
-// compares the input and may create a new task. It reads no page, because Schedule does not block.
+// hasEnded reports whether the task t is known to have ended, so that the next commit need not contain it.
+// It returns false if the caller chose the task's key, because the server must compare the input and may
+// create a new task. It reads no page of heads, because Schedule does not block.
 func (r *run) hasEnded(t perdure.NewTask) bool {
 	id := perdure.TaskID(t.Key)
 	h := r.ended.heads[id]
@@ -230,8 +230,8 @@ func (r *run) hasEnded(t perdure.NewTask) bool {
 	return false
 }
 
-// recall reads the contents of the ended tasks among the futures. It first reads another page of
-// heads if few are left, because the next scheduled tasks need them.
+// recall reads the contents of those tasks among the futures that have ended. If few heads are left in
+// memory, it first reads another page, because the function will soon schedule the tasks on that page.
 func (r *run) recall(futures []agent.Future) error {
 	if r.ended.more && len(r.ended.heads) < perdure.EndedPageHeads/2 {
 		r.nextPage()

@@ -8,8 +8,7 @@ import (
 	"strconv"
 )
 
-// goroutine returns the number of the calling goroutine. It reads the number from the text of the
-// stack.
+// goroutine returns the number of the calling goroutine, which it reads from the text of the stack trace.
 func goroutine() uintptr {
 	var buf [64]byte
 	line := buf[:runtime.Stack(buf[:], false)]

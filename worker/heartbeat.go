@@ -8,15 +8,15 @@ import (
 	"github.com/perdure/perdure/agent"
 )
 
-// newsPause returns the minimum pause after a heartbeat that the server has asked for, so that many
-// cancels cost little. The parameter interval is the time between regular heartbeats.
+// newsPause returns the minimum pause after a heartbeat for which the server has asked, so that many
+// cancels cause few heartbeats. The parameter interval is the time between regular heartbeats.
 func newsPause(interval time.Duration) time.Duration {
 	return min(interval/50, 100*time.Millisecond)
 }
 
-// watchLeases lets the server ask for a heartbeat until ctx ends. The server does so when it has
-// news about what this worker has claimed, such as a cancel. Without watchLeases, the worker learns
-// the news from the next regular heartbeat.
+// watchLeases lets the server ask this worker for a heartbeat, until ctx ends. The server does so when it
+// has news about the worker's claims, such as a cancel. Without watchLeases, the worker would learn the
+// news only from the next regular heartbeat.
 func (w *Worker) watchLeases(ctx context.Context) {
 	w.keepOpen(ctx, "the server cannot tell this worker of cancels at once; heartbeats will", func() error {
 		return w.Dispatch.WatchLeases(ctx, w.ID, func() {
@@ -28,8 +28,8 @@ func (w *Worker) watchLeases(ctx context.Context) {
 	})
 }
 
-// beat renews the worker's leases until ctx ends. It does so three times per lease duration, after
-// each reconnect, and when the server has news about the leases.
+// beat sends heartbeats, which renew the worker's leases, until ctx ends: three times per lease duration,
+// after each reconnect, and when the server has news about the leases.
 func (w *Worker) beat(ctx context.Context) {
 	interval := w.settings.Lease / 3
 	if interval <= 0 {
@@ -61,7 +61,7 @@ func (w *Worker) beat(ctx context.Context) {
 // Line is implemented by a perdure.Dispatch whose connection can break. The worker then sends a
 // heartbeat after each reconnect.
 type Line interface {
-	// Reconnected returns a channel that receives one token after each reconnect.
+	// Reconnected returns a channel that receives one value after each reconnect.
 	Reconnected() <-chan struct{}
 }
 
@@ -81,10 +81,10 @@ func (w *Worker) watch(ctx context.Context) {
 	}
 }
 
-// checkLeases ends work whose lease has expired, and returns the time of this check. The parameter
-// last is the time of the previous check. If more than half a lease lies between them, the machine
-// or process was suspended. Then checkLeases first sends a heartbeat: the server may have been
-// down, too, and still accept the leases.
+// checkLeases ends work whose lease has expired, and returns the time of this check; last is the time of
+// the previous one. If the two are more than half a lease apart, the machine or the process was suspended.
+// Then checkLeases first sends a heartbeat, because the server may have been down, too, and still accept
+// the leases.
 func (w *Worker) checkLeases(ctx context.Context, last time.Duration) time.Duration {
 	if w.Clock()-last > w.settings.Lease/2 {
 		w.beatOnce(ctx, w.settings.Lease/3)
@@ -94,10 +94,10 @@ func (w *Worker) checkLeases(ctx context.Context, last time.Duration) time.Durat
 	return now
 }
 
-// expire ends work whose lease has expired by this worker's clock, because the server cannot report
-// it without a connection. It skips a run that was given a new claim, which has its own lease. It
-// also skips an attempt that may run twice, because its OnLost is not report: if the server was
-// down, it may still accept the lease.
+// expire ends work whose lease has expired by this worker's clock, because without a connection the server
+// cannot say so. It skips a run that has a new claim with a lease of its own. It also skips an attempt
+// whose OnLost is not report, because such a task may run twice: if the server was down, it may still
+// accept the lease.
 func (w *Worker) expire() {
 	w.mu.Lock()
 	defer w.mu.Unlock()
@@ -117,7 +117,7 @@ func (w *Worker) expire() {
 	}
 }
 
-// heldLeases contains the work whose leases one heartbeat renews, in the order of the heartbeat's lists.
+// heldLeases is the work whose leases one heartbeat renews, in the order in which the heartbeat lists it.
 type heldLeases struct {
 	runs     []*run
 	attempts []*attempt
@@ -179,10 +179,10 @@ func (w *Worker) beatOnce(ctx context.Context, within time.Duration) {
 	}
 }
 
-// giveOverdueBack releases executions that this worker dropped because their leases had expired by
-// its own clock. Without that, a server that still has the leases would count a crash. Two
-// heartbeats may run at once, so each removes from the list what it releases, and puts it back if
-// the release fails.
+// giveOverdueBack releases the executions that this worker dropped because their leases had expired by its
+// own clock. Otherwise a server that still has these leases would count a crash. Two heartbeats may run at
+// once, so each takes the executions that it releases out of the list, and puts an execution back if its
+// release fails.
 func (w *Worker) giveOverdueBack(ctx context.Context, within time.Duration) {
 	w.mu.Lock()
 	overdue := w.overdue
@@ -200,10 +200,9 @@ func (w *Worker) giveOverdueBack(ctx context.Context, within time.Duration) {
 	}
 }
 
-// heard applies the server's answer about a run in the reply to a heartbeat. The parameter lease is
-// the lease that the heartbeat named. The parameter sent is the renewed lease, which began when the
-// heartbeat was sent. An answer about an earlier lease is ignored: since then, the run may have
-// suspended and been claimed again.
+// heard applies what the reply to a heartbeat says about this run. The heartbeat named the lease in lease;
+// sent is the renewed lease, which began when the heartbeat was sent. If the run has another lease by now,
+// because it was suspended and claimed again, the reply is ignored.
 func (r *run) heard(lease perdure.Lease, b perdure.AgentBeat, sent leaseClock) {
 	if b.Lost {
 		r.lose(lease, agent.ErrLeaseLost)
@@ -224,9 +223,9 @@ func (r *run) heard(lease perdure.Lease, b perdure.AgentBeat, sent leaseClock) {
 	}
 }
 
-// dropMoved discards a parked goroutine after the server reported that another worker has continued
-// from the commit with the number at. It does nothing if the goroutine is by now parked at another
-// commit.
+// dropMoved discards a parked goroutine, because the server says that another worker has continued the
+// execution from the commit with the number at. It does nothing if the goroutine is parked at another
+// commit by now.
 func (w *Worker) dropMoved(r *run, at perdure.CommitNumber) {
 	w.mu.Lock()
 	same := r.parkAt == at

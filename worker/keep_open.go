@@ -8,17 +8,16 @@ import (
 )
 
 const (
-	// openAgainFirst and openAgainMost are the first and the longest pause before a stream is
-	// opened again.
+	// openAgainFirst is the first pause before a stream is opened again, and openAgainMost is the longest.
 	openAgainFirst = 100 * time.Millisecond
 	openAgainMost  = 10 * time.Second
-	// openedWell is the time that a stream must stay open so that the next pause is short again.
+	// openedWell is how long a stream must have been open, so that the next pause is openAgainFirst again.
 	openedWell = time.Minute
 )
 
-// keepOpen keeps a stream to the server open until ctx ends. Whenever the function open returns, it
-// calls open again after a growing pause. The text failure is logged once for a series of errors
-// that another connection does not mend.
+// keepOpen keeps a stream to the server open until ctx ends. Whenever open returns, keepOpen calls it again
+// after a pause; the pauses grow. It logs the text failure once for a series of errors that a new
+// connection does not mend.
 func (w *Worker) keepOpen(ctx context.Context, failure string, open func() error) {
 	for pause, told := openAgainFirst, false; ctx.Err() == nil; pause = min(2*pause, openAgainMost) {
 		began := time.Now()

@@ -5,11 +5,11 @@ import (
 	"log/slog"
 )
 
-// Log lines about an execution contain its id, its org, the worker, and the trace, if there is one.
-// Lines of a run also contain the fence of its claim. Lines of an attempt contain the task and the
-// number of the attempt.
+// Each log line about an execution has the ids of the execution, its org, the worker and, if there is one,
+// the trace. Lines of a run also have the fence of its claim; lines of an attempt also have the task and
+// the number of the attempt.
 
-// lineOf returns a logger with the org, the worker and the given attributes.
+// lineOf returns a logger whose lines have the org, the worker and the attributes in claim.
 func (w *Worker) lineOf(claim ...any) *slog.Logger {
 	return w.Logger.With("org", w.settings.Org, "worker", w.ID).With(claim...)
 }
@@ -23,19 +23,19 @@ func withTrace(l *slog.Logger, traceparent string) *slog.Logger {
 	return l
 }
 
-// log returns a logger with the execution, its kind, its trace and the fence of the claim.
+// log returns a logger whose lines have the execution, its kind, its trace and the fence of the claim.
 func (r *run) log() *slog.Logger {
 	return withTrace(r.w.lineOf("execution", r.id, "kind", r.claim.Execution.Kind, "fence", r.claim.Lease.Fence), r.claim.Execution.Traceparent)
 }
 
-// log returns a logger with the execution, the task, its kind, the number of the attempt, and the
-// trace.
+// log returns a logger whose lines have the execution, the task, its kind, the number of the attempt, and
+// the trace.
 func (a *attempt) log() *slog.Logger {
 	l := a.claim.Lease
 	return withTrace(a.w.lineOf("execution", l.ExecutionID, "task", l.TaskID, "kind", a.claim.Task.Kind, "attempt", l.Attempt), a.claim.Traceparent)
 }
 
-// sayClaimed logs, at level debug, that this worker runs the claimed execution.
+// sayClaimed logs, at level debug, that this worker has claimed the execution and runs it.
 func (r *run) sayClaimed() {
 	if !r.w.Logger.Enabled(context.Background(), slog.LevelDebug) {
 		return // skip the attributes, which are expensive to compute

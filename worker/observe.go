@@ -6,16 +6,16 @@ import (
 	"github.com/perdure/perdure"
 )
 
-// Observer contains functions that a worker calls when something happens. They are called
+// Observer contains functions that a worker calls when something happens in it. They are called
 // concurrently and must not block. Each of them may be nil.
 type Observer struct {
-	// LeaseLost is called when the worker has lost a lease. If the argument task is true, it is the
-	// lease on an attempt of a task; otherwise it is the lease on an execution.
+	// LeaseLost is called when the worker has lost a lease: on an attempt of a task if task is true, and on
+	// an execution otherwise.
 	LeaseLost func(task bool)
-	// Entered is called when a worker enters an agent's function from the top. The argument again
-	// says whether the function was entered before for this execution.
+	// Entered is called when a worker begins to run an agent's function from its top. The argument again
+	// says whether the function was entered before for the same execution.
 	Entered func(kind string, again bool)
-	// Resumed is called when a parked goroutine continues.
+	// Resumed is called when a parked goroutine continues; kind is the kind of its agent.
 	Resumed func(kind string)
 	// Attempted is called when an attempt of a task has ended. The argument code is the error code,
 	// or "" for success.
@@ -27,8 +27,8 @@ type Observer struct {
 	// code is the error code.
 	Retried func(code perdure.Code)
 	// NotStored is called when the worker drops data because the server could not store it for
-	// Config.StoreFor. If the argument task is true, the data is the outcome of an attempt;
-	// otherwise it is the commit of an execution.
+	// Config.StoreFor. The data is the outcome of an attempt if task is true, and the commit of an
+	// execution otherwise.
 	NotStored func(task bool)
 }
 
@@ -74,26 +74,26 @@ func (o *Observer) attempted(kind string, code perdure.Code) {
 	}
 }
 
-// Load is the work that a worker has at the moment.
+// Load is how much work a worker has at one moment.
 type Load struct {
 	// Executions and Tasks are the numbers of running executions and attempts. Parked is the number
 	// of parked goroutines, and ParkedBytes is the approximate memory that they occupy.
 	Executions, Tasks, Parked, ParkedBytes int
 }
 
-// Load returns the work that the worker has at the moment.
+// Load returns how much work the worker has now.
 func (w *Worker) Load() Load {
 	w.mu.Lock()
 	defer w.mu.Unlock()
 	return Load{Executions: len(w.runs), Tasks: len(w.attempts), Parked: len(w.parked), ParkedBytes: w.parkedBytes}
 }
 
-// ErrDraining is returned by Check for a worker that is stopping.
+// ErrDraining is the error of Worker.Check while the worker is stopping.
 var ErrDraining = errors.New("the worker is stopping")
 
-// Check returns nil if the worker can take work. Before the worker is registered, it returns
-// unavailable. While the worker stops, it returns ErrDraining. If the last poll or heartbeat
-// failed, it returns that error.
+// Check returns nil if the worker can take work. Before the worker is registered at the server, it returns
+// unavailable. While the worker stops, it returns ErrDraining. If the last poll or heartbeat failed, it
+// returns the error of that request.
 func (w *Worker) Check() error {
 	select {
 	case <-w.registered:
@@ -108,7 +108,7 @@ func (w *Worker) Check() error {
 	return w.unreached
 }
 
-// reached records the result of a poll or heartbeat, which Check returns.
+// reached stores the error of the newest poll or heartbeat, or nil, as the next result of Check.
 func (w *Worker) reached(err error) {
 	w.mu.Lock()
 	defer w.mu.Unlock()

@@ -8,9 +8,9 @@ import (
 	"github.com/perdure/perdure/agent"
 )
 
-// checkLocalOutput compares the output of a LOCAL execution, or the result of one of its tasks,
-// with the output schema of its kind. The server does this for REMOTE executions; it never has the
-// contents of LOCAL ones. Error: invalid_argument.
+// checkLocalOutput checks the output of a LOCAL execution, or the result of one of its tasks, against the
+// output schema of its kind. For REMOTE executions the server does this, but it never has the contents of
+// LOCAL ones. Error: invalid_argument.
 func (w *Worker) checkLocalOutput(field string, spec perdure.KindSpec, output json.RawMessage) error {
 	if len(spec.OutputSchema) == 0 {
 		return nil

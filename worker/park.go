@@ -7,10 +7,10 @@ import (
 	"github.com/perdure/perdure/agent"
 )
 
-// suspend commits the pending work with the wait, and parks the goroutine until the wait is met. It
-// returns the stored wait, in which the met conditions are marked; the run then has the data of the
-// new claim. If the wait is met already, suspend returns without parking. It does not return if the
-// goroutine is discarded.
+// suspend commits the pending work together with the wait, and parks the goroutine until a condition of the
+// wait is met. Then the run has the data of its next claim, and suspend returns the stored wait, in which
+// met conditions are marked. If the wait is met at the commit, suspend returns without parking. It does not
+// return if the goroutine is discarded.
 func (r *run) suspend(wait perdure.Wait) (perdure.Wait, error) {
 	r.setParking(true)
 	r.pending.Keeps = r.kept
@@ -30,8 +30,8 @@ func markedOf(w *perdure.Wait) perdure.Wait {
 	return *w
 }
 
-// setParking sets whether a claim that follows the next commit may be passed to this goroutine. It
-// also prepares the description of the goroutine that the commit sends to the server.
+// setParking sets whether the goroutine of this run may continue with the claim that follows the next
+// commit. If so, it also prepares the description of the goroutine that the commit sends to the server.
 func (r *run) setParking(parking bool) {
 	r.w.mu.Lock()
 	defer r.w.mu.Unlock()
@@ -43,8 +43,8 @@ func (r *run) setParking(parking bool) {
 	}
 }
 
-// park releases the slot of the suspended run, waits for its next claim, and adopts it. It does not
-// return if the goroutine is discarded.
+// park releases the slot of the suspended run, waits for the run's next claim, and takes over the data of
+// that claim. It does not return if the goroutine is discarded.
 func (r *run) park() {
 	r.w.streams.Close(r.stream)
 	r.endSpan()
@@ -65,8 +65,8 @@ func (r *run) park() {
 	r.claim.Ended = nil // the function already knows these records
 }
 
-// awaitClaim waits for the next claim of a parked run. It does not return if the goroutine is
-// discarded. That happens on request, after Config.ParkedFor, or when the worker stops.
+// awaitClaim waits for the next claim of a parked run. It does not return if the goroutine is discarded: on
+// request, after Config.ParkedFor, or when the worker stops.
 func (r *run) awaitClaim() *perdure.AgentClaim {
 	patience := time.NewTimer(r.w.ParkedFor)
 	defer patience.Stop()
@@ -87,9 +87,9 @@ func (r *run) awaitClaim() *perdure.AgentClaim {
 	return m.claim
 }
 
-// park moves a run from the running to the parked runs. If its next claim has already arrived, park
-// returns that claim instead, as early. The result kept is false if the worker may not park the
-// goroutine.
+// park moves a run from the running to the parked runs. If the next claim of the run has already arrived,
+// park returns that claim as early, and the run is not parked. The result kept is false if the worker parks
+// no goroutines or is stopping.
 func (w *Worker) park(r *run) (early *perdure.AgentClaim, kept bool) {
 	weight := r.weigh()
 	w.mu.Lock()
@@ -115,8 +115,8 @@ func (w *Worker) park(r *run) (early *perdure.AgentClaim, kept bool) {
 	return nil, true
 }
 
-// makeRoom discards parked goroutines, longest parked first, until their number and memory are
-// within the limits of the configuration. The caller has locked w.mu.
+// makeRoom discards parked goroutines until the number and the memory of the rest are within the worker's
+// limits. It begins with the one that was parked first. The caller has locked w.mu.
 func (w *Worker) makeRoom() {
 	for len(w.parked) > w.Parked || len(w.parked) > 0 && w.parkedBytes > w.ParkedBytes {
 		victim := w.waiting.Front().Value.(*run)
@@ -128,33 +128,32 @@ func (w *Worker) makeRoom() {
 	}
 }
 
-// unpark removes a run from the parked runs. The caller has locked w.mu.
+// unpark removes a run from the list of parked runs. The caller has locked w.mu.
 func (w *Worker) unpark(r *run) {
 	delete(w.parked, r.id)
 	w.waiting.Remove(r.spot)
 	w.parkedBytes -= r.weight
 }
 
-// ended removes a run whose goroutine is about to end from w.begun.
+// ended removes a run from w.begun, because its goroutine is about to end.
 func (w *Worker) ended(r *run) {
 	w.mu.Lock()
 	defer w.mu.Unlock()
 	delete(w.begun, r)
 }
 
-// goroutineBytes is the approximate memory of a parked goroutine and its run, without the run's
-// data.
+// goroutineBytes is the approximate memory of a parked goroutine, without the data of its run.
 const goroutineBytes = 16 << 10
 
-// weigh returns the approximate memory of the run while it is parked: the data of its claim, the
-// data that it received since then, and its cached path. It does not count all data at each call:
-// most sizes are added up when the data arrives.
+// weigh returns the approximate memory that the run occupies while it is parked: the data of its claim, the
+// data that arrived since then, and its cached path. Most sizes were added up when the data arrived, so
+// weigh does not count everything again.
 func (r *run) weigh() int {
 	return goroutineBytes + len(r.claim.Execution.Input) + len(r.state) + r.w.paths.size(r.id) +
 		r.tasks.bytes + r.ended.bytes + bytesOfSignals(r.signals) + r.takenBytes + r.questionBytes
 }
 
-// dropParked discards a parked goroutine, unless a claim resumed it first.
+// dropParked discards a parked goroutine, unless a claim has already resumed it.
 func (w *Worker) dropParked(r *run) {
 	w.mu.Lock()
 	mine := w.parked[r.id] == r
@@ -167,13 +166,13 @@ func (w *Worker) dropParked(r *run) {
 	}
 }
 
-// keeps reports whether the goroutine of the run is parked, or will be parked by its current
-// commit. The caller has locked w.mu.
+// keeps reports whether the goroutine of the run is parked, or will be parked by the commit that it is
+// sending. The caller has locked w.mu.
 func (w *Worker) keeps(r *run) bool { return r != nil && (r.parking || w.parked[r.id] == r) }
 
-// goOn passes the claim to the goroutine of the execution, if that goroutine is parked or about to
-// park, and no commit has followed since. It reports whether it passed the claim on. A goroutine
-// that is parked at another commit is discarded.
+// goOn hands the claim c to the goroutine of its execution, if that goroutine is parked or about to park,
+// and the execution has had no other commit since. It reports whether it did. If the goroutine is parked at
+// another commit, goOn discards it.
 func (w *Worker) goOn(c perdure.AgentClaim) bool {
 	id := c.Lease.ExecutionID
 	w.mu.Lock()
@@ -196,8 +195,8 @@ func (w *Worker) goOn(c perdure.AgentClaim) bool {
 	return inPlace
 }
 
-// lose ends the run because the server reports that its lease is lost. It does nothing if the run
-// has another lease by now, or if a suspending commit may be releasing this lease.
+// lose ends the run because the server reports that the given lease is lost. It does nothing if the run has
+// another lease by now, or if the commit that it is sending may be releasing this lease.
 func (r *run) lose(lease perdure.Lease, cause error) {
 	r.w.mu.Lock()
 	defer r.w.mu.Unlock()
@@ -208,8 +207,8 @@ func (r *run) lose(lease perdure.Lease, cause error) {
 	}
 }
 
-// untrack removes the run from the worker's running runs. The result late is a claim that was
-// passed to the run but not adopted, or nil. The result overtaken says whether a newer run of the
+// untrack removes the run from the worker's running runs. The result late is a claim that was handed to the
+// run and that the run did not take over, or nil. The result overtaken says whether a newer run of the same
 // execution has replaced this one.
 func (w *Worker) untrack(r *run) (late *perdure.AgentClaim, overtaken bool) {
 	w.mu.Lock()

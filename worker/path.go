@@ -11,12 +11,12 @@ import (
 	"github.com/perdure/perdure/internal/lru"
 )
 
-// maxCachedPaths is the maximum number of bytes of a worker's cache of entry paths. Entries are
-// immutable, so cached entries never become stale.
+// maxCachedPaths is the maximum number of bytes of the entry paths that a worker caches. Entries are
+// immutable, so cached ones never become stale.
 const maxCachedPaths = 128 << 20
 
-// paths caches the entry paths of recently run executions, so that a turn reads only the new
-// entries of a conversation.
+// paths caches the entry paths of executions that ran recently, so that a turn reads only the new entries
+// of its conversation.
 type paths struct {
 	mu    sync.Mutex                      // guards the fields below
 	cache lru.Map[uuid.UUID, *cachedPath] // by execution id
@@ -32,8 +32,8 @@ type cachedPath struct {
 	execution *perdure.Execution // nil until the execution is read
 }
 
-// path returns the entries from the root to the leaf. It reads the entries that are not cached, and
-// caches them.
+// path returns the entries from the root of the conversation to the leaf. It reads those that are not
+// cached, and caches them.
 func (w *Worker) path(ctx context.Context, execution, leaf uuid.UUID) iter.Seq2[perdure.Entry, error] {
 	return func(yield func(perdure.Entry, error) bool) {
 		held := w.paths.get(execution)
@@ -49,7 +49,7 @@ func (w *Worker) path(ctx context.Context, execution, leaf uuid.UUID) iter.Seq2[
 		}
 		read, err := w.read(ctx, q)
 		if q.After != nil && perdure.IsCode(err, perdure.NotFound) {
-			// The cached entries are on another branch.
+			// The cached entries are on another branch of the conversation.
 			held, q.After = nil, nil
 			read, err = w.read(ctx, q)
 		}
@@ -61,8 +61,8 @@ func (w *Worker) path(ctx context.Context, execution, leaf uuid.UUID) iter.Seq2[
 	}
 }
 
-// read returns the entries that the query selects. If the server becomes unavailable meanwhile, it
-// reads all of them again.
+// read returns the entries that the query selects. If the server becomes unavailable while it sends them,
+// read starts again from the first one.
 func (w *Worker) read(ctx context.Context, q perdure.EntryQuery) ([]perdure.Entry, error) {
 	var read []perdure.Entry
 	err := w.retry(ctx, func() error {
@@ -92,8 +92,8 @@ func yieldAll(entries []perdure.Entry, yield func(perdure.Entry, error) bool) {
 	}
 }
 
-// get returns the cached path of an execution from the root. It returns nil if no path is cached,
-// or if the cached path does not begin at the root.
+// get returns the cached path of an execution. It returns nil if none is cached, or if the cached one does
+// not begin at the root.
 func (p *paths) get(execution uuid.UUID) []perdure.Entry {
 	p.mu.Lock()
 	defer p.mu.Unlock()
@@ -104,16 +104,16 @@ func (p *paths) get(execution uuid.UUID) []perdure.Entry {
 	return nil
 }
 
-// put caches the path that consists of the entries held and more, and returns it. It evicts the
-// least recently used paths if the cache is full. A cached slice is only appended to, so callers
-// may still read it.
+// put caches the path that consists of held followed by more, and returns that path. If the cache is full,
+// it evicts the least recently used paths. A cached slice is only ever appended to, so callers may go on
+// reading it.
 func (p *paths) put(execution uuid.UUID, held, more []perdure.Entry) []perdure.Entry {
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	h := p.at(execution)
 	if h.partial || len(h.entries) != len(held) || len(held) > 0 && h.entries[len(held)-1].ID != held[len(held)-1].ID {
-		// Another caller has changed the cache since the entries held were read, or the cached path
-		// does not begin at the root.
+		// Another caller has changed the cached path since the caller read held, or the cached path does
+		// not begin at the root.
 		p.replace(h, heldPath{entries: slices.Clip(held)})
 	}
 	h.asked = true
@@ -151,8 +151,8 @@ func (p *paths) grow(h *cachedPath, bytes int) {
 	p.bytes += bytes
 }
 
-// makeRoom evicts the least recently used paths until the cache is within its limit. It never
-// evicts the most recently used path, because the caller works with it. The caller has locked p.mu.
+// makeRoom evicts the least recently used paths until the cache is within its limit. It never evicts the
+// most recently used one, with which the caller is working. The caller has locked p.mu.
 func (p *paths) makeRoom() {
 	for p.bytes > maxCachedPaths && p.cache.Len() > 1 {
 		p.bytes -= p.cache.RemoveOldest().bytes
@@ -190,8 +190,8 @@ func (p *paths) drop(execution uuid.UUID) {
 	}
 }
 
-// add caches entries that this worker has committed, if they continue the cached path. Otherwise it
-// does nothing.
+// add caches entries that this worker has just read or committed, if they continue the cached path.
+// Otherwise it does nothing.
 func (p *paths) add(execution uuid.UUID, entries []perdure.Entry) {
 	if len(entries) == 0 {
 		return
@@ -212,8 +212,8 @@ func (p *paths) add(execution uuid.UUID, entries []perdure.Entry) {
 	p.extend(p.at(execution), entries)
 }
 
-// execution returns an execution from the cache, or calls the function read and caches the result.
-// The cached status may be out of date; callers use only the input, which never changes.
+// execution returns an execution from the cache, or calls read and caches the result. The status of a
+// cached execution may be out of date, so callers use only its input, which never changes.
 func (p *paths) execution(id uuid.UUID, read func() (*perdure.Execution, error)) (*perdure.Execution, error) {
 	if x := p.knownExecution(id); x != nil {
 		return x, nil

@@ -2,7 +2,7 @@ package worker
 
 import "github.com/perdure/perdure/agent"
 
-// Outcomes of Peek for a task. They are stored in the run's recorded choices.
+// Outcomes of Peek for a task, as the run records them.
 const (
 	peekedEnded = 0
 	peekedOpen  = 1

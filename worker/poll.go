@@ -7,12 +7,12 @@ import (
 	"github.com/perdure/perdure"
 )
 
-// maxPoll is the maximum number of claims that one poll requests. The slots for these claims are
-// reserved while the poll waits.
+// maxPoll is the maximum number of claims for which one poll asks. Slots for all of them are reserved while
+// the poll waits.
 const maxPoll = 8
 
-// pollAgents claims executions and starts them until ctx ends. The contexts of the started runs
-// derive from live.
+// pollAgents claims executions and starts their runs until ctx ends. The contexts of the runs derive from
+// live, which ends later.
 func (w *Worker) pollAgents(ctx, live context.Context) {
 	pollLoop(ctx, w, w.agentSlots, kinds(w.agents), w.Dispatch.PollAgents, func(c perdure.AgentClaim, sent time.Duration) {
 		w.dateAgent(&c, sent)
@@ -20,8 +20,8 @@ func (w *Worker) pollAgents(ctx, live context.Context) {
 	})
 }
 
-// pollTasks claims tasks and starts their attempts until ctx ends. The contexts of the attempts
-// derive from live.
+// pollTasks claims tasks and starts their attempts until ctx ends. The contexts of the attempts derive from
+// live, which ends later.
 func (w *Worker) pollTasks(ctx, live context.Context) {
 	pollLoop(ctx, w, w.taskSlots, kinds(w.tasks), w.Dispatch.PollTasks, func(c perdure.TaskClaim, sent time.Duration) {
 		w.dateTask(&c, sent)

@@ -28,9 +28,8 @@ func (r *run) OpenQuestion(q agent.Question) agent.Asked {
 	return agent.AskedOf(perdure.QuestionID(r.ID(), n.Key))
 }
 
-// checkLocal checks the schema of a question of a LOCAL execution, and that the default answer fits
-// the schema. For REMOTE executions, the server does this. It cannot see the questions of LOCAL
-// ones.
+// checkLocal checks the schema of a LOCAL execution's question, and that the default answer fits the
+// schema. For REMOTE executions the server does this, but it cannot see the questions of LOCAL ones.
 func (r *run) checkLocal(n perdure.NewQuestion) error {
 	if n.Schema == nil || r.w.localDispatch == nil || !r.w.localDispatch.Keeps(r.ID()) {
 		return nil
@@ -86,9 +85,9 @@ func (r *run) WithdrawQuestion(a agent.Asked) {
 	}
 }
 
-// finalQuestion returns a question that this run knows to be final, or nil. It returns nil for a
-// question that the next commit asks: only the server can compare it with the stored one. If a
-// reply left out the answer of the question, finalQuestion reads it.
+// finalQuestion returns a question if this run knows that it is final, and nil otherwise. It returns nil
+// for a question that the next commit asks, because the server must first compare it with the stored
+// question of that id. If a reply left out the answer, finalQuestion reads the question again.
 func (r *run) finalQuestion(id uuid.UUID) (*perdure.Question, error) {
 	q := r.questions[id]
 	if q == nil || r.asksNow(id) {
@@ -110,10 +109,11 @@ func (r *run) asksNow(id uuid.UUID) bool {
 	return slices.ContainsFunc(r.pending.Questions, func(n perdure.NewQuestion) bool { return perdure.QuestionID(r.ID(), n.Key) == id })
 }
 
-// leftOut reports whether a reply left out the answer of the question because the answer is large.
+// leftOut reports whether a reply of the server left out the answer to the question, as it does for large
+// answers.
 func leftOut(q *perdure.Question) bool { return q.Answer != nil && q.Answer.Verdict == "" }
 
-// learnQuestions stores in the run those of the questions that are final.
+// learnQuestions stores the final ones among the questions in the run.
 func (r *run) learnQuestions(questions []*perdure.Question) {
 	for _, q := range questions {
 		if q == nil || !q.Status.Final() {
@@ -127,8 +127,8 @@ func (r *run) learnQuestions(questions []*perdure.Question) {
 	}
 }
 
-// decided returns the part of a final question that no longer changes, and that every reply
-// contains. So agent code sees the same question before and after it is entered again.
+// decided returns the part of a final question that no longer changes and that every reply of the server
+// contains. The code of the agent therefore sees the same question when it is entered again.
 func decided(q *perdure.Question) *perdure.Question {
 	return &perdure.Question{
 		ID: q.ID, ExecutionID: q.ExecutionID, Key: q.Key,
@@ -138,7 +138,7 @@ func decided(q *perdure.Question) *perdure.Question {
 	}
 }
 
-// questionSize returns the approximate memory of a question that learnQuestions keeps.
+// questionSize returns the approximate memory that a question occupies in the run.
 func questionSize(q *perdure.Question) int {
 	switch {
 	case q == nil:
@@ -149,8 +149,8 @@ func questionSize(q *perdure.Question) int {
 	return 500 + len(q.Answer.Value) + len(q.Answer.Reason) + len(q.Details)
 }
 
-// questionState returns a question as this run knows it. A question that is not known to be final
-// is open.
+// questionState returns a question as far as this run knows it. A question that is not known to be final is
+// returned as open.
 func (r *run) questionState(id uuid.UUID) perdure.Question {
 	if q := r.questions[id]; q != nil {
 		return *q
@@ -158,12 +158,13 @@ func (r *run) questionState(id uuid.UUID) perdure.Question {
 	return perdure.Question{ID: id, ExecutionID: r.ID(), Status: perdure.QuestionOpen}
 }
 
-// questionMet reports whether a condition that waits for a question is met. If the store has marked
-// it as met and the run does not have the question, questionMet reads the question.
+// questionMet reports whether the question that the condition leaf waits for is final. If the server has
+// marked the condition as met, and the run does not have the question, questionMet reads it.
 func (r *run) questionMet(leaf perdure.Wait) (bool, error) {
 	id := *leaf.Question
 	if leaf.Met && r.asksNow(id) {
-		// The function was entered again, so the server compares the question with the stored one.
+		// If the function was entered again, the commit also lets the server compare the question with the
+		// stored one.
 		if _, err := r.commit(perdure.Outcome{}); err != nil {
 			return false, err
 		}

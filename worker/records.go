@@ -2,11 +2,13 @@ package worker
 
 import "github.com/perdure/perdure"
 
-// countRecords stores how many records the server counts since the newest checkpoint. It warns once
-// when the number n reaches ManyRecords, because every resume reads these records. It creates no
-// checkpoint: a checkpoint would consume signals, and drop outcomes of waits that the function
-// requests again. The worker cannot count records itself: a function that is entered again may
-// schedule tasks that are already stored.
+// countRecords stores how many records (n) the server has counted since the newest checkpoint. It warns
+// once when n reaches ManyRecords, because all of them are read whenever the function is entered again. It
+// does not make a checkpoint by itself: a checkpoint would consume signals, and drop outcomes of waits for
+// which the function asks again.
+//
+// Only the server can count records: a function that is entered again may schedule tasks that are already
+// stored.
 func (r *run) countRecords(n int64) {
 	before := r.records
 	r.records = n

@@ -8,7 +8,8 @@ import (
 	"github.com/perdure/perdure"
 )
 
-// busy reports whether err means that the server is unavailable or overloaded.
+// busy reports whether err means that the server cannot be reached, or refuses the call because it is
+// overloaded.
 func busy(err error) bool {
 	return perdure.IsCode(err, perdure.Unavailable) || perdure.IsCode(err, perdure.RateLimited)
 }
@@ -28,20 +29,20 @@ func denied(err error) bool {
 	return perdure.IsCode(err, perdure.Unauthenticated) || perdure.IsCode(err, perdure.PermissionDenied)
 }
 
-// late reports whether the error means that the worker has lost the lease.
+// late reports whether err means that the lease on which the call relied is lost.
 func late(err error) bool {
 	return perdure.IsCode(err, perdure.LeaseLost) || perdure.IsCode(err, perdure.NotFound)
 }
 
-// persist repeats a call that stores work whose loss would be costly. It returns nil when the
-// server accepts the work. Errors: the server's permanent refusal, lease_lost, not_stored after
+// persist repeats a call that stores work whose loss would be costly, until the server accepts the work and
+// persist returns nil. Errors: the server's permanent refusal, lease_lost, not_stored after
 // Config.StoreFor, and the error of ctx, which ends with the lease.
 func (r *run) persist(ctx context.Context, try func() error) error {
 	return r.w.retryIf(ctx, r.log, func(err error) bool { return forNow(err) || denied(err) }, try)
 }
 
-// finish sends the end of the attempt to the server until the server accepts or refuses it. The
-// reply may contain a claim; finish reduces the duration of its lease to the remaining time.
+// finish sends the end of the attempt until the server accepts or refuses it. The reply may contain a
+// claim; finish shortens the lease of that claim by the time that the reply took.
 func (a *attempt) finish(ctx context.Context, f perdure.TaskFinish) (reply perdure.FinishReply, err error) {
 	var sent time.Duration
 	err = a.persist(ctx, func() error {
@@ -55,23 +56,22 @@ func (a *attempt) finish(ctx context.Context, f perdure.TaskFinish) (reply perdu
 	return reply, err
 }
 
-// persist repeats a call like run.persist. The attempt's context does not end with its lease,
-// because the server may keep the lease longer. But a worker whose key is refused cannot learn that
-// the lease is lost. In that case persist ends when the lease ends by the worker's own clock.
+// persist repeats a call as run.persist does. The context of an attempt does not end with its lease,
+// because the server may keep the lease longer. But a worker whose key is refused cannot learn that the
+// lease is lost, so persist then ends when the lease ends by the worker's own clock.
 func (a *attempt) persist(ctx context.Context, try func() error) error {
 	return a.w.retryIf(ctx, a.log, func(err error) bool {
 		return forNow(err) || denied(err) && !a.renewed().over()
 	}, try)
 }
 
-// refusedResult reports whether err means that the server will never accept the result of the
-// attempt.
+// refusedResult reports whether err means that the server will never accept the result in f.
 func (a *attempt) refusedResult(ctx context.Context, f perdure.TaskFinish, err error) bool {
 	return err != nil && f.Error == nil && ctx.Err() == nil && !late(err) && !forNow(err) && !denied(err)
 }
 
-// withoutResult returns f with err as its failure instead of the result that the server refused.
-// The failure is permanent, because another run of the code would produce the same result.
+// withoutResult returns f with err as the failure of the attempt, in place of the result that the server
+// refused. The failure is permanent, because a repetition of the code would produce the same result.
 func withoutResult(f perdure.TaskFinish, err error) perdure.TaskFinish {
 	failure := *failureOf(err)
 	failure.Permanent = true

@@ -7,8 +7,8 @@ import (
 	"github.com/perdure/perdure"
 )
 
-// registerEvery is the time after which a worker registers its kinds again. The server forgets the
-// signals of a kind that no worker has registered for a day.
+// registerEvery is how often a worker registers its kinds again. If no worker registers a kind for a day,
+// the server forgets the signals of that kind.
 const registerEvery = time.Hour
 
 // registration returns the kinds of agents and tasks that the worker registers at the server.
@@ -23,9 +23,9 @@ func (w *Worker) registration() perdure.Registration {
 	return r
 }
 
-// registerAgain registers the worker's kinds again if the last registration is older than
-// registerEvery. It returns the time of the last registration. The settings that the server
-// returned at the first registration stay in force.
+// registerAgain registers the worker's kinds again if the last registration is older than registerEvery. It
+// returns the time of the newest registration. It ignores the settings in the reply: those of the first
+// registration stay in force.
 func (w *Worker) registerAgain(ctx context.Context, last, within time.Duration) time.Duration {
 	now := w.Clock()
 	if now-last < registerEvery {

@@ -7,10 +7,9 @@ import (
 	"github.com/perdure/perdure/worker/results"
 )
 
-// perform returns the result of the attempt. If the task kind has a Replay function and an earlier
-// attempt has left its result in Config.Results, perform returns that result and does not call the
-// task's code. Otherwise it calls the code. If the kind has a Replay function, it then stores the
-// result in Config.Results before it returns.
+// perform returns the result of the attempt. If the task kind has a Replay function, and an earlier attempt
+// has left its result in Config.Results, that result is returned, and the code of the task is not called.
+// Otherwise perform calls the code. With a Replay function, it also stores the result in Config.Results.
 func (a *attempt) perform(def agent.TaskDefinition) (json.RawMessage, error) {
 	if !a.keepsResult(def) {
 		return a.call(def)
@@ -29,8 +28,8 @@ func (a *attempt) keepsResult(def agent.TaskDefinition) bool {
 	return def.Replay != nil && a.w.Results != nil
 }
 
-// replay returns the result that an earlier attempt has stored, and streams it again. The bool
-// reports whether there is a usable result. A result that is not usable is removed.
+// replay returns the result that an earlier attempt has stored, and streams it again. The bool is false if
+// there is no usable result; one that is not usable is removed.
 func (a *attempt) replay(def agent.TaskDefinition) (json.RawMessage, bool) {
 	result, ok := a.w.Results.Get(a.resultKey())
 	if !ok {
@@ -47,8 +46,8 @@ func (a *attempt) replay(def agent.TaskDefinition) (json.RawMessage, bool) {
 	return result, true
 }
 
-// keep stores the result in Config.Results. If storing fails, the only effect is that the task runs
-// again after a crash before the server's acknowledgement.
+// keep stores the result in Config.Results. If that fails, the task is only less safe: it runs again if the
+// worker dies before the server has stored the result.
 func (a *attempt) keep(result json.RawMessage) {
 	if err := a.w.Results.Put(a.resultKey(), result); err != nil {
 		a.log().Warn("a result could not be kept on disk until the server has it", "error", err)

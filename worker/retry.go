@@ -10,29 +10,28 @@ import (
 )
 
 const (
-	// longestPause is the maximum pause between two calls of retryIf.
+	// longestPause is the longest pause between two calls in retryIf.
 	longestPause = 2 * time.Second
 	// longestSilence is the maximum time between two log lines about the same lasting problem.
 	longestSilence = time.Minute
 )
 
-// notStored is the error code of data that the server could not store for Config.StoreFor because
+// notStored is the error code of data that the server could not store for the time Config.StoreFor because
 // of internal errors.
 const notStored perdure.Code = "not_stored"
 
-// retry repeats an idempotent call while the server is unavailable or overloaded. It returns any
-// other error or success of the call. When ctx ends, it returns the cause joined with the last
-// error.
+// retry repeats an idempotent call while the server is unavailable or overloaded. Any other error ends it
+// and is returned. When ctx ends, retry returns the cause of ctx, joined with the last error.
 func (w *Worker) retry(ctx context.Context, try func() error) error {
 	return w.retryIf(ctx, func() *slog.Logger { return w.Logger }, busy, try)
 }
 
-// retryIf repeats a call while the function again returns true for its error. If the server returns
-// only internal errors for the time Config.StoreFor, retryIf returns not_stored: the server is up,
-// but cannot store this data. When ctx ends, retryIf returns the cause joined with the last error.
-// It logs a lasting problem at growing intervals, because an operator may have to act, for example
-// if a disk is full. It calls the function log only when it writes a line, because creating the
-// logger is expensive.
+// retryIf repeats the call try while again returns true for its error. If the server returns nothing but
+// internal errors for the time Config.StoreFor, retryIf returns not_stored: the server is up, but cannot
+// store this data. When ctx ends, retryIf returns the cause of ctx, joined with the last error.
+//
+// It logs a problem that lasts at growing intervals, because an operator may have to act, for example if a
+// disk is full. It calls log only to write such a line, because creating the logger is expensive.
 func (w *Worker) retryIf(ctx context.Context, log func() *slog.Logger, again func(error) bool, try func() error) error {
 	pause, silence := 20*time.Millisecond, longestPause
 	began := w.Clock()
@@ -66,7 +65,7 @@ func (w *Worker) retryIf(ctx context.Context, log func() *slog.Logger, again fun
 	}
 }
 
-// failedInside reports whether the error is a server's reply with the code internal.
+// failedInside reports whether err is a reply of the server with the code internal.
 func failedInside(err error) bool {
 	var coded *perdure.Error
 	return errors.As(err, &coded) && coded.Code == perdure.Internal

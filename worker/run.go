@@ -51,7 +51,7 @@ type run struct {
 	takenBytes int                        // memory in bytes of the signals in taken
 	steps      map[string]bool            // names of steps that are in use
 	// questionKeys are the keys of the questions that the function has asked since it was entered.
-	// questions are the final ones among these questions.
+	// questions has those of these questions that are final.
 	questionKeys  map[string]bool
 	questions     map[uuid.UUID]*perdure.Question
 	questionBytes int      // memory in bytes of questions
@@ -69,8 +69,8 @@ type run struct {
 	resume chan resumption       // has capacity one; the sender has locked the worker's mu
 	span   atomic.Pointer[begun] // the span of the claim; nil without a tracer
 
-	// holding says that the run occupies an agent slot and is counted in the worker's work. It is
-	// false while the run is parked.
+	// holding says that the run has an agent slot and counts as work of the worker. It is false while the
+	// run is parked.
 	holding bool
 
 	mu    sync.Mutex // guards the fields below
@@ -88,19 +88,18 @@ type run struct {
 	parking bool
 	handed  bool
 	parkAt  perdure.CommitNumber
-	// kept describes the goroutine for the server. It is nil if the goroutine is not to be parked.
+	// kept is what the server learns about this goroutine; nil if the goroutine will not be parked.
 	kept   *perdure.Kept
 	spot   *list.Element // position in the worker's list of parked runs
 	weight int           // approximate memory in bytes while the run is parked
 }
 
-// resumption is a message to a parked goroutine. With a claim, the goroutine continues with that
-// claim. If claim is nil, the goroutine ends.
+// resumption is what a parked goroutine is sent: the claim with which it continues, or nil if it must end.
 type resumption struct{ claim *perdure.AgentClaim }
 
-// startRun continues a claimed execution. If its goroutine is parked here, and no other worker has
-// committed since then, that goroutine continues. Otherwise the function is entered from the top.
-// The claim occupies an agent slot, which the run releases at its end.
+// startRun runs a claimed execution. If its goroutine is parked here, and no other worker has committed
+// since, that goroutine continues. Otherwise the function is entered from the top. The claim has an agent
+// slot, which is released when the run ends.
 func (w *Worker) startRun(live context.Context, c perdure.AgentClaim) {
 	w.work.Add(1)
 	if !w.goOn(c) {
@@ -108,8 +107,8 @@ func (w *Worker) startRun(live context.Context, c perdure.AgentClaim) {
 	}
 }
 
-// giveClaimBack releases a claim that no run uses, and its agent slot. The claim was counted in the
-// worker's work.
+// giveClaimBack releases a claim for which there is no run, and the agent slot of the claim. It also takes
+// the claim off the count of the worker's work.
 func (w *Worker) giveClaimBack(live context.Context, c perdure.AgentClaim) {
 	defer w.work.Done()
 	defer w.agentSlots.release(1)
@@ -123,9 +122,9 @@ func (w *Worker) giveClaimBack(live context.Context, c perdure.AgentClaim) {
 	}
 }
 
-// enter runs the function of a claimed execution from the top, in a new goroutine. The claim
-// occupies an agent slot and is counted in the worker's work. A claim for a parked goroutine (Kept)
-// lacks data; if that goroutine has ended, enter releases the claim.
+// enter calls the function of a claimed execution from the top, in a new goroutine. The claim has an agent
+// slot and already counts as work of the worker. A claim with Kept lacks data, because it is for a parked
+// goroutine: if that goroutine has ended, enter releases the claim.
 func (w *Worker) enter(live context.Context, c perdure.AgentClaim) {
 	if c.Kept {
 		go w.giveClaimBack(live, c)
@@ -157,8 +156,7 @@ func (w *Worker) enter(live context.Context, c perdure.AgentClaim) {
 	go r.main()
 }
 
-// adopt replaces the run's claim by c, whose lease and data the run then uses. It opens a new
-// stream.
+// adopt makes c the claim of the run: the run uses its lease and its data, and opens a new stream.
 func (r *run) adopt(c perdure.AgentClaim) {
 	if c.Kept {
 		had := r.claim
@@ -184,7 +182,7 @@ func (r *run) adopt(c perdure.AgentClaim) {
 	r.w.mu.Unlock()
 }
 
-// reset sets the run's fields as they are when the function is entered from the top with the
+// reset gives the run's fields the values that they have when the function is entered from the top with the
 // current claim.
 func (r *run) reset() {
 	c := r.claim
@@ -213,9 +211,9 @@ func (r *run) learn(tasks []*perdure.Task) {
 	}
 }
 
-// errPanic is the error for a panic of agent code. It is passed to the release of the claim, and
-// the execution may fail with its text. Agent code does not receive the error, so its stack does
-// not get into a conversation.
+// errPanic is a panic of agent code. Its text is sent to the server with the release of the claim, because
+// the execution may fail with it. Agent code never gets this error, so the stack does not come into a
+// conversation.
 type errPanic struct {
 	value any
 	stack []byte
@@ -253,7 +251,7 @@ func (r *run) main() {
 	}
 }
 
-// call calls the agent's function. It returns a panic as an errPanic.
+// call calls the agent's function, and returns a panic of the function as an errPanic.
 func (r *run) call() (out json.RawMessage, err error) {
 	defer func() {
 		if v := recover(); v != nil {
@@ -263,16 +261,16 @@ func (r *run) call() (out json.RawMessage, err error) {
 	return r.def.Run(r, r.claim.Execution.Input)
 }
 
-// over reports whether the run has ended, so that it must have no further effect. A run whose
-// execution is being cancelled is not over.
+// over reports whether the run has ended, so that it must not do anything more. A run is not over because
+// its execution is being cancelled.
 func (r *run) over() bool {
 	cause := context.Cause(r.Context)
 	return cause != nil && !errors.Is(cause, agent.ErrCancelled)
 }
 
-// again prepares the next call of the function with the same claim, because pending signals prevent
-// the end. The function receives the state, results and signals since the checkpoint as if it had
-// been entered from the top.
+// again prepares another call of the function with the same claim, because pending signals keep the
+// execution from ending. The function gets the state, results and signals since the checkpoint, as if it
+// had been entered from the top.
 func (r *run) again() {
 	state, version, seq, leaf, ckpt := r.state, r.version, r.seq, r.stored, r.ckptLeaf
 	tasks, taken, asked, ended := r.tasks, r.taken, r.asks.asked, r.ended.rewound()
@@ -283,11 +281,12 @@ func (r *run) again() {
 	r.giveAgain(taken)
 }
 
-// drop ends the run's context with the given cause. The goroutine ends at its next blocking call.
+// drop ends the context of the run with the given cause. The goroutine of the run ends at its next blocking
+// call.
 func (r *run) drop(cause error) { r.cancel(cause) }
 
-// exit ends the run's context with the given cause, and then the calling goroutine, like
-// testing.T.FailNow. Deferred functions run.
+// exit ends the context of the run with the given cause, and then the calling goroutine, as
+// testing.T.FailNow does. Deferred functions run.
 func (r *run) exit(cause error) {
 	r.cancel(cause)
 	runtime.Goexit()

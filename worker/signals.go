@@ -10,15 +10,14 @@ import (
 )
 
 const (
-	// freshFor is the time for which the pending signals count as current after they were read.
+	// freshFor is how long after a read the pending signals count as current.
 	freshFor = 20 * time.Millisecond
 	// signalPage is the maximum number of signals per read.
 	signalPage = 200
 )
 
-// addSignals adds the signals that the run does not have yet. If the function was entered again,
-// the signals that it receives again stay first. All others are in the order in which they were
-// sent.
+// addSignals adds those of the signals that the run does not have yet. Signals that a function receives
+// again, because it was entered again, stay first. The others are in the order in which they were sent.
 func (r *run) addSignals(signals []perdure.Signal) {
 	if len(signals) == 0 {
 		return
@@ -48,9 +47,9 @@ func (r *run) addSignals(signals []perdure.Signal) {
 	})
 }
 
-// setSignals replaces the run's pending signals by the signals of a claim. If the function was
-// entered again, some signals that it took before may not be delivered to it again yet; these stay.
-// A claim for a parked goroutine (Kept) contains only new signals, so setSignals adds them.
+// setSignals replaces the pending signals of the run by those of the claim c. If the function was entered
+// again, signals that it took before and that are not in the claim stay pending. A claim with Kept, for a
+// parked goroutine, has only new signals, so setSignals only adds them.
 func (r *run) setSignals(c perdure.AgentClaim) {
 	if c.Kept {
 		r.addSignals(c.Signals)
@@ -65,8 +64,8 @@ func (r *run) setSignals(c perdure.AgentClaim) {
 	}
 }
 
-// giveAgain puts signals that were taken since the checkpoint before all other pending signals. A
-// function that is entered again receives them first.
+// giveAgain puts the signals that the function has taken since its checkpoint before all other pending
+// signals, so that it receives them first when it is entered again.
 func (r *run) giveAgain(taken []perdure.Signal) {
 	again := slices.Clone(taken)
 	for i := range again {
@@ -75,8 +74,8 @@ func (r *run) giveAgain(taken []perdure.Signal) {
 	r.signals = append(again, r.signals...)
 }
 
-// look reads the signals that were sent since the last read, page by page, unless that read is
-// still current. If the claim did not contain all pending signals, it reads only signals that match
+// look reads the signals that were sent since the last read, page by page. It reads nothing if that read is
+// at most freshFor ago. If the claim did not contain all pending signals, it reads only signals that match
 // the pattern.
 func (r *run) look(pattern string) error {
 	if !r.more && time.Since(r.fresh) < freshFor {
@@ -106,8 +105,8 @@ func (r *run) look(pattern string) error {
 	return nil
 }
 
-// cover reads signals that match a pattern from the server. It reads nothing if the oldest matching
-// signal is already in memory.
+// cover reads signals that match the patterns from the server, unless the oldest matching signal is already
+// in memory.
 func (r *run) cover(patterns ...string) error {
 	if !r.more {
 		return nil
@@ -125,8 +124,8 @@ func (r *run) cover(patterns ...string) error {
 	}
 }
 
-// find returns the first pending signal that matches one of the patterns. The bool reports whether
-// there is such a signal.
+// find returns the first pending signal that matches one of the patterns. The bool is false if there is
+// none.
 func (r *run) find(patterns ...string) (perdure.Signal, bool) {
 	i := r.index(patterns)
 	if i < 0 {
@@ -139,8 +138,8 @@ func (r *run) index(patterns []string) int {
 	return slices.IndexFunc(r.signals, func(s perdure.Signal) bool { return matchesAny(patterns, s.Name) })
 }
 
-// take removes the first pending signal that matches one of the patterns, and returns it. The next
-// commit records that the signal is taken. The bool reports whether there was such a signal.
+// take removes the first pending signal that matches one of the patterns, and returns it. The next commit
+// stores that the signal was taken. The bool is false if there is no such signal.
 func (r *run) take(patterns ...string) (perdure.Signal, bool) {
 	i := r.index(patterns)
 	if i < 0 {
@@ -152,7 +151,7 @@ func (r *run) take(patterns ...string) (perdure.Signal, bool) {
 	return s, true
 }
 
-// took records that the next commit takes the signal.
+// took makes the next commit store that the signal was taken.
 func (r *run) took(s perdure.Signal) {
 	r.pending.Take = append(r.pending.Take, s.ID)
 	r.taken = append(r.taken, s)

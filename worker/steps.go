@@ -9,7 +9,7 @@ import (
 	"github.com/perdure/perdure/agent"
 )
 
-// record returns the stored record of the step with this key, or nil if the step has none.
+// record returns the record of the step with this key, or nil if the step has none.
 func (r *run) record(key string) (*perdure.Task, error) {
 	id := perdure.TaskID(key)
 	if t := r.tasks.get(id); t != nil {
@@ -44,8 +44,8 @@ func (r *run) RunStep(name string, fn func(context.Context) (json.RawMessage, er
 	return recorded.Result, agent.Result{Task: recorded}.Err()
 }
 
-// perform calls the function of a step and records its result or error. If the parameter lazy is
-// false, it also commits the record.
+// perform calls the function of a step and records its result or error. It commits the record at once,
+// unless lazy is true.
 func (r *run) perform(name, instance, key string, fn func(context.Context) (json.RawMessage, error), lazy bool) (*perdure.Task, error) {
 	if err := r.freshLease(); err != nil {
 		return nil, err
@@ -69,8 +69,7 @@ func (r *run) perform(name, instance, key string, fn func(context.Context) (json
 	return task, err
 }
 
-// storedInstance returns the instance of a step as it is recorded. It returns "" if the instance
-// cannot be stored.
+// storedInstance returns the instance as the record of the step names it, or "" if it cannot be stored.
 func storedInstance(instance string) string {
 	if perdure.CheckText("instance", instance) != nil || utf8.RuneCountInString(instance) > perdure.MaxStepInstance {
 		return ""
@@ -78,9 +77,9 @@ func storedInstance(instance string) string {
 	return instance
 }
 
-// freshLease waits for a renewal of the lease if the lease is in its last fifth. Otherwise another
-// worker might claim the execution and do the same work, too. It does not return if the lease is
-// lost. Error: the cancellation of the execution.
+// freshLease waits until the lease is renewed, if the lease is in its last fifth. Otherwise the lease could
+// expire, and another worker could claim the execution and do the same work, too. freshLease does not
+// return if the lease is lost. Error: that the execution is being cancelled.
 func (r *run) freshLease() error {
 	for {
 		r.mu.Lock()

@@ -5,8 +5,8 @@ import (
 	"github.com/perdure/perdure"
 )
 
-// taskCache contains the states of tasks and steps that a run knows, and counts their memory. The zero
-// value is empty.
+// taskCache has the states of the tasks and steps that a run knows, and counts their memory. The zero value
+// is empty.
 type taskCache struct {
 	tasks map[uuid.UUID]sizedTask
 	bytes int

@@ -11,9 +11,9 @@ import (
 	"go.opentelemetry.io/otel/trace"
 )
 
-// All spans of an execution belong to the trace in which it was started, on every worker, because
-// the execution stores the traceparent. A span covers one claim, until the execution waits, ends or
-// its lease is lost. Each span is linked to the execution's previous span.
+// All spans of an execution belong to one trace on every worker, because the execution stores the
+// traceparent with which it was started. A span covers one claim: it ends when the execution waits or ends,
+// or when its lease is lost. Each span is linked to the previous span of its execution.
 
 const tracerName = "github.com/perdure/perdure/worker"
 
@@ -25,8 +25,8 @@ func (w *Worker) tracer() trace.Tracer {
 	return w.TracerProvider.Tracer(tracerName)
 }
 
-// remote returns the span context of a traceparent. The span context is invalid if the traceparent
-// is invalid or empty.
+// remote returns the span context that a traceparent describes. The span context is invalid if the
+// traceparent is invalid or empty.
 func remote(traceparent string) trace.SpanContext {
 	if traceparent == "" {
 		return trace.SpanContext{}
@@ -42,7 +42,7 @@ func traceparent(ctx context.Context) string {
 	return carrier["traceparent"]
 }
 
-// begun is a started span, in a context without other values. The zero value has no span.
+// begun is a span that has begun, as a context that contains nothing else. The zero value has no span.
 type begun struct{ ctx context.Context }
 
 func (b begun) span() trace.Span {
@@ -73,15 +73,15 @@ func (b begun) end(err error) {
 	b.span().End()
 }
 
-// execution returns the attributes that spans of an execution have in common.
+// execution returns the attributes that all spans of an execution have.
 func execution(id, worker string) []attribute.KeyValue {
 	return []attribute.KeyValue{
 		attribute.String("perdure.execution.id", id), semconv.GenAIConversationID(id), attribute.String("perdure.worker.id", worker),
 	}
 }
 
-// beginSpan starts the span of a claim. It links the span to the previous span of this goroutine
-// or, if there is none, to the span of the newest checkpoint.
+// beginSpan starts the span of the claim c. It links that span to the previous span of this goroutine or,
+// if there is none, to the span in which the newest checkpoint was stored.
 func (r *run) beginSpan(c perdure.AgentClaim) {
 	tracer := r.w.tracer()
 	if tracer == nil {
@@ -122,8 +122,8 @@ func (r *run) spanned(ctx context.Context) context.Context {
 	return ctx
 }
 
-// Value implements context.Context. It adds the span of the current claim. Contexts that agent code
-// derives from the run therefore have the span, too.
+// Value implements context.Context. It finds the span of the current claim, so that contexts which agent
+// code derives from the run have that span, too.
 func (r *run) Value(key any) any {
 	if b := r.span.Load(); b != nil {
 		if v := b.ctx.Value(key); v != nil {
@@ -133,9 +133,8 @@ func (r *run) Value(key any) any {
 	return r.Context.Value(key)
 }
 
-// beginAttemptSpan starts the span of an attempt. Its parent is the span asked, which is the span
-// of the claim that scheduled the task. If asked is invalid, the parent is the span of the task's
-// traceparent.
+// beginAttemptSpan starts the span of an attempt. Its parent is asked, the span of the claim that scheduled
+// the task. If asked is invalid, its parent is the span in the traceparent of the task.
 func (w *Worker) beginAttemptSpan(c perdure.TaskClaim, asked trace.SpanContext) begun {
 	tracer := w.tracer()
 	if tracer == nil {
@@ -151,8 +150,8 @@ func (w *Worker) beginAttemptSpan(c perdure.TaskClaim, asked trace.SpanContext) 
 	return begun{ctx}
 }
 
-// spanOf returns the span of the execution's claim if the execution's goroutine is running or
-// parked on this worker. Otherwise it returns an invalid span.
+// spanOf returns the span of the claim on the task's execution, if the goroutine of that execution runs or
+// is parked on this worker. Otherwise it returns an invalid span.
 func (w *Worker) spanOf(c perdure.TaskClaim) trace.SpanContext {
 	w.mu.Lock()
 	r := w.runs[c.Lease.ExecutionID]
@@ -169,8 +168,8 @@ func (w *Worker) spanOf(c perdure.TaskClaim) trace.SpanContext {
 	return trace.SpanContext{}
 }
 
-// called calls the function call in a new span with this name, which is a child of the span of ctx.
-// Without tracing it only calls the function.
+// called calls the function call in a new span, which is a child of the span of ctx. Without tracing, it
+// only calls the function.
 func (w *Worker) called(ctx context.Context, name string, call func(ctx context.Context) error) error {
 	tracer := w.tracer()
 	if tracer == nil || !trace.SpanFromContext(ctx).IsRecording() {

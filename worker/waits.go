@@ -13,30 +13,30 @@ import (
 	"github.com/perdure/perdure/agent"
 )
 
-// asking is one wait whose outcome could differ when the function is entered again. The outcome is
-// recorded, so that the function then receives the same outcome.
+// asking is one wait of the function, such as Await, whose outcome is recorded. If the function is entered
+// again, it gets the same outcome, whatever has happened since.
 type asking struct {
 	name    string
 	number  int // number of this wait among waits with the same name since the checkpoint
 	outcome int // the recorded outcome, or NoOutcome if there is none
 }
 
-// asks counts the waits since the checkpoint by name, and has their recorded outcomes.
+// asks counts the waits since the checkpoint by their names, and has the recorded outcome of each.
 type asks struct {
 	count map[string]int
 	asked perdure.Asked
 	chose []perdure.Choice // outcomes that are not committed yet
 }
 
-// Outcomes of a wait for signals with a timeout. The outcome does not name the signal: a function
-// that is entered again receives the signal again.
+// Outcomes of a wait for signals with a timeout. The outcome does not say which signal it was: a function
+// that is entered again receives the same signal again.
 const (
 	signalCame = 0
 	timedOut   = 1
 )
 
-// waitName returns a short name for a wait. Waits with equal parts have the same name, and all
-// other waits have different names.
+// waitName returns a short name for a wait, made of what and parts. Only waits with the same parts have the
+// same name.
 func waitName(what string, parts ...string) string {
 	sum := sha256.Sum256([]byte(strings.Join(parts, "\n")))
 	return what + " " + hex.EncodeToString(sum[:8])
@@ -45,14 +45,14 @@ func waitName(what string, parts ...string) string {
 // timer returns the name of the wait's timer number n.
 func (a asking) timer(n int) string { return perdure.TimerName(a.name, a.number, n) }
 
-// ask begins a wait with this name. It returns the wait with its recorded outcome, if there is one.
+// ask begins a wait with this name. The returned wait has its recorded outcome, if there is one.
 func (r *run) ask(name string) asking {
 	r.asks.count[name]++
 	number := r.asks.count[name]
 	return asking{name, number, r.asks.asked.Outcome(name, number)}
 }
 
-// chose records index as the outcome of a wait. The next commit stores it.
+// chose makes the next commit record index as the outcome of the wait.
 func (r *run) chose(a asking, index int) {
 	c := perdure.Choice{Name: a.name, Number: a.number, Index: index}
 	r.asks.asked = r.asks.asked.With(c)
@@ -115,8 +115,8 @@ func idsOf(futures []agent.Future) []string {
 	return ids
 }
 
-// awaitMet suspends the run until the futures meet the condition how, and returns the results that
-// are known then.
+// awaitMet suspends the run until the futures meet the condition how. It returns the results of the futures
+// that are known then.
 func (r *run) awaitMet(how agent.How, futures []agent.Future, wait perdure.Wait) ([]agent.Result, error) {
 	for !met(how, r.results(futures)) {
 		if _, err := r.suspend(wait); err != nil {
@@ -126,9 +126,9 @@ func (r *run) awaitMet(how agent.How, futures []agent.Future, wait perdure.Wait)
 	return r.results(futures), nil
 }
 
-// refresh reads which of the futures' tasks have ended. It asks about all of them, because the
-// first one in argument order decides a wait, and the server may have reported only the end of a
-// later one.
+// refresh reads from the server which of the futures' tasks have ended. It asks for all of them: among
+// tasks that have ended, the first one in the order of the arguments decides the wait, but the server may
+// have reported only a later one.
 func (r *run) refresh(futures []agent.Future) error {
 	var ids []uuid.UUID
 	for _, f := range futures {
@@ -145,8 +145,9 @@ func (r *run) refresh(futures []agent.Future) error {
 	return err
 }
 
-// awaitAgain returns the recorded outcome of a wait that future number i decided. Earlier futures
-// whose tasks have ended since could decide the wait now. They are returned as not ended.
+// awaitAgain returns the recorded outcome of a wait that the future with the index i decided. Futures
+// before it may have ended since. Their results are returned as not ended, because they would change the
+// outcome.
 func (r *run) awaitAgain(how agent.How, futures []agent.Future, i int) ([]agent.Result, error) {
 	_, err := r.awaitMet(agent.All, futures[i:i+1], perdure.WaitTask(futures[i].ID))
 	if err != nil {
@@ -161,7 +162,8 @@ func (r *run) awaitAgain(how agent.How, futures []agent.Future, i int) ([]agent.
 	return results, nil
 }
 
-// decides returns the index of the first result that ends a wait early, or -1 if no result does.
+// decides returns the index of the first result that ends the wait before all have ended, or -1 if there is
+// none.
 func decides(how agent.How, results []agent.Result) int {
 	for i, result := range results {
 		switch {

@@ -25,62 +25,61 @@ import (
 
 // Config configures a worker. Dispatch is required; every other field may be zero.
 type Config struct {
-	// Dispatch is the worker's connection to the server: the client of remote.Dial, or the engine
+	// Dispatch is the worker's connection to the server: the client that remote.Dial returns, or the engine
 	// of a server in the same process.
 	Dispatch perdure.Dispatch
-	// ID is the worker's id. Default: the id of the store Local or, without Local, a random id.
+	// ID is the id of the worker. Default: the id of Local or, if Local is nil, a random id.
 	ID uuid.UUID
-	// Local stores the contents of LOCAL executions. With it, this worker may claim such
-	// executions, and its id is the store's id, which never changes. The caller must close the
-	// store after Run has returned.
+	// Local is the store for the contents of LOCAL executions. With it, this worker may claim such
+	// executions. The id of the worker is then the id of the store, which never changes. The caller must
+	// close the store after Run has returned.
 	Local *local.Store
-	// Results stores the results of task kinds with a Replay function until the server has stored
-	// them. Default: the results store of Local, if Local is set. Without a results store, such a
-	// result is lost if the process ends before the server has stored it, and the task runs again.
+	// Results is the store for results of task kinds with a Replay function, from the end of the attempt
+	// until the server has stored them. Default: the results store of Local, if Local is set. Without a
+	// results store, such a result is lost if the process ends too early, and the task runs again.
 	Results *results.Store
 	// Queues are the queues from which the worker takes work; default: the queue "default".
 	// perdure.CheckPollSize limits the numbers of queues and registered kinds.
 	Queues []string
-	// Plain, if set, makes the worker request the records of an execution one by one when its
-	// function is entered again, instead of in pages.
+	// Plain, if set, makes the worker request the records of steps and tasks one by one, instead of in
+	// pages, when a function is entered again.
 	Plain bool
-	// Agents is the maximum number of executions whose code runs at once; default 50.
+	// Agents is the maximum number of executions whose functions run at once; default 50.
 	Agents int
-	// Tasks is the maximum number of attempts that run at once; default 20.
+	// Tasks is the maximum number of task attempts that run at once; default 20.
 	Tasks int
 	// Parked is the maximum number of goroutines of suspended executions that are parked in memory;
 	// default 1,000. If it is negative, no goroutine is parked, and the function is entered again
 	// after every wait.
 	Parked int
-	// ParkedBytes is the maximum number of bytes of memory of parked goroutines: their state,
-	// signals, results and entries; default 256 MiB. If the limit is exceeded, the goroutines that
-	// were parked first are discarded.
+	// ParkedBytes is the maximum number of bytes that all parked goroutines occupy with their state,
+	// signals, results and entries; default 256 MiB. Above the limit, the goroutines that were parked first
+	// are discarded.
 	ParkedBytes int
 	// ParkedFor is the maximum time for which a goroutine is parked; default 10 min. After that,
 	// the goroutine is discarded.
 	ParkedFor time.Duration
-	// Drain is the time that running work has to end at shutdown before it is cancelled and its
-	// claims are released; default 30 s. If it is negative, work is cancelled at once.
+	// Drain is how long running work may continue when the worker stops; default 30 s. Then the work is
+	// cancelled and its claims are released. If Drain is negative, work is cancelled at once.
 	Drain time.Duration
-	// Grace is the time that cancelled code has to return at shutdown; default 5 s. After that, the
+	// Grace is how long cancelled code may take to return when the worker stops; default 5 s. Then the
 	// worker releases the code's claims, and Run returns although the code still runs.
 	Grace time.Duration
-	// StoreFor limits the time in which the server answers a commit, or the end of an attempt, only
-	// with the error internal; default 5 min. After that, the worker releases the execution for
-	// another worker, and the execution fails after ten such releases. A task fails with
-	// not_stored.
+	// StoreFor is how long the worker repeats a commit or the end of an attempt to which the server replies
+	// only with the error internal; default 5 min. Then the worker releases the execution, so that another
+	// worker can try; after ten such releases, the execution fails. A task fails with not_stored.
 	StoreFor time.Duration
-	// TextEvery is the maximum time that streamed text waits for more text of the same block;
-	// default 25 ms. One flush of the server's disk then stores more text. The begin and the end of
-	// a block are not delayed. If TextEvery is negative, text is not delayed.
+	// TextEvery is how long streamed text waits at most for more text of the same block, so that one flush
+	// of the server's disk stores both; default 25 ms. The beginning and the end of a block are not
+	// delayed. If TextEvery is negative, text is not delayed.
 	TextEvery time.Duration
-	// PollWait is the time for which one poll waits at the server for work; default 20 s.
+	// PollWait is how long the server holds a poll while there is no work; default 20 s.
 	PollWait time.Duration
-	// Clock returns the time since a fixed point. The worker measures leases with it. Default: the
-	// time since boot, including suspends of the machine.
+	// Clock returns the time since a fixed point; the worker measures leases by it. Default: the time since
+	// boot, including the time in which the machine was suspended.
 	Clock func() time.Duration
-	// Report, if set, is called with a description of a probable mistake in agent code. An example:
-	// a function that was entered again appends an entry without a key for the second time.
+	// Report, if set, is called with a description of a probable mistake in agent code. For example, a
+	// function that was entered again may append an entry without a key for the second time.
 	Report func(string)
 	// Observer, if set, is called when something happens in the worker. Package worker/metrics
 	// contains an Observer that counts what happens.
@@ -167,8 +166,8 @@ func setDefault[T int | time.Duration](field *T, value T) {
 	}
 }
 
-// RegisterAgent adds an agent. Call it before Run. It panics if the kind is empty or already
-// registered, because that is a programming error.
+// RegisterAgent adds an agent to the worker. It must be called before Run. It panics if the kind is empty
+// or already registered, because that is a programming error.
 func (w *Worker) RegisterAgent(d agent.Definition) {
 	if _, taken := w.agents[d.Spec.Kind]; taken || d.Spec.Kind == "" {
 		panic(fmt.Sprintf("worker: the agent kind %q is empty or registered already", d.Spec.Kind))
@@ -176,8 +175,8 @@ func (w *Worker) RegisterAgent(d agent.Definition) {
 	w.agents[d.Spec.Kind] = d
 }
 
-// RegisterTask adds a task kind. Call it before Run. It panics if the kind is empty or already
-// registered.
+// RegisterTask adds a task kind to the worker. It must be called before Run. It panics if the kind is empty
+// or already registered, because that is a programming error.
 func (w *Worker) RegisterTask(k agent.TaskKind) {
 	d := k.Definition()
 	if _, taken := w.tasks[d.Spec.Kind]; taken || d.Spec.Kind == "" {
@@ -186,15 +185,14 @@ func (w *Worker) RegisterTask(k agent.TaskKind) {
 	w.tasks[d.Spec.Kind] = d
 }
 
-// Registered returns a channel that is closed once the server knows the worker's kinds.
+// Registered returns a channel that is closed once the server knows which kinds the worker runs.
 func (w *Worker) Registered() <-chan struct{} { return w.registered }
 
-// Run registers the worker and runs its work until ctx ends, then drains. A drain stops polling,
-// discards parked goroutines, and waits up to Config.Drain for running work. Then it cancels the
-// work that still runs and releases its claims. Code that does not return within Config.Grace is
-// left running: Run releases its claims and returns an error that names the code. Other errors: the
-// worker could not be registered, or it has more queues and kinds than perdure.CheckPollSize
-// allows.
+// Run registers the worker at the server and runs the work that it claims. When ctx ends, Run stops
+// polling, discards parked goroutines, and waits up to Config.Drain for running work. Then it cancels the
+// work that still runs and releases its claims. If code does not return within Config.Grace, Run returns an
+// error that names the code, and the code continues to run. Other errors: the worker could not be
+// registered, or it has more queues and kinds than perdure.CheckPollSize allows.
 func (w *Worker) Run(ctx context.Context) error {
 	if err := w.checkPolls(); err != nil {
 		return err
@@ -203,7 +201,7 @@ func (w *Worker) Run(ctx context.Context) error {
 		return err
 	}
 	close(w.registered)
-	// While the worker drains, work continues after ctx has ended.
+	// Running work continues after ctx has ended, as long as the worker drains.
 	live, stop := context.WithCancel(context.WithoutCancel(ctx))
 	defer stop()
 	w.streams = streams.New(w.Dispatch, w.lineOf(), w.TextEvery, forNow)
@@ -271,8 +269,8 @@ func kinds[T any](registered map[string]T) []string {
 	return names
 }
 
-// slots limits the number of concurrent runs or attempts. The length of the channel is the number
-// of slots in use.
+// slots limits how many runs or attempts exist at once. The length of the channel is the number of slots in
+// use.
 type slots chan struct{}
 
 func newSlots(n int) slots { return make(slots, n) }
@@ -305,6 +303,6 @@ func (s slots) release(n int) {
 	}
 }
 
-// offer returns the number of slots that eager claims (claims in the reply to a commit) may take.
-// It is half of the free slots, so that polls get slots, too.
+// offer returns how many slots one request may reserve for claims: a poll, or a commit, whose reply can
+// contain claims. It is half of the free slots, so that some are left for other requests.
 func (s slots) offer() int { return (cap(s) - len(s) + 1) / 2 }

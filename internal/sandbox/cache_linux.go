@@ -42,8 +42,8 @@ func (c CacheFolder) isGone() bool {
 	return errors.Is(err, unix.ENOENT)
 }
 
-// mount mounts an overlay over the cache's path. If that is not possible, it mounts an empty
-// folder.
+// mount mounts an overlay at the path of the cache, so that changes are not stored in the user's cache. If
+// overlays do not work, it mounts an empty folder.
 func (c CacheFolder) mount() error {
 	target, err := openPath(c.Path)
 	if err != nil {
@@ -63,7 +63,7 @@ func (c CacheFolder) mount() error {
 
 var layerEscapes = strings.NewReplacer(`\`, `\\`, ",", `\,`, ":", `\:`)
 
-// layer mounts an overlay over the cache's folder, to which the descriptor target refers.
+// layer mounts an overlay at the folder of the cache, to which the descriptor target refers.
 func (c CacheFolder) layer(target int) error {
 	options := "lowerdir=" + layerEscapes.Replace(c.Path) + ",upperdir=" + layerEscapes.Replace(c.Upper) + ",workdir=" + layerEscapes.Replace(c.Work)
 	if os.Geteuid() != 0 {

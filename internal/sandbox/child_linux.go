@@ -12,8 +12,8 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// init makes this process become the command if the process is a sandbox child. Packages that
-// import more than this package are initialized after it, so the child does not wait for them.
+// init turns this process into the command if it is a sandbox child. Packages that import more than this
+// one are initialized later, so the child does not wait for them.
 func init() {
 	if len(os.Args) < 4 || os.Args[1] != Mark {
 		return
@@ -23,10 +23,10 @@ func init() {
 	os.Exit(126)
 }
 
-// becomeCommand replaces this process with the command. It returns only on failure.
+// becomeCommand confines this process and replaces it with the command. It returns only if that fails.
 func becomeCommand(rawSpec string, argv []string) error {
-	// The lock keeps the goroutine on its thread. Landlock, the filter, no_new_privs and the
-	// parent-death signal apply to one thread, and exec keeps only the calling thread.
+	// The lock ties the goroutine to its thread. Landlock, the filter, no_new_privs and the parent-death
+	// signal apply to one thread only, and exec keeps only the thread that calls it.
 	runtime.LockOSThread()
 	var s Spec
 	if err := json.Unmarshal([]byte(rawSpec), &s); err != nil {
@@ -50,8 +50,8 @@ func becomeCommand(rawSpec string, argv []string) error {
 	return fmt.Errorf("sandbox: exec %s: %w", argv[0], syscall.Exec(argv[0], argv, os.Environ()))
 }
 
-// orphaned reports whether the parent process has ended. In a PID namespace the parent has no pid;
-// there, the child polls its end of the report pipe.
+// orphaned reports whether the parent process has ended. In a PID namespace the child cannot see its
+// parent, so it polls its end of the report pipe instead.
 func (s Spec) orphaned() bool {
 	if !s.Pids {
 		return os.Getppid() != s.Parent
@@ -61,7 +61,8 @@ func (s Spec) orphaned() bool {
 	return err != nil || fds[0].Revents&unix.POLLERR != 0
 }
 
-// guardDescriptors makes all descriptors except 0 to 2 and bubblewrap's filter close-on-exec.
+// guardDescriptors makes all descriptors close-on-exec, except 0 to 2 and the one of bubblewrap's filter,
+// so that the command does not inherit them.
 func (s Spec) guardDescriptors() error {
 	if err := unix.CloseRange(3, ^uint(0), unix.CLOSE_RANGE_CLOEXEC); err != nil {
 		return err
@@ -73,7 +74,7 @@ func (s Spec) guardDescriptors() error {
 	return err
 }
 
-// confine applies the sandbox's restrictions to the calling thread.
+// confine applies the restrictions in the Spec to the calling thread.
 func (s Spec) confine() error {
 	if err := applyLimits(s.Limits); err != nil {
 		return fmt.Errorf("sandbox: limits: %w", err)
@@ -96,7 +97,7 @@ func (s Spec) confine() error {
 		}
 	}
 	if s.Method != NotConfined {
-		// bubblewrap itself drops the capabilities that root keeps under Landlock.
+		// Under bubblewrap, bubblewrap itself has dropped the capabilities that root keeps under Landlock.
 		if err := dropCapabilities(s.Method == ByLandlock); err != nil {
 			return fmt.Errorf("sandbox: capabilities: %w", err)
 		}
@@ -114,9 +115,9 @@ func (s Spec) confine() error {
 	return nil
 }
 
-// arrangeMounts covers the data directory and secrets, and mounts the caches. Under Landlock it
-// also mounts the command's private folders; bubblewrap mounts these itself. The result terminals
-// says whether the command has its own pseudo-terminals.
+// arrangeMounts covers the data directory and secrets, and mounts the caches. Under Landlock it also mounts
+// the command's private folders; bubblewrap mounts these itself. The result terminals says whether the
+// command has pseudo-terminals of its own.
 func (s *Spec) arrangeMounts() (terminals bool, err error) {
 	if err := unix.Mount("", "/", "", unix.MS_REC|unix.MS_PRIVATE, ""); err != nil {
 		return false, fmt.Errorf("sandbox: mounts: %w", err)
@@ -166,7 +167,7 @@ func (s Spec) hiddenName(i int) string {
 	return "secrets"
 }
 
-// raiseLoopback enables the loopback interface of a new network namespace.
+// raiseLoopback brings up the loopback interface in a new network namespace, where it is down at first.
 func raiseLoopback() error {
 	fd, err := unix.Socket(unix.AF_INET, unix.SOCK_DGRAM|unix.SOCK_CLOEXEC, 0)
 	if err != nil {
@@ -190,9 +191,9 @@ var KeptCapabilities = []uintptr{
 	unix.CAP_NET_BIND_SERVICE,
 }
 
-// dropCapabilities drops the ambient capabilities that the parent passed on. If the parameter
-// bounding is true and the user is root, it also drops capabilities from the bounding set, so that
-// exec does not restore them. Other users have none, and no_new_privs prevents new ones.
+// dropCapabilities drops the ambient capabilities that the parent passed on. If bounding is true and the
+// user is root, it also drops capabilities from the bounding set, so that exec does not restore them. Users
+// other than root have no capabilities, and no_new_privs keeps them from getting any.
 func dropCapabilities(bounding bool) error {
 	if err := unix.Prctl(unix.PR_CAP_AMBIENT, unix.PR_CAP_AMBIENT_CLEAR_ALL, 0, 0, 0); err != nil {
 		return err
@@ -214,8 +215,8 @@ func dropCapabilities(bounding bool) error {
 	}
 }
 
-// inheritNothing clears the inheritable capabilities, which root would otherwise have after exec
-// regardless of the bounding set.
+// inheritNothing clears the inheritable capabilities, which the bounding set does not limit: root would
+// still have them after exec.
 func inheritNothing() error {
 	header := unix.CapUserHeader{Version: unix.LINUX_CAPABILITY_VERSION_3}
 	var sets [2]unix.CapUserData
@@ -228,8 +229,8 @@ func inheritNothing() error {
 	return unix.Capset(&header, &sets[0])
 }
 
-// verify checks the covers: it returns an error if a covered file or folder can still be opened by
-// one of its known paths.
+// verify checks that the covers work: it returns an error if a covered file or folder can still be opened
+// at one of its known paths.
 func (s Spec) verify() error {
 	for _, path := range append(slices.Clone(s.Policy.Data), s.Policy.Secrets...) {
 		fd, err := unix.Open(path, unix.O_RDONLY|unix.O_NONBLOCK|unix.O_CLOEXEC, 0)
@@ -248,7 +249,7 @@ func (s Spec) verify() error {
 	return nil
 }
 
-// applyLimits sets resource limits of this process, which the command inherits.
+// applyLimits sets resource limits of this process, by their number. The command inherits them.
 func applyLimits(limits map[int]int64) error {
 	var failed error
 	for resource, most := range limits {

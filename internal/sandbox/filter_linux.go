@@ -9,8 +9,8 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// abi contains the numbers of one architecture's system call interface that a seccomp filter needs.
-// They are literals because package unix has only the numbers of the target architecture.
+// abi has the system call numbers of one architecture that a seccomp filter needs. They are literals,
+// because package unix has only the numbers of the architecture for which it is compiled.
 type abi struct {
 	arch               uint32 // AUDIT_ARCH_..., which identifies the interface of a call
 	x32                bool   // a second interface has the same arch and marks its calls with a bit
@@ -19,7 +19,7 @@ type abi struct {
 	denied             []uint32 // system calls that are denied for all arguments
 }
 
-// abis are the architectures for which a filter exists, by Go's name.
+// abis are the architectures for which a filter exists, under their names in Go.
 var abis = map[string]abi{
 	"amd64": {
 		arch: unix.AUDIT_ARCH_X86_64, x32: true, socket: 41, socketpair: 53, prlimit: 302,
@@ -75,8 +75,8 @@ func (a abi) instructions(r FilterRules) []bpf.Instruction {
 	return append(program, allow)
 }
 
-// otherLimits denies a change of another process's limits. The kernel allows it between processes
-// of one user, so a command could otherwise limit the worker's files or CPU time.
+// otherLimits denies the change of another process's limits. The kernel allows it between processes of one
+// user, so a command could otherwise limit the files or the CPU time of the worker.
 func (a abi) otherLimits() []bpf.Instruction {
 	return []bpf.Instruction{
 		bpf.JumpIf{Cond: bpf.JumpNotEqual, Val: a.prlimit, SkipTrue: 8},
@@ -91,14 +91,13 @@ func (a abi) otherLimits() []bpf.Instruction {
 	}
 }
 
-// netFamilies are the socket families that programs need and that a network namespace separates.
-// Others are denied: AF_VSOCK reaches the machine's host from every namespace, and AF_PACKET reads
+// netFamilies are the socket families that programs need and that a network namespace isolates. Other
+// families are denied: AF_VSOCK reaches the host of the machine from every namespace, and AF_PACKET reads
 // packets of other programs.
 var netFamilies = []uint32{unix.AF_INET, unix.AF_INET6, unix.AF_NETLINK}
 
-// families denies sockets of all families except AF_UNIX and netFamilies, including families that
-// future kernels add. With NoNet it also denies netFamilies. The rules for AF_UNIX come from
-// noUnixSockets.
+// families denies sockets of all families except AF_UNIX and netFamilies, even families that later kernels
+// add. With NoNet, it denies netFamilies, too. What is allowed of AF_UNIX is decided in noUnixSockets.
 func (a abi) families(r FilterRules) []bpf.Instruction {
 	allowed := []uint32{unix.AF_UNIX}
 	if !r.NoNet {
@@ -107,7 +106,7 @@ func (a abi) families(r FilterRules) []bpf.Instruction {
 	return append(onlyFamilies(a.socket, allowed), onlyFamilies(a.socketpair, allowed[:1])...)
 }
 
-// onlyFamilies denies the system call nr for socket families that are not in the list allowed.
+// onlyFamilies denies the system call nr for every socket family that is not in allowed.
 func onlyFamilies(nr uint32, allowed []uint32) []bpf.Instruction {
 	n := len(allowed)
 	program := []bpf.Instruction{
@@ -120,8 +119,8 @@ func onlyFamilies(nr uint32, allowed []uint32) []bpf.Instruction {
 	return append(program, deny, bpf.LoadAbsolute{Off: offNr, Size: 4})
 }
 
-// noUnixSockets denies socket(AF_UNIX), and socket pairs other than stream and seqpacket. An end of
-// a datagram pair could otherwise be connected to another address afterwards.
+// noUnixSockets denies socket(AF_UNIX), and all socket pairs except stream and seqpacket. One end of a
+// datagram pair could later be connected to another address.
 func (a abi) noUnixSockets() []bpf.Instruction {
 	return []bpf.Instruction{
 		bpf.JumpIf{Cond: bpf.JumpNotEqual, Val: a.socket, SkipTrue: 4},

@@ -10,13 +10,12 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// runFirst starts the command as a child of this process, which is the first process of a PID
-// namespace and remains so. It returns only if the command cannot be started. The kernel sends the
-// first process no signals that it does not handle. When the first process ends, the kernel kills
-// all others in the namespace.
+// runFirst starts the command as a child of this process, which stays the first process of a PID namespace.
+// It returns only if the command cannot be started. The kernel sends the first process only signals that it
+// handles. When the first process ends, the kernel kills all others in the namespace.
 //
-// A confined thread starts the command, which inherits the confinement. The command cannot inspect
-// this process, which is outside the command's Landlock domain and not dumpable.
+// The command is started from a confined thread, so it inherits the confinement. It cannot inspect this
+// process, which is outside the Landlock domain of the command and not dumpable.
 func (s Spec) runFirst(argv []string) error {
 	ignored := make(chan os.Signal, 1)
 	signal.Notify(ignored, unix.SIGTERM, unix.SIGINT, unix.SIGHUP, unix.SIGQUIT, unix.SIGPIPE)
@@ -26,8 +25,8 @@ func (s Spec) runFirst(argv []string) error {
 	}
 	result := make(chan started)
 	go func() {
-		// A goroutine that ends while it is locked to its thread also ends that thread, so no
-		// thread of this process stays in the command's domain.
+		// When a goroutine ends that is still locked to its thread, the thread ends, too. So no thread of
+		// this process stays in the command's Landlock domain.
 		runtime.LockOSThread()
 		pid, err := s.start(argv)
 		result <- started{pid, err}
@@ -57,8 +56,8 @@ func (s Spec) start(argv []string) (pid int, err error) {
 	return pid, nil
 }
 
-// leaveStreams closes this process's copies of the command's streams, so that they end when the
-// command and its children have closed theirs.
+// leaveStreams closes this process's copies of the command's output. The output then ends when the command
+// and its children have closed theirs.
 func leaveStreams() {
 	null, err := unix.Open("/dev/null", unix.O_RDWR|unix.O_CLOEXEC, 0)
 	if err != nil {
@@ -70,7 +69,7 @@ func leaveStreams() {
 	unix.Close(null)
 }
 
-// awaitFirst reaps processes until pid has ended, and returns a description of its end.
+// awaitFirst reaps processes until pid has ended, and returns a description of how it ended.
 func awaitFirst(pid int) string {
 	for {
 		var status unix.WaitStatus
@@ -87,8 +86,8 @@ func awaitFirst(pid int) string {
 	}
 }
 
-// reapForEver reaps processes that the command left in the background. It exits when none is left,
-// unless the worker kills them all before.
+// reapForEver reaps processes that the command has left in the background. It exits this process when none
+// is left, unless the worker kills all of them before.
 func reapForEver() {
 	for {
 		_, err := unix.Wait4(-1, nil, 0, nil)

@@ -12,8 +12,8 @@ import (
 
 // Versions of the Landlock interface, see landlock(7).
 const (
-	// LandlockMin is the first version that restricts truncation. Before it, a file that cannot be
-	// written can still be emptied.
+	// LandlockMin is the first version that can forbid truncation. In earlier versions, a command can empty
+	// a file that it may not write.
 	LandlockMin = 3
 	// LandlockScoped is the first version that restricts signals and abstract sockets.
 	LandlockScoped = 6
@@ -28,8 +28,8 @@ const (
 		unix.LANDLOCK_ACCESS_FS_MAKE_SOCK | unix.LANDLOCK_ACCESS_FS_MAKE_FIFO |
 		unix.LANDLOCK_ACCESS_FS_MAKE_SYM | unix.LANDLOCK_ACCESS_FS_REFER
 
-	// landDevices are the rights to create device nodes. They are restricted and never granted,
-	// because a device node permits access that does not depend on paths.
+	// landDevices are the rights to create device nodes. No path gets them, because a device node gives
+	// access to a device at any path.
 	landDevices = unix.LANDLOCK_ACCESS_FS_MAKE_CHAR | unix.LANDLOCK_ACCESS_FS_MAKE_BLOCK
 
 	// landFile are the rights that a rule for a file may contain.
@@ -42,8 +42,8 @@ var devices = []string{
 	"/dev/null", "/dev/zero", "/dev/full", "/dev/random", "/dev/urandom", "/dev/tty",
 }
 
-// terminals are the paths of pseudo-terminals. They are granted only to commands with
-// pseudo-terminals of their own, because those of the system belong to other programs of the user.
+// terminals are the paths of pseudo-terminals. Only commands with pseudo-terminals of their own get access,
+// because the system's belong to other programs of the user.
 var terminals = []string{"/dev/ptmx", "/dev/pts"}
 
 // LandlockABI returns the kernel's Landlock version, or 0 if there is none.
@@ -55,7 +55,7 @@ func LandlockABI() int {
 	return int(v)
 }
 
-// landlockSockets reports whether the kernel restricts connections to sockets with a path.
+// landlockSockets reports whether the kernel's Landlock can forbid connections to sockets with a path.
 func landlockSockets() bool {
 	fd, err := newRuleset(unix.LandlockRulesetAttr{Handled_access_fs: unix.LANDLOCK_ACCESS_FS_RESOLVE_UNIX})
 	if err != nil {
@@ -73,10 +73,9 @@ func newRuleset(attr unix.LandlockRulesetAttr) (int, error) {
 	return int(fd), nil
 }
 
-// applyLandlock confines the calling thread permanently. The command inherits the confinement. The
-// parameter mounted says whether mounts cover the data directory and provide the command's private
-// folders. Without mounts, access to the data directory and to shared temporary folders is not
-// granted.
+// applyLandlock confines the calling thread for good, and thereby the command. If mounted is true, mounts
+// cover the data directory and provide the command's private folders. Otherwise the command gets no access
+// to the data directory and to shared temporary folders.
 func applyLandlock(p Policy, mounted, ownTerminals bool) error {
 	attr := unix.LandlockRulesetAttr{Handled_access_fs: landRead | landWrite | landDevices}
 	if landlockSockets() {
@@ -136,8 +135,8 @@ func grantAll(ruleset int, p Policy, mounted, ownTerminals bool) error {
 	return nil
 }
 
-// hiddenPlaces returns the shared folders that are made unreadable, because no mounts can make them
-// private.
+// hiddenPlaces returns the shared folders that the command must not read, because no mounts can give it
+// private ones in their place.
 func hiddenPlaces(all []Private) []string {
 	places := privateReal()
 	for _, p := range all {
@@ -170,9 +169,9 @@ func privateReal() []string {
 	return all
 }
 
-// grant allows access to path and everything below it, except the paths in the list hidden.
-// Landlock rules only add rights, so a folder above a hidden path is granted entry by entry.
-// Symlinks are skipped there, because their targets are granted at their own paths or not at all.
+// grant gives access to path and everything below it, except the paths in hidden. Landlock rules only add
+// rights, so a folder above a hidden path is granted entry by entry. Symlinks in such a folder are skipped,
+// because their targets are granted at their own paths or not at all.
 func grant(ruleset int, path string, hidden []string, access uint64) error {
 	if slices.Contains(hidden, path) {
 		return nil

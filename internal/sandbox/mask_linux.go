@@ -11,12 +11,12 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// mask covers the file or folder to which fd refers, with an empty one, at all of its paths in this
-// mount namespace. Under Landlock nobody can remove the cover. Under bubblewrap the user namespace
-// or missing capabilities prevent it.
+// mask mounts an empty file or folder over the one to which fd refers, at each of its paths in this mount
+// namespace. Commands cannot remove the mount: under Landlock nobody can, and under bubblewrap the user
+// namespace or missing capabilities prevent it.
 //
-// A path may refer to something else when the mount happens. Each path is therefore opened,
-// checked, and covered through its descriptor.
+// A path may refer to something else by the time of the mount. Each path is therefore opened, checked, and
+// covered through its descriptor.
 func mask(fd int, id Identity) error {
 	for range 20 {
 		path, err := PathOf(fd, id)
@@ -50,7 +50,8 @@ func mask(fd int, id Identity) error {
 	return errors.New("it keeps moving")
 }
 
-// coverIf covers path if the file or folder there has the identity id. It reports whether it has.
+// coverIf mounts an empty file or folder over path if the file there has the identity id. It reports
+// whether it did.
 func coverIf(path string, id Identity) (bool, error) {
 	fd, err := openPath(path)
 	if err != nil {
@@ -64,7 +65,7 @@ func coverIf(path string, id Identity) (bool, error) {
 	return true, cover(fd)
 }
 
-// coverView covers the path view, at which another mount shows the folder.
+// coverView mounts an empty folder over the path view, at which another mount shows the covered folder.
 func coverView(view string) error {
 	fd, err := openPath(view)
 	if err != nil {
@@ -98,7 +99,7 @@ func openPath(path string) (int, error) {
 
 func atFd(fd int) string { return "/proc/self/fd/" + strconv.Itoa(fd) }
 
-// mountPrivate mounts the command's private folders, and then the paths below them that stay
+// mountPrivate mounts the command's private folders, and on top of them the paths below them that stay
 // visible.
 func mountPrivate(p Policy) error {
 	type source struct {
@@ -145,7 +146,7 @@ func mountPrivate(p Policy) error {
 	return os.Chdir(filepath.Clean(p.Dir))
 }
 
-// bindAt mounts the folder or file to which fd refers at path, with all mounts in it.
+// bindAt mounts the file or folder to which fd refers at path, together with all mounts below it.
 func bindAt(fd int, path string) error {
 	target, err := openPath(path)
 	if err != nil {
@@ -183,7 +184,7 @@ func fixFile(path string) error {
 	return unix.MountSetattr(top, "", unix.AT_EMPTY_PATH, &unix.MountAttr{Attr_set: unix.MOUNT_ATTR_RDONLY})
 }
 
-// ownTerminals mounts separate pseudo-terminals for the command, and reports whether that worked.
+// ownTerminals mounts a set of pseudo-terminals that only the command has, and reports whether that worked.
 func ownTerminals() bool {
 	const flags = unix.MS_NOSUID | unix.MS_NOEXEC
 	if unix.Mount("devpts", "/dev/pts", "devpts", flags, "newinstance,ptmxmode=0666,mode=0620") != nil {

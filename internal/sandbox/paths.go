@@ -5,7 +5,8 @@ import (
 	"path/filepath"
 )
 
-// PrivatePaths are the folders for temporary files and sockets that programs share.
+// PrivatePaths are the folders for temporary files and sockets that all programs of the system share. A
+// command gets private folders in their place.
 var PrivatePaths = []string{"/tmp", "/var/tmp", "/run", "/dev/shm"}
 
 // RealPath returns path as an absolute path without symlinks.

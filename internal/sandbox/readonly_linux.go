@@ -9,7 +9,7 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// ownWorkspaceMount mounts the workspace separately, so that it stays writable when the mounts
+// ownWorkspaceMount makes the workspace a mount of its own, so that it stays writable when the mounts
 // around it become read-only.
 func ownWorkspaceMount(dir string) error {
 	fd, err := openPath(dir)
@@ -23,8 +23,8 @@ func ownWorkspaceMount(dir string) error {
 	return os.Chdir(dir) // makes the new mount the working directory
 }
 
-// readOnlyOutside makes all mounts read-only except the mounts that commands may write. It is
-// needed because Landlock does not restrict changes of modes, owners, times or extended attributes.
+// readOnlyOutside makes all mounts read-only, except those to which commands may write. Landlock alone does
+// not suffice: it does not restrict changes of modes, owners, times or extended attributes.
 func readOnlyOutside(p Policy) error {
 	mounts, err := Mounts()
 	if err != nil {
@@ -41,8 +41,8 @@ func readOnlyOutside(p Policy) error {
 	return nil
 }
 
-// writes reports whether commands may write to a mount at the path point. The policy's path that is
-// nearest, at point or above it, decides.
+// writes reports whether commands may write to the mount at the path point. Of the paths in the policy that
+// are point or lie above it, the one nearest to point decides.
 func (p Policy) writes(point string) bool {
 	nearest, writes := "", false
 	name := func(path string, writable bool) {
@@ -65,8 +65,8 @@ func (p Policy) writes(point string) bool {
 	return writes && !slices.Contains(p.Fixed, point)
 }
 
-// makeReadOnly changes the mount at point to read-only. It ignores a mount that cannot be reached,
-// because commands cannot use it either.
+// makeReadOnly makes the mount at point read-only. It ignores a mount that cannot be reached, because
+// commands cannot reach it either.
 func makeReadOnly(point string) error {
 	fd, err := openPath(point)
 	if errors.Is(err, unix.ENOENT) || errors.Is(err, unix.EACCES) || errors.Is(err, unix.ENOTDIR) || errors.Is(err, unix.ELOOP) {

@@ -2,8 +2,8 @@ package sandbox
 
 import "fmt"
 
-// EndMark is the start of a report of the command's end. Any other report of a sandbox child is the
-// reason why it could not start the command.
+// EndMark is the start of a report which says how the command ended. A report without this mark says why
+// the sandbox child could not start the command.
 const EndMark = "\x00end "
 
 func endReport(code, signal int) string { return fmt.Sprintf("%s%d %d\n", EndMark, code, signal) }

@@ -31,25 +31,23 @@ type Spec struct {
 	Limits   map[int]int64 // resource limits as in setrlimit(2); a negative value means no limit
 }
 
-// Policy describes the rights of commands. They may read and run everything outside Data and
-// Secrets, and use the network. They may write below Write, in their Private folders, in Caches and
-// to the usual devices.
+// Policy says what commands may do. They may read and run everything outside Data and Secrets, and use the
+// network. They may write below Write, in their Private folders, in Caches, and to the usual devices.
 type Policy struct {
 	Dir     string   // the working directory
 	Data    []string // all paths of the data directory
 	Secrets []string // all paths of files with secrets
 	Write   []string // paths that commands may write; they exist and contain no symlinks
-	// Caches are overlays over the user's toolchain caches. The overlays belong to the run.
+	// Caches are overlays over the user's toolchain caches, so that changes stay with the run.
 	Caches []CacheFolder
-	// Fixed are files and folders below the Write paths that commands cannot change.
+	// Fixed are files and folders below the Write paths that commands must not change.
 	Fixed   []string
 	Private []Private
 	// Kept are paths that stay visible although they are below Private folders.
 	Kept []string
 	// Temp is the value of the command's environment variable TMPDIR.
 	Temp string
-	// Own restricts the files that commands see to the files that they need. Commands then see no
-	// socket of another program.
+	// Own lets commands see only the files that they need, and so no socket of another program.
 	Own bool
 	// Sockets are the socket files below the Write paths that are covered.
 	Sockets []string
@@ -58,21 +56,22 @@ type Policy struct {
 // Private is a folder that only this command has: the folder Source, mounted at Path.
 type Private struct{ Path, Source string }
 
-// CacheFolder is a toolchain cache for commands: an overlay over the user's cache that belongs to
-// the run, or an empty folder if overlays are not available.
+// CacheFolder is a toolchain cache as commands see it: an overlay over the user's cache, whose changes
+// belong to the run, or an empty folder if overlays are not available.
 type CacheFolder struct {
 	Path, Upper, Work, Empty string
 	// NoLayer says that the empty folder is mounted instead of an overlay.
 	NoLayer bool
 }
 
-// FilterRules are the configurable rules of a filter. Other rules always apply.
+// FilterRules are the rules of the system call filter that can be switched on. Its other rules always
+// apply.
 type FilterRules struct {
 	Unix  bool // the command may use Unix sockets
 	NoNet bool // the command may create no sockets of other families
 }
 
-// Identity identifies a file or folder independently of its path.
+// Identity identifies a file or folder by its device and inode, wherever it is moved.
 type Identity struct{ Dev, Ino uint64 }
 
 func (i Identity) String() string { return fmt.Sprintf("%d:%d", i.Dev, i.Ino) }

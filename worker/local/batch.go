@@ -10,8 +10,8 @@ import (
 // chunkSize is the maximum number of bytes of a content that one row contains.
 const chunkSize = 256 << 10
 
-// Batch is a set of contents of one execution that are written in one transaction. The caller must
-// not modify a content after adding it.
+// Batch is a set of contents of one execution that are written in one transaction. The caller must not
+// modify the bytes of a content after it has added the content.
 type Batch struct {
 	execution uuid.UUID
 	contents  []content
@@ -36,7 +36,7 @@ func NewBatch(execution uuid.UUID) *Batch {
 	return &Batch{execution: execution, known: map[perdure.Hash]bool{}}
 }
 
-// Add adds a content to the batch and returns the reference to it.
+// Add adds a content to the batch, and returns a reference to the content.
 func (b *Batch) Add(bytes []byte) perdure.BlobRef {
 	sum := perdure.Hash(sha256.Sum256(bytes))
 	ref := perdure.BlobRef{ID: perdure.ContentID(b.execution, sum), Length: int64(len(bytes)), SHA256: sum}
@@ -48,8 +48,8 @@ func (b *Batch) Add(bytes []byte) perdure.BlobRef {
 	return ref
 }
 
-// Name adds a content to the batch, and stores it under a name. The next content that is stored
-// under the same name replaces it.
+// Name adds a content to the batch, which is stored under the name. It replaces the content that the name
+// had before.
 func (b *Batch) Name(name string, bytes []byte) {
 	b.names = append(b.names, contentName{name, b.Add(bytes).SHA256})
 }
@@ -109,12 +109,12 @@ func (b *Batch) store(t transaction, c content) error {
 // firstChunk returns the row id of a content's first chunk. The ids of the other chunks follow it.
 func firstChunk(content int64) int64 { return content << 20 }
 
-// dropBytes is the approximate number of bytes that one transaction deletes. It is limited because
-// other writes wait for the transaction.
+// dropBytes is about how many bytes one transaction deletes. The number is limited because other writes
+// wait for the transaction.
 const dropBytes = 8 << 20
 
-// dropSome deletes a part of an execution's contents, and returns the freed space to the file
-// system. It reports whether another call is needed to delete the remaining contents.
+// dropSome deletes some of an execution's contents, and returns their disk space to the file system. The
+// result more says that contents are left for another call.
 func dropSome(t transaction, execution uuid.UUID) (more bool, err error) {
 	ids, err := t.ids(`SELECT id FROM (
 		SELECT id, SUM(length) OVER (ORDER BY id) - length AS before FROM (SELECT id, length FROM contents WHERE execution = ? ORDER BY id LIMIT 256)

@@ -13,16 +13,16 @@ import (
 	"github.com/perdure/perdure"
 )
 
-// The store writes streamed text piece by piece before the server receives it. Each piece has the
-// hash of the block up to the end of the piece. The server closes a block with the hash of its last
-// piece, so the store finds a block by that hash.
+// The store writes each piece of streamed text to disk before the server receives it. With the piece, it
+// writes the hash of the block's text up to the end of the piece. The server closes a block with the hash
+// of the last piece, so the store finds the block by that hash.
 
 // piece is a part of the text of a streamed block.
 type piece struct {
 	source []byte // key of the block's source: a task's attempt, or an execution's fence
 	block  int64
 	at     int64 // offset of the piece in the block
-	// sum is the hash of the block up to the end of the piece.
+	// sum is the hash of the block's text up to the end of the piece.
 	sum  perdure.Hash
 	text []byte
 }
@@ -34,9 +34,9 @@ type blockState struct {
 	hash   hash.Hash
 }
 
-// add returns the part of the frame's text that the block does not have yet, and the state of the
-// block after that text. If the frame is repeated, that part is empty. add does not change g; the
-// caller replaces g when the piece is stored. Errors: conflict if text before the frame is missing.
+// add returns the part of the frame's text that the block does not have yet, and the state of the block
+// with that part. The part is empty if the frame is repeated. add does not change g: the caller replaces g
+// once the piece is stored. Error: conflict if text before the frame is missing.
 func (g *blockState) add(source []byte, f perdure.Frame) (p piece, next blockState, err error) {
 	next = blockState{length: g.length, hash: sha256.New()}
 	if g.hash != nil {
@@ -62,7 +62,7 @@ func cloneHash(h hash.Hash) (hash.Hash, error) {
 	return c.Clone()
 }
 
-// sumShown returns the hash of a streamed block up to its byte end, or a zero hash if no piece ends
+// sumShown returns the hash of a streamed block's first end bytes, or a zero hash if no stored piece ends
 // there.
 func (s *Store) sumShown(ctx context.Context, execution uuid.UUID, source []byte, block, end int64) (sum perdure.Hash, err error) {
 	var raw []byte
@@ -75,8 +75,8 @@ func (s *Store) sumShown(ctx context.Context, execution uuid.UUID, source []byte
 	return sum, unreadable(ctx, err)
 }
 
-// shownContent returns the text of a streamed block up to the piece with this hash. Errors:
-// not_found; internal if the text is damaged.
+// shownContent returns the text of a streamed block up to the piece whose hash is sum. Errors: not_found;
+// internal if the text is damaged.
 func (s *Store) shownContent(ctx context.Context, execution uuid.UUID, sum perdure.Hash) (io.ReadCloser, error) {
 	if sum == sha256.Sum256(nil) {
 		return io.NopCloser(bytes.NewReader(nil)), nil

@@ -8,9 +8,9 @@ import (
 	"github.com/perdure/perdure"
 )
 
-// PollAgents implements [perdure.Dispatch]. For LOCAL executions, it stores the contents that the
-// claims contain, and adds contents that the server does not have. It releases a claim whose
-// contents cannot be read, and returns an error if no claim remains.
+// PollAgents implements [perdure.Dispatch]. For LOCAL executions, it stores the contents in the claims on
+// this worker, and fills in contents that the server does not have. It releases a claim whose contents
+// cannot be read, and returns an error if no claim is left.
 func (d *Dispatch) PollAgents(ctx context.Context, p perdure.Poll) ([]perdure.AgentClaim, error) {
 	p.Local = true
 	claims, err := d.Dispatch.PollAgents(ctx, p)
@@ -30,9 +30,9 @@ func (d *Dispatch) PollAgents(ctx context.Context, p perdure.Poll) ([]perdure.Ag
 	return usable, err
 }
 
-// agentClaim stores the contents that a claim of a LOCAL execution contains, and adds contents that
-// the server does not have. The server has the input only until the first commit, so agentClaim
-// stores it before code runs.
+// agentClaim stores the contents in a claim of a LOCAL execution on this worker, and fills in contents that
+// the server does not have. The server has the input only until the first commit, so the input is stored
+// before any code runs.
 func (d *Dispatch) agentClaim(ctx context.Context, c *perdure.AgentClaim) error {
 	x := c.Execution
 	if x.PersistenceMode != perdure.Local {
@@ -67,8 +67,8 @@ func (d *Dispatch) agentClaim(ctx context.Context, c *perdure.AgentClaim) error 
 	return d.tasks(ctx, x.ID, c.Results)
 }
 
-// begin removes the unsent steps and the blocks of earlier claims of the execution. Their leases
-// have ended, and code that is entered again requests its steps again.
+// begin removes what earlier claims of the execution have left in memory: unsent steps and blocks. Their
+// leases have ended, and a function that is entered again asks for its steps again.
 func (k *executionState) begin(fence int64) {
 	k.mu.Lock()
 	defer k.mu.Unlock()
@@ -91,7 +91,7 @@ func addSignals(b *Batch, signals []perdure.Signal) {
 	}
 }
 
-// PollTasks implements [perdure.Dispatch]. It also polls this worker's own queue, which has the
+// PollTasks implements [perdure.Dispatch]. It also polls the queue that only this worker has, with the
 // tasks of its LOCAL executions.
 func (d *Dispatch) PollTasks(ctx context.Context, p perdure.Poll) ([]perdure.TaskClaim, error) {
 	p.Local = true
@@ -100,8 +100,8 @@ func (d *Dispatch) PollTasks(ctx context.Context, p perdure.Poll) ([]perdure.Tas
 	return d.taskClaims(context.WithoutCancel(ctx), claims), err
 }
 
-// taskClaims adds the inputs to claimed attempts of LOCAL executions, and returns the attempts that
-// can run. It ends the attempts that cannot run.
+// taskClaims fills in the inputs of claimed attempts that belong to LOCAL executions. It returns the
+// attempts that can run, and ends those whose input cannot be read.
 func (d *Dispatch) taskClaims(ctx context.Context, claims []perdure.TaskClaim) []perdure.TaskClaim {
 	usable := claims[:0]
 	for _, c := range claims {
@@ -128,8 +128,8 @@ func (k *executionState) beginTask(l perdure.TaskLease) {
 	}
 }
 
-// FinishTask implements [perdure.Dispatch]. For a LOCAL execution, it stores the result or error
-// message on this worker before the server receives the end of the task. It sends only a reference.
+// FinishTask implements [perdure.Dispatch]. For a LOCAL execution, it stores the result or error message on
+// this worker before it sends the end of the task. The server gets only a reference.
 func (d *Dispatch) FinishTask(ctx context.Context, f perdure.TaskFinish) (perdure.FinishReply, error) {
 	k := d.of(f.Lease.ExecutionID)
 	if k != nil {
@@ -166,8 +166,8 @@ func (d *Dispatch) withholdFinish(ctx context.Context, f *perdure.TaskFinish) er
 	return d.store.Write(ctx, b)
 }
 
-// silent returns a copy of the error without its message, because the message is content that the
-// server must not have. For nil it returns nil.
+// silent returns a copy of the error without its message, which is content that the server must not have.
+// It returns nil for nil.
 func silent(e *perdure.TaskError) *perdure.TaskError {
 	if e == nil {
 		return nil
@@ -177,8 +177,8 @@ func silent(e *perdure.TaskError) *perdure.TaskError {
 	return &quiet
 }
 
-// withheld adds the content of the payload to the batch and returns a payload with only the
-// reference.
+// withheld adds the content of the payload to the batch, and returns a payload that only refers to the
+// content.
 func withheld(b *Batch, p perdure.Payload) perdure.Payload {
 	if p.Bytes == nil {
 		return p
@@ -187,8 +187,8 @@ func withheld(b *Batch, p perdure.Payload) perdure.Payload {
 	return perdure.Payload{Blob: &ref}
 }
 
-// Execution implements [perdure.Dispatch]. For a LOCAL execution, it adds contents that the server
-// does not have.
+// Execution implements [perdure.Dispatch]. For a LOCAL execution, it fills in contents that the server does
+// not have.
 func (d *Dispatch) Execution(ctx context.Context, id uuid.UUID) (*perdure.Execution, error) {
 	x, err := d.Dispatch.Execution(ctx, id)
 	if err != nil || x.PersistenceMode != perdure.Local || !d.Keeps(id) {

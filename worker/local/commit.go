@@ -9,8 +9,8 @@ import (
 	"github.com/perdure/perdure"
 )
 
-// Commit implements [perdure.Dispatch]. The contents of a LOCAL execution's commit are on this
-// worker's disk before the server receives the commit, which contains only references.
+// Commit implements [perdure.Dispatch]. It writes the contents of a LOCAL execution's commit to this
+// worker's disk before it sends the commit to the server. The commit then has only references to them.
 func (d *Dispatch) Commit(ctx context.Context, c perdure.Commit) (perdure.CommitReply, error) {
 	if c.Eager.Slots > 0 {
 		c.Eager.Queues = d.withLocal(c.Eager.Queues)
@@ -23,8 +23,8 @@ func (d *Dispatch) Commit(ctx context.Context, c perdure.Commit) (perdure.Commit
 		return perdure.CommitReply{}, err
 	}
 	reply, err := d.Dispatch.Commit(ctx, c)
-	// After these errors, the caller repeats the same commit, or the claim is lost. The unsent
-	// steps therefore stay in memory.
+	// After these errors, the caller repeats the same commit or has lost its claim. The unsent steps
+	// therefore stay in memory.
 	if perdure.IsCode(err, perdure.Unavailable) || perdure.IsCode(err, perdure.RateLimited) || ctx.Err() != nil && err != nil {
 		return reply, err
 	}
@@ -37,9 +37,9 @@ func (d *Dispatch) Commit(ctx context.Context, c perdure.Commit) (perdure.Commit
 	return d.committed(context.WithoutCancel(ctx), c.Lease, reply)
 }
 
-// committed adds contents to the reply of a commit. If that fails, it releases the execution and
-// returns lease_lost, because the run must end: if it continued, it would commit different data
-// under a number that is already used.
+// committed adds the contents that the server does not have to the reply of a commit. If a content cannot
+// be read, committed releases the execution and returns lease_lost. The run must end then: if it continued,
+// it would commit other data under a number that is already used.
 func (d *Dispatch) committed(ctx context.Context, l perdure.Lease, reply perdure.CommitReply) (perdure.CommitReply, error) {
 	reply.Claims = d.taskClaims(ctx, reply.Claims)
 	err := d.keepSignals(ctx, l.ExecutionID, reply.Signals)
@@ -59,8 +59,8 @@ func (d *Dispatch) committed(ctx context.Context, l perdure.Lease, reply perdure
 	return perdure.CommitReply{}, &perdure.Error{Code: perdure.LeaseLost, Message: "the execution was given back", Err: err}
 }
 
-// withholdCommit stores the contents of a commit on this worker and replaces them in c by
-// references. It does not modify the caller's slices, because the caller may send the commit again.
+// withholdCommit stores the contents of a commit in this worker's store, and replaces them in c by
+// references. It does not modify slices of the caller, who may send the commit again.
 func (d *Dispatch) withholdCommit(ctx context.Context, k *executionState, c *perdure.Commit) error {
 	b := NewBatch(c.Lease.ExecutionID)
 	c.Entries = slices.Clone(c.Entries)
@@ -94,9 +94,9 @@ func (d *Dispatch) withholdCommit(ctx context.Context, k *executionState, c *per
 	return d.store.Write(ctx, b)
 }
 
-// withholdEntry checks the content of an entry, because the server cannot, and replaces it by a
-// reference. The metadata of an entry is content, too, so withholdEntry first moves it into the
-// content. The server still gets the range of entries that a compaction covers.
+// withholdEntry stores the content of an entry on this worker and replaces it by a reference. It first
+// checks the content, because the server cannot. The metadata of an entry becomes a part of the stored
+// content. The range of entries that a compaction covers is still sent to the server.
 func (d *Dispatch) withholdEntry(ctx context.Context, b *Batch, e *perdure.NewEntry) error {
 	if e.Type == perdure.EntryCompaction {
 		covers, err := e.Range()
@@ -129,8 +129,8 @@ func (d *Dispatch) withholdEntry(ctx context.Context, b *Batch, e *perdure.NewEn
 	return nil
 }
 
-// stepNote is the result or error of a step in the worker's store. It contains enough to send the
-// step's record again.
+// stepNote is what this worker's store has about a step: its result or error, and the data with which its
+// record is sent again.
 type stepNote struct {
 	Name   string             `json:"name"`
 	Key    string             `json:"key"`
@@ -140,9 +140,9 @@ type stepNote struct {
 
 func stepName(task uuid.UUID) string { return "step:" + task.String() }
 
-// withholdSteps stores the result or error of each step under its own name, so that it is found
-// even if the commit is lost. In the returned records, references and errors without messages
-// replace them.
+// withholdSteps stores the result or error of each step under a name of the step, so that it is found even
+// if the commit is lost. The returned records have references instead of results, and errors without
+// messages.
 func withholdSteps(b *Batch, steps []perdure.StepRecord) ([]perdure.StepRecord, error) {
 	for i, s := range steps {
 		steps[i].Result, steps[i].Instance = withheld(b, s.Result), "" // the instance may be content
@@ -156,7 +156,8 @@ func withholdSteps(b *Batch, steps []perdure.StepRecord) ([]perdure.StepRecord, 
 	return steps, nil
 }
 
-// with returns the steps of a commit, preceded by earlier steps that the server may not have.
+// with returns the steps of the next commit: first earlier steps that the server may not have, then those
+// given.
 func (k *executionState) with(steps []perdure.StepRecord) []perdure.StepRecord {
 	k.mu.Lock()
 	defer k.mu.Unlock()
@@ -169,16 +170,16 @@ func (k *executionState) with(steps []perdure.StepRecord) []perdure.StepRecord {
 	return all
 }
 
-// sent removes the unsent steps, because the server has stored or refused them. A refused step is
-// found in the store when it is requested again.
+// sent forgets the unsent steps, because the server has stored or refused them. If a refused step is
+// requested again, it is found in the store.
 func (k *executionState) sent() {
 	k.mu.Lock()
 	defer k.mu.Unlock()
 	k.unsent = nil
 }
 
-// found returns the record of a step whose commit did not reach the server. The record has the form
-// in which the server would return it. The next commit includes the step.
+// found returns the record of a step whose commit did not reach the server, in the form in which the server
+// would return it. It also makes the next commit contain the step.
 func (k *executionState) found(note stepNote) *perdure.Task {
 	k.mu.Lock()
 	defer k.mu.Unlock()

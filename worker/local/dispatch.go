@@ -12,10 +12,10 @@ import (
 	"github.com/perdure/perdure"
 )
 
-// Dispatch is a perdure.Dispatch for a worker with a local store. Its caller sends and receives
-// complete contents. For LOCAL executions, the server receives only rows, their order, lengths and
-// hashes. It also receives the streamed text, but does not store it. Calls about REMOTE executions
-// are passed on unchanged.
+// Dispatch is a perdure.Dispatch for a worker with a local store. Code that calls it sends and receives
+// whole contents. But for LOCAL executions, the server gets only rows, with the order, length and hash of
+// each content. It also gets streamed text, which it forwards and does not store. Calls about REMOTE
+// executions are passed on unchanged.
 type Dispatch struct {
 	perdure.Dispatch
 	store  *Store
@@ -27,26 +27,26 @@ type Dispatch struct {
 
 var _ perdure.Dispatch = (*Dispatch)(nil)
 
-// executionState is the state of a LOCAL execution from which this process has claimed work. It is
-// in memory until the execution is promoted to REMOTE, because an attempt may end after its
+// executionState is what this process knows about a LOCAL execution from which it has claimed work. It
+// stays in memory until the execution is promoted to REMOTE, because an attempt may end later than its
 // execution.
 type executionState struct {
 	mu     sync.Mutex              // guards the fields below
 	unsent []perdure.StepRecord    // records of steps that the server may not have
 	blocks map[blockKey]blockState // state of blocks that are being streamed
-	// decided are the decisions of questions that are stored on this worker and that the server may
-	// still have.
+	// decided are the decisions of questions that this worker has stored, and of which the server may still
+	// have a copy.
 	decided []perdure.StoredDecision
 }
 
-// blockKey identifies a block by its source (see sourceOf) and its number.
+// blockKey identifies a streamed block by its source (see sourceOf) and its number.
 type blockKey struct {
 	source string
 	block  int64
 }
 
-// Wrap returns a Dispatch that passes calls on to d and stores the contents of LOCAL executions in
-// s. If logger is nil, it logs to slog.Default.
+// Wrap returns a Dispatch that passes calls on to d, and stores the contents of LOCAL executions in s. A
+// nil logger means slog.Default.
 func Wrap(d perdure.Dispatch, s *Store, logger *slog.Logger) *Dispatch {
 	if logger == nil {
 		logger = slog.Default()
@@ -54,11 +54,12 @@ func Wrap(d perdure.Dispatch, s *Store, logger *slog.Logger) *Dispatch {
 	return &Dispatch{Dispatch: d, store: s, logger: logger, runs: map[uuid.UUID]*executionState{}}
 }
 
-// Keeps reports whether this worker stores the contents of the execution because it is LOCAL. It
-// knows only executions from which this process has claimed work.
+// Keeps reports whether this worker stores the contents of the execution, because the execution is LOCAL.
+// It returns false for an execution from which this process has claimed no work.
 func (d *Dispatch) Keeps(execution uuid.UUID) bool { return d.of(execution) != nil }
 
-// of returns the state of a LOCAL execution, or nil if the execution is unknown or not LOCAL.
+// of returns the state of a LOCAL execution, or nil if the execution is REMOTE or this process has claimed
+// no work of it.
 func (d *Dispatch) of(execution uuid.UUID) *executionState {
 	d.mu.Lock()
 	defer d.mu.Unlock()
@@ -77,20 +78,20 @@ func (d *Dispatch) keep(execution uuid.UUID) *executionState {
 	return k
 }
 
-// release removes the state of an execution that is now REMOTE.
+// release removes the state of an execution that is no longer LOCAL here.
 func (d *Dispatch) release(execution uuid.UUID) {
 	d.mu.Lock()
 	defer d.mu.Unlock()
 	delete(d.runs, execution)
 }
 
-// withLocal returns the queues and, after them, the queue of this worker's LOCAL executions.
+// withLocal returns the queues, followed by the queue with the tasks of this worker's LOCAL executions.
 func (d *Dispatch) withLocal(queues []string) []string {
 	return append(slices.Clip(queues), perdure.LocalQueue(d.store.id))
 }
 
-// Heartbeat implements [perdure.Dispatch]. It does not send the progress of a LOCAL execution's
-// task, because progress is content.
+// Heartbeat implements [perdure.Dispatch]. It leaves out the progress of a LOCAL execution's task, which is
+// content that the server must not have.
 func (d *Dispatch) Heartbeat(ctx context.Context, h perdure.Heartbeat) (perdure.HeartbeatReply, error) {
 	cloned := false
 	for i, t := range h.Tasks {
@@ -105,15 +106,15 @@ func (d *Dispatch) Heartbeat(ctx context.Context, h perdure.Heartbeat) (perdure.
 	return d.Dispatch.Heartbeat(ctx, h)
 }
 
-// errorName and inputName are the names under which the store has an execution's error message and
-// input.
+// errorName and inputName are the names under which the store has the error message and the input of an
+// execution.
 const (
 	errorName = "error"
 	inputName = "input"
 )
 
-// Release implements [perdure.Dispatch]. It stores the message of a LOCAL execution's panic on this
-// worker and does not send it, because it may contain content.
+// Release implements [perdure.Dispatch]. If the code of a LOCAL execution has panicked, it stores the
+// message of the panic on this worker and does not send the message, which may contain content.
 func (d *Dispatch) Release(ctx context.Context, r perdure.Release) error {
 	r.Agents = slices.Clone(r.Agents)
 	for i, a := range r.Agents {
@@ -128,12 +129,12 @@ func (d *Dispatch) Release(ctx context.Context, r perdure.Release) error {
 	return d.Dispatch.Release(ctx, r)
 }
 
-// releaseTimeout limits the time for releasing a claim that this worker cannot use. If the release
-// fails, the lease expires instead.
+// releaseTimeout is the maximum time for releasing a claim that this worker cannot use. If the release
+// fails, the claim ends with its lease.
 const releaseTimeout = 5 * time.Second
 
-// giveUp releases an execution that cannot continue on this worker. Lost contents count as a panic,
-// so that the execution fails visibly if they stay lost.
+// giveUp releases an execution that cannot continue on this worker. The release says that the code has
+// panicked: if the contents stay lost, the execution then fails, and somebody notices.
 func (d *Dispatch) giveUp(ctx context.Context, l perdure.Lease, why error) {
 	d.logger.ErrorContext(ctx, "an execution cannot go on: its contents cannot be had from this worker's store", "execution", l.ExecutionID, "fence", l.Fence, "worker", d.store.id, "error", why)
 	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), releaseTimeout)
@@ -147,8 +148,8 @@ func (d *Dispatch) giveUp(ctx context.Context, l perdure.Lease, why error) {
 	}
 }
 
-// failTask ends an attempt that cannot run. The attempt fails with the error why, so that the agent
-// learns the reason. If the server is unavailable, failTask releases the attempt.
+// failTask ends an attempt that cannot run, with the error why, so that the agent learns the reason. If the
+// server is unavailable, it releases the attempt instead.
 func (d *Dispatch) failTask(ctx context.Context, l perdure.TaskLease, why error) {
 	d.logger.ErrorContext(ctx, "a task cannot be run: its input cannot be had from this worker's store", "execution", l.ExecutionID, "task", l.TaskID, "attempt", l.Attempt, "worker", d.store.id, "error", why)
 	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), releaseTimeout)
@@ -166,8 +167,8 @@ func (d *Dispatch) failTask(ctx context.Context, l perdure.TaskLease, why error)
 	}
 }
 
-// PutBlob implements [perdure.Dispatch]. It puts a content of a LOCAL execution into the local
-// store. Errors: invalid_argument if the content does not have the given length.
+// PutBlob implements [perdure.Dispatch]. For a LOCAL execution, it stores the content in the local store.
+// Error: invalid_argument if the content does not have the given length.
 func (d *Dispatch) PutBlob(ctx context.Context, owner perdure.BlobOwner, length int64, content io.Reader) (perdure.BlobRef, error) {
 	if !d.Keeps(owner.ExecutionID) {
 		return d.Dispatch.PutBlob(ctx, owner, length, content)
@@ -186,8 +187,8 @@ func (d *Dispatch) PutBlob(ctx context.Context, owner perdure.BlobOwner, length 
 	return refs[0], nil
 }
 
-// GetBlob implements [perdure.Dispatch]. It reads contents of LOCAL executions from the local
-// store, if the store has them.
+// GetBlob implements [perdure.Dispatch]. For a LOCAL execution, it reads the content from the local store,
+// if the store has the content.
 func (d *Dispatch) GetBlob(ctx context.Context, execution, blob uuid.UUID) (io.ReadCloser, error) {
 	if d.Keeps(execution) {
 		sum, found, err := d.store.sumOf(ctx, blob)
@@ -201,8 +202,7 @@ func (d *Dispatch) GetBlob(ctx context.Context, execution, blob uuid.UUID) (io.R
 	return d.Dispatch.GetBlob(ctx, execution, blob)
 }
 
-// ServeContents implements [perdure.Dispatch]. If source is nil, it serves contents from the local
-// store.
+// ServeContents implements [perdure.Dispatch]. If source is nil, the contents come from the local store.
 func (d *Dispatch) ServeContents(ctx context.Context, worker uuid.UUID, source perdure.ContentSource) error {
 	if source == nil {
 		source = d.store

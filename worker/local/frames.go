@@ -10,11 +10,12 @@ import (
 	"github.com/perdure/perdure"
 )
 
-// The source of a block has a key of 24 bytes. The first 16 bytes are the id of the task, or zeros
-// for the agent itself. The other 8 bytes are the number of the attempt, or the agent's fence.
+// Streamed blocks are stored under the task or run that writes them, which is called their source. The key
+// of a source has 24 bytes. The first 16 are the id of the task, or zeros for the agent itself. The other 8
+// are the number of the attempt, or the agent's fence.
 
-// sourceOf returns the execution of a frame and the key of the frame's source. For a frame without
-// a lease, both are empty.
+// sourceOf returns the execution to which a frame belongs, and the key of its source. Both are empty if the
+// frame has no lease.
 func sourceOf(f perdure.Frame) (execution uuid.UUID, source []byte) {
 	switch {
 	case f.Lease != nil:
@@ -33,7 +34,7 @@ func isAgentSource(source string) bool { return isSourceOf(source, uuid.Nil) }
 
 func isSourceOf(source string, task uuid.UUID) bool { return source[:len(task)] == string(task[:]) }
 
-// blockUpdate is the state that a block has after a frame is stored.
+// blockUpdate is the new state of a block, which applies once a frame of the block is stored.
 type blockUpdate struct {
 	k    *executionState
 	key  blockKey
@@ -41,8 +42,8 @@ type blockUpdate struct {
 	ends bool
 }
 
-// Append implements [perdure.Dispatch]. It stores streamed text of a LOCAL execution on this worker
-// before the server receives it. The server forwards the text to readers and stores only its hash.
+// Append implements [perdure.Dispatch]. It writes streamed text of a LOCAL execution to this worker's disk
+// before it sends the text to the server. The server forwards the text to readers and stores only its hash.
 func (d *Dispatch) Append(ctx context.Context, frames []perdure.Frame) ([]perdure.FrameReply, error) {
 	frames = slices.Clone(frames)
 	grown, err := d.keepShown(ctx, frames)
@@ -58,8 +59,8 @@ func (d *Dispatch) Append(ctx context.Context, frames []perdure.Frame) ([]perdur
 	return replies, err
 }
 
-// sumAt returns the hash of a block up to the end of a frame's text. For a repeated frame, it reads
-// the hash from the store.
+// sumAt returns the hash of a block's text up to the end of the frame f. If the frame is repeated, sumAt
+// reads the hash from the store.
 func (d *Dispatch) sumAt(ctx context.Context, execution uuid.UUID, p piece, next blockState, f perdure.Frame) (perdure.Hash, error) {
 	end := f.Offset + int64(len(f.Text))
 	if end == next.length {
@@ -68,9 +69,8 @@ func (d *Dispatch) sumAt(ctx context.Context, execution uuid.UUID, p piece, next
 	return d.store.sumShown(ctx, execution, p.source, f.Block, end)
 }
 
-// keepShown adds hashes to the frames of LOCAL executions, and stores their text in one
-// transaction. It returns the new states of the blocks. The map's keys are the indexes of the
-// frames.
+// keepShown stores the text of all frames of LOCAL executions in one transaction, and adds hashes to these
+// frames. It returns the new state of each block by the index of its frame.
 func (d *Dispatch) keepShown(ctx context.Context, frames []perdure.Frame) (map[int]blockUpdate, error) {
 	var batches map[uuid.UUID]*Batch
 	var grown map[int]blockUpdate
@@ -94,7 +94,8 @@ func (d *Dispatch) keepShown(ctx context.Context, frames []perdure.Frame) (map[i
 		}
 		g := blockUpdate{k: k, key: blockKey{string(source), f.Block}, ends: f.Close}
 		at := k.blockState(g.key)
-		// If an earlier frame in the list is of the same block, this frame continues it.
+		// If an earlier frame in the list belongs to the same block, this frame continues the text of that
+		// frame.
 		for j := range i {
 			if before, ok := grown[j]; ok && before.k == k && before.key == g.key {
 				at = before.next
@@ -165,7 +166,7 @@ func (k *executionState) forget(key blockKey) {
 	delete(k.blocks, key)
 }
 
-// forgetEnded removes blocks that the server has closed from memory.
+// forgetEnded removes from memory the states of blocks that the server has closed.
 func (k *executionState) forgetEnded(ends []perdure.BlockEnd) {
 	for _, end := range ends {
 		source := binary.BigEndian.AppendUint64(bytes.Clone(end.Key.TaskID[:]), uint64(end.Key.Attempt))

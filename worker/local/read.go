@@ -13,12 +13,12 @@ import (
 	"github.com/perdure/perdure"
 )
 
-// wholeInMemory is the maximum length in bytes of a content that is read into memory at once to
-// check its hash. A content of more bytes is read twice: first for the check, then for the caller.
+// wholeInMemory is the maximum length in bytes of a content that is checked in memory before it is
+// returned. A longer content is read from disk twice: to check its hash, and then for the caller.
 const wholeInMemory = 4 << 20
 
-// Content implements [perdure.ContentSource]. It returns only content that matches its hash. The
-// caller closes the reader. Errors: not_found; internal if the content is damaged.
+// Content implements [perdure.ContentSource]. It checks the content against its hash before it returns a
+// reader, which the caller closes. Errors: not_found; internal if the content is damaged.
 func (s *Store) Content(ctx context.Context, execution uuid.UUID, sum perdure.Hash) (io.ReadCloser, error) {
 	c, err := s.find(ctx, execution, sum)
 	if err != nil {
@@ -41,7 +41,7 @@ func (s *Store) Content(ctx context.Context, execution uuid.UUID, sum perdure.Ha
 	return s.reader(ctx, c), nil
 }
 
-// Get returns a complete content. Errors: those of Content.
+// Get returns the bytes of a content, after a check against its hash. Errors: those of Content.
 func (s *Store) Get(ctx context.Context, execution uuid.UUID, sum perdure.Hash) ([]byte, error) {
 	c, err := s.find(ctx, execution, sum)
 	if err != nil {
@@ -58,8 +58,8 @@ func (s *Store) Get(ctx context.Context, execution uuid.UUID, sum perdure.Hash) 
 	return io.ReadAll(r)
 }
 
-// Named returns the content that is stored under the name, or nil if there is none. Errors: those
-// of Content.
+// Named returns the content that an execution has stored under the name, or nil if there is none. Errors:
+// those of Content.
 func (s *Store) Named(ctx context.Context, execution uuid.UUID, name string) ([]byte, error) {
 	var raw []byte
 	err := s.readers.QueryRowContext(ctx, "SELECT sha FROM names WHERE execution = ? AND name = ?", execution[:], name).Scan(&raw)
@@ -103,8 +103,8 @@ func (s *Store) find(ctx context.Context, execution uuid.UUID, sum perdure.Hash)
 	return c, nil
 }
 
-// sumOf returns the hash of the content to which the reference with this id refers. It reports
-// whether the store has that content.
+// sumOf returns the hash of the content to which the reference id refers. The result found says whether the
+// store has that content.
 func (s *Store) sumOf(ctx context.Context, id uuid.UUID) (sum perdure.Hash, found bool, err error) {
 	var raw []byte
 	err = s.readers.QueryRowContext(ctx, "SELECT sha FROM contents WHERE ref = ?", id[:]).Scan(&raw)
@@ -124,8 +124,8 @@ func (s *Store) whole(ctx context.Context, c *contentRow) ([]byte, error) {
 	return content.Bytes(), nil
 }
 
-// reader returns a reader of a content. At the end it returns an error instead of io.EOF if the
-// bytes do not match the hash.
+// reader returns a reader of a content's bytes. If the bytes do not match the hash, the reader's last Read
+// returns an error instead of io.EOF.
 func (s *Store) reader(ctx context.Context, c *contentRow) io.ReadCloser {
 	return &chunkReader{s: s, ctx: ctx, c: c, next: firstChunk(c.id), hash: sha256.New()}
 }
@@ -192,8 +192,8 @@ func notStored(execution uuid.UUID, sum perdure.Hash) error {
 	return perdure.Errorf(perdure.NotFound, "this worker's store has no content %s of execution %s", sum, execution)
 }
 
-// unreadable returns the error that callers receive for a failed read: the cause of ctx if ctx has
-// ended, and an internal error otherwise. For nil it returns nil.
+// unreadable returns the error with which a failed read is reported to the caller: the cause of ctx if ctx
+// has ended, and an internal error otherwise. It returns nil if err is nil.
 func unreadable(ctx context.Context, err error) error {
 	switch {
 	case err == nil:

@@ -13,9 +13,9 @@ import (
 	"github.com/perdure/perdure/internal/sqlitelog"
 )
 
-// OpenReading opens the store in the directory dir for reading, and writes nothing. It works on a
-// full disk, and while the store's worker is running. The caller may call only WorkerID, Close and
-// methods that read. Errors: not_found if there is no store.
+// OpenReading opens the store in the directory dir without writing anything. It also works on a full disk,
+// and while the worker of the store runs. The caller may call only WorkerID, Close and methods that read.
+// Error: not_found if there is no store.
 func OpenReading(dir string) (*Store, error) {
 	id, err := ReadID(dir)
 	if err != nil {

@@ -13,9 +13,9 @@ import (
 	"github.com/perdure/perdure"
 )
 
-// content sets *place to the content that ref names, unless it is already set. A content that the
-// store lacks may still be on the server, such as an input before the first commit. Errors:
-// not_found, which names execution and worker; internal if the content is damaged.
+// content sets *place to the content that ref refers to, unless *place is already set. If the store lacks
+// the content, the server may still have it, for example an input before the first commit. Errors:
+// not_found, with the ids of execution and worker; internal if the content is damaged.
 func (d *Dispatch) content(ctx context.Context, execution uuid.UUID, place *json.RawMessage, ref *perdure.BlobRef) error {
 	if *place != nil || ref == nil {
 		return nil
@@ -49,7 +49,7 @@ func (d *Dispatch) fromServer(ctx context.Context, execution uuid.UUID, ref perd
 	return content.Bytes(), err
 }
 
-// execution adds to a LOCAL execution the contents that the server does not have.
+// execution sets the fields of a LOCAL execution whose contents only this worker has.
 func (d *Dispatch) execution(ctx context.Context, x *perdure.Execution) error {
 	if err := d.content(ctx, x.ID, &x.Input, x.InputBlob); err != nil {
 		return err
@@ -64,7 +64,7 @@ func (d *Dispatch) execution(ctx context.Context, x *perdure.Execution) error {
 	return d.content(ctx, x.ID, &x.Output, x.OutputBlob)
 }
 
-// taskErrorName returns the name under which the store has the error message of an attempt.
+// taskErrorName returns the name under which the store has the error message of a task's attempt.
 func taskErrorName(task uuid.UUID, attempt int) string {
 	return fmt.Sprintf("error:%s:%d", task, attempt)
 }
@@ -81,8 +81,8 @@ func (d *Dispatch) tasks(ctx context.Context, execution uuid.UUID, tasks []*perd
 	return nil
 }
 
-// task adds to a task the contents that the server does not have. It does not add the input, which
-// the code that scheduled the task has.
+// task sets the fields of a task whose contents only this worker has, except the input: the code that
+// scheduled the task has it.
 func (d *Dispatch) task(ctx context.Context, execution uuid.UUID, t *perdure.Task) error {
 	if t.Error == nil || t.Error.Message != "" && t.Error.Message != perdure.KeptByWorker {
 		return d.content(ctx, execution, &t.Result, t.ResultBlob)
@@ -101,7 +101,7 @@ func (d *Dispatch) task(ctx context.Context, execution uuid.UUID, t *perdure.Tas
 	return err
 }
 
-// note returns the stored result or error of a step, or nil if none is stored.
+// note returns what the store has about a step, or nil if it has nothing.
 func (d *Dispatch) note(ctx context.Context, execution, step uuid.UUID) (*stepNote, error) {
 	raw, err := d.store.Named(ctx, execution, stepName(step))
 	if err != nil || raw == nil {
@@ -114,8 +114,9 @@ func (d *Dispatch) note(ctx context.Context, execution, step uuid.UUID) (*stepNo
 	return &n, nil
 }
 
-// Tasks implements [perdure.Dispatch]. It also finds the result or error of a step whose commit was
-// lost. It adds the inputs, which other tasks of the same execution read.
+// Tasks implements [perdure.Dispatch]. If the commit of a step was lost, Tasks returns the step as this
+// worker's store has it. The returned tasks have their inputs, because other tasks of the same execution
+// read them.
 func (d *Dispatch) Tasks(ctx context.Context, execution uuid.UUID, ids []uuid.UUID) ([]*perdure.Task, error) {
 	tasks, err := d.Dispatch.Tasks(ctx, execution, ids)
 	k := d.of(execution)
@@ -145,8 +146,8 @@ func (d *Dispatch) Tasks(ctx context.Context, execution uuid.UUID, ids []uuid.UU
 	return tasks, d.tasks(ctx, execution, tasks)
 }
 
-// Ended implements [perdure.Dispatch]. For a LOCAL execution, it marks the records as partial,
-// because the server does not have their contents.
+// Ended implements [perdure.Dispatch]. It marks the records of a LOCAL execution as partial, because the
+// server does not have their contents.
 func (d *Dispatch) Ended(ctx context.Context, q perdure.EndedQuery) (perdure.EndedPage, error) {
 	page, err := d.Dispatch.Ended(ctx, q)
 	if d.Keeps(q.Lease.ExecutionID) {
@@ -155,10 +156,9 @@ func (d *Dispatch) Ended(ctx context.Context, q perdure.EndedQuery) (perdure.End
 	return page, err
 }
 
-// withoutOutcomes marks the records of a page as partial, so that the caller requests their
-// contents from Tasks, which reads the local store. It also marks the page as not whole, because
-// the store may have a step whose commit was lost. The caller then also requests records that are
-// on no page.
+// withoutOutcomes marks the records of a page as partial, so that the caller requests their contents from
+// Tasks, which reads the local store. It also marks the page as not whole, because the store may have a
+// step whose commit was lost. The caller then also asks Tasks for records that no page lists.
 func withoutOutcomes(p *perdure.EndedPage) {
 	p.Whole = false
 	for i := range p.Heads {
@@ -166,7 +166,8 @@ func withoutOutcomes(p *perdure.EndedPage) {
 	}
 }
 
-// Entries implements [perdure.Dispatch]. It adds the contents of a LOCAL execution's entries.
+// Entries implements [perdure.Dispatch]. For a LOCAL execution, it takes the contents of the entries from
+// the local store.
 func (d *Dispatch) Entries(ctx context.Context, q perdure.EntryQuery) iter.Seq2[perdure.Entry, error] {
 	if !d.Keeps(q.ExecutionID) {
 		return d.Dispatch.Entries(ctx, q)

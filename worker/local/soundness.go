@@ -15,8 +15,7 @@ import (
 	lib "modernc.org/sqlite/lib"
 )
 
-// soundness checks the database file of a store for damage, and records whether the file is known
-// to be undamaged.
+// soundness knows whether the database file of a store may be damaged, and runs the checks that find out.
 type soundness struct {
 	path   string
 	mark   pagecheck.Mark
@@ -26,9 +25,8 @@ type soundness struct {
 	ended  chan struct{}
 }
 
-// settle reads the state in which the last process left the store, and makes the write-ahead log
-// durable. It also writes the mark that the store is open. If the disk is full, it writes the mark
-// after the log has freed space.
+// settle finds out how the last process left the store, and flushes the write-ahead log to disk. It also
+// writes the mark that the store is open; on a full disk it does so after the log has freed space.
 func (s *soundness) settle(reserve *disk.Reserve) (err error) {
 	if s.state, err = s.mark.Read(); err != nil {
 		return err
@@ -47,9 +45,8 @@ func (s *soundness) settle(reserve *disk.Reserve) (err error) {
 	return s.mark.Write(now)
 }
 
-// start runs the checks that must precede the use of the store. It checks the whole file if the
-// last check found damage. If the parameter before is true, it also does so if the file may be
-// damaged.
+// start runs the checks that must be done before the store is used. It checks the whole file if the last
+// check found damage or, with before, if the file may be damaged.
 func (s *soundness) start(ctx context.Context, before bool) error {
 	if err := s.check(ctx, (*pagecheck.File).Start); err != nil {
 		return err
@@ -67,14 +64,14 @@ func (s *soundness) start(ctx context.Context, before bool) error {
 	return s.pass()
 }
 
-// pass writes the mark that the file is undamaged.
+// pass records on disk that the file is not damaged.
 func (s *soundness) pass() error {
 	s.passed.Store(true)
 	return s.mark.Write(pagecheck.Open)
 }
 
-// background starts a check of the whole file, unless the file is known to be undamaged. If the
-// check finds damage, the writer w stops all writing.
+// background starts a check of the whole file, unless the file is known not to be damaged. If the check
+// finds damage, it stops all writing of w.
 func (s *soundness) background(w *writer) {
 	ctx, stop := context.WithCancel(context.Background())
 	s.stop, s.ended = stop, make(chan struct{})
@@ -103,8 +100,8 @@ func (s *soundness) background(w *writer) {
 	}()
 }
 
-// rest pauses a check for twice the duration took, which is the time that the last part of the
-// check needed. The worker's own work has priority.
+// rest pauses a check for twice the time that its last part took, because the worker's own work has
+// priority. Error: the cause of ctx.
 func rest(ctx context.Context, took time.Duration) error {
 	timer := time.NewTimer(2 * took)
 	defer timer.Stop()
@@ -124,7 +121,7 @@ func (s *soundness) end() {
 	}
 }
 
-// closed writes the mark that the store was closed cleanly, if the file is known to be undamaged.
+// closed records on disk that the store was closed cleanly, unless the file may be damaged.
 func (s *soundness) closed() error {
 	if !s.passed.Load() {
 		return nil
@@ -132,8 +129,7 @@ func (s *soundness) closed() error {
 	return s.mark.Remove()
 }
 
-// check runs a check of the file on a separate connection. If the file is damaged, it returns an
-// internal error.
+// check runs the check how on a connection of its own. It returns an internal error if the file is damaged.
 func (s *soundness) check(ctx context.Context, how func(*pagecheck.File, context.Context) error) error {
 	db, err := sql.Open("sqlite", dsn(s.path, url.Values{"mode": {"ro"}, "_pragma": {"cache_size(-256)"}}))
 	if err != nil {
@@ -163,7 +159,7 @@ func isUnsound(err error) bool {
 	return false
 }
 
-// readSnapshot is a read transaction on the database. It implements [pagecheck.Snapshot].
+// readSnapshot is the database as one read transaction sees it, for [pagecheck.Snapshot].
 type readSnapshot struct {
 	ctx context.Context
 	*sql.Tx

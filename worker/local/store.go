@@ -1,7 +1,7 @@
-// Package local stores the contents of LOCAL executions in the data directory of the worker that
-// runs them. For such executions, the server has only rows, their order, lengths and hashes. A
-// Store has the contents, and finds them by their hash. Wrap connects a Store with a worker's
-// connection to the server.
+// Package local stores the contents of LOCAL executions in the data directory of the worker that runs them.
+// The server has only the rows of such executions, with the order, length and hash of each content. A Store
+// has the contents themselves, and finds each by its hash. Wrap connects a Store with a worker's connection
+// to the server.
 package local
 
 import (
@@ -47,12 +47,12 @@ type Store struct {
 
 var _ perdure.ContentSource = (*Store)(nil)
 
-// Open opens the store in the directory dir, and creates it if necessary. Only the owner of its
-// files can read them. Errors: conflict if another live process has opened the store, or a newer
+// Open opens the store in the directory dir, and creates it if necessary. Only the user who runs this
+// process can read its files. Errors: conflict if another live process has opened the store, or if a newer
 // version of the program wrote it; internal if it is damaged.
 //
-// A store that was not closed cleanly is checked in the background. If the check finds damage, the
-// store fails, see Failed. The caller closes the store.
+// A store that was not closed cleanly is checked in the background. If the check finds damage, the store
+// fails, see Failed. The caller closes the store.
 func Open(dir string) (*Store, error) { return open(dir, false) }
 
 // OpenChecked opens the store like Open. If the store was not closed cleanly, OpenChecked checks it
@@ -99,7 +99,7 @@ func (s *Store) open(before bool) (err error) {
 	return err
 }
 
-// own takes the lock of the directory. The operating system releases the lock when the process ends
+// own locks the directory for this process. The operating system releases the lock when the process ends
 // for any reason.
 func own(dir string) (*os.File, error) {
 	file, err := os.OpenFile(filepath.Join(dir, lockFile), os.O_RDWR|os.O_CREATE, 0o600)
@@ -118,8 +118,8 @@ func own(dir string) (*os.File, error) {
 	return file, nil
 }
 
-// ReadID returns the id of the worker that owns the directory dir, or uuid.Nil if dir has no id.
-// Errors: internal if the id cannot be read. A new id is no remedy, because the stored contents
+// ReadID returns the id of the worker that owns the directory dir, or uuid.Nil if dir has no id. Error:
+// internal if the id cannot be read. The caller must not replace the id then, because the stored contents
 // belong to the old one.
 func ReadID(dir string) (uuid.UUID, error) {
 	path := filepath.Join(dir, idFile)
@@ -140,17 +140,18 @@ func ReadID(dir string) (uuid.UUID, error) {
 // WorkerID returns the id of the store's worker, which never changes.
 func (s *Store) WorkerID() uuid.UUID { return s.id }
 
-// Results returns the part of the store that has results of attempts that the server has not stored
-// yet.
+// Results returns the store of results that attempts have returned and the server has not stored yet. It is
+// in the same directory.
 func (s *Store) Results() *results.Store { return s.results }
 
-// Close completes pending writes and closes the store. Every further call returns the same error.
+// Close completes pending writes and closes the store. Later calls of Close return the same error as the
+// first.
 func (s *Store) Close() error {
 	s.closing.Do(func() {
 		var errs []error
-		// The last connection that is closed runs the final WAL checkpoint. After a failure of the
-		// writer, the writer is closed first. The last connection is then a reading one, which
-		// cannot run the checkpoint, so the log stays until the next start.
+		// SQLite runs its final WAL checkpoint when the last connection is closed. After a failure of the
+		// writer, the writer is closed first. The last connection is then a reading one, which cannot run
+		// the checkpoint, so the log stays until the next start.
 		if s.writer != nil {
 			s.writer.sound.end()
 			s.writer.end()
@@ -195,8 +196,8 @@ func (s *Store) Failed() <-chan struct{} { return s.writer.failed }
 // Failed is closed.
 func (s *Store) Err() error { return s.writer.broken }
 
-// Put stores contents of an execution and returns their references, in order. The contents are
-// durable when Put returns. Errors: unavailable on a full disk, which the caller may retry;
+// Put stores contents of an execution and returns a reference to each, in the same order. The contents
+// survive a crash once Put has returned. Errors: unavailable on a full disk, which the caller may retry;
 // internal; the cause of ctx.
 func (s *Store) Put(ctx context.Context, execution uuid.UUID, contents ...[]byte) ([]perdure.BlobRef, error) {
 	b := NewBatch(execution)
@@ -207,8 +208,8 @@ func (s *Store) Put(ctx context.Context, execution uuid.UUID, contents ...[]byte
 	return refs, s.Write(ctx, b)
 }
 
-// Name stores a content under a name, which is unique within the execution. It replaces the content
-// that had that name before. Errors: those of Put.
+// Name stores a content under a name, which is unique within the execution. It replaces the content that
+// the name had before. Errors: those of Put.
 func (s *Store) Name(ctx context.Context, execution uuid.UUID, name string, content []byte) error {
 	b := NewBatch(execution)
 	b.Name(name, content)

@@ -8,8 +8,8 @@ import (
 	"github.com/perdure/perdure"
 )
 
-// StreamedText implements [perdure.Dispatch]. It reads the texts of a LOCAL execution from the
-// local store.
+// StreamedText implements [perdure.Dispatch]. For a LOCAL execution, it reads the text from the local
+// store.
 func (d *Dispatch) StreamedText(ctx context.Context, execution, task uuid.UUID) (perdure.StreamedText, error) {
 	got, err := d.Dispatch.StreamedText(ctx, execution, task)
 	if err != nil {

@@ -8,14 +8,14 @@ import (
 	"github.com/perdure/perdure"
 )
 
-// sweepPause is the pause between two requests of a sweep.
+// sweepPause is the pause between two requests to the server during a sweep.
 const sweepPause = 10 * time.Millisecond
 
-// Sweep asks the server about every execution in the store. It drops the contents of executions
-// that the server has promoted to REMOTE or deleted. A server that knows no LOCAL execution of this
-// worker may be the wrong one, or may map the worker's key to another org. If such a server returns
-// not_found, nothing is deleted. Errors: errors of the server and the store. After an error, the
-// next sweep starts from the beginning.
+// Sweep asks the server about every execution in the store. It drops the contents of an execution that the
+// server has promoted to REMOTE or deleted. But if the server knows no LOCAL execution of this worker at
+// all, it may be the wrong server, or may map the worker's key to another org. Then Sweep drops nothing
+// that the server does not find. Errors: errors of the server and the store. After an error, the next sweep
+// starts from the beginning.
 func (d *Dispatch) Sweep(ctx context.Context) error {
 	var unknown []uuid.UUID
 	ours := false
@@ -56,7 +56,8 @@ func (d *Dispatch) Sweep(ctx context.Context) error {
 	return nil
 }
 
-// drop forgets that an execution is LOCAL, and then deletes its contents.
+// drop removes an execution from the LOCAL executions in memory, and then deletes its contents from the
+// store.
 func (d *Dispatch) drop(ctx context.Context, execution uuid.UUID) error {
 	d.release(execution)
 	err := d.store.Drop(ctx, execution)
@@ -77,8 +78,8 @@ func pause(ctx context.Context, d time.Duration) error {
 	}
 }
 
-// next returns the smallest id that is greater than after, among the ids of executions with data in
-// the store. It returns uuid.Nil if there is none.
+// next returns the smallest execution id greater than after for which the store has data, or uuid.Nil if
+// there is none.
 func (s *Store) next(ctx context.Context, after uuid.UUID) (id uuid.UUID, err error) {
 	var raw []byte
 	err = s.readers.QueryRowContext(ctx, `SELECT MIN(id) FROM (

@@ -21,8 +21,8 @@ const (
 	maxGroupBytes = 8 << 20 // approximate maximum number of bytes in one transaction
 )
 
-// writer executes all writes of a store, in order. Writes that arrive during a transaction share
-// the next transaction and its flush to disk.
+// writer runs all writes of a store, one after another. Writes that arrive during a transaction share the
+// next transaction and its flush to disk.
 type writer struct {
 	db    *sql.DB
 	raw   *sql.Conn
@@ -34,13 +34,14 @@ type writer struct {
 	closed bool
 	broken error         // the error after which writing has stopped; set by run
 	failed chan struct{} // closed when broken is set
-	// reserve is a file whose space is freed when the disk is full. It may be nil.
+	// reserve is a file that only occupies disk space. It is deleted when the disk is full, so that the
+	// writer has some space. It may be nil.
 	reserve  *disk.Reserve
 	sound    *soundness
 	walBytes int // approximate bytes in the write-ahead log since the last checkpoint
 }
 
-// write is the write of one caller. Its result is sent to the channel done.
+// write is a write that one caller waits for. The result is sent to the channel done.
 type write struct {
 	apply func(transaction) error
 	size  int
@@ -68,7 +69,7 @@ func dsn(path string, query url.Values) string {
 }
 
 func openWriter(path string, before bool) (*writer, error) {
-	// The file contains conversations, so only its owner may read it.
+	// The file contains conversations, so only the user of this process may read it.
 	f, err := os.OpenFile(path, os.O_CREATE|os.O_RDWR, 0o600)
 	if err != nil {
 		return nil, err
@@ -106,8 +107,8 @@ func openWriter(path string, before bool) (*writer, error) {
 	return w, nil
 }
 
-// startLog flushes to disk the write-ahead log that the last process left. It must be called before
-// the first write. Errors: unavailable on a full disk.
+// startLog flushes the write-ahead log that the last process left to disk. It must be called before the
+// first write. Error: unavailable on a full disk.
 func startLog(path string, reserve *disk.Reserve) error {
 	err := sqlitelog.Start(path, reserve)
 	var full *sqlitelog.FullError
@@ -142,8 +143,8 @@ func (w *writer) prepareTables(before bool) error {
 	})
 }
 
-// do executes one write, possibly in one transaction with others, and returns when it is on disk.
-// If ctx ends first, do returns its cause, and the write may still be executed.
+// do runs a write and returns when its data is on disk; the write may share a transaction with others. If
+// ctx ends first, do returns the cause of ctx, and the write may still be run.
 func (w *writer) do(ctx context.Context, apply func(transaction) error, size int) error {
 	one := &write{apply: apply, size: size, done: make(chan error, 1)}
 	if err := w.send(ctx, one); err != nil {
@@ -171,7 +172,7 @@ func (w *writer) send(ctx context.Context, one *write) error {
 	}
 }
 
-// end refuses further writes and waits until the queued writes are executed.
+// end refuses new writes, and waits until all queued ones have run.
 func (w *writer) end() {
 	w.mu.Lock()
 	if !w.closed {
@@ -190,7 +191,7 @@ func (w *writer) close() error {
 	return errors.Join(w.raw.Close(), w.db.Close())
 }
 
-// run executes queued writes in groups until the queue is closed.
+// run runs the queued writes in groups, until the queue is closed.
 func (w *writer) run() {
 	defer close(w.ended)
 	for first := range w.queue {
@@ -207,13 +208,13 @@ func (w *writer) run() {
 	}
 }
 
-// checkpointAfter is the approximate number of bytes that the log grows between two checkpoints.
-// Each group of writes counts for at least groupBytes.
+// checkpointAfter is about how many bytes the write-ahead log grows between two checkpoints. Each group of
+// writes counts for at least groupBytes.
 const checkpointAfter, groupBytes = 16 << 20, 64 << 10
 
-// checkpoint counts the bytes of a group of writes. After about checkpointAfter bytes, it runs a
-// checkpoint of the write-ahead log. SQLite would do so itself, but would not report an error if
-// the file cannot be written.
+// checkpoint adds the bytes of a group of writes to a sum, and runs a checkpoint of the write-ahead log
+// when the sum is about checkpointAfter. SQLite's automatic checkpoint would not report an error if the
+// database file cannot be written.
 func (w *writer) checkpoint(group []*write) {
 	w.walBytes += groupBytes
 	for _, one := range group {
@@ -242,8 +243,8 @@ func (w *writer) waiting() (*write, bool) {
 	}
 }
 
-// makeGroup executes a group of writes in one transaction. If that fails, it executes each write in
-// a separate transaction, so that one failed write does not affect the others.
+// makeGroup runs a group of writes in one transaction. If the transaction fails, it runs each write in a
+// transaction of its own, so that one bad write does not affect the others.
 func (w *writer) makeGroup(group []*write) {
 	err := w.transact(func(t transaction) error {
 		for _, one := range group {
@@ -262,8 +263,8 @@ func (w *writer) makeGroup(group []*write) {
 	}
 }
 
-// transact runs one transaction. After a disk error in a commit, it is unknown whether the
-// transaction is stored, so writing stops until the store is opened again and checked.
+// transact runs one transaction. If its commit fails with a disk error, nobody knows whether the data is
+// stored, so the writer stops until the store is opened again and checked.
 func (w *writer) transact(apply func(transaction) error) error {
 	if w.broken != nil {
 		return w.broken
@@ -285,7 +286,7 @@ func (w *writer) transact(apply func(transaction) error) error {
 	return w.outcome(err)
 }
 
-// fail stops all writing and stores err as the reason.
+// fail stops all writing for good; err is the reason that later writes get.
 func (w *writer) fail(err error) {
 	if w.broken == nil {
 		w.broken = storeBroken(err)
@@ -293,8 +294,8 @@ func (w *writer) fail(err error) {
 	}
 }
 
-// makeRoom frees the reserve and runs a checkpoint of the log, because the disk is full. Then it
-// tries to make the reserve again.
+// makeRoom frees disk space when the disk is full: it frees the reserve, runs a checkpoint of the
+// write-ahead log, and then tries to make the reserve again.
 func (w *writer) makeRoom() {
 	w.reserve.Release()
 	var busy, frames, moved int
@@ -305,8 +306,8 @@ func (w *writer) makeRoom() {
 	_ = w.reserve.Make() // the next call of makeRoom tries again
 }
 
-// inTransaction reports whether a transaction is open. After some errors, SQLite has already rolled
-// the transaction back.
+// inTransaction reports whether a transaction is still open. After some errors, SQLite has already rolled
+// it back.
 func (w *writer) inTransaction() bool {
 	_, err := w.raw.ExecContext(context.Background(), "BEGIN")
 	if err == nil {
@@ -315,8 +316,8 @@ func (w *writer) inTransaction() bool {
 	return err != nil
 }
 
-// outcome returns the error of a failed write for the caller. On a full disk, it frees space and
-// returns unavailable. An error with a code is returned unchanged. After any other error, it stops
+// outcome returns the error that the caller of a failed write gets. On a full disk, it frees space and
+// returns unavailable. It returns an error that has a code unchanged. After any other error, it stops
 // writing and returns internal.
 func (w *writer) outcome(err error) error {
 	var coded *perdure.Error
@@ -349,8 +350,8 @@ func resultCode(err error) int {
 	return 0
 }
 
-// damaged returns an internal error if err means that the file is damaged or not a database;
-// otherwise it returns err.
+// damaged returns an internal error if err means that the file at path is damaged or not a database, and
+// err otherwise.
 func damaged(path string, err error) error {
 	switch resultCode(err) {
 	case lib.SQLITE_CORRUPT, lib.SQLITE_NOTADB:
@@ -359,7 +360,7 @@ func damaged(path string, err error) error {
 	return err
 }
 
-// transaction is an open transaction, in which a write executes its statements.
+// transaction is an open transaction, in which writes run their statements.
 type transaction struct{ w *writer }
 
 // exec executes a statement, which is prepared only once per writer.
@@ -371,7 +372,7 @@ func (t transaction) exec(query string, args ...any) (sql.Result, error) {
 	return stmt.ExecContext(context.Background(), args...)
 }
 
-// ids executes a query and returns its first and only column.
+// ids runs a query with one column and returns the values of that column.
 func (t transaction) ids(query string, args ...any) ([]int64, error) {
 	rows, err := t.w.raw.QueryContext(context.Background(), query, args...)
 	if err != nil {

@@ -11,12 +11,12 @@ import (
 	"github.com/prometheus/client_golang/prometheus"
 )
 
-// maxLabels is the maximum number of distinct values of a label for models, tools, kinds or error
-// codes. Further values are counted as "other".
+// maxLabels is the maximum number of values that a label for models, tools, kinds or error codes has.
+// Further values are counted under the label "other".
 const maxLabels = 100
 
-// Metrics are the metrics of a worker. The caller sets Worker() in the worker's Config and React()
-// in its react agent's Config, and passes the worker to Watch.
+// Metrics are the Prometheus metrics of a worker. The caller sets the Observer in the worker's Config to
+// Worker(), the Observer in the Config of the react agent to React(), and passes the worker to Watch.
 type Metrics struct {
 	registerer prometheus.Registerer
 	models     *meter.Bounded
@@ -36,7 +36,7 @@ var (
 	toolTimes  = []float64{.001, .0025, .005, .01, .025, .05, .1, .25, .5, 1, 2.5, 5, 10, 30, 60, 120, 600}
 )
 
-// New creates the metrics and registers them with r. Errors: invalid_argument, with the error of r.
+// New creates the metrics and registers them with r. Error: invalid_argument, with the error of r.
 func New(r prometheus.Registerer) (*Metrics, error) {
 	count := func(name, help string, labels ...string) *prometheus.CounterVec {
 		return prometheus.NewCounterVec(prometheus.CounterOpts{Namespace: namespace, Name: name, Help: help}, labels)
@@ -77,9 +77,8 @@ func (m *Metrics) register(all ...prometheus.Collector) error {
 	return nil
 }
 
-// Watch registers gauges of the worker's load and counters of the react agent. They are read at
-// each scrape. The argument counters may be nil. Errors: invalid_argument with the error of the
-// registerer.
+// Watch registers gauges of the worker's load and, unless counters is nil, counters of the react agent.
+// They are read at each scrape. Error: invalid_argument, with the error of the registerer.
 func (m *Metrics) Watch(w *worker.Worker, counters *react.Counters) error {
 	held := func(name, help string, labels prometheus.Labels, value func(worker.Load) int) prometheus.Collector {
 		return prometheus.NewGaugeFunc(prometheus.GaugeOpts{Namespace: namespace, Name: name, Help: help, ConstLabels: labels},
@@ -131,8 +130,8 @@ func workOf(task bool) string {
 	return "execution"
 }
 
-// outcome returns the label for an error code. The code "" means success, and its label is "ok".
-// Applications may define error codes, so the number of labels is limited.
+// outcome returns the label for an error code: "ok" for the code "", which means success. Applications may
+// define codes, so after maxLabels of them the label is "other".
 func (m *Metrics) outcome(code string) string {
 	if code == "" {
 		return "ok"
@@ -145,8 +144,7 @@ func (m *Metrics) React() *react.Observer {
 	return &react.Observer{ModelCalled: m.modelCalled, ToolCalled: m.toolCalled}
 }
 
-// model returns the labels for a model. After maxLabels models, all further models share the label
-// "other".
+// model returns the labels for a model. After maxLabels models, both are "other".
 func (m *Metrics) model(c react.ModelCall) (provider, model string) {
 	if m.models.Of(c.Provider+"/"+c.Model) == meter.Other {
 		return meter.Other, meter.Other

@@ -16,27 +16,27 @@ import (
 
 const (
 	unixPrefix = "unix:"
-	// lookEvery is the minimum time between two lookups of the server's addresses. lookWithin is
-	// the maximum duration of one lookup.
+	// lookEvery is the minimum time between two lookups of the server's addresses, and lookWithin is the
+	// maximum duration of one.
 	lookEvery  = time.Second
 	lookWithin = 5 * time.Second
 )
 
-// addresses are the configured addresses of the servers of one store. The type resolves them for
-// gRPC; a host name may have several addresses.
+// addresses are the configured addresses of servers that share one store. The type is also the gRPC
+// resolver, because a host name may stand for several IP addresses.
 type addresses struct {
 	given []string
-	// seed determines the order in which this client tries the addresses. It is random, so that
-	// many clients are spread over the servers.
+	// seed determines the order in which this client tries the addresses. It is random, so that the clients
+	// are spread over the servers.
 	seed maphash.Seed
 	// last stores the error of a failed lookup, which Dial reports.
 	last *lastError
-	// found is the number of addresses that the last lookup returned.
+	// found is the number of addresses that the last lookup found.
 	found *atomic.Int64
 }
 
-// several reports whether the last lookup found more than one address, so that the client can
-// switch to another server.
+// several reports whether the last lookup found more than one address, so that the client can switch to
+// another server.
 func (a addresses) several() bool { return a.found.Load() > 1 }
 
 // parseAddresses returns the addresses in a list that is separated by commas. Errors:
@@ -60,7 +60,7 @@ func parseAddresses(list string, last *lastError) (addresses, error) {
 	return a, nil
 }
 
-// private reports whether all addresses are on this machine.
+// private reports whether all configured addresses are on this machine.
 func (a addresses) private() bool { return !slices.ContainsFunc(a.given, public) }
 
 func public(addr string) bool {
@@ -72,7 +72,7 @@ func public(addr string) bool {
 	return host != "localhost" && (ip == nil || !ip.IsLoopback())
 }
 
-// hostOf returns the server name that a certificate for addr must have.
+// hostOf returns the server name that the certificate of the server at addr must have.
 func hostOf(addr string) string {
 	if strings.HasPrefix(addr, unixPrefix) {
 		return "localhost"
@@ -80,8 +80,8 @@ func hostOf(addr string) string {
 	return addr
 }
 
-// lookup looks up all configured addresses, and returns the results in this client's order. It
-// returns an error only if no lookup has a result.
+// lookup looks up all configured addresses, and returns the IP addresses in the order in which this client
+// tries them. It returns an error only if it finds none.
 func (a addresses) lookup(ctx context.Context) ([]resolver.Address, error) {
 	ctx, cancel := context.WithTimeout(ctx, lookWithin)
 	defer cancel()
@@ -122,7 +122,7 @@ func lookup(ctx context.Context, given string) ([]string, error) {
 	return found, err
 }
 
-// scheme is the URL scheme of the targets that this resolver resolves.
+// scheme is the URL scheme with which gRPC finds this resolver.
 const scheme = "perdure"
 
 // Scheme implements resolver.Builder.
@@ -131,8 +131,8 @@ func (a addresses) Scheme() string { return scheme }
 // OverrideAuthority implements resolver.AuthorityOverrider.
 func (a addresses) OverrideAuthority(resolver.Target) string { return hostOf(a.given[0]) }
 
-// Build implements resolver.Builder. The resolver looks up the addresses at once, and after each
-// lost connection.
+// Build implements resolver.Builder. The resolver looks up the addresses at once, and again after each lost
+// connection.
 func (a addresses) Build(_ resolver.Target, conn resolver.ClientConn, _ resolver.BuildOptions) (resolver.Resolver, error) {
 	ctx, cancel := context.WithCancel(context.Background())
 	r := &addressResolver{addresses: a, conn: conn, cancel: cancel, again: make(chan struct{}, 1), ended: make(chan struct{})}

@@ -12,8 +12,8 @@ import (
 	"github.com/perdure/perdure/api/perdure/v1/pbconv"
 )
 
-// PutBlob implements perdure.Dispatch. It does not retry, because the content can be read only
-// once. It has one chunk in memory at a time.
+// PutBlob implements perdure.Dispatch. It does not retry, because the content can be read only once. Only
+// one chunk of the content is in memory at a time.
 func (c *Client) PutBlob(ctx context.Context, owner perdure.BlobOwner, length int64, content io.Reader) (perdure.BlobRef, error) {
 	ctx, cancel := context.WithCancel(ctx)
 	defer cancel()
@@ -36,9 +36,8 @@ func (c *Client) PutBlob(ctx context.Context, owner perdure.BlobOwner, length in
 	return *ref, nil
 }
 
-// cutShort returns the error of an upload. If the server reports a wrong length although the client
-// has sent the right one, the connection is at fault and not the content, so the error is
-// unavailable.
+// cutShort returns the error of an upload. If the server says that the length is wrong, although the client
+// has sent the right one, the connection has lost bytes, and the error is unavailable.
 func cutShort(err error, wrongLength bool) error {
 	var coded *perdure.Error
 	if wrongLength || !errors.As(err, &coded) || coded.Code != perdure.InvalidArgument {
@@ -50,9 +49,9 @@ func cutShort(err error, wrongLength bool) error {
 	return err
 }
 
-// upload sends the header and the content. It returns the number of bytes read from content, and
-// whether the content has ended. Its error is an error of reading the content. If the server ends
-// the call, upload returns without an error, and the reply contains the reason.
+// upload sends the header and the content. It returns how many bytes it read, and whether the content has
+// ended. The error says that the content could not be read. If the server ends the call, upload returns
+// without an error, and the reply has the reason.
 func upload(out perdurev1.WorkerDispatch_PutBlobClient, header *perdurev1.PutBlobHeader, content io.Reader) (read int64, ended bool, err error) {
 	if out.Send(&perdurev1.PutBlobRequest{Part: &perdurev1.PutBlobRequest_Header{Header: header}}) != nil {
 		return 0, false, nil
@@ -71,8 +70,8 @@ func upload(out perdurev1.WorkerDispatch_PutBlobClient, header *perdurev1.PutBlo
 	}
 }
 
-// GetBlob implements perdure.Dispatch. The caller must close the reader. Errors: not_found, before
-// anything is read.
+// GetBlob implements perdure.Dispatch. The caller must close the reader. If there is no such blob, GetBlob
+// itself returns not_found, before anything is read.
 func (c *Client) GetBlob(ctx context.Context, execution, blob uuid.UUID) (io.ReadCloser, error) {
 	ctx, cancel := context.WithCancel(ctx)
 	in, err := c.worker.GetBlob(ctx, &perdurev1.GetBlobRequest{

@@ -10,7 +10,7 @@ import (
 	"github.com/perdure/perdure/api/perdure/v1/pbconv"
 )
 
-// or returns the id worker, or the id in the client's options if worker is nil.
+// or returns worker or, if worker is the zero id, the WorkerID of the client's options.
 func (c *Client) or(worker uuid.UUID) uuid.UUID {
 	if worker == uuid.Nil {
 		return c.o.WorkerID
@@ -34,9 +34,9 @@ func (c *Client) Register(ctx context.Context, r perdure.Registration) (perdure.
 	return pbconv.SettingsFromProto(reply)
 }
 
-// Heartbeat implements perdure.Dispatch. If there are several servers, and one does not answer
-// within half of the time until ctx's deadline, the client switches to another server. Otherwise
-// the leases could expire.
+// Heartbeat implements perdure.Dispatch. If a server does not answer within half of the time until ctx's
+// deadline, and there are several servers, the client switches to another one. Otherwise the leases could
+// expire.
 func (c *Client) Heartbeat(ctx context.Context, h perdure.Heartbeat) (perdure.HeartbeatReply, error) {
 	h.WorkerID = c.or(h.WorkerID)
 	m := pbconv.HeartbeatToProto(h)
@@ -50,9 +50,9 @@ func (c *Client) Heartbeat(ctx context.Context, h perdure.Heartbeat) (perdure.He
 	return pbconv.HeartbeatReplyFromProto(reply)
 }
 
-// breakAtHalfDeadline breaks the connection after half of the time until ctx's deadline, unless
-// stop is called first. The call then fails with unavailable and is retried at another server. It
-// does nothing if there is one server or no deadline.
+// breakAtHalfDeadline breaks the connection after half of the time until ctx's deadline, unless the caller
+// calls stop first. The pending call then fails with unavailable, and is retried at another server. If
+// there is only one server or no deadline, breakAtHalfDeadline does nothing.
 func (c *Client) breakAtHalfDeadline(ctx context.Context) (stop func()) {
 	until, limited := ctx.Deadline()
 	if !limited || !c.at.several() {
@@ -65,16 +65,15 @@ func (c *Client) breakAtHalfDeadline(ctx context.Context) (stop func()) {
 	return func() { timer.Stop() }
 }
 
-// Release implements perdure.Dispatch. It does not retry: if a claim is not released, its lease
-// expires.
+// Release implements perdure.Dispatch. It does not retry: a claim that is not released ends with its lease.
 func (c *Client) Release(ctx context.Context, r perdure.Release) error {
 	r.WorkerID = c.or(r.WorkerID)
 	_, err := c.worker.Release(ctx, pbconv.ReleaseToProto(r))
 	return c.fail(ctx, err)
 }
 
-// PollAgents implements perdure.Dispatch. It releases a claim whose contents cannot be read, and
-// returns the error if no claim remains.
+// PollAgents implements perdure.Dispatch. It releases each claim whose contents cannot be downloaded. If no
+// claim is left, it returns the error of the download.
 func (c *Client) PollAgents(ctx context.Context, p perdure.Poll) ([]perdure.AgentClaim, error) {
 	p.WorkerID = c.or(p.WorkerID)
 	reply, err := c.agents.PollAgent(ctx, pbconv.PollAgentsToProto(p))
@@ -98,8 +97,8 @@ func (c *Client) PollAgents(ctx context.Context, p perdure.Poll) ([]perdure.Agen
 	return claims, nil
 }
 
-// PollTasks implements perdure.Dispatch. It releases a claim whose contents cannot be read, and
-// returns the error if no claim remains.
+// PollTasks implements perdure.Dispatch. It releases each claim whose contents cannot be downloaded. If no
+// claim is left, it returns the error of the download.
 func (c *Client) PollTasks(ctx context.Context, p perdure.Poll) ([]perdure.TaskClaim, error) {
 	p.WorkerID = c.or(p.WorkerID)
 	reply, err := c.worker.PollTask(ctx, pbconv.PollTasksToProto(p))
@@ -123,15 +122,14 @@ func (c *Client) PollTasks(ctx context.Context, p perdure.Poll) ([]perdure.TaskC
 	return claims, nil
 }
 
-// failedTime returns the time since began, rounded down. It is the time that failed tries of a call
-// have taken. Claims in the reply are newer than the failed tries, so their leases do not begin
-// with the first try.
+// failedTime returns the time since began, rounded down: the time that the failed tries of a call have
+// taken. The leases in the reply do not begin before the try that succeeded.
 func failedTime(began time.Time) time.Duration {
 	return time.Since(began).Truncate(100 * time.Millisecond)
 }
 
-// Commit implements perdure.Dispatch. It uploads contents that are too large for the message. It
-// retries while the server is unavailable or overloaded.
+// Commit implements perdure.Dispatch. Contents that are too large for the message are uploaded before it.
+// The call is repeated while the server is unavailable or overloaded.
 func (c *Client) Commit(ctx context.Context, commit perdure.Commit) (perdure.CommitReply, error) {
 	if commit.Eager.Slots > 0 {
 		commit.Eager.WorkerID = c.or(commit.Eager.WorkerID)
@@ -155,8 +153,8 @@ func (c *Client) Commit(ctx context.Context, commit perdure.Commit) (perdure.Com
 	})
 }
 
-// FinishTask implements perdure.Dispatch. It uploads a result that is too large for the message. It
-// retries while the server is unavailable or overloaded.
+// FinishTask implements perdure.Dispatch. A result that is too large for the message is uploaded before it.
+// The call is repeated while the server is unavailable or overloaded.
 func (c *Client) FinishTask(ctx context.Context, f perdure.TaskFinish) (perdure.FinishReply, error) {
 	f.WorkerID = c.or(f.WorkerID)
 	m := pbconv.FinishToProto(f)

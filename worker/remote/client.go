@@ -1,6 +1,6 @@
-// Package remote connects a worker to a server over gRPC. Its Client implements perdure.Dispatch
-// and returns the same replies as the engine of a server in the same process. It downloads contents
-// that the server sends only as references.
+// Package remote connects a worker to a server over gRPC. Its Client implements perdure.Dispatch, and
+// returns the same replies as an engine in the same process would. Where the server sends only a reference
+// to a content, the Client downloads the content.
 package remote
 
 import (
@@ -27,10 +27,9 @@ const maxMessage = 4 << 20
 
 // Options are the server's addresses and the credentials of a Client.
 type Options struct {
-	// Addr is the server's gRPC address: host:port, or unix:PATH. It may be a list of addresses,
-	// separated by commas. All addresses in the list, and all addresses of a host name, must be
-	// servers of one store. The client chooses one at random, and switches to another if that one
-	// fails.
+	// Addr is the gRPC address of the server: host:port, or unix:PATH. It may be a list of addresses,
+	// separated by commas. All addresses in the list, and all addresses of a host name, must be servers of
+	// one store. The client connects to a random one, and switches to another if that one fails.
 	Addr string
 	// Token is an API key with the role worker or admin.
 	Token string
@@ -40,7 +39,7 @@ type Options struct {
 	// TLS secures the connection. Nil means plain text, which is only for loopback and private
 	// networks.
 	TLS *tls.Config
-	// WorkerID is the id that the client uses in calls whose arguments contain no worker id.
+	// WorkerID is the worker id in those calls whose arguments contain none.
 	WorkerID uuid.UUID
 	// Logger receives log lines about retries. Nil means slog.Default.
 	Logger *slog.Logger
@@ -66,9 +65,10 @@ type Client struct {
 
 var _ perdure.Dispatch = (*Client)(nil)
 
-// Dial creates a client, and returns when the server is reachable. The client reconnects by itself
-// if the connection is lost. The caller closes the client. Errors: invalid_argument; unavailable,
-// with the address and hints. If ctx ends first, its error is the cause of unavailable.
+// Dial returns a client once the server is reachable. The client reconnects by itself if the connection is
+// lost. The caller closes the client. Errors: invalid_argument; unavailable, with the address and hints. If
+// ctx ends first, the cause of unavailable is the last error of connecting or, without one, the error of
+// ctx.
 func Dial(ctx context.Context, o Options) (*Client, error) {
 	if o.Logger == nil {
 		o.Logger = slog.Default()
@@ -137,8 +137,7 @@ func dialOptions(o Options, last *lastError, wire *wire) []grpc.DialOption {
 	}
 }
 
-// connect waits until the connection is established. Errors: unavailable if the first try fails or
-// ctx ends.
+// connect waits until the connection stands. Error: unavailable if the first try fails or ctx ends.
 func connect(ctx context.Context, conn *grpc.ClientConn, addr string, last *lastError) error {
 	conn.Connect()
 	for {
@@ -158,11 +157,11 @@ func connect(ctx context.Context, conn *grpc.ClientConn, addr string, last *last
 	}
 }
 
-// Reconnected implements worker.Line. The channel receives a token after each reconnect. Two quick
-// reconnects may share one token.
+// Reconnected implements worker.Line. The channel receives one value after each reconnect, but two
+// reconnects in quick succession may share one.
 func (c *Client) Reconnected() <-chan struct{} { return c.again }
 
-// watch connects whenever the connection is idle, and reports each reconnect, until ctx ends.
+// watch connects again whenever the connection is idle, and announces each reconnect, until ctx ends.
 func (c *Client) watch(ctx context.Context) {
 	lost := false
 	for {
@@ -203,8 +202,8 @@ func (c *Client) Close() (err error) {
 	return err
 }
 
-// credential contains the token and the org, which are sent with every call. It allows plain text,
-// because a server in dev mode listens on loopback without TLS.
+// credential is the token and the org that the client sends with every call. It may be sent over plain
+// text, because a server in dev mode listens on loopback without TLS.
 type credential struct{ token, org string }
 
 func (c credential) GetRequestMetadata(context.Context, ...string) (map[string]string, error) {

@@ -15,7 +15,8 @@ import (
 	"github.com/perdure/perdure/api/perdure/v1/pbconv"
 )
 
-// fitter returns a Fitter that uploads large contents as blobs, so that a message is not too large.
+// fitter returns the Fitter that makes a message fit: it uploads large contents as blobs, so that the
+// message only refers to them.
 func (c *Client) fitter(ctx context.Context) *pbconv.Fitter {
 	return &pbconv.Fitter{Put: func(owner perdure.BlobOwner, content []byte) (perdure.BlobRef, error) {
 		return again(ctx, c, "PutBlob", func(ctx context.Context) (perdure.BlobRef, error) {
@@ -24,8 +25,8 @@ func (c *Client) fitter(ctx context.Context) *pbconv.Fitter {
 	}}
 }
 
-// fill downloads contents that were sent as references. If the parameter local is true, it does not
-// download contents that only the worker has.
+// fill downloads the contents that a message only refers to. If local is true, the message is about a LOCAL
+// execution, and fill leaves out contents that only the execution's worker has.
 func (c *Client) fill(ctx context.Context, execution uuid.UUID, local bool, contents ...*perdurev1.Content) error {
 	for _, m := range contents {
 		if m == nil || m.Inline != nil || m.Blob == nil || local && withheld(execution, m.Blob) {
@@ -42,8 +43,7 @@ func (c *Client) fill(ctx context.Context, execution uuid.UUID, local bool, cont
 	return nil
 }
 
-// withheld reports whether a reference of a LOCAL execution names a content that is stored only on
-// its worker.
+// withheld reports whether the content to which m refers is stored only on the worker of a LOCAL execution.
 func withheld(execution uuid.UUID, m *perdurev1.BlobRef) bool {
 	ref, err := pbconv.BlobFromProto(m)
 	return err == nil && ref.ID == perdure.ContentID(execution, ref.SHA256)
@@ -54,7 +54,7 @@ func ofLocal(t *perdurev1.Task) bool {
 	return strings.HasPrefix(t.GetQueue(), perdure.LocalQueuePrefix)
 }
 
-// fillTasks downloads inputs and results of tasks that were sent as references.
+// fillTasks downloads those inputs and results of the tasks that the message only refers to.
 func (c *Client) fillTasks(ctx context.Context, execution uuid.UUID, tasks ...*perdurev1.Task) error {
 	for _, t := range tasks {
 		if err := c.fill(ctx, execution, ofLocal(t), t.GetInput(), t.GetResult()); err != nil {
@@ -64,8 +64,8 @@ func (c *Client) fillTasks(ctx context.Context, execution uuid.UUID, tasks ...*p
 	return nil
 }
 
-// download returns a complete blob. It returns an internal error if the blob's length or hash
-// differs from the reference. Other errors: those of GetBlob.
+// download returns the bytes of a blob. Errors: internal if the length or hash of the bytes differs from
+// the reference m; those of GetBlob.
 func (c *Client) download(ctx context.Context, execution uuid.UUID, m *perdurev1.BlobRef) ([]byte, error) {
 	ref, err := pbconv.BlobFromProto(m)
 	if err != nil {
@@ -86,8 +86,7 @@ func (c *Client) download(ctx context.Context, execution uuid.UUID, m *perdurev1
 	return buf.Bytes(), nil
 }
 
-// agentClaim converts a claim from its message, and downloads contents that the message only refers
-// to.
+// agentClaim converts the message m to a claim, and downloads contents that m only refers to.
 func (c *Client) agentClaim(ctx context.Context, m *perdurev1.AgentClaim) (*perdure.AgentClaim, error) {
 	execution, err := pbconv.UUIDFromProto("lease.execution_id", m.GetLease().GetExecutionId())
 	if err != nil {
@@ -110,8 +109,7 @@ func (c *Client) agentClaim(ctx context.Context, m *perdurev1.AgentClaim) (*perd
 	return claim, c.fetchDeferred(ctx, execution, m.GetResults(), claim.Results)
 }
 
-// taskClaim converts a claim of a task from its message, and downloads contents that the message
-// only refers to.
+// taskClaim converts the message m to a claim of a task, and downloads contents that m only refers to.
 func (c *Client) taskClaim(ctx context.Context, m *perdurev1.TaskClaim) (perdure.TaskClaim, error) {
 	execution, err := pbconv.UUIDFromProto("lease.execution_id", m.GetLease().GetExecutionId())
 	if err != nil {
@@ -123,8 +121,8 @@ func (c *Client) taskClaim(ctx context.Context, m *perdurev1.TaskClaim) (perdure
 	return pbconv.TaskClaimFromProto(m)
 }
 
-// commitReply converts the reply to a commit from its message, and downloads contents that the
-// message only refers to.
+// commitReply converts the message m to the reply to a commit, and downloads contents that m only refers
+// to.
 func (c *Client) commitReply(ctx context.Context, execution uuid.UUID, m *perdurev1.CommitResponse) (perdure.CommitReply, error) {
 	tasks := slices.Clip(m.GetTasks())
 	for _, claim := range m.GetClaims() {
@@ -144,7 +142,7 @@ func (c *Client) commitReply(ctx context.Context, execution uuid.UUID, m *perdur
 	return reply, c.fetchDeferred(ctx, execution, m.GetTasks(), reply.Tasks)
 }
 
-// fetchDeferred reads the tasks that did not fit into the message, and adds them to tasks.
+// fetchDeferred requests the tasks that did not fit into the message, and adds them to tasks.
 func (c *Client) fetchDeferred(ctx context.Context, execution uuid.UUID, list []*perdurev1.Task, tasks []*perdure.Task) error {
 	var places []int
 	var ids []uuid.UUID
@@ -177,8 +175,8 @@ func valuesOf(signals []*perdurev1.Signal) []*perdurev1.Content {
 	return contents
 }
 
-// giveBack logs and releases a claim that the client cannot use. If the release fails, the claim's
-// lease expires.
+// giveBack releases a claim that the client cannot use, and logs the reason why. If the release fails, the
+// claim ends with its lease.
 func (c *Client) giveBack(ctx context.Context, why error, r perdure.Release) {
 	log := c.o.Logger.With("worker", r.WorkerID)
 	for _, a := range r.Agents {

@@ -12,8 +12,8 @@ import (
 	"github.com/perdure/perdure/api/perdure/v1/pbconv"
 )
 
-// ServeContents implements perdure.Dispatch. It does not retry. When the stream ends, it waits for
-// all requests in progress to end, and returns an error.
+// ServeContents implements perdure.Dispatch. It does not retry. When the stream ends, it waits until no
+// request is being served, and returns the error of the stream.
 func (c *Client) ServeContents(ctx context.Context, worker uuid.UUID, source perdure.ContentSource) error {
 	ctx, cancel := context.WithCancel(ctx)
 	defer cancel()
@@ -24,7 +24,7 @@ func (c *Client) ServeContents(ctx context.Context, worker uuid.UUID, source per
 	s := &contentServer{ctx: ctx, source: source, send: stream.Send, open: map[int64]*contentRequest{}}
 	defer s.running.Wait()
 	defer cancel()
-	// The error of sending is ignored, because Recv returns the reason.
+	// The error of sending is ignored, because Recv returns the same reason.
 	_ = s.sendMessage(&perdurev1.ServeContentsRequest{WorkerId: pbconv.UUIDToProto(c.or(worker))})
 	for {
 		m, err := stream.Recv()
@@ -38,7 +38,7 @@ func (c *Client) ServeContents(ctx context.Context, worker uuid.UUID, source per
 	}
 }
 
-// contentServer answers the server's requests for contents over one stream.
+// contentServer serves the contents for which the server asks over one stream.
 type contentServer struct {
 	ctx     context.Context
 	source  perdure.ContentSource
@@ -56,23 +56,23 @@ type contentRequest struct {
 	execution uuid.UUID
 	sum       perdure.Hash
 	cancel    context.CancelFunc
-	// more receives a token when room grows. It has capacity one.
+	// more receives a value when room grows. Its capacity is one.
 	more chan struct{}
 
 	mu   sync.Mutex // guards the field room
 	room int64      // number of pieces that the server still allows to be sent
 }
 
-// sendMessage sends a message over the stream. Requests run concurrently, but only one sends at a
-// time.
+// sendMessage sends a message over the stream. Requests are served concurrently, but only one goroutine
+// sends at a time.
 func (s *contentServer) sendMessage(m *perdurev1.ServeContentsRequest) error {
 	s.sending.Lock()
 	defer s.sending.Unlock()
 	return s.send(m)
 }
 
-// take processes a message of the server: a new request, more room for a request, or its
-// cancellation.
+// take handles a message from the server: a new request, permission to send more pieces for a request, or
+// the cancellation of a request.
 func (s *contentServer) take(m *perdurev1.ServeContentsResponse) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -107,8 +107,8 @@ func (a *contentRequest) add(pieces int64) {
 	}
 }
 
-// piece waits until the server allows another piece to be sent, and counts it. It returns false if
-// ctx ends first.
+// piece waits until the server permits another piece of the content, and uses up the permission. It returns
+// false if ctx ends first.
 func (a *contentRequest) piece(ctx context.Context) bool {
 	for {
 		a.mu.Lock()
@@ -128,8 +128,8 @@ func (a *contentRequest) piece(ctx context.Context) bool {
 	}
 }
 
-// answer sends the requested content in pieces, and then its end or an error. It sends neither end
-// nor error if the request was cancelled or the stream is broken.
+// answer sends the requested content in pieces, and then its end, or the error err. It sends neither of the
+// two if the request was cancelled or the stream is broken.
 func (s *contentServer) answer(ctx context.Context, a *contentRequest, err error) {
 	defer func() {
 		a.cancel()
@@ -162,7 +162,7 @@ func (s *contentServer) stream(ctx context.Context, a *contentRequest) error {
 	}
 	defer func() { _ = content.Close() }() // the content was only read
 	for {
-		// Each piece has its own buffer, because gRPC may still use the buffer of a sent message.
+		// Each piece has a buffer of its own, because gRPC may still read the one of the previous message.
 		buf := make([]byte, perdure.BlobChunk)
 		n, err := io.ReadFull(content, buf)
 		if n > 0 {

@@ -12,8 +12,8 @@ import (
 	"github.com/perdure/perdure/api/perdure/v1/pbconv"
 )
 
-// Entries implements perdure.Dispatch. It has one message in memory at a time, and does not retry.
-// After an error, the caller can continue with its last entry as After.
+// Entries implements perdure.Dispatch. It has only one message of the stream in memory at a time, and does
+// not retry. After an error, the caller can continue with the last entry that it got as After.
 func (c *Client) Entries(ctx context.Context, q perdure.EntryQuery) iter.Seq2[perdure.Entry, error] {
 	return func(yield func(perdure.Entry, error) bool) {
 		ctx, cancel := context.WithCancel(ctx)
@@ -42,9 +42,9 @@ func (c *Client) Entries(ctx context.Context, q perdure.EntryQuery) iter.Seq2[pe
 	}
 }
 
-// nextEntries reads a message with entries, and all contents of these entries. The message is a
-// batch, or one entry from an older server that sends no batches. The error is io.EOF at the end of
-// the stream.
+// nextEntries reads the next message of the stream, and downloads the contents of its entries. The message
+// is a batch, or one entry from an older server that sends no batches. At the end of the stream, the error
+// is io.EOF.
 func nextEntries(in perdurev1.AgentDispatch_GetEntriesClient) ([]*perdurev1.Entry, error) {
 	head, err := in.Recv()
 	if err != nil {
@@ -62,8 +62,8 @@ func nextEntries(in perdurev1.AgentDispatch_GetEntriesClient) ([]*perdurev1.Entr
 	return batch, nil
 }
 
-// readEntry converts an entry from its message. If the entry was stored in mode LOCAL, its content
-// includes the metadata; readEntry separates them.
+// readEntry converts the message m to an entry. If the entry was stored in mode LOCAL, its content includes
+// the metadata, and readEntry separates the two.
 func readEntry(m *perdurev1.Entry, execution uuid.UUID) (perdure.Entry, error) {
 	entry, err := pbconv.EntryFromProto(m)
 	if err == nil && entry.Content != nil && entry.Blob != nil && entry.Blob.ID == perdure.ContentID(execution, entry.Blob.SHA256) {

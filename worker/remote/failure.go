@@ -17,12 +17,12 @@ import (
 	"google.golang.org/grpc/status"
 )
 
-// reconnect determines the pauses between tries to restore a connection. They are short, because
-// the results of paid work wait for the connection.
+// reconnect says how long the client pauses between tries to restore a connection. The pauses are short,
+// because the results of paid work wait for the connection.
 var reconnect = grpcbackoff.Config{BaseDelay: 100 * time.Millisecond, Multiplier: 1.6, Jitter: 0.2, MaxDelay: time.Second}
 
-// lastError stores the last error of connecting. Without it, Dial could not return that error,
-// because gRPC reports it only to calls.
+// lastError stores the last error of a try to connect, for Dial. gRPC itself reports that error only to
+// calls.
 type lastError struct {
 	mu  sync.Mutex
 	err error
@@ -40,7 +40,7 @@ func (l *lastError) get() error {
 	return l.err
 }
 
-// watch returns credentials that also store errors of the TLS handshake in l.
+// watch returns credentials that do the same as secure, and also store errors of the TLS handshake in l.
 func (l *lastError) watch(secure credentials.TransportCredentials) credentials.TransportCredentials {
 	return handshakeRecorder{secure, l}
 }
@@ -85,8 +85,7 @@ func (c *Client) fail(ctx context.Context, err error) error {
 	if ctx.Err() != nil && ended(err) {
 		return ctx.Err()
 	}
-	// The server knows the call's deadline, and may notice that it has passed before this client
-	// does.
+	// The server knows the deadline of the call, and may notice before this client that it has passed.
 	if _, limited := ctx.Deadline(); limited && status.Code(err) == grpccodes.DeadlineExceeded {
 		return context.DeadlineExceeded
 	}
@@ -119,9 +118,9 @@ func ended(err error) bool {
 		errors.Is(err, context.Canceled) || errors.Is(err, context.DeadlineExceeded)
 }
 
-// again repeats a call while its error is unavailable or rate_limited, until ctx ends or the client
-// is closed. The server may receive the call twice. A reconnect ends the pause before the next try,
-// unless the server has said how long to wait.
+// again repeats a call until it succeeds, its error is neither unavailable nor rate_limited, ctx ends, or
+// the client is closed. The server may receive the call twice. A reconnect ends the pause before the next
+// try, unless the server has said how long to wait.
 func again[T any](ctx context.Context, c *Client, name string, call func(context.Context) (T, error)) (T, error) {
 	trying, cancel := context.WithCancel(ctx)
 	defer cancel()
@@ -160,9 +159,8 @@ func isTemporary(err error) bool {
 	return (perdure.IsCode(err, perdure.Unavailable) || perdure.IsCode(err, perdure.RateLimited)) && !errors.Is(err, errClosed)
 }
 
-// pauseAfter returns the pause before the next try, and a channel that ends the pause early at a
-// reconnect. If the server has said how long to wait, the server is reachable, and the channel is
-// nil.
+// pauseAfter returns the pause before the next try, and a channel that ends the pause at a reconnect. If
+// the server has said how long to wait, the channel is nil, because the server can be reached.
 func pauseAfter(err error, pause time.Duration, back <-chan struct{}) (time.Duration, <-chan struct{}) {
 	var coded *perdure.Error
 	if errors.As(err, &coded) && coded.RetryAfter > 0 {
@@ -171,8 +169,7 @@ func pauseAfter(err error, pause time.Duration, back <-chan struct{}) (time.Dura
 	return pause, back
 }
 
-// rest waits for the pause, or until the channel early is closed. If ctx ends first, it returns the
-// cause of ctx.
+// rest waits for the pause, or until early is closed. If ctx ends first, it returns the cause of ctx.
 func rest(ctx context.Context, pause time.Duration, early <-chan struct{}) error {
 	timer := time.NewTimer(pause)
 	defer timer.Stop()
@@ -185,8 +182,8 @@ func rest(ctx context.Context, pause time.Duration, early <-chan struct{}) error
 	return nil
 }
 
-// finalError returns the error of a call that is not repeated. After Close, it is errClosed. If the
-// deadline has passed, it contains the error of the earlier tries. Otherwise it is err.
+// finalError returns the error of a call that is not tried again: errClosed after Close, err with the error
+// of the earlier tries if the deadline has passed, and err otherwise.
 func (c *Client) finalError(ctx context.Context, err, unavailable error) error {
 	switch {
 	case c.frames.ctx.Err() != nil:

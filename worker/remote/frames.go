@@ -35,13 +35,14 @@ func (c *Client) Append(ctx context.Context, frames []perdure.Frame) ([]perdure.
 	return replies, nil
 }
 
-// batch is the content of one message: pieces of frames, and for each piece the index of its frame.
+// batch is the content of one message: pieces of frames. Each piece has the index of the frame to which it
+// belongs.
 type batch struct {
 	pieces []perdure.Frame
 	of     []int
 }
 
-// batches splits the frames into batches, each for one message, in order.
+// batches splits the frames into batches of one message each, in order.
 func batches(frames []perdure.Frame) func(yield func(batch) bool) {
 	return func(yield func(batch) bool) {
 		var b batch
@@ -64,8 +65,9 @@ func batches(frames []perdure.Frame) func(yield func(batch) bool) {
 	}
 }
 
-// join adds the replies to one batch to replies, which has one reply per frame. If a frame was sent
-// in several pieces, its reply is the first error or, without an error, the last reply.
+// join adds the server's replies to this batch to replies, which has one reply for each frame. If a frame
+// was sent in several pieces, its reply is the first error or, if there is none, the reply to the last
+// piece.
 func (b batch) join(replies, answered []perdure.FrameReply) []perdure.FrameReply {
 	for i, r := range answered {
 		if at := b.of[i]; at == len(replies) {
@@ -77,8 +79,8 @@ func (b batch) join(replies, answered []perdure.FrameReply) []perdure.FrameReply
 	return replies
 }
 
-// cut splits a frame into pieces of at most pieceLimit bytes, between characters. Only the last
-// piece closes the block.
+// cut splits a frame into pieces of at most pieceLimit bytes. It splits only between characters, and only
+// the last piece closes the block.
 func cut(frame perdure.Frame) []perdure.Frame {
 	var pieces []perdure.Frame
 	for len(frame.Text) > pieceLimit {
@@ -95,7 +97,7 @@ func cut(frame perdure.Frame) []perdure.Frame {
 	return append(pieces, frame)
 }
 
-// frameStream is the client's only stream of frames. The stream is opened at the first use, and
+// frameStream is the one stream over which the client sends frames. It is opened when it is first used, and
 // replaced when it breaks.
 type frameStream struct {
 	open func(context.Context, ...grpc.CallOption) (perdurev1.WorkerDispatch_StreamDataClient, error)
@@ -118,8 +120,7 @@ func (s *frameStream) close() {
 	s.running.Wait()
 }
 
-// send sends one batch and waits for the reply. Errors: those of the batch, of the stream and of
-// ctx.
+// send sends one batch and waits for the server's replies. Errors: those of the batch, the stream and ctx.
 func (s *frameStream) send(ctx context.Context, frames []*perdurev1.Frame) ([]perdure.FrameReply, error) {
 	stream, err := s.stream()
 	if err != nil {
@@ -138,7 +139,7 @@ func (s *frameStream) send(ctx context.Context, frames []*perdurev1.Frame) ([]pe
 	return pbconv.FrameRepliesFromProto(reply.GetReplies()), nil
 }
 
-// stream returns the open stream. It opens a stream if none is open. Error: errClosed after close.
+// stream returns the open stream, and opens one if none is open. Error: errClosed after close.
 func (s *frameStream) stream() (*openStream, error) {
 	s.mu.Lock()
 	defer s.mu.Unlock()

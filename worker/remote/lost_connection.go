@@ -22,8 +22,9 @@ import (
 // The client repeats calls with [again] instead, which is used only for calls that may be repeated.
 var unreplayed = grpc.MaxRetryRPCBufferSize(0)
 
-// lostUnary returns unavailable for a call whose message could not be sent. gRPC returns io.EOF in
-// that case: the status contains the error, but nothing reads the status of a unary call.
+// lostUnary is a gRPC interceptor. It returns unavailable for a unary call whose message could not be sent.
+// gRPC returns io.EOF for such a call: the reason is in the status, but nothing reads the status of a unary
+// call.
 func lostUnary(ctx context.Context, method string, m, reply any, conn *grpc.ClientConn, invoke grpc.UnaryInvoker, options ...grpc.CallOption) error {
 	err := invoke(ctx, method, m, reply, conn, options...)
 	if errors.Is(err, io.EOF) {
@@ -32,9 +33,9 @@ func lostUnary(ctx context.Context, method string, m, reply any, conn *grpc.Clie
 	return err
 }
 
-// lostStream returns a stream for calls with one request. If that request could not be sent, reads
-// of the stream return the status of the call. Otherwise the io.EOF of sending would look like the
-// end of the stream. It does not change streams with several requests.
+// lostStream is a gRPC interceptor for calls with one request and a stream of replies. If the request could
+// not be sent, reading returns the status of the call; otherwise the io.EOF of sending would look like the
+// end of the stream. It leaves calls with several requests as they are.
 func lostStream(ctx context.Context, desc *grpc.StreamDesc, conn *grpc.ClientConn, method string, open grpc.Streamer, options ...grpc.CallOption) (grpc.ClientStream, error) {
 	stream, err := open(ctx, desc, conn, method, options...)
 	if err != nil || desc.ClientStreams {
@@ -45,7 +46,7 @@ func lostStream(ctx context.Context, desc *grpc.StreamDesc, conn *grpc.ClientCon
 
 type readStream struct{ grpc.ClientStream }
 
-// SendMsg sends m. It does not return io.EOF, because RecvMsg then returns the reason why the
+// SendMsg sends m. It returns nil in place of io.EOF, because RecvMsg then returns the reason why the
 // stream has ended.
 func (s readStream) SendMsg(m any) error {
 	if err := s.ClientStream.SendMsg(m); !errors.Is(err, io.EOF) {

@@ -10,8 +10,8 @@ import (
 	perdurev1 "github.com/perdure/perdure/api/perdure/v1"
 )
 
-// openStream is a stream of frames that is open. When it breaks, its context ends with the reason
-// as the cause.
+// openStream is an open stream of frames. When the stream breaks, its context ends, with the reason as the
+// cause.
 type openStream struct {
 	ctx    context.Context
 	cancel context.CancelCauseFunc
@@ -23,7 +23,7 @@ type openStream struct {
 	waiting map[int64]chan *perdurev1.StreamDataResponse
 }
 
-// roundTrip sends a batch with a new number and waits for the reply with that number.
+// roundTrip sends a batch with a new number, and waits for the server's reply to that number.
 func (s *openStream) roundTrip(ctx context.Context, frames []*perdurev1.Frame) (*perdurev1.StreamDataResponse, error) {
 	id, answer := s.expect()
 	defer s.forget(id)
@@ -59,7 +59,7 @@ func (s *openStream) forget(id int64) {
 	delete(s.waiting, id)
 }
 
-// write sends the messages from the channel out. It is the only sender of the stream.
+// write sends the messages that arrive in the channel out. No other goroutine sends on the stream.
 func (s *openStream) write() {
 	for {
 		select {
@@ -91,8 +91,8 @@ func (s *openStream) read() {
 	}
 }
 
-// broken returns the reason why a stream has ended. It is unavailable if the server ended the
-// stream without an error.
+// broken returns the reason why the stream has ended: err, or unavailable if the server ended the stream
+// without an error.
 func broken(err error) error {
 	if errors.Is(err, io.EOF) {
 		return perdure.Errorf(perdure.Unavailable, "the server ended the stream")

@@ -2,13 +2,13 @@ package remote
 
 import "sync"
 
-// reconnectSignal tells waiters when a lost connection is restored. The zero value is ready to use.
+// reconnectSignal tells goroutines that a lost connection is restored. The zero value is ready to use.
 type reconnectSignal struct {
 	mu       sync.Mutex // guards the channel returned
 	returned chan struct{}
 }
 
-// back returns a channel that is closed at the next reconnect.
+// back returns a channel that is closed when the client has reconnected next time.
 func (l *reconnectSignal) back() <-chan struct{} {
 	l.mu.Lock()
 	defer l.mu.Unlock()
@@ -18,7 +18,7 @@ func (l *reconnectSignal) back() <-chan struct{} {
 	return l.returned
 }
 
-// broadcast closes the channel of all callers of back.
+// broadcast closes all channels that back has returned.
 func (l *reconnectSignal) broadcast() {
 	l.mu.Lock()
 	defer l.mu.Unlock()

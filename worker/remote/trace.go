@@ -9,8 +9,8 @@ import (
 	"google.golang.org/grpc/metadata"
 )
 
-// withTraceparent adds the traceparent of the caller's span to the metadata of the call, if there
-// is a span.
+// withTraceparent is a gRPC interceptor: it adds the traceparent of the caller's span to the metadata of
+// the call, if there is a span.
 func withTraceparent(ctx context.Context, method string, m, reply any, conn *grpc.ClientConn, invoke grpc.UnaryInvoker, options ...grpc.CallOption) error {
 	if trace.SpanContextFromContext(ctx).IsValid() {
 		carrier := propagation.MapCarrier{}

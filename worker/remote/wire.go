@@ -9,8 +9,8 @@ import (
 	"syscall"
 )
 
-// wire records the open sockets of a connection, so that they can be closed. It does not wrap the
-// sockets, because gRPC does not set socket options on a wrapped socket.
+// wire is the list of a connection's open sockets, so that they can be closed. It does not wrap the
+// sockets, because gRPC sets no socket options on a wrapped one.
 type wire struct {
 	mu   sync.Mutex // guards the field open
 	open []net.Conn // may contain closed sockets until the next dial
@@ -42,7 +42,7 @@ func isClosed(conn net.Conn) bool {
 	return err != nil || raw.Control(func(uintptr) {}) != nil
 }
 
-// cut closes the sockets, so that the client reconnects.
+// cut closes the sockets of the connection, so that the client reconnects.
 func (w *wire) cut() {
 	w.mu.Lock()
 	defer w.mu.Unlock()

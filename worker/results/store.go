@@ -1,6 +1,6 @@
-// Package results stores the results of expensive task attempts, such as answers of models, on a
-// worker's disk until a server has stored them. A worker that is killed before the server's
-// acknowledgement finds the result when it claims the task again.
+// Package results stores the results of expensive task attempts, such as answers of models, on the worker's
+// disk until a server has stored them. If the worker is killed before the server has acknowledged a result,
+// the worker finds it when it claims the task again.
 package results
 
 import (
@@ -20,14 +20,14 @@ import (
 const (
 	// DefaultBytes is the default limit of a Store's disk space in bytes.
 	DefaultBytes = 256 << 20
-	// DefaultAge is the default time after which a Store removes a result.
+	// DefaultAge is how old a result becomes by default before a Store removes it.
 	DefaultAge = 24 * time.Hour
-	// block is the unit, in bytes, in which file sizes are counted, because a file system allocates
+	// block is the unit, in bytes, to which file sizes are rounded up, because a file system allocates
 	// whole blocks.
 	block = 4096
 )
 
-// Key identifies a result by the task and its input.
+// Key identifies a result: by the task, and by the input with which the task was run.
 type Key struct {
 	ExecutionID, TaskID uuid.UUID
 	Input               perdure.Hash
@@ -40,8 +40,9 @@ type Options struct {
 	Now   func() time.Time
 }
 
-// Store is a directory of results, with one file for each result, which only the owner can read. It
-// is safe for concurrent use by one process. The caller must hold a lock on the parent directory.
+// Store is a directory with one file for each result, which only the user of this process can read. It is
+// safe for concurrent use within one process. The caller must hold a lock on the parent directory, so that
+// no other process uses it.
 type Store struct {
 	dir string
 	o   Options
@@ -51,8 +52,8 @@ type Store struct {
 	bytes int64                // counted size of all files
 }
 
-// name is the part of a Key that determines the name of the file. It does not contain the input, so
-// a task has one result at a time.
+// name is what determines the name of a result's file. The input is not a part of it, so a task has only
+// one result at a time.
 type name struct{ execution, task uuid.UUID }
 
 func (k Key) name() name { return name{k.ExecutionID, k.TaskID} }
@@ -64,8 +65,8 @@ type file struct {
 	at   time.Time
 }
 
-// Open opens the directory, and creates it if necessary. It removes results that are too old or
-// exceed the limit.
+// Open opens the directory, and creates it if necessary. It removes results that are too old, and the
+// oldest ones above the limit of disk space.
 func Open(dir string, o Options) (*Store, error) {
 	if o.Bytes <= 0 {
 		o.Bytes = DefaultBytes
@@ -89,8 +90,7 @@ func Open(dir string, o Options) (*Store, error) {
 	return s, nil
 }
 
-// list reads the names of the files in the directory. It ignores names that do not have the form of
-// a result's name.
+// list reads which results are in the directory. It ignores files whose names are not names of results.
 func (s *Store) list() error {
 	found, err := os.ReadDir(s.dir)
 	if err != nil {
@@ -112,9 +112,9 @@ func (s *Store) list() error {
 	return nil
 }
 
-// Put stores a result durably, and replaces an earlier result of the same task. It removes the
-// oldest results if it needs space. Errors: payload_too_large for a result that is larger than the
-// Store's limit, and errors of the disk.
+// Put stores a result so that it survives a crash, and replaces an earlier result of the same task. If
+// there is too little space, it removes the oldest results. Errors: payload_too_large for a result that is
+// larger than the limit of the Store; errors of the disk.
 func (s *Store) Put(k Key, result []byte) error {
 	raw := encode(k.Input, result)
 	size := counted(int64(len(raw)))
@@ -134,8 +134,8 @@ func (s *Store) Put(k Key, result []byte) error {
 	return nil
 }
 
-// write creates the file under its final name. If the process is killed afterwards, the file
-// exists. A file that a power failure has left incomplete does not match its checksum.
+// write creates the file under its final name. If the process is killed after that, the result is there. If
+// a power failure leaves the file incomplete, its checksum does not match.
 func (s *Store) write(n name, raw []byte) error {
 	f, err := os.OpenFile(s.path(n), os.O_WRONLY|os.O_CREATE|os.O_TRUNC, 0o600)
 	if err != nil {
@@ -156,8 +156,8 @@ func syncFolder(dir string) error {
 	return errors.Join(f.Sync(), f.Close())
 }
 
-// Get returns the result for the key, and reports whether there is one. It removes a result that is
-// too old, is damaged, or belongs to a different input.
+// Get returns the result for the key; the bool is false if there is none. A result that is too old,
+// damaged, or of another input is removed.
 func (s *Store) Get(k Key) ([]byte, bool) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -201,8 +201,8 @@ func (s *Store) Len() int {
 	return s.files.Len()
 }
 
-// evict removes results that are too old. Then it removes the oldest results until there is space
-// for the number of bytes that room says. The caller has locked s.mu.
+// evict removes results that are too old, and then the oldest ones until room bytes are free. The caller
+// has locked s.mu.
 func (s *Store) evict(room int64) {
 	now := s.o.Now()
 	for f := s.files.Oldest(); f != nil && (now.Sub(f.at) >= s.o.Age || s.bytes+room > s.o.Bytes); f = s.files.Oldest() {
@@ -215,8 +215,8 @@ func (s *Store) add(f *file) {
 	s.bytes += f.size
 }
 
-// remove removes a result. If the file cannot be removed, the next Open finds it, and removes it
-// when it is too old. The caller has locked s.mu.
+// remove removes a result. If its file cannot be removed, the next Open lists it again, and removes it when
+// it is too old. The caller has locked s.mu.
 func (s *Store) remove(n name) {
 	f := s.files.Remove(n)
 	if f == nil {

@@ -9,8 +9,8 @@ import (
 	"github.com/perdure/perdure/internal/sandbox"
 )
 
-// findBwrap returns the path of the program bubblewrap in PATH. It skips a program in the workspace
-// dir, because a command may have put it there, and it would run unconfined.
+// findBwrap returns the path of the program bubblewrap that is found in PATH. It skips a program in the
+// workspace dir: a command may have put it there, and it would run unconfined.
 func findBwrap(dir string) (string, error) {
 	for _, folder := range filepath.SplitList(os.Getenv("PATH")) {
 		path, err := exec.LookPath(filepath.Join(folder, "bwrap"))
@@ -27,8 +27,8 @@ func findBwrap(dir string) (string, error) {
 // rootCaps are the capabilities that builds of root need to change files of other users.
 var rootCaps = []string{"CAP_CHOWN", "CAP_DAC_OVERRIDE", "CAP_FOWNER", "CAP_FSETID", "CAP_SETUID", "CAP_SETGID"}
 
-// bwrapArgs returns the arguments of bubblewrap. The data directory is covered last, because a bind
-// mount after the cover could uncover it.
+// bwrapArgs returns the arguments with which bubblewrap is started. The data directory is covered last,
+// because a later bind mount could make it visible again.
 func (l *launch) bwrapArgs() []string {
 	args := []string{"--die-with-parent", "--unshare-pid"}
 	p := l.policy
@@ -47,7 +47,7 @@ func (l *launch) bwrapArgs() []string {
 		}
 	}
 	if os.Geteuid() == 0 {
-		// With its capabilities root could unmount the cover of the data directory.
+		// With capabilities, root could unmount the cover of the data directory.
 		args = append(args, "--cap-drop", "ALL")
 		for _, name := range rootCaps {
 			args = append(args, "--cap-add", name)

@@ -9,7 +9,7 @@ import (
 	"github.com/perdure/perdure/internal/sandbox"
 )
 
-// cache describes where a toolchain keeps downloads and build results.
+// cache describes where a toolchain has its downloads and build results.
 type cache struct {
 	program  string // a missing cache is created only if this program is installed, or if program is ""
 	variable string // environment variable with the path of the cache
@@ -32,7 +32,7 @@ var caches = []cache{
 	{"uv", "UV_CACHE_DIR", ".cache/uv", false},
 }
 
-// writable returns the paths that commands may write: the workspace dir and the toolchains' caches.
+// writable returns the paths that commands may write: the workspace dir, and the caches of toolchains.
 func writable(dir string) []string {
 	paths := []string{dir}
 	home, err := os.UserHomeDir()
@@ -42,7 +42,7 @@ func writable(dir string) []string {
 	for _, c := range caches {
 		path := c.path(home)
 		real, err := sandbox.RealPath(path)
-		// Skip an environment variable that names the home directory or a folder above it, because
+		// A variable may name the home directory or a folder above it. Such a path is not used, because
 		// commands could then write all of the home directory.
 		if path == "" || err != nil || real == "/" || home != "" && sandbox.Within(home, real) || isPrivate(real) {
 			continue
@@ -54,8 +54,8 @@ func writable(dir string) []string {
 	return paths
 }
 
-// path returns the cache's path, or "" if the toolchain has no cache here. It creates a missing
-// cache, because a confined toolchain cannot.
+// path returns the path of the cache, or "" if the toolchain has no cache on this machine. It creates a
+// missing folder, because a confined toolchain could not.
 func (c cache) path(home string) string {
 	path := ""
 	if c.variable != "" {
@@ -72,7 +72,7 @@ func (c cache) path(home string) string {
 			return path
 		}
 	}
-	// If the cache cannot be created, commands get no access to it.
+	// If the folder cannot be created, commands simply get no cache.
 	_ = os.MkdirAll(path, 0o755)
 	return path
 }

@@ -13,10 +13,10 @@ import (
 	"github.com/perdure/perdure/internal/sandbox"
 )
 
-// ownCaches gives a command its own toolchain caches in the folder slot, and removes the user's
-// caches from the paths that it can write. With mounts or bubblewrap, the command gets overlays
-// over the user's caches. With Landlock and no mounts, environment variables name caches in slot.
-// Other users of a cache therefore do not run a file that a command wrote to it.
+// ownCaches gives a command toolchain caches of its own in the folder slot, so that nobody else runs a file
+// that the command has written to a cache. It removes the user's caches from the paths to which the command
+// may write. With mounts or bubblewrap, the command gets overlays over the user's caches; otherwise
+// environment variables name empty caches in slot.
 func (l *launch) ownCaches(slot string) error {
 	home, _ := os.UserHomeDir() // "" if there is no home directory
 	if l.Method == sandbox.ByLandlock && !l.Mounts {
@@ -49,8 +49,7 @@ func isMissing(path string) bool {
 	return errors.Is(err, fs.ErrNotExist)
 }
 
-// newCacheFolder creates the folders for the overlay of the cache at path. It creates them in the
-// folder slot.
+// newCacheFolder creates folders in slot for the overlay over the cache at path.
 func newCacheFolder(slot, path string) (sandbox.CacheFolder, error) {
 	base := filepath.Join(slot, strings.ReplaceAll(path[1:], "/", "-"))
 	c := sandbox.CacheFolder{Path: path, Upper: filepath.Join(base, "upper"), Work: filepath.Join(base, "work"), Empty: filepath.Join(base, "empty")}
@@ -62,8 +61,8 @@ func newCacheFolder(slot, path string) (sandbox.CacheFolder, error) {
 	return c, nil
 }
 
-// cacheVariables returns environment variables (name=value) that point toolchains at caches in the
-// folder slot. Go reads modules that are already downloaded through GOPROXY.
+// cacheVariables returns the environment variables (name=value) that make toolchains use caches in the
+// folder slot. Through GOPROXY, Go can still read modules that the user has downloaded.
 func cacheVariables(slot, home string) []string {
 	var vars []string
 	for _, c := range caches {

@@ -19,23 +19,23 @@ import (
 	"github.com/perdure/perdure/tool/internal/shell"
 )
 
-// The mechanisms that can enforce a command's limits of processes and memory.
+// The mechanisms that can enforce how many processes and how much memory a command may use.
 const (
 	BoundByGroup   = "cgroup"
 	BoundByWatcher = "watcher"
 	boundByNothing = "none"
 )
 
-// Ready is true if this program can be started as a sandbox child, see tool.MaybeSandboxChild.
+// Ready is true if this program can be started again as a sandbox child, see tool.MaybeSandboxChild.
 var Ready atomic.Bool
 
-// Options configure the confinement of a workspace's commands.
+// Options say how the commands of a workspace are to be confined.
 type Options struct {
 	// Dir is the path of the workspace.
 	Dir string
 	// Unconfined makes commands run without Landlock and bubblewrap, even if these are available.
 	Unconfined bool
-	// OwnSockets lets commands create Unix sockets in separate namespaces.
+	// OwnSockets lets commands create Unix sockets, in namespaces of their own.
 	OwnSockets bool
 	Net        Net
 	Limits     group.Limits
@@ -46,17 +46,18 @@ type Options struct {
 	Run        string // the id of the run whose folders commands use; "" if each command has its own folders
 }
 
-// Confinement describes how commands of a workspace are confined.
+// Confinement says how the commands of a workspace are confined.
 type Confinement struct {
 	Options
 	Method sandbox.Method
-	// Note describes what the confinement leaves open, or says why there is no confinement.
+	// Note says what the confinement does not prevent, or why there is no confinement.
 	Note string
 	// Mounts makes the command run in a mount namespace in which an empty folder covers the data
 	// directory. Without Mounts, bubblewrap covers the data directory, and Landlock grants every
 	// path except the data directory one by one.
 	Mounts bool
-	// Child makes the command start through a sandbox child of this program.
+	// Child makes the command start through a sandbox child: a second process of this program, which
+	// confines itself and becomes the command.
 	Child bool
 	// Pids makes the command run in a PID namespace; it requires Mounts. The command sees no other
 	// process, and its remaining processes die with the namespace.
@@ -100,9 +101,9 @@ func joined(note, clause string) string {
 	return note + "; " + clause
 }
 
-// unconfined returns the confinement c without Landlock and bubblewrap, but with the system call
-// filter if the filter works. No command may run if c requires separate sockets or a separate
-// network that are not available.
+// unconfined returns c without Landlock and bubblewrap, but with the system call filter if the filter
+// works. If c requires Unix sockets or a network of a command's own, or no network, and this cannot be had
+// without Landlock and bubblewrap, the result refuses all commands.
 func unconfined(c Confinement, note string) Confinement {
 	c.Method, c.Note = sandbox.NotConfined, note
 	if c.OwnSockets {
@@ -125,7 +126,7 @@ func unconfined(c Confinement, note string) Confinement {
 	return c
 }
 
-// probes contains the outcomes of the test commands that probed ran. They stay valid, because the
+// probes contains the outcome of each test command that probed has run. An outcome stays valid, because the
 // kernel does not change while a process runs.
 var probes struct {
 	sync.Mutex
@@ -140,8 +141,8 @@ type probeKey struct {
 	data                          sandbox.Identity
 }
 
-// probed runs a test command under the confinement c and returns its outcome. It runs the command
-// once per process for each probeKey.
+// probed runs a test command under the confinement c and returns its error. For each probeKey, it runs the
+// command only once per process.
 func probed(c Confinement) error {
 	key := probeKey{c.Method, c.Mounts, c.Pids, c.Child, c.filtered, c.OwnSockets, c.Net, c.Data.Identity()}
 	probes.Lock()
@@ -157,7 +158,7 @@ func probed(c Confinement) error {
 	return err
 }
 
-// Probe runs a test command under the confinement c and returns an error if the command fails.
+// Probe runs a test command under the confinement c and returns the error of the command.
 func Probe(c Confinement) error {
 	path, err := shell.Find()
 	if err != nil {

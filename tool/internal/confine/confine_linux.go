@@ -19,7 +19,7 @@ import (
 // selfExe is the path of this program's file, which works even if the file has been replaced.
 const selfExe = "/proc/self/exe"
 
-// Available returns the confinements to try, best first, and the reasons why other methods are not
+// Available returns the confinements to try, the best one first, and the reasons why others are not
 // available.
 func Available(c Confinement) (candidates []Confinement, why []string) {
 	c.filtered, c.Mounts, c.Pids, c.Child, c.Note = sandbox.HasFilter(), false, false, false, ""
@@ -47,8 +47,8 @@ func Available(c Confinement) (candidates []Confinement, why []string) {
 	return append(locks, wraps...), why
 }
 
-// landlocks returns the variants of confinement by Landlock, best first. The note of each variant
-// says what the variant does not confine.
+// landlocks returns the confinements by Landlock to try, the best one first. The note of each says what it
+// does not confine.
 func landlocks(c Confinement, abi int) []Confinement {
 	c.Method, c.Child = sandbox.ByLandlock, true
 	if abi < sandbox.LandlockScoped {
@@ -69,8 +69,8 @@ func landlocks(c Confinement, abi int) []Confinement {
 	return []Confinement{whole, masked, plain}
 }
 
-// bubblewraps returns the variants of confinement by bubblewrap, best first. The first variant
-// covers the data directory by its descriptor before bubblewrap starts.
+// bubblewraps returns the confinements by bubblewrap to try, the best one first. The first one covers the
+// data directory by its descriptor before bubblewrap starts.
 func bubblewraps(c Confinement, ready bool) []Confinement {
 	c.Method, c.Mounts, c.Child = sandbox.ByBwrap, false, ready
 	masked, plain := c, c
@@ -84,7 +84,7 @@ func bubblewraps(c Confinement, ready bool) []Confinement {
 	return []Confinement{plain}
 }
 
-// launch is one command that is about to run, with the resources that it needs until its end.
+// launch is one command that is about to run, with what it needs until its end.
 type launch struct {
 	Confinement
 	hidden  []*hold.File // folders and files that a child covers: the data directory and secrets
@@ -94,8 +94,8 @@ type launch struct {
 	control *group.Control // nil if the command has no control group
 }
 
-// launch prepares a command: it creates the command's own folders and finds the current paths of
-// the data directory.
+// launch prepares a command: it creates the folders that only this command has, and finds the current paths
+// of the data directory.
 func (c Confinement) launch() (*launch, error) {
 	l := &launch{Confinement: c, release: func() {}}
 	if c.Refusal != "" {
@@ -145,7 +145,7 @@ func (l *launch) prepare() error {
 	return makePoints(l.policy.Private, l.shown())
 }
 
-// shown returns the paths that stay visible although the command has private folders above them.
+// shown returns the paths that stay visible below the command's private folders.
 func (l *launch) shown() []string {
 	shown := append(slices.Clone(l.policy.Kept), l.policy.Write...)
 	for _, c := range l.policy.Caches {
@@ -154,8 +154,8 @@ func (l *launch) shown() []string {
 	return shown
 }
 
-// find sets the current paths of the data directory and the secrets. A secret inside the data
-// directory is covered with it.
+// find sets the current paths of the data directory and of the secrets. It leaves out a secret inside the
+// data directory, which is hidden with that directory.
 func (l *launch) find() error {
 	if l.Data != nil {
 		views, err := l.Data.Views()
@@ -184,8 +184,8 @@ func (l *launch) find() error {
 	return nil
 }
 
-// covered reports whether path is in the data directory or in a secret folder other than h. Such a
-// path disappears when the folder is covered.
+// covered reports whether path lies in the data directory, or in a secret folder other than h. When that
+// folder is covered, the path can no longer be reached.
 func (l *launch) covered(path string, h *hold.File) bool {
 	if slices.ContainsFunc(l.policy.Data, func(d string) bool { return sandbox.Within(path, d) }) {
 		return true
@@ -199,7 +199,7 @@ func (l *launch) covered(path string, h *hold.File) bool {
 	})
 }
 
-// environ returns the environment env with the command's TMPDIR and the variables of its caches.
+// environ returns env with the TMPDIR of the command and the variables that name its caches.
 func (l *launch) environ(env []string) []string {
 	if l.policy.Temp == "" {
 		return env
@@ -239,8 +239,8 @@ func (l *launch) group(pid int) *group.Group {
 // close closes this process's copies of the descriptors for the child.
 func (l *launch) close() { closeAll(l.shared); l.shared = nil }
 
-// command returns the exec.Cmd that runs argv confined, in a separate session. The command
-// therefore has its own process group, and no terminal that it could read or write.
+// command returns the exec.Cmd that runs argv confined, in a session of its own. The command therefore has
+// a process group of its own, and no terminal that it could read or write.
 func (l *launch) command(argv []string) (*exec.Cmd, error) {
 	attr := &syscall.SysProcAttr{Setsid: true, Pdeathsig: syscall.SIGKILL}
 	if l.control != nil {
@@ -292,8 +292,8 @@ func (l *launch) filterFd() int {
 	return sandbox.HiddenFd + len(l.hidden)
 }
 
-// share opens the files that the child needs: the folders and files that a sandbox child covers,
-// and the filter for bubblewrap.
+// share opens the files that the child inherits: the folders and files that a sandbox child covers, and the
+// filter for bubblewrap.
 func (l *launch) share() error {
 	for _, h := range l.hidden {
 		if !l.Child {
@@ -320,8 +320,8 @@ func (l *launch) filterRules() sandbox.FilterRules {
 	return sandbox.FilterRules{Unix: l.OwnSockets, NoNet: l.Net == NetNone}
 }
 
-// ownMounts makes the child start in its own mount namespace. A user other than root also gets a
-// user namespace, in which the user's id stays the same.
+// ownMounts makes the child start in a mount namespace of its own. A user other than root also gets a user
+// namespace, in which the id of the user stays the same.
 func ownMounts(attr *syscall.SysProcAttr) {
 	attr.Cloneflags = syscall.CLONE_NEWNS
 	if os.Geteuid() == 0 {

@@ -15,7 +15,7 @@ import (
 // selfExe is "" because this system has no sandbox children.
 const selfExe = ""
 
-// Available returns the reason why there is no confinement on this system.
+// Available returns no confinements, and the reason why there are none on this system.
 func Available(Confinement) ([]Confinement, []string) {
 	return nil, []string{"neither Landlock nor bubblewrap exists on this system"}
 }

@@ -9,7 +9,7 @@ import (
 	"github.com/perdure/perdure/internal/sandbox"
 )
 
-// status collects the reports that a sandbox child writes about its command.
+// status collects what a sandbox child reports about the start and the end of its command.
 type status struct {
 	mu    sync.Mutex
 	text  strings.Builder
@@ -31,8 +31,8 @@ func (s *status) Write(p []byte) (int, error) {
 	return len(p), nil
 }
 
-// Close does nothing: the command's end is known only from a report, which may be missing when the
-// pipe closes.
+// Close does nothing. A closed pipe does not mean that the command has ended: only a report says that, and
+// it may be missing.
 func (s *status) Close() error { return nil }
 
 func (s *status) end() (code, signal int, ok bool) {
@@ -54,8 +54,8 @@ func (s *status) problem() string {
 	return s.text.String()
 }
 
-// describe copies the reported end of the command to e. The result ok is false if no end was
-// reported.
+// describe copies the end of the command to e, as the child has reported it. The result ok is false if no
+// end was reported.
 func (s *status) describe(e *Ending) (ok bool) {
 	s.mu.Lock()
 	defer s.mu.Unlock()

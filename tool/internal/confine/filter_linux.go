@@ -9,7 +9,7 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// filterFile returns a file with the system call filter in bubblewrap's format.
+// filterFile returns an open file with the system call filter, in the format that bubblewrap reads.
 func filterFile(r sandbox.FilterRules) (*os.File, error) {
 	program, err := sandbox.FilterProgram(r)
 	if err != nil {

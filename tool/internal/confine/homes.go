@@ -11,13 +11,12 @@ import (
 	"github.com/perdure/perdure/internal/sandbox"
 )
 
-// usersFrom and usersTo are the first and last user id of people. Other user ids belong to the
-// system.
+// usersFrom and usersTo are the first and the last user id that belongs to a person and not to the system.
 const usersFrom, usersTo = 1000, 60000
 
-// homePlaces returns the folders that contain other users' homes: /home, /root and the homes in
-// /etc/passwd. It leaves out folders that contain the workspace or this user's home, and folders of
-// the system.
+// homePlaces returns the folders in which other users have their homes: /home, /root and the homes in
+// /etc/passwd. It leaves out folders of the system, and those that contain the workspace or this user's
+// home.
 func homePlaces(workspace string) []string {
 	own, _ := os.UserHomeDir() // "" if there is no home directory
 	var places []string
@@ -58,8 +57,8 @@ func listedHomes() []string {
 	return homes
 }
 
-// isSystem reports whether path is a folder that every program needs, or lies in or above such a
-// folder.
+// isSystem reports whether path is a folder that every program needs, lies in such a folder, or lies above
+// one.
 func isSystem(path string) bool {
 	system := append([]string{"/dev", "/proc", "/sys", "/boot"}, sandbox.PrivatePaths...)
 	for _, s := range append(system, systemPaths...) {

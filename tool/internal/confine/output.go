@@ -14,7 +14,7 @@ import (
 // pipeBytes is the maximum capacity in bytes of an unprivileged user's pipe.
 const pipeBytes = 1 << 20
 
-// output holds the pipes that a process writes to, and the goroutines that read them.
+// output is the pipes to which a process writes, and the goroutines that read them.
 type output struct {
 	readers []*os.File
 	writers []*os.File
@@ -24,10 +24,10 @@ type output struct {
 	heard   chan struct{} // closed when all reports of the child are read
 }
 
-// attach connects the command's streams. Without stderr, both streams share one pipe. A sandbox
-// child also gets a third pipe as descriptor 3. On this pipe the child reports why it could not
-// confine itself. If it is the first process of a PID namespace, it also reports how the command
-// ended. If the child becomes the command, the pipe closes without a report.
+// attach connects the outputs of the command to pipes. If stderr is nil, both outputs share one pipe. A
+// sandbox child also gets a pipe as descriptor 3, on which it reports why it could not confine itself; the
+// first process of a PID namespace also reports how the command ended. If the child becomes the command,
+// that pipe closes without a report.
 func attach(cmd *exec.Cmd, stdout, stderr io.WriteCloser) (*output, error) {
 	o := &output{status: newStatus(), done: make(chan struct{}), heard: make(chan struct{})}
 	o.sinks = []io.WriteCloser{stdout, o.status}
@@ -67,8 +67,8 @@ func (o *output) begin() {
 	go func() { streams.Wait(); close(o.done) }()
 }
 
-// pump copies r to sink until the end of r, or until the deadline that drain sets. After the
-// deadline it reads only what the pipe already contains, so that no output is lost if sink is slow.
+// pump copies r to sink until r ends, or until the deadline that drain sets. After the deadline it still
+// copies what is in the pipe, so that no output is lost if sink is slow.
 func pump(sink io.WriteCloser, r *os.File) {
 	defer sink.Close()
 	buf := make([]byte, 32<<10)
@@ -85,8 +85,8 @@ func pump(sink io.WriteCloser, r *os.File) {
 	}
 }
 
-// rest copies what a pipe contains, without waiting for more. It copies at most about pipeBytes, so
-// a writer that never stops cannot block it.
+// rest copies what is in the pipe without waiting for more. It copies about pipeBytes at most, so that a
+// writer that never stops cannot hold it up.
 func rest(sink io.Writer, r *os.File, buf []byte) {
 	conn, err := r.SyscallConn()
 	if err != nil {
@@ -104,8 +104,8 @@ func rest(sink io.Writer, r *os.File, buf []byte) {
 	})
 }
 
-// drain waits for the readers. If an escaped process still holds a pipe open, it waits at most as
-// long as grace.
+// drain waits until the readers have read everything. If an escaped process has a pipe open, it waits for
+// grace at most.
 func (o *output) drain(grace time.Duration) {
 	for _, r := range o.readers {
 		// Pipes of os.Pipe support deadlines. If a pipe did not, the wait would only be unbounded.

@@ -18,8 +18,8 @@ func isPrivate(path string) bool {
 	return slices.ContainsFunc(sandbox.PrivatePaths, func(p string) bool { return sandbox.Within(p, path) })
 }
 
-// privateFolders creates folders in dir that replace the folders in the list places. It skips a
-// place that does not exist, is not a folder, or is a symlink. It also skips a place that is the
+// privateFolders creates a folder in dir for each of the places, which a command sees in place of the
+// shared one. It skips a place that does not exist, is no folder, or is a symlink, and a place that is the
 // workspace or lies in it.
 func privateFolders(dir, workspace string, places []string) ([]sandbox.Private, error) {
 	var all []sandbox.Private
@@ -36,7 +36,7 @@ func privateFolders(dir, workspace string, places []string) ([]sandbox.Private, 
 	return all, nil
 }
 
-// privateFolder creates the folder in dir that replaces the folder at path.
+// privateFolder creates the folder in dir that a command sees in place of the folder at path.
 func privateFolder(dir, path string) (sandbox.Private, error) {
 	source := filepath.Join(dir, strings.ReplaceAll(path[1:], "/", "-"))
 	if err := os.Mkdir(source, 0o700); err != nil && !os.IsExist(err) {
@@ -45,8 +45,8 @@ func privateFolder(dir, path string) (sandbox.Private, error) {
 	return sandbox.Private{Path: path, Source: source}, nil
 }
 
-// keptPaths returns the paths below the folders in the list places that commands need: the
-// resolver's configuration, this user's home, and the folders of programs and toolchains.
+// keptPaths returns the paths below the places that commands still need: the resolver's configuration, this
+// user's home, and the folders of programs and toolchains.
 func keptPaths(places []string) []string {
 	var kept []string
 	if home, err := os.UserHomeDir(); err == nil && below(home, places) && !belowPrivate(home) {
@@ -78,8 +78,9 @@ func below(path string, folders []string) bool {
 	return slices.ContainsFunc(folders, func(p string) bool { return path != p && sandbox.Within(path, p) })
 }
 
-// makePoints creates the mount points of paths below private folders: a folder for a folder, a file
-// for a file. It does not follow symlinks, because commands may have changed the private folders.
+// makePoints creates a mount point for each path that lies below a private folder: a folder for a folder, a
+// file for a file. It follows no symlinks, because earlier commands may have created some in the private
+// folders.
 func makePoints(all []sandbox.Private, paths []string) error {
 	for _, p := range all {
 		for _, path := range paths {

@@ -17,13 +17,13 @@ import (
 const (
 	// termGrace is the time between SIGTERM and SIGKILL when a command is ended.
 	termGrace = 2 * time.Second
-	// drainGrace is the maximum wait for output after the command's end while a background process
-	// holds a stream open.
+	// drainGrace is how long output is still read after a command has ended, if a background process has
+	// the output open.
 	drainGrace = 2 * time.Second
-	// exitGrace is the maximum time between the end of a process's output and its exit.
+	// exitGrace is how long a process may take to exit after its output has ended.
 	exitGrace = 250 * time.Millisecond
-	// lastGrace is the maximum wait for the end of the output after everything that can be killed
-	// is dead, if an escaped process holds a stream open.
+	// lastGrace is how long output is still read after everything that can be killed is dead, if an escaped
+	// process has the output open.
 	lastGrace = 200 * time.Millisecond
 )
 
@@ -34,7 +34,7 @@ type Process struct {
 	Env    []string
 	Box    Confinement
 	Record func(pgid int) (forget func()) // called with the process group; may be nil
-	// Bounded is called before the command starts, with the name of the mechanism that limits its
+	// Bounded is called before the command starts; by is the name of the mechanism that limits its
 	// processes and memory. Bounded may be nil.
 	Bounded func(by string)
 	Stdout  io.WriteCloser
@@ -124,8 +124,8 @@ func (e *Ending) describe(state *os.ProcessState) {
 	e.Code = state.ExitCode()
 }
 
-// child is a started process. Its exit is detected before the process is reaped, so until then no
-// other process can have its pid or its group id.
+// child is a process that was started. Its end is noticed before it is reaped, so that no other process can
+// have its pid or its group id until then.
 type child struct {
 	pid     int
 	exited  chan struct{}
@@ -133,8 +133,8 @@ type child struct {
 	state   chan *os.ProcessState
 }
 
-// start starts cmd from a thread that exists until the process ends, because the kernel sends the
-// parent-death signal when the thread that forked ends.
+// start starts cmd from a thread that lives as long as the process. The kernel sends the parent-death
+// signal when the thread that forked ends, not when the whole parent does.
 func start(cmd *exec.Cmd) (*child, error) {
 	c := &child{exited: make(chan struct{}), release: make(chan struct{}), state: make(chan *os.ProcessState, 1)}
 	started := make(chan error)
@@ -157,7 +157,7 @@ func start(cmd *exec.Cmd) (*child, error) {
 	return c, <-started
 }
 
-// watched contains what bounds a running command.
+// watched is what can end a running command early.
 type watched struct {
 	g       *group.Group
 	limits  group.Limits
@@ -211,8 +211,8 @@ func (c *child) wait(ctx context.Context, w watched, out *output) (end Ending) {
 	}
 }
 
-// finish handles a command that ended by itself. It waits at most drainGrace for output of
-// background processes, then kills those processes and returns their number.
+// finish handles a command that has ended by itself. It waits at most drainGrace for the output of
+// background processes, kills them, and returns how many they were.
 func (c *child) finish(ctx context.Context, g *group.Group, out *output) int {
 	if g.Alive() > 0 {
 		timer := time.NewTimer(drainGrace)

@@ -12,17 +12,16 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// ownSocketsMost is the maximum number of sockets that are covered for one command.
+// ownSocketsMost is the maximum number of sockets that are hidden from one command.
 const ownSocketsMost = 1000
 
-// errTooManySockets is the reason why a command is refused if the folders that it sees contain too
-// many sockets.
+// errTooManySockets is the reason why a command is refused if the folders that it can see contain more
+// sockets than can be hidden.
 var errTooManySockets = fmt.Errorf("more than %d sockets in the workspace and the toolchains; remove some", ownSocketsMost)
 
-// ownView restricts what a command sees to the system, the toolchains and the workspace. It also
-// finds the sockets in these folders, because a network namespace does not hide sockets that have a
-// path. The caches of the run start empty, because the user's caches are too large to be searched
-// for sockets at each command.
+// ownView lets a command see only the system, the toolchains and the workspace. It also finds the sockets
+// in these folders, because a network namespace does not hide sockets that have a path. The caches of the
+// run start empty: the user's caches are too large to be searched for sockets at each command.
 func (l *launch) ownView() (err error) {
 	l.policy.Own = true
 	for i := range l.policy.Caches {
@@ -41,7 +40,7 @@ func (l *launch) ownView() (err error) {
 	return nil
 }
 
-// toolchainPaths returns the folders of programs and toolchains outside systemPaths.
+// toolchainPaths returns the folders with programs and toolchains that are not in systemPaths.
 func toolchainPaths() []string {
 	wanted := filepath.SplitList(os.Getenv("PATH"))
 	for _, name := range []string{"GOROOT", "JAVA_HOME", "NODE_PATH", "VIRTUAL_ENV", "RUSTUP_HOME"} {
@@ -60,7 +59,7 @@ func toolchainPaths() []string {
 	return paths
 }
 
-// findSockets appends the paths of the sockets below root to the list found.
+// findSockets appends the path of each socket below root to found, and returns the result.
 func findSockets(found []string, root string) ([]string, error) {
 	err := filepath.WalkDir(root, func(path string, entry fs.DirEntry, err error) error {
 		if err != nil {
@@ -78,8 +77,8 @@ func findSockets(found []string, root string) ([]string, error) {
 	return found, err
 }
 
-// unlisted returns an error for a folder that can be entered but not listed, because sockets in it
-// would not be found.
+// unlisted returns an error if the folder at path can be entered, although it cannot be listed because of
+// err: sockets in it could not be found. Otherwise it returns nil.
 func unlisted(path string, err error) error {
 	if unix.Access(path, unix.X_OK) == nil {
 		return fmt.Errorf("look for sockets: %w", err)

@@ -10,8 +10,9 @@ const (
 	diffLines   = 60 // maximum number of lines of a diff in a result
 )
 
-// Diff returns one hunk of a unified diff, from the first to the last line that differs. A diff
-// with too many lines is cut and ends with a note. Diff returns "" if the texts are equal.
+// Diff returns a unified diff of the two texts with one hunk, which reaches from the first to the last line
+// that differs. A diff with too many lines is cut and ends with a note. Diff returns "" if the texts are
+// equal.
 func Diff(old, new string) string {
 	a, b := splitLines(old), splitLines(new)
 	start := 0
@@ -40,8 +41,8 @@ func Diff(old, new string) string {
 	return head + "\n" + strings.Join(lines, "\n")
 }
 
-// span formats the line range [from, to), counted from 0, for the header of a diff. For an empty
-// range it names the line before the range.
+// span formats the range of lines [from, to), counted from 0, for the header of a diff. For an empty range,
+// it names the line before the range.
 func span(from, to int) string {
 	if from == to {
 		return fmt.Sprintf("%d,0", from)

@@ -5,8 +5,8 @@ import (
 	"unicode/utf8"
 )
 
-// ends stores the head and the tail of a long text. It uses at most twice as many bytes of memory
-// as its limit.
+// ends collects a long text, but stores only its head and its tail. It uses at most twice as much memory as
+// its limit.
 type ends struct {
 	limit int // maximum number of bytes that are kept: half from the head, half from the tail
 	total int
@@ -14,8 +14,8 @@ type ends struct {
 	tail  []byte
 }
 
-// Write adds text in valid UTF-8, which may be split between any two bytes. It never returns an
-// error.
+// Write adds text, which is valid UTF-8 as a whole, but may be split between any two bytes. It never
+// returns an error.
 func (k *ends) Write(p []byte) (int, error) {
 	k.total += len(p)
 	rest := p

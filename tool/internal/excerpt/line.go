@@ -8,11 +8,12 @@ import (
 	"unicode/utf8"
 )
 
-// LineBytes is the maximum number of bytes of one line that a model is shown. Longer lines are cut.
+// LineBytes is the maximum number of bytes of a line that a model is shown. A longer line is cut.
 const LineBytes = 2000
 
-// ReadLine reads one line without its line ending. The result line has at most limit bytes, as
-// valid UTF-8. The result left is the number of omitted bytes. io.EOF means that there was no line.
+// ReadLine reads a line and returns its first limit bytes at most, without the line ending and as valid
+// UTF-8. The result left is the number of bytes that were omitted. The error io.EOF means that there was no
+// line.
 func ReadLine(r *bufio.Reader, limit int) (line string, left int, err error) {
 	var kept, piece []byte
 	total := 0
@@ -37,7 +38,7 @@ func ReadLine(r *bufio.Reader, limit int) (line string, left int, err error) {
 	return validText(kept), end - len(kept), nil
 }
 
-// validText returns all of p as valid UTF-8, with replacement characters for invalid bytes.
+// validText returns p with a replacement character for each invalid byte.
 func validText(p []byte) string {
 	if utf8.Valid(p) {
 		return string(p)

@@ -14,11 +14,11 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// cgroup is a control group: its folder, and its path as the kernel shows it. The path of the root
-// of a cgroup namespace is "/".
+// cgroup is a control group: dir is its folder, and path is its name in the kernel's files. The root of a
+// cgroup namespace has the path "/".
 type cgroup struct{ dir, path string }
 
-// errNoCgroup is the error if the system has no control groups of version 2.
+// errNoCgroup means that the system has no control groups of version 2.
 var errNoCgroup = errors.New("control groups of version 2 are not mounted")
 
 // ownCgroup returns the control group of this process, see cgroups(7).
@@ -34,8 +34,8 @@ func ownCgroup() (cgroup, error) {
 	return findCgroup(string(membership), mounts)
 }
 
-// findCgroup returns the control group that the content of /proc/self/cgroup names. It looks for
-// its folder in the given mounts.
+// findCgroup returns the control group that membership names, the content of /proc/self/cgroup. It looks
+// for the folder of the group in the mounts.
 func findCgroup(membership string, mounts []sandbox.Mount) (cgroup, error) {
 	path := ""
 	for line := range strings.Lines(membership) {
@@ -47,7 +47,7 @@ func findCgroup(membership string, mounts []sandbox.Mount) (cgroup, error) {
 		if m.Kind != "cgroup2" || path == "" {
 			continue
 		}
-		// A path with ".." is outside the cgroup namespace of the mount.
+		// A path with ".." is a control group outside of the cgroup namespace that the mount shows.
 		if rel, err := filepath.Rel(m.Root, path); err == nil && filepath.IsLocal(rel) && !strings.Contains(path, "..") {
 			return cgroup{filepath.Join(m.Point, rel), path}, nil
 		}
@@ -55,7 +55,7 @@ func findCgroup(membership string, mounts []sandbox.Mount) (cgroup, error) {
 	return cgroup{}, errNoCgroup
 }
 
-// usable returns an error if no control groups for commands can be created below h.
+// usable returns an error if this process cannot create control groups for commands below h.
 func (h cgroup) usable() error {
 	if kind, err := h.read("cgroup.type"); err != nil || strings.TrimSpace(kind) != "domain" {
 		return errors.New("the worker's control group is the machine's root, or threaded")
@@ -80,10 +80,10 @@ func (h cgroup) usable() error {
 	return nil
 }
 
-// delegated reports whether the control group is delegated to this process. That is the case for
-// the root of a cgroup namespace, a group that systemd marks as delegated, and a group of this user
-// below a group of another user. Write permission is not enough: a user's service manager and root
-// can write groups that they have not delegated.
+// delegated reports whether this process may manage the control group. It may manage the root of a cgroup
+// namespace, a group that systemd marks as delegated, and a group of this user below a group of another
+// user. Write permission alone says too little: root and a user's service manager can also write to groups
+// that nobody has delegated.
 func (h cgroup) delegated() bool {
 	if h.path == "/" {
 		return true

@@ -18,7 +18,7 @@ import (
 	"github.com/perdure/perdure/tool/internal/shell"
 )
 
-// Names of control groups below the worker's control group.
+// Names of the control groups that are created below the worker's own.
 const (
 	workerName    = "perdure-worker"
 	controlPrefix = "perdure-call-"
@@ -37,7 +37,8 @@ type ControlGroups struct {
 	stale []string // folders of command groups that could not be removed yet
 }
 
-// Open divides the control group of this process, see tool.OpenControlGroups.
+// Open prepares the control group of this process for groups of commands below it, see
+// tool.OpenControlGroups.
 func Open() (*ControlGroups, error) {
 	here, err := ownCgroup()
 	if err != nil {
@@ -56,8 +57,8 @@ func Open() (*ControlGroups, error) {
 	return g, nil
 }
 
-// divide moves the process pid, the only one in the control group, into a new group below. A
-// control group cannot have both processes and controllers for the groups below it.
+// divide moves the process pid, which must be the only one in the control group, into a new group below it.
+// A control group cannot have both processes of its own and controllers for the groups below it.
 func (g *ControlGroups) divide(pid int) error {
 	procs, err := procsOf(g.Dir)
 	if err != nil {
@@ -83,7 +84,7 @@ func (g *ControlGroups) divide(pid int) error {
 	return nil
 }
 
-// unite moves this process back into its original group.
+// unite moves this process back into the control group in which it was started.
 func (g *ControlGroups) unite() error {
 	return errors.Join(
 		writeGroup(g.Dir, "cgroup.procs", strconv.Itoa(os.Getpid())),
@@ -91,8 +92,8 @@ func (g *ControlGroups) unite() error {
 	)
 }
 
-// sweep kills and removes command groups of workers that have ended. When sweep is called, no
-// worker runs in the group, so no command group is in use.
+// sweep kills and removes groups of commands that earlier workers have left. No worker uses these groups
+// when sweep is called.
 func (g *ControlGroups) sweep() {
 	entries, _ := os.ReadDir(g.Dir)
 	for _, e := range entries {
@@ -105,7 +106,7 @@ func (g *ControlGroups) sweep() {
 	}
 }
 
-// try starts a test command in a new control group, and returns an error if that is impossible.
+// try starts a test command in a new control group, and returns the error if that fails.
 func (g *ControlGroups) try() error {
 	c, err := g.open(Limits{}.Filled())
 	if err != nil {
@@ -121,8 +122,8 @@ func (g *ControlGroups) try() error {
 	return cmd.Run()
 }
 
-// Close removes the remaining groups of commands and moves this process back. No command may be
-// running.
+// Close removes the remaining groups of commands, and moves this process back into the control group in
+// which it was started. No command may be running.
 func (g *ControlGroups) Close() error {
 	if g == nil {
 		return nil
@@ -131,7 +132,7 @@ func (g *ControlGroups) Close() error {
 	return errors.Join(writeGroup(g.Dir, "cgroup.subtree_control", "-memory -pids"), g.unite())
 }
 
-// Take creates a control group for one command. It returns nil if that is impossible; a watcher
+// Take creates a control group with these limits for one command. It returns nil if that fails; a watcher
 // then enforces the limits.
 func (g *ControlGroups) Take(l Limits) *Control {
 	if g == nil {
@@ -165,7 +166,7 @@ func (g *ControlGroups) open(l Limits) (*Control, error) {
 	return c, nil
 }
 
-// removeStale retries the removal of groups whose processes did not die at once.
+// removeStale tries again to remove groups whose processes were still dying at the last try.
 func (g *ControlGroups) removeStale() {
 	g.mu.Lock()
 	stale := g.stale

@@ -12,13 +12,13 @@ import (
 	"time"
 )
 
-// tasksPerProcess is the number of tasks that a command may have for each process of its limit. The
-// kernel counts threads, while the limit counts processes.
+// tasksPerProcess is how many kernel tasks a command may have for each process that its limit allows. The
+// kernel's limit counts threads, but the limit of a command counts processes.
 const tasksPerProcess = 8
 
 // Control is the control group of one command.
 type Control struct {
-	// File is the opened folder of the group. A command is started in the group through it.
+	// File is the open folder of the control group, with which a command is started in the group.
 	File *os.File
 
 	all    *ControlGroups
@@ -26,8 +26,8 @@ type Control struct {
 	limits Limits
 }
 
-// bound writes the limits of the group. A missing swap limit is no error, because a kernel without
-// swap accounting does not count swap.
+// bound writes the limits to the files of the control group. It ignores that the file for swap is missing:
+// such a kernel does not count swap.
 func (c *Control) bound() error {
 	if c.limits.Memory > 0 {
 		if err := writeGroup(c.dir, "memory.max", strconv.FormatInt(c.limits.Memory, 10)); err != nil {
@@ -50,9 +50,8 @@ func (c *Control) bound() error {
 // of the sandbox child.
 func (c *Control) tasks() int64 { return tasksPerProcess*c.limits.Processes + 64 }
 
-// excess describes the limit that the command exceeds, or returns "". The parameter first says
-// whether one process of the group is the first process of a PID namespace, which is not part of
-// the command.
+// excess returns a description of the limit that the command exceeds, or "". If first is true, one process
+// in the group is the first process of a PID namespace, which does not count as part of the command.
 func (c *Control) excess(first bool) string {
 	if over := c.outOfMemory(); over != "" {
 		return over
@@ -75,8 +74,8 @@ func (c *Control) excess(first bool) string {
 	return ""
 }
 
-// outOfMemory describes the memory limit for which the kernel killed the command, or returns "". If
-// the command's group has no memory limit, the limit of a group above it may be the cause.
+// outOfMemory returns a description of the memory limit for which the kernel has killed the command, or "".
+// If the control group of the command has no memory limit, the limit of a group above it may be the cause.
 func (c *Control) outOfMemory() string {
 	if c.counter("memory.events", "oom_kill") == 0 {
 		return ""
@@ -88,7 +87,8 @@ func (c *Control) outOfMemory() string {
 	return memoryExcess(max(used, c.limits.Memory), c.limits.Memory)
 }
 
-// counter returns the value that a file with lines of the form "name number" has for a name, or 0.
+// counter returns the number after name in a file of the group whose lines are "name number". It returns 0
+// if there is none.
 func (c *Control) counter(file, name string) int64 {
 	raw, _ := os.ReadFile(filepath.Join(c.dir, file))
 	for line := range strings.Lines(string(raw)) {
@@ -107,7 +107,8 @@ func (c *Control) number(file string) int64 {
 	return n
 }
 
-// members returns the pids of the group's processes, including processes that left the session.
+// members returns the pids of all processes in the control group, including those that have left the
+// session.
 func (c *Control) members() []int {
 	if c == nil {
 		return nil
@@ -132,8 +133,8 @@ func (c *Control) Close() {
 	c.all.remove(c.dir)
 }
 
-// killGroup kills all processes of a group. Kernels before 5.14 have no cgroup.kill, so it then
-// signals the processes one by one.
+// killGroup kills all processes in the control group dir. Kernels before 5.14 cannot kill a group at once,
+// so it then signals the processes one by one.
 func killGroup(dir string) {
 	if writeGroup(dir, "cgroup.kill", "1") == nil {
 		return
@@ -146,7 +147,7 @@ func killGroup(dir string) {
 	}
 }
 
-// removeGroup kills the processes of a group and removes the group. It waits at most one second,
+// removeGroup kills the processes in the control group dir and removes it. It waits at most one second,
 // because a process in an uninterruptible sleep dies only when it wakes.
 func removeGroup(dir string) error {
 	tick := time.NewTicker(5 * time.Millisecond)

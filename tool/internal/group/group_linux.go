@@ -9,23 +9,23 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// Group is a process group that leads its own session, together with the processes that left it:
-// members that changed their process group, as with set -m, and descendants that left the session.
-// Descendants that left the session are known only if they were observed while their parent lived.
+// Group is the processes of a command: a process group that leads its own session, and the processes that
+// left that group. These are members that changed their process group, as with set -m, and descendants that
+// left the session. The latter are known only if they were seen while their parent lived.
 type Group struct {
 	id int
-	// First says that the group's leader is the first process of a PID namespace. That process is
-	// not part of the command, and all other processes die with it.
+	// First says that the leader of the group is the first process of a PID namespace. This process is not
+	// part of the command, and all others die with it.
 	First bool
 	// Control is the command's control group; nil if there is none.
 	Control *Control
-	// Leaves says that the command can leave its control group, because it can write the group's
-	// files.
+	// Leaves says that the command can leave its control group, because it may write the files of the
+	// control group.
 	Leaves bool
 	known  map[int]uint64 // pid and start time of all members observed so far
 }
 
-// New returns the process group with this id.
+// New returns the Group whose process group has this id.
 func New(id int) *Group { return &Group{id: id, known: map[int]uint64{}} }
 
 // members returns the living processes of the group, without zombies.
@@ -59,7 +59,7 @@ func (g *Group) knows(p proc) bool {
 	return known && start == p.start
 }
 
-// Excess describes the limit that the command exceeds, or returns "".
+// Excess returns a description of the limit that the command exceeds, or "" if it exceeds none.
 func (g *Group) Excess(l Limits) string {
 	if g.Control != nil {
 		if over := g.Control.excess(g.First); over != "" || !g.Leaves {
@@ -69,7 +69,8 @@ func (g *Group) Excess(l Limits) string {
 	return l.excess(g.usage(l))
 }
 
-// KilledFor describes the limit for which the kernel killed the command, or returns "".
+// KilledFor returns a description of the limit for which the kernel has killed the command, or "" if there
+// is none.
 func (g *Group) KilledFor() string {
 	if g.Control == nil {
 		return ""
@@ -77,11 +78,10 @@ func (g *Group) KilledFor() string {
 	return g.Control.outOfMemory()
 }
 
-// Alive returns the number of living processes.
+// Alive returns the number of living processes in the group.
 func (g *Group) Alive() int { return len(g.members()) }
 
-// Stop sends SIGTERM to each member once. After the time grace it sends SIGKILL to the members that
-// still run.
+// Stop sends SIGTERM to each member once, and after the time grace SIGKILL to those that still run.
 func (g *Group) Stop(grace time.Duration) {
 	deadline := time.NewTimer(grace)
 	defer deadline.Stop()
@@ -108,8 +108,8 @@ func (g *Group) Stop(grace time.Duration) {
 	}
 }
 
-// Kill kills the members and the processes that they start in the meantime. It waits at most one
-// second for their end, because a process in an uninterruptible sleep dies only when it wakes.
+// Kill kills the members, and the processes that they start in the meantime. It waits at most one second
+// for their end, because a process in an uninterruptible sleep dies only when it wakes.
 func (g *Group) Kill() {
 	tick := time.NewTicker(5 * time.Millisecond)
 	defer tick.Stop()
@@ -130,7 +130,8 @@ func (g *Group) Kill() {
 	}
 }
 
-// AwaitExit returns when the process has ended. It does not reap the process.
+// AwaitExit waits until the process of cmd has ended. It leaves the process a zombie, so that its pid is
+// not used again.
 func AwaitExit(cmd *exec.Cmd) {
 	for {
 		err := unix.Waitid(unix.P_PID, cmd.Process.Pid, nil, unix.WEXITED|unix.WNOWAIT, nil)

@@ -9,7 +9,7 @@ import (
 	"time"
 )
 
-// Group is a process group. Without /proc, processes that left the group are not found.
+// Group is a process group. On this system, processes that have left the group are not found.
 type Group struct {
 	id int
 }
@@ -23,8 +23,8 @@ func (*Group) KilledFor() string { return "" }
 // New returns the process group with this id.
 func New(id int) *Group { return &Group{id: id} }
 
-// Alive returns 1 if the group has members, and 0 otherwise. Some systems count a leader that has
-// ended but is not reaped.
+// Alive returns 1 if the group has members, and 0 otherwise. On some systems, a leader that has ended
+// counts as a member until it is reaped.
 func (g *Group) Alive() int {
 	if err := syscall.Kill(-g.id, 0); errors.Is(err, syscall.ESRCH) || errors.Is(err, syscall.EPERM) {
 		return 0

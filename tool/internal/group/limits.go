@@ -1,5 +1,5 @@
-// Package group observes, limits and kills the processes of a command: its process group, its
-// control group, and the processes that left these.
+// Package group observes, limits and kills the processes of a command. These are its process group, its
+// control group, and the processes that have left these groups.
 package group
 
 import "fmt"
@@ -15,7 +15,7 @@ const (
 	defaultProcesses = 1024
 )
 
-// Filled returns the limits with zeros replaced by the defaults.
+// Filled returns the limits with each 0 replaced by the default.
 func (l Limits) Filled() Limits {
 	for _, f := range []struct {
 		field *int64
@@ -33,7 +33,7 @@ func (l Limits) Filled() Limits {
 	return l
 }
 
-// excess describes the limit that the usage u exceeds, or returns "".
+// excess returns a description of the limit that u exceeds, or "" if it exceeds none.
 func (l Limits) excess(u usage) string {
 	switch {
 	case l.Processes > 0 && u.processes > l.Processes:

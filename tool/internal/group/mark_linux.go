@@ -5,17 +5,17 @@ import (
 	"strings"
 )
 
-// Mark returns text that identifies the process group pgid, even if a new group gets the same id
-// after its end. The text contains the boot id and the start time of the group's leader.
+// Mark returns text that identifies the process group pgid, even if a later group gets the same id. The
+// text has the boot id and the start time of the group's leader.
 func Mark(pgid int) string {
 	leader, _ := readProc(pgid)
 	return fmt.Sprintf("%s %d\n", bootID(), leader.start)
 }
 
-// IsSame reports whether the process group pgid is the one for which Mark returned this text. The
-// leader has usually died with its worker, while other members still run. As long as the group or
-// the session has members, the leader's pid is not reused. Therefore members that started before
-// the marked leader prove that the pid was reused.
+// IsSame reports whether the process group pgid is still the one for which Mark returned this text. Usually
+// the leader has died with its worker, and other members still run. The pid of the leader is not used again
+// as long as its group or session has members. So if a member is older than the marked leader, the pid was
+// used again.
 func IsSame(pgid int, marked string) bool {
 	var boot string
 	var start uint64

@@ -9,8 +9,8 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// proc is one row of the process table. The field start is in clock ticks since boot. The fields
-// pid and start together identify a process until the next boot.
+// proc is a row of the process table. The field start is in clock ticks since boot; until the next boot, no
+// other process has the same pid and start.
 type proc struct {
 	pid, parent, group, session int
 	start                       uint64
@@ -59,8 +59,7 @@ func allProcs() []proc {
 	return procs
 }
 
-// signalProc sends a signal to the process p, unless its pid now belongs to another process. It
-// ignores a process that has ended.
+// signalProc sends a signal to the process p, unless p has ended or its pid now belongs to another process.
 func signalProc(p proc, sig syscall.Signal) {
 	fd, err := unix.PidfdOpen(p.pid, 0)
 	if err != nil {
@@ -72,8 +71,8 @@ func signalProc(p proc, sig syscall.Signal) {
 	}
 }
 
-// bootID returns an id of the current boot. Together with it, a pid and a start time are unique,
-// because both restart at each boot.
+// bootID returns an id of the current boot. Pids and start times begin again at each boot, so only together
+// with this id they are unique.
 func bootID() string {
 	raw, err := os.ReadFile("/proc/sys/kernel/random/boot_id")
 	if err != nil {

@@ -2,5 +2,5 @@
 
 package group
 
-// ApplyTo does nothing, because this system cannot set limits of another process.
+// ApplyTo does nothing, because on this system no process can set the limits of another one.
 func (l Limits) ApplyTo(int) {}

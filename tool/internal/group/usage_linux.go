@@ -10,8 +10,8 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// machineMemory returns the memory of the machine or of this process's control group, whichever is
-// less. It returns 0 if the memory is unknown.
+// machineMemory returns the memory of the machine, or the memory limit of this process's control group if
+// that is less. It returns 0 if the memory of the machine is unknown.
 func machineMemory() int64 {
 	var info unix.Sysinfo_t
 	if unix.Sysinfo(&info) != nil {
@@ -45,9 +45,9 @@ func memoryLimitFiles() []string {
 	return files
 }
 
-// usage returns the total usage of the members. It first sums the private memory of each process,
-// where pages that processes share after a fork count for each of them. If that sum exceeds the
-// limit, usage reads the proportional share of each process, which is slower.
+// usage returns the total usage of the members. It first adds up the private memory of each process, in
+// which pages that processes share after a fork count several times. If that sum exceeds the limit, usage
+// reads the proportional share of each process, which takes longer.
 func (g *Group) usage(l Limits) usage {
 	members := g.members()
 	u := usage{processes: int64(len(members))}
@@ -64,7 +64,7 @@ func (g *Group) usage(l Limits) usage {
 	return u
 }
 
-// privateMemory returns the resident memory of a process that is not backed by a file, see
+// privateMemory returns the resident memory of a process that is not backed by a file, in bytes; see
 // proc_pid_statm(5).
 func privateMemory(pid int) int64 {
 	raw, err := os.ReadFile("/proc/" + strconv.Itoa(pid) + "/statm")
@@ -80,8 +80,8 @@ func privateMemory(pid int) int64 {
 	return max(0, resident-shared) * int64(os.Getpagesize())
 }
 
-// proportionalMemory returns a process's memory with shared pages divided among the processes. If
-// the kernel does not report it, the result is privateMemory.
+// proportionalMemory returns the memory of a process in bytes, where a shared page is divided among its
+// processes. If the kernel does not report this number, it returns privateMemory.
 func proportionalMemory(pid int) int64 {
 	raw, err := os.ReadFile("/proc/" + strconv.Itoa(pid) + "/smaps_rollup")
 	if err != nil {

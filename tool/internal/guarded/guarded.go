@@ -1,5 +1,5 @@
-// Package guarded finds the files in a workspace that programs outside the sandbox run or read as
-// configuration after a command. It compares their state before and after the command.
+// Package guarded finds those files in a workspace that programs outside the sandbox later run or read as
+// configuration. It compares their state before and after a command.
 package guarded
 
 import (
@@ -29,10 +29,8 @@ var startFiles = []string{
 // comparedEntries is the maximum number of entries that are compared in one guarded folder.
 const comparedEntries = 500
 
-// pathsIn returns the guarded paths in the workspace dir: the files and folders that programs
-// outside the sandbox later run or read as configuration. They are returned whether they exist or
-// not. These are git's configuration and hooks. If dir is the home directory or a folder above it,
-// startFiles are added.
+// pathsIn returns the guarded paths in the workspace dir, whether they exist or not: the configuration and
+// hooks of git and, if dir is the home directory or a folder above it, startFiles.
 func pathsIn(dir string) []string {
 	var paths []string
 	links, repos := repositories(dir)
@@ -55,8 +53,8 @@ func pathsIn(dir string) []string {
 	return paths
 }
 
-// RunsLater reports whether path, in the workspace dir, is a guarded path or lies in a guarded
-// folder. It also reports true for paths in a folder .git, because only git writes files there.
+// RunsLater reports whether path, in the workspace dir, is a guarded path, lies in a guarded folder, or
+// lies in a folder named .git, where only git has to write.
 func RunsLater(dir, path string) bool {
 	if rel, err := filepath.Rel(dir, path); err == nil && slices.Contains(strings.Split(rel, string(filepath.Separator)), ".git") {
 		return true
@@ -113,9 +111,8 @@ func relative(dir, path string) string {
 	return path
 }
 
-// stateOf returns a description of the file or folder at path that differs after every change, or
-// "" if it does not exist. The description contains the inode and the inode's change time, which no
-// program can set.
+// stateOf returns text that differs after every change of the file or folder at path, or "" if nothing is
+// there. The text contains the inode and its change time, which no program can set.
 func stateOf(path string) string {
 	info, err := os.Lstat(path)
 	if err != nil {
@@ -125,8 +122,8 @@ func stateOf(path string) string {
 	if !info.IsDir() {
 		return state
 	}
-	// The folder's own times also change with temporary files, such as git's locks. Only the
-	// folder's entries are compared.
+	// The times of the folder also change with temporary files, such as git's locks, so only its entries
+	// are compared.
 	var b strings.Builder
 	entries := sandbox.SomeEntries(path, comparedEntries)
 	slices.SortFunc(entries, func(a, b os.DirEntry) int { return strings.Compare(a.Name(), b.Name()) })

@@ -4,5 +4,5 @@ package guarded
 
 import "io/fs"
 
-// inodeOf returns text with the time at which a file's content last changed.
+// inodeOf returns the time at which the content of a file last changed, as text.
 func inodeOf(info fs.FileInfo) string { return info.ModTime().String() }

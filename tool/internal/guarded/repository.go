@@ -11,13 +11,14 @@ import (
 )
 
 const (
-	// reposDepth is the maximum depth below the workspace at which repositories are searched.
+	// reposDepth is how many levels of folders below the workspace are searched for repositories.
 	reposDepth = 2
-	// modulesDepth is the maximum number of elements in the name of a submodule.
+	// modulesDepth is the maximum number of path elements in the name of a submodule.
 	modulesDepth = 4
 	// reposEntries is the maximum number of entries that the search examines.
 	reposEntries = 2000
-	// gitFileBytes is the maximum number of bytes that are read of a file that names a git folder.
+	// gitFileBytes is how many bytes are read at most of a file named .git or commondir, which contains the
+	// path of a git folder.
 	gitFileBytes = 8 << 10
 )
 
@@ -29,11 +30,11 @@ type repoSearch struct {
 	repos []string
 }
 
-// repositories returns the folders from which git reads configuration and hooks, in dir and in
-// folders up to reposDepth below it. The result repos are folders named .git, bare repositories,
-// and folders of submodules and worktrees. It includes dir/.git, even if that does not exist. The
-// result links are the paths named .git that do not exist or are not folders; a file or symlink
-// there leads git to another folder.
+// repositories returns the folders in dir, and up to reposDepth levels below it, from which git reads
+// configuration and hooks. The result repos has folders named .git, bare repositories, and the folders of
+// submodules and worktrees. It has dir/.git even if that does not exist. The result links has each path
+// named .git that does not exist or is no folder, because a file or symlink there leads git to another
+// folder.
 func repositories(dir string) (links, repos []string) {
 	s := &repoSearch{dir: dir, left: reposEntries}
 	s.git(filepath.Join(dir, ".git"))
@@ -56,7 +57,7 @@ func (s *repoSearch) add(repo string) {
 	}
 }
 
-// look searches folder for repositories.
+// look adds the repositories in folder and, up to the limit of depth, in the folders below it.
 func (s *repoSearch) look(folder string, depth int) {
 	entries := s.entries(folder)
 	if isBare(entries) {
@@ -85,7 +86,8 @@ func isBare(entries []os.DirEntry) bool {
 	return true
 }
 
-// git adds a path whose name is .git, and the folder to which a file or symlink at path leads.
+// git adds path, whose last element is .git. If a file or symlink is there, git also adds the folder to
+// which it leads.
 func (s *repoSearch) git(path string) {
 	if info, err := os.Lstat(path); err != nil || !info.IsDir() {
 		if !slices.Contains(s.links, path) {
@@ -101,7 +103,7 @@ func (s *repoSearch) git(path string) {
 	}
 }
 
-// inside adds the repositories in the git folder repo, and the folder from which git reads the
+// inside adds the repositories inside the git folder repo, and the folder from which git reads the
 // configuration of repo.
 func (s *repoSearch) inside(repo string) {
 	if to := gitPath(filepath.Join(repo, "commondir"), ""); to != "" {

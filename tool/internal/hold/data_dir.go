@@ -1,5 +1,5 @@
-// Package hold keeps the data directory and files with secrets open until this process ends. Tools
-// can therefore recognise them after a rename.
+// Package hold keeps the data directory and files with secrets open until this process ends, so that tools
+// recognise them even after a rename.
 package hold
 
 import (
@@ -7,15 +7,14 @@ import (
 	"sync"
 )
 
-// holds contains the data directories that this process has opened. The map's keys are the paths at
-// the first use.
+// holds has the data directories that this process has opened, by the path that was used first.
 var holds struct {
 	sync.Mutex
 	byPath map[string]*File
 }
 
-// DataDir returns the folder that path named at its first use. If that folder has been deleted,
-// DataDir opens the folder that is there now.
+// DataDir returns the folder that was at path when DataDir was first called with this path. If that folder
+// has been deleted, DataDir opens the folder that is there now.
 func DataDir(path string) (*File, error) {
 	abs, err := filepath.Abs(path)
 	if err != nil {

@@ -12,8 +12,7 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// File is a folder or file that this process keeps open. Its descriptor still refers to the same
-// file after a rename.
+// File is a folder or file that this process keeps open, so that it is recognised after a rename.
 type File struct {
 	file *os.File
 	id   sandbox.Identity
@@ -67,8 +66,8 @@ func (h *File) Deleted() bool {
 // Path returns the current path of the folder.
 func (h *File) Path() (string, error) { return sandbox.PathOf(int(h.file.Fd()), h.id) }
 
-// Views returns all current paths of the folder. The first path is the folder's own path. The other
-// paths lead through other mounts of the folder, of a folder above it, or of a folder in it.
+// Views returns all current paths of the folder, its own path first. The others lead through mounts that
+// show the folder, a folder above it, or a folder in it.
 func (h *File) Views() ([]string, error) {
 	path, err := h.Path()
 	if err != nil {
@@ -81,8 +80,8 @@ func (h *File) Views() ([]string, error) {
 	return append([]string{path}, others...), nil
 }
 
-// Holds reports whether f lies in the folder h. It compares the folders above f by identity, so a
-// rename or another mount of the folder does not change the result.
+// Holds reports whether f lies in the folder h. It compares the folders above f by identity, so renames and
+// other mounts of the folder do not matter.
 func (h *File) Holds(f *os.File) (bool, error) {
 	for range 100 {
 		path, err := OpenedPath(f)

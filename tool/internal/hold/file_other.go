@@ -43,7 +43,7 @@ func (h *File) Deleted() bool { return false }
 // Path returns the path of the file or folder.
 func (h *File) Path() (string, error) { return h.at, nil }
 
-// Views returns one path: the path of the folder.
+// Views returns the only path of the folder that is known on this system.
 func (h *File) Views() ([]string, error) { return []string{h.at}, nil }
 
 // Holds reports whether the path of f lies in the folder h.

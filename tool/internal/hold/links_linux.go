@@ -14,7 +14,7 @@ func linksOf(info fs.FileInfo) uint64 {
 	return 1
 }
 
-// names returns the number of names (hard links) of a file. Folders count as one.
+// names returns the number of names (hard links) that the file has. It returns 1 for a folder.
 func (h *File) names() uint64 {
 	var st unix.Stat_t
 	if unix.Fstat(int(h.file.Fd()), &st) != nil || st.Mode&unix.S_IFMT == unix.S_IFDIR {

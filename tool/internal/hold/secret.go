@@ -9,19 +9,19 @@ import (
 	"sync"
 )
 
-// secretFiles are the files that tools of this process cannot read, by configured path. If the file
-// at a path was replaced, the path has several files: the older ones stay protected, because a
-// command could otherwise expose them by a rename.
+// secretFiles are the files that tools of this process must not read, by configured path. If the file at a
+// path was replaced, the older files stay in the list: a command could otherwise rename a secret and read
+// it under its new name.
 var secretFiles struct {
 	sync.Mutex
 	byPath map[string][]*File
 }
 
-// secretFilesMost is the maximum number of files that are kept open for one path.
+// secretFilesMost is the maximum number of files in secretFiles for one path.
 const secretFilesMost = 16
 
-// Secrets returns the files with secrets that the paths name now. It also returns the files that
-// the paths named before and that still exist.
+// Secrets returns the files that are at the paths now. It also returns the files that were at these paths
+// at earlier calls and still exist.
 func Secrets(paths []string) ([]*File, error) {
 	secretFiles.Lock()
 	defer secretFiles.Unlock()
@@ -44,8 +44,7 @@ func Secrets(paths []string) ([]*File, error) {
 	return all, nil
 }
 
-// rehold returns the known files of a path, without the deleted files and with the file that is now
-// at the path.
+// rehold returns known without the files that were deleted, but with the file that is now at the path.
 func rehold(path string, known []*File) ([]*File, error) {
 	known = slices.DeleteFunc(known, func(h *File) bool {
 		gone := h.Deleted()

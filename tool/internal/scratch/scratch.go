@@ -1,4 +1,5 @@
-// Package scratch keeps the temporary folders that commands of runs use.
+// Package scratch contains the temporary folders of commands: for each run, folders that all of its
+// commands share.
 package scratch
 
 import (
@@ -13,14 +14,13 @@ import (
 )
 
 const (
-	// prefix is the beginning of the names of the folders that contain temporary folders.
+	// prefix is the beginning of the name of each folder in which a Store has its temporary folders.
 	prefix = "perdure-scratch-"
-	// idleTime is the time after which the folders of a run are removed if no command of the run
-	// was started.
+	// idleTime is how long the folders of a run stay after its last command.
 	idleTime = 24 * time.Hour
 )
 
-// Store keeps the temporary folders of runs, see tool.Scratch. It is safe for concurrent use.
+// Store has the temporary folders of all runs, see tool.Scratch. It is safe for concurrent use.
 type Store struct {
 	dir  string
 	lock *os.File
@@ -30,7 +30,7 @@ type Store struct {
 	runs map[string]*runFolders
 }
 
-// runFolders describes the temporary folders of one run.
+// runFolders is what a Store knows about the temporary folders of one run.
 type runFolders struct {
 	dir   string
 	users int
@@ -39,15 +39,15 @@ type runFolders struct {
 	told  []string // mechanisms that bound commands, for which the run already has an event
 }
 
-// Folders are the temporary folders that one command of a run uses. Concurrent commands of the run
-// share Dir, but each has its own Slot. Both folders exist as long as the run.
+// Folders are the temporary folders for one command of a run. Commands of the same run that run at the same
+// time share Dir, but each has a Slot of its own. Both folders exist as long as the run.
 type Folders struct {
 	Dir, Slot string
 	Release   func()
 }
 
-// Open creates a Store in the system's folder for temporary files. It removes folders that
-// ended processes have left there.
+// Open creates a Store in the system's folder for temporary files. It also removes folders that other
+// processes left there when they ended.
 func Open() (*Store, error) {
 	sweep(os.TempDir())
 	for try := 1; ; try++ {
@@ -65,8 +65,8 @@ func Open() (*Store, error) {
 	}
 }
 
-// sweep removes this user's folders whose process has ended. If a folder cannot be removed, the
-// next sweep tries again.
+// sweep removes those folders of this user in parent whose process has ended. If a folder cannot be
+// removed, the next sweep tries again.
 func sweep(parent string) {
 	folders, _ := filepath.Glob(filepath.Join(parent, prefix+"*"))
 	for _, folder := range folders {
@@ -84,7 +84,7 @@ func sweep(parent string) {
 	}
 }
 
-// lockFolder takes the lock that marks a folder as in use. The system releases the lock when the
+// lockFolder takes the lock that marks the folder dir as in use. The system releases the lock when the
 // process ends.
 func lockFolder(dir string) (*os.File, error) {
 	f, err := os.Open(dir)
@@ -100,7 +100,7 @@ func lockFolder(dir string) (*os.File, error) {
 // Close removes the folders of all runs. No command may be running.
 func (s *Store) Close() error { return errors.Join(removeAll(s.dir), s.lock.Close()) }
 
-// Drop removes the folders of a run that has ended. If a command of the run still uses them, they
+// Drop removes the folders of a run that has ended. If a command of the run still uses the folders, they
 // are removed when the command ends.
 func (s *Store) Drop(run string) {
 	s.mu.Lock()
@@ -115,8 +115,8 @@ func (s *Store) Drop(run string) {
 	}
 }
 
-// Take returns the folders of a run for one command. The caller must call Release when the command
-// has ended. Without a run or a Store, the folders are new, and no other command uses them.
+// Take returns folders for one command of the run. The caller calls their Release when the command has
+// ended. If run is "" or there is no Store, the folders are new, and no other command uses them.
 func (s *Store) Take(run string) (Folders, error) {
 	if s == nil || run == "" {
 		dir, err := os.MkdirTemp(os.TempDir(), "perdure-call-")
@@ -161,8 +161,8 @@ func (s *Store) of(run string) (*runFolders, error) {
 	return r, nil
 }
 
-// First reports whether this is the first call with this run and this value of boundBy. Without a
-// Store or a run, or if the run's folder cannot be created, it returns false.
+// First reports whether it is called for the first time with this run and this value of boundBy. It returns
+// false if there is no Store or run, or if the folder of the run cannot be created.
 func (s *Store) First(run, boundBy string) bool {
 	if s == nil || run == "" {
 		return false
@@ -188,7 +188,7 @@ func (s *Store) release(run string, r *runFolders, slot int) {
 	}
 }
 
-// expire removes the folders of runs that have been idle for idleTime.
+// expire removes the folders of each run whose last command was idleTime ago.
 func (s *Store) expire() {
 	for run, r := range s.runs {
 		if r.users == 0 && s.now().Sub(r.used) > idleTime {
@@ -198,8 +198,8 @@ func (s *Store) expire() {
 	}
 }
 
-// removeAll removes dir and its content, including folders that commands made unreadable for their
-// own user.
+// removeAll removes dir with its content, even if a command has made a folder in it unreadable for this
+// user.
 func removeAll(dir string) error {
 	if os.RemoveAll(dir) == nil {
 		return nil
@@ -212,7 +212,8 @@ func removeAll(dir string) error {
 	return errors.Join(root.Close(), os.RemoveAll(dir))
 }
 
-// openFolders sets the mode of all folders below rel to 0700. It follows no symlink out of root.
+// openFolders sets the mode of all folders below rel to 0700, so that their content can be removed. It
+// follows no symlink out of root.
 func openFolders(root *os.Root, rel string) {
 	_ = root.Chmod(rel, 0o700)
 	f, err := root.Open(rel)

@@ -6,8 +6,8 @@ import (
 	"strings"
 )
 
-// toolchainVars are the names of environment variables that locate toolchains and their caches.
-// Commands get those that are set, so that a build in a workspace finds the installed toolchains.
+// toolchainVars are the environment variables that tell programs where toolchains and their caches are. A
+// command gets those that are set, so that a build in a workspace finds the installed toolchains.
 var toolchainVars = []string{
 	"GOROOT", "GOPATH", "GOMODCACHE", "GOCACHE", "GOFLAGS", "GOPROXY", "GONOPROXY", "GOPRIVATE",
 	"GOSUMDB", "GONOSUMDB", "GOTOOLCHAIN", "CGO_ENABLED", "CARGO_HOME", "RUSTUP_HOME",
@@ -15,8 +15,8 @@ var toolchainVars = []string{
 	"VIRTUAL_ENV", "PIP_CACHE_DIR", "UV_CACHE_DIR", "XDG_CACHE_HOME",
 }
 
-// Environ returns the complete environment of a command: PATH, HOME, LANG, TMPDIR, TERM=dumb, and
-// those variables that are set and that toolchainVars or declared name.
+// Environ returns the whole environment of a command: PATH, HOME, LANG, TMPDIR, TERM=dumb, and each
+// variable that is set and is in toolchainVars or declared.
 func Environ(declared []string) []string {
 	env := []string{
 		"PATH=" + cmp.Or(os.Getenv("PATH"), "/usr/local/bin:/usr/bin:/bin"),
@@ -39,8 +39,8 @@ func Environ(declared []string) []string {
 	return env
 }
 
-// isSecret reports whether commands never get the environment variable name, even if it is
-// declared. Such variables are keys of providers and all variables of Perdure.
+// isSecret reports whether the environment variable is withheld from commands, even if it is declared. That
+// is so for the keys of model providers and for all variables of Perdure.
 func isSecret(name string) bool {
 	upper := strings.ToUpper(name)
 	return strings.HasSuffix(upper, "_API_KEY") || strings.HasPrefix(upper, "PERDURE_")

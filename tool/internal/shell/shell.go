@@ -1,4 +1,4 @@
-// Package shell finds the shell that runs commands, and builds the environment of commands.
+// Package shell finds the shell that runs commands, and builds their environment.
 package shell
 
 import (

@@ -10,8 +10,8 @@ import (
 	"github.com/perdure/perdure/agent"
 )
 
-// Stream converts the output of one run or attempt to blocks and events. It is that run's or
-// attempt's agent.Stream. The mutex owner.mu guards all fields.
+// Stream is the agent.Stream of one run or attempt: it converts the output of the code to blocks and events
+// for the server. The mutex owner.mu guards all fields.
 type Stream struct {
 	owner   *Streams
 	task    *perdure.TaskLease
@@ -36,8 +36,8 @@ type Stream struct {
 	failures int  // number of consecutive frames that could not be stored
 }
 
-// terminal is one terminal output of a command: stdout or stderr. It has the open block, and the
-// bytes of an incomplete character at the end.
+// terminal is one output of a command: stdout or stderr. Its fields are the open block of the output, and
+// the bytes at its end that are an incomplete character.
 type terminal struct {
 	block *block
 	part  []byte
@@ -54,7 +54,8 @@ func whole(p []byte) []byte {
 
 var _ agent.Stream = (*Stream)(nil)
 
-// fail ends the stream with an error and drops its blocks. The caller has locked the owner's mu.
+// fail ends the stream with an error and drops the blocks that are not sent. The caller has locked the
+// owner's mu.
 func (st *Stream) fail(err error) {
 	if st.failed == nil {
 		st.failed = err
@@ -87,8 +88,8 @@ func (st *Stream) Thinking(s string) { st.grow(perdure.EventThinking, "", s) }
 // ToolArguments implements agent.Stream.
 func (st *Stream) ToolArguments(toolCallID, s string) { st.grow(perdure.EventData, toolCallID, s) }
 
-// grow appends text to the open block for this kind of output and this tool call. If another block
-// is open, grow ends it and begins a new one.
+// grow appends text to the open block if that block has the same kind and tool call. Otherwise it ends the
+// open block and begins a new one.
 func (st *Stream) grow(kind perdure.EventType, toolCallID, s string) {
 	if s == "" {
 		return
@@ -115,9 +116,9 @@ func (st *Stream) begin(b *block) *block {
 	return b
 }
 
-// push appends bytes to a block. If more than maxAhead bytes are unsent, it first waits. The caller
-// has locked the owner's mu; push unlocks it while it waits. If the run or attempt ends, push drops
-// the bytes.
+// push appends bytes to a block. If more than maxAhead bytes are not sent yet, it first waits, and unlocks
+// the owner's mu during the wait. It drops the bytes if the stream has failed, or the run or attempt has
+// ended. The caller has locked the owner's mu.
 func (st *Stream) push(b *block, p []byte) {
 	for st.failed == nil && st.ahead() > maxAhead {
 		changed := st.changed
@@ -164,8 +165,8 @@ func (st *Stream) endGrowing() {
 	}
 }
 
-// Terminal implements agent.Stream. Output over TerminalLimit is dropped, and the block that
-// reaches the limit closes as truncated.
+// Terminal implements agent.Stream. It drops output over TerminalLimit, and marks the block that reaches
+// the limit as truncated.
 func (st *Stream) Terminal(name string, p []byte) {
 	st.owner.mu.Lock()
 	defer st.owner.mu.Unlock()
@@ -198,8 +199,9 @@ func (st *Stream) Terminal(name string, p []byte) {
 	}
 }
 
-// truncate closes a block as truncated: the open block of t or, if t has no open block, that of the
-// command's other output. Further terminal output is dropped. The caller has locked the owner's mu.
+// truncate closes a block of the command and marks it as truncated: the open block of t or, if t has none,
+// the open block of the command's other output. Later terminal output is dropped. The caller has locked the
+// owner's mu.
 func (st *Stream) truncate(t *terminal) {
 	st.full, st.terminal = true, perdure.TerminalLimit
 	for _, of := range []*terminal{t, &st.stdout, &st.stderr} {
@@ -212,8 +214,9 @@ func (st *Stream) truncate(t *terminal) {
 	}
 }
 
-// complete returns the complete characters of p and of the incomplete character before it, with
-// invalid bytes replaced. It stores an incomplete character at the end of p for the next call.
+// complete returns the characters that p completes: those of p, preceded by the incomplete character of the
+// last call. Invalid bytes are replaced. An incomplete character at the end of p is stored for the next
+// call.
 func (t *terminal) complete(p []byte) []byte {
 	p = append(t.part, p...)
 	end := len(p)
@@ -229,8 +232,8 @@ func (t *terminal) complete(p []byte) []byte {
 	return whole(p[:end])
 }
 
-// finish ends an output. If the last character is incomplete, it writes U+FFFD for each of its
-// bytes, if the limit allows it. The caller has locked the owner's mu.
+// finish ends a terminal output. It replaces each byte of an incomplete last character by U+FFFD, as far as
+// the limit of the output allows. The caller has locked the owner's mu.
 func (st *Stream) finish(t *terminal, name string) {
 	rest := whole(t.part)
 	t.part = nil
@@ -268,10 +271,9 @@ func (st *Stream) event(kind perdure.EventType, members map[string]any) {
 	st.owner.nudge()
 }
 
-// Flush ends every open block and waits until the server has received all content from before the
-// call. It returns the final lengths of the blocks that ended since the last Flush. Some of these
-// blocks may still be open at the server; the commit or the end of the task that contains the
-// lengths closes them.
+// Flush ends every open block, and waits until the server has received all content that was written before
+// the call. It returns the final length of each block that has ended since the last Flush. The caller sends
+// these lengths in a commit or in the end of its task, and the server closes the blocks then.
 func (st *Stream) Flush(ctx context.Context) ([]perdure.BlockEnd, error) {
 	st.owner.mu.Lock()
 	st.endAll()
@@ -288,8 +290,8 @@ func (st *Stream) Flush(ctx context.Context) ([]perdure.BlockEnd, error) {
 	return ends, st.failed
 }
 
-// Leave adds the given block ends to the result of the next Flush. It is called after a commit with
-// these ends, which Flush had returned, was not stored.
+// Leave adds block ends to the result of the next Flush. The caller uses it if a commit with the ends that
+// Flush returned was not stored.
 func (st *Stream) Leave(ends []perdure.BlockEnd) {
 	st.owner.mu.Lock()
 	defer st.owner.mu.Unlock()
@@ -308,9 +310,9 @@ func (st *Stream) endAll() {
 	}
 }
 
-// await waits until all content of the blocks begun so far is sent, the stream has failed, or ctx
-// ends. The caller has locked the owner's mu; await unlocks it while it waits. Error: the cause of
-// ctx.
+// await waits until all content of the blocks begun so far is sent, the stream has failed, or ctx has
+// ended; in the last case it returns the cause of ctx. The caller has locked the owner's mu; await unlocks
+// it while it waits.
 func (st *Stream) await(ctx context.Context) (err error) {
 	for next := st.next; err == nil && st.failed == nil && len(st.blocks) > 0 && st.blocks[0].number < next; {
 		changed := st.changed

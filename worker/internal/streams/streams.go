@@ -1,5 +1,5 @@
-// Package streams sends to the server what the code of a worker streams: as blocks that grow, and
-// as events. Of runs and attempts, it knows only their leases.
+// Package streams sends to the server what the code of a worker streams: text as blocks that grow, and
+// single events. It knows runs and attempts only by their leases.
 package streams
 
 import (
@@ -21,26 +21,27 @@ const (
 
 const (
 	resendAfter = 100 * time.Millisecond
-	// tellAfter is the number of consecutive failures after which a line is logged. An operator may
+	// tellAfter is how many batches in a row must fail before a line is logged, because an operator may
 	// have to act, for example if a disk is full.
 	tellAfter = 20
 )
 
-// Streams sends the output of all sources of a worker to the server. A source is one run or
-// attempt. One batch is sent at a time. Output that arrives meanwhile is sent in the next batch, so
-// the batches grow with the load. Text that continues a block waits until textPause has passed
-// since the last batch, because the server flushes its disk for each batch. All other output is
-// sent at once, together with the waiting text.
+// Streams sends the output of all sources of a worker to the server. A source is one run or attempt. Only
+// one batch is sent at a time, and the output that arrives meanwhile is sent in the next one, so the
+// batches grow with the load.
+//
+// Text that continues a block waits until textPause has passed since the last batch, because the server
+// flushes its disk for each batch. All other output is sent at once, together with the text that waits.
 type Streams struct {
 	d         perdure.Dispatch
 	logger    *slog.Logger
 	textPause time.Duration
-	// temporary reports whether an error is temporary, so that the server may accept the refused
-	// frame when it is sent again.
+	// temporary reports whether the server may accept a frame when it is sent again, after it has refused
+	// the frame with this error.
 	temporary func(error) bool
 	wake      chan struct{}
-	// failures counts consecutive failed batches. last is the time at which the newest batch was
-	// sent. Only the goroutine of Run uses these fields.
+	// failures is the number of batches in a row that have failed. last is the time when the newest batch
+	// was sent. Only the goroutine of Run uses these fields.
 	failures int
 	last     time.Time
 
@@ -48,16 +49,16 @@ type Streams struct {
 	sources map[*Stream]bool
 }
 
-// New creates a Streams. The function temporary reports whether the server may accept a frame that
-// it refused with an error when the frame is sent again. The duration textPause is the minimum time
-// between batches that only continue blocks.
+// New creates a Streams. The function temporary reports whether the server may accept a frame when it is
+// sent again, after it has refused the frame with this error. The duration textPause is the minimum time
+// between two batches that only continue blocks.
 func New(d perdure.Dispatch, logger *slog.Logger, textPause time.Duration, temporary func(error) bool) *Streams {
 	return &Streams{d: d, logger: logger, textPause: textPause, temporary: temporary, wake: make(chan struct{}, 1), sources: map[*Stream]bool{}}
 }
 
-// Open begins a source: an attempt of a task, or a claim of an execution. The function lost is
-// called if the server reports that the lease is lost. After ctx has ended, the source drops output
-// instead of waiting. The caller closes the source with Close.
+// Open begins a source for an attempt of a task or for a claim of an execution. The function lost is called
+// if the server says that the lease is lost. While ctx lives, a source with much unsent output makes the
+// code wait; after that, it drops output. The caller ends the source with Close.
 func (s *Streams) Open(ctx context.Context, task *perdure.TaskLease, claim *perdure.Lease, lost func(error)) *Stream {
 	st := &Stream{owner: s, task: task, agent: claim, lost: lost, over: ctx.Done(), changed: make(chan struct{})}
 	s.mu.Lock()
@@ -102,8 +103,8 @@ func (s *Streams) Run(ctx context.Context) {
 	}
 }
 
-// pause returns how long output must wait until the next batch may be sent. It returns 0 if a
-// source has urgent output.
+// pause returns how long to wait before the next batch may be sent. It returns 0 if a source has urgent
+// output.
 func (s *Streams) pause() time.Duration {
 	wait := s.textPause - time.Since(s.last)
 	if wait <= 0 || s.urgent() {
@@ -155,8 +156,8 @@ func (s *Streams) sendOnce(ctx context.Context) bool {
 	return true
 }
 
-// collect returns the frames of the next batch, and the block of each frame. The batch has at most
-// one frame of each block. The blocks of one source are in order.
+// collect returns the frames of the next batch, and for each frame its block. The batch has at most one
+// frame of each block, and the blocks of a source are in order.
 func (s *Streams) collect() ([]perdure.Frame, []*block) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -177,7 +178,7 @@ func (s *Streams) collect() ([]perdure.Frame, []*block) {
 	return frames, sent
 }
 
-// settle marks the frames of a batch as no longer being sent.
+// settle marks the blocks of a batch as no longer being sent.
 func (s *Streams) settle(sent []*block) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -187,7 +188,7 @@ func (s *Streams) settle(sent []*block) {
 	}
 }
 
-// block is a block of a source, whose text grows, or a single event.
+// block is a part of a source's output: a block whose text grows, or a single event.
 type block struct {
 	stream       *Stream
 	number       int64
@@ -233,8 +234,8 @@ func (b *block) key() perdure.BlockKey {
 	return perdure.BlockKey{Attempt: b.stream.agent.Fence, Block: b.number}
 }
 
-// acknowledge applies the server's reply r to the frame f of the block b. The caller has locked the
-// owner's mu.
+// acknowledge applies the server's reply r to the frame f, which belongs to the block b. The caller has
+// locked the owner's mu.
 func (st *Stream) acknowledge(b *block, f perdure.Frame, r perdure.FrameReply) {
 	if r.Err != nil && st.owner.temporary(r.Err) {
 		st.putOff(r.Err)
@@ -264,8 +265,8 @@ func (st *Stream) acknowledge(b *block, f perdure.Frame, r perdure.FrameReply) {
 	st.signal()
 }
 
-// end removes a block after its content is sent completely, and records the block's length for
-// Flush. The caller has locked the owner's mu.
+// end removes a block whose content is sent completely, and records its length for the next Flush. The
+// caller has locked the owner's mu.
 func (st *Stream) end(b *block) {
 	if b.fields == nil && b.acknowledged > 0 {
 		st.ends = append(st.ends, perdure.BlockEnd{Key: b.key(), Length: b.acknowledged})
@@ -273,9 +274,9 @@ func (st *Stream) end(b *block) {
 	st.blocks = slices.DeleteFunc(st.blocks, func(other *block) bool { return other == b })
 }
 
-// leaveOpen removes blocks whose text the server has completely, and that need only be closed. It
-// does so only while Flush waits. The commit with Flush's result closes these blocks. The caller
-// has locked the owner's mu.
+// leaveOpen removes blocks whose text the server has completely, and that only have to be closed. It does
+// so only while Flush waits, because the commit with Flush's result closes these blocks. The caller has
+// locked the owner's mu.
 func (st *Stream) leaveOpen() {
 	if !st.flushing {
 		return
@@ -288,9 +289,8 @@ func (st *Stream) leaveOpen() {
 	}
 }
 
-// putOff pauses a source for resendAfter because the server could not store one of its frames.
-// Other sources continue. The bytes of the frame are sent again. The caller has locked the owner's
-// mu.
+// putOff makes a source wait for resendAfter, because the server could not store one of its frames. The
+// bytes of that frame are then sent again. Other sources do not wait. The caller has locked the owner's mu.
 func (st *Stream) putOff(err error) {
 	if st.waits {
 		return
@@ -310,8 +310,8 @@ func (st *Stream) putOff(err error) {
 // errClosed is the error of a source after Streams.Close.
 var errClosed = perdure.Errorf(perdure.LeaseLost, "the source is closed")
 
-// logOf returns a logger that adds the execution to each line. It also adds the task's attempt or,
-// if task is nil, the fence of the agent's lease.
+// logOf returns a logger whose lines have the execution and the attempt of the task or, if task is nil, the
+// fence of the agent's lease.
 func logOf(l *slog.Logger, task *perdure.TaskLease, agent *perdure.Lease) *slog.Logger {
 	if task != nil {
 		return l.With("execution", task.ExecutionID, "task", task.TaskID, "attempt", task.Attempt)
