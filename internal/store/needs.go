@@ -82,8 +82,8 @@ type Needs struct {
 	WebhookCount bool
 	// Grant is the id of an approval grant of the command's org that the command may delete.
 	Grant *uuid.UUID
-	// Delivery is the key of a delivery of the command's org. Due requests deliveries of the org
-	// whose time of sending is reached.
+	// Delivery is the key of a delivery of the command's org. Each element of Due requests pending
+	// deliveries whose time to be sent is reached.
 	Delivery *DeliveryKey
 	Due      []DeliveryPick
 	// Workers requests State.WorkerCount. It is required for changes of workers.

@@ -153,8 +153,8 @@ func freePort() (int, error) {
 	return l.Addr().(*net.TCPAddr).Port, l.Close()
 }
 
-// debian is a pattern for the directories with PostgreSQL's programs on Debian and Ubuntu, one for
-// each major version. They are not in PATH.
+// debian is the directory in which Debian and Ubuntu install PostgreSQL's programs, with a
+// subdirectory for each major version. The programs are not in PATH.
 const debian = "/usr/lib/postgresql"
 
 // find returns the path of one of PostgreSQL's programs. It searches in PATH, then in the folder for
