@@ -17,7 +17,7 @@ import (
 )
 
 // laterFrom is the minimum number of commands in a batch whose writes are deferred to another
-// goroutine. In a smaller batch, waiting for that goroutine costs more than it saves.
+// goroutine. With fewer commands, the committer would mostly wait for that goroutine.
 const laterFrom = 8
 
 // committer owns the only connection that writes. Its goroutine takes batches from the queue. Calls

@@ -15,7 +15,7 @@ func NonceInto(p *uint32) *nonceScan { return (*nonceScan)(p) }
 
 type nonceScan uint32
 
-// ScanNumber implements NumberScanner. It returns an error if the number is not a stored nonce.
+// ScanNumber implements NumberScanner. It never returns an error.
 func (n *nonceScan) ScanNumber(stored int64) error {
 	*n = nonceScan(uint32(stored))
 	return nil
