@@ -26,8 +26,8 @@ type Reader interface {
 	BlobRow(ctx context.Context, execution, id uuid.UUID) (*store.Blob, error)
 	Log(ctx context.Context, execution uuid.UUID, after int64, limit int) ([]perdure.Record, store.Head, error)
 	LogHead(ctx context.Context, execution uuid.UUID) (store.Head, error)
-	// Audit first checks the data that belongs to no execution. Then it yields the id of every
-	// execution. It yields an error for each fault that it finds.
+	// Audit first checks the data that belongs to no execution. If that data is damaged, Audit
+	// yields an error and ends. Otherwise it yields the id of every execution.
 	Audit(ctx context.Context) iter.Seq2[uuid.UUID, error]
 	// AuditTree checks the places that the store has recorded for the entries of an execution's
 	// conversation tree. It returns a text for each fault.

@@ -16,7 +16,8 @@ import (
 
 const org = "acme"
 
-// servers opens n stores on one database. The last plain of them have Options.Plain set.
+// servers opens n stores on one database. The parameter plain is how many of them, counted from the
+// end, have Options.Plain set.
 func servers(t *testing.T, n, plain int) []*Store {
 	t.Helper()
 	url := emptyDatabase(t)

@@ -42,8 +42,8 @@ func (t *Transaction) Preload(ids []uuid.UUID, also func(c statement.Conn) error
 	}
 	p := preloaded{rows: make(map[uuid.UUID]load.ExecutionRow, len(ids)), heads: make(map[uuid.UUID]store.Head, len(ids))}
 	// Each statement sees what is committed when the statement begins. So the locking statement
-	// comes first. The later statements read data of the locked executions, which nobody can change
-	// any more.
+	// comes first. The later statements read data of the locked executions, which no other
+	// transaction can change meanwhile.
 	err = t.Together(
 		func(v statement.View) error { return p.lock(v, list) },
 		func(v statement.View) error { return also(v.Conn) },
