@@ -12,13 +12,14 @@ import (
 // ExecutionReader reads executions and their parts, for clients of the API.
 type ExecutionReader interface {
 	Execution(ctx context.Context, org string, id uuid.UUID) (*perdure.Execution, error)
-	// Executions lists executions, newest first, without input and output contents. It examines at
-	// most ListRows of them, so a page may be short or empty and still have a next one.
+	// Executions lists executions, newest first, without the contents of inputs and outputs. For one
+	// page, it examines at most ListRows executions. So a page may be short or empty, although there
+	// is a next page.
 	Executions(ctx context.Context, org string, f ExecutionFilter) (Page[*perdure.Execution], error)
-	// Outlines returns, by execution id, the data that lists show of executions in addition to their
-	// rows. It reads all of them in one query round. Ids of another org and unknown ids are left
-	// out. A content stays a reference if it is over perdure.ShownLimit, is withheld, or would make
-	// the total exceed PageBytes.
+	// Outlines returns the data of executions that lists show in addition to their rows, by the id
+	// of the execution. It reads all outlines in one query round. Unknown ids and ids of another org
+	// are left out. A content stays a reference if it is over perdure.ShownLimit, is withheld, or
+	// would make the total exceed PageBytes.
 	Outlines(ctx context.Context, org string, ids []uuid.UUID) (map[uuid.UUID]Outline, error)
 
 	// Path returns the entries on the path to leaf, in order. It starts behind the entry after, or

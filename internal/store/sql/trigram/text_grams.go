@@ -205,9 +205,9 @@ func (g gram) rarity() (sum int) {
 	return sum
 }
 
-// NeedlesOf returns the needles of a query, one for each form that QueryTexts returns. An execution
-// may match if it has all trigrams of one needle. NeedlesOf returns nil if a form is too short for
-// the index.
+// NeedlesOf returns the needles of a query, one for each form of it: plain, escaped as JSON, and as
+// digits of an id. An execution may match if it has all trigrams of one needle. NeedlesOf returns
+// nil if a form is too short for the index.
 func NeedlesOf(query string) []Needle {
 	plain, escaped := QueryTexts(query)
 	texts := []string{plain}
