@@ -39,17 +39,14 @@ type ExecutionReader interface {
 	// model's context at leaf leaves out. It reads no entries. It returns nil if ContextPath returns
 	// the whole path.
 	LeftOut(ctx context.Context, execution, leaf uuid.UUID) ([]perdure.LeftOut, error)
-	// PathLength counts the entries from the root to leaf, without reading them. Errors: not_found
 	// PathLength returns the number of entries on the path from the root to leaf, without reading
 	// them. Errors: not_found if the leaf does not exist.
 	PathLength(ctx context.Context, execution, leaf uuid.UUID) (int64, error)
-	// CommonAncestor returns the last entry that is on both paths, to a and to b. It returns nil if
 	// CommonAncestor returns the last entry that the path to a and the path to b have in common. It
 	// returns nil if the paths have different roots. It reads as many rows as the two paths have
 	// branch points. Errors: not_found if a or b does not exist.
 	CommonAncestor(ctx context.Context, execution, a, b uuid.UUID) (*uuid.UUID, error)
 	Entry(ctx context.Context, execution, id uuid.UUID) (*perdure.Entry, error)
-	// EntriesOf returns entries by id, in the order of ids, in one query round. It loads contents
 	// EntriesOf returns entries by id, in the order of ids, in one query round. It loads a content
 	// from its blob if the blob has at most most bytes, even if the reader is lazy. Larger contents
 	// are left as references. At about PageBytes the result ends early; the caller then calls
@@ -78,7 +75,6 @@ type ExecutionFilter struct {
 	CreatedBefore *perdure.Time
 	Metadata      map[string]string // top-level members of the metadata, compared as text
 	FailedTurn    bool              // only executions for which TurnFailed returns true
-	// Query is a text to search for in the id and the kind of the execution. It is also searched for
 	// Query is a text. It selects executions whose id or kind contains the text. It also selects
 	// executions whose input contains the text in its first QueryBytes, unless the execution is
 	// LOCAL. The case of ASCII letters is ignored.
