@@ -7,7 +7,7 @@ import (
 
 // Changes are the writes that a command has decided on. The zero value changes nothing.
 type Changes struct {
-	// Answer is the value that Do returns to its caller once the changes are durable.
+	// Answer is the value that the caller of Do gets once the changes are durable.
 	Answer any
 
 	// Execution is the whole row of the execution, to be inserted or replaced. If its Input or
@@ -18,10 +18,10 @@ type Changes struct {
 	// Timer replaces the execution's timer; a zero time deletes it.
 	Timer *perdure.Time
 
-	// Entries are new entries of the conversation tree. A text that an entry repeats is stored once,
-	// with the entry. That applies to closed blocks of the execution, to the results of the tasks
-	// from which the entries were made, and to events of the same commit. Reads still return the
-	// whole texts: see EntryTexts and FindStretch.
+	// Entries are new entries of the conversation tree. If an entry repeats a text that is stored
+	// elsewhere, the text is stored only once, with the entry. That applies to closed blocks of the
+	// execution, to the results of the tasks from which the entries were made, and to events of the
+	// same commit. Reads still return the whole texts: see EntryTexts and FindStretch.
 	Entries    []Entry
 	Checkpoint *perdure.Checkpoint
 	// Tasks are whole rows to insert or replace. If the Input or Result of a task is nil, its stored
@@ -29,7 +29,8 @@ type Changes struct {
 	Tasks     []*perdure.Task
 	Signals   []perdure.Signal    // new signals
 	Questions []*perdure.Question // whole rows to insert or replace
-	// Grant is a new approval grant. Expired grants of its run or definition are deleted.
+	// Grant is a new approval grant. Expired grants of the same execution or the same definition are
+	// deleted.
 	Grant     *perdure.ApprovalGrant
 	DropGrant *uuid.UUID // id of a grant to delete, if it belongs to the command's org
 	// Link is a new link to a question. If its key then has more than perdure.MaxLinks links to the
@@ -66,8 +67,8 @@ type Changes struct {
 	// EraseAnswers is set if texts in the stored rows of Questions are removed by this change. These
 	// texts are then soon erased from the disk, too.
 	EraseAnswers bool
-	// SweepBlobs deletes the blobs that were begun more than LooseBlobAge ago and to which no commit
-	// refers.
+	// SweepBlobs deletes those blobs of the execution that were begun more than LooseBlobAge ago and
+	// to which no commit refers.
 	SweepBlobs bool
 	// Prune deletes data of the execution whose retention period is over.
 	Prune *Prune
@@ -118,9 +119,10 @@ type Changes struct {
 	Webhook *perdure.Webhook
 	// Deliveries are rows of webhook deliveries to insert or replace.
 	Deliveries []*perdure.Delivery
-	// Deaden is the id of a webhook. Its pending deliveries become dead.
+	// Deaden is the id of a webhook. The status of all its pending deliveries becomes dead.
 	Deaden *uuid.UUID
-	// ReturnDeliveries makes all pending deliveries due at once that have an unexpired lease.
+	// ReturnDeliveries selects all pending deliveries that have an unexpired lease, and makes them
+	// due at once.
 	ReturnDeliveries bool
 	// SweepDeliveries is the maximum number of deliveries that are deleted: those of deleted
 	// webhooks, and those whose RemoveAt has passed.

@@ -18,23 +18,24 @@ type ClaimReader interface {
 	Path(ctx context.Context, execution uuid.UUID, leaf uuid.UUID, after *uuid.UUID, newest int, lazy bool) iter.Seq2[perdure.Entry, error]
 	ContextPath(ctx context.Context, execution, leaf uuid.UUID, after *uuid.UUID, lazy bool) iter.Seq2[perdure.Entry, error]
 
-	// Tasks returns tasks by id, in the order of ids; nil for a task that does not exist. If lazy is
-	// set, inputs and results in blobs are left as references.
+	// Tasks returns tasks by id, in the order of ids. If a task does not exist, its element is nil.
+	// If lazy is set, inputs and results in blobs are left as references.
 	Tasks(ctx context.Context, execution uuid.UUID, ids []uuid.UUID, lazy bool) ([]*perdure.Task, error)
 	// QuestionsOf is described in [QuestionReader].
 	QuestionsOf(ctx context.Context, execution uuid.UUID, ids []uuid.UUID) ([]*perdure.Question, error)
-	// Ended returns the heads of ended steps and tasks with positions greater than after. It returns
-	// at most limit heads. Their results and errors together have at most about the given number of
-	// bytes, but one head is always returned if there is any. Ended does not set the field Whole of
-	// the page.
+	// Ended returns the heads of ended steps and tasks with positions greater than after, at most
+	// limit of them. The page ends before the results and errors in it exceed about the given number
+	// of bytes, but it contains at least one head if there is any. Ended does not set the field
+	// Whole of the page.
 	Ended(ctx context.Context, execution uuid.UUID, after int64, limit, bytes int) (perdure.EndedPage, error)
 	// EndedBefore returns the position of the newest step or task that was created before the
 	// moment; 0 if there is none.
 	EndedBefore(ctx context.Context, execution uuid.UUID, moment perdure.Time) (int64, error)
 
-	// PendingSignals returns pending signals with their values, oldest first. It selects signals
-	// that match at least one of the patterns, or all signals if there are no patterns. Their order
-	// must be greater than after. It returns at most limit signals and about 1 MiB.
+	// PendingSignals returns pending signals with their values, oldest first. A signal must match at
+	// least one of the patterns; if there are no patterns, all signals match. The order of each
+	// signal must be greater than after. PendingSignals returns at most limit signals and about 1
+	// MiB.
 	PendingSignals(ctx context.Context, execution uuid.UUID, patterns []string, after int64, limit int) ([]perdure.Signal, error)
 	// TakenSignals returns the signals that are taken and not consumed, in the order in which they
 	// were taken.
@@ -44,18 +45,18 @@ type ClaimReader interface {
 	// ended, or have a newer commit. It needs one query for any number of executions.
 	Moved(ctx context.Context, org string, all []Standing) ([]uuid.UUID, error)
 
-	// Together calls read with another reader. All reads of that reader see the same moment, and
-	// together they cost as much as one read. That reader is valid only during the call.
+	// Together calls read with another reader, r. All reads through r see the same moment, and
+	// together they cost as much as one read. r is valid only during the call.
 	Together(ctx context.Context, read func(ClaimReader) error) error
 }
 
-// Standing is an execution with the newest commit that a worker knows of it. The worker wants to
-// continue from there.
+// Standing is an execution with the newest commit of it that a worker knows. The worker wants to
+// continue the execution from that commit.
 type Standing struct {
 	Execution     uuid.UUID
 	Fence, Number int64 // fence and number of that commit
-	// Answer is the start of the answer to that commit. It is ASCII text of at most StandingAnswer
-	// bytes.
+	// Answer is the beginning of the server's answer to that commit. It is ASCII text of at most
+	// StandingAnswer bytes.
 	Answer string
 }
 

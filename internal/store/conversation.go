@@ -14,8 +14,8 @@ type Conversation struct {
 	ID    string
 	Org   string
 	KeyID *uuid.UUID // the key that created the conversation
-	// Response is the id that the conversation's next response gets. It is replaced whenever a
-	// response of the conversation begins.
+	// Response is the id that the next response of the conversation will have. Whenever a response
+	// begins, Response is replaced by a new id.
 	Response string
 	// Items is the number of pending items. Bytes is the size of the pending items and the
 	// metadata.
@@ -23,7 +23,7 @@ type Conversation struct {
 	Bytes     int64
 	Metadata  json.RawMessage
 	CreatedAt perdure.Time
-	// Executions is the number of executions that the conversation has had.
+	// Executions is the number of executions that the conversation has had so far.
 	Executions int
 	// Mark identifies the last request that added items, so that a repeated request is recognized.
 	Mark string
@@ -34,8 +34,8 @@ type ConversationChange struct {
 	// Row is the conversation's row, to be inserted or replaced. Its counts are the counts after the
 	// change.
 	Row Conversation
-	// Take deletes the pending items. The items in Add are appended to the pending items that
-	// remain.
+	// Take deletes all pending items that exist before the change. Items in Add are appended to the
+	// pending items that remain.
 	Take bool
 	Add  []json.RawMessage
 	// Execution is the id of the execution that becomes the conversation's newest one.
@@ -46,9 +46,9 @@ type ConversationChange struct {
 
 // ResponseQuery selects responses of an execution by the positions of their inputs.
 type ResponseQuery struct {
-	// After is an exclusive bound. The responses have greater input positions than After, or smaller
-	// ones if Newest is set. If After is 0, the query starts at the first response, or at the last
-	// one if Newest is set.
+	// After is an exclusive bound for the positions of the responses' inputs. The responses have
+	// greater positions, or with Newest, smaller ones. If After is 0, the query starts at the first
+	// response, or with Newest, at the last one.
 	After int64
 	// Newest orders the result by position with the newest response first.
 	Newest bool

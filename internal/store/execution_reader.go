@@ -12,13 +12,14 @@ import (
 // ExecutionReader reads executions and their parts, for clients of the API.
 type ExecutionReader interface {
 	Execution(ctx context.Context, org string, id uuid.UUID) (*perdure.Execution, error)
-	// Executions lists executions, newest first, without input and output contents. It examines at
-	// most ListRows of them, so a page may be short or empty and still have a next one.
+	// Executions lists executions, newest first, without the contents of inputs and outputs. For one
+	// page, it examines at most ListRows executions. So a page may be short or empty, although there
+	// is a next page.
 	Executions(ctx context.Context, org string, f ExecutionFilter) (Page[*perdure.Execution], error)
-	// Outlines returns, by execution id, the data that lists show of executions in addition to their
-	// rows. It reads all of them in one query round. Ids of another org and unknown ids are left
-	// out. A content stays a reference if it is over perdure.ShownLimit, is withheld, or would make
-	// the total exceed PageBytes.
+	// Outlines returns the data of executions that lists show in addition to their rows, by the id
+	// of the execution. It reads all outlines in one query round. Unknown ids and ids of another org
+	// are left out. A content stays a reference if it is over perdure.ShownLimit, is withheld, or
+	// would make the total exceed PageBytes.
 	Outlines(ctx context.Context, org string, ids []uuid.UUID) (map[uuid.UUID]Outline, error)
 
 	// Path returns the entries on the path to leaf, in order. It starts behind the entry after, or
@@ -38,18 +39,18 @@ type ExecutionReader interface {
 	// model's context at leaf leaves out. It reads no entries. It returns nil if ContextPath returns
 	// the whole path.
 	LeftOut(ctx context.Context, execution, leaf uuid.UUID) ([]perdure.LeftOut, error)
-	// PathLength counts the entries from the root to leaf, without reading them. Errors: not_found
-	// if the leaf does not exist.
+	// PathLength returns the number of entries on the path from the root to leaf, without reading
+	// them. Errors: not_found if the leaf does not exist.
 	PathLength(ctx context.Context, execution, leaf uuid.UUID) (int64, error)
-	// CommonAncestor returns the last entry that is on both paths, to a and to b. It returns nil if
-	// the paths have different roots. It reads as many rows as the paths have branch points. Errors:
-	// not_found if a or b does not exist.
+	// CommonAncestor returns the last entry that the path to a and the path to b have in common. It
+	// returns nil if the paths have different roots. It reads as many rows as the two paths have
+	// branch points. Errors: not_found if a or b does not exist.
 	CommonAncestor(ctx context.Context, execution, a, b uuid.UUID) (*uuid.UUID, error)
 	Entry(ctx context.Context, execution, id uuid.UUID) (*perdure.Entry, error)
-	// EntriesOf returns entries by id, in the order of ids, in one query round. It loads contents
-	// from blobs of at most that many bytes, even if the reader is lazy. Larger contents are left as
-	// references. The result ends early at about PageBytes, and the next call continues. Errors:
-	// not_found if an entry does not exist.
+	// EntriesOf returns entries by id, in the order of ids, in one query round. It loads a content
+	// from its blob if the blob has at most most bytes, even if the reader is lazy. Larger contents
+	// are left as references. At about PageBytes the result ends early; the caller then calls
+	// EntriesOf again for the remaining ids. Errors: not_found if an entry does not exist.
 	EntriesOf(ctx context.Context, execution uuid.UUID, ids []uuid.UUID, most int64) ([]perdure.Entry, error)
 	// AllEntries lists every entry, oldest first.
 	AllEntries(ctx context.Context, execution uuid.UUID, cursor string, limit int) (Page[perdure.Entry], error)
@@ -74,9 +75,9 @@ type ExecutionFilter struct {
 	CreatedBefore *perdure.Time
 	Metadata      map[string]string // top-level members of the metadata, compared as text
 	FailedTurn    bool              // only executions for which TurnFailed returns true
-	// Query is a text to search for in the id and the kind of the execution. It is also searched for
-	// in the first QueryBytes of the input, unless the execution is LOCAL. The case of ASCII letters
-	// is ignored.
+	// Query is a text. It selects executions whose id or kind contains the text. It also selects
+	// executions whose input contains the text in its first QueryBytes, unless the execution is
+	// LOCAL. The case of ASCII letters is ignored.
 	Query  string
 	Cursor string
 	Limit  int

@@ -17,29 +17,31 @@ type LogReader interface {
 	LogHead(ctx context.Context, execution uuid.UUID) (Head, error)
 	// LogHeads returns the heads of many logs with one query. Unknown executions are left out.
 	LogHeads(ctx context.Context, executions []uuid.UUID) (map[uuid.UUID]Head, error)
-	// Nonces returns the nonces of the records at these positions, and the log's head. Positions
-	// after the head are left out, and so are positions before the last pruned record. The position
-	// 0 has the nonce 0.
+	// Nonces returns the nonces of the records at these positions, and the head of the log. It
+	// leaves out positions after the head, and positions before that of the last pruned record. The
+	// position 0 has the nonce 0.
 	Nonces(ctx context.Context, execution uuid.UUID, positions ...int64) (map[int64]uint32, Head, error)
 
 	// Events returns, in order, the events with after < seq <= upTo, and the head of the log at the
 	// same moment. A block is returned as a whole, with its content at that moment. The result ends
 	// early at about 1 MiB; the next read continues after the last returned event.
 	Events(ctx context.Context, execution uuid.UUID, after, upTo int64) ([]Event, Head, error)
-	// BlocksAcross returns the blocks with a seq of at most n that are open or were closed by an
-	// event after n. It returns their content, oldest block first, without superseded blocks. It
-	// also returns the log's head, and the position before the start of event n+1. If there is no
-	// event n+1, that is the position of the head.
+	// BlocksAcross returns the blocks with a seq of at most n that are still open after the event n:
+	// they are open now, or were closed by a later event. The blocks have their content and are
+	// ordered by age, oldest first; superseded blocks are left out. BlocksAcross also returns the
+	// position before the start of event n+1, and the head of the log. If there is no event n+1,
+	// that position is the one of the head.
 	BlocksAcross(ctx context.Context, execution uuid.UUID, n int64) ([]BlockContent, int64, Head, error)
-	// LastSeqOf returns the seq of the newest event or block that has one of these types and begins
-	// at the position pos or before it. It returns 0 if there is none. It reads no content.
+	// LastSeqOf returns the seq of the newest event or block of one of these types. It looks only at
+	// those that begin at the position pos or before it. If there is none, it returns 0. It reads no
+	// content.
 	LastSeqOf(ctx context.Context, execution uuid.UUID, pos int64, types []perdure.EventType) (int64, error)
 	// OpenBlocks returns the blocks that are open at the end of the log, with their content.
 	OpenBlocks(ctx context.Context, execution uuid.UUID) ([]BlockContent, Head, error)
 
-	// TextsOf returns the text blocks of an attempt of a task, in order and with their content.
-	// Superseded blocks are left out. The result ends before the block that would make it longer
-	// than most bytes.
+	// TextsOf returns the text blocks of one attempt of a task, in order and with their content.
+	// Superseded blocks are left out. Before the total length of the contents would exceed most
+	// bytes, the result ends.
 	TextsOf(ctx context.Context, execution, task uuid.UUID, attempt int, most int64) ([]BlockContent, error)
 
 	// EntriesOf is described in [ExecutionReader].
@@ -54,13 +56,14 @@ type Event struct {
 	Block  *BlockContent
 }
 
-// BlockContent is a block with its content. A superseded block has none.
+// BlockContent is a block with its content. The content of a superseded block is empty.
 type BlockContent struct {
 	Block
 	// FirstNonce is the nonce of the record at FirstPos.
 	FirstNonce uint32
 	Content    string
-	// Pieces describes where the log contains the pieces of a withheld block. Content is then empty.
+	// Pieces describes where the log contains the pieces of a withheld block, whose Content is
+	// empty. It is nil for other blocks.
 	Pieces []Piece
 }
 

@@ -31,26 +31,29 @@ type Needs struct {
 	// DecidedQuestions adds all questions of the execution that are not open.
 	DecidedQuestions bool
 	SignalKeys       bool
-	// Link is the SHA-256 of the token of a link. It requests that link to a question of the
-	// execution.
+	// Link is the SHA-256 of the token of a link to a question of the execution. If it is set, that
+	// link is loaded.
 	Link *perdure.Hash
-	// LinksOf is the id of a question of the execution. It requests the links to that question.
+	// LinksOf is the id of a question of the execution. If it is set, all links to that question are
+	// loaded.
 	LinksOf *uuid.UUID
-	// DueQuestions adds the open questions that have expired. A PickQuestions command always gets
-	// them.
+	// DueQuestions adds the open questions that have expired. For a command with PickQuestions,
+	// these questions are always loaded.
 	DueQuestions bool
-	// Grants requests State.Grants. ChangeGrants is set if the command may change approval grants of
-	// the org. While it runs, no other command reads the org's grants.
+	// Grants requests State.Grants, the approval grants that apply to the execution. ChangeGrants is
+	// set if the command may change approval grants of the org. While such a command runs, no other
+	// command reads the org's grants.
 	Grants       bool
 	ChangeGrants bool
-	// Worker is the id of a worker. It requests what the worker has claimed. ConcurrencyKeys and
-	// Queues request the loads of these keys and queues in the execution's org. A PickAgents or
-	// PickTasks command always gets the loads for the candidate's key and queue.
+	// Worker is the id of a worker; State.Holds then describes what that worker has claimed.
+	// ConcurrencyKeys and Queues request the loads of these keys and queues in the execution's org.
+	// A command with PickAgents or PickTasks always gets the loads of the candidate's key and queue.
 	Worker          *uuid.UUID
 	ConcurrencyKeys []string
 	Queues          []string
 	Retention       bool // requests how long the data of the execution is kept
-	// Withheld is the maximum number of withheld blobs to load that are not completely staged.
+	// Withheld is the maximum number of withheld blobs to load whose content is not completely
+	// staged.
 	Withheld int
 
 	// The fields from here on request data outside of executions, in the command's Org.
@@ -63,12 +66,13 @@ type Needs struct {
 	// Conversation is the id of a conversation of the command's org.
 	Conversation string
 	// UseOf is the id of the API key whose limits the decision must respect: see State.Limited. If
-	// Stream exists, the key that created the stream is used instead.
+	// the command names an existing Stream, the key that created the stream is used instead.
 	UseOf *uuid.UUID
 	// Stream is the path of a stream. Producer is the id of one of the stream's producers.
 	Stream   string
 	Producer string
-	// StreamCount requests the number of the org's streams. It has no effect if Stream exists.
+	// StreamCount requests the number of the org's streams. It has no effect if the stream with the
+	// path Stream exists.
 	StreamCount bool
 	Kinds       bool // requests the kinds of agents and tasks of the org
 	// Webhook is the id of a webhook of the command's org that is not deleted. Waiting adds the
@@ -78,7 +82,8 @@ type Needs struct {
 	WebhookCount bool
 	// Grant is the id of an approval grant of the command's org that the command may delete.
 	Grant *uuid.UUID
-	// Delivery is the key of a delivery of the command's org. Due requests deliveries that are due.
+	// Delivery is the key of a delivery of the command's org. Each element of Due requests pending
+	// deliveries whose time to be sent is reached.
 	Delivery *DeliveryKey
 	Due      []DeliveryPick
 	// Workers requests State.WorkerCount. It is required for changes of workers.

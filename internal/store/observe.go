@@ -20,8 +20,8 @@ var laneNames = [Lanes]string{"claims", "commits", "chunks", "sweeps"}
 // Observer is notified of the work of a store's committers. Its functions may be nil. They are
 // called by many goroutines at once and must not block.
 type Observer struct {
-	// Command is called when a command has its outcome. The duration took is how long the caller has
-	// waited, since the command was queued.
+	// Command is called when the outcome of a command is known. The duration took is the time since
+	// the command was queued.
 	Command func(lane Lane, took time.Duration)
 	// Batch is called when a batch is durable. The array commands counts the commands of the batch
 	// by lane. The duration took covers only the transaction.
@@ -31,7 +31,7 @@ type Observer struct {
 	Setting func(name string, off bool)
 }
 
-// SettingOff returns the function o.Setting; nil if o is nil.
+// SettingOff returns the function o.Setting, which may be nil. It also returns nil if o is nil.
 func (o *Observer) SettingOff() func(name string, off bool) {
 	if o == nil {
 		return nil

@@ -8,13 +8,13 @@ import (
 	"github.com/perdure/perdure"
 )
 
-// MostSearched is the maximum size of an entry, in bytes, in which stores search for the texts of
-// blocks and the results of tasks. If a larger entry repeats a text, the text is stored twice.
-// Otherwise a reader of the block would have to read the whole large entry.
+// MostSearched is the maximum size, in bytes, of an entry in which stores search for the texts of
+// blocks and for the results of tasks. A text that a larger entry repeats is stored twice. If it
+// were stored only in that entry, each reader of the block would have to read the whole entry.
 const MostSearched = 1 << 20
 
-// EntryText is a text of an entry's content, with its place there. It holds the raw bytes, without
-// the escapes of JSON.
+// EntryText is a text in an entry's content, with its place in that content. The text is decoded: it
+// has no JSON escapes.
 type EntryText struct {
 	// Path is the place of the text in the content: the index of the message part, the indexes of
 	// nested parts, and the member's name. Examples are "0.text", "2.rawArguments" and "0.1.text".
@@ -54,8 +54,8 @@ func addTexts(all []EntryText, at string, parts []textPart) []EntryText {
 	return all
 }
 
-// BlockRest describes, for audits, how the content of a closed block is stored. A superseded block
-// has no stored content.
+// BlockRest describes, for audits, where the content of a closed block is stored. The content of a
+// superseded block is not stored.
 type BlockRest struct {
 	Key    perdure.BlockKey
 	Seq    int64

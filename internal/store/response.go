@@ -8,9 +8,9 @@ import (
 	"github.com/perdure/perdure"
 )
 
-// Response is the row of a response to one input, with the position of that input in the log. If a
-// running response takes up the input, the new response joins it: its id is then another name of the
-// running response.
+// Response is the row of a response to one input, with the position of that input in the log. If
+// another response is running and takes up the input, the new response joins that one. The id of the
+// new response is then another name of the running one.
 type Response struct {
 	ID        string
 	Execution uuid.UUID
@@ -26,25 +26,27 @@ type Response struct {
 	// Request is what the client asked for in addition to the input. It is nil if the input did not
 	// come as a request for a response.
 	Request json.RawMessage
-	// History identifies the conversation that the client knows at the end of the response. It is
-	// zero until a client has received the end.
+	// History identifies the conversation as the client knows it at the end of the response. It is
+	// zero until a client has received that end.
 	History History
 }
 
-// History identifies a conversation by hashes of the messages that its client knows.
+// History identifies a conversation by hashes of the messages that a client knows.
 type History struct {
 	// Said is the hash of the messages of both sides. SaidAndRun also covers the calls of tools that
 	// the server ran, because some clients leave these calls out.
 	Said, SaidAndRun perdure.Hash
 }
 
-// ResponseEnd sets the history of a response, which reaches to the response's end.
+// ResponseEnd sets the History of a response. That history includes all messages up to the end of
+// the response.
 type ResponseEnd struct {
 	ID      string
 	History History
 }
 
-// Join says that the running response Into has taken up the input of the response ID.
+// Join says that the response with the id ID has joined the running response with the id Into, which
+// has taken up its input.
 type Join struct{ ID, Into string }
 
 // ResponseReader reads responses and conversations, for the endpoints of the Responses API.
@@ -62,7 +64,7 @@ type ResponseReader interface {
 	Signal(ctx context.Context, execution uuid.UUID, id string) (*perdure.Signal, error)
 
 	// Conversation returns a conversation by its id. ConversationByResponse returns the conversation
-	// whose next response gets the id response. Errors: not_found if there is none.
+	// whose next response will have the id response. Errors: not_found if there is none.
 	Conversation(ctx context.Context, org, id string) (*Conversation, error)
 	ConversationByResponse(ctx context.Context, org, response string) (*Conversation, error)
 	// ConversationItems returns at most limit pending items in order, starting at the index from.

@@ -5,13 +5,13 @@ import (
 	"github.com/perdure/perdure"
 )
 
-// State is the data on which a command decides. Contents (input, result, value) are not loaded. The
-// maps have no elements for rows that do not exist.
+// State is the data on which a command decides. The contents of inputs, results and values are not
+// loaded. If a row does not exist, the map for such rows has no element for it.
 type State struct {
 	Now perdure.Time
-	// Nonce is a random number of the transaction, never 0. Every record that the command writes has
-	// this nonce, and the log's head after these records has it, too. A command that runs again
-	// after a rollback gets a new nonce.
+	// Nonce is a random number of the transaction; it is never 0. Every record that the command
+	// writes has this nonce, and so has the head of the log after these records. If a command runs
+	// again after a rollback, it gets a new nonce.
 	Nonce     uint32
 	Execution *perdure.Execution // a copy of the row; nil if the execution does not exist
 	Head      Head
@@ -21,8 +21,8 @@ type State struct {
 	Tasks   map[uuid.UUID]*perdure.Task // the requested tasks, and all open or running ones if requested
 	Entries map[uuid.UUID]perdure.EntryHead
 	Keyed   map[string]perdure.EntryHead // entries by their keys
-	// CallNames are the names of tools by the id of the tool call. In LOCAL executions they are
-	// missing, because only the worker has them.
+	// CallNames are the names of tools; the key is the id of the tool call. In LOCAL executions the
+	// names are missing, because only the worker has them.
 	CallNames map[string]string
 	Signals   map[string]*perdure.Signal
 	Pending   []perdure.Signal // pending signals that match Needs.Patterns, oldest first, without values
@@ -40,14 +40,15 @@ type State struct {
 	// Grants are the unexpired approval grants of the execution and of its definition, oldest first.
 	// No other command changes them before this one is committed.
 	Grants []*perdure.ApprovalGrant
-	// Retention is the retention policy of the execution. The org's policy is overridden by the
-	// policy that the definition had when the execution started. All defaults are filled in.
+	// Retention is the retention policy that applies to the execution. Periods that the definition
+	// had set when the execution started override those of the org. Periods that neither sets have
+	// their defaults.
 	Retention perdure.Retention
 
 	// The fields Holds, Keys and Queues also depend on other executions. Keys and Queues are exact:
 	// two committed transactions never use the same free place of a limit. Holds may miss work that
-	// the worker claims at the same time. It never misses an execution that must run alone. If this
-	// execution must run alone, it misses no work at all.
+	// the worker claims at the same time, but not an execution that must run alone. If this
+	// execution must run alone, Holds misses nothing.
 	Holds  Holding
 	Keys   map[string]Load // by concurrency key
 	Queues map[string]Load
@@ -63,9 +64,9 @@ type State struct {
 	// Conversation is exact: the commands of a conversation are decided one after the other.
 	Conversation *Conversation
 	Org          *perdure.Org
-	// Limited is the API key for Needs.UseOf, even if it is revoked. It is nil if the key belongs to
-	// another org. Its Use contains only the counts that the store keeps for the limits of the key.
-	// It is exact: two commands never use the same part of a limit.
+	// Limited is the API key whose id is Needs.UseOf, even if the key is revoked. It is nil if the
+	// key belongs to another org. Its Use contains only the counts that the store needs for the
+	// limits of the key. These counts are exact: two commands never use the same part of a limit.
 	Limited  *perdure.APIKey
 	Stream   *Stream
 	Producer *StreamProducer
@@ -82,8 +83,8 @@ type State struct {
 	Waiting      int
 	WebhookCount int
 	Delivery     *perdure.Delivery
-	// Due are pending deliveries that are due and that no other transaction takes. The deliveries of
-	// each webhook are ordered by their time, the earliest first.
+	// Due are pending deliveries that are due and that no other transaction has locked. The
+	// deliveries of each webhook are in the order in which they became due.
 	Due []*perdure.Delivery
 	// WorkerCount is the number of stored workers of the org.
 	WorkerCount int
@@ -98,7 +99,7 @@ type State struct {
 	BulkByKey *perdure.BulkAction
 }
 
-// Holding describes what a worker holds: executions that it has claimed and not yet released.
+// Holding describes the executions that a worker has claimed and not yet released.
 type Holding struct {
 	Executions bool // the worker holds an execution
 	Alone      bool // one of these executions must run alone
@@ -112,7 +113,8 @@ type Load struct {
 	Waiting bool
 }
 
-// Head is the row that describes the end of an execution's log. Appending to the log locks it.
+// Head is the row that describes the end of an execution's log. A command that appends to the log
+// locks this row.
 type Head struct {
 	LastSeq int64
 	LastPos int64

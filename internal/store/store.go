@@ -1,10 +1,12 @@
-// Package store is the contract between the engine, which decides, and a database, which commits.
-// All writes go through Do to a committer, which runs them in transactions. All other methods read.
+// Package store is the contract between the engine, which decides on commands, and a database, which
+// stores the decisions. All writes are commands that are passed to Do; a committer of the store runs
+// them in transactions. All other methods read.
 //
-// A command names its execution, or how to pick candidates. The committer locks these executions and
-// loads the state that the command needs. It lets the command decide, and applies the changes. Once
-// the transaction is durable, it answers the caller. One transaction contains many commands.
-// Commands of one execution keep their order. A refused command does not affect the others.
+// A command names the execution on which it decides, or describes how to pick candidates. The
+// committer locks these executions and loads the state that the command needs. It calls the
+// command's Decide, and writes the changes that Decide returns. Once the transaction is durable, Do
+// returns the result. One transaction contains many commands. Commands for the same execution keep
+// their order. A refused command does not affect the others.
 package store
 
 import (
@@ -26,7 +28,7 @@ const (
 	LaneSweeps              // timers, expired leases, retention
 )
 
-// Lanes is the number of lanes.
+// Lanes is the number of different lanes, that is, of priority classes.
 const Lanes = 4
 
 // Command is one write to a store.
@@ -34,8 +36,8 @@ type Command struct {
 	// Name names the command in logs and traces.
 	Name string
 	Lane Lane
-	// Org is the org whose data the command can see. An execution of another org does not exist for
-	// the command. With "", it sees all orgs, as the server's own sweeps do.
+	// Org is the org whose data the command can see. For the command, an execution of another org
+	// does not exist. If Org is "", the command can see all orgs; the server's own sweeps use that.
 	Org string
 	// Execution is the id of the execution on which the command decides. State.Execution is nil if
 	// that execution does not exist. If Pick is set, this field is ignored.
@@ -43,12 +45,13 @@ type Command struct {
 	// Pick chooses candidates in the transaction. Decide runs for each candidate. Decide must check
 	// again that the candidate still qualifies.
 	Pick *Pick
-	// Needs returns what to load for the execution with the row x; x is nil if there is none. It
-	// must not change the row, because Decide gets the same one. If Needs is nil, only the row is
-	// loaded.
+	// Needs returns what to load for the execution with the row x. If that execution does not exist,
+	// x is nil. Needs must not change x, because Decide gets the same row. If Needs is nil, only the
+	// row is loaded.
 	Needs func(x *perdure.Execution) Needs
-	// Decide must be pure, because it may run again with fresh state. It may modify what State
-	// points to. If it returns nil and no error, nothing is changed.
+	// Decide returns what the command changes. It must be pure, because it may run again with fresh
+	// state. Decide may modify the objects to which the fields of the State point. If it returns nil
+	// and no error, the command changes nothing.
 	Decide func(s *State) (*Changes, error)
 	// Frees reports that the command may run on a full disk: it deletes data, or it is small and
 	// necessary for a server's start.
@@ -80,7 +83,7 @@ const (
 	PickLooseBlobs
 	PickPruned // executions marked by Changes.Prune whose rows are not all deleted
 	// PickQuestions chooses executions with open questions whose ExpiresAt is reached: see
-	// Pick.AskedSince. State.Questions contains these questions of the execution.
+	// Pick.AskedSince. For each execution, State.Questions contains these questions.
 	PickQuestions
 )
 
@@ -91,8 +94,8 @@ const AskerLimit = 1000
 // LooseBlobAge is how long an uploaded blob may wait for the commit that refers to it.
 const LooseBlobAge = time.Hour
 
-// AloneScore is the score for lost leases at which an execution must run alone in its worker. Three
-// lost leases in a row have this score.
+// AloneScore is a limit for the score of an execution that counts lost leases. At this score, the
+// execution must run alone in its worker. Three lost leases in a row reach it.
 const AloneScore = 6
 
 // Pick describes a search for executions or tasks, the candidates. The search runs in the command's
@@ -108,7 +111,8 @@ type Pick struct {
 	Kinds  []string
 	Limit  int // maximum number of candidates; 0 means 100
 
-	// Worker is the id of the claiming worker, for PickAgents. State.Holds describes what it holds.
+	// Worker is the id of the claiming worker, for PickAgents. State.Holds describes the executions
+	// that this worker has claimed.
 	Worker uuid.UUID
 	// AloneOnly makes PickAgents choose only the execution that must run alone.
 	AloneOnly bool
@@ -117,7 +121,8 @@ type Pick struct {
 	Skip func(execution uuid.UUID, ready perdure.Time) bool
 	// QueueLimits contains the maximum number of running tasks of one org by queue, for PickTasks.
 	QueueLimits map[string]int
-	// Grace is how long ago AttemptDue must have passed, for PickAttempts.
+	// Grace is how long ago the AttemptDue of a task must have passed before PickAttempts chooses
+	// the task.
 	Grace time.Duration
 	// AskedSince limits PickQuestions to questions that were created at or after this time; zero
 	// means all.
@@ -147,15 +152,15 @@ type Block struct {
 	Digest []byte
 	SHA256 perdure.Hash
 	Reason perdure.BlockReason // why the block was closed
-	// Named reports that a closed block's row refers to an equal text of an entry and holds no
-	// content itself. The store sets it, whichever of block and entry is stored first. Commands only
-	// read it.
+	// Named reports that a closed block has no content of its own, because an entry has the same
+	// text. The block's row then refers to the text of that entry. The store sets Named, whether the
+	// block or the entry is stored first; commands only read it.
 	Named bool
 	// Content refers to the blob with the content of a closed block of a LOCAL execution. It is
 	// written and never read.
 	Content *perdure.BlobRef
-	// Event marks a block number that the source of a stream has used for an event instead. Such a
-	// row has neither content nor cuts.
+	// Event reports that the source of a stream has used the block's number for an event, so there
+	// is no block with that number. The row has neither content nor cuts.
 	Event bool
 }
 
@@ -212,11 +217,11 @@ type KindSignal struct {
 
 // Store is the contract that a database implements for the engine. It is safe for concurrent use.
 type Store interface {
-	// Do commits a command. It returns the answer of its decision. A command with a Pick returns one
-	// answer for each candidate that it has changed. An error of Decide is returned unchanged.
-	// Errors: unavailable if the outcome may be unknown.
+	// Do commits a command, and returns the answer of the command's decision. For a command with a
+	// Pick, it returns one answer for each candidate that the command has changed. An error of
+	// Decide is returned unchanged. Errors: unavailable if the outcome may be unknown.
 	Do(ctx context.Context, c Command) ([]any, error)
-	// Epoch returns the store's epoch. It changes when the store is restored or copied.
+	// Epoch returns the store's epoch, a number that changes when the store is restored or copied.
 	Epoch() uint64
 	// Now returns the store's time.
 	Now() perdure.Time
@@ -227,18 +232,20 @@ type Store interface {
 	Close() error
 }
 
-// TextBlock is the text index of a block of execution numbers. It is written only if the executions
-// of the block are still the same as when their texts were read.
+// TextBlock is the text index of a block of executions, that is, of a range of execution numbers.
+// The index is written only if the block still contains the same executions as when their texts were
+// read.
 type TextBlock struct {
 	Block int64
 	// Numbers are the numbers of the executions in the block, in ascending order.
 	Numbers []int64
 	Parts   [][]byte
-	// Stale is set by the store if it has refused to write the block.
+	// Stale is set by the store if it has not written the index, because the executions of the block
+	// have changed.
 	Stale bool
 }
 
-// TextAge is the age that an execution must have before the executions with lower numbers are
-// indexed. It is for stores with concurrent transactions: by then, every transaction with a lower
-// number has ended.
+// TextAge is the minimum age of an execution before executions with lower numbers are indexed. In a
+// store with concurrent transactions, an execution with a lower number may be committed later than
+// one with a higher number. After TextAge, all transactions with lower numbers have ended.
 const TextAge = time.Minute

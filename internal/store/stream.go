@@ -14,33 +14,35 @@ type Stream struct {
 	ID   uuid.UUID
 	Org  string
 	Path string // unique among the org's streams that are not deleted
-	// ContentType is the content type given when the stream was created.
+	// ContentType is the media type of the content. It was set when the stream was created.
 	ContentType string
 	Tail        int64 // the position after the last byte of the content
 	Closed      bool
-	// Seq is the last Stream-Seq of a writer; "" if no writer has sent one.
+	// Seq is the last value of the header Stream-Seq that a writer has sent; "" if no writer has
+	// sent one.
 	Seq string
 	// ClosedBy identifies the append by which a producer closed the stream. It is nil if no producer
 	// has closed it.
 	ClosedBy  *StreamProducer
 	CreatedAt perdure.Time
-	// KeyID is the API key that created the stream. The stream counts towards the limits of that
-	// key.
+	// KeyID is the id of the API key that created the stream. The limits of that key include the
+	// stream.
 	KeyID *uuid.UUID
 }
 
-// StreamProducer is the progress of a producer of a stream. It is one small row for each producer
-// that has ever appended. The row is stored as long as the stream.
+// StreamProducer says how far a producer of a stream has got. Each producer that has ever appended
+// has one small row, which is stored as long as the stream.
 type StreamProducer struct {
 	ID    string
 	Epoch int64
 	Seq   int64 // the last accepted sequence number in Epoch
 }
 
-// StreamChange is a command's change to a stream. All of it is committed at once, so a producer's
-// progress never includes content that is not stored.
+// StreamChange is the change that a command makes to a stream. All parts of it are committed at
+// once. So the stored progress of a producer never includes content that is not stored.
 type StreamChange struct {
-	// Stream is the whole row, to be inserted or replaced. Its tail is the tail after Append.
+	// Stream is the stream's row, to be inserted or replaced. Its tail is the position after the
+	// content in Append.
 	Stream Stream
 	// Append is the content to append, as one element for each row. No row may be empty.
 	Append [][]byte
@@ -51,7 +53,7 @@ type StreamChange struct {
 	Delete bool
 }
 
-// StreamPiece is a row of a stream's content.
+// StreamPiece is one row of the content of a stream.
 type StreamPiece struct {
 	At      int64 // the position of the piece's first byte
 	Content []byte
@@ -61,9 +63,10 @@ type StreamPiece struct {
 type StreamReader interface {
 	// Stream returns a stream by its path. Errors: not_found if there is none.
 	Stream(ctx context.Context, org, path string) (*Stream, error)
-	// StreamContent returns the rows of a stream with the content after the position, in order, and
-	// the stream's row at the same moment. It returns at most the given number of bytes, but always
-	// one row if there is any. For 0 bytes it returns none. The first row may begin before the
-	// position. Errors: not_found once the stream is deleted.
+	// StreamContent returns the rows that contain the content of a stream after a position, in
+	// order. It also returns the stream's own row at the same moment. The rows have at most the
+	// given number of bytes in all, but at least one row is returned if there is any. For 0 bytes,
+	// no row is returned. The first row may begin before the position. Errors: not_found once the
+	// stream is deleted.
 	StreamContent(ctx context.Context, id uuid.UUID, after int64, bytes int) ([]StreamPiece, *Stream, error)
 }

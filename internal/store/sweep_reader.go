@@ -16,16 +16,16 @@ type SweepReader interface {
 
 	// Orgs lists the orgs that have executions.
 	Orgs(ctx context.Context) ([]string, error)
-	// Prunable returns a page of executions that hold more data than the retention policies allow.
-	// It may leave out executions that only an expensive search would find; a later query returns
-	// them. It never returns an execution that must be kept.
+	// Prunable returns a page of executions with data whose retention period is over. It may leave
+	// out executions that only an expensive search would find; a later query returns them. It never
+	// returns an execution that must be kept.
 	Prunable(ctx context.Context, q PruneQuery) (Page[Prunable], error)
-	// Unused returns the number and the size of the store's unused pages; 0 if the store cannot
-	// free them.
+	// Unused returns the number of the store's unused pages, and the size of a page in bytes. It
+	// returns 0 if the store cannot free unused pages.
 	Unused(ctx context.Context) (pages, pageSize int64, err error)
 
-	// ExpiredLinks returns expired links to questions, at most limit. Those that expired first come
-	// first.
+	// ExpiredLinks returns at most limit expired links to questions, in the order in which they
+	// expired.
 	ExpiredLinks(ctx context.Context, now perdure.Time, limit int) ([]*perdure.QuestionLink, error)
 	// DeadStreams reports whether rows of deleted streams remain.
 	DeadStreams(ctx context.Context) (bool, error)
@@ -33,8 +33,8 @@ type SweepReader interface {
 	// DueWebhooks returns enabled webhooks that have a due delivery, ordered by id. It returns at
 	// most limit webhooks, with ids greater than after.
 	DueWebhooks(ctx context.Context, now perdure.Time, after uuid.UUID, limit int) ([]*perdure.Webhook, error)
-	// Overdue returns enabled webhooks with more than perdure.MaxUndelivered pending deliveries, at
-	// most limit.
+	// Overdue returns at most limit enabled webhooks that have more than perdure.MaxUndelivered
+	// pending deliveries.
 	Overdue(ctx context.Context, limit int) ([]*perdure.Webhook, error)
 	// OldDeliveries reports whether Changes.SweepDeliveries would delete something.
 	OldDeliveries(ctx context.Context, now perdure.Time) (bool, error)
@@ -42,18 +42,20 @@ type SweepReader interface {
 
 // DueQuery is a query for [SweepReader].Due.
 type DueQuery struct {
-	// Since is a time. Only a NotBefore later than it can become Due.Ready.
+	// Since is a lower bound for Due.Ready: only a NotBefore that is later than Since counts.
 	Since perdure.Time
-	// Leases adds PickExpiredAgents and PickExpiredTasks to the result. Their cost grows with the
-	// number of workers and queues that have claimed work. All other costs are constant.
+	// Leases adds PickExpiredAgents and PickExpiredTasks to the result. Reading these two costs more
+	// with each worker and each queue that has claimed work. The cost of everything else is
+	// constant.
 	Leases bool
 }
 
-// Due lists when timed work is due. At that time, a sweep may nevertheless find no work.
+// Due contains the times at which timed work is due. When such a time is reached, a sweep may
+// nevertheless find no work.
 type Due struct {
-	// At contains, for each kind of pick, when its first candidate is due. Kinds without candidates
-	// are left out. The time of PickAttempts does not include a grace period. PickEmbedded and
-	// PickPruned are never in it, because they do not depend on time.
+	// At contains, for each kind of pick, the time at which the first candidate is due. A kind
+	// without candidates is left out. The time of PickAttempts does not include a grace period. At
+	// never contains PickEmbedded and PickPruned, because they do not depend on time.
 	At map[PickKind]perdure.Time
 	// Ready is the earliest NotBefore of a PENDING execution or task that is later than
 	// DueQuery.Since. It is the zero time if there is none.

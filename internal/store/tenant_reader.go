@@ -13,17 +13,19 @@ type TenantReader interface {
 	// OrgList returns orgs whose ids are greater than after, ordered by id, at most limit.
 	OrgList(ctx context.Context, after string, limit int) ([]*perdure.Org, error)
 
-	// KeyByHash returns the API key whose secret has this hash and that is not revoked. Errors:
-	// not_found otherwise.
+	// KeyByHash returns the API key whose secret has this hash. Errors: not_found if there is no
+	// such key, or if it is revoked.
 	KeyByHash(ctx context.Context, hash perdure.Hash) (*perdure.APIKey, error)
-	// Keys lists the keys of an org with their Use, oldest first, including revoked ones.
+	// Keys lists the API keys of an org, oldest first, including revoked ones. Each key has its
+	// field Use.
 	Keys(ctx context.Context, org string) ([]*perdure.APIKey, error)
 	AnyKey(ctx context.Context) (bool, error)
 
-	// SessionByCookie returns a session, even if it has expired. It is found by the hash of the half
-	// of its secret that the cookie contains. Errors: not_found if there is none.
+	// SessionByCookie returns the session whose cookie has this hash, even if the session has
+	// expired. The cookie contains half of the session's secret. Errors: not_found if there is none.
 	SessionByCookie(ctx context.Context, cookie perdure.Hash) (*perdure.Session, error)
-	// Sessions lists sessions that have not expired, by id, which is the order in which they began.
+	// Sessions lists sessions that have not expired, ordered by id; that is the order in which they
+	// began.
 	Sessions(ctx context.Context, q SessionQuery) ([]*perdure.Session, error)
 	// ExpiredSessions reports whether a stored session has expired.
 	ExpiredSessions(ctx context.Context, now perdure.Time) (bool, error)

@@ -26,11 +26,11 @@ type Reader interface {
 	BlobRow(ctx context.Context, execution, id uuid.UUID) (*store.Blob, error)
 	Log(ctx context.Context, execution uuid.UUID, after int64, limit int) ([]perdure.Record, store.Head, error)
 	LogHead(ctx context.Context, execution uuid.UUID) (store.Head, error)
-	// Audit first checks the data that belongs to no execution. Then it yields the id of every
-	// execution.
+	// Audit first checks the data that belongs to no execution. If that data is damaged, Audit
+	// yields an error and ends. Otherwise it yields the id of every execution.
 	Audit(ctx context.Context) iter.Seq2[uuid.UUID, error]
-	// AuditTree checks the stored tree positions of an execution's entries, and returns a text for
-	// each fault.
+	// AuditTree checks the places that the store has recorded for the entries of an execution's
+	// conversation tree. It returns a text for each fault.
 	AuditTree(ctx context.Context, execution uuid.UUID) ([]string, error)
 }
 
@@ -49,9 +49,9 @@ type Result struct {
 	Findings int64
 }
 
-// Run checks every execution. It calls told with the counts so far after each execution, and found
-// for each finding. If a failed read makes the rest of the check impossible, Run returns the error
-// and the counts so far.
+// Run checks every execution. After each execution it calls told with the counts so far, and for
+// each finding it calls found. If a failed read makes the rest of the check impossible, Run returns
+// the error of that read and the counts so far.
 func Run(ctx context.Context, r Reader, told func(Result), found func(Finding)) (Result, error) {
 	c := &checker{ctx: ctx, r: r, found: found}
 	for id, err := range r.Audit(ctx) {
@@ -73,8 +73,8 @@ func Run(ctx context.Context, r Reader, told func(Result), found func(Finding)) 
 	return c.Result, nil
 }
 
-// stops reports whether the error of a read ends the whole check: the context has ended, or the
-// database is unreachable.
+// stops reports whether the rest of the check is impossible after the error of a read: the context
+// has ended, or the database is unreachable.
 func stops(err error) bool {
 	return errors.Is(err, context.Canceled) || errors.Is(err, context.DeadlineExceeded) || perdure.IsCode(err, perdure.Unavailable)
 }
@@ -178,7 +178,7 @@ func (c *checker) checkpoint(x *perdure.Execution) error {
 	return err
 }
 
-// entries checks the entry tree by the rules for appending entries.
+// entries checks that the entries of the execution follow the rules for appending entries.
 func (c *checker) entries(x *perdure.Execution) error {
 	heads := map[uuid.UUID]*perdure.EntryHead{}
 	for cursor, more := "", true; more; more = cursor != "" {
@@ -204,7 +204,7 @@ func (c *checker) entries(x *perdure.Execution) error {
 	return nil
 }
 
-// tree checks the stored tree positions of the execution's entries.
+// tree checks the recorded places of the execution's entries in the conversation tree.
 func (c *checker) tree(*perdure.Execution) error {
 	wrong, err := c.r.AuditTree(c.ctx, c.id)
 	for _, what := range wrong {

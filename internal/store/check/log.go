@@ -23,8 +23,8 @@ type logCheck struct {
 	open map[int64]*text
 }
 
-// log checks the log of an execution. It must have every position and every seq, and each closed
-// block must have the length and hash that its closing event states.
+// log checks the log of an execution. No position and no seq may be missing, except those of pruned
+// records. Each closed block must have the length and the hash that its closing event states.
 func (c *checker) log(x *perdure.Execution) error {
 	l := logCheck{checker: c, open: map[int64]*text{}}
 	first, err := c.r.LogHead(c.ctx, c.id)

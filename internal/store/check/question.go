@@ -8,9 +8,9 @@ import (
 	"github.com/perdure/perdure/internal/store"
 )
 
-// questions checks the questions of an execution: their number of open ones equals the number in the
-// execution's row, none is open after the execution's end, each decision has a time, and large
-// details match their hash.
+// questions checks the questions of an execution. The row of the execution must have the right
+// number of open questions, and none may be open after the execution's end. Each decision must have
+// a time, and large details must match their hash.
 func (c *checker) questions(x *perdure.Execution) error {
 	open := 0
 	for cursor, more := "", true; more; more = cursor != "" {

@@ -12,12 +12,13 @@ import (
 // Runner runs batches of commands in a database.
 type Runner interface {
 	// Attempt runs a batch in one transaction. If err is nil, the outcomes are in the order of the
-	// batch's calls. Otherwise nothing is written, unless the error says that this is unknown. If
+	// batch's calls. If err is not nil, nothing is written, unless err says that this is unknown. If
 	// careful is set, an error of the store fails only the affected candidates of a pick, not the
 	// whole batch.
 	Attempt(batch []*Call, careful bool) ([]Outcome, error)
-	// Gives converts an error of Attempt to the error that the callers get. The result up reports
-	// whether the whole batch fails at once, because no single command has caused the error.
+	// Gives converts an error of Attempt to the error told that the callers of the commands get. The
+	// result up reports that the whole batch fails at once, because no single command has caused the
+	// error.
 	Gives(err error) (told error, up bool)
 }
 
@@ -69,8 +70,8 @@ func process(r Runner, logger *slog.Logger, batch []*Call, careful bool) (missed
 	return nil
 }
 
-// apart splits a batch. The calls in behind must not run yet, because an older call of the same
-// execution was missed. The calls in rest may run.
+// apart splits a batch. behind contains the calls that must not run yet, because an older call of
+// the same execution is in missed. rest contains the other calls, which may run.
 func apart(batch, missed []*Call) (rest, behind []*Call) {
 	for _, call := range batch {
 		if Behind(call, missed) {
@@ -82,8 +83,8 @@ func apart(batch, missed []*Call) (rest, behind []*Call) {
 	return rest, behind
 }
 
-// Behind reports whether one of the older calls is for the same execution. The call must then wait
-// for it.
+// Behind reports whether one of the older calls is for the same execution as the call. If it is, the
+// call must wait until the older call has run.
 func Behind(call *Call, older []*Call) bool {
 	return call.Execution != uuid.Nil && slices.ContainsFunc(older, func(c *Call) bool { return c.Execution == call.Execution })
 }

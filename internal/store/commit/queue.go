@@ -16,8 +16,9 @@ import (
 const (
 	batchCommands = 256
 	batchBytes    = 4 << 20
-	// laneShare and laneShareBytes limit how many commands and bytes of a batch each less urgent
-	// lane gets first. Only then the more urgent lanes fill the batch. Therefore no lane starves.
+	// laneShare and laneShareBytes are the number of commands and bytes that each less urgent lane
+	// may put into a batch first. Then the more urgent lanes fill the rest of the batch. Therefore
+	// every lane makes progress.
 	laneShare      = 16
 	laneShareBytes = 512 << 10
 	// orgShare and orgShareBytes are the maximum number of commands and bytes that one org has in
@@ -25,18 +26,19 @@ const (
 	// for the running batch.
 	orgShare      = 8
 	orgShareBytes = 512 << 10
-	// plainCommands and plainShare replace batchCommands and laneShare in a plain queue. There, a
-	// batch needs one transaction per command, and urgent commands wait for the whole batch.
+	// plainCommands replaces batchCommands, and plainShare replaces laneShare, in a plain queue.
+	// There, each command of a batch needs its own transaction, and an urgent command waits for the
+	// whole batch, so batches must be small.
 	plainCommands = 8
 	plainShare    = 1
 	// queueLimit is the maximum number of waiting commands of one org. Renewals and claims are not
 	// counted.
 	queueLimit = 10_000
-	// perCommand is roughly the CPU time that the committer needs for one command.
+	// perCommand is an estimate of the CPU time that the committer needs for one command.
 	perCommand = 50 * time.Microsecond
 )
 
-// Call is a command in the queue and the channel for its outcome.
+// Call is a command in the queue, with the channel for its outcome.
 type Call struct {
 	store.Command
 	// Misses is the number of batches in which the command was not run.
@@ -45,7 +47,7 @@ type Call struct {
 	done    chan Outcome
 }
 
-// Answer sends the outcome to the caller. It must be called only once.
+// Answer sends the outcome of the command to the caller of Do. It must be called only once.
 func (c *Call) Answer(o Outcome) { c.done <- o }
 
 // Outcome is the result of a command.
@@ -69,8 +71,9 @@ func (l *lane) push(c *Call) {
 	l.orgs[c.Org] = append(l.orgs[c.Org], c)
 }
 
-// next returns the first call that the function may accepts, and the index of its org in l.turn. It
-// looks at the first call of each org, in the order of the turns. It returns nil if there is none.
+// next returns the first waiting call that the function may accepts, and the index of the call's org
+// in l.turn. It asks only about the first call of each org, in the order of l.turn. If no call is
+// accepted, it returns nil.
 func (l *lane) next(may func(*Call) bool) (c *Call, at int) {
 	for at, org := range l.turn {
 		if c := l.orgs[org][0]; may(c) {
@@ -80,7 +83,8 @@ func (l *lane) next(may func(*Call) bool) (c *Call, at int) {
 	return nil, 0
 }
 
-// pop removes the first call of the org with the index at in l.turn, and moves the org to the end.
+// pop removes the first call of the org with the index at in l.turn. If that org has more calls, it
+// gets its next turn after all others.
 func (l *lane) pop(at int) {
 	org := l.turn[at]
 	l.turn = slices.Delete(l.turn, at, at+1)
@@ -211,13 +215,13 @@ type batchOf struct {
 	calls [store.Lanes][]*Call
 	n     int
 	bytes int
-	// shares contains what each org already has in the batch. It is nil if one org may fill the
-	// batch.
+	// shares contains, for each org and lane, how many commands and bytes are already in the batch.
+	// If it is nil, one org may fill the batch.
 	shares map[orgLane]share
 }
 
-// orgLane is an org in one lane. Shares are counted per lane, so that an org's claims do not take
-// the places of its other writes.
+// orgLane is an org in one lane. Shares are counted separately for each lane, so that an org's
+// claims do not use up the share of its other writes.
 type orgLane struct {
 	org  string
 	lane store.Lane

@@ -101,8 +101,8 @@ func TestQueueOfAnOrgIsBounded(t *testing.T) {
 	enqueue(t, q, store.LaneCommits, "busy", "there is room again", 0)
 }
 
-// trial is a Runner that refuses batches with the call "bad". At the first attempt that it accepts,
-// it does not run the calls in missing. It records the calls that it has run.
+// trial is a Runner that refuses batches with the call "bad". In the first batch that it accepts, it
+// reports the calls in missing as missed. It records the calls that it has run.
 type trial struct {
 	missing map[string]bool
 	ran     []string
@@ -131,9 +131,9 @@ func (r *trial) Attempt(batch []*Call, _ bool) ([]Outcome, error) {
 
 func (r *trial) Gives(err error) (told error, up bool) { return err, false }
 
-// TestHalvesKeepTheOrderOfAnExecution checks the order when a batch fails and runs in halves. A
-// command in the second half does not run if an older one of its execution was not run in the first
-// half.
+// TestHalvesKeepTheOrderOfAnExecution checks the order of commands when a batch fails and its halves
+// run separately. If a command in the first half is missed, a later command of the same execution in
+// the second half must not run.
 func TestHalvesKeepTheOrderOfAnExecution(t *testing.T) {
 	id, other := uuid.New(), uuid.New()
 	var batch []*Call

@@ -11,10 +11,10 @@ import (
 	"github.com/perdure/perdure/internal/store/sql/read"
 )
 
-// Contexts checks the cost of reading the context of a conversation. It must take as many
-// statements, rows and bytes for 20,000 entries as for 1,000, if the newest compaction keeps as many
-// entries. An earlier compaction or a branch must not change the cost. The context at a leaf before
-// the newest compaction must not cost more either.
+// Contexts checks what it costs to read the context of a conversation. With 20,000 entries, the read
+// must take as many statements, rows and bytes as with 1,000, if the newest compaction keeps the
+// same number of entries. An earlier compaction or a branch must not change the cost. The context at
+// a leaf before the newest compaction must not cost more either.
 func Contexts(t *testing.T, s store.Store, r read.Reader) {
 	const kept = 40
 	var before []contextCost

@@ -12,9 +12,9 @@ import (
 	"github.com/perdure/perdure/internal/store"
 )
 
-// Transactions queues the starts of n executions while the committer is busy. It returns in how many
-// transactions the store then commits them. The function open must open a store with one committer
-// and the observer o.
+// Transactions queues the starts of n executions while the committer is busy. It returns the number
+// of transactions in which the store then commits these starts. The function open must open a store
+// with one committer and the observer o.
 func Transactions(t testing.TB, n int, open func(o *store.Observer) store.Store) int {
 	t.Helper()
 	var transactions atomic.Int64

@@ -20,8 +20,8 @@ import (
 // that this org sends to one execution.
 const Flooded = 1500
 
-// Visit opens the store and calls use with it. It returns how much data the store has examined
-// meanwhile: the number of rows, or of steps that grow with the rows.
+// Visit opens the store and calls use with it. The result looked says how much data the store has
+// examined during that call: a number of rows, or of steps that grow with the rows.
 type Visit func(use func(s store.Store)) (looked int)
 
 // Limits are the limits of [Run], in the unit that the [Visit] counts.
@@ -31,15 +31,15 @@ type Limits struct {
 	Day int
 	// Command is the maximum average cost of a command of the flood.
 	Command int
-	// Added is how much more a day of the quiet org may cost after the flood. 0 means a twentieth of
-	// the executions of the flood, because the quiet org's own earlier days count, too. A quarter
-	// more is always allowed.
+	// Added is how much more a day of the quiet org may cost after the flood than before it. 0 means
+	// a twentieth of the number of executions in the flood, because the quiet org's own earlier days
+	// count, too. A quarter of the cost before the flood is always allowed.
 	Added int
 }
 
-// Run compares the cost of a day of a quiet org before and after another org has flooded the store.
-// It also checks the cost of the flood. Its signals are all for one execution, and none may cost
-// more because there are many.
+// Run compares what a day of a quiet org costs before and after another org has flooded the store.
+// It also checks what the flood itself costs. The flood sends all its signals to one execution; a
+// signal must not cost more because that execution already has many.
 func Run(t *testing.T, visit Visit, limits Limits) {
 	if limits.Added == 0 {
 		limits.Added = Flooded / 20

@@ -206,7 +206,7 @@ func (s *scene) talk(lease perdure.Lease) {
 
 func work(lease perdure.Lease, text string) perdure.NewTask {
 	input := []byte(`"` + text + `"`)
-	// A key can be made of every input that is JSON.
+	// The error is always nil, because the input is valid JSON.
 	key, _ := perdure.DefaultTaskKey(lease.ExecutionID, "work", input, "")
 	return perdure.NewTask{Kind: "work", Input: perdure.Inline(input), InputHash: sha256.Sum256(input), Key: key}
 }

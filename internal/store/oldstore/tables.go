@@ -22,8 +22,8 @@ const (
 	patience       = time.Minute
 )
 
-// everyTable returns an error if a table has no rows. It waits for the rows that the store writes in
-// the background.
+// everyTable returns an error if a table of the database has no rows. Before that, it waits for the
+// rows that the store writes in the background.
 func everyTable(ctx context.Context, driver, name, tables string) error {
 	db, err := sql.Open(driver, name)
 	if err != nil {

@@ -30,9 +30,10 @@ type attempt struct {
 	ending bool // a COMMIT may have been sent
 }
 
-// attempt runs a batch in one transaction. If it returns an error and an attempt whose field ending
-// is set, the transaction may be durable nevertheless. If careful is set, the commands run one after
-// the other, and each candidate of a pick is decided in its own savepoint.
+// attempt runs a batch in one transaction. If it returns both an error and an attempt, and the
+// attempt's field ending is set, the transaction may be durable in spite of the error. If careful is
+// set, the commands run one after the other, and each candidate of a pick is decided in its own
+// savepoint.
 func (c *committer) attempt(batch []*commit.Call, careful bool) (*attempt, error) {
 	ctx, cancel := context.WithTimeout(context.Background(), attemptTime)
 	defer cancel()
@@ -57,8 +58,8 @@ func (c *committer) attempt(batch []*commit.Call, careful bool) (*attempt, error
 		return a, err
 	}
 	if isArgument(err) {
-		// The driver has sent nothing of the last batch of statements, and has closed the
-		// connection.
+		// The driver closed the connection before it sent any statement of the last batch, so the
+		// COMMIT was not sent.
 		a.ending = false
 		c.disconnect()
 		return a, err
@@ -82,8 +83,9 @@ var (
 	beginRead  = statement.NewAlone("BEGIN ISOLATION LEVEL REPEATABLE READ READ ONLY")
 )
 
-// sideBySide decides the commands concurrently. Commands with picks run first, one group of equal
-// picks after the other, because each pick must see the changes of the previous ones.
+// sideBySide decides the commands concurrently. Commands with picks run first: all commands with
+// equal picks together, then those with the next pick. Each pick must see the changes of the
+// previous ones.
 func (a *attempt) sideBySide() error {
 	p := pipe.New(a.ctx, a.conn, beginBatch, &a.db.grouped, &a.idle, a.wait)
 	a.rows = apply.Begin(a.ctx, nil, a.dialect, perdure.Time{}, a.logger, false)
@@ -109,8 +111,9 @@ func (a *attempt) sideBySide() error {
 	return a.commit(p)
 }
 
-// prepare locks the executions that the batch names and reads their rows. It also reads the
-// database's time and the revision of the webhooks. In a pipe this takes one round trip.
+// prepare locks the executions that the commands of the batch name, and reads their rows. It also
+// reads the database's time and the revision of the webhooks. In a pipe, all this takes one round
+// trip.
 func (a *attempt) prepare(c statement.Conn) error {
 	ids := a.executions()
 	if len(ids) == 0 {
@@ -146,8 +149,8 @@ func (a *attempt) readTime(c statement.Conn) error {
 	})
 }
 
-// picks returns the indexes of the commands that have a pick. Commands with equal picks are in one
-// group.
+// picks returns the indexes of the commands that have a pick, in groups. The commands of a group
+// have equal picks.
 func (a *attempt) picks() (all [][]int) {
 	for i, call := range a.batch {
 		if call.Pick == nil {
@@ -250,9 +253,10 @@ func (a *attempt) commit(p *pipe.Pipe) error {
 	return a.warnings.err()
 }
 
-// answers reports whether the batch answers a command without a pick. Such an answer may depend on
-// data of another transaction that is visible but not yet durable or not yet on the standby. So the
-// answer must wait for a COMMIT that writes. A pick's answer depends on the pick's own writes.
+// answers reports whether the batch contains a command without a pick, whose answer may depend on
+// data of another transaction. Such data may be visible before it is durable, or before it is on the
+// standby. So the answer must wait for a COMMIT that writes. The answer of a pick depends only on
+// the pick's own writes.
 func (a *attempt) answers() bool {
 	for i, call := range a.batch {
 		if call.Pick == nil && !a.outcomes[i].Missed {

@@ -29,8 +29,8 @@ func (c *tripCounter) TraceQueryStart(ctx context.Context, _ *pgx.Conn, _ pgx.Tr
 }
 func (c *tripCounter) TraceQueryEnd(context.Context, *pgx.Conn, pgx.TraceQueryEndData) {}
 
-// together runs calls in one batch of the only committer. An earlier command blocks the committer
-// until all calls are queued. together returns the number of round trips of the batch.
+// together runs calls in one batch of the store's only committer, and returns the number of round
+// trips of the batch. An earlier command blocks the committer until all calls are queued.
 func together(t *testing.T, s *Store, c *tripCounter, calls []func(ctx context.Context) error) int64 {
 	t.Helper()
 	entered, leave := make(chan struct{}), make(chan struct{})

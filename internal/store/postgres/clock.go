@@ -7,15 +7,15 @@ import (
 	"github.com/perdure/perdure"
 )
 
-// clock is the database's time. Every batch reads it from the database. Between batches it advances
-// with this machine's clock. So servers with different clocks agree on the time.
+// clock is the database's time, so that servers with different clocks agree on the time. Every batch
+// reads it from the database. Between batches, it advances with this machine's clock.
 type clock struct {
 	fixed func() time.Time // used instead of the database's time, if not nil
 	ahead atomic.Int64     // how far the database is ahead of this machine's clock, in nanoseconds
 }
 
-// set updates the clock and returns the time that was read. A transaction has read it from the
-// database as micros, the microseconds since 1970.
+// set sets the clock to a time that a transaction has read from the database: micros microseconds
+// since 1970. It returns that time.
 func (c *clock) set(micros int64) perdure.Time {
 	if c.fixed != nil {
 		return perdure.At(c.fixed())

@@ -12,15 +12,15 @@ import (
 )
 
 // durably is a statement that makes the COMMIT of its transaction wait for the disk, even if the
-// database's setting was changed meanwhile. A stricter setting is kept, and so are local and
-// remote_write. Those two differ only in what a failover may lose, which is the operator's choice.
-// The COMMIT has no time limit: a COMMIT that stopped waiting for a standby would make data visible
-// that is on no standby.
+// setting synchronous_commit of the database was turned off meanwhile. Every other value of the
+// setting remains: the values that wait for the disk differ only in what a failover may lose, which
+// is the operator's choice. The COMMIT has no time limit: a COMMIT that stopped waiting for a
+// standby would make data visible that is on no standby.
 const durably = "SELECT set_config('synchronous_commit', CASE current_setting('synchronous_commit') WHEN 'off' THEN 'on' ELSE current_setting('synchronous_commit') END, true)," +
 	" set_config('statement_timeout', '0', true)"
 
-// errWarned says that PostgreSQL answered a COMMIT with a warning. It does so if it has stopped
-// waiting for a standby: the transaction is visible, but a failover may lose it.
+// errWarned says that PostgreSQL has answered a COMMIT with a warning. That happens if PostgreSQL
+// has stopped waiting for a standby: the transaction is visible, but a failover may lose it.
 var errWarned = errors.New("the database warned during a COMMIT")
 
 // warnings stores the last warning that a connection received since it was last reset.
@@ -33,7 +33,8 @@ func (w *warnings) take(_ *pgconn.PgConn, n *pgconn.Notice) {
 	}
 }
 
-// queueCommit appends a COMMIT to a batch of statements. Warnings of earlier statements are dropped.
+// queueCommit appends a COMMIT to a batch of statements. When the COMMIT runs, warnings of earlier
+// statements are dropped, so that err reports only a warning of the COMMIT.
 func (w *warnings) queueCommit(batch *pgx.Batch) {
 	w.last = nil
 	for _, q := range batch.QueuedQueries[max(0, len(batch.QueuedQueries)-1):] {
@@ -60,10 +61,10 @@ func (w *warnings) err() error {
 	return lost(fmt.Errorf("%w: %s", errWarned, w.last.Message))
 }
 
-// connectWriter is connect for a connection that commits. When the driver gives up a connection, it
-// opens another one to send a cancel request. That request would end a COMMIT's wait for a standby,
-// so connectWriter refuses the second dial. The committer's next connection terminates the old
-// process: see database.end.
+// connectWriter opens a connection for writing, like connect. When the driver closes a connection
+// after an error, it opens another one to send a cancel request. If a COMMIT waits for a standby,
+// that request would end the wait. So connectWriter refuses the second dial. The committer's next
+// connection terminates the old database process: see database.end.
 func (d *database) connectWriter(ctx context.Context, w *warnings) (*pgx.Conn, error) {
 	var there atomic.Bool
 	conn, err := d.connectWith(ctx, func(config *pgx.ConnConfig) {

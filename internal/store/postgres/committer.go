@@ -15,10 +15,10 @@ import (
 
 const (
 	// maxMisses is how often a command may be skipped ("missed") because another transaction has
-	// locked its execution. After that, the command runs alone and waits for locks.
+	// locked the command's execution. After that, the command runs alone and waits for locks.
 	maxMisses = 3
-	// outage is how long a batch is retried while the database is unreachable. Then its callers get
-	// an error.
+	// outage is how long a batch is retried while the database is unreachable. After that, the
+	// callers of its commands get an error.
 	outage = 10 * time.Second
 	// races is the maximum number of retries of a batch after conflicts with other transactions.
 	races = 5

@@ -25,8 +25,8 @@ type database struct {
 	epoch   atomic.Uint64 // 0 while unknown
 	fatal   func(error)
 	gone    atomic.Bool // the function fatal was called
-	// open opens a network connection. Its default is openConn. The defaults of silence and doubt
-	// are the constants of the same names. Tests replace all three.
+	// open opens a network connection; by default, it is openConn. silence and doubt are, by
+	// default, the constants of the same names. Tests set all three fields to other values.
 	open           func(ctx context.Context, network, addr string) (net.Conn, error)
 	silence, doubt time.Duration
 	pulse          workingProcesses
@@ -63,8 +63,8 @@ func readOnlyOf(err error) error {
 	return err
 }
 
-// newDatabase parses the URL of a database. Settings in the URL override the defaults of this
-// function.
+// newDatabase parses the URL of a database, and sets the settings of its connections. Settings in
+// the URL override those of this function.
 func newDatabase(url string, fatal func(error)) (*database, error) {
 	config, err := parse(url)
 	if err != nil {
@@ -73,7 +73,7 @@ func newDatabase(url string, fatal func(error)) (*database, error) {
 	for name, value := range map[string]string{
 		"application_name":              "perdure",
 		"default_transaction_isolation": "read committed",
-		// A server that stops in the middle of a transaction must not block other servers by its
+		// A server that hangs in the middle of a transaction must not block other servers with its
 		// locks.
 		"idle_in_transaction_session_timeout": "5s",
 		"lock_timeout":                        "10s",
@@ -111,7 +111,8 @@ func (d *database) connect(ctx context.Context) (*pgx.Conn, error) {
 	return d.connectWith(ctx, func(*pgx.ConnConfig) {})
 }
 
-// connectWith is connect with a configuration that the function change has modified.
+// connectWith opens a connection for writing, like connect. Before that, the function change may
+// modify the configuration.
 func (d *database) connectWith(ctx context.Context, change func(*pgx.ConnConfig)) (*pgx.Conn, error) {
 	config := d.config.Copy()
 	change(config)
@@ -130,8 +131,8 @@ func (d *database) connectWith(ctx context.Context, change func(*pgx.ConnConfig)
 	return conn, nil
 }
 
-// check reads Settings. It also checks that this is still the database that was opened: a restored
-// database or a promoted standby may lack data that readers have already seen.
+// check reads Settings. It also checks that the connection leads to the database that was opened: a
+// restored database or a promoted standby may lack data that readers have already seen.
 func (d *database) check(ctx context.Context, conn *pgx.Conn) error {
 	if err := d.settings.read(ctx, conn); err != nil {
 		return err
@@ -154,9 +155,9 @@ func (d *database) check(ctx context.Context, conn *pgx.Conn) error {
 	return err
 }
 
-// readEpoch returns the epoch of the database's history. Another cluster, another timeline (after a
-// failover or a point-in-time restore) and another database have another epoch. A store restored
-// from a dump also has another epoch.
+// readEpoch returns the epoch of the database's history. The epoch differs after a failover, after a
+// point-in-time restore, and after a restore of the store from a dump. It also differs in another
+// cluster and in another database.
 func readEpoch(ctx context.Context, conn rowQuerier) (uint64, error) {
 	place, stored, err := readPlace(ctx, conn)
 	if err != nil {

@@ -51,8 +51,9 @@ var databaseSize = statement.NewRead("SELECT pg_database_size(current_database()
 var looseBlobMillis = strconv.FormatInt(store.LooseBlobAge.Milliseconds(), 10)
 
 // lookupByValues returns a FROM item that looks up each row by one of the distinct values in the
-// list ?2. With a condition like id = ANY(?2), PostgreSQL may instead read all rows of the owner if
-// it expects them to be few. OFFSET 0 keeps PostgreSQL from merging the subquery into such a plan.
+// list ?2. With a condition like id = ANY(?2), PostgreSQL may instead read all rows of the owner, if
+// it expects these rows to be few. OFFSET 0 prevents that PostgreSQL merges the subquery into the
+// outer query and does so nevertheless.
 func lookupByValues(table, alias, owner, column, list string) string {
 	condition := owner + " = ?1 AND " + column + " = listed." + column
 	if column == "number" {
@@ -125,7 +126,7 @@ var due = map[store.PickKind]*statement.Statement{
 		" WHERE CAST(?2 AS BIGINT) IS NOT NULL AND (?1 = '' OR x.org_id = ?1) LIMIT ?3" + lockExecution),
 }
 
-// nobody is the id that stands in indexes for the missing home worker of an execution.
+// nobody is the id that indexes contain for an execution without a home worker.
 const nobody = "'00000000-0000-0000-0000-000000000000'::uuid"
 
 const ofTask = " JOIN agent_execution x ON x.id = t.agent_execution_id"
@@ -152,8 +153,8 @@ const (
 		`replace(replace(x.metadata, '\\', '\u005c'), '\u0000', '\ufffd'),` +
 		` '\\(u[dD][89abAB][0-9a-fA-F]{2})\\(u[dD][c-fC-F][0-9a-fA-F]{2})', chr(1) || '\1' || chr(1) || '\2', 'g'),` +
 		` '\\u[dD][89a-fA-F][0-9a-fA-F]{2}', '\\ufffd', 'g'), chr(1), '\') END)::json`
-	// metadataMember is an SQL condition. It holds if the metadata is an object with this member and
-	// the member's value, as text, equals the parameter.
+	// metadataMember is an SQL condition. It holds if the metadata is an object that has a member
+	// with this key, and if the value of that member, as text, equals the parameter.
 	metadataMember = `(x.metadata IS NOT NULL AND (SELECT CASE WHEN json_typeof(safe.m) <> 'object' THEN false` +
 		` ELSE coalesce(safe.m ->> CAST(? AS TEXT), CASE json_typeof(safe.m -> CAST(? AS TEXT)) WHEN 'null' THEN 'null' END) = ? END` +
 		` FROM (SELECT ` + safeMetadata + ` AS m OFFSET 0) safe))`
@@ -192,8 +193,8 @@ func escapeBytes(text string) string {
 	return b.String()
 }
 
-// mostOpen is the maximum number of open questions of an execution. A query that needs n executions
-// reads at most n times as many rows of questions.
+// mostOpen is the maximum number of open questions of one execution, as text in SQL. A query that
+// needs the questions of n executions reads at most n times as many rows.
 var mostOpen = strconv.Itoa(perdure.MaxOpenQuestions)
 
 // The wait for a lock has a time limit: see newDatabase.

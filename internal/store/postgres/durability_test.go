@@ -193,13 +193,13 @@ func stoppableStandby(t *testing.T) (primary *cluster.Cluster, leave, back func(
 	return primary, leave, back
 }
 
-// named returns a database's URL whose connections have an application name.
+// named returns the URL of a database, with which connections have the given application name.
 func named(database, name string) string { return database + "&application_name=" + name }
 
 const waitsForStandby = "SELECT EXISTS (SELECT 1 FROM pg_stat_activity WHERE application_name = '%s' AND wait_event = 'SyncRep')"
 
-// noting starts a call of note, which is retried until it is answered. The channel answered receives
-// its error.
+// noting starts a call of note in the background, which is retried until the store answers. The
+// channel answered receives the error of the last call.
 func noting(t *testing.T, s *Store, execution, id uuid.UUID) (answered chan error) {
 	answered = make(chan error, 1)
 	go func() {
@@ -214,7 +214,7 @@ func noting(t *testing.T, s *Store, execution, id uuid.UUID) (answered chan erro
 	return answered
 }
 
-// unanswered fails the test if a call of note was answered.
+// unanswered fails the test if the channel answered of noting has received a result.
 func unanswered(t *testing.T, answered chan error, why string) {
 	t.Helper()
 	select {
@@ -224,9 +224,10 @@ func unanswered(t *testing.T, answered chan error, why string) {
 	}
 }
 
-// TestACommitWithAWarningIsNotAnswered checks a COMMIT whose wait for the standby is cancelled, so
-// that PostgreSQL answers it with a warning. The caller must get an answer only when the standby has
-// the transaction. The same holds for a caller of another server that finds the note already stored.
+// TestACommitWithAWarningIsNotAnswered checks a COMMIT that waits for the standby. If that wait is
+// cancelled, PostgreSQL answers the COMMIT with a warning. The caller must get an answer only once
+// the standby has the transaction. The same holds for a caller of another server that finds the note
+// already stored.
 func TestACommitWithAWarningIsNotAnswered(t *testing.T) {
 	primary, leave, back := stoppableStandby(t)
 	one := open(t, Options{without: optimizations{texts: true}, URL: named(primary.URL("postgres"), "one"), Logger: quiet, Committers: 1})
@@ -255,9 +256,9 @@ func TestACommitWithAWarningIsNotAnswered(t *testing.T) {
 	noted(t, one, x, 2)
 }
 
-// TestWaitsForAStandbyAreNotEnded checks a broken connection whose COMMIT waits for the standby. Its
-// database process must be neither terminated nor cancelled, so that nobody sees data that the
-// standby does not have. In the end the note must be stored once.
+// TestWaitsForAStandbyAreNotEnded checks a COMMIT that waits for the standby when its connection
+// breaks. The database process of that connection must be neither terminated nor cancelled, so that
+// nobody sees data that the standby does not have. In the end, the note must be stored once.
 func TestWaitsForAStandbyAreNotEnded(t *testing.T) {
 	primary, leave, back := stoppableStandby(t)
 	u, err := url.Parse(primary.URL("postgres"))

@@ -55,17 +55,16 @@ func isStatement(err error) bool {
 	return code != "" && (code == queryCancelled || code[:2] != classIntervention) && code != readOnly
 }
 
-// isArgument reports whether a value does not fit its statement, such as a number that is too large
-// for its column.
+// isArgument reports whether the error says that a value does not fit its statement, such as a
+// number that is too large for its column.
 func isArgument(err error) bool {
 	var refused pgx.ErrPreprocessingBatch
-	// The driver distinguishes errors of a statement from errors of the connection only by this
-	// text.
+	// The driver distinguishes this error from an error of the connection only by its text.
 	return errors.As(err, &refused) && strings.HasPrefix(refused.Error(), "error preprocessing batch (build)")
 }
 
-// isRace reports whether another transaction caused the error, so that the same commands may
-// succeed on a retry.
+// isRace reports whether the error is a conflict with another transaction, so that the same commands
+// may succeed on a retry.
 func isRace(err error) bool {
 	switch codeOf(err) {
 	case serialization, deadlock, uniqueViolation:
@@ -86,7 +85,8 @@ func unavailable(err error, format string, args ...any) error {
 
 const onlyStandby = "the database that answers takes no writes: it is a standby; let the store's URL name the primary too, as host1,host2"
 
-// unreachable returns an error that says why there is no connection and what to do.
+// unreachable returns an error with code unavailable. It says why there is no connection to the
+// database and what to do.
 func unreachable(err error) error {
 	return unavailable(err, "%s", orElse(advice(err), "the database cannot be reached"))
 }
@@ -123,8 +123,8 @@ func orElse(text, other string) string {
 	return text
 }
 
-// refusal converts an error to the error that the caller of a command or a read gets. An error that
-// already has one of Perdure's codes remains unchanged.
+// refusal converts an error to the error that a command or a read returns to its caller. An error
+// that already has one of Perdure's codes remains unchanged.
 func refusal(err error) error {
 	var coded *perdure.Error
 	switch {

@@ -10,9 +10,10 @@ import (
 	"github.com/jackc/pgx/v5"
 )
 
-// history records the latest transaction of each committer of this server. A database that was
-// restored to an earlier state without a new timeline has the same epoch. But the committers' rows
-// in it are missing or have lower numbers than recorded here.
+// history records the number of the latest transaction of each committer of this server. With it,
+// the server notices a database that was restored to an earlier state, even if the restore has not
+// changed the epoch. In such a database, the rows of the committers are missing, or have lower
+// numbers than recorded here.
 type history struct {
 	mu    sync.Mutex // guards known
 	known map[uuid.UUID]committedTransaction
@@ -35,7 +36,8 @@ func (h *history) note(committer uuid.UUID, number int64, at time.Time) {
 	h.known[committer] = committedTransaction{number, at}
 }
 
-// forget drops all records. It must be called before the committers delete their rows.
+// forget drops all records. It must be called before the committers delete their rows from the
+// database; otherwise the missing rows would look like a restore.
 func (h *history) forget() {
 	h.mu.Lock()
 	defer h.mu.Unlock()
@@ -58,8 +60,9 @@ func (h *history) expected(now time.Time) map[uuid.UUID]int64 {
 
 var errPutBack = errors.New("the database lacks a transaction that this server has committed")
 
-// compareHistory returns an error and calls fatal if a committer's row is missing or has a lower
-// number than it has committed. Readers have then seen data that the database no longer has.
+// compareHistory returns an error and calls fatal if the row of a committer is missing, or has a
+// lower number than the last transaction that the committer has committed. In that case, readers
+// have seen data that the database no longer has.
 func (d *database) compareHistory(ctx context.Context, conn *pgx.Conn) error {
 	var now int64
 	if err := conn.QueryRow(ctx, timeNow.Text()).Scan(&now); err != nil {

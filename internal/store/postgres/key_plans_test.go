@@ -65,8 +65,9 @@ func findByID(t *testing.T, conn *pgx.Conn, connection string, queries map[strin
 	}
 }
 
-// wholeReads contains pairs of conditions: the condition of an index that finds too many rows, and
-// the condition on these rows that another index would have found.
+// wholeReads lists plans that read too many rows. Each element has a pattern for the condition of
+// the index that finds the rows, and a pattern for the filter on these rows, for which another index
+// exists.
 var wholeReads = []struct{ index, filter *regexp.Regexp }{
 	{regexp.MustCompile(`\b(agent_execution_id|org_id|webhook_id) = `), regexp.MustCompile(`\b(id|number|pos|task_id) = `)},
 	{regexp.MustCompile(`\bexpires_at [<>]`), regexp.MustCompile(`\b(agent_execution_id|idempotency_key) = `)},

@@ -29,23 +29,22 @@ const firstVersion = 54
 const migrating = 0x70657264757265 // "perdure"
 
 const (
-	// migrationLock is how long a migration waits for the lock of a table. Meanwhile the statements
-	// of servers queue behind it; they wait for at most 10 s.
+	// migrationLock is how long a migration waits for the lock of a table. While it waits,
+	// statements of servers on that table wait behind it; their own limit is 10 s.
 	migrationLock = "3s"
-	// migrationTries is the maximum number of tries of a migration that servers block.
-	// migrationPause is the time between two tries, in which the servers can work.
+	// migrationTries is the maximum number of times that a migration is tried while locks of servers
+	// block it. migrationPause is the time between two tries, in which the servers can work.
 	migrationTries, migrationPause = 30, 500 * time.Millisecond
 )
 
-// Migrate migrates the tables of the database at url. It returns their previous version and their
-// new version. Several processes may call it at once: one migrates, the others wait. It returns the
-// same errors as Open.
+// Migrate migrates the tables of the database at url. It returns their version before and after.
+// Several processes may call Migrate at once: one migrates, the others wait. Errors: as for Open.
 func Migrate(ctx context.Context, url string) (from, to int64, err error) {
 	return migrateFor(ctx, url, false)
 }
 
-// migrateFor is Migrate for two kinds of callers: a copy into the database, if the parameter copy is
-// set, and others. Other callers get an error while a copy is unfinished, because they would find
+// migrateFor does the work of Migrate. The parameter copy is set by a copy of a store into the
+// database. Other callers get an error while such a copy is unfinished, because they would find
 // incomplete data.
 func migrateFor(ctx context.Context, url string, copy bool) (from, to int64, err error) {
 	config, err := parse(url)
@@ -128,8 +127,8 @@ func relabel(ctx context.Context, conn *pgx.Conn) error {
 	return err
 }
 
-// isAt reports whether the database already is at the version, so that no migration is necessary. It
-// needs one round trip and only the right to read.
+// isAt reports whether the tables of the database already have that version, so that no migration is
+// necessary. It needs one round trip and only the right to read.
 func isAt(ctx context.Context, conn *pgx.Conn, version int64, files int) bool {
 	var at int64
 	var applied int
@@ -164,8 +163,8 @@ func up(ctx context.Context, provider *goose.Provider) error {
 	})
 }
 
-// patiently calls do. After a deadlock or a lock timeout it calls do again, at most migrationTries
-// times in all.
+// patiently calls do. If do fails with a deadlock or a lock timeout, it calls do again after
+// migrationPause, at most migrationTries times in all.
 func patiently(ctx context.Context, do func() error) error {
 	for tries := 1; ; tries++ {
 		err := do()

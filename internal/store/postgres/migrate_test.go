@@ -120,8 +120,8 @@ func TestMigrationsBesideServersThatWork(t *testing.T) {
 	}
 }
 
-// addColumns adds the columns and tables of all migrations after a version to the database. The
-// database then is like one of the old version, and a server of the newest version can write to it.
+// addColumns adds to the database the columns and tables of all migrations after a version. The
+// database then still has the old version, but a server of the newest version can write to it.
 func addColumns(t *testing.T, url string, version int) {
 	t.Helper()
 	files, err := fs.Glob(migrationFiles, "migrations/*.sql")
@@ -177,8 +177,8 @@ func TestNewerVersion(t *testing.T) {
 	}
 }
 
-// oldDatabase returns the URL of a new database with the dump of a version. An earlier build has
-// written the dump.
+// oldDatabase returns the URL of a new database. It contains the dump of a version, which an earlier
+// build of the program has written.
 func oldDatabase(t *testing.T, version int64) string {
 	t.Helper()
 	in, err := os.Open(fmt.Sprintf("testdata/%04d.sql.gz", version))
@@ -230,8 +230,8 @@ func migrationsOf(t *testing.T) fs.FS {
 	return files
 }
 
-// changed returns the migrations with the contents that the function change returns. It leaves out
-// files whose content is then empty.
+// changed returns a copy of the migrations in which each content is replaced by the result of the
+// function change. A migration for which change returns "" is left out.
 func changed(t *testing.T, change func(version int64, text string) string) fs.FS {
 	t.Helper()
 	all := fstest.MapFS{}
@@ -290,9 +290,9 @@ func TestDatabasesOfEveryVersionOpen(t *testing.T) {
 	}
 }
 
-// TestDatabaseIsOnlyRelabelled checks a database that older migrations have created and that has the
-// version of the first migration. Only goose's list of versions may be changed, and its schema must
-// be that of a new database after the first migration.
+// TestDatabaseIsOnlyRelabelled checks a database that older migrations have brought to the version
+// of the first migration. Opening it may only change goose's list of versions. Its schema must equal
+// the schema of a new database after the first migration.
 func TestDatabaseIsOnlyRelabelled(t *testing.T) {
 	url := oldDatabase(t, firstVersion)
 	rows, schema := storedRows(t, url), schemaOf(t, url)
@@ -380,8 +380,8 @@ func TestInterruptedMigrationsContinue(t *testing.T) {
 	}
 }
 
-// interruptedAfter returns the migrations, but the one with this version loses its connection after
-// n statements. It reports whether that migration has at least n statements.
+// interruptedAfter returns the migrations, of which the one with this version loses its connection
+// after n statements. The result found reports whether that migration has at least n statements.
 func interruptedAfter(t *testing.T, version int64, n int) (files fs.FS, found bool) {
 	t.Helper()
 	files = changed(t, func(of int64, text string) string {

@@ -86,8 +86,8 @@ func TestHotStatementsUseIndexes(t *testing.T) {
 }
 
 // withoutStatistics connects to a new database. The database of an earlier test may have been
-// vacuumed after it was emptied. PostgreSQL then knows that its tables have no pages, and plans to
-// read them whole.
+// vacuumed while its tables were empty. PostgreSQL would then assume that the tables have no pages,
+// and plan to read them completely.
 func withoutStatistics(t *testing.T) *pgx.Conn {
 	t.Helper()
 	conn, err := pgx.Connect(t.Context(), postgrestest.NewDatabase(t, migrated))
@@ -131,7 +131,7 @@ func TestRowsAreFoundByTheirKeys(t *testing.T) {
 	run(t, conn, "SET plan_cache_mode = force_generic_plan")
 	for _, table := range []string{"agent_entry", "task_execution", "agent_signal", "blob"} {
 		for _, query := range []string{
-			// Like the query of a foreign key.
+			// This is the query that PostgreSQL uses to check a foreign key.
 			"SELECT 1 FROM ONLY " + table + " x WHERE agent_execution_id = ? AND id = ? FOR KEY SHARE OF x",
 			"UPDATE " + table + " SET created_at = ? WHERE agent_execution_id = ? AND id = ?",
 		} {

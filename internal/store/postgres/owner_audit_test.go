@@ -11,7 +11,8 @@ import (
 
 const foreignKeyViolation = "23503"
 
-// ofOwned contains a statement for each table of [owned]. It inserts a row for each execution in $1.
+// ofOwned contains an INSERT statement for each table of [owned]. It inserts a row for each
+// execution whose id is in $1.
 var ofOwned = map[string]string{
 	"log_record": "INSERT INTO log_record (agent_execution_id, pos, seq, type, created_at) SELECT e, 100 + n, 100 + n, 'note', 1 FROM unnest($1::uuid[]) WITH ORDINALITY AS u(e, n)",
 	"log_chunk":  "INSERT INTO log_chunk (agent_execution_id, seq, pos, byte_offset, created_at, content) SELECT e, n, n, 0, 1, '' FROM unnest($1::uuid[]) WITH ORDINALITY AS u(e, n)",

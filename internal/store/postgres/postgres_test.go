@@ -52,8 +52,8 @@ func open(t testing.TB, o Options) *Store {
 	return s
 }
 
-// TestConformance checks that the store fulfills its contract if single rows, too, use the
-// statements for many rows. The engine's tests use the statements for single rows.
+// TestConformance checks that the store fulfills its contract when even single rows use the
+// statements for many rows. The tests of the engine use the statements for single rows.
 func TestConformance(t *testing.T) {
 	longtest.Checks(t, 10, 50) // SQLite's tests check the same properties more often
 	storetest.Run(t, func(t *testing.T) store.Store {

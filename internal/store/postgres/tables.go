@@ -13,8 +13,8 @@ const tableColumns = `SELECT c.relname, a.attname, coalesce(array_position(i.ind
 	WHERE c.relnamespace = current_schema()::regnamespace AND c.relkind IN ('r', 'p')
 	AND c.relname NOT IN ('goose_db_version', 'store', 'committer', 'copying') ORDER BY c.relname COLLATE "C", a.attname COLLATE "C"`
 
-// tableReferences selects the pairs of tables of which the first refers to the second by a foreign
-// key.
+// tableReferences selects pairs of tables. The first table of a pair refers to the second one by a
+// foreign key.
 const tableReferences = `SELECT a.relname, b.relname FROM pg_constraint f JOIN pg_class a ON a.oid = f.conrelid JOIN pg_class b ON b.oid = f.confrelid
 	WHERE f.contype = 'f' AND f.conrelid <> f.confrelid AND a.relnamespace = current_schema()::regnamespace`
 
@@ -65,7 +65,7 @@ func references(ctx context.Context, conn *pgx.Conn) (map[string][]string, error
 	return refersTo, err
 }
 
-// inOrder sorts the tables. Each table follows the tables to which it refers.
+// inOrder sorts the tables, so that each table follows the tables to which it refers.
 func inOrder(tables []schema.Table, refersTo map[string][]string) []schema.Table {
 	byName, done := map[string]schema.Table{}, map[string]bool{}
 	for _, t := range tables {

@@ -21,7 +21,7 @@ type Target struct {
 	tables   []schema.Table
 }
 
-// Copying describes a copy that has begun and is not finished.
+// Copying describes a copy of a store into this database that has begun and is not finished.
 type Copying struct {
 	ID uuid.UUID `json:"id"`
 	// Source identifies the copied store. MadeAt is the time at which that store was created, in
@@ -32,12 +32,12 @@ type Copying struct {
 	Keep bool `json:"keep"`
 }
 
-// copying is the key of the advisory lock for filling a database. A table named copying exists until
-// the copy is finished. It is not part of the schema.
+// copying is the key of the advisory lock that a copy acquires to fill a database. A table that is
+// also named copying exists until the copy is finished. The table is not part of the schema.
 const copying = 0x70657264757266
 
 // OpenTarget connects to the database at url and migrates its tables. Until the copy is finished,
-// servers do not migrate them. It returns the errors of Open, and conflict while another copy or a
+// servers do not migrate these tables. Errors: as for Open, and conflict while another copy or a
 // server uses the database.
 func OpenTarget(ctx context.Context, url string) (*Target, error) {
 	if _, _, err := migrateFor(ctx, url, true); err != nil {
@@ -48,7 +48,8 @@ func OpenTarget(ctx context.Context, url string) (*Target, error) {
 		return nil, err
 	}
 	config.RuntimeParams["application_name"] = "perdure store copy"
-	// The last transaction of the copy commits durably. That makes all earlier ones durable.
+	// No earlier transaction has to wait for the disk: the last transaction of the copy commits
+	// durably, and that makes all earlier ones durable.
 	config.RuntimeParams["synchronous_commit"] = "off"
 	config.RuntimeParams["statement_timeout"] = "0"
 	config.RuntimeParams["lock_timeout"] = "3s"
@@ -66,12 +67,13 @@ func OpenTarget(ctx context.Context, url string) (*Target, error) {
 	return t, nil
 }
 
-// serving is the key of an advisory lock. Each connection of a server shares it, and a copy locks it
-// exclusively. The application name cannot be used for that, because the URL can set it.
+// serving is the key of an advisory lock that excludes servers during a copy. Each connection of a
+// server acquires the lock in shared mode, and a copy acquires it exclusively. Application names
+// cannot tell servers from copies, because the URL can set them.
 const serving = 0x70657264737276
 
-// take excludes other copies and servers. It waits up to 3 s for an interrupted copy, whose
-// connection the database may not yet have closed.
+// take excludes other copies and servers from the database. If an earlier copy was interrupted, the
+// database may not have closed its connection yet; take waits up to 3 s for that.
 func (t *Target) take(ctx context.Context) error {
 	_, err := t.conn.Exec(ctx, "SELECT pg_advisory_lock($1)", int64(copying))
 	if codeOf(err) == lockTimeout {
@@ -147,13 +149,14 @@ func (t *Target) Empty(ctx context.Context) (bool, error) {
 	return true, nil
 }
 
-// Epoch returns the epoch that [Store.Epoch] returns for this database.
+// Epoch returns the epoch that the method Epoch of a [Store] would return for this database.
 func (t *Target) Epoch(ctx context.Context) (uint64, error) {
 	epoch, err := readEpoch(ctx, t.conn)
 	return epoch, refusal(err)
 }
 
-// Begin deletes the rows in the database for a copy, and excludes servers until Finish.
+// Begin deletes all rows that the copy would replace, and excludes servers from the database until
+// Finish.
 func (t *Target) Begin(ctx context.Context, c Copying) error {
 	raw, err := json.Marshal(c)
 	if err != nil {
@@ -186,7 +189,8 @@ func emptyTable(ctx context.Context, tx pgx.Tx, table schema.Table) error {
 	return err
 }
 
-// Progress returns the note that the last Put for a table has stored; "" if there is none.
+// Progress returns the note that the last Put for a table has stored. If there was no Put for the
+// table, the note is "".
 func (t *Target) Progress(ctx context.Context, table string) (note string, err error) {
 	err = t.conn.QueryRow(ctx, "SELECT progress FROM copying WHERE table_name = $1", table).Scan(&note)
 	if errors.Is(err, pgx.ErrNoRows) {
@@ -195,8 +199,8 @@ func (t *Target) Progress(ctx context.Context, table string) (note string, err e
 	return note, refusal(err)
 }
 
-// Put inserts rows into a table and stores a note on its progress, atomically. The values are in
-// the order of the table's columns.
+// Put inserts rows into a table and stores a note on the progress of the table, both in one
+// transaction. The values of a row are in the order of the table's columns.
 func (t *Target) Put(ctx context.Context, table schema.Table, rows [][]any, note string) error {
 	err := t.transact(ctx, func(tx pgx.Tx) error {
 		if _, err := tx.CopyFrom(ctx, pgx.Identifier{table.Name}, table.Columns, pgx.CopyFromRows(rows)); err != nil {
@@ -242,7 +246,8 @@ func (t *Target) Rows(ctx context.Context, table schema.Table, take func(row []a
 	return refusal(rows.Err())
 }
 
-// plainValue converts a value to the type that SQLite would return.
+// plainValue converts a value from PostgreSQL to the type that SQLite would return for the same
+// data.
 func plainValue(v any) any {
 	switch v := v.(type) {
 	case [16]byte:
@@ -255,10 +260,10 @@ func plainValue(v any) any {
 	return v
 }
 
-// Finish ends the copy, so that servers can open the store. If epoch is not 0, the store gets that
-// epoch, so that cursors of the source remain valid. Otherwise readers start from the beginning.
-// After an error, the copy may nevertheless be finished here, and the standby may or may not have
-// it.
+// Finish ends the copy, so that servers can open the store. If epoch is not 0, it becomes the epoch
+// of the store, so that cursors of the source remain valid. Otherwise the store has a new epoch, and
+// readers with older cursors start from the beginning. After an error of Finish, the copy may be
+// finished or not, both in this database and on its standby.
 func (t *Target) Finish(ctx context.Context, epoch uint64, madeAt int64) error {
 	t.warnings.last = nil
 	return errors.Join(t.finish(ctx, epoch, madeAt), refusal(t.warnings.err()))

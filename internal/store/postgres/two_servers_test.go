@@ -16,8 +16,8 @@ import (
 
 const org = "acme"
 
-// servers opens n stores on one database. The last ones, as many as plain says, have Options.Plain
-// set.
+// servers opens n stores on one database. The parameter plain is how many of them, counted from the
+// end, have Options.Plain set.
 func servers(t *testing.T, n, plain int) []*Store {
 	t.Helper()
 	url := emptyDatabase(t)
@@ -66,13 +66,13 @@ func start(ctx context.Context, s *Store, id uuid.UUID) error {
 	return err
 }
 
-// note appends an entry and an event and increments the execution's version. For an id that was
-// already noted, it does nothing.
+// note appends an entry and an event and increments the execution's version. If the entry with that
+// id exists already, note changes nothing.
 func note(ctx context.Context, s *Store, execution, id uuid.UUID) error {
 	return noteAfter(ctx, s, execution, id, store.Needs{})
 }
 
-// noteAfter is note with additional needs.
+// noteAfter does the same as note, but its command also has these needs.
 func noteAfter(ctx context.Context, s *Store, execution, id uuid.UUID, needs store.Needs) error {
 	needs.Entries = []uuid.UUID{id}
 	_, err := do(ctx, s, execution, needs, func(s *store.State) (*store.Changes, error) {
@@ -106,8 +106,8 @@ func noted(t *testing.T, s *Store, execution uuid.UUID, want int64) {
 	}
 }
 
-// TestServersShareOneHistory checks two servers that write to one log. Reads of one server must see
-// everything that a reader of the other has already seen, and no note may be lost.
+// TestServersShareOneHistory checks two servers that write to one log. What a reader of one server
+// has seen must be in all later reads of the other server, and no note may be lost.
 func TestServersShareOneHistory(t *testing.T) { eachPair(t, shareOneHistory) }
 
 func shareOneHistory(t *testing.T, all []*Store) {

@@ -21,24 +21,24 @@ type backend struct {
 	since string
 }
 
-// workingProcesses caches the newest list of the database's working processes, for all connections
-// that have received nothing for a while.
+// workingProcesses caches the newest list of the database processes that are working. All
+// connections that have received nothing for a while use this list.
 type workingProcesses struct {
 	mu    sync.Mutex // locked while the list is read
 	at    time.Time  // when reading the list began
 	found processList
 }
 
-// processList is a list of the database's working processes. If the list could not be read, unknown
-// is set.
+// processList is a list of the database processes that are working. If the list could not be read,
+// unknown is set.
 type processList struct {
 	working map[backend]bool
 	unknown bool
 }
 
-// works reports whether the database is still working on a connection's request, so that the answer
-// may take longer. It returns false if the database cannot be reached, and true if the database
-// answers but does not report its processes.
+// works reports whether the database is still working on a connection's request, so that waiting for
+// the answer makes sense. It returns false if the database cannot be reached, and true if the
+// database answers but does not report its processes.
 func (d *database) works(b backend) bool {
 	now := time.Now()
 	d.pulse.mu.Lock()
@@ -78,9 +78,9 @@ func (d *database) listProcesses() processList {
 	return found
 }
 
-// meet returns the database process of a new connection. Until the connection ends, it also excludes
-// copies into the database. It waits for a copy that is about to end. Errors: conflict while a copy
-// is filling the database.
+// meet returns the database process of a new connection. Until the connection ends, no copy of a
+// store into the database can begin. A copy that is about to end is waited for. Errors: conflict
+// while a copy is filling the database.
 func (d *database) meet(ctx context.Context, conn *pgx.Conn) (b backend, err error) {
 	if _, err = conn.Exec(ctx, "SELECT pg_advisory_lock_shared($1)", int64(serving)); err != nil {
 		if codeOf(err) == lockTimeout {
@@ -91,8 +91,8 @@ func (d *database) meet(ctx context.Context, conn *pgx.Conn) (b backend, err err
 	err = conn.QueryRow(ctx, "SELECT pid, backend_start::text FROM pg_stat_activity WHERE pid = pg_backend_pid()").Scan(&b.pid, &b.since)
 	if err != nil {
 		if errors.Is(err, pgx.ErrNoRows) {
-			// The process is unknown; only the constant silence limits how long a dead connection is
-			// used.
+			// The process is unknown. So only the constant silence limits how long a dead connection
+			// is used.
 			return b, nil
 		}
 		return b, err

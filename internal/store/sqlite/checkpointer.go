@@ -9,13 +9,15 @@ import (
 )
 
 // checkpointAt is the number of 4 KiB pages in the write-ahead log at which the first checkpoint
-// runs. As long as reads are short, the log does not grow much larger than a few times that size.
+// runs. As long as reads are short, the log does not grow to much more than a few times
+// checkpointAt.
 const checkpointAt = 8000
 
 // checkpointer runs checkpoints of the write-ahead log on its own connection, concurrently with the
-// committer. SQLite resets the log with the first transaction that finds all of it checkpointed.
-// While the committer writes without a pause, a concurrent checkpoint never covers the whole log. So
-// the committer runs the last checkpoint itself, when few pages remain: see [logProgress].
+// committer. SQLite resets the log when a transaction begins to write and the whole log is
+// checkpointed. While the committer writes without a pause, a concurrent checkpoint never covers the
+// whole log. So the committer itself runs the last checkpoint, when few pages remain: see
+// [logProgress].
 type checkpointer struct {
 	conn      *connection.Conn
 	committer *committer
@@ -63,7 +65,7 @@ func (f *checkpointer) pass() (checkpointed int) {
 	return checkpointed
 }
 
-// ask requests a pass. It does nothing if one is running.
+// ask requests a pass of the checkpointer. It does nothing while a pass is running.
 func (f *checkpointer) ask() {
 	f.mu.Lock()
 	defer f.mu.Unlock()
@@ -81,25 +83,24 @@ func (f *checkpointer) rests() (idle bool, checkpointed int) {
 	return !f.busy, f.checkpointed
 }
 
-// close waits for a running pass and ends the checkpointer. Only the committer requests passes, and
-// it must have ended before.
+// close waits for a running pass and ends the checkpointer. The committer must have ended before,
+// because it requests passes.
 func (f *checkpointer) close() error {
 	close(f.asked)
 	<-f.ended
 	return f.conn.Close()
 }
 
-// checkpointOn checkpoints as many pages of the log as possible without waiting for readers. It
-// returns how many pages of the log are checkpointed now. Before it returns, the database file is
-// synced.
+// checkpointOn checkpoints as many pages of the log as possible without waiting for readers, and
+// syncs the database file. It returns how many pages of the log are checkpointed now.
 func checkpointOn(c *connection.Conn) (checkpointed int, err error) {
 	var busy, frames int
 	_, err = c.With(context.Background()).One("PRAGMA wal_checkpoint(PASSIVE)", nil, &busy, &frames, &checkpointed)
 	return checkpointed, err
 }
 
-// logProgress counts the pages of the write-ahead log since its last reset, as the committer knows
-// them.
+// logProgress contains what the committer knows about the write-ahead log: how many of its pages
+// were written and checkpointed since its last reset.
 type logProgress struct {
 	held         int // number of pages in the log
 	checkpointed int // number of pages in the log that are checkpointed
@@ -116,12 +117,14 @@ const (
 	checkpointHere           // the committer checkpoints the remaining pages itself
 )
 
-// next returns the next action for the log, after a commit that has left held pages in the log. The
-// parameter at is the number of pages for the first checkpoint; idle and checkpointed are the
-// results of rests. The checkpointer runs passes until few pages remain: each pass is shorter, so
-// less is written during it. If passes cannot keep up or reads block them, the committer runs the
-// checkpoint itself, which stops all writes meanwhile. It does so only from time to time, because a
-// blocking read may be long.
+// next returns what to do for the log after a commit. The log then contains held pages. The
+// parameter at is the number of pages at which the first checkpoint runs; idle and checkpointed are
+// the results of rests.
+//
+// The checkpointer runs passes until few pages remain: each pass is shorter than the one before, so
+// less is written during it. If passes cannot keep up, or if reads block them, the committer runs
+// the checkpoint itself, which stops all writes meanwhile. It does so only from time to time,
+// because a blocking read may be long.
 func (l *logProgress) next(held, at int, idle bool, checkpointed int) logStep {
 	if held < l.held {
 		*l = logProgress{} // the log has been reset
@@ -145,7 +148,8 @@ func (l *logProgress) next(held, at int, idle bool, checkpointed int) logStep {
 	return noCheckpoint
 }
 
-// checkpoint runs a checkpoint or requests a pass of the checkpointer, if one is due.
+// checkpoint does what is due for the log: it runs a checkpoint, requests a pass of the
+// checkpointer, or does nothing.
 func (c *committer) checkpoint() {
 	idle, checkpointed := c.checkpointer.rests()
 	step := c.logProgress.next(c.conn.LogPages(), c.checkpointAt, idle, checkpointed)

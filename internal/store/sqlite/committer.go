@@ -16,8 +16,8 @@ import (
 	"github.com/perdure/perdure/internal/store/sqlite/connection"
 )
 
-// laterFrom is the minimum number of commands in a batch whose writes are deferred. A single command
-// would only wait for another goroutine.
+// laterFrom is the minimum number of commands in a batch whose writes are deferred to another
+// goroutine. With fewer commands, the committer would mostly wait for that goroutine.
 const laterFrom = 8
 
 // committer owns the only connection that writes. Its goroutine takes batches from the queue. Calls
@@ -28,13 +28,13 @@ type committer struct {
 	clock  func() time.Time
 	logger *slog.Logger
 	fatal  func(error)
-	// commit commits the transaction. Tests replace it to simulate disk failures.
+	// commit commits the transaction. Tests replace this function to simulate disk failures.
 	commit func(v connection.View) error
 	broken atomic.Pointer[error]
 	ended  chan struct{}
 
-	// cache contains rows of active executions; nil if caching is turned off. version is SQLite's
-	// data version of the file for which the cached rows are valid. deciding is locked while a batch
+	// cache contains rows of active executions; it is nil if caching is turned off. The rows are
+	// valid while SQLite's data version of the file equals version. deciding is locked while a batch
 	// runs.
 	cache    *cache.RowCache
 	version  uint32
@@ -48,8 +48,9 @@ type committer struct {
 	laterFrom       int
 	logProgress     logProgress
 	commitRate      commitRate
-	// erased reports that data was erased since the last reset of the write-ahead log, which still
-	// contains it. rest is the number of sweeps to skip before the next attempt to reset the log.
+	// erased reports that data was deleted that must be erased from the disk, but that the
+	// write-ahead log still contains. The next reset of the log erases it. rest is the number of
+	// sweeps to skip before the next attempt to reset the log.
 	erased atomic.Bool
 	rest   int
 
@@ -96,8 +97,8 @@ func (c *committer) Gives(err error) (told error, up bool) {
 	return connection.Refusal(err), up
 }
 
-// lost reports whether err is an error after which this connection must not write. If so, it stops
-// all writing.
+// lost reports whether err is an error after which this connection must not write. If it is, lost
+// stops all writing of the committer.
 func (c *committer) lost(err error) bool {
 	if !errors.Is(err, errLost) {
 		return false
@@ -190,8 +191,8 @@ func (c *committer) decide(t *apply.Transaction, batch []*commit.Call, careful b
 	return outcomes, c.conn.Later.End()
 }
 
-// notice clears the cached rows if another connection has written to the file. No server does that,
-// but a person may do it with another tool.
+// notice clears the cached rows if another connection has written to the file since the last batch.
+// No server does that, but a person may do it with another tool.
 func (c *committer) notice() {
 	if version := c.conn.Version(); version != c.version {
 		c.cache.Clear()
@@ -250,8 +251,8 @@ func commitNow(v connection.View) error {
 	return err
 }
 
-// rollback rolls the transaction back. It also succeeds if SQLite has already rolled back, for
-// example on a full disk. After an error of rollback, the connection can no longer be used.
+// rollback rolls the transaction back. If SQLite has already rolled it back, for example on a full
+// disk, rollback returns no error. After an error of rollback, the connection can no longer be used.
 func (c *committer) rollback(v connection.View) error {
 	c.conn.ForgetGathered() // must come first, because a rollback reads from the log
 	_, err := v.Run("ROLLBACK")

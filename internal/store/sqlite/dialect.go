@@ -93,8 +93,8 @@ var due = map[store.PickKind]*statement.Statement{
 		" AND (?1 = '' OR (SELECT x.org_id FROM agent_execution x WHERE x.id = p.agent_execution_id) = ?1) LIMIT ?3"),
 }
 
-// mostOpen is the maximum number of open questions of an execution. A query that needs n executions
-// reads at most n times as many rows of questions.
+// mostOpen is the maximum number of open questions of one execution, as text in SQL. A query that
+// needs the questions of n executions reads at most n times as many rows.
 var mostOpen = strconv.Itoa(perdure.MaxOpenQuestions)
 
 // looseBlobAge is store.LooseBlobAge in milliseconds.

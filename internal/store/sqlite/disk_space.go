@@ -14,8 +14,8 @@ const (
 	errLogLimit = "the write-ahead log has reached its limit, since reads are in the way of folding it into the file; writes go on when they have ended"
 )
 
-// admit answers the calls of a batch for which there is no disk space, and returns the others. On a
-// full disk, only calls that free data run. They use the space of the reserve.
+// admit returns the calls of a batch for which there is disk space, and answers the other calls with
+// an error. On a full disk, it admits only calls that free data; these use the space of the reserve.
 func (c *committer) admit(batch []*commit.Call) []*commit.Call {
 	if c.brokenErr() != nil {
 		return batch
@@ -36,9 +36,9 @@ func (c *committer) admit(batch []*commit.Call) []*commit.Call {
 	return admitted
 }
 
-// fitting splits a batch into the calls for which there is disk space and the others. The data of a
-// call must fit twice: into the log, and then into the file. Otherwise the log could no longer be
-// checkpointed, and there would be no space to delete anything either.
+// fitting splits a batch into the calls for which there is disk space and the others. There must be
+// space for the data of a call both in the log and in the file. Otherwise the log could no longer be
+// checkpointed, and deletions would have no space either.
 func (c *committer) fitting(batch []*commit.Call) (fit, rest []*commit.Call) {
 	left := c.roomFor(batch)
 	for _, call := range batch {
@@ -109,7 +109,8 @@ func sizeInLog(call *commit.Call) int64 { return int64(call.Bytes) + int64(call.
 // pages.
 const callPages = 16 << 10
 
-// stillShort reports whether the largest refused write would still be refused now.
+// stillShort reports whether there is still too little disk space for the largest write that was
+// refused.
 func (c *committer) stillShort() bool {
 	if c.short > 0 && c.roomNow().takes(c.short) {
 		c.short = 0
@@ -117,8 +118,9 @@ func (c *committer) stillShort() bool {
 	return c.short > 0
 }
 
-// freesWith runs a batch again that has found no disk space, using the space of the reserve. It does
-// so only if all calls of the batch free data.
+// freesWith runs a batch again that has failed because the disk was full, now with the space of the
+// reserve. It does so only if all calls of the batch free data and the reserve exists. Otherwise it
+// returns the outcomes and the error unchanged.
 func (c *committer) freesWith(batch []*commit.Call, careful bool, outcomes []commit.Outcome, err error) ([]commit.Outcome, error) {
 	for _, call := range batch {
 		if !call.Frees {
@@ -143,8 +145,9 @@ const frameSize = 4096 + 24
 
 func (c *committer) logBytes() int64 { return int64(c.conn.LogPages()) * frameSize }
 
-// limitPatience is how long, in milliseconds, the committer waits for running reads in order to
-// empty a log that has reached its limit. It could not write in that time anyway.
+// limitPatience is how long, in milliseconds, the committer waits for running reads to end, so that
+// it can empty a log that has reached its limit. Until the log is empty, the committer could not
+// write anyway.
 const limitPatience = 1000
 
 // logHasRoom reports whether the log is below its limit. If it is not, it tries to empty the log.
@@ -160,8 +163,8 @@ func (c *committer) lookForRoom() {
 	c.makeRoom()
 }
 
-// makeRoom releases the reserve on a full disk, and uses its space to empty the log. The disk counts
-// as full until the reserve can be created again.
+// makeRoom deletes the reserve on a full disk, and uses the freed space to empty the log. The disk
+// counts as full until the reserve can be created again.
 func (c *committer) makeRoom() {
 	if c.filled || c.reserve.Low() {
 		c.reserve.Release()

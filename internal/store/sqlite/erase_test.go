@@ -57,8 +57,8 @@ func sweepOnce(t *testing.T, s *Store) {
 	}
 }
 
-// TestErasedLeavesTheFiles checks that erased data is removed from the files by the next sweep. It
-// must still be there before that.
+// TestErasedLeavesTheFiles checks that the next sweep removes erased data from the files of the
+// store. Before the sweep, the files must still contain the data.
 func TestErasedLeavesTheFiles(t *testing.T) {
 	s, path := passing(t)
 	if !holds(t, path) {

@@ -106,7 +106,7 @@ func TestAuditComparesWhatWorkersHold(t *testing.T) {
 		t.Fatal(err)
 	}
 	invariants.Check(t, s)
-	// This simulates a write by the committer that was not counted.
+	// The test writes a row as the committer does, but without updating the cached counts.
 	v := s.committer.conn.With(t.Context())
 	must(t, v, "UPDATE agent_execution SET status = 'RUNNING', worker_id = ? WHERE id = ?", worker[:], id[:])
 	s.committer.version = s.committer.conn.Version()

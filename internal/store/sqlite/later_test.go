@@ -14,8 +14,9 @@ import (
 	"github.com/perdure/perdure/internal/store/storetest/invariants"
 )
 
-// addition returns a command that reads the previous entry of an execution and then adds one. So the
-// deferred writes of a command are executed before the next command reads.
+// addition returns a command that adds an entry to an execution. The command first reads the entry
+// that the previous command has added. So the deferred writes of the previous command must have been
+// executed.
 func addition(t *testing.T, id uuid.UUID, n int, entries []uuid.UUID) *commit.Call {
 	return &commit.Call{Command: store.Command{
 		Name: "add", Lane: store.LaneCommits, Org: "acme", Execution: id,

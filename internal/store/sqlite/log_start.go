@@ -10,7 +10,7 @@ import (
 )
 
 // settleLog syncs the existing content of the write-ahead log to the disk. It must be called before
-// anything is written.
+// anything is written to the store.
 func settleLog(path string, reserve *disk.Reserve) error {
 	err := sqlitelog.Start(path, reserve)
 	var full *sqlitelog.FullError
@@ -23,7 +23,7 @@ func settleLog(path string, reserve *disk.Reserve) error {
 	return damaged(err)
 }
 
-// reserveEnd is the end of the reserve file's name. It follows the name of the database file.
+// reserveEnd follows the name of the database file in the name of the reserve's file.
 const reserveEnd = ".reserve"
 
 // openReserve returns the reserve of disk space of a store; nil if it has none.

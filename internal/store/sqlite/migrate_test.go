@@ -89,9 +89,9 @@ func TestStoresOfEveryVersionOpen(t *testing.T) {
 	}
 }
 
-// TestStoreIsOnlyRelabelled checks a store that older migrations have created and that has the
-// version of the first migration. Only goose's list of versions may be changed, and its schema must
-// be that of a new store after the first migration.
+// TestStoreIsOnlyRelabelled checks a store that older migrations have brought to the version of the
+// first migration. Opening the store may only change goose's list of versions. Its schema must equal
+// the schema of a new store after the first migration.
 func TestStoreIsOnlyRelabelled(t *testing.T) {
 	longtest.Skip(t, "seconds")
 	path := oldStore(t, firstVersion)
@@ -208,7 +208,7 @@ func TestNoOtherServerOpensDuringAMigration(t *testing.T) {
 	invariants.Check(t, open(t, Options{Path: path}))
 }
 
-// stop contains the function that is called between the statements of a migration.
+// stop contains a function that is called before and after each statement of a migration.
 var stop struct {
 	sync.Mutex
 	do func()
@@ -221,16 +221,16 @@ func init() {
 	})
 }
 
-// atStatement sets the function that the migrations of withStops call at each statement. The setting
-// lasts until the test ends.
+// atStatement makes the migrations of withStops call do before and after each statement, until the
+// test ends.
 func atStatement(t *testing.T, do func()) {
 	stop.Lock()
 	stop.do = do
 	t.Cleanup(stop.Unlock)
 }
 
-// crashImages migrates the store of a version. It yields the paths of copies of the files, one for
-// each statement. A copy has the files as a process that ends there would leave them.
+// crashImages migrates a store of that version. For each statement, it yields the path of a copy of
+// the store's files, as they would remain if the process ended at that statement.
 func crashImages(t *testing.T, version int64) func(yield func(string) bool) {
 	t.Helper()
 	path, images := oldStore(t, version), []string(nil)
@@ -283,8 +283,8 @@ func until(t *testing.T, version int64) fs.FS {
 	})
 }
 
-// withStops returns the migrations with a call of stop_here before and after each statement. The
-// first migration has no such calls.
+// withStops returns the migrations, with a call of the SQL function stop_here before and after each
+// statement. The first migration has no such calls.
 func withStops(t *testing.T, files fs.FS) fs.FS {
 	t.Helper()
 	return changed(t, files, func(name, text string) string {
@@ -297,8 +297,8 @@ func withStops(t *testing.T, files fs.FS) fs.FS {
 	})
 }
 
-// changed returns files with the contents that the function change returns. It leaves out files
-// whose content is then empty.
+// changed returns a copy of files in which each content is replaced by the result of the function
+// change. A file for which change returns "" is left out.
 func changed(t *testing.T, files fs.FS, change func(name, text string) string) fs.FS {
 	t.Helper()
 	names, err := fs.Glob(files, "*.sql")
@@ -400,7 +400,7 @@ func schemaOf(t *testing.T, path string) map[string]string {
 	all := map[string]string{}
 	for _, row := range texts(t, path, "SELECT name || '|' || tbl_name || '|' || coalesce(sql, '') FROM sqlite_schema WHERE name <> 'sqlite_sequence'") {
 		parts := strings.SplitN(row, "|", 3)
-		// The name of a renamed table is quoted.
+		// SQLite quotes the name of a table that was renamed.
 		text := strings.ReplaceAll(comment.ReplaceAllString(parts[2], ""), `"`, "")
 		text = around.ReplaceAllString(blank.ReplaceAllString(text, " "), "$1")
 		columns := texts(t, path, "SELECT cid || ' ' || name || ' ' || type || ' ' || \"notnull\" || ' ' || coalesce(dflt_value, '') || ' ' || pk FROM pragma_table_info('"+parts[0]+"')")

@@ -44,13 +44,14 @@ type Options struct {
 	// MaxPages is the maximum size of the file in pages of 4 KiB. When it is reached, the disk
 	// counts as full. 0 means no limit.
 	MaxPages int
-	// Reserve reserves disk space in a file beside the database. The space is released when the disk
-	// is full.
+	// Reserve makes the store reserve disk space with a file beside the database. When the disk is
+	// full, the store releases that space.
 	Reserve bool
 	// Observer is notified of the committer's batches. It may be nil.
 	Observer *store.Observer
-	// CheckBeside defers the check of a file that was not closed cleanly to the method
-	// Store.CheckBeside, which calls Fatal if it finds damage. Otherwise Open waits for that check.
+	// CheckBeside makes Open return before a file that was not closed cleanly is checked completely.
+	// The caller must then call the method Store.CheckBeside, which checks the file and calls Fatal
+	// if it finds damage. If CheckBeside is not set, Open waits for that check.
 	CheckBeside bool
 	// pause is called between two pieces of that check. If it is nil, [rest] is called.
 	pause func(ctx context.Context, took time.Duration) error
@@ -103,7 +104,7 @@ func Open(ctx context.Context, o Options) (*Store, error) {
 	return s, nil
 }
 
-// lockNew locks the file at path. If it does not exist, lockNew creates it.
+// lockNew locks the file at path. If the file does not exist, lockNew creates it first.
 func lockNew(path string) (*lock.File, error) {
 	if _, err := os.Stat(path); errors.Is(err, fs.ErrNotExist) {
 		if err := makeFile(path); err != nil {
@@ -170,8 +171,8 @@ func openWriter(ctx context.Context, o Options) (*connection.Conn, error) {
 		pragmas = append(pragmas, "auto_vacuum(incremental)")
 	}
 	pragmas = append(pragmas,
-		// SQLite's cache is small, because a large copy would fill any cache. The operating system's
-		// cache serves the other pages.
+		// SQLite's own cache of pages is small, because a large copy would fill a cache of any size.
+		// The operating system caches the file anyway.
 		"journal_mode(wal)", "synchronous(full)", "journal_size_limit(67108864)", "cache_size(-4096)",
 		// Deleted data is overwritten with zeros, because some data must not stay in the file.
 		"secure_delete(1)",
@@ -197,7 +198,8 @@ func start(ctx context.Context, o Options, writer *connection.Conn, reserve *dis
 		return nil, err
 	}
 	if !o.without.logLayer {
-		// The log is open, because of the writer's first transaction.
+		// GatherLog requires that SQLite has opened the log; the writer's first transaction has done
+		// that.
 		if err := writer.GatherLog(); err != nil {
 			return nil, err
 		}
@@ -271,8 +273,8 @@ func check(ctx context.Context, c *connection.Conn) error {
 
 const damage = "the database is damaged; restore it from a backup"
 
-// damaged converts err to an error about a damaged file, if err means that the file is not an intact
-// database. Otherwise it returns err.
+// damaged converts an error of SQLite that means that the file is not an intact database to an error
+// with code internal. It returns other errors unchanged.
 func damaged(err error) error {
 	switch connection.ResultCode(err) {
 	case lib.SQLITE_CORRUPT, lib.SQLITE_NOTADB:
@@ -303,7 +305,7 @@ func (s *Store) Do(ctx context.Context, c store.Command) ([]any, error) {
 	return s.committer.Queue.Do(ctx, c)
 }
 
-// Tidy implements [store.Store]. It removes erased data from the write-ahead log, too.
+// Tidy implements [store.Store]. It also removes erased data from the write-ahead log.
 func (s *Store) Tidy(ctx context.Context) error {
 	if !s.committer.erased.Load() {
 		return nil
@@ -312,8 +314,8 @@ func (s *Store) Tidy(ctx context.Context) error {
 		Name: "tidy", Lane: store.LaneSweeps, Frees: true,
 		Decide: func(*store.State) (*store.Changes, error) { return nil, nil },
 	})
-	// The committer resets the log only after it has answered the command. Locking deciding waits
-	// for that.
+	// The committer resets the log only after it has answered the command. It has done so once
+	// deciding can be locked.
 	s.committer.deciding.Lock()
 	defer s.committer.deciding.Unlock()
 	return err

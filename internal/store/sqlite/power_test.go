@@ -22,7 +22,8 @@ import (
 
 const database = "perdure.db"
 
-// losses collects images of a disk, as a loss of power at different operations would leave it.
+// losses collects images of a disk. Each image is what a loss of power at one operation would leave
+// on the disk.
 type losses struct {
 	t          *testing.T
 	disk       *disktest.Disk
@@ -49,8 +50,8 @@ type imaged interface {
 	Image(to string, loss disktest.Loss, r *rand.Rand) error
 }
 
-// take adds an image of the disk for each kind of loss, unless an equal image exists. The store may
-// be writing meanwhile.
+// take adds an image of the disk for each kind of loss, unless an equal image exists. Meanwhile the
+// store may be writing.
 func (l *losses) take(of imaged, at string, kinds ...disktest.Loss) {
 	l.t.Helper()
 	l.mu.Lock()
@@ -106,8 +107,8 @@ func (l *losses) begin(s *Store, id uuid.UUID, size int) error {
 	return err
 }
 
-// check opens the store in each image, until one fails. All executions whose creation was confirmed
-// must exist, and the file must be intact.
+// check opens the store in each image, and stops at the first failure. All executions whose creation
+// was confirmed before the loss must exist, and the file must be intact.
 func (l *losses) check() {
 	l.t.Helper()
 	l.disk.Before(nil)
@@ -162,9 +163,9 @@ func failSync(d *disktest.Disk, file string, n int, code int32) {
 	})
 }
 
-// TestLossOfPowerAfterAFailedSync checks the confirmed writes after a failed sync of the log, a
-// restart and a loss of power. No write may be lost, from before or after the failure, at whatever
-// operation the power is lost. That includes operations of the start.
+// TestLossOfPowerAfterAFailedSync checks a failed sync of the log, then a restart, then a loss of
+// power. No confirmed write may be lost, whether it was made before or after the failure. That must
+// hold for a loss of power at each operation, including the operations of the start.
 func TestLossOfPowerAfterAFailedSync(t *testing.T) {
 	longtest.Skip(t, "seconds")
 	for _, plain := range []bool{false, true} {
@@ -175,8 +176,8 @@ func TestLossOfPowerAfterAFailedSync(t *testing.T) {
 func loseAfterAFailedSync(t *testing.T, plain bool) {
 	folder := t.TempDir()
 	s := openLossy(t, folder, plain)
-	// The file has pages that the log does not have. So a log that is older than the file would be
-	// detected.
+	// Add pages to the file that the log does not have. So the test would detect the use of a log
+	// that is older than the file.
 	for range 800 {
 		if err := begin(t, s, uuid.New(), nil); err != nil {
 			t.Fatal(err)

@@ -21,8 +21,8 @@ type ReadOnly struct {
 	epoch uint64
 }
 
-// OpenReadOnly opens the store at path for reading. Errors: not_found if there is none, conflict if its
-// tables have another version.
+// OpenReadOnly opens the store at path for reading. Errors: not_found if there is no store, conflict
+// if its tables have another version than this program.
 func OpenReadOnly(ctx context.Context, path string) (*ReadOnly, error) {
 	if err := refuseHalfReplaced(path); err != nil {
 		return nil, err

@@ -25,7 +25,8 @@ const (
 	replacedInfix = ".replaced-"
 )
 
-// beside lists the endings of the names of all files that may belong to a database.
+// beside lists the suffixes that, appended to the path of a database, are the names of all files
+// that may belong to the database.
 var beside = []string{"", "-wal", "-journal"}
 
 // step is one step of a replacement. A crash may happen between two steps.
@@ -46,7 +47,8 @@ func replace(part, path string) error {
 	return finishReplacing(path)
 }
 
-// announce returns the steps that make a replacement valid.
+// announce returns the steps that rename the complete file part to coming. After these steps, the
+// file is a valid replacement.
 func announce(part, coming string) []step {
 	return []step{
 		func() error { return flush(part) },

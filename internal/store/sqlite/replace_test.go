@@ -96,7 +96,7 @@ func TestRestoreIsCutOffAnywhere(t *testing.T) {
 	}
 }
 
-// replaceUpTo executes the first steps of a replacement, as many as `most` says, and reports whether
+// replaceUpTo executes the first steps of a replacement, at most `most` of them. It reports whether
 // no step remains.
 func replaceUpTo(t *testing.T, part, path string, most int) bool {
 	t.Helper()

@@ -76,7 +76,8 @@ func TestExecutionsAreDeletedWhole(t *testing.T) {
 	}
 }
 
-// listed contains the names of scans that read a statement's parameters or its intermediate results.
+// listed contains the names of tables in query plans that are not stored tables: parameters and
+// intermediate results of a statement. A scan of them is allowed.
 var listed = map[string]bool{"up": true, "class": true, "j": true, "CONSTANT": true, "holder": true, "place": true, "asked": true, "waiting": true, "found": true, "names": true}
 
 var scan = regexp.MustCompile(`SCAN (\w+)`)

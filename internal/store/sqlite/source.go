@@ -21,7 +21,7 @@ type Source struct {
 	lock *lock.File
 }
 
-// Moved says where and when the rows of a store were moved.
+// Moved describes a move of a store's rows to another database.
 type Moved struct {
 	// To is a human-readable name of the new place.
 	To string
@@ -30,13 +30,13 @@ type Moved struct {
 	At   perdure.Time
 }
 
-// movedTable is the table that marks a file whose rows were moved elsewhere. It is not part of the
-// schema.
+// movedTable is the name of a table that exists only in a file whose rows were moved elsewhere. The
+// table is not part of the schema.
 const movedTable = "moved"
 
 // OpenSource opens the store at path exclusively. It neither migrates tables nor renews the epoch.
-// For a store that was not moved, [Open] must have done that before. Errors: unavailable if another
-// process has the file open.
+// Unless the store was moved, [Open] must have opened it before, to do both. Errors: unavailable if
+// another process has the file open.
 func OpenSource(ctx context.Context, path string) (*Source, error) {
 	if err := refuseHalfReplaced(path); err != nil {
 		return nil, err
@@ -69,9 +69,8 @@ func openLockedSource(ctx context.Context, path string) (*Source, error) {
 	return s, nil
 }
 
-// hold locks the file against all other connections, also against readers. It sets SQLite's
-// exclusive locking mode, which takes effect with the next transaction. So it also runs an empty
-// transaction.
+// hold locks the file against all other connections, including readers. It sets SQLite's exclusive
+// locking mode. That mode takes effect with the next transaction, so hold also runs an empty one.
 func (s *Source) hold(ctx context.Context) error {
 	v := s.conn.With(ctx)
 	if _, err := v.Run("PRAGMA busy_timeout = 1000"); err != nil {
@@ -105,7 +104,7 @@ func (s *Source) Identity(ctx context.Context) (epoch uint64, madeAt int64, err 
 	return uint64(stored), madeAt, connection.Refusal(err)
 }
 
-// Opened returns SQLite's user_version. That number changes whenever a server opens the store.
+// Opened returns SQLite's user_version, a number that changes whenever a server opens the store.
 func (s *Source) Opened(ctx context.Context) (n int64, err error) {
 	_, err = s.conn.With(ctx).One("PRAGMA user_version", nil, &n)
 	return n, connection.Refusal(err)
@@ -143,9 +142,10 @@ func tablesOf(v connection.View) ([]schema.Table, error) {
 	return tables, connection.Refusal(err)
 }
 
-// Rows calls take with each row of a table, in the order of the table's key, and stops at an error
-// of take. If after is not nil, it starts with the first row whose key is greater than after. A row
-// is valid only until take returns. Its values are int64, string, []byte and nil.
+// Rows calls take with each row of a table, in the order of the table's primary key, and stops at an
+// error of take. If after is not nil, Rows starts with the first row whose key is greater than
+// after. A row is valid only until take returns. The values of a row are int64, string, []byte and
+// nil.
 func (s *Source) Rows(ctx context.Context, t schema.Table, after []any, take func(row []any) error) error {
 	key := strings.Join(t.Key, ", ")
 	query := "SELECT " + strings.Join(t.Columns, ", ") + " FROM " + t.Name

@@ -62,8 +62,8 @@ func aloneHolding(f *fixture) {
 	})
 	f.equal("what it holds alone", holding(), store.Holding{Executions: true, Alone: true})
 
-	// If one of the candidates must run alone, each decision of the pick sees the claims of the
-	// previous decisions.
+	// If one of the candidates must run alone, the candidates are decided one after the other. Each
+	// decision sees the claims of the previous ones.
 	other := uuid.New()
 	f.start()
 	f.start(func(x *perdure.Execution) { x.Crashes = store.AloneScore })

@@ -31,7 +31,8 @@ func picksAttempts(f *fixture) {
 	f.equal("the picked of the org", names(known, f.picked(org, pick)), []string{"too long", "silent"})
 	f.equal("the picked of another org", names(known, f.picked("other", pick)), nil)
 
-	// A sign of life of the worker changes the time at which the attempt is due.
+	// Setting SignAt records a sign of life of the worker, which postpones the time at which the
+	// attempt is due.
 	f.change(id, func(*store.State) *store.Changes { return &store.Changes{} })
 	silent := known["silent"]
 	f.do(store.Command{

@@ -14,7 +14,8 @@ import (
 	"pgregory.net/rapid"
 )
 
-// said returns a message that has one of these texts in each place where blocks are compared with.
+// said returns a message with these texts, one in each kind of place that can equal the content of a
+// block.
 func said(thinking, text, arguments, result string) perdure.Content {
 	return perdure.Content{Parts: []perdure.Part{
 		{Type: perdure.PartThinking, Thinking: thinking},

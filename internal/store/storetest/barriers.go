@@ -19,7 +19,8 @@ var barrierTests = map[string]func(*fixture){
 	"a compaction whose range names no entry of a path": contextsAcrossBranches,
 }
 
-// compact returns a compaction below the entry parent. The compaction is not stored yet.
+// compact returns a new compaction with the entry parent as its parent. The compaction is not stored
+// yet.
 func (tr *tree) compact(parent uuid.UUID, r perdure.CompactionRange) perdure.Entry {
 	tr.Helper()
 	e := tr.next(&parent, perdure.EntryCompaction)
@@ -41,8 +42,8 @@ func (tr *tree) collect(path iter.Seq2[perdure.Entry, error]) (all []perdure.Ent
 	return all
 }
 
-// sameContext checks that the entries that ContextPath returns have the same context as the whole
-// path. It returns those entries.
+// sameContext reads the entries for the context at leaf with ContextPath. It checks that their
+// context equals the context of the whole path, and returns them.
 func (tr *tree) sameContext(leaf uuid.UUID) []perdure.Entry {
 	tr.Helper()
 	read := tr.collect(tr.s.ContextPath(tr.ctx, tr.id, leaf, nil, false))
@@ -132,8 +133,9 @@ func (tr *tree) compareContinued(t *rapid.T, leaf uuid.UUID) {
 	after := tr.anyEntry(t)
 	got := tr.collect(tr.s.ContextPath(tr.ctx, tr.id, leaf, &after, false))
 	want := read
-	// A pinned entry may be the parent of the first kept one. A read that continues after a pinned
-	// entry returns the whole context.
+	// A read that continues after a pinned entry returns the whole context. If the pinned entry is
+	// the parent of the first kept entry, the test cannot see that it is pinned, so both results are
+	// accepted.
 	at := slices.IndexFunc(read, func(e perdure.Entry) bool { return e.ID == after })
 	if at >= 0 && tr.entries[after].OnPath() && connected(read[at:]) && len(got) < len(read) {
 		want = read[at+1:]
@@ -226,7 +228,8 @@ func contextsWithoutBarrier(f *fixture) {
 }
 
 // contextsAcrossBranches checks compactions that name entries of another branch. If the first kept
-// entry is there, the compaction has no barrier. A pinned entry there is not in the context.
+// entry is on another branch, the compaction has no barrier. A pinned entry on another branch is not
+// in the context.
 func contextsAcrossBranches(f *fixture) {
 	tr := f.tree()
 	root := tr.add(nil, perdure.EntryMessage)

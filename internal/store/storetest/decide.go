@@ -45,8 +45,8 @@ func refusedAlone(f *fixture) {
 	f.equal("the version", f.execution(id).Version, int64(1))
 }
 
-// together runs commands concurrently, so that some of them probably share a transaction. It returns
-// the error of each command.
+// together runs commands concurrently, so that some of them probably share a transaction. The result
+// contains the error of each command, in the order of commands.
 func (f *fixture) together(commands []store.Command) []error {
 	errs := make([]error, len(commands))
 	var wg sync.WaitGroup
@@ -57,8 +57,9 @@ func (f *fixture) together(commands []store.Command) []error {
 	return errs
 }
 
-// mixed runs commands with the decision bad among good commands, on separate executions. It checks
-// that all good commands are committed and no bad one is.
+// mixed runs good commands on separate executions, and among them commands with the decision bad. It
+// checks that all good commands are committed and that no bad command is. It calls check with the
+// error of each bad command.
 func (f *fixture) mixed(bad func(s *store.State) (*store.Changes, error), check func(err error)) {
 	f.Helper()
 	const n = 40
@@ -108,8 +109,8 @@ func panicAlone(f *fixture) {
 	f.wantCode(err, perdure.Internal)
 }
 
-// brokenAmongOthers checks that commands fail alone if they append an entry whose parent does not
-// exist.
+// brokenAmongOthers checks commands that append an entry whose parent does not exist. Only these
+// commands must fail, not the other commands of the same transaction.
 func brokenAmongOthers(f *fixture) {
 	f.mixed(func(s *store.State) (*store.Changes, error) {
 		s.Execution.Version = 99

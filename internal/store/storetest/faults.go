@@ -8,7 +8,7 @@ import (
 	"github.com/perdure/perdure/internal/store"
 )
 
-// Fault is what goes wrong in one call of Do.
+// Fault is what happens to a command in one call of Do.
 type Fault int
 
 const (
@@ -24,11 +24,11 @@ const (
 	Twice
 )
 
-// Faults is a store in which calls of Do fail as its Plan says.
+// Faults is a store in which chosen calls of Do fail: the function Plan chooses them.
 type Faults struct {
 	store.Store
-	// Plan returns the fault of the nth call of Do, counted from 1. One call of Do runs it at a
-	// time. If Plan is nil, there are no faults.
+	// Plan returns the fault of the nth call of Do; the first call has the number 1. Calls of Plan
+	// never overlap. If Plan is nil, there are no faults.
 	Plan func(n int, c store.Command) Fault
 
 	mu    sync.Mutex

@@ -18,8 +18,8 @@ var grantTests = map[string]func(*fixture){
 	"the grants of an execution and a definition go with it": grantsDeleted,
 }
 
-// grant returns an approval grant of an execution. The functions in edit change it before. It is not
-// stored.
+// grant returns a new approval grant of an execution, which is not stored. The functions in edit may
+// change the grant before it is returned.
 func (f *fixture) grant(execution uuid.UUID, edit ...func(*perdure.ApprovalGrant)) *perdure.ApprovalGrant {
 	g := &perdure.ApprovalGrant{
 		ID: uuid.Must(uuid.NewV7()), Org: org, Scope: perdure.GrantRun, Match: perdure.GrantTool, ExecutionID: &execution, Subject: "bash",
@@ -148,7 +148,8 @@ func grantsExpire(f *fixture) {
 	page, err := f.s.Grants(f.ctx, store.GrantFilter{Org: org, Now: f.s.Now()})
 	f.must(err)
 	f.equal("the list", len(page.Items), 0)
-	// With this time, the list contains all grants that are still stored.
+	// With this time as Now, no grant is expired, so the list contains all grants that are still
+	// stored.
 	before := store.GrantFilter{Org: org, Now: f.ago(2 * time.Hour)}
 	page, err = f.s.Grants(f.ctx, before)
 	f.must(err)

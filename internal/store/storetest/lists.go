@@ -215,8 +215,8 @@ func tasksInOrder(f *fixture) {
 	f.equal("the held tasks", f.look(id, store.Needs{HeldTasks: true}).Tasks, map[uuid.UUID]*perdure.Task{held.ID: &held})
 }
 
-// givesUp checks that the store still reads and writes after some reads were cancelled, each at a
-// different moment.
+// givesUp cancels some reads, each at a different moment. It checks that the store still reads and
+// writes after that.
 func givesUp(f *fixture) {
 	id := f.start(func(x *perdure.Execution) { x.Input = jsonText(2 << 20) })
 	all := f.chain(id, 300)

@@ -45,7 +45,8 @@ func picksHome(f *fixture) {
 	f.equal("the first", names(known, f.picked(org, pick)), []string{"new"})
 }
 
-// withhold stores references to contents without the contents, and returns them.
+// withhold stores references to contents, but not the contents themselves. It returns the
+// references.
 func (f *fixture) withhold(id uuid.UUID, contents ...[]byte) []perdure.BlobRef {
 	f.Helper()
 	var refs []perdure.BlobRef
@@ -189,7 +190,7 @@ func stagedContents(f *fixture) {
 		_, err := f.s.Blob(f.ctx, id, ref.ID)
 		f.wantCode(err, perdure.NotFound)
 	}
-	// An upload of the same content may start from the beginning, as after a crash.
+	// As after a crash, an upload of the same content may start again from its beginning.
 	stage(store.Staged{ID: refs[1].ID, Content: large[:10]})
 	stage(store.Staged{ID: refs[1].ID, At: 10, Content: large[10:]})
 	f.equal("what is missing at last", missing(), 0)
@@ -223,9 +224,9 @@ func stagedWrongly(f *fixture) {
 	f.equal("the content", string(f.blob(id, ref.ID)), string(content))
 }
 
-// withheldBlock checks the log of a block whose content is not on the server. It must have the
-// block's offsets and lengths while the block is open and after it is closed. Once the blob with the
-// content is stored, the log has the text.
+// withheldBlock checks the log of a block whose content is not on the server. While the block is
+// open and after it was closed, the log must contain the offsets and lengths of its chunks. Once the
+// blob with the content is stored, the log must also contain the text.
 func withheldBlock(f *fixture) {
 	id := f.local()
 	key := perdure.BlockKey{Attempt: 1}

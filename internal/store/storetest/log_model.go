@@ -88,9 +88,9 @@ func (l *blockLog) changes() *store.Changes {
 	return ch
 }
 
-// logProperty compares random commits of events and chunks with a list of the written records.
-// Every page of the log must equal that list, whether blocks are open, closed or superseded. The
-// chunks of superseded blocks keep their offsets and lose their text.
+// logProperty writes random commits of events and chunks, and compares the log with a list of the
+// written records. Every page of the log must equal that list, whether blocks are open, closed or
+// superseded. The chunks of superseded blocks keep their offsets and lose their text.
 func logProperty(f *fixture) {
 	rapid.Check(f, func(t *rapid.T) {
 		id := f.start()

@@ -71,9 +71,9 @@ func namedInAnyOrder(f *fixture) {
 	}
 }
 
-// namedProperty checks that every record remains the same, byte for byte, when an entry repeats
-// texts of blocks. The texts are arbitrary and are cut at arbitrary places. Their blocks are written
-// before or after the entry.
+// namedProperty checks that all records are read unchanged, byte for byte, after an entry has
+// repeated the texts of blocks. The texts are arbitrary and are cut at arbitrary places. Their
+// blocks are written before or after the entry.
 func namedProperty(f *fixture) {
 	rapid.Check(f, func(t *rapid.T) {
 		a, silent := f.author(), f.author() // the second author gets no entry
@@ -174,7 +174,7 @@ func notNamed(f *fixture) {
 		l.close(s, open, perdure.BlockDone)
 	})
 	a.wantHeld(open)
-	// These contents are not messages, so they contain no texts to compare with.
+	// These contents are not messages, so no text in them can equal the text of a block.
 	a.write(nil, json.RawMessage(`["hello "]`), json.RawMessage(`{"parts":"hello "}`), json.RawMessage(`null`))
 	a.wantHeld(keys[1])
 }
@@ -239,8 +239,9 @@ func namedIsPruned(f *fixture) {
 	}
 }
 
-// eventSaysResult checks an event that repeats the text of a tool result in the same commit. The
-// event must be read unchanged, and pruning the log must not change the entry.
+// eventSaysResult checks an event that contains the text of a tool result which an entry of the same
+// commit also contains. The event must be read unchanged, and pruning the log must not change the
+// entry.
 func eventSaysResult(f *fixture) {
 	for _, size := range []int{1, 40, 3000, perdure.InlineLimit, store.MostSearched / 16} {
 		a := f.author()

@@ -42,7 +42,8 @@ func noncesOf(records []perdure.Record) map[int64]uint32 {
 	return said
 }
 
-// checkNonces checks that the nonces read by position equal those of the records.
+// checkNonces reads the nonces of the log by position, and checks that they equal the nonces in the
+// records.
 func (m *logModel) checkNonces() {
 	nonces, head := m.f.nonces(m.id)
 	m.f.equal("the nonces", nonces, noncesOf(m.want))
@@ -79,8 +80,8 @@ func noncePerTransaction(f *fixture) {
 	f.equal("how many nonces ten transactions had", len(different), 10)
 }
 
-// nonceAfterRollback checks that a refused command and the next command get different nonces. The
-// log must have the nonce of the second one.
+// nonceAfterRollback checks that a refused command and the command after it get different nonces.
+// The log must contain the nonce of the second command.
 func nonceAfterRollback(f *fixture) {
 	id := f.start()
 	var seen []uint32

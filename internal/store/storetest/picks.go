@@ -145,7 +145,7 @@ func picksDecide(f *fixture) {
 	if len(answers) != 2 || !slices.Contains(answers, any(first)) || !slices.Contains(answers, any(third)) {
 		f.Errorf("the answers are %v", answers)
 	}
-	// Of ten concurrent claims of one execution, exactly one succeeds.
+	// Ten workers claim one execution at the same time; exactly one of them must succeed.
 	var commands []store.Command
 	won := make(chan uuid.UUID, 10)
 	for range 10 {

@@ -28,8 +28,8 @@ var questionTests = map[string]func(*fixture){
 	"a question of another execution than the command's is refused": questionElsewhere,
 }
 
-// question returns an open question of an execution. The functions in edit change it before. It is
-// not stored.
+// question returns a new open question of an execution, which is not stored. The functions in edit
+// may change the question before it is returned.
 func (f *fixture) question(execution uuid.UUID, key string, edit ...func(*perdure.Question)) *perdure.Question {
 	q := &perdure.Question{
 		ID: perdure.QuestionID(execution, key), ExecutionID: execution, Org: org, Key: key, Status: perdure.QuestionOpen, Version: 1, CreatedAt: milestone(1),
@@ -204,7 +204,8 @@ func askersSeen(f *fixture) {
 	f.equal("the keys without a request", f.look(x, store.Needs{Questions: []uuid.UUID{apart.ID}}).SignalKeys, []uuid.UUID(nil))
 }
 
-// listed returns the keys of the questions in a list, and the number of its pages.
+// listed reads a list of questions page by page. It returns the keys of the questions and the number
+// of pages.
 func (f *fixture) listed(of string, filter store.QuestionFilter) (keys []string, pages int) {
 	f.Helper()
 	for {

@@ -52,7 +52,8 @@ func (a *author) entryOf(task uuid.UUID, content json.RawMessage) uuid.UUID {
 	return id
 }
 
-// rest returns how the result of a task is stored; nil if the result does not refer to an entry.
+// rest returns where the result of a task is stored. It returns nil if the result does not refer to
+// an entry.
 func (a *author) rest(task uuid.UUID) *store.ResultRest {
 	a.Helper()
 	all, err := invariants.AuditorOf(a.s).AuditResults(a.ctx, a.id)

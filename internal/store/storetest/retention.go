@@ -40,8 +40,8 @@ func policyComesBack(f *fixture) {
 	}
 }
 
-// retained creates an execution that ended that long ago. The parameter own is its own retention
-// policy, or nil.
+// retained creates an execution that ended the duration ended ago. The parameter own is the
+// execution's own retention policy, or nil.
 func (f *fixture) retained(own *perdure.Retention, ended time.Duration) uuid.UUID {
 	f.Helper()
 	x := perdure.Execution{

@@ -193,7 +193,7 @@ func lastShared(a, b []perdure.Entry) (last *uuid.UUID) {
 	return last
 }
 
-// sound checks that an audit finds the places of all entries correct.
+// sound checks that an audit of the execution reports no entry with a wrong place.
 func (tr *tree) sound() {
 	tr.Helper()
 	wrong, err := invariants.AuditorOf(tr.s).AuditTree(tr.ctx, tr.id)
@@ -217,8 +217,8 @@ func branchesGoOn(f *fixture) {
 	tr.sound()
 }
 
-// pathsBeside checks that the path to an entry beside the path begins with the path to its nearest
-// ancestor on the path.
+// pathsBeside checks the path to an entry that is not on the current path. It must begin with the
+// path to the entry's nearest ancestor that is on the current path.
 func pathsBeside(f *fixture) {
 	tr := f.tree()
 	first := tr.add(nil, perdure.EntryLLMCall)
@@ -272,7 +272,8 @@ func commonAncestors(f *fixture) {
 	f.wantCode(err, perdure.NotFound)
 }
 
-// manyBranches opens another branch at every entry of the path before the path continues.
+// manyBranches builds a path. At every entry of the path, it opens another branch before the path
+// continues.
 func manyBranches(f *fixture) {
 	tr := f.tree()
 	at := tr.next(nil, perdure.EntryMessage)

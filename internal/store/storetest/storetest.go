@@ -23,8 +23,8 @@ func Run(t *testing.T, open func(t *testing.T) store.Store) {
 	run(t, open, func(string) bool { return true })
 }
 
-// RunSample is Run with only one in n of the tests; see [longtest.Sample]. It is for stores with
-// other options than those that Run checks.
+// RunSample runs only one in n of the tests that Run runs; see [longtest.Sample]. It is for stores
+// with options that differ from those of the stores with which Run is called.
 func RunSample(t *testing.T, n int, open func(t *testing.T) store.Store) {
 	t.Helper()
 	run(t, open, longtest.Sample(t, n))
@@ -51,7 +51,7 @@ func run(t *testing.T, open func(t *testing.T) store.Store, in func(name string)
 
 const org = "acme"
 
-// fixture is the state of one test with a store of its own.
+// fixture is the state of one test, which has its own store.
 type fixture struct {
 	*testing.T
 	s   store.Store
@@ -72,8 +72,8 @@ func (f *fixture) do(c store.Command) []any {
 	return answers
 }
 
-// change runs a command on an execution that must succeed. It writes the changes that decide
-// returns.
+// change runs a command on an execution. The command writes the changes that decide returns, and
+// must succeed.
 func (f *fixture) change(id uuid.UUID, decide func(s *store.State) *store.Changes) {
 	f.Helper()
 	f.do(store.Command{Lane: store.LaneCommits, Execution: id, Decide: func(s *store.State) (*store.Changes, error) {
@@ -81,7 +81,8 @@ func (f *fixture) change(id uuid.UUID, decide func(s *store.State) *store.Change
 	}})
 }
 
-// look returns the state that a decision with these needs sees. It changes nothing.
+// look returns the state that a decision on the execution gets if its command has these needs. It
+// changes nothing.
 func (f *fixture) look(id uuid.UUID, needs store.Needs) *store.State {
 	f.Helper()
 	var seen *store.State
@@ -93,8 +94,8 @@ func (f *fixture) look(id uuid.UUID, needs store.Needs) *store.State {
 	return seen
 }
 
-// start inserts a PENDING execution with its first event, and returns its id. The functions in edit
-// change the execution before.
+// start inserts a PENDING execution with its first event, and returns the execution's id. The
+// functions in edit may change the execution before it is inserted.
 func (f *fixture) start(edit ...func(x *perdure.Execution)) uuid.UUID {
 	f.Helper()
 	x := perdure.Execution{
@@ -140,8 +141,8 @@ func (f *fixture) wantCode(err error, code perdure.Code) {
 	}
 }
 
-// equal fails the test if the values differ. Nil and empty lists and maps count as equal. If want is
-// nil, it means the zero value.
+// equal fails the test if the values differ. A nil list or map equals an empty one. If want is nil,
+// got must be the zero value of its type.
 func (f *fixture) equal(what string, got, want any) {
 	f.Helper()
 	if want == nil {

@@ -20,7 +20,7 @@ var webhookTests = map[string]func(*fixture){
 	"a webhook of another org does not exist for a caller": webhooksApart,
 }
 
-// webhook stores a webhook. The functions in edit change it before.
+// webhook stores a new webhook. The functions in edit may change the webhook before it is stored.
 func (f *fixture) webhook(of string, edit ...func(*perdure.Webhook)) *perdure.Webhook {
 	f.Helper()
 	w := &perdure.Webhook{
@@ -102,8 +102,9 @@ func webhooksSeen(f *fixture) {
 	}
 }
 
-// webhooksOfBatch checks commands that are queued together with a change of a webhook. They see the
-// list of webhooks before or after the change. Later commands see the list after it.
+// webhooksOfBatch checks commands that are queued together with a change of a webhook. Each of them
+// must see the list of webhooks either before or after the change. Commands that are queued later
+// must see the list after the change.
 func webhooksOfBatch(f *fixture) {
 	ids := make([]uuid.UUID, 4)
 	for i := range ids {

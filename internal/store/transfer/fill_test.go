@@ -20,8 +20,8 @@ var said = map[string]any{
 	"question.id": id(7), "question_id": id(7), "conversation_id": "conversation.id ä 😀 \\ \" \n\t",
 }
 
-// placed contains columns that may be NULL although they have a value in every row of a store. The
-// target sets them in rows without a value.
+// placed contains columns that may be NULL in the schema, although each row of a real store has a
+// value in them. If a row of the source has no value there, the target sets one.
 var placed = map[string]bool{"agent_entry.segment": true, "agent_entry.depth": true}
 
 func id(n byte) []byte {

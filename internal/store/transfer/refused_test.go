@@ -23,7 +23,7 @@ func TestADifferenceIsFound(t *testing.T) {
 			from, to := filled(t), target(t)
 			o, spoiled := options(from, to), false
 			o.Told = func(p Progress) {
-				// The first progress of the comparison is reported after everything was copied.
+				// The comparison reports its first progress after all rows were copied.
 				if p.Step == StepCompare && !spoiled {
 					spoiled = true
 					run(t, to, query)

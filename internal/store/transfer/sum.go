@@ -6,15 +6,15 @@ import (
 	"fmt"
 )
 
-// sum is a hash of a set of rows. It does not depend on their order, because it is the sum of the
-// hashes of the rows.
+// sum is a hash of a set of rows. It is the sum of the hashes of the rows, so it does not depend on
+// the order of the rows.
 type sum struct {
 	rows  int64
 	parts [4]uint64
 }
 
-// add adds a row to the sum. Each value is hashed with its type and length, so that two different
-// rows never have the same input of the hash.
+// add adds a row to the set. The hash of a row includes the type and the length of each value, so
+// that the bytes of two different rows are never the same.
 func (s *sum) add(row []any) {
 	h := sha256.New()
 	for _, v := range row {

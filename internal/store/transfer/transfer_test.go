@@ -73,7 +73,8 @@ func epochOf(t *testing.T, path string) uint64 {
 	return s.Epoch()
 }
 
-// wantOpen opens a database like a server, and returns its epoch.
+// wantOpen opens the store in a database like a server, and returns the epoch of the store. If it
+// cannot be opened, wantOpen fails the test.
 func wantOpen(t *testing.T, url string) uint64 {
 	t.Helper()
 	s, err := postgres.Open(t.Context(), postgres.Options{URL: url})
@@ -85,8 +86,8 @@ func wantOpen(t *testing.T, url string) uint64 {
 }
 
 // TestBothStoresHaveTheSameTablesAndColumns checks that SQLite and PostgreSQL have the same tables
-// and columns. A copy would lose the data of any other column. It also checks that a difference is
-// reported.
+// and columns. A copy would lose the data of a column that only SQLite has. The test also checks
+// that a difference is reported.
 func TestBothStoresHaveTheSameTablesAndColumns(t *testing.T) {
 	source, err := sqlite.OpenSource(t.Context(), filled(t))
 	if err != nil {

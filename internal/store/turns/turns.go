@@ -1,5 +1,5 @@
-// Package turns divides a limited number of places among orgs. A place is, for example, a connection
-// for reads.
+// Package turns limits how many reads run at the same time, and divides these places fairly among
+// orgs. A place is, for example, a connection for reads.
 package turns
 
 import (
@@ -8,11 +8,11 @@ import (
 	"sync"
 )
 
-// Turns limits how many reads run at the same time. Each read needs a place. If more reads are
-// waiting, the orgs take turns, and the reads of one org run in order. If there are several places,
-// one org never has all of them, so that another org gets one at once. An org has fewer places while
-// other orgs are active, because all orgs share the cores. The reads of the server process itself
-// have the org "" and may use all places.
+// Turns limits how many reads run at the same time. Each read needs a place. If reads are waiting,
+// the orgs take turns in getting a place, and the reads of one org run in order. If there are
+// several places, one org never has all of them, so that a read of another org gets a place at once.
+// While other orgs are active, an org may have fewer places, because all orgs share the cores. The
+// reads of the server process itself have the org "" and may use all places.
 type Turns struct {
 	mu      sync.Mutex
 	free    int
@@ -28,12 +28,12 @@ type Turns struct {
 // waiter is a read that waits for a place.
 type waiter struct{ granted chan struct{} }
 
-// minSpare is the minimum number of places that one org leaves free for other orgs. With few places,
-// it leaves fewer.
+// minSpare is the minimum number of places that one org must leave free for other orgs. If there are
+// few places in all, it may leave fewer.
 const minSpare = 2
 
-// New returns Turns with a number of places. The parameter beside is the maximum number of places of
-// an org while other orgs are active.
+// New returns Turns with a number of places. The parameter beside is the maximum number of places
+// that one org may have while other orgs are active.
 func New(places, beside int) *Turns {
 	alone := max(1, places-max(minSpare, places/4))
 	return &Turns{free: places, alone: alone, beside: min(alone, max(1, beside)), held: map[string]int{}, waiting: map[string][]*waiter{}}
@@ -72,7 +72,8 @@ func (t *Turns) enter(org string) *waiter {
 	defer t.mu.Unlock()
 	t.takes++
 	t.company.Asks(org, t.takes)
-	// If a place is free at this point, no waiting read can use it. So taking it overtakes nobody.
+	// If a place is free for the org now, no waiting read could use it. So this read overtakes
+	// nobody.
 	if len(t.waiting[org]) == 0 && t.room(org) {
 		t.give(org)
 		return nil
@@ -98,7 +99,7 @@ func (t *Turns) give(org string) {
 	t.held[org]++
 }
 
-// Leave releases a place of the org. The next waiter gets it.
+// Leave releases a place of the org. The place goes to the next waiting read that may use it.
 func (t *Turns) Leave(org string) {
 	t.mu.Lock()
 	defer t.mu.Unlock()

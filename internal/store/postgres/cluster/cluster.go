@@ -33,8 +33,9 @@ type Cluster struct {
 	log    *os.File
 }
 
-// Start creates a cluster and waits until it answers. It runs until Stop, or until this process
-// ends. Settings have the form NAME=VALUE and override the defaults of a small cluster.
+// Start creates a cluster and waits until the server accepts connections. The cluster runs until
+// Stop, or until this process ends. Settings have the form NAME=VALUE and override the defaults,
+// which are for a small cluster.
 func Start(settings ...string) (*Cluster, error) {
 	c := &Cluster{extra: settings}
 	if err := c.make(); err != nil {
@@ -152,8 +153,8 @@ func freePort() (int, error) {
 	return l.Addr().(*net.TCPAddr).Port, l.Close()
 }
 
-// debian is the directory of PostgreSQL's programs on Debian and Ubuntu, by major version. It is
-// not in PATH.
+// debian is the directory in which Debian and Ubuntu install PostgreSQL's programs, with a
+// subdirectory for each major version. The programs are not in PATH.
 const debian = "/usr/lib/postgresql"
 
 // find returns the path of one of PostgreSQL's programs. It searches in PATH, then in the folder for
@@ -170,8 +171,8 @@ func find(folder, name string) (string, error) {
 	return slices.MaxFunc(installed, func(a, b string) int { return cmp.Compare(major(a), major(b)) }), nil
 }
 
-// major returns the major version that the path of a program contains. For 9.6 and for paths without
-// a number it returns 0, so that these count as the oldest.
+// major returns the major version of PostgreSQL that the path of a program contains. It returns 0
+// for 9.6 and for paths without a version, so that these programs count as the oldest.
 func major(path string) int {
 	n, _ := strconv.Atoi(filepath.Base(filepath.Dir(filepath.Dir(path))))
 	return n
@@ -255,8 +256,9 @@ func ping(ctx context.Context, url string) error {
 	return conn.Close(ctx)
 }
 
-// Restart stops the server with a signal and starts it again. SIGQUIT stops it without informing its
-// clients, and the next start recovers the database. SIGINT shuts it down cleanly.
+// Restart stops the server with a signal and starts it again. SIGQUIT stops the server without
+// informing its clients, and the next start recovers the database. SIGINT shuts the server down
+// cleanly.
 func (c *Cluster) Restart(end syscall.Signal) error {
 	if err := c.end(end); err != nil {
 		return err

@@ -18,15 +18,15 @@ import (
 // once.
 type Groups struct {
 	made sync.Map // *multiRow by the text of the statement
-	// Single is for tests: single rows use these statements, too, and new ones are learned from every
-	// group.
+	// Single is set by tests. Then statements for many rows are also used for a single row, and each
+	// group of rows may lead to a new narrow statement.
 	Single bool
 }
 
 // useMultiRow reports whether a statement for many rows is to be used for that number of rows.
 func (g *Groups) useMultiRow(rows int) bool { return rows > 1 || g.Single }
 
-// Texts are the texts by which PostgreSQL runs a statement.
+// Texts contains the SQL texts of one declared statement, as they are sent to PostgreSQL.
 type Texts struct {
 	One string
 	// Many runs the statement for many rows of parameters. Narrow runs it for many rows that differ
@@ -34,7 +34,7 @@ type Texts struct {
 	Many, Narrow string
 }
 
-// Texts returns the texts of a declared statement, for the tests of query plans.
+// Texts returns the SQL texts of a declared statement. Tests check the query plans of these texts.
 func (g *Groups) Texts(ctx context.Context, conn *pgx.Conn, query *statement.Statement) (Texts, error) {
 	all := Texts{One: Translate(query.Text())}
 	s := shapeOf(query)
@@ -56,8 +56,8 @@ func (g *Groups) Texts(ctx context.Context, conn *pgx.Conn, query *statement.Sta
 // chain contains the writes of one command that are not sent yet, in order.
 type chain struct {
 	list []request
-	// after contains chains that must be written first: those of commands for whose names this command
-	// has waited.
+	// after contains the chains that must be written before this one. They are the chains of
+	// commands for which this command has waited, because they owned a name that it needed.
 	after []*chain
 }
 
@@ -136,8 +136,9 @@ func nextQuery(chains []*chain, left map[string]int) *statement.Statement {
 	return best
 }
 
-// takes reports whether a row may join the group. The statement must have a shape, and the row must
-// differ from the rows of the group in the parameters of shape.unlike.
+// takes reports whether a row of parameters may be added to the group. The statement must have a
+// shape, and the row must differ from each row of the group in the parameters that shape.unlike
+// lists.
 func (g *group) takes(s *shape, args []any, seen map[string]bool) bool {
 	if s == nil || s.params != len(args) {
 		return len(g.rows) == 0
@@ -221,7 +222,7 @@ func (p *Pipe) queue(batch *pgx.Batch, g group) error {
 }
 
 // queueQueries adds queries that use the same statement to a batch, as one statement for many rows
-// if possible.
+// if possible. When the batch is sent, each query gets its rows of the result.
 func (p *Pipe) queueQueries(batch *pgx.Batch, asked []*pendingQuery) error {
 	s := shapeOf(asked[0].query)
 	if p.grouped.useMultiRow(len(asked)) && s != nil && asked[0].rows != nil && differ(asked, s.unlike) {

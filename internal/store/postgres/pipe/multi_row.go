@@ -10,9 +10,9 @@ import (
 )
 
 // multiRow contains the SQL that runs one declared statement for many rows of parameters. Each
-// parameter is an array, or a single value if it is the same for all rows. Most parameters are the
-// same, such as the time, the status or NULL. An array costs time for each of its values, here and
-// in the database.
+// parameter is an array with a value for each row, or a single value if it is the same for all rows.
+// Most parameters are the same, such as the time, the status or NULL. An array costs time for each
+// of its values, both here and in the database.
 type multiRow struct {
 	shape *shape
 	types []uint32
@@ -34,12 +34,11 @@ type narrowStatement struct {
 }
 
 const (
-	// maxNarrows is the maximum number of narrow statements. Every connection has to plan each of
-	// them.
+	// maxNarrows is the maximum number of narrow statements for one multiRow. Every connection has
+	// to plan each of them.
 	maxNarrows = 4
-	// learnGroups is the number of groups of rows after which think is called. learnRows is the
-	// minimum number of rows of a group that counts. Values that are equal by chance are not equal
-	// in all such groups.
+	// think is called after learnGroups groups of rows. A group counts only if it has at least
+	// learnRows rows. Values that are equal by chance are unlikely to be equal in all such groups.
 	learnGroups, learnRows = 16, 4
 	// worthColumns is the number of additional common parameters that make a new narrow statement
 	// worthwhile.
@@ -67,9 +66,9 @@ func (m *multiRow) statementFor(rows [][]any, early bool) (query string, args []
 }
 
 // choose returns the narrow statement for a group of rows. The slice same marks the parameters that
-// are equal in all rows of the group. Of the statements that fit, choose returns the one with the most such
-// parameters; nil if none fits. If telling is set, the group also counts as an example from which
-// new statements are learned.
+// are equal in all rows of the group. Among the narrow statements that need only these parameters to
+// be equal, choose returns the one with the most such parameters; nil if there is none. If telling
+// is set, the group is also an example from which new statements are learned.
 func (m *multiRow) choose(same []bool, telling bool, learn int) (best *narrowStatement) {
 	m.mu.Lock()
 	defer m.mu.Unlock()
@@ -142,8 +141,9 @@ func within(a, b []bool) bool {
 	return true
 }
 
-// sameIn reports which parameters are equal in all rows. At least one parameter is always reported
-// as different, because the length of its array determines the number of rows.
+// sameIn reports for each parameter whether it is equal in all rows. At least one parameter is
+// always reported as different, because the length of its array tells the database the number of
+// rows.
 func sameIn(rows [][]any) []bool {
 	same := make([]bool, len(rows[0]))
 	arrays := 0

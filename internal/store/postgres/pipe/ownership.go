@@ -86,8 +86,8 @@ func (s *strand) root() *strand {
 	return s
 }
 
-// leaveAll ends the strand's ownership of its names, so that other commands of this transaction can
-// own them. The advisory locks in the database remain.
+// leaveAll ends the strand's ownership of all names, so that other commands of this transaction can
+// own these names. The transaction keeps the advisory locks in the database.
 func (s *strand) leaveAll() {
 	for _, o := range s.owns {
 		o.leave(s)
@@ -147,9 +147,9 @@ var (
 // skipLocked is the end of a statement that leaves out rows that other transactions have locked.
 const skipLocked = " SKIP LOCKED"
 
-// waiting returns the query without SKIP LOCKED if wait is set. It then waits for rows that other
-// transactions have locked. A command that was skipped too often because of such locks runs alone
-// and sets wait.
+// waiting returns the query to run. If wait is set, that is the query without SKIP LOCKED, which
+// waits for rows that other transactions have locked. wait is set for a command that was skipped too
+// often because of such locks; that command runs alone.
 func waiting(query *statement.Statement, wait bool) *statement.Statement {
 	waits, skips := strings.CutSuffix(query.Text(), skipLocked)
 	if !wait || !skips {
@@ -164,8 +164,9 @@ type lock struct {
 	shared bool
 }
 
-// in reports whether held contains the lock, or the exclusive lock of the same name. The result got
-// reports that the transaction has the lock; known reports that it was requested before.
+// in looks the lock up in held, the locks that the transaction has requested. For a shared lock, the
+// exclusive lock of the same name counts, too. got reports that the transaction has the lock; known
+// reports that it has requested the lock before.
 func (l lock) in(held map[lock]bool) (got, known bool) {
 	if got, known = held[l]; l.shared && !got && held[lock{name: l.name}] {
 		return true, true
@@ -193,8 +194,8 @@ func (l lock) take(ctx context.Context, c statement.Conn, wait bool, held map[lo
 	})
 }
 
-// number returns PostgreSQL's key of the lock. If two names have the same key, their owners only
-// exclude each other without need.
+// number returns the number by which PostgreSQL knows the lock. If two names have the same number,
+// commands wait for each other without need, but nothing else goes wrong.
 func (l lock) number() int64 {
 	h := fnv.New64a()
 	h.Write([]byte(l.name)) // never fails

@@ -9,8 +9,9 @@ import (
 	"github.com/perdure/perdure/internal/store/sql/statement"
 )
 
-// Sequential runs one statement after the other. Reads use it, and batches whose commands run one
-// after the other, because they are careful or because the optimization groups is off.
+// Sequential is a connection that runs one statement after the other. It is used for reads, and for
+// batches whose commands run one after the other. Such a batch is careful, or belongs to a store
+// without the optimization groups.
 type Sequential struct {
 	conn  *pgx.Conn
 	wait  bool
@@ -21,8 +22,8 @@ type Sequential struct {
 
 var _ statement.Conn = (*Sequential)(nil)
 
-// NewSequential returns a Sequential that sends the statement first before all others. If wait is
-// set, its locks wait for other transactions.
+// NewSequential returns a Sequential that sends the statement first before all other statements. If
+// wait is set, requests for locks wait for the other transactions that have the locks.
 func NewSequential(conn *pgx.Conn, first *statement.Statement, wait bool) *Sequential {
 	return &Sequential{conn: conn, first: first, wait: wait}
 }

@@ -11,16 +11,17 @@ import (
 	"github.com/perdure/perdure/internal/store/sql/statement"
 )
 
-// shape describes how a declared statement runs for many rows of parameters. The rows are the result
-// of unnest with the alias u; u.p1, u.p2, ... are the parameters of one row.
+// shape describes how to run a declared statement for many rows of parameters. In the SQL, the rows
+// are the result of unnest with the alias u, and u.p1, u.p2, ... are the parameters of one row.
 type shape struct {
 	text   string // the statement for one row, in PostgreSQL's dialect
 	group  *statement.Group
 	params int
-	// unlike lists the parameters in which the rows for one statement must differ. PostgreSQL
-	// changes a row only once per statement, and rejects or ignores a second change.
+	// unlike lists the parameters in which all rows for one statement must differ. Otherwise the
+	// statement might change the same row twice, which PostgreSQL rejects or ignores.
 	unlike []int
-	// match lists the parameters that identify each inserted row in the result of RETURNING.
+	// match lists the parameters by which a row that an INSERT returns is assigned to its row of
+	// parameters.
 	match []int
 }
 
@@ -88,8 +89,8 @@ func lastParam(query string) (last int) {
 	return last
 }
 
-// eachParam calls f for each parameter of a statement, with the text before the parameter. It
-// returns the text after the last one.
+// eachParam calls f for each parameter of a statement. The argument before is the text between the
+// previous parameter and this one. eachParam returns the text after the last parameter.
 func eachParam(query string, f func(before string, number int)) (rest string) {
 	for {
 		at := strings.IndexByte(query, '$')
@@ -108,9 +109,9 @@ func eachParam(query string, f func(before string, number int)) (rest string) {
 	}
 }
 
-// statement returns the SQL for parameters of these types. The parameters marked in same are single
-// values, equal for all rows. It returns "" if there is no array type for the type of another
-// parameter.
+// statement returns the SQL of the statement for parameters of these types. The parameters marked in
+// same are single values that are equal for all rows; the others are arrays. If a parameter that is
+// not marked has a type without an array type, statement returns "".
 func (s *shape) statement(types []uint32, same []bool) string {
 	var arraysOf, names, values []string
 	for i, oid := range types {
@@ -133,8 +134,8 @@ func (s *shape) statement(types []uint32, same []bool) string {
 	return s.around(from+" AS u("+strings.Join(names, ", ")+")", values)
 }
 
-// around returns the statement for many rows. The text from is the FROM clause with the rows of
-// parameters, and values are the SQL expressions of the parameters.
+// around returns the SQL of the statement for many rows. The text from is the FROM clause with the
+// rows of parameters. values contains an SQL expression for each parameter.
 func (s *shape) around(from string, values []string) string {
 	g := s.group
 	switch g.Kind {
@@ -161,8 +162,8 @@ func (s *shape) around(from string, values []string) string {
 	return b.String() + rest + ") AS q"
 }
 
-// sqlOf returns the SQL of the terms, with an expression of values for each parameter. It also
-// returns the values that are left.
+// sqlOf returns the SQL of the terms, in which the first elements of values replace the parameters.
+// It also returns the remaining elements of values.
 func sqlOf(terms statement.Terms, prefix string, values []string) (all, rest []string) {
 	for _, t := range terms {
 		if !t.Param() {

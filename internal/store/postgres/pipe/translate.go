@@ -10,8 +10,9 @@ import (
 // translated caches the results of Translate by the text of the statement.
 var translated sync.Map
 
-// Translate converts the parameters ? and ?1 of a statement in SQLite's dialect to $1. It also
-// removes hints for SQLite's planner. No statement may have a question mark in a text literal.
+// Translate converts a statement from SQLite's dialect to PostgreSQL's. It replaces the parameters ?
+// and ?1 by $1 and removes hints for SQLite's planner. No statement may have a question mark in a
+// text literal.
 func Translate(query string) string {
 	if known, ok := translated.Load(query); ok {
 		return known.(string)

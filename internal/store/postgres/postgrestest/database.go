@@ -64,9 +64,9 @@ func drop(ctx context.Context) error {
 }
 
 // Database returns the URL of a database for this test, with the tables that the function migrate
-// creates. migrate is called once for all databases. When the test ends, the database is emptied for
-// another test. With the flag -short, which is for machines without PostgreSQL, Database skips the
-// test.
+// creates. migrate is called once for all databases of the test binary. When the test ends, the
+// database may be emptied and used by another test. With the flag -short, which is for machines
+// without PostgreSQL, Database skips the test.
 func Database(t testing.TB, migrate func(ctx context.Context, url string) error) string {
 	t.Helper()
 	database := open(t, migrate, take)
@@ -86,15 +86,15 @@ func Database(t testing.TB, migrate func(ctx context.Context, url string) error)
 	return database
 }
 
-// NewDatabase returns the URL of a new database like [Database]. No other test uses it, so the test may
-// change its tables and statistics.
+// NewDatabase returns the URL of a new database, like [Database]. No other test uses that database,
+// so the test may change its tables and statistics.
 func NewDatabase(t testing.TB, migrate func(ctx context.Context, url string) error) string {
 	t.Helper()
 	return open(t, migrate, create)
 }
 
-// open returns the database that the function provide returns. Before, it creates the template
-// database if necessary.
+// open returns the database that the function provide returns. If the template database does not
+// exist yet, open creates it first.
 func open(t testing.TB, migrate func(ctx context.Context, url string) error, provide func(ctx context.Context) (string, error)) string {
 	t.Helper()
 	longtest.Skip(t, "PostgreSQL")

@@ -1,7 +1,7 @@
-// Package postgrestest provides PostgreSQL databases for tests. Each test binary has one cluster,
-// which the first test that needs it starts, and which is stopped at the end. Each test has its own
-// database.
+// Package postgrestest provides PostgreSQL databases for tests. Each test binary has one cluster.
+// The first test that needs a database starts the cluster, and the end of the test binary stops it.
+// Each test has its own database.
 //
-// PERDURE_TEST_POSTGRES is the URL of another server to use. Its user must be allowed to create
-// databases.
+// If PERDURE_TEST_POSTGRES is set, it is the URL of a server to use instead of a cluster. Its user
+// must be allowed to create databases.
 package postgrestest

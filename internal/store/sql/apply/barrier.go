@@ -12,8 +12,9 @@ import (
 	"github.com/perdure/perdure/internal/store/sql/statement"
 )
 
-// barriersOf returns the barriers of new compactions, by the index of the entry. It returns nil for
-// other entries, and for a compaction whose first kept entry is not before it on its path.
+// barriersOf returns a barrier for each new compaction in entries; the index in the result is the
+// index of the entry. For other entries, the element is nil. It is also nil for a compaction whose
+// first kept entry is not before it on its path.
 func barriersOf(v statement.View, execution uuid.UUID, k *known, entries []store.Entry, places []load.TreePlace) ([]*load.Barrier, error) {
 	barriers := make([]*load.Barrier, len(entries))
 	for i, e := range entries {
@@ -29,7 +30,8 @@ func barriersOf(v statement.View, execution uuid.UUID, k *known, entries []store
 	return barriers, nil
 }
 
-// covered finds the entries that a compaction replaces.
+// covered finds the entries that a compaction replaces. They are on the path from the root to the
+// compaction.
 type covered struct {
 	v         statement.View
 	execution uuid.UUID
@@ -100,7 +102,8 @@ func (c *covered) find(id uuid.UUID) (at load.TreePlace, there bool, err error) 
 	return at, slices.ContainsFunc(c.ranges, func(r load.PathRange) bool { return r.Contains(at) }), nil
 }
 
-// leaveOut adds the entries from the depth first to the depth last, both included, to b.LeftOut.
+// leaveOut adds a range of the path to b.LeftOut: the entries from the depth first to the depth
+// last, both included.
 func (c *covered) leaveOut(b *load.Barrier, compaction uuid.UUID, first, last int64) error {
 	if first > last {
 		return nil
@@ -116,7 +119,7 @@ func (c *covered) leaveOut(b *load.Barrier, compaction uuid.UUID, first, last in
 	return err
 }
 
-// at returns the id of the entry of the path at a depth.
+// at returns the id of the entry at a depth of the path to the compaction.
 func (c *covered) at(depth int64) (uuid.UUID, error) {
 	i := slices.IndexFunc(c.ranges, func(r load.PathRange) bool { return r.Bottom < depth && depth <= r.Top })
 	p := load.TreePlace{Segment: c.ranges[i].Segment, Depth: depth}

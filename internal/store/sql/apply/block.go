@@ -21,7 +21,7 @@ var (
 )
 
 var (
-	// growBlock changes no indexed column, because it runs for every chunk.
+	// growBlock changes no column of an index, because it runs for every chunk and must be cheap.
 	growBlock = statement.Update("log_block", statement.Columns("length, last_pos, digest"), statement.Columns("agent_execution_id, task_id, attempt, block"))
 	nameCall  = statement.Update("log_block", statement.Columns("argument_call_id"), statement.Columns("agent_execution_id, task_id, attempt, block"))
 	foldBlock = statement.Update("log_block", statement.Columns("span, cuts, nonces, content, content_blob, entry, path"), statement.Columns("agent_execution_id, task_id, attempt, block"))
@@ -48,8 +48,8 @@ var chunkRows = row.New("log_chunk", 3, []row.Field[chunkRow]{
 	row.Derived("nonce", func(c *chunkRow) any { return log.StoredNonce(c.Nonce) }),
 })
 
-// putBlock inserts or replaces a block's row. The parameter before is the row as loaded; nil if it
-// is not known.
+// putBlock inserts or replaces the row of a block. The parameter before is the block as it was
+// loaded; nil if it was not loaded.
 func putBlock(v statement.View, execution uuid.UUID, before, b *store.Block) error {
 	key := log.BlockKey(execution, b.Key)
 	if before != nil && before.Open && b.Open && before.Seq == b.Seq && before.FirstPos == b.FirstPos {
@@ -112,9 +112,9 @@ func compact(v statement.View, execution uuid.UUID, b *store.Block) error {
 	return v.Write(dropChunks, execution[:], b.Seq)
 }
 
-// spanClass returns the class of a block by the number of positions from its first to its last one.
-// Class limits are powers of 16. With a few ranges of first_pos, a query finds the blocks that
-// contain a position, however long the log is.
+// spanClass returns the class of a block by its span, the number of positions from its first to its
+// last one. The limits of the classes are powers of 16. Because of the classes, a query finds the
+// blocks that contain a position with a few ranges of first_pos, however long the log is.
 func spanClass(span int64) int64 { return int64(bits.Len64(uint64(span))+3) / 4 }
 
 // cutList encodes where a block's content was cut into chunks. It contains the position, length and

@@ -12,8 +12,9 @@ import (
 	"github.com/perdure/perdure/internal/store/sql/statement"
 )
 
-// loadCallNames loads the tool names of the calls that have no result yet at the requested entries.
-// It reads nothing for an entry without such calls.
+// loadCallNames loads the names of tools, for the requested entries. For each entry, these are the
+// tools of the calls that have no result yet at that entry. It reads nothing for an entry without
+// such calls.
 func loadCallNames(v statement.View, execution uuid.UUID, n store.Needs, s *store.State) error {
 	s.CallNames = map[string]string{}
 	for _, id := range n.Entries {
@@ -26,8 +27,9 @@ func loadCallNames(v statement.View, execution uuid.UUID, n store.Needs, s *stor
 	return nil
 }
 
-// nameCalls adds the tool names of all calls of the entry that made the call. That entry is found by
-// going up from the entry from. Between the two are only results, one for each answered call.
+// nameCalls finds the entry with a tool call, and adds the tool names of all calls in that entry to
+// names. The search goes up from the entry from. Between the two entries there are only tool
+// results, one for each answered call.
 func nameCalls(v statement.View, execution, from uuid.UUID, call string, names map[string]string) error {
 	for at := &from; at != nil; {
 		e, err := load.Entry(v, execution, *at)

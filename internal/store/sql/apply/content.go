@@ -14,9 +14,9 @@ import (
 	"github.com/perdure/perdure/internal/store/sql/statement"
 )
 
-// content describes where a payload is stored: in its row, or in a blob to which the row refers.
-// Rows are rewritten at each change. So a payload over InlineLimit that was not uploaded as a blob
-// becomes a blob here.
+// content describes where a payload is stored: in its row, or in a blob to which the row refers. A
+// change of a row rewrites the whole row. So a payload over InlineLimit becomes a blob here, unless
+// it was uploaded as one.
 type content struct {
 	inline json.RawMessage
 	ref    *perdure.BlobRef
@@ -37,8 +37,9 @@ func planContent(inline json.RawMessage, ref *perdure.BlobRef) content {
 }
 
 // replaceContent decides where to store a payload of an existing row. The parameter stored is the
-// blob to which the row refers, if any. The stored content remains if there is no new one, or if ref
-// is the same blob. An inline payload given together with the same blob replaces that blob.
+// blob to which the row refers; nil if there is none. The stored content remains if there is no new
+// one, or if ref is the same blob. If there is also an inline payload, that payload replaces the
+// blob.
 func replaceContent(inline json.RawMessage, ref, stored *perdure.BlobRef) content {
 	sameBlob := ref != nil && stored != nil && ref.ID == stored.ID
 	switch {

@@ -11,8 +11,8 @@ import (
 	"github.com/perdure/perdure/internal/store/sql/statement"
 )
 
-// setBarrier writes the columns of a barrier. It is a separate statement, so that the insert of
-// other entries does not contain these columns.
+// setBarrier writes the columns of a barrier to the row of a compaction. It is a separate statement,
+// so that the insert of entries, most of which are no compactions, does not contain these columns.
 var setBarrier = statement.Update("agent_entry", statement.Columns("keep_segment, keep_depth, barrier"), statement.Columns("agent_execution_id, id"))
 
 var (

@@ -8,8 +8,8 @@ import (
 	"github.com/perdure/perdure/internal/store/sql/statement"
 )
 
-// cloneExecution copies a row so deeply that a decision can change the copy. The JSON bytes are
-// shared, because they are never changed.
+// cloneExecution returns a copy of a row that a decision can change without changing the row. Only
+// the bytes of JSON values are shared, because nobody changes them.
 func cloneExecution(x *perdure.Execution) *perdure.Execution {
 	if x == nil {
 		return nil
@@ -50,8 +50,8 @@ func clonePtr[T any](p *T) *T {
 	return &c
 }
 
-// putExecution inserts the row, or updates the existing one. It returns the new stored row, without
-// contents, and the values of its columns.
+// putExecution inserts the row x, or updates the existing row. It returns the row as it is stored
+// now, without contents, and the values of its columns.
 func putExecution(v statement.View, l load.ExecutionRow, x *perdure.Execution, now perdure.Time) (*perdure.Execution, []any, error) {
 	before := l.Row
 	after := cloneExecution(x)

@@ -16,9 +16,9 @@ var (
 
 func heldUse(id uuid.UUID) string { return "use of " + id.String() }
 
-// loadLimited returns an API key. If the key has limits that the store counts, it also loads the
-// current use. The use is locked until the transaction ends, so that two commands cannot both use
-// the last part of a limit.
+// loadLimited returns an API key. If the key has limits for which the store counts the use, it also
+// loads the current use. The counts are locked until the transaction ends, so that two commands
+// cannot both use the last part of a limit.
 func loadLimited(v statement.View, org string, id uuid.UUID) (*perdure.APIKey, error) {
 	k, err := tenant.KeyRows.One(v, keyByID, id[:], org)
 	if err != nil || k == nil || k.Limits.MaxRunning == 0 && k.Limits.MaxStored == 0 {
@@ -39,8 +39,8 @@ func loadLimited(v statement.View, org string, id uuid.UUID) (*perdure.APIKey, e
 	return k, err
 }
 
-// loadUse loads the API key whose limits apply to a command. For an existing stream that is the key
-// that created the stream. Every command must call loadUse after acquiring all its other locks.
+// loadUse loads the API key whose limits apply to a command. For an existing stream, that is the key
+// that created the stream. A command must call loadUse after it has acquired all its other locks.
 func loadUse(v statement.View, org string, n store.Needs, s *store.State) (err error) {
 	id := n.UseOf
 	if s.Stream != nil {
@@ -54,8 +54,8 @@ func loadUse(v statement.View, org string, n store.Needs, s *store.State) (err e
 
 var (
 	addStored = statement.Update("log_head", statement.Terms{}.Plus("stored"), statement.Columns("agent_execution_id"))
-	// takeStored subtracts deleted bytes from an execution's count. The count of an execution
-	// without limits is 0.
+	// takeStored subtracts deleted bytes from the stored bytes of an execution. For an execution
+	// whose key has no limits, that number is 0 and remains 0.
 	takeStored = statement.Alone("UPDATE log_head SET stored = stored - ?1 WHERE agent_execution_id = ?2 AND stored >= ?1")
 	restStored = statement.Alone("UPDATE agent_execution SET stored = (SELECT h.stored FROM log_head h WHERE h.agent_execution_id = agent_execution.id) WHERE id = ? AND completed_at IS NOT NULL")
 )
@@ -101,8 +101,8 @@ func counted(l load.ExecutionRow, ch *store.Changes) int64 {
 	return int64(n)
 }
 
-// applyStored adds stored bytes to the execution's count, for changes that do not move the log's
-// head. It also copies the count of an ended execution into its row.
+// For changes that do not move the head of the log, applyStored adds their stored bytes to the count
+// of the execution. It also copies the count of an ended execution into its row.
 func (t *Transaction) applyStored(id uuid.UUID, l load.ExecutionRow, ch *store.Changes) error {
 	n := counted(l, ch)
 	if ch.Head == nil && n > 0 {

@@ -45,7 +45,8 @@ func loadLoads(v statement.View, org string, names []string, running, waiting *s
 	return loads, nil
 }
 
-// makeRoom unblocks tasks of a concurrency key when a task with that key no longer runs or waits.
+// makeRoom unblocks waiting tasks of a concurrency key. It does so when a task with that key no
+// longer runs or waits.
 func makeRoom(v statement.View, before, after *perdure.Task) error {
 	if !leavesRoom(before, after) {
 		return nil
@@ -74,7 +75,7 @@ func leavesRoom(before, after *perdure.Task) bool {
 		before.Status != after.Status && after.Status != perdure.TaskRunning
 }
 
-// pickNeeds adds the data that a claim of the candidate needs.
+// pickNeeds returns n with the additional data that a command needs to claim the candidate.
 func pickNeeds(p *store.Pick, one pick.Candidate, n store.Needs) store.Needs {
 	if p.Kind == store.PickAgents && p.Worker != uuid.Nil {
 		n.Worker = &p.Worker

@@ -15,8 +15,8 @@ import (
 	"github.com/perdure/perdure/internal/store/sql/statement"
 )
 
-// known contains the rows as they were loaded. So only the rows and columns that a decision has
-// changed are written.
+// known contains the rows as they were loaded, before the decision. Comparison with them shows which
+// rows and columns the decision has changed; only those are written.
 type known struct {
 	tasks map[uuid.UUID]*load.TaskRow // the value nil means that there was no such task
 	// questions are the column values of the loaded questions.
@@ -91,8 +91,8 @@ func (t *Transaction) load(org string, one pick.Candidate, l load.ExecutionRow, 
 	return s, k, loadAttemptBlocks(t.View, one.Execution, s, k)
 }
 
-// part is one kind of data that a command may need of its execution. Parts may be loaded
-// concurrently. If asked returns false, the part is not loaded.
+// part is one kind of data that a command may need about its execution. Parts may be loaded
+// concurrently. If the function asked returns false, the command does not need the part.
 type part struct {
 	asked func(n *store.Needs) bool
 	load  func(v statement.View, x *perdure.Execution, n store.Needs, s *store.State, k *known) error
@@ -200,7 +200,7 @@ func loadListedSignals(v statement.View, x *perdure.Execution, n store.Needs, s 
 	return err
 }
 
-// add stores a block in the state for the decision. It also stores an unchanged copy.
+// add adds a block to the state of the decision. It also keeps a copy of the block as it was loaded.
 func (k *known) add(s *store.State, b *store.Block) {
 	before := *b
 	k.blocks[b.Key], s.Blocks[b.Key] = &before, b
@@ -265,8 +265,8 @@ func loadWithheld(v statement.View, x *perdure.Execution, n store.Needs, s *stor
 	})
 }
 
-// loadKeys loads the load (see [store.Load]) of each concurrency key. The keys are locked until the
-// transaction ends, so the counts are exact.
+// loadKeys loads how many tasks run and wait with each concurrency key (see [store.Load]). The keys
+// are locked until the transaction ends, so the counts are exact.
 
 func loadKeys(v statement.View, x *perdure.Execution, n store.Needs, s *store.State, _ *known) (err error) {
 	s.Keys, err = loadLoads(v, x.Org, n.ConcurrencyKeys, load.RunningOfKey, waitingOfKey, s.Now)

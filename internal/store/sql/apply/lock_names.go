@@ -6,15 +6,15 @@ import (
 	"github.com/perdure/perdure/internal/store/sql/load"
 )
 
-// A decision can depend on data outside of its execution that has no row to lock. Such data are the
-// claims of a worker, the tasks that run under a key or on a queue, and an idempotency key that may
-// not exist yet. A lock with a name protects them. It also protects rows outside of executions that
-// are read, changed and written back. The name is locked before the data is read, until the
-// transaction ends.
+// A decision can depend on data outside of its execution for which no row can be locked. Examples
+// are the claims of a worker, the running tasks of a concurrency key or a queue, and an idempotency
+// key that may not exist yet. A lock with a name protects such data. Named locks also protect rows
+// outside of executions that are read, changed and written back. A command locks the name before it
+// reads the data, and keeps the lock until the transaction ends.
 
-// sharedBy returns the names that a command with these needs locks in shared mode. So commands that
-// assign executions to the same worker run concurrently, except with one that assigns an execution
-// that must run alone.
+// sharedBy returns the names that a command with these needs locks in shared mode. Commands that
+// assign executions to the same worker share the worker's name, so they run concurrently. A command
+// that assigns an execution that must run alone locks the name exclusively.
 func sharedBy(x *perdure.Execution, n store.Needs) (names []string) {
 	if x != nil && n.Worker != nil && x.Crashes < store.AloneScore {
 		names = append(names, load.HeldWorker(*n.Worker))
@@ -29,7 +29,8 @@ func sharedBy(x *perdure.Execution, n store.Needs) (names []string) {
 func changesGrants(n store.Needs) bool { return n.ChangeGrants || n.Grant != nil }
 
 // heldGrants returns the lock name for the grants of an org. A command that deletes a grant waits
-// for the commands that have read it. So a revoked grant never answers a question.
+// for the commands that have read the grant. So no question is answered by a grant that was revoked
+// before.
 func heldGrants(org string) string { return "grants of " + org }
 
 // heldBy returns the names that a command with these needs locks exclusively.
@@ -80,8 +81,9 @@ func heldBy(org string, x *perdure.Execution, n store.Needs) (names []string) {
 	return append(names, heldForWebhooks(n)...)
 }
 
-// heldForRoom returns the names to lock for changes that free places of a key or a queue, or change
-// the text index. A freed place of a key unblocks tasks with that key.
+// heldForRoom returns the names to lock before changes that free places of a concurrency key or a
+// queue, or that change the text index. A freed place of a key unblocks the waiting tasks with that
+// key.
 func heldForRoom(k *known, ch *store.Changes) (names []string) {
 	for _, after := range ch.Tasks {
 		if before := k.tasks[after.ID].OrNil(); leavesRoom(before, after) {

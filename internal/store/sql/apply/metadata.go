@@ -12,7 +12,8 @@ import (
 var putMetadata = statement.Alone("INSERT INTO agent_metadata (agent_execution_id, key, value, org_id, number)" +
 	" SELECT x.id, ?2, ?3, x.org_id, x.number FROM agent_execution x WHERE x.id = ?1")
 
-// indexMetadata writes the indexed members of a new execution's metadata.
+// indexMetadata adds a new execution to the index of metadata. It writes one row for each member
+// that metadataMembers returns.
 func indexMetadata(v statement.View, x *perdure.Execution) error {
 	for _, m := range metadataMembers(x.Metadata) {
 		if err := v.Write(putMetadata, x.ID[:], m.key, m.value); err != nil {
@@ -25,8 +26,8 @@ func indexMetadata(v statement.View, x *perdure.Execution) error {
 // member is a top-level member of metadata, with its value as text.
 type member struct{ key, value string }
 
-// metadataMembers returns the indexed members of a metadata object. If a key is repeated, it returns
-// the last member with that key.
+// metadataMembers returns the top-level members of a metadata object that are short enough for the
+// index. If a key is repeated, only the last member with that key counts.
 func metadataMembers(metadata json.RawMessage) []member {
 	if len(metadata) == 0 {
 		return nil

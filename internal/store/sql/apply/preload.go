@@ -13,9 +13,9 @@ import (
 	"github.com/perdure/perdure/internal/store/sql/statement"
 )
 
-// lockExecutions locks and reads the rows of many executions. It locks them in the order of their
-// ids, so that transactions cannot deadlock. The statements of this file process many executions at
-// once, for stores other than SQLite.
+// lockExecutions locks and reads the rows of many executions, in the order of their ids, so that
+// transactions cannot deadlock. Stores other than SQLite use the statements of this file to process
+// many executions at once.
 var lockExecutions = "SELECT " + load.ExecutionRows.List("x") + " FROM agent_execution x WHERE x.id = ANY(?) ORDER BY x.id"
 
 var (
@@ -24,7 +24,7 @@ var (
 	thereByIDs = statement.Alone("SELECT x.id FROM agent_execution x WHERE x.id = ANY(?) AND " + load.Hidden)
 )
 
-// preloaded is what Preload has read.
+// preloaded contains the rows that Preload has read, for later commands of the transaction.
 type preloaded struct {
 	rows  map[uuid.UUID]load.ExecutionRow
 	refs  []func(statement.View) error // functions that load the references to blobs that the rows contain
@@ -32,17 +32,18 @@ type preloaded struct {
 	gone  []uuid.UUID // ids of executions that are being deleted
 }
 
-// Preload locks the rows of executions and reads them for the commands that follow. It also runs the
-// statements of the function also, after the locking statement. All statements are sent in one round
-// trip. Preload returns the ids of existing executions that other transactions have locked.
+// Preload locks the rows of executions and reads them, for the commands that follow. After the
+// locking statement, it also runs the statements of the function also. All statements are sent in
+// one round trip. Preload returns the ids of those executions that other transactions have locked.
 func (t *Transaction) Preload(ids []uuid.UUID, also func(c statement.Conn) error) (held []uuid.UUID, err error) {
 	list, err := t.Dialect.IDs(ids)
 	if err != nil {
 		return nil, err
 	}
 	p := preloaded{rows: make(map[uuid.UUID]load.ExecutionRow, len(ids)), heads: make(map[uuid.UUID]store.Head, len(ids))}
-	// Each statement sees what is committed when it begins. The first one locks the rows and reads
-	// them. The later ones read data that belongs to the locked rows.
+	// Each statement sees what is committed when the statement begins. So the locking statement
+	// comes first. The later statements read data of the locked executions, which no other
+	// transaction can change meanwhile.
 	err = t.Together(
 		func(v statement.View) error { return p.lock(v, list) },
 		func(v statement.View) error { return also(v.Conn) },

@@ -30,7 +30,7 @@ func (t *Transaction) putQuestion(before []any, q *perdure.Question) error {
 	stored := *q
 	details := planContent(q.Details, q.DetailsBlob)
 	if before != nil {
-		// Edited details are small enough for the row.
+		// Edited details are small enough to be stored in the row, so no new blob is needed.
 		details = content{inline: q.Details, ref: q.DetailsBlob}
 	}
 	stored.Details, stored.DetailsBlob = details.inline, details.ref
@@ -81,8 +81,8 @@ func loadQuestions(v statement.View, x *perdure.Execution, n store.Needs, s *sto
 	return nil
 }
 
-// excludesAskers reports whether one of the loaded questions needs the keys that sent signals. Such
-// a question excludes its askers, but was asked before servers recorded them.
+// excludesAskers reports whether the decision needs the keys that sent signals. That is so if one of
+// the loaded questions excludes its askers, but was asked before servers recorded the askers.
 func excludesAskers(s *store.State) bool {
 	for _, q := range s.Questions {
 		if q.NotAsker && q.Askers == nil {
@@ -105,8 +105,8 @@ func loadSignalKeys(v statement.View, x *perdure.Execution, s *store.State) erro
 }
 
 // questionBytes returns the number of bytes that a write of a question adds to the stored data. The
-// first version adds the question itself. The version with the decision adds the answer. The version
-// that records the task of the answer adds nothing.
+// first write adds the question without its answer. The write with the decision adds the answer. The
+// write that records the task of the answer adds nothing.
 func questionBytes(q *perdure.Question) int {
 	n := 0
 	if q.Version == 1 {

@@ -8,8 +8,8 @@ import (
 	"github.com/perdure/perdure/internal/store/sql/statement"
 )
 
-// newSegment is the row of a segment that an entry opens. If baseDepth is 0, the segment has no
-// base.
+// newSegment is the row of a new segment in the conversation tree; an entry opens the segment. If
+// baseDepth is 0, the segment has no base.
 type newSegment struct{ segment, baseSegment, baseDepth int64 }
 
 var (
@@ -76,7 +76,8 @@ func (p *places) under(id uuid.UUID, onPath bool) (load.TreePlace, *newSegment, 
 	return load.TreePlace{Segment: parent.Segment, Depth: parent.Depth + 1, End: true}, nil, nil
 }
 
-// open opens a new segment whose base is the place base. It returns the first place in it.
+// open opens a new segment that branches off at the place base. It returns the first place in the
+// new segment.
 func (p *places) open(base load.TreePlace) (load.TreePlace, *newSegment, error) {
 	if p.next == 0 {
 		last, err := p.last()
@@ -90,8 +91,8 @@ func (p *places) open(base load.TreePlace) (load.TreePlace, *newSegment, error) 
 	return load.TreePlace{Segment: opened.segment, Depth: opened.baseDepth + 1, End: true}, &opened, nil
 }
 
-// placeEntries returns the places of a command's new entries in the tree. It writes the rows of the
-// segments that they open.
+// placeEntries returns the places of a command's new entries in the conversation tree. If entries
+// open segments, it also writes the rows of these segments.
 func (t *Transaction) placeEntries(id uuid.UUID, l load.ExecutionRow, k *known, entries []store.Entry) ([]load.TreePlace, error) {
 	if len(entries) == 0 {
 		return nil, nil
@@ -123,7 +124,8 @@ func (t *Transaction) placeEntries(id uuid.UUID, l load.ExecutionRow, k *known, 
 	return all, nil
 }
 
-// headWithPlace loads the head of an entry, and stores the entry's place in k.
+// headWithPlace reads the head of an entry with a query that also selects the entry's place. It
+// stores that place in k.
 func (k *known) headWithPlace(v statement.View, query *statement.Statement, args ...any) (h perdure.EntryHead, found bool, err error) {
 	var at load.TreePlace
 	if h, at, found, err = loadEntryHead(v, query, args...); found {

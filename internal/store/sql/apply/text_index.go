@@ -32,13 +32,13 @@ const (
 	// heldTexts is the lock name for the content of the text index. Only one transaction at a time
 	// adds a block to the index, or marks an execution of an indexed block as deleted.
 	heldTexts = "texts"
-	// heldPruned is the lock name for deleting rows. With the rows, texts are removed from existing
-	// blocks of the index.
+	// heldPruned is the lock name for deleting rows of executions. The same transaction also removes
+	// their texts from existing blocks of the text index.
 	heldPruned = "pruned"
 )
 
-// applyTexts writes the index of a block. It does so only if the block is still the next one to
-// index and still contains the same executions.
+// applyTexts writes the text index of a block of executions. It does so only if the block is still
+// the next one to index and still contains the same executions.
 func (t *Transaction) applyTexts(b *store.TextBlock) error {
 	if b == nil {
 		return nil
@@ -116,8 +116,8 @@ func (t *Transaction) mendMetadata(block int64) error {
 }
 
 // dropTexts removes all executions of a block that are being deleted from the text index. It does
-// nothing if the execution id is no longer in the index. Usually many executions are deleted
-// together, and each is in nearly all rows of the block.
+// nothing if the index no longer contains the execution id. Removing them together is cheaper,
+// because usually many executions are deleted at once, and each is in nearly all rows of the block.
 func (t *Transaction) dropTexts(id uuid.UUID) error {
 	block, in, err := t.indexedIn(id)
 	if err != nil || !in {
@@ -139,8 +139,8 @@ func (t *Transaction) dropTexts(id uuid.UUID) error {
 	return nil
 }
 
-// indexedIn returns the block of an execution, and whether the index of that block contains the
-// execution. The index contains all trigrams of an execution, or none.
+// indexedIn returns the number of the block to which an execution belongs, and whether the index of
+// that block contains the execution. The index contains all trigrams of an execution, or none.
 func (t *Transaction) indexedIn(id uuid.UUID) (block int64, in bool, err error) {
 	var number int64
 	if found, err := t.One(numberOfOne, []any{id[:]}, &number); err != nil || !found {
@@ -168,8 +168,9 @@ func (t *Transaction) thin(part int, block int64, stay *[trigram.TextBlock]bool)
 	return t.Write(changePart, left, part, block)
 }
 
-// freeNumber must be called after an execution's row was deleted. If the database reuses numbers, it
-// makes the filler index the blocks with reusable numbers again.
+// freeNumber must be called after an execution's row was deleted. In a database that reuses numbers,
+// a new execution may get the deleted number. freeNumber makes the filler index the blocks with such
+// numbers again.
 func (t *Transaction) freeNumber() error {
 	if !t.Dialect.ReusesNumbers {
 		return nil

@@ -18,9 +18,9 @@ var (
 	entryOf    = statement.Read("SELECT entry FROM agent_entry_text WHERE agent_execution_id = ? AND hash = ?")
 )
 
-// standFor replaces repeated texts by references to a new entry. These texts are the contents of
-// closed blocks that equal a text of the entry, and the result of the task from which the entry was
-// made. It also records the texts of the entry for blocks that close later.
+// standFor replaces texts that are stored elsewhere by references to a new entry with the same text.
+// These are the contents of closed blocks, and the result of the task from which the entry was made.
+// It also records the texts of the entry, so that blocks that close later can refer to them.
 func standFor(v statement.View, execution uuid.UUID, number int64, e *store.Entry) error {
 	content := e.Content
 	if e.Blob != nil {

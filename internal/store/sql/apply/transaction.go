@@ -47,7 +47,8 @@ func Begin(ctx context.Context, c statement.Conn, dialect *statement.Dialect, no
 	}
 }
 
-// WithCache sets the cache whose rows the transaction uses. Committed later updates that cache.
+// WithCache makes the transaction use the rows in a cache. Once the transaction is committed,
+// Committed updates that cache.
 func (t *Transaction) WithCache(k *cache.RowCache) *Transaction {
 	t.Use(k)
 	return t
@@ -56,8 +57,8 @@ func (t *Transaction) WithCache(k *cache.RowCache) *Transaction {
 // At sets the time of the transaction, which is the time of all its commands.
 func (t *Transaction) At(now perdure.Time) { t.now = now }
 
-// With returns the same transaction for a command that uses the Conn c, concurrently with commands
-// for other executions.
+// With returns a view of the same transaction for one command, which uses the connection c. It can
+// run concurrently with commands for other executions.
 func (t *Transaction) With(c statement.Conn) *Transaction {
 	return &Transaction{View: statement.View{Conn: c, Context: t.Context, Dialect: t.Dialect}, batch: t.batch}
 }
@@ -68,8 +69,9 @@ func (t *Transaction) Erased() bool { return t.erased }
 // Freed reports whether the transaction has returned pages to the file system.
 func (t *Transaction) Freed() bool { return t.freed }
 
-// Run decides one command and writes its changes. If the decision refuses the command, that error is
-// in the outcome. The result err is an error of the store; then the transaction cannot be committed.
+// Run decides one command and writes its changes. If the decision refuses the command, the outcome
+// contains the error of the decision. The result err is an error of the store, after which the
+// transaction cannot be committed.
 func (t *Transaction) Run(c *store.Command) (commit.Outcome, error) {
 	if c.Pick == nil {
 		changes, err := t.decide(c, pick.Candidate{Execution: c.Execution})
@@ -111,8 +113,8 @@ var (
 	undoCandidate  = statement.Alone("ROLLBACK TO candidate")
 )
 
-// decideApart is decide, but uses a savepoint if the transaction is careful. An error of the store
-// then undoes only this decision.
+// decideApart calls decide. If the transaction is careful, it does so in a savepoint, so that an
+// error of the store undoes only this decision.
 func (t *Transaction) decideApart(c *store.Command, one pick.Candidate) (*store.Changes, error) {
 	if !t.careful {
 		return t.decide(c, one)
@@ -189,12 +191,13 @@ func askDecision(c *store.Command, s *store.State) (changes *store.Changes, err 
 	return c.Decide(s)
 }
 
-// applySafely is apply, but converts a panic to an error. So changes that cause a panic, such as a
-// nil row, fail only their own command.
+// applySafely calls apply, and converts a panic to an error. So changes that cause a panic, such as
+// a nil row, fail only the command that has returned them.
 func (t *Transaction) applySafely(c *store.Command, execution uuid.UUID, l load.ExecutionRow, known *known, ch *store.Changes) (err error) {
 	defer caught(&err)
 	if err = t.apply(c.Org, execution, l, known, ch); errors.Is(err, statement.ErrHeld) {
-		// Does not wrap err: ErrHeld would be retried.
+		// The text of err is enough: with %w, a wrapped ErrHeld would make the committer retry the
+		// command.
 		return fmt.Errorf("half of the changes are written: %v", err)
 	}
 	return err

@@ -16,8 +16,9 @@ var (
 	upsertWebhook  = statement.Declare(tenant.WebhookRows.UpsertStatement())
 	webhooksOfOrg  = statement.Read("SELECT count(*) FROM webhook WHERE org_id = ? AND deleted_at IS NULL")
 	upsertDelivery = statement.Declare(tenant.DeliveryRows.UpsertStatement())
-	// setRevision is written with each change of a webhook. The revision is random, so that two
-	// histories of a store, as before and after a restore, have different ones.
+	// setRevision stores a new revision with each change of a webhook. A revision is random. So a
+	// store that was restored to an earlier state and then changed never has the same revision as
+	// before.
 	setRevision      = statement.Insert("webhook_revision", "id, revision", statement.Replacing("id", "revision = excluded.revision"))
 	waitingOfWebhook = statement.Read("SELECT count(*) FROM (SELECT 1 FROM delivery WHERE webhook_id = ? AND status = 'pending' LIMIT ?) AS waiting")
 	deadenWaiting    = statement.Alone("UPDATE delivery SET status = 'dead', due_at = NULL, lease_until = 0, fence = fence + 1, ended_at = ?1, remove_at = ?2" +
@@ -92,7 +93,8 @@ func asksWebhooks(n store.Needs) bool {
 	return n.Webhook != nil || n.WebhookCount || n.Delivery != nil || len(n.Due) > 0
 }
 
-// heldForWebhooks returns the name to lock for a command that needs the row of a webhook.
+// heldForWebhooks returns the name to lock for a command that needs the row of a webhook. The list
+// is empty for other commands.
 func heldForWebhooks(n store.Needs) []string {
 	if n.Webhook != nil || n.WebhookCount {
 		return []string{heldWebhooks}

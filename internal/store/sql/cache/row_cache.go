@@ -16,19 +16,19 @@ import (
 )
 
 // RowCache caches rows of executions and their open tasks between transactions. It is for a store
-// with a single committer and no other writers, so the cached rows equal the stored rows. Cached
-// rows change only after a commit; the counts in holds change with each write. After a transaction
-// that did not commit, the caller must call Clear. Rows of executions that have not been used for
-// long are evicted. A RowCache must be used by one goroutine at a time. A nil RowCache caches
-// nothing.
+// with a single committer and no other writers, so the cached rows equal the stored rows. The cached
+// rows change only after a commit, but the counts in holds change with each write. So if a
+// transaction does not commit, the caller must call Clear. Rows of executions that have not been
+// used for long are evicted. A RowCache must be used by one goroutine at a time. A nil RowCache
+// caches nothing.
 type RowCache struct {
-	// young contains new and recently used executions. When it is full, it becomes old, and the
-	// previous rows in old are dropped.
+	// young contains new and recently used executions. When young is full, it replaces old, and the
+	// executions that were in old are dropped.
 	young, old map[uuid.UUID]*cachedExecution
 	size       int // approximate size of the rows in young, in bytes
 	limit      int // maximum of size
-	// holds counts the executions that workers have claimed, for some workers. The counts change
-	// with each write, before the commit.
+	// holds contains counts of the executions that a worker has claimed, for some workers. The
+	// counts change with each write, before the commit.
 	holds map[uuid.UUID]*holding
 	hooks Webhooks
 }
@@ -48,7 +48,8 @@ const (
 	rowCacheBytes = 8 << 20
 	// maxTaskBytes is the maximum size of the cached tasks of one execution, in bytes.
 	maxTaskBytes = 256 << 10
-	// executionBytes and taskBytes are the sizes of rows without their texts.
+	// executionBytes and taskBytes are estimates of the memory that a row takes up without its
+	// texts.
 	executionBytes, taskBytes = 5 << 10, 1 << 10
 )
 
@@ -105,7 +106,8 @@ func (k *RowCache) drop(id uuid.UUID) {
 	delete(k.old, id)
 }
 
-// settle adds the rows that a committed transaction has read and written to the cache.
+// settle adds to the cache the rows that a transaction has read and written. It is called after the
+// transaction was committed.
 func (k *RowCache) settle(t *Batch) {
 	for id, l := range t.Rows {
 		if l.Row == nil || l.Row.Status.Terminal() {
@@ -163,7 +165,8 @@ func (x *cachedExecution) weighed() *cachedExecution {
 	return x
 }
 
-// Use sets the cache whose rows the transaction uses. Committed later updates that cache.
+// Use sets the cache whose rows the transaction uses. After the commit, Committed updates this
+// cache.
 func (t *Batch) Use(k *RowCache) {
 	if k == nil {
 		return
@@ -231,7 +234,8 @@ func (t *Batch) Task(v statement.View, execution, id uuid.UUID) (*load.TaskRow, 
 	return row, nil
 }
 
-// Wrote must be called after a task's row was written. It keeps the row if the task is open.
+// Wrote must be called after the row of a task was written. It caches the row if the task is open,
+// for later commands of the batch.
 func (t *Batch) Wrote(row *load.TaskRow) {
 	if t.cache == nil {
 		return
@@ -246,8 +250,8 @@ func (t *Batch) Wrote(row *load.TaskRow) {
 	}
 }
 
-// Compare reads the stored rows with c. It returns an error if a cached row differs from the stored
-// one.
+// Compare reads, over c, the stored rows of all cached rows. It returns an error if a cached row
+// differs from its stored row.
 func (k *RowCache) Compare(ctx context.Context, c statement.Conn, dialect *statement.Dialect) error {
 	if k == nil {
 		return nil

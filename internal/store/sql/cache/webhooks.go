@@ -13,10 +13,10 @@ import (
 // maxWebhookOrgs is the maximum number of orgs whose webhooks are cached.
 const maxWebhookOrgs = 10_000
 
-// Webhooks caches the enabled webhooks of orgs at one revision of the table of webhooks. Every
-// transaction that changes a webhook sets the revision to a new random number. So a transaction that
-// knows the current revision knows whether the cached lists are current. Webhooks is safe for
-// concurrent use.
+// Webhooks caches the enabled webhooks of orgs, as they were at one revision of the table of
+// webhooks. Every transaction that changes a webhook sets the revision to a new random number. So a
+// transaction can compare the current revision with the cached one to find out whether the cached
+// lists are current. Webhooks is safe for concurrent use.
 type Webhooks struct {
 	mu       sync.Mutex // guards the other fields
 	known    bool       // the field revision is valid
@@ -69,11 +69,11 @@ type webhookReads struct {
 	lists    map[string][]*perdure.Webhook
 }
 
-// UseWebhooks sets the cache of webhooks.
+// UseWebhooks sets the cache that the method Webhooks of the batch uses.
 func (t *Batch) UseWebhooks(k *Webhooks) { t.hooks.cache = k }
 
-// WebhooksAt sets the revision of the webhooks. The transaction has read it after its commands had
-// arrived.
+// WebhooksAt sets the current revision of the webhooks. The transaction must have read this revision
+// after its commands had arrived.
 func (t *Batch) WebhooksAt(revision int64) { t.hooks.revision, t.hooks.known = revision, true }
 
 // ChangedWebhooks records that the transaction has changed a webhook.
@@ -113,8 +113,8 @@ func (t *Batch) Webhooks(v statement.View, org string) ([]*perdure.Webhook, erro
 	return list, nil
 }
 
-// learn sets h.revision. It uses the cached revision if there is one, which is correct only in a
-// store without other writers. Otherwise it reads the stored one.
+// learn sets h.revision to the current revision. If the cache has a revision, learn uses that one,
+// which is correct only in a store without other writers. Otherwise it reads the stored revision.
 func (h *webhookReads) learn(v statement.View) error {
 	if h.cache != nil {
 		if h.revision, h.known = h.cache.revisionIfKnown(); h.known {
@@ -126,7 +126,8 @@ func (h *webhookReads) learn(v statement.View) error {
 	return err
 }
 
-// settle adds the webhooks that a committed transaction has read to the cache.
+// settle adds to the cache the lists of webhooks that the transaction has read. It is called after
+// the transaction is committed.
 func (h *webhookReads) settle() {
 	switch {
 	case h.cache == nil || !h.known && !h.changed:

@@ -20,8 +20,8 @@ import (
 // candidates. The source is chosen so that few candidates fail the conditions. The number of
 // candidates that are examined for one page is limited.
 
-// listSource is a statement that selects the numbers of executions below a number, newest first. Its
-// last two parameters are that number and the limit.
+// listSource is a statement that selects the numbers of executions, newest first, beginning below a
+// given number. That number and the limit are its last two parameters.
 type listSource struct {
 	query *statement.Statement
 	args  []any
@@ -50,20 +50,21 @@ var (
 	allWaiting   = statement.Read("SELECT number FROM agent_execution INDEXED BY idx_agent_execution_waiting WHERE status = 'WAITING' LIMIT ?")
 )
 
-// option is a filter that can be used as the source of candidates, or as a condition on their rows.
+// option is a filter that can be used in two ways: as the source of the candidates, or as a
+// condition on the rows of the candidates.
 type option struct {
 	listSource
 	condition string
 	values    []any
 }
 
-// Query is one query for a list of executions.
+// Query is a search for the executions of a list, with its sources and conditions.
 type Query struct {
 	dialect *statement.Dialect
 	org     string
 	filter  store.ExecutionFilter
-	// options are the filters that can become the source from which candidates are read. At most one
-	// of them does.
+	// options are the filters for which an index exists. At most one of them becomes the source of
+	// the candidates; the others become conditions.
 	options []option
 	sources []listSource
 	// live are statements that select the numbers of all executions that have not ended, unordered.
@@ -76,7 +77,8 @@ type Query struct {
 	args  []any
 	begun bool
 	Plain bool // do not use the text index
-	// text finds the candidates of a text query. It is nil if the sources find them.
+	// text finds the candidates of a text query with the text index. It is nil if the candidates
+	// come from the sources.
 	text *textSearch
 	// Rows is the maximum number of candidates that are examined.
 	Rows int
@@ -85,7 +87,8 @@ type Query struct {
 // New creates a Query for a filter. It examines at most rows candidates.
 func New(dialect *statement.Dialect, org string, f store.ExecutionFilter, rows int) *Query {
 	if f.FailedTurn && len(f.Status) == 0 {
-		// Only WAITING executions can have a failed turn, and that status has an index.
+		// An execution with a failed turn is always WAITING. The status is added to the filter,
+		// because it has an index.
 		f.Status = []perdure.Status{perdure.StatusWaiting}
 	}
 	l := &Query{dialect: dialect, org: org, filter: f, Rows: rows}
@@ -141,18 +144,20 @@ func (l *Query) addStatus() {
 	}
 }
 
-// probed is the number of rows of an option that are probed. maxProbes is the maximum number of
-// options that are probed.
+// probed is the number of rows of an option that probe reads to estimate the number of its
+// candidates. maxProbes is the maximum number of options for which it does that.
 const probed, maxProbes = 500, 8
 
-// skipping returns the statement of the source with an offset as an additional last parameter.
+// skipping returns the statement of the source with one more parameter at the end: how many of the
+// first rows to skip.
 func (s listSource) skipping() *statement.Statement {
 	return statement.NewRead(s.query.Text() + " OFFSET ?")
 }
 
-// choose selects the option with the fewest candidates. It compares how far back the first rows of
-// each option reach: few candidates are spread over a long time. For a text query it uses the text
-// index instead, unless an option leaves very few candidates.
+// choose selects the option with the fewest candidates as the source. To estimate their numbers, it
+// compares how far back in time the first rows of each option reach: the further, the fewer
+// candidates. For a text query, it uses the text index instead, unless an option has very few
+// candidates.
 func (l *Query) choose(v statement.View, before int64) (err error) {
 	best, few, err := l.probe(v, before)
 	if err != nil {
@@ -192,8 +197,8 @@ func (l *Query) probe(v statement.View, before int64) (best int, few bool, err e
 	return best, least == 0, nil
 }
 
-// take uses the option with the index best as the source, and all other options as conditions. If
-// best is -1, all options become conditions.
+// take makes the option with the index best the source of the candidates, and all other options
+// conditions. If best is -1, all options become conditions.
 func (l *Query) take(best int) {
 	for i, o := range l.options {
 		if i == best {
@@ -265,7 +270,7 @@ func (l *Query) addRest() {
 	}
 }
 
-// begin chooses the sources. It does so only at its first call.
+// begin chooses the sources of the candidates. Later calls do nothing.
 func (l *Query) begin(v statement.View, before int64) error {
 	if l.begun {
 		return nil
@@ -310,7 +315,7 @@ func ReadNumbers(v statement.View, query *statement.Statement, args []any) (numb
 	return numbers, err
 }
 
-// candidates returns about the n newest candidates with numbers below before.
+// candidates returns about n candidates: the newest ones whose numbers are lower than before.
 func (l *Query) candidates(v statement.View, before int64, n int) (hits, error) {
 	if l.text != nil {
 		return l.text.below(v, l.org, before, n)

@@ -10,8 +10,8 @@ import (
 	"github.com/perdure/perdure/internal/store/sql/statement"
 )
 
-// listStep is the maximum number of candidates that one read transaction examines. Between two of
-// them, other orgs can use the connections.
+// listStep is the maximum number of candidates that one read transaction examines. Between two such
+// transactions, other orgs can use the connections.
 const listStep = 2000
 
 // ListedExecution is an execution with its number, which is its position in the list.
@@ -20,15 +20,16 @@ type ListedExecution struct {
 	Row    *perdure.Execution
 }
 
-// Search is the state of a query whose list is being read.
+// Search is the state of a search through the executions of an org: where it continues, and how much
+// it may still examine.
 type Search struct {
 	*Query
 	Found []ListedExecution
 	Want  int
 	// Before is the number of the last examined candidate. The search continues below it.
 	Before int64
-	// Step is how many candidates the next read examines. Left is how many may still be examined in
-	// all.
+	// Step is the number of candidates that the next read examines. Left is the number of candidates
+	// that the whole search may still examine.
 	Step, Left int
 }
 

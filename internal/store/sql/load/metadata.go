@@ -1,10 +1,12 @@
 package load
 
-// MemberBytes is the maximum length of an indexed key or value of metadata, in bytes. A filter by a
-// longer one is compared with the metadata of each candidate.
+// MemberBytes is the maximum length, in bytes, of a key or a value in the index of metadata. A
+// filter by a longer key or value cannot use the index; it is compared with the metadata of each
+// candidate.
 const MemberBytes = 256
 
-// IndexedMember reports whether a member of metadata is indexed.
+// IndexedMember reports whether the index of metadata contains members with this key and value:
+// neither may be longer than MemberBytes.
 func IndexedMember(key, value string) bool {
 	return len(key) <= MemberBytes && len(value) <= MemberBytes
 }

@@ -10,9 +10,9 @@ import (
 // entry of a segment, the entry belongs to that segment. Any other entry opens a new segment, with
 // its parent as the base. So a path is a list of ranges of segments, one per branch point.
 
-// TreePlace is the place of an entry in the conversation tree. For an entry on the path, Depth is
-// the number of entries from the root to this entry. An entry beside the path has the place of its
-// nearest ancestor on the path, with a negative Depth.
+// TreePlace is the place of an entry in the conversation tree. For an entry on a path, Depth is the
+// number of entries from the root to this entry, both included. An entry beside the path has the
+// place of its nearest ancestor on the path, but with a negative Depth.
 type TreePlace struct {
 	Segment, Depth int64
 	// End reports that the entry is the last one of its segment.
@@ -21,7 +21,8 @@ type TreePlace struct {
 	None bool
 }
 
-// Above returns the number of entries on the path to a child of this entry, without the child.
+// Above returns the number of entries on the path from the root to this entry. A child of the entry
+// has as many entries above it.
 func (p TreePlace) Above() int64 { return max(p.Depth, -p.Depth) }
 
 // Columns returns the values for the columns segment and depth.
@@ -42,7 +43,8 @@ var placeOfEntry = statement.Read("SELECT h.parent_id" + TreeColumns + " FROM ag
 
 var entryAt = statement.Read("SELECT e.id FROM agent_entry e WHERE e.agent_execution_id = ? AND e.segment = ? AND e.depth = ? AND e.depth > 0")
 
-// EntryAt returns the id of the path's entry at a place.
+// EntryAt returns the id of the entry at a place on a path. The result found is false if there is no
+// such entry.
 func EntryAt(v statement.View, execution uuid.UUID, p TreePlace) (id uuid.UUID, found bool, err error) {
 	found, err = v.One(entryAt, []any{execution[:], p.Segment, p.Depth}, &id)
 	return id, found, err

@@ -65,7 +65,7 @@ func attemptDue(t *perdure.Task) any {
 }
 
 // concurrencyLimit returns the column value for the limit of the task's concurrency key. If the task
-// sets none, it is the default.
+// does not set a limit, the value is the default limit.
 func concurrencyLimit(t *perdure.Task) any {
 	options := t.Options
 	options.Priority = &anyPriority // otherwise Normal would allocate a priority
@@ -90,8 +90,8 @@ var taskMoves = []string{
 	"uncounted", "lost", "attempt_at", "sign_at", "attempt_due", "started_at", "completed_at",
 }
 
-// TaskRow is the row of a task, without contents. Its column values are in values if this
-// transaction has written the row. Task and values are immutable.
+// TaskRow is the row of a task, without contents. If this transaction has written the row, values
+// contains its column values. Task and values must not be changed.
 type TaskRow struct {
 	*perdure.Task
 	Values []any
@@ -123,8 +123,9 @@ func (r *TaskRow) Columns() ([]any, error) {
 
 var taskOptions = slices.Index(TaskRows.Columns, "options")
 
-// optionsText returns the column value for a task's options. If they equal those of the previous
-// row, it reuses the value of that row, because options hardly ever change.
+// optionsText returns the column value for a task's options. If the options equal those of the row
+// before, optionsText returns the value of that row without encoding them again; options hardly ever
+// change.
 func optionsText(t *perdure.Task, before *TaskRow) (any, error) {
 	if before != nil && before.Values != nil && sameOptions(before.Options, t.Options) {
 		return before.Values[taskOptions], nil
@@ -138,8 +139,9 @@ func sameOptions(a, b perdure.TaskOptions) bool {
 	return a == b && (p == q || p != nil && q != nil && *p == *q)
 }
 
-// TaskValues returns the column values of a task, without contents. The slice has capacity for the
-// contents. The parameter before is the row that is replaced, or nil.
+// TaskValues returns the column values of a task, without contents. The caller can append the
+// contents, for which the slice has capacity. The parameter before is the row that is replaced, or
+// nil.
 func TaskValues(t *perdure.Task, before *TaskRow) ([]any, error) {
 	options, err := optionsText(t, before)
 	if err != nil {
@@ -148,10 +150,10 @@ func TaskValues(t *perdure.Task, before *TaskRow) ([]any, error) {
 	return TaskRows.ValuesWith(t, taskOptions, options)
 }
 
-// Tasks reads the tasks that a query selects. The query selects the columns of TaskRows. If
-// withContents is set, it then selects the input, the result and the entry to which the result
-// refers. Then it selects the columns for the destinations that the functions in more return.
-// References to blobs are loaded, but not the blobs.
+// Tasks reads the tasks that a query selects. A row of the result begins with the columns of
+// TaskRows. If withContents is set, the input, the result and the entry to which the result refers
+// follow. Last are the columns for the destinations that the functions in more return. References to
+// blobs are loaded, but not the contents of the blobs.
 func Tasks(v statement.View, query *statement.Statement, args []any, withContents bool, more ...func() any) ([]*perdure.Task, error) {
 	var (
 		found []*perdure.Task

@@ -11,7 +11,7 @@ import (
 	"github.com/perdure/perdure/internal/store/sql/statement"
 )
 
-// pending contains PENDING executions that one read has found.
+// pending contains PENDING executions that one read has found, as candidates for several pickers.
 type pending struct {
 	all  []ranked
 	full bool // there may be more such executions
@@ -26,8 +26,9 @@ func (p *pending) read(pickers []*Picker, query *statement.Statement, fetch int,
 	}
 }
 
-// pickAgents merges the first rows of each queue and kind. Its cost depends on how many executions
-// are picked, not on how many are pending.
+// pickAgents picks executions for the pickers. It reads the first rows of each queue and kind, and
+// merges them in the order of dispatch. Its cost depends on how many executions are picked, not on
+// how many are pending.
 func pickAgents(v statement.View, pickers []*Picker, now perdure.Time) error {
 	if err := free(v, pickers); err != nil {
 		return err
@@ -69,8 +70,8 @@ func pickAgents(v statement.View, pickers []*Picker, now perdure.Time) error {
 	}
 }
 
-// dealt distributes the executions in p to the pickers. It returns false, without distributing any,
-// if more rows must be read first.
+// dealt distributes the executions in p to the pickers. If more rows must be read before that, it
+// distributes nothing and returns false.
 func (p *pending) dealt(pickers []*Picker, limit int, alone []ranked) bool {
 	all := distinct(p.all, len(p.all))
 	if len(pickers) > 1 {
@@ -90,7 +91,7 @@ func (p *pending) dealt(pickers []*Picker, limit int, alone []ranked) bool {
 	return true
 }
 
-// dealt returns how many of the found candidates the pickers would take in all.
+// dealt returns how many of the found candidates the pickers would take together.
 func dealt(found []ranked, pickers []*Picker) (n int) {
 	trial := make([]*Picker, len(pickers))
 	for i, p := range pickers {
@@ -101,9 +102,9 @@ func dealt(found []ranked, pickers []*Picker) (n int) {
 	return takes(pickers) - takes(trial)
 }
 
-// readAgents reads up to fetch candidates of each queue and kind. It leaves out those that all
-// pickers skip. It also reports whether there may be more. Errors: ErrHeld if all rows that were
-// found are locked by other transactions.
+// readAgents reads up to fetch candidates of each queue and kind, except those that every picker
+// skips. The result full reports whether there may be more candidates. Errors: ErrHeld if all rows
+// that were found are locked by other transactions.
 func readAgents(v statement.View, pickers []*Picker, query *statement.Statement, fetch int, now perdure.Time) (all []ranked, full bool, err error) {
 	org, p := pickers[0].Org, pickers[0].Pick
 	orgs, err := tenant.PendingOrgs(v, org, orgsOfAgents)

@@ -21,7 +21,7 @@ type Candidate struct {
 	Key, Queue string
 }
 
-// Picker is a command with a pick, and the candidates that the command has got so far.
+// Picker is a command with a pick, and the candidates that this command has got so far.
 type Picker struct {
 	*store.Command
 	left    int // how many more candidates the command takes
@@ -53,7 +53,7 @@ func Same(a, b *store.Command) bool {
 var ErrApart = errors.New("one that has to be alone is pending")
 
 // deal distributes the found candidates to the pickers in turns. No picker gets more candidates than
-// it takes, or a candidate that it skips.
+// its limit allows, and none gets a candidate that it skips.
 func deal(found []ranked, pickers []*Picker) {
 	at := 0
 	for _, r := range found {
@@ -74,7 +74,7 @@ func (p *Picker) skips(r ranked) bool {
 	return p.Pick.Skip != nil && p.Pick.Skip(r.Execution, perdure.AtMilli(r.since))
 }
 
-// takes returns how many more candidates the pickers take in all.
+// takes returns how many more candidates the pickers can get together before all reach their limits.
 func takes(pickers []*Picker) (sum int) {
 	for _, p := range pickers {
 		sum += p.left
@@ -82,14 +82,14 @@ func takes(pickers []*Picker) (sum int) {
 	return sum
 }
 
-// open returns the pickers that still take candidates.
+// open returns the pickers that can get more candidates.
 func open(pickers []*Picker) []*Picker {
 	return slices.DeleteFunc(slices.Clone(pickers), func(p *Picker) bool { return p.left == 0 })
 }
 
 // free excludes a picker from the pick if its worker has claimed an execution that must run alone.
-// It requests a lock on the worker's claims and then reads them. If another transaction has the
-// lock, the picker is missed, and what was read is not used.
+// It locks the claims of the worker before it reads them. If another transaction has that lock, the
+// picker is marked as missed, and the result of the read is not used.
 func free(v statement.View, pickers []*Picker) error {
 	return statement.ForEach(v, pickers, func(v statement.View, p *Picker) error {
 		if p.Pick.Worker == uuid.Nil {
@@ -114,5 +114,6 @@ func free(v statement.View, pickers []*Picker) error {
 	})
 }
 
-// HeldExecution returns the name under which the decisions on an execution run one after the other.
+// HeldExecution returns the lock name of an execution. The lock makes the decisions on the execution
+// run one after the other.
 func HeldExecution(id uuid.UUID) string { return "execution " + id.String() }

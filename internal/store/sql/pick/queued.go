@@ -34,8 +34,8 @@ func byRank(a, b ranked) int {
 	return cmp.Or(cmp.Compare(a.priority, b.priority), cmp.Compare(a.since, b.since))
 }
 
-// heldPending reports why a read of pending rows has found none. It returns ErrHeld if there are
-// rows that other transactions have locked.
+// heldPending reports why a read of pending rows has found none. If there are rows that other
+// transactions have locked, it returns ErrHeld; if there are no pending rows at all, it returns nil.
 func heldPending(v statement.View, query *statement.Statement, args []any) error {
 	unlocked, locks := strings.CutSuffix(query.Text(), v.Dialect.SkipLocked)
 	if v.Dialect.SkipLocked == "" || !locks {
@@ -45,8 +45,8 @@ func heldPending(v statement.View, query *statement.Statement, args []any) error
 	return err
 }
 
-// notHeld replaces the error ErrHeld by nil and sets held instead. A locked row is no error as long
-// as another read finds candidates.
+// notHeld returns nil for the error ErrHeld and sets held instead. It returns other errors
+// unchanged. A locked row is no error as long as another read finds candidates.
 func notHeld(err error, held *bool) error {
 	if errors.Is(err, statement.ErrHeld) {
 		*held = true
@@ -68,7 +68,8 @@ func eachHead(orgs []string, p *store.Pick, read func(head)) {
 	}
 }
 
-// pickTasks merges the first rows of each queue and kind, and enforces the limits of tasks.
+// pickTasks picks tasks for the pickers. It reads the first rows of each queue and kind, merges them
+// by priority and age, and enforces the limits of tasks.
 func pickTasks(v statement.View, pickers []*Picker, now perdure.Time) error {
 	p, limit := pickers[0].Pick, takes(pickers)
 	orgs, err := tenant.PendingOrgs(v, pickers[0].Org, orgsOfTasks)
@@ -96,8 +97,8 @@ func pickTasks(v statement.View, pickers []*Picker, now perdure.Time) error {
 	}
 }
 
-// readTasks reads up to fetch candidates of each kind from each queue that has room. It also
-// returns, in full, the index ranges that may contain more.
+// readTasks reads up to fetch candidates of each kind from each queue that has room. The result full
+// lists the index ranges that may contain more candidates.
 func readTasks(v statement.View, orgs []string, p *store.Pick, room *room, fetch int, now perdure.Time) (all []ranked, full []head, err error) {
 	var heads []head
 	eachHead(orgs, p, func(h head) { heads = append(heads, h) })
@@ -144,7 +145,8 @@ type room struct {
 	keys   map[[2]string]int // running tasks and those already taken, by org and concurrency key
 }
 
-// choose takes the first candidates whose queue and concurrency key have room, at most limit.
+// choose returns the first candidates whose queue and concurrency key have room, at most limit of
+// them.
 func (r *room) choose(all []ranked, limit int) (chosen []ranked, err error) {
 	for _, one := range all {
 		if len(chosen) == limit {
@@ -182,8 +184,9 @@ func (r *room) onQueue(org, queue string) (left int, limited bool, err error) {
 	return left, true, nil
 }
 
-// take takes a place for a task. It returns false if the task's queue or concurrency key has none.
-// If the key has reached its limit, it marks the task as blocked, so that later picks skip it.
+// take uses up a place of the task's queue and one of its concurrency key. It returns false if one
+// of the two has no free place. If the key has reached its limit, take marks the task as blocked, so
+// that later picks skip it.
 func (r *room) take(t ranked) (bool, error) {
 	left, limited, err := r.onQueue(t.org, t.Queue)
 	if err != nil || limited && left <= 0 {

@@ -13,10 +13,10 @@ import (
 )
 
 const (
-	// firstPiece and lastPiece are the numbers of entries that the first read of a path loads, and
-	// the largest one. Most callers want one page, and few want the whole path.
+	// firstPiece is the number of entries that the first read of a path loads; later reads load
+	// more, up to lastPiece. Most callers want one page, and few want the whole path.
 	firstPiece, lastPiece = 32, 512
-	// pathBytes is roughly the maximum of content bytes that one read loads.
+	// pathBytes is the approximate maximum number of content bytes that one read of a path loads.
 	pathBytes = 512 << 10
 )
 
@@ -25,7 +25,8 @@ const (
 var entriesOfRange = statement.Read("SELECT e.depth, " + load.EntryColumns + " FROM agent_entry e INDEXED BY idx_agent_entry_place" +
 	" WHERE e.agent_execution_id = ? AND e.segment = ? AND e.depth > ? AND e.depth <= ? AND e.depth > 0 ORDER BY e.depth")
 
-// route is a part of a path that is to be read, as ranges of segments.
+// route is the part of a path that a caller wants to read. It consists of ranges of segments, and
+// the entries in beside.
 type route struct {
 	ranges []load.PathRange // in order from the root
 	// beside lists the entries that follow the ranges and are not on the execution's own path. The
@@ -68,8 +69,8 @@ func (w *route) take(n int64) (piece []load.PathRange) {
 	return piece
 }
 
-// Path implements [store.Reader]. No transaction is open between two reads. Entries never change,
-// so the pieces are consistent.
+// Path implements [store.Reader]. It reads the entries in pieces, without an open transaction
+// between two reads. The pieces fit together, because entries never change.
 func (r *Reader) Path(ctx context.Context, execution, leaf uuid.UUID, after *uuid.UUID, newest int, lazy bool) iter.Seq2[perdure.Entry, error] {
 	return func(yield func(perdure.Entry, error) bool) {
 		if after != nil && *after == leaf {
@@ -88,7 +89,8 @@ func (r *Reader) Path(ctx context.Context, execution, leaf uuid.UUID, after *uui
 	}
 }
 
-// walk yields the entries of a route. No transaction is open between two of its reads.
+// walk reads the entries of a route in pieces, and yields them in order. No transaction is open
+// between two reads.
 func (r *Reader) walk(ctx context.Context, execution uuid.UUID, way route, lazy bool, yield func(perdure.Entry, error) bool) {
 	for n := firstPiece; way.length() > 0; {
 		entries, err := r.piece(ctx, execution, &way, int64(n), lazy)
@@ -106,8 +108,9 @@ func (r *Reader) walk(ctx context.Context, execution uuid.UUID, way route, lazy 
 	}
 }
 
-// findRoute returns the route of the entries between after (exclusive; nil: from the root) and leaf.
-// If newest > 0, the route has at most that many entries, the last ones.
+// findRoute returns the route of the entries after the entry after, up to and including leaf. If
+// after is nil, the route begins at the root. If newest is greater than 0, the route contains only
+// its last entries, at most newest of them.
 func findRoute(v statement.View, execution, leaf uuid.UUID, after *uuid.UUID, newest int64) (way route, err error) {
 	top, beside, err := findPlace(v, execution, leaf)
 	if err != nil {
@@ -187,7 +190,7 @@ func findPlace(v statement.View, execution, leaf uuid.UUID) (top load.TreePlace,
 	return top, beside, nil
 }
 
-// piece loads the first entries of a route, at most n and at least one.
+// piece loads the first entries of a route: at most n and at least one.
 func (r *Reader) piece(ctx context.Context, execution uuid.UUID, way *route, n int64, lazy bool) (entries []perdure.Entry, err error) {
 	if len(way.ranges) == 0 {
 		e, err := r.one(ctx, execution, way.beside[0], lazy)

@@ -14,7 +14,8 @@ import (
 	"github.com/perdure/perdure/internal/store/sql/statement"
 )
 
-// Any number of entries is read with one statement, and their blobs with another one.
+// EntriesOf reads any number of entries with one statement, and all contents in blobs with another
+// one.
 
 func entriesByID(w *statement.Dialect) *statement.Statement {
 	return statement.NewAlone("SELECT " + load.EntryColumns + ", b.length, b.sha256, b.held" +
@@ -31,7 +32,8 @@ type foundEntry struct {
 	held int64
 }
 
-// whole reports whether to load the content: the blob is complete, and not longer than most bytes.
+// whole reports whether to load the content of the entry from its blob. The blob must be complete
+// and not longer than most bytes.
 func (e *foundEntry) whole(most int64) bool {
 	return e.Blob != nil && e.held == e.Blob.Length && e.Blob.Length <= most
 }
@@ -126,7 +128,7 @@ func findBlobs(v statement.View, execution uuid.UUID, ids []uuid.UUID) (map[uuid
 	return whole, err
 }
 
-// joinFound moves a loaded content into its entry, like joinEntry.
+// joinFound sets the content of an entry to the loaded content of its blob, as joinEntry does.
 func joinFound(v statement.View, execution uuid.UUID, e *foundEntry, whole map[uuid.UUID]json.RawMessage, most int64) error {
 	if !e.whole(most) || e.Content != nil {
 		return nil

@@ -16,7 +16,7 @@ import (
 )
 
 // TextFiller indexes the texts of executions in the background, one block of execution numbers at a
-// time. So the index adds no cost to the start of an execution or the upgrade of a store.
+// time. So neither the start of an execution nor the upgrade of a store has to wait for the index.
 type TextFiller struct {
 	reader *Reader
 	do     func(context.Context, store.Command) ([]any, error)
@@ -30,15 +30,16 @@ func NewTextFiller(r *Reader, do func(context.Context, store.Command) ([]any, er
 }
 
 const (
-	// fillerShare is how many times longer the filler pauses than it works.
+	// fillerShare is the ratio of the filler's pauses to its work: after one second of work, it
+	// pauses for fillerShare seconds.
 	fillerShare = 24
 	// fillerPause is how long the filler waits before it starts to work, after it was woken. After
 	// an error it waits for [store.TextAge].
 	fillerPause = time.Second
 )
 
-// Called must be called for each command. After every TextBlock calls, it wakes the filler, which
-// then looks for a new block.
+// Called must be called for each command of the store. At every TextBlock-th call, it wakes the
+// filler, which then looks for a new block to index.
 func (f *TextFiller) Called() {
 	if f.calls.Add(1)%trigram.TextBlock != 0 {
 		return
@@ -78,8 +79,8 @@ func rest(ctx context.Context, d time.Duration) {
 	}
 }
 
-// Fill indexes the next block and reports whether there was a complete one. The result later reports
-// that the next block will be complete within [store.TextAge].
+// Fill indexes the next block. The result filled reports whether there was a complete block. The
+// result later reports that the next block will be complete within [store.TextAge].
 func (f *TextFiller) Fill(ctx context.Context) (filled, later bool, err error) {
 	var b *store.TextBlock
 	err = f.reader.Read(ctx, func(v statement.View) (err error) {
@@ -127,9 +128,11 @@ func (r *Reader) readBlock(v statement.View) (b *store.TextBlock, young bool, er
 	return b, false, nil
 }
 
-// complete reports whether all execution numbers up to last are final: no new execution can get one
-// of them. There must be an execution with a greater number. If transactions run concurrently, that
-// execution must also be old. Then all transactions that got a lower number have ended.
+// complete reports whether the execution numbers up to last are final, so that no new execution can
+// get one of them. For that, there must be an execution with a greater number. In a store with
+// concurrent transactions, that execution must also be older than store.TextAge, so that all
+// transactions with lower numbers have ended. The result young reports that only this age is
+// missing.
 func (r *Reader) complete(v statement.View, orgs []string, last int64) (whole, young bool, err error) {
 	for _, org := range orgs {
 		var created perdure.Time

@@ -30,7 +30,7 @@ type Rows[T any] struct {
 	fields []Field[T]
 }
 
-// New declares the rows of a table. The first fields, as many as key says, are the primary key.
+// New declares the rows of a table. The first key fields are the primary key.
 func New[T any](name string, key int, fields []Field[T], contents ...string) Rows[T] {
 	r := Rows[T]{Table{Name: name, Key: key}, fields}
 	for _, f := range fields {
@@ -70,7 +70,7 @@ func (r *Rows[T]) ValuesWith(x *T, at int, known any) ([]any, error) {
 	return all, nil
 }
 
-// Write runs a statement whose parameters are the fields of a row.
+// Write runs a statement whose parameters are the values of the fields of the row x.
 func (r *Rows[T]) Write(v statement.View, query *statement.Statement, x *T) error {
 	values, err := r.Values(x)
 	if err != nil {

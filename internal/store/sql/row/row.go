@@ -1,5 +1,5 @@
-// Package row declares tables. The columns, values and scan destinations of a row are declared once,
-// and the statements that write rows follow from them.
+// Package row declares tables. A declaration lists the columns of a table once, with their values
+// and scan destinations. The statements that write rows follow from the declaration.
 package row
 
 import (
@@ -19,11 +19,13 @@ type Table struct {
 	Name    string
 	Key     int // the number of key columns
 	Columns []string
-	// read contains the columns that are scanned: all columns except contents and unread fields.
+	// read contains the columns that a query selects and scans: all columns except those of contents
+	// and of unread fields.
 	read []string
-	// Sets are groups of columns that are written together, even if only some of them have changed.
-	// So the rows of different commands use the same statement, which helps a store that writes many
-	// rows with one statement. An update uses the first set that contains all changed columns.
+	// Sets are groups of columns that an update writes together, even if only some of them have
+	// changed. So updates of different commands use the same statement, which helps a store that
+	// writes many rows with one statement. An update uses the first set that contains all changed
+	// columns.
 	Sets []set
 	// insertion is the statement that inserts a row. updates caches the statements that update some
 	// columns.
@@ -38,8 +40,8 @@ type set struct {
 	has    []bool // by index in the table's columns: whether the set has that column
 }
 
-// written returns the table prepared for writing single rows. Its Sets are the given groups of
-// columns.
+// written returns the table, with the statements for writing single rows and with these groups of
+// columns as its Sets.
 func (t Table) written(sets ...[]string) Table {
 	t.insertion, t.updates = statement.Declare(t.InsertStatement()), &updates{}
 	for _, columns := range sets {
@@ -73,7 +75,8 @@ func (s *set) covers(differ []int) bool {
 	return true
 }
 
-// Unchanged is the value of a content column that is not loaded and keeps its stored value.
+// Unchanged is the value of a content column whose content was not loaded. An update leaves the
+// stored content as it is.
 type Unchanged struct{}
 
 // InsertStatement returns a statement that inserts a row.
@@ -86,9 +89,10 @@ func (t Table) Insert(v statement.View, values []any) error {
 	return v.Write(t.insertion, values...)
 }
 
-// Update writes the columns that differ between two versions of a row, or the first set that
-// contains them. So indexes of other columns are not touched. The values in before have no contents.
-// In after, contents that keep their stored value are Unchanged.
+// Update writes the columns that differ between two versions of a row. If a set contains these
+// columns, it writes the columns of the first such set. Other columns are not written, so their
+// indexes are not touched. The values in before have no contents. In after, contents that keep their
+// stored value are Unchanged.
 func (t Table) Update(v statement.View, before, after []any) error {
 	differ := make([]int, 0, 16)
 	for i := t.Key; i < len(t.Columns); i++ {
@@ -119,14 +123,16 @@ func (t Table) Update(v statement.View, before, after []any) error {
 	return v.Write(query, append(args, after[:t.Key]...)...)
 }
 
-// updates caches the statements that update some columns of a table, by a bit mask of the columns.
-// In practice they are few. The map is replaced instead of modified, so that readers need no lock.
+// updates caches, for one table, the statements that update some of its columns. The key is a bit
+// mask of the columns. In practice there are few such statements. A new map replaces the old one
+// instead of modifying it, so that readers need no lock.
 type updates struct {
 	known atomic.Pointer[map[uint64]*statement.Statement]
 	grow  sync.Mutex
 }
 
-// updateOf returns the result of updateStatement from the cache.
+// updateOf returns the statement that updates these columns. It calls updateStatement only the first
+// time, and then uses the cache.
 func (t Table) updateOf(columns []int) *statement.Statement {
 	if len(t.Columns) > 64 {
 		return t.updateStatement(columns) // there are more columns than the bit mask has bits

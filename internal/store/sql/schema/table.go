@@ -1,4 +1,5 @@
-// Package schema describes the tables of a database, and compares the tables of two.
+// Package schema describes the tables of a database, and checks that two databases have the same
+// tables.
 package schema
 
 import (
@@ -21,8 +22,8 @@ type Table struct {
 	Key []string
 }
 
-// difference returns the names that are in a but not in b, each after the text what. The result is
-// meant for developers who fix the migrations.
+// difference lists the names that are in a but not in b, each after the text what. Developers who
+// fix the migrations read the result.
 func difference(what string, a, b []string) []string {
 	var told []string
 	for _, name := range a {

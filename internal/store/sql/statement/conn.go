@@ -12,30 +12,31 @@ import (
 type Conn interface {
 	// Exec runs a statement and returns the number of rows that it changed.
 	Exec(ctx context.Context, query *Statement, args ...any) (int64, error)
-	// Write is Exec for callers that do not need the number of rows. It may be deferred until the
-	// next statement that returns a result, or until the end of the transaction. Then the error is
-	// returned there.
+	// Write runs a statement like Exec, for callers that do not need the number of rows. The
+	// statement may be deferred until the next call that returns a result, or until the end of the
+	// transaction. That call then returns the error of the deferred statement.
 	Write(ctx context.Context, query *Statement, args ...any) error
-	// Each calls scan for every row of the result, with the row's Scan function. The statement may
-	// also be an INSERT with RETURNING. If scan returns an error, Each stops. It returns that error
-	// unless it is ErrStop.
+	// Each calls scan for every row of the result. The parameter row of scan is the row's Scan
+	// function. The statement may also be an INSERT with RETURNING. If scan returns an error, Each
+	// stops and returns that error; for ErrStop, it returns nil.
 	Each(ctx context.Context, query *Statement, args []any, scan func(row func(dest ...any) error) error) error
 	// Together runs functions that do not depend on each other, each with its own Conn. They run one
 	// after the other or concurrently. Together returns the first error. The first statements of the
 	// functions run separately, in the order of the functions. So a statement sees what was
 	// committed before the previous one acquired its locks.
 	Together(fs ...func(c Conn) error) error
-	// Apart is Together for decisions. A lock that one piece holds blocks the other pieces. Pieces
-	// with the same name run one after the other, in order. Apart must be the last call of a
-	// command.
+	// Apart runs several decisions, like Together. A lock that one piece has acquired blocks the
+	// other pieces. Pieces with the same name run one after the other, in order. Apart must be the
+	// last call of a command.
 	Apart(pieces ...Piece) error
 
-	// Hold acquires the locks with these names until the transaction ends. So no other transaction
-	// decides on the same data. It does nothing in a store with one transaction at a time. Errors:
-	// ErrHeld if another transaction has one of the locks; the command should then be retried.
+	// Hold acquires the locks with these names until the transaction ends, so that no other
+	// transaction decides on the data that these locks protect. In a store with one transaction at a
+	// time, Hold does nothing. Errors: ErrHeld if another transaction has one of the locks; the
+	// command should then be retried.
 	Hold(ctx context.Context, names ...string) error
-	// Share is Hold with shared locks: several transactions can have them, but none can Hold the
-	// name meanwhile.
+	// Share acquires the locks with these names in shared mode: several transactions can share a
+	// lock, but meanwhile none can acquire it with Hold. Otherwise it is like Hold.
 	Share(ctx context.Context, names ...string) error
 }
 
@@ -63,7 +64,7 @@ func (v View) Exec(query *Statement, args ...any) (int64, error) {
 	return v.Conn.Exec(v.Context, query, args...)
 }
 
-// Write is Exec for callers that do not need the number of rows.
+// Write runs a statement, possibly later: see [Conn].
 func (v View) Write(query *Statement, args ...any) error {
 	return v.Conn.Write(v.Context, query, args...)
 }
@@ -113,7 +114,7 @@ func (v View) Together(fs ...func(v View) error) error {
 	return v.Conn.Together(apart...)
 }
 
-// ForEach calls read for each item, by means of Together.
+// ForEach calls read for each item. The calls are made with Together, so they may run concurrently.
 func ForEach[T any](v View, items []T, read func(v View, item T) error) error {
 	if len(items) == 0 {
 		return nil

@@ -10,12 +10,12 @@ import (
 // Dialect contains the statements, and parts of statements, that differ between the SQL dialects of
 // the stores.
 type Dialect struct {
-	// Due contains the statements for picks by time, by the kind of pick. ?1 is an org or "" for all
-	// orgs, ?2 the current time in milliseconds, ?3 the maximum number of candidates. A statement
-	// selects the execution, and the task or NULL.
+	// Due contains the statements for picks by time; the key is the kind of pick. ?1 is an org or ""
+	// for all orgs, ?2 the current time in milliseconds, ?3 the maximum number of candidates. Each
+	// row of a result contains the id of an execution, and the id of a task or NULL.
 	Due map[store.PickKind]*Statement
-	// FirstLease and FirstTaskLease are the text of a SELECT of one column after the keyword SELECT.
-	// The column is the earliest end of a lease on an execution, or on a task.
+	// FirstLease and FirstTaskLease continue the text of a SELECT after the keyword SELECT. They
+	// select one column: the earliest end of a lease on an execution, or on a task.
 	FirstLease, FirstTaskLease string
 	// PendingAgents and PendingAlone select id and ready_at of pending executions, ordered by
 	// ready_at. Their parameters are org_id, queue, kind, the features that the worker lacks,
@@ -25,52 +25,57 @@ type Dialect struct {
 	// concurrency_limit of pending tasks, ordered by priority and age. Its parameters are org_id,
 	// queue, kind, the features that the worker lacks, the current time, and the limit.
 	PendingTasks *Statement
-	// SkipLocked is the end of the statements for picks. With it, they skip rows that other
+	// SkipLocked is the last clause of the statements for picks. It makes them skip rows that other
 	// transactions have locked.
 	SkipLocked string
-	// TheseExecutions returns a FROM clause with the executions x that have these ids, and the value
-	// of its one parameter.
+	// TheseExecutions returns a FROM clause for the executions with these ids, which are named x,
+	// and the value of the clause's only parameter.
 	TheseExecutions func(ids []uuid.UUID) (from string, arg any, err error)
-	// Moved selects the ids that [store.ClaimReader].Moved returns. ?1 is the org; Standings returns
-	// the other parameters.
+	// Moved selects the ids that the method Moved of [store.ClaimReader] returns. ?1 is the org;
+	// Standings returns the other parameters.
 	Moved     *Statement
 	Standings func(all []store.Standing) (args []any, err error)
-	// AmongIDs returns a FROM item with rows of a table: their agent_execution_id is ?1, and their
-	// id is in the list ?2, which IDs creates. Each row is looked up, so the cost does not depend on
-	// how many rows the execution has.
+	// AmongIDs returns a FROM item with those rows of a table whose agent_execution_id is ?1 and
+	// whose id is in the list ?2, which the function IDs creates. Each row is looked up by its key,
+	// so the cost does not depend on how many rows the execution has.
 	AmongIDs func(table, alias string) string
 	IDs      func(ids []uuid.UUID) (list any, err error)
-	// AmongNumbers returns a FROM item with rows of a table: their column owner is ?1, and their
-	// number is in the list ?2, which Numbers creates. Each row is looked up, too.
+	// AmongNumbers returns a FROM item with those rows of a table whose column owner is ?1 and whose
+	// number is in the list ?2, which the function Numbers creates. Each row is looked up by its
+	// key.
 	AmongNumbers func(table, alias, owner string) string
 	Numbers      func(numbers []int64) (list any, err error)
-	// KindAmong returns a condition on an execution x, and the condition's parameter. It holds if
-	// the kind of x is one of kinds.
+	// KindAmong returns a condition on an execution x, with the condition's parameter. The condition
+	// holds if the kind of x is one of kinds.
 	KindAmong func(kinds []string) (condition string, arg any)
-	// MetadataMember returns a condition on an execution x, and the condition's parameters. It holds
-	// if a top-level member of the metadata has the value, compared as text.
+	// MetadataMember returns a condition on an execution x, with the condition's parameters. The
+	// condition holds if the metadata of x has a top-level member with that key and that value,
+	// compared as text.
 	MetadataMember func(key, value string) (condition string, args []any)
-	// QueryMatch returns a condition on an execution x, and the condition's parameters. It holds if
-	// the id, the kind or the start of the input contains a text. The start of the input is its
-	// first store.QueryBytes; it is not searched if x is LOCAL. The text is passed in three forms,
-	// all in lower case: plain, escaped as JSON, and as part of an id.
+	// QueryMatch returns a condition on an execution x, with the condition's parameters. The
+	// condition holds if the id, the kind or the start of the input of x contains a text. The start
+	// of the input is its first store.QueryBytes; it is not searched if x is LOCAL. The caller
+	// passes the text in three forms, all in lower case: plain, escaped as JSON, and as part of an
+	// id.
 	QueryMatch func(plain, escaped, id string) (condition string, args []any)
-	// Sets reports whether an update uses Table.Sets: if one column of a set changes, all columns of
-	// the set are written. More rows then have the same written columns, so one statement can write
-	// them.
+	// Sets reports whether updates use the field Sets of row.Table: if one column of a set changes,
+	// all columns of the set are written. Then more rows have the same written columns, so that one
+	// statement can write them together.
 	Sets bool
 	// RecordsBySeq reports whether the database has an index of records by seq.
 	RecordsBySeq bool
 	// ReusesNumbers reports that the number of a deleted execution may be reused, and that
 	// executions are committed in the order of their numbers.
 	ReusesNumbers bool
-	// Spoils reports whether an error makes the whole transaction unusable, even if it is rolled
+	// Spoils reports whether the transaction cannot be used after an error, even if it is rolled
 	// back to a savepoint.
 	Spoils func(err error) bool
 
-	// Free returns pages to the file system. It is nil if the database cannot do that.
+	// Free returns at most that many unused pages to the file system. It is nil if the database
+	// cannot do that.
 	Free func(ctx context.Context, c Conn, pages int) error
-	// Unused implements [store.SweepReader].Unused. It is nil if the number is unknown.
+	// Unused implements [store.SweepReader].Unused. It is nil if the database does not know its
+	// number of unused pages.
 	Unused func(ctx context.Context, c Conn) (pages, pageSize int64, err error)
 	// Size returns the size of the database on disk, in bytes.
 	Size func(ctx context.Context, c Conn) (bytes int64, err error)

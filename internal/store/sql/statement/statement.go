@@ -1,6 +1,6 @@
-// Package statement declares the SQL statements that the stores share. It also declares the
-// interface of connections that run them in a transaction, and the dialects of the databases. A
-// declared statement contains whether and how it runs for many rows of parameters.
+// Package statement declares the SQL statements that the stores share. A declaration says whether
+// and how a statement runs for many rows of parameters. The package also declares the interface of
+// connections that run statements in a transaction, and the SQL dialects of the databases.
 package statement
 
 import (
@@ -22,8 +22,8 @@ func (s *Statement) Text() string { return s.text }
 // can only run for one row.
 func (s *Statement) Group() *Group { return s.group }
 
-// Kind is the kind of a statement that can run for many rows of parameters. In a statement of these
-// kinds, rows of parameters cannot affect each other.
+// Kind is the kind of a statement that can run for many rows of parameters. With these kinds, the
+// result for one row of parameters does not depend on the other rows.
 type Kind int
 
 // These are the kinds of statements that can run for many rows of parameters.
@@ -34,8 +34,9 @@ const (
 	KindDelete                 // deletes the rows that equal the parameters in some columns
 )
 
-// Group declares how a statement runs for many rows of parameters. An insert has one parameter for
-// each of Columns, in order. Other statements have the parameters of Set, then those of Where.
+// Group declares how a statement runs for many rows of parameters. The parameters of an insert are
+// the values of Columns, in order. The parameters of another statement are those of Set, then those
+// of Where.
 type Group struct {
 	Kind  Kind
 	Table string
@@ -45,8 +46,8 @@ type Group struct {
 	// row, ConflictKey contains its columns.
 	OnConflict  string
 	ConflictKey []string
-	// Returning is the column that an insert returns; "" if it returns none. If Returning is set, the
-	// first two columns of the insert must identify the row.
+	// Returning is the column of the new row that an insert returns; "" if the insert returns
+	// nothing. If Returning is set, the first two columns of the insert must identify the row.
 	Returning string
 	// Set contains the assignments of an update. Where contains the conditions of an update or a
 	// deletion.
@@ -61,15 +62,15 @@ type Term struct {
 	Column string
 	// Rest is the text after the column if the term has no parameter, such as "= 0" or "IS NULL".
 	Rest string
-	// Adds reports that an assignment adds the parameter to the column's old value.
+	// Adds reports that an assignment sets the column to the sum of its old value and the parameter.
 	Adds bool
 }
 
 // Param reports whether the term has a parameter.
 func (t Term) Param() bool { return t.Rest == "" }
 
-// SQL returns the term with a value in place of its parameter. The prefix precedes the column's
-// name.
+// SQL returns the SQL text of the term, with value in place of its parameter and prefix before the
+// name of the column.
 func (t Term) SQL(prefix, value string) string {
 	switch {
 	case !t.Param():
@@ -88,7 +89,8 @@ func (ts Terms) text(separator string) string {
 	return strings.Join(all, separator)
 }
 
-// Columns returns a term with a parameter for each column of a list such as "id, name".
+// Columns returns terms for a list of columns such as "id, name". Each term has one column and one
+// parameter.
 func Columns(list string) (ts Terms) {
 	for _, column := range strings.Split(list, ", ") {
 		ts = append(ts, Term{Column: column})
@@ -96,13 +98,14 @@ func Columns(list string) (ts Terms) {
 	return ts
 }
 
-// Params adds a term with a parameter for each column of a list such as "id, name".
+// Params appends terms for a list of columns such as "id, name". Each term has one column and one
+// parameter.
 func (ts Terms) Params(list string) Terms { return append(ts, Columns(list)...) }
 
-// Plus adds an assignment that adds its parameter to the column's value.
+// Plus appends an assignment that sets the column to the sum of its old value and the parameter.
 func (ts Terms) Plus(column string) Terms { return append(ts, Term{Column: column, Adds: true}) }
 
-// Fixed adds a term without a parameter: the column followed by the text rest.
+// Fixed appends a term without a parameter: the column followed by the text rest.
 func (ts Terms) Fixed(column, rest string) Terms { return append(ts, Term{Column: column, Rest: rest}) }
 
 // declared contains the statements that are declared as package variables, in all packages.
@@ -119,18 +122,21 @@ func Declare(s *Statement) *Statement {
 	return s
 }
 
-// NewRead returns a query that can be combined with other uses of the same query.
+// NewRead returns a query that reads. A store may run several uses of the query, with different
+// parameters, as one statement.
 func NewRead(text string) *Statement { return &Statement{text, &Group{Kind: KindRead}} }
 
-// NewAlone returns a statement that runs for one row of parameters only. The following must be
-// declared so: queries that lock rows, queries with a list as a parameter, and all writes that are
+// NewAlone returns a statement that a store runs for only one row of parameters at a time. It is
+// required for queries that lock rows, queries with a list as a parameter, and all writes that are
 // not a plain insert, update or deletion.
 func NewAlone(text string) *Statement { return &Statement{text: text} }
 
-// Read declares a query that can be combined with other uses of the same query.
+// Read declares a query that reads. A store may run several uses of the query, with different
+// parameters, as one statement.
 func Read(text string) *Statement { return Declare(NewRead(text)) }
 
-// Alone declares a statement that runs for one row of parameters only.
+// Alone declares a statement that a store runs for only one row of parameters at a time: see
+// NewAlone.
 func Alone(text string) *Statement { return Declare(NewAlone(text)) }
 
 // Insert declares an insert of one row, with a parameter for each column of the list.
@@ -163,17 +169,17 @@ func NewInsert(table string, columns []string, options ...func(*Group)) *Stateme
 	return &Statement{text, g}
 }
 
-// Ignoring is an option: the insert does nothing if the row exists.
+// Ignoring is an option of an insert: if the row exists, the insert does nothing.
 func Ignoring(g *Group) { g.OnConflict = "ON CONFLICT DO NOTHING" }
 
-// IgnoringOn is an option: the insert does nothing if a row with the same values in the columns of
-// the list exists.
+// IgnoringOn is an option of an insert: if a row with the same values in the columns of the list
+// exists, the insert does nothing.
 func IgnoringOn(list string) func(*Group) {
 	return func(g *Group) { g.OnConflict = "ON CONFLICT (" + list + ") DO NOTHING" }
 }
 
-// Replacing is an option: if a row with the same key exists, the insert changes that row by the
-// assignments, which have no parameters.
+// Replacing is an option of an insert. If a row with the same values in the key columns exists, the
+// insert changes that row by the assignments, which have no parameters.
 func Replacing(key, assignments string) func(*Group) {
 	return func(g *Group) {
 		g.ConflictKey = strings.Split(key, ", ")
@@ -181,7 +187,7 @@ func Replacing(key, assignments string) func(*Group) {
 	}
 }
 
-// Returning is an option: the insert returns a column of the new row.
+// Returning is an option of an insert: the insert returns a column of the new row.
 func Returning(column string) func(*Group) { return func(g *Group) { g.Returning = column } }
 
 // Update declares a statement that changes the rows that meet the conditions.

@@ -1,5 +1,5 @@
-// Package trigram encodes the text index of executions. The index contains which texts contain which
-// trigrams, which are sequences of three bytes.
+// Package trigram encodes the text index of executions. A trigram is a sequence of three bytes. For
+// each trigram, the index lists the executions whose texts contain it.
 package trigram
 
 import (
@@ -10,8 +10,8 @@ import (
 	"github.com/google/uuid"
 )
 
-// QueryTexts returns the two forms in which a query is searched for: plain, and escaped as JSON.
-// Both are in lower case.
+// QueryTexts returns the two forms of a query for which texts are searched: plain, and escaped as
+// JSON. Both forms are in lower case.
 func QueryTexts(query string) (plain, escaped string) {
 	plain = lowerASCII(query)
 	quoted, err := json.Marshal(query)
@@ -31,16 +31,17 @@ func lowerASCII(s string) string {
 	}, s)
 }
 
-// The texts by which executions are found are indexed in blocks of execution numbers. For each
-// block, the index contains which executions have which trigrams. Trigrams are distributed over
-// parts, one row each. So a block is written with few rows, and a search for one trigram in many
-// blocks reads a range of one part.
+// The index covers the texts by which executions are found, in blocks of execution numbers. For each
+// block, it lists which executions have which trigrams. The trigrams of a block are distributed over
+// parts, and each part is one row. So a block is written with few rows, and a search for one trigram
+// in many blocks reads a range of rows of one part.
 
 const (
-	// TextBlock is the number of execution numbers per block. So the place of an execution in its
-	// block is one byte.
+	// TextBlock is the number of execution numbers in a block. One byte is therefore enough for the
+	// place of an execution in its block.
 	TextBlock = 256
-	// TextParts is the maximum number of rows per block.
+	// TextParts is the number of parts into which a block is divided. It is the maximum number of
+	// rows of a block, because empty parts have no row.
 	TextParts = 128
 )
 
@@ -58,7 +59,7 @@ func AddGrams(all []gram, text string) []gram {
 	return all
 }
 
-// FoundBy holds the texts by which an execution is found.
+// FoundBy contains the texts of one execution by which a query finds it.
 type FoundBy struct {
 	Number int64
 	ID     uuid.UUID
@@ -90,11 +91,12 @@ func lowerBytes(text []byte) string {
 	return string(lower)
 }
 
-// A part of a block is a sorted list of trigrams, each with the places of the executions whose texts
-// contain it. A trigram takes three bytes. Then follow one byte with the number of its places minus
-// one, and one byte for each place.
+// A part of a block is a sorted list of trigrams. Each trigram is encoded as its three bytes, one
+// byte with the number of its places minus one, and one byte for each place. The places are those of
+// the executions whose texts contain the trigram.
 
-// IndexTexts returns the parts of a block that contains the texts. A part without trigrams is nil.
+// IndexTexts returns the parts of the index of a block whose executions have these texts. A part
+// without trigrams is nil.
 func IndexTexts(texts []FoundBy) [][]byte {
 	var all []uint32 // each number combines a trigram and a place
 	for i := range texts {
@@ -120,7 +122,7 @@ func IndexTexts(texts []FoundBy) [][]byte {
 	return parts
 }
 
-// entries calls the function each for the trigrams of a part, until it returns false.
+// entries calls the function each for the trigrams of a part, in order, until each returns false.
 func entries(part []byte, each func(g gram, whole, places []byte) bool) {
 	for len(part) >= 5 {
 		end := 4 + int(part[3]) + 1
@@ -134,7 +136,8 @@ func entries(part []byte, each func(g gram, whole, places []byte) bool) {
 	}
 }
 
-// PlacesOf returns the places that a part contains for a trigram.
+// PlacesOf returns the places of the executions that have a trigram, according to one part of the
+// block.
 func PlacesOf(part []byte, g gram) (found []byte) {
 	entries(part, func(at gram, _, places []byte) bool {
 		if at == g {
@@ -145,8 +148,8 @@ func PlacesOf(part []byte, g gram) (found []byte) {
 	return found
 }
 
-// Thinned returns the part with only the places for which stay is true. It also returns whether any
-// place was removed.
+// Thinned returns a part without the places for which stay is false. The result fewer reports
+// whether any place was removed.
 func Thinned(part []byte, stay *[TextBlock]bool) (left []byte, fewer bool) {
 	left = make([]byte, 0, len(part))
 	entries(part, func(_ gram, whole, places []byte) bool {
@@ -169,7 +172,8 @@ func Thinned(part []byte, stay *[TextBlock]bool) (left []byte, fewer bool) {
 	return left, fewer
 }
 
-// Needle is a text to search for, as some of its trigrams, the rarest first.
+// Needle contains some trigrams of a text that is searched for, the rarest first. A text that lacks
+// one of them cannot match.
 type Needle []gram
 
 // maxGrams is the maximum number of trigrams of a needle. More trigrams would exclude few further
@@ -201,8 +205,9 @@ func (g gram) rarity() (sum int) {
 	return sum
 }
 
-// NeedlesOf returns the needles of a query, one for each form of it. A text matches if it matches
-// any of them. It returns nil if a form is too short for the index.
+// NeedlesOf returns the needles of a query, one for each form of it: plain, escaped as JSON, and as
+// digits of an id. An execution may match if it has all trigrams of one needle. NeedlesOf returns
+// nil if a form is too short for the index.
 func NeedlesOf(query string) []Needle {
 	plain, escaped := QueryTexts(query)
 	texts := []string{plain}

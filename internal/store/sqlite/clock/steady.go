@@ -1,4 +1,5 @@
-// Package clock measures the time. Setting the machine's clock does not make its time jump.
+// Package clock measures the time of a store. That time does not jump when the machine's clock is
+// set.
 package clock
 
 import (
@@ -8,16 +9,16 @@ import (
 )
 
 const (
-	// aside is the minimum difference that counts as setting the machine's clock forward. If the
-	// difference lasts for adoptAfter, the store adopts the machine's clock. Smaller differences are
-	// corrected gradually.
+	// aside is how far the machine's clock must be ahead of the store's time to count as set
+	// forward. If it stays ahead for adoptAfter, the store adopts the machine's clock. Smaller
+	// differences are corrected gradually.
 	aside = time.Second
 	// adoptAfter is how long the machine's clock must be ahead by more than aside before the store
 	// adopts that clock.
 	adoptAfter = 10 * time.Minute
-	// catchUp and waitFor limit how fast the store's time is corrected. In an elapsed time t, it
-	// moves forward by at most t/catchUp and back by at most t/waitFor. Moving forward makes a lease
-	// of 15 s at most 7.5 ms shorter. Moving back makes it longer, which is harmless.
+	// catchUp and waitFor limit how fast the store's time is corrected. In an elapsed time t, the
+	// correction is at most t/catchUp forward and t/waitFor back. A correction forward makes a lease
+	// of 15 s at most 7.5 ms shorter. A correction back makes the lease longer, which is harmless.
 	catchUp = 2000
 	waitFor = 10
 	// sleepUnit is the shortest sleep of the machine that counts, because shorter ones cannot be
@@ -25,12 +26,12 @@ const (
 	sleepUnit = 10 * time.Millisecond
 )
 
-// Steady is the store's time. It starts with the machine's clock when the store is opened and
-// advances with the elapsed time, including the machine's sleep. So setting the machine's clock
-// does not end leases, limits or timers early, and does not delay them. The store's time slowly
-// follows the machine's clock. If that clock is set forward and stays ahead, it is adopted. If it
-// is set back, the store's time advances more slowly, because it must never go back. See decision
-// 37.
+// Steady is the store's time. It starts with the time of the machine's clock when the store is
+// opened, and advances with the elapsed time, including the time that the machine sleeps. So setting
+// the machine's clock neither ends leases, limits or timers early nor delays them. But the store's
+// time slowly follows the machine's clock. If the machine's clock is set forward and stays ahead,
+// the store adopts it. If it is set back, the store's time advances more slowly until both are
+// equal, because the store's time must never go back. See decision 37.
 type Steady struct {
 	// read returns the time of the machine's clock, and a monotonic clock, which nobody can set
 	read func() (wall time.Time, passed time.Duration)
@@ -47,8 +48,8 @@ type Steady struct {
 	ahead     time.Duration // for how long the machine's clock has been ahead by more than aside
 }
 
-// New returns a clock that starts with the time of this machine's clock. It logs when it adopts a
-// machine's clock that was set.
+// New returns a clock that starts with the current time of this machine's clock. The clock logs each
+// time that it adopts a machine's clock that was set forward.
 func New(logger *slog.Logger) *Steady { return newSteady(machine(), slept(), logger) }
 
 func newSteady(read func() (time.Time, time.Duration), slept func() time.Duration, logger *slog.Logger) *Steady {

@@ -1,5 +1,6 @@
 // Package connection calls SQLite through SQLite's own interface. It contains connections, their
-// statements, the pool of reading connections, and how the write-ahead log is written and synced.
+// compiled statements, and the pool of reading connections. It also determines how the write-ahead
+// log is written and synced.
 package connection
 
 import (
@@ -63,7 +64,7 @@ func Open(ctx context.Context, path string, mode Access, pragmas ...string) (*Co
 	return c, nil
 }
 
-// once runs a statement whose compiled form is not cached.
+// once compiles and runs a statement. The compiled statement is not cached.
 func (c *Conn) once(ctx context.Context, query string) error {
 	_, err := View{Conn: c, ctx: ctx}.Run(query)
 	if s := c.stmts[query]; s != nil {
@@ -86,8 +87,8 @@ func (c *Conn) forget() {
 	clear(c.stmts)
 }
 
-// prepared returns a compiled statement that is not running. It takes the cached statement. If that
-// is in use, it compiles a second one, which is not cached.
+// prepared returns a compiled statement that is not running. It returns the cached one if that is
+// free. Otherwise it compiles another one, which is not cached.
 func (c *Conn) prepared(query string) (*stmt, error) {
 	known := c.stmts[query]
 	if known != nil && !known.running {
@@ -140,7 +141,8 @@ func (c *Conn) watch(ctx context.Context) (release func()) {
 	}
 }
 
-// With returns a view of the connection for a caller with the context ctx.
+// With returns a view of the connection for a caller with the context ctx. The end of ctx interrupts
+// the statements of the view.
 func (c *Conn) With(ctx context.Context) View { return View{Conn: c, ctx: ctx} }
 
 // Snapshot calls f with a view that sees a consistent snapshot of the file.
@@ -179,14 +181,15 @@ func (c *Conn) Costs() map[string]Cost {
 type View struct {
 	*Conn
 	ctx context.Context
-	// watched reports that the caller already interrupts the connection when its context ends.
+	// watched reports that the connection is already interrupted when the caller's context ends, so
+	// that the view need not watch the context.
 	watched bool
-	// now reports that the view's statements are deferred writes. So they must not wait for deferred
-	// writes.
+	// now reports that the view runs the deferred writes themselves. So its statements must not wait
+	// until the deferred writes have ended.
 	now bool
 }
 
-// use is a running statement.
+// use is one run of a statement, from begin to finish.
 type use struct {
 	*stmt
 	view    View
@@ -266,8 +269,9 @@ func (v View) One(query string, args []any, dest ...any) (found bool, err error)
 	return found && err == nil, err
 }
 
-// Rows calls scan for every row of the result, with the row's Scan function. If scan returns an
-// error, Rows stops. It returns that error unless it is statement.ErrStop.
+// Rows calls scan for every row of the result. The parameter row of scan is the row's Scan function.
+// If scan returns an error, Rows stops and returns that error; for statement.ErrStop, it returns
+// nil.
 func (v View) Rows(query string, args []any, scan func(row func(dest ...any) error) error) error {
 	s, err := v.begin(query, args)
 	if err != nil {

@@ -48,8 +48,8 @@ func Unavailable(err error, format string, args ...any) error {
 	return &perdure.Error{Code: perdure.Unavailable, Message: fmt.Sprintf(format, args...), Err: err}
 }
 
-// Refusal converts an error of SQLite to the error that the caller of a command or a read gets. An
-// error that already has one of Perdure's codes remains unchanged.
+// Refusal converts an error of SQLite to the error that a command or a read returns to its caller.
+// An error that already has one of Perdure's codes remains unchanged.
 func Refusal(err error) error {
 	var coded *perdure.Error
 	switch {
@@ -79,12 +79,12 @@ func isUnique(err error) bool {
 	return false
 }
 
-// sharedPiece is the size of one extension of the shared memory of the processes that use a
-// database, in bytes. The shared memory is a file.
+// sharedPiece is the number of bytes by which SQLite extends the file that the processes with an
+// open connection to a database share as memory.
 const sharedPiece = 32 << 10
 
-// FullStart converts err to an error about a full disk if err means that there is no space for the
-// shared memory.
+// FullStart returns an error that says that the disk is full, if err means that SQLite has found no
+// space for its file of shared memory. It returns other errors unchanged.
 func FullStart(err error) error {
 	var failure coded
 	if errors.As(err, &failure) && (IsFull(err) || failure.Code() == lib.SQLITE_IOERR_SHMSIZE) {

@@ -8,10 +8,11 @@ import (
 )
 
 // gathered is a layer between SQLite and the write-ahead log of the writing connection. SQLite
-// writes each page with two system calls. This layer collects the writes in memory and writes many
-// of them with one call: when the memory is full, and before any other operation on the file. So all
-// data is written before a sync, and a commit is reported only after its sync (synchronous=FULL).
-// The struct is in SQLite's memory. The methods of the file are the functions below.
+// writes each page with two system calls. This layer collects the writes in memory, and writes many
+// of them with one call. It does so when its memory is full, and before any other operation on the
+// file. So all data is written before a sync, and a commit is reported only after its sync
+// (synchronous=FULL). The struct is in SQLite's memory. The functions below are the methods with
+// which SQLite calls the layer.
 type gathered struct {
 	methods lib.Tsqlite3_io_methods // must be first, because SQLite expects it there
 	own     uintptr                 // the file's own methods
@@ -29,10 +30,10 @@ type gathered struct {
 const (
 	// gatherRoom is the size of the buffer for collected writes: 31 pages with their frame headers.
 	gatherRoom = 128 << 10
-	// logAhead is the number of bytes by which the log file is extended when it must grow. Syncing a
-	// file that has grown costs a third more than syncing one that was only overwritten, because its
-	// length is synced, too. When SQLite reads the log, it does not mistake zeros after the last
-	// commit for a frame. aheadPiece is the size of one write of zeros, less than 128 KiB.
+	// logAhead is the number of bytes by which the log file is extended when it must grow. If a file
+	// has grown, its length must be synced, too, and that sync costs a third more than a sync of
+	// overwritten data. When SQLite reads the log, it does not mistake zeros after the last commit
+	// for a frame. aheadPiece is the size of one write of zeros; it is less than 128 KiB.
 	logAhead, aheadPiece = 240 << 10, 120 << 10
 )
 
@@ -101,7 +102,7 @@ type (
 )
 
 // flush writes the collected data and returns SQLite's result code. If the write fails, the data is
-// dropped: the caller gets the error and rolls the transaction back.
+// dropped: SQLite gets the error and rolls the transaction back.
 func (g *gathered) flush(tls *libc.TLS, file uintptr) int32 {
 	if g.n == 0 {
 		return lib.SQLITE_OK
@@ -125,7 +126,7 @@ func (g *gathered) grown(tls *libc.TLS, file uintptr, to int64) {
 	g.lengthen(tls, file, to)
 }
 
-// GoAhead sets whether the log file is extended ahead of writes.
+// GoAhead sets whether the log file is extended ahead of writes: see [gathered].
 func (n *native) GoAhead(ahead bool) {
 	if n.gathering != 0 {
 		(*gathered)(at(n.gathering)).short = !ahead
@@ -150,17 +151,17 @@ func (g *gathered) lengthen(tls *libc.TLS, file uintptr, to int64) {
 	}
 }
 
-// ForgetGathered drops the collected data of a transaction that will be rolled back. Writing that
-// data later would need space and time, and could fail an unrelated transaction. Data of earlier
-// commits is not affected: their syncs have written it.
+// ForgetGathered drops the collected writes of a transaction that will be rolled back. If they were
+// written later, they would need space and time, and could fail an unrelated transaction. The data
+// of earlier commits is not affected, because their syncs have written it.
 func (n *native) ForgetGathered() {
 	if n.gathering != 0 {
 		(*gathered)(at(n.gathering)).n = 0
 	}
 }
 
-// gaveUp drops the collected data. SQLite calls it after each rollback, also after rollbacks of its
-// own.
+// gaveUp drops the collected writes. SQLite calls gaveUp after each rollback, also after one that
+// SQLite has started itself.
 func gaveUp(_ *libc.TLS, gathering uintptr) { (*gathered)(at(gathering)).n = 0 }
 
 func gatherWrite(tls *libc.TLS, file, p uintptr, n int32, offset int64) int32 {

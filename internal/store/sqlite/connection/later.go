@@ -7,13 +7,15 @@ import (
 	"sync"
 )
 
-// laterPiece is the number of writes that are handed over to the other goroutine at once.
+// laterPiece is the number of deferred writes that the committer passes to the other goroutine at a
+// time.
 const laterPiece = 8
 
-// Later executes deferred writes on its own goroutine while the committer decides on further
-// commands. This pays off because deciding on a task takes about as long as its statements. Writes
-// are executed in the order in which they were deferred. The committer waits for them before it
-// reads, commits or rolls back, so only one goroutine uses the connection at a time.
+// Later executes deferred writes on its own goroutine, while the committer decides on further
+// commands. This saves time, because the decision on a task takes about as long as the statements
+// that write it. The writes are executed in the order in which they were deferred. The committer
+// waits for them before it reads, commits or rolls back, so only one goroutine uses the connection
+// at a time.
 type Later struct {
 	conn    *Conn
 	on      bool // the current transaction defers writes
@@ -29,7 +31,8 @@ type write struct {
 	args  []any
 }
 
-// StartLater lets later transactions defer writes. The caller must call [Later.Close].
+// StartLater makes it possible that later transactions defer writes: see [Later]. The caller must
+// call [Later.Close].
 func (c *Conn) StartLater() {
 	c.Later = newLater(c)
 	go c.Later.run()
@@ -76,19 +79,21 @@ func (l *Later) hand() {
 	}
 }
 
-// settle waits until all deferred writes are executed. It returns the error of the first failed one.
+// settle waits until all deferred writes are executed. It returns the error of the first write that
+// has failed.
 func (l *Later) settle() error {
 	l.hand()
 	l.written.Wait()
 	return l.err
 }
 
-// Begin enables deferred writes for a transaction. The caller must call End, which disables them
-// again and returns the first error.
+// Begin enables deferred writes for a transaction. At the end of the transaction, the caller must
+// call End, which disables them.
 func (l *Later) Begin() { l.on, l.err = true, nil }
 
-// End waits until the deferred writes of a transaction are executed, and returns their first error.
-// It does nothing if the transaction defers no writes.
+// End waits until the deferred writes of a transaction are executed, returns the error of the first
+// one that has failed, and disables deferred writes. It does nothing if Begin was not called for the
+// transaction.
 func (l *Later) End() error {
 	if l == nil || !l.on {
 		return nil

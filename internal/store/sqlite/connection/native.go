@@ -12,9 +12,9 @@ import (
 	lib "modernc.org/sqlite/lib"
 )
 
-// native is a connection through SQLite's own interface, without database/sql. The reasons are in
+// native is a connection that calls SQLite's own interface, without database/sql. The reasons are in
 // docs/decisions/020-sqlite-without-database-sql.md. It has no mutex: only one goroutine may use it
-// at a time. Only the flag that stop returns may be set by another goroutine.
+// at a time. An exception is the interrupt flag (see stop), which other goroutines may set.
 type native struct {
 	tls *libc.TLS
 	db  uintptr
@@ -46,7 +46,8 @@ func (f *failure) Error() string { return fmt.Sprintf("%s (%d)", f.message, f.co
 // Code returns SQLite's extended result code.
 func (f *failure) Code() int { return f.code }
 
-// at converts the address of memory that Go does not manage to a pointer.
+// at returns a pointer to the memory at an address that SQLite has allocated, so Go does not manage
+// it.
 func at(address uintptr) unsafe.Pointer { return *(*unsafe.Pointer)(unsafe.Pointer(&address)) }
 
 // bytesAt returns a view of SQLite's memory, without copying. It is valid only as long as SQLite

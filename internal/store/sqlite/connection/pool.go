@@ -11,8 +11,8 @@ import (
 	"github.com/perdure/perdure/internal/store/turns"
 )
 
-// Pool contains the connections that read. They are opened read-only, so that no statement can
-// write.
+// Pool contains the connections for reading. They are opened read-only, so that no statement can
+// write by mistake.
 type Pool struct {
 	turns  *turns.Turns
 	closed chan struct{}
@@ -47,8 +47,9 @@ func openPoolAs(ctx context.Context, path string, mode Access, size int) (*Pool,
 	return p, nil
 }
 
-// take returns the most recently used idle connection, which has the most valid pages in its cache.
-// The caller must return it with put.
+// take returns an idle connection, after which only the caller may use it. It is the most recently
+// used one, which has the most valid pages in its cache. The caller must return the connection with
+// put.
 func (p *Pool) take(ctx context.Context) (*Conn, error) {
 	if err := p.turns.Take(ctx, store.OrgOf(ctx)); err != nil {
 		return nil, err
@@ -74,8 +75,8 @@ func (p *Pool) put(ctx context.Context, c *Conn) {
 	p.turns.Leave(store.OrgOf(ctx))
 }
 
-// Read calls f with a view that sees a consistent snapshot. All returned errors have one of
-// Perdure's codes, except the error of the context.
+// Read calls f with a view that sees a consistent snapshot of the file. Every error that Read
+// returns has one of Perdure's codes, except the error of the context.
 func (p *Pool) Read(ctx context.Context, f func(v View) error) error {
 	c, err := p.take(ctx)
 	if err != nil {
@@ -89,12 +90,13 @@ func (p *Pool) Read(ctx context.Context, f func(v View) error) error {
 	return Refusal(err)
 }
 
-// ReadRows is Read for a function that only needs a statement.Conn.
+// ReadRows does the same as Read, for a function that only needs a statement.Conn.
 func (p *Pool) ReadRows(ctx context.Context, read func(c statement.Conn) error) error {
 	return p.Read(ctx, func(v View) error { return read(v) })
 }
 
-// Costs returns the costs of the statements of all connections, by text. It waits for running reads.
+// Costs returns the costs of the statements of all connections, added up; the key is the text of the
+// statement. It waits until running reads have ended.
 func (p *Pool) Costs() map[string]Cost {
 	defer p.takeAll()()
 	all := map[string]Cost{}
@@ -106,7 +108,8 @@ func (p *Pool) Costs() map[string]Cost {
 	return all
 }
 
-// takeAll waits for running reads. No other read runs until leave is called.
+// takeAll takes all connections of the pool, so it waits for running reads. No other read runs until
+// the caller calls leave.
 func (p *Pool) takeAll() (leave func()) {
 	for range p.conns {
 		_ = p.turns.Take(context.Background(), "") // fails only if the context ends

@@ -9,11 +9,11 @@ import (
 	lib "modernc.org/sqlite/lib"
 )
 
-// OpenQuietPool opens a pool with one connection that writes nothing, if possible, so that a store
-// can be read on a full disk. Normal readers share memory with other connections. That memory is a
-// file, which the first connection creates and which needs disk space. If no other process has the
-// database open, this connection keeps the memory private. If that fails, OpenQuietPool opens a
-// normal reader.
+// OpenQuietPool opens a pool with one connection that, if possible, writes nothing. With it, a store
+// can be read on a full disk. A normal reader needs disk space: it shares memory with other
+// connections, and that memory is a file that the first connection creates. If no other process has
+// the database open, the quiet connection keeps that memory private. If that fails, OpenQuietPool
+// opens a normal reader.
 func OpenQuietPool(ctx context.Context, path string) (*Pool, error) {
 	if err := sqlitelog.ProvideShared(path); err != nil {
 		return OpenPool(ctx, path, 1) // the reason may be, for example, a read-only folder

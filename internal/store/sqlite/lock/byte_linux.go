@@ -7,7 +7,8 @@ import (
 	"syscall"
 )
 
-// lockedByte is the byte before SQLite's locks, which start at 1 GiB.
+// lockedByte is the offset of the locked byte: the one before SQLite's own locks, which start at 1
+// GiB.
 const lockedByte = 1<<30 - 1
 
 // setOwnLock is the fcntl command F_OFD_SETLK. It sets a lock that belongs to the open file, not to

@@ -16,9 +16,9 @@ var empty struct {
 }
 
 // Place writes the file of an empty store to path, unless a file exists there. A store that opens
-// this file skips the migrations, which take longer than most tests. It has an epoch of its own,
-// like every copy. The function create must create a store and close it; it is called once in a test
-// binary.
+// this file skips the migrations, which take longer than most tests. Like every copy of a store, it
+// gets a new epoch when it is opened. The function create must create a store and close it; Place
+// calls it once in each test binary.
 func Place(path string, create func(path string) error) error {
 	if _, err := os.Stat(path); !errors.Is(err, os.ErrNotExist) {
 		return err

@@ -7,10 +7,10 @@ import (
 	"github.com/perdure/perdure"
 )
 
-// checkLog checks that positions and seqs have no gaps. An ended execution's log may lack its first
-// records, because they were pruned. Every block must have the length and hash that its closing
-// event states, or be superseded and have no text. If the content of a block is not on the server,
-// only the length is checked.
+// checkLog checks that the positions and the seqs of a log have no gaps. The log of an ended
+// execution may lack its first records, because they were pruned. Every block must have the length
+// and the hash that its closing event states, or be superseded and have no text. If the content of a
+// block is not on the server, only its length is checked.
 func (i *execution) checkLog() {
 	i.Helper()
 	head, err := i.s.LogHead(i.ctx, i.id)
@@ -58,11 +58,12 @@ func (i *execution) checkLog() {
 	l.checkOpen()
 }
 
-// logCheck checks one log.
+// logCheck is the state of the check of one log.
 type logCheck struct {
 	*execution
 	content map[int64][]byte // content of blocks, by seq
-	// withheld contains the length of the content, by seq, for blocks whose content is not on the server.
+	// withheld contains an element for each block whose content is not on the server: the length of
+	// the content, by the seq of the block.
 	withheld map[int64]int64
 	seen     map[int64]bool
 	open     map[int64]bool
@@ -95,7 +96,7 @@ func (l *logCheck) add(r perdure.Record) {
 	switch {
 	case r.Chunk != nil:
 		l.chunks[r.Seq]++
-		// The block is superseded, which checkEnds verifies.
+		// A chunk without text belongs to a superseded block; checkEnds verifies that later.
 		gone := r.Chunk.Text == "" && l.held(r.Seq) == 0
 		if held := l.held(r.Seq); r.Chunk.Offset != held && !gone {
 			l.broken("has a chunk of block %d at %d, after %d bytes", r.Seq, r.Chunk.Offset, held)
@@ -121,8 +122,8 @@ func (l *logCheck) add(r perdure.Record) {
 	}
 }
 
-// close processes a block.closed event. A block is closed once. It may be superseded once after
-// that.
+// close processes a block.closed event. The first one for a block closes it. A second one is allowed
+// only if it marks the block as superseded.
 func (l *logCheck) close(r perdure.Record) {
 	l.Helper()
 	var end blockEnd

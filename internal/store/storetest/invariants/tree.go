@@ -8,9 +8,9 @@ import (
 	"github.com/perdure/perdure/internal/store"
 )
 
-// checkTree checks that every entry except one root has an earlier entry as its parent. The stored
-// open calls must be those of the transcript rules. The leaf of an ended execution must have no open
-// calls.
+// checkTree checks that the tree has one root, and that the parent of every other entry is an
+// earlier entry. The stored open calls of an entry must be those that follow from the transcript
+// rules. The leaf of an ended execution must have no open calls.
 func (i *execution) checkTree() {
 	i.Helper()
 	heads, roots := map[uuid.UUID]*perdure.EntryHead{}, 0
@@ -46,8 +46,8 @@ func (i *execution) checkPlaces() {
 	}
 }
 
-// checkEntry checks one entry against its parent. It returns the entry's head, computed by the
-// transcript rules.
+// checkEntry checks one entry against its parent. It returns the head of the entry that follows from
+// the transcript rules.
 func (i *execution) checkEntry(e perdure.Entry, heads map[uuid.UUID]*perdure.EntryHead, stored perdure.EntryHead) *perdure.EntryHead {
 	i.Helper()
 	var parent *perdure.EntryHead

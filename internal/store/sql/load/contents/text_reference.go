@@ -10,8 +10,9 @@ import (
 	"github.com/perdure/perdure/internal/store/sql/statement"
 )
 
-// Repeated texts are stored once. The row of a closed block refers to a text of an entry if both are
-// equal. The result of a task refers to the bytes of the entry that was made from the task.
+// A text that is repeated is stored once. If the content of a closed block equals a text of an
+// entry, the row of the block refers to that text. The result of a task refers to the bytes of the
+// entry that was made from the task.
 
 // TextPlace is the place of a text in an entry. If Entry is 0, no entry contains the text.
 type TextPlace struct {
@@ -25,8 +26,8 @@ func (p *TextPlace) Scan() []any {
 
 var entryBody = statement.Read("SELECT content_blob, content FROM agent_entry WHERE agent_execution_id = ? AND number = ? AND number > 0")
 
-// EntryTexts caches the texts of the last examined entry, because blocks that refer to the same
-// entry are read one after the other.
+// EntryTexts caches the texts of the entry that was read last. Blocks that refer to the same entry
+// are read one after the other.
 type EntryTexts struct {
 	entry int64
 	texts []store.EntryText
@@ -58,7 +59,7 @@ func (c *EntryTexts) At(v statement.View, execution uuid.UUID, p TextPlace) ([]b
 	return nil, ErrNamed
 }
 
-// ErrNamed says that a row refers to a part of an entry that does not exist.
+// ErrNamed says that a row refers to a part of an entry, but that the entry has no such part.
 var ErrNamed = errors.New("a row names a part of an entry that is not there")
 
 // contentOfEntry reads the content of the entry with that number.

@@ -54,7 +54,7 @@ var (
 // ChunksOf selects the chunks of an open block, in order.
 var ChunksOf = statement.Read("SELECT pos, created_at, content, coalesce(length, length(content)), nonce FROM log_chunk WHERE agent_execution_id = ? AND seq = ? ORDER BY pos")
 
-// BlockKey returns the parameters that select a block by its key.
+// BlockKey returns the parameters of a statement that selects a block by its key.
 func BlockKey(execution uuid.UUID, k perdure.BlockKey) []any {
 	return []any{execution[:], k.TaskID[:], k.Attempt, k.Block}
 }
@@ -70,7 +70,8 @@ func Blocks(v statement.View, query *statement.Statement, args ...any) ([]*store
 	return found, err
 }
 
-// MaxSpanClass is the largest class that spanClass can return. It stands for 2^44 positions.
+// MaxSpanClass is the largest result of spanClass. It is the class of the longest blocks, with up to
+// 2^44 positions.
 const MaxSpanClass = 11
 
 // Cut is the part of a closed block's content that was one chunk.
@@ -79,8 +80,8 @@ type Cut struct {
 	Nonce                        uint32
 }
 
-// ReadCuts decodes the cuts of a block. It returns those with after < pos <= upTo, with their
-// nonces.
+// ReadCuts decodes the list of a block's cuts. It returns the cuts whose positions are greater than
+// after and at most upTo, with their nonces.
 func ReadCuts(raw []byte, nonces NonceList, after, upTo int64) ([]Cut, error) {
 	var (
 		cuts []Cut
@@ -123,10 +124,11 @@ func (c Cut) Piece(content []byte) []byte {
 }
 
 const (
-	// SpanClasses and FromSpans begin a query for closed blocks that overlap the positions (?2, ?3].
-	// Blocks of span class n begin less than 16^n positions before that range.
+	// SpanClasses begins a query for closed blocks that overlap the positions (?2, ?3]. FromSpans is
+	// the FROM clause of that query. Blocks of span class n begin less than 16^n positions before
+	// that range.
 	SpanClasses = "WITH RECURSIVE class (n) AS (SELECT 0 UNION ALL SELECT n + 1 FROM class WHERE n < ?4)"
-	// FromSpans is the FROM clause of that query. It follows SpanClasses.
+	// FromSpans is the FROM clause of a query that begins with SpanClasses.
 	FromSpans = " FROM class CROSS JOIN log_block b WHERE b.agent_execution_id = ?1 AND b.span = class.n" +
 		" AND b.first_pos > ?2 - (CAST(1 AS BIGINT) << (4 * class.n)) AND b.first_pos <= ?3 AND b.last_pos > ?2"
 )

@@ -9,21 +9,21 @@ const (
 	// HeadColumns is the list of the columns of a log's head h that HeadInto scans. If a left join
 	// finds no row, the head is zero.
 	HeadColumns = "coalesce(h.last_seq, 0), coalesce(h.last_pos, 0), coalesce(h.epoch, 0), " + headNonce
-	// headNonce is an SQL expression for the head's nonce. It is 0 if a server without nonces has
-	// moved the head since the nonce was stored.
+	// headNonce is an SQL expression for the nonce of the head of a log. Its value is 0 if a server
+	// of a version without nonces has moved the head since the nonce was stored.
 	headNonce = "CASE WHEN h.nonce_pos = h.last_pos THEN h.nonce ELSE 0 END"
-	// WrittenHead is the list of the columns of a log's head for HeadValues.
+	// WrittenHead is the list of the columns of a log's head that HeadValues returns values for.
 	WrittenHead = "last_seq, last_pos, epoch, nonce, nonce_pos"
 )
 
-// HeadInto returns the destinations for HeadColumns.
+// HeadInto returns the destinations for scanning HeadColumns into h.
 func HeadInto(h *store.Head) []any {
 	return []any{&h.LastSeq, &h.LastPos, column.UnsignedInto(&h.Epoch), NonceInto(&h.Nonce)}
 }
 
-// HeadValues returns the values for WrittenHead. They include the position of the nonce. A server
-// without nonces moves the head, but changes neither the nonce nor that position. So the nonce is
-// valid only if that position equals the head's position.
+// HeadValues returns the values for WrittenHead. The last one is the position for which the nonce is
+// valid. A server of a version without nonces moves the head, but changes neither the nonce nor that
+// position. So the nonce is valid only while that position equals the position of the head.
 func HeadValues(h *store.Head) []any {
 	noncePos := h.LastPos
 	if h.Nonce == 0 {

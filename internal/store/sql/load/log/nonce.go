@@ -10,12 +10,12 @@ import (
 // StoredNonce returns a nonce in the form in which tables store it: as a signed 32-bit number.
 func StoredNonce(n uint32) int64 { return int64(int32(n)) }
 
-// NonceInto returns a destination for a nonce.
+// NonceInto returns a destination with which a row's nonce is scanned into p.
 func NonceInto(p *uint32) *nonceScan { return (*nonceScan)(p) }
 
 type nonceScan uint32
 
-// ScanNumber implements NumberScanner.
+// ScanNumber implements NumberScanner. It never returns an error.
 func (n *nonceScan) ScanNumber(stored int64) error {
 	*n = nonceScan(uint32(stored))
 	return nil

@@ -8,8 +8,8 @@ import (
 	"github.com/perdure/perdure/internal/store/sql/statement"
 )
 
-// GrantRows declares the rows of the table of approval grants, without their numbers, which the
-// database assigns.
+// GrantRows declares the rows of the table of approval grants. The column number is not included,
+// because the database assigns it.
 var GrantRows = row.New("approval_grant", 1, []row.Field[perdure.ApprovalGrant]{
 	row.ID("id", func(g *perdure.ApprovalGrant) *uuid.UUID { return &g.ID }),
 	row.Text("org_id", func(g *perdure.ApprovalGrant) *string { return &g.Org }),

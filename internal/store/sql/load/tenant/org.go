@@ -24,8 +24,9 @@ func Org(v statement.View, id string) (*perdure.Org, error) {
 	return OrgRows.One(v, orgByID, id)
 }
 
-// PendingOrgs returns the org. If org is "", it returns every org that the query finds, such as all
-// orgs with pending work. The query selects the first org after the one in ?1.
+// PendingOrgs returns a list that contains only org. If org is "", the list contains every org that
+// the query finds, such as all orgs with pending work. The query selects the first org after the org
+// ?1.
 func PendingOrgs(v statement.View, org string, query *statement.Statement) ([]string, error) {
 	if org != "" {
 		return []string{org}, nil

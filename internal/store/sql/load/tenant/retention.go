@@ -8,7 +8,8 @@ import (
 	"github.com/perdure/perdure/internal/store/sql/statement"
 )
 
-// periods declares the columns of a retention policy, in the tables of orgs and of executions.
+// periods declares the columns of a retention policy. Both the table of the policies of orgs and the
+// one of executions have these columns.
 var periods = row.New("retention", 0, []row.Field[perdure.Retention]{
 	period("executions", func(r *perdure.Retention) **perdure.Period { return &r.Executions }),
 	period("checkpoints", func(r *perdure.Retention) **perdure.Period { return &r.Checkpoints }),

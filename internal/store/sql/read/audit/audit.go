@@ -15,7 +15,7 @@ import (
 	"github.com/perdure/perdure/internal/store/sql/statement"
 )
 
-// auditStep is the number of execution ids that one read collects.
+// auditStep is the number of executions whose ids one read collects.
 const auditStep = 500
 
 var executionsByAge = statement.Read("SELECT x.number, x.id FROM agent_execution x WHERE x.number > ? AND " + load.Hidden + " ORDER BY x.number LIMIT ?")
@@ -92,7 +92,7 @@ var closedBlocks = statement.Read("SELECT b.task_id, b.attempt, b.block, b.seq, 
 	" b.cuts, b.nonces, b.entry IS NOT NULL, e.id, b.path FROM log_block b LEFT JOIN agent_entry e ON e.number = b.entry AND e.number > 0 AND e.agent_execution_id = b.agent_execution_id" +
 	" WHERE b.agent_execution_id = ? AND b.open = 0 AND b.event = 0 AND b.seq > 0")
 
-// AuditBlocks returns how the closed blocks of an execution are stored.
+// AuditBlocks returns where the contents of the closed blocks of an execution are stored.
 func (r *Auditor) AuditBlocks(ctx context.Context, execution uuid.UUID) ([]store.BlockRest, error) {
 	var all []store.BlockRest
 	err := r.Read(ctx, func(v statement.View) error {
@@ -131,7 +131,8 @@ var namedResults = statement.Read("SELECT t.id, coalesce(t.result_of, b.content_
 
 var entryByNumber = statement.Read("SELECT id FROM agent_entry WHERE number = ? AND number > 0 AND agent_execution_id = ?")
 
-// AuditResults returns how the task results that refer to an entry are stored, for one execution.
+// AuditResults returns where the results of an execution's tasks are stored. It includes only the
+// results that refer to an entry.
 func (r *Auditor) AuditResults(ctx context.Context, execution uuid.UUID) ([]store.ResultRest, error) {
 	var all []store.ResultRest
 	err := r.Read(ctx, func(v statement.View) error {

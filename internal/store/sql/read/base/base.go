@@ -19,7 +19,7 @@ const (
 
 // Source is a database from which readers read.
 type Source struct {
-	// Tx calls read in a transaction. All statements of the transaction see the same moment.
+	// Tx calls read in a transaction. All statements of that transaction see the same moment.
 	Tx      func(ctx context.Context, read func(c statement.Conn) error) error
 	Clock   func() time.Time
 	Dialect *statement.Dialect
@@ -47,7 +47,8 @@ func Get[T any](ctx context.Context, s *Source, read func(v statement.View) (T, 
 	return value, err
 }
 
-// Find is Get for one row. If read returns nil, Find returns not_found with the message.
+// Find returns one row, like Get. If the function read returns nil, Find returns an error with code
+// not_found and the message.
 func Find[T any](ctx context.Context, s *Source, read func(v statement.View) (*T, error), format string, args ...any) (*T, error) {
 	found, err := Get(ctx, s, read)
 	if err == nil && found == nil {

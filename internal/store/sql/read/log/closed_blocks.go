@@ -11,8 +11,8 @@ import (
 	"github.com/perdure/perdure/internal/store/sql/load/log"
 )
 
-// folded is a compacted block: a closed block whose chunks are stored in its row. Its cuts are those
-// in the window that is read.
+// folded is a compacted block: a closed block whose chunks are joined and stored in its row. Its
+// cuts are those that lie in the window that is read.
 type folded struct {
 	source
 	block int64
@@ -64,7 +64,7 @@ func (w *logWindow) closedChunks() ([]perdure.Record, error) {
 	return chunks, nil
 }
 
-// boundCuts moves the end of the window to the cut at which the byte limit is reached.
+// boundCuts moves the end of the window back to the cut at which the byte limit is reached.
 func (w *logWindow) boundCuts(blocks []folded) {
 	var all []log.Cut
 	for _, f := range blocks {

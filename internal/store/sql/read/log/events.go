@@ -124,8 +124,8 @@ func recordsIn(v statement.View, execution uuid.UUID, after, upTo int64) ([]perd
 
 var closedContent = statement.Read("SELECT content, content_blob, cuts, nonces, entry, path FROM log_block WHERE agent_execution_id = ? AND task_id = ? AND attempt = ? AND block = ?")
 
-// contentOf returns the content of a block. For a withheld block it returns where the log contains
-// its pieces.
+// contentOf returns the content of a block. For a withheld block, it returns the positions in the
+// log of the block's pieces instead.
 func contentOf(v statement.View, execution uuid.UUID, b *store.Block) (store.BlockContent, error) {
 	if b.Open {
 		return openContent(v, execution, b)
@@ -222,8 +222,8 @@ func blocksAcross(v statement.View, execution uuid.UUID, n int64) ([]*store.Bloc
 	return blocks, nil
 }
 
-// closedAfter returns the seqs of the blocks that have a seq of at most n and were closed after the
-// event n.
+// closedAfter returns the seqs of blocks that were open at the event n but are closed now: their seq
+// is at most n, and they were closed by an event after n.
 func closedAfter(v statement.View, execution uuid.UUID, n int64) (closed []int64, err error) {
 	query, args := closesAfter, []any{execution[:], n}
 	if !v.Dialect.RecordsBySeq {
@@ -254,8 +254,8 @@ func closedAfter(v statement.View, execution uuid.UUID, n int64) (closed []int64
 	return closed, err
 }
 
-// posBefore returns the position before the start of the event with that seq. If the event is
-// pruned, it returns the position before the first stored event after it.
+// posBefore returns the position before the start of the event with that seq. If that event is
+// pruned, it returns the position before the first event after it that is stored.
 func posBefore(v statement.View, execution uuid.UUID, seq int64, head store.Head) (int64, error) {
 	before := head.LastPos
 	pos, found, err := posOf(v, execution, seq)

@@ -28,7 +28,8 @@ const (
 
 var (
 	logEvents = statement.Read(recordSelect + " AND pos > ? AND pos <= ? ORDER BY pos")
-	// logOpen selects the open blocks. The chunks of each of them are a separate range of the index.
+	// logOpen selects the chunks of the open blocks. For each block, they are a separate range of
+	// the index.
 	logOpen = statement.Read("SELECT b.task_id, b.attempt, b.seq, b.type, b.stream, b." + placeColumns + ", b.argument_call_id," +
 		" c.pos, c.byte_offset, c.created_at, c.nonce, c.content, c.length" +
 		" FROM log_block b CROSS JOIN log_chunk c" +
@@ -97,8 +98,9 @@ func (r *Logs) Log(ctx context.Context, execution uuid.UUID, after int64, limit 
 	return w.records, head, err
 }
 
-// logWindow reads the records with after < pos <= upTo. Positions have no gaps, so a window of n
-// positions contains n records. When the byte limit is reached, upTo is lowered.
+// logWindow reads the records of a log with after < pos <= upTo. Positions have no gaps, so a window
+// of n positions contains n records. If the byte limit is reached at an earlier record, upTo becomes
+// the position of that record.
 type logWindow struct {
 	statement.View
 	execution   uuid.UUID
@@ -147,8 +149,9 @@ func size(r perdure.Record) int {
 	return n
 }
 
-// bound returns a function that must be called with the pos and the size of each record, in order of
-// pos. The function reports whether the byte limit is reached. The window then ends at that record.
+// bound returns a function that is called with the position and the size of each record, in order of
+// the positions. When the byte limit is reached, the function ends the window at that record and
+// returns true.
 func (w *logWindow) bound() func(pos int64, size int) bool {
 	left := w.left
 	return func(pos int64, size int) bool {
@@ -180,7 +183,7 @@ func (w *logWindow) events() ([]perdure.Record, error) {
 	return fillRecords(w.View, w.execution, events)
 }
 
-// source contains what all records of one block have in common.
+// source contains the fields that are equal in all records of one block.
 type source struct {
 	task    uuid.UUID
 	attempt int
@@ -201,7 +204,8 @@ func (s *source) scan() []any {
 	}
 }
 
-// at returns the record of the chunk that was the cut c.
+// at returns the record for the chunk of a block that became the cut c. The parameter content is the
+// content of the whole block.
 func (s *source) at(c log.Cut, content []byte) perdure.Record {
 	r, chunk := s.record, s.chunk
 	if s.task != uuid.Nil {

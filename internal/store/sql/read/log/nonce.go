@@ -38,8 +38,8 @@ func (r *Logs) Nonces(ctx context.Context, execution uuid.UUID, positions ...int
 	return nonces, head, err
 }
 
-// nonceAt returns the nonce of the record at pos, and whether it is known. The nonces of stored
-// records and of the last pruned record are known.
+// nonceAt returns the nonce of the record at pos. The result found reports whether it is known: that
+// is so for stored records and for the last pruned record.
 func nonceAt(v statement.View, execution uuid.UUID, head store.Head, pos int64) (nonce uint32, found bool, err error) {
 	switch {
 	case pos == 0:

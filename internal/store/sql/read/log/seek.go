@@ -14,9 +14,10 @@ var (
 	lastRecord = statement.Read("SELECT pos, seq FROM log_record WHERE agent_execution_id = ? ORDER BY pos DESC LIMIT 1")
 )
 
-// posOf returns the position of an execution's first record with this or a greater seq. Without an
-// index by seq it uses bisection, because the seqs of records rise with their positions. If there
-// are no chunks between that record and the end of the log, the first probe finds it.
+// posOf returns the position of the first record of an execution whose seq is at least the given
+// one. There is no index by seq, so posOf uses bisection: a record with a higher position never has
+// a lower seq. If there are no chunks between that record and the end of the log, the first probe
+// finds it.
 func posOf(v statement.View, execution uuid.UUID, seq int64) (pos int64, found bool, err error) {
 	if v.Dialect.RecordsBySeq {
 		found, err = v.One(firstRecord, []any{execution[:], seq}, &pos)
@@ -27,7 +28,7 @@ func posOf(v statement.View, execution uuid.UUID, seq int64) (pos int64, found b
 	if err != nil || !found || lastSeq <= seq {
 		return last, found && lastSeq == seq, err
 	}
-	// The record is at pos, or between the positions low and high.
+	// The searched record is at pos, or between the positions low and high.
 	pos = last
 	low, high := int64(0), last
 	for at := last - (lastSeq - seq); low+1 < high; at = low + (high-low)/2 {

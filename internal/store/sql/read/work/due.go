@@ -12,8 +12,8 @@ import (
 	"github.com/perdure/perdure/internal/store/sql/statement"
 )
 
-// ready stands for delayed pending work, in the column of dueBy that otherwise contains a kind of
-// pick.
+// ready marks rows of dueBy that describe delayed pending work. It is in the column that otherwise
+// contains a kind of pick.
 const ready = -1
 
 // dueBy selects, for each kind of pick, the earliest time at which something is due. It reads
@@ -35,7 +35,7 @@ func first(kind store.PickKind, moment string) string {
 	return "SELECT " + strconv.Itoa(int(kind)) + ", " + moment
 }
 
-// dueByLease is dueBy with two more kinds of picks: those of expired leases.
+// dueByLease returns dueBy with two more kinds of picks, which choose work with expired leases.
 func dueByLease(w *statement.Dialect) *statement.Statement {
 	return statement.NewRead(dueUnion + " UNION ALL " + first(store.PickExpiredAgents, w.FirstLease) + " UNION ALL " + first(store.PickExpiredTasks, w.FirstTaskLease))
 }

@@ -113,7 +113,8 @@ func addPrunable(v statement.View, page *store.Page[store.Prunable], query *stat
 	return full, err
 }
 
-// prunableQuery returns the query of a pass. It returns nil if the pass cannot find anything.
+// prunableQuery returns the query of one pass and its arguments. It returns nil if that pass cannot
+// find an execution to prune.
 func prunableQuery(v statement.View, q store.PruneQuery, at prunableCursor, now int64, limit int) (*statement.Statement, []any, error) {
 	args := []any{q.Org, now, at.since, at.number, limit}
 	if q.OlderThan != nil {
@@ -153,7 +154,8 @@ func prunableQuery(v statement.View, q store.PruneQuery, at prunableCursor, now 
 	return statement.NewRead(endedOfOrg + own + where + orderEnded), args, nil
 }
 
-// narrowPrunable returns the additional conditions of a query, and their arguments from ?6 on.
+// narrowPrunable returns the conditions that the filter in q adds to a query, and their arguments,
+// which are numbered from ?6 on.
 func narrowPrunable(q store.PruneQuery) (where string, args []any) {
 	mark := func(value any) string {
 		args = append(args, value)
@@ -172,8 +174,8 @@ func narrowPrunable(q store.PruneQuery) (where string, args []any) {
 	return where, args
 }
 
-// The following statements compute the size of the content that pruning deletes, in bytes. Other
-// columns are not counted.
+// The following statements compute Prunable.Bytes: the size, in bytes, of the contents that pruning
+// deletes. Other columns are not counted.
 const (
 	weighedLog = "SELECT (SELECT coalesce(sum(coalesce(octet_length(fields), length(fields_of), 0)), 0) FROM log_record WHERE agent_execution_id = ?1)" +
 		" + (SELECT coalesce(sum(coalesce(length(content), 0) + coalesce(length(cuts), 0)), 0) FROM log_block WHERE agent_execution_id = ?1)" +
@@ -190,12 +192,13 @@ var (
 		" + (SELECT coalesce(sum(length(terms) + coalesce(length(answer), 0) + coalesce(length(details), 0)), 0) FROM question WHERE agent_execution_id = ?1)" +
 		" + (SELECT coalesce(sum(coalesce(length(input), 0) + coalesce(length(result), length(result_of), 0)), 0) FROM task_execution WHERE agent_execution_id = ?1)" +
 		" + (SELECT coalesce(length(input), 0) + coalesce(length(output), 0) FROM agent_execution WHERE id = ?1)")
-	// weighCheckpoints adds up the oldest checkpoints, in the order in which they are pruned.
+	// weighCheckpoints adds up the sizes of the oldest checkpoints of an execution, which are pruned
+	// first.
 	weighCheckpoints = statement.Read("SELECT CAST(coalesce(sum(coalesce(length(state), 0) + coalesce((SELECT held FROM blob b WHERE b.agent_execution_id = ?1 AND b.id = state_blob), 0)), 0) AS BIGINT)" +
 		" FROM (SELECT state, state_blob FROM agent_checkpoint WHERE agent_execution_id = ?1 AND superseded = 1 ORDER BY sequence LIMIT ?2) AS oldest")
 )
 
-// weigh computes p.Bytes.
+// weigh computes p.Bytes, the size of the contents that pruning deletes.
 func (r *Work) weigh(ctx context.Context, kind store.PruneKind, p *store.Prunable) error {
 	query, args := weighExecution, []any{p.ID[:]}
 	switch kind {

@@ -13,8 +13,9 @@ import (
 	"github.com/perdure/perdure/internal/store/sql/statement"
 )
 
-// namesOf returns a query for names of queues of the org ?1 that are greater than ?2, at most ?3
-// plus one. It reads one row of the index for each name.
+// namesOf returns a query for names of queues of the org ?1, ordered by name. The names are greater
+// than ?2, and there are at most ?3 plus one of them. The query reads one row of the index for each
+// name.
 func namesOf(table, index, condition string) *statement.Statement {
 	next := func(after string) string {
 		return "(SELECT x.queue FROM " + table + " x INDEXED BY " + index + " WHERE x.org_id = ?1 AND x.queue > " + after + " AND " + condition + " ORDER BY x.queue LIMIT 1)"
@@ -31,8 +32,9 @@ var queueNames = []*statement.Statement{
 	namesOf("task_execution", "idx_task_execution_held", "x.status = 'RUNNING'"),
 }
 
-// waitingOn returns a query that counts the ready items on the queue ?2 of the org ?1 at the time
-// ?3, up to ?4. It also selects since when the oldest counted item has been ready.
+// waitingOn returns a query for the queue ?2 of the org ?1. It counts the items that are ready at
+// the time ?3, but stops counting at ?4. It also selects the time at which the oldest counted item
+// became ready.
 func waitingOn(table, index, since, condition string) *statement.Statement {
 	return statement.Read("SELECT count(*), min(since) FROM (SELECT CASE WHEN not_before > " + since + " THEN not_before ELSE " + since + " END AS since FROM " + table +
 		" INDEXED BY " + index + " WHERE org_id = ?1 AND queue = ?2 AND " + condition + " AND not_before <= ?3 LIMIT ?4) AS found")

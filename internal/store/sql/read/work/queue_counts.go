@@ -64,7 +64,7 @@ type queueName struct {
 	tasks bool
 }
 
-// queues counts the pending work by queue. It adds the counts of several indexes.
+// queues counts the pending work of each queue. Each count is the sum over several indexes.
 type queues struct {
 	v     statement.View
 	now   int64

@@ -40,7 +40,7 @@ func (r *Work) Workers(ctx context.Context, org string, since perdure.Time, afte
 	})
 }
 
-// holdExecutions adds to w the executions that the worker has claimed.
+// holdExecutions adds to w the executions that this worker has claimed.
 func holdExecutions(v statement.View, w *perdure.WorkerInfo) error {
 	return v.Each(heldOfWorker, []any{w.ID[:], w.Org, perdure.MaxQueueCount}, func(row func(...any) error) error {
 		var h perdure.WorkerHold
