@@ -17,7 +17,7 @@ const (
 	// before the client reconnects.
 	pollWait = 20 * time.Second
 	liveTime = time.Minute
-	// pieceBytes is the number of bytes that a reader has to take within the write timeout.
+	// pieceBytes is the number of bytes that a reader must receive within the write timeout.
 	pieceBytes = 64 << 10
 )
 
