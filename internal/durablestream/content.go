@@ -28,7 +28,8 @@ func sameType(a, b string) bool { return mediaType(a) == mediaType(b) }
 
 func isJSON(contentType string) bool { return mediaType(contentType) == "application/json" }
 
-// isText reports whether content of the type is text. Server-sent events carry text unencoded.
+// isText reports whether content of the type is text. In server-sent events, text is not encoded
+// as base64.
 func isText(contentType string) bool {
 	return isJSON(contentType) || strings.HasPrefix(mediaType(contentType), "text/")
 }
@@ -43,10 +44,10 @@ func cut(content []byte) (rows [][]byte) {
 	return rows
 }
 
-// cutJSON splits a JSON body into rows of messages. The messages are the elements of an array, or
-// the body is one message. Commas separate the messages of a row. All rows joined by commas are
-// therefore the elements of a JSON array. Line ends between tokens are removed. Errors:
-// invalid_argument.
+// cutJSON splits a JSON body into rows of messages. If the body is an array, its elements are the
+// messages; any other body is one message. In a row, commas separate the messages, so that all
+// rows, joined by commas, are the elements of one JSON array. Line ends between tokens are
+// removed. Errors: invalid_argument.
 func cutJSON(content []byte) (rows [][]byte, err error) {
 	if !utf8.Valid(content) || !json.Valid(content) {
 		return nil, perdure.FieldErrorf("body", "is not JSON, which the content type says it is")
@@ -82,8 +83,8 @@ func array(rows [][]byte) []byte {
 	return append(append([]byte{'['}, bytes.Join(rows, []byte{','})...), ']')
 }
 
-// unfinished returns the length of the incomplete UTF-8 character at the end of a text; 0 if the
-// last character is complete.
+// unfinished returns the number of bytes at the end of a text that are the start of an incomplete
+// UTF-8 character; 0 if the last character is complete.
 func unfinished(text []byte) int {
 	for n := 1; n < utf8.UTFMax && n <= len(text); n++ {
 		if last := text[len(text)-n:]; utf8.RuneStart(last[0]) {

@@ -5,18 +5,20 @@ import (
 	"time"
 )
 
-// A cursor is the value of the header Stream-Cursor. It is the number of an interval of time, and
-// lets a cache answer many live readers with one response. A reader sends it back with its next
-// request. If a page has a check (see Page.Check), the last digits of its cursor are the check.
+// A cursor is the value of the header Stream-Cursor, which a reader sends back with its next
+// request. It is the number of the current interval of time, so that a cache can serve one
+// response to many live readers. If a page has a check (see Page.Check), the last digits of the
+// page's cursor are the check.
 
 const (
 	cursorSpan = 20 * time.Second
-	// checks is the number of different checks that a cursor can contain. With this number, a cursor
-	// fits exactly into the 64-bit float of a JavaScript client.
+	// checks is the number of different checks that a cursor can contain. It is small enough that
+	// a cursor is exact in the 64-bit float of a JavaScript client.
 	checks = 10_000_000
 )
 
-// cursor returns the cursor of a page. It is always greater than the cursor of the request.
+// cursor returns the cursor of a page. It is always greater than the cursor that the request
+// contained.
 func (d *readRequest) cursor(check uint64) string {
 	span := time.Now().Unix() / int64(cursorSpan/time.Second)
 	had, err := strconv.ParseInt(d.r.URL.Query().Get("cursor"), 10, 64)
@@ -32,8 +34,9 @@ func (d *readRequest) cursor(check uint64) string {
 	return strconv.FormatInt(span*checks+int64(check%checks), 10)
 }
 
-// sameContent returns the refusal Gone if the check in a client's cursor differs from the stream's
-// check at the requested offset. The offset then belongs to other content.
+// sameContent returns the refusal Gone if the check in a client's cursor differs from the
+// stream's check at the requested offset. In this case the client has read other content before
+// that offset than the stream has now.
 func (d *readRequest) sameContent(cursor string) error {
 	had, err := strconv.ParseInt(cursor, 10, 64)
 	if err != nil {

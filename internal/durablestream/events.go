@@ -9,7 +9,8 @@ import (
 	"strings"
 )
 
-// control is the data of the control event that follows each batch of content in an event stream.
+// control is the data of a control event. In an event stream, a control event follows each batch
+// of content.
 type control struct {
 	Next     string `json:"streamNextOffset"`
 	Cursor   string `json:"streamCursor,omitempty"`
@@ -50,8 +51,8 @@ func (d *readRequest) events() error {
 	}
 }
 
-// over ends an event stream that has been open for liveTime, so that the reader reconnects. If the
-// reader may no longer read, over resets the connection.
+// over ends an event stream that has been open for liveTime; the reader then reconnects. If the
+// reader's permission to read has ended, over resets the connection.
 func (d *readRequest) over() error {
 	if d.Alive() != nil {
 		panic(http.ErrAbortHandler)
@@ -70,9 +71,9 @@ func (d *readRequest) begin() {
 	d.w.WriteHeader(http.StatusOK)
 }
 
-// whole removes an incomplete character at the end of a page of text, because events hold whole
-// characters. The removed bytes are sent with the rest of the character, or when the stream is
-// closed.
+// whole removes an incomplete UTF-8 character at the end of a page of text, because an event
+// contains only whole characters. The removed bytes are sent with the rest of the character, or
+// when the stream is closed.
 func (d *readRequest) whole(p Page) Page {
 	if p.Closed || !isText(d.ContentType()) || isJSON(d.ContentType()) {
 		return p
@@ -85,8 +86,9 @@ func (d *readRequest) whole(p Page) Page {
 	return p
 }
 
-// batch writes a page and its control event, and moves the reader's position behind the page. For
-// an empty page it writes only a control event, and only if the page is the first or the last.
+// batch writes a page and its control event, and advances the reader's position to the end of the
+// page. For an empty page it writes only a control event, and only if the page is the first or
+// the last.
 func (d *readRequest) batch(p Page, first bool) error {
 	d.at = p.Next
 	if p.Empty && !first && !p.Closed {
@@ -122,8 +124,9 @@ func (d *readRequest) lines(content []byte) string {
 
 var lineEnds = strings.NewReplacer("\r\n", "\n", "\r", "\n")
 
-// event writes an event. SSE clients strip one space after the colon, so a line that begins with a
-// space gets a second one. Other lines get none, because the protocol's own clients do not strip it.
+// event writes a server-sent event with the name and the lines of data. Clients strip one space
+// after the colon, so a line that begins with a space gets a second one. Other lines get no
+// space, because the durable stream protocol's own clients do not strip it.
 func event(out *bytes.Buffer, name, lines string) {
 	out.WriteString("event: " + name + "\n")
 	for line := range strings.SplitSeq(lines, "\n") {

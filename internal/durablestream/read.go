@@ -17,7 +17,7 @@ const (
 	// before the client reconnects.
 	pollWait = 20 * time.Second
 	liveTime = time.Minute
-	// pieceBytes is the number of bytes that a reader has to take within the write timeout.
+	// pieceBytes is the number of bytes that a reader must receive within the write timeout.
 	pieceBytes = 64 << 10
 )
 
@@ -82,8 +82,8 @@ func Serve(live context.Context, w http.ResponseWriter, r *http.Request, s Sourc
 	}
 }
 
-// protect prevents browsers from running content of clients on an origin where the visitor is
-// logged in.
+// protect sets headers that keep browsers from running a stream's content, which clients wrote,
+// as a page of this origin, where the visitor is logged in.
 func protect(w http.ResponseWriter) {
 	h := w.Header()
 	h.Set("X-Content-Type-Options", "nosniff")
@@ -91,8 +91,8 @@ func protect(w http.ResponseWriter) {
 	h.Set("Cross-Origin-Resource-Policy", "same-origin")
 }
 
-// parse parses the requested offset. "-1" or no offset is the start of the stream; "now" is its
-// end.
+// parse parses the requested offset into the reader's position. The offset "-1", or none, is the
+// start of the stream; "now" is its end.
 func (d *readRequest) parse() (err error) {
 	q := d.r.URL.Query()
 	offset := q.Get("offset")
@@ -159,7 +159,7 @@ func (d *readRequest) catchUp() error {
 	return nil
 }
 
-// answer sends a page, or 304 if the reader already has it.
+// answer responds with a page, or with 304 if the reader already has the page.
 func (d *readRequest) answer(p Page) {
 	d.describe(p)
 	tag := fmt.Sprintf("%s:%d:%d", d.Tag(), d.at, p.Next)
@@ -178,7 +178,8 @@ func (d *readRequest) answer(p Page) {
 	_ = d.write(p.Content) // fails only if the reader has disconnected
 }
 
-// holds reports whether one of the lists of entity tags contains the tag.
+// holds reports whether one of the values of If-None-Match, each a list of entity tags, contains
+// the tag.
 func holds(lists []string, tag string) bool {
 	for _, list := range lists {
 		for one := range strings.SplitSeq(list, ",") {
@@ -190,13 +191,14 @@ func holds(lists []string, tag string) bool {
 	return false
 }
 
-// write writes a response body or a part of it. It returns an error if the reader has disconnected,
-// or has not taken a piece within the write timeout. The connection is then unusable.
+// write writes a response body or a part of it. It returns an error if the reader has
+// disconnected or does not receive a piece within the write timeout. After an error, the
+// connection is unusable.
 func (d *readRequest) write(body []byte) error {
 	c := http.NewResponseController(d.w)
 	for len(body) > 0 {
-		// SetWriteDeadline fails if the connection supports no deadlines. The piece is then written
-		// without one.
+		// SetWriteDeadline fails if the connection supports no deadlines. In that case the piece
+		// is written without a deadline.
 		_ = c.SetWriteDeadline(time.Now().Add(d.WriteTimeout))
 		n, err := d.w.Write(body[:min(len(body), pieceBytes)])
 		if err != nil {

@@ -33,14 +33,14 @@ func (r *Refusal) number(name string, n int64) *Refusal {
 	return r.with(name, strconv.FormatInt(n, 10))
 }
 
-// Gone returns the refusal of an offset after which nothing can be read: the content was pruned, or
-// the offset belongs to other content.
+// Gone returns the refusal of a read from an offset from which nothing can be read: the content
+// after it was pruned, or it belongs to other content than the stream has.
 func Gone(why string) *Refusal {
 	return refuse(http.StatusGone, perdure.NotFound, "%s; begin with offset=-1", why)
 }
 
-// NotHere returns the refusal of a feature that the protocol defines and this server does not
-// support.
+// NotHere returns the refusal of a request for a feature that the protocol defines but this
+// server does not support.
 func NotHere(what string) *Refusal {
 	return refuse(http.StatusNotImplemented, perdure.InvalidArgument, "%s: this server does not do that", what)
 }

@@ -10,10 +10,10 @@ import (
 // Source is a stream that the protocol can read. A position is a number that increases from 0, the
 // start of the stream. Each source defines the unit of its positions.
 type Source interface {
-	// ContentType returns the content type of the pages.
+	// ContentType returns the content type of the responses that contain the stream's pages.
 	ContentType() string
-	// Tag identifies the content. Two sources with the same tag have the same content wherever they
-	// have the same positions and marks.
+	// Tag identifies the content for caches. Two sources with the same tag have the same content
+	// wherever their positions and marks are equal.
 	Tag() string
 	// Offset formats a position as the offset that clients see. Parse is its inverse.
 	Offset(at int64) string
@@ -25,9 +25,9 @@ type Source interface {
 	// Page returns a page that begins at the position. The page is empty only if there is no content
 	// after the position.
 	Page(ctx context.Context, at int64) (Page, error)
-	// Await waits until there is content after the position, or the stream is closed there. While it
-	// waits, it calls idle about once a second. It returns early with the error of idle, or with the
-	// cause of the context's end.
+	// Await waits until there is content after the position at, or the stream is closed there.
+	// While Await waits, it calls idle about once a second. It returns early with the error of
+	// idle, or with the cause of the context's end.
 	Await(ctx context.Context, at int64, idle func() error) error
 }
 
@@ -37,14 +37,15 @@ type Page struct {
 	Content []byte
 	Empty   bool
 	Next    int64 // the position at the end of Content
-	// Mark distinguishes the page from other content that had or will have the same positions. It is
-	// "" if the content of the stream never changes.
+	// Mark distinguishes the page from any content that had, or will have, the same positions. If
+	// the content of the stream never changes, Mark is "".
 	Mark string
-	// Check, if not 0, becomes part of the header Stream-Cursor, which live readers send back. If a
-	// reader sends a different check, its offset belongs to other content.
+	// Check, if not 0, becomes part of the header Stream-Cursor, which live readers send back. If
+	// a reader sends a different check, the reader's offset belongs to other content than the
+	// stream has.
 	Check uint64
-	// UpToDate reports that the stream had no content after the page. Closed reports that it will
-	// never have any.
+	// UpToDate reports that the stream had no content after the page when the page was read.
+	// Closed reports that no content can ever follow.
 	UpToDate, Closed bool
 }
 

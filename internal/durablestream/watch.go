@@ -13,14 +13,17 @@ import (
 )
 
 const (
-	// tick is the interval at which a stream with readers is read without a hint.
+	// tick is the interval at which the row of a stream with readers is read even if no hint
+	// arrives.
 	tick = time.Second
-	// patience is the number of consecutive failed reads after which the readers get the error.
+	// patience is the number of consecutive failed reads of a stream's row after which the
+	// waiting readers get the error.
 	patience = 5
 )
 
-// watch reads the row of one stream on behalf of all readers that wait for the stream. It runs
-// while it has readers. The last reader that leaves waits for the end of the watch.
+// watch reads the row of one stream on behalf of all readers that wait for the stream. Its
+// goroutine runs while readers wait. The last reader that leaves waits until the goroutine has
+// ended.
 type watch struct {
 	refs   int // guarded by Streams.mu
 	cancel context.CancelFunc
@@ -104,7 +107,7 @@ func (w *watch) take(x *store.Stream, err error) {
 }
 
 // news reports whether the stream has content after the position, or is closed. The returned
-// channel is closed when that may have changed.
+// channel is closed when the answer may have changed.
 func (w *watch) news(after int64) (bool, <-chan struct{}, error) {
 	w.mu.Lock()
 	defer w.mu.Unlock()
@@ -112,9 +115,9 @@ func (w *watch) news(after int64) (bool, <-chan struct{}, error) {
 	return there, w.changed, w.err
 }
 
-// await waits until the stream has content after the position, or is closed. While it waits, it
-// calls idle about once a second, and returns the error of idle. Errors: not_found once the stream
-// is deleted; the cause of the context's end.
+// await waits until the stream has content after the position, or is closed. While await waits,
+// it calls idle about once a second; an error of idle ends the wait and is returned. Errors:
+// not_found once the stream is deleted; the cause of the context's end.
 func (s *Streams) await(ctx context.Context, id uuid.UUID, after int64, idle func() error) error {
 	w := s.join(store.OrgOf(ctx), id)
 	defer s.leave(id, w)

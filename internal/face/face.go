@@ -36,13 +36,14 @@ type Config struct {
 	// Catalog lists the model providers and tools that are built into the program. /providers and
 	// /tools return it.
 	Catalog perdure.Catalog
-	// Pages are the files of the web user interface, including index.html. If nil, the path / shows
-	// the description of the API.
+	// Pages are the files of the web user interface, including index.html. If Pages is nil, the
+	// path / redirects to the description of the API.
 	Pages fs.FS
 	// Streams, if set, counts the event streams that continue after their handlers have returned.
-	// http.Server does not know these streams. Closing Stop ends them.
+	// http.Server.Shutdown does not wait for these streams. They end when Stop is closed.
 	Streams *sse.OpenStreams
-	// StreamsPerOrg is the largest number of durable streams of an org; default 10,000.
+	// StreamsPerOrg is the largest number of durable streams that one org may have; default
+	// 10,000.
 	StreamsPerOrg int
 }
 

@@ -9,8 +9,8 @@ import (
 	eventlog "github.com/perdure/perdure/internal/log"
 )
 
-// openAI adapts the OpenAI-compatible API to a [front.Tree]. The errors of this API have a shape of
-// their own.
+// openAI adapts the OpenAI-compatible API to a [front.Tree], because the errors of this API have
+// a different JSON shape from Perdure's problems.
 type openAI struct {
 	*openai.API
 	front *front.Front
@@ -37,8 +37,8 @@ func (o *openAI) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	o.API.ServeHTTP(w, r.WithContext(ctx))
 }
 
-// admitReader counts a caller that reads a response, and refuses one that has too many open
-// readers.
+// admitReader counts the caller's open reads of streamed responses, and refuses a new one if
+// there are too many. The caller must call leave at the end of the read.
 func (o *openAI) admitReader(r *http.Request) (leave func(), refused *openai.Error) {
 	leave, p := o.front.Admit(front.CallerOf(r.Context()), front.TransportResponses)
 	if p != nil {

@@ -44,8 +44,8 @@ func (l *Log) lost(ctx context.Context, execution uuid.UUID, head store.Head, n 
 	return len(first) == 1 && first[0].Seq > n+1, err
 }
 
-// seqSnapshots contains the snapshots that a reader needs if all it knows is the seq of its newest
-// event. The reader may lack the end of blocks that began before that event.
+// seqSnapshots contains the snapshots for a reader that resumes and knows only the seq of its
+// newest event. Such a reader may lack the end of blocks that began before that event.
 type seqSnapshots struct {
 	// items are snapshots of the blocks that are open, or were closed after the seq, the oldest first.
 	// They are complete up to the log's head.
@@ -56,9 +56,9 @@ type seqSnapshots struct {
 }
 
 // snapshotsAt reads the blocks with a seq up to n that are open or were closed after event n. A
-// reader that resumes at the cursor of one of the snapshots misses nothing. It receives the
-// following blocks from their first chunk, and every event after n. It may receive some data twice,
-// which it recognises by seq and offset.
+// reader that resumes at the cursor of one of the snapshots misses nothing: it receives the
+// snapshot's following blocks from their first chunk, and every event after n. It may receive
+// some data twice, and recognises such data by seq and offset.
 func (l *Log) snapshotsAt(ctx context.Context, execution uuid.UUID, n int64) (seqSnapshots, error) {
 	blocks, pos, head, err := l.read.BlocksAcross(ctx, execution, n)
 	if err != nil {

@@ -19,7 +19,8 @@ type commonFields struct {
 	Attempt int        `json:"attempt,omitempty"`
 }
 
-// commonNames are the JSON names of the commonFields. The members of an event cannot replace them.
+// commonNames are the JSON names of the commonFields. An event's own members with such a name are
+// dropped.
 var commonNames = []string{
 	"seq", "agentExecutionId", "createdAt", "responseId", "turnId", "messageId", "toolCallId", "taskExecutionId", "attempt",
 }
@@ -60,8 +61,8 @@ func content(text, toolCallID string) any {
 	return callDelta{Type: "tool_call_delta", ToolCall: callID{toolCallID}, Delta: text}
 }
 
-// ResetData is the data of a reset. The client must drop all events that it has received. The log
-// follows again, from the event FirstAvailable.
+// ResetData is the data of a reset. The client must drop all events that it has received. After
+// the reset, the client receives the log again, from the event with the seq FirstAvailable.
 type ResetData struct {
 	Reason         string `json:"reason" enum:"ahead,epoch,truncated"`
 	FirstAvailable int64  `json:"firstAvailable" doc:"Seq of the first event that is still there."`

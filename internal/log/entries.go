@@ -8,12 +8,12 @@ import (
 	"github.com/perdure/perdure"
 )
 
-// entryLimit is the maximum size in bytes of an entry's content inside an event. A client reads
-// larger content by the id of the entry.
+// entryLimit is the maximum size in bytes of an entry's content that an event contains. A client
+// requests larger content by the id of the entry.
 const entryLimit = 256 << 10
 
-// entries are the entries that the events of a page refer to. The log stores only their ids, so
-// that content is not stored twice.
+// entries are the entries to which the events of a page refer, by id. The log stores only their
+// ids, so that no content is stored twice.
 type entries map[uuid.UUID]*perdure.Entry
 
 // joinEntries reads all entries that the records refer to with one read of the store. If the
@@ -48,9 +48,9 @@ func (l *Log) joinEntries(ctx context.Context, execution uuid.UUID, records []pe
 	return joined, len(records), nil
 }
 
-// lacking returns the error for an entry that the log refers to and the store does not have. The
-// code is not_found if the execution was deleted in the meantime, and internal if the store is
-// damaged.
+// lacking returns the error for an entry to which the log refers but which the store does not
+// have. The code is not_found if the execution was deleted in the meantime, and internal if the
+// store is damaged.
 func (l *Log) lacking(ctx context.Context, execution uuid.UUID, err error) error {
 	if !perdure.IsCode(err, perdure.NotFound) {
 		return err
@@ -80,9 +80,9 @@ func entryNamed(r perdure.Record) (*uuid.UUID, error) {
 	return named.EntryID, nil
 }
 
-// isPruned reports whether the record is a chunk whose content was pruned, because its block was
-// superseded. It returns false for the first chunk of the block, which clients still receive with
-// empty text. Therefore no seq is missing.
+// isPruned reports whether the record is a chunk whose content was pruned because its block was
+// superseded. For the first chunk of a block it returns false: clients receive this chunk with
+// empty text, so that no seq is missing.
 func isPruned(r perdure.Record) bool {
 	return r.Chunk != nil && r.Chunk.Text == "" && r.Chunk.Length == 0 && r.Chunk.Offset > 0
 }

@@ -10,11 +10,12 @@ import (
 	"github.com/perdure/perdure"
 )
 
-// member is a member of a JSON object as text. The key includes its quotes.
+// member is one member of a JSON object. Both the key with its quotes and the value are JSON
+// text.
 type member struct{ key, value []byte }
 
-// membersOf returns the members of a JSON object, sorted by key. Each key occurs once. For an empty
-// text it returns none.
+// membersOf returns the members of a JSON object, sorted by key. Each key occurs once. For an
+// empty text, the result has no members.
 func membersOf(fields json.RawMessage) ([]member, error) {
 	if len(fields) == 0 {
 		return nil, nil
@@ -25,7 +26,7 @@ func membersOf(fields json.RawMessage) ([]member, error) {
 	return decoded(fields)
 }
 
-// decoded implements membersOf for any object.
+// decoded returns the same as membersOf, by decoding; it works for every JSON object.
 func decoded(fields json.RawMessage) ([]member, error) {
 	var values map[string]json.RawMessage
 	if err := json.Unmarshal(perdure.ValidJSON(fields), &values); err != nil {
@@ -46,10 +47,11 @@ func decoded(fields json.RawMessage) ([]member, error) {
 	return members, nil
 }
 
-// split implements membersOf for an object in compact form with plain keys; nearly all stored
-// objects have this form. It scans the text once and copies nothing. Decoding an object of a
-// megabyte for each of a thousand readers would cost the server more than all other work for them.
-// split returns false for any other text, but it does not validate the whole text.
+// split returns the same as membersOf, without decoding. It works for an object in compact form
+// with plain keys, as nearly all stored objects are, and returns false for any other text. It
+// scans the text once, copies nothing, and does not validate the whole text: to decode an object
+// of a megabyte for each of a thousand readers would cost the server more than all other work for
+// them.
 func split(fields []byte) ([]member, bool) {
 	if !bytes.HasPrefix(fields, []byte("{")) || !bytes.HasSuffix(fields, []byte("}")) || !utf8.Valid(fields) {
 		return nil, false
@@ -97,8 +99,9 @@ func plainKey(text []byte) ([]byte, bool) {
 	return text[:n+1], true
 }
 
-// endOfValue returns the index of the end of the value that begins at index i. A comma is there, or
-// the brace that ends the text. It returns false if the value contains white space outside strings.
+// endOfValue returns the index after the value that begins at index i: that of the comma after
+// the value, or of the brace that ends the text. It returns false if the value contains white
+// space outside strings.
 func endOfValue(text []byte, i int) (int, bool) {
 	begin, depth := i, 0
 	for ; i < len(text); i++ {

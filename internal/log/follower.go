@@ -13,16 +13,17 @@ import (
 )
 
 const (
-	// ringItems and ringBytes limit the items in a follower's ring. A reader that needs older items
-	// reads the store.
+	// ringItems and ringBytes limit the items in a follower's ring, by number and by bytes. A
+	// reader that needs older items reads the store.
 	ringItems = 1024
 	ringBytes = 1 << 20
-	// patience is the number of consecutive failed reads after which the readers get the error.
+	// patience is the number of consecutive failed reads of the store after which the readers get
+	// the error.
 	patience = 5
 )
 
 // follower caches the newest items of one log for all readers that have caught up. It has no
-// goroutine of its own. The reader that receives a hint reads the store for all of them. A log
+// goroutine of its own: the reader that receives a hint reads the store for all of them. A log
 // without activity therefore costs a little memory and no processor time.
 type follower struct {
 	org       string // org to which the reads are charged
@@ -44,7 +45,7 @@ type follower struct {
 	err     error
 	changed chan struct{} // closed and replaced at each change of the fields
 	// newest is a copy of the items after the position newestAfter. Many readers wait at the same
-	// position, and share it. The slice is never modified.
+	// position and share this slice, which is never modified.
 	newest      []Item
 	newestAfter int64
 }
@@ -104,8 +105,8 @@ func (f *follower) isReady() bool {
 // context returns the context for reads of the store on behalf of all readers of the log.
 func (f *follower) context() context.Context { return store.ForOrg(context.Background(), f.org) }
 
-// advance reads the store until there is nothing new. It reads for all readers of the log. It
-// therefore does not stop when the calling reader leaves; each read is short.
+// advance reads the store until the log has no newer records. It does not stop when the calling
+// reader leaves, because it reads for all readers of the log; each read is short.
 func (l *Log) advance(f *follower) {
 	f.reading.Lock()
 	defer f.reading.Unlock()
@@ -276,7 +277,7 @@ func (f *follower) wake() {
 	f.changed = make(chan struct{})
 }
 
-// followerView is what a follower can tell a reader that is at some position.
+// followerView is what a follower returns to a reader at one position.
 type followerView struct {
 	items   []Item
 	head    store.Head

@@ -87,7 +87,8 @@ func (l *Log) page(ctx context.Context, execution uuid.UUID, pos int64, limit in
 	return items, head, nil
 }
 
-// errTruncated reports that the log no longer has the records after the requested position.
+// errTruncated reports that the log no longer has the records directly after the requested
+// position, because they were pruned.
 var errTruncated = errors.New("the log begins later")
 
 // gap returns the error for a missing record at pos. It is errTruncated if the log now begins after

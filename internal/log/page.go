@@ -8,16 +8,16 @@ import (
 	"github.com/perdure/perdure"
 )
 
-// Page is a part of a log.
+// Page is a part of a log, as [Log.Page] returns it.
 type Page struct {
 	Items []Item
 	// Next is the position after the last item.
 	Next perdure.Cursor
 	// UpToDate reports that the log had no records after Next.
 	UpToDate bool
-	// Reset is set if the cursor does not fit the log, or if records after it were pruned. That
-	// includes the start of the log. Items then begins at the first record, and the client drops its
-	// copy of the log.
+	// Reset is set if the cursor does not fit the log, or if records after the cursor were
+	// pruned; the start of the log is such a cursor too. In both cases Items begins at the first
+	// record, and the client must drop its copy of the log.
 	Reset *ResetData
 }
 
@@ -73,8 +73,8 @@ func (l *Log) pageAt(ctx context.Context, execution uuid.UUID, at perdure.Cursor
 	return p, nil
 }
 
-// AtEnd reports whether the log has ended and the position from is its end. Then no item will ever
-// follow. Errors: invalid_argument, not_found.
+// AtEnd reports whether the log has ended and from is the position at its end. If so, no item
+// will ever follow. Errors: invalid_argument, not_found.
 func (l *Log) AtEnd(ctx context.Context, execution uuid.UUID, from From) (bool, error) {
 	c, err := perdure.ParseCursor(from.Cursor)
 	if err != nil {

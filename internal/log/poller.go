@@ -10,8 +10,8 @@ import (
 )
 
 // poller is the only goroutine of a Log; it runs while the Log has followers. Once a second it
-// reads those logs again whose last read failed. If hints can be lost, it also reads the heads of
-// all followed logs with one query.
+// reads every log again whose last read failed. If the store's hints about new records can be
+// lost, it also reads the heads of all followed logs with one query.
 type poller struct {
 	cancel context.CancelFunc
 	done   chan struct{}
@@ -37,7 +37,8 @@ func (l *Log) startPoller() {
 }
 
 // stopRounds stops the poller after the last follower has left. The caller holds mu. The returned
-// function waits for the end of the goroutine; it must be called without mu.
+// function waits until the goroutine has ended; the caller must release mu before it calls the
+// function.
 func (l *Log) stopRounds() (wait func()) {
 	r := l.rounds
 	l.rounds = nil
@@ -78,7 +79,7 @@ func (l *Log) round(ctx context.Context) {
 	}
 }
 
-// behind reports whether the follower must read the store, because its last read failed or the head
+// behind reports whether the follower must read the store: if its last read failed, or the head
 // in the store has changed. The head of a deleted log is zero.
 func (f *follower) behind(head *store.Head) bool {
 	f.mu.Lock()

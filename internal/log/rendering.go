@@ -7,7 +7,7 @@ import (
 	"github.com/perdure/perdure"
 )
 
-// rendering is the JSON of an item, rendered once for all readers of the item.
+// rendering is the JSON of an item. It is rendered once, and all readers of the item share it.
 type rendering struct {
 	execution uuid.UUID
 	members   []member // members of the record's fields, sorted
@@ -52,15 +52,15 @@ func (r *rendering) render(i Item) ([]byte, error) {
 	return eventData(*i.Record, r.execution, members)
 }
 
-// headOf returns the members with which the JSON of a record begins.
+// headOf returns the members with which the JSON of every record begins.
 func headOf(r perdure.Record, execution uuid.UUID) commonFields {
 	return commonFields{
 		Seq: r.Seq, ExecutionID: execution, CreatedAt: r.CreatedAt, Place: r.Place, TaskID: r.TaskID, Attempt: r.Attempt,
 	}
 }
 
-// chunkData renders a chunk of a block. If snapshot is set, the chunk is the whole block, and
-// replaces the client's copy of the block.
+// chunkData returns the JSON of a chunk of a block. If snapshot is set, the chunk contains the
+// whole block, and clients replace what they have of the block.
 func chunkData(r perdure.Record, execution uuid.UUID, snapshot bool) ([]byte, error) {
 	c := r.Chunk
 	piece := chunk{commonFields: headOf(r, execution), Offset: c.Offset, Stream: c.Stream, Snapshot: snapshot}
@@ -75,8 +75,8 @@ func chunkData(r perdure.Record, execution uuid.UUID, snapshot bool) ([]byte, er
 	return encode(piece)
 }
 
-// eventData renders an event. The parameter members has the members that only events of this type
-// have.
+// eventData returns the JSON of an event. The parameter members contains the members that only
+// events of this type have.
 func eventData(r perdure.Record, execution uuid.UUID, members []member) ([]byte, error) {
 	head, err := encode(headOf(r, execution))
 	if err != nil {

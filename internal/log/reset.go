@@ -7,8 +7,8 @@ import (
 	"github.com/perdure/perdure"
 )
 
-// reset yields a reset, with which the reader drops all records that it has received. It then moves
-// to the first record.
+// reset yields a reset, which tells the reader to drop all records that it has received. It then
+// moves the reader's position to before the first record of the log.
 func (t *tail) reset(ctx context.Context, reason string) error {
 	at, data, err := t.log.resetTo(ctx, t.execution, reason)
 	if err != nil {

@@ -32,10 +32,10 @@ func (l *Log) Tail(ctx context.Context, execution uuid.UUID, from From) iter.Seq
 	}
 }
 
-// errLeft reports that the reader has left its loop over the items.
+// errLeft ends the tail of a reader that has left its loop over the items.
 var errLeft = errors.New("the reader has left")
 
-// tail is the state of one reader.
+// tail is the state of one reader of a log, during one call of [Log.Tail].
 type tail struct {
 	log       *Log
 	execution uuid.UUID
@@ -73,7 +73,8 @@ func (t *tail) run(ctx context.Context, from From) error {
 	return t.give(endItem(t.at))
 }
 
-// step yields the items after the reader's position. If there are none, it waits for some.
+// step yields the items after the reader's position. If there are none, step waits until there
+// may be some.
 func (t *tail) step(ctx context.Context) error {
 	seen, err := t.next(ctx)
 	if errors.Is(err, errTruncated) {
@@ -132,8 +133,8 @@ func (t *tail) next(ctx context.Context) (followerView, error) {
 	defer done()
 	items, head, err := t.log.page(ctx, t.execution, t.at.Pos, pageRecords)
 	fair.Charge(ctx, time.Duration(sizeOf(items))*fair.PerByte) // the items are written while the request has no place in the share
-	// The channel changed is older than the read. A record that the read has missed will therefore
-	// close it.
+	// The channel changed was taken before the read of the store. If the read has missed a
+	// record, the follower therefore closes this channel.
 	return followerView{items: items, head: head, turn: seen.turn, changed: seen.changed}, err
 }
 
@@ -171,8 +172,9 @@ func (t *tail) give(item Item) error {
 	return nil
 }
 
-// wait returns when there may be more to read, or yields an idle item. The reader that receives a
-// hint reads the store for all readers of the log.
+// wait returns when the log may have more records, or yields an idle item if it has none for a
+// while. The first reader that receives a hint reads the store on behalf of all readers of the
+// log.
 func (t *tail) wait(ctx context.Context, changed <-chan struct{}) error {
 	if t.follower == nil {
 		t.follower = t.log.follow(store.OrgOf(ctx), t.execution)
@@ -198,7 +200,7 @@ func (t *tail) wait(ctx context.Context, changed <-chan struct{}) error {
 	}
 }
 
-// begin sets the position from which the log is read.
+// begin sets the reader's position to the one that from describes.
 func (t *tail) begin(ctx context.Context, from From) error {
 	c, err := perdure.ParseCursor(from.Cursor)
 	if err != nil {

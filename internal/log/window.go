@@ -20,9 +20,10 @@ type Span struct {
 // Window is a part of a log, counted in events. A block is one event: a full snapshot that replaces
 // the client's copy of the block.
 type Window struct {
-	// Across is set in a window of the events after a seq. It contains snapshots of the blocks that
-	// began up to that seq and are open or were closed after it, oldest first. They are complete up to
-	// the position AcrossAt. A reader that was disconnected inside such a block needs them.
+	// Across is set in a window of the events after a seq. It contains snapshots of those blocks
+	// that began up to that seq and are open or were closed after it, oldest first. The snapshots
+	// are complete up to the position AcrossAt. A reader that was disconnected inside such a
+	// block needs them.
 	Across   []Item
 	AcrossAt int64
 	Items    []Item // oldest first
@@ -121,8 +122,8 @@ func (l *Log) forward(ctx context.Context, execution uuid.UUID, after int64, lim
 }
 
 // addEarlierBlocks adds snapshots of the blocks that began up to the event with the seq after and
-// were still open then. The snapshots are read after the window's events. They are therefore
-// complete up to the window's position or a later one.
+// were still open at that event. Because the snapshots are read after the window's events, they
+// are complete at least up to the window's position.
 func (l *Log) addEarlierBlocks(ctx context.Context, execution uuid.UUID, w *Window, after int64) error {
 	if after == 0 {
 		return nil

@@ -15,13 +15,16 @@ import (
 )
 
 const (
-	// Window is the number of open questions of an org, the newest ones, whose changes a feed reports.
+	// Window is the number of open questions per org, the newest ones, whose changes a feed
+	// reports.
 	Window = 1000
-	// changesKept is the maximum number of changes that a feed remembers for slow readers.
+	// changesKept is the maximum number of changes that a feed stores for readers that have not
+	// read them yet.
 	changesKept = 4 * Window
 	// tick is the interval at which a feed reads the questions even without a hint.
 	tick = time.Second
-	// patience is the number of consecutive failed reads after which the readers get the error.
+	// patience is the number of consecutive failed reads of the store after which the readers get
+	// the error.
 	patience = 5
 )
 
@@ -45,8 +48,8 @@ func New(s Store, hints notify.Notifier) *Feeds {
 	return &Feeds{store: s, hints: hints, orgs: map[string]*feed{}}
 }
 
-// feed reads the open questions of one org. It runs while it has readers. The last reader that
-// leaves waits for the end of the feed.
+// feed reads the open questions of one org for all readers of that org. Its goroutine runs while
+// there are readers. The last reader that leaves waits until the goroutine has ended.
 type feed struct {
 	refs   int
 	cancel context.CancelFunc
@@ -88,7 +91,8 @@ func (s *Feeds) Read(org string) *Reader {
 	return &Reader{feeds: s, feed: f, org: org}
 }
 
-// Close ends the reader.
+// Close ends the reader. If it was the last reader of its org, Close waits until the org's feed
+// has ended.
 func (r *Reader) Close() {
 	r.feeds.mu.Lock()
 	r.feed.refs--
@@ -160,7 +164,7 @@ func (f *feed) change(id uuid.UUID) {
 	f.changes[id] = f.pos
 }
 
-// forget drops the older half of the recorded changes if there are too many.
+// forget drops the older half of the stored changes if there are more than changesKept.
 func (f *feed) forget() {
 	if len(f.changes) <= changesKept {
 		return
@@ -183,8 +187,9 @@ func (f *feed) wake() {
 	f.changed = make(chan struct{})
 }
 
-// Reset moves the reader behind all changes until now. If the caller then reads the questions, it
-// gets the result of all these changes. Errors: those of the store; the cause of the context's end.
+// Reset makes the reader skip all changes until now. If the caller reads the questions after
+// Reset, the questions contain the result of all these changes. Errors: those of the store; the
+// cause of the context's end.
 func (r *Reader) Reset(ctx context.Context) error {
 	for {
 		r.feed.mu.Lock()

@@ -16,9 +16,9 @@ import (
 	eventlog "github.com/perdure/perdure/internal/log"
 )
 
-// executionLog is the log of an execution as a durable stream of JSON messages, as it was at the
-// start of the request. A position of the stream is a pos of the log. An offset is the pos padded
-// with zeros, so that offsets sort as strings.
+// executionLog serves the log of an execution as a durable stream of JSON messages. The stream
+// ends at head, the end of the log when the request started. A position of the stream is a pos of
+// the log. An offset is the pos padded with zeros, so that offsets sort as strings.
 type executionLog struct {
 	*server
 	execution uuid.UUID
@@ -34,8 +34,8 @@ const (
 
 func (d *executionLog) ContentType() string { return "application/json" }
 
-// Tag returns a tag for caches. It changes when the store is restored, because the log may then
-// have other records at the same positions.
+// Tag returns the part of an ETag that identifies the log. It changes when the store is restored
+// from a backup, because the log may then have other records at the same positions.
 func (d *executionLog) Tag() string { return fmt.Sprintf("%s:%x", d.execution, d.head.Epoch) }
 
 func (d *executionLog) Offset(at int64) string { return fmt.Sprintf("%0*d", digits, at) }
@@ -87,8 +87,9 @@ func (d *executionLog) Check(ctx context.Context, at int64) (uint64, error) {
 	return checkOf(c), err
 }
 
-// checkOf returns a number derived from the log's epoch and the record before the cursor. Two
-// histories of the store have different numbers.
+// checkOf returns a number derived from the cursor's epoch and from the nonce of the record
+// before the cursor. After the store was restored from a backup, the same position has a
+// different number.
 func checkOf(c perdure.Cursor) uint64 { return max(perdure.EpochOf(c.Epoch, uint64(c.Nonce)), 1) }
 
 func (d *executionLog) page(ctx context.Context, p eventlog.Page) (durablestream.Page, error) {
@@ -103,9 +104,10 @@ func (d *executionLog) page(ctx context.Context, p eventlog.Page) (durablestream
 	return out, err
 }
 
-// markOf returns a hash of a page's content and its check. The content between two positions can
-// change: a superseded block loses its text, and old records are pruned. The check changes if
-// another history of the store has a different record before the page's end.
+// markOf returns a hash of a page's content and of check, the number that checkOf returns for the
+// page's end. The content must be hashed because it can change between the same two positions: a
+// superseded block loses its text, and old records are pruned. check differs if a restored store
+// has a different record before the page's end.
 func markOf(content []byte, check uint64) string {
 	h := sha256.New()
 	h.Write(content)

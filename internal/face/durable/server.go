@@ -1,5 +1,5 @@
-// Package durable serves the Durable Streams protocol: the general streams of package durablestream,
-// and below executions/ the logs of executions, which are read-only.
+// Package durable serves the Durable Streams protocol. It serves the streams that clients write
+// (package durablestream) and, below executions/, the logs of executions as read-only streams.
 package durable
 
 import (
@@ -15,7 +15,8 @@ import (
 	eventlog "github.com/perdure/perdure/internal/log"
 )
 
-// executionsPath is the prefix of the logs of executions, below front.StreamsPath.
+// executionsPath is the prefix of the stream paths that name logs of executions. It follows
+// front.StreamsPath in the URL.
 const executionsPath = "executions/"
 
 // server holds the state that all requests share.
@@ -25,7 +26,8 @@ type server struct {
 	streams *durablestream.Streams // the general streams
 }
 
-// Register registers the routes of the streams. Their handler itself distinguishes the methods.
+// Register registers the routes of the streams for all methods. The handler refuses methods that
+// the protocol does not have.
 func Register(f *front.Front, log *eventlog.Log, streams *durablestream.Streams) {
 	s := &server{f, log, streams}
 	f.Handle(front.Route{Pattern: front.StreamsPath, Access: front.Client, AnyType: true, Compress: true}, s.serve)
@@ -48,8 +50,9 @@ func (s *server) serve(w http.ResponseWriter, r *http.Request) {
 	}
 }
 
-// stream answers a request. The context live ends when the server stops or the key is no longer
-// valid. Only waiting ends with it: a request that does not wait is still answered.
+// stream responds to a request. The context live ends when the server stops or the key is no
+// longer valid. The end of live stops only a read that waits for content; other requests still
+// get their response.
 func (s *server) stream(live context.Context, w http.ResponseWriter, r *http.Request, org string) error {
 	path := strings.TrimPrefix(r.URL.Path, front.StreamsPath)
 	reading := durablestream.Reading{

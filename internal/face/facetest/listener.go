@@ -5,8 +5,8 @@ import (
 	"sync"
 )
 
-// Connections tracks connections to the server by the client's address. Over has a channel for each
-// address, which is closed when the server has closed the connection.
+// Connections tracks connections to the server. Over has a channel for each client address; the
+// channel is closed once the server has closed the connection from that address.
 type Connections struct {
 	mu   sync.Mutex // guards Over
 	Over map[string]chan struct{}
@@ -24,8 +24,8 @@ func (c *Connections) Of(addr string) chan struct{} {
 	return c.Over[addr]
 }
 
-// Begin returns the channel for a new connection. An address can be reused, so the channel of an
-// earlier, closed connection is replaced.
+// Begin returns the channel of a new connection from addr. If an earlier connection from the same
+// address has been closed, Begin replaces that connection's channel.
 func (c *Connections) Begin(addr string) chan struct{} {
 	over := c.Of(addr)
 	select {

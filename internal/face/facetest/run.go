@@ -43,7 +43,7 @@ func (r *Run) Commit(c perdure.Commit) perdure.CommitReply {
 	return reply
 }
 
-// Say commits a message entry and a checkpoint.
+// Say commits the message as an entry, together with a checkpoint, and returns the entry.
 func (r *Run) Say(m perdure.Message) perdure.Entry {
 	r.Server.T.Helper()
 	e, err := perdure.NewMessageEntry(m)
@@ -98,7 +98,8 @@ func (r *Run) Task(kind string, instance string) {
 	r.Finish(perdure.TaskFinish{Lease: r.Schedule(kind, instance), Result: perdure.Inline([]byte(`"ok"`))})
 }
 
-// Schedule commits a new task, claims it with the same commit, and returns its lease.
+// Schedule commits a new task that the worker claims with the same commit, and returns the task's
+// lease.
 func (r *Run) Schedule(kind, instance string) perdure.TaskLease {
 	r.Server.T.Helper()
 	input := json.RawMessage(`{"a":1}`)
@@ -116,7 +117,7 @@ func (r *Run) Schedule(kind, instance string) perdure.TaskLease {
 	return reply.Claims[0].Lease
 }
 
-// Fail ends the attempt of a task with an error that is retried.
+// Fail ends the current attempt of a task with an error after which the task is retried.
 func (r *Run) Fail(lease perdure.TaskLease) {
 	r.Server.T.Helper()
 	r.Finish(perdure.TaskFinish{Lease: lease, Error: &perdure.TaskError{Code: perdure.Unavailable, Message: "no answer"}})

@@ -1,4 +1,5 @@
-// Package facetest is a whole server over a real store, for tests of the rooms of the face.
+// Package facetest runs a whole server over a real store, for tests of the packages below
+// internal/face.
 package facetest
 
 import (
@@ -44,7 +45,8 @@ type Server struct {
 	WorkerKey string
 }
 
-// Open starts a server. The functions in change may modify the API's configuration.
+// Open starts a server over a new store. Each function in change may modify the API's
+// configuration before the start.
 func Open(t *testing.T, change ...func(*face.Config)) *Server {
 	t.Helper()
 	return OpenOver(t, opentest.Store(t), change...)
@@ -126,13 +128,13 @@ func (h *Server) Restarted() *Server {
 	return again
 }
 
-// Wrap puts a wrapper around the server's HTTP handler.
+// Wrap replaces the server's HTTP handler by the handler that around returns for it.
 func (h *Server) Wrap(around func(http.HandlerFunc) http.HandlerFunc) {
 	var outer http.Handler = around((*h.Serve.Load()).ServeHTTP)
 	h.Serve.Store(&outer)
 }
 
-// Key creates an API key of the role and returns the key's secret.
+// Key creates an API key that has the given role, and returns the key's secret.
 func (h *Server) Key(role perdure.KeyRole) string {
 	h.T.Helper()
 	_, secret, err := h.Engine.CreateKey(h.T.Context(), "default", "test "+string(role), role)
@@ -203,7 +205,8 @@ func (h *Server) Request(method, path, body string, headers ...string) *http.Req
 	return req
 }
 
-// Want checks the status and decodes the body into v, unless v is nil.
+// Want fails the test if the reply has another status. It decodes the body into v, unless v is
+// nil.
 func (r Reply) Want(status int, v any) Reply {
 	r.T.Helper()
 	if r.Status != status {

@@ -18,8 +18,8 @@ func (b Browser) Headers(more ...string) []string {
 	return append([]string{"Authorization", "", "Cookie", b.Cookie, "Perdure-Session", b.Half}, more...)
 }
 
-// Protocols returns the WebSocket subprotocols that the browser offers. One of them carries its
-// half of the session.
+// Protocols returns the WebSocket subprotocols that the browser offers. One of them contains the
+// page's half of the session's secret.
 func (b Browser) Protocols() string { return "perdure, perdure.session." + b.Half }
 
 // Port returns the server's port.

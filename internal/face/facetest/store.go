@@ -9,16 +9,18 @@ import (
 	"github.com/perdure/perdure/internal/store"
 )
 
-// Brittle is a store whose reads of executions and questions can be made to fail.
+// Brittle is a store for tests of errors. A test can make its reads of executions and questions
+// fail.
 type Brittle struct {
 	store.Store
 	Err atomic.Pointer[error]
 }
 
-// Lazy implements [store.Reader]. The returned reader fails when the Brittle store does.
+// Lazy implements [store.Reader]. The returned reader fails in the same cases as the Brittle
+// store.
 func (b *Brittle) Lazy() store.Reader { return brittleReader{b.Store.Lazy(), b} }
 
-// brittleReader is a lazy reader that fails when its Brittle store does.
+// brittleReader is a lazy reader that fails in the same cases as its Brittle store.
 type brittleReader struct {
 	store.Reader
 	b *Brittle

@@ -28,7 +28,8 @@ func PosOf(t *testing.T, cursor string) int64 {
 // PingAlways sets the shortest interval of pings that the tests use: one second.
 func PingAlways(c *face.Config) { c.PingEvery = time.Second }
 
-// OfType returns the events with the name. For data events, the name is the type in their data.
+// OfType returns those events that have the name. The name of a data event is the type in its
+// data.
 func OfType(events []Event, name string) []Event {
 	name, kind, _ := strings.Cut(name, " ")
 	var found []Event

@@ -14,14 +14,15 @@ import (
 	"github.com/perdure/perdure/internal/face/problem"
 )
 
-// Caller identifies who sent a request.
+// Caller is the identity of whoever sent a request: the org, the key and its role.
 type Caller struct {
 	Org  string
 	Role perdure.KeyRole
 	ID   uuid.UUID // id of the key; zero if the key is not stored
 	Name string
 	Key  perdure.Hash // hash of the key's secret; set for a session too
-	// proof lets an open stream check at intervals whether the key or session is still valid.
+	// proof is the key or session of the request. An open stream uses it to check at intervals
+	// whether that key or session is still valid.
 	proof     proof
 	SessionID uuid.UUID // zero if the caller has no session
 	// Operator is set if the request has the token of the server's data directory. Org is then the org
@@ -29,8 +30,8 @@ type Caller struct {
 	Operator bool
 }
 
-// actor returns the caller in the form in which the audit log records it. The parameter request is
-// the id of the request.
+// actor returns the caller in the form in which the audit log records it. The parameter request
+// is the id of the request r.
 func (c Caller) actor(r *http.Request, request string) perdure.Actor {
 	a := perdure.Actor{Name: c.Name, RequestID: request, RemoteAddress: remoteAddress(r)}
 	if c.ID != uuid.Nil {
@@ -48,8 +49,9 @@ func remoteAddress(r *http.Request) string {
 	return r.RemoteAddr
 }
 
-// PeerAddress returns the IP address of the client. If PublicURL is set, there is a proxy in front
-// of the server. The client's address is then the one that the proxy has added to X-Forwarded-For.
+// PeerAddress returns the IP address of the client. If PublicURL is set, a proxy stands in front
+// of the server; PeerAddress then returns the address that the proxy has added to
+// X-Forwarded-For.
 func (f *Front) PeerAddress(r *http.Request) string {
 	if f.PublicURL != nil {
 		forwarded := strings.Join(r.Header.Values("X-Forwarded-For"), ",")
@@ -98,8 +100,8 @@ func CallerOf(ctx context.Context) Caller {
 	return c
 }
 
-// proofOf returns the proof of identity in a request, and reports whether there is one. If the
-// header Authorization is present, the cookie is ignored.
+// proofOf returns the key or session that a request contains, and reports whether there is one.
+// If the header Authorization is present, the session's cookie is ignored.
 func (f *Front) proofOf(r *http.Request) (proof, bool) {
 	if auth := r.Header.Get("Authorization"); auth != "" {
 		scheme, rest, _ := strings.Cut(auth, " ")
@@ -117,8 +119,9 @@ const (
 	howToSignIn = "sign in again with POST /api/login"
 )
 
-// authenticate returns the caller of a request. A page of another origin can make a browser send a
-// request, so a write with a session must come from the server's own pages.
+// authenticate returns the caller of a request. A write with a session must come from the
+// server's own pages, because a page of another origin can make a browser send a request with the
+// session's cookie.
 func (f *Front) authenticate(r *http.Request) (Caller, *problem.Problem) {
 	given, any := f.proofOf(r)
 	if !any {
@@ -181,7 +184,7 @@ func originOf(u *url.URL) string {
 	return u.Scheme + "://" + host
 }
 
-// ownHost reports whether the Host header names this server.
+// ownHost reports whether the Host header of the request names this server.
 func (f *Front) ownHost(r *http.Request) bool {
 	if len(f.Hosts) == 0 {
 		return true
@@ -192,9 +195,9 @@ func (f *Front) ownHost(r *http.Request) bool {
 	})
 }
 
-// orgFor returns the org of a request. A stored key has one org. An operator names any org in the
-// path; it must exist and not be disabled, except for the operations on orgs themselves. Errors:
-// not_found, permission_denied.
+// orgFor returns the org on which a request acts. A stored key belongs to one org. An operator
+// names any org in the path; that org must exist and not be disabled, except for the operations
+// on orgs themselves. Errors: not_found, permission_denied.
 func (f *Front) orgFor(r *http.Request, key *perdure.APIKey) (string, error) {
 	if !key.Operator {
 		return key.Org, nil
@@ -216,8 +219,8 @@ func (f *Front) orgFor(r *http.Request, key *perdure.APIKey) (string, error) {
 	return org, f.Engine.OrgWorks(r.Context(), org)
 }
 
-// ForeignSocket refuses a WebSocket if a page of another origin makes a browser open it with its
-// session.
+// ForeignSocket returns a problem if a page of another origin makes a browser open a WebSocket
+// with the browser's session, and nil otherwise.
 func (f *Front) ForeignSocket(r *http.Request) *problem.Problem {
 	if CallerOf(r.Context()).proof.session && !f.ownOrigin(r) {
 		return problem.New(perdure.PermissionDenied, "a WebSocket with a session must come from this server's own pages (Origin)")

@@ -17,8 +17,9 @@ const (
 	requestIDLimit = 128
 )
 
-// onBehalf returns the context of a request that the caller has sent. It also sets the response
-// header with the request id that the audit log records. Errors: those of fair.Visit.Enter.
+// onBehalf returns a context with the caller of the request, the caller's org, and the identity
+// that the audit log records. It sets the response header that contains the request id, and waits
+// for the org's share of the processor. Errors: those of fair.Visit.Enter.
 func (f *Front) onBehalf(ctx context.Context, w http.ResponseWriter, r *http.Request, c Caller) (context.Context, error) {
 	id := requestID(r)
 	w.Header().Set(requestIDHeader, id)
@@ -27,10 +28,10 @@ func (f *Front) onBehalf(ctx context.Context, w http.ResponseWriter, r *http.Req
 	return store.ForOrg(store.By(ctx, c.actor(r, id)), c.Org), err
 }
 
-// shared waits until the request may compute in its org's share of the processor. The request
-// occupies a place in the share from the end of its body to the start of its response, because both
-// may be transferred slowly. A body is read only when the org may compute, and its bytes are
-// charged to the org.
+// shared waits until the org's share of the processor has a place for the request. The request
+// occupies the place from the end of its body to the start of its response, because both may be
+// transferred slowly. The body is read only when the org may compute, and its bytes are charged
+// to the org.
 func (f *Front) shared(ctx context.Context, w http.ResponseWriter, r *http.Request, org string) (context.Context, error) {
 	visit := f.Share.Visit(org)
 	if a, ok := w.(*answer); ok {

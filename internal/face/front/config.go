@@ -15,21 +15,23 @@ import (
 // BodyLimit is the largest size of a request body, in bytes.
 const BodyLimit = 8 << 20
 
-// Authenticator finds the API key for a secret. A key whose id is zero is not stored.
+// Authenticator finds the API key that belongs to a secret. It may return a key that is not
+// stored; such a key has the zero id.
 type Authenticator interface {
 	// KeyOf returns the key whose secret has the given SHA-256 hash. Errors: unauthenticated;
 	// permission_denied if the key's org is disabled.
 	KeyOf(ctx context.Context, secret perdure.Hash) (*perdure.APIKey, error)
 }
 
-// Config configures the front and the rooms, which read it too. Engine is required; the zero value
-// of every other field works.
+// Config configures the front. The packages that serve parts of the API read the same Config.
+// Engine is required; the zero value of every other field works.
 type Config struct {
 	Engine *engine.Engine
 	// Auth finds API keys. By default it finds the keys that the engine has stored.
 	Auth Authenticator
-	// Hosts are the accepted values of the Host header, with or without port. In dev mode they protect
-	// against attacks with a DNS name that resolves to the loopback address. Empty accepts any host.
+	// Hosts are the accepted values of the Host header, with or without port. In dev mode they
+	// protect against DNS rebinding: a foreign page's host name that resolves to the loopback
+	// address. If Hosts is empty, every host is accepted.
 	Hosts []string
 	// Origins are trusted origins besides the one that the Host header names. Their pages may read
 	// responses (CORS).
@@ -50,8 +52,8 @@ type Config struct {
 	Stop <-chan struct{}
 	// PingEvery is the interval between pings of a stream; default 15 s.
 	PingEvery time.Duration
-	// WriteTimeout is the time that a stream's reader has for each piece of 64 KiB before its
-	// connection is reset; default 30 s.
+	// WriteTimeout is the time within which a stream's client must read each piece of 64 KiB.
+	// Afterwards the front resets the connection. Default 30 s.
 	WriteTimeout time.Duration
 	// BodyTimeout is the time within which a whole request body must arrive; default one minute. An
 	// upload has one minute for each piece of its body.

@@ -8,7 +8,7 @@ import (
 
 const (
 	corsMethods = "GET, HEAD, POST, PUT, DELETE"
-	// corsHeaders are the request headers of the API.
+	// corsHeaders are the request headers that pages of other origins may send.
 	corsHeaders = "Authorization, Content-Type, Idempotency-Key, If-Match, If-None-Match, Last-Event-ID," +
 		" Stream-Seq, Stream-Closed, Producer-Id, Producer-Epoch, Producer-Seq"
 	// corsExposed are the response headers that pages of other origins may read, in addition to the
@@ -43,7 +43,7 @@ func (f *Front) cors(w http.ResponseWriter, r *http.Request) (answered bool) {
 	return true
 }
 
-// forPages reports whether pages of other origins may use the path.
+// forPages reports whether pages of other origins may send requests to the path.
 func forPages(path string) bool {
 	return strings.HasPrefix(path, "/api/") || strings.HasPrefix(path, StreamsPath)
 }

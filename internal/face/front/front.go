@@ -17,7 +17,8 @@ import (
 	"go.opentelemetry.io/otel/trace"
 )
 
-// Front handles every request first. Rooms register their routes with Handle.
+// Front receives every HTTP request and passes the accepted ones to the routes that were
+// registered with Handle.
 type Front struct {
 	Config
 	mux     Mux
@@ -143,9 +144,9 @@ func (f *Front) identified(w http.ResponseWriter, r *http.Request, pattern strin
 	return r.WithContext(context.WithValue(ctx, queryKey{}, r.URL.Query())), nil
 }
 
-// misdirected returns the problem of a request that was sent to the wrong host or by a foreign
-// page. If Hosts are set, the Host header must be one of them. A page of another origin is refused
-// if Hosts are set, or if the request signs in or out.
+// misdirected returns a problem if the request was sent to the wrong host or by a page of another
+// site, and nil otherwise. If Hosts are set, the Host header must be one of them. A page of
+// another origin is refused if Hosts are set, or if the request signs in or out.
 func (f *Front) misdirected(r *http.Request) *problem.Problem {
 	if !f.ownHost(r) {
 		return problem.New(perdure.PermissionDenied, fmt.Sprintf("this server is not %q; open it by the address that it printed", r.Host))
@@ -167,8 +168,8 @@ func setsCookie(r *http.Request) bool {
 	return r.URL.Path == "/api/login" || r.URL.Path == "/api/logout"
 }
 
-// asJSON changes the content type of a request to JSON if it is a type that tools send by default.
-// If the body is not JSON, the handler refuses it with the reason.
+// asJSON sets the content type of a request to JSON if the request has a type that tools such as
+// curl send by default. If the body is in fact not JSON, the handler refuses it with the reason.
 func asJSON(r *http.Request) {
 	switch ct, _, _ := strings.Cut(r.Header.Get("Content-Type"), ";"); strings.TrimSpace(strings.ToLower(ct)) {
 	case "application/x-www-form-urlencoded", "text/plain", "application/json":
@@ -197,8 +198,9 @@ func (p *probe) Header() http.Header         { return p.header }
 func (p *probe) Write(b []byte) (int, error) { return len(b), nil }
 func (p *probe) WriteHeader(int)             {}
 
-// recovered turns a panic into a response with an id that is also logged. If a stream is reset on
-// purpose, the panic continues to the server, which closes the connection.
+// recovered turns a panic into an error response; the response and the logged panic have the same
+// id. A panic that resets a stream on purpose continues to the HTTP server, which closes the
+// connection.
 func (f *Front) recovered(w *answer, r *http.Request) {
 	cause := recover()
 	if cause == nil {

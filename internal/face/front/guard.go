@@ -38,7 +38,7 @@ func (a Access) admits(role perdure.KeyRole) bool {
 	return false
 }
 
-// Paths for which a request needs a key even if it matches no route.
+// The paths below are those for which a request needs a key even if it matches no route.
 const (
 	// OrgsPath is the path of the list of orgs; the paths of each org are below it.
 	OrgsPath = "/api/orgs"
@@ -53,7 +53,7 @@ const (
 const LinkRoute = perdure.LinkPath + "{token}"
 
 // isLink reports whether a request is for the page of a question link. The path of such a page
-// contains a secret.
+// contains the link's secret token.
 func isLink(r *http.Request) bool { return strings.HasPrefix(r.URL.Path, perdure.LinkPath) }
 
 // shownPath returns the path of a request as traces and errors show it, without secrets.
@@ -147,8 +147,8 @@ func (f *Front) Routes() []string {
 }
 
 // refusal returns the reason why a caller may not use a route; nil if the caller may. org is the
-// org that the path names, or "". A foreign org gets the same error as an org that does not exist.
-// The keys of workers are only for gRPC.
+// org in the path, or "" if the path has none. A foreign org gets the same error as an org that
+// does not exist. Worker keys are always refused, because they are only for gRPC.
 func refusal(c Caller, access Access, org string) *problem.Problem {
 	switch {
 	case access == Operator && c.Operator:
@@ -167,9 +167,9 @@ func refusal(c Caller, access Access, org string) *problem.Problem {
 	return problem.New(perdure.PermissionDenied, "only a key of role admin may do this")
 }
 
-// Tree is a room that serves all paths below its prefixes by itself, because its errors have a
-// shape of their own. The front checks requests to a tree as it checks a route with the access
-// Client.
+// Tree is a part of the API that serves all paths below its prefixes by itself, because its
+// errors have a different JSON shape. The front checks requests to a tree like those to a route
+// with the access Client.
 type Tree interface {
 	// Owns reports whether the room serves a path.
 	Owns(path string) bool
@@ -186,7 +186,8 @@ type Tree interface {
 // Mount adds a tree. A front has at most one tree.
 func (f *Front) Mount(t Tree) { f.tree = t }
 
-// serveTree checks a request and passes it to the tree. The request acts on the org of its key.
+// serveTree checks a request and passes it to the tree. The request acts on the org that the
+// caller's key belongs to.
 func (f *Front) serveTree(w http.ResponseWriter, r *http.Request) {
 	if p := f.misdirected(r); p != nil {
 		f.tree.Refuse(w, p)

@@ -11,11 +11,11 @@ import (
 	"sync"
 )
 
-// compressFrom is the size in bytes from which a response is compressed.
+// compressFrom is the size in bytes of the smallest response that is compressed.
 const compressFrom = 1 << 10
 
-// zipSuffix is the end of the ETag of a compressed response. Its bytes differ from the uncompressed
-// response, so its ETag must differ too.
+// zipSuffix is the end of the ETag of a compressed response. The compressed and the uncompressed
+// response have different bytes, so their ETags must differ.
 const zipSuffix = `-gzip"`
 
 // zipPiece is the number of compressed bytes that are written at once. A request gives up its place
@@ -76,8 +76,9 @@ type gzipResponseWriter struct {
 	to     *pooledGzip // nil if the response is not compressed
 }
 
-// compress returns a writer that compresses the response. It changes the ETags in the request to
-// those of uncompressed responses. The caller closes the writer if the response is complete.
+// compress returns a writer that compresses the response. It replaces ETags of compressed
+// responses in the request by those of the uncompressed ones, which the handler knows. The caller
+// closes the writer if the response is complete.
 func compress(w http.ResponseWriter, r *http.Request) *gzipResponseWriter {
 	z := &gzipResponseWriter{ResponseWriter: w, gzip: takesGzip(r)}
 	for _, name := range []string{"If-None-Match", "If-Match"} {
@@ -89,7 +90,8 @@ func compress(w http.ResponseWriter, r *http.Request) *gzipResponseWriter {
 	return z
 }
 
-// WriteHeader delays the status until the first bytes show whether compression is worth it.
+// WriteHeader delays the status until the first bytes of the body show whether the response will
+// be compressed.
 func (z *gzipResponseWriter) WriteHeader(status int) {
 	if z.status != 0 {
 		return

@@ -10,8 +10,9 @@ import (
 // front has one, and so has each [Tree]. The zero value is ready to use.
 type Mux struct {
 	mux http.ServeMux
-	// actions has the routes below actionsPath, which take precedence over the routes in mux. A single
-	// [http.ServeMux] would refuse both: they conflict with the routes of a part of an execution.
+	// actions has the routes below actionsPath. They take precedence over the routes in mux. A
+	// single [http.ServeMux] would panic at their registration, because they conflict with routes
+	// below one execution.
 	actions  http.ServeMux
 	patterns []string
 }
@@ -38,7 +39,7 @@ func (m *Mux) Patterns() []string { return slices.Clone(m.patterns) }
 // "" if the request matches none.
 func (m *Mux) Handler(r *http.Request) (http.Handler, string) { return m.of(r).Handler(r) }
 
-// of returns the one of the two muxes that serves a request.
+// of returns the mux that serves a request: actions for paths below actionsPath, otherwise mux.
 func (m *Mux) of(r *http.Request) *http.ServeMux {
 	path, below := strings.CutPrefix(r.URL.Path, OrgsPath+"/")
 	if _, path, _ = strings.Cut(path, "/"); below && strings.HasPrefix("/"+path, actionsPath) {

@@ -58,7 +58,8 @@ func (f *Front) CountRequest(ctx context.Context) error {
 	return f.Engine.Request(key)
 }
 
-// enter implements [Front.Supervise].
+// enter adds a stream, and starts the goroutine for the first one. [Front.Supervise] describes
+// its results.
 func (w *streamSupervisor) enter(ctx context.Context) (context.Context, func()) {
 	ctx, cancel := context.WithCancelCause(ctx)
 	one := &supervisedStream{CallerOf(ctx), cancel}
@@ -76,7 +77,7 @@ func (w *streamSupervisor) enter(ctx context.Context) (context.Context, func()) 
 	return ctx, func() { w.exit(one) }
 }
 
-// exit removes a stream. If it was the last stream, exit waits until the goroutine has ended.
+// exit removes a stream. If no other stream is open, exit waits until the goroutine has ended.
 func (w *streamSupervisor) exit(one *supervisedStream) {
 	one.cancel(nil)
 	w.mu.Lock()
@@ -109,7 +110,8 @@ func (w *streamSupervisor) run(leave, over chan struct{}) {
 	}
 }
 
-// stopping ends all streams, and all streams that are opened afterwards, until none is left.
+// stopping ends all open streams, and makes enter end each later stream at once. It runs until no
+// stream is open.
 func (w *streamSupervisor) stopping(leave chan struct{}) {
 	w.mu.Lock()
 	w.stopped = true

@@ -13,12 +13,13 @@ import (
 	"github.com/perdure/perdure/internal/fair"
 )
 
-// window is the maximum number of pieces of one content that the worker may send before the reader
-// takes them. An open request therefore needs at most window times 64 KiB of memory.
+// window is the maximum number of pieces of one content that the worker may send before the
+// server's reader has read them. An open request therefore needs at most window times 64 KiB of
+// memory.
 const window = 16
 
-// ServeContents offers the engine the contents that the worker stores, until the worker's stream
-// ends.
+// ServeContents makes the contents that the worker stores available to the engine, until the
+// worker's stream ends.
 func (s *workerService) ServeContents(stream perdurev1.WorkerDispatch_ServeContentsServer) error {
 	first, err := stream.Recv()
 	if err != nil {
@@ -34,8 +35,8 @@ func (s *workerService) ServeContents(stream perdurev1.WorkerDispatch_ServeConte
 	ctx, cancel := context.WithCancelCause(stream.Context())
 	defer cancel(nil)
 	contents := &workerContents{ctx: ctx, send: stream.Send, open: map[int64]*request{}}
-	// receive runs in parallel to the handler. It ends soon after the handler returns, when the stream
-	// ends.
+	// This goroutine may outlive the handler. It ends soon afterwards, because the stream ends
+	// when the handler returns.
 	go func() { cancel(contents.receive(stream.Recv)) }()
 	defer context.AfterFunc(ctx, contents.end)()
 	stopped := make(chan struct{})
@@ -76,11 +77,11 @@ type workerContents struct {
 	open map[int64]*request // nil after the end of the stream
 }
 
-// request is one open request for a content, with the channel for the answers of the worker.
+// request is one open request for a content that the worker stores.
 type request struct {
 	id int64
-	// answers receives the worker's messages for the request. Its buffer has room for everything that
-	// the worker may send ahead: the pieces of a window, and the end.
+	// answers receives the worker's messages for the request. Its buffer has room for everything
+	// that the worker may send before a message is read: the pieces of a window, and the end.
 	answers chan *perdurev1.ServeContentsRequest
 }
 
@@ -126,8 +127,8 @@ func (c *workerContents) Content(ctx context.Context, execution uuid.UUID, sum p
 	return reader, nil
 }
 
-// receive passes each message of the worker to the request that it belongs to. It never waits for a
-// reader. It returns io.EOF when the worker has ended the stream.
+// receive passes each message of the worker to the request that the message answers. It never
+// waits for a reader. It returns io.EOF when the worker has ended the stream.
 func (c *workerContents) receive(recv func() (*perdurev1.ServeContentsRequest, error)) error {
 	for {
 		m, err := recv()
@@ -151,7 +152,7 @@ func (c *workerContents) receive(recv func() (*perdurev1.ServeContentsRequest, e
 	}
 }
 
-// end stops accepting requests for contents.
+// end makes all later requests for the worker's contents fail.
 func (c *workerContents) end() {
 	c.mu.Lock()
 	defer c.mu.Unlock()

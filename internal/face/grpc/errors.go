@@ -13,7 +13,7 @@ import (
 	"google.golang.org/grpc/status"
 )
 
-// errorConverter converts errors to the form that callers may see.
+// errorConverter converts errors to gRPC statuses without text that callers must not see.
 type errorConverter struct{ logger *slog.Logger }
 
 // end must be deferred by every call: it recovers a panic, and converts *err to a gRPC status.
@@ -24,8 +24,8 @@ func (a errorConverter) end(ctx context.Context, method string, err *error) {
 	*err = a.status(ctx, method, *err)
 }
 
-// status returns the gRPC status for err. Text that is not meant for callers is logged only, under
-// an id that the status contains.
+// status returns the gRPC status for err. The text of an internal error appears only in the
+// server's log, under an id that the status contains.
 func (a errorConverter) status(ctx context.Context, method string, err error) error {
 	if err == nil {
 		return nil

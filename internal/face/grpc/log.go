@@ -8,8 +8,8 @@ import (
 	perdurev1 "github.com/perdure/perdure/api/perdure/v1"
 )
 
-// callSubject names the caller's org and the execution of a call in the log. Each field is set when
-// it becomes known.
+// callSubject contains the org and the execution that the log lines of a call name. Each field is
+// set as soon as it is known.
 type callSubject struct {
 	org       string
 	execution uuid.UUID
@@ -19,7 +19,8 @@ type callSubject struct {
 
 type subjectKey struct{}
 
-// withSubject returns a context for a call whose log lines name the ids in the call's message.
+// withSubject returns a context for a call. The log lines of the call name the ids in the call's
+// message m.
 func withSubject(ctx context.Context, m any) context.Context {
 	s := &callSubject{}
 	switch m := m.(type) {

@@ -12,7 +12,8 @@ import (
 	"github.com/perdure/perdure/api/perdure/v1/pbconv"
 )
 
-// parts sends messages of one execution. Each message is followed by its large contents in chunks.
+// parts sends messages about one execution. After each message, it sends the message's large
+// contents in chunks.
 type parts struct {
 	ctx   context.Context
 	from  perdure.Dispatch
@@ -20,8 +21,8 @@ type parts struct {
 	mode  perdure.PersistenceMode // the execution's mode; "" until it was read
 }
 
-// send calls head, which sends one message. Then it sends those contents of the message that are
-// too large for it or are stored in a blob.
+// send calls head, which sends one message. Afterwards it sends those contents that are too large
+// for the message or are stored in a blob.
 func (p *parts) send(execution uuid.UUID, head func() error, contents ...*perdurev1.Content) error {
 	var following []func() error
 	for _, m := range contents {
@@ -64,9 +65,9 @@ func (p *parts) detach(execution uuid.UUID, m *perdurev1.Content) (follow func()
 	return func() error { return p.sendBlob(execution, ref) }, nil
 }
 
-// withheld reports whether a content outside its message is stored only by the execution's worker,
-// so that the server cannot send it. The content's reference alone does not show this. After a
-// promotion, the server stores the content, but the reference is unchanged.
+// withheld reports whether only the execution's worker stores a content, so that the server
+// cannot send it. The content's reference does not tell: after a promotion, the server stores the
+// content, but the reference is unchanged.
 func (p *parts) withheld(execution uuid.UUID, m *perdurev1.Content) (bool, error) {
 	ref, err := pbconv.BlobFromProto(m.GetBlob())
 	if err != nil || ref == nil || ref.ID != perdure.ContentID(execution, ref.SHA256) {

@@ -7,7 +7,8 @@ import (
 	"github.com/perdure/perdure"
 )
 
-// waitFor runs a poll. It returns no claims if the server begins to stop.
+// waitFor calls poll, which waits for claims. If the server begins to stop, waitFor ends the poll
+// and returns no claims.
 func waitFor[T any](ctx context.Context, draining <-chan struct{}, p perdure.Poll, poll func(context.Context, perdure.Poll) ([]T, error)) ([]T, error) {
 	waiting, cancel := context.WithCancel(ctx)
 	defer cancel()
@@ -30,8 +31,8 @@ func waitFor[T any](ctx context.Context, draining <-chan struct{}, p perdure.Pol
 	return claims, err
 }
 
-// giveBack releases claims that cannot be sent to the worker, so that their leases end at once. It
-// returns the parameter reason. If the release fails, the leases end when their time is over.
+// giveBack releases claims that cannot be sent to the worker, so that their leases end at once.
+// It returns reason. If the release fails, the leases end when they expire.
 func giveBack(ctx context.Context, c caller, reason error, r perdure.Release) error {
 	if len(r.Agents)+len(r.Tasks) == 0 {
 		return reason

@@ -35,7 +35,7 @@ const (
 	connectWithin = 10 * time.Second
 )
 
-// Backend is the part of the engine that the gRPC server uses.
+// Backend contains the methods of the engine that the gRPC server calls.
 type Backend interface {
 	// Dispatch returns the calls that workers of the org may make. Contents over perdure.InlineLimit
 	// should be returned with their Blob, in addition to the bytes or without them. Without the Blob,
@@ -63,8 +63,8 @@ type Options struct {
 	Observer Observer
 	// TracerProvider creates spans for calls that contain a traceparent; nil creates none.
 	TracerProvider trace.TracerProvider
-	// Health is the check that the service grpc.health.v1 answers with; by default the server is
-	// healthy until Shutdown or Announce.
+	// Health is the check whose result the service grpc.health.v1 returns. By default the server
+	// is healthy until Shutdown or Announce is called.
 	Health health.Check
 	// Gone, if set, is called when a worker's last TCP connection to this server has ended. It is not
 	// called while the server is stopping. It must not block.
@@ -111,8 +111,8 @@ func transport(secure *tls.Config) []grpc.ServerOption {
 		grpc.MaxHeaderListSize(maxHeaders),
 		grpc.MaxConcurrentStreams(maxStreams),
 		grpc.ConnectionTimeout(connectWithin),
-		// Keepalive detects workers that have disappeared without closing the connection. Their polls
-		// then stop claiming work.
+		// Keepalive pings detect workers that have disappeared without closing the connection.
+		// The server then ends their polls, so that these claim no more work.
 		grpc.KeepaliveParams(keepalive.ServerParameters{Time: 15 * time.Second, Timeout: 10 * time.Second}),
 		grpc.KeepaliveEnforcementPolicy(keepalive.EnforcementPolicy{MinTime: 5 * time.Second, PermitWithoutStream: true}),
 	}

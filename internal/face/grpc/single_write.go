@@ -10,13 +10,13 @@ import (
 	"github.com/perdure/perdure/api/perdure/v1/pbconv"
 )
 
-// This file implements the calls that contain one command each, for workers that commit one change
-// at a time.
+// This file implements the calls for workers that commit one change at a time. Each such call
+// contains exactly one command.
 
 // largestSignal is the maximum size in bytes of a signal's value that is sent inside the message.
 const largestSignal = 1 << 20
 
-// one sends a commit with a single change under the lease. add puts the change into the commit.
+// one commits a single change under the lease. The function add puts the change into the commit.
 func one(ctx context.Context, lease *perdurev1.Lease, number int64, add func(*perdure.Commit) error) (*perdurev1.CommitResponse, error) {
 	if number < 1 {
 		return nil, perdure.FieldErrorf("number", "must be the number of the commit, from 1 in each claim")
@@ -152,8 +152,8 @@ func (s *agentService) GetLatestCheckpoint(ctx context.Context, m *perdurev1.Get
 		return nil, err
 	}
 	c := callerOf(ctx)
-	// If the execution exists, it merely has no checkpoint yet. An execution of another org is not
-	// found.
+	// The call fails if the org has no such execution. For an execution that exists, the absence of
+	// a checkpoint is no error.
 	if _, err := c.Execution(ctx, id); err != nil {
 		return nil, err
 	}

@@ -13,9 +13,9 @@ import (
 	"google.golang.org/grpc/status"
 )
 
-// traced returns the interceptor that begins the span of a call, as a child of the span in its
-// traceparent. Calls without a traceparent, such as polls and heartbeats, have no span, because
-// they belong to no execution's trace.
+// traced returns server options with an interceptor that begins a span for each call with a
+// traceparent, as a child of the span that the traceparent names. Polls and heartbeats have no
+// traceparent and therefore no span, because they belong to no execution's trace.
 func traced(provider trace.TracerProvider) []grpc.ServerOption {
 	if provider == nil {
 		return nil

@@ -11,8 +11,8 @@ import (
 	"github.com/perdure/perdure/api/perdure/v1/pbconv"
 )
 
-// WatchLeases sends the worker a message whenever it should send a heartbeat at once, until the
-// worker closes its side of the stream.
+// WatchLeases sends the worker a message whenever the worker should send a heartbeat at once. It
+// ends when the worker closes its side of the stream.
 func (s *workerService) WatchLeases(stream perdurev1.WorkerDispatch_WatchLeasesServer) error {
 	first, err := stream.Recv()
 	if err != nil {
@@ -27,8 +27,8 @@ func (s *workerService) WatchLeases(stream perdurev1.WorkerDispatch_WatchLeasesS
 	}
 	ctx, cancel := context.WithCancelCause(stream.Context())
 	defer cancel(nil)
-	// endOf runs in parallel to the handler. It ends soon after the handler returns, when the stream
-	// ends.
+	// This goroutine may outlive the handler. It ends soon afterwards, because the stream ends
+	// when the handler returns.
 	go func() { cancel(endOf(stream)) }()
 	stopped := make(chan struct{})
 	defer func() { <-stopped }()

@@ -131,7 +131,7 @@ func noHeader(err error) error {
 	return perdure.FieldErrorf("header", "must be the first message of the stream")
 }
 
-// chunkReader is an io.Reader of the chunks that a stream of messages contains.
+// chunkReader is an io.Reader that reads the chunks in a stream of gRPC messages as one text.
 type chunkReader struct {
 	next func() ([]byte, error)
 	left []byte

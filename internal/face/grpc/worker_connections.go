@@ -9,7 +9,7 @@ import (
 	"google.golang.org/grpc/peer"
 )
 
-// workerConnections records for each worker the connections over which it has made calls.
+// workerConnections records, for each worker, over which connections the worker has made calls.
 type workerConnections struct {
 	gone     func(org string, worker uuid.UUID)
 	draining <-chan struct{}
@@ -24,8 +24,8 @@ type workerRef struct {
 	worker uuid.UUID
 }
 
-// note records that a worker has made a call over the connection of the context ctx. Connections
-// over unix sockets are not recorded, because their addresses do not distinguish them.
+// note records that a worker has made a call over the connection of the context ctx. It ignores
+// unix sockets, because all connections over such a socket have the same address.
 func (l *workerConnections) note(ctx context.Context, org string, worker uuid.UUID) {
 	from, ok := peer.FromContext(ctx)
 	if !ok || l.gone == nil || worker == uuid.Nil {
@@ -47,8 +47,8 @@ func (l *workerConnections) begin(addr string) {
 	l.all[addr] = map[workerRef]bool{}
 }
 
-// end reports the workers whose last connection was the one with this address. It reports none
-// while the server is stopping.
+// end reports the workers whose last open connection was the one with the address addr. While the
+// server is stopping, end reports no workers.
 func (l *workerConnections) end(addr string) {
 	for _, end := range l.cut(addr) {
 		select {
@@ -76,7 +76,7 @@ func (l *workerConnections) cut(addr string) (left []workerRef) {
 	return left
 }
 
-// listen returns a listener that reports the begin and the end of each accepted connection to l.
+// listen returns a listener that tells l when an accepted connection begins and when it ends.
 func (l *workerConnections) listen(from net.Listener) net.Listener {
 	if l.gone == nil || from.Addr().Network() != "tcp" {
 		return from

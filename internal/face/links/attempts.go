@@ -7,16 +7,16 @@ import (
 )
 
 const (
-	// attemptsAtOnce is the number of invalid link tokens that an address may try in a row. After
-	// them, it may try one more every attemptPause.
+	// attemptsAtOnce is the number of invalid link tokens that one client address may try without
+	// a pause. After so many, the address may try one more every attemptPause.
 	attemptsAtOnce = 30
 	attemptPause   = 2 * time.Second
 	// addressesKept is the maximum number of addresses whose attempts are counted.
 	addressesKept = 10_000
 )
 
-// attempts counts the invalid link tokens that were tried, by the address that tried them. The zero
-// value is ready to use.
+// attempts counts the invalid link tokens that each client address has tried. The zero value is
+// ready to use.
 type attempts struct {
 	mu sync.Mutex // guards until
 	// until has, for each address, the time at which all its attempts are forgotten. Each attempt

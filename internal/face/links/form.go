@@ -14,19 +14,20 @@ import (
 	"github.com/perdure/perdure/internal/engine/questions"
 )
 
-// formLimit is the maximum size of a submitted form in bytes. An answer has at most 256 KiB. URL
-// encoding makes at most three characters of each byte.
+// formLimit is the maximum size of a submitted form in bytes. An answer has at most
+// perdure.MaxAnswer bytes, and URL encoding makes up to three characters of each byte.
 const formLimit = 3*perdure.MaxAnswer + 64<<10
 
 const (
-	// wholeField is the name of the form field with the whole answer, if the answer is not an object
-	// of plain values.
+	// wholeField is the name of the form field that contains the whole answer as JSON. The form
+	// has this field if the answer is not an object of plain values.
 	wholeField = "answer"
-	// memberField is the prefix of the names of form fields that have one member of the answer each.
+	// memberField is the prefix of the names of form fields that each contain one member of the
+	// answer.
 	memberField = "answer."
 )
 
-// form contains the values of the form that a page has sent.
+// form contains the values of a form that a browser has submitted.
 type form struct {
 	values url.Values
 	// problem describes an error in the values; "" if none was found.
@@ -113,8 +114,9 @@ func (f form) object(fields []field) (json.RawMessage, error) {
 	return append(object, '}'), nil
 }
 
-// encoded returns the JSON of a text, a number or a boolean exactly as a browser writes it. The
-// same answer on the web page and on a link's page is then stored as equal bytes.
+// encoded returns the JSON of a text, a number or a boolean exactly as JSON.stringify writes it
+// in a browser. The same answer then has the same bytes whether it comes from the web user
+// interface or from a link's page.
 func encoded(value any) []byte {
 	var b bytes.Buffer
 	e := json.NewEncoder(&b)
@@ -165,8 +167,8 @@ type property struct {
 	Default     json.RawMessage
 }
 
-// longText is a value of maxLength. A text whose schema allows more gets a form field with several
-// lines.
+// longText is a number of characters. A text whose maxLength is greater gets a form field with
+// several lines.
 const longText = 200
 
 // typeOf returns the type in a JSON Schema; "" if the schema has no type or several.

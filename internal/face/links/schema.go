@@ -29,8 +29,8 @@ func eachMember(object json.RawMessage, use func(name string, value json.RawMess
 	}
 }
 
-// fieldOf returns the form field for a property of a schema. It reports false if the property is
-// not a plain value.
+// fieldOf returns the form field for one property of an answer's schema. It returns false if the
+// property is not a plain value: a text, a number or a boolean.
 func fieldOf(name string, raw json.RawMessage, required []string) (field, bool) {
 	var p property
 	if json.Unmarshal(raw, &p) != nil {

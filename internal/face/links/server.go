@@ -1,5 +1,6 @@
-// Package links serves the pages of links to questions. Such a page needs no key and no script: the
-// token in its address admits it, and its form answers the question with the key of the link.
+// Package links serves the web pages of question links. Such a page needs no API key and no
+// script: the token in its address authenticates the request, and its form answers the question
+// with the key that belongs to the link.
 package links
 
 import (
@@ -30,7 +31,7 @@ func Register(f *front.Front) {
 	s.Handle(front.Route{Pattern: "POST " + front.LinkRoute, AnyType: true}, s.answer)
 }
 
-// visit is a request whose token leads to a question.
+// visit is a request for the page of a question link, whose token was found to be valid.
 type visit struct {
 	*server
 	w http.ResponseWriter
@@ -55,9 +56,9 @@ func (s *server) show(w http.ResponseWriter, r *http.Request) {
 	}
 }
 
-// follow returns the visit of a request. It sends an error page itself and returns nil if the token
-// is unknown or its link has ended. It does the same if the address has tried too many tokens, or
-// if the link cannot be read.
+// follow finds the question to which the request's token leads. It returns nil after it has sent
+// an error page: if the token is unknown, the link has ended or cannot be read, or the client's
+// address has tried too many tokens.
 func (s *server) follow(w http.ResponseWriter, r *http.Request) *visit {
 	address := s.PeerAddress(r)
 	if wait := s.wrong.wait(address); wait > 0 {
@@ -114,8 +115,9 @@ func (s *server) answer(w http.ResponseWriter, r *http.Request) {
 	v.taken(request.Verdict)
 }
 
-// stored returns the stored vote of the link's key with the given answer id; nil if there is none.
-// A form that is sent again finds its vote, even if the question's details can no longer be read.
+// stored returns the vote that the link's key has already cast with the given answer id; nil if
+// there is none. A form that is sent again thus gets its first result, even if the question's
+// details can no longer be read.
 func (v *visit) stored(answer string) *perdure.Vote {
 	for i := range v.Question.Votes {
 		if vote := &v.Question.Votes[i]; vote.AnswerID == answer && vote.KeyID != nil && *vote.KeyID == v.Key.ID {
@@ -156,12 +158,13 @@ func (v *visit) refused(f form, err error) {
 	}
 }
 
-// askAway sends the page of the question again, with the message that its worker is not connected.
+// askAway sends the page of the question again, with the message that the execution's worker is
+// not connected.
 func (v *visit) askAway() {
 	v.ask(http.StatusServiceUnavailable, &form{problem: "The question could not be answered, because the worker of the run is not connected now."})
 }
 
-// failed sends a page for an error that has nothing to do with the question.
+// failed sends an error page for an error that is not about the question.
 func (s *server) failed(w http.ResponseWriter, r *http.Request, err error) {
 	p := s.ProblemOf(r.Context(), err)
 	s.refuse(w, p.Status, p.RetryAfter, "That did not work", p.Detail)

@@ -14,8 +14,8 @@ import (
 	"github.com/perdure/perdure/internal/visible"
 )
 
-// view contains the texts that a page shows. Package visible has written out characters in them
-// that could deceive a reader.
+// view contains the texts that a page shows. Characters in them that could deceive a reader have
+// already been replaced by package visible.
 type view struct {
 	Title   string
 	Message string // shown instead of a question
@@ -29,8 +29,8 @@ type view struct {
 	Needed    string // says how many votes are needed; "" for one
 	Details   []member
 	Problem   string
-	// Unshown is the reason why the details are not shown; "" if they are. If it is set, the question
-	// can only be denied.
+	// Unshown is the reason why the page does not show the question's details; "" if it shows
+	// them. If Unshown is set, the question can only be denied.
 	Unshown string
 
 	DetailsSHA256, AnswerID, Reason string
@@ -88,8 +88,8 @@ func (v *visit) ask(status int, given *form) {
 	v.render(v.w, status, page)
 }
 
-// addDetails adds the details of the question to the page. If their hash differs from the hash in
-// the question, they cannot be approved, so they are not shown.
+// addDetails adds the details of the question to the page. If the hash of the details differs
+// from the hash in the question, the details are not shown, and the question can only be denied.
 func (v *visit) addDetails(page *view) error {
 	q := v.Question
 	if ref := questions.LargeDetails(q); ref != nil && ref.Length > tooLarge && !q.OnWorker() {
@@ -186,7 +186,7 @@ func headingOf(q *perdure.Question) string {
 	return visible.Inline(string(q.Kind))
 }
 
-// taken sends the page that confirms a stored vote.
+// taken sends the page that confirms to the person that the vote was stored.
 func (v *visit) taken(verdict perdure.Verdict) {
 	if v.Question.Status.Final() {
 		v.decided(http.StatusOK)

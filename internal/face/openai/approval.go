@@ -14,7 +14,7 @@ import (
 	"github.com/perdure/perdure/internal/engine/questions"
 )
 
-// verdict is a client's answer to an approval request.
+// verdict is a client's answer to an approval request of a response.
 type verdict struct {
 	at       string // the answer's place in the input, for errors
 	request  string // the id of the approval request
@@ -100,8 +100,8 @@ func (r *request) checkVerdicts() error {
 	return nil
 }
 
-// answerID returns an id derived from the answer. A repeated answer has the same id, so it changes
-// nothing.
+// answerID returns an id that is derived from the answer. A repeated answer has the same id, so
+// the engine does not count it twice.
 func (v verdict) answerID() string {
 	sum := sha256.Sum256(encoded(v.request, v.approve, v.reason))
 	return "mcp_approval_response:" + hex.EncodeToString(sum[:])
@@ -132,7 +132,8 @@ type continuation struct {
 	after int64 // sequence number of the last event of the answered approval requests
 }
 
-// continueAfter checks all answers before it stores the first one.
+// continueAfter stores the verdicts of the request and returns the response that continues. It
+// checks all verdicts before it stores the first one.
 func (a *API) continueAfter(ctx context.Context, org string, req *request) (*continuation, error) {
 	f, err := a.findAsking(ctx, org, req.PreviousResponseID)
 	if err != nil {
@@ -192,8 +193,8 @@ func (v verdict) answer(shown *growing, role perdure.KeyRole) questions.AnswerRe
 	return r
 }
 
-// refused adds the verdict's place in the input to an error of the engine. Clients must not repeat
-// the request, because it would get the same error.
+// refused adds to an error of the engine the index of the verdict in the request's input. For
+// a conflict, the result also tells clients not to repeat the request.
 func (v verdict) refused(err error) error {
 	var coded *perdure.Error
 	if !errors.As(err, &coded) || coded.Code == perdure.Internal || coded.Code == perdure.Unavailable || coded.Code == perdure.RateLimited {

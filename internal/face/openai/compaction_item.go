@@ -39,7 +39,8 @@ func (s sealedSummary) message() perdure.InputMessage {
 	}
 }
 
-// openSummary decrypts the summary of a compaction item, and makes it the item's message.
+// openSummary decrypts the summary in a compaction item of the input, and sets the item's message
+// to it.
 func (o *opener) openSummary(ctx context.Context, i *readItem) (err error) {
 	if o.summary == nil {
 		if o.summary, err = o.API.box(ctx, o.org, sealedCompaction); err != nil {
@@ -85,7 +86,7 @@ func (a *API) sealSummaries(ctx context.Context, org string, items []Item) error
 }
 
 // onlySummaries reports whether all messages of an input are compactions. A response cannot begin
-// with such an input: it needs another message.
+// with such an input, because the model needs a message to answer.
 func onlySummaries(messages []perdure.InputMessage) bool {
 	said := func(m perdure.InputMessage) bool { return m.Compaction == nil }
 	return len(messages) > 0 && !slices.ContainsFunc(messages, said)

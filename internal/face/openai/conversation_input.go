@@ -11,12 +11,12 @@ import (
 	"github.com/perdure/perdure/internal/store"
 )
 
-// pendingItem is the stored form of an item that a client has added to a conversation, and that no
-// response has taken as input yet. Its references to other items are already resolved.
+// pendingItem is the stored form of an item that a client has added to a conversation, and that
+// is not yet part of a response's input. Its references to other items are already resolved.
 type pendingItem struct {
 	Messages []perdure.InputMessage `json:"messages"`
 	Entry    uuid.UUID              `json:"entry,omitzero"`
-	// Here and Lost are the fields here and lost of the item's [resolvedItem].
+	// Here and Lost are copied from the fields here and lost of the item's [resolvedItem].
 	Here bool `json:"here,omitempty"`
 	Lost bool `json:"lost,omitempty"`
 }
@@ -25,9 +25,10 @@ func (p pendingItem) resolved() resolvedItem {
 	return resolvedItem{entry: p.Entry, messages: p.Messages, here: p.Here, lost: p.Lost}
 }
 
-// pendingItems resolves the references of added items, and checks that a create request could take
-// them as input. It returns the stored form of the added items. The parameter pending contains the
-// items that the conversation already has, and open contains the ids of the calls without a result.
+// pendingItems resolves the references of added items, and checks that a create request could
+// have them as input. It returns the stored form of the added items. The parameter pending
+// contains the items that already wait in the conversation, and open contains the ids of the
+// calls without a result.
 func (a *API) pendingItems(ctx context.Context, org string, items []readItem, pending []pendingItem, open []string) ([]pendingItem, error) {
 	resolved, err := a.resolveItems(ctx, org, items)
 	if err != nil {
@@ -111,7 +112,7 @@ func (a *API) pending(ctx context.Context, c *store.Conversation, from, limit in
 }
 
 // pendingID returns the id of a pending item, which contains the id of a response. The response
-// that takes the item as input will get exactly this id, so the item's id never changes.
+// whose input will include the item gets exactly this id, so the item's id never changes.
 func pendingID(response string, p pendingItem, index int) string {
 	return itemID(prefixOf(itemOfMessages(p.Messages).Type), response, sidePending, index)
 }
@@ -123,8 +124,9 @@ func shownPending(c *store.Conversation, p pendingItem, index int) Item {
 	return i
 }
 
-// itemOfMessages converts messages to the item that they were made from. A single message becomes a
-// message item. A call and its result become the item of a tool call that a worker has run.
+// itemOfMessages converts messages back to the item from which they were made. A single message
+// becomes a message item. A call and its result become the item of a tool call that a worker has
+// run.
 func itemOfMessages(messages []perdure.InputMessage) Item {
 	if len(messages) < 2 {
 		return itemOf(messages[0])
@@ -141,7 +143,7 @@ func itemOfMessages(messages []perdure.InputMessage) Item {
 	return i
 }
 
-// inputItem is an item of a response's input, together with the messages that it was converted to.
+// inputItem is an item of a response's input, together with the messages that were made from it.
 type inputItem struct {
 	Item
 	messages []perdure.InputMessage

@@ -27,9 +27,9 @@ func (a *API) itemsOf(ctx context.Context, org, id string) (*itemList, error) {
 	return &itemList{API: a, c: c, executions: executions}, err
 }
 
-// itemAt is the place of an item in a conversation. The item belongs to the response row. If row is
-// nil, it is a pending item. The field execution is an index of itemList.executions; index is the
-// item's index in items.
+// itemAt is the place of an item in a conversation. The item belongs to the response row, or is
+// pending if row is nil. The field execution is an index of itemList.executions; index is the
+// item's index among the items.
 type itemAt struct {
 	execution int
 	row       *store.Response
@@ -96,8 +96,8 @@ func (l *itemList) page(ctx context.Context, q pageQuery) (itemPage, error) {
 	return newItemPage(items, false), nil
 }
 
-// from yields the items after a place in reading order, one response at a time. For the zero place
-// it yields all items.
+// from yields the items that follow the place at in reading order, one response at a time. For
+// the zero place it yields all items. If newest is set, the reading order is newest first.
 func (l *itemList) from(ctx context.Context, at itemAt, newest bool) iter.Seq2[[]Item, error] {
 	if newest {
 		return l.backward(ctx, at)
@@ -161,13 +161,14 @@ func (l *itemList) backward(ctx context.Context, at itemAt) iter.Seq2[[]Item, er
 }
 
 const (
-	// pendingStep and responsesStep are the numbers of rows that one query reads.
+	// pendingStep is the number of pending items that one query reads; responsesStep is the
+	// number of responses.
 	pendingStep   = 100
 	responsesStep = 10
 )
 
-// responses yields the items of an execution's responses. It returns false if the caller wants no
-// more.
+// responses yields the items of an execution's responses. It returns false if yield has returned
+// false, and nothing more must be yielded.
 func (l *itemList) responses(ctx context.Context, execution uuid.UUID, q store.ResponseQuery, yield func([]Item, error) bool) bool {
 	for q.Limit = responsesStep; ; {
 		rows, err := l.stored().ResponsesOf(ctx, execution, q)

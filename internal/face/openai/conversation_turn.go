@@ -60,15 +60,16 @@ func parseConversation(r *request, raw json.RawMessage) error {
 const (
 	// turnTries is how often a create request tries again when other requests change the conversation.
 	turnTries = 5
-	// lockedPause is the Retry-After of the error for a busy conversation.
+	// lockedPause is the value of Retry-After in the error for a conversation whose response is
+	// still running.
 	lockedPause = time.Second
 )
 
 // errBusy reports that another response of the conversation is still running.
 var errBusy = errors.New("the conversation is busy")
 
-// conversationLocked returns an error with status 409. The official clients repeat the request
-// after it.
+// conversationLocked returns an error with status 409. OpenAI's official clients repeat a request
+// after this error.
 func conversationLocked() *Error {
 	e := invalid("conversation", "conversation_locked", "Another process is operating on this conversation. Please retry in a few seconds.")
 	e.Status = http.StatusConflict
@@ -151,8 +152,9 @@ func (b *beginning) tryTurn(ctx context.Context) (string, error) {
 	return b.beginTurn(ctx, c, head, messages)
 }
 
-// turnInput returns the pending items, followed by those items of the request's input that are not
-// repeated. It omits a pending result whose call is no longer open.
+// turnInput returns the messages of the next response's input: the pending items, followed by
+// those items of the request that do not repeat earlier ones. It omits a pending result whose
+// call is no longer open.
 func (b *beginning) turnInput(ctx context.Context, c *store.Conversation, pending []pendingItem, head conversationHead) ([]perdure.InputMessage, error) {
 	var items []resolvedItem
 	answerable := slices.Clone(head.open)
@@ -259,8 +261,8 @@ func (a *API) headOf(ctx context.Context, c *store.Conversation) (conversationHe
 }
 
 // isStale reports whether a pending item is the result of a call that is no longer open. It also
-// updates the parameter open: it adds the calls in the item, and removes the call that the item
-// answers.
+// updates the list open of the ids of open calls: it adds the calls in the item, and removes the
+// call whose result the item is.
 func isStale(p pendingItem, open *[]string) bool {
 	for _, m := range p.Messages {
 		for _, part := range m.Parts {

@@ -81,13 +81,15 @@ func bodyError(err error) error {
 	return invalid("", "invalid_body", "The body of the request could not be read.")
 }
 
-// idempotency lets a repeated create request return the response that the first request began.
+// idempotency identifies a create request that has an idempotency key. With it, a repeated
+// request gets the response that the first request began.
 type idempotency struct {
 	key  string
 	hash perdure.Hash
 }
 
-// signalID returns the id of the signal that carries the input. "" lets the engine choose an id.
+// signalID returns the id of the signal that contains the request's input. If it is "", the
+// engine chooses an id.
 func (i idempotency) signalID() string {
 	if i.key == "" {
 		return ""
@@ -96,7 +98,7 @@ func (i idempotency) signalID() string {
 	return "idempotency:" + sum.String()
 }
 
-// begin stores the input of a create request, and returns the response that begins with it.
+// begin stores the input of a create request, and returns the response that the input begins.
 func (a *API) begin(ctx context.Context, org string, req *request, idem idempotency) (*found, error) {
 	b, err := a.prepare(ctx, org, req, idem)
 	if err != nil {
@@ -200,7 +202,8 @@ func (b *beginning) know(ctx context.Context) error {
 	return nil
 }
 
-// store begins a response with the input and returns its id.
+// store begins a response with the input and returns the id of the response. It continues an existing
+// execution if one waits at the end of the same conversation, and otherwise starts an execution.
 func (b *beginning) store(ctx context.Context) (string, error) {
 	if id, err := b.recognise(ctx); id != "" || err != nil {
 		return id, err
@@ -257,8 +260,8 @@ func (b *beginning) goOn(ctx context.Context, previous *found, input []perdure.I
 	return reply.ResponseID, err
 }
 
-// execution starts an execution. If there is a previous response, the execution continues from its
-// end.
+// execution starts an execution for the input. If there is a previous response, the new execution
+// continues the conversation at the end of that response.
 func (b *beginning) execution(ctx context.Context, previous *found, open []string) (string, error) {
 	if onlySummaries(b.req.input) {
 		return "", noMessage()

@@ -14,7 +14,7 @@ import (
 	"github.com/perdure/perdure"
 )
 
-// Error is an error in the shape of OpenAI's API.
+// Error is an error in the JSON shape that OpenAI's API defines.
 type Error struct {
 	Status  int     `json:"-"`
 	Message string  `json:"message"`
@@ -48,13 +48,13 @@ func (e *Error) WriteTo(w http.ResponseWriter) {
 // codeContextLength is the code of the error for a conversation that is too long for the model.
 const codeContextLength = "context_length_exceeded"
 
-// finally prevents the official clients from repeating the request, and returns e.
+// finally sets what keeps OpenAI's official clients from repeating the request, and returns e.
 func (e *Error) finally() *Error {
 	e.final = true
 	return e
 }
 
-// Values of the member type of an error.
+// The values of an error's member type.
 const (
 	typeInvalid    = "invalid_request_error"
 	typeServer     = "server_error"
@@ -123,14 +123,15 @@ func ErrorOf(code perdure.Code, status int, message string, fields ...perdure.Fi
 	return e
 }
 
-// params maps names of fields in the engine's errors to names of parameters.
+// params maps names of fields in the engine's errors to names of parameters in OpenAI's API.
 var params = map[string]string{
 	"config.maxTokens": "max_output_tokens", "config.temperature": "temperature", "config.thinking": "reasoning.effort",
 	"models.provider": "model", "models.modelId": "model", "messages": "input", "signalValue.messages": "input",
 	"kind": "model", "Idempotency-Key": "Idempotency-Key",
 }
 
-// paramOf returns the parameter for a field, or for the field that contains it.
+// paramOf returns the parameter of OpenAI's API for a field of the engine, or for the field that
+// contains that field.
 func paramOf(field string) string {
 	field, _, _ = strings.Cut(field, "[")
 	return params[field]

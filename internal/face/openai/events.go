@@ -16,7 +16,8 @@ type Event struct {
 	Body   json.RawMessage
 }
 
-// growing is an item of a response's output, while its content grows and afterwards.
+// growing is an item of a response's output, from its first event until after its content is
+// complete.
 type growing struct {
 	Item
 	index   int
@@ -34,8 +35,9 @@ type growing struct {
 	result *perdure.Part
 }
 
-// emit appends an event of the type kind. The struct that the function body returns must begin with
-// its head.
+// emit appends an event to the response's event stream. kind is the type of the event. The
+// function body receives the head of the event and must return a struct that begins with that
+// head.
 func (f *fold) emit(kind string, body func(head) any) {
 	raw, err := json.Marshal(body(head{kind, f.next}))
 	if err != nil {
@@ -65,13 +67,14 @@ type itemEvent struct {
 	Item  Item `json:"item"`
 }
 
-// at is the first part of an event about a position in the output: it names the item and its index.
+// at contains the members with which events about an item's text begin: the item's id, its index in
+// the output, and the index of a part inside the item.
 type at struct {
 	head
 	ItemID string `json:"item_id"`
 	Index  int    `json:"output_index"`
-	// Content and Summary are indices of parts. Messages have Content, reasoning has Summary, other
-	// items have neither.
+	// Content and Summary are indices of a part inside the item. Messages have Content, reasoning
+	// has Summary, and other items have neither.
 	Content *int `json:"content_index,omitempty"`
 	Summary *int `json:"summary_index,omitempty"`
 }
@@ -92,7 +95,8 @@ func (g *growing) at(h head) at {
 // isText reports whether the item has text that grows: a message or reasoning.
 func (g *growing) isText() bool { return g.Type == itemMessage || g.Type == itemReasoning }
 
-// names are the types of the events and of the content for one kind of growing text.
+// names are the event types and the content type for one kind of text: that of messages or of
+// reasoning.
 type names struct{ partAdded, delta, textDone, partDone, content string }
 
 var textNames = map[string]names{
@@ -105,7 +109,7 @@ var textNames = map[string]names{
 	},
 }
 
-// add adds an item to the output and emits its first event.
+// add appends an item to the response's output and emits the item's first event.
 func (f *fold) add(i Item, message string) *growing {
 	g := &growing{Item: i, index: len(f.items), message: message}
 	if g.ID == "" {
@@ -121,7 +125,7 @@ func (f *fold) itemDone(g *growing) {
 	f.emit("response.output_item.done", func(h head) any { return itemEvent{h, g.index, g.Item} })
 }
 
-// show adds a message or a reasoning item, whose text is still empty.
+// show adds an item whose text is still empty to the output: a message or reasoning.
 func (f *fold) show(kind, message string) *growing {
 	g := f.add(Item{Type: kind, Status: statusInProgress, Role: "assistant"}, message)
 	f.part(g, textNames[kind].partAdded, "")
@@ -154,8 +158,8 @@ func (f *fold) delta(g *growing, text string) {
 	})
 }
 
-// close emits the complete text of an item. The item itself is done later, when its message is
-// stored.
+// close emits the complete text of an item. The item itself is completed later, by done, when its
+// message is stored.
 func (f *fold) close(g *growing, text string) {
 	if g.closed {
 		return
@@ -190,7 +194,7 @@ func (f *fold) done(g *growing, text, status string) {
 	f.itemDone(g)
 }
 
-// grow applies a change of a part that is still streamed and not stored yet.
+// grow applies a change of a message part that is still being streamed and is not stored yet.
 func (f *fold) grow(c logfold.Change) {
 	g := f.parts[c.Part]
 	switch {
@@ -208,7 +212,8 @@ func (f *fold) grow(c logfold.Change) {
 	case c.Kind == logfold.PartClosed:
 		f.close(g, g.text.String())
 	case c.Kind == logfold.PartWithdrawn && !g.closed:
-		// Text of a closed part disappears when its task is retried. The item is then withdrawn.
+		// A closed part loses its text when the task that streamed it is retried. The output's
+		// item of that part is withdrawn.
 		f.withdraw(func(other *growing) bool { return other == g })
 	}
 }

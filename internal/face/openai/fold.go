@@ -10,8 +10,8 @@ import (
 	"github.com/perdure/perdure/internal/response"
 )
 
-// fold computes a response and its events from the tree of its execution's log. The same records of
-// the log always produce the same events.
+// fold computes a response and the response's events from the log of the execution. The same
+// records of the log always produce the same events.
 type fold struct {
 	of      response.Identity
 	first   int64 // position of the event that stored the input
@@ -20,8 +20,9 @@ type fold struct {
 
 	into string // id of the response that took the input, if it is another one than the response of the fold
 	asks bool   // the agent has begun to wait for a question at a position after asksAfter
-	// asksAfter is a position in the log. Waits for a question up to it are ignored, because the
-	// client has answered since. last is the position of the newest item.
+	// asksAfter is a position in the log: the fold ignores waits for a question up to this
+	// position, because the client has answered these questions. last is the position of the
+	// newest item.
 	asksAfter, last int64
 
 	emitted    []Event // events since the last call of take
@@ -41,13 +42,14 @@ type fold struct {
 	compactions *perdure.Usage
 }
 
-// source provides what a fold needs and the log does not contain.
+// source provides what a fold needs and cannot find in the log.
 type source struct {
 	// entry reads an entry whose content is too large for its event.
 	entry func(ctx context.Context, id uuid.UUID) (*perdure.Entry, error)
-	// joined returns the id of the response that has taken the input, if it is another one; "" if not.
+	// joined returns the id of the response that has taken the input, if that is another response
+	// than the fold's; otherwise "".
 	joined func(ctx context.Context) (string, error)
-	// other creates the fold of the response that joined has returned.
+	// other creates the fold of the response whose id joined has returned.
 	other func(ctx context.Context, id string) (*fold, error)
 	// seal encrypts a provider's signed reasoning so that only the response's org can decrypt it. It
 	// is nil if the response does not show signed reasoning.
@@ -77,7 +79,7 @@ func (f *fold) ended() bool {
 	return f.status != "" && f.status != statusQueued && f.status != statusInProgress
 }
 
-// begun reports whether the agent has taken the input.
+// begun reports whether the agent has already read the input that begins the response.
 func (f *fold) begun() bool { return f.leaf != nil }
 
 // take returns the events since the last call. If another response may take the input, the events
@@ -150,14 +152,14 @@ func (f *fold) waitsForInput(i eventlog.Item) (bool, error) {
 	return w.Reason == "signal" && w.Wait != nil && w.Wait.TakesSignal(perdure.UserMessage), err
 }
 
-// join sets the field into to the id of the response that has taken the input, if it is another
-// one.
+// join sets the field into to the id of the response that has taken the input, if that is another
+// response than the fold's.
 func (f *fold) join(ctx context.Context) (err error) {
 	f.into, err = f.joined(ctx)
 	return err
 }
 
-// own applies a record that belongs to the response.
+// own applies a record that belongs to this response and not to another one.
 func (f *fold) own(ctx context.Context, i eventlog.Item) error {
 	if i.Event == perdure.EventTerminal {
 		return nil // this API does not show terminal output, so the tree does not need it

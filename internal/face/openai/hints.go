@@ -9,8 +9,8 @@ import (
 	"github.com/perdure/perdure"
 )
 
-// The maximum lengths of identifiers of end users and prompts, in characters. OpenAI's API has the
-// same limits; the limit for user is Anthropic's.
+// The maximum lengths of the identifiers of end users and prompts, in characters. OpenAI's API
+// has the same limits, except that the limit of the parameter user is Anthropic's.
 const (
 	mostUser       = 256
 	mostIdentifier = 64
@@ -110,7 +110,8 @@ func parseText(r *request, raw json.RawMessage) error {
 	return nil
 }
 
-// givenMembers returns the members of a JSON object whose value is not null.
+// givenMembers returns the members of a JSON object, without those whose value is null. param
+// names the object in errors.
 func givenMembers(raw json.RawMessage, param string) (map[string]json.RawMessage, error) {
 	var all map[string]json.RawMessage
 	if err := decode(raw, param, &all, "an object"); err != nil {

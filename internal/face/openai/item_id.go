@@ -11,7 +11,7 @@ const prefixToolCall = "mcp_"
 // prefixCompaction is the prefix of the ids of compactions.
 const prefixCompaction = "cmp_"
 
-// side identifies one of the lists of items that belong to a response.
+// side identifies one of a response's lists of items, such as its input or its output.
 type side byte
 
 const (

@@ -9,7 +9,7 @@ import (
 	"github.com/perdure/perdure"
 )
 
-// Model is a model of the API: an agent definition, or a model of a provider.
+// Model is an entry in the API's list of models: an agent definition, or a model of a provider.
 type Model struct {
 	ID      string `json:"id"`
 	Object  string `json:"object"`
@@ -58,8 +58,8 @@ func (a *API) allModels(ctx context.Context, org string) ([]Model, error) {
 	return definitions, nil
 }
 
-// model returns one model: a definition by slug or id, or a model of a provider that the org's
-// workers can call. The provider is not asked whether the model exists.
+// model responds with one model: a definition by slug or id, or a model of a provider that the
+// org's workers can call. The server does not ask the provider whether the model exists.
 func (a *API) model(w http.ResponseWriter, r *http.Request) {
 	name := r.PathValue("id")
 	d, err := a.definition(r.Context(), orgOf(r), name)

@@ -11,8 +11,8 @@ import (
 	logfold "github.com/perdure/perdure/internal/log/fold"
 )
 
-// prefixApproval is the prefix of the ids of approval requests. In the id, the question's id
-// without dashes follows it.
+// prefixApproval is the prefix of the id of an approval request. The rest of that id is the
+// question's id without dashes.
 const prefixApproval = "mcpr_"
 
 // waitsForQuestion is the reason in the event of an agent that waits for the answer to a question.
@@ -34,8 +34,8 @@ func questionOf(id string) (uuid.UUID, bool) {
 }
 
 // asked adds a question of the agent to the output. A question about a tool call becomes an
-// approval request. The API has no item for other questions, so each becomes a message. The
-// question is only shown: it is not part of the conversation, and the model does not see it.
+// approval request; any other question becomes a message, because OpenAI's API has no item for
+// it. The question is not part of the conversation, and the model does not see it.
 func (f *fold) asked(r *perdure.Record) error {
 	q, err := logfold.AskedOf(r)
 	if err != nil || q.Status.Final() {
@@ -61,7 +61,7 @@ func (f *fold) askedAbout(call *growing, q logfold.Asked) {
 	g.shown = f.next - 1
 }
 
-// callOf returns the item of a call of a tool that a worker runs. id is the id of the call. It
+// callOf returns the output item of the tool call with the id, if a worker runs the tool. It
 // returns nil if the response has no such call.
 func (f *fold) callOf(id string) *growing {
 	for _, g := range f.calls {

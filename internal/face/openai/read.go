@@ -11,7 +11,8 @@ import (
 	"github.com/perdure/perdure/internal/store"
 )
 
-// found is an existing response: its row in the store, its execution and its fold.
+// found is a response that exists, with its row in the store, its execution, and its fold (the
+// events and output built from the log).
 type found struct {
 	row       *store.Response
 	execution *perdure.Execution
@@ -112,7 +113,7 @@ func (a *API) start(ctx context.Context, f *fold) (string, error) {
 // pageRecords is the maximum number of records in one read of the log.
 const pageRecords = 500
 
-// current applies all records of the response that the log contains now.
+// current applies to f all records of the response that the log contains now.
 func (a *API) current(ctx context.Context, f *fold) error {
 	at, err := a.start(ctx, f)
 	if err != nil {
@@ -142,7 +143,7 @@ func (a *API) current(ctx context.Context, f *fold) error {
 	}
 }
 
-// take1 applies one item of the log.
+// take1 applies one item of the log to the fold.
 func (f *fold) take1(ctx context.Context, item eventlog.Item) error {
 	before := f.ended()
 	f.last = max(f.last, item.Cursor.Pos)
@@ -155,8 +156,8 @@ func (f *fold) take1(ctx context.Context, item eventlog.Item) error {
 	return nil
 }
 
-// step is what one record of the log adds to the stream of a response: its events, if there are
-// any.
+// step is what follow yields for one record of the log: the events that the record adds to the
+// response, if there are any.
 type step struct {
 	events []Event
 	more   bool // another step follows at once
@@ -186,7 +187,8 @@ func (a *API) follow(ctx context.Context, f *fold) iter.Seq2[step, error] {
 	}
 }
 
-// followOne implements follow until the response f ends, or until another response takes its input.
+// followOne does the work of follow for one response: until the response f ends, or until another
+// response takes its input.
 func (a *API) followOne(ctx context.Context, f *fold) iter.Seq2[step, error] {
 	return func(yield func(step, error) bool) {
 		at, err := a.start(ctx, f)
@@ -212,8 +214,9 @@ func (a *API) followOne(ctx context.Context, f *fold) iter.Seq2[step, error] {
 	}
 }
 
-// wait follows the response until it ends or the agent waits for a question. A client that still
-// waits for the response could not answer the question.
+// wait follows the response until it ends or the agent waits for the answer to a question. In the
+// second case wait must return, because a client that still waits for the response could not
+// answer.
 func (a *API) wait(ctx context.Context, f *fold) error {
 	for _, err := range a.follow(ctx, f) {
 		if err != nil || f.asks {

@@ -32,8 +32,8 @@ type placedPart struct {
 	Part perdure.Part `json:"part"`
 }
 
-// signature is a provider's signature of a part. Call is the id of a signed tool call. Text is the
-// hash of a signed text.
+// signature is a provider's signature of one part of a message. Call is the id of the signed tool
+// call; Text is the hash of the signed text.
 type signature struct {
 	Call      string `json:"call,omitempty"`
 	Text      string `json:"text,omitempty"`
@@ -56,9 +56,9 @@ func (a *API) box(ctx context.Context, org, purpose string) (*sealed.Box, error)
 	return sealed.New(secret, org, purpose)
 }
 
-// sealedBlocks are the encrypted blocks of a model's message. There is one for each reasoning part,
-// by the index of the part. The field extra is a block for a message without a reasoning part that
-// the client sees.
+// sealedBlocks are the encrypted blocks of a model's message: one for each reasoning part, by the
+// index of the part. If the client sees no reasoning part of the message, the field extra is the
+// only block.
 type sealedBlocks struct {
 	of    map[int]string
 	extra string

@@ -10,7 +10,8 @@ import (
 	"github.com/perdure/perdure/internal/sealed"
 )
 
-// partBlock is the type of a part that stands for a block until the parts of its message are known.
+// partBlock is the type of a placeholder part. The part represents a decrypted block until the
+// parts of the block's message are known.
 const partBlock perdure.PartType = "block"
 
 // opener decrypts the reasoning blocks and summaries in the input of one request.
@@ -70,8 +71,8 @@ type givenAnswer struct {
 	others []perdure.Part
 }
 
-// answersOf splits adjacent assistant parts into the messages of the model that their blocks belong
-// to.
+// answersOf splits adjacent assistant parts into the model's messages from which their blocks
+// come.
 func answersOf(parts []perdure.Part) []givenAnswer {
 	all := []givenAnswer{{}}
 	for _, p := range parts {
@@ -93,7 +94,7 @@ func answersOf(parts []perdure.Part) []givenAnswer {
 	return all
 }
 
-// message returns the model's message. The parts from its blocks are at their original places.
+// message returns the model's message, with the parts from its blocks at their original indices.
 func (a givenAnswer) message() perdure.InputMessage {
 	m := perdure.InputMessage{Role: perdure.RoleAssistant, Parts: slices.Clone(a.others)}
 	var placed []placedPart

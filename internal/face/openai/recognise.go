@@ -11,9 +11,11 @@ import (
 )
 
 const (
-	// maxPrefixes is the maximum number of prefixes of an input that are looked up, the longest first.
+	// maxPrefixes is the maximum number of prefixes of an input for which recognise searches, the
+	// longest first.
 	maxPrefixes = 64
-	// maxAlike is the maximum number of executions with the same conversation that are tried.
+	// maxAlike is the maximum number of executions with equal conversations that recognise tries
+	// to continue.
 	maxAlike = 4
 )
 
@@ -79,7 +81,8 @@ func deleted(r store.Response) bool {
 	return r.Hidden && json.Unmarshal(r.Request, &asked) == nil && asked.stored()
 }
 
-// goOnWithOne continues the first execution of the rows that is idle at the end of its response.
+// goOnWithOne continues the first execution among the rows that is still idle at the end of the
+// row's response.
 func (b *beginning) goOnWithOne(ctx context.Context, rows []store.Response, p prefix) (string, error) {
 	input := join(b.req.resolved[p.items:])
 	for _, row := range rows {
@@ -101,8 +104,9 @@ func (b *beginning) goOnWithOne(ctx context.Context, rows []store.Response, p pr
 	return "", nil
 }
 
-// noteEnd stores the history at a response's end, before the client receives the response. If it
-// fails, the server does not recognise the conversation in a later input. Nothing else is affected.
+// noteEnd stores the history at a response's end, before the client receives the response. If the
+// store fails, the only consequence is that the server does not recognise the conversation in a
+// later input.
 func (a *API) noteEnd(ctx context.Context, org string, row *store.Response, f *fold) {
 	end := f.end()
 	if end == (store.History{}) || row.History != (store.History{}) {

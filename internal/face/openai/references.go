@@ -7,8 +7,8 @@ import (
 	"github.com/perdure/perdure"
 )
 
-// maxReferred is the maximum number of responses that one input may refer to. The log of each of
-// them is read.
+// maxReferred is the maximum number of responses to which one input may refer. The server must
+// read the log of each such response.
 const maxReferred = 1_000
 
 // resolve converts the items of the input to messages. An item that refers to an item of a stored
@@ -43,10 +43,10 @@ func (a *API) resolveItems(ctx context.Context, org string, items []readItem) ([
 	return all, nil
 }
 
-// resolvedItem is an item of the input, converted to messages. It has one message; a call of a tool
-// that a worker has run also has a message with the result. The field here marks such a call. The
-// field entry is the entry that the item shows, if it is known. The field lost marks such a call
-// without an id, whose original is unknown.
+// resolvedItem is an item of the input, converted to one message. A call of a tool that a worker
+// has run has a second message, with the result; the field here marks such a call. The field lost
+// marks such a call without an id, whose original is unknown. The field entry is the stored entry
+// that the item shows, if it is known.
 type resolvedItem struct {
 	entry      uuid.UUID
 	messages   []perdure.InputMessage
@@ -107,8 +107,8 @@ type references struct {
 	org       string
 	responses map[string]*found
 
-	// wanted are the ids of the items that the input refers to. Each response is read once, and of its
-	// input only these items are kept.
+	// wanted are the ids of the items to which the input refers. Each response is read once, and
+	// only these items of the response's own input are kept.
 	wanted map[string]bool
 	inputs map[string]map[string]resolvedItem
 
@@ -173,8 +173,8 @@ func (r *references) item(ctx context.Context, i readItem) (resolvedItem, error)
 }
 
 // origin returns the entry of the stored item that has the same id as the item i. It returns the
-// entry only if the input also refers to the item's response. With it, join keeps the items of one
-// model message in one message.
+// entry only if the input also refers to the item's response. By this entry, join recognises the
+// items that belong to one model message.
 func (r *references) origin(i readItem) uuid.UUID {
 	place, ok := placeOf(i.id)
 	f := r.responses[place.response]
@@ -264,8 +264,8 @@ func ofOutput(f *found, place itemPlace) (resolvedItem, bool) {
 	return item, true
 }
 
-// answer returns the result of a call. If the response ended before the tool, it returns an error
-// result.
+// answer returns the result of a tool call. If the response ended before the tool did, the result
+// is an error.
 func (g *growing) answer() perdure.Part {
 	if g.result != nil {
 		return *g.result

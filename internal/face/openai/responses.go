@@ -12,7 +12,7 @@ import (
 	"github.com/perdure/perdure/internal/engine"
 )
 
-// cancel cancels a running response, and waits until it has ended. A response that has already
+// cancel cancels a running response, and responds once it has ended. A response that has already
 // ended stays unchanged.
 func (a *API) cancel(w http.ResponseWriter, r *http.Request) {
 	ctx, org := r.Context(), orgOf(r)
@@ -47,7 +47,7 @@ func (a *API) answerFound(w http.ResponseWriter, r *http.Request, f *found, err 
 	a.answer(w, r, f.fold, nil)
 }
 
-// delete hides a response that has ended. It is then no longer found.
+// delete hides a response that has ended. Later requests do not find the response.
 func (a *API) delete(w http.ResponseWriter, r *http.Request) {
 	ctx, org := r.Context(), orgOf(r)
 	f, err := a.find(ctx, org, r.PathValue("id"), false)
@@ -98,8 +98,9 @@ func (a *API) inputOf(r *http.Request, f *found) ([]Item, error) {
 	return items, a.sealSummaries(r.Context(), orgOf(r), items)
 }
 
-// inputParts returns the messages of the response's input, split so that each becomes one item. The
-// input is that of the execution, or the message that began the response.
+// inputParts returns the messages of the response's input, split so that each becomes one item.
+// For the first response of an execution, they are the execution's input; otherwise they are the
+// message that began the response.
 func (a *API) inputParts(ctx context.Context, f *found) ([]perdure.InputMessage, error) {
 	messages := inputMessages(f.execution.Input)
 	if f.row.SignalID != "" {
@@ -181,7 +182,7 @@ func pageQueryOf(q url.Values) (pageQuery, error) {
 	return asked, nil
 }
 
-// pageOf returns the page of the items that the query asks for.
+// pageOf returns the page of items that the query parameters select.
 func pageOf(items []Item, q url.Values) (itemPage, error) {
 	asked, err := pageQueryOf(q)
 	if err != nil {

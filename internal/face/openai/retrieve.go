@@ -74,8 +74,8 @@ func retrieveQuery(r *http.Request) (url.Values, error) {
 	return q, nil
 }
 
-// textsOf converts a JSON value to the values of a query parameter. An array has one value for each
-// element. A string loses its quotes; any other value is unchanged.
+// textsOf converts a member of a JSON body to values of the query parameter of the same name. An
+// array has one value for each element. A string loses its quotes; any other value is unchanged.
 func textsOf(value json.RawMessage) []string {
 	var all []json.RawMessage
 	if json.Unmarshal(value, &all) != nil {

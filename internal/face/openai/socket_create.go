@@ -12,8 +12,8 @@ import (
 // createFrame is the type of a frame that contains a create request. Clients send no other type.
 const createFrame = "response.create"
 
-// answer processes one frame of the client. An error that does not end the socket is sent to the
-// client. An error that ends the socket is returned.
+// answer processes one frame of the client. It sends the client an error that does not end the
+// socket, and returns an error that does.
 func (k *socket) answer(ctx context.Context, f frame) error {
 	done := fair.Compute(ctx)
 	c, err := k.parse(f)
@@ -43,8 +43,8 @@ type creation struct {
 	bytes    int
 }
 
-// parse parses the create request in a frame. Its parameters are members of the frame, like the
-// frame's type.
+// parse parses the create request in a frame. The request's parameters are members of the frame,
+// next to the frame's type.
 func (k *socket) parse(f frame) (c creation, err error) {
 	c.bytes, err = len(f.raw), f.refused
 	if err != nil {

@@ -10,9 +10,9 @@ import (
 	"time"
 )
 
-// stream streams the events of the response whose sequence number is greater than after. If it must
-// stop before the response ends, it resets the connection, because a clean end means success to
-// clients.
+// stream sends the events of the response whose sequence number is greater than after. If it must
+// stop before the response ends, it resets the connection, because clients mistake a clean end
+// for success.
 func (a *API) stream(w http.ResponseWriter, r *http.Request, f *fold, after int64) {
 	ctx, cancel := context.WithCancelCause(r.Context())
 	stopped := a.cancelOnStop(ctx, cancel)
@@ -28,7 +28,8 @@ func (a *API) stream(w http.ResponseWriter, r *http.Request, f *fold, after int6
 	}
 }
 
-// read counts the request as a reader of a response. The caller calls leave when it stops reading.
+// read counts the request as an open reader of a response. The caller must call leave when the
+// request no longer reads.
 func (a *API) read(r *http.Request) (leave func(), err error) {
 	if a.Read == nil {
 		return func() {}, nil
@@ -84,15 +85,15 @@ func (a *API) copyEvents(ctx context.Context, s *sse, r *http.Request, f *fold, 
 }
 
 const (
-	// flushAt is the number of buffered bytes at which a stream is flushed, if more events follow at
-	// once.
+	// flushAt is the number of buffered bytes at which a stream sends its buffer, even if more
+	// events follow at once.
 	flushAt = 16 << 10
-	// pieceBytes is the number of bytes that a reader must take within the write timeout.
+	// pieceBytes is the number of bytes that a client must receive within the write timeout.
 	pieceBytes = 64 << 10
 )
 
-// sse writes server-sent events. A write fails if the reader does not take a piece within the write
-// timeout.
+// sse writes server-sent events to a client. A write fails if the client does not receive a piece
+// within the write timeout.
 type sse struct {
 	w       http.ResponseWriter
 	c       *http.ResponseController

@@ -9,8 +9,8 @@ import (
 	"github.com/perdure/perdure"
 )
 
-// bodyValues is the maximum number of JSON values in a request body. A body is decoded as a whole,
-// and each value needs memory.
+// bodyValues is the maximum number of JSON values in a request body. A body is decoded as a
+// whole, and every value in it needs memory.
 const bodyValues = 1_000_000
 
 // bodyRules are the limits of every request body. The limit of message parts concerns the body of a
@@ -31,7 +31,8 @@ func unmarshal(raw []byte, v any) error {
 	return json.Unmarshal(raw, v)
 }
 
-// refusedText is a field error of unmarshal in text form. huma passes on only the text of an error.
+// refusedText is a field error of unmarshal, encoded as the text of an error, because huma passes
+// on only an error's text.
 type refusedText perdure.FieldError
 
 func (r refusedText) Error() string { return refusedMark + r.Location + "\n" + r.Message }

@@ -12,7 +12,7 @@ import (
 	"github.com/perdure/perdure/internal/face/problem"
 )
 
-// SchemaPrefix is the first part of each reference to a schema.
+// SchemaPrefix is the prefix of each $ref value that refers to a schema of the OpenAPI document.
 const SchemaPrefix = "#/components/schemas/"
 
 // Document completes the OpenAPI document after all operations were registered. It returns the
@@ -36,7 +36,8 @@ func (a *API) Document() (*huma.OpenAPI, []byte, error) {
 	return doc, raw, nil
 }
 
-// formats and enums map Perdure's Go types to the formats and values that their schemas name.
+// formats and enums are keyed by Go types of Perdure. Their values are the formats and the
+// permitted values that the schemas of these types state.
 var (
 	formats = map[reflect.Type]string{
 		reflect.TypeFor[perdure.Time](): "date-time",

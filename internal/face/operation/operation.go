@@ -13,8 +13,8 @@ import (
 	"github.com/perdure/perdure/internal/face/problem"
 )
 
-// API is the front, together with the OpenAPI document of the operations that are registered with
-// it.
+// API combines the front, which routes requests, with the OpenAPI document of the operations that
+// are registered with the API.
 type API struct {
 	*front.Front
 	huma huma.API
@@ -43,8 +43,8 @@ func (a adapter) Handle(op *huma.Operation, handle func(huma.Context)) {
 // ServeHTTP implements [huma.Adapter].
 func (a adapter) ServeHTTP(w http.ResponseWriter, r *http.Request) { a.front.ServeHTTP(w, r) }
 
-// Describe adds an operation to the OpenAPI document. Its room registers the route with the front
-// itself.
+// Describe adds an operation to the OpenAPI document without a route. The package that serves the
+// operation registers the route with the front.
 func (a *API) Describe(op *huma.Operation) { a.huma.OpenAPI().AddOperation(op) }
 
 // Register registers an operation. Its errors are sent as problems. op.Path is the whole path.

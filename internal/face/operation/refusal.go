@@ -12,8 +12,8 @@ import (
 	"github.com/perdure/perdure/internal/face/problem"
 )
 
-// init makes huma create problems instead of its own errors. huma offers this hook only as a
-// package variable.
+// init makes huma report errors as Perdure's problems instead of huma's own error type. huma
+// offers this hook only as a package variable.
 func init() {
 	huma.NewError = func(status int, message string, errs ...error) huma.StatusError {
 		return problemOf(status, message, errs)
@@ -47,8 +47,8 @@ func problemOf(status int, message string, errs []error) *problem.Problem {
 
 var missingProperty = regexp.MustCompile(`^expected required property (\S+) to be present$`)
 
-// fieldOf returns a field error with the field's name as it is in the body or the URL. huma's name
-// begins with the part of the request; fieldOf removes it.
+// fieldOf converts huma's detail of a wrong field to a field error. huma's name begins with the
+// part of the request, such as body; fieldOf removes that part.
 func fieldOf(err error) perdure.FieldError {
 	var detail *huma.ErrorDetail
 	if !errors.As(err, &detail) {

@@ -14,7 +14,8 @@ const (
 	runsPage = "/ai/runs"
 	// pagesPath is the prefix of the paths of all pages.
 	pagesPath = "/ai/"
-	// assetsPath is the prefix of the paths of assets, files whose names change with their content.
+	// assetsPath is the prefix of the paths of assets: files whose names contain a hash of their
+	// content.
 	assetsPath = "/assets/"
 )
 
@@ -24,14 +25,15 @@ const (
 const pagesPolicy = "default-src 'none'; script-src 'self'; style-src 'self'; img-src 'self' data:; font-src 'self'; " +
 	"connect-src 'self'; manifest-src 'self'; base-uri 'none'; form-action 'self'; frame-ancestors 'none'"
 
-// page is a file of the web pages, kept in memory.
+// page is one file of the web user interface, kept in memory.
 type page struct {
 	content     []byte
 	contentType string
 	etag        string
 }
 
-// readPages reads all files of the web pages into memory.
+// readPages reads all files of the web user interface into memory. The map's keys are the paths
+// of the files.
 func readPages(files fs.FS) (map[string]page, error) {
 	pages := map[string]page{}
 	if files == nil {
@@ -80,7 +82,8 @@ func (s *server) home(w http.ResponseWriter, r *http.Request) {
 	http.Redirect(w, r, s.firstPage(), http.StatusSeeOther)
 }
 
-// firstPage returns the path to which / redirects.
+// firstPage returns the path to which the path / redirects: the list of runs, or the API's
+// description if the server has no web pages.
 func (s *server) firstPage() string {
 	if s.files == nil {
 		return "/docs"
@@ -88,8 +91,8 @@ func (s *server) firstPage() string {
 	return runsPage
 }
 
-// serve sends the file. Browsers cache an asset, whose name changes with its content, forever. They
-// revalidate any other file each time.
+// serve sends the file as a response. Browsers may cache an asset forever, because its name
+// changes with its content. They must revalidate every other file at each use.
 func (p page) serve(w http.ResponseWriter, r *http.Request) {
 	h := w.Header()
 	h.Set("Content-Type", p.contentType)

@@ -1,4 +1,4 @@
-// Package problem contains the errors of the HTTP API: problems of RFC 9457.
+// Package problem contains the errors of the HTTP API, as RFC 9457 defines problems.
 package problem
 
 import (
@@ -10,7 +10,7 @@ import (
 	"github.com/perdure/perdure"
 )
 
-// Meaning is the HTTP status and the description of an error code.
+// Meaning describes an error code: its HTTP status and what it means.
 type Meaning struct {
 	Code   perdure.Code
 	Status int

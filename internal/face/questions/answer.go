@@ -25,7 +25,8 @@ type answerInput struct {
 	}
 }
 
-// rememberInput asks for a grant, which answers similar questions in the future.
+// rememberInput is the part of an answer that asks for a grant: a rule that answers similar
+// questions in the future.
 type rememberInput struct {
 	Scope string `json:"scope" enum:"run,definition" doc:"run: this run. definition: all runs of its definition; only admin keys."`
 	Match string `json:"match" enum:"exact,tool" doc:"exact: the same tool with the same arguments, byte by byte. tool: every call of the tool."`
@@ -74,8 +75,8 @@ func (s *server) answer(ctx context.Context, in *answerInput) (*operation.Body[*
 	return operation.BodyOf(&reply.Question), s.show(ctx, in.Org, &reply.Question)
 }
 
-// decided returns the problem for an answer to a question that was already decided. It contains the
-// question with its decision.
+// decided returns the problem with which the server responds to an answer that came after the
+// decision. The problem contains the question with its decision.
 func (s *server) decided(ctx context.Context, org string, id uuid.UUID, cause error) error {
 	q, err := s.Engine.Read().Question(ctx, org, id)
 	if err != nil {

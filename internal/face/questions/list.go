@@ -12,7 +12,7 @@ import (
 	"github.com/perdure/perdure/internal/store"
 )
 
-// openCounted is the maximum up to which the open questions of an org are counted.
+// openCounted is the number of open questions at which the count for an org stops.
 const openCounted = 1000
 
 type listInput struct {
@@ -103,7 +103,8 @@ func (s *server) mine(ctx context.Context, org string, questions []*perdure.Ques
 	return s.Engine.Questions.Answerable(ctx, org, questions, voter)
 }
 
-// open counts the open questions of an org, up to openCounted, and reports whether there are more.
+// open returns the number of open questions of an org, at most openCounted. It also reports
+// whether the org has more.
 func (s *server) open(ctx context.Context, org string) (int, bool, error) {
 	n, err := s.Engine.Read().OpenQuestions(ctx, org, openCounted+1)
 	return min(n, openCounted), n > openCounted, err
@@ -118,7 +119,8 @@ func (s *server) show(ctx context.Context, org string, questions ...*perdure.Que
 	return s.addTitles(ctx, org, questions...)
 }
 
-// addTitles adds the titles of their executions to the questions. It reads all titles at once.
+// addTitles sets the execution title of each question. It reads the titles of all executions with
+// one read of the store.
 func (s *server) addTitles(ctx context.Context, org string, questions ...*perdure.Question) error {
 	var ids []uuid.UUID
 	titles := map[uuid.UUID]string{}

@@ -13,11 +13,12 @@ import (
 	"github.com/perdure/perdure/internal/sharedread"
 )
 
-// server holds the state that the operations share.
+// server holds the state that all operations of this package share.
 type server struct {
 	*operation.API
 	feeds *questionfeed.Feeds
-	// changed shares reads of the same question among streams that read it at the same time.
+	// changed lets streams that read the same question at the same time share one read of the
+	// store.
 	changed sharedread.Reads[uuid.UUID, *perdure.Question]
 }
 
@@ -39,11 +40,11 @@ func Register(a *operation.API, feeds *questionfeed.Feeds) {
 	operation.Get(g, "/questions/stream", "streamQuestions", "Follow the questions (SSE): the open ones, then each that changes", s.stream, asStream)
 }
 
-// idOf parses the id of a question in a path.
+// idOf parses the id of a question in the path of a request.
 func idOf(in operation.IDInput) (uuid.UUID, error) { return in.Of("question") }
 
-// checkQuery refuses query parameters that are not in known. If an unknown filter were ignored, the
-// list would contain other questions than the client believes.
+// checkQuery refuses query parameters that are not in known. If a misspelt filter were ignored,
+// the list would contain questions that the client did not ask for.
 func checkQuery(query map[string][]string, known ...string) error {
 	for name := range query {
 		found := false

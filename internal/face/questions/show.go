@@ -116,7 +116,8 @@ func (s *server) details(ctx context.Context, in *operation.IDInput) (*huma.Stre
 func etag(sum perdure.Hash) http.Header { return http.Header{"Etag": {`"` + sum.String() + `"`}} }
 
 // send sends details while it reads them. If content has fewer or more bytes than ref says, send
-// resets the connection. Otherwise the client would take what it received for the whole.
+// resets the connection, so that the client does not mistake the received bytes for the whole
+// details.
 func (s *server) send(hc huma.Context, content io.Reader, ref *perdure.BlobRef) {
 	r, w := begin(hc, ref.Length, etag(ref.SHA256))
 	if r.Method == http.MethodHead {

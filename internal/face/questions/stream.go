@@ -16,7 +16,7 @@ import (
 	"github.com/perdure/perdure/internal/store"
 )
 
-// streamed is the maximum number of open questions that a stream sends at its start.
+// streamed is the maximum number of open questions that a stream sends when it starts.
 const streamed = 200
 
 func asStream(op *operation.Operation) {
@@ -144,8 +144,8 @@ func (s *server) change(ctx context.Context, org string, id uuid.UUID, out *even
 	return out.json("question", q)
 }
 
-// eventWriter writes server-sent events. A write fails if the reader does not take the event within
-// the write timeout.
+// eventWriter writes server-sent events to a client. A write fails if the client does not read
+// the event within the write timeout.
 type eventWriter struct {
 	w       http.ResponseWriter
 	c       *http.ResponseController

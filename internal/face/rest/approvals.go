@@ -7,8 +7,8 @@ import (
 	"github.com/perdure/perdure"
 )
 
-// policyOf parses a policy about tool calls in a request body. It is a list of rules, or the name
-// of a ready policy. Errors: invalid_argument, which names the invalid member.
+// policyOf parses an approval policy from a request body. The JSON is a list of rules, or the
+// name of a predefined policy. Errors: invalid_argument, which names the invalid member.
 func policyOf(raw json.RawMessage) (perdure.ApprovalPolicy, error) {
 	raw = bytes.TrimSpace(raw)
 	if len(raw) == 0 || string(raw) == "null" {
@@ -26,9 +26,9 @@ func policyOf(raw json.RawMessage) (perdure.ApprovalPolicy, error) {
 	return nil, perdure.FieldErrorf("approvals", "must be a list of rules, or one of %s", perdure.ReadyPolicies)
 }
 
-// policiesOf returns the policies about tool calls with which an execution was started. It returns
-// nil if every call is allowed. The policies of the react agent are part of its input. policiesOf
-// therefore also returns nil if the input is not loaded, because it is large or its worker is not
+// policiesOf returns the approval policies with which an execution was started, or nil if every
+// call is allowed. The react agent's policies are part of its input. For such a run, policiesOf
+// also returns nil if the input is not loaded, because it is large or its worker is not
 // connected.
 func policiesOf(x *perdure.Execution) *perdure.Approvals {
 	if x.Gate == nil {

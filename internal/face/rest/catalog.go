@@ -68,8 +68,8 @@ func kindInfo(k store.Kind) perdure.KindInfo {
 	return info
 }
 
-// listProviders lists the model providers. Those that are built into the program come first, in
-// their own order. Then come those that only workers have registered.
+// listProviders lists the model providers: first those that are built into the program, in the
+// program's order, and then those that only workers have registered.
 func (s *server) listProviders(ctx context.Context, in *listInput) (*operation.Body[operation.List[perdure.ProviderInfo]], error) {
 	known, err := s.readWhole().Kinds(ctx, in.Org)
 	if err != nil {
@@ -108,9 +108,9 @@ func (s *server) listTools(ctx context.Context, in *listInput) (*operation.Body[
 	return pageOf(all, in.PageInput, func(t perdure.ToolInfo) (string, int) { return t.Name, len(t.InputSchema) })
 }
 
-// pageOf returns a page of a list that is in memory as a whole. The function about returns an
-// item's name, which is unique in the list, and the size of its contents in bytes. The cursor is
-// the name of the page's last item. A page ends early when it has about store.PageBytes.
+// pageOf returns one page of the list all. The function about returns the name of an item, which
+// must be unique in the list, and the size of the item's contents in bytes. The cursor is the
+// encoded name of the page's last item. A page ends early at a size of about store.PageBytes.
 func pageOf[T any](all []T, in operation.PageInput, about func(T) (name string, size int)) (*operation.Body[operation.List[T]], error) {
 	from := 0
 	if in.Cursor != "" {

@@ -70,8 +70,9 @@ func (s *server) content(ctx context.Context, in *contentInput) (*huma.StreamRes
 	}}, nil
 }
 
-// send sends a content. If it has fewer or more bytes than length, send resets the connection.
-// Otherwise the client would take what it received for the whole.
+// send sends a content as the response body. If the content has fewer or more bytes than length,
+// send resets the connection, so that the client does not mistake the received bytes for the
+// whole content.
 func (s *server) send(hc huma.Context, content io.Reader, length int64) {
 	r, w := humago.Unwrap(hc)
 	h := w.Header()
@@ -101,8 +102,9 @@ func (p deadlineWriter) Write(b []byte) (int, error) {
 	return p.w.Write(b)
 }
 
-// The functions below complete objects before they are sent. They load contents that are stored
-// outside the objects' rows. For a content that is not loaded, they set its length and hash.
+// The show functions below complete objects before they are sent in a response. They load
+// contents that are stored outside the objects' rows. Where a content is not loaded, they set its
+// length and hash instead.
 
 func shown(place *json.RawMessage, ref *perdure.BlobRef, bytes *int64, sum *string) homes.Field {
 	return homes.Field{Place: place, Ref: ref, Bytes: bytes, Sum: sum}
@@ -132,8 +134,8 @@ func (s *server) showEntries(ctx context.Context, x *perdure.Execution, entries 
 	return nil
 }
 
-// folded reports whether the content in a blob was written while its execution was LOCAL. If the
-// content is that of an entry, such a blob also contains the entry's metadata.
+// folded reports whether a blob was written while its execution was LOCAL. A blob of that time
+// that contains the content of an entry also contains the entry's metadata.
 func folded(x *perdure.Execution, ref *perdure.BlobRef) bool {
 	return ref.ID == perdure.ContentID(x.ID, ref.SHA256)
 }

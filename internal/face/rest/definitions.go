@@ -51,7 +51,7 @@ func (b definitionBody) definition() (perdure.Definition, error) {
 	}, err
 }
 
-// objectOf encodes metadata as a JSON object. For nil it returns an empty object.
+// objectOf encodes metadata as a JSON object. A nil map becomes an empty object.
 func objectOf(members map[string]json.RawMessage) (json.RawMessage, error) {
 	if members == nil {
 		return json.RawMessage("{}"), nil
@@ -116,8 +116,8 @@ func (s *server) createDefinition(ctx context.Context, in *createDefinitionInput
 // a random suffix is used.
 const namesTried = 9
 
-// storeDefinition stores a definition. If it has no slug, it gets an unused one that is derived
-// from its name.
+// storeDefinition stores a definition. A definition without a slug gets an unused slug that is
+// derived from its name.
 func (s *server) storeDefinition(ctx context.Context, org string, d perdure.Definition) (*perdure.Definition, error) {
 	if d.Slug != "" {
 		return s.Engine.Definitions.Create(ctx, org, d)
@@ -206,8 +206,8 @@ func (s *server) putDefinition(ctx context.Context, in *putDefinitionInput) (*de
 	return definitionReply(stored), nil
 }
 
-// versionOf parses the header If-Match. It contains a version, which may be quoted as an ETag. 0
-// means any version.
+// versionOf parses the value of an If-Match header: a version, which may be quoted like an ETag.
+// An empty header gives 0, which means any version.
 func versionOf(match string) (int64, error) {
 	match = strings.Trim(strings.TrimPrefix(strings.TrimSpace(match), "W/"), `"`)
 	if match == "" || match == "*" {

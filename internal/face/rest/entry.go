@@ -65,8 +65,8 @@ func around(e perdure.Entry) (before, after []byte, err error) {
 	if err := out.Encode(e); err != nil {
 		return nil, nil, &perdure.Error{Code: perdure.Internal, Message: "entry " + e.ID.String() + " does not encode", Err: err}
 	}
-	// The first "content": in the JSON is the member. Only ids and names come before it, and quotes in
-	// them are escaped.
+	// The first occurrence of "content": is the member. Before it, the JSON has only ids and
+	// names, and quotes in these are escaped.
 	const member = `"content":`
 	before, after, _ = bytes.Cut(raw.Bytes(), []byte(member+"null"))
 	return append(bytes.Clone(before), member...), after, nil
@@ -113,13 +113,14 @@ func unfolded(x *perdure.Execution, e *perdure.Entry, content io.ReadCloser) (io
 	return readCloser{rest, content}, nil
 }
 
-// readCloser combines a Reader with the Closer of another stream.
+// readCloser reads from one stream and closes another: the stream from which the first was made.
 type readCloser struct {
 	io.Reader
 	io.Closer
 }
 
-// pass sends a response body while it reads it. If the read fails, pass resets the connection.
+// pass sends a response body while it reads the content. If the read fails, pass resets the
+// connection.
 func (s *server) pass(hc huma.Context, answer io.Reader) {
 	r, w := humago.Unwrap(hc)
 	w.Header().Set("Content-Type", "application/json")

@@ -124,8 +124,8 @@ func (s *server) listEntries(ctx context.Context, in *entriesInput) (*operation.
 	return operation.ListOf(p.Items, p.Next), s.showEntries(ctx, x, p.Items)
 }
 
-// path returns a page of the conversation's entries, from the root of the entry tree to the leaf.
-// The cursor is the id of the last entry on the previous page.
+// path returns one page of the conversation's entries, in order from the root of the entry tree
+// to the current leaf. The cursor is the id of the last entry on the previous page.
 func (s *server) path(ctx context.Context, x *perdure.Execution, page operation.PageInput) (*operation.Body[operation.List[perdure.Entry]], error) {
 	var after *uuid.UUID
 	if page.Cursor != "" {

@@ -17,8 +17,8 @@ func (s *server) sessionRoutes() {
 	operation.On(g, http.MethodDelete, "/sessions/{id}", "revokeSession", "End a session; it stops within 5 s, open streams too", s.revokeSession)
 }
 
-// sees reports whether the caller c may see a session of its org. A client's key sees only its own
-// sessions. An admin's key sees all sessions except those of operators.
+// sees reports whether the caller c may see a session of the caller's org. A client's key sees
+// only its own sessions. An admin's key sees all sessions except those of operators.
 func sees(c front.Caller, session *perdure.Session) bool {
 	switch {
 	case c.Operator:

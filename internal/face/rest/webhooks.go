@@ -76,7 +76,7 @@ type rotateWebhookInput struct {
 	}
 }
 
-// newWebhook is a webhook that was just created, with its secret.
+// newWebhook is a webhook that was just created, together with its secret.
 type newWebhook struct {
 	perdure.Webhook
 	Secret string `json:"secret,omitempty" doc:"The secret that signs deliveries, as Standard Webhooks writes it. It is not shown again."`

@@ -14,15 +14,15 @@ import (
 	"github.com/perdure/perdure/internal/face/front"
 )
 
-// hijackedConn is an HTTP/1.1 connection that sse has taken over from the HTTP server. It carries a
-// response in chunked encoding. An idle stream on it needs neither the server's buffers (10 KiB)
-// nor the deep stack of a handler (16 KiB).
+// hijackedConn is an HTTP/1.1 connection that sse has taken over from the HTTP server. It sends
+// one response in chunked encoding. An idle stream on such a connection needs neither the
+// server's buffers (10 KiB) nor the deep stack of a handler (16 KiB).
 type hijackedConn struct {
 	net.Conn
 	head []byte // status line and headers; nil after they were sent
 }
 
-// errLeft reports that the reader has closed the connection.
+// errLeft is the cause with which a stream ends when the reader has closed the connection.
 var errLeft = errors.New("the reader has left")
 
 // takeOver takes the connection of a request over from the HTTP server, if the request allows it.
@@ -51,8 +51,8 @@ func (o *hijackedConn) begin() {
 	o.head = nil
 }
 
-// headWithin is the time within which the headers must be written. An empty buffer of the kernel
-// takes them at once.
+// headWithin is the time within which the headers must be written. The send buffer of a new
+// connection is empty, so this normally takes no time.
 const headWithin = 10 * time.Second
 
 // write implements eventSink. It writes one HTTP chunk. A small chunk is copied into one buffer and
@@ -73,7 +73,7 @@ func (o *hijackedConn) write(b []byte, timeout time.Duration) error {
 	return nil
 }
 
-// pieces writes b in pieces. The reader must take each piece within the timeout.
+// pieces writes b in pieces. The reader must receive each piece within the timeout.
 func (o *hijackedConn) pieces(b []byte, timeout time.Duration) error {
 	for piece := range slices.Chunk(b, front.PieceBytes) {
 		if err := o.SetWriteDeadline(time.Now().Add(timeout)); err != nil {
@@ -92,8 +92,8 @@ func (o *hijackedConn) finish() error {
 	return err
 }
 
-// listen returns when the reader has closed the connection, or after close was called. It discards
-// what the reader sends.
+// listen waits until the reader has closed the connection, or close was called. It discards what
+// the reader sends.
 func (o *hijackedConn) listen(left context.CancelCauseFunc) {
 	var b [16]byte
 	for {

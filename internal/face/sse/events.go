@@ -12,8 +12,8 @@ import (
 	eventlog "github.com/perdure/perdure/internal/log"
 )
 
-// eventWriter writes server-sent events. A write fails if the reader does not take a piece within
-// the write timeout.
+// eventWriter writes server-sent events to a reader. A write fails if the reader does not receive
+// a piece within the write timeout.
 type eventWriter struct {
 	to        eventSink
 	timeout   time.Duration
@@ -27,8 +27,8 @@ type eventWriter struct {
 type eventSink interface {
 	// begin sends the headers. If the reader has disconnected, the first write fails.
 	begin()
-	// write sends b at once. It fails if the reader does not take a piece of b within the timeout. The
-	// whole of b may take any time.
+	// write sends b at once. It fails if the reader does not receive a piece of b within the
+	// timeout. All pieces together may take longer.
 	write(b []byte, timeout time.Duration) error
 }
 
@@ -36,16 +36,16 @@ func (s *server) newEventWriter(to eventSink) *eventWriter {
 	return &eventWriter{to: to, timeout: s.WriteTimeout, pingAfter: s.PingEvery - s.look()}
 }
 
-// look returns the interval at which an idle stream checks whether a ping is due. It is short
-// enough that no ping is late, and long enough that many idle streams cost little.
+// look returns the interval at which an idle stream checks whether a ping is due: short enough
+// that no ping is noticeably late, and long enough that many idle streams cost little.
 func (s *server) look() time.Duration { return max(s.PingEvery/5, 100*time.Millisecond) }
 
-// flushAt is the number of buffered bytes at which a stream is flushed, if more events follow at
-// once.
+// flushAt is the number of buffered bytes at which a stream sends its buffer, even if more events
+// follow at once.
 const flushAt = 16 << 10
 
-// gathering is a pool of buffers (*[]byte). A stream returns its buffer while it has nothing to
-// write.
+// gathering is a pool of buffers (*[]byte), which all streams share. A stream returns its buffer
+// to the pool while it has nothing to write.
 var gathering sync.Pool
 
 // gathered returns an empty buffer from the pool.

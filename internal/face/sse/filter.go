@@ -55,14 +55,14 @@ func (f *filter) begin(first int64) {
 	}
 }
 
-// reset sets the two numbers for a log that starts over with the reset item i.
+// reset sets prevSeq and prevShown for a log that starts over with the reset item i.
 func (f *filter) reset(i eventlog.Item) {
 	f.spared, f.given = 0, 0
 	f.begin(i.Reset.FirstAvailable)
 }
 
-// pass returns the item of a kept event with the two numbers. For an omitted event, it returns an
-// item that only moves the position.
+// pass returns the item of a kept event with prevSeq and prevShown added. For an omitted event,
+// it returns an item that only moves the reader's position.
 func (f *filter) pass(i eventlog.Item) eventlog.Item {
 	switch {
 	case f.keep == nil || i.Event == "" || i.Event == eventlog.End:

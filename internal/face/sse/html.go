@@ -14,10 +14,10 @@ import (
 // eventHTML is the name of an event with a part of a text, rendered as HTML.
 const eventHTML perdure.EventType = "html"
 
-// htmlView converts the items of a log with text to items with HTML. It replaces the chunks of a
-// text block by rendered parts. Other events that occur inside a list, a table or a code block are
-// delayed until its end. The output depends only on the log, so a resumed stream equals an
-// uninterrupted one.
+// htmlView converts the text in a log's items to HTML. It replaces the chunks of a text block by
+// rendered parts. Other events that occur inside a list, a table or a code block are delayed
+// until its end. The output depends only on the log, so a resumed stream equals an uninterrupted
+// one.
 type htmlView struct {
 	execution uuid.UUID
 	blocks    fold.Blocks // the open text blocks
@@ -30,8 +30,8 @@ type htmlView struct {
 	cursorTracker
 }
 
-// source describes where the chunks of a block come from. The rendered parts of a block have the
-// source of the block's first chunk.
+// source contains the members of a chunk's record that say when, where and by which task the text
+// was written. All rendered parts of a block have the source of the block's first chunk.
 type source struct {
 	CreatedAt perdure.Time `json:"createdAt"`
 	perdure.Place
@@ -86,9 +86,9 @@ func (v *htmlView) resume(ctx context.Context, log *eventlog.Log, from eventlog.
 	return from, nil
 }
 
-// pass returns the items to send for an item of the log, at least one. All except the last have a
-// cursor before the log's item. A client that is disconnected among them therefore receives the
-// others after it has reconnected.
+// pass returns the items that the view sends for one item of the log; there is at least one. All
+// except the last have a cursor before the log's item, so that a client that is disconnected in
+// between receives the rest after it has reconnected.
 func (v *htmlView) pass(i eventlog.Item) ([]eventlog.Item, error) {
 	v.out = nil
 	silent := i.Cursor.Pos <= v.shownTo && i.Event != eventlog.Reset && i.Event != eventlog.End
@@ -196,8 +196,8 @@ func (v *htmlView) recover(closed eventlog.Item, c fold.Closed) error {
 	return err
 }
 
-// touchesFile reports whether an event concerns a file of the workspace. Such an event is sent at
-// once, even in the middle of a text.
+// touchesFile reports whether an event concerns a file of the workspace. The view sends such an
+// event at once, even in the middle of a text.
 func touchesFile(i eventlog.Item) bool {
 	if i.Event != perdure.EventData {
 		return false

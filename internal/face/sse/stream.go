@@ -16,11 +16,12 @@ import (
 	eventlog "github.com/perdure/perdure/internal/log"
 )
 
-// agentEvents keeps the events of the agent. It omits the events of its tasks and terminal output.
+// agentEvents is a filter that accepts the events of the agent. It rejects the events of the
+// agent's tasks, and terminal output.
 func agentEvents(t perdure.EventType) bool { return !t.IsTask() && t != perdure.EventTerminal }
 
-// from returns the position at which a stream starts, and the name of the parameter that contained
-// it.
+// from returns the position at which a stream starts, and the name of the parameter that named
+// the position.
 func (in *streamInput) from() (eventlog.From, string, error) {
 	switch {
 	case in.LastEventID != "":
@@ -69,7 +70,7 @@ func (s *server) stream(hc huma.Context, execution uuid.UUID, from eventlog.From
 	}
 }
 
-// streamAlone implements stream on a connection that was taken over.
+// streamAlone does the work of stream after the connection was taken over from the HTTP server.
 func (s *server) streamAlone(ctx context.Context, own *hijackedConn, execution uuid.UUID, from eventlog.From, v view) {
 	ctx, over := s.Supervise(ctx)
 	defer over()
@@ -91,8 +92,8 @@ func (s *server) streamAlone(ctx context.Context, own *hijackedConn, execution u
 	}
 }
 
-// wasReset logs why a stream was reset. The reader reconnects by itself. If the log is damaged,
-// however, the next stream ends too; wasReset logs this as an error for the operator.
+// wasReset logs why a stream was reset. After a reset the reader reconnects by itself. If the log
+// is damaged, the reader's next stream fails too, so wasReset logs an error for the operator.
 func (s *server) wasReset(ctx context.Context, cause error) {
 	level := slog.LevelDebug
 	var coded *perdure.Error
@@ -145,8 +146,8 @@ func (s *server) copyLog(ctx context.Context, out *eventWriter, execution uuid.U
 	return out.flush()
 }
 
-// during returns the events between the start of a text block and the position upTo, filtered as
-// the view v filters them.
+// during returns those events between the start of a text block and the position upTo that the
+// view v selects.
 func (s *server) during(ctx context.Context, execution uuid.UUID, block, upTo int64, v view) ([]eventlog.Item, error) {
 	at, err := s.Log.BlockStart(ctx, execution, block, perdure.EventToken)
 	if err != nil || at.Pos == 0 || at.Pos >= upTo {

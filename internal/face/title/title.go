@@ -13,8 +13,9 @@ import (
 // limit is the maximum length of a title in characters.
 const limit = 140
 
-// Of returns the title of an execution in one line. It is the beginning of the prompt or, for an
-// input without a prompt, the kind followed by the input.
+// Of returns the title of an execution, in one line. The title is the beginning of the prompt in
+// the input. If the input has no prompt, the title is the kind followed by the beginning of the
+// input.
 func Of(input json.RawMessage, kind string) string {
 	var asked struct {
 		Prompt any `json:"userPrompt"`
@@ -44,8 +45,8 @@ func Of(input json.RawMessage, kind string) string {
 	}
 }
 
-// saidIn returns the first text of the user in messages. messages is the input of a run that was
-// started by the Responses API.
+// saidIn returns the first text of the user in messages, the input of a run that the Responses
+// API has started.
 func saidIn(messages any) string {
 	all, _ := messages.([]any)
 	for _, m := range all {

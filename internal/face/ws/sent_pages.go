@@ -6,13 +6,12 @@ import (
 	eventlog "github.com/perdure/perdure/internal/log"
 )
 
-// sentPage describes a page that was sent. It contained the events with the seqs first to last, as
-// they were at the position pos.
+// sentPage describes a page of events that a socket has sent. The page contained the events with
+// the seqs first to last, in their state at the log position pos.
 type sentPage struct{ first, last, pos int64 }
 
-// sentPages are those pages that a socket has sent and whose events it may meet again when it
-// follows the log. Their number never exceeds the number of events in the log, however often the
-// client asks for pages.
+// sentPages are the sent pages whose events may occur again while the socket follows the log.
+// They are never more than the events in the log, however many pages the client requests.
 type sentPages []sentPage
 
 // know reports whether one of the sent pages contained the item i.
@@ -34,7 +33,7 @@ func (g *sentPages) add(page sentPage) {
 	*g = append(slices.DeleteFunc(*g, func(c sentPage) bool { return holds(page, c) }), page)
 }
 
-// passed drops the pages whose events cannot occur again after the position pos.
+// passed drops the pages whose events cannot occur in the log after the position pos.
 func (g *sentPages) passed(pos int64) {
 	if len(*g) > 0 {
 		*g = slices.DeleteFunc(*g, func(c sentPage) bool { return c.pos <= pos })

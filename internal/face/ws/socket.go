@@ -79,9 +79,9 @@ func (s *server) socketTarget(r *http.Request) (*perdure.Execution, *problem.Pro
 	return x, nil
 }
 
-// socket is one open WebSocket. One goroutine writes to it. Two others read the client's messages
-// and the log. They pass what they read to the writing goroutine over unbuffered channels. Nothing
-// therefore accumulates for a client that does not read.
+// socket is one open WebSocket. One goroutine writes to the client. Two others read the client's
+// messages and the log, and pass what they read to the writer over unbuffered channels. If the
+// client does not read, both therefore wait, and nothing accumulates in memory.
 type socket struct {
 	*server
 	conn      *websocket.Conn
@@ -110,8 +110,8 @@ func (k *socket) run(ctx context.Context, x *perdure.Execution) error {
 	return err
 }
 
-// fail ends the socket with err. It does not block: only the first error counts, and serve may
-// already have returned.
+// fail ends the socket with err. Only the first error counts; later ones are dropped, because
+// serve may already have returned and fail must not block.
 func (k *socket) fail(err error) {
 	select {
 	case k.failed <- err:
@@ -219,8 +219,8 @@ func (k *socket) item(ctx context.Context, i eventlog.Item) error {
 	return nil
 }
 
-// send writes one message in pieces. It disconnects a client that does not take a piece within the
-// write timeout.
+// send writes one message to the client in pieces. If the client does not read a piece within the
+// write timeout, send closes the connection.
 func (k *socket) send(ctx context.Context, kind string, data any) error {
 	raw, err := json.Marshal(data)
 	if err != nil {

@@ -2,11 +2,11 @@ package fold
 
 import "github.com/perdure/perdure"
 
-// Blocks tracks the open blocks of a log. It knows how many bytes of each block a reader has seen,
-// but does not store their text. The zero value is ready to use.
+// Blocks tracks the open blocks of a log for one reader. For each block it stores how many bytes
+// the reader has seen, but not their text. The zero value is ready to use.
 type Blocks struct{ open map[int64]*Block }
 
-// Block is an open block.
+// Block is a block of the log that is open: a text that is still being streamed.
 type Block struct {
 	// First is the record that opened the block, without its text.
 	First perdure.Record
@@ -19,8 +19,8 @@ type Piece struct {
 	Block *Block
 	// Text is the new text, without the bytes that the reader has already seen.
 	Text string
-	// Opens reports that the record is the first of its block. Replaces reports that Text is the whole
-	// block, and takes the place of the text that the reader has seen.
+	// Opens reports that the record is the first of its block. Replaces reports that Text is the
+	// whole block, and must replace the text that the reader has seen.
 	Opens, Replaces bool
 	// Lacks reports that the new text, or text before it, is unknown. Either only the worker stores
 	// the text, or the reader has missed a chunk. Text is then empty.
@@ -55,8 +55,8 @@ func (s *Blocks) begin(r *perdure.Record) *Block {
 	return b
 }
 
-// Join opens the block of a record if it is not open. The text before the record's chunk counts as
-// seen. A reader that begins in the middle of a log calls it before Take.
+// Join opens the block of a record if it is not open, and counts the text before the record's
+// chunk as seen. A reader that begins in the middle of a log calls Join before Take.
 func (s *Blocks) Join(r *perdure.Record) {
 	if s.open[r.Seq] == nil {
 		s.begin(r).Held = r.Chunk.Offset

@@ -11,7 +11,8 @@ import (
 type Compaction struct {
 	Entry  *perdure.Entry
 	Record perdure.CompactionRecord
-	// Summary is "" if the tree did not get the content of the entry.
+	// Summary is the text that replaces the earlier messages. It is "" if the tree did not get
+	// the content of the entry.
 	Summary string
 	// After is the last stored message before the compaction; nil if the tree has none.
 	After *Message
@@ -45,7 +46,7 @@ func (c Compaction) Line() string {
 	return fmt.Sprintf("%d %s summarized, %s → %s tokens", c.Record.Messages, messages, tokens(c.Record.TokensBefore), tokens(c.Record.TokensAfter))
 }
 
-// tokens formats a number of tokens, rounded.
+// tokens formats a number of tokens, rounded, such as "4.0 k".
 func tokens(n int) string {
 	switch {
 	case n < 1_000:

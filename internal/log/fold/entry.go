@@ -123,7 +123,7 @@ func isEmpty(p perdure.Part) bool {
 	return p.Type == perdure.PartText && p.Text == "" || p.Type == perdure.PartThinking && p.Thinking == ""
 }
 
-// add adds a stored part that was not streamed before.
+// add appends to the message a stored part that was not streamed before.
 func (t *Tree) add(m *Message, stored perdure.Part) *Part {
 	p := &Part{Type: stored.Type, Message: m}
 	if stored.Type == perdure.PartToolCall {

@@ -7,7 +7,8 @@ import (
 	"github.com/perdure/perdure"
 )
 
-// Event is a record of a log, as a Tree takes it.
+// Event is a record of a log together with the stored entry to which it refers. [Tree.Apply]
+// receives records in this form.
 type Event struct {
 	Record *perdure.Record
 	// Entry is the stored entry, if the record is an event entry.appended.
@@ -41,7 +42,7 @@ type Asked struct {
 	Kind    perdure.QuestionKind `json:"kind"`
 	Subject string               `json:"subject"`
 	Prompt  string               `json:"prompt"`
-	// Status is open. It is answered if a grant has answered the question at once.
+	// Status is open, or answered if a grant has answered the question at once.
 	Status perdure.QuestionStatus `json:"status"`
 }
 
@@ -95,7 +96,7 @@ type Payload struct {
 	Reason perdure.CompactionReason `json:"reason"`
 }
 
-// CallResult is the payload of the event with the beginning of a tool's result.
+// CallResult is the payload of the event that contains the beginning of a tool's result.
 type CallResult struct {
 	IsError   bool   `json:"isError"`
 	Text      string `json:"text"`

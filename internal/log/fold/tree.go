@@ -9,7 +9,8 @@ import (
 	"github.com/perdure/perdure/internal/response"
 )
 
-// Tree contains the messages of a log: stored messages, and messages that are still being streamed.
+// Tree contains the messages that the records of a log describe: stored messages, and messages
+// that are still being streamed.
 type Tree struct {
 	// Responses are sorted by their first message.
 	Responses []*Response
@@ -36,7 +37,7 @@ func NewTree(execution uuid.UUID) *Tree {
 	}
 }
 
-// Response is an input of an agent and the output up to the next input.
+// Response is one input of an agent, together with the output until the agent's next input.
 type Response struct {
 	ID    string
 	Turns []*Turn

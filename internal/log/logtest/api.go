@@ -14,7 +14,7 @@ import (
 	"github.com/google/uuid"
 )
 
-// API is the log of one execution on a server.
+// API is a client that reads the log of one execution from a server.
 type API struct {
 	// URL returns the current URL of the server, which may change after a restart.
 	URL func() string
@@ -103,7 +103,8 @@ func messages(r io.Reader) iter.Seq2[Event, error] {
 	}
 }
 
-// await returns when the log has an event after the cursor. Projections that poll call it.
+// await returns once the log has an event after the cursor. Projections that read pages call
+// await between two pages.
 func (a API) await(ctx context.Context, cursor string) error {
 	ctx, cancel := context.WithCancel(ctx)
 	defer cancel()
@@ -118,7 +119,7 @@ func (a API) await(ctx context.Context, cursor string) error {
 	return nil
 }
 
-// ends reports whether an event of the name is the last event of a log.
+// ends reports whether an event with this name is always the last event of a log.
 func ends(name string) bool {
 	return name == "agent.completed" || name == "agent.failed" || name == "agent.cancelled"
 }

@@ -103,8 +103,8 @@ func (h *deployment) start() {
 	close(h.up)
 }
 
-// work starts a worker and returns the function that stops it. A stopped worker releases its work
-// at once, so that another worker continues.
+// work starts a worker and returns the function that stops it. A stopped worker releases its
+// leases at once, so that another worker can continue its executions.
 func (h *deployment) work() (stop func()) {
 	h.t.Helper()
 	c := react.Config{

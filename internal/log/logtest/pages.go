@@ -20,8 +20,8 @@ type record struct {
 
 func (r record) wire() Event { return Event{ID: r.Cursor, Name: r.Event, Data: string(r.Data)} }
 
-// give yields records. It reports whether the reader wants more (more), and whether the log has
-// ended (over).
+// give yields the records as events. more is false if the reader has stopped; over is true if the
+// log has ended.
 func give(records []record, yield func(Event, error) bool) (more, over bool) {
 	for _, r := range records {
 		if !yield(r.wire(), nil) {
@@ -107,7 +107,7 @@ type durableStream struct {
 // Show implements Projection.
 func (d durableStream) Show(given []Event) string { return lines(given) }
 
-// batch is the content that a durable stream sends at once.
+// batch is the content that a durable stream sends in one response or between two control events.
 type batch struct {
 	records          []record
 	next             string
@@ -167,7 +167,8 @@ func (d durableStream) batches(ctx context.Context, offset string) iter.Seq2[bat
 	}
 }
 
-// ask requests the content after an offset, with or without waiting for new content.
+// ask requests the content after an offset. The path decides whether the server waits for new
+// content.
 func (d durableStream) ask(ctx context.Context, path string) (batch, error) {
 	if d.live == "long-poll" && !strings.Contains(path, "live=") {
 		path += "&live=long-poll"

@@ -36,7 +36,8 @@ type Projection interface {
 	Show(given []Event) string
 }
 
-// fault is an error of the server, in contrast to an error that an interrupted connection explains.
+// fault marks an error that only the server can have caused. Other errors can be the effect of an
+// interrupted connection.
 type fault struct{ error }
 
 func faultf(format string, args ...any) error { return fault{fmt.Errorf(format, args...)} }
@@ -83,9 +84,9 @@ func CutEverywhere(t *testing.T, p Projection, whole []Event, first, step int) {
 	}
 }
 
-// Wander reads a log to its end. Its connection breaks at random moments. It returns all received
-// events. Before it reads again after an error, it calls the function again; if that returns an
-// error, Wander stops.
+// Wander reads a log to its end over a connection that breaks at random moments, and returns all
+// received events. After each error it calls the function again, and reads on unless that
+// function returns an error.
 func Wander(ctx context.Context, p Projection, chance *rand.Rand, again func(error) error) ([]Event, error) {
 	var held []Event
 	for {

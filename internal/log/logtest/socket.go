@@ -11,14 +11,15 @@ import (
 )
 
 // socket is a client that requests pages over a WebSocket and then follows the log. If the field
-// seqs is set, it requests pages by seq, in which each block is one event. Otherwise it requests
+// seqs is set, it requests pages by seq; each block is then one event. Otherwise it requests
 // pages by cursor.
 type socket struct {
 	API
 	limit int
 	seqs  bool
-	// newest is set for a client by seq that resumes with the events after its newest seq. It first
-	// receives the open blocks as full snapshots.
+	// newest is set if the client resumes with the events after the newest seq that it knows.
+	// Such a client first receives the open blocks as full snapshots. The field has an effect
+	// only if seqs is set.
 	newest bool
 }
 
