@@ -13,8 +13,8 @@ import (
 	"golang.org/x/sync/errgroup"
 )
 
-// deployment is a server with a worker and readers of logs. The deploymentSpec says which of them run in
-// processes of their own.
+// deployment is a server in a process of its own. The deploymentSpec says whether it has a worker, in the
+// server's process or another one, and a process with readers of logs.
 type deployment struct {
 	ctx      context.Context
 	database *database
@@ -231,8 +231,8 @@ func lost(said streamedText, got readerResults, streams []followTarget) []string
 	return wrong
 }
 
-// finished waits until the executions have completed. It returns an error if one ends with another
-// status.
+// finished waits until all given executions have completed. It returns an error if one of them fails or is
+// cancelled.
 func (s *deployment) finished(ctx context.Context, streams []followTarget) error {
 	for _, to := range streams {
 		for {

@@ -70,7 +70,8 @@ func (c Scale) Run(ctx context.Context, out io.Writer) error {
 	})
 }
 
-// fit reduces the number of readers until this machine's limit of open files suffices.
+// fit reduces the numbers of executions and of idle readers in proportion, until this machine's limit of
+// open files suffices.
 func (s *scaleRun) fit() {
 	const others = 200 // open files of the database and the worker, and standard streams
 	room := files() - others
