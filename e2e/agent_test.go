@@ -71,7 +71,7 @@ func (b *testEngine) start(kind string, input any) uuid.UUID {
 	return x.ID
 }
 
-// until waits until want reports true for the execution.
+// until waits until want returns true for the execution, and returns the execution.
 func (b *testEngine) until(id uuid.UUID, want func(*perdure.Execution) bool) *perdure.Execution {
 	b.t.Helper()
 	hints, unsubscribe := b.engine.Hints.Subscribe("log." + id.String())
@@ -124,7 +124,7 @@ func agentUsesEverythingOnce(t *testing.T, parked int) {
 		return 0, agent.Permanent(errors.New("no luck"))
 	})
 	all := agent.DefineFunc("all", func(ctx agent.Context, in int) (string, error) {
-		// A function that is entered again starts from the newest checkpoint, so it makes this
+		// If the agent's function runs again, it starts from the newest checkpoint. It therefore makes this
 		// checkpoint only once.
 		var phase string
 		if begun, err := ctx.State(&phase); err != nil {

@@ -34,7 +34,7 @@ func (l *load) gather() []chaos.Run {
 	return all
 }
 
-// calls returns the model calls by script.
+// calls returns the model calls that the scripted provider has recorded, by the name of the script.
 func (l *load) calls() map[string][]scripted.Call {
 	l.t.Helper()
 	raw, err := os.ReadFile(l.journal())
@@ -52,7 +52,7 @@ func (l *load) calls() map[string][]scripted.Call {
 	return all
 }
 
-// replay reads a log from its start.
+// replay reads all events of a run's log from its start.
 func (l *load) replay(r *loadRun) []client.Event {
 	l.t.Helper()
 	var all []client.Event
@@ -71,7 +71,8 @@ func (l *load) replay(r *loadRun) []client.Event {
 	}
 }
 
-// compare checks that a reader's events, across all breaks, equal the stored log byte for byte.
+// compare checks that the events that a reader received, over all its connections, equal the stored log
+// byte for byte.
 func (l *load) compare(r *loadRun, n int, reader *follower, replay []event) {
 	if reader.err != nil {
 		l.fault("run %d (%s): reader %d: %v", r.script.Run, r.id, n, reader.err)
@@ -115,7 +116,7 @@ func (l *load) effects(s chaos.Script) map[string]int {
 	return found
 }
 
-// plainLog converts a log for the checks.
+// plainLog converts events of a log into the form that package chaos checks.
 func plainLog(events []event) []chaos.Event {
 	var all []chaos.Event
 	for _, e := range events {

@@ -9,9 +9,9 @@ import (
 	"github.com/jackc/pgx/v5"
 )
 
-// TestChaosOfClocks sets the clocks of servers and workers by up to an hour in either direction,
-// without other faults, in the long form only. It checks that no worker loses or returns its work:
-// leases follow the database's clock, and workers measure them with a monotonic clock.
+// TestChaosOfClocks changes the clocks of servers and workers by up to an hour in either direction, without
+// other faults, in the long form of the suite only. It checks that no worker loses or returns its work.
+// Leases end by the database's clock, and a worker measures the time of its leases with a monotonic clock.
 func TestChaosOfClocks(t *testing.T) {
 	if !chaosIsLong() {
 		return // the program with the adjustable clock takes long to build
@@ -23,9 +23,8 @@ func TestChaosOfClocks(t *testing.T) {
 	endure(t, size)
 }
 
-// watchLeases configures the database to record each execution that returns from RUNNING to
-// PENDING, and each task that does so or becomes INTERRUPTED. That means that a worker lost or
-// returned its work.
+// watchLeases makes the database record each execution or task that goes from RUNNING back to PENDING, and
+// each task that becomes INTERRUPTED. Each record means that a worker has lost or returned its work.
 func (f *fleet) watchLeases() {
 	f.t.Helper()
 	f.execute(`CREATE TABLE taken (what TEXT NOT NULL);
@@ -39,7 +38,7 @@ func (f *fleet) watchLeases() {
 			WHEN (OLD.status = 'RUNNING' AND NEW.status IN ('PENDING', 'INTERRUPTED')) EXECUTE FUNCTION note_taken()`)
 }
 
-// takenLeases returns the records and stops recording.
+// takenLeases returns what the database has recorded since watchLeases, and stops the recording.
 func (f *fleet) takenLeases() (taken []string) {
 	f.t.Helper()
 	err := f.database(context.Background(), func(conn *pgx.Conn) error {

@@ -12,9 +12,10 @@ import (
 	"github.com/perdure/perdure/client"
 )
 
-// TestACompactionOverTheWire checks that a conversation is compacted over each provider API. A table
-// sets the model's window, the answer to the second question fills it, and a question that arrives
-// during the summary is answered. aimock accepts each request, and none has a question twice.
+// TestACompactionOverTheWire checks that a conversation is compacted over the API of each provider. The
+// answer to the second question fills the model's window, whose size the test sets. A question that arrives
+// while the summary is written is answered too. aimock accepts each request, and no request has a question
+// twice.
 func TestACompactionOverTheWire(t *testing.T) {
 	for _, w := range wires {
 		t.Run(w.model.Provider, func(t *testing.T) { compactionOver(t, w) })
@@ -30,8 +31,8 @@ func compactionOver(t *testing.T, w wire) {
 	answer := func(words string, in int) fixture { // its thinking is not sent after the compaction
 		return fixture{Response: turn{Thinking: "I know.", Text: words, Usage: tokens(in, 10)}, ChunkSize: 12}
 	}
-	// Anthropic's API gets adjacent messages of the user as one message. So the fixture of the newest
-	// question comes first.
+	// Adjacent messages of the user are sent to Anthropic's API as one message, and a fixture matches any
+	// question in it. The fixture for the newest question therefore comes first.
 	later := []fixture{answer("Answer three.", 3000), answer("Answer two.", 3000), answer("Answer one.", 7000)}
 	for i := range later {
 		later[i].Match.UserMessage = fmt.Sprint("Question ", 3-i)
@@ -60,7 +61,7 @@ func compactionOver(t *testing.T, w wire) {
 	s.checkCompacted(id, mock.calls())
 }
 
-// has reports whether the log has an event of the type whose data contains the words.
+// has reports whether the follower has received an event of the type whose data contains the words.
 func (f *follower) has(kind perdure.EventType, words string) (found bool) {
 	f.note(func() {
 		for _, e := range f.events {
@@ -70,8 +71,8 @@ func (f *follower) has(kind perdure.EventType, words string) (found bool) {
 	return found
 }
 
-// answered waits until the run has the given number of questions and the given last answer, and waits
-// for its user.
+// answered waits until the run has the given number of questions, its last answer is the given one, and it
+// waits for the user's next message.
 func (s *deployment) answered(id uuid.UUID, questions int, last string) {
 	s.t.Helper()
 	s.until(id, "the answer "+last, func(x *perdure.Execution) bool {
@@ -84,8 +85,8 @@ func (s *deployment) answered(id uuid.UUID, questions int, last string) {
 			if strings.HasPrefix(l, "user Question ") {
 				asked++
 			}
-			// A summary that is written in the background is stored behind the answers that arrived
-			// before it was complete.
+			// A summary is written in the background. Its entry comes after the answers that arrived before the
+			// summary was complete.
 			if text, ok := strings.CutPrefix(l, "assistant "); ok {
 				answer = text
 			}
@@ -94,8 +95,8 @@ func (s *deployment) answered(id uuid.UUID, questions int, last string) {
 	})
 }
 
-// checkCompacted checks that each question is stored once, and that no request contains one twice.
-// There was one compaction, and the requests after it begin with the summary.
+// checkCompacted checks that the conversation was compacted once, that each question is stored once and is
+// in no request twice, and that the requests after the compaction begin with the summary.
 func (s *deployment) checkCompacted(id uuid.UUID, calls []modelCall) {
 	s.t.Helper()
 	lines := plain(s.transcript(id))
@@ -125,7 +126,7 @@ func (s *deployment) checkCompacted(id uuid.UUID, calls []modelCall) {
 	}
 }
 
-// prompt returns the texts of a call.
+// prompt returns the texts of the messages in a model call.
 func prompt(c modelCall) string {
 	var all strings.Builder
 	for _, m := range c.Body.Messages {

@@ -31,8 +31,8 @@ func TestTheModuleInstallsByItsPath(t *testing.T) {
 	}
 }
 
-// moduleUser runs the go command like a user without this tree, with a separate module cache that
-// is filled from proxies.
+// moduleUser runs the go command as a user without this source tree would. It has a module cache of its
+// own, which is filled from proxies.
 type moduleUser struct{ env []string }
 
 // newModuleUser uses the proxy of the tree first, then this machine's module cache, which saves
@@ -49,7 +49,7 @@ func newModuleUser(t *testing.T, proxy string) moduleUser {
 	)}
 }
 
-// runGo runs the go command in a folder with one additional variable.
+// runGo runs the go command in a folder. variable is one additional environment variable, as NAME=value.
 func (u moduleUser) runGo(t *testing.T, dir, variable string, args ...string) {
 	t.Helper()
 	cmd := exec.Command("go", args...)
@@ -113,7 +113,7 @@ func buildOf(t *testing.T, program string) *buildinfo.BuildInfo {
 	return built
 }
 
-// find returns the match of a pattern's first group in a file.
+// find returns the text that the pattern's first group matches in a file.
 func find(t *testing.T, file, pattern string) string {
 	t.Helper()
 	raw, err := os.ReadFile(file)

@@ -12,10 +12,10 @@ import (
 	"github.com/perdure/perdure/client"
 )
 
-// TestATurnIsStopped stops a model in the middle of its answer, and a command that runs. It checks that
-// the text that clients have seen stays, and that each call has a result. The run takes the next
-// message, although it was started to end after one response. A second stop, or a stop when nothing
-// runs, changes nothing.
+// TestATurnIsStopped stops a turn while the model answers, and another one while a command runs. It checks
+// that the text that clients have seen is kept, that each tool call gets a result, and that the run accepts
+// the next message, although it was started as one-shot. Stopping a second time, or while no turn runs,
+// changes nothing.
 func TestATurnIsStopped(t *testing.T) {
 	for _, mode := range []perdure.PersistenceMode{perdure.Remote, perdure.Local} {
 		t.Run(string(mode), func(t *testing.T) { turnIsStopped(t, mode) })
@@ -72,7 +72,8 @@ func turnIsStopped(t *testing.T, mode perdure.PersistenceMode) {
 	mock.calls() // fails if a call was refused
 }
 
-// stop stops the turn of a run. want is whether the server must report that a turn was running.
+// stop asks the server to stop the turn of a run. The response must say that a turn was running if want is
+// true, and that none was otherwise.
 func (s *deployment) stop(id uuid.UUID, want bool) {
 	s.t.Helper()
 	before, err := s.Get(s.t.Context(), id)
@@ -120,7 +121,7 @@ func (s *deployment) lastText(id uuid.UUID) (text string) {
 	return text
 }
 
-// shown returns the text of all text blocks of a run that are not superseded.
+// shown returns the text of all text blocks in the log of a run, without superseded blocks.
 func (s *deployment) shown(id uuid.UUID) (text string) {
 	s.t.Helper()
 	texts, order := map[int64]string{}, []int64{}

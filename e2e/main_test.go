@@ -17,7 +17,7 @@ import (
 	"go.uber.org/goleak"
 )
 
-// scratch is the folder of the program, which all tests share.
+// scratch is the folder with the compiled program, which all tests of this package use.
 var scratch string
 
 func TestMain(m *testing.M) {
@@ -63,9 +63,9 @@ func buildAs(name string, flags ...string) (string, error) {
 	return path, nil
 }
 
-// lookAtSources reads the folders of the program's source. go test records what a test reads, so it
-// repeats a passed test after a change there. Without this it would not see the files that go build
-// reads.
+// lookAtSources lists the folders of the program's source. go test then repeats a passed test after a
+// change of the source, because it records which folders a test reads. It does not record what the command
+// go build reads.
 func lookAtSources() error {
 	return filepath.WalkDir("..", func(path string, entry fs.DirEntry, err error) error {
 		if err == nil && entry.IsDir() && (entry.Name() == ".git" || entry.Name() == "node_modules") {

@@ -15,11 +15,11 @@ import (
 	"golang.org/x/mod/zip"
 )
 
-// published is the version of the tree in the proxy of publishModule.
+// published is the module of this source tree, with the version that the proxy of publishModule has.
 var published = module.Version{Path: "github.com/perdure/perdure", Version: "v0.0.0-test"}
 
-// publishModule creates a module proxy of one module, the tracked files of this
-// tree, and returns its URL.
+// publishModule creates a proxy for the go command that has only one module: the tracked files of this
+// source tree. It returns the proxy's URL.
 func publishModule(t *testing.T) string {
 	t.Helper()
 	proxy := t.TempDir()
@@ -38,8 +38,8 @@ func publishModule(t *testing.T) string {
 	return fileURL(proxy)
 }
 
-// zipModule writes the module zip of the tree. The rules of the go command select its files:
-// modules below this one are left out.
+// zipModule writes the module of the source tree as a zip file, with the files that the go command would
+// choose. It leaves out modules in folders of the tree.
 func zipModule(t *testing.T, to string) {
 	t.Helper()
 	var files []zip.File
@@ -60,8 +60,8 @@ func zipModule(t *testing.T, to string) {
 	}
 }
 
-// moduleFiles returns the tracked files. If the tree is not a git work tree, it returns all files
-// that are not build output.
+// moduleFiles returns the files that git tracks. If the source tree is no git work tree, it returns all
+// files except those that a build creates.
 func moduleFiles(t *testing.T) []string {
 	t.Helper()
 	if _, err := os.Stat(filepath.Join("..", ".git")); err != nil {
@@ -76,7 +76,7 @@ func moduleFiles(t *testing.T) []string {
 	return strings.FieldsFunc(string(out), func(r rune) bool { return r == 0 })
 }
 
-// unpackedFiles returns the files of a tree without git.
+// unpackedFiles returns the files of a source tree without git, except those that a build creates.
 func unpackedFiles(t *testing.T) []string {
 	t.Helper()
 	var names []string
@@ -98,7 +98,8 @@ func unpackedFiles(t *testing.T) []string {
 	return names
 }
 
-// treeFile is a file of the tree by its path in the module.
+// treeFile is a file of the source tree, as its path in the module. It implements the interface File of
+// golang.org/x/mod/zip.
 type treeFile string
 
 // Path returns the path in the module.
@@ -112,7 +113,7 @@ func (f treeFile) Open() (io.ReadCloser, error) { return os.Open(f.name()) }
 
 func (f treeFile) name() string { return filepath.Join("..", filepath.FromSlash(string(f))) }
 
-// fileURL returns the URL of a folder for GOPROXY.
+// fileURL returns the file: URL of a folder, for the variable GOPROXY.
 func fileURL(dir string) string {
 	return (&url.URL{Scheme: "file", Path: filepath.ToSlash(dir)}).String()
 }

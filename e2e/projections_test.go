@@ -15,7 +15,8 @@ import (
 	"github.com/perdure/perdure/internal/log/logtest"
 )
 
-// noisy is a run of some seconds, with concurrent thinking, text and tools.
+// noisy is the script of a run that takes some seconds, and streams thinking, text and tool output at the
+// same time.
 const noisy = `
 pace 10ms
 turn
@@ -43,9 +44,9 @@ END
 // serverKills is how often the server is killed.
 const serverKills = 3
 
-// TestEveryProjectionAcrossSIGKILL kills the server repeatedly with SIGKILL during a run. It checks
-// that readers of every form of the log receive what is stored in the end, without losses, duplicates
-// or differences.
+// TestEveryProjectionAcrossSIGKILL kills the server repeatedly with SIGKILL during a run. It checks that
+// readers of each representation of the log receive exactly what is stored at the end: nothing is lost,
+// duplicated or different.
 func TestEveryProjectionAcrossSIGKILL(t *testing.T) {
 	scripts := t.TempDir()
 	if err := os.WriteFile(filepath.Join(scripts, "noisy"), []byte(noisy), 0o600); err != nil {
@@ -70,7 +71,7 @@ func TestEveryProjectionAcrossSIGKILL(t *testing.T) {
 	readers.Compare(ctx)
 }
 
-// killServer kills and restarts the server whenever the log has grown by some events.
+// killServer kills and restarts the server several times, each time after the log has grown by some events.
 func (s *deployment) killServer(id uuid.UUID, random *rand.Rand) {
 	s.t.Helper()
 	done, target := 0, int64(2)
@@ -90,8 +91,8 @@ func (s *deployment) killServer(id uuid.UUID, random *rand.Rand) {
 	})
 }
 
-// awaitServer waits until the server answers. It returns an error instead of ending the test, for
-// use in goroutines.
+// awaitServer waits until the server responds to requests. Goroutines may call it: it returns an error
+// where other helpers end the test.
 func (s *deployment) awaitServer(ctx context.Context, web *http.Client) error {
 	tick := time.NewTicker(20 * time.Millisecond)
 	defer tick.Stop()

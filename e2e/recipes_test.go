@@ -41,8 +41,8 @@ func recipeBlocks(t *testing.T, page string) (blocks []recipeBlock) {
 	return blocks
 }
 
-// TestRecipesWorkAsTheyAreWritten runs the pages in docs/recipes, each in a folder of its own, with a
-// module of its own and the home folder of a new user.
+// TestRecipesWorkAsTheyAreWritten runs the commands of each page in docs/recipes. Each page gets an empty
+// folder, a Go module and a home folder of its own.
 func TestRecipesWorkAsTheyAreWritten(t *testing.T) {
 	pages, err := filepath.Glob(filepath.Join("..", "docs", "recipes", "*.md"))
 	if err != nil || len(pages) < 7 {
@@ -63,7 +63,7 @@ func TestRecipesWorkAsTheyAreWritten(t *testing.T) {
 	}
 }
 
-// recipeRunner carries out one recipe.
+// recipeRunner runs the code blocks of one recipe in order.
 type recipeRunner struct {
 	t      *testing.T
 	dir    string
@@ -116,7 +116,8 @@ func (c *recipeRunner) do(b recipeBlock) {
 	}
 }
 
-// shell returns a command that runs a block in the recipe's folder. The block ends at the first error.
+// shell returns the command that runs a code block in the recipe's folder. The command fails at the first
+// error in the block.
 func (c *recipeRunner) shell(ctx context.Context, text string) *exec.Cmd {
 	cmd := exec.CommandContext(ctx, "bash", "-euc", c.ports.Replace(text))
 	cmd.Dir, cmd.Env = c.dir, append(c.env[:len(c.env):len(c.env)], "PWD="+c.dir)
@@ -134,7 +135,7 @@ func (c *recipeRunner) run(text string) {
 	cmd.Stdout, cmd.Stderr = said, said
 	err := cmd.Start()
 	if err == nil {
-		// Processes that the block has left running in its process group end with the test.
+		// If the block leaves processes of its process group running, they are killed at the end of the test.
 		c.t.Cleanup(func() { _ = syscall.Kill(-cmd.Process.Pid, syscall.SIGKILL) })
 		err = cmd.Wait()
 	}
@@ -143,8 +144,8 @@ func (c *recipeRunner) run(text string) {
 	}
 }
 
-// start runs a block until the end of the test. If the block starts the server, start returns when the
-// server accepts connections.
+// start starts a code block that runs until the end of the test. If the block starts the server, start
+// returns once that server accepts connections.
 func (c *recipeRunner) start(text string) {
 	c.t.Helper()
 	said := newOutput()

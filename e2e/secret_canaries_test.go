@@ -24,19 +24,19 @@ import (
 	"github.com/perdure/perdure/llm/llmtest"
 )
 
-// canaries are secrets that a test passes to programs, by kind. They must not appear outside their
-// intended places.
+// canaries are secrets that a test passes to programs, by kind. The test checks that they appear nowhere
+// but in their intended places.
 type canaries struct {
 	*testing.T
 	secrets map[string]string
 }
 
-// canary is the prefix of the secrets that one creates.
+// canary is the prefix of all secrets that the method one creates.
 const canary = "canary-"
 
 func newCanaries(t *testing.T) canaries { return canaries{t, map[string]string{}} }
 
-// one creates a secret. what is its kind.
+// one creates a secret of the kind that what names.
 func (c canaries) one(what string) string {
 	c.Helper()
 	secret := canary + rand.Text()
@@ -44,7 +44,8 @@ func (c canaries) one(what string) string {
 	return secret
 }
 
-// absent fails the test if raw contains a secret, in plain or encoded form.
+// absent fails the test if raw contains one of the secrets, in plain or encoded form. where names the
+// source of raw in the failure.
 func (c canaries) absent(where string, raw []byte) {
 	c.Helper()
 	for what, secret := range c.secrets {
@@ -66,7 +67,8 @@ func (c canaries) absent(where string, raw []byte) {
 	}
 }
 
-// absentBelow checks every file below the folder, except files whose name is in the list but.
+// absentBelow checks that no file below the folder contains a secret. It skips files whose names are in
+// but.
 func (c canaries) absentBelow(folder string, but ...string) {
 	c.Helper()
 	files := 0
@@ -89,7 +91,7 @@ func (c canaries) absentBelow(folder string, but ...string) {
 	}
 }
 
-// absentInDatabase checks every row of every table.
+// absentInDatabase checks that no row of any table contains a secret.
 func (c canaries) absentInDatabase(url string) {
 	c.Helper()
 	ctx := context.WithoutCancel(c.Context())
@@ -115,7 +117,8 @@ func (c canaries) absentInDatabase(url string) {
 	}
 }
 
-// certificate writes a certificate for loopback and its key, which becomes a canary.
+// certificate writes a TLS certificate for the loopback addresses, and its private key. The key becomes one
+// of the secrets.
 func (c canaries) certificate(dir string) (cert, key string, trust *x509.CertPool) {
 	c.Helper()
 	private, err := ecdsa.GenerateKey(elliptic.P256(), rand.Reader)
@@ -155,7 +158,7 @@ func (c canaries) certificate(dir string) (cert, key string, trust *x509.CertPoo
 	return cert, key, trust
 }
 
-// readSome reads the body until its end or an error, because a stream may break.
+// readSome reads the body until it ends or fails. A failure is ignored, because a stream may break.
 func readSome(body io.Reader) []byte {
 	raw, _ := io.ReadAll(body) // the bytes before an error are sufficient
 	return raw

@@ -16,8 +16,8 @@ import (
 	"github.com/perdure/perdure/llm/llmtest"
 )
 
-// secretsDeployment is a server and a worker with secrets of every kind, and model servers that
-// repeat them.
+// secretsDeployment is a server and a worker that are given secrets of every kind. Its model servers repeat
+// the secrets that they receive.
 type secretsDeployment struct {
 	canaries
 	web            *http.Client
@@ -30,9 +30,9 @@ type secretsDeployment struct {
 	answers        bytes.Buffer               // all responses to requests of the test
 }
 
-// TestSecretsAreNowhere checks that secrets that are passed to server and worker are in no log,
-// response, metric or span, and in no stored byte of either store. This also holds for failures: model
-// servers that repeat their key, refused keys, and an unavailable NATS.
+// TestSecretsAreNowhere checks that no secret of the server or worker is in a log, response, metric or
+// span, or in the stored data of either kind of store. This must also hold for failures: a model server
+// repeats the key it received, a key is refused, or NATS is unavailable.
 func TestSecretsAreNowhere(t *testing.T) {
 	t.Run("file", func(t *testing.T) { secretsOf(t, "json", nil) })
 	t.Run("postgres", func(t *testing.T) {
@@ -222,7 +222,7 @@ func (v *secretsDeployment) runs() {
 	}
 }
 
-// strangers sends secrets where they do not belong, and wrong secrets.
+// strangers sends requests with wrong secrets, and with correct secrets in wrong places.
 func (v *secretsDeployment) strangers() {
 	v.Helper()
 	const list = "/api/orgs/default/agent-executions"
@@ -277,7 +277,7 @@ func (v *secretsDeployment) opsToken(data string) string {
 	return strings.TrimSpace(string(raw))
 }
 
-// stop ends both processes cleanly, so that everything is written.
+// stop ends worker and server in order, so that they write all their logs and data.
 func (v *secretsDeployment) stop() {
 	for _, p := range []*process{v.worker, v.server} {
 		p.terminate()
@@ -285,8 +285,8 @@ func (v *secretsDeployment) stop() {
 	}
 }
 
-// belong checks that the models' keys are where they belong. Otherwise the keys were not used, and the
-// test proves nothing.
+// belong checks that each model server received the key of its provider, and no other secret. A test whose
+// keys were never sent would prove nothing.
 func (v *secretsDeployment) belong() {
 	v.Helper()
 	for provider, server := range v.models {

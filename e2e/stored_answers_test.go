@@ -15,11 +15,12 @@ import (
 	"github.com/perdure/perdure/client"
 )
 
-// answersKilled is the number of model answers for which each variant kills the worker, after the
-// last byte and before the server's acknowledgement. PERDURE_ANSWER_KILLS overrides it.
+// answersKilled is the number of model answers whose worker each variant of the test kills: after the
+// answer's last byte has arrived, and before the server has acknowledged the answer. PERDURE_ANSWER_KILLS
+// overrides it.
 const answersKilled = 10
 
-// together is the number of answers that one kill affects.
+// together is the number of model answers that are complete but not acknowledged at each kill.
 const together = 5
 
 // TestAnswersOutliveTheirWorker kills the worker after the last byte of a model's answer and before the
@@ -68,7 +69,7 @@ func signalProcess(t *testing.T, p *process, sig syscall.Signal) {
 	}
 }
 
-// answerDeployment is a deployment whose model is a script that counts its calls.
+// answerDeployment is a deployment with a scripted model that counts its calls.
 type answerDeployment struct {
 	*deployment
 	journal string
@@ -103,9 +104,9 @@ func (a *answerDeployment) round(outage func(*deployment) (over func())) {
 	eventually(a.t, "the disk is free of acknowledged answers", func() bool { return a.kept() == 0 })
 }
 
-// race kills the worker as soon as an answer is on its disk, before or just after the server
-// receives it. If the acknowledgement is lost with the worker, the answer stays on the disk until
-// it expires.
+// race kills the worker as soon as a model's answer is on its disk. At that moment the server may or may
+// not have received the answer. If the worker dies before it reads the acknowledgement, the answer stays on
+// the disk until it expires.
 func (a *answerDeployment) race(random *rand.Rand) {
 	a.t.Helper()
 	before := a.kept()
@@ -130,7 +131,7 @@ func (a *answerDeployment) startRuns(n int) (ids []uuid.UUID) {
 	return ids
 }
 
-// finish waits for the ends of the runs, and checks the answers and the number of model calls.
+// finish waits until the runs have ended. It then checks their answers and the number of model calls.
 func (a *answerDeployment) finish(runs []uuid.UUID) {
 	a.t.Helper()
 	for _, id := range runs {
@@ -148,7 +149,7 @@ func (a *answerDeployment) over(runs []uuid.UUID) bool {
 	return err == nil && x.Status.Terminal()
 }
 
-// calls returns the number of charged model calls.
+// calls returns how many model calls a provider would have charged for.
 func (a *answerDeployment) calls() int {
 	raw, err := os.ReadFile(a.journal)
 	if err != nil {
@@ -157,8 +158,8 @@ func (a *answerDeployment) calls() int {
 	return bytes.Count(raw, []byte("\n"))
 }
 
-// kept counts the answers on the worker's disk, and checks that each is readable only by its owner.
-// An empty file is not counted, because an answer is written after the file is created.
+// kept returns the number of answers on the worker's disk, and checks that only the owner can read their
+// files. It leaves out empty files: the worker creates a file before it writes the answer.
 func (a *answerDeployment) kept() (n int) {
 	dir := filepath.Join(a.root, "worker", "worker", "results")
 	files, _ := os.ReadDir(dir) // the folder is missing before the worker runs

@@ -9,13 +9,14 @@ import (
 	"github.com/perdure/perdure"
 )
 
-// line is one message part of a conversation in a form for comparison, without ids and times.
+// line is one part of a message in a conversation. It has no ids and times, so that the lines of two
+// executions can be compared.
 type line struct {
 	text string
 	call string // for a result: the internal id of its tool call
 }
 
-// transcript returns the path of an execution, with one line per part.
+// transcript returns the current conversation of an execution, with one line for each part of its messages.
 func (s *deployment) transcript(id uuid.UUID) []line {
 	s.t.Helper()
 	var lines []line
@@ -34,7 +35,7 @@ func (s *deployment) transcript(id uuid.UUID) []line {
 	return lines
 }
 
-// words returns a part as one line of text.
+// words returns a part of a message as text in one line.
 func words(p perdure.Part) string {
 	switch p.Type {
 	case perdure.PartText:
@@ -50,7 +51,7 @@ func words(p perdure.Part) string {
 	return string(p.Type)
 }
 
-// canonical returns JSON in a canonical form that does not depend on how it was split.
+// canonical returns a JSON value in canonical form, so that equal values have equal texts.
 func canonical(raw json.RawMessage) string {
 	var v any
 	if err := json.Unmarshal(raw, &v); err != nil {

@@ -19,15 +19,16 @@ import (
 	"github.com/perdure/perdure/client"
 )
 
-// verdict contains the errors with which unmodified libraries refuse a delivery, by library and secret;
-// "" means that the library accepts it.
+// verdict says whether unmodified libraries accepted one delivery. Verified has the error of each library
+// and secret; "" means that the library accepted the delivery.
 type verdict struct {
 	ID, Type         string
 	AgentExecutionID string
 	Verified, Forged map[string]string
 }
 
-// receiver is a process of Node.js that verifies deliveries.
+// receiver is a Node.js process that receives the deliveries of webhooks and verifies them with unmodified
+// libraries.
 type receiver struct {
 	t     *testing.T
 	input io.Writer
@@ -71,7 +72,7 @@ func (r *receiver) next(into any) {
 	}
 }
 
-// knows tells the receiver the webhooks' secrets.
+// knows sends the secrets of the webhooks to the receiver.
 func (r *receiver) knows(secrets map[string]string) {
 	r.t.Helper()
 	raw, err := json.Marshal(map[string]any{"secrets": secrets})
@@ -88,9 +89,9 @@ func (r *receiver) knows(secrets map[string]string) {
 	}
 }
 
-// TestStockLibrariesVerifyDeliveries checks that the libraries standardwebhooks and svix, unmodified,
-// accept the deliveries of a run, also with either secret during a rotation, and that they refuse other
-// secrets and changed deliveries.
+// TestStockLibrariesVerifyDeliveries checks that the unmodified libraries standardwebhooks and svix accept
+// the deliveries of a run, and refuse a delivery with another secret or changed content. While a secret is
+// rotated, they accept with the old and with the new secret.
 func TestStockLibrariesVerifyDeliveries(t *testing.T) {
 	t.Parallel()
 	s := newDeployment(t, setup{dev: true})
@@ -151,9 +152,9 @@ func TestStockLibrariesVerifyDeliveries(t *testing.T) {
 	accepted(test(), "new")
 }
 
-// TestAKilledServerLosesNoEvent kills the server while some deliveries are being sent and others are
-// stored and not sent. After a restart every event arrives, those that were being sent with the same
-// id.
+// TestAKilledServerLosesNoEvent kills the server while it sends some deliveries and has stored others
+// without sending them. After a restart every event arrives. The deliveries that were being sent have the
+// same id as before.
 func TestAKilledServerLosesNoEvent(t *testing.T) {
 	t.Parallel()
 	s := newDeployment(t, setup{dev: true})

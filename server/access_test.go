@@ -24,8 +24,8 @@ import (
 	grpcstatus "google.golang.org/grpc/status"
 )
 
-// openServer runs a server until the test ends. At the end it checks the database file and that no
-// goroutine remains.
+// openServer runs a server until the test ends. After the server has stopped, openServer checks that the
+// database file is intact and that no goroutine remains.
 func openServer(t *testing.T, c server.Config) *server.Server {
 	t.Helper()
 	before := goleak.IgnoreCurrent() // the database server that tests share continues after this test
@@ -79,8 +79,8 @@ func withKey(ctx context.Context, key string) context.Context {
 	return metadata.AppendToOutgoingContext(ctx, "authorization", "Bearer "+key)
 }
 
-// TestDevTokenIsPrivateAndNeeded checks that dev mode creates a token that only its user can read, and
-// requires it over HTTP and gRPC. The next start keeps the token.
+// TestDevTokenIsPrivateAndNeeded checks that dev mode creates a token file that only the file's owner can
+// read, and refuses HTTP and gRPC requests without the token. The next start keeps the token.
 func TestDevTokenIsPrivateAndNeeded(t *testing.T) {
 	s := openServer(t, server.Config{Dev: true, HTTPAddr: "127.0.0.1:0", GRPCAddr: "127.0.0.1:0"})
 	file := server.TokenFile(s.Data)
@@ -172,7 +172,8 @@ func TestAppendedEntriesAreCheckedOverTheWire(t *testing.T) {
 	w.append(w.entry(perdure.UserText("and?")), "")
 }
 
-// foreignWorker is a worker in another language, with one claim.
+// foreignWorker plays a worker that is written in another language: it sends gRPC requests without the Go
+// worker library. It has claimed one execution.
 type foreignWorker struct {
 	*testing.T
 	ctx    context.Context

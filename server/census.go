@@ -12,15 +12,15 @@ import (
 )
 
 const (
-	// censusEvery is how long the result of one count is reused. A scrape within that time does not
-	// query the store.
+	// censusEvery is how long the numbers of one count are used again. Metrics that are requested within that
+	// time cause no query.
 	censusEvery = 5 * time.Second
 	// censusWithin is the timeout of one count of the store's rows.
 	censusWithin = 3 * time.Second
 )
 
-// census counts rows of the store at a scrape. If several servers share a store, each reports the
-// whole store: use the maximum over them, not the sum.
+// census provides the metrics that count rows of the store. If several servers share a store, each reports
+// the rows of the whole store: use the maximum over the servers, not the sum.
 type census struct {
 	store  store.Counter
 	now    func() time.Time
@@ -58,7 +58,7 @@ func (c *census) Describe(out chan<- *prometheus.Desc) {
 	}
 }
 
-// take returns a count of the store's rows that is at most censusEvery old.
+// take returns the numbers of rows. They are at most censusEvery old.
 func (c *census) take() (store.Census, error) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
@@ -116,7 +116,7 @@ type queueLabels struct{ queue, work string }
 
 type queueValues struct{ pending, ready, age float64 }
 
-// byLabel groups the queues of a count by the labels under which the metrics report them.
+// byLabel returns the numbers of queues by the labels that the metrics have for those queues.
 func (c *census) byLabel(of store.Census) map[queueLabels]queueValues {
 	all := map[queueLabels]queueValues{}
 	for _, q := range of.Queues {

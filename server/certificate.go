@@ -13,8 +13,8 @@ import (
 	"github.com/perdure/perdure"
 )
 
-// lookEvery is the minimum interval between checks of a certificate's files. New connections use a
-// renewed certificate after that time.
+// lookEvery is the minimum interval between two checks whether the certificate's files have changed. New
+// connections use a renewed certificate at the latest after this time.
 const lookEvery = time.Second
 
 // certificate is the TLS certificate of the server with its key, and the authorities that may sign
@@ -32,7 +32,7 @@ type certificate struct {
 	config *tls.Config
 }
 
-// openCertificate reads the files. Errors: invalid_argument.
+// openCertificate reads the files of a certificate. Errors: invalid_argument.
 func openCertificate(cert, key, clients string, logger *slog.Logger) (*certificate, error) {
 	c := &certificate{cert: cert, key: key, clients: clients, logger: logger, looked: time.Now()}
 	var err error
@@ -83,8 +83,8 @@ func (c *certificate) read() (*tls.Config, error) {
 	return config, nil
 }
 
-// now returns the TLS configuration for the files' current content. If the files are invalid, for
-// example while they are replaced, the previous configuration stays.
+// now returns the TLS configuration that the current files describe. If the files are invalid, for example
+// because someone is replacing them, it returns the previous configuration.
 func (c *certificate) now() *tls.Config {
 	c.mu.Lock()
 	defer c.mu.Unlock()
@@ -118,7 +118,8 @@ func sameFiles(a, b []fs.FileInfo) bool {
 	return true
 }
 
-// forListener returns the TLS configuration of a listener for the given protocols.
+// forListener returns the TLS configuration of a listener. protocols are the application protocols that it
+// negotiates (ALPN).
 func (c *certificate) forListener(protocols ...string) *tls.Config {
 	return &tls.Config{
 		MinVersion: tls.VersionTLS12, NextProtos: protocols,
@@ -127,7 +128,8 @@ func (c *certificate) forListener(protocols ...string) *tls.Config {
 			config.NextProtos = protocols
 			return config, nil
 		},
-		// This field is for callers that check whether the configuration has a certificate.
+		// GetConfigForClient is what connections use. GetCertificate is for callers that refuse a configuration
+		// without a certificate.
 		GetCertificate: func(*tls.ClientHelloInfo) (*tls.Certificate, error) { return &c.now().Certificates[0], nil },
 	}
 }

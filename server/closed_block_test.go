@@ -13,9 +13,9 @@ import (
 	"github.com/perdure/perdure/server"
 )
 
-// TestClosedBlockIsOneRow checks that text that arrived in a thousand chunks is stored as one row after
-// its block has closed. The database then grows with the text and not with the number of chunks. A
-// reader still receives the thousand records.
+// TestClosedBlockIsOneRow checks that a text that arrived in a thousand chunks is stored as one row once
+// its log block is closed. The size of the database then depends on the size of the text and not on the
+// number of chunks. A reader of the log still receives a thousand records.
 func TestClosedBlockIsOneRow(t *testing.T) {
 	s := openServer(t, server.Config{Dev: true})
 	d, worker := s.Dispatch(server.DevOrg), uuid.New()

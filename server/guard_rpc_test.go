@@ -25,9 +25,8 @@ import (
 	"google.golang.org/protobuf/types/known/durationpb"
 )
 
-// rpcs has an entry for each gRPC call. The value is the result if a worker of the org rival calls
-// it with ids and leases of acme: an error, or an empty response. A test fails for a call that is
-// not in the table.
+// rpcs says, for each gRPC method, what a worker of the org rival gets if it calls the method with ids and
+// leases of the org acme: an error or an empty response. A test fails if a method is missing here.
 var rpcs = map[string]string{
 	"AgentDispatch/PollAgent":           "nothing",
 	"AgentDispatch/Commit":              "error",
@@ -61,7 +60,8 @@ var rpcs = map[string]string{
 	"WorkerDispatch/WatchLeases":        "nothing",
 }
 
-// methods returns the methods of the proto files, without those of gRPC itself.
+// methods returns the methods in the proto files of the server, by name. Methods of gRPC's own services are
+// left out.
 func methods(t *testing.T) map[string]protoreflect.MethodDescriptor {
 	t.Helper()
 	all := map[string]protoreflect.MethodDescriptor{}
@@ -87,8 +87,8 @@ func methods(t *testing.T) map[string]protoreflect.MethodDescriptor {
 	return all
 }
 
-// requestFiller fills a request with ids and leases, and with valid values in all other members.
-// Only the access check can then refuse the request.
+// requestFiller creates requests that have these ids and this lease. All other members have valid values,
+// so that only the access check can refuse a request.
 type requestFiller struct {
 	execution, task, entry, blob uuid.UUID
 	claim, taskClaim             uuid.UUID
@@ -107,7 +107,7 @@ func namingNothing() requestFiller {
 	return requestFiller{execution: uuid.New(), task: uuid.New(), entry: uuid.New(), blob: uuid.New(), claim: uuid.New(), taskClaim: uuid.New(), fence: 1, worker: uuid.New()}
 }
 
-// fill fills a message. Of the members of a oneof, it sets the one with the index place.
+// fill sets all members of a message. Of the members of a oneof, it sets only the one with the index place.
 func (n requestFiller) fill(m protoreflect.Message, place int) {
 	fields := m.Descriptor().Fields()
 	for i := range fields.Len() {
@@ -156,7 +156,7 @@ func (n requestFiller) message(m protoreflect.Message, f protoreflect.FieldDescr
 	}
 }
 
-// something is a value that every member with content accepts.
+// something is a JSON value that each member for JSON accepts.
 const something = `"x"`
 
 func (n requestFiller) scalar(m protoreflect.Message, f protoreflect.FieldDescriptor) {
@@ -213,8 +213,8 @@ func (n requestFiller) bytes(m protoreflect.Message, f protoreflect.FieldDescrip
 	return id[:]
 }
 
-// requests returns the messages of a call. For a stream with a oneof, these are a header and a
-// second message.
+// requests returns the messages to send in one call of the method. A stream whose messages have a oneof
+// gets two: its header, and a message of the other kind.
 func (n requestFiller) requests(m protoreflect.MethodDescriptor) (all []proto.Message) {
 	count := 1
 	for i := range m.Input().Oneofs().Len() {
@@ -230,7 +230,8 @@ func (n requestFiller) requests(m protoreflect.MethodDescriptor) (all []proto.Me
 	return all
 }
 
-// call calls a method, streaming or not. It sends all messages and returns all responses as text.
+// call calls a method, which may be a stream, with the key. It sends all requests, and returns all
+// responses as one text.
 func (w *world) call(conn *grpc.ClientConn, key string, m protoreflect.MethodDescriptor, requests ...proto.Message) (answers string, err error) {
 	w.Helper()
 	ctx, cancel := context.WithTimeout(withKey(w.Context(), key), 20*time.Second)
@@ -256,8 +257,9 @@ func (w *world) call(conn *grpc.ClientConn, key string, m protoreflect.MethodDes
 	}
 }
 
-// TestRolesReachTheCallsTheyMay checks each call with each role. A missing or revoked key, and keys of
-// the roles client and approver, are refused. Keys of the roles worker and admin pass the access check.
+// TestRolesReachTheCallsTheyMay calls each gRPC method with keys of all roles. The server refuses calls
+// without a key, with a revoked key, and with keys of the roles client and approver. Calls with keys of the
+// roles worker and admin pass the access check.
 func TestRolesReachTheCallsTheyMay(t *testing.T) {
 	w := newWorld(t)
 	conn := connect(t, w.Server)
@@ -276,9 +278,9 @@ func TestRolesReachTheCallsTheyMay(t *testing.T) {
 	documented(t, "protocol.md", rows)
 }
 
-// TestCallsOfAnotherOrgReachNothing checks that a worker of another org reaches no object of acme by
-// any call, even with one of acme's leases. It gets the same responses as for objects that do not
-// exist, and nothing of acme changes.
+// TestCallsOfAnotherOrgReachNothing checks that a worker of another org cannot read or change anything of
+// the org acme with any method, even if it has one of acme's leases. The responses are the same as for
+// objects that do not exist.
 func TestCallsOfAnotherOrgReachNothing(t *testing.T) {
 	w := newWorld(t)
 	conn := connect(t, w.Server)

@@ -12,7 +12,8 @@ import (
 	"github.com/perdure/perdure/internal/store"
 )
 
-// storeWithin is how long the store may take to answer before the server is reported as not ready.
+// storeWithin is the maximum time for the store's response to a health check. After it, the server reports
+// that it is not ready.
 const storeWithin = 5 * time.Second
 
 // health reports whether the server can take requests: its store answers, and the server is not
@@ -49,7 +50,8 @@ func (s *Server) health(ctx context.Context) health.Report {
 	return r
 }
 
-// wordOf returns the text of a store's error that anyone may read: it leaves out wrapped errors.
+// wordOf returns a store's error as a text that even unauthenticated callers may read. The errors that it
+// wraps are left out.
 func wordOf(err error) string {
 	var coded *perdure.Error
 	if errors.As(err, &coded) {
@@ -58,8 +60,8 @@ func wordOf(err error) string {
 	return "the store has failed"
 }
 
-// uncheckedNote returns the progress of the check of a store that was not closed cleanly. It
-// returns false if no such check is pending.
+// uncheckedNote returns a note with the progress of checking a store that was not closed cleanly. The
+// second result is false if the store needs no check.
 func uncheckedNote(of store.Store) (health.Reason, bool) {
 	c, ok := of.(store.Checking)
 	if !ok {

@@ -15,7 +15,7 @@ import (
 	grpcstatus "google.golang.org/grpc/status"
 )
 
-// limit creates a key with limits, and stores its secret in w.keys under the name.
+// limit creates a key with limits. It stores the key's secret in w.keys under the name.
 func (w *world) limit(name string, role perdure.KeyRole, l perdure.KeyLimits) uuid.UUID {
 	w.Helper()
 	k, err := w.client("acme", "admin").NewKey(w.Context(), client.KeyRequest{Name: name, Role: role, Limits: l})
@@ -24,8 +24,9 @@ func (w *world) limit(name string, role perdure.KeyRole, l perdure.KeyLimits) uu
 	return k.ID
 }
 
-// TestTooManyRequests checks requests over the rate of their key. REST, the Responses API, streams and
-// gRPC answer with an error and the time to wait. Heartbeats of workers are not limited.
+// TestTooManyRequests sends requests faster than the rate limit of their key allows. REST, the Responses
+// API, streams and gRPC must refuse them with an error that says how long to wait. Heartbeats of workers
+// are not limited.
 func TestTooManyRequests(t *testing.T) {
 	w := newWorld(t)
 	w.limit("slow", perdure.KeyClient, perdure.KeyLimits{RequestsPerSecond: 1})

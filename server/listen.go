@@ -19,10 +19,11 @@ import (
 // Socket returns the path of the Unix socket that serves the HTTP API.
 func (s *Server) Socket() string { return filepath.Join(s.Data, "perdure.sock") }
 
-// HTTPAddress returns the address that serves HTTP, or "" before Listen or if there is none.
+// HTTPAddress returns the TCP address at which the server listens for HTTP. It is "" before Listen, and if
+// the server does not listen for HTTP.
 func (s *Server) HTTPAddress() string { return address(s.tcp) }
 
-// HTTPScheme returns "https" if HTTP is served over TLS, otherwise "http".
+// HTTPScheme returns the scheme of the server's URLs: "https" if it serves HTTP over TLS, otherwise "http".
 func (s *Server) HTTPScheme() string {
 	if s.TLSCert != "" {
 		return "https"
@@ -43,10 +44,12 @@ func (s *Server) listensAt() *url.URL {
 	return &url.URL{Scheme: s.HTTPScheme(), Host: at.String()}
 }
 
-// GRPCAddress returns the address that serves gRPC, or "" before Listen or if there is none.
+// GRPCAddress returns the TCP address at which the server listens for gRPC. It is "" before Listen, and if
+// the server does not listen for gRPC.
 func (s *Server) GRPCAddress() string { return address(s.rpc) }
 
-// OpsAddress returns the address of the operators' port, or "" before Listen or if there is none.
+// OpsAddress returns the TCP address of the port for operators. It is "" before Listen, and if the server
+// has no such port.
 func (s *Server) OpsAddress() string { return address(s.ops) }
 
 func address(l net.Listener) string {
@@ -56,8 +59,8 @@ func address(l net.Listener) string {
 	return l.Addr().String()
 }
 
-// Listen binds all addresses. Errors: invalid_argument for an address that is not allowed, conflict
-// for one that is in use.
+// Listen binds all addresses of the server. Errors: invalid_argument for an address at which the server may
+// not listen, conflict for an address that another process uses.
 func (s *Server) Listen() error {
 	for _, addr := range []string{s.Config.HTTPAddr, s.Config.GRPCAddr} {
 		if err := s.allowed(addr); err != nil {
@@ -128,7 +131,7 @@ func isLoopback(host string) bool {
 	return ip != nil && ip.IsLoopback()
 }
 
-// hosts returns the values of the Host header that dev mode accepts.
+// hosts returns the values of the request header Host that the server accepts in dev mode.
 func (s *Server) hosts(public *url.URL) []string {
 	if !s.Dev {
 		return nil
@@ -162,7 +165,8 @@ func validPort(u *url.URL) bool {
 	return err == nil && n > 0
 }
 
-// vanished is the time after which a connection is closed if the peer has acknowledged no data.
+// vanished is the maximum time for which a client may leave sent data unacknowledged. Its connection is
+// then closed.
 const vanished = 45 * time.Second
 
 func listen(addr, flag string) (net.Listener, error) {
@@ -182,8 +186,8 @@ func listen(addr, flag string) (net.Listener, error) {
 	return l, nil
 }
 
-// listenUnix binds the socket. It removes the socket of an earlier process, which has ended,
-// because this process holds the directory's lock.
+// listenUnix binds the Unix socket at path. It first removes a socket file that an earlier server has left.
+// That server has ended, because this process has the lock of the data directory.
 func listenUnix(path string) (net.Listener, error) {
 	if err := os.Remove(path); err != nil && !os.IsNotExist(err) {
 		return nil, err

@@ -12,7 +12,8 @@ import (
 	"github.com/prometheus/client_golang/prometheus"
 )
 
-// observers are notified of the actions of a server's parts. All are nil if metrics are off.
+// observers has one observer for each part of the server, which the part informs of what it does. All are
+// nil if the server has no metrics.
 type observers struct {
 	registerer prometheus.Registerer
 	store      *store.Observer
@@ -35,7 +36,7 @@ func (s *Server) observers() (observers, error) {
 	return observers{registerer: s.Registerer, store: m.store(), engine: m, http: m, grpc: m, webhooks: m}, err
 }
 
-// reads registers the metrics whose values are read at each scrape.
+// reads registers the metrics whose values the server determines only when the metrics are requested.
 func (o observers) reads(s store.Counter, hints notify.Notifier, processor *fair.Share) error {
 	if o.registerer == nil {
 		return nil
@@ -46,7 +47,7 @@ func (o observers) reads(s store.Counter, hints notify.Notifier, processor *fair
 	return register(o.registerer, append(hintCounters(hints), newCensus(s), waiting)...)
 }
 
-// gatherer returns the metrics that the operators' port serves.
+// gatherer returns the metrics that the port for operators serves.
 func (s *Server) gatherer() prometheus.Gatherer {
 	if g, ok := s.Registerer.(prometheus.Gatherer); ok {
 		return g

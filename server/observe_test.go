@@ -45,7 +45,8 @@ turn
   usage in=300 out=30
 `
 
-// observedServer is a server whose metrics or traces a test reads. employ adds workers.
+// observedServer is a server whose metrics or traces a test reads. The method employ starts a worker for
+// it.
 type observedServer struct {
 	*testing.T
 	server *server.Server
@@ -83,8 +84,8 @@ func (o *observedServer) script(name, text string) {
 	}
 }
 
-// employ starts a worker over gRPC and returns a function that stops it. change may change the
-// configuration.
+// employ starts a worker over gRPC and returns a function that stops the worker. The parameter change may
+// modify the worker's configuration before the start.
 func (o *observedServer) employ(change func(c *worker.Config, r *react.Config)) (stop func()) {
 	o.Helper()
 	d, err := remote.Dial(o.Context(), remote.Options{Addr: o.server.GRPCAddress(), Token: o.server.Token(), Logger: o.server.Logger})
@@ -132,7 +133,7 @@ func (o *observedServer) employ(change func(c *worker.Config, r *react.Config)) 
 	return stop
 }
 
-// counted returns a change of a worker's configuration that registers the worker's metrics with r.
+// counted returns a function for employ. The function makes the worker register its metrics with r.
 func (o *observedServer) counted(r prometheus.Registerer) func(*worker.Config, *react.Config) {
 	m, err := metrics.New(r)
 	if err != nil {
@@ -177,7 +178,7 @@ func (o *observedServer) ended(id uuid.UUID) *perdure.Execution {
 	return x
 }
 
-// get sends a request to the operators' port.
+// get sends a request to the port for operators, which serves metrics and profiles.
 func (o *observedServer) get(path string) (int, string) {
 	o.Helper()
 	return get(o.T, "http://"+o.server.OpsAddress()+path)
@@ -201,8 +202,8 @@ func get(t *testing.T, url string) (int, string) {
 	return res.StatusCode, string(body)
 }
 
-// scrape returns every sample by name and labels, sorted. A histogram has its count and, with the
-// suffix "_sum", its sum.
+// scrape reads the metrics and returns the values by name with labels. A histogram has two values: its
+// count and, with the suffix "_sum", its sum.
 func (o *observedServer) scrape() map[string]float64 {
 	o.Helper()
 	status, body := o.get("/metrics")
@@ -241,8 +242,8 @@ func labelsOf(m *dto.Metric) string {
 	return "{" + strings.Join(labels, ",") + "}"
 }
 
-// TestMetricsOfAKnownRun checks how a run of three model calls and two tools changes the metrics. The
-// text of a scrape is valid.
+// TestMetricsOfAKnownRun checks by how much a run with three model calls and two tool calls changes each
+// metric, and that the text of the metrics is valid.
 func TestMetricsOfAKnownRun(t *testing.T) {
 	eachStore(t, func(t *testing.T, c server.Config) {
 		registry := prometheus.NewRegistry()
@@ -304,8 +305,9 @@ func TestMetricsOfAKnownRun(t *testing.T) {
 	})
 }
 
-// TestPendingIsCountedByQueue checks that waiting work is counted by queue, with the age of the oldest
-// item. Queues of single runs share a label, and no label contains a UUID.
+// TestPendingIsCountedByQueue checks the metrics of waiting executions and tasks: their number in each
+// queue, and the age of the oldest one. All queues that belong to a single run share one label, and no
+// label contains a UUID.
 func TestPendingIsCountedByQueue(t *testing.T) {
 	o := observe(t, server.Config{})
 	stop := o.employ(nil) // registers the kinds, which stay registered after the worker has stopped
@@ -340,8 +342,8 @@ func TestPendingIsCountedByQueue(t *testing.T) {
 	}
 }
 
-// TestMetricsAreOnThePrivatePortOnly checks that only the operators' port serves metrics and profiles.
-// Profiles need its token.
+// TestMetricsAreOnThePrivatePortOnly checks that only the port for operators serves metrics and profiles.
+// Requests for profiles need the token of that port.
 func TestMetricsAreOnThePrivatePortOnly(t *testing.T) {
 	o := observe(t, server.Config{})
 	for path, want := range map[string]int{"/metrics": 200, "/debug/pprof/": 401, "/debug/pprof/cmdline": 401, "/healthz": 200, "/readyz": 200, "/api/orgs/default/agent-executions": 404} {

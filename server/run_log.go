@@ -7,8 +7,8 @@ import (
 	"github.com/perdure/perdure/internal/engine"
 )
 
-// runLog logs a line for each execution that starts, waits for a signal or an answer, or ends. The
-// lines contain no contents.
+// runLog writes a line to the server's log when an execution starts, waits for a signal or an answer, or
+// ends. The lines have no contents of the execution.
 type runLog struct{ *slog.Logger }
 
 // Started implements engine.RunObserver.

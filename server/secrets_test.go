@@ -35,9 +35,9 @@ func (e *logBuffer) String() string {
 	return e.all.String()
 }
 
-// TestSecretsOfKeysAreNowhere requests all routes and calls with each key, also for objects that do not
-// exist. It checks that the secrets of keys, and the token, are then in no response, log line or file.
-// Only the token's own file contains the token. The hash of a key does not work as a key.
+// TestSecretsOfKeysAreNowhere sends requests to all routes and gRPC methods with each API key, also for
+// objects that do not exist. It then checks that no response, log line or file contains the secret of a
+// key. Only the token's own file contains the server's token. The hash of a key does not work as a key.
 func TestSecretsOfKeysAreNowhere(t *testing.T) {
 	logged := &logBuffer{}
 	w := newWorld(t, func(c *server.Config) {
@@ -92,8 +92,8 @@ func TestSecretsOfKeysAreNowhere(t *testing.T) {
 	}
 }
 
-// TestSecretsOfSessionsAreNowhere checks that the two halves of a session's secret are in no response,
-// log line or file after the sign-in.
+// TestSecretsOfSessionsAreNowhere checks that, after the sign-in, neither half of a session's secret is in
+// a response, log line or file.
 func TestSecretsOfSessionsAreNowhere(t *testing.T) {
 	logged := &logBuffer{}
 	w := newWorld(t, func(c *server.Config) {
@@ -123,8 +123,9 @@ func TestSecretsOfSessionsAreNowhere(t *testing.T) {
 	}
 }
 
-// TestSecretsOfWebhooksAreNowhere checks that the secrets of webhooks, and the keys that they encode, are
-// in no answer but those that make them, in no log, and in no file.
+// TestSecretsOfWebhooksAreNowhere checks that a webhook's secret is only in the responses to the requests
+// that create or rotate it. No other response, no log line and no file contains the secret or the key that
+// it encodes.
 func TestSecretsOfWebhooksAreNowhere(t *testing.T) {
 	logged := &logBuffer{}
 	w := newWorld(t, func(c *server.Config) {

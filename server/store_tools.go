@@ -25,19 +25,19 @@ const storeFile = "perdure.db"
 // StoreFile returns the path of the embedded store in a data directory.
 func StoreFile(data string) string { return filepath.Join(data, storeFile) }
 
-// Types of a copy's progress and of a check's findings.
+// These types are the progress and the results of CopyStore and CheckStore.
 type (
-	// CopyProgress is the progress of one table.
+	// CopyProgress says how far CopyStore is with one table.
 	CopyProgress = transfer.Progress
-	// CopyResult is the result of a copy.
+	// CopyResult is what CopyStore has copied.
 	CopyResult = transfer.Result
-	// CheckResult counts what a check has read.
+	// CheckResult counts what CheckStore has read.
 	CheckResult = check.Result
-	// CheckFinding is a fault in a store.
+	// CheckFinding is one fault in a store that CheckStore has found.
 	CheckFinding = check.Finding
 )
 
-// StepCompare is the step of a copy that reads and compares both sides.
+// StepCompare is the step of CopyStore that reads source and destination again and compares them.
 const StepCompare = transfer.StepCompare
 
 // CopyConfig names the source and the destination of a copy.
@@ -50,7 +50,7 @@ type CopyConfig struct {
 	// that cursors of the source do not match its logs.
 	Keep   bool
 	Logger *slog.Logger
-	// Told is called with the progress of the copy.
+	// Told is called again and again with the progress of the copy.
 	Told func(CopyProgress)
 }
 
@@ -76,8 +76,8 @@ func CopyStore(ctx context.Context, c CopyConfig) (_ *CopyResult, err error) {
 	})
 }
 
-// alone locks the data directory of a store file until free is called. A file whose name is not
-// storeFile is a backup; it belongs to no data directory, so alone locks nothing.
+// alone locks the data directory that a store file belongs to, until free is called. A file with another
+// name than storeFile is a backup outside a data directory, so alone locks nothing.
 func alone(file string) (free func() error, err error) {
 	if filepath.Base(file) != storeFile {
 		return func() error { return nil }, nil
@@ -99,7 +99,7 @@ func prepare(ctx context.Context, c CopyConfig) error {
 	return errors.Join(engine.New(engine.Config{Store: s, Logger: c.Logger}).ReturnEmbedded(ctx), s.Close())
 }
 
-// nameOf returns a database's URL for messages, without user, password and settings.
+// nameOf returns the URL of a database without its user, password and settings, for messages.
 func nameOf(database string) string {
 	u, err := url.Parse(database)
 	if err != nil {

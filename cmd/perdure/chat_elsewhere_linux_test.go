@@ -6,7 +6,8 @@ import (
 	"testing"
 )
 
-// A question that is answered elsewhere is not asked any more, and the chat shows what follows.
+// TestChatSeesAnswersFromElsewhere checks that the chat stops asking a question that another client
+// answers, and then shows what the run does next.
 func TestChatSeesAnswersFromElsewhere(t *testing.T) {
 	dir := t.TempDir()
 	write(t, dir, "s", "turn\n  call bash {\"command\": \"echo ran-1\"}\nturn\n  call bash {\"command\": \"echo ran-2\"}\nturn\n  text Understood.\n")
@@ -29,7 +30,8 @@ func TestChatSeesAnswersFromElsewhere(t *testing.T) {
 	s.ends(4)
 }
 
-// A chat that is attached while a tool runs can stop the turn.
+// TestChatStopsATurnThatItIsAttachedTo checks that a chat can stop a turn that was already running a tool
+// when the chat was opened.
 func TestChatStopsATurnThatItIsAttachedTo(t *testing.T) {
 	dir := t.TempDir()
 	write(t, dir, "s", "turn\n  call bash {\"command\": \"echo begun; sleep 60\"}\nturn\n  text Done.\n")
@@ -47,7 +49,8 @@ func TestChatStopsATurnThatItIsAttachedTo(t *testing.T) {
 	first.ends(4)
 }
 
-// Lines that are typed while the run is started are its next messages.
+// TestChatKeepsWhatIsTypedWhileTheRunStarts checks that lines which the user types while the run is being
+// started become the run's next messages.
 func TestChatKeepsWhatIsTypedWhileTheRunStarts(t *testing.T) {
 	dir := t.TempDir()
 	write(t, dir, "s", "turn\n  text First.\nturn\n  text Second.\nturn\n  text Third.\n")

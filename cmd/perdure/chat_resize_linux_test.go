@@ -10,8 +10,8 @@ import (
 	"github.com/perdure/perdure/internal/longtest"
 )
 
-// rewrap changes the width of the screen, as most terminals do: rows that are too long continue in the
-// next row, and the cursor stays at its character.
+// rewrap changes the width of the emulated terminal in the way of most terminals: a row that becomes too
+// long continues in the next row, and the cursor stays at its character.
 func (s *chatScreen) rewrap(width int) {
 	s.Helper()
 	text, _ := s.text()
@@ -60,8 +60,8 @@ func (s *chatScreen) beforeCursor() string {
 	return row.String()
 }
 
-// TestChatInANarrowerWindow checks a window that becomes narrower and then wide again. It shows the
-// input line once, and no row of the output is lost.
+// TestChatInANarrowerWindow makes the window of a chat narrower and then wide again. It checks that the
+// screen then shows the input line once, and that no row of the output is lost.
 func TestChatInANarrowerWindow(t *testing.T) {
 	longtest.Skip(t, "seconds")
 	dir := t.TempDir()
@@ -97,8 +97,8 @@ func TestChatInANarrowerWindow(t *testing.T) {
 	s.ends(4)
 }
 
-// drawn reports whether the program itself has wrapped the input line for a terminal of the width. Rows
-// that only the terminal has wrapped have no indent.
+// drawn reports whether the program itself has wrapped the input line for a terminal of the width. The
+// program indents the rows after the first one; the terminal does not.
 func drawn(text string, words []string, width int) bool {
 	rows := strings.Split(strings.TrimPrefix(text, "› "), "\n")
 	for i, row := range rows {

@@ -15,7 +15,7 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// chatScreen is a program in an emulated terminal.
+// chatScreen is a running program and the emulated terminal that shows its output.
 type chatScreen struct {
 	*testing.T
 	cmd    *exec.Cmd
@@ -27,7 +27,7 @@ type chatScreen struct {
 	changed chan struct{} // closed at the next change of the screen
 }
 
-// onScreen starts perdure in an emulated terminal of the width, with 24 rows.
+// onScreen starts perdure in an emulated terminal with the given number of columns and 24 rows.
 func onScreen(t *testing.T, dir string, width int, args ...string) *chatScreen {
 	t.Helper()
 	master, err := os.OpenFile("/dev/ptmx", os.O_RDWR|unix.O_NOCTTY, 0)
@@ -84,8 +84,8 @@ func (s *chatScreen) draw() {
 	}
 }
 
-// text returns the rows that have scrolled out of the screen, and then those on the screen. The channel
-// is closed at the next change.
+// text returns all rows of the terminal: first those that have scrolled out of the screen, then those on
+// it. The returned channel is closed when the rows change.
 func (s *chatScreen) text() (string, <-chan struct{}) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -105,7 +105,8 @@ func (s *chatScreen) text() (string, <-chan struct{}) {
 	return strings.TrimRight(b.String(), "\n") + "\n", s.changed
 }
 
-// until waits until the screen satisfies a condition, and returns its text.
+// until waits until holds returns true for the text of the screen, and returns that text. The parameter
+// what describes the condition in a failure.
 func (s *chatScreen) until(what string, holds func(text string) bool) string {
 	s.Helper()
 	limit := time.After(time.Minute)
@@ -133,7 +134,7 @@ func (s *chatScreen) shows(want string) string {
 	return s.until(want, func(text string) bool { return strings.Contains(text, want) })
 }
 
-// ready waits until the input line is empty and it is the user's turn.
+// ready waits until the chat expects a message: its input line is empty, and no turn runs.
 func (s *chatScreen) ready() string {
 	s.Helper()
 	return s.until("an empty input line at the user's turn", func(text string) bool {

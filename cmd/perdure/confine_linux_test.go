@@ -5,8 +5,9 @@ import (
 	"testing"
 )
 
-// TestConfineRequireDecidesAtTheStart checks that perdure dev --confine require starts and prints what
-// confines bash. With --confine off a command runs, and an unknown value is refused.
+// TestConfineRequireDecidesAtTheStart checks that perdure dev --confine require starts, and prints which
+// mechanism confines the bash tool. With --confine off, a command of the tool runs. perdure dev refuses an
+// unknown value of --confine.
 func TestConfineRequireDecidesAtTheStart(t *testing.T) {
 	dir := t.TempDir()
 	p := launch(t, dir, "dev", "--addr", "127.0.0.1:0", "--grpc-addr", "127.0.0.1:0", "--confine", "require", "--net", "none")

@@ -25,12 +25,12 @@ func TestMain(m *testing.M) {
 	testscript.Main(tests{m}, map[string]func(){"perdure": main})
 }
 
-// tests runs the tests with postgrestest.Main.
+// tests is the testing.M of this package. Its tests run within postgrestest.Main.
 type tests struct{ *testing.M }
 
 func (t tests) Run() int { return postgrestest.Main(t.M) }
 
-// clean returns an environment for perdure without settings of this machine's user.
+// clean returns an environment for perdure that has no settings of the user who runs the test.
 func clean(dir string) []string {
 	env := []string{"HOME=" + dir, "PERDURE_DATA=" + filepath.Join(dir, "d"), "TMPDIR=" + os.TempDir()}
 	for _, name := range []string{"PATH", "GOCOVERDIR", "VISUAL"} {
@@ -61,7 +61,7 @@ type program struct {
 	read   strings.Builder // the text that was read from out
 }
 
-// auditLeft checks the invariants of the data that the processes in the folder dir have left there.
+// auditLeft checks the invariants of the data that processes of perdure have left in the folder dir.
 func auditLeft(t *testing.T, dir string) {
 	left := filepath.Join(dir, "d", "perdure.db")
 	if _, err := os.Stat(left); err != nil {
@@ -76,10 +76,11 @@ func auditLeft(t *testing.T, dir string) {
 	}
 }
 
-// audited contains the folders whose data is audited at the end of a test.
+// audited has the folders whose data is checked with auditLeft at the end of a test.
 var audited sync.Map
 
-// launch starts perdure in dir. The data stored there is audited at the end of the test.
+// launch starts perdure in the folder dir. At the end of the test, the invariants of the data in that
+// folder are checked.
 func launch(t *testing.T, dir string, args ...string) *program {
 	t.Helper()
 	return launchWith(t, dir, nil, args...)
@@ -108,7 +109,7 @@ func launchWith(t *testing.T, dir string, env []string, args ...string) *program
 	return p
 }
 
-// until reads lines until one contains text, and returns that line.
+// until reads lines of the program's output until a line contains the text, and returns that line.
 func (p *program) until(text string) string {
 	p.t.Helper()
 	for {
@@ -130,7 +131,7 @@ func (p *program) signal(s syscall.Signal) {
 	}
 }
 
-// end waits for the program and returns its exit code, with all of its output.
+// end waits until the program has ended. It returns the exit code and all output of the program.
 func (p *program) end() (code int, out string) {
 	p.t.Helper()
 	rest, err := io.ReadAll(p.out)
@@ -142,7 +143,8 @@ func (p *program) end() (code int, out string) {
 	return p.cmd.ProcessState.ExitCode(), p.read.String()
 }
 
-// wantEnd waits for the program to end with the code.
+// wantEnd waits until the program has ended with the code and has printed the given texts. It returns the
+// output.
 func (p *program) wantEnd(code int, contains ...string) string {
 	p.t.Helper()
 	got, out := p.end()
@@ -164,7 +166,7 @@ func write(t *testing.T, dir, name, text string) {
 	}
 }
 
-// gate creates a named pipe at which a tool waits until open is called.
+// gate creates a named pipe in the folder dir. A tool that reads the pipe waits until open is called.
 func gate(t *testing.T, dir, name string) (open func()) {
 	t.Helper()
 	path := filepath.Join(dir, name)

@@ -29,7 +29,7 @@ func outputOf(t *testing.T, dir string, args ...string) string {
 	return strings.TrimSpace(string(out))
 }
 
-// caller returns a client of the server with the key of the org.
+// caller returns a client for an org of the server that authenticates with a key of that org.
 func (s *devServer) caller(t *testing.T, org, key string) *client.Client {
 	t.Helper()
 	c, err := client.New(client.Options{BaseURL: strings.TrimSuffix(s.url, "/api/orgs/default"), Key: key, Org: org})
@@ -47,7 +47,7 @@ func wantCode(t *testing.T, what string, err error, code perdure.Code) {
 	}
 }
 
-// eventuallyErr repeats a call until its error has the code; "" means no error.
+// eventuallyErr repeats a call until it fails with the code, or, if code is "", until it succeeds.
 func eventuallyErr(t *testing.T, what string, code perdure.Code, call func() error) {
 	t.Helper()
 	deadline := time.Now().Add(time.Minute)
@@ -63,9 +63,8 @@ func eventuallyErr(t *testing.T, what string, code perdure.Code, call func() err
 	}
 }
 
-// TestOrgsOfOneServerAreSeparate creates two orgs and their keys on the command line, and uses one
-// server with both. It checks that a run of one org is unknown to the other org. One org is disabled
-// and enabled again.
+// TestOrgsOfOneServerAreSeparate creates two orgs of one server, each with a key, on the command line. It
+// checks that neither org can see the run of the other. It then disables one org and enables it again.
 func TestOrgsOfOneServerAreSeparate(t *testing.T) {
 	longtest.Skip(t, "seconds")
 	dir := t.TempDir()
@@ -111,8 +110,8 @@ func TestOrgsOfOneServerAreSeparate(t *testing.T) {
 		wantCode(t, "an org enabled with a stored key", err, perdure.PermissionDenied)
 	}
 
-	// Disabling the org ends its open stream. Requests with its key, and an operator's request in
-	// it, are refused.
+	// Disabling the org ends the open stream of its log. Requests with the org's key are refused, and so are
+	// an operator's requests for the org.
 	ended := make(chan error, 1)
 	began := make(chan struct{}, 1)
 	go func() {
@@ -137,7 +136,7 @@ func TestOrgsOfOneServerAreSeparate(t *testing.T) {
 		t.Errorf("another org's: %v", err)
 	}
 
-	// After enabling, the same key works, and the same run continues with the same worker.
+	// Once the org is enabled again, its key works as before, and its run continues with the same worker.
 	outputOf(t, dir, "orgs", "enable", "acme")
 	eventuallyErr(t, "the key again", "", waiting(perdure.StatusWaiting))
 	if _, err := acme.Signal(t.Context(), x.ID, client.UserMessage("go on")); err != nil {

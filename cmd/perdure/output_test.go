@@ -10,7 +10,7 @@ import (
 	"testing"
 )
 
-// sources parses the Go files of the program's packages. keep selects them by name.
+// sources parses the Go files of the program's packages for whose names keep returns true.
 func sources(t *testing.T, keep func(name string) bool) map[string]*ast.File {
 	t.Helper()
 	all := map[string]*ast.File{}
@@ -49,7 +49,7 @@ func TestAllOutputGoesThroughAScreen(t *testing.T) {
 				}
 			case *ast.SelectorExpr:
 				name := nameOf(n)
-				// An editor that a person uses gets the terminal itself, not a screen.
+				// The editor that a person uses for an answer writes to the terminal itself, not to a screen.
 				editor := strings.HasSuffix(file, "questions/edit.go")
 				if (name == "os.Stdout" || name == "os.Stderr") && !within[n] && !editor {
 					t.Errorf("%s names %s; write to a screen", file, name)
@@ -116,7 +116,7 @@ func TestEachPrintFunctionIsChecked(t *testing.T) {
 	}
 }
 
-// takesData reports whether a parameter of a function has a type of the domain or of the API.
+// takesData reports whether a function has a parameter whose type is defined in package perdure or client.
 func takesData(f *ast.FuncDecl) bool {
 	takes := false
 	ast.Inspect(f.Type.Params, func(n ast.Node) bool {

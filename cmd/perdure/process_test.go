@@ -32,8 +32,8 @@ func idIn(t *testing.T, line string) string {
 	return m[1]
 }
 
-// TestInterruptAndResume checks that a run can be continued after Ctrl-C, and that the command prints
-// how. resume continues at the same position: the model's first answer is not requested again.
+// TestInterruptAndResume checks that Ctrl-C leaves a run that can be continued, and that the interrupted
+// command prints how to continue it. perdure resume then does not request the model's first answer again.
 func TestInterruptAndResume(t *testing.T) {
 	dir := t.TempDir()
 	write(t, dir, "s", waiting)
@@ -70,8 +70,8 @@ func TestKillAndResumeElsewhere(t *testing.T) {
 	launch(t, dir, "resume", "last").wantEnd(0, "│ "+work, "End.")
 }
 
-// TestRunBesideRun checks that two runs on one data directory both complete. The first process owns the
-// directory, and does not end before the second run.
+// TestRunBesideRun checks that two processes of perdure run can use one data directory. Both runs complete.
+// The first process owns the directory, and stays until the run of the second has ended.
 func TestRunBesideRun(t *testing.T) {
 	longtest.Skip(t, "seconds")
 	dir := t.TempDir()
@@ -105,8 +105,8 @@ func TestRunOutlivesTheOwner(t *testing.T) {
 	second.wantEnd(4, "Still here.")
 }
 
-// TestRunBesideDev checks that a run becomes a client of dev while dev is serving, and that it works in
-// a folder below dev's workspace.
+// TestRunBesideDev checks perdure run while perdure dev is serving the same data directory: the run becomes
+// a client of dev, and works in a folder below dev's workspace.
 func TestRunBesideDev(t *testing.T) {
 	dir := t.TempDir()
 	write(t, dir, "s", "turn\n  call bash {\"command\": \"pwd\"}\nturn\n  text Done.\n")
@@ -131,8 +131,8 @@ func TestRunBesideDev(t *testing.T) {
 	dev.wantEnd(0)
 }
 
-// TestResumeBesideDev checks that an unfinished private run continues with its own worker while dev is
-// serving.
+// TestResumeBesideDev checks perdure resume while perdure dev is serving the same data directory: an
+// unfinished run of a private queue continues with a worker that resume starts.
 func TestResumeBesideDev(t *testing.T) {
 	longtest.Skip(t, "seconds")
 	dir := t.TempDir()

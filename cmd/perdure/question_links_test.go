@@ -10,8 +10,8 @@ import (
 	"github.com/perdure/perdure/internal/longtest"
 )
 
-// TestLinksByCommand checks perdure questions link: what it prints, where the link leads, and how it
-// is revoked.
+// TestLinksByCommand checks the command perdure questions link: what it prints, that its link opens the
+// question, and that a link can be revoked.
 func TestLinksByCommand(t *testing.T) {
 	longtest.Skip(t, "seconds")
 	a := newAskingAt(t, "127.0.0.1:0")
@@ -50,7 +50,8 @@ func TestLinksByCommand(t *testing.T) {
 	}
 }
 
-// TestALinkNeedsAServer checks that a server without an address makes no link.
+// TestALinkNeedsAServer checks that perdure questions link fails if the server does not listen on an
+// address that a link could lead to.
 func TestALinkNeedsAServer(t *testing.T) {
 	a := newAskingServer(t)
 	launch(t, a.dir, "run", "--detach", "--model", "scripted/s", "x").wantEnd(0)

@@ -16,7 +16,7 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// tty is a program in a terminal.
+// tty is a running program whose standard input and output are a pseudo-terminal.
 type tty struct {
 	*testing.T
 	cmd    *exec.Cmd
@@ -25,7 +25,7 @@ type tty struct {
 	read   strings.Builder
 }
 
-// inTerminal starts perdure in a terminal of its own.
+// inTerminal starts perdure with a new pseudo-terminal as its standard input and output.
 func inTerminal(t *testing.T, dir string, args ...string) *tty {
 	t.Helper()
 	screen, err := os.OpenFile("/dev/ptmx", os.O_RDWR|unix.O_NOCTTY, 0)
@@ -59,7 +59,7 @@ func inTerminal(t *testing.T, dir string, args ...string) *tty {
 	return p
 }
 
-// until reads the output until it contains the text.
+// until reads the program's output until it contains the text.
 func (p *tty) until(text string) {
 	p.Helper()
 	for !strings.HasSuffix(p.read.String(), text) {
@@ -87,8 +87,8 @@ func (p *tty) wantEnd(code int) {
 	}
 }
 
-// TestRunAsksInPlace checks that perdure run, in a terminal, asks the questions of the run there, and
-// that the run then continues.
+// TestRunAsksInPlace checks that perdure run, started in a terminal, asks the run's questions in that
+// terminal. After the answer the run continues.
 func TestRunAsksInPlace(t *testing.T) {
 	a := newAskingServer(t)
 	p := inTerminal(t, a.dir, "run", "--model", "scripted/s", "x")
@@ -141,7 +141,7 @@ func TestRunAsksInPlace(t *testing.T) {
 	p.wantEnd(0)
 }
 
-// question reads a question in JSON.
+// question returns the question with the id, as perdure questions --json prints it.
 func (a *askingServer) question(id fmt.Stringer) perdure.Question {
 	a.Helper()
 	var list struct{ Items []perdure.Question }
@@ -157,8 +157,8 @@ func (a *askingServer) question(id fmt.Stringer) perdure.Question {
 	return perdure.Question{}
 }
 
-// TestAQuestionIsDecidedWhileTheTerminalAsks checks that the terminal reports it when another person
-// decides the question that it asks.
+// TestAQuestionIsDecidedWhileTheTerminalAsks checks what the terminal prints if another person answers a
+// question while the terminal still waits for an answer to it.
 func TestAQuestionIsDecidedWhileTheTerminalAsks(t *testing.T) {
 	a := newAskingServer(t)
 	p := inTerminal(t, a.dir, "run", "--model", "scripted/s", "x")
@@ -170,8 +170,8 @@ func TestAQuestionIsDecidedWhileTheTerminalAsks(t *testing.T) {
 	p.wantEnd(0)
 }
 
-// TestRunEditsInPlace checks that the answer e opens the details in an editor, and approves the details
-// that the person saves.
+// TestRunEditsInPlace checks that the reply "e" to a question opens the question's details in an editor.
+// The details that the person saves there are approved.
 func TestRunEditsInPlace(t *testing.T) {
 	a := newAskingServer(t)
 	editor := filepath.Join(a.dir, "editor")
@@ -193,8 +193,8 @@ func TestRunEditsInPlace(t *testing.T) {
 	p.wantEnd(0)
 }
 
-// TestRunRemembersInPlace checks that the answer r approves and remembers: the next question about such
-// a call is answered without the terminal.
+// TestRunRemembersInPlace checks that the reply "r" to a question approves the call and remembers the
+// approval. The server then answers the next question about such a call, and the terminal does not ask.
 func TestRunRemembersInPlace(t *testing.T) {
 	longtest.Skip(t, "seconds")
 	a := newAskingServer(t)
@@ -238,8 +238,8 @@ func TestRunRemembersInPlace(t *testing.T) {
 	p.wantEnd(0)
 }
 
-// TestCtrlCStopsATurnOfAChat checks that the first Ctrl-C in a chat stops the turn, and that the run
-// takes the next line. A second Ctrl-C in the same turn leaves the run.
+// TestCtrlCStopsATurnOfAChat checks that the first Ctrl-C in a chat stops the turn, and that the run then
+// accepts the next line. A second Ctrl-C during the same turn leaves the run.
 func TestCtrlCStopsATurnOfAChat(t *testing.T) {
 	dir := t.TempDir()
 	write(t, dir, "s", "pace 50ms\nturn\n  text "+strings.Repeat("many words ", 500)+"\nturn\n  text Hello again.\nturn\n  text "+strings.Repeat("more words ", 500)+"\n")

@@ -32,7 +32,7 @@ func newAskingServer(t *testing.T) *askingServer {
 	return newAskingAt(t, "")
 }
 
-// newAskingAt is like newAskingServer. Its server also listens at the address; "" means no address.
+// newAskingAt is like newAskingServer, but its server also listens at the address, if that is not "".
 func newAskingAt(t *testing.T, address string) *askingServer {
 	t.Helper()
 	dir := t.TempDir()
@@ -67,7 +67,7 @@ func newAskingAt(t *testing.T, address string) *askingServer {
 	return a
 }
 
-// claimedRun is a run that the test has claimed.
+// claimedRun is a run that the test has claimed as its worker.
 type claimedRun struct {
 	a      *askingServer
 	lease  perdure.Lease
@@ -113,7 +113,7 @@ func (c *claimedRun) complete() {
 	c.commit(perdure.Commit{Outcome: perdure.Outcome{Kind: perdure.OutcomeComplete, Output: perdure.Inline([]byte(`{"text":"Bye.","stopReason":"end_turn"}`))}})
 }
 
-// valueOf returns the value of an answer, without white space.
+// valueOf returns the value in the answer to a question, as JSON without white space.
 func valueOf(q perdure.Question) string {
 	var b bytes.Buffer
 	if err := json.Compact(&b, q.Answer.Value); err != nil {
@@ -161,8 +161,8 @@ func TestQuestionsAndAnswers(t *testing.T) {
 	}
 }
 
-// TestAnswersWithValues checks that values are given as JSON, and choices by their name. The error of
-// an unfit value names the member.
+// TestAnswersWithValues checks that perdure answer accepts a value as JSON and a choice by its name. The
+// error for an unsuitable value names the member of the value that is wrong.
 func TestAnswersWithValues(t *testing.T) {
 	longtest.Skip(t, "seconds")
 	a := newAskingServer(t)
@@ -200,8 +200,8 @@ func TestWatchingQuestions(t *testing.T) {
 	launch(t, a.dir, "questions", "--watch", "--all").wantEnd(2)
 }
 
-// TestResumeOfARunThatAsks checks that perdure resume of a run that waits for a question does not wait
-// for an event that the log already has.
+// TestResumeOfARunThatAsks checks perdure resume for a run that already waits for the answer to a question.
+// The event of that wait is in the log, so the command must not wait for another one.
 func TestResumeOfARunThatAsks(t *testing.T) {
 	a := newAskingServer(t)
 	launch(t, a.dir, "run", "--detach", "--model", "scripted/s", "x").wantEnd(0)
@@ -210,8 +210,8 @@ func TestResumeOfARunThatAsks(t *testing.T) {
 	launch(t, a.dir, "run", "--quiet", "--detach", "--model", "scripted/s", "x").wantEnd(0)
 }
 
-// TestAnEditByCommand checks that perdure approve --edit approves details that differ from the asked
-// ones, if the question permits edits.
+// TestAnEditByCommand checks that perdure approve --edit approves changed details in place of the
+// question's own, if the question permits edits.
 func TestAnEditByCommand(t *testing.T) {
 	longtest.Skip(t, "seconds")
 	a := newAskingServer(t)

@@ -17,7 +17,7 @@ import (
 	_ "modernc.org/sqlite"
 )
 
-// conversation is a conversation on a server whose store is replaced with an older copy.
+// conversation is a run with a conversation. A test replaces the store of its server with an older copy.
 type conversation struct {
 	t    *testing.T
 	dir  string
@@ -44,8 +44,8 @@ func (c *conversation) say() {
 	}
 }
 
-// cursors reads the log until the agent waits for its nth message, and returns the received cursors
-// by position.
+// cursors reads the log until the agent waits for its nth message. It returns the cursor of each position
+// in the log.
 func (c *conversation) cursors(n int) map[int64]string {
 	c.t.Helper()
 	given := map[int64]string{}
@@ -80,8 +80,8 @@ func (c *conversation) first(cursor string) client.Event {
 	return client.Event{}
 }
 
-// wantNoticed checks the cursors after the store was set back to the position back, and has then
-// continued beyond all of them. Cursors up to that position are valid. Each cursor after it gets a
+// wantNoticed checks the cursors after the store was set back to the position back, and its log has grown
+// beyond all cursors again. Cursors up to back are still valid. A reader with a later cursor must get a
 // reset.
 func (c *conversation) wantNoticed(cursors map[int64]string, back int64) {
 	c.t.Helper()

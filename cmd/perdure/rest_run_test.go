@@ -19,8 +19,8 @@ turn
   text All done.
 `
 
-// TestRunOverREST checks that a complete run of the react agent is read over REST: its output, entries,
-// tasks and log.
+// TestRunOverREST checks what REST returns about a completed run of the react agent: output, entries, tasks
+// and log.
 func TestRunOverREST(t *testing.T) {
 	dir := t.TempDir()
 	write(t, dir, "s", everything)
@@ -89,7 +89,7 @@ func checkEntries(t *testing.T, s *devServer, at string) {
 			t.Errorf("entry %d hangs on %v", i, e.ParentID)
 		}
 	}
-	// The system prompt is not an entry, and each call has its own result.
+	// The transcript has no entry for the system prompt, and one result entry for each tool call.
 	if got := strings.Join(roles, " "); got != "user assistant tool_result tool_result tool_result assistant" {
 		t.Fatalf("the path is %s", got)
 	}
@@ -146,14 +146,14 @@ func checkTasks(t *testing.T, s *devServer, at string) {
 			t.Errorf("%s is %s", task.Kind, task.Status)
 		}
 	}
-	// Two turns have exactly two model calls.
+	// Each of the two turns makes one model call.
 	if slices.Sort(kinds); strings.Join(kinds, " ") != "bash llm-request llm-request read-file write-file" {
 		t.Errorf("the tasks are %v", kinds)
 	}
 }
 
-// checkCalls follows each call through the log. It opens once, grows, and ends once, in the commit
-// that stores its result.
+// checkCalls checks the blocks of tool calls in the log. Each block opens once, grows, and closes once, in
+// the same commit that stores the call's result.
 func checkCalls(t *testing.T, log []logRecord) {
 	stages := map[string][]string{}
 	stored := map[any]any{}
@@ -227,8 +227,8 @@ func checkTerminal(t *testing.T, log []logRecord) {
 	}
 }
 
-// checkFirstCommit checks the first entry: it is the user's, from the commit that schedules the
-// model call.
+// checkFirstCommit checks that the log begins with the user's message as the first entry, and that the same
+// commit schedules the model call.
 func checkFirstCommit(t *testing.T, log []logRecord) {
 	var names []string
 	for _, e := range log[:4] {
@@ -272,7 +272,7 @@ func TestStopReasonsOverREST(t *testing.T) {
 	if failed.dataOf()["stopReason"] != "error" || failed.dataOf()["error"] == nil {
 		t.Errorf("an error is told as %v", failed.data)
 	}
-	// The command line reports a cancelled run as such.
+	// The command perdure resume reports the stop reason of a cancelled run too.
 	at := s.start(`{"userPrompt":"go","models":[{"provider":"scripted","modelId":"cancelled"}]}`)
 	s.logTo(at, func(e logRecord) bool { return e.event == "token" })
 	s.ask("DELETE", at, "", 202)

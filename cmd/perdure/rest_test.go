@@ -19,7 +19,7 @@ import (
 	"github.com/perdure/perdure/internal/longtest"
 )
 
-// devServer is perdure dev as an HTTP client sees it.
+// devServer is a process of perdure dev, with what an HTTP client needs to send requests to it.
 type devServer struct {
 	*program
 	url, token string
@@ -42,7 +42,8 @@ func serveDev(t *testing.T, dir string, args ...string) *devServer {
 	return &devServer{program: p, url: url + "/api/orgs/default", token: token, http: &http.Client{Transport: transport}}
 }
 
-// ask sends a request and returns the body. The response must have the status.
+// ask sends a request and returns the body of the response. The test fails if the response has another
+// status.
 func (s *devServer) ask(method, path, body string, status int) []byte {
 	s.t.Helper()
 	req, err := http.NewRequestWithContext(s.t.Context(), method, s.url+path, strings.NewReader(body))
@@ -70,7 +71,7 @@ func (s *devServer) get(path string, v any) {
 	}
 }
 
-// start starts a run and returns its path.
+// start starts a run and returns the path of its URL.
 func (s *devServer) start(body string) string {
 	s.t.Helper()
 	var x struct{ ID string }
@@ -80,7 +81,7 @@ func (s *devServer) start(body string) string {
 	return "/agent-executions/" + x.ID
 }
 
-// logRecord is an event of a log.
+// logRecord is an event of a run's log, as REST returns it.
 type logRecord struct {
 	event string
 	data  map[string]any
@@ -131,7 +132,7 @@ func (s *devServer) logTo(at string, last func(logRecord) bool) []logRecord {
 	}
 }
 
-// dataOf returns the data member of an application's event.
+// dataOf returns the member data of an event that the agent itself has written to the log.
 func (e logRecord) dataOf() map[string]any {
 	inner, _ := e.data["data"].(map[string]any)
 	return inner
@@ -167,8 +168,8 @@ turn
 	}
 }
 
-// TestRunWaitsForTheUserOverREST checks that a run that is not one-shot waits for the user after the
-// model's answer, and its status says so. It continues with the next message, and can be cancelled.
+// TestRunWaitsForTheUserOverREST checks a run that is not one-shot. After the model's answer, its status
+// says that the run waits for the user. It continues with the user's next message, and can be cancelled.
 func TestRunWaitsForTheUserOverREST(t *testing.T) {
 	dir := t.TempDir()
 	write(t, dir, "s", "turn\n  text Hello.\nturn\n  text Again.\n")
@@ -195,8 +196,8 @@ func TestRunWaitsForTheUserOverREST(t *testing.T) {
 	}
 }
 
-// TestDevKnowsItsKindsBeforeItListens checks that the first client that reaches dev can start a run,
-// because the kinds are already registered. The token is already in its file.
+// TestDevKnowsItsKindsBeforeItListens checks that perdure dev registers its kinds and writes the token's
+// file before it listens, so that its first client can already start a run.
 func TestDevKnowsItsKindsBeforeItListens(t *testing.T) {
 	dir := t.TempDir()
 	write(t, dir, "s", "turn\n  text Hello.\n")

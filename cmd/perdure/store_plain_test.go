@@ -8,8 +8,9 @@ import (
 	"github.com/perdure/perdure/internal/longtest"
 )
 
-// TestStorePlainIsAFlagAndAVariable checks that --store-plain and its environment variable reach the
-// store of a server, which logs a warning. A run completes with and without it.
+// TestStorePlainIsAFlagAndAVariable checks that --store-plain and its environment variable switch off the
+// optimizations of the server's store. The server then logs a warning. A run completes with and without the
+// optimizations.
 func TestStorePlainIsAFlagAndAVariable(t *testing.T) {
 	longtest.Skip(t, "seconds")
 	dir := t.TempDir()

@@ -18,7 +18,7 @@ import (
 	"github.com/perdure/perdure/llm/scripted"
 )
 
-// calls returns the recorded model calls, from the journal in dir.
+// calls returns the model calls that the scripted provider has recorded in its journal in dir.
 func calls(t *testing.T, dir string) (all []string) {
 	t.Helper()
 	raw, err := os.ReadFile(filepath.Join(dir, "journal"))
@@ -56,8 +56,8 @@ func startDev(t *testing.T, dir string, args ...string) devProcess {
 	return devProcess{p, c}
 }
 
-// read reads a log after a cursor up to the text, and returns the cursor there. It fails if the
-// server sends a reset.
+// read reads the log of a run, from the cursor until the text appears. It returns the cursor of that place,
+// and fails if the server sends a reset.
 func (d devProcess) read(t *testing.T, id uuid.UUID, cursor, text string) (at string) {
 	t.Helper()
 	seen := ""
@@ -77,10 +77,10 @@ func (d devProcess) read(t *testing.T, id uuid.UUID, cursor, text string) (at st
 	return ""
 }
 
-// TestInterruptedRunsContinueInPostgreSQL checks that runs of react agents continue in PostgreSQL after
-// a kill of their server. No model call with a stored answer is repeated, and the interrupted tool runs
-// only once. A message wakes a waiting run, and a reader continues after the last event that it
-// received.
+// TestInterruptedRunsContinueInPostgreSQL kills the server of runs of react agents, whose store is then
+// copied to PostgreSQL. The runs continue there: no model call with a stored answer is repeated, and the
+// interrupted tool runs only once. A message wakes a waiting run, and a reader continues after the last
+// event that it received.
 func TestInterruptedRunsContinueInPostgreSQL(t *testing.T) {
 	longtest.Skip(t, "PostgreSQL")
 	dir, url := t.TempDir(), opentest.URL(t)
@@ -153,9 +153,10 @@ func tokenOf(t *testing.T, dir string) string {
 	return strings.TrimSpace(string(raw))
 }
 
-// TestBackupCheckAndRestore makes a backup while a server runs. It checks that the restored store has
-// the contents of that time, and that its readers get a reset. The check finds no damage in the store
-// and in the backup, and finds a changed text in a copy of the backup.
+// TestBackupCheckAndRestore makes a backup while a server runs. It checks that the restored store has the
+// contents of the time of the backup, and that readers of its logs get a reset. perdure's check of a store
+// finds no damage in the store and in the backup. In a copy of the backup it finds a text that the test has
+// changed.
 func TestBackupCheckAndRestore(t *testing.T) {
 	longtest.Skip(t, "seconds")
 	dir := t.TempDir()

@@ -16,8 +16,8 @@ import (
 // ordinary is the id of a user without privileges. Tests of permissions run perdure as this user.
 const ordinary = 65534
 
-// runOrdinary runs perdure as a user without privileges, and returns its exit code and its output. The
-// copy of the program in dir is used, because the user may not enter the folder of the test's program.
+// runOrdinary runs perdure as a user without privileges, and returns the exit code and the output. It runs
+// the copy of the program in dir, because that user may not enter the folder of the test's own program.
 func runOrdinary(t *testing.T, dir string, args ...string) (int, string) {
 	t.Helper()
 	cmd := exec.Command(filepath.Join(dir, "perdure"), args...)
@@ -54,8 +54,8 @@ func ordinaryDir(t *testing.T) string {
 	return dir
 }
 
-// TestUnusablePathsAreNamed checks that a command names the file or folder that it cannot use, the
-// reason, and what to do, for a user without privileges.
+// TestUnusablePathsAreNamed runs commands as a user without privileges, with files and folders that this
+// user cannot use. The error must name the file or folder, the reason, and what to do.
 func TestUnusablePathsAreNamed(t *testing.T) {
 	longtest.Skip(t, "seconds")
 	dir := ordinaryDir(t)

@@ -31,8 +31,8 @@ func programVersion() string {
 	return versionFrom(version, built)
 }
 
-// versionFrom returns the version of a release build, or the version of the main module in the
-// build info, or "dev". A build info without a version has "(devel)".
+// versionFrom returns the version of a release build. For other builds it returns the version of the main
+// module in the build info, or "dev" if there is none. A build info without a version says "(devel)".
 func versionFrom(release string, built *debug.BuildInfo) string {
 	switch {
 	case release != "":

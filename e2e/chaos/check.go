@@ -20,7 +20,7 @@ func Check(r Run) []string {
 	return c.wrong
 }
 
-// check is the state of the checks of a run.
+// check is the state while the checks examine one run.
 type check struct {
 	Run
 	wrong  []string
@@ -32,7 +32,7 @@ type check struct {
 	turns   int // assistant messages
 }
 
-// task is a task as the log describes it.
+// task is what the events of the log say about a task.
 type task struct {
 	kind, call, turn string
 	attempts         int
@@ -100,8 +100,8 @@ func (c *check) taskEvent(e Event) {
 	}
 }
 
-// transcript checks that the conversation equals the script, with each answer and each result once
-// and in its place. The user's later messages are checked by signals.
+// transcript checks that the conversation equals the script, with each answer and each tool result once and
+// in its place. The method signals checks the messages that the user sends later.
 func (c *check) transcript() {
 	rest := c.Messages
 	if len(rest) == 0 || rest[0].Role != perdure.RoleUser || rest[0].PlainText() != c.Script.Prompt() {
@@ -119,7 +119,7 @@ func (c *check) transcript() {
 	}
 }
 
-// pastUser returns rest without the user's messages at its start.
+// pastUser returns the messages in rest that follow the user's messages at its start.
 func pastUser(rest []perdure.Message) []perdure.Message {
 	for len(rest) > 0 && rest[0].Role == perdure.RoleUser {
 		rest = rest[1:]
@@ -127,8 +127,8 @@ func pastUser(rest []perdure.Message) []perdure.Message {
 	return rest
 }
 
-// turn removes an answer and the results of its calls from the beginning of rest. It returns nil if
-// the answer is wrong, or if a result is missing.
+// turn checks the model's answer at the start of rest and the results of its tool calls, and returns the
+// messages after them. It returns nil if the answer is wrong, or if a result is missing.
 func (c *check) turn(rest []perdure.Message) []perdure.Message {
 	said, calls := rest[0], c.Script.Calls(c.turns)
 	rest = rest[1:]
@@ -163,8 +163,8 @@ const (
 	skipped     = "skipped"
 )
 
-// result checks a tool result. The result of a finished tool equals the script's. Any other result
-// says why there is none, and the log agrees.
+// result checks one tool result. If the tool has finished, its result must equal the script's. Otherwise
+// the result must say why the tool has not finished, and the log must agree with that.
 func (c *check) result(call Call, p perdure.Part, after []perdure.Message) {
 	text := strings.TrimSuffix(perdure.Content{Parts: p.Parts}.PlainText(), "\n")
 	t, how := c.byCall[p.ToolCallID], done

@@ -11,8 +11,8 @@ import (
 	"github.com/perdure/perdure/llm/scripted"
 )
 
-// played returns a correct run. A message arrives in the second turn and skips a tool, another tool
-// is interrupted, and one model call was made twice.
+// played returns the data of a run without faults. In its second turn a message arrives, because of which a
+// tool is skipped. Another tool is interrupted, and one model call is made twice.
 func played() Run {
 	p := &runBuilder{Run: Run{
 		ID: "x", Script: Script{Run: 7, Turns: 4, Late: 1, Pause: "0"}, OneShot: true, Status: perdure.StatusCompleted, Effects: map[string]int{},
@@ -96,8 +96,8 @@ func TestCorrectRunHasNoFindings(t *testing.T) {
 	}
 }
 
-// TestEveryFaultIsFound checks that Check finds each of these faults. Each case changes one thing of a
-// correct run.
+// TestEveryFaultIsFound checks that Check finds each kind of fault. Each case changes one thing in the data
+// of a run without faults.
 func TestEveryFaultIsFound(t *testing.T) {
 	first := func(r *Run, kind perdure.EventType) *Event {
 		return &r.Log[slices.IndexFunc(r.Log, func(e Event) bool { return e.Type == kind })]
@@ -152,7 +152,7 @@ func TestEveryFaultIsFound(t *testing.T) {
 	}
 }
 
-// second adds a second task to a tool call: it moves the task of the call named other to the call.
+// second gives a tool call a second task: the one of the call named other.
 func (r *Run) second(call, other string) {
 	for i := range r.Log {
 		if r.Log[i].Call == other {
@@ -161,8 +161,8 @@ func (r *Run) second(call, other string) {
 	}
 }
 
-// TestOrderOfSenders checks that Check requires the order of the messages of one sender, but no order
-// between two senders.
+// TestOrderOfSenders checks that Check requires messages of one sender to be in their order, and allows
+// messages of different senders in any order.
 func TestOrderOfSenders(t *testing.T) {
 	r := played()
 	r.Messages = slices.Insert(r.Messages, 8, perdure.Message{Role: perdure.RoleUser, Content: perdure.Content{Parts: []perdure.Part{perdure.Text("again")}}})
@@ -181,8 +181,8 @@ func TestOrderOfSenders(t *testing.T) {
 	}
 }
 
-// TestTakeovers checks that a takeover lasts from the kill to the first event after it that the run's
-// work writes.
+// TestTakeovers checks how Takeovers measures time: from the kill of a worker to the next event of the run
+// that only a worker's work writes.
 func TestTakeovers(t *testing.T) {
 	at := func(seconds int) perdure.Time { return perdure.At(time.Unix(int64(seconds), 0)) }
 	runs := []Run{

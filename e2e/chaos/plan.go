@@ -7,7 +7,7 @@ import (
 	"time"
 )
 
-// Kind is a kind of fault.
+// Kind is a kind of fault that the chaos suite causes.
 type Kind string
 
 // Faults of processes, of the database, of the hints between servers, and of the connections
@@ -43,12 +43,12 @@ const (
 	JumpWorker Kind = "jump worker"
 )
 
-// Fault is one event of the plan.
+// Fault is one fault that the suite causes, at a time of the plan.
 type Fault struct {
 	Kind Kind          `json:"kind"`
 	At   time.Duration `json:"at"`  // since the start of the plan
 	For  time.Duration `json:"for"` // until it heals, or the process is started again
-	// Target is the number of the server or worker, if the kind has one.
+	// Target is the number of the server or worker that the fault affects, if its kind affects one.
 	Target int `json:"target"`
 	// By is how far the fault moves a clock.
 	By time.Duration `json:"by,omitempty"`
@@ -63,17 +63,18 @@ func (f Fault) String() string {
 	return text
 }
 
-// Size configures the length of a plan and the duration of its faults.
+// Size says how long a plan is, and how long its faults last.
 type Size struct {
 	Servers, Workers int
-	// Kinds are the kinds to plan. Each occurs once before any occurs a second time.
+	// Kinds are the kinds of faults in the plan. Each occurs once before any occurs a second time.
 	Kinds []Kind
 	Count int
-	// Gap is the mean time between two faults.
+	// Gap is the mean time from one fault to the next.
 	Gap time.Duration
-	// Lease is the duration of the servers' leases. A stopped process is stopped for a longer time.
+	// Lease is the lease that the servers give to workers. A fault that stops a process stops it for a longer
+	// time.
 	Lease time.Duration
-	// Longest is how long hints are unavailable.
+	// Longest is the time for which a fault makes the hints between servers unavailable.
 	Longest time.Duration
 }
 
@@ -90,7 +91,7 @@ func Plan(random *rand.Rand, size Size) []Fault {
 		}
 		f := size.fault(random, deck[0])
 		deck = deck[1:]
-		// Faults of one place follow one another; faults of different places may overlap.
+		// Faults of the same target follow one another; faults of different targets may overlap.
 		f.At = max(at, busy[f.Place()])
 		busy[f.Place()] = f.At + f.For + size.Gap/2
 		plan = append(plan, f)
@@ -134,7 +135,7 @@ func (f Fault) OfWorker() bool {
 	return slices.Contains([]Kind{KillWorker, StopWorker, CutWorker, HoldUp, HoldDown, HalfOpen, DelayWorker, JumpWorker}, f.Kind)
 }
 
-// Place returns the name of the fault's target.
+// Place returns the name of what the fault affects.
 func (f Fault) Place() string {
 	switch {
 	case f.OfServer():

@@ -13,22 +13,22 @@ import (
 	"github.com/perdure/perdure"
 )
 
-// Kill is the end of a worker during its work.
+// Kill is one kill of a worker that was working on runs.
 type Kill struct {
 	Name string    `json:"name"`
 	At   time.Time `json:"at"` // by the database's clock
-	// Runs are the ids of the runs of which the worker held the agent or a task.
+	// Runs are the ids of the runs whose agent or task the worker was executing.
 	Runs []string `json:"runs"`
 }
 
-// Takeover is the time that a run made no progress after a kill.
+// Takeover says how long a run made no progress after its worker was killed.
 type Takeover struct {
 	Worker string        `json:"worker"`
 	Run    string        `json:"run"`
 	Took   time.Duration `json:"took"`
 }
 
-// progress are the events that a worker's work writes.
+// progress are the types of events that show that a worker works on the run.
 var progress = []perdure.EventType{
 	perdure.EventStarted, perdure.EventResumed, perdure.EventCheckpoint, perdure.EventEntry,
 	perdure.EventTaskStarted, perdure.EventTaskCompleted, perdure.EventCompleted,
@@ -54,7 +54,7 @@ func Takeovers(kills []Kill, runs []Run) []Takeover {
 	return all
 }
 
-// Report is the result of a run of the suite.
+// Report is the result of one execution of the chaos suite.
 type Report struct {
 	Seed      uint64        `json:"seed"`
 	Store     string        `json:"store"`
@@ -81,7 +81,7 @@ type Counts struct {
 	Readers, Reconnects                                           int
 }
 
-// Measure sets the fields that derive from the other fields and the runs.
+// Measure computes the fields that follow from the runs and from the fields that are already set.
 func (r *Report) Measure(runs []Run) {
 	for _, run := range runs {
 		c := &check{Run: run, tasks: map[string]*task{}, byCall: map[string]*task{}, results: map[string]string{}}
@@ -121,7 +121,7 @@ func (r *Report) Measure(runs []Run) {
 	}
 }
 
-// Table returns the report as text.
+// Table returns the report as a table of text for people.
 func (r *Report) Table() string {
 	var out strings.Builder
 	w := tabwriter.NewWriter(&out, 0, 0, 2, ' ', 0)
@@ -141,7 +141,7 @@ func (r *Report) Table() string {
 	return out.String()
 }
 
-// plain returns the number of servers whose stores ran without optimizations.
+// plain returns how many of the servers ran with the optimizations of their store switched off.
 func (r *Report) plain() (n int) {
 	for _, is := range r.Plain {
 		if is {
@@ -151,7 +151,7 @@ func (r *Report) plain() (n int) {
 	return n
 }
 
-// faults returns the number of faults of each kind.
+// faults returns a text with the total number of faults and the number of each kind.
 func (r *Report) faults() string {
 	counts := map[Kind]int{}
 	var kinds []string

@@ -9,18 +9,19 @@ import (
 type Run struct {
 	ID     string
 	Script Script
-	// OneShot runs end by themselves. Other runs are cancelled after they have answered everything.
+	// OneShot is set if the run ends by itself. Another run is cancelled after it has answered all messages.
 	OneShot bool
 	Status  perdure.Status
-	// Messages is the path from root to leaf.
+	// Messages is the conversation: the messages from the first one to the current leaf of the transcript.
 	Messages []perdure.Message
-	// Log is the log as read at the end.
+	// Log has the events of the log, as read after the run has ended.
 	Log []Event
-	// Sent are the signals that clients sent, with each sender's in order.
+	// Sent are the signals that clients sent. Those of one client are in the order of sending.
 	Sent []Sent
 	// Calls are the model calls as the provider recorded them.
 	Calls []scripted.Call
-	// Effects are the lines that tools have written, with their counts.
+	// Effects has the lines that the run's tools wrote to files, with the number of times that each line was
+	// written.
 	Effects map[string]int
 }
 
@@ -36,10 +37,10 @@ type Event struct {
 	Signal string // id of the signal
 }
 
-// Sent is a signal that a client sent until it got an answer.
+// Sent is a signal that a client sent, again and again until the server responded.
 type Sent struct {
 	Sender   int
 	ID, Text string
-	// Accepted is false if the answer was that the execution has ended.
+	// Accepted is false if the server refused the signal because the execution had ended.
 	Accepted bool
 }

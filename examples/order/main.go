@@ -20,7 +20,7 @@ import (
 	"github.com/perdure/perdure/worker/remote"
 )
 
-// patience is how long an order waits for its parcel.
+// patience is how long the agent waits for the signal that the parcel has left.
 const patience = 3 * 24 * time.Hour
 
 // Order is the agent's input.
@@ -36,7 +36,7 @@ type Order struct {
 	To       Address  `json:"to"`
 }
 
-// Extra is what goes into the parcel beside the article.
+// Extra is an addition to the article in the parcel.
 type Extra struct {
 	Name  string `json:"name"`
 	Count int    `json:"count" jsonschema:"minimum=1"`
@@ -113,7 +113,7 @@ func fulfil(ctx agent.Context, in Order) (Outcome, error) {
 	return out, err
 }
 
-// say appends a message to the conversation of the order.
+// say appends a message of the assistant to the conversation that the page of the order's run shows.
 func say(ctx agent.Context, text string) error {
 	parts := []perdure.Part{perdure.Text(text)}
 	_, err := ctx.Append(perdure.Message{Role: perdure.RoleAssistant, Content: perdure.Content{Parts: parts}}, agent.WithKey(text))

@@ -8,7 +8,7 @@ import (
 	"github.com/perdure/perdure/agent/agenttest"
 )
 
-// scenario returns a scenario with an invoice and a task that does not post letters.
+// scenario returns a test scenario: an invoice as input, and a fake of the task that would post letters.
 func scenario() agenttest.Scenario {
 	return agenttest.Scenario{
 		Agent: agent.DefineFunc("reminder", remind),

@@ -16,12 +16,12 @@ import (
 	"github.com/perdure/perdure/worker"
 )
 
-// checkedKind is a kind with a schema for which inputs are as expensive to check as the limits
+// checkedKind is a kind of agents. Its schema makes the validation of an input as expensive as the limits
 // allow.
 const checkedKind = "hostile-checked"
 
-// attacks contains the most expensive requests that an org with an admin key can send. atOnce is
-// the number of requests of one attack that run concurrently.
+// attacks has the most expensive requests that an admin of an org can send. The number of each attack says
+// how many of its requests run at the same time.
 var attacks = map[string]attack{
 	"starts":   {32, start},
 	"signals":  {32, noise},
@@ -38,8 +38,8 @@ var attacks = map[string]attack{
 	"prunes":   {2, prune},
 }
 
-// waiter returns a worker that claims the executions of start. Their agent waits for a signal that
-// is never sent.
+// waiter returns a worker for the executions that the function start creates. Their agent waits for a
+// signal that nobody sends.
 func (a *attacker) waiter() *worker.Worker {
 	w := worker.New(worker.Config{Dispatch: a.worker, Agents: 64, Tasks: 64, Parked: 10_000, Logger: slog.New(slog.DiscardHandler)})
 	w.RegisterAgent(agent.DefineFunc(waitKind, func(ctx agent.Context, _ struct{}) (string, error) {
@@ -49,7 +49,7 @@ func (a *attacker) waiter() *worker.Worker {
 	return w
 }
 
-// start starts an execution, which a worker of the org claims and suspends.
+// start starts an execution. The worker that waiter returns claims the execution and suspends it.
 func start(ctx context.Context, a *attacker) error {
 	_, err := a.api.Start(ctx, client.StartRequest{
 		Kind: waitKind, Input: json.RawMessage(`{}`), Metadata: json.RawMessage(fmt.Sprintf(`{"n":"%d"}`, a.next())),
@@ -57,7 +57,7 @@ func start(ctx context.Context, a *attacker) error {
 	return err
 }
 
-// noise sends a signal that no execution takes.
+// noise sends a signal with a name that the execution never waits for.
 func noise(ctx context.Context, a *attacker) error {
 	return a.send(ctx, "POST", a.path("/"+a.target.String()+"/signal"), "application/json", small)
 }
@@ -76,7 +76,7 @@ func deep(ctx context.Context, a *attacker) error {
 	return a.send(ctx, "POST", a.path(""), "application/json", deepStart)
 }
 
-// depth is the nesting depth of the values in that input.
+// depth is how deeply the values in the input of the attack deep are nested.
 const depth = 900
 
 var deepStart = func() []byte {
@@ -84,15 +84,15 @@ var deepStart = func() []byte {
 	return fmt.Appendf(nil, `{"kind":%q,"queue":"nobody","input":[%s]}`, idleKind, strings.TrimSuffix(strings.Repeat(one+",", 1<<20/len(one)), ","))
 }()
 
-// upload uploads 1 MiB that no commit uses.
+// upload uploads a payload of 1 MiB that no commit refers to.
 func upload(ctx context.Context, a *attacker) error {
 	content := big[len(`{"signalName":"noise","signalValue":`) : len(big)-1]
 	_, err := a.api.PutContent(ctx, a.target, int64(len(content)), bytes.NewReader(content))
 	return err
 }
 
-// search searches for a text or metadata that no execution has, so that the search reads all
-// executions.
+// search lists executions with a text or metadata that none of them has. To find none, the server has to
+// read all executions.
 func search(ctx context.Context, a *attacker) error {
 	query := "?limit=1000&q=nowhere"
 	if a.next()%2 == 0 {
@@ -101,12 +101,12 @@ func search(ctx context.Context, a *attacker) error {
 	return a.send(ctx, "GET", a.path(query), "", nil)
 }
 
-// page requests a list page of the maximum length.
+// page requests a page of the list of executions, with the largest limit.
 func page(ctx context.Context, a *attacker) error {
 	return a.send(ctx, "GET", a.path("?limit=1000"), "", nil)
 }
 
-// schemas registers kinds with new schemas.
+// schemas registers kinds of agents, each with a schema that the server has not seen before.
 func schemas(ctx context.Context, a *attacker) error {
 	r := perdure.Registration{WorkerID: uuid.New()}
 	for i := range 16 {
@@ -131,7 +131,8 @@ func largeSchema(number int) json.RawMessage {
 	return json.RawMessage(b.String())
 }
 
-// check starts an execution whose input is as expensive to validate as the limits allow.
+// check starts an execution of checkedKind with an input whose validation takes as long as the limits
+// allow.
 func check(ctx context.Context, a *attacker) error {
 	return a.send(ctx, "POST", a.path(""), "application/json", checkedStart)
 }
@@ -141,7 +142,7 @@ var checkedStart = func() []byte {
 	return fmt.Appendf(nil, `{"kind":%q,"queue":"nobody","input":[%s]}`, checkedKind, strings.TrimSuffix(strings.Repeat(one+",", 50), ","))
 }()
 
-// stream reads a log from its start for some seconds.
+// stream reads the log of an execution from its start, and stays connected for streamTime.
 func stream(ctx context.Context, a *attacker) error {
 	ctx, cancel := context.WithTimeout(ctx, streamTime)
 	defer cancel()
@@ -152,10 +153,10 @@ func stream(ctx context.Context, a *attacker) error {
 	return err
 }
 
-// streamTime is the time for which an attack reads a stream.
+// streamTime is how long the attack stream stays connected.
 const streamTime = 5 * time.Second
 
-// poll polls a queue without tasks.
+// poll asks for tasks of a queue that has none.
 func poll(ctx context.Context, a *attacker) error {
 	_, err := a.worker.PollTasks(ctx, perdure.Poll{
 		WorkerID: uuid.New(), Queues: []string{fmt.Sprintf("q%d", a.next())}, Kinds: []string{"none"}, Slots: 100, Wait: 200 * time.Millisecond,
@@ -163,7 +164,8 @@ func poll(ctx context.Context, a *attacker) error {
 	return err
 }
 
-// durable creates a stream, appends 64 KiB, reads them and deletes the stream.
+// durable creates a stream of the Durable Streams protocol, appends 64 KiB to the stream, reads them, and
+// deletes the stream.
 func durable(ctx context.Context, a *attacker) error {
 	path := fmt.Sprintf("/v1/stream/hostile/%d", a.next())
 	for _, step := range []struct {
@@ -179,8 +181,8 @@ func durable(ctx context.Context, a *attacker) error {
 	return nil
 }
 
-// prune deletes all ended executions. It first starts and cancels one, so that there is one to
-// delete.
+// prune deletes all executions that have ended. It first starts and cancels an execution, so that there is
+// at least one.
 func prune(ctx context.Context, a *attacker) error {
 	x, err := a.api.Start(ctx, client.StartRequest{Kind: idleKind, Input: json.RawMessage(`{}`), Queue: "nobody"})
 	if err != nil {

@@ -13,8 +13,8 @@ import (
 	"golang.org/x/sync/errgroup"
 )
 
-// deployment is a server with a worker and readers, each in a process of its own if the spec says
-// so.
+// deployment is a server in a process of its own. The deploymentSpec says whether it has a worker, in the
+// server's process or another one, and a process with readers of logs.
 type deployment struct {
 	ctx      context.Context
 	database *database
@@ -103,7 +103,7 @@ func (s *deployment) close() error {
 	return errors.Join(append(errs, s.database.drop())...)
 }
 
-// cost is the resource usage of server, worker and database.
+// cost is what the server, the worker and the database have used of the machine since they started.
 type cost struct {
 	Server, Worker resourceUsage // Worker equals Server if the worker is in the server's process
 	Postgres       time.Duration
@@ -120,8 +120,8 @@ func (s *deployment) cost() (c cost, err error) {
 	return c, err
 }
 
-// cpu returns the CPU time of server and worker, and that of the database, between two
-// measurements.
+// cpu returns the CPU time used between two measurements: that of server and worker together, and that of
+// PostgreSQL.
 func (s *deployment) cpu(before, after cost) (ours, postgres time.Duration) {
 	ours = after.Server.CPU - before.Server.CPU
 	if s.worker != s.server {
@@ -130,27 +130,28 @@ func (s *deployment) cpu(before, after cost) (ours, postgres time.Duration) {
 	return ours, after.Postgres - before.Postgres
 }
 
-// load describes the streams of a measurement.
+// load describes the text streams that a measurement produces.
 type load struct {
 	Executions int
 	For        time.Duration
 	PerSecond  float64 // chunks per second
 	Readers    int     // readers of each execution; 0 counts as 1
-	// Ahead is additional time before the chunks begin, for readers that were not connected in
-	// time.
+	// Ahead is added to the time before the first chunk. It is for a repetition, after readers were connected
+	// too late.
 	Ahead time.Duration
 }
 
 func (l load) every() time.Duration { return time.Duration(float64(time.Second) / l.PerSecond) }
 func (l load) chunks() int          { return int(l.For / l.every()) }
 
-// lead returns the time that the starts of all executions and readers need.
+// lead returns the time to allow for starting all executions and connecting all readers, before the first
+// chunk.
 func (l load) lead() time.Duration {
 	return 2*time.Second + time.Duration(l.Executions*max(1, l.Readers))*8*time.Millisecond + l.Ahead
 }
 
-// begin starts executions whose chunks begin at the returned time. Their start times are spread
-// over the interval between two chunks.
+// begin starts executions that stream text. The first chunk is due at the returned time. The other streams
+// begin later, evenly spread over the interval between two chunks.
 func (s *deployment) begin(ctx context.Context, l load) ([]followTarget, time.Time, error) {
 	at := time.Now().Add(l.lead())
 	all, err := s.start(ctx, l.Executions, func(i int) client.StartRequest {
@@ -192,7 +193,7 @@ func (s *deployment) agents(n int, kind string, input any) ([]followTarget, erro
 	return s.start(s.ctx, n, func(int) client.StartRequest { return client.StartRequest{Kind: kind, Input: raw} })
 }
 
-// samples returns the durations that the worker has recorded under a name, and removes them there.
+// samples returns the durations that the worker has measured under a name. The worker then forgets them.
 func (s *deployment) samples(name string) (all []time.Duration, err error) {
 	return all, s.worker.ask("samples", workerArgs{Name: name}, &all)
 }
@@ -215,8 +216,8 @@ func (s *deployment) start(ctx context.Context, n int, what func(i int) client.S
 	return all, err
 }
 
-// lost returns texts about the differences between the sent and the received text; none if they are
-// equal.
+// lost compares the text that the worker sent with the text that the readers received. It returns a
+// description of each difference.
 func lost(said streamedText, got readerResults, streams []followTarget) []string {
 	wrong := got.Broken
 	for _, to := range streams {
@@ -230,8 +231,8 @@ func lost(said streamedText, got readerResults, streams []followTarget) []string
 	return wrong
 }
 
-// finished waits until the executions have completed. It returns an error if one ends with another
-// status.
+// finished waits until all given executions have completed. It returns an error if one of them fails or is
+// cancelled.
 func (s *deployment) finished(ctx context.Context, streams []followTarget) error {
 	for _, to := range streams {
 		for {

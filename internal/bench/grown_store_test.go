@@ -12,8 +12,8 @@ import (
 	"github.com/perdure/perdure/internal/longtest"
 )
 
-// TestAGrownStoreIsMeasured checks that the table for small stores has every expected line once,
-// and that no file is left.
+// TestAGrownStoreIsMeasured runs the benchmark of growing stores with small sizes. It checks that the
+// printed table has each expected line once, and that the benchmark leaves no file behind.
 func TestAGrownStoreIsMeasured(t *testing.T) {
 	longtest.Skip(t, "seconds")
 	folder, shown := shortFolder(t), 0
@@ -55,8 +55,8 @@ func TestAGrownStoreIsMeasured(t *testing.T) {
 	}
 }
 
-// TestAFolderInMemoryIsRefused checks that a folder in memory is refused unless it is allowed,
-// because flushes cost nothing there. The report names such a folder.
+// TestAFolderInMemoryIsRefused checks that the benchmark refuses a folder in a file system in memory, where
+// flushes cost nothing, unless the user allows it. The report then says that the folder is in memory.
 func TestAFolderInMemoryIsRefused(t *testing.T) {
 	m := Machine{InMemory: true}
 	var out strings.Builder
@@ -77,8 +77,8 @@ func TestAFolderInMemoryIsRefused(t *testing.T) {
 	}
 }
 
-// TestBodiesDoNotCompress checks that gzip does not compress bodies, and that two bodies differ.
-// Otherwise a store that compresses would seem too cheap.
+// TestBodiesDoNotCompress checks that the benchmark's payloads differ, and that gzip does not make them
+// smaller. Otherwise a store that compresses would seem too cheap.
 func TestBodiesDoNotCompress(t *testing.T) {
 	for _, n := range []int{0, 1, 7, 8, 9, 4096} {
 		if got := body(n); len(got) != n {

@@ -15,7 +15,7 @@ import (
 	"github.com/perdure/perdure/worker/remote"
 )
 
-// orgSpec describes how a process connects to one org of the server.
+// orgSpec has the addresses of the server, and an org of that server with a key of the org.
 type orgSpec struct{ HTTP, GRPC, Org, Key string }
 
 func (o orgSpec) client() (*client.Client, error) {
@@ -25,7 +25,7 @@ func (o orgSpec) client() (*client.Client, error) {
 	})
 }
 
-// guest is a well-behaved org: a worker, and clients that send requests at a steady rate.
+// guest is an org that does not attack. It has a worker, and clients that send requests at a steady rate.
 type guest struct {
 	orgSpec
 	api       *client.Client
@@ -38,13 +38,13 @@ type guest struct {
 	errs    []error
 }
 
-// guestPace is the pause between two requests of one kind by one org.
+// guestPace is the interval between two requests of the same kind by one guest.
 const guestPace = 200 * time.Millisecond
 
 // guestSlots is the number of slots of a guest's worker.
 const guestSlots = 32
 
-// guestsRole runs the well-behaved orgs.
+// guestsRole is the process that runs all guests. args has their orgSpecs as JSON.
 func guestsRole(ctx context.Context, args []string) error {
 	var specs []orgSpec
 	if err := json.Unmarshal([]byte(args[0]), &specs); err != nil {
@@ -63,7 +63,8 @@ func guestsRole(ctx context.Context, args []string) error {
 		guests = append(guests, g)
 	}
 	return serveRequests(ctx, map[string]handler{
-		// window runs for the duration, and returns the times of each kind of request.
+		// The request window runs all guests for a duration. The response has the times of their requests, by
+		// kind.
 		"window": on(func(d time.Duration) (any, error) { return window(ctx, guests, d) }),
 	})
 }
@@ -93,7 +94,8 @@ func newGuest(ctx context.Context, spec orgSpec) (*guest, error) {
 	return g, nil
 }
 
-// window runs all guests for d, and returns their samples by operation.
+// window runs all guests at the same time for d. It returns the times that they measured, by the kind of
+// request.
 func window(ctx context.Context, guests []*guest, d time.Duration) (map[string][]time.Duration, error) {
 	var group sync.WaitGroup
 	for i, g := range guests {
@@ -115,8 +117,8 @@ func window(ctx context.Context, guests []*guest, d time.Duration) (map[string][
 	return all, errors.Join(errs...)
 }
 
-// window runs the operations of the guest for d, after delay, so that the orgs do not send their
-// requests at the same time.
+// window sends the requests of one guest for d. It begins after delay, so that the guests do not send their
+// requests at the same moments.
 func (g *guest) window(ctx context.Context, d, delay time.Duration) {
 	begin := time.Now().Add(delay)
 	var group sync.WaitGroup
@@ -134,8 +136,8 @@ func (g *guest) window(ctx context.Context, d, delay time.Duration) {
 	group.Wait()
 }
 
-// steady sends n requests at a steady rate. The time of each is counted from its due time, so that
-// the delay caused by a slow request is part of the samples.
+// steady calls do n times at a steady rate, and records how long each call took. A call's time counts from
+// the moment at which the call was due, so that it includes a delay that a slow call before it caused.
 func (g *guest) steady(ctx context.Context, due time.Time, n int, name string, do func(context.Context, time.Time) error) {
 	for range n {
 		if err := pause(ctx, time.Until(due)); err != nil {
@@ -175,7 +177,8 @@ func (g *guest) start(ctx context.Context, _ time.Time) error {
 	return err
 }
 
-// signal sends a signal. The agent's code records the time at which the signal arrives.
+// signal sends a signal that has the time due in its value. The agent that receives the signal records how
+// late it is.
 func (g *guest) signal(ctx context.Context, due time.Time) error {
 	value, err := json.Marshal(signalValue{At: due.UnixNano()})
 	if err != nil {
@@ -200,7 +203,8 @@ func (g *guest) log(ctx context.Context, _ time.Time) error {
 	return err
 }
 
-// stream reads the stream of one execution whose model streams five chunks per second.
+// stream starts one execution whose model streams five chunks per second, and reads its log until the
+// stream ends.
 func (g *guest) stream(ctx context.Context, begin time.Time, d time.Duration) error {
 	g.begun++
 	p := pace{ID: g.begun, Start: begin.Add(time.Second), Every: guestPace, Chunks: max(1, int((d-time.Second)/guestPace))}

@@ -16,24 +16,25 @@ import (
 	"github.com/perdure/perdure/client"
 )
 
-// Hostile measures by how much one hostile org slows down the other orgs on its server.
+// Hostile is the experiment that measures by how much an org that attacks the server slows down the other
+// orgs.
 type Hostile struct {
 	Stores  []string      // values as in Config.Stores
 	Attacks []string      // names from [Attacks]; empty means all, at the same time
 	Orgs    int           // number of well-behaved orgs
 	For     time.Duration // duration of each window
 	Folder  string        // folder for the databases; "" is the system's temporary folder
-	// OrgsCPU has the same meaning as in server.Config.
+	// OrgsCPU is the value for the field OrgsCPU of server.Config.
 	OrgsCPU int
 	// Profiles is a directory for a CPU profile of the server during the attacks; "" writes none.
 	Profiles string
 }
 
-// guestVerbs are the operations of a well-behaved org, in the order of the table.
+// guestVerbs are the operations whose times the guests measure, in the order of the printed table.
 var guestVerbs = []string{"start", "step", "task", "signal", "get", "list", "log", "stream"}
 
-// Run measures, and prints a table for each store. It first measures the well-behaved orgs alone,
-// and then together with the hostile org. Errors: invalid_argument for an unknown attack or store.
+// Run measures the times of the well-behaved orgs, first without and then with the attacks of the hostile
+// org. It prints a table for each store. Errors: invalid_argument for an unknown attack or store.
 func (h Hostile) Run(ctx context.Context, out io.Writer) error {
 	if err := h.check(); err != nil {
 		return err
@@ -78,7 +79,7 @@ func (h Hostile) check() error {
 	return err
 }
 
-// on measures one store.
+// on measures the effect of the attacks on one store.
 func (h Hostile) on(ctx context.Context, all *stores, store string, out io.Writer) (err error) {
 	s, err := setUp(ctx, all, store, deploymentSpec{noWorker: true, orgsCPU: h.OrgsCPU})
 	if err != nil {
@@ -135,7 +136,7 @@ func (h Hostile) on(ctx context.Context, all *stores, store string, out io.Write
 	return nil
 }
 
-// windowUsage is the resource usage of the server in a window.
+// windowUsage is what the server has used of the machine during one measurement.
 type windowUsage struct {
 	resourceUsage
 	scheduling string
@@ -146,7 +147,8 @@ func (m windowUsage) String() string {
 	return fmt.Sprintf("the server used %.2f cores; %s", m.CPU.Seconds()/m.took.Seconds(), m.scheduling)
 }
 
-// window measures the guests and the server.
+// window lets the guests send requests for a while. It returns the times of those requests, and what the
+// server has used meanwhile.
 func (h Hostile) window(s *deployment, guests *child) (samples map[string][]time.Duration, m windowUsage, err error) {
 	var before, after schedulerStats
 	var used resourceUsage
@@ -167,8 +169,8 @@ func (h Hostile) window(s *deployment, guests *child) (samples map[string][]time
 	return samples, m, nil
 }
 
-// profile starts a CPU profile of the server if Profiles is set. The caller must call end to stop
-// it.
+// profile starts a CPU profile of the server if Profiles is set. The caller must call end, which stops the
+// profile.
 func (h Hostile) profile(s *deployment, store string) (end func() error, err error) {
 	if h.Profiles == "" {
 		return func() error { return nil }, nil
@@ -190,8 +192,8 @@ func (h Hostile) guests(s *deployment) (*child, error) {
 	return s.spawnFor("guests", specs)
 }
 
-// attacker starts the process of the hostile org with the lowest priority, because in production
-// its clients would run on other machines.
+// attacker starts the process of the hostile org. The process has the lowest priority, because in
+// production the clients of that org would run on other machines.
 func (h Hostile) attacker(s *deployment) (*child, error) {
 	spec, err := s.newOrg("hostile")
 	if err != nil {

@@ -5,14 +5,15 @@ import (
 	"fmt"
 )
 
-// payloads is W4: steps with large results, and tasks with large inputs and results.
+// payloads is workload W4 of the benchmark: steps with large results, and tasks with large inputs and
+// results.
 func payloads(ctx context.Context, b *bench) error {
 	for _, mib := range pick(b, []int{1}, []int{1, 4, 16, 64}) {
 		err := b.on(ctx, deploymentSpec{slots: 4}, func(s *deployment) error {
 			for _, what := range stepsAndTasks {
 				in := stepsInputOf(what, pick(b, 1, 3), "")
-				// In JSON, a text is two bytes longer, and the input of a task some more. 64 bytes
-				// less keep both within the size.
+				// The JSON of a body is two bytes longer than the body, and the JSON of a task's input somewhat
+				// longer. With 64 bytes less, neither exceeds the size.
 				in.Size = mib<<20 - 64
 				id, err := s.agent(stepsKind, in)
 				if err != nil {

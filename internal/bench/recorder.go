@@ -5,8 +5,9 @@ import (
 	"time"
 )
 
-// recorder receives measurements from the code of workloads; questions read them. It also has
-// gates, at which agents wait until all have arrived. It is safe for concurrent use.
+// recorder collects the times that the agents and tasks of a worker measure, until the benchmark asks for
+// them. It also has gates, at which agents wait until the benchmark opens them. It is safe for concurrent
+// use.
 type recorder struct {
 	mu      sync.Mutex
 	samples map[string][]time.Duration
@@ -15,7 +16,7 @@ type recorder struct {
 	closed  bool
 }
 
-// gate is a place where agents wait until it is opened.
+// gate is a place in the code of agents where they wait until the benchmark opens the gate.
 type gate struct {
 	waiting int
 	open    bool
@@ -27,12 +28,12 @@ func newRecorder() *recorder {
 	return r
 }
 
-// since records the time since began.
+// since records under the name how much time has passed since began.
 func (r *recorder) since(name string, began time.Time) {
 	r.add(name, time.Since(began))
 }
 
-// now records the current time, as a duration since 1970.
+// now records the current time under the name, as a duration since 1970.
 func (r *recorder) now(name string) { r.add(name, time.Duration(time.Now().UnixNano())) }
 
 func (r *recorder) add(name string, d time.Duration) {
@@ -56,7 +57,7 @@ func (r *recorder) first(name string) time.Time {
 	return time.Unix(0, int64(r.samples[name][0]))
 }
 
-// take returns the durations that were recorded under the name, and removes them.
+// take returns the durations that are recorded under the name, and deletes them from the recorder.
 func (r *recorder) take(name string) []time.Duration {
 	r.mu.Lock()
 	defer r.mu.Unlock()
@@ -72,7 +73,7 @@ func (r *recorder) gate(name string) *gate {
 	return r.gates[name]
 }
 
-// pass waits at a gate until it is opened, or the worker stops.
+// pass waits at the gate with the name until the gate is open, or the worker stops.
 func (r *recorder) pass(name string) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
@@ -84,7 +85,7 @@ func (r *recorder) pass(name string) {
 	}
 }
 
-// reach counts an arrival at a gate, and does not wait.
+// reach counts an agent as arrived at the gate, but does not wait there.
 func (r *recorder) reach(name string) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
@@ -110,7 +111,7 @@ func (r *recorder) open(name string) time.Time {
 	return time.Now()
 }
 
-// close ends all waits.
+// close ends all waiting in methods of the recorder, because the worker stops.
 func (r *recorder) close() {
 	r.mu.Lock()
 	defer r.mu.Unlock()

@@ -28,7 +28,7 @@ type scaleRun struct {
 	rows   map[bool][]scaleResult // results of the runs; the key says whether the run had readers
 }
 
-// scaleResult is the result of one run.
+// scaleResult has the measurements of one round.
 type scaleResult struct {
 	chunks         int
 	writer, server time.Duration // CPU time of the writing, and of the whole process
@@ -39,8 +39,8 @@ type scaleResult struct {
 	lost           []string
 }
 
-// Scale measures streaming executions without readers, and with one reader each among many idle
-// readers, in turns.
+// Scale is the experiment that compares two kinds of rounds in alternation: executions stream text that
+// nobody reads, or one reader reads each stream while many idle readers are connected.
 type Scale struct {
 	Executions int           // streaming executions, each with one reader
 	Idle       int           // readers of idle executions, one each
@@ -70,7 +70,8 @@ func (c Scale) Run(ctx context.Context, out io.Writer) error {
 	})
 }
 
-// fit reduces the experiment to this machine's limit of open files.
+// fit reduces the numbers of executions and of idle readers in proportion, until this machine's limit of
+// open files suffices.
 func (s *scaleRun) fit() {
 	const others = 200 // open files of the database and the worker, and standard streams
 	room := files() - others
@@ -119,7 +120,7 @@ func perChunk(d time.Duration, r scaleResult) float64 {
 	return float64(d.Microseconds()) / float64(max(1, r.chunks))
 }
 
-// sum prints the medians. It fails if a chunk was lost.
+// sum prints the medians over all rounds. It fails if a reader did not get a chunk.
 func (s *scaleRun) sum() error {
 	median := func(with bool, of func(scaleResult) float64) float64 {
 		var all []float64
@@ -141,8 +142,7 @@ func (s *scaleRun) sum() error {
 	return checkNoLoss(wrong)
 }
 
-// round measures one run, whose streams last as long as the parameter long says. If with is set, the
-// run has readers.
+// round measures one round, with streams that last for long. If with is set, readers are connected.
 func (s *scaleRun) round(ctx context.Context, with bool, long time.Duration) (r scaleResult, err error) {
 	if with {
 		if r.perIdle, err = s.idleReaders(); err != nil {
@@ -173,7 +173,8 @@ func (s *scaleRun) round(ctx context.Context, with bool, long time.Duration) (r 
 	return r, s.hear(ctx, with, streams, &r)
 }
 
-// idleReaders opens the idle readers, and returns the bytes that each needs in the server.
+// idleReaders connects the idle readers. It returns how many bytes of the server's memory each of them
+// needs.
 func (s *scaleRun) idleReaders() (int, error) {
 	var before, after resourceUsage
 	if err := s.server.ask("used", true, &before); err != nil {
@@ -195,7 +196,8 @@ func (s *scaleRun) idleReaders() (int, error) {
 	return int(after.Heap+after.Stacks+after.Others-before.Heap-before.Stacks-before.Others) / max(1, s.idle), nil
 }
 
-// measure profiles the server until the end of the chunks.
+// measure records a CPU profile of the server until the time until, when the chunks end, and the CPU times
+// of server and worker.
 func (s *scaleRun) measure(ctx context.Context, until time.Time, r *scaleResult) error {
 	folder := s.keep
 	if folder == "" {
@@ -222,12 +224,12 @@ func (s *scaleRun) measure(ctx context.Context, until time.Time, r *scaleResult)
 	return err
 }
 
-// writing matches the functions that write chunks: the committer and its callers.
+// writing is a pattern for the names of the functions that write chunks: the committer and its callers.
 const writing = `sqlite\.\(\*committer\)\.run|face/grpc\.\(\*workerService\)\.append|engine\.\(\*Engine\)\.appendFrames`
 
 var accounting = regexp.MustCompile(`Showing nodes accounting for ([0-9.]+[a-zµ]+)`)
 
-// share returns the CPU time of the writing in a profile.
+// share returns the CPU time that a profile attributes to the functions that match writing.
 func share(ctx context.Context, profile string) (time.Duration, error) {
 	out, err := exec.CommandContext(ctx, "go", "tool", "pprof", "-top", "-unit=ms", "-nodecount=0", "-nodefraction=0", "-focus="+writing, profile).CombinedOutput()
 	if err != nil {
@@ -240,7 +242,8 @@ func share(ctx context.Context, profile string) (time.Duration, error) {
 	return time.ParseDuration(strings.TrimSpace(m[1]))
 }
 
-// hear waits for the end, and compares the received with the sent text.
+// hear waits until the streaming executions have completed. If with is set, it then compares the text that
+// the readers received with the text that the worker sent.
 func (s *scaleRun) hear(ctx context.Context, with bool, streams []followTarget, r *scaleResult) error {
 	if err := s.finished(ctx, streams); err != nil {
 		return err
@@ -253,7 +256,7 @@ func (s *scaleRun) hear(ctx context.Context, with bool, streams []followTarget, 
 	if !with {
 		return nil
 	}
-	// The streams of the idle readers have no end.
+	// Only the readers of the streaming executions come to an end; the idle readers have to be told to leave.
 	var got readerResults
 	if err := s.readers.ask("leave", len(streams), &got); err != nil {
 		return err

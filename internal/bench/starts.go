@@ -8,7 +8,8 @@ import (
 	"golang.org/x/sync/errgroup"
 )
 
-// startsOnly measures many concurrent starts of executions that no worker claims.
+// startsOnly measures how fast the server starts executions for many concurrent clients, while no worker
+// claims the executions.
 func (b *bench) startsOnly(s *deployment) error {
 	n, atOnce := pick(b, 16, 2000), pick(b, 8, 200)
 	var rates, cpus, postgres []float64
@@ -33,7 +34,8 @@ func (b *bench) startsOnly(s *deployment) error {
 	return nil
 }
 
-// startMany starts n executions, atOnce at a time.
+// startMany starts n executions with atOnce concurrent requests, and returns how long it took and what it
+// cost.
 func (s *deployment) startMany(n, atOnce int) (r burst, err error) {
 	input, err := json.Marshal(body(stepSize))
 	if err != nil {

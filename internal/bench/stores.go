@@ -13,22 +13,22 @@ import (
 	"github.com/perdure/perdure/internal/store/postgres/cluster"
 )
 
-// stores creates databases, one for each measured server.
+// stores creates the databases of measured servers, one for each server.
 type stores struct {
 	folder  string
 	plain   bool // servers run without the optimizations of their store
 	cluster *cluster.Cluster
 }
 
-// begin prepares the store with the name. It returns the version of the database: of PostgreSQL as the
-// server reports it, of SQLite the parameter known.
+// begin prepares the creation of databases in the store, which is "sqlite", "postgres" or a URL of
+// PostgreSQL. It returns the version of PostgreSQL; for SQLite it returns the parameter known.
 func (s *stores) begin(ctx context.Context, name, known string) (string, error) {
 	if name == "sqlite" {
 		return known, nil
 	}
 	if name == "postgres" && s.cluster == nil {
 		var err error
-		// Settings for a small machine that PostgreSQL shares with its servers.
+		// These settings are for a small machine, which PostgreSQL shares with the measured servers.
 		if s.cluster, err = cluster.Start("shared_buffers=256MB", "max_wal_size=2GB", "autovacuum_naptime=1min"); err != nil {
 			return known, err
 		}
@@ -43,7 +43,7 @@ func (s *stores) close() error {
 	return s.cluster.Stop()
 }
 
-// admin returns the URL of a database from which databases can be created.
+// admin returns the URL of an existing PostgreSQL database, over which the new databases are created.
 func (s *stores) admin(name string) string {
 	if name == "postgres" {
 		return s.cluster.URL("postgres")

@@ -9,8 +9,8 @@ import (
 	"github.com/perdure/perdure/client"
 )
 
-// manyWaiting is W7: executions that wait for a signal that is never sent. It measures the memory
-// and, over a minute, the CPU time of server and worker.
+// manyWaiting is workload W7 of the benchmark: executions wait for a signal that nobody sends. It measures
+// the memory and, over a minute, the CPU time that server and worker use meanwhile.
 func manyWaiting(ctx context.Context, b *bench) error {
 	n := pick(b, 50, 10_000)
 	return b.on(ctx, deploymentSpec{slots: 64}, func(s *deployment) error {

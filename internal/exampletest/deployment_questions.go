@@ -8,8 +8,8 @@ import (
 	"github.com/perdure/perdure/client"
 )
 
-// Answer answers the questions with these keys that an execution asks, as soon as they are open. It
-// panics if an answer is refused.
+// Answer waits for the questions with the given keys that an execution asks, and answers each one as soon
+// as it is open. It panics if the server refuses an answer.
 func (h *Deployment) Answer(id uuid.UUID, answers map[string]client.AnswerRequest) {
 	answer := func(q *perdure.Question) {
 		a, ok := answers[q.Key]

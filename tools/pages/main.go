@@ -34,7 +34,7 @@ func main() {
 	}
 }
 
-// contents returns the files below a root by their names.
+// contents returns the contents of all files, by their paths.
 func contents(files fs.FS) (map[string][]byte, error) {
 	all := map[string][]byte{}
 	err := fs.WalkDir(files, ".", func(name string, d fs.DirEntry, err error) error {
@@ -75,7 +75,7 @@ func pack(folder, archive string) error {
 	return out.Close()
 }
 
-// compare returns an error if the archive has other files than the folder.
+// compare returns an error if the files in the archive differ from those in the folder.
 func compare(folder, archive string) error {
 	want, err := contents(os.DirFS(folder))
 	if err != nil {

@@ -11,8 +11,8 @@ import (
 	"github.com/spf13/cobra"
 )
 
-// definitionFlags is a command that creates or updates a definition from a file and from flags.
-// Flags override the file.
+// definitionFlags is a command that creates or updates a definition from a file and from flags. A flag
+// takes precedence over the file.
 type definitionFlags struct {
 	*setup.App
 	agent                         runs.AgentFlags
@@ -34,7 +34,7 @@ func (d *definitionFlags) flags(cmd *cobra.Command) {
 	d.JSONFlag(cmd)
 }
 
-// fill copies the file and the flags into the definition.
+// fill sets in the definition what the file contains, and then what the flags contain.
 func (d *definitionFlags) fill(into *perdure.Definition) error {
 	d.agent.IgnoreVariables = true
 	if err := d.agent.Check(); err != nil {

@@ -11,7 +11,7 @@ import (
 	"github.com/spf13/cobra"
 )
 
-// keyLimits are the flags for the limits of a key.
+// keyLimits has the values of the flags that set the limits of a key.
 type keyLimits struct {
 	requests, running int64
 	stored            byteCount
@@ -28,8 +28,8 @@ func (k *keyLimits) all() perdure.KeyLimits {
 	return perdure.KeyLimits{RequestsPerSecond: k.requests, MaxRunning: k.running, MaxStored: int64(k.stored)}
 }
 
-// change returns the change of a key's limits that the flags request. any reports whether they request
-// one.
+// change returns the change of a key's limits that the given flags request. any is false if no such flag is
+// given.
 func (k *keyLimits) change(cmd *cobra.Command) (c client.KeyChange, any bool) {
 	for name, set := range map[string]func(){
 		"requests-per-second": func() { c.RequestsPerSecond = &k.requests },
@@ -89,8 +89,8 @@ func limitsText(l perdure.KeyLimits) string {
 		of(l.RequestsPerSecond, fmt.Sprint(l.RequestsPerSecond)), of(l.MaxRunning, fmt.Sprint(l.MaxRunning)), of(l.MaxStored, byteText(l.MaxStored)))
 }
 
-// useText returns the last columns in the list of keys. Each contains a usage, and its limit if there
-// is one.
+// useText returns the texts of the last three columns in the list of keys. Each column shows what the key
+// uses, and its limit if the key has that limit.
 func useText(k *perdure.APIKey) (requests, running, stored string) {
 	of := func(used, most string, limited bool) string {
 		if !limited {

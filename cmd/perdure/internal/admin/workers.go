@@ -65,7 +65,7 @@ func workerStyle(cell string) terminal.Style {
 	return terminal.StyleNone
 }
 
-// countOf returns the text of a number that the server counts only up to a maximum.
+// countOf returns a number as text. The server stops counting at a maximum, for which the text is "1,000+".
 func countOf(n int) string {
 	if n >= perdure.MaxQueueCount {
 		return "1,000+"
@@ -190,8 +190,8 @@ prints the state, and nothing changes. Only an admin may use it.`,
 	return cmd
 }
 
-// printResumed prints what resuming a queue has changed. queues are the server's queues before the
-// resume.
+// printResumed prints what resuming a queue has changed. The parameter queues has the server's queues as
+// they were before.
 func printResumed(a *setup.App, name string, queues []*perdure.QueueInfo) error {
 	var names []string
 	for _, q := range queues {

@@ -9,7 +9,8 @@ import (
 	"github.com/spf13/cobra"
 )
 
-// bashLimits are the flags that limit what commands of bash can access and use.
+// bashLimits has the values of the flags that limit which files and resources the commands of the bash tool
+// can use.
 type bashLimits struct {
 	sockets, confine, Net string
 
@@ -28,8 +29,8 @@ func (f *bashLimits) flags(cmd *cobra.Command) {
 	flags.Int64Var(&f.memory, "bash-memory", 0, "how many MiB all processes of a command may use together (default three quarters of the machine's; -1: no limit)")
 }
 
-// options returns the options of every workspace. data is the data directory. secrets are the files
-// with secrets that this process was given.
+// options returns the options for the workspaces of a worker with these limits. data is the worker's data
+// directory. secrets are the files with secrets that this process has been given.
 func (f *bashLimits) options(data string, secrets []string) tool.WorkspaceOptions {
 	return tool.WorkspaceOptions{
 		DataDir: data, Secrets: secrets, Sockets: tool.Sockets(f.sockets), Confine: tool.Confine(f.confine), Net: tool.Net(f.Net),
@@ -37,7 +38,8 @@ func (f *bashLimits) options(data string, secrets []string) tool.WorkspaceOption
 	}
 }
 
-// bytesOf converts MiB to bytes. It keeps 0 and negative numbers, which have a special meaning.
+// bytesOf converts MiB to bytes. It returns 0 and negative numbers unchanged, because they have a special
+// meaning.
 func bytesOf(mebibytes int64) int64 {
 	if mebibytes <= 0 {
 		return mebibytes
@@ -45,7 +47,7 @@ func bytesOf(mebibytes int64) int64 {
 	return min(mebibytes, 1<<40) << 20
 }
 
-// check refuses invalid values.
+// check returns an error if a flag has an invalid value.
 func (f *bashLimits) check() error {
 	for _, flag := range []struct {
 		name, value string
@@ -66,7 +68,7 @@ func (f *bashLimits) check() error {
 	return nil
 }
 
-// Confinement describes what confines bash to the workspace.
+// Confinement returns a text about what confines the commands of the bash tool to the workspace.
 func (w *Worker) Confinement(data string) string {
 	workspace, err := tool.OpenWorkspace(w.Workspace, "", w.Bash.options(data, w.secretPaths(data)))
 	if err != nil {
@@ -91,7 +93,7 @@ func (w *Worker) checkConfinement(data string) error {
 	return workspace.Close()
 }
 
-// Confines reports whether bash is confined to the workspace.
+// Confines reports whether something confines the commands of the bash tool to the workspace.
 func (w *Worker) Confines(data string) bool {
 	workspace, err := tool.OpenWorkspace(w.Workspace, "", w.Bash.options(data, w.secretPaths(data)))
 	if err != nil {
@@ -101,5 +103,6 @@ func (w *Worker) Confines(data string) bool {
 	return workspace.Confines()
 }
 
-// Unconfined reports whether the user has turned the confinement of bash off.
+// Unconfined reports whether the user has switched off the confinement of the bash tool, with --confine
+// off.
 func (w *Worker) Unconfined() bool { return w.Bash.confine == string(tool.ConfineOff) }

@@ -8,8 +8,8 @@ import (
 	"github.com/perdure/perdure/tool"
 )
 
-// TestTheWorkerOffersTheCatalog checks that the catalog has the providers of the program's own
-// worker and the built-in tools, each with a description and a schema.
+// TestTheWorkerOffersTheCatalog checks that Catalog returns what the worker of the perdure program
+// registers: its model providers, and all built-in tools, each with a description and a schema.
 func TestTheWorkerOffersTheCatalog(t *testing.T) {
 	providers, err := new(Worker).providers()
 	if err != nil {

@@ -17,7 +17,8 @@ func (w *Worker) ModelTableFlag(cmd *cobra.Command) {
 	cmd.Flags().StringVar(&w.modelTable, "model-table", "", "JSON file with context windows, maximum outputs and prices of models, in addition to the built-in ones")
 }
 
-// models returns the built-in prices and limits of models, with those of the operator's table.
+// models returns the prices and the limits of models: the built-in ones, overridden by those in the
+// operator's table.
 func (w *Worker) models() (llm.Prices, llm.Windows, error) {
 	if w.modelTable == "" {
 		return llm.DefaultPrices, llm.DefaultWindows, nil

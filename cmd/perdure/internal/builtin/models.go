@@ -9,7 +9,7 @@ import (
 	"github.com/perdure/perdure/llm"
 )
 
-// ModelSyntax tells the user how a model is written.
+// ModelSyntax is the hint in error messages about a model's name.
 const ModelSyntax = "models are written provider/model, like anthropic/claude-sonnet-5-5, openai/gpt-5.4 or gemini/gemini-3-flash-preview"
 
 // ParseModels parses the values of --model; it returns nil if there are none.
@@ -25,7 +25,8 @@ func ParseModels(given []string) ([]perdure.ModelConfig, error) {
 	return models, nil
 }
 
-// DefaultModel chooses a model by the keys in the environment.
+// DefaultModel returns the model to use if the user names none. It depends on which providers have an API
+// key in the environment. Error: UsageError, if there is none.
 func DefaultModel() ([]perdure.ModelConfig, error) {
 	if m, ok := llm.DefaultModel(os.Getenv); ok {
 		return []perdure.ModelConfig{m}, nil

@@ -12,22 +12,22 @@ import (
 	"github.com/perdure/perdure/cmd/perdure/internal/watcher"
 )
 
-// askedHere is a question that the terminal asks, at one of its prompts.
+// askedHere is a question that the terminal is asking, with the prompt that is shown.
 type askedHere struct {
 	question *perdure.Question
 	prompt   questions.Prompt
-	// leavable is set if the user may leave the question open.
+	// leavable is set if the user may stop answering the question, which then stays open.
 	leavable bool
 	answers  chan string
 	stop     context.CancelCauseFunc
 	done     <-chan struct{} // closed when the terminal no longer asks the question
 }
 
-// show shows the prompt.
+// show prints the prompt of the question.
 func (q *askedHere) show(out *terminal.Screen) { _, _ = fmt.Fprint(out, q.prompt.Text) }
 
-// ReadAnswer reads the next input as a line of the answer to a question. Error: errSetAside if
-// another question is to be asked first.
+// ReadAnswer shows a prompt and returns the next line that the user enters, as a part of the answer to the
+// question. Error: errSetAside, if the user chooses another question first.
 func (s *session) ReadAnswer(ctx context.Context, question *perdure.Question, p questions.Prompt, leavable bool) (text string, ok bool, err error) {
 	ask, stop := context.WithCancelCause(ctx)
 	defer stop(nil)
@@ -49,7 +49,7 @@ func (s *session) ReadAnswer(ctx context.Context, question *perdure.Question, p 
 	return text, ok, err
 }
 
-// setAsked shows the prompt of a question that the terminal asks from now on.
+// setAsked records the question that the terminal begins to ask, and shows the prompt.
 func (s *session) setAsked(q *askedHere) {
 	s.view.locked(func(*terminal.TextView) {
 		q.show(s.Stdout)
@@ -63,7 +63,7 @@ func (s *session) setAsked(q *askedHere) {
 	s.showStatus()
 }
 
-// unsetAsked records that the terminal no longer asks a question. The function end ends the line of the
+// unsetAsked records that the terminal no longer asks a question. It calls end, which ends the line of the
 // prompt.
 func (s *session) unsetAsked(end func()) {
 	s.view.locked(func(*terminal.TextView) {
@@ -82,7 +82,7 @@ func (s *session) askedNow() *askedHere {
 	return s.asked
 }
 
-// answer passes an input to the question that the terminal asks.
+// answer passes a line of input to the question that the terminal is asking.
 func (s *session) answer(ctx context.Context, q *askedHere, text string) error {
 	select {
 	case q.answers <- text:
@@ -93,8 +93,8 @@ func (s *session) answer(ctx context.Context, q *askedHere, text string) error {
 	return nil
 }
 
-// chooseNext selects the question that the terminal asks next. It interrupts, with errSetAside, the
-// question that is asked now or the following of events.
+// chooseNext sets the question that the terminal asks next. If the terminal is asking another question or
+// following the log, that is interrupted with errSetAside.
 func (s *session) chooseNext(id uuid.UUID) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -107,7 +107,8 @@ func (s *session) chooseNext(id uuid.UUID) {
 	}
 }
 
-// SetAside returns errSetAside if the user has chosen the question to be asked next.
+// SetAside returns errSetAside if the user has chosen a question that the terminal is to ask next;
+// otherwise nil.
 func (s *session) SetAside() error {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -117,8 +118,8 @@ func (s *session) SetAside() error {
 	return errSetAside
 }
 
-// followEvents calls Follow of the watcher, and interrupts it when the user chooses a question. The
-// events that arrive while the question is asked are shown afterwards. Error: errSetAside.
+// followEvents follows the log of the run, until the user chooses a question to answer. Events that arrive
+// while the terminal asks that question are shown afterwards. Error: errSetAside.
 func (s *session) followEvents(ctx context.Context, w *watcher.Watcher) (perdure.Status, error) {
 	events, pause := context.WithCancelCause(ctx)
 	defer pause(nil)
@@ -140,8 +141,8 @@ func (s *session) setPause(pause context.CancelCauseFunc) {
 	s.pause = pause
 }
 
-// askNext asks the question that the user has chosen. It returns only errors that the loop of follow
-// handles; it shows others.
+// askNext asks the question that the user has chosen. It returns an error only if following the run cannot
+// continue as before. Other errors are shown to the user.
 func (s *session) askNext(ctx context.Context, w *watcher.Watcher) error {
 	s.mu.Lock()
 	id := s.next

@@ -1,5 +1,5 @@
-// Package chat is the interactive chat of perdure chat and perdure run --chat: an input line below the
-// output of a run, with commands, completion and answers to questions.
+// Package chat is the interactive chat of the commands perdure chat and perdure run --chat. An input line
+// below the run's output accepts messages, commands and answers to questions, with completion.
 package chat
 
 import (
@@ -14,38 +14,39 @@ import (
 	"github.com/perdure/perdure/cmd/perdure/internal/watcher"
 )
 
-// Target is the run with which a chat continues.
+// Target says with which run a chat begins: with a new one or an existing one.
 type Target struct {
 	Start  *client.StartRequest // settings of a run to start; if they have no prompt, the chat asks for it
 	Resume *perdure.Execution
 	Prompt string // the message with which to continue the run in the field Resume
 }
 
-// waits reports whether the target is a new run that has no prompt yet.
+// waits reports whether the chat has to ask the user for a prompt before it can start the new run.
 func (t Target) waits() bool {
 	return t.Resume == nil && t.Start.UserPrompt == "" && len(t.Start.Parts) == 0
 }
 
-// Options are what a chat needs from the command that opens it.
+// Options has what the command that opens a chat provides to the chat.
 type Options struct {
 	Conn   *connection.RunConn
 	Worker *builtin.Worker
 	Start  Starter // nil if the chat cannot start a run
-	// Attach prepares the watcher of a run that the chat continues, and sends the prompt to the run.
+	// Attach prepares the watcher for an existing run with which the chat continues. It then sends the prompt
+	// to that run.
 	Attach func(ctx context.Context, w *watcher.Watcher, x *perdure.Execution, prompt string) error
 }
 
 // Starter starts the runs of a chat.
 type Starter interface {
-	// NewRequest returns the settings of a run. If the command names no models, the run uses the given
-	// models.
+	// NewRequest returns the request that starts a run with the flags of the command. The request has the
+	// given models if the command names none.
 	NewRequest(models []perdure.ModelConfig) (client.StartRequest, error)
-	// StartRun starts a run, and a worker if the run needs one here.
+	// StartRun starts a run. If the run needs a worker in this process, StartRun starts that worker too.
 	StartRun(ctx context.Context, conn *connection.RunConn, q *client.StartRequest) (*perdure.Execution, error)
 }
 
-// Run runs a chat until the user leaves it or the run ends. It returns the error that determines
-// the exit code.
+// Run runs a chat until the user leaves the chat or its run ends. The returned error determines the exit
+// code of the command.
 func Run(ctx context.Context, o Options, first Target) error {
 	return newSession(o).run(ctx, first)
 }

@@ -16,7 +16,7 @@ import (
 	"github.com/perdure/perdure/cmd/perdure/internal/terminal"
 )
 
-// command is a command of a chat.
+// command is a command that the user of a chat types, such as /help.
 type command struct {
 	name, operand, about string
 	run                  func(s *session, ctx context.Context, operand string) error
@@ -40,7 +40,7 @@ func commands() []command {
 	}
 }
 
-// takeInputs takes the user's inputs until they end or ctx ends.
+// takeInputs handles the lines that the user enters, one after the other, until the input or ctx ends.
 func (s *session) takeInputs(ctx context.Context) {
 	for {
 		text, ok, err := s.ed.Read(ctx)
@@ -57,7 +57,7 @@ func (s *session) takeInputs(ctx context.Context) {
 	}
 }
 
-// take handles one input.
+// take handles one line that the user has entered.
 func (s *session) take(ctx context.Context, text string) error {
 	asked := s.askedNow()
 	word, operand, _ := strings.Cut(strings.TrimSpace(text), " ")
@@ -84,14 +84,15 @@ func commandIndex(name string) int {
 	return slices.IndexFunc(commands(), func(c command) bool { return c.name == name })
 }
 
-// remembers reports whether an input belongs to the history. A line of an answer to a question does
-// not, because it fits only that question.
+// remembers reports whether a line belongs in the history of the input line. A line that answers a question
+// does not: it fits only that question.
 func (s *session) remembers(text string) bool {
 	word, _, _ := strings.Cut(strings.TrimSpace(text), " ")
 	return s.askedNow() == nil || commandIndex(word) >= 0
 }
 
-// unknownCommand returns an error that names the command with the nearest name.
+// unknownCommand returns an error for a command that does not exist. It names the existing command with the
+// most similar name.
 func unknownCommand(word string) error {
 	var names []string
 	for _, c := range commands() {
@@ -104,7 +105,7 @@ func unknownCommand(word string) error {
 	return errors.New(text + "; /help lists the commands")
 }
 
-// say sends a message to the run, or starts a run with it.
+// say sends a message to the run. If the chat has no run yet, it starts one with the message as the prompt.
 func (s *session) say(ctx context.Context, text string) error {
 	parts, err := messageParts(s.workspaceRoot(), text)
 	if err != nil {
@@ -140,7 +141,8 @@ func (s *session) say(ctx context.Context, text string) error {
 	return nil
 }
 
-// startWith starts a run with the settings of the command.
+// startWith starts a run with the message as its prompt and with the settings of the command that opened
+// the chat.
 func (s *session) startWith(text string, parts []perdure.Part) error {
 	q, chosen, err := s.startRequest()
 	if err != nil {
@@ -211,7 +213,7 @@ func (s *session) end(context.Context, string) error {
 	return nil
 }
 
-// retry repeats the turn that has failed.
+// retry makes the run repeat its newest turn, which has failed.
 func (s *session) retry(ctx context.Context, _ string) error {
 	x, err := s.client().Get(ctx, s.current())
 	if err != nil {
@@ -259,7 +261,7 @@ func (s *session) resume(ctx context.Context, operand string) error {
 	return nil
 }
 
-// readRuns returns the newest runs that have not ended. Completion offers them from then on.
+// readRuns returns the newest runs that have not ended. From then on, the Tab key completes their ids.
 func (s *session) readRuns(ctx context.Context) ([]*perdure.Execution, error) {
 	all, err := s.client().ListPage(ctx, client.ExecutionFilter{
 		Status: []perdure.Status{perdure.StatusPending, perdure.StatusRunning, perdure.StatusWaiting},

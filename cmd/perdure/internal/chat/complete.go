@@ -21,14 +21,15 @@ const (
 	maxFiles = 20_000
 	// maxCandidates is the maximum number of candidates of a completion.
 	maxCandidates = 50
-	// filesFresh is the time after which the files are listed again.
+	// filesFresh is how long the list of the workspace's files is used before it is read again.
 	filesFresh = 10 * time.Second
 )
 
 // skippedFolders are folders whose files completion does not offer.
 var skippedFolders = []string{".git", ".hg", ".svn", "node_modules", ".venv", "__pycache__", ".cache"}
 
-// offers contains the words that completion offers in addition to commands.
+// offers has what completion offers apart from the chat's commands: files of the workspace, runs and open
+// questions.
 type offers struct {
 	mu      sync.Mutex
 	root    string
@@ -42,7 +43,7 @@ type offers struct {
 	reading    sync.Mutex // held while the runs are read
 }
 
-// open lists the files below root in the background.
+// open starts to list the files below root in the background, for completion.
 func (o *offers) open(root string) {
 	o.mu.Lock()
 	defer o.mu.Unlock()
@@ -50,7 +51,8 @@ func (o *offers) open(root string) {
 	o.refresh()
 }
 
-// refresh lists the files again if the list is old; mu is held.
+// refresh lists the files again in the background if the list is older than filesFresh. The caller holds
+// mu.
 func (o *offers) refresh() {
 	if o.listing || o.root == "" || time.Since(o.listed) < filesFresh {
 		return
@@ -65,7 +67,7 @@ func (o *offers) refresh() {
 	}()
 }
 
-// listFiles returns files and folders below root, those near the root first.
+// listFiles returns the files and folders below root. Those in fewer folders come first.
 func listFiles(root string) []string {
 	var files []string
 	_ = filepath.WalkDir(root, func(at string, d fs.DirEntry, err error) error {
@@ -105,7 +107,7 @@ func (o *offers) openQuestions() int {
 	return len(o.asked)
 }
 
-// question returns the question with the id if completion offers it; otherwise nil.
+// question returns the open question with the id; nil if completion does not know it.
 func (o *offers) question(id uuid.UUID) *perdure.Question {
 	o.mu.Lock()
 	defer o.mu.Unlock()
@@ -135,8 +137,8 @@ func (o *offers) setRuns(runs []*perdure.Execution) {
 	o.runs = runs
 }
 
-// fileCandidates returns the files whose path or name begins with a text, and then those that
-// contain it.
+// fileCandidates returns the files that match a typed text. Files whose path or name begins with the text
+// come first, then those that contain it elsewhere.
 func (o *offers) fileCandidates(prefix string) []editor.Candidate {
 	o.mu.Lock()
 	defer o.mu.Unlock()
@@ -184,7 +186,8 @@ func (s *session) complete(text string) []editor.Candidate {
 	return nil
 }
 
-// refreshRuns reads the runs that completion offers, if it does not read them already. It does not block.
+// refreshRuns starts to read the runs that completion offers, in the background. It does nothing if such a
+// read is already under way.
 func (s *session) refreshRuns() {
 	if !s.offers.reading.TryLock() {
 		return

@@ -9,12 +9,12 @@ import (
 	"github.com/perdure/perdure/cmd/perdure/internal/watcher"
 )
 
-// twiceWithin is the maximum time between two interrupts of the process with which the second one ends
-// the chat.
+// twiceWithin is the longest interval between two interrupt signals to the process within which the second
+// one ends the chat.
 const twiceWithin = 5 * time.Second
 
-// escape handles Esc. If the terminal asks a question that the user may leave, escape leaves that
-// question open. Otherwise it stops the turn. It does not block.
+// escape handles the key Esc. If the terminal asks a question that may be left unanswered, the terminal
+// stops asking, and the question stays open. Otherwise the turn of the run is stopped, in the background.
 func (s *session) escape() {
 	if asked := s.askedNow(); asked != nil && asked.leavable {
 		asked.stop(errLeftOpen)
@@ -25,8 +25,8 @@ func (s *session) escape() {
 	}
 }
 
-// interrupt handles Ctrl-C: the first one stops the turn, the second one leaves the chat. It does not
-// block.
+// interrupt handles Ctrl-C without blocking. The first Ctrl-C has the effect of Esc; if again is set, it is
+// the second one and ends the chat.
 func (s *session) interrupt(again bool) {
 	if again {
 		s.quit(errLeft)
@@ -35,8 +35,8 @@ func (s *session) interrupt(again bool) {
 	s.escape()
 }
 
-// pressed records an interrupt of the process. It reports whether the previous one came within
-// twiceWithin.
+// pressed records the time of an interrupt signal to the process. It reports whether the previous signal
+// was less than twiceWithin ago.
 func (s *session) pressed() bool {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -51,8 +51,8 @@ func (s *session) isBusy() bool {
 	return s.busy || s.asked != nil
 }
 
-// stopTurn asks the server to stop the turn of the run. That also ends a question that the terminal
-// asks. The view shows the stop when the event arrives from the log.
+// stopTurn asks the server to stop the turn of the run. If the terminal is asking a question, it stops
+// asking. The view reports the stopped turn once the event arrives from the log.
 func (s *session) stopTurn() {
 	id := s.current()
 	s.stops.Store(true)
@@ -74,8 +74,9 @@ func (s *session) stopTurn() {
 	}
 }
 
-// Suspend calls f, which may use the terminal until it returns.
+// Suspend gives the terminal to f, and takes it back for the chat when f returns.
 func (s *session) Suspend(f func() error) error { return s.ed.Suspend(f) }
 
-// stoppedHere reports whether the user of the chat has asked to stop the turn, once for each request.
+// stoppedHere reports whether the user of this chat has asked to stop the turn. It returns true once for
+// each such request.
 func (s *session) stoppedHere() bool { return s.stops.Swap(false) }

@@ -12,14 +12,14 @@ import (
 	"github.com/perdure/perdure"
 )
 
-// imageTypes are the MIME types of images by the ends of file names.
+// imageTypes has the MIME types of images, by the extension of the file name.
 var imageTypes = map[string]string{
 	".png": "image/png", ".jpg": "image/jpeg", ".jpeg": "image/jpeg", ".gif": "image/gif", ".webp": "image/webp",
 }
 
-// messageParts returns the parts of a message that names images: the text, and then the images. An
-// image is named by its path, as a word of its own, with or without @. It returns nil if the text
-// names no image. A path without @ that does not exist is only text. Paths are relative to root.
+// messageParts returns the parts of a message that names images: first the text, then the images. An image
+// is named by its path as a separate word, relative to root, with or without @ before it. A path without @
+// that does not exist is ordinary text. The result is nil if the text names no image.
 func messageParts(root, text string) ([]perdure.Part, error) {
 	parts := []perdure.Part{perdure.Text(text)}
 	for _, word := range pathWords(text) {
@@ -46,8 +46,8 @@ func messageParts(root, text string) ([]perdure.Part, error) {
 	return parts, perdure.CheckUserParts("parts", parts)
 }
 
-// pathWords returns the words of a text. A word may be in quotes, as terminals write the path of a
-// file that is dropped on them, or have spaces after backslashes.
+// pathWords splits a text into words. Terminals insert the path of a dropped file in quotes, or with a
+// backslash before each space: such a path is one word.
 func pathWords(text string) []string {
 	var words []string
 	var word strings.Builder
@@ -80,7 +80,7 @@ func pathWords(text string) []string {
 	return words
 }
 
-// readImage reads a regular file up to the limit of images.
+// readImage reads a regular file. It fails if the file is larger than images may be.
 func readImage(path string) ([]byte, error) {
 	info, err := os.Stat(path)
 	if err != nil {
@@ -101,7 +101,7 @@ func readImage(path string) ([]byte, error) {
 	return raw, err
 }
 
-// partsValue returns the value of a userMessage signal with the parts.
+// partsValue returns the value of a signal userMessage that has the parts.
 func partsValue(parts []perdure.Part) (json.RawMessage, error) {
 	return json.Marshal(map[string][]perdure.Part{"parts": parts})
 }

@@ -9,10 +9,12 @@ import (
 	"github.com/perdure/perdure/cmd/perdure/internal/terminal"
 )
 
-// maxPastContent is the maximum size in bytes of a content that is read for the past of a chat.
+// maxPastContent is the size in bytes up to which ShowPast reads the content of an entry that the server
+// has left out of the list.
 const maxPastContent = 1 << 20
 
-// ShowPast shows the end of the conversation that the chat continues, and the state of its run.
+// ShowPast shows the newest part of the conversation that the chat continues, and the current state of its
+// run.
 func (s *session) ShowPast(ctx context.Context, snapshot *client.Snapshot) (err error) {
 	x := snapshot.Execution
 	s.mu.Lock()
@@ -26,9 +28,9 @@ func (s *session) ShowPast(ctx context.Context, snapshot *client.Snapshot) (err 
 	return err
 }
 
-// loadPast reads the content of an entry if it was left out because of its size. The content of an
-// entry that is too large for the past becomes a remark. The content of a LOCAL run may still be
-// missing: its worker may not be connected.
+// loadPast reads the content of an entry if the server has left it out because of its size. If the content
+// is larger than maxPastContent, a remark takes its place. The content of a LOCAL run stays missing if its
+// worker is not connected.
 func (s *session) loadPast(ctx context.Context, x *perdure.Execution, e *perdure.Entry) error {
 	if e.ContentBytes == 0 || !terminal.ContentOnWorker(e.Content) {
 		return nil

@@ -16,7 +16,8 @@ import (
 	"github.com/perdure/perdure/server"
 )
 
-// openOrJoin opens the data directory, or becomes a client of its owner.
+// openOrJoin opens the data directory and becomes its owner. If another process owns the directory, it
+// connects to that process as a client.
 func openOrJoin(ctx context.Context, a *setup.App, data string, kind OwnerKind) (*Conn, error) {
 	deadline := time.Now().Add(ConnectTimeout)
 	for {
@@ -40,12 +41,13 @@ func openOrJoin(ctx context.Context, a *setup.App, data string, kind OwnerKind) 
 	}
 }
 
-// socket creates a client, for the command's org, of a server on a socket.
+// socket returns a client for the server that listens on the socket at path. The client uses the org of the
+// command.
 func socket(a *setup.App, path, token string) *client.Client {
 	return client.Socket(path, token).With(func(o *client.Options) { o.Org = a.OrgOrDefault() })
 }
 
-// joinOwner becomes a client of the process that owns the data directory.
+// joinOwner connects, as a client, to the process that owns the data directory.
 func joinOwner(ctx context.Context, a *setup.App, owned *server.OwnedError) (*Conn, error) {
 	raw, err := os.ReadFile(server.TokenFile(owned.Data))
 	if err != nil {

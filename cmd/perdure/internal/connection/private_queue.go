@@ -6,8 +6,8 @@ import (
 	"github.com/perdure/perdure"
 )
 
-// PrivateQueue is the prefix of the queue of a run that a command executes with its own worker. No
-// worker in another directory takes work from that queue.
+// PrivateQueue is the prefix of a private queue: a command executes the run in it with a worker of its own.
+// Workers of other data directories do not claim work from such a queue.
 const PrivateQueue = "run:"
 
 // IsPrivate reports whether the run's queue is private. Only the command that started the run, or

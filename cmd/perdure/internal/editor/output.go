@@ -10,8 +10,8 @@ import (
 	"github.com/perdure/perdure/cmd/perdure/internal/terminal"
 )
 
-// output inserts text above the input line. Complete lines scroll up; the text after the last line
-// end is open, and is shown directly above the input line until it is complete.
+// output shows the output of a command above the input line. Complete lines scroll up. An incomplete line,
+// called open, is shown directly above the input line until it is complete.
 type output struct {
 	screen *terminal.Screen
 	device io.Writer
@@ -33,14 +33,15 @@ const (
 	starting             // the input line is not on the terminal yet
 )
 
-// openMsg is the text to show directly above the input line.
+// openMsg is the message with the open text, which is shown directly above the input line.
 type openMsg string
 
 func newOutput(s *terminal.Screen) *output {
 	return &output{screen: s, device: s.Device(), send: func(tea.Msg) {}, height: s.Rows}
 }
 
-// Write implements io.Writer. The text is safe for a terminal: a [terminal.Screen] writes it.
+// Write implements io.Writer. It does not check the text: a [terminal.Screen] writes it, which makes
+// control sequences visible.
 func (o *output) Write(p []byte) (int, error) {
 	o.mu.Lock()
 	defer o.mu.Unlock()
@@ -60,7 +61,7 @@ func (o *output) Write(p []byte) (int, error) {
 	return len(p), nil
 }
 
-// SetOpen shows text that is not complete, until the next write. It implements terminal.Frame.
+// SetOpen shows the text of an incomplete line, until the next write. It implements terminal.Frame.
 func (o *output) SetOpen(text string) {
 	o.mu.Lock()
 	defer o.mu.Unlock()
@@ -70,7 +71,8 @@ func (o *output) SetOpen(text string) {
 	}
 }
 
-// afterErase returns the part of a line that is after its last sequence to erase the line.
+// afterErase returns what remains visible of a line that contains sequences to erase the line: the text
+// after the last sequence.
 func afterErase(line string) string {
 	if at := strings.LastIndex(line, terminal.EraseLine); at >= 0 {
 		return line[at+len(terminal.EraseLine):]
@@ -88,7 +90,8 @@ func (o *output) rows(line string) []string {
 	return strings.Split(ansi.Hardwrap(line, width, true), "\n")
 }
 
-// expandTabs replaces tabs by spaces, because the width of a tab depends on its place.
+// expandTabs replaces each tab by the spaces up to the next tab stop, so that the width of the line does
+// not depend on where it is shown.
 func expandTabs(line string) string {
 	for {
 		before, after, ok := strings.Cut(line, "\t")
@@ -120,7 +123,7 @@ func (o *output) flush() {
 	o.held = nil
 }
 
-// hold buffers all output from now on, until release or end.
+// hold buffers all output from now on. release shows it.
 func (o *output) hold() {
 	o.mu.Lock()
 	defer o.mu.Unlock()
@@ -134,8 +137,7 @@ func (o *output) release() { o.runFrom(holding) }
 // drawn reports that the input line is on the terminal. Nothing can be inserted above it before.
 func (o *output) drawn() { o.runFrom(starting) }
 
-// runFrom shows the output that was held back, if the state is s. From then on, output is shown at
-// once.
+// runFrom shows the buffered output if the current state is s. Later output is then shown at once.
 func (o *output) runFrom(s outputState) {
 	o.mu.Lock()
 	defer o.mu.Unlock()
@@ -145,7 +147,8 @@ func (o *output) runFrom(s outputState) {
 	}
 }
 
-// end writes the buffered output, and passes further output on unchanged.
+// end writes the buffered output. Later output is passed on unchanged, because there is no input line any
+// more.
 func (o *output) end() {
 	o.mu.Lock()
 	defer o.mu.Unlock()

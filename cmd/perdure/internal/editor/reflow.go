@@ -15,7 +15,8 @@ type frame struct {
 	x, y   int   // position of the cursor
 }
 
-// newFrame returns the frame of rows in a terminal of the height, which shows the last ones.
+// newFrame returns the frame for a terminal with the given height. If there are more rows than fit, only
+// the last ones are in the frame.
 func newFrame(rows []string, cursor *tea.Cursor, height int) *frame {
 	f := &frame{}
 	if cursor != nil {
@@ -30,7 +31,8 @@ func newFrame(rows []string, cursor *tea.Cursor, height int) *frame {
 	return f
 }
 
-// cursorRow returns the row of the cursor after a terminal of the width has wrapped the rows.
+// cursorRow returns the row in which the cursor is, if a terminal of the given width wraps the rows of the
+// frame.
 func (f *frame) cursorRow(width int) int {
 	row := max(f.x-1, 0) / width
 	for _, w := range f.widths[:min(f.y, len(f.widths))] {
@@ -51,8 +53,8 @@ type reflow struct {
 	width  int                   // only for the goroutine of the program
 }
 
-// wrapsRows reports whether a terminal wraps its rows when it becomes narrower. Terminals that do not
-// are recognized by their environment variables.
+// wrapsRows reports whether the terminal wraps the rows on its screen when it becomes narrower. The
+// terminals that do not are recognized by environment variables.
 func wrapsRows(getenv func(string) string) bool {
 	if getenv("TMUX") != "" {
 		return true
@@ -71,13 +73,14 @@ func wrapsRows(getenv func(string) string) bool {
 // draws records that the renderer is about to write its next frame to the terminal.
 func (r *reflow) draws() { r.shown.Store(r.next.Load()) }
 
-// pause records whether another program has the terminal.
+// pause records whether another program is using the terminal at the moment.
 func (r *reflow) pause(paused bool) {
 	r.shown.Store(nil)
 	r.paused.Store(paused)
 }
 
-// filter handles a change of the terminal's size before the renderer knows of it.
+// filter handles the message that the size of the terminal has changed, before the renderer receives that
+// message.
 func (r *reflow) filter(_ tea.Model, msg tea.Msg) tea.Msg {
 	if size, ok := msg.(tea.WindowSizeMsg); ok {
 		if size.Width < r.width && size.Width > 0 && r.wraps && !r.paused.Load() {
@@ -88,8 +91,8 @@ func (r *reflow) filter(_ tea.Model, msg tea.Msg) tea.Msg {
 	return msg
 }
 
-// erase erases the frame that the terminal has wrapped to the width, and moves the cursor to where the
-// renderer expects it.
+// erase erases the frame after the terminal has wrapped its rows to the new width, and moves the cursor to
+// where the renderer expects it.
 func (r *reflow) erase(width int) {
 	f := r.shown.Load()
 	if f == nil {

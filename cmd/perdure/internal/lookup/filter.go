@@ -11,7 +11,7 @@ import (
 	"github.com/spf13/pflag"
 )
 
-// FilterFlags are the flags that select runs.
+// FilterFlags has the values of the flags that select runs in a list.
 type FilterFlags struct {
 	f                client.ExecutionFilter
 	status, metadata []string
@@ -19,7 +19,7 @@ type FilterFlags struct {
 	after, before    string
 }
 
-// Add adds the flags to those of a command.
+// Add defines the flags on a command.
 func (f *FilterFlags) Add(flags *pflag.FlagSet) {
 	flags.StringSliceVar(&f.status, "status", nil, "only those with one of these statuses: pending (shown as queued), running (working), waiting (your turn, asks, sleeping, waits for), cancelling, completed, failed, cancelled")
 	flags.StringVar(&f.f.Kind, "kind", "", "only those of this kind of agent")

@@ -17,8 +17,8 @@ import (
 	"github.com/perdure/perdure/cmd/perdure/internal/terminal"
 )
 
-// showCall shows a model call of a run. If as names a provider's API, it prints the request that the
-// API would receive instead.
+// showCall shows a model call of a run. If as names the API of a provider, showCall instead prints the
+// request that this API would receive for the call.
 func showCall(ctx context.Context, a *setup.App, conn *connection.Conn, run, call, as string) error {
 	x, err := Find(ctx, conn.Client, run)
 	if err != nil {
@@ -60,7 +60,8 @@ func findCall(ctx context.Context, c *client.Client, run uuid.UUID, call string)
 	return id, nil
 }
 
-// writeCallRequest prints the body of a request without any change.
+// writeCallRequest prints the body of the request that the API named by as would receive. The body is
+// printed unchanged, unless standard output is a terminal.
 func writeCallRequest(ctx context.Context, a *setup.App, c *client.Client, run, call uuid.UUID, as string) error {
 	body, err := c.ModelCallRequest(ctx, run, call, as)
 	if err != nil {
@@ -113,8 +114,8 @@ func printCall(a *setup.App, m *client.ModelCall) error {
 	return nil
 }
 
-// partsText returns the text of a message. If the message has parts that are not text, it returns
-// all parts as JSON.
+// partsText returns a message of a model call as text. If the message has a part that is not text, it
+// returns all parts as JSON.
 func partsText(m client.CallMessage) string {
 	var parts []perdure.Part
 	if json.Unmarshal(m.Parts, &parts) != nil || string(m.Parts) == "null" {
@@ -126,7 +127,8 @@ func partsText(m client.CallMessage) string {
 	return perdure.Content{Parts: parts}.PlainText()
 }
 
-// promptText says whether the shown prompt is the one that was sent.
+// promptText returns a remark on whether the prompt on the screen is exactly the one that the model
+// received.
 func promptText(p *perdure.CallPrompt) string {
 	switch {
 	case p == nil:

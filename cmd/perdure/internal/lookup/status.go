@@ -13,7 +13,7 @@ import (
 	"github.com/perdure/perdure/cmd/perdure/internal/terminal"
 )
 
-// awayText returns a text if a LOCAL run waits for the worker that holds its content; otherwise "".
+// awayText returns a remark if a LOCAL run waits for the worker that has the run's content; otherwise "".
 func awayText(x *perdure.Execution) string {
 	if x.Away == nil {
 		return ""
@@ -25,15 +25,15 @@ func awayText(x *perdure.Execution) string {
 	return fmt.Sprintf("the run waits for its worker: its content is on worker %s, %s; start that worker again", x.Away.WorkerID, since)
 }
 
-// printAway prints awayText on standard error.
+// printAway prints the remark of awayText on standard error, if there is one.
 func printAway(a *setup.App, x *perdure.Execution) {
 	if text := awayText(x); text != "" {
 		fmt.Fprintln(a.Stderr, "perdure: "+text)
 	}
 }
 
-// waitedFeatures returns the names of the features that the worker of a PENDING run must support; ""
-// if it needs none.
+// waitedFeatures returns the features that a worker must support to execute a PENDING run, separated by
+// commas; "" if the run needs none.
 func waitedFeatures(x *perdure.Execution) string {
 	if x.Status != perdure.StatusPending {
 		return ""
@@ -41,8 +41,8 @@ func waitedFeatures(x *perdure.Execution) string {
 	return strings.Join(x.NeedsFeatures.Names(), ", ")
 }
 
-// PrintPending prints why a run is PENDING. fresh reports that the command follows the run from its
-// start. untaken reports that it has seen no event of a worker.
+// PrintPending prints why a run is PENDING. fresh says that the command follows the run from its start, and
+// untaken that the command has seen no event that a worker wrote.
 func PrintPending(ctx context.Context, a *setup.App, c *client.Client, x *perdure.Execution, fresh, untaken bool) {
 	h := queueHold(ctx, a, c, x)
 	switch {
@@ -84,7 +84,8 @@ func StatusWord(x *perdure.Execution) string {
 	return strings.ToLower(string(x.Status))
 }
 
-// waitWord returns the word for a WAITING run. A run that waits for its own tasks works.
+// waitWord returns the word for the status of a WAITING run. If the run only waits for its own tasks, the
+// word is the one for a run that works.
 func waitWord(x *perdure.Execution) string {
 	switch x.WaitReason {
 	case WaitsForQuestion:
@@ -112,11 +113,11 @@ func waitWord(x *perdure.Execution) string {
 // maxWaitName is the maximum width of the name of a signal in a status.
 const maxWaitName = 24
 
-// StatusText returns the status of a run in words, and what it needs to continue.
+// StatusText returns the status of a run in words, with what the run needs to continue.
 func StatusText(x *perdure.Execution) string { return heldStatus(x, hold{}) }
 
-// heldStatus is like StatusText, but also tells the hold h that keeps the run from being taken. A hold
-// replaces the features that the run needs of a worker, because no worker could take the run.
+// heldStatus is like StatusText, but if h keeps workers from claiming the run, the text says so. The text
+// then leaves out the features that a worker must support, because no worker could claim the run.
 func heldStatus(x *perdure.Execution, h hold) string {
 	text := StatusWord(x)
 	if x.OpenQuestions > 1 || x.OpenQuestions == 1 && x.WaitReason != WaitsForQuestion {
@@ -133,7 +134,7 @@ func heldStatus(x *perdure.Execution, h hold) string {
 	return text
 }
 
-// statusStyle returns the style of a status. A status that needs a person is highlighted.
+// statusStyle returns the style of a status text. It is highlighted if a person has to do something.
 func statusStyle(text string) terminal.Style {
 	word, _, _ := strings.Cut(text, " ")
 	switch word {
@@ -149,10 +150,10 @@ func statusStyle(text string) terminal.Style {
 	return terminal.StyleDim
 }
 
-// TitleMember is the member of a run's metadata with its title for lists.
+// TitleMember is the name of the member of a run's metadata that has the run's title.
 const TitleMember = "title"
 
-// Title returns the title in a run's metadata, or else the server's title.
+// Title returns the title of a run: the one in its metadata, or otherwise the one that the server has made.
 func Title(x *perdure.Execution) string {
 	var metadata map[string]any
 	if json.Unmarshal(x.Metadata, &metadata) == nil {
@@ -163,7 +164,7 @@ func Title(x *perdure.Execution) string {
 	return x.Title
 }
 
-// PrintIdle prints how to continue an unfinished run.
+// PrintIdle prints the command with which an unfinished run can be continued.
 func PrintIdle(ctx context.Context, a *setup.App, conn *connection.Conn, x *perdure.Execution) {
 	if !conn.Offline() {
 		printAway(a, x)

@@ -10,9 +10,9 @@ import (
 	"github.com/perdure/perdure/cmd/perdure/internal/terminal"
 )
 
-// readWork reads the newest signals of a run, and if it is not of the react agent also its input, its
-// newest tasks and steps, and what it waits for. The messages to a react agent that have been taken
-// are left out: they are entries of its conversation.
+// readWork reads what terminal.Work shows about a run: its newest signals, without the messages that a
+// react agent has received, and for an unfinished react agent its running tasks. For other agents it also
+// reads the input, the newest tasks and steps, and what the run waits for.
 func readWork(ctx context.Context, conn *connection.Conn, x *perdure.Execution) (w terminal.Work, err error) {
 	w.Signals.Local, w.Signals.Ended = x.PersistenceMode == perdure.Local, x.Status.Terminal()
 	w.Signals.Newest, w.Signals.Earlier, err = newest(signalsOf(ctx, conn, x.ID), terminal.MaxShownSignals, func(s *perdure.Signal) bool {
@@ -38,8 +38,8 @@ func readWork(ctx context.Context, conn *connection.Conn, x *perdure.Execution) 
 	return w, err
 }
 
-// newest returns the last items for which keep returns true, and the number of such items before them.
-// It returns at most as many items as most says.
+// newest returns the last items of a list for which keep returns true, at most the number most. before is
+// the number of such items before those.
 func newest[T any](list iter.Seq2[T, error], most int, keep func(T) bool) (last []T, before int, err error) {
 	for item, err := range list {
 		if err != nil {
@@ -68,8 +68,8 @@ func allOf[T any](list iter.Seq2[T, error]) ([]T, error) {
 	return all, nil
 }
 
-// signalsOf returns the signals of a run, oldest first. It returns none if the server has an earlier
-// version, which does not list signals.
+// signalsOf returns the signals of a run, oldest first. If the server has an earlier version, which cannot
+// list signals, there are none.
 func signalsOf(ctx context.Context, conn *connection.Conn, run uuid.UUID) iter.Seq2[*perdure.Signal, error] {
 	return func(yield func(*perdure.Signal, error) bool) {
 		for s, err := range conn.Signals(ctx, run) {

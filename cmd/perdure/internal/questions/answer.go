@@ -80,7 +80,7 @@ answer that does not fit is refused with the fields of the form and an example.`
 	return cmd
 }
 
-// readVerdict parses the argument of perdure answer into the verdict and the value of the request.
+// readVerdict parses the argument of perdure answer, and sets the verdict and the value in the request r.
 func readVerdict(a *setup.App, q *perdure.Question, arg string, r *client.AnswerRequest) error {
 	for _, c := range q.Choices {
 		if c.Value == arg {
@@ -117,11 +117,11 @@ func readVerdict(a *setup.App, q *perdure.Question, arg string, r *client.Answer
 	return nil
 }
 
-// maxShownAnswer is the maximum width of an answer in an error.
+// maxShownAnswer is the maximum number of columns with which an error message repeats the user's answer.
 const maxShownAnswer = 120
 
-// errOnWorker returns the error of an answer to a question whose content cannot be shown, because its
-// worker is not connected.
+// errOnWorker returns the error for an answer to a question whose content only a worker has. As that worker
+// is not connected, the user could not see the content.
 func errOnWorker(q *perdure.Question) error {
 	return perdure.Errorf(perdure.Unavailable, "question %s can only be denied now: what it asks is on the worker of run %s, which is not connected; try again when it is", q.ID, q.ExecutionID)
 }
@@ -135,7 +135,7 @@ func textValue(text string) json.RawMessage {
 	return raw
 }
 
-// answer prints the question and then answers it.
+// answer prints the question with its details, and then sends the answer r.
 func answer(ctx context.Context, a *setup.App, c *client.Client, q *perdure.Question, r client.AnswerRequest) error {
 	details, err := Details(ctx, c, q)
 	if err != nil {
@@ -164,7 +164,7 @@ func answer(ctx context.Context, a *setup.App, c *client.Client, q *perdure.Ques
 	return a.Stdout.Linef("%s", terminal.QuestionOutcome(after))
 }
 
-// Details returns the details of a question, of any size; nil if there are none.
+// Details reads the complete details of a question from the server; nil if the question has none.
 func Details(ctx context.Context, c *client.Client, q *perdure.Question) ([]byte, error) {
 	if q.DetailsBytes == 0 {
 		return q.Details, nil
@@ -172,7 +172,8 @@ func Details(ctx context.Context, c *client.Client, q *perdure.Question) ([]byte
 	return c.QuestionDetails(ctx, q.ID)
 }
 
-// Send sends an answer with the hash of the details that were shown.
+// Send sends the answer r, with the hash of the details that the user has seen. The server refuses an
+// approval if the question has other details; a denial is always possible.
 func Send(ctx context.Context, c *client.Client, q *perdure.Question, details []byte, r client.AnswerRequest) (*perdure.Question, error) {
 	shown := perdure.DetailsHash(q.Kind, q.Subject, details)
 	if r.Verdict == perdure.VerdictDeny {

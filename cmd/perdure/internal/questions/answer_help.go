@@ -15,8 +15,8 @@ import (
 	"github.com/perdure/perdure/cmd/perdure/internal/terminal"
 )
 
-// showUnanswered prints a question for which no answer was given, and returns an error with the answers
-// that it takes.
+// showUnanswered prints a question for which the user gave no answer. It returns an error that lists the
+// possible answers.
 func showUnanswered(ctx context.Context, a *setup.App, c *client.Client, id uuid.UUID) error {
 	q, err := c.Question(ctx, id)
 	if err != nil {
@@ -35,10 +35,10 @@ func showUnanswered(ctx context.Context, a *setup.App, c *client.Client, id uuid
 	return setup.NewUsageError("the answer is missing", answersHelp(q))
 }
 
-// answerField is the name of an answer's value in the errors of the server.
+// answerField is the name by which the server's errors call the value of an answer.
 const answerField = "answer"
 
-// isAboutAnswer reports whether the server has refused the value of an answer.
+// isAboutAnswer reports whether err is the server's refusal of an answer's value.
 func isAboutAnswer(err error) bool {
 	var coded *perdure.Error
 	if !errors.As(err, &coded) || coded.Code != perdure.InvalidArgument {
@@ -49,10 +49,12 @@ func isAboutAnswer(err error) bool {
 	})
 }
 
-// maxListedChoices is the maximum number of choices that are listed as commands.
+// maxListedChoices is the maximum number of a question's choices for which answersHelp prints a command
+// each.
 const maxListedChoices = 10
 
-// answersHelp returns the commands that answer a question, and the fields of its form.
+// answersHelp returns the commands with which the user can answer a question, and a list of the fields of
+// its form.
 func answersHelp(q *perdure.Question) string {
 	command := "perdure answer " + q.ID.String() + " "
 	var lines []string

@@ -13,15 +13,15 @@ import (
 	"github.com/perdure/perdure/cmd/perdure/internal/terminal"
 )
 
-// Terminal asks a person in a terminal.
+// Terminal asks the person at a terminal the open questions of a run.
 type Terminal struct {
 	Out *terminal.Screen
 	// ReadLine shows a prompt and reads a line; ok is false at the end of the input.
 	ReadLine func(ctx context.Context, p Prompt) (line string, ok bool, err error)
 	// Edit lets the person change a text in an editor.
 	Edit func(ctx context.Context, text []byte) ([]byte, error)
-	// Headed reports whether the last lines of the screen name the question, as its event does; nil
-	// means that they do not.
+	// Headed reports whether the heading of the question is already on the screen, as the last output; the
+	// view of the log prints it for the question's event. If Headed is nil, no heading is.
 	Headed func(q *perdure.Question) bool
 }
 

@@ -15,7 +15,8 @@ import (
 	"github.com/perdure/perdure/cmd/perdure/internal/setup"
 )
 
-// readEdit parses the value of --edit, JSON or - for standard input, into the details of the request.
+// readEdit parses the value of the flag --edit and sets it as the changed details in r. The value is JSON,
+// or - for JSON from standard input.
 func readEdit(a *setup.App, arg string, r *client.AnswerRequest) error {
 	if r.Verdict != perdure.VerdictApprove {
 		return setup.NewUsageError("--edit stands only beside approve", "it changes what is approved")
@@ -34,10 +35,11 @@ func readEdit(a *setup.App, arg string, r *client.AnswerRequest) error {
 	return nil
 }
 
-// errNoEditor is returned by EditFile if the environment names no editor.
+// errNoEditor is the error of EditFile if neither $VISUAL nor $EDITOR is set.
 var errNoEditor = errors.New("set $VISUAL or $EDITOR to the editor to use")
 
-// EditFile lets a person change a text in the editor that $VISUAL or $EDITOR names.
+// EditFile opens a text in the editor that $VISUAL or $EDITOR names, and returns the text that the person
+// saves.
 func EditFile(ctx context.Context, text []byte) ([]byte, error) {
 	editor := os.Getenv("VISUAL")
 	if editor == "" {
@@ -65,8 +67,8 @@ func EditFile(ctx context.Context, text []byte) ([]byte, error) {
 	return []byte(strings.TrimSpace(string(changed))), err
 }
 
-// edited lets a person change the details in an editor, and returns the answer that approves the
-// changed details. If the editor fails or the result is not JSON, it returns the problem instead.
+// edited opens the details of a question in an editor, and returns the answer that approves them as
+// changed. If the editor fails or the result is not JSON, wrong is a text about that problem.
 func (t Terminal) edited(ctx context.Context, details []byte) (r client.AnswerRequest, wrong string) {
 	changed, err := t.Edit(ctx, details)
 	switch {

@@ -10,10 +10,11 @@ import (
 	"github.com/perdure/perdure/cmd/perdure/internal/setup"
 )
 
-// rememberForms are the values of --remember, for help texts.
+// rememberForms lists the possible values of the flag --remember, for help texts.
 const rememberForms = "run (this call in this run), run:tool (every call of the tool), definition, definition:tool (all runs of the definition)"
 
-// readRemember parses the values of --remember and --for into an answer.
+// readRemember parses the values of the flags --remember and --for, and sets in r which approval the server
+// is to remember.
 func readRemember(form string, life time.Duration, r *client.AnswerRequest) error {
 	switch {
 	case form == "" && life != 0:
@@ -43,8 +44,8 @@ func readRemember(form string, life time.Duration, r *client.AnswerRequest) erro
 	return nil
 }
 
-// remembered parses the words after "r" and returns the approval to remember. If the words are not
-// valid, it returns the problem instead.
+// remembered parses the words that a person types after "r" at a question's prompt. It returns an answer
+// that approves and says what to remember, or in wrong a text about what is wrong with the words.
 func remembered(words string) (r client.AnswerRequest, wrong string) {
 	remember := perdure.Remember{Scope: perdure.GrantRun, Match: perdure.GrantExact}
 	for word := range strings.FieldsSeq(words) {

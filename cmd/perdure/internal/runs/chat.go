@@ -53,7 +53,8 @@ If standard input is not a terminal, each line of it is a message.`,
 	return cmd
 }
 
-// chatArguments returns the run to continue, "" for a new one, and the prompt. Error: UsageError.
+// chatArguments returns the id of the run to continue and the prompt. The id is "" if the chat starts a new
+// run. Error: UsageError.
 func chatArguments(resume string, args []string) (id, prompt string, err error) {
 	if resume == "" && len(args) > 0 && namesRun(args[0]) {
 		resume, args = args[0], args[1:]
@@ -70,16 +71,18 @@ func chatArguments(resume string, args []string) (id, prompt string, err error) 
 	return resume, prompt, nil
 }
 
-// partOfID matches an id that was shortened or mistyped. It is no prompt, which would cost a model call.
+// partOfID matches an argument that looks like a shortened or mistyped id. Such an argument is refused:
+// sent as a prompt, it would cost a model call.
 var partOfID = regexp.MustCompile(`^[0-9a-fA-F]{8}-[0-9a-zA-Z-]{0,40}$`)
 
-// namesRun reports whether an argument is the id of a run, or the word last.
+// namesRun reports whether an argument names a run: it is an id, or the word last.
 func namesRun(arg string) bool {
 	_, err := uuid.Parse(arg)
 	return arg == lookup.Last || err == nil && len(arg) == 36
 }
 
-// startChat starts a chat. Without a prompt, the first input is the prompt.
+// startChat starts a chat with a new run. If prompt is empty, the first line that the user types is the
+// prompt.
 func (r *RunCommand) startChat(ctx context.Context, prompt string) error {
 	if prompt == "" && !chat.Usable(r.App) {
 		line, ok, err := r.Lines().Read(ctx)
@@ -94,7 +97,7 @@ func (r *RunCommand) startChat(ctx context.Context, prompt string) error {
 	return r.Run(ctx, prompt)
 }
 
-// resumeChat continues a run as a chat.
+// resumeChat opens a chat that continues an existing run.
 func (r *RunCommand) resumeChat(ctx context.Context, id, prompt string) error {
 	if !r.agent.Given("workspace") {
 		r.worker.Workspace = ""

@@ -5,7 +5,7 @@ import (
 	"github.com/perdure/perdure/cmd/perdure/internal/setup"
 )
 
-// printExecution prints one execution as JSON with --json. Otherwise it calls the function plain.
+// printExecution prints an execution: as JSON with --json, and otherwise by calling plain.
 func printExecution(a *setup.App, x *perdure.Execution, plain func()) error {
 	if a.JSON {
 		return a.Stdout.PrintJSON(x)

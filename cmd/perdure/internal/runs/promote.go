@@ -14,7 +14,7 @@ import (
 	"github.com/spf13/cobra"
 )
 
-// promoteCommand is the command that copies the content of a LOCAL run to the server.
+// promoteCommand is perdure promote, which copies the content of a LOCAL run from its worker to the server.
 type promoteCommand struct {
 	*setup.App
 	worker builtin.Worker
@@ -63,8 +63,8 @@ func (p *promoteCommand) promote(ctx context.Context, arg string) error {
 	return printExecution(p.App, x, func() { _ = p.Stdout.Linef("run %s is on the server now", x.ID) })
 }
 
-// requestCopy requests the copy. It retries while a worker that was just started is not yet
-// connected.
+// requestCopy asks the server to copy the content of the run. A worker that has just been started may not
+// be connected yet; requestCopy then tries again.
 func (p *promoteCommand) requestCopy(ctx context.Context, conn *connection.RunConn, id uuid.UUID) (*perdure.Execution, error) {
 	for deadline := time.Now().Add(connection.ConnectTimeout); ; {
 		x, err := conn.Promote(ctx, id)

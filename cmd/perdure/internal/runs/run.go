@@ -15,7 +15,7 @@ import (
 	"github.com/spf13/cobra"
 )
 
-// RunCommand is the command that starts a run and follows it.
+// RunCommand is a command that starts a run and follows it, with the values of its flags.
 type RunCommand struct {
 	*setup.App
 	agent      AgentFlags
@@ -25,7 +25,8 @@ type RunCommand struct {
 	chat       bool
 	detach     bool
 	local      bool
-	// plan offers only tools that change nothing. noAgentsFile leaves out AGENTS.md.
+	// plan gives the model only tools that change nothing. noAgentsFile leaves the file AGENTS.md out of the
+	// system prompt.
 	plan, noAgentsFile bool
 }
 
@@ -72,8 +73,9 @@ func (r *RunCommand) Flags(cmd *cobra.Command) {
 	r.JSONFlag(cmd)
 }
 
-// check validates the command before anything is created, and returns the request. If the command names
-// no models, the run uses the parameter models; if that is nil, the default model.
+// check validates the arguments and flags of the command before anything is created, and returns the
+// request that starts the run. If the command names no models, the run uses the parameter models, or the
+// default model if that is nil.
 func (r *RunCommand) check(prompt string, models []perdure.ModelConfig) (client.StartRequest, error) {
 	r.agent.IgnoreVariables = r.Definition != ""
 	r.agent.Net = r.worker.Bash.Net
@@ -125,8 +127,8 @@ func (r *RunCommand) check(prompt string, models []perdure.ModelConfig) (client.
 	return q, err
 }
 
-// NewRequest returns the settings of a further run of a chat. If the command names no models, the run
-// uses the given models.
+// NewRequest returns the request that starts another run from within a chat. If the command names no
+// models, the run uses the given ones.
 func (r *RunCommand) NewRequest(models []perdure.ModelConfig) (client.StartRequest, error) {
 	return r.check("", models)
 }
@@ -159,7 +161,7 @@ func (r *RunCommand) Run(ctx context.Context, prompt string) error {
 	return w.FollowToEnd(ctx)
 }
 
-// StartRun starts the run, and a worker if the run needs one here.
+// StartRun starts the run. If the run needs a worker in this process, StartRun starts that worker too.
 func (r *RunCommand) StartRun(ctx context.Context, conn *connection.RunConn, q *client.StartRequest) (*perdure.Execution, error) {
 	if err := r.chooseQueue(conn.Conn, q); err != nil {
 		return nil, err
@@ -182,8 +184,9 @@ func (r *RunCommand) StartRun(ctx context.Context, conn *connection.RunConn, q *
 	return conn.Start(ctx, *q)
 }
 
-// askUnconfined lets bash ask for approvals if the worker of this command cannot confine it, unless
-// --approve says otherwise.
+// askUnconfined makes the run ask for approval before each bash command, if the worker in this process
+// cannot confine such commands. It leaves the run unchanged if the user has decided with --approve,
+// --confine off or a definition.
 func (r *RunCommand) askUnconfined(conn *connection.RunConn, q *client.StartRequest) error {
 	auto := r.agent.approve == "" || r.agent.approve == approveAuto
 	if !auto || r.Definition != "" || !conn.HasWorker || r.worker.Confines(conn.Data) {
@@ -196,8 +199,8 @@ func (r *RunCommand) askUnconfined(conn *connection.RunConn, q *client.StartRequ
 	return r.Stderr.Linef("perdure: commands cannot be confined here, so each bash call asks for your approval (--approve allow lets them run)")
 }
 
-// resolveDefinition finds the definition that the user named, and adds the values of the flags to the
-// settings.
+// resolveDefinition reads the agent definition that the user named into the request. The values of flags
+// then replace or extend the settings of the definition.
 func (r *RunCommand) resolveDefinition(ctx context.Context, conn *connection.Conn, q *client.StartRequest) error {
 	if r.Definition == "" {
 		return r.instruct(conn, q, nil)

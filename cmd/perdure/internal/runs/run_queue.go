@@ -12,8 +12,8 @@ import (
 	"github.com/perdure/perdure/cmd/perdure/internal/terminal"
 )
 
-// chooseQueue determines which worker executes the run: one in this process, on a private queue, or
-// one of the server's workers.
+// chooseQueue sets the queue of the run, and so which worker executes it: one in this process, on a private
+// queue, or one of the server's workers.
 func (r *RunCommand) chooseQueue(conn *connection.Conn, q *client.StartRequest) error {
 	metadata, err := r.agent.MetadataJSON()
 	if err != nil {
@@ -46,14 +46,14 @@ func (r *RunCommand) chooseQueue(conn *connection.Conn, q *client.StartRequest) 
 }
 
 const (
-	// workspaceMember is the member of a run's metadata with its workspace. Only runs on a private
-	// queue have it.
+	// workspaceMember is the name of the member in a run's metadata that has the run's workspace. Only runs
+	// on a private queue have that member.
 	workspaceMember = "workspaceRoot"
 	// longestTitle is the maximum length of a title in characters.
 	longestTitle = 120
 )
 
-// titleOf returns the beginning of a prompt in one line.
+// titleOf returns a title for a run: the beginning of its prompt, in one line.
 func titleOf(prompt string) string {
 	title := strings.Join(strings.Fields(terminal.Clean(prompt)), " ")
 	if r := []rune(title); len(r) > longestTitle {

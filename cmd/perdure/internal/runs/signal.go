@@ -79,10 +79,11 @@ the fields and an example. A signal that the kind has not registered is stored, 
 	return cmd
 }
 
-// maxShownValue is the maximum width of a value in an error.
+// maxShownValue is the maximum number of columns with which an error message repeats the value of a signal.
 const maxShownValue = 120
 
-// readJSON returns the JSON of an argument, or for "-" of standard input. Error: UsageError.
+// readJSON returns the JSON in an argument. If the argument is "-", it reads the JSON from standard input.
+// Error: UsageError.
 func readJSON(a *setup.App, arg string) (json.RawMessage, error) {
 	text := arg
 	if arg == "-" {

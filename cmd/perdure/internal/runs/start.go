@@ -14,7 +14,7 @@ import (
 	"github.com/spf13/cobra"
 )
 
-// startCommand starts a run of any kind, for the workers of a server.
+// startCommand is perdure start, which starts a run of any kind for the workers of a server to execute.
 type startCommand struct {
 	*setup.App
 	queue    string
@@ -120,8 +120,8 @@ func (s *startCommand) run(ctx context.Context, q client.StartRequest) error {
 	})
 }
 
-// startSoon starts the run. If no worker has registered the kind, it waits for one for a while: the
-// worker may have been started in the same moment.
+// startSoon starts the run. If no worker has registered the kind of the run, startSoon tries again for a
+// while, because such a worker may be starting at the same moment.
 func (s *startCommand) startSoon(ctx context.Context, conn *connection.Conn, q client.StartRequest) (*perdure.Execution, error) {
 	const pause = 500 * time.Millisecond
 	q.Waits = func() {

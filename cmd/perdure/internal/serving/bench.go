@@ -146,7 +146,7 @@ worker, so large numbers take their time: 500,000 runs about ten minutes.`,
 	return cmd
 }
 
-// showRun runs perdure show for a run, in a separate process.
+// showRun runs the command perdure show for a run, in a process of its own.
 func showRun(ctx context.Context, server, token, run string) error {
 	self, err := os.Executable()
 	if err != nil {

@@ -14,12 +14,13 @@ import (
 	"github.com/spf13/cobra"
 )
 
-// opsFlag adds --ops-addr to a long-running command.
+// opsFlag adds the flag --ops-addr, the address of the port for operators, to a server's or worker's
+// command.
 func opsFlag(cmd *cobra.Command, addr *string) {
 	cmd.Flags().StringVar(addr, "ops-addr", "", "private address for operators, without a key: /metrics, /healthz, /readyz, and /debug/pprof/ for this machine with the token in the data directory's file ops-token; default: none")
 }
 
-// registerer returns the registerer of this process's metrics, nil if they are not exported.
+// registerer returns where this process registers its metrics; nil if no port serves them.
 func (s *serverCommand) registerer() prometheus.Registerer {
 	if s.opsAddr == "" {
 		return nil
@@ -30,7 +31,7 @@ func (s *serverCommand) registerer() prometheus.Registerer {
 	return s.registry
 }
 
-// listenOps opens a worker's port for operators. It returns a nil listener for an empty address.
+// listenOps opens the port for operators of a worker. For an empty address the listener is nil.
 func listenOps(addr string) (net.Listener, error) {
 	if addr == "" {
 		return nil, nil
@@ -42,7 +43,7 @@ func listenOps(addr string) (net.Listener, error) {
 	return l, nil
 }
 
-// serveOps serves a worker's port for operators until stop is called.
+// serveOps serves metrics and profiles of a worker on the listener until stop is called.
 func serveOps(l net.Listener, c ops.Config) (stop func()) {
 	ctx, cancel := context.WithCancel(context.Background())
 	var over sync.WaitGroup
@@ -54,7 +55,7 @@ func serveOps(l net.Listener, c ops.Config) (stop func()) {
 	return func() { cancel(); over.Wait() }
 }
 
-// healthOf returns a check that reports whether a worker accepts work.
+// healthOf returns the health check of a worker: whether it accepts work.
 func healthOf(w func() *worker.Worker) health.Check {
 	return func(context.Context) (r health.Report) {
 		running := w()

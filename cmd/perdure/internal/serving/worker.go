@@ -17,7 +17,7 @@ import (
 	"github.com/spf13/cobra"
 )
 
-// workerCommand is the command that runs a worker for a server in another process.
+// workerCommand is perdure worker, which runs a worker that connects to a server in another process.
 type workerCommand struct {
 	*setup.App
 	worker  builtin.Worker
@@ -119,8 +119,8 @@ func (w *workerCommand) run(ctx context.Context) error {
 	return nil
 }
 
-// serveOps opens the port for operators before the worker connects. Operators can then see that the
-// worker waits for the server.
+// serveOps opens the port for operators, before the worker is connected to a server. Operators can then see
+// that the worker waits for the server.
 func (w *workerCommand) serveOps(data string, log *slog.Logger) (stop func(), err error) {
 	listener, err := listenOps(w.opsAddr)
 	if listener == nil {

@@ -15,8 +15,8 @@ import (
 	"github.com/perdure/perdure/worker/remote"
 )
 
-// dial connects, and waits for a server that is not reachable yet. Workers and servers can start in
-// any order.
+// dial connects the worker to the server. If the server is not reachable yet, dial waits, so that workers
+// and servers can be started in any order.
 func (w *workerCommand) dial(ctx context.Context, o remote.Options) (*remote.Client, error) {
 	const most = 5 * time.Second
 	for pause := 100 * time.Millisecond; ; pause = min(2*pause, most) {
@@ -33,7 +33,8 @@ func (w *workerCommand) dial(ctx context.Context, o remote.Options) (*remote.Cli
 	}
 }
 
-// fillAddress fills in missing options from the server that owns the data directory.
+// fillAddress sets the options that the user has not given. It takes them from the server that owns the
+// data directory.
 func (w *workerCommand) fillAddress(o *remote.Options, data string) error {
 	switch {
 	case strings.Contains(o.Addr, "://"):
@@ -66,8 +67,8 @@ func (w *workerCommand) fillAddress(o *remote.Options, data string) error {
 	return nil
 }
 
-// isLocal reports whether the addresses are on this machine. The token of the data directory may
-// then be used as the key.
+// isLocal reports whether all addresses in the list are on this machine. The worker may then use the token
+// of the data directory as its key.
 func isLocal(list string) bool {
 	for addr := range strings.SplitSeq(list, ",") {
 		here := func(prefix string) bool { return strings.HasPrefix(strings.TrimSpace(addr), prefix) }

@@ -9,7 +9,7 @@ import (
 	"github.com/spf13/cobra"
 )
 
-// ClientTLS are the flags for the security of a worker's connection.
+// ClientTLS has the values of the flags for TLS on a worker's connection to its server.
 type ClientTLS struct {
 	on            bool
 	ca, cert, key string
@@ -24,7 +24,8 @@ func (s *ClientTLS) Flags(cmd *cobra.Command) {
 	f.StringVar(&s.key, "tls-key", "", "key (PEM) of --tls-cert")
 }
 
-// Config returns the TLS configuration, nil for plain text. Errors: UsageError.
+// Config returns the TLS configuration that the flags describe; nil for a connection in plain text. Errors:
+// UsageError.
 func (s *ClientTLS) Config() (*tls.Config, error) {
 	if (s.cert == "") != (s.key == "") {
 		return nil, NewUsageError("--tls-cert and --tls-key go together", "give both, or neither")
@@ -47,7 +48,7 @@ func (s *ClientTLS) Config() (*tls.Config, error) {
 		if _, err := tls.LoadX509KeyPair(s.cert, s.key); err != nil {
 			return nil, NewFileError("--tls-cert and --tls-key", err, "give a certificate and its key in PEM")
 		}
-		// Read the files for each connection, so that a renewed certificate is used.
+		// The certificate's files are read for each connection, so that a renewed certificate is used.
 		c.GetClientCertificate = func(*tls.CertificateRequestInfo) (*tls.Certificate, error) {
 			pair, err := tls.LoadX509KeyPair(s.cert, s.key)
 			return &pair, err

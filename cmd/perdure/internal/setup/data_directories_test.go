@@ -7,8 +7,9 @@ import (
 	"testing"
 )
 
-// TestListOfDataDirectories checks that OtherDataDirs returns each existing directory except the given
-// one, once and with its real path. Entries of removed directories are deleted.
+// TestListOfDataDirectories checks that OtherDataDirs returns every known data directory that exists,
+// except the one it is given. Each is returned once, with symbolic links resolved. A directory that no
+// longer exists is removed from the list of known ones.
 func TestListOfDataDirectories(t *testing.T) {
 	home := t.TempDir()
 	t.Setenv("HOME", home)

@@ -21,16 +21,16 @@ const (
 	ExitInterrupted = 130 // Ctrl-C; the run can be resumed
 )
 
-// exitError ends the program with a code. All messages have already been printed.
+// exitError is an error that only carries an exit code. The command has already printed all messages.
 type exitError struct{ code int }
 
-// ExitWith returns an error that ends the program with a code.
+// ExitWith returns an error with which the program ends with the given code, without another message.
 func ExitWith(code int) error { return exitError{code} }
 
 func (e exitError) Error() string { return "exit" }
 
-// ExitCode returns the exit code for an error. An error before the command began is about flags and
-// arguments, so its code is ExitUsage.
+// ExitCode returns the exit code of the program for a command's error. An error from before the command
+// began to work is about flags and arguments, and has the code ExitUsage.
 func (a *App) ExitCode(err error) int {
 	var ended exitError
 	var usage UsageError
@@ -45,7 +45,8 @@ func (a *App) ExitCode(err error) int {
 	return ExitFailed
 }
 
-// ErrorText returns the text of an error for people; "" if it has been printed.
+// ErrorText returns the text of an error for people. It returns "" if the command has already printed the
+// error.
 func (a *App) ErrorText(err error, code int) string {
 	var ended exitError
 	if errors.As(err, &ended) || errors.Is(err, ErrInterrupted) {
@@ -64,7 +65,8 @@ func (a *App) ErrorText(err error, code int) string {
 	return text
 }
 
-// pathHint returns what to do about a file or folder that cannot be used; "" for other errors.
+// pathHint returns advice about a file or folder that the program cannot use; "" if err is about something
+// else.
 func (a *App) pathHint(err error) string {
 	remedy := fileRemedy(err)
 	var usage UsageError
@@ -79,7 +81,7 @@ func (a *App) pathHint(err error) string {
 	return remedy
 }
 
-// hint returns the remedy for an error whose text has none.
+// hint returns advice about an error whose own text has no advice.
 func (a *App) hint(err error) string {
 	var coded *perdure.Error
 	if !errors.As(err, &coded) {
@@ -96,13 +98,13 @@ func (a *App) hint(err error) string {
 	return ""
 }
 
-// ExitNow ends the process because of a failure in the background, for which the command would
-// wait forever.
+// ExitNow prints an error and ends the process. It is for failures in the background after which the
+// command would wait forever.
 func ExitNow(err error) {
 	fmt.Fprintln(terminal.NewScreen(os.Stderr), "perdure: "+terminal.ErrorMessage(err))
 	os.Exit(ExitFailed)
 }
 
-// ErrInterrupted is the cause of the context once the user or the system has requested the command
-// to stop.
+// ErrInterrupted is the cause with which a command's context is cancelled if the user or the system asks
+// the command to stop.
 var ErrInterrupted = errors.New("interrupted")

@@ -7,12 +7,12 @@ import (
 	"github.com/spf13/pflag"
 )
 
-// exclusive is cobra's annotation of flags that exclude each other. Its values are groups of names,
-// separated by spaces.
+// exclusive is the annotation with which cobra marks flags that exclude each other. Its values are groups
+// of flags: their names, separated by spaces.
 const exclusive = "cobra_annotation_mutually_exclusive"
 
-// CheckFlagGroups checks which flags are given together, before cobra does so with texts of its own.
-// Error: UsageError.
+// CheckFlagGroups refuses a command line that lacks a required flag, or has flags that exclude each other.
+// It does so before cobra, whose error texts differ from those of the program. Error: UsageError.
 func CheckFlagGroups(cmd *cobra.Command) error {
 	if err := cmd.ValidateRequiredFlags(); err != nil {
 		return NewUsageError(missingFlags(cmd), UsageOf(cmd))
@@ -27,7 +27,7 @@ func CheckFlagGroups(cmd *cobra.Command) error {
 	return NewUsageError(err.Error(), UsageOf(cmd))
 }
 
-// missingFlags returns which required flags are not given.
+// missingFlags returns an error text that names the required flags that are not given.
 func missingFlags(cmd *cobra.Command) string {
 	var missing []string
 	cmd.Flags().VisitAll(func(f *pflag.Flag) {
@@ -41,8 +41,7 @@ func missingFlags(cmd *cobra.Command) string {
 	return strings.Join(missing, " and ") + " are missing"
 }
 
-// conflictingFlags returns the given flags of a group whose flags exclude each other; "" if there is
-// no such group.
+// conflictingFlags returns the given flags that exclude each other, as text; "" if there are none.
 func conflictingFlags(cmd *cobra.Command) (conflict string) {
 	cmd.Flags().VisitAll(func(f *pflag.Flag) {
 		for _, group := range f.Annotations[exclusive] {

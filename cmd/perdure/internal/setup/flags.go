@@ -8,7 +8,8 @@ import (
 	"github.com/spf13/pflag"
 )
 
-// NoCommand refuses arguments of a command that has only subcommands, and lists the subcommands.
+// NoCommand is the check of arguments for a command that has only subcommands. Its error for an argument
+// lists the subcommands.
 func NoCommand(cmd *cobra.Command, args []string) error {
 	if len(args) == 0 {
 		return nil
@@ -45,8 +46,8 @@ func inRows(begin string, names []string) string {
 	return rows
 }
 
-// FlagError adds the flags with the most similar names to the error of an unknown flag, and the usage to
-// other errors of flags.
+// FlagError adds advice to an error about flags: for an unknown flag the existing flags with the most
+// similar names, for other errors the usage of the command.
 func FlagError(cmd *cobra.Command, err error) error {
 	var unknown *pflag.NotExistError
 	if !errors.As(err, &unknown) || len(unknown.GetSpecifiedName()) < 2 {

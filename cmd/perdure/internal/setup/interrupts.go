@@ -2,14 +2,15 @@ package setup
 
 import "sync"
 
-// Interrupts lets a command handle Ctrl-C itself for a while. Its zero value handles nothing.
+// Interrupts lets a command react to Ctrl-C itself for a while, instead of being ended. With the zero
+// value, Ctrl-C ends the command.
 type Interrupts struct {
 	mu     sync.Mutex
 	handle func() bool
 }
 
-// Handle sets the function that is called for each Ctrl-C until release is called. If it returns
-// false, the command is ended as usual.
+// Handle sets f as the function that is called for each Ctrl-C, until release is called. If f returns
+// false, that Ctrl-C ends the command as usual.
 func (i *Interrupts) Handle(f func() bool) (release func()) {
 	if i == nil {
 		return func() {}
@@ -24,7 +25,8 @@ func (i *Interrupts) Handle(f func() bool) (release func()) {
 	}
 }
 
-// Handled reports whether the command has handled a Ctrl-C itself.
+// Handled is called for each Ctrl-C. It calls the function that Handle has set, and returns its result.
+// Without such a function it returns false, and the caller ends the command.
 func (i *Interrupts) Handled() bool {
 	if i == nil {
 		return false

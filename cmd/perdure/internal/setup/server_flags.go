@@ -7,7 +7,8 @@ import (
 	"github.com/spf13/pflag"
 )
 
-// serverFlags returns the flags with which another command reaches the same server.
+// serverFlags returns the given flags of a command that say which server it uses. Another command with
+// these flags uses the same server.
 func serverFlags(flags *pflag.FlagSet) string {
 	text := ""
 	for _, name := range []string{"server", "data", "org"} {
@@ -18,7 +19,7 @@ func serverFlags(flags *pflag.FlagSet) string {
 	return text
 }
 
-// ShellWord quotes a string for a shell.
+// ShellWord returns a string as one word of a shell command, in quotes if needed.
 func ShellWord(s string) string {
 	plain := func(r rune) bool {
 		return r >= 'a' && r <= 'z' || r >= 'A' && r <= 'Z' || r >= '0' && r <= '9' || slices.Contains([]rune("-_./:@%+=,"), r)

@@ -7,11 +7,12 @@ import (
 	"github.com/perdure/perdure/internal/log/fold"
 )
 
-// ContentOnWorkerText replaces a content that the server does not have and cannot read from its
-// worker now.
+// ContentOnWorkerText is shown in place of a content that only the worker of a LOCAL run has, while the
+// server cannot read it from there.
 const ContentOnWorkerText = "(content on worker)"
 
-// ContentOnWorker reports whether a content was omitted because it is on a worker.
+// ContentOnWorker reports whether the server has omitted a content because only the worker of a LOCAL run
+// has it.
 func ContentOnWorker(content json.RawMessage) bool {
 	switch string(content) {
 	case "", "null", `"worker"`:
@@ -20,16 +21,16 @@ func ContentOnWorker(content json.RawMessage) bool {
 	return false
 }
 
-// Heading shows facts about the run before its entries.
+// Heading prints a line with facts about the run, above its transcript entries.
 func (v *TextView) Heading(facts string) { v.p.hanging(StyleDim, Clean(Inline(facts))) }
 
-// Note shows a remark between the entries.
+// Note prints a remark between the transcript entries.
 func (v *TextView) Note(text string) {
 	v.p.section("text")
 	v.p.line(StyleDim, text)
 }
 
-// Entry shows an existing entry as a whole.
+// Entry prints a stored transcript entry at once, in contrast to an entry whose text is still streamed.
 func (v *TextView) Entry(e perdure.Entry) error {
 	if ContentOnWorker(e.Content) {
 		v.Note(ContentOnWorkerText)
@@ -67,7 +68,8 @@ func (v *TextView) Entry(e perdure.Entry) error {
 	return v.p.err
 }
 
-// compaction shows a compaction as a divider. The summary is shown under it if whole is set.
+// compaction prints a divider for an entry that compacts the transcript. If whole is set, the entry's
+// summary follows the divider.
 func (v *TextView) compaction(e perdure.Entry, whole bool) error {
 	c, err := fold.CompactionOf(&e)
 	if err != nil {
@@ -82,7 +84,7 @@ func (v *TextView) compaction(e perdure.Entry, whole bool) error {
 	return v.p.err
 }
 
-// text shows the model's whole text.
+// text prints a complete text of the model.
 func (v *TextView) text(said string) {
 	if v.prose != nil {
 		v.prose.write(0, said)

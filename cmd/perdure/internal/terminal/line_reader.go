@@ -20,8 +20,8 @@ type readLine struct {
 	ok   bool
 }
 
-// Read reads a line. It returns early if ctx ends; the read then continues in the background, and the
-// next call returns its line.
+// Read returns the next line of the input; false at the end of the input. If ctx ends first, Read returns
+// the cause, but reading continues in the background. The next call then returns the line that it has read.
 func (r *LineReader) Read(ctx context.Context) (string, bool, error) {
 	if r.lines == nil {
 		r.lines = bufio.NewScanner(r.In)

@@ -11,17 +11,17 @@ import (
 	"golang.org/x/term"
 )
 
-// page writes text in sections, separated by blank lines. It stores the writer's first error and
-// drops later output.
+// page writes text to a screen in sections, separated by blank lines. After an error of the writer it drops
+// all output and keeps that error in the field err.
 type page struct {
 	w       *Screen
 	colour  bool
 	err     error
 	escaper visible.Escaper
 
-	// width returns the columns of the terminal, or 0 if there is none.
+	// width returns the number of columns of the terminal, or 0 if the output is not a terminal.
 	width func() int
-	// beforeSection is called before the section changes.
+	// beforeSection is called at the end of a section, before the next one begins.
 	beforeSection func()
 
 	captured *strings.Builder // receives the output instead of w; nil to write to w
@@ -37,7 +37,7 @@ func newPage(w *Screen) *page {
 	return &page{w: w, colour: wantsColour(w), width: w.Columns, beforeSection: func() {}}
 }
 
-// maxOpenText is the maximum number of bytes that a frame shows of text without a line end.
+// maxOpenText is the maximum number of bytes of an incomplete line that a frame shows.
 const maxOpenText = 16 << 10
 
 // Rows returns the height of the terminal, or 24 if it is unknown.
@@ -81,7 +81,7 @@ func IsTerminal(stream any) bool {
 	return ok && term.IsTerminal(int(f.Fd()))
 }
 
-// section begins a section of the kind, unless the current section has that kind.
+// section begins a section of the kind. If the current section is of that kind, it continues.
 func (p *page) section(kind string) {
 	if p.current == kind {
 		return
@@ -94,7 +94,7 @@ func (p *page) section(kind string) {
 	p.current = kind
 }
 
-// block begins a new line, if the last text belongs to another block.
+// block begins a new line if the text before comes from another log block than seq.
 func (p *page) block(seq int64) {
 	if p.seq != seq {
 		p.seq = seq
@@ -110,7 +110,7 @@ func (p *page) newline() {
 	}
 }
 
-// line writes text as one or more separate lines.
+// line writes a text as one or more complete lines.
 func (p *page) line(s Style, text string) {
 	p.newline()
 	p.write(s, strings.TrimRight(text, "\n"))
@@ -176,8 +176,9 @@ func (p *page) capture(f func()) string {
 // EraseLine moves to the start of the line and erases it.
 const EraseLine = "\r\x1b[2K"
 
-// suffixOf returns the end of a text with at most the given number of bytes, in whole characters.
-// cut reports whether there is more before it. Its cost does not depend on the length of the text.
+// suffixOf returns the longest end of a text that has whole characters and at most the given number of
+// bytes. cut reports whether text before it was left out. The cost does not grow with the length of the
+// text.
 func suffixOf(text string, most int) (end string, cut bool) {
 	at := len(text) - most
 	if at <= 0 {
@@ -189,8 +190,8 @@ func suffixOf(text string, most int) (end string, cut bool) {
 	return text[at:], true
 }
 
-// showTemporary shows the end of a text in a temporary line, which the next output replaces. ""
-// only erases the line.
+// showTemporary shows the end of a text in a temporary line, which the next output replaces. If the text is
+// "", it only erases the temporary line.
 func (p *page) showTemporary(text string) {
 	if p.captured != nil {
 		return

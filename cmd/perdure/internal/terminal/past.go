@@ -13,17 +13,18 @@ const (
 	// with which the past of a conversation is shown.
 	maxPastTurns   = 3
 	maxPastEntries = 20
-	// maxPastRows is the maximum number of rows of the past. A newest entry that has more is cut.
+	// maxPastRows is the maximum number of rows that the past of a conversation fills. If the newest entry
+	// alone has more rows, its first ones are left out.
 	maxPastRows = 40
 )
 
-// Past is the end of a conversation that a command continues.
+// Past has the newest part of a conversation, which a command shows before it continues the conversation.
 type Past struct {
-	// Entries are the newest entries of the path, oldest first. EntriesBefore is the number of
-	// earlier entries.
+	// Entries are the newest entries of the conversation, oldest first. EntriesBefore is the number of
+	// entries before them.
 	Entries       []perdure.Entry
 	EntriesBefore int
-	// Load replaces the content of an entry if it was left out because of its size.
+	// Load sets the content of an entry, if the server has left it out because of its size.
 	Load func(e *perdure.Entry) error
 }
 
@@ -55,7 +56,7 @@ func (v *TextView) Past(x *perdure.Execution, p Past) error {
 	return v.p.err
 }
 
-// beginOfPast returns the index of the entry from which the past is shown.
+// beginOfPast returns the index of the first entry that is shown.
 func beginOfPast(entries []perdure.Entry) int {
 	turns := 0
 	begin := max(len(entries)-maxPastEntries, 0)
@@ -69,7 +70,7 @@ func beginOfPast(entries []perdure.Entry) int {
 	return begin
 }
 
-// rowsOf returns the rows in which an entry is shown.
+// rowsOf returns the rows of the terminal with which an entry is shown.
 func (v *TextView) rowsOf(e perdure.Entry) ([]string, error) {
 	fold := v.FoldUserMessages
 	v.FoldUserMessages = true

@@ -5,8 +5,8 @@ import (
 	"time"
 )
 
-// ProgressLine shows the progress of a command in a line on standard error. A terminal overwrites
-// the line; other outputs get a line from time to time.
+// ProgressLine is a line on standard error that shows how far a command is. In a terminal each update
+// overwrites the line; in another output updates are separate lines, and fewer.
 type ProgressLine struct {
 	out  *Screen
 	over bool
@@ -16,7 +16,7 @@ type ProgressLine struct {
 // Progress returns a line that shows the progress of a command on the screen.
 func (s *Screen) Progress() *ProgressLine { return &ProgressLine{out: s, over: IsTerminal(s)} }
 
-// Update shows the progress, unless it was shown very recently.
+// Update shows a new text in the line. It does nothing if the last update was very recent.
 func (l *ProgressLine) Update(format string, args ...any) {
 	pause, begin, end := 10*time.Second, "", "\n"
 	if l.over {
@@ -36,11 +36,11 @@ func (l *ProgressLine) Clear() {
 	}
 }
 
-// End replaces the line with a final one.
+// End replaces the line with a text that stays.
 func (l *ProgressLine) End(format string, args ...any) {
 	l.Clear()
 	_ = l.out.Linef(format, args...)
 }
 
-// EraseOpen erases the text after the last line end.
+// EraseOpen erases the incomplete line at the end of the output.
 func (s *Screen) EraseOpen() error { return s.writeStyled(EraseLine) }

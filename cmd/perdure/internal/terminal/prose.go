@@ -10,8 +10,9 @@ import (
 // maxProseWidth is the maximum width of a line of prose in columns; longer lines are hard to read.
 const maxProseWidth = 100
 
-// prose writes a model's markdown to a terminal. It formats each block as soon as the block has
-// ended. The end of the open block is shown in a temporary line, as a sign of life.
+// prose writes a model's markdown to a terminal. It formats each block of markdown as soon as the block is
+// complete. Of an incomplete block, a temporary line shows the newest text, so that the user sees that more
+// arrives.
 type prose struct {
 	p      *page
 	buffer *markdown.Buffer
@@ -31,7 +32,7 @@ func newProse(p *page) *prose {
 	return w
 }
 
-// write appends a piece of the text of an event block. seq identifies the block.
+// write appends streamed text to the markdown. seq is the seq of the log block that the text belongs to.
 func (w *prose) write(seq int64, text string) {
 	if w.p.current != proseSection {
 		w.begun = false
@@ -41,10 +42,11 @@ func (w *prose) write(seq int64, text string) {
 	w.p.showTemporary(w.buffer.Pending())
 }
 
-// flush ends the open block, because other output follows.
+// flush formats the incomplete block of markdown, because other output follows it on the screen.
 func (w *prose) flush() { w.buffer.Flush() }
 
-// block writes an ended block. A block over the limits of formatting is written unformatted.
+// block writes a complete block of markdown: formatted, or as plain text if plain is set because the block
+// exceeds the limits of formatting.
 func (w *prose) block(source string, plain bool) {
 	text := strings.Trim(source, "\n")
 	if !plain {

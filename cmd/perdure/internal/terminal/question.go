@@ -10,7 +10,7 @@ import (
 	"github.com/perdure/perdure/client"
 )
 
-// onWorker replaces a text that is on the worker of a LOCAL run.
+// onWorker is shown in place of a text that only the worker of a LOCAL run has.
 const onWorker = "(on the worker)"
 
 // QuestionTitle returns a question in one line: its subject, or kind, and its prompt.
@@ -40,7 +40,7 @@ func questionHeading(kind, subject, prompt string) string {
 	return strings.TrimSpace("May " + subject + " run? " + strings.Join(strings.Fields(prompt), " "))
 }
 
-// Heading prints what a question asks, and its id.
+// Heading prints two lines: what a question asks, and the question's id.
 func (s *Screen) Heading(q *perdure.Question) error {
 	p := newPage(s)
 	p.heading(string(q.Kind), q.Subject, q.Prompt, q.ID.String())
@@ -52,15 +52,15 @@ func (p *page) heading(kind, subject, prompt, id string) {
 	p.hanging(StyleDim, "  question "+Clean(Inline(id)))
 }
 
-// Headed reports whether the last lines that the view has printed are the heading of a question. It is
-// true once for each heading.
+// Headed reports whether the newest output of the view is the heading of the question. Callers then do not
+// print the heading again. After each call the answer is false until the view prints another heading.
 func (v *TextView) Headed(q *perdure.Question) bool {
 	headed := v.headed == q.ID && v.p.current == questionSection
 	v.headed = uuid.Nil
 	return headed
 }
 
-// questionSection is the page's section of questions.
+// questionSection is the name of the section of a page that shows a question.
 const questionSection = "question"
 
 // QuestionStatus returns the status of a question, and its verdict if it has one.
@@ -72,7 +72,8 @@ func QuestionStatus(q *perdure.Question) string {
 	return text
 }
 
-// QuestionOutcome returns what became of a question, for people.
+// QuestionOutcome returns a text about how a question ended: who answered it and what, or why it has no
+// answer.
 func QuestionOutcome(q *perdure.Question) string {
 	if q.Status == perdure.QuestionOpen {
 		return fmt.Sprintf("open: %d of %d votes", len(q.Votes), q.QuestionTerms.Votes())
@@ -87,7 +88,7 @@ func QuestionOutcome(q *perdure.Question) string {
 	return outcome(string(q.Status), string(q.Answer.Verdict), signalValue(q.Answer.Value, 0, q.Answer.OnWorker()), q.Answer.By, reason)
 }
 
-// outcome says what became of a question in a user's words.
+// outcome is QuestionOutcome for the values of a question or of its event in the log.
 func outcome(status, verdict, value, by, reason string) string {
 	text, known := map[string]string{
 		string(perdure.VerdictApprove): "approved", string(perdure.VerdictDeny): "denied", string(perdure.VerdictAnswer): "answered",
@@ -116,7 +117,7 @@ func outcome(status, verdict, value, by, reason string) string {
 	return text
 }
 
-// QuestionAnswers returns the answers that a question takes, as arguments of perdure answer.
+// QuestionAnswers returns the possible answers to a question, as arguments of the command perdure answer.
 func QuestionAnswers(q *perdure.Question) string {
 	if q.OnWorker() {
 		return "deny"
@@ -138,14 +139,14 @@ func QuestionAnswers(q *perdure.Question) string {
 	return strings.Join(append(values, "deny"), "|")
 }
 
-// Question shows a question of a run and what became of it.
+// Question prints a question of a run, and how it ended.
 func (v *TextView) Question(q *perdure.Question) {
 	v.p.section(questionSection)
 	v.p.hanging(StyleWarn, "? "+Clean(QuestionTitle(q)))
 	v.p.hanging(StyleDim, "  "+Clean(Inline(QuestionOutcome(q)))+" · question "+q.ID.String())
 }
 
-// question shows an event of a question.
+// question prints an event of the log that is about a question.
 func (v *TextView) question(e client.Event) error {
 	var d struct {
 		ID       string          `json:"questionId"`
@@ -194,8 +195,8 @@ func (v *TextView) question(e client.Event) error {
 	return v.p.err
 }
 
-// answerValue returns the value of an answer in an event, which has neither the values of a LOCAL run
-// nor large ones.
+// answerValue returns the value of an answer. The event of the answer lacks the value if the run is LOCAL
+// or the value is large.
 func (v *TextView) answerValue(verdict string, value json.RawMessage) string {
 	switch {
 	case verdict != string(perdure.VerdictAnswer):

@@ -11,7 +11,8 @@ import (
 	"github.com/perdure/perdure"
 )
 
-// detailsText returns the details of an approval of a tool as they are printed.
+// detailsText returns the printed details of a question whether the tool may be called. exact is the field
+// Exact of those details.
 func detailsText(t *testing.T, tool, details string) (text string, exact bool) {
 	t.Helper()
 	q := &perdure.Question{QuestionTerms: perdure.QuestionTerms{Kind: perdure.QuestionApproval, Subject: tool}}
@@ -66,8 +67,8 @@ func TestDetailsAreShownAsTheToolShowsThem(t *testing.T) {
 	}
 }
 
-// TestLongDetailsAreFolded checks that a long command is folded in its middle, with the number of
-// hidden lines or characters.
+// TestLongDetailsAreFolded checks that the middle of a long command is not printed. In its place is the
+// number of hidden lines or characters.
 func TestLongDetailsAreFolded(t *testing.T) {
 	var lines []string
 	for i := range 100 {

@@ -31,13 +31,13 @@ type Screen struct {
 	framed  atomic.Bool   // frame is set; mu is not needed to read it
 }
 
-// Frame shows the output of screens around something else that it draws on the same terminal. After a
-// row, it may erase the rest of the row. That would erase the last character of a full row, so rows end
-// one column before the edge. Text without a line end is shown until it is complete, or until
-// [EraseLine] erases it.
+// Frame is something that draws on the terminal below the output of screens, and shows that output above
+// itself. After each row of output it may erase the rest of the row. Because that would erase the last
+// character of a full row, rows end one column before the edge. Text without a line end is shown until it
+// is complete, or until [EraseLine] erases it.
 type Frame interface {
 	io.Writer
-	// SetOpen shows a text that may have several lines until the next write.
+	// SetOpen shows an incomplete text, of one or more lines, until the next write.
 	SetOpen(text string)
 }
 
@@ -47,8 +47,8 @@ type Streams struct {
 	Stdout, Stderr *Screen
 }
 
-// Redirect lets a frame show what is written to both screens until restore is called. The screens
-// remain terminals.
+// Redirect makes f show all output of those screens that are terminals, until restore is called. The
+// screens still count as terminals.
 func (s Streams) Redirect(f Frame) (restore func()) {
 	for _, one := range []*Screen{s.Stdout, s.Stderr} {
 		if IsTerminal(one) {
@@ -68,20 +68,21 @@ func (s *Screen) setFrame(f Frame) {
 	s.framed.Store(f != nil)
 }
 
-// Frame returns the frame that shows the output; nil if there is none.
+// Frame returns the frame that shows the output of the screen; nil if the screen writes to its own writer.
 func (s *Screen) Frame() Frame {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	return s.frame
 }
 
-// Device returns the writer of the screen, for a frame that draws on it.
+// Device returns the writer of the screen itself, also while a frame shows the output. The frame draws on
+// it.
 func (s *Screen) Device() io.Writer { return s.w }
 
 // NewScreen returns a screen that writes to w.
 func NewScreen(w io.Writer) *Screen { return &Screen{w: w} }
 
-// Hold begins buffering, for a command with much output. The caller must call Release.
+// Hold makes the screen buffer its output, for a command that prints much. The caller must call Release.
 func (s *Screen) Hold() {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -102,7 +103,7 @@ func (s *Screen) Release() error {
 	return held.Flush()
 }
 
-// out returns the writer for the next write; mu is held.
+// out returns where the next write goes: the buffer, the frame or the writer. The caller holds mu.
 func (s *Screen) out() io.Writer {
 	switch {
 	case s.buffer != nil:
@@ -126,7 +127,7 @@ func (s *Screen) Write(p []byte) (int, error) {
 	return len(p), nil
 }
 
-// unfinished returns the number of bytes at the end of a text that begin an incomplete character.
+// unfinished returns the number of bytes of an incomplete UTF-8 character at the end of a text.
 func unfinished(text []byte) int {
 	for n := 1; n < utf8.UTFMax && n <= len(text); n++ {
 		last := text[len(text)-n:]
@@ -140,14 +141,14 @@ func unfinished(text []byte) int {
 	return 0
 }
 
-// Linef writes one or more lines. Arguments that are text are reduced to one line: a name with a
-// line end cannot imitate another line.
+// Linef writes one or more lines. Each text among args is reduced to one line, so that a name with a line
+// end cannot look like another line of output.
 func (s *Screen) Linef(format string, args ...any) error {
 	_, err := fmt.Fprintf(s, format+"\n", InlineArgs(args)...)
 	return err
 }
 
-// InlineArgs returns arguments of a format, with each text reduced to one line as by Inline.
+// InlineArgs returns the arguments for a format, with each text among them reduced to one line by Inline.
 func InlineArgs(args []any) []any {
 	all := make([]any, len(args))
 	for i, arg := range args {
@@ -168,7 +169,8 @@ func InlineArgs(args []any) []any {
 	return all
 }
 
-// ClearAll erases a terminal and moves to its first line. Other outputs stay as they are.
+// ClearAll erases the whole terminal and moves to its first line. If the screen is not a terminal, it does
+// nothing.
 func (s *Screen) ClearAll() error {
 	if !IsTerminal(s) {
 		return nil
@@ -179,7 +181,8 @@ func (s *Screen) ClearAll() error {
 	return err
 }
 
-// WriteAnswer writes output for other programs: unchanged, unless the output is a terminal.
+// WriteAnswer writes output that other programs read. Unless the screen is a terminal, it writes the text
+// unchanged.
 func (s *Screen) WriteAnswer(text string) error {
 	if IsTerminal(s) {
 		_, err := fmt.Fprintln(s, text)
@@ -218,7 +221,7 @@ func (s *Screen) writeStyled(text string) error {
 // and EL after a carriage return, which erases the line.
 var ownSequences = regexp.MustCompile(`\x1b\[[0-9;:]*m|\r\x1b\[2?K`)
 
-// file returns the file of a screen, nil if there is none.
+// file returns the file that the screen writes to; nil if its writer is not a file.
 func (s *Screen) file() *os.File {
 	f, _ := s.w.(*os.File)
 	return f

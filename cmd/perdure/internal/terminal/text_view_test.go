@@ -12,14 +12,14 @@ import (
 	"github.com/perdure/perdure/client"
 )
 
-// shown returns the output of a view for a log. Each line of the log is the type and the data of an
-// event. The events are a second apart.
+// shown returns what a view prints for a log. Each line of the parameter log has the type and the data of
+// one event. The events are a second apart.
 func shown(t *testing.T, log string) string {
 	t.Helper()
 	return shownOf(t, "", log)
 }
 
-// shownOf is like shown, for a run of the given kind and a view that shows signals.
+// shownOf is like shown, for a run of the given kind. If kind is not empty, the view also shows signals.
 func shownOf(t *testing.T, kind, log string) string {
 	t.Helper()
 	var out bytes.Buffer
@@ -62,8 +62,8 @@ const twoCalls = `entry.appended {"role":"assistant","entryType":"message","cont
 	task.started {"kind":"bash","toolCallId":"b"}
 	`
 
-// TestParallelToolsKeepTheirLines checks that the output of concurrent calls is never mixed, and the
-// end of each call names the call.
+// TestParallelToolsKeepTheirLines checks that no line has output of two concurrent tool calls, and that the
+// line about a call's end names the call.
 func TestParallelToolsKeepTheirLines(t *testing.T) {
 	wantShown(t, twoCalls+`
 	terminal {"toolCallId":"b","stream":"stdout","data":"b1\n"}
@@ -85,8 +85,8 @@ func TestParallelToolsKeepTheirLines(t *testing.T) {
 `)
 }
 
-// TestToolThatEndsBeforeAnEarlierOne checks that a call that ends while another call is live still
-// shows all its output.
+// TestToolThatEndsBeforeAnEarlierOne checks that all output of a tool call is shown if the call ends while
+// an earlier call is still running.
 func TestToolThatEndsBeforeAnEarlierOne(t *testing.T) {
 	wantShown(t, twoCalls+`
 	terminal {"toolCallId":"b","stream":"stdout","data":"b1\n"}
@@ -105,8 +105,8 @@ func TestToolThatEndsBeforeAnEarlierOne(t *testing.T) {
 `)
 }
 
-// TestRetriedAnswer checks that the output of a failed attempt is marked as void, and that thinking and
-// text are shown in separate sections.
+// TestRetriedAnswer checks that the view marks the output of a failed attempt as void. It shows thinking
+// and text in separate sections.
 func TestRetriedAnswer(t *testing.T) {
 	const task = `"taskExecutionId":"01a1fc84-46e5-7b0a-a4e9-4a14f3bc5720"`
 	wantShown(t, `
@@ -134,9 +134,9 @@ error: x: no key
 `)
 }
 
-// TestRetryWithoutOutputMarksNothing checks that a superseded block without shown text is not marked as
-// void, and neither is the text of a task that has ended. Superseded text of the agent itself is
-// marked.
+// TestRetryWithoutOutputMarksNothing checks when the view marks superseded text as void. It does not if
+// none of the text was shown, or if the text's task has ended. It does for superseded text of the agent
+// itself.
 func TestRetryWithoutOutputMarksNothing(t *testing.T) {
 	const task = `"taskExecutionId":"01a1fc84-46e5-7b0a-a4e9-4a14f3bc5720"`
 	wantShown(t, `

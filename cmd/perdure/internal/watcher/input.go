@@ -8,8 +8,8 @@ import (
 	"github.com/perdure/perdure/client"
 )
 
-// sendInput sends the user's next line. It returns false at the end of the input. If sending fails,
-// the next call sends the same line with the same id.
+// sendInput reads the user's next line and sends it to the run. It returns false at the end of the input.
+// If sending fails, the next call sends the same line again, with the same signal id.
 func (w *Watcher) sendInput(ctx context.Context) (bool, error) {
 	for w.unsent == nil {
 		w.View.Prompt()

@@ -9,9 +9,9 @@ import (
 	"github.com/perdure/perdure/cmd/perdure/internal/terminal"
 )
 
-// withContent adds the content to the event of an entry of a LOCAL run, whose log has no content. Its
-// messages and the arguments of its calls are then shown like those of other runs. If the worker that
-// stores the content is not connected, the event stays as it is.
+// withContent returns the event of a transcript entry with the entry's content. The log of a LOCAL run has
+// no content, so withContent reads the content from the worker that stores it. If that worker is not
+// connected, the event is returned unchanged.
 func (w *Watcher) withContent(ctx context.Context, e client.Event) client.Event {
 	if _, text := w.View.(*terminal.TextView); !text || e.Type != perdure.EventEntry {
 		return e

@@ -33,7 +33,7 @@ func Markdown(source string, width int, colour bool) string {
 	return l.blocks(proseParser.Parse(text.NewReader(l.source)), width, "\n\n")
 }
 
-// blocks formats the blocks in a block, with the separator between them.
+// blocks formats the blocks that a block contains, and joins them with the text between.
 func (l *layout) blocks(in ast.Node, width int, between string) string {
 	if width < minProseWidth {
 		return l.plain(in)
@@ -73,7 +73,7 @@ func (l *layout) block(node ast.Node, width int) string {
 	return l.blocks(node, width, "\n\n")
 }
 
-// list formats a list: the continuation of an item is aligned with its first word.
+// list formats a list. All lines of an item are indented as far as the text after its marker.
 func (l *layout) list(list *ast.List, width int) string {
 	between := "\n\n"
 	if list.IsTight {
@@ -92,7 +92,7 @@ func (l *layout) list(list *ast.List, width int) string {
 	return strings.Join(items, between)
 }
 
-// lines returns the source of a block of code or HTML.
+// lines returns the source lines of a block of code or HTML, safe for a terminal.
 func (l *layout) lines(node ast.Node) string {
 	var out strings.Builder
 	for _, line := range node.Lines().Sliced(0, node.Lines().Len()) {
@@ -101,7 +101,7 @@ func (l *layout) lines(node ast.Node) string {
 	return visible.Text(strings.TrimRight(out.String(), "\n"))
 }
 
-// plain returns the texts in a block without formatting.
+// plain returns the source lines of all blocks in a block, without formatting them.
 func (l *layout) plain(node ast.Node) string {
 	var all []string
 	_ = ast.Walk(node, func(n ast.Node, entering bool) (ast.WalkStatus, error) { // the function returns no error
@@ -124,7 +124,8 @@ func indented(prefix, text string) string {
 	return strings.Join(lines, "\n")
 }
 
-// wrapped breaks the lines of a styled text. Each line has its own styles.
+// wrapped breaks a styled text into lines of at most width columns. Styles that cross a line break are
+// ended and begun again there.
 func wrapped(text string, width int) string {
 	lines := strings.Split(lipgloss.Wrap(text, width, ""), "\n")
 	for i, line := range lines {

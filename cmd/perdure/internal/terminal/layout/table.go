@@ -12,8 +12,8 @@ import (
 // minColumnWidth is the minimum width of the text in a column of a table.
 const minColumnWidth = 3
 
-// table formats a table. It is as wide as its content, and no wider than width: the text in its widest
-// columns is wrapped. A table with too many columns for that is not formatted.
+// table formats a table. The table is as wide as its content, but at most width: if needed, the text in the
+// widest columns is wrapped. A table with too many columns for that is returned without formatting.
 func (l *layout) table(table *extast.Table, width int) string {
 	var rows [][]string
 	for row := table.FirstChild(); row != nil; row = row.NextSibling() {
@@ -63,8 +63,8 @@ func columnWidths(rows [][]string, columns, width int) []int {
 		if spare <= width || wide[at] <= minColumnWidth {
 			return wide
 		}
-		// Narrow the widest column in one step: until it is narrower than the second widest, or
-		// until the table fits.
+		// Each step narrows the widest column, until it is narrower than the second widest column or the table
+		// fits.
 		rest := slices.Clone(wide)
 		rest[at] = minColumnWidth
 		wide[at] = max(slices.Max(rest)-1, wide[at]-(spare-width), minColumnWidth)
