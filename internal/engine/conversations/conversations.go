@@ -19,7 +19,8 @@ const MaxPendingItems = rules.MaxPendingItems
 // conflict if the state has changed since.
 type Place = rules.ConversationPlace
 
-// Turn, in a start or a signal, says in which conversation the command begins the next response.
+// Turn is the part of a start or a signal that names the conversation whose next response the command
+// begins.
 type Turn = rules.ConversationTurn
 
 // ResponseOf returns the id of the response that t begins. If t is nil, the id is new.
