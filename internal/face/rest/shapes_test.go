@@ -69,7 +69,7 @@ func TestSignalShape(t *testing.T) {
 		h.Call("POST", h.Path(x.ID, "/signal"), `{"signalName":"userMessage","signalValue":{"text":"hello"},"signalId":"one"}`).
 			Shape(200, `{"signalId":"one","status":"PENDING"}`)
 	}
-	h.Call("POST", h.Path(x.ID, "/signal"), `{"signalName":"go"}`).Shape(200, `{"signalId":"U1","status":"PENDING"}`)
+	h.Call("POST", h.Path(x.ID, "/signal"), `{"signalName":"go"}`).Shape(200, `{"signalId":"U1","status":"PENDING","unexpected":true}`)
 	const one, two = `{"signalId":"one","signalName":"userMessage","signalValue":{"text":"hello"},"state":"pending","responseId":"R","createdAt":"T"}`,
 		`{"signalId":"U1","signalName":"go","signalValue":null,"state":"pending","responseId":"R","createdAt":"T"}`
 	h.Call("GET", h.Path(x.ID, "/signals"), "").Shape(200, `{"items":[`+one+`,`+two+`],"nextCursor":null}`)
