@@ -72,6 +72,7 @@ func newBench(t *testing.T) *bench {
 
 func (b *bench) open() {
 	b.Helper()
+	opentest.Place(b, b.path)
 	var err error
 	if b.s, err = sqlite.Open(context.WithoutCancel(b.Context()), sqlite.Options{Path: b.path, Clock: b.clock.Now}); err != nil {
 		b.Fatal(err)

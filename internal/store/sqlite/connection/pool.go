@@ -36,7 +36,9 @@ func OpenPool(ctx context.Context, path string, size int) (*Pool, error) {
 func openPoolAs(ctx context.Context, path string, mode Access, size int) (*Pool, error) {
 	p := &Pool{turns: turns.New(size, runtime.GOMAXPROCS(0)/2), closed: make(chan struct{})}
 	for range size {
-		c, err := Open(ctx, path, mode, "query_only(1)", "cache_size(-2048)")
+		// The cache of pages keeps SQLite's default size, 2000 KiB. Setting it would read the schema
+		// now, and most connections of a small store are never used.
+		c, err := Open(ctx, path, mode, "query_only(1)")
 		if err != nil {
 			return nil, errors.Join(err, p.Close())
 		}

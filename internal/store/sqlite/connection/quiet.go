@@ -16,22 +16,33 @@ import (
 // opens a normal reader.
 func OpenQuietPool(ctx context.Context, path string) (*Pool, error) {
 	if err := sqlitelog.ProvideShared(path); err != nil {
-		return OpenPool(ctx, path, 1) // the reason may be, for example, a read-only folder
+		return openReadable(ctx, path, Reading) // the reason may be, for example, a read-only folder
 	}
-	p, err := openPoolAs(ctx, dsnReading(path), Reading|lib.SQLITE_OPEN_URI, 1)
+	p, err := openReadable(ctx, dsnReading(path), Reading|lib.SQLITE_OPEN_URI)
 	if err == nil {
-		if err = p.Read(ctx, func(v View) error {
-			_, err := v.One("SELECT count(*) FROM sqlite_schema", nil, new(int))
-			return err
-		}); err == nil {
-			return p, nil
-		}
-		err = errors.Join(err, p.Close())
+		return p, nil
 	}
-	if loud, failed := OpenPool(ctx, path, 1); failed == nil {
+	if loud, failed := openReadable(ctx, path, Reading); failed == nil {
 		return loud, nil
 	}
 	return nil, err
+}
+
+// openReadable opens a pool with one connection and reads the schema with it. SQLite notices only
+// then that a file is not a database.
+func openReadable(ctx context.Context, path string, mode Access) (*Pool, error) {
+	p, err := openPoolAs(ctx, path, mode, 1)
+	if err != nil {
+		return nil, err
+	}
+	err = p.Read(ctx, func(v View) error {
+		_, err := v.One("SELECT count(*) FROM sqlite_schema", nil, new(int))
+		return err
+	})
+	if err != nil {
+		return nil, errors.Join(err, p.Close())
+	}
+	return p, nil
 }
 
 // dsnReading returns the data source name for opening a file without writing its shared memory.
