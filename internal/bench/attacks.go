@@ -7,6 +7,7 @@ import (
 	"fmt"
 	"log/slog"
 	"strings"
+	"sync"
 	"time"
 
 	"github.com/google/uuid"
@@ -59,34 +60,42 @@ func start(ctx context.Context, a *attacker) error {
 
 // noise sends a signal with a name that the execution never waits for.
 func noise(ctx context.Context, a *attacker) error {
-	return a.send(ctx, "POST", a.path("/"+a.target.String()+"/signal"), "application/json", small)
+	return a.send(ctx, "POST", a.path("/"+a.target.String()+"/signal"), "application/json", small())
 }
 
-var small = fmt.Appendf(nil, `{"signalName":"noise","signalValue":%q}`, body(1<<10))
+// The bodies of the attacks are created at their first use, because every command of perdure
+// initializes this package.
+var small = sync.OnceValue(func() []byte { return noiseOf(1 << 10) })
+
+// noiseOf returns the body of a request that sends a signal with a value of size bytes.
+func noiseOf(size int) []byte {
+	return fmt.Appendf(nil, `{"signalName":"noise","signalValue":%q}`, body(size))
+}
 
 // large sends a signal with a value of 1 MiB.
 func large(ctx context.Context, a *attacker) error {
-	return a.send(ctx, "POST", a.path("/"+a.target.String()+"/signal"), "application/json", big)
+	return a.send(ctx, "POST", a.path("/"+a.target.String()+"/signal"), "application/json", big())
 }
 
-var big = fmt.Appendf(nil, `{"signalName":"noise","signalValue":%q}`, body(1<<20))
+var big = sync.OnceValue(func() []byte { return noiseOf(1 << 20) })
 
 // deep starts an execution with an input of 1 MiB with deep nesting.
 func deep(ctx context.Context, a *attacker) error {
-	return a.send(ctx, "POST", a.path(""), "application/json", deepStart)
+	return a.send(ctx, "POST", a.path(""), "application/json", deepStart())
 }
 
 // depth is how deeply the values in the input of the attack deep are nested.
 const depth = 900
 
-var deepStart = func() []byte {
+var deepStart = sync.OnceValue(func() []byte {
 	one := strings.Repeat("[", depth) + strings.Repeat("]", depth)
 	return fmt.Appendf(nil, `{"kind":%q,"queue":"nobody","input":[%s]}`, idleKind, strings.TrimSuffix(strings.Repeat(one+",", 1<<20/len(one)), ","))
-}()
+})
 
 // upload uploads a payload of 1 MiB that no commit refers to.
 func upload(ctx context.Context, a *attacker) error {
-	content := big[len(`{"signalName":"noise","signalValue":`) : len(big)-1]
+	content := big()
+	content = content[len(`{"signalName":"noise","signalValue":`) : len(content)-1]
 	_, err := a.api.PutContent(ctx, a.target, int64(len(content)), bytes.NewReader(content))
 	return err
 }
@@ -134,13 +143,13 @@ func largeSchema(number int) json.RawMessage {
 // check starts an execution of checkedKind with an input whose validation takes as long as the limits
 // allow.
 func check(ctx context.Context, a *attacker) error {
-	return a.send(ctx, "POST", a.path(""), "application/json", checkedStart)
+	return a.send(ctx, "POST", a.path(""), "application/json", checkedStart())
 }
 
-var checkedStart = func() []byte {
+var checkedStart = sync.OnceValue(func() []byte {
 	one := `{"p1":"` + strings.Repeat("ab", 500) + `","p2":"` + strings.Repeat("ab", 500) + `"}`
 	return fmt.Appendf(nil, `{"kind":%q,"queue":"nobody","input":[%s]}`, checkedKind, strings.TrimSuffix(strings.Repeat(one+",", 50), ","))
-}()
+})
 
 // stream reads the log of an execution from its start, and stays connected for streamTime.
 func stream(ctx context.Context, a *attacker) error {
@@ -172,7 +181,7 @@ func durable(ctx context.Context, a *attacker) error {
 		method, path, contentType string
 		body                      []byte
 	}{
-		{"PUT", path, "text/plain", nil}, {"POST", path, "text/plain", big[:64<<10]}, {"GET", path + "?offset=-1", "", nil}, {"DELETE", path, "", nil},
+		{"PUT", path, "text/plain", nil}, {"POST", path, "text/plain", big()[:64<<10]}, {"GET", path + "?offset=-1", "", nil}, {"DELETE", path, "", nil},
 	} {
 		if err := a.send(ctx, step.method, step.path, step.contentType, step.body); err != nil {
 			return err
