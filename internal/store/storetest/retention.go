@@ -40,7 +40,7 @@ func policyComesBack(f *fixture) {
 	}
 }
 
-// retained creates an execution that ended the duration ended ago. The parameter own is the
+// retained creates an execution whose end was the duration ended ago. The parameter own is the
 // execution's own retention policy, or nil.
 func (f *fixture) retained(own *perdure.Retention, ended time.Duration) uuid.UUID {
 	f.Helper()
