@@ -167,8 +167,8 @@ func makeFile(path string) error {
 func openWriter(ctx context.Context, o Options) (*connection.Conn, error) {
 	var pragmas []string
 	if size, err := os.Stat(o.Path); err == nil && size.Size() == 0 {
-		// This pragma is set only for an empty file: otherwise it has no effect, but writes to the
-		// file nevertheless.
+		// This pragma is set only for an empty file. In any other file it has no effect, but SQLite
+		// would write to the file nevertheless.
 		pragmas = append(pragmas, "auto_vacuum(incremental)")
 	}
 	pragmas = append(pragmas,

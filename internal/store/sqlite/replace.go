@@ -100,7 +100,8 @@ func finishReplacing(path string) error {
 	}
 }
 
-// nextStep returns the next step, derived from the existing files; nil if none remains.
+// nextStep returns the next step of an unfinished replacement of the store at path, derived from
+// the existing files; nil if no step remains.
 func nextStep(path string) (step, error) {
 	coming, err := comingFor(path)
 	if err != nil || coming == "" {

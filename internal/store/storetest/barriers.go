@@ -42,8 +42,8 @@ func (tr *tree) collect(path iter.Seq2[perdure.Entry, error]) (all []perdure.Ent
 	return all
 }
 
-// sameContext reads, with ContextPath, the entries from which the context at leaf is made. It
-// checks that they give the same context as all entries of the path, and returns them.
+// sameContext reads, with ContextPath, the entries from which the context at leaf is made, and
+// returns them. It checks that their context equals the context of the whole path.
 func (tr *tree) sameContext(leaf uuid.UUID) []perdure.Entry {
 	tr.Helper()
 	read := tr.collect(tr.s.ContextPath(tr.ctx, tr.id, leaf, nil, false))

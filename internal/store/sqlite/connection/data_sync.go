@@ -11,9 +11,9 @@ import (
 // makes the name of the log file durable. This build of SQLite's library does not use fdatasync.
 // With fsync, a journaling file system writes a journal transaction for the file's times at each
 // commit. After a power failure, SQLite needs only the written data and the length of the file, and
-// fdatasync makes both durable. POSIX says so of everything that a later read of the data needs,
-// and Linux's fdatasync(2) gives the length as an example. SQLite itself uses fdatasync if its
-// build finds that call. The zero value uses fsync.
+// fdatasync makes both durable. POSIX requires that for everything that a later read of the data
+// needs, and Linux's fdatasync(2) names the length as an example. SQLite itself uses fdatasync if
+// its build finds that call. The zero value uses fsync.
 type dataSync struct {
 	enough bool // syncing only the data and the length is sufficient
 	system bool // the file belongs to the system's VFS, without a layer between SQLite and the system
