@@ -199,9 +199,8 @@ func idsOfEntries(entries []perdure.Entry) (ids []uuid.UUID) {
 	return ids
 }
 
-// contextsAreBounded checks the context of a compaction that keeps only pinned entries. It must
-// consist of these entries and the compaction. All entries of the execution are appended with one
-// command.
+// contextsAreBounded checks a compaction that keeps only pinned entries. Its context must consist
+// of these entries and the compaction. All entries of the execution are appended with one command.
 func contextsAreBounded(f *fixture) {
 	tr := f.tree()
 	batch := []perdure.Entry{tr.next(nil, perdure.EntryMessage)}

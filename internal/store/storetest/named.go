@@ -136,7 +136,7 @@ func namedInBlob(f *fixture) {
 	after, _ := a.read(100)
 	f.equal("the log", after, before)
 
-	// A block also refers to an entry whose content was uploaded as a blob.
+	// A block also refers to a text in an entry whose content was uploaded as a blob.
 	uploaded := message(large + "x")
 	ref := f.upload(a.id, uploaded, perdure.BlobChunk)
 	entry := perdure.Entry{ID: uuid.New(), Type: perdure.EntryLLMCall, Blob: &ref, CreatedAt: milestone(1)}
