@@ -42,7 +42,7 @@ type committer struct {
 	warnings *warnings
 	number   int64 // number of the last transaction of this committer that wrote
 	stored   int64 // number in the committer's row, as read by the newest connection
-	wait     bool  // statements wait for locks
+	wait     bool  // statements wait for locks of other transactions
 	idle     pipe.Coroutines
 	ended    chan struct{}
 }

@@ -45,7 +45,8 @@ var errSilent = errors.New("the connection is dead: nothing comes over it, and t
 
 // watchedConn is a network connection that detects its own death, as after a partition or the
 // failover of an address. Its reads and writes then fail with errSilent instead of waiting. If
-// nothing was received for a while, it asks the database over another connection.
+// nothing was received for a while, it asks the database over another connection whether it still
+// works on the request.
 type watchedConn struct {
 	net.Conn
 	database *database
@@ -114,8 +115,9 @@ func (w *watchedConn) passed(limit func() time.Time) bool {
 	return !at.IsZero() && !time.Now().Before(at)
 }
 
-// earliest returns the earliest of three deadlines: the driver's, if there is one, and the two of
-// patiently. The result ours reports whether it is one of the two.
+// earliest returns the earliest of three deadlines. The deadline users is the driver's; zero means
+// that there is none. The deadlines end and step are those of patiently. The result ours reports
+// whether first is end or step.
 func earliest(users, end, step time.Time) (first time.Time, ours bool) {
 	if first = step; end.Before(first) {
 		first = end

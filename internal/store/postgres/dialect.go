@@ -51,9 +51,9 @@ var databaseSize = statement.NewRead("SELECT pg_database_size(current_database()
 var looseBlobMillis = strconv.FormatInt(store.LooseBlobAge.Milliseconds(), 10)
 
 // lookupByValues returns a FROM item that looks up each row by one of the distinct values in the
-// list ?2. With a condition like id = ANY(?2), PostgreSQL may instead read all rows of the owner, if
-// it expects these rows to be few. OFFSET 0 prevents that PostgreSQL merges the subquery into the
-// outer query and does so nevertheless.
+// list ?2. With a condition like id = ANY(?2), PostgreSQL may instead read all rows of the owner
+// ?1, if it expects these rows to be few. Without OFFSET 0, PostgreSQL could merge the subquery
+// into the outer query and then do the same.
 func lookupByValues(table, alias, owner, column, list string) string {
 	condition := owner + " = ?1 AND " + column + " = listed." + column
 	if column == "number" {
@@ -197,8 +197,8 @@ func escapeBytes(text string) string {
 // needs the questions of n executions reads at most n times as many rows.
 var mostOpen = strconv.Itoa(perdure.MaxOpenQuestions)
 
-// The wait for a lock has a time limit: see newDatabase.
 var (
+	// timeNow selects the database's time in microseconds since 1970.
 	timeNow = statement.NewAlone("SELECT (extract(epoch FROM clock_timestamp()) * 1000000)::bigint")
 	// timeAndWebhooks selects the database's time and the revision of the webhooks.
 	timeAndWebhooks = statement.NewAlone("SELECT (extract(epoch FROM clock_timestamp()) * 1000000)::bigint," +

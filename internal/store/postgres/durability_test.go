@@ -62,8 +62,8 @@ func TestSynchronousCommitTurnedOffLosesNothing(t *testing.T) {
 	noted(t, s, id, 1+answered)
 }
 
-// TestTheCommitIsNeverWeakened checks that durably changes synchronous_commit from off to on, and
-// no other value.
+// TestTheCommitIsNeverWeakened checks that the statement durably changes synchronous_commit from
+// off to on, and no other value.
 func TestTheCommitIsNeverWeakened(t *testing.T) {
 	s := open(t, Options{without: optimizations{texts: true}})
 	conn, err := pgx.ConnectConfig(t.Context(), s.db.config.Copy())

@@ -12,8 +12,8 @@ import (
 	"github.com/perdure/perdure/internal/store/storetest/invariants"
 )
 
-// restartingStore contains a store. It opens the store again after Fatal was called, as a supervisor
-// restarts a server.
+// restartingStore contains a store. After Fatal was called, it opens the store again, as a
+// supervisor restarts a server.
 type restartingStore struct {
 	t     *testing.T
 	url   string

@@ -312,8 +312,8 @@ func heldExecutionsWaitAlone(t *testing.T, s *Store) {
 	}
 }
 
-// queueingContext is a context. Its method Done calls waits, so that a test learns when a command is
-// queued: Do calls Done after that.
+// queueingContext is a context that tells a test when a command is queued. Do calls the method Done
+// of the context only after it has queued the command, and Done calls waits.
 type queueingContext struct {
 	context.Context
 	waits func()

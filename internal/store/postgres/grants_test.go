@@ -45,7 +45,7 @@ func revokeWhileRead(t *testing.T, all []*Store) {
 			Name: "test", Lane: store.LaneCommits, Org: org,
 			Needs: func(*perdure.Execution) store.Needs {
 				if tries.Add(1) == 2 {
-					close(again) // the first try of the command found the lock
+					close(again) // a second try shows that the first one found the lock
 				}
 				return store.Needs{Grant: &g.ID}
 			},

@@ -21,8 +21,9 @@ var migrationFiles embed.FS
 var errUnfinished = perdure.Errorf(perdure.Conflict,
 	"a copy into this database was not finished; run perdure store copy again with the same source, or empty the database")
 
-// firstVersion is the number of the first migration. It creates the tables of that version.
-// Databases of that version may also have been made by older migrations.
+// firstVersion is the number of the first migration, and so the version of the tables that it
+// creates. Databases of that version may also have been made by older migrations, which this
+// program no longer has.
 const firstVersion = 54
 
 // migrating is the key of the advisory lock for changing tables.
@@ -43,8 +44,8 @@ func Migrate(ctx context.Context, url string) (from, to int64, err error) {
 	return migrateFor(ctx, url, false)
 }
 
-// migrateFor does the work of Migrate. The parameter copy is set by a copy of a store into the
-// database. Other callers get an error while such a copy is unfinished, because they would find
+// migrateFor does the work of Migrate. The parameter copy is set if the caller copies a store into
+// the database. Other callers get an error while such a copy is unfinished, because they would find
 // incomplete data.
 func migrateFor(ctx context.Context, url string, copy bool) (from, to int64, err error) {
 	config, err := parse(url)

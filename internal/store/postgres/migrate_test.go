@@ -380,8 +380,9 @@ func TestInterruptedMigrationsContinue(t *testing.T) {
 	}
 }
 
-// interruptedAfter returns the migrations, of which the one with this version loses its connection
-// after n statements. The result found reports whether that migration has at least n statements.
+// interruptedAfter returns the migrations. The one with this version is changed: it loses its
+// connection after n statements. The result found reports whether that migration has at least n
+// statements.
 func interruptedAfter(t *testing.T, version int64, n int) (files fs.FS, found bool) {
 	t.Helper()
 	files = changed(t, func(of int64, text string) string {

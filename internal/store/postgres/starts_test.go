@@ -9,8 +9,8 @@ import (
 )
 
 // TestRoundTripsOfStarts checks that a hundred starts in one batch, like one start, take at most
-// three round trips. The first reads locks, time and executions, the second what each command
-// needs, and the third sends all writes with the COMMIT.
+// three round trips. The first one locks and reads the executions and reads the time. The second
+// one reads what each command needs. The third one sends all writes with the COMMIT.
 func TestRoundTripsOfStarts(t *testing.T) {
 	s := open(t, Options{without: optimizations{texts: true}, Committers: 1})
 	c := tripsOf(s)

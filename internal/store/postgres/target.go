@@ -48,8 +48,8 @@ func OpenTarget(ctx context.Context, url string) (*Target, error) {
 		return nil, err
 	}
 	config.RuntimeParams["application_name"] = "perdure store copy"
-	// No earlier transaction has to wait for the disk: the last transaction of the copy commits
-	// durably, and that makes all earlier ones durable.
+	// Only the last transaction of the copy has to wait for the disk. When it is durable, all
+	// earlier ones are durable, too.
 	config.RuntimeParams["synchronous_commit"] = "off"
 	config.RuntimeParams["statement_timeout"] = "0"
 	config.RuntimeParams["lock_timeout"] = "3s"
@@ -73,7 +73,7 @@ func OpenTarget(ctx context.Context, url string) (*Target, error) {
 const serving = 0x70657264737276
 
 // take excludes other copies and servers from the database. If an earlier copy was interrupted, the
-// database may not have closed its connection yet; take waits up to 3 s for that.
+// database may not have closed that copy's connection yet; take waits up to 3 s for that.
 func (t *Target) take(ctx context.Context) error {
 	_, err := t.conn.Exec(ctx, "SELECT pg_advisory_lock($1)", int64(copying))
 	if codeOf(err) == lockTimeout {

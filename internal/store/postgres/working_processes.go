@@ -50,8 +50,8 @@ func (d *database) works(b backend) bool {
 	return d.pulse.found.unknown || d.pulse.found.working[b]
 }
 
-// working selects the database processes that are not waiting for their client. Such a process waits
-// neither for a request nor for the client to receive an answer.
+// working selects the database processes that are not waiting for their client. A process waits for
+// its client until the next request arrives, or until the client has received an answer.
 const working = "SELECT pid, backend_start::text FROM pg_stat_activity WHERE wait_event_type IS DISTINCT FROM 'Client' AND backend_type = 'client backend'"
 
 func (d *database) listProcesses() processList {
@@ -79,8 +79,8 @@ func (d *database) listProcesses() processList {
 }
 
 // meet returns the database process of a new connection. Until the connection ends, no copy of a
-// store into the database can begin. A copy that is about to end is waited for. Errors: conflict
-// while a copy is filling the database.
+// store into the database can begin. If a copy is about to end, meet waits for its end. Errors:
+// conflict while a copy is filling the database.
 func (d *database) meet(ctx context.Context, conn *pgx.Conn) (b backend, err error) {
 	if _, err = conn.Exec(ctx, "SELECT pg_advisory_lock_shared($1)", int64(serving)); err != nil {
 		if codeOf(err) == lockTimeout {

@@ -14,10 +14,10 @@ import (
 const checkpointAt = 8000
 
 // checkpointer runs checkpoints of the write-ahead log on its own connection, concurrently with the
-// committer. SQLite resets the log when a transaction begins to write and the whole log is
-// checkpointed. While the committer writes without a pause, a concurrent checkpoint never covers the
-// whole log. So the committer itself runs the last checkpoint, when few pages remain: see
-// [logProgress].
+// committer. If the whole log is checkpointed when a transaction begins to write, SQLite resets the
+// log, that is, writes it from its beginning again. While the committer writes without a pause, a
+// concurrent checkpoint never covers the whole log. So the committer itself runs the last
+// checkpoint, when few pages remain: see [logProgress].
 type checkpointer struct {
 	conn      *connection.Conn
 	committer *committer
@@ -30,7 +30,7 @@ type checkpointer struct {
 
 	mu           sync.Mutex
 	busy         bool
-	checkpointed int // number of pages checkpointed after the last pass
+	checkpointed int // number of pages of the log that were checkpointed when the last pass ended
 }
 
 func openCheckpointer(ctx context.Context, path string, committer *committer) (*checkpointer, error) {
@@ -75,8 +75,8 @@ func (f *checkpointer) ask() {
 	}
 }
 
-// rests reports whether no pass is running. It also returns how many pages of the log were
-// checkpointed at the end of the last pass.
+// rests reports whether the checkpointer is idle, that is, no pass is running. It also returns how
+// many pages of the log were checkpointed when the last pass ended.
 func (f *checkpointer) rests() (idle bool, checkpointed int) {
 	f.mu.Lock()
 	defer f.mu.Unlock()

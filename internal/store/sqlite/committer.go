@@ -16,7 +16,7 @@ import (
 	"github.com/perdure/perdure/internal/store/sqlite/connection"
 )
 
-// laterFrom is the minimum number of commands in a batch whose writes are deferred to another
+// laterFrom is how many commands a batch must have for its writes to be deferred to another
 // goroutine. With fewer commands, the committer would mostly wait for that goroutine.
 const laterFrom = 8
 

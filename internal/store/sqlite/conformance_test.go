@@ -10,7 +10,7 @@ import (
 	"github.com/perdure/perdure/internal/store/storetest"
 )
 
-// contract contains the statements that the suite of the store's contract has run.
+// contract contains the statements that the tests of storetest.Run have run.
 var contract struct {
 	sync.Mutex
 	statements map[string]bool
@@ -21,7 +21,7 @@ func TestConformance(t *testing.T) {
 	runContract(t)
 }
 
-// runContract runs the suite of the store's contract, and records its statements.
+// runContract runs the tests of storetest.Run, and records the statements that they run.
 func runContract(t *testing.T) {
 	storetest.Run(t, func(t *testing.T) store.Store {
 		s := open(t, Options{})
@@ -40,8 +40,8 @@ func runContract(t *testing.T) {
 	})
 }
 
-// contractStatements returns the statements of the suite. It runs the suite unless TestConformance
-// has done so.
+// contractStatements returns the statements that runContract has recorded. It calls runContract
+// unless TestConformance has done so.
 func contractStatements(t *testing.T) map[string]bool {
 	t.Helper()
 	contract.Lock()

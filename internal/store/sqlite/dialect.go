@@ -144,9 +144,9 @@ func these(ids []uuid.UUID) (from string, arg any, err error) {
 	return " FROM json_each(?) asked CROSS JOIN agent_execution x ON x.id = unhex(asked.value)", asked, err
 }
 
-// moved selects executions that have ended or have changed since the caller read them. It compares
-// the state that the caller knows as one text: the hexadecimal id, followed by the text that
-// standings appends.
+// moved selects those of the listed executions that have ended or have changed since the caller
+// read them. Each element of the list is a text: the hexadecimal id of an execution, followed by
+// the state that the caller knows, in the format of standings.
 const moved = "SELECT unhex(substr(asked.value, 1, 32)) FROM json_each(?2) asked WHERE NOT EXISTS (SELECT 1 FROM agent_execution x" +
 	" WHERE x.id = unhex(substr(asked.value, 1, 32)) AND x.org_id = ?1 AND x.status NOT IN ('COMPLETED', 'FAILED', 'CANCELLED')" +
 	" AND instr(',' || x.last_commit_fence || ',' || x.last_commit_number || ',' || coalesce(CAST(substr(x.answer, 1, ?3) AS TEXT), ''), substr(asked.value, 33)) = 1)"

@@ -118,9 +118,9 @@ func (c *committer) stillShort() bool {
 	return c.short > 0
 }
 
-// freesWith runs a batch again that has failed because the disk was full, now with the space of the
-// reserve. It does so only if all calls of the batch free data and the reserve exists. Otherwise it
-// returns the outcomes and the error unchanged.
+// freesWith handles a batch that has failed because the disk was full. It releases the disk space
+// of the reserve and runs the batch again. It does so only if all calls of the batch free data and
+// the reserve exists. Otherwise it returns the outcomes and the error unchanged.
 func (c *committer) freesWith(batch []*commit.Call, careful bool, outcomes []commit.Outcome, err error) ([]commit.Outcome, error) {
 	for _, call := range batch {
 		if !call.Frees {

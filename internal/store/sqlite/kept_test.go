@@ -247,8 +247,8 @@ func TestAuditComparesWhatIsKept(t *testing.T) {
 }
 
 // TestCommandsOfABatchSeeEachOther checks that a command sees what earlier commands of its batch
-// have written. The execution was known to have neither blocks nor tasks. No later command may see
-// the writes of a failed batch.
+// have written. Before the batch, the cache says that the execution has neither blocks nor tasks.
+// No later command may see the writes of a failed batch.
 func TestCommandsOfABatchSeeEachOther(t *testing.T) {
 	for _, fails := range []bool{false, true} {
 		s := open(t, Options{})

@@ -79,8 +79,9 @@ func TestPlainListsFindTheSame(t *testing.T) {
 	}
 }
 
-// TestAStaleIndexIsNotWritten checks that the index of a block of executions is not written if the
-// block has got other executions meanwhile. It must be marked as stale.
+// TestAStaleIndexIsNotWritten checks the text index of a block, that is, of a range of execution
+// numbers. The index must not be written if the block contains other executions than those that
+// were read for it. It must be marked as stale.
 func TestAStaleIndexIsNotWritten(t *testing.T) {
 	s, fill := filledByHand(t)
 	for range 600 {
@@ -130,8 +131,9 @@ func TestMetadataIsIndexed(t *testing.T) {
 	}
 }
 
-// TestTextsOfABlockLeaveTogether checks that deleting 200 executions of a block at once rewrites at
-// most 128 rows of the text index. Queries must then find exactly the remaining executions.
+// TestTextsOfABlockLeaveTogether checks the deletion of 200 executions with neighboring numbers,
+// whose texts are indexed together. It must rewrite at most 128 rows of the text index. Queries
+// must then find exactly the remaining executions.
 func TestTextsOfABlockLeaveTogether(t *testing.T) {
 	s, fill := filledByHand(t)
 	all := storetest.Texts(t, s, fill)

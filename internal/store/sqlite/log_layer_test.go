@@ -66,7 +66,7 @@ func TestARollbackOfTheCommitterWritesNothing(t *testing.T) {
 		}
 		return lib.SQLITE_OK
 	})
-	// More rows than fit into the cache.
+	// This statement inserts more rows than fit into SQLite's cache.
 	must(t, v, "INSERT INTO page (content) WITH RECURSIVE n (i) AS (SELECT 1 UNION ALL SELECT i + 1 FROM n WHERE i < ?) SELECT randomblob(3000) FROM n", 1200)
 	if writes == 0 {
 		t.Fatal("nothing was written to the log")

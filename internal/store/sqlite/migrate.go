@@ -17,8 +17,9 @@ import (
 //go:embed migrations/*.sql
 var migrationFiles embed.FS
 
-// firstVersion is the number of the first migration, which creates the tables of that version. A
-// file of that version may also have been made by older migrations.
+// firstVersion is the number of the first migration, and so the version of the tables that it
+// creates. A file of that version may also have been made by older migrations, which this program
+// no longer has.
 const firstVersion = 42
 
 // migrate migrates the tables. It uses a connection pool of database/sql, which the migration

@@ -53,7 +53,8 @@ type Options struct {
 	// The caller must then call the method Store.CheckBeside, which checks the file and calls Fatal
 	// if it finds damage. If CheckBeside is not set, Open waits for that check.
 	CheckBeside bool
-	// pause is called between two pieces of that check. If it is nil, [rest] is called.
+	// pause is called between two pieces of the check that Store.CheckBeside makes. If it is nil,
+	// [rest] is called.
 	pause func(ctx context.Context, took time.Duration) error
 	// Plain turns off every optimization of the store: see [optimizations]. Results, errors, order
 	// and durability stay the same. The same file may be opened with Plain at one time and without
@@ -166,13 +167,13 @@ func makeFile(path string) error {
 func openWriter(ctx context.Context, o Options) (*connection.Conn, error) {
 	var pragmas []string
 	if size, err := os.Stat(o.Path); err == nil && size.Size() == 0 {
-		// This pragma is set only for an empty file: otherwise it has no effect, but writes to the
-		// file nevertheless.
+		// This pragma is set only for an empty file. In any other file it has no effect, but SQLite
+		// would write to the file nevertheless.
 		pragmas = append(pragmas, "auto_vacuum(incremental)")
 	}
 	pragmas = append(pragmas,
-		// SQLite's own cache of pages is small, because a large copy would fill a cache of any size.
-		// The operating system caches the file anyway.
+		// SQLite's own cache of pages is small, because one large write would fill a cache of any
+		// size. The operating system caches the file anyway.
 		"journal_mode(wal)", "synchronous(full)", "journal_size_limit(67108864)", "cache_size(-4096)",
 		// Deleted data is overwritten with zeros, because some data must not stay in the file.
 		"secure_delete(1)",
@@ -350,8 +351,9 @@ func (s *Store) close() error {
 	<-s.committer.ended
 	err := s.committer.checkpointer.close()
 	if s.committer.brokenErr() != nil {
-		// The last connection that is closed checkpoints the log into the file. Readers cannot do
-		// that, because they are read-only. So the writer must be closed after them.
+		// A failed store leaves its file as it is. If the writer were the last connection to be
+		// closed, it would checkpoint the log into the file. The readers cannot do that, because
+		// they are read-only, so they are closed last.
 		return errors.Join(err, s.committer.conn.Close(), s.pool.Close())
 	}
 	if err := errors.Join(err, s.pool.Close(), s.committer.conn.Close()); err != nil {

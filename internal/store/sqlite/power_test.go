@@ -28,7 +28,7 @@ type losses struct {
 	t          *testing.T
 	disk       *disktest.Disk
 	random     *rand.Rand
-	operations int // the disk calls only one hook at a time
+	operations int // needs no mutex, because the disk calls only one hook at a time
 	mu         sync.Mutex
 	answered   []uuid.UUID
 	images     []loss

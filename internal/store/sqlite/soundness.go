@@ -15,8 +15,8 @@ import (
 	"github.com/perdure/perdure/internal/store/sqlite/connection"
 )
 
-// checkRest is the ratio of a pause of the background check to the duration of the piece of the
-// check before it. In the pauses, the server can use the disk.
+// checkRest is the duration of a pause of the background check, as a multiple of the duration of
+// the piece before it. In the pauses, the server can use the disk.
 const checkRest = 2
 
 // soundness is what is known about the integrity of the file.
@@ -139,8 +139,8 @@ func (s *soundness) run(ctx context.Context) {
 	}
 }
 
-// check runs the check how on a connection of its own. If it finds damage, it returns an error with
-// code internal.
+// check opens a connection and calls how, which checks the file over that connection. If how finds
+// damage, check returns an error with code internal.
 func (s *soundness) check(ctx context.Context, how func(*pagecheck.File, context.Context) error) error {
 	c, err := connection.Open(ctx, s.path, connection.Reading, "query_only(1)", "cache_size(-256)")
 	if err != nil {
@@ -207,7 +207,7 @@ func (s *Store) Failed() error {
 	return nil
 }
 
-// moment implements [pagecheck.Snapshot].
+// moment implements [pagecheck.Snapshot] with a consistent snapshot of the file.
 type moment struct{ connection.View }
 
 // Page implements [pagecheck.Snapshot].

@@ -14,8 +14,8 @@ import (
 	"pgregory.net/rapid"
 )
 
-// said returns a message with these texts, one in each kind of place that can equal the content of a
-// block.
+// said returns a message whose thinking, text, tool arguments and tool result are these texts. A
+// block can have the same content as any of them.
 func said(thinking, text, arguments, result string) perdure.Content {
 	return perdure.Content{Parts: []perdure.Part{
 		{Type: perdure.PartThinking, Thinking: thinking},
@@ -74,7 +74,7 @@ func (a *author) write(step func(s *store.State, l *blockLog), contents ...json.
 	return ids
 }
 
-// rests returns how each block is stored.
+// rests returns how the store contains each closed block, by the key of the block.
 func (a *author) rests() map[perdure.BlockKey]store.BlockRest {
 	a.Helper()
 	blocks, err := invariants.AuditorOf(a.s).AuditBlocks(a.ctx, a.id)
@@ -105,8 +105,8 @@ func (a *author) wantHeld(key perdure.BlockKey) {
 	}
 }
 
-// read returns all records of the log, read in pages of that size. It also returns all events, with
-// complete blocks.
+// read returns all records of the log, which it reads in pages of page records. It also returns all
+// events. The event of a block contains the whole content of the block.
 func (a *author) read(page int) ([]perdure.Record, []store.Event) {
 	a.Helper()
 	var records []perdure.Record

@@ -42,8 +42,8 @@ func (tr *tree) collect(path iter.Seq2[perdure.Entry, error]) (all []perdure.Ent
 	return all
 }
 
-// sameContext reads the entries for the context at leaf with ContextPath. It checks that their
-// context equals the context of the whole path, and returns them.
+// sameContext reads, with ContextPath, the entries from which the context at leaf is made, and
+// returns them. It checks that their context equals the context of the whole path.
 func (tr *tree) sameContext(leaf uuid.UUID) []perdure.Entry {
 	tr.Helper()
 	read := tr.collect(tr.s.ContextPath(tr.ctx, tr.id, leaf, nil, false))
@@ -125,17 +125,18 @@ func (tr *tree) anyOnPath(t *rapid.T) uuid.UUID {
 	return tr.all[i].ID
 }
 
-// compareContinued checks the context at a leaf, and the reads that continue after one of its
-// entries.
+// compareContinued checks the context at a leaf. It also checks a read of that context that
+// continues after a random entry.
 func (tr *tree) compareContinued(t *rapid.T, leaf uuid.UUID) {
 	tr.Helper()
 	read := tr.sameContext(leaf)
 	after := tr.anyEntry(t)
 	got := tr.collect(tr.s.ContextPath(tr.ctx, tr.id, leaf, &after, false))
 	want := read
-	// A read that continues after a pinned entry returns the whole context. If the pinned entry is
-	// the parent of the first kept entry, the test cannot see that it is pinned, so both results are
-	// accepted.
+	// A read that continues after an entry of an unbroken chain to the leaf returns only the
+	// entries after it. A read that continues after any other entry, such as a pinned one, returns
+	// the whole context. A pinned entry that is the parent of the first kept entry looks like an
+	// entry of the chain, so the test accepts both results for it.
 	at := slices.IndexFunc(read, func(e perdure.Entry) bool { return e.ID == after })
 	if at >= 0 && tr.entries[after].OnPath() && connected(read[at:]) && len(got) < len(read) {
 		want = read[at+1:]
@@ -198,8 +199,8 @@ func idsOfEntries(entries []perdure.Entry) (ids []uuid.UUID) {
 	return ids
 }
 
-// contextsAreBounded checks that a compaction that keeps nothing is the first entry of its context.
-// All entries of the execution are appended with one command.
+// contextsAreBounded checks a compaction that keeps only pinned entries. Its context must consist
+// of these entries and the compaction. All entries of the execution are appended with one command.
 func contextsAreBounded(f *fixture) {
 	tr := f.tree()
 	batch := []perdure.Entry{tr.next(nil, perdure.EntryMessage)}
@@ -212,8 +213,9 @@ func contextsAreBounded(f *fixture) {
 	f.equal("the entries", idsOfEntries(tr.sameContext(batch[51].ID)), []uuid.UUID{batch[7].ID, batch[20].ID, batch[51].ID})
 }
 
-// contextsWithoutBarrier checks the context of a compaction whose row has no barrier: it is read
-// from the whole path. A later compaction must have a barrier again.
+// contextsWithoutBarrier checks a compaction whose row has no barrier, that is, does not say which
+// earlier entries stay in the context. The context of such a compaction is read from the whole
+// path. A later compaction must have a barrier again.
 func contextsWithoutBarrier(f *fixture) {
 	tr := f.tree()
 	root := tr.add(nil, perdure.EntryMessage)
@@ -228,8 +230,8 @@ func contextsWithoutBarrier(f *fixture) {
 }
 
 // contextsAcrossBranches checks compactions that name entries of another branch. If the first kept
-// entry is on another branch, the compaction has no barrier. A pinned entry on another branch is not
-// in the context.
+// entry is on another branch, the compaction has no barrier, so its context is read from the whole
+// path. A pinned entry on another branch is not in the context.
 func contextsAcrossBranches(f *fixture) {
 	tr := f.tree()
 	root := tr.add(nil, perdure.EntryMessage)

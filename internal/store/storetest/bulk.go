@@ -145,8 +145,8 @@ func bulkExecutions(f *fixture) {
 	f.storedBulk(org, runs.ID)
 }
 
-// bulkTurn checks that the turns of a bulk action on several executions, decided concurrently, see
-// each other's counts.
+// bulkTurn checks concurrent commands of one bulk action, each for a different execution. Each
+// command must see the counts that the previous ones have written.
 func bulkTurn(f *fixture) {
 	var ids []uuid.UUID
 	for range 20 {

@@ -39,8 +39,8 @@ func countsQueues(f *fixture) {
 	hour, minute := f.ago(time.Hour), f.ago(time.Minute)
 	owner := pending(org, "a", 0, hour, perdure.Time{})
 	pending("other", "a", 0, minute, perdure.Time{})
-	pending(org, "a", store.AloneScore, f.ago(2*time.Hour), f.ago(-time.Hour)) // delayed by another hour
-	pending(org, "b", store.AloneScore, hour, minute)                          // ready for a minute
+	pending(org, "a", store.AloneScore, f.ago(2*time.Hour), f.ago(-time.Hour)) // ready only in an hour
+	pending(org, "b", store.AloneScore, hour, minute)                          // has been ready for a minute
 	f.leased(perdure.StatusRunning, time.Hour, func(x *perdure.Execution) { x.Queue = "c" })
 	f.keyed(owner, "", 0, older(time.Minute))
 	f.keyed(owner, "", 0, func(t *perdure.Task) { t.NotBefore = f.ago(-time.Hour) })

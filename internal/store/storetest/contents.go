@@ -105,7 +105,8 @@ func blobOfAnother(f *fixture) {
 	f.wantCode(err, perdure.NotFound)
 }
 
-// refersTo commits rows of each kind whose contents are in the blob of ref.
+// refersTo commits an entry, a task, a checkpoint, a signal, and the execution's input and output.
+// The content of each of them is the blob of ref.
 func (f *fixture) refersTo(id uuid.UUID, ref perdure.BlobRef) (entry perdure.Entry, task *perdure.Task) {
 	f.Helper()
 	entry = perdure.Entry{ID: uuid.New(), Type: perdure.EntryMessage, Role: perdure.RoleUser, Blob: &ref, CreatedAt: f.s.Now()}

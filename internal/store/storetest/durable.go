@@ -9,8 +9,8 @@ import (
 	"github.com/perdure/perdure/internal/store/storetest/invariants"
 )
 
-// Durable checks that confirmed writes are still stored after the store was closed and opened again.
-// Every call of open must open the same store. Durable closes it.
+// Durable checks that confirmed writes are still stored after the store was closed and opened
+// again. Every call of open must open the same store. Durable closes each store that open returns.
 func Durable(t *testing.T, open func() store.Store) {
 	f := &fixture{T: t, s: open(), ctx: t.Context()}
 	epoch := f.s.Epoch()

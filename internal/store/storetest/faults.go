@@ -17,7 +17,8 @@ const (
 	// FailBefore writes nothing and returns unavailable, as if the process had ended before the
 	// commit.
 	FailBefore
-	// LoseAnswer writes, and returns unavailable, as if the process had ended after the commit.
+	// LoseAnswer runs the command and returns unavailable, as if the process had ended after the
+	// commit.
 	LoseAnswer
 	// Twice runs the command two times and returns the second outcome, as if the first answer was
 	// lost and the caller had repeated the command.

@@ -106,8 +106,8 @@ func limitsKeys(f *fixture) {
 	f.equal("another org's claimed", answers, []any{theirs})
 }
 
-// limitsHideNobody checks that a task without a limit is claimed although 50 older tasks wait for a
-// place of a key. That is more than one pick reads.
+// limitsHideNobody checks that a task without a limit is claimed although 50 older tasks wait
+// because their concurrency key has reached its limit.
 func limitsHideNobody(f *fixture) {
 	id := f.start()
 	for range 50 {
@@ -138,7 +138,8 @@ func limitsGiveBack(f *fixture) {
 	f.equal("an urgent one while it runs", names(known, f.claimTasks(9)), nil)
 	f.end(id, perdure.TaskCompleted, known["runs"])
 	f.equal("after its end", names(known, f.claimTasks(9)), []string{"urgent"})
-	// A retried task releases its place. When it is the first one again, it can be claimed again.
+	// A retried task no longer counts for the limit of its key. It is again the first task of the
+	// key, so it can be claimed again.
 	f.end(id, perdure.TaskPending, known["urgent"])
 	f.equal("after it was put back", names(known, f.claimTasks(9)), []string{"urgent"})
 	f.end(id, perdure.TaskFailed, known["urgent"])
@@ -153,12 +154,12 @@ func limitsCancelled(f *fixture) {
 	fourth := f.keyed(id, "key", 1)
 	f.equal("the first", f.claimTasks(9), []uuid.UUID{first})
 	f.equal("while it runs", f.claimTasks(9), nil)
-	f.end(id, perdure.TaskCancelled, fourth) // ends while it is not the next one
+	f.end(id, perdure.TaskCancelled, fourth) // ends while it is not the next task of the key
 	f.end(id, perdure.TaskCompleted, first)
-	f.end(id, perdure.TaskCancelled, second) // ends while it is the next one
+	f.end(id, perdure.TaskCancelled, second) // ends while it is the next task of the key
 	f.equal("after the cancel", f.claimTasks(9), []uuid.UUID{third})
 	f.end(id, perdure.TaskCompleted, third)
-	// A task that ended while it waited for a place can be claimed again after it was requested
+	// A task that was cancelled while it waited for its key can be claimed after it was requested
 	// again.
 	f.end(id, perdure.TaskPending, fourth)
 	f.equal("the one made anew", f.claimTasks(9), []uuid.UUID{fourth})

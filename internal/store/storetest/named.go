@@ -136,7 +136,7 @@ func namedInBlob(f *fixture) {
 	after, _ := a.read(100)
 	f.equal("the log", after, before)
 
-	// The same applies if the commit refers to an uploaded blob with the content.
+	// A block also refers to a text in an entry whose content was uploaded as a blob.
 	uploaded := message(large + "x")
 	ref := f.upload(a.id, uploaded, perdure.BlobChunk)
 	entry := perdure.Entry{ID: uuid.New(), Type: perdure.EntryLLMCall, Blob: &ref, CreatedAt: milestone(1)}
@@ -174,7 +174,7 @@ func notNamed(f *fixture) {
 		l.close(s, open, perdure.BlockDone)
 	})
 	a.wantHeld(open)
-	// These contents are not messages, so no text in them can equal the text of a block.
+	// These contents are not messages, so no block refers to a text in them.
 	a.write(nil, json.RawMessage(`["hello "]`), json.RawMessage(`{"parts":"hello "}`), json.RawMessage(`null`))
 	a.wantHeld(keys[1])
 }
@@ -239,9 +239,8 @@ func namedIsPruned(f *fixture) {
 	}
 }
 
-// eventSaysResult checks an event that contains the text of a tool result which an entry of the same
-// commit also contains. The event must be read unchanged, and pruning the log must not change the
-// entry.
+// eventSaysResult checks an event and an entry of one commit that contain the same text of a tool
+// result. The event must be read unchanged, and pruning the log must not change the entry.
 func eventSaysResult(f *fixture) {
 	for _, size := range []int{1, 40, 3000, perdure.InlineLimit, store.MostSearched / 16} {
 		a := f.author()

@@ -17,8 +17,8 @@ var orderTests = map[string]func(*fixture){
 	"urgent lanes come first and none starves":                lanesInOrder,
 }
 
-// held blocks the committer inside a decision on the execution until release is called. Commands
-// that a test queues before that are in one batch.
+// held blocks the committer inside a decision on the execution until release is called. All
+// commands that a test queues before it calls release are in one batch.
 func (f *fixture) held(id uuid.UUID) (release func()) {
 	entered, leave := make(chan struct{}), make(chan struct{})
 	var wg sync.WaitGroup
@@ -37,8 +37,8 @@ func (f *fixture) held(id uuid.UUID) (release func()) {
 	return sync.OnceFunc(func() { close(leave); wg.Wait() })
 }
 
-// queueing is a context. Its method Done calls waits, so that a test learns when a command is
-// queued: Do calls Done after that.
+// queueing is a context that tells a test when a command is queued. Do calls the method Done of the
+// context only after it has queued the command, and Done calls waits.
 type queueing struct {
 	context.Context
 	waits func()

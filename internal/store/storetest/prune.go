@@ -70,8 +70,8 @@ func (f *fixture) prune(id uuid.UUID, p store.Prune) {
 	f.change(id, func(*store.State) *store.Changes { return &store.Changes{Prune: &p} })
 }
 
-// drop deletes all rows that are marked for deletion; each command deletes at most rows of them. It
-// returns the number of commands.
+// drop deletes all rows that are marked for deletion, and returns the number of commands. The
+// parameter rows is the maximum number of rows that one command deletes.
 func (f *fixture) drop(rows int) int {
 	f.Helper()
 	for steps := 0; ; steps++ {

@@ -27,7 +27,7 @@ type tree struct {
 	id      uuid.UUID
 	all     []perdure.Entry
 	entries map[uuid.UUID]perdure.Entry
-	covers  map[uuid.UUID]*perdure.CompactionRange // the ranges of the compactions among them
+	covers  map[uuid.UUID]*perdure.CompactionRange // the ranges of those entries that are compactions
 }
 
 func (f *fixture) tree() *tree {
@@ -127,7 +127,8 @@ func treeProperty(f *fixture) {
 	})
 }
 
-// draw draws an entry below a random one. That is mostly the newest one, so that segments grow.
+// draw draws an entry. Its parent is mostly the newest entry, so that there are long parts without
+// branches. Otherwise the parent is a random entry.
 func (tr *tree) draw(t *rapid.T) perdure.Entry {
 	if len(tr.all) == 0 {
 		return tr.next(nil, perdure.EntryMessage)
@@ -193,7 +194,7 @@ func lastShared(a, b []perdure.Entry) (last *uuid.UUID) {
 	return last
 }
 
-// sound checks that an audit of the execution reports no entry with a wrong place.
+// sound checks that an audit of the execution reports no entry with a wrong position in the tree.
 func (tr *tree) sound() {
 	tr.Helper()
 	wrong, err := invariants.AuditorOf(tr.s).AuditTree(tr.ctx, tr.id)

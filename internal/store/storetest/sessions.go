@@ -27,7 +27,7 @@ func (f *fixture) session(name, of string, key *uuid.UUID, at perdure.Time) *per
 	}
 }
 
-// signIn stores a new session of the key.
+// signIn stores a new session of an API key, and returns the session.
 func (f *fixture) signIn(name, of string, key *uuid.UUID, at perdure.Time) *perdure.Session {
 	f.Helper()
 	s := f.session(name, of, key, at)

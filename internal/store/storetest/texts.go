@@ -11,10 +11,10 @@ import (
 	"github.com/perdure/perdure/internal/store"
 )
 
-// Texts checks that a query finds the same executions whether their texts are indexed or not. For
-// each page, the store may examine at most 40 executions. The function fill must index everything
-// that can be indexed; nothing else may index texts. Texts returns the ids of the executions that it
-// has created, oldest first.
+// Texts checks that a query finds the same executions whether their texts are indexed or not. The
+// store must examine at most 40 executions for each page. The function fill must index everything
+// that can be indexed; nothing else may index texts. Texts returns the ids of the executions that
+// it has created, oldest first.
 func Texts(t *testing.T, s store.Store, fill func()) []uuid.UUID {
 	f := &fixture{T: t, s: s, ctx: t.Context()}
 	var all []uuid.UUID
@@ -63,7 +63,7 @@ func Texts(t *testing.T, s store.Store, fill func()) []uuid.UUID {
 	}
 	check("not indexed", 50)
 	fill()
-	check("indexed", 26) // only full blocks are indexed, so up to 255 executions are not
+	check("indexed", 26) // only full blocks of 256 executions are indexed, so up to 255 are not
 	return all
 }
 

@@ -157,8 +157,8 @@ func freePort() (int, error) {
 // subdirectory for each major version. The programs are not in PATH.
 const debian = "/usr/lib/postgresql"
 
-// find returns the path of one of PostgreSQL's programs. It searches in PATH, then in the folder for
-// the newest version.
+// find returns the path of one of PostgreSQL's programs. It searches in PATH. If the program is not
+// there, it searches in folder, which has a subdirectory for each version, for the newest version.
 func find(folder, name string) (string, error) {
 	path, err := exec.LookPath(name)
 	if err == nil {
@@ -178,8 +178,8 @@ func major(path string) int {
 	return n
 }
 
-// command returns a command that runs one of PostgreSQL's programs, of the newest installed
-// version.
+// command returns a command that runs one of PostgreSQL's programs: the one in PATH, or that of the
+// newest installed version.
 func (c *Cluster) command(name string, args ...string) (*exec.Cmd, error) {
 	path, err := find(debian, name)
 	if err != nil {

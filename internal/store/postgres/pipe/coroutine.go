@@ -2,11 +2,12 @@ package pipe
 
 import "iter"
 
-// maxIdle is the maximum number of idle coroutines that a committer keeps for later strands. A kept
-// coroutine has a stack that has already grown to the necessary size.
+// maxIdle is the maximum number of idle coroutines that a committer keeps. They run later strands,
+// that is, pieces of work in a pipe. A kept coroutine has a stack that has already grown to the
+// necessary size.
 const maxIdle = 256
 
-// coroutine runs strands, one after the other.
+// coroutine runs pieces of work in a pipe (see [strand]), one after the other.
 type coroutine struct {
 	next  func() (struct{}, bool)
 	stop  func()

@@ -18,8 +18,9 @@ import (
 // once.
 type Groups struct {
 	made sync.Map // *multiRow by the text of the statement
-	// Single is set by tests. Then statements for many rows are also used for a single row, and each
-	// group of rows may lead to a new narrow statement.
+	// Single is set by tests. Then statements for many rows are also used for a single row. Each
+	// group of rows may then add a narrow statement, which has single values for the parameters
+	// that are equal in all rows.
 	Single bool
 }
 
@@ -56,8 +57,8 @@ func (g *Groups) Texts(ctx context.Context, conn *pgx.Conn, query *statement.Sta
 // chain contains the writes of one command that are not sent yet, in order.
 type chain struct {
 	list []request
-	// after contains the chains that must be written before this one. They are the chains of
-	// commands for which this command has waited, because they owned a name that it needed.
+	// after contains the chains that must be written before this one. They belong to commands for
+	// which this command has waited, because they owned a name that it needed.
 	after []*chain
 }
 
@@ -136,9 +137,9 @@ func nextQuery(chains []*chain, left map[string]int) *statement.Statement {
 	return best
 }
 
-// takes reports whether a row of parameters may be added to the group. The statement must have a
-// shape, and the row must differ from each row of the group in the parameters that shape.unlike
-// lists.
+// takes reports whether a row of parameters may be added to the group. A first row always may. For
+// another row, the statement must have a shape, and the row must differ from each row of the group
+// in the parameters that shape.unlike lists.
 func (g *group) takes(s *shape, args []any, seen map[string]bool) bool {
 	if s == nil || s.params != len(args) {
 		return len(g.rows) == 0
@@ -285,7 +286,8 @@ func differ(asked []*pendingQuery, at []int) bool {
 }
 
 // handOut passes each row of the result to the queries that asked for it. The last column of a row
-// is the number of its query. For inserted rows, the key columns identify the query.
+// is the number of the row of parameters for which it was found. In the result of an INSERT, the
+// last columns are the key of the inserted row instead.
 func handOut(rows pgx.Rows, asked [][]*pendingQuery, s *shape) error {
 	defer rows.Close()
 	var byKey map[string]int
@@ -318,7 +320,9 @@ func handOut(rows pgx.Rows, asked [][]*pendingQuery, s *shape) error {
 	return rows.Err()
 }
 
-// answers returns the index of the query to which a row of the result belongs.
+// answers returns the index of the row of parameters to which a row of the result belongs. The last
+// columns of raw, of which there are last, contain the number of these parameters or, if byKey is
+// not nil, a key in byKey.
 func answers(raw [][]byte, last int, byKey map[string]int) (int, error) {
 	own := raw[len(raw)-last:]
 	if byKey == nil {

@@ -96,9 +96,9 @@ func (m *multiRow) choose(same []bool, telling bool, learn int) (best *narrowSta
 	return best
 }
 
-// think adds a narrow statement for the parameters that the last groups had in common, unless an
-// existing one has nearly as many of them. If there are already maxNarrows statements, the new one
-// replaces the least used one.
+// think adds a narrow statement for the parameters that were equal within each of the last groups,
+// unless an existing one has nearly as many of them. If there are already maxNarrows statements,
+// the new one replaces the least used one.
 func (m *multiRow) think() {
 	m.seen = 0
 	count := 0

@@ -19,7 +19,8 @@ type ownership struct {
 	beside  []*chain // unwritten chains of commands that shared the name
 }
 
-// free reports whether the command with the strand root may own the name now.
+// free reports whether the command whose strand is root may own the name now, shared or
+// exclusively.
 func (o *ownership) free(root *strand, shared bool) bool {
 	if o.owner != nil {
 		return o.owner == root
@@ -96,7 +97,8 @@ func (s *strand) leaveAll() {
 }
 
 // Hold implements [statement.Conn]. Within the transaction, a command owns a name until the command
-// ends. Commands get a name in the order in which they request it.
+// ends or calls Apart. If several commands need a free name, the first one in the order of the
+// pipe's strands gets it.
 func (s *strand) Hold(ctx context.Context, names ...string) error {
 	return s.holdAll(ctx, false, names)
 }

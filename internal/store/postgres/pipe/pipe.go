@@ -24,7 +24,7 @@ type Pipe struct {
 	wait    bool // Hold waits for locks of other transactions
 	strands []*strand
 	names   map[string]*ownership // ownership of the names that are used in this transaction
-	held    map[lock]bool         // locks that this transaction has, or could not get
+	held    map[lock]bool         // reports for each requested lock whether this transaction has it
 	first   *statement.Statement  // statement to be sent before all others; nil once it was sent
 	ended   []*chain              // unwritten chains of ended strands
 	Wrote   bool                  // set once the transaction has written anything

@@ -10,8 +10,8 @@ import (
 )
 
 // Sequential is a connection that runs one statement after the other. It is used for reads, and for
-// batches whose commands run one after the other. Such a batch is careful, or belongs to a store
-// without the optimization groups.
+// batches whose commands run one after the other. Such a batch is repeated after an error (it is
+// "careful"), or belongs to a store without the optimization groups.
 type Sequential struct {
 	conn  *pgx.Conn
 	wait  bool

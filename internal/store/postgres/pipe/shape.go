@@ -109,9 +109,9 @@ func eachParam(query string, f func(before string, number int)) (rest string) {
 	}
 }
 
-// statement returns the SQL of the statement for parameters of these types. The parameters marked in
-// same are single values that are equal for all rows; the others are arrays. If a parameter that is
-// not marked has a type without an array type, statement returns "".
+// statement returns the SQL of the statement for parameters of these types. The parameters marked
+// in same are single values that are equal for all rows; the others are arrays. If the type of any
+// parameter is not in arrays, statement returns "".
 func (s *shape) statement(types []uint32, same []bool) string {
 	var arraysOf, names, values []string
 	for i, oid := range types {

@@ -33,7 +33,8 @@ const (
 // the store adopts it. If it is set back, the store's time advances more slowly until both are
 // equal, because the store's time must never go back. See decision 37.
 type Steady struct {
-	// read returns the time of the machine's clock, and a monotonic clock, which nobody can set
+	// read returns the time of the machine's clock, and that of a monotonic clock, which nobody can
+	// set.
 	read func() (wall time.Time, passed time.Duration)
 	// slept returns how long the machine has slept since boot.
 	slept  func() time.Duration

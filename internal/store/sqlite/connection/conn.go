@@ -181,11 +181,11 @@ func (c *Conn) Costs() map[string]Cost {
 type View struct {
 	*Conn
 	ctx context.Context
-	// watched reports that the connection is already interrupted when the caller's context ends, so
-	// that the view need not watch the context.
+	// watched reports that the end of the caller's context interrupts the connection anyway, so the
+	// view need not watch the context.
 	watched bool
-	// now reports that the view runs the deferred writes themselves. So its statements must not wait
-	// until the deferred writes have ended.
+	// now reports that the view belongs to the goroutine that runs the deferred writes. So its
+	// statements must not wait for the end of the deferred writes.
 	now bool
 }
 

@@ -11,9 +11,9 @@ import (
 // makes the name of the log file durable. This build of SQLite's library does not use fdatasync.
 // With fsync, a journaling file system writes a journal transaction for the file's times at each
 // commit. After a power failure, SQLite needs only the written data and the length of the file, and
-// fdatasync makes both durable: POSIX's synchronized I/O data integrity completion includes what a
-// read of the data needs, and Linux's fdatasync(2) names a change of the length. SQLite itself uses
-// fdatasync if its build finds that call. The zero value uses fsync.
+// fdatasync makes both durable. POSIX requires that for everything that a later read of the data
+// needs, and Linux's fdatasync(2) names the length as an example. SQLite itself uses fdatasync if
+// its build finds that call. The zero value uses fsync.
 type dataSync struct {
 	enough bool // syncing only the data and the length is sufficient
 	system bool // the file belongs to the system's VFS, without a layer between SQLite and the system
@@ -33,8 +33,8 @@ func (n *native) dataSync() dataSync {
 	return dataSync{enough: hasDataSync, system: libc.GoString(vfs.FzName) == "unix"}
 }
 
-// sync syncs the data of a file to the disk. If the connection has a layer between SQLite and the
-// operating system, sync calls that layer.
+// sync syncs the data of a file to the disk. For a file of the VFS "unix" it makes the system call
+// itself. For other files it calls the file's own sync method.
 func (d dataSync) sync(tls *libc.TLS, file uintptr, flags int32, own *lib.Tsqlite3_io_methods) int32 {
 	if !d.system {
 		return called[flagsMethod](own.FxSync)(tls, file, flags|lib.SQLITE_SYNC_DATAONLY)

@@ -7,7 +7,8 @@ import (
 	lib "modernc.org/sqlite/lib"
 )
 
-// fullSyncs counts the syncs by the log's own methods. Only one test at a time may use it.
+// fullSyncs counts the calls of the sync method that the VFS has set for the log. Only one test at
+// a time may use it.
 var fullSyncs struct {
 	n    int
 	real uintptr
@@ -22,7 +23,7 @@ func countedSync(tls *libc.TLS, file uintptr, flags int32) int32 {
 	return called[flagsMethod](fullSyncs.real)(tls, file, flags)
 }
 
-// countSyncs replaces the sync among the log's own methods by countedSync.
+// countSyncs replaces the sync method that the VFS has set for the log by countedSync.
 func countSyncs(t *testing.T, c *Conn) *gathered {
 	t.Helper()
 	counting(t, c)
@@ -32,8 +33,9 @@ func countSyncs(t *testing.T, c *Conn) *gathered {
 	return g
 }
 
-// TestTheLogsDataIsSynced checks that commits call the log's own sync, which also makes its name
-// durable, until it succeeds once. Later commits must sync only the data, if the system can do that.
+// TestTheLogsDataIsSynced checks that commits call the sync method of the VFS, which also makes the
+// log's name durable, until it succeeds once. Later commits must sync only the data, if the system
+// can do that.
 func TestTheLogsDataIsSynced(t *testing.T) {
 	path, v := writer(t)
 	g := countSyncs(t, v.Conn)

@@ -15,7 +15,7 @@ import (
 // which SQLite calls the layer.
 type gathered struct {
 	methods lib.Tsqlite3_io_methods // must be first, because SQLite expects it there
-	own     uintptr                 // the file's own methods
+	own     uintptr                 // the methods that the VFS has set for the file
 	room    uintptr                 // address of a buffer of gatherRoom bytes
 	n       int                     // number of bytes in the buffer
 	offset  int64                   // offset in the file at which the buffer will be written
@@ -220,8 +220,8 @@ func gatherFileSize(tls *libc.TLS, file, place uintptr) int32 {
 	return called[placeMethod](g.real().FxFileSize)(tls, file, place)
 }
 
-// gatherClose restores the file's own methods and closes the file. Collected data without a commit
-// is dropped.
+// gatherClose restores the methods that the VFS has set for the file, and closes the file.
+// Collected data without a commit is dropped.
 func gatherClose(tls *libc.TLS, file uintptr) int32 {
 	g := gatheredOf(file)
 	methodsOf(file).FpMethods = g.own

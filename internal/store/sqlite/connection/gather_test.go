@@ -26,7 +26,7 @@ func countedWrite(tls *libc.TLS, file, p uintptr, n int32, offset int64) int32 {
 	return called[pieceMethod](logCalls.real)(tls, file, p, n, offset)
 }
 
-// counting replaces the write among the log's own methods by countedWrite.
+// counting replaces the write method that the VFS has set for the log by countedWrite.
 func counting(t *testing.T, c *Conn) {
 	t.Helper()
 	g := (*gathered)(at(c.gathering))

@@ -7,8 +7,8 @@ import (
 	"sync"
 )
 
-// laterPiece is the number of deferred writes that the committer passes to the other goroutine at a
-// time.
+// laterPiece is the number of deferred writes that the committer passes at a time to the goroutine
+// that executes them.
 const laterPiece = 8
 
 // Later executes deferred writes on its own goroutine, while the committer decides on further

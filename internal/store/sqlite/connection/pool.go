@@ -49,9 +49,9 @@ func openPoolAs(ctx context.Context, path string, mode Access, size int) (*Pool,
 	return p, nil
 }
 
-// take returns an idle connection, after which only the caller may use it. It is the most recently
-// used one, which has the most valid pages in its cache. The caller must return the connection with
-// put.
+// take returns an idle connection, which only the caller may use until it calls put. Among the idle
+// connections, take chooses the most recently used one, because it has the most valid pages in its
+// cache.
 func (p *Pool) take(ctx context.Context) (*Conn, error) {
 	if err := p.turns.Take(ctx, store.OrgOf(ctx)); err != nil {
 		return nil, err

@@ -21,8 +21,8 @@ type Auditor interface {
 	Audit(ctx context.Context) iter.Seq2[uuid.UUID, error]
 	// AuditBlocks returns how the closed blocks of an execution are stored, in any order.
 	AuditBlocks(ctx context.Context, execution uuid.UUID) ([]store.BlockRest, error)
-	// AuditResults returns how those task results of an execution are stored that refer to an entry,
-	// in any order.
+	// AuditResults returns, for each task result of an execution that refers to an entry, how that
+	// result is stored. The order is undefined.
 	AuditResults(ctx context.Context, execution uuid.UUID) ([]store.ResultRest, error)
 	// AuditTree checks the stored tree positions of an execution's entries, and returns a text for
 	// each fault.
@@ -72,8 +72,8 @@ type execution struct {
 	ctx   context.Context
 	id    uuid.UUID
 	x     *perdure.Execution
-	// retried contains a key for each attempt after which a task was retried. Its field for the
-	// block number is 0.
+	// retried contains a key for each attempt after which a task was retried. In these keys, the
+	// field for the block number is 0.
 	retried map[perdure.BlockKey]bool
 }
 

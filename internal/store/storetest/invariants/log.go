@@ -96,7 +96,8 @@ func (l *logCheck) add(r perdure.Record) {
 	switch {
 	case r.Chunk != nil:
 		l.chunks[r.Seq]++
-		// A chunk without text belongs to a superseded block; checkEnds verifies that later.
+		// A chunk without text, of a block that has had no content so far, belongs to a superseded
+		// block. Its offset is not checked. checkEnds verifies that the block is superseded.
 		gone := r.Chunk.Text == "" && l.held(r.Seq) == 0
 		if held := l.held(r.Seq); r.Chunk.Offset != held && !gone {
 			l.broken("has a chunk of block %d at %d, after %d bytes", r.Seq, r.Chunk.Offset, held)

@@ -5,8 +5,9 @@ import (
 	"github.com/perdure/perdure/internal/store"
 )
 
-// checkQuestions checks that the execution's row has the right number of open questions. None may be
-// open after its end or while it is being cancelled. Each decision must have a time.
+// checkQuestions checks that the execution's row has the right number of open questions. No
+// question may be open after the end of the execution, or while the execution is being cancelled. A
+// decided question must have the time of its decision.
 func (i *execution) checkQuestions() {
 	i.Helper()
 	open := 0

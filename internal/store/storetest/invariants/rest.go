@@ -26,9 +26,9 @@ func (i *execution) checkRest() {
 	i.checkResultRests()
 }
 
-// checkResultRests checks task results that refer to an entry. Such a result must store fewer bytes
-// than the whole result has. If the result is in a blob, the reference to that blob must have the
-// length and hash of the whole result.
+// checkResultRests checks task results that refer to an entry. The row of such a task must contain
+// fewer bytes than the whole result has. If the result is in a blob, the reference to that blob
+// must have the length and hash of the whole result.
 func (i *execution) checkResultRests() {
 	i.Helper()
 	rests, err := i.audit.AuditResults(i.ctx, i.id)

@@ -46,8 +46,8 @@ func (i *execution) checkPlaces() {
 	}
 }
 
-// checkEntry checks one entry against its parent. It returns the head of the entry that follows from
-// the transcript rules.
+// checkEntry checks one entry against its parent. It returns the entry's head, in which the open
+// calls are those that follow from the transcript rules.
 func (i *execution) checkEntry(e perdure.Entry, heads map[uuid.UUID]*perdure.EntryHead, stored perdure.EntryHead) *perdure.EntryHead {
 	i.Helper()
 	var parent *perdure.EntryHead
