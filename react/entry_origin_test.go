@@ -7,6 +7,8 @@ import (
 	"sync"
 	"testing"
 
+	"github.com/perdure/perdure/internal/longtest"
+
 	"github.com/google/uuid"
 	"github.com/perdure/perdure"
 	"github.com/perdure/perdure/internal/engine"
@@ -37,6 +39,7 @@ func user(text string) perdure.InputMessage {
 // the other's path once, even if its worker dies during the copy. The other execution does not
 // change.
 func TestAPathIsCopiedOnce(t *testing.T) {
+	longtest.Skip(t, "seconds")
 	s := emptyWorkerPool(t, "turn\n text one\nturn\n text two\n")
 	stop := s.work(10)
 	long := strings.Repeat("x", 700<<10)

@@ -7,6 +7,8 @@ import (
 	"slices"
 	"testing"
 
+	"github.com/perdure/perdure/internal/longtest"
+
 	"github.com/google/uuid"
 
 	"github.com/perdure/perdure"
@@ -93,6 +95,7 @@ func TestPrefixChangesAreRecorded(t *testing.T) {
 // TestRequestBytesAreTheSameOnEveryWorker checks that the provider receives the same bytes for the
 // same path when a call is retried, when another worker makes the call, and in another execution.
 func TestRequestBytesAreTheSameOnEveryWorker(t *testing.T) {
+	longtest.Skip(t, "seconds")
 	remote := llmtest.Remote{
 		Wire: llmtest.Anthropic, Model: "claude-sonnet-4-5", BaseEnv: "ANTHROPIC_BASE_URL", KeyEnv: "ANTHROPIC_API_KEY",
 		New: func(e *llm.Endpoints, c *http.Client) llm.Provider {

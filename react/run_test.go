@@ -7,6 +7,8 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/perdure/perdure/internal/longtest"
+
 	"github.com/google/go-cmp/cmp"
 	"github.com/google/uuid"
 	"github.com/perdure/perdure"
@@ -71,6 +73,7 @@ func shape(t *testing.T, requests []llm.Request) string {
 // so in one process and over gRPC, for REMOTE and LOCAL executions, with results that are stored as
 // blobs.
 func TestRunOnEachLine(t *testing.T) {
+	longtest.Skip(t, "seconds")
 	const turns = 5
 	script := strings.Replace(looks(turns, 100_000), "turn\n  call find", "turn\n  text I look.\n  call unknown {\"a\":  \"<b>\"}\n  call find", 1)
 	for _, mode := range []perdure.PersistenceMode{perdure.Remote, perdure.Local} {
@@ -163,6 +166,7 @@ func (s *workerPool) checkRebuilt(id uuid.UUID, providers *llm.Providers, asked 
 // and after the run was parked. An approved call runs with exactly the approved bytes. It checks
 // REMOTE and LOCAL executions, and the policies of the execution and of the Run.
 func TestRunIsApproved(t *testing.T) {
+	longtest.Skip(t, "seconds")
 	var policy perdure.ApprovalPolicy
 	if err := json.Unmarshal([]byte(`"ask"`), &policy); err != nil {
 		t.Fatal(err)

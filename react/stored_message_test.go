@@ -7,6 +7,8 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/perdure/perdure/internal/longtest"
+
 	"github.com/google/uuid"
 	"github.com/perdure/perdure"
 	"github.com/perdure/perdure/internal/engine"
@@ -37,6 +39,7 @@ func (s *scriptedEngine) stored(id uuid.UUID, value string) {
 // says so, whether the message begins a response or joins one. The run continues, and the agent
 // does not panic.
 func TestStoredMessagesEndNoRun(t *testing.T) {
+	longtest.Skip(t, "seconds")
 	const unread = "user: (a message came that cannot be read: "
 	for name, test := range map[string]struct{ value, want string }{
 		"settings of nothing":     {`{"text":"hi","settings":{}}`, "user: hi"},

@@ -14,6 +14,8 @@ import (
 	"testing"
 	"time"
 
+	"github.com/perdure/perdure/internal/longtest"
+
 	"github.com/google/uuid"
 	"github.com/perdure/perdure"
 	"github.com/perdure/perdure/server"
@@ -105,6 +107,7 @@ func (a *authority) served(addr string, change ...func(*tls.Config)) (int64, err
 // TestRenewedCertificateIsServed checks that both ports serve a renewed certificate without a restart.
 // If the new files are invalid, the previous certificate stays.
 func TestRenewedCertificateIsServed(t *testing.T) {
+	longtest.Skip(t, "seconds")
 	a, dir := newAuthority(t), t.TempDir()
 	cert, key := filepath.Join(dir, "cert.pem"), filepath.Join(dir, "key.pem")
 	a.issue(7, cert, key)
@@ -156,6 +159,7 @@ func TestOldTLSIsRefused(t *testing.T) {
 // TestWorkersOverTLS checks that workers can connect over TLS with a valid key. If ClientCA is set,
 // they also need a certificate of that authority.
 func TestWorkersOverTLS(t *testing.T) {
+	longtest.Skip(t, "seconds")
 	a, other, dir := newAuthority(t), newAuthority(t), t.TempDir()
 	cert, key := filepath.Join(dir, "cert.pem"), filepath.Join(dir, "key.pem")
 	a.issue(7, cert, key)

@@ -6,6 +6,8 @@ import (
 	"testing"
 	"time"
 
+	"github.com/perdure/perdure/internal/longtest"
+
 	"github.com/google/uuid"
 	"github.com/perdure/perdure"
 	perdurev1 "github.com/perdure/perdure/api/perdure/v1"
@@ -77,6 +79,7 @@ func TestTooManyRequests(t *testing.T) {
 // TestClientHeedsTheLimit checks that the Go client repeats a rate-limited request: five calls succeed
 // with a key of two requests per second.
 func TestClientHeedsTheLimit(t *testing.T) {
+	longtest.Skip(t, "seconds")
 	w := newWorld(t)
 	w.limit("slow", perdure.KeyClient, perdure.KeyLimits{RequestsPerSecond: 2})
 	c := w.client("acme", "slow")

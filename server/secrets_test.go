@@ -14,6 +14,8 @@ import (
 	"sync"
 	"testing"
 
+	"github.com/perdure/perdure/internal/longtest"
+
 	"github.com/perdure/perdure/server"
 )
 
@@ -39,6 +41,7 @@ func (e *logBuffer) String() string {
 // objects that do not exist. It then checks that no response, log line or file contains the secret of a
 // key. Only the token's own file contains the server's token. The hash of a key does not work as a key.
 func TestSecretsOfKeysAreNowhere(t *testing.T) {
+	longtest.Skip(t, "seconds")
 	logged := &logBuffer{}
 	w := newWorld(t, func(c *server.Config) {
 		c.Logger = slog.New(slog.NewTextHandler(logged, &slog.HandlerOptions{Level: slog.LevelDebug}))

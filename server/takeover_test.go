@@ -4,6 +4,8 @@ import (
 	"testing"
 	"time"
 
+	"github.com/perdure/perdure/internal/longtest"
+
 	"github.com/google/uuid"
 	"github.com/perdure/perdure"
 	"github.com/perdure/perdure/client"
@@ -14,6 +16,7 @@ import (
 // answering and another worker claims its execution. A first claim, and a claim after a wait, do not
 // count.
 func TestTakeoversAreCounted(t *testing.T) {
+	longtest.Skip(t, "seconds")
 	eachStore(t, func(t *testing.T, c server.Config) {
 		c.Lease = time.Second
 		o := observe(t, c)

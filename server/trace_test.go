@@ -12,6 +12,8 @@ import (
 	"testing"
 	"time"
 
+	"github.com/perdure/perdure/internal/longtest"
+
 	"github.com/perdure/perdure"
 	"github.com/perdure/perdure/react"
 	"github.com/perdure/perdure/server"
@@ -177,6 +179,7 @@ func (g *cutDispatch) PollTasks(ctx context.Context, p perdure.Poll) ([]perdure.
 // worker is lost during a tool call, with a link to a span of that trace. One lost lease of a task is
 // counted. Log lines name their execution.
 func TestTraceContinuesAfterALostWorker(t *testing.T) {
+	longtest.Skip(t, "seconds")
 	eachStore(t, func(t *testing.T, c server.Config) {
 		provider, kept := spans(t)
 		log := &lines{}

@@ -65,6 +65,7 @@ func TestLimitsAreChecked(t *testing.T) {
 // folders are not visible to the user. With mounts, the next command of the same run sees the
 // changes, and commands of other runs do not.
 func TestCachesAreTheRunsOwn(t *testing.T) {
+	longtest.Skip(t, "seconds")
 	dir, data := layout(t, "data")
 	home := filepath.Join(filepath.Dir(dir), "home")
 	put(t, filepath.Join(home, ".cache", "go-build", "seen"), "cached")
@@ -104,6 +105,7 @@ func TestCachesAreTheRunsOwn(t *testing.T) {
 // TestCachesShowNoDataDirectory checks that the overlay over a cache does not show a data directory
 // that is in the cache.
 func TestCachesShowNoDataDirectory(t *testing.T) {
+	longtest.Skip(t, "seconds")
 	dir, _ := layout(t, "data")
 	home := filepath.Join(filepath.Dir(dir), "home")
 	t.Setenv("HOME", home)
@@ -120,6 +122,7 @@ func TestCachesShowNoDataDirectory(t *testing.T) {
 // TestFilesThatRunLater checks files that programs outside the sandbox later run. With mounts or
 // bubblewrap, commands cannot change these files. Without them, the changes are reported.
 func TestFilesThatRunLater(t *testing.T) {
+	longtest.Skip(t, "seconds")
 	dir, data := layout(t, "data")
 	t.Setenv("HOME", dir)
 	hook := filepath.Join(dir, ".git", "hooks", "pre-commit")

@@ -9,6 +9,8 @@ import (
 	"sync/atomic"
 	"testing"
 
+	"github.com/perdure/perdure/internal/longtest"
+
 	"github.com/perdure/perdure/internal/sandbox"
 	"golang.org/x/sys/unix"
 )
@@ -84,6 +86,7 @@ func TestNoNetworkReachesNothing(t *testing.T) {
 // TestOwnLoopbackReachesTheCommandAlone checks that a command with NetLoopback can connect only to
 // its own sockets. If there is no network namespace, the command does not run.
 func TestOwnLoopbackReachesTheCommandAlone(t *testing.T) {
+	longtest.Skip(t, "seconds")
 	dir, data := layout(t, "data")
 	program := attacker(t, dir)
 	port, connections := reached(t)

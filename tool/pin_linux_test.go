@@ -8,6 +8,8 @@ import (
 	"syscall"
 	"testing"
 
+	"github.com/perdure/perdure/internal/longtest"
+
 	"github.com/perdure/perdure/internal/sandbox"
 )
 
@@ -29,6 +31,7 @@ const renameAway = "mv local moved && mkdir -p local/share/perdure && ls moved"
 // data directory still cannot read the data directory. The next command, which finds the data
 // directory at a new path, cannot read it either.
 func TestRenamedParentHidesNothingFromTheMask(t *testing.T) {
+	longtest.Skip(t, "seconds")
 	home, data := homeLayout(t)
 	secret := filepath.Join("moved", "share", "perdure", "token")
 	eachConfinement(t, home, data, func(t *testing.T, w *Workspace) {
@@ -108,6 +111,7 @@ func inMountNamespace(t *testing.T, name string) {
 // TestSecondMountsHideTheDataDirectory checks that a second mount of the data directory, of a
 // folder above it, or of a folder in it does not show its content.
 func TestSecondMountsHideTheDataDirectory(t *testing.T) {
+	longtest.Skip(t, "seconds")
 	if os.Getenv(mountedVar) == "" {
 		inMountNamespace(t, t.Name())
 		return

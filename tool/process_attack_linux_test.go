@@ -22,6 +22,7 @@ func wantMissing(t *testing.T, path string) {
 // TestOtherProcessesAreNotTraced checks that a command cannot trace another process of its user,
 // and cannot read or write its memory.
 func TestOtherProcessesAreNotTraced(t *testing.T) {
+	longtest.Skip(t, "seconds")
 	dir, data := layout(t, "data")
 	program := attacker(t, dir)
 	victim := func() *exec.Cmd {

@@ -6,6 +6,8 @@ import (
 	"testing"
 	"time"
 
+	"github.com/perdure/perdure/internal/longtest"
+
 	"github.com/perdure/perdure/internal/sandbox"
 )
 
@@ -13,6 +15,7 @@ import (
 // or times of files outside the workspace. It can change them in the workspace, in its temporary
 // folders and in caches.
 func TestAttributesOutsideAreNotChanged(t *testing.T) {
+	longtest.Skip(t, "seconds")
 	for _, place := range []string{"data", "ws/data"} {
 		t.Run(place, func(t *testing.T) {
 			dir, data := layout(t, place)

@@ -7,6 +7,8 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/perdure/perdure/internal/longtest"
+
 	"github.com/perdure/perdure/internal/sandbox"
 	"golang.org/x/sys/unix"
 )
@@ -14,6 +16,7 @@ import (
 // TestACommandOfRootIsNoRoot checks that a command of root cannot read other programs' network
 // packets or set the clock. The command has only the capabilities that builds need.
 func TestACommandOfRootIsNoRoot(t *testing.T) {
+	longtest.Skip(t, "seconds")
 	if os.Geteuid() != 0 {
 		return // other users have no capabilities
 	}
@@ -49,6 +52,7 @@ func TestACommandOfRootIsNoRoot(t *testing.T) {
 // its network limit, such as sockets to the host of a virtual machine. That holds whether the
 // command is confined or not.
 func TestOtherFamiliesAreDenied(t *testing.T) {
+	longtest.Skip(t, "seconds")
 	dir, data := layout(t, "data")
 	program := attacker(t, dir)
 	try := func(t *testing.T, w *Workspace) {

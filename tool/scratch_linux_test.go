@@ -5,6 +5,8 @@ import (
 	"path/filepath"
 	"testing"
 
+	"github.com/perdure/perdure/internal/longtest"
+
 	"github.com/perdure/perdure/internal/sandbox"
 )
 
@@ -22,6 +24,7 @@ func openScratch(t *testing.T) *Scratch {
 // bubblewrap, so do /tmp, /var/tmp, /run and /dev/shm. The run's next command sees the files there;
 // another run and this process do not.
 func TestTemporaryFoldersAreTheRunsOwn(t *testing.T) {
+	longtest.Skip(t, "seconds")
 	dir, data := layout(t, "data")
 	s := openScratch(t)
 	outside, err := os.CreateTemp("/tmp", "perdure-outside-")

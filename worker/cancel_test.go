@@ -7,6 +7,8 @@ import (
 	"testing"
 	"time"
 
+	"github.com/perdure/perdure/internal/longtest"
+
 	"github.com/perdure/perdure"
 	"github.com/perdure/perdure/agent"
 )
@@ -92,6 +94,7 @@ func TestHeartbeatCarriesCancelToAgentsAndTasks(t *testing.T) {
 // TestParkedGoroutineOfACancelledExecution checks that the worker discards the parked goroutine of
 // a cancelled execution. The cause of the goroutine's context is ErrDiscarded.
 func TestParkedGoroutineOfACancelledExecution(t *testing.T) {
+	longtest.Skip(t, "seconds")
 	b := newBench(t, 3*time.Second)
 	discarded := make(chan error, 1)
 	b.agent("a", func(ctx agent.Context) (string, error) {

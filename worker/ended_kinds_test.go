@@ -195,6 +195,7 @@ func TestAKillBetweenPages(t *testing.T) {
 // TestResumeInAnotherOrder checks that a function that requests its steps in another order than
 // before receives their results. On average, at most five records are fetched per step.
 func TestResumeInAnotherOrder(t *testing.T) {
+	longtest.Skip(t, "seconds")
 	const steps = 1500
 	for name, reorder := range map[string]func([]int){
 		"backwards": slices.Reverse[[]int],

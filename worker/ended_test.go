@@ -182,6 +182,7 @@ func TestResumeReadsRecordsInPages(t *testing.T) {
 // TestResumeWithoutPages checks that a resume without all pages, such as with an older server, runs
 // no recorded step again. It requests records with GetTasks instead.
 func TestResumeWithoutPages(t *testing.T) {
+	longtest.Skip(t, "seconds")
 	for name, f := range map[string]*faulty{
 		"a plain worker": {},
 		"an older server": {onAgents: func(claims []perdure.AgentClaim) {

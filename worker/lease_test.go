@@ -9,6 +9,8 @@ import (
 	"testing"
 	"time"
 
+	"github.com/perdure/perdure/internal/longtest"
+
 	"github.com/perdure/perdure"
 	"github.com/perdure/perdure/agent"
 )
@@ -17,6 +19,7 @@ import (
 // ErrLeaseLost, at most a third of a lease after their lease has expired. The worker cannot reach
 // the server, or the server cannot renew leases, so only the worker's clock can end them.
 func TestLeaseEndsByTheWorkersOwnClock(t *testing.T) {
+	longtest.Skip(t, "seconds")
 	t.Run("no heartbeat arrives", func(t *testing.T) {
 		leaseEnds(t, &faulty{plan: func(method string, _ int) fault {
 			if method == "Heartbeat" {
@@ -80,6 +83,7 @@ func leaseEnds(t *testing.T, f *faulty) {
 // ends with ErrLeaseLost, its next blocking call does not return, and the function is entered
 // again.
 func TestLostLeaseEndsTheGoroutine(t *testing.T) {
+	longtest.Skip(t, "seconds")
 	b := newBench(t, 3*time.Second)
 	cause := make(chan error, 1)
 	var tries, back atomic.Int32

@@ -8,6 +8,8 @@ import (
 	"testing"
 	"time"
 
+	"github.com/perdure/perdure/internal/longtest"
+
 	"github.com/google/uuid"
 	"github.com/perdure/perdure"
 	"github.com/perdure/perdure/agent"
@@ -300,6 +302,7 @@ func TestAPromotedRunKeepsItsQuestions(t *testing.T) {
 // the write arrives. It checks that each question is asked once. The function gets the answer
 // again, even after the server has erased it.
 func TestLocalQuestionsOutlastAKillAtEveryWrite(t *testing.T) {
+	longtest.Skip(t, "seconds")
 	for _, after := range []bool{false, true} {
 		for at, came := 1, true; came && !t.Failed(); at++ {
 			came = false

@@ -251,6 +251,7 @@ func TestAQuestionWithOtherDetails(t *testing.T) {
 // TestLargeAnswers checks answers that are too large for a claim or a reply. One of them is the
 // default of a question that has expired.
 func TestLargeAnswers(t *testing.T) {
+	longtest.Skip(t, "seconds")
 	const n = 6
 	everyMode(t, 20*time.Second, func(b *bench, way func(*Config)) {
 		b.agent("a", func(ctx agent.Context) (string, error) {

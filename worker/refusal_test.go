@@ -159,6 +159,7 @@ func TestARefusedCommitLeavesItsBlocksToTheNext(t *testing.T) {
 // attempt only once, and that the task then runs again. If the server refuses the worker's key, the
 // worker drops the attempt.
 func TestAWorkerGivesUpWhatItHasLost(t *testing.T) {
+	longtest.Skip(t, "seconds")
 	for _, code := range []perdure.Code{perdure.LeaseLost, perdure.NotFound} {
 		t.Run(string(code), func(t *testing.T) {
 			b := newBench(t, 500*time.Millisecond)

@@ -7,6 +7,8 @@ import (
 	"testing"
 	"time"
 
+	"github.com/perdure/perdure/internal/longtest"
+
 	"github.com/google/uuid"
 	"github.com/perdure/perdure"
 	"github.com/perdure/perdure/agent"
@@ -112,6 +114,7 @@ func TestAKeptResultIsNotPaidForAgain(t *testing.T) {
 }
 
 func TestAnotherWorkerPaysAgain(t *testing.T) {
+	longtest.Skip(t, "seconds")
 	p := newPayment(t, true)
 	id := p.lose()
 	p.work(func(c *Config) { c.Results = p.openResults() })
@@ -120,6 +123,7 @@ func TestAnotherWorkerPaysAgain(t *testing.T) {
 }
 
 func TestAnUnusableKeptResultIsDiscarded(t *testing.T) {
+	longtest.Skip(t, "seconds")
 	p := newPayment(t, true)
 	id := p.lose()
 	p.refuse = errors.New("written by another build")
@@ -130,6 +134,7 @@ func TestAnUnusableKeptResultIsDiscarded(t *testing.T) {
 }
 
 func TestOnlyKindsWithAReplayAreKept(t *testing.T) {
+	longtest.Skip(t, "seconds")
 	p := newPayment(t, false)
 	id := p.lose()
 	p.check(1, 0, 0)

@@ -8,6 +8,8 @@ import (
 	"testing"
 	"time"
 
+	"github.com/perdure/perdure/internal/longtest"
+
 	"github.com/google/uuid"
 	"github.com/perdure/perdure"
 	"github.com/perdure/perdure/agent"
@@ -17,6 +19,7 @@ import (
 // of its heartbeat timeout. It fails with timeout and is repeated, although its worker renews the
 // lease. An attempt that calls them, and an attempt without a heartbeat timeout, may take longer.
 func TestSilentCodeTimesOut(t *testing.T) {
+	longtest.Skip(t, "seconds")
 	b := newBench(t, time.Second)
 	const bound = 600 * time.Millisecond
 	var tries atomic.Int32

@@ -10,6 +10,8 @@ import (
 	"testing"
 	"time"
 
+	"github.com/perdure/perdure/internal/longtest"
+
 	"github.com/google/uuid"
 	"github.com/perdure/perdure"
 	"github.com/perdure/perdure/agent"
@@ -78,6 +80,7 @@ func TestStepNameReused(t *testing.T) {
 // TestLazyStep checks a panic that follows a step. The step does not run again, because it is
 // stored. A lazy step runs again, because it is stored only with the next commit.
 func TestLazyStep(t *testing.T) {
+	longtest.Skip(t, "seconds")
 	for _, lazy := range []bool{false, true} {
 		b := newBench(t, time.Minute)
 		var ran, entered atomic.Int32

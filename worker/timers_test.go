@@ -7,6 +7,8 @@ import (
 	"testing"
 	"time"
 
+	"github.com/perdure/perdure/internal/longtest"
+
 	"github.com/perdure/perdure"
 	"github.com/perdure/perdure/agent"
 )
@@ -162,6 +164,7 @@ func TestSignalTakenAfterACheckpointThatWaits(t *testing.T) {
 // clocks of the workers are 7 hours behind. A sleep that has begun does not begin again on another
 // worker.
 func TestSleepIsTheStoresTime(t *testing.T) {
+	longtest.Skip(t, "seconds")
 	eachWay(t, 20*time.Second, func(b *bench, way func(*Config)) {
 		b.ahead.Store(int64(7 * time.Hour)) // so the clock of the workers is 7 hours behind
 		b.agent("a", func(ctx agent.Context) (string, error) {

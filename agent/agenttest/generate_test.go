@@ -7,6 +7,8 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/perdure/perdure/internal/longtest"
+
 	"github.com/perdure/perdure"
 	"github.com/perdure/perdure/agent"
 	"github.com/perdure/perdure/agent/agenttest"
@@ -91,6 +93,7 @@ func TestWhatGenerateRefuses(t *testing.T) {
 // TestGenerateInALoop checks that each call of a loop's step can use the same name for a new request to
 // the model. Within one call, the same name with other messages is refused.
 func TestGenerateInALoop(t *testing.T) {
+	longtest.Skip(t, "seconds")
 	o := react.GenerateOptions{Model: part().Model, Name: "n"}
 	ask := func(ctx agent.Context, text string) (react.Generated, error) {
 		return react.Generate(ctx, []perdure.Message{perdure.UserText(text)}, o)

@@ -186,6 +186,7 @@ func TestAnswersOfSeveralVoters(t *testing.T) {
 // TestSchemasMayBeWrittenInAnyWay checks that a function that is entered again gets the answer to its
 // question, although the stored schema differs from the schema in the code in white space and escapes.
 func TestSchemasMayBeWrittenInAnyWay(t *testing.T) {
+	longtest.Skip(t, "seconds")
 	schema := json.RawMessage(`{ "type": "string", "description": "<b> & more" }`)
 	s := agenttest.Scenario{
 		Agent: agent.DefineFunc("form", func(ctx agent.Context, _ any) (string, error) {

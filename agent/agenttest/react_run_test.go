@@ -358,6 +358,7 @@ func TestRunWithLargeContents(t *testing.T) {
 // TestRunStoresLinearly checks that the total size of the inputs of model calls grows in proportion to
 // the number of turns.
 func TestRunStoresLinearly(t *testing.T) {
+	longtest.Skip(t, "seconds")
 	sizes := map[int]int{}
 	for _, turns := range []int{10, 40} {
 		script := strings.Repeat("turn\n  call forecast {\"city\": \"Bern\"}\n  call unknown\n", turns-1) + "turn\n  text Wet.\n"
@@ -384,6 +385,7 @@ func TestRunStoresLinearly(t *testing.T) {
 
 // TestRunIsCancelled checks that an execution can be cancelled while a tool runs.
 func TestRunIsCancelled(t *testing.T) {
+	longtest.Skip(t, "seconds")
 	wait := tool.New("wait", "Waits.", func(ctx context.Context, _ *tool.Call, _ struct{}) (tool.Result, error) {
 		<-ctx.Done()
 		return tool.Result{}, context.Cause(ctx)

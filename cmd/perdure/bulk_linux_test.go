@@ -3,12 +3,15 @@ package main
 import (
 	"testing"
 
+	"github.com/perdure/perdure/internal/longtest"
+
 	"github.com/perdure/perdure"
 	"github.com/perdure/perdure/client"
 )
 
 // TestBulkActionsAskInATerminal checks that nothing happens unless a person confirms the number of runs.
 func TestBulkActionsAskInATerminal(t *testing.T) {
+	longtest.Skip(t, "seconds")
 	dir := t.TempDir()
 	d := serveDev(t, dir)
 	c := d.dial()

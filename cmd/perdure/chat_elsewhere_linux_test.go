@@ -4,6 +4,8 @@ import (
 	"regexp"
 	"strings"
 	"testing"
+
+	"github.com/perdure/perdure/internal/longtest"
 )
 
 // TestChatSeesAnswersFromElsewhere checks that the chat stops asking a question that another client
@@ -33,6 +35,7 @@ func TestChatSeesAnswersFromElsewhere(t *testing.T) {
 // TestChatStopsATurnThatItIsAttachedTo checks that a chat can stop a turn that was already running a tool
 // when the chat was opened.
 func TestChatStopsATurnThatItIsAttachedTo(t *testing.T) {
+	longtest.Skip(t, "seconds")
 	dir := t.TempDir()
 	write(t, dir, "s", "turn\n  call bash {\"command\": \"echo begun; sleep 60\"}\nturn\n  text Done.\n")
 	first := onScreen(t, dir, 80, "chat", "--model", "scripted/s", "--approve", "allow", "--confine", "off", "x")

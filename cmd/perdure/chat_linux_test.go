@@ -84,6 +84,7 @@ func TestChatKeepsTheInputBelowTheOutput(t *testing.T) {
 // TestChatStopsLeavesAndContinues checks that Esc stops the turn, that Ctrl-C twice leaves the chat and
 // prints how to continue it, and that a private file keeps the history of inputs for the next chat.
 func TestChatStopsLeavesAndContinues(t *testing.T) {
+	longtest.Skip(t, "seconds")
 	for _, width := range []int{80, 120} {
 		t.Run(fmt.Sprint(width), func(t *testing.T) {
 			dir := t.TempDir()
@@ -175,6 +176,7 @@ func TestChatStopsTheTurnOfAQuestion(t *testing.T) {
 // TestChatCommands checks that the commands of a chat work, that their names are completed, and that a
 // mistyped name is answered with the nearest command.
 func TestChatCommands(t *testing.T) {
+	longtest.Skip(t, "seconds")
 	for _, width := range []int{80, 100, 120} {
 		t.Run(fmt.Sprint(width), func(t *testing.T) {
 			dir := t.TempDir()

@@ -14,6 +14,7 @@ import (
 // TestChatShowsThePast checks that a chat that continues a run shows the end of the conversation as it
 // was shown before, and how to see all of it. /resume shows the same.
 func TestChatShowsThePast(t *testing.T) {
+	longtest.Skip(t, "seconds")
 	for _, width := range []int{80, 120} {
 		t.Run(fmt.Sprint(width), func(t *testing.T) {
 			dir := t.TempDir()

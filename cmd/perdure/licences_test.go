@@ -9,6 +9,8 @@ import (
 	"slices"
 	"strings"
 	"testing"
+
+	"github.com/perdure/perdure/internal/longtest"
 )
 
 // allowed are the licences that permit the distribution of the program and its pages.
@@ -43,6 +45,7 @@ func licenceOf(text string) string {
 // TestLicencesAreAllowed checks that every module of the program and of its tests has an allowed
 // licence.
 func TestLicencesAreAllowed(t *testing.T) {
+	longtest.Skip(t, "seconds")
 	list := exec.Command("go", "list", "-deps", "-test", "-f", "{{with .Module}}{{if not .Main}}{{.Path}} {{.Dir}}{{end}}{{end}}", "../../...")
 	out, err := list.Output()
 	if err != nil {

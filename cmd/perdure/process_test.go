@@ -92,6 +92,7 @@ func TestRunBesideRun(t *testing.T) {
 // TestRunOutlivesTheOwner checks that the end of the process that owns the data directory does not end
 // a concurrent run: the other process takes over the directory.
 func TestRunOutlivesTheOwner(t *testing.T) {
+	longtest.Skip(t, "seconds")
 	dir := t.TempDir()
 	write(t, dir, "s", waiting)
 	write(t, dir, "other", "turn\n  text Hello.\n  pause 300ms\n  text Still here.\n")
@@ -108,6 +109,7 @@ func TestRunOutlivesTheOwner(t *testing.T) {
 // TestRunBesideDev checks perdure run while perdure dev is serving the same data directory: the run becomes
 // a client of dev, and works in a folder below dev's workspace.
 func TestRunBesideDev(t *testing.T) {
+	longtest.Skip(t, "seconds")
 	dir := t.TempDir()
 	write(t, dir, "s", "turn\n  call bash {\"command\": \"pwd\"}\nturn\n  text Done.\n")
 	sub := filepath.Join(dir, "sub")

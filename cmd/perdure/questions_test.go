@@ -189,6 +189,7 @@ func TestAnswersWithValues(t *testing.T) {
 // TestWatchingQuestions checks that perdure questions --watch prints the open questions, and then each
 // change.
 func TestWatchingQuestions(t *testing.T) {
+	longtest.Skip(t, "seconds")
 	a := newAskingServer(t)
 	launch(t, a.dir, "run", "--detach", "--model", "scripted/s", "x").wantEnd(0)
 	r := a.claim()
@@ -203,6 +204,7 @@ func TestWatchingQuestions(t *testing.T) {
 // TestResumeOfARunThatAsks checks perdure resume for a run that already waits for the answer to a question.
 // The event of that wait is in the log, so the command must not wait for another one.
 func TestResumeOfARunThatAsks(t *testing.T) {
+	longtest.Skip(t, "seconds")
 	a := newAskingServer(t)
 	launch(t, a.dir, "run", "--detach", "--model", "scripted/s", "x").wantEnd(0)
 	id := a.claim().ask("one", deploy, "").String()

@@ -185,6 +185,7 @@ func TestRunsOfSeveralKindsAreListed(t *testing.T) {
 // TestMistypedNamesOnTheScreen checks that a mistyped command or flag is answered with the nearest
 // name, in rows that fit the terminal.
 func TestMistypedNamesOnTheScreen(t *testing.T) {
+	longtest.Skip(t, "seconds")
 	dir := t.TempDir()
 	for _, width := range []int{80, 120} {
 		for typed, want := range map[string]string{

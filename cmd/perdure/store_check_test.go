@@ -7,12 +7,15 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/perdure/perdure/internal/longtest"
+
 	"github.com/perdure/perdure/server"
 )
 
 // TestStoreCheckFindsEveryFault checks that perdure store check finds each kind of damage listed here,
 // and finds none in the store of a normal run.
 func TestStoreCheckFindsEveryFault(t *testing.T) {
+	longtest.Skip(t, "seconds")
 	dir := t.TempDir()
 	write(t, dir, "s", "turn\n  text Hello hello.\n  call bash {\"command\": \"echo out\"}\nturn\n  text End.\n")
 	launch(t, dir, "run", "--model", "scripted/s", "go").wantEnd(0)

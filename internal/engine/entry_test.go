@@ -6,6 +6,8 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/perdure/perdure/internal/longtest"
+
 	"github.com/google/uuid"
 	"github.com/perdure/perdure"
 )
@@ -150,6 +152,7 @@ func contentOf(t *testing.T, e perdure.NewEntry) perdure.Content {
 // TestEveryEndClosesTheTranscript checks that every end of an execution appends a result for each
 // open call, in the order of the calls.
 func TestEveryEndClosesTheTranscript(t *testing.T) {
+	longtest.Skip(t, "seconds")
 	ends := map[string]struct {
 		end    func(*holder)
 		status perdure.Status

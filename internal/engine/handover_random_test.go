@@ -7,6 +7,8 @@ import (
 	"testing/synctest"
 	"time"
 
+	"github.com/perdure/perdure/internal/longtest"
+
 	"github.com/google/uuid"
 	"github.com/perdure/perdure"
 	"github.com/perdure/perdure/internal/bubble"
@@ -32,6 +34,7 @@ type openedPoll struct {
 // worker that the store names and with a greater fence than the claim before. No claim is lost
 // while polls are cancelled and workers become idle.
 func TestClaimsThatAreHandedOverGoToOnePoll(t *testing.T) {
+	longtest.Skip(t, "seconds")
 	for seed := range uint64(12) {
 		t.Run(fmt.Sprint(seed), func(t *testing.T) {
 			bubble.Test(t, func(t *testing.T) {

@@ -11,6 +11,8 @@ import (
 	"testing"
 	"time"
 
+	"github.com/perdure/perdure/internal/longtest"
+
 	"github.com/google/uuid"
 	"github.com/perdure/perdure/internal/face"
 )
@@ -153,6 +155,7 @@ func (r resetLog) Handle(_ context.Context, record slog.Record) error {
 // TestHTTP2StreamThatIsNotRead checks that a stream that its client does not read is reset. Another
 // stream and a page on the same connection are delivered completely.
 func TestHTTP2StreamThatIsNotRead(t *testing.T) {
+	longtest.Skip(t, "seconds")
 	cut := make(resetLog, 1)
 	h := open(t, func(c *face.Config) { c.WriteTimeout, c.Logger = 2*time.Second, slog.New(cut) })
 	x := h.Start("")

@@ -8,6 +8,8 @@ import (
 	"sync"
 	"testing"
 
+	"github.com/perdure/perdure/internal/longtest"
+
 	"github.com/google/uuid"
 	"github.com/perdure/perdure"
 	"github.com/perdure/perdure/internal/engine"
@@ -77,6 +79,7 @@ const (
 // while 200 readers follow idle logs. Each reader receives exactly the text of its execution. The
 // number of reads of a streaming log is bounded, and idle logs are not read.
 func TestManyStreamsBesideIdleReaders(t *testing.T) {
+	longtest.Skip(t, "seconds")
 	for name, hints := range map[string]func(notify.Notifier) notify.Notifier{
 		"hints are sure":    func(n notify.Notifier) notify.Notifier { return n },
 		"hints may be lost": func(n notify.Notifier) notify.Notifier { return lossyHints{n} },

@@ -11,6 +11,8 @@ import (
 	"testing"
 	"time"
 
+	"github.com/perdure/perdure/internal/longtest"
+
 	"github.com/coder/websocket"
 	"github.com/perdure/perdure"
 	"github.com/perdure/perdure/internal/face"
@@ -183,6 +185,7 @@ func TestResponsesSocketCreatesAreRequests(t *testing.T) {
 
 // TestResponsesSocketOfAClientThatVanishes checks that a client that vanishes silently is detected.
 func TestResponsesSocketOfAClientThatVanishes(t *testing.T) {
+	longtest.Skip(t, "seconds")
 	h := open(t, writeSoon, pingSoon)
 	gone := make(chan struct{})
 	h.Wrap(func(serve http.HandlerFunc) http.HandlerFunc {

@@ -9,6 +9,8 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/perdure/perdure/internal/longtest"
+
 	"github.com/google/uuid"
 )
 
@@ -119,6 +121,7 @@ func TestStreamOfAClientThatNeverReads(t *testing.T) {
 // TestDurableStreamOfAClientThatNeverReads checks that a client that never reads its durable stream
 // is disconnected.
 func TestDurableStreamOfAClientThatNeverReads(t *testing.T) {
+	longtest.Skip(t, "seconds")
 	h := open(t, writeSoon)
 	x := h.Start("")
 	r := h.Claim()
@@ -133,6 +136,7 @@ func TestDurableStreamOfAClientThatNeverReads(t *testing.T) {
 // TestWebSocketOfAClientThatVanishes checks that the WebSocket handler of a client that answers no
 // pings returns. Another client's socket is served to the end of the log.
 func TestWebSocketOfAClientThatVanishes(t *testing.T) {
+	longtest.Skip(t, "seconds")
 	h := open(t, writeSoon, pingSoon)
 	x := h.Start("")
 	gone := make(chan struct{})

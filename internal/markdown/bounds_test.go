@@ -75,6 +75,7 @@ func hostile() map[string]struct {
 // TestRenderingIsBounded checks, for hostile texts, the limits of the memory allocated, the length
 // of the output, and the number and depth of its nodes.
 func TestRenderingIsBounded(t *testing.T) {
+	longtest.Skip(t, "seconds")
 	for name, c := range hostile() {
 		var before, after runtime.MemStats
 		runtime.ReadMemStats(&before)
@@ -165,6 +166,7 @@ func TestBlocksOverABoundJoinToTheWhole(t *testing.T) {
 // TestProvisionalPartsAreBounded checks that the total length of the provisional parts of a growing
 // block is at most 40 times the block.
 func TestProvisionalPartsAreBounded(t *testing.T) {
+	longtest.Skip(t, "seconds")
 	t.Parallel()
 	source, shown, parts := strings.Repeat("- item\n", 9000), 0, 0
 	b := NewBuffer(func(p Part) {
@@ -184,6 +186,7 @@ func TestProvisionalPartsAreBounded(t *testing.T) {
 // TestLinksOfATextAreBounded checks that the stored link definitions of a text with 40,000
 // definitions are limited to linkBytes.
 func TestLinksOfATextAreBounded(t *testing.T) {
+	longtest.Skip(t, "seconds")
 	t.Parallel()
 	b := NewBuffer(func(Part) {})
 	for i := range 40000 {

@@ -10,6 +10,8 @@ import (
 	"testing"
 	"time"
 
+	"github.com/perdure/perdure/internal/longtest"
+
 	"github.com/google/uuid"
 	"github.com/perdure/perdure"
 	"github.com/perdure/perdure/internal/face/facetest"
@@ -145,6 +147,7 @@ func TestALocalQuestionIsReadThroughItsWorker(t *testing.T) {
 // TestAListDoesNotWaitForDeafWorkers checks that a list waits only a short time for workers that do
 // not answer.
 func TestAListDoesNotWaitForDeafWorkers(t *testing.T) {
+	longtest.Skip(t, "seconds")
 	h := open(t)
 	l := h.startLocal()
 	for i := range 20 {

@@ -9,6 +9,8 @@ import (
 	"testing"
 	"time"
 
+	"github.com/perdure/perdure/internal/longtest"
+
 	"github.com/perdure/perdure"
 	"github.com/perdure/perdure/internal/face"
 	"github.com/perdure/perdure/internal/face/facetest"
@@ -69,6 +71,7 @@ func TestTheStreamOfQuestions(t *testing.T) {
 // TestTheStreamWorksWithoutHints checks that changes are noticed without hints, as when another
 // server over the store made them.
 func TestTheStreamWorksWithoutHints(t *testing.T) {
+	longtest.Skip(t, "seconds")
 	h := open(t)
 	a := h.start("x")
 	other := h.Restarted()
@@ -83,6 +86,7 @@ func TestTheStreamWorksWithoutHints(t *testing.T) {
 // TestASlowReaderOfQuestions checks that a reader that does not read blocks no other reader. When
 // it reads again, it receives the state of every question, but not every change in between.
 func TestASlowReaderOfQuestions(t *testing.T) {
+	longtest.Skip(t, "seconds")
 	h := open(t)
 	slow, quick := h.follow(), h.follow()
 	slow.Must()
@@ -146,6 +150,7 @@ func TestStreamsOfAKey(t *testing.T) {
 
 // TestAnIdleStreamOfQuestionsPings checks that an idle stream has pings.
 func TestAnIdleStreamOfQuestionsPings(t *testing.T) {
+	longtest.Skip(t, "seconds")
 	h := open(t, facetest.PingAlways)
 	s := h.follow()
 	s.Must()

@@ -14,6 +14,8 @@ import (
 	"sync/atomic"
 	"testing"
 
+	"github.com/perdure/perdure/internal/longtest"
+
 	"github.com/google/uuid"
 	"github.com/perdure/perdure"
 	"github.com/perdure/perdure/internal/store"
@@ -281,6 +283,7 @@ func TestAnEntryIsPassedOnAsItIsRead(t *testing.T) {
 // TestPagesAreBoundedInBytes checks that lists of more than 8 MiB come in two pages, which together
 // contain every item once. A snapshot contains the newest entries that fit.
 func TestPagesAreBoundedInBytes(t *testing.T) {
+	longtest.Skip(t, "seconds")
 	const count, size = store.PageBytes/perdure.ShownLimit + 1, perdure.ShownLimit
 	h := newLargeExecution(t, `{"n":1}`)
 	var ids []string

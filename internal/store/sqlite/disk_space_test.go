@@ -14,6 +14,8 @@ import (
 	"sync/atomic"
 	"testing"
 
+	"github.com/perdure/perdure/internal/longtest"
+
 	"github.com/google/uuid"
 	"github.com/perdure/perdure"
 	"github.com/perdure/perdure/internal/disktest"
@@ -26,6 +28,7 @@ import (
 // TestTheLogsLimitHolds checks that writes return unavailable while the log is at its limit and a
 // read prevents its reset. After that read, they must succeed.
 func TestTheLogsLimitHolds(t *testing.T) {
+	longtest.Skip(t, "seconds")
 	path := filepath.Join(t.TempDir(), "perdure.db")
 	s := open(t, Options{Path: path})
 	made, err := logSize(path) // size after the migrations; the log may keep this size
@@ -189,6 +192,7 @@ func fillDisk(t *testing.T, folder string) (free func()) {
 // next start succeeds. Confirmed writes must still be stored, and writes must succeed once there is
 // space.
 func TestDeletionsFreeSpaceOnAFullDisk(t *testing.T) {
+	longtest.Skip(t, "seconds")
 	folder := inSmallDisk(t, 24<<20)
 	if folder == "" {
 		return

@@ -3,6 +3,8 @@ package sqlite
 import (
 	"testing"
 
+	"github.com/perdure/perdure/internal/longtest"
+
 	"github.com/perdure/perdure/internal/store"
 	"github.com/perdure/perdure/internal/store/floodtest"
 	"github.com/perdure/perdure/internal/store/sqlite/connection"
@@ -12,6 +14,7 @@ import (
 // costs for another org. It runs [floodtest.Run] with the steps of SQLite's virtual machine as the
 // cost. They grow with the examined rows.
 func TestOneOrgsRowsCostOthersNothing(t *testing.T) {
+	longtest.Skip(t, "seconds")
 	s := open(t, Options{})
 	floodtest.Run(t, func(use func(store.Store)) int {
 		before := s.steps()

@@ -5,6 +5,8 @@ import (
 	"encoding/json"
 	"testing"
 
+	"github.com/perdure/perdure/internal/longtest"
+
 	"github.com/google/uuid"
 	"github.com/perdure/perdure"
 	"github.com/perdure/perdure/internal/store"
@@ -37,6 +39,7 @@ func filledByHand(t *testing.T) (s *Store, fill func()) {
 // TestTextsAreIndexed checks that the text of a deleted execution is removed from the index. A new
 // execution that gets the same number must be found by its own text.
 func TestTextsAreIndexed(t *testing.T) {
+	longtest.Skip(t, "seconds")
 	s, fill := filledByHand(t)
 	all := storetest.Texts(t, s, fill)
 	if blocks := count(t, s, "SELECT blocks FROM text_index"); blocks != 2 {
@@ -135,6 +138,7 @@ func TestMetadataIsIndexed(t *testing.T) {
 // whose texts are indexed together. It must rewrite at most 128 rows of the text index. Queries
 // must then find exactly the remaining executions.
 func TestTextsOfABlockLeaveTogether(t *testing.T) {
+	longtest.Skip(t, "seconds")
 	s, fill := filledByHand(t)
 	all := storetest.Texts(t, s, fill)
 	db, err := sql.Open("sqlite", "file:"+s.soundness.path)

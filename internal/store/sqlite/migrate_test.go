@@ -120,6 +120,7 @@ func TestStoreIsOnlyRelabelled(t *testing.T) {
 // TestOlderStoresAreRefused checks that a store from before the first migration is refused and not
 // changed. The error must name the commit that can convert it.
 func TestOlderStoresAreRefused(t *testing.T) {
+	longtest.Skip(t, "seconds")
 	path := oldStore(t, firstVersion)
 	execAll(t, path, "DELETE FROM goose_db_version WHERE version_id > 41")
 	before, versions := schemaOf(t, path), texts(t, path, "SELECT version_id FROM goose_db_version")
@@ -138,6 +139,7 @@ func TestOlderStoresAreRefused(t *testing.T) {
 // TestMigrationsGoBack checks that a store of each earlier version can be migrated, migrated back to
 // that version, and opened again.
 func TestMigrationsGoBack(t *testing.T) {
+	longtest.Skip(t, "seconds")
 	for _, version := range oldVersions(t) {
 		path := oldStore(t, version)
 		s, err := Open(t.Context(), Options{Path: path})

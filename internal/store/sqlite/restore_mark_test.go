@@ -5,11 +5,14 @@ import (
 	"os/exec"
 	"path/filepath"
 	"testing"
+
+	"github.com/perdure/perdure/internal/longtest"
 )
 
 // TestRestoredStoreHasAnEpochOfItsOwn checks that a reopened store keeps its epoch. After its file
 // or its whole directory was restored from a copy, in one of five ways, it must have another epoch.
 func TestRestoredStoreHasAnEpochOfItsOwn(t *testing.T) {
+	longtest.Skip(t, "seconds")
 	epochOf := func(t *testing.T, path string) uint64 {
 		t.Helper()
 		s, err := Open(t.Context(), Options{Path: path})

@@ -12,6 +12,8 @@ import (
 	"testing"
 	"time"
 
+	"github.com/perdure/perdure/internal/longtest"
+
 	"github.com/google/uuid"
 	"github.com/perdure/perdure"
 	"github.com/perdure/perdure/internal/pagecheck"
@@ -136,6 +138,7 @@ func TestAnOrderlyEndNeedsNoCheck(t *testing.T) {
 // background check. If the check finds damage, writes must fail, but not reads. The next starts must
 // fail until the page is repaired.
 func TestDamageIsFoundBeside(t *testing.T) {
+	longtest.Skip(t, "seconds")
 	for _, name := range []string{"agent_execution", "sqlite_autoindex_agent_execution_1"} {
 		t.Run(name, func(t *testing.T) {
 			path, _ := stored(t)
@@ -244,6 +247,7 @@ func readSoFar(t *testing.T) (bytes int64) {
 // TestAStartReadsABoundedPart checks how much a start reads from a store that is ten times as large:
 // at most 256 KiB more, after a clean and after an unclean shutdown.
 func TestAStartReadsABoundedPart(t *testing.T) {
+	longtest.Skip(t, "seconds")
 	var read []int64
 	for _, rows := range []int{100, 1000} {
 		path, _ := storedRows(t, rows)
