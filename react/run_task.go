@@ -38,8 +38,8 @@ type runCall struct {
 	Edited bool `json:"edited,omitempty"`
 }
 
-// message returns the message with the result of the call named of. The parameter t is its task, or nil if
-// it was not run.
+// message returns the message with the result of a call. The parameter of is the call; t is its task,
+// or nil if the call was not run.
 func (c runCall) message(of call, t *perdure.Task) (perdure.Message, error) {
 	result := tool.Errorf("%s", c.Refused)
 	if t != nil {

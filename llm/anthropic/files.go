@@ -26,7 +26,7 @@ func takes(p perdure.Part) bool {
 	return mime == llm.PDF || mime == "text/plain" && plainText(p) != ""
 }
 
-// document returns the content block for a file that takes has accepted.
+// document returns the content block for the file p, which the function takes has accepted.
 func document(p perdure.Part) anthropic.ContentBlockParamUnion {
 	var block anthropic.ContentBlockParamUnion
 	switch {
