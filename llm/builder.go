@@ -17,7 +17,7 @@ type Builder struct {
 
 	wire   bool   // whether texts contain marks of MarkHalves
 	halves joiner // joins the texts of the last part while it is open
-	failed error  // error of emit that the next call returns
+	failed error  // error of emit; each later call returns it
 }
 
 // NewBuilder creates a Builder without content. If emit is nil, deltas are discarded.

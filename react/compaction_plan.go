@@ -45,9 +45,9 @@ type planner struct {
 type piece struct {
 	perdure.ContextEntry
 	tokens int
-	// kept is the size of the piece in the context after a compaction that keeps it: long tool results and
-	// arguments are cut then. asked is its size in the request for a summary, in which other long texts are
-	// cut, too.
+	// kept is the size of the piece in the context after a compaction that keeps it, which cuts long tool
+	// results and arguments. The field asked is its size in the request for a summary, in which other long
+	// texts are cut, too.
 	kept, asked int
 }
 

@@ -170,8 +170,8 @@ func (l *loop) recordSummary(c *compaction, a modelAnswer, t *perdure.Task) erro
 	return err
 }
 
-// compactionFailed emits an event that says why there is no summary. The next automatic compaction
-// is tried when new messages fill a tenth of the window.
+// compactionFailed emits an event that says why there is no summary. It ends a response that only
+// compacts. The next automatic compaction is tried when new messages fill a tenth of the window.
 func (l *loop) compactionFailed(c *compaction, code perdure.Code, why string) error {
 	l.st.CompactFrom = l.st.Size.of(c.Model, l.fixedSize()) + l.limits(c.Model).Window/10
 	err := l.emitCompaction(compactionEvent{State: compactionFailed, Reason: c.Record.Reason, Error: reason(fmt.Errorf("%s", why))})

@@ -86,8 +86,9 @@ func (c *runTurns) ask(from taskSource, task uuid.UUID, in modelRequest) (llm.Re
 	return r, nil
 }
 
-// rebuild returns the conversation before the model call with this id and input. It reads turn after turn,
-// backwards, to one whose conversation is cached, or to the first. Errors: not_found; those of the task
+// rebuild returns the conversation before the model call with this id and input. It reads turn after
+// turn, backwards, to one whose conversation is cached, or to the first. Errors: not_found;
+// invalid_argument, if a turn names another model call than that of the turn before; those of the task
 // source.
 func (c *runTurns) rebuild(from taskSource, id uuid.UUID, in modelRequest) (*runMessages, error) {
 	var turns []endedTurn // the newest turn is the first element
