@@ -17,7 +17,7 @@ const (
 	AbleToSayObject   Ability = "text.format without a schema"
 )
 
-// Able is a provider that declares its abilities, such as choosing a tool or the format of the text.
+// Able is a provider that declares its abilities. A provider that is not Able has none of them.
 type Able interface {
 	Abilities() []Ability
 }
@@ -29,10 +29,10 @@ func Can(p Provider, ability Ability) bool {
 }
 
 // CheckRequest refuses a request that needs an ability which the provider lacks, because the provider
-// would ignore that part of the request. It also refuses a request whose messages break a rule of
-// CheckMessages in a way that no conversion repairs, because the provider would refuse it. The error is
-// an *Error that is not retryable; for messages it has the kind RuleBroken and wraps the *RuleError. A
-// request that CheckRequest refuses must not be sent.
+// would ignore that part of the request. It also refuses messages that break a rule of CheckMessages,
+// unless the provider's conversion of the request repairs them, because the provider's server would
+// refuse them. The error is an *Error that is not retryable. For a broken rule, it has the kind
+// RuleBroken and wraps the *RuleError. A request that CheckRequest refuses must not be sent.
 func CheckRequest(p Provider, req Request) error {
 	for _, asked := range []struct {
 		ability Ability

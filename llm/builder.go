@@ -17,7 +17,7 @@ type Builder struct {
 
 	wire   bool   // whether texts contain marks of MarkHalves
 	halves joiner // joins the texts of the last part while it is open
-	failed error  // error of emit that the next call returns
+	failed error  // error of emit; each later call returns it
 }
 
 // NewBuilder creates a Builder without content. If emit is nil, deltas are discarded.
@@ -37,7 +37,8 @@ func NewWireBuilder(emit func(Delta) error) *Builder {
 	return b
 }
 
-// joined returns s, a whole text, in which marked halves of surrogate pairs are joined to characters.
+// joined returns the whole text s, with each two marked halves of a surrogate pair joined to one
+// character.
 func (b *Builder) joined(s string) string {
 	if !b.wire {
 		return s
@@ -45,8 +46,8 @@ func (b *Builder) joined(s string) string {
 	return Joined(s)
 }
 
-// join returns s, a piece of the open part, in which marked halves of surrogate pairs are joined. It
-// withholds a half at the end of s until the next call.
+// join returns s, which is the next piece of the open part's text, with marked halves of surrogate
+// pairs joined to characters. It withholds a half at the end of s until the next call.
 func (b *Builder) join(s string) string {
 	if !b.wire {
 		return s
@@ -62,8 +63,8 @@ func (b *Builder) send(d Delta) error {
 	return b.failed
 }
 
-// settle ends the open part. If half of a surrogate pair still waits for its other half, settle adds
-// U+FFFD in its place.
+// settle ends the open part. If a half of a surrogate pair is still withheld, because its other half
+// has not arrived, settle adds U+FFFD in its place.
 func (b *Builder) settle() {
 	text := b.halves.end()
 	if text == "" {
@@ -206,10 +207,10 @@ func (b *Builder) EndTool(i int) error {
 // Parts returns the parts received so far. The result is never nil.
 func (b *Builder) Parts() []perdure.Part { return b.parts }
 
-// Finish returns the response, with its cost according to prices. A response without content and output
-// tokens means that the server has failed, and an empty answer would end the agent's run. So the error
-// is then a retryable *Error of kind EmptyAnswer, unless the response is a refusal. If the context
-// window left no room for an answer, the error is of kind ContextLength.
+// Finish returns the response, with its cost according to prices. If the response has neither content
+// nor output tokens and is not a refusal, Finish returns an error instead, because an empty answer
+// would end the agent's run. If the context window left no room for an answer, the kind of the error is
+// ContextLength. Otherwise the server has failed, and the error is retryable and of kind EmptyAnswer.
 func (b *Builder) Finish(m Model, stop perdure.StopReason, usage perdure.Usage, prices Prices) (*Response, error) {
 	b.settle()
 	if b.failed != nil {

@@ -95,7 +95,7 @@ func (c *Calls) Complete(call *Call, whole string) error {
 	if !ok {
 		return nil
 	}
-	call.halves = joiner{} // the rest contains the withheld half
+	call.halves = joiner{} // rest contains the half of a surrogate pair that was withheld
 	return c.AppendRaw(call, rest)
 }
 

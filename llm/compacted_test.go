@@ -45,8 +45,8 @@ func asStored(t *rapid.T, path []perdure.Entry) (again []perdure.Entry) {
 // TestAnyCompactedConversationIsAccepted checks the contexts of random conversations with
 // compactions, several models, thinking, parallel calls and images. Each context follows the rules
 // of CheckMessages, and its request those of each provider's API. A second attempt, which reads the
-// path again, sends the same bytes. The thinking of rewritten messages is not sent; the signatures
-// of Gemini's calls are.
+// path again, sends the same bytes. Of a message that a compaction has rewritten, the thinking is
+// not sent. The signatures of its calls are sent to Gemini.
 func TestAnyCompactedConversationIsAccepted(t *testing.T) {
 	longtest.Checks(t, 100, 2000)
 	var all []*compactedSender
@@ -55,7 +55,7 @@ func TestAnyCompactedConversationIsAccepted(t *testing.T) {
 		all = append(all, &compactedSender{Provider: p, remote: r, server: server})
 	}
 	missing := func(s *compactedSender) bool { return !s.sawAll() }
-	for round := 0; round == 0 || round < 20 && slices.ContainsFunc(all, missing); round++ { // a hundred conversations may lack a case
+	for round := 0; round == 0 || round < 20 && slices.ContainsFunc(all, missing); round++ { // one hundred conversations may lack a case that sawAll requires
 		rapid.Check(t, func(t *rapid.T) {
 			path := drawCompactedPath(t)
 			thinking := rapid.SampledFrom([]llm.Thinking{llm.ThinkingOff, llm.ThinkingHigh}).Draw(t, "thinking")
@@ -71,8 +71,10 @@ func TestAnyCompactedConversationIsAccepted(t *testing.T) {
 	}
 }
 
-// compactedSender sends requests to a fake server, and stores them. It counts how many messages with
-// the model's own thinking were rewritten, how many were not, and the signatures of rewritten calls.
+// compactedSender sends requests to a fake server, and stores them. In messages of its own model it
+// counts the pieces of thinking whose message a compaction rewrote (rewritten), and the signatures
+// of calls in those messages (signatures). It also counts the pieces of thinking that were sent
+// (unchanged).
 type compactedSender struct {
 	llm.Provider
 	remote                           llmtest.Remote

@@ -25,7 +25,7 @@ var overWindows = []overWindow{
 	{code: "exceed_context_size_error"}, // llama.cpp
 
 	{provider: "anthropic", text: "prompt is too long"},
-	{provider: "anthropic", status: http.StatusBadRequest, text: "exceed context limit"}, // with max_tokens
+	{provider: "anthropic", status: http.StatusBadRequest, text: "exceed context limit"}, // the prompt together with max_tokens
 	{provider: "anthropic", status: http.StatusBadRequest, text: "input is too long"},    // Bedrock
 
 	{provider: "gemini", status: http.StatusBadRequest, text: "input token count"},

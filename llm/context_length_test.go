@@ -13,8 +13,8 @@ import (
 	"github.com/perdure/perdure/llm/llmtest"
 )
 
-// answered is an error from a server: a response, or an event in a stream. Over reports that the server
-// refused the request because of the model's context window.
+// answered is an error from a server: the body of a response or, if Event is true, an event in a
+// stream. Over reports that the server refused the request because of the model's context window.
 type answered struct {
 	From, Provider string
 	Status         int

@@ -3,8 +3,8 @@
 // the whole answer.
 //
 // The package does not retry. A failed call returns an *Error that says whether and when a retry
-// makes sense; the durable task that made the call retries. The package keeps no state between
-// calls, so any worker can make the next call.
+// makes sense; the durable task that made the call does the retry. The package keeps no state
+// between calls, so any worker can make the next call.
 //
 // docs/providers.md describes the configuration of providers.
 package llm

@@ -132,7 +132,7 @@ func (e *Endpoints) Check(provider, baseURL, apiKeyEnv string) error {
 }
 
 // Resolve returns the endpoint for a call. An empty baseURL or apiKeyEnv means the provider's default.
-// A baseURL with an empty apiKeyEnv means a server that needs no key, if the operator allows it.
+// But if the operator allows baseURL as a server that needs no key, an empty apiKeyEnv means no key.
 // Errors: permission_denied.
 func (e *Endpoints) Resolve(provider, baseURL, apiKeyEnv string) (Endpoint, error) {
 	def, known := e.defaults[provider]

@@ -41,7 +41,7 @@ type guard struct {
 	to     func(Delta) error
 	parts  map[int]*guardedPart
 	last   int   // index of the text or thinking part that may still grow; -1 for none
-	failed error // first error of to
+	failed error // the first error of the function in the field to
 }
 
 // guardedPart is one part of an answer.
@@ -106,7 +106,7 @@ func (g *guard) flushAll() error {
 	return g.failed
 }
 
-// send emits a delta. If an earlier call of emit failed, it returns that error instead.
+// send passes a delta to g.to. If an earlier call of g.to failed, send returns that error instead.
 func (g *guard) send(d Delta) error {
 	if g.failed == nil {
 		g.failed = g.to(d)

@@ -44,8 +44,8 @@ func shortName(name string) string {
 	return strings.ToValidUTF8(name[:maxLoggedName], "") + "..."
 }
 
-// add adds the name unless it is in the set. added reports whether it did, and full whether this has
-// made the set full.
+// add adds the hash name to the set, unless the set already has it or is full. added reports whether
+// add has added it, and full whether this has made the set full.
 func (s *loggedModels) add(name [sha256.Size]byte) (added, full bool) {
 	s.mu.Lock()
 	defer s.mu.Unlock()

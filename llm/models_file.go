@@ -79,8 +79,8 @@ func decodeModels(table []byte) (map[string]modelEntry, error) {
 	return entries, nil
 }
 
-// limits returns the limits in the element. Members that the element lacks have the known limits of the
-// model.
+// limits returns the limits of the model m: those in the element and, for members that the element
+// lacks, those that DefaultWindows has. The parameter at is the name of the element in errors.
 func (e modelEntry) limits(at string, m Model) (Limits, error) {
 	l, known := DefaultWindows.Limits(m.Provider, m.ID)
 	if e.Window != nil {

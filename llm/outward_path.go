@@ -124,10 +124,10 @@ func distinctTools(tools []ToolSpec) []ToolSpec {
 	return out
 }
 
-// wasLast reports whether the assistant message messages[i] was the last message of a model call. This
-// is the case if no message follows. It is also the case if a client sent messages[i], and a model
-// created the next assistant message as its continuation. Other adjacent assistant messages belong to
-// one turn.
+// wasLast reports whether the assistant message messages[i] was the last message of a prompt, so that
+// a model had to continue it. This is the case if no message follows. It is also the case if a client
+// sent messages[i], and the next message is a model's answer. Other adjacent assistant messages belong
+// to one turn.
 func wasLast(messages []perdure.Message, i int) bool {
 	if i+1 == len(messages) {
 		return true
@@ -142,9 +142,10 @@ func isGiven(m perdure.Message) bool {
 	return m.Provider == "" || m.StopReason == "" && m.Usage == nil
 }
 
-// answered inserts a user message with ContinueText where providers require one: before an assistant
-// message at the beginning, after an assistant message that was the last message of a model call, and
-// into a conversation without messages.
+// answered inserts a user message with ContinueText where providers require one. This is before the
+// first message besides system messages, if it is not the user's; after an assistant message that
+// was the last one of a prompt (see wasLast); and into a conversation that has no messages besides
+// system messages.
 func answered(messages []perdure.Message) []perdure.Message {
 	var out []perdure.Message
 	begun := false

@@ -34,8 +34,8 @@ func madeBy(provider, words, call string) perdure.Message {
 }
 
 // TestTheUserSpeaksOnEveryWire checks where Outward inserts user messages with ContinueText: before an
-// assistant message at the beginning, and after an assistant message that ends a model call. It checks
-// the requests of all providers for four such conversations.
+// assistant message at the beginning, and after an assistant message that was the last message of a
+// prompt. It checks the requests of all providers for four such conversations.
 func TestTheUserSpeaksOnEveryWire(t *testing.T) {
 	const cont = "user: " + llm.ContinueText
 	signed := text(perdure.RoleAssistant, "A") // a client sent it, with its provider's signatures

@@ -80,7 +80,7 @@ func answerOf(t *rapid.T, turn int) []perdure.Message {
 	return path
 }
 
-// where returns the indexes of the messages for which the function is returns true.
+// where returns the index i of each message m for which is(i, m) is true.
 func where(path []perdure.Message, is func(i int, m perdure.Message) bool) (all []int) {
 	for i, m := range path {
 		if is(i, m) {
@@ -97,16 +97,16 @@ func ofRole(role perdure.Role) func(int, perdure.Message) bool {
 // breach describes a change that breaks one rule at one message.
 type breach struct {
 	rule llm.Rule
-	// adapted reports that requests are converted so that they follow the rule. The conversation is
-	// then sent.
+	// adapted reports that the conversion of a request repairs the breach. The conversation is then
+	// sent.
 	adapted bool
-	// at returns the indexes of the messages at which the function do can break the rule.
+	// at returns the indexes of the messages at which do can break the rule.
 	at func(path []perdure.Message) []int
 	// do breaks the rule at message i, and returns the index that the error must name.
 	do func(path []perdure.Message, i int) ([]perdure.Message, int)
 }
 
-// with returns a function for breach.do that applies change to message i.
+// with returns a function for the field breach.do. That function applies change to message i.
 func with(change func(m *perdure.Message)) func([]perdure.Message, int) ([]perdure.Message, int) {
 	return func(path []perdure.Message, i int) ([]perdure.Message, int) {
 		change(&path[i])

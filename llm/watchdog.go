@@ -48,7 +48,7 @@ type watchedBody struct {
 	cancel      context.CancelCauseFunc
 	timer       *time.Timer
 	idle        time.Duration
-	begun       bool // whether a byte was read, or the first timer was replaced
+	begun       bool // whether the first read has ended; timer is then a new one for each read
 }
 
 func (b *watchedBody) Read(p []byte) (int, error) {

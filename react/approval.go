@@ -9,8 +9,8 @@ import (
 	"github.com/perdure/perdure/internal/schema"
 )
 
-// gated reports whether the execution has an approval policy for calls of the tool. Only the policies count
-// with which the execution was started: the settings in a later message do not change them.
+// gated reports whether an approval policy applies to calls of the tool. The policies are those with
+// which the execution was started. Settings in a later message do not change them.
 func (l *loop) gated(tool string) bool {
 	return l.in.Approvals != nil && l.in.Approvals.Gate().Guards(tool)
 }
@@ -68,9 +68,9 @@ func (l *loop) judge(c *call) (perdure.Judgement, error) {
 // too.
 const maxAskedTogether = perdure.MaxOpenQuestions / 2
 
-// begun calls begin for the calls of the group that have no result yet, up to maxAskedTogether questions.
-// It returns the calls up to that limit. The other calls begin with the next group, because the execution
-// could not have more open questions.
+// begun calls the function begin for each call of the group that has no result yet, until
+// maxAskedTogether calls wait for an approval. It returns the calls up to that one. The calls after it
+// become part of the next group, because an execution may not have more open questions.
 func begun(group []call, begin func(*call)) []call {
 	asked := 0
 	for i := range group {
@@ -135,8 +135,8 @@ func (l *loop) decided(c *call, q perdure.Question) {
 	l.scheduleCall(l.cleared(c, judged, perdure.Clearance{Question: question}))
 }
 
-// notApproved returns the result of a call whose final question does not approve it. It returns ""
-// if the question approves the call.
+// notApproved returns the result of a call that people did not approve: q is the approval question
+// in its final state. It returns "" if q approves the call.
 func notApproved(q perdure.Question) string {
 	answer, err := agent.Decision(q)
 	switch {

@@ -81,9 +81,9 @@ func (l *loop) emitBegun(c *compaction) error {
 }
 
 // compactFirst prepares the context of the next model call. If a task has written a summary in the
-// background, compactFirst appends the summary. If a client asked for a compaction, or the context is over
-// the threshold, it begins a compaction. The result waits says that the loop must await a summary before
-// the call.
+// background, compactFirst appends the summary. If a client asked for a compaction, or the context is
+// over the threshold, it begins a compaction. In the result, waits is true if the loop must await a
+// summary before the call.
 func (l *loop) compactFirst(m perdure.ModelConfig) (waits bool, err error) {
 	there, err := l.ctx.HasSignal(perdure.CompactSignal)
 	if err != nil || !there && l.st.Compaction == nil && !l.isDue(m) {
@@ -126,10 +126,10 @@ func (l *loop) threshold(m perdure.ModelConfig) int {
 	return int(float64(limits.Window-output) * l.compactionConfig().Threshold())
 }
 
-// compactFor begins the compaction that a client requested with the signal s. If there is nothing to
-// compact, it emits an event that says so. If a summary is already being written in the background,
-// compactFor awaits that summary. But if the signal has instructions, it drops that summary and begins
-// another compaction.
+// compactFor begins the compaction that a client requested with the signal s. If a summary is already
+// being written in the background, compactFor awaits that summary, unless the signal has instructions:
+// it then drops that summary and begins another compaction. If there is nothing to compact, or the
+// client still has to answer a tool call, it emits an event that says so.
 func (l *loop) compactFor(s perdure.Signal, m perdure.ModelConfig) (begun bool, err error) {
 	var r perdure.CompactionRequest
 	if err := json.Unmarshal(s.Value, &r); err != nil || r.Check() != nil {
@@ -149,10 +149,10 @@ func (l *loop) compactFor(s perdure.Signal, m perdure.ModelConfig) (begun bool, 
 	return false, l.emitCompaction(compactionEvent{State: compactionFailed, Reason: perdure.CompactionManual, Error: why})
 }
 
-// tooLong handles a model call that the provider refused because its context is too long. If a summary is
-// being written in the background, tooLong waits for the summary and calls the model again. Otherwise it
-// begins a compaction. If compaction is off, or this turn has already had a compaction for this reason, it
-// ends the response.
+// tooLong handles a model call that the provider refused because its context is too long. If a summary
+// is being written in the background, tooLong waits for the summary and calls the model again.
+// Otherwise it begins a compaction. It ends the response if the settings forbid compaction, if this
+// turn has already had a compaction for this reason, or if there is nothing that a summary could cover.
 func (l *loop) tooLong(failure error) error {
 	p := l.st.Pending
 	if l.st.Compaction != nil {

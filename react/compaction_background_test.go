@@ -351,7 +351,7 @@ func TestAContextThatIsTooLongDuringASummary(t *testing.T) {
 	turns, _ := n.requests()
 	newest := turns[len(turns)-1]
 	n.mu.Lock()
-	// The window is smaller than the loop knows from its table of models.
+	// The model's window is smaller than the loop's table of models says.
 	n.window = llm.Estimate(newest.System, newest.Tools, newest.Messages, llm.Limits{}) + 100
 	n.mu.Unlock()
 	l.next <- struct{}{}

@@ -139,8 +139,9 @@ func filledWorkerPool(t *testing.T) (*workerPool, *windowModel) {
 }
 
 // wholeOrNothing checks that the entry of the compaction, its record and its event are stored
-// together or not at all. The run may still be running: if zeros cannot be written ahead of the
-// log, no commit fails. So the entries are read between two equal readings of the events.
+// together or not at all. The run may still be running: the write that failed may have been one of
+// zeros ahead of the log, which no commit needs. So the entries are read between two equal readings
+// of the events.
 func (s *workerPool) wholeOrNothing(id uuid.UUID) {
 	s.t.Helper()
 	for {

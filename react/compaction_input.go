@@ -50,8 +50,8 @@ func (l *loop) appendSummaryOf(m perdure.InputMessage, key string, before []inpu
 	return nil
 }
 
-// directlyBefore returns the user and system messages at the end of before. If there are more than
-// perdure.MaxPinned, it returns only the newest ones.
+// directlyBefore returns the user and system messages at the end of the list before. If there are
+// more than perdure.MaxPinned, it returns only the newest ones.
 func directlyBefore(before []inputEntry) []inputEntry {
 	n := len(before)
 	for n > 0 && len(before)-n < perdure.MaxPinned && (before[n-1].role == perdure.RoleUser || before[n-1].role == perdure.RoleSystem) {

@@ -32,9 +32,10 @@ func longTalk() []perdure.InputMessage {
 	return append(all, said(perdure.RoleUser, "last"))
 }
 
-// TestAResponseThatOnlyCompacts checks that such a response summarises the whole conversation, in
-// parts that fit into the window, at whichever commit the worker dies. No summary that was stored
-// is requested again. The client's summary and the messages directly before it stay.
+// TestAResponseThatOnlyCompacts checks that a response that only compacts summarises the whole
+// conversation, in parts that fit into the window. This holds at whichever commit the worker dies.
+// No summary that was stored is requested again. The client's summary and the messages directly
+// before it stay.
 func TestAResponseThatOnlyCompacts(t *testing.T) {
 	longtest.Skip(t, "seconds")
 	play := func(t *testing.T, nth int) (conversation []string, records []perdure.CompactionRecord, summaries int, reached bool) {
@@ -140,8 +141,8 @@ func TestASummaryIsTheContext(t *testing.T) {
 	}
 }
 
-// TestAResponseThatOnlyCompactsFails checks that such a response fails if no summary can be stored,
-// with the reason for that.
+// TestAResponseThatOnlyCompactsFails checks that a response that only compacts fails if no summary
+// can be stored. Its error has the reason.
 func TestAResponseThatOnlyCompactsFails(t *testing.T) {
 	for script, want := range map[string]string{
 		"summary\n  fail invalid_request no\n": "no", "summary\n  text I stop\n  stop max_tokens\n": "not whole",

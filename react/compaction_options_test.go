@@ -66,8 +66,8 @@ func TestCompactOptionAt(t *testing.T) {
 	}
 }
 
-// TestCompactOptionTarget checks that the newest turns that a compaction keeps fill the option
-// Target, and do not exceed it.
+// TestCompactOptionTarget checks that a compaction keeps fewer of the newest turns with a small
+// Target than with a large one, and never none.
 func TestCompactOptionTarget(t *testing.T) {
 	kept := func(target float64) int {
 		s, n, x := looked(t, react.CompactOptions{Target: target}, perdure.AgentConfig{})

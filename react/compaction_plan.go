@@ -45,9 +45,9 @@ type planner struct {
 type piece struct {
 	perdure.ContextEntry
 	tokens int
-	// kept is the size of the piece in the context after a compaction that keeps it: long tool results and
-	// arguments are cut then. asked is its size in the request for a summary, in which other long texts are
-	// cut, too.
+	// kept is the size of the piece in the context after a compaction that keeps it, which cuts long tool
+	// results and arguments. The field asked is its size in the request for a summary, in which other long
+	// texts are cut, too.
 	kept, asked int
 }
 
@@ -186,9 +186,10 @@ func (p planner) keepFrom(pieces []piece) int {
 	return keep
 }
 
-// fitting returns the index at which the covered pieces end: the largest one, up to keep, at which a turn
-// begins and for which a request for a summary fits into the window. At least one of the covered pieces
-// must not be pinned.
+// fitting returns the index at which the covered pieces end. Candidates are keep and the smaller
+// indexes at which a turn begins, if some piece before them is not pinned. fitting returns the largest
+// candidate for which the request for a summary fits into the window. If it fits for none, fitting
+// returns the smallest candidate, or 0 if there is no candidate.
 func (p planner) fitting(pieces []piece, keep int, pinned []uuid.UUID) int {
 	room := p.writer.Window - p.fixed - p.summaryTokens() - instructionTokens - int(float64(p.prompt)/bytesPerToken)
 	fits, tokens, covers := 0, 0, false

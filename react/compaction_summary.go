@@ -31,15 +31,15 @@ func (l *loop) compactRest() error {
 	return err
 }
 
-// finish ends the compaction c, whose task has ended, and appends the summary if it is usable. The result
-// used says whether it is. One commit stores the summary, and that the compaction is no longer open.
+// finish ends the compaction c, whose task has ended, and appends the summary if it is usable. In the
+// result, used says whether it is. One commit stores the summary and the end of the compaction.
 func (l *loop) finish(c *compaction, r agent.Result) (used bool, err error) {
 	l.st.Compaction = nil
 	l.place()
 	if used, err = l.takeSummary(c, r); err != nil {
 		return false, err
 	}
-	if used && c.Partial && c.Record.Reason != perdure.CompactionAutomatic { // automatic ones follow if due
+	if used && c.Partial && c.Record.Reason != perdure.CompactionAutomatic { // an automatic one follows if it is due
 		l.st.Rest = c
 	}
 	return used, l.save("compacted")
@@ -92,7 +92,8 @@ func (l *loop) appendSummary(c *compaction, a modelAnswer, t *perdure.Task) (use
 	})
 }
 
-// compacted sets the known size of the context after a compaction to after, in tokens.
+// compacted sets the known size of the context, in tokens, to the parameter after. It also sets the
+// sizes at which the next compactions are tried.
 func (l *loop) compacted(c *compaction, after int) {
 	l.st.Size, l.st.CompactFrom, l.st.BackgroundFrom = contextSize{Tokens: after - l.fixedSize()}, 0, 0
 	if c.Partial {
@@ -169,8 +170,8 @@ func (l *loop) recordSummary(c *compaction, a modelAnswer, t *perdure.Task) erro
 	return err
 }
 
-// compactionFailed emits an event that says why there is no summary. The next automatic compaction
-// is tried when new messages fill a tenth of the window.
+// compactionFailed emits an event that says why there is no summary. It ends a response that only
+// compacts. The next automatic compaction is tried when new messages fill a tenth of the window.
 func (l *loop) compactionFailed(c *compaction, code perdure.Code, why string) error {
 	l.st.CompactFrom = l.st.Size.of(c.Model, l.fixedSize()) + l.limits(c.Model).Window/10
 	err := l.emitCompaction(compactionEvent{State: compactionFailed, Reason: c.Record.Reason, Error: reason(fmt.Errorf("%s", why))})

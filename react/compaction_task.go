@@ -19,7 +19,8 @@ const purposeCompaction = "compaction"
 // context up to the entry Last.
 type compactionRequest struct {
 	Last uuid.UUID `json:"last"`
-	// ResultBytes is how many bytes of text the model sees at most of each tool result.
+	// ResultBytes is the maximum number of bytes that the model sees of each text, of each tool
+	// result, and of the arguments of each call.
 	ResultBytes int `json:"resultBytes"`
 	// MaxTokens is the maximum size of the summary in tokens.
 	MaxTokens    int    `json:"maxTokens"`

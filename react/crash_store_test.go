@@ -43,7 +43,7 @@ type crashStore struct {
 	journal string
 	crashPlan
 	died   int           // number of processes that have died
-	buried chan struct{} // receives after a death; a dead process may have sent no hint
+	buried chan struct{} // receives a value after a death, because a dead process may have sent no hint
 }
 
 const smallWindow = 8000

@@ -115,7 +115,8 @@ func generated(entry uuid.UUID, result json.RawMessage) (Generated, error) {
 	return g, nil
 }
 
-// generation is the whole request of Generate, as a part of a model task's input.
+// generation is the request of Generate, as a part of a model task's input. It is also a part of
+// the runRecord of Run.
 type generation struct {
 	System     string                 `json:"system,omitempty"`
 	Messages   []perdure.InputMessage `json:"messages"`

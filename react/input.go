@@ -226,8 +226,8 @@ func (l *loop) copyFrom() ([]call, error) {
 	return open, err
 }
 
-// asCopyOf returns an append option: the new entry gets the type, turn, response and message of the entry
-// e.
+// asCopyOf returns an append option for the copy of the entry e. The copy gets e's type, turn, response
+// and message.
 func (l *loop) asCopyOf(e perdure.Entry) agent.AppendOption {
 	return func(made *perdure.Entry) {
 		made.Type, made.TurnID, made.ResponseID, made.MessageID = e.Type, e.TurnID, e.ResponseID, e.MessageID

@@ -35,7 +35,7 @@ func (l *loop) await(futures ...agent.Future) ([]agent.Result, error) {
 	return nil, l.stop(met.Signal())
 }
 
-// interrupted reports whether a person has stopped the turn. If so, it has called stop.
+// interrupted reports whether a person has stopped the turn. If so, interrupted itself calls stop.
 func (l *loop) interrupted() (bool, error) {
 	there, err := l.ctx.HasSignal(perdure.InterruptSignal)
 	if err != nil || !there {

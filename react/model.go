@@ -204,9 +204,9 @@ func buildRequest(ctx requestSource, c Config, provider llm.Provider, in modelRe
 	return r, nil
 }
 
-// withoutCalls returns the request of a turn that may not call tools that run on workers any more. For the
-// provider's prompt cache, the request still has the tools, with the tool choice none. If there are client
-// tools, or the provider has no tool choice, the request has only the client tools instead.
+// withoutCalls changes the request of a turn that may no longer call tools that run on workers. For the
+// provider's prompt cache, the request still has the tools, with the tool choice none. If there are
+// client tools, or the provider has no tool choice, the request has only the client tools instead.
 func withoutCalls(r llm.Request, provider llm.Provider, client []perdure.ClientTool) llm.Request {
 	if len(client) == 0 && llm.Can(provider, llm.AbleToChooseTools) {
 		r.ToolChoice, r.ToolName = perdure.ToolChoiceNone, ""

@@ -13,9 +13,9 @@ const limitKey = "$net"
 // commandTool is the name of the tool to which the network limit applies.
 const commandTool = "bash"
 
-// limited returns the arguments of a bash call with the network limit net as a member. It replaces a member
-// of that name that the model has written. If the arguments are not an object, they are returned unchanged,
-// because the tool refuses them.
+// limited returns the arguments of a bash call with the network limit net as the member limitKey. It
+// replaces a member of that name that the model has written. If the arguments are not an object, they
+// are returned unchanged, because the tool refuses them.
 func limited(name string, arguments json.RawMessage, net string) json.RawMessage {
 	if name != commandTool || net == "" {
 		return arguments

@@ -82,7 +82,7 @@ func (l *loop) recordPrompt(p *llm.Prompt, m perdure.ModelConfig) *promptRecord 
 	r := &promptRecord{Prompt: *p}
 	r.Marks = "" // only the next call uses them
 	r.Changed = changed
-	if last != nil { // a worker of an older version stores no prompt
+	if last != nil { // nil in the first call, and if a worker of an older version made the previous call
 		r.promptCauses = last.causes(now)
 	}
 	switch {
@@ -99,7 +99,7 @@ func (l *loop) recordPrompt(p *llm.Prompt, m perdure.ModelConfig) *promptRecord 
 	return r
 }
 
-// prompt returns the stored prompt, as far as the next prompt is compared with it.
+// prompt returns the fields of p with which the next prompt is compared, as an llm.Prompt.
 func (p *lastPrompt) prompt() llm.Prompt {
 	return llm.Prompt{Messages: p.Messages, Marks: p.Marks}
 }

@@ -51,7 +51,7 @@ func retold(c *workerSetup) {
 }
 
 // TestAChangedPromptWithoutACauseIsLogged checks that a worker with a different tool causes one
-// warning. It names the execution and says that the prompt differs from its beginning on.
+// warning. The warning names the execution and says that the prompt differs from its beginning on.
 func TestAChangedPromptWithoutACauseIsLogged(t *testing.T) {
 	s, said := emptyWorkerPool(t, "turn\n  text One.\nturn\n  text Two.\nturn\n  text Three.\n"), &warningLog{}
 	stop := s.work(100, said.log)

@@ -47,8 +47,8 @@ func (r *run) judge(c *call) (perdure.Judgement, error) {
 	return judged.With(r.record.Approvals, call, ruleSchemas.Fits)
 }
 
-// limits returns task options that restrict the network of a call's commands, and say what confinement they
-// require.
+// limits returns task options for a call. They restrict the network of the call's commands, and say
+// what confinement of the commands the approval policy requires.
 func (r *run) limits(c *call, requires string) []agent.TaskOption {
 	net := ""
 	if c.Name == commandTool {

@@ -178,7 +178,7 @@ func (r *run) schedule(c *call, options ...agent.TaskOption) {
 	options = append(options, agent.Attempts(1), agent.OnLost(t.OnLost), agent.Timeout(t.Timeout), agent.At(r.at(c.ID)))
 	input := json.RawMessage(c.Arguments)
 	future := r.ctx.Schedule(c.Name, input, append(options[:len(options):len(options)], agent.Instance(c.ID))...)
-	if future.Err() != nil { // canonical JSON cannot hold one of its numbers: use a key without the input
+	if future.Err() != nil { // a number in the input has no canonical JSON: use a key without the input
 		future = r.ctx.Schedule(c.Name, input, append(options, agent.Key(c.ID))...)
 	}
 	if future.Err() != nil {

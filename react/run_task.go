@@ -38,8 +38,8 @@ type runCall struct {
 	Edited bool `json:"edited,omitempty"`
 }
 
-// message returns the message with the result of the call named of. The parameter t is its task, or nil if
-// it was not run.
+// message returns the message with the result of a call. The parameter of is the call; t is its task,
+// or nil if the call was not run.
 func (c runCall) message(of call, t *perdure.Task) (perdure.Message, error) {
 	result := tool.Errorf("%s", c.Refused)
 	if t != nil {
@@ -86,8 +86,9 @@ func (c *runTurns) ask(from taskSource, task uuid.UUID, in modelRequest) (llm.Re
 	return r, nil
 }
 
-// rebuild returns the conversation before the model call with this id and input. It reads turn after turn,
-// backwards, to one whose conversation is cached, or to the first. Errors: not_found; those of the task
+// rebuild returns the conversation before the model call with this id and input. It reads turn after
+// turn, backwards, to one whose conversation is cached, or to the first. Errors: not_found;
+// invalid_argument, if a turn names another model call than that of the turn before; those of the task
 // source.
 func (c *runTurns) rebuild(from taskSource, id uuid.UUID, in modelRequest) (*runMessages, error) {
 	var turns []endedTurn // the newest turn is the first element

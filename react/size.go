@@ -33,7 +33,8 @@ func (s contextSize) of(m perdure.ModelConfig, fixed int) int {
 	return int(float64(s.Tokens)*otherModel) + s.New
 }
 
-// answered sets the size after an answer of the model m.
+// answered sets the size after an answer of the model m. If the provider reports no usage, answered
+// adds the estimated size of the answer.
 func (s *contextSize) answered(m perdure.ModelConfig, answer perdure.Message, l llm.Limits) {
 	u := answer.Usage
 	if u == nil || u.Input+u.CacheRead+u.CacheWrite == 0 {

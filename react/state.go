@@ -16,11 +16,11 @@ type state struct {
 	TotalUsage   perdure.Usage            `json:"totalUsage"`
 	UsageByModel map[string]perdure.Usage `json:"usageByModel"`
 	TurnIndex    int                      `json:"turnIndex"`
-	// ResponseTurns and ResponseCalls count model calls and calls of tools in the response with the id
-	// ResponseID, which is the current one.
+	// ResponseID is the id of the current response. ResponseTurns counts its model calls.
 	ResponseID    string `json:"responseId"`
 	ResponseTurns int    `json:"responseTurns"`
-	// ResponseCalls counts the calls of tools that run on workers, which Turns.MaxToolCalls limits.
+	// ResponseCalls counts the tool calls of the current response that run on workers.
+	// Turns.MaxToolCalls limits their number.
 	ResponseCalls int `json:"responseCalls,omitempty"`
 	// Pending is the turn for whose tasks the loop waits; nil between turns.
 	Pending *pending `json:"pending,omitempty"`

@@ -11,9 +11,10 @@ import (
 	"github.com/perdure/perdure/tool"
 )
 
-// tools runs the next group of the turn's calls, and stores the results in the order of the calls. A group
-// is one call of a tool with Barrier, or all calls up to the next such call. If a message of the user has
-// arrived, tools instead skips the calls that have not begun.
+// tools runs the next group of the turn's calls, and stores the results in the order of the calls. A
+// group is one call of a tool with Barrier, or all calls up to the next such call or the next call of a
+// client tool. If a message of the user has arrived, tools instead skips the calls that have not begun.
+// If only calls of client tools remain, it ends the response.
 func (l *loop) tools() error {
 	p := l.st.Pending
 	if p.Running == 0 {
@@ -76,7 +77,7 @@ func (l *loop) scheduleCall(c *call, input json.RawMessage, options []agent.Task
 	at := l.ctx.Place()
 	at.ToolCallID = c.ID
 	// The id of the call is the key of the task. The same command in two calls is therefore run twice, but
-	// a call that was scheduled before a crash is not run again.
+	// a call that was scheduled before a crash gets no second task.
 	future := l.ctx.Schedule(c.Name, input, append(options,
 		agent.Key(c.ID), agent.Attempts(1), agent.OnLost(t.OnLost), agent.Timeout(t.Timeout), agent.At(at))...)
 	if future.Err() != nil {

@@ -102,8 +102,9 @@ func TestEmptyAnswerWithOutputTokens(t *testing.T) {
 	}
 }
 
-// TestTheWindowEndsAnAnswer checks that an answer that filled the model's context window has its own
-// stop reason, and that one without content and tokens is an error of kind context_length.
+// TestTheWindowEndsAnAnswer checks an answer that ended because the model's context window is full.
+// The response has the stop reason StopContextLength. Without content and tokens, there is no
+// response, and the error is of kind ContextLength.
 func TestTheWindowEndsAnAnswer(t *testing.T) {
 	const stop = `{"type":"message_delta","delta":{"stop_reason":"model_context_window_exceeded"},"usage":{"output_tokens":`
 	resp, err := ask(t, begin,

@@ -11,8 +11,8 @@ import (
 	"github.com/perdure/perdure/llm"
 )
 
-// takes reports whether the API accepts an image or a file: an image by its URL, a PDF by its data or
-// its URL, and plain text.
+// takes reports whether the API accepts the image or file p: an image by its URL, a PDF by its data
+// or its URL, and plain text.
 func takes(p perdure.Part) bool {
 	mime, known := llm.MediaType(p)
 	switch {
@@ -26,7 +26,7 @@ func takes(p perdure.Part) bool {
 	return mime == llm.PDF || mime == "text/plain" && plainText(p) != ""
 }
 
-// document returns the content block for a file that takes has accepted.
+// document returns the content block for the file p, which the function takes has accepted.
 func document(p perdure.Part) anthropic.ContentBlockParamUnion {
 	var block anthropic.ContentBlockParamUnion
 	switch {

@@ -125,7 +125,8 @@ func (c *converter) results(results []perdure.Part) []anthropic.ContentBlockPara
 }
 
 // resultID returns the id of the call to which the result r belongs, in the form that is sent. If the
-// call is not on the path, the result keeps its own id, so that the provider's error names it.
+// conversation has no such call, resultID returns the id in r unchanged, so that the provider's error
+// names it.
 func (c *converter) resultID(r perdure.Part) string {
 	if id, known := c.ids[r.ToolCallID]; known {
 		return id

@@ -19,7 +19,7 @@ type traits struct {
 	adaptive   bool   // reasoning is set by an effort, not by a token budget
 	noSampling bool   // the model refuses temperature and top_p
 	oneSampler bool   // the model refuses temperature together with top_p
-	offWith    string // the type that turns reasoning off, for models that reason by default
+	offWith    string // the thinking type that turns reasoning off, for models that reason by default
 }
 
 var modelID = regexp.MustCompile(`^claude-(?:(\d)-(?:(\d)-)?)?([a-z]+)(?:-(\d))?(?:-(\d))?(?:$|[-@\[])`)
@@ -77,9 +77,9 @@ var budgets = map[llm.Thinking]int64{
 // minBudget is the smallest reasoning budget in tokens that the API accepts.
 const minBudget = 1024
 
-// setLimits sets max_tokens, reasoning and sampling. A reasoning budget is at most half of the
-// request's MaxTokens. If that is less than the API's minimum, the budget is added to max_tokens,
-// because max_tokens must exceed the budget.
+// setLimits sets max_tokens, reasoning and sampling. A reasoning budget is at most half of
+// max_tokens, but at least minBudget. The API requires a max_tokens that exceeds the budget; if it
+// does not, setLimits adds the budget to it.
 func setLimits(p *anthropic.MessageNewParams, req llm.Request) {
 	t := traitsOf(req.Model)
 	p.MaxTokens = t.maxTokens
@@ -106,9 +106,9 @@ func setLimits(p *anthropic.MessageNewParams, req llm.Request) {
 // leastTopP is the smallest top_p that the API accepts from a request with reasoning.
 const leastTopP = 0.95
 
-// setSampling sets temperature and top_p if the model accepts them. With reasoning, the model accepts
-// only some values. If one is true, the model accepts only one of the two, and setSampling prefers the
-// temperature.
+// setSampling sets temperature and top_p if the model accepts them. The parameter thinks says that the
+// request asks for reasoning: the model then accepts no temperature, and only a high top_p. The
+// parameter one says that the model does not accept both; setSampling then prefers the temperature.
 func setSampling(p *anthropic.MessageNewParams, req llm.Request, thinks, one bool) {
 	if req.Temperature != nil && !thinks {
 		p.Temperature = param.NewOpt(*req.Temperature)
@@ -119,15 +119,16 @@ func setSampling(p *anthropic.MessageNewParams, req llm.Request, thinks, one boo
 	p.TopP = param.NewOpt(*req.TopP)
 }
 
-// setUser sets the id of the end user. The API has one field for it.
+// setUser sets the id of the end user: User or, if it is empty, SafetyIdentifier. The API has one
+// field for both.
 func setUser(p *anthropic.MessageNewParams, req llm.Request) {
 	if id := cmp.Or(req.User, req.SafetyIdentifier); id != "" {
 		p.Metadata.UserID = param.NewOpt(id)
 	}
 }
 
-// setAdaptive sets the effort within which the model decides how much to reason. It reports whether the
-// request asks for reasoning. A model that always reasons ignores the level off.
+// setAdaptive sets the effort by which the model decides how much to reason. It reports whether the
+// request asks for reasoning. For a model that always reasons, the level off has no effect.
 func setAdaptive(p *anthropic.MessageNewParams, t traits, level llm.Thinking) bool {
 	if level.On() {
 		p.Thinking.OfAdaptive = &anthropic.ThinkingConfigAdaptiveParam{Display: anthropic.ThinkingConfigAdaptiveDisplaySummarized}

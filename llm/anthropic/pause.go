@@ -131,7 +131,7 @@ func (e *blockEcho) blocks() []json.RawMessage {
 func (b *echoedBlock) json() (json.RawMessage, bool) {
 	for member, more := range b.added {
 		var before string
-		_ = json.Unmarshal(b.members[member], &before) // an absent or null member is empty
+		_ = json.Unmarshal(b.members[member], &before) // if the member is absent or null, before stays empty
 		b.set(member, before+llm.Joined(more.String()))
 	}
 	if input := llm.Joined(b.input.String()); json.Valid([]byte(input)) {

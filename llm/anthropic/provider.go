@@ -61,12 +61,13 @@ func call(ctx context.Context, c *adapter.Call) (*llm.Response, error) {
 	return resp, nil
 }
 
-// options sets all options that the SDK would otherwise take from environment variables.
+// options returns the options of the SDK. It sets all options that the SDK would otherwise take
+// from environment variables.
 func options(c *adapter.Call) []option.RequestOption {
 	opts := []option.RequestOption{
 		option.WithHTTPClient(c.Config.Client),
 		option.WithBaseURL(c.To.BaseURL),
-		option.WithMaxRetries(0), // the task that makes the call retries
+		option.WithMaxRetries(0), // the SDK does not retry, because the task that makes the call does
 		option.WithMiddleware(func(req *http.Request, next option.MiddlewareNext) (*http.Response, error) {
 			return llm.Checked(Name, req, next)
 		}),

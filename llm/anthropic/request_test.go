@@ -206,9 +206,9 @@ func TestLimits(t *testing.T) {
 	}
 }
 
-// TestInvalidConversationsAreNormalized checks the messages for a conversation with blank texts,
-// foreign reasoning, broken arguments and an empty error: turns alternate, begin and end with the
-// user, and have no blank text.
+// TestInvalidConversationsAreNormalized checks the messages that are sent for a conversation with
+// blank texts, reasoning of another model, broken arguments and an empty error. The roles of the
+// sent messages alternate, the first and the last are the user's, and none has a blank text.
 func TestInvalidConversationsAreNormalized(t *testing.T) {
 	body := sent(t, llm.Request{Model: model, System: "  ", Messages: []perdure.Message{
 		{Role: perdure.RoleSystem, Content: perdure.Content{Parts: []perdure.Part{perdure.Text("Rules.")}}},

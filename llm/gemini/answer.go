@@ -42,7 +42,8 @@ type receivedCall struct {
 	Args     json.RawMessage
 }
 
-// markedText is a text with marks for llm.NewWireBuilder.
+// markedText is a string in a response, in which llm.Marked has marked the halves of surrogate
+// pairs.
 type markedText string
 
 // UnmarshalJSON implements json.Unmarshaler.

@@ -148,8 +148,8 @@ func (c *converter) said(m perdure.Message) []part {
 	return parts
 }
 
-// call returns a function call. first reports whether it is the first of parallel calls, because the
-// model signs only the first one.
+// call returns a function call. The parameter first reports whether p is the first of parallel
+// calls: the model signs only the first call, so only the first one needs a signature.
 func (c *converter) call(p perdure.Part, signature string, first bool) part {
 	if signature == "" && first && c.family.wantsSignatures() {
 		signature = unsigned
@@ -167,7 +167,7 @@ func (c *converter) results(results []perdure.Part) {
 	var parts, images []part
 	for _, r := range results {
 		id, known := c.ids[r.ToolCallID]
-		if !known { // no such call; the provider's error shall name the id
+		if !known { // the conversation has no such call; with the id of r, the provider's error names it
 			id = r.ToolCallID
 		}
 		name := r.ToolName

@@ -90,7 +90,7 @@ func (f family) level(level llm.Thinking) string {
 	case llm.ThinkingLow:
 		return "LOW"
 	case llm.ThinkingMedium:
-		if f.pro && f.version == 30 { // this model has only low and high
+		if f.pro && f.version == 30 { // this model has only the levels low and high
 			return "HIGH"
 		}
 		return "MEDIUM"

@@ -132,8 +132,8 @@ func (e *events) Close() error {
 // maxErrorBody is the maximum number of bytes read from an error response.
 const maxErrorBody = 64 << 10
 
-// statusError reads and closes an error response. Gemini sends the retry delay in the body, and answers
-// a wrong key with status 400.
+// statusError returns the error that an error response reports, and closes the response. Gemini sends
+// the retry delay in the body, and answers a wrong key with status 400.
 func statusError(resp *http.Response) *llm.Error {
 	body, _ := io.ReadAll(io.LimitReader(resp.Body, maxErrorBody)) // a part of the body is enough
 	_ = resp.Body.Close()

@@ -69,8 +69,8 @@ func (c *checker) arguments(call obj) {
 	c.want(strings.HasPrefix(strings.TrimSpace(text), "{") && json.Valid([]byte(text)), "a call of %v with %q", call["name"], text)
 }
 
-// openAIContent checks the content of a message: a string, or a list of parts whose types are text and
-// image.
+// openAIContent checks the content of a message. It is a string, or a list of parts: text and image
+// are the API's names for the types of text parts and image parts.
 func (c *checker) openAIContent(content any, text, image string) {
 	parts, isList := content.([]any)
 	if !isList {

@@ -93,7 +93,7 @@ var OpenAIOfficial = func() Wire {
 	return w
 }()
 
-// OpenAI is the Chat Completions protocol, as servers speak it that are compatible with OpenAI's.
+// OpenAI is the Chat Completions protocol of servers that are compatible with OpenAI's.
 var OpenAI = Wire{
 	rules: compatibleRules,
 	done:  "[DONE]",

@@ -111,7 +111,7 @@ func isReasoningField(name string) bool {
 
 func reasoningText(d delta) (field, text string) {
 	for i, raw := range []json.RawMessage{d.ReasoningContent, d.Reasoning} {
-		// A value that is not a string belongs to another protocol.
+		// A server of another protocol may use the member for a value that is not a string.
 		if err := json.Unmarshal(raw, &text); err == nil && text != "" {
 			return reasoningFieldNames[i], text
 		}
@@ -138,8 +138,8 @@ func (a *answer) count(u tokenCounts) {
 	}
 }
 
-// finish returns the response. It returns an error unless the stream had a finish reason: the stream
-// was then interrupted, even if a gateway closed it normally.
+// finish returns the response. A stream without a finish reason was interrupted, even if a gateway
+// closed it normally; finish then returns an error.
 func (a *answer) finish() (*llm.Response, error) {
 	switch a.reason {
 	case "":

@@ -5,8 +5,8 @@ import (
 	"github.com/perdure/perdure/llm"
 )
 
-// takes reports whether the API accepts an image or a file: an image by its URL, a PDF by its data, and
-// any file by its id.
+// takes reports whether the API accepts the image or file p: an image by its URL, a PDF by its data,
+// and any file by its id.
 func takes(p perdure.Part) bool {
 	return p.Type == perdure.PartImage || p.FileID != "" || p.Data != "" && p.MimeType == llm.PDF
 }

@@ -194,7 +194,7 @@ func (c *converter) results(results []perdure.Part) {
 	for _, r := range results {
 		text, pictures := resultText(r)
 		id, known := c.ids[r.ToolCallID]
-		if !known { // no such call; the provider's error shall name the id
+		if !known { // the conversation has no such call; with the id of r, the provider's error names it
 			id = r.ToolCallID
 		}
 		c.out = append(c.out, message{Role: "tool", Content: text, ToolCallID: id})

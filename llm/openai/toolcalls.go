@@ -25,8 +25,8 @@ type entry struct {
 	// empty holds arguments that are only {} so far and were not emitted. Some servers send {} as a
 	// placeholder before the real arguments.
 	empty string
-	// again is a fragment that repeated the name of the call after its arguments were complete. If
-	// arguments follow, it begins another call.
+	// again is a fragment that repeated the name of the call after the call's arguments were
+	// complete. If more arguments follow, again was the beginning of another call.
 	again *fragment
 }
 
@@ -144,8 +144,8 @@ func (e *entry) fits(f fragment, newest bool) bool {
 }
 
 // endsBefore reports whether the fragment f begins another call, although fits reports that it may
-// belong to e. This is the case if f has another name than e. It is also the case if e's arguments are
-// complete and f has a name and either arguments or, while e has none, an id.
+// belong to e. There are two cases, both only if f has a name. In the first, the name differs from
+// e's. In the second, e's arguments are complete, and f has arguments, or an id while e has none.
 func (e *entry) endsBefore(f fragment) bool {
 	if f.name == "" {
 		return false

@@ -160,8 +160,8 @@ func (a *answer) wholeArguments(it *item, whole string) error {
 	return a.Calls.Complete(it.call, whole)
 }
 
-// finish returns the response. It returns an error unless the stream had its terminal event, because
-// the stream was then interrupted.
+// finish returns the response. A stream without its terminal event was interrupted; finish then
+// returns an error.
 func (a *answer) finish() (*llm.Response, error) {
 	if !a.Done {
 		return nil, a.Cut()

@@ -118,8 +118,8 @@ func TestItemsWithPlaceholderIDsStaySeparate(t *testing.T) {
 }
 
 // TestUnsealedReasoningIsOnlyShown checks that reasoning without encrypted content has neither a
-// signature nor a native block. It cannot be sent back, because the provider returned no content that
-// it accepts.
+// signature nor a native block. Such reasoning cannot be sent back, because the API accepts only
+// encrypted content.
 func TestUnsealedReasoningIsOnlyShown(t *testing.T) {
 	resp, err := said(t, created,
 		`{"type":"response.output_item.added","output_index":0,"item":{"id":"rs_1","type":"reasoning","summary":[]}}`,

@@ -134,7 +134,7 @@ func (a *answer) endReasoning(it *item, out receivedItem) error {
 			return err
 		}
 	}
-	if out.EncryptedContent == "" { // the provider did not return it, so it cannot be sent back
+	if out.EncryptedContent == "" { // without its encrypted content, reasoning cannot be sent back
 		return nil
 	}
 	var block reasoningBlock

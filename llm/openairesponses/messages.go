@@ -55,8 +55,8 @@ type converter struct {
 	model llm.Model
 	ids   map[string]string
 	out   []any
-	// reasonings contains the ids of the reasoning items that were already added. If a server gave all
-	// of them the same id, only the first is sent.
+	// reasonings contains the ids of the reasoning items that were already added. If a server gave
+	// several items the same id, only the first one is sent with it.
 	reasonings map[string]bool
 }
 
@@ -141,7 +141,8 @@ func (c *converter) results(results []perdure.Part) {
 }
 
 // resultID returns the id of the call to which the result r belongs, in the form that is sent. If the
-// call is not on the path, the result keeps its own id, so that the provider's error names it.
+// conversation has no such call, resultID returns the id in r unchanged, so that the provider's error
+// names it.
 func (c *converter) resultID(r perdure.Part) string {
 	if id, known := c.ids[r.ToolCallID]; known {
 		return id

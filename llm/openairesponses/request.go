@@ -100,7 +100,7 @@ func setLimits(p *request, req llm.Request) {
 	}
 }
 
-// setHints sets those hints that the API accepts.
+// setHints sets those of the request's hints that the API accepts.
 func setHints(p *request, req llm.Request) {
 	p.User, p.SafetyIdentifier, p.PromptCacheKey = req.User, req.SafetyIdentifier, req.PromptCacheKey
 	if gpt.Verbosity(req.Model) && req.Verbosity != "" {

@@ -21,7 +21,8 @@ type Call struct {
 	Previous string `json:"previous"`
 }
 
-// appendJournal appends the line with a single write, so that workers may share the file.
+// appendJournal appends the line about a call with a single write, so that workers may share the
+// file.
 func appendJournal(path string, req llm.Request, turn int) error {
 	prompt, err := llm.PromptOf(req)
 	if err != nil {

@@ -128,7 +128,8 @@ func (p *parser) add(s step) {
 	t.common = append(t.common, s)
 }
 
-// endTurn ends the current turn, and refuses a turn without steps.
+// endTurn ends the current turn or summary. It returns an error if playing it could make an empty
+// answer: one without text, thinking, a call or a failure.
 func (p *parser) endTurn() error {
 	t := p.current()
 	if t == nil {

@@ -136,7 +136,8 @@ func (p *player) wait(d time.Duration) error {
 	}
 }
 
-// tokens returns the token counts that the script sets, or else a quarter of the number of bytes.
+// tokens returns the token counts that the script sets. If it sets none, a quarter of the bytes of
+// the messages is the input, and a quarter of the bytes of the answer is the output.
 func (p *player) tokens() perdure.Usage {
 	if p.usage != nil {
 		return *p.usage

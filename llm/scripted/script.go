@@ -25,7 +25,7 @@ type turn struct {
 }
 
 type alternative struct {
-	when  string // "" means else
+	when  string // "" means the alternative of the word else
 	steps []step
 }
 

@@ -6,8 +6,8 @@ import (
 	"strings"
 )
 
-// Text is a string in a response. Some compatible servers send another JSON value there; its JSON is
-// then the text.
+// Text is a string in a response. Some compatible servers send another JSON value in place of a
+// string; Text is then the JSON of that value.
 type Text string
 
 // UnmarshalJSON implements json.Unmarshaler.

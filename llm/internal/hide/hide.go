@@ -257,7 +257,8 @@ func (f form) written(to []byte, units []unit) []byte {
 	return to
 }
 
-// undecided returns how many units at the beginning of held can no longer be part of a match.
+// undecided returns the index in held of the first unit with which a match may still begin, or
+// len(held). The units before it can no longer be part of a match.
 func (p *pass) undecided() int {
 	for start := range p.held {
 		if p.mayMatch(p.held[start:]) {

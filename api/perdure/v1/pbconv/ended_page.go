@@ -5,13 +5,14 @@ import (
 	perdurev1 "github.com/perdure/perdure/api/perdure/v1"
 )
 
-// EndedToProto converts a page of heads of ended steps and tasks to its message.
+// EndedToProto converts a page of heads (perdure.EndedHead) of ended steps and tasks to its
+// message.
 func EndedToProto(p perdure.EndedPage) *perdurev1.EndedPage {
 	return &perdurev1.EndedPage{Heads: each(p.Heads, endedHeadToProto), From: p.From, Next: p.Next, More: p.More, Whole: p.Whole}
 }
 
-// EndedFromProto converts a page of heads of ended steps and tasks from its message. Errors:
-// invalid_argument.
+// EndedFromProto converts a page of heads (perdure.EndedHead) of ended steps and tasks from its
+// message. Errors: invalid_argument.
 func EndedFromProto(m *perdurev1.EndedPage) (perdure.EndedPage, error) {
 	return decode(m, (*decoder).ended)
 }
@@ -50,13 +51,13 @@ func (d *decoder) endedHead(m *perdurev1.EndedHead) perdure.EndedHead {
 	}
 }
 
-// EndedQueryToProto converts a request for a page of heads to its message.
+// EndedQueryToProto converts a request for a page of ended steps and tasks to its message.
 func EndedQueryToProto(q perdure.EndedQuery) *perdurev1.GetEndedRequest {
 	return &perdurev1.GetEndedRequest{Lease: LeaseToProto(q.Lease), After: q.After}
 }
 
-// EndedQueryFromProto converts a request for a page of heads from its message. Errors:
-// invalid_argument.
+// EndedQueryFromProto converts a request for a page of ended steps and tasks from its message.
+// Errors: invalid_argument.
 func EndedQueryFromProto(m *perdurev1.GetEndedRequest) (perdure.EndedQuery, error) {
 	return decode(m, func(d *decoder, m *perdurev1.GetEndedRequest) perdure.EndedQuery {
 		return perdure.EndedQuery{Lease: d.lease(m.GetLease()), After: m.GetAfter()}

@@ -20,8 +20,8 @@ func pair[D ~string, P ~int32](to map[D]P) enum[D, P] {
 	return e
 }
 
-// read returns the string for a number of a proto enum. If this version does not know the number, it
-// records invalid_argument for the field in d.
+// read returns the string for a number of a proto enum. If this version does not know the number,
+// read records the error invalid_argument in d; the error names the field.
 func read[D ~string, P ~int32](d *decoder, e enum[D, P], field string, number P) D {
 	word, ok := e.from[number]
 	if !ok {

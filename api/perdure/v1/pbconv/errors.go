@@ -77,10 +77,11 @@ func Status(e *perdure.Error) *status.Status {
 	return s
 }
 
-// FromStatus returns the *perdure.Error that a gRPC status carries as a detail. It returns err
-// unchanged if err has no status, and also nil, a *perdure.Error and the error of a context that has
-// ended. For a status without this detail, it returns a *perdure.Error with the nearest code, or
-// internal, and err as its cause.
+// FromStatus converts err, the error of a gRPC call. If its status carries a *perdure.Error as a
+// detail, FromStatus returns that error. For any other status, it returns a *perdure.Error with the
+// code that codeOfStatus has for the status, or internal, and with err as its cause. It returns err
+// unchanged if err is nil, a *perdure.Error, the error of a context that has ended, or an error
+// without a status.
 func FromStatus(err error) error {
 	var coded *perdure.Error
 	if err == nil || errors.As(err, &coded) || errors.Is(err, context.Canceled) || errors.Is(err, context.DeadlineExceeded) {

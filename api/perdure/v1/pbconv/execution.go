@@ -74,7 +74,8 @@ func (d *decoder) execution(m *perdurev1.Execution) *perdure.Execution {
 	return x
 }
 
-// gateToProto returns a gate as JSON; nil for a nil gate.
+// gateToProto returns a gate as JSON; nil for a nil gate. A gate is the part of an execution's
+// approval policies that the server checks.
 func gateToProto(g *perdure.Gate) []byte {
 	if g == nil {
 		return nil

@@ -21,8 +21,8 @@ const (
 type Fitter struct {
 	// Put stores a content that has no blob yet, and returns the reference to its new blob.
 	Put func(owner perdure.BlobOwner, content []byte) (perdure.BlobRef, error)
-	// Answer marks references from Put as temporary. It is set for messages that the server sends,
-	// because no stored object refers to such a blob.
+	// Answer marks references from Put as temporary. It is set for messages that the server sends:
+	// no stored object refers to the blobs that Put creates for them.
 	Answer bool
 
 	used int
@@ -58,9 +58,9 @@ func (f *Fitter) contents(owner perdure.BlobOwner, list ...*perdurev1.Content) e
 	return nil
 }
 
-// Tasks replaces a task by a deferred task if the message has no room for it. A deferred task has only
-// its ids, and the receiver requests the rest in another call. Tasks also removes inline content over
-// InlineLimit that has a blob.
+// Tasks replaces a task by a deferred task if the message has no room for it, or if the task has
+// content over InlineLimit without a blob. A deferred task has only its ids, and the receiver requests
+// the rest in another call. If content over InlineLimit has a blob, Tasks removes the inline copy.
 func (f *Fitter) Tasks(list []*perdurev1.Task) {
 	for i, t := range list {
 		large := dropStored(t.GetInput()) || dropStored(t.GetResult())
@@ -73,8 +73,8 @@ func (f *Fitter) Tasks(list []*perdurev1.Task) {
 	}
 }
 
-// dropStored removes inline content over InlineLimit if m also refers to a blob. It reports whether
-// such content remains, because there is no blob.
+// dropStored removes inline content over InlineLimit if m also refers to a blob with that content.
+// It reports whether content over InlineLimit remains, because m refers to no blob.
 func dropStored(m *perdurev1.Content) bool {
 	if len(m.GetInline()) <= perdure.InlineLimit {
 		return false
@@ -109,8 +109,9 @@ func (f *Fitter) AgentClaim(m *perdurev1.AgentClaim, lease perdure.Lease) error 
 	return nil
 }
 
-// ended removes all heads of a page if the message has no room for them. The page then names its own
-// position as the next one, so that the receiver requests the heads in another call.
+// ended removes all heads (perdure.EndedHead) of a page if the message has no room for them. The
+// page then names its own position as the next one, so that the receiver requests the heads in
+// another call.
 func (f *Fitter) ended(m *perdurev1.EndedPage) {
 	if m == nil {
 		return

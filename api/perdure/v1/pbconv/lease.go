@@ -37,8 +37,9 @@ func (d *decoder) taskLease(m *perdurev1.TaskLease) perdure.TaskLease {
 	}
 }
 
-// attempt returns n, which is the number of an attempt or a fence. If n is negative or does not fit its
-// 32-bit database column, it records invalid_argument for the field in d.
+// attempt returns n, which is the number of an attempt or a fence. If n is negative or does not fit
+// into its 32-bit database column, attempt records the error invalid_argument in d; the error names the
+// field.
 func (d *decoder) attempt(field string, n int64) int64 {
 	if n < 0 || n > math.MaxInt32 {
 		d.fail(field, "must be from 0 to %d", math.MaxInt32)
