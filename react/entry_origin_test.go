@@ -7,11 +7,10 @@ import (
 	"sync"
 	"testing"
 
-	"github.com/perdure/perdure/internal/longtest"
-
 	"github.com/google/uuid"
 	"github.com/perdure/perdure"
 	"github.com/perdure/perdure/internal/engine"
+	"github.com/perdure/perdure/internal/longtest"
 )
 
 // crashAfterEntries is the dispatch of a worker whose process dies after a commit with entries. The

@@ -7,12 +7,11 @@ import (
 	"slices"
 	"testing"
 
-	"github.com/perdure/perdure/internal/longtest"
-
 	"github.com/google/uuid"
 
 	"github.com/perdure/perdure"
 	"github.com/perdure/perdure/internal/engine"
+	"github.com/perdure/perdure/internal/longtest"
 	"github.com/perdure/perdure/llm"
 	"github.com/perdure/perdure/llm/anthropic"
 	"github.com/perdure/perdure/llm/llmtest"

@@ -7,14 +7,13 @@ import (
 	"strings"
 	"testing"
 
-	"github.com/perdure/perdure/internal/longtest"
-
 	"github.com/google/go-cmp/cmp"
 	"github.com/google/uuid"
 	"github.com/perdure/perdure"
 	"github.com/perdure/perdure/agent"
 	"github.com/perdure/perdure/internal/engine"
 	"github.com/perdure/perdure/internal/engine/questions"
+	"github.com/perdure/perdure/internal/longtest"
 	"github.com/perdure/perdure/internal/store"
 	"github.com/perdure/perdure/llm"
 	"github.com/perdure/perdure/llm/scripted"

@@ -7,11 +7,10 @@ import (
 	"strings"
 	"testing"
 
-	"github.com/perdure/perdure/internal/longtest"
-
 	"github.com/google/uuid"
 	"github.com/perdure/perdure"
 	"github.com/perdure/perdure/internal/engine"
+	"github.com/perdure/perdure/internal/longtest"
 	"github.com/perdure/perdure/internal/store"
 	"github.com/perdure/perdure/tool"
 )

@@ -14,10 +14,9 @@ import (
 	"testing"
 	"time"
 
-	"github.com/perdure/perdure/internal/longtest"
-
 	"github.com/google/uuid"
 	"github.com/perdure/perdure"
+	"github.com/perdure/perdure/internal/longtest"
 	"github.com/perdure/perdure/server"
 	"github.com/perdure/perdure/worker/remote"
 )

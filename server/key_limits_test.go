@@ -6,12 +6,11 @@ import (
 	"testing"
 	"time"
 
-	"github.com/perdure/perdure/internal/longtest"
-
 	"github.com/google/uuid"
 	"github.com/perdure/perdure"
 	perdurev1 "github.com/perdure/perdure/api/perdure/v1"
 	"github.com/perdure/perdure/client"
+	"github.com/perdure/perdure/internal/longtest"
 	"google.golang.org/genproto/googleapis/rpc/errdetails"
 	"google.golang.org/grpc/codes"
 	grpcstatus "google.golang.org/grpc/status"

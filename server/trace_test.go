@@ -12,9 +12,8 @@ import (
 	"testing"
 	"time"
 
-	"github.com/perdure/perdure/internal/longtest"
-
 	"github.com/perdure/perdure"
+	"github.com/perdure/perdure/internal/longtest"
 	"github.com/perdure/perdure/react"
 	"github.com/perdure/perdure/server"
 	"github.com/perdure/perdure/tool"

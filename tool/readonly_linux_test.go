@@ -7,7 +7,6 @@ import (
 	"time"
 
 	"github.com/perdure/perdure/internal/longtest"
-
 	"github.com/perdure/perdure/internal/sandbox"
 )
 

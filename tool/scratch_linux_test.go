@@ -6,7 +6,6 @@ import (
 	"testing"
 
 	"github.com/perdure/perdure/internal/longtest"
-
 	"github.com/perdure/perdure/internal/sandbox"
 )
 

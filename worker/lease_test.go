@@ -9,10 +9,9 @@ import (
 	"testing"
 	"time"
 
-	"github.com/perdure/perdure/internal/longtest"
-
 	"github.com/perdure/perdure"
 	"github.com/perdure/perdure/agent"
+	"github.com/perdure/perdure/internal/longtest"
 )
 
 // TestLeaseEndsByTheWorkersOwnClock checks that the contexts of an agent and a task end with

@@ -8,12 +8,11 @@ import (
 	"testing"
 	"time"
 
-	"github.com/perdure/perdure/internal/longtest"
-
 	"github.com/google/uuid"
 	"github.com/perdure/perdure"
 	"github.com/perdure/perdure/agent"
 	"github.com/perdure/perdure/internal/engine/questions"
+	"github.com/perdure/perdure/internal/longtest"
 )
 
 // secretQuestion returns a question that has the secret in each part that is content.

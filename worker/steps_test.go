@@ -10,11 +10,10 @@ import (
 	"testing"
 	"time"
 
-	"github.com/perdure/perdure/internal/longtest"
-
 	"github.com/google/uuid"
 	"github.com/perdure/perdure"
 	"github.com/perdure/perdure/agent"
+	"github.com/perdure/perdure/internal/longtest"
 )
 
 // TestStepsRunOnce checks that a step runs once. A function that is entered again receives the

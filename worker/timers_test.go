@@ -7,10 +7,9 @@ import (
 	"testing"
 	"time"
 
-	"github.com/perdure/perdure/internal/longtest"
-
 	"github.com/perdure/perdure"
 	"github.com/perdure/perdure/agent"
+	"github.com/perdure/perdure/internal/longtest"
 )
 
 // TestDrainTakesAll checks that DrainSignals returns 1300 pending signals in the order in which

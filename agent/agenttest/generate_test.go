@@ -7,11 +7,10 @@ import (
 	"strings"
 	"testing"
 
-	"github.com/perdure/perdure/internal/longtest"
-
 	"github.com/perdure/perdure"
 	"github.com/perdure/perdure/agent"
 	"github.com/perdure/perdure/agent/agenttest"
+	"github.com/perdure/perdure/internal/longtest"
 	"github.com/perdure/perdure/llm"
 	"github.com/perdure/perdure/llm/scripted"
 	"github.com/perdure/perdure/react"

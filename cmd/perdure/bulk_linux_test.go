@@ -3,10 +3,9 @@ package main
 import (
 	"testing"
 
-	"github.com/perdure/perdure/internal/longtest"
-
 	"github.com/perdure/perdure"
 	"github.com/perdure/perdure/client"
+	"github.com/perdure/perdure/internal/longtest"
 )
 
 // TestBulkActionsAskInATerminal checks that nothing happens unless a person confirms the number of runs.

@@ -8,7 +8,6 @@ import (
 	"testing"
 
 	"github.com/perdure/perdure/internal/longtest"
-
 	"github.com/perdure/perdure/server"
 )
 

@@ -6,10 +6,9 @@ import (
 	"strings"
 	"testing"
 
-	"github.com/perdure/perdure/internal/longtest"
-
 	"github.com/google/uuid"
 	"github.com/perdure/perdure"
+	"github.com/perdure/perdure/internal/longtest"
 )
 
 func (h *holder) append(entries ...perdure.NewEntry) perdure.CommitReply {

@@ -7,11 +7,10 @@ import (
 	"testing/synctest"
 	"time"
 
-	"github.com/perdure/perdure/internal/longtest"
-
 	"github.com/google/uuid"
 	"github.com/perdure/perdure"
 	"github.com/perdure/perdure/internal/bubble"
+	"github.com/perdure/perdure/internal/longtest"
 )
 
 // crowd is a group of workers that poll, cancel polls, and suspend their executions but keep the

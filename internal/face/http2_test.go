@@ -11,10 +11,9 @@ import (
 	"testing"
 	"time"
 
-	"github.com/perdure/perdure/internal/longtest"
-
 	"github.com/google/uuid"
 	"github.com/perdure/perdure/internal/face"
+	"github.com/perdure/perdure/internal/longtest"
 )
 
 // h2Client sends all its requests over one HTTP/2 connection.

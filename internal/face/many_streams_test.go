@@ -8,13 +8,12 @@ import (
 	"sync"
 	"testing"
 
-	"github.com/perdure/perdure/internal/longtest"
-
 	"github.com/google/uuid"
 	"github.com/perdure/perdure"
 	"github.com/perdure/perdure/internal/engine"
 	"github.com/perdure/perdure/internal/face"
 	eventlog "github.com/perdure/perdure/internal/log"
+	"github.com/perdure/perdure/internal/longtest"
 	"github.com/perdure/perdure/internal/notify"
 	"github.com/perdure/perdure/internal/store"
 )

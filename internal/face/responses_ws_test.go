@@ -11,11 +11,10 @@ import (
 	"testing"
 	"time"
 
-	"github.com/perdure/perdure/internal/longtest"
-
 	"github.com/coder/websocket"
 	"github.com/perdure/perdure"
 	"github.com/perdure/perdure/internal/face"
+	"github.com/perdure/perdure/internal/longtest"
 )
 
 const responsesPath = "./v1/responses"

@@ -9,9 +9,8 @@ import (
 	"strings"
 	"testing"
 
-	"github.com/perdure/perdure/internal/longtest"
-
 	"github.com/google/uuid"
+	"github.com/perdure/perdure/internal/longtest"
 )
 
 // silentClient is a client that sends a request and then does not read.

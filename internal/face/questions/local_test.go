@@ -10,11 +10,10 @@ import (
 	"testing"
 	"time"
 
-	"github.com/perdure/perdure/internal/longtest"
-
 	"github.com/google/uuid"
 	"github.com/perdure/perdure"
 	"github.com/perdure/perdure/internal/face/facetest"
+	"github.com/perdure/perdure/internal/longtest"
 )
 
 // secret is a word in every content of the LOCAL questions of these tests.

@@ -9,11 +9,10 @@ import (
 	"testing"
 	"time"
 
-	"github.com/perdure/perdure/internal/longtest"
-
 	"github.com/perdure/perdure"
 	"github.com/perdure/perdure/internal/face"
 	"github.com/perdure/perdure/internal/face/facetest"
+	"github.com/perdure/perdure/internal/longtest"
 )
 
 // follow opens the stream with the approver's key.

@@ -14,11 +14,10 @@ import (
 	"sync/atomic"
 	"testing"
 
-	"github.com/perdure/perdure/internal/longtest"
-
 	"github.com/google/uuid"
 	"github.com/perdure/perdure"
 	"github.com/perdure/perdure/internal/disktest"
+	"github.com/perdure/perdure/internal/longtest"
 	"github.com/perdure/perdure/internal/store"
 	"github.com/perdure/perdure/internal/store/sqlite/connection"
 	"github.com/perdure/perdure/internal/store/storetest/invariants"

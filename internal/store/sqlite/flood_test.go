@@ -4,7 +4,6 @@ import (
 	"testing"
 
 	"github.com/perdure/perdure/internal/longtest"
-
 	"github.com/perdure/perdure/internal/store"
 	"github.com/perdure/perdure/internal/store/floodtest"
 	"github.com/perdure/perdure/internal/store/sqlite/connection"
