@@ -70,7 +70,8 @@ func countCalls(turns []turn) int {
 	return n
 }
 
-// furnish writes the files that the script reads and edits to the workspace.
+// furnish writes the files that the tools of the script read and edit. The files are in the
+// workspace.
 func (s *deployment) furnish(turns int) {
 	for i := range turns {
 		s.write(fmt.Sprintf("docs/%d.txt", i), fmt.Sprintf("one\nneedle-%d\nthree\n", i))

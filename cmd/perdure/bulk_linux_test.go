@@ -7,7 +7,8 @@ import (
 	"github.com/perdure/perdure/client"
 )
 
-// TestBulkActionsAskInATerminal checks that nothing happens unless a person confirms the number of runs.
+// TestBulkActionsAskInATerminal checks that a bulk action changes no run unless a person confirms the
+// number of runs in the terminal.
 func TestBulkActionsAskInATerminal(t *testing.T) {
 	dir := t.TempDir()
 	d := serveDev(t, dir)

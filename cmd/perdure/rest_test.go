@@ -132,7 +132,7 @@ func (s *devServer) logTo(at string, last func(logRecord) bool) []logRecord {
 	}
 }
 
-// dataOf returns the member data of an event that the agent itself has written to the log.
+// dataOf returns the member "data" in the data of the event. The agent itself has written it.
 func (e logRecord) dataOf() map[string]any {
 	inner, _ := e.data["data"].(map[string]any)
 	return inner
@@ -204,7 +204,7 @@ func TestDevKnowsItsKindsBeforeItListens(t *testing.T) {
 	dev := launch(t, dir, "dev", "--addr", "127.0.0.1:0", "--grpc-addr", "127.0.0.1:0")
 	socket := filepath.Join(dir, "d", "perdure.sock")
 	transport := &http.Transport{DialContext: func(ctx context.Context, _, _ string) (net.Conn, error) {
-		for { // the socket is the first listener
+		for { // repeated until perdure dev opens the socket, which it does before it opens its other listeners
 			conn, err := (&net.Dialer{}).DialContext(ctx, "unix", socket)
 			if err == nil || ctx.Err() != nil {
 				return conn, err
@@ -213,7 +213,7 @@ func TestDevKnowsItsKindsBeforeItListens(t *testing.T) {
 	}}
 	t.Cleanup(transport.CloseIdleConnections)
 	s := &devServer{program: dev, url: "http://localhost/api/orgs/default", http: &http.Client{Transport: transport}}
-	res, err := s.http.Get("http://localhost/healthz") // succeeds once it listens
+	res, err := s.http.Get("http://localhost/healthz") // returns when perdure dev listens
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -41,7 +41,7 @@ type attacker struct {
 	number int // number of created objects
 }
 
-// attackCounts contains the results of attacks since the last "counts" question.
+// attackCounts contains the results of attacks since the last "counts" request.
 type attackCounts struct {
 	For     time.Duration
 	Since   time.Time

@@ -105,9 +105,9 @@ func (w *Worker) newWorker(d perdure.Dispatch, data string, kept *local.Store, s
 	return running, nil
 }
 
-// RegisterKinds registers the kinds and their providers at a server that has not yet seen a worker,
-// so that it can check requests that name them. The registration has no worker's id, so lists of workers
-// do not show it.
+// RegisterKinds registers the kinds and their providers before any worker has connected, so that the
+// server can check requests that name them. The registration has no worker's id, so it does not appear
+// in lists of workers.
 func (w *Worker) RegisterKinds(ctx context.Context, d perdure.Dispatch) error {
 	providers, err := w.providers()
 	if err != nil {

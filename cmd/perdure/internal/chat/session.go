@@ -244,8 +244,8 @@ func (s *session) follow(ctx context.Context, w *watcher.Watcher) (switched bool
 	}
 }
 
-// works reports whether a run does something else than to wait for the user. A run whose tool runs is
-// WAITING, too.
+// works reports whether a run does something other than wait for the user. The status does not tell,
+// because a run whose tool is running is WAITING, too.
 func works(x *perdure.Execution) bool {
 	return x.Status != perdure.StatusWaiting || x.WaitReason != lookup.WaitsForSignal
 }
@@ -301,7 +301,8 @@ func (s *session) chooseTarget(t Target) bool {
 	return true
 }
 
-// opened ends the opening of a run.
+// opened records that the next run was opened, or could not be opened. It ends the wait of awaitOpen,
+// unless the user has chosen another run in the meantime.
 func (s *session) opened() {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -311,7 +312,8 @@ func (s *session) opened() {
 	}
 }
 
-// awaitOpen waits while a run is opened, so that what is typed meanwhile is for that run.
+// awaitOpen waits while a run is being opened, so that text which the user has typed meanwhile goes to
+// that run.
 func (s *session) awaitOpen(ctx context.Context) error {
 	s.mu.Lock()
 	opening := s.opening

@@ -77,7 +77,8 @@ func (d *document) example(s *schema, depth int) json.RawMessage {
 	return json.RawMessage("null")
 }
 
-// exampleObject returns an object with the required members of a schema, or else its first member.
+// exampleObject returns an object with the required members of a schema. If a schema requires none,
+// the outermost object has the schema's first member.
 func (d *document) exampleObject(s *schema, depth int) json.RawMessage {
 	object := []byte("{")
 	for i, p := range s.Properties {

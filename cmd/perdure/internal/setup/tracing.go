@@ -55,7 +55,7 @@ func startTracing(ctx context.Context, version string) (tracing, error) {
 	if err != nil {
 		return tracing{}, NewUsageError("traces cannot be exported: "+err.Error(), "look at the variables OTEL_EXPORTER_OTLP_*")
 	}
-	// OTEL_SERVICE_NAME and OTEL_RESOURCE_ATTRIBUTES take precedence.
+	// OTEL_SERVICE_NAME and OTEL_RESOURCE_ATTRIBUTES take precedence over these attributes.
 	about, err := resource.New(ctx,
 		resource.WithAttributes(semconv.ServiceName("perdure"), semconv.ServiceVersion(version)),
 		resource.WithTelemetrySDK(), resource.WithHost(), resource.WithFromEnv())

@@ -70,7 +70,7 @@ func (v *TextView) Usage(r Result) {
 
 // Remark shows a remark of the command itself, which may have several lines.
 func (v *TextView) Remark(s Style, text string) {
-	if v.p.current == noticeSection && strings.Contains(text, "\n") { // a list is apart from what is above
+	if v.p.current == noticeSection && strings.Contains(text, "\n") { // a blank line separates a list from the notices above it
 		v.p.newline()
 		v.p.raw("\n")
 	}

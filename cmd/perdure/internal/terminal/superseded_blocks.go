@@ -34,7 +34,7 @@ func (v *TextView) closeBlock(r *perdure.Record) error {
 		return err
 	}
 	if b := v.blocks[d.BlockSeq]; b != nil && b.kind == perdure.EventToken {
-		v.p.beforeSection() // no text will continue its last paragraph
+		v.p.beforeSection() // the last paragraph of the block gets no more text
 	}
 	delete(v.blocks, d.BlockSeq)
 	task := taskOf(r)

@@ -188,7 +188,8 @@ func (v *TextView) appendText(r *perdure.Record) {
 	v.p.write(StyleNone, text)
 }
 
-// data shows the beginning and the end of a call. It skips the events of an application.
+// data shows the beginning and the end of a tool call, and a failed compaction. It skips events that an
+// application has written.
 func (v *TextView) data(r *perdure.Record) {
 	switch d := fold.PayloadOf(r); {
 	case d.Type == fold.CallStart:

@@ -118,7 +118,7 @@ func (t *toolCallView) print(c *toolCall, text string) {
 	}
 }
 
-// resume begins the output of a call. If other output came before, it names the call again.
+// resume begins the output of a call. If other output came before, resume names the call again.
 func (t *toolCallView) resume(c *toolCall) {
 	t.header(c)
 	if t.last != c {
@@ -217,7 +217,8 @@ func (t *toolCallView) result(id string, r fold.CallResult) {
 }
 
 // resultLines splits a result into the lines to show and the reason of the end, which may be the last
-// line, such as [exit code 1]. If a command had live output, its other lines were already shown.
+// line, such as [exit code 1]. It leaves out the lines of a command whose output was already shown
+// while it ran.
 func (c *toolCall) resultLines(r fold.CallResult) (body []string, why string) {
 	lines := strings.Split(strings.TrimSpace(Clean(r.Text)), "\n")
 	last := lines[len(lines)-1]

@@ -24,13 +24,13 @@ type stepFeed struct {
 	steps  []*perdure.Task
 }
 
-// newStepFeed returns the feed of a run. seq is the newest event of which the run is known.
+// newStepFeed returns the feed of the steps of a run, from the first step on.
 func newStepFeed(conn *connection.Conn, x *perdure.Execution) *stepFeed {
 	return &stepFeed{conn: conn, id: x.ID, more: true, seq: x.MaxSeq}
 }
 
-// before returns the next step that was recorded before the event with the number, at the time, or
-// nil.
+// before returns the next step that was recorded before an event, or nil if there is none. seq and at
+// are the seq and the time of the event.
 func (f *stepFeed) before(ctx context.Context, seq int64, at perdure.Time) (*perdure.Task, error) {
 	if seq > f.seq && !f.more {
 		x, err := f.conn.Get(ctx, f.id)
