@@ -168,8 +168,9 @@ turn
 	}
 }
 
-// TestRunWaitsForTheUserOverREST checks a run that is not one-shot. After the model's answer, its status
-// says that the run waits for the user. It continues with the user's next message, and can be cancelled.
+// TestRunWaitsForTheUserOverREST checks a run that is not one-shot. After the model has answered, the
+// status of the run says that it waits for the user. The run continues with the user's next message, and
+// can be cancelled.
 func TestRunWaitsForTheUserOverREST(t *testing.T) {
 	dir := t.TempDir()
 	write(t, dir, "s", "turn\n  text Hello.\nturn\n  text Again.\n")

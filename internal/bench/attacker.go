@@ -112,7 +112,8 @@ func (a *attacker) counted() attackCounts {
 	return c
 }
 
-// prepare registers kinds and starts the executions that are attacked.
+// prepare registers the kinds of the attacks, starts a worker for the attack "starts", and starts
+// the execution that the other attacks use.
 func (a *attacker) prepare(ctx context.Context) (err error) {
 	if a.api, err = a.client(); err != nil {
 		return err

@@ -18,7 +18,7 @@ import (
 
 // Growth measures the costs of a large store.
 type Growth struct {
-	Stores     []string // sqlite, postgres, postgres://URL
+	Stores     []string // values as in Config.Stores
 	Executions []int    // numbers of ended executions, in ascending order
 	Entries    []int    // numbers of entries of one run
 	Steps      []int    // numbers of steps of one run, without a checkpoint

@@ -94,7 +94,8 @@ func outputText(output json.RawMessage) string {
 	return Clean(strings.ToValidUTF8(string(output[:most]), "")) + fmt.Sprintf("... (%s bytes; --json shows all)", grouped(int64(len(output))))
 }
 
-// next returns the possible commands for a run that waits or has failed.
+// next returns the commands that the user may run next, if the run waits, has failed, or continues
+// without the user.
 func (v *TextView) next(r Result) []string {
 	id, flags := r.ID.String(), v.serverFlags
 	waits := r.Status == perdure.StatusWaiting
@@ -131,7 +132,8 @@ func (v *TextView) next(r Result) []string {
 	return nil
 }
 
-// failedCommands returns the commands for a run that has failed, other than the one that shows it.
+// failedCommands returns the commands for a run that has failed. They do not include perdure show if
+// that command itself prints the result.
 func failedCommands(r Result, flags string) []string {
 	lines := []string{"what happened:  perdure show " + r.ID.String() + flags}
 	if r.Command == "show" {

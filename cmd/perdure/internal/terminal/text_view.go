@@ -11,8 +11,8 @@ import (
 	"github.com/perdure/perdure/internal/log/fold"
 )
 
-// TextView shows a run to a person. In a pipe it writes the same lines without colors. It never
-// erases output.
+// TextView shows a run to a person. In a pipe it writes the same lines without colors. It erases
+// nothing except temporary lines.
 type TextView struct {
 	Streams
 	// serverFlags are the flags with which the suggested commands reach the same server.
@@ -35,7 +35,7 @@ type TextView struct {
 	// always shown.
 	ShowSignals   bool
 	agent         agentEvents
-	typedMessages int // number of expected messages that were typed here
+	typedMessages int // number of messages that the user typed here and that are not in the log yet
 
 	open      fold.Blocks // blocks of text
 	blocks    map[int64]*shownBlock

@@ -292,7 +292,7 @@ var mainArguments = []string{"command", "path", "pattern", "file", "url", "query
 
 const maxTitle = 120
 
-// summarise formats a call's arguments in one line: the main argument, or all.
+// summarise formats a call's arguments in one line: the main arguments, or all if there are none.
 func summarise(part perdure.Part) string {
 	if part.RawArguments != "" {
 		return CallSummary([]byte(part.RawArguments))
@@ -300,7 +300,8 @@ func summarise(part perdure.Part) string {
 	return CallSummary(part.Arguments)
 }
 
-// CallSummary returns the beginning of a call's arguments in one line: the main argument, or all.
+// CallSummary returns the beginning of a call's arguments in one line: the main arguments, or all if
+// there are none.
 func CallSummary(arguments []byte) string {
 	text := string(arguments)
 	var dense bytes.Buffer
@@ -316,7 +317,7 @@ func CallSummary(arguments []byte) string {
 			}
 		}
 		if len(said) > 0 {
-			if args["pattern"] != nil { // pattern in path, as a user would type it
+			if args["pattern"] != nil { // the pattern comes before the path, as a user would type it
 				slices.Reverse(said)
 			}
 			text = strings.Join(said, " ")

@@ -20,7 +20,7 @@ type stepFeed struct {
 	cursor string // cursor of the page that was read last
 	read   int    // number of items that were read from that page
 	more   bool   // there may be items that were not read
-	seq    int64  // all steps that were recorded before the event with this seq have been shown
+	seq    int64  // newest seq of the run when the list was last requested; steps before later events may not be in it
 	steps  []*perdure.Task
 }
 
@@ -117,7 +117,8 @@ func (w *Watcher) showLaterSteps(ctx context.Context) error {
 	return w.showSteps(ctx, 0, perdure.AtMilli(math.MaxInt64))
 }
 
-// IncludeSteps makes the watcher show the steps of a run that is not of the react agent.
+// IncludeSteps sets the watcher to show the steps of a run, if its output is text and the run is not
+// of the react agent.
 func (w *Watcher) IncludeSteps(x *perdure.Execution) {
 	if _, text := w.View.(*terminal.TextView); text && x.Kind != perdure.ReactKind {
 		w.steps = newStepFeed(w.RunConn.Conn, x)
