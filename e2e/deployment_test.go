@@ -91,7 +91,7 @@ func (s *deployment) token(data string) string {
 	return strings.TrimSpace(string(raw))
 }
 
-// connect waits until the server answers.
+// connect waits until the server answers, and sets the client.
 func (s *deployment) connect(tokenFile string) {
 	s.t.Helper()
 	eventually(s.t, "the server answers", func() bool {

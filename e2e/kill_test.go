@@ -102,7 +102,7 @@ func checkNothingLost(t *testing.T, events []event, tasks map[uuid.UUID]*taskTra
 	}
 }
 
-// kill is the end of a process.
+// kill is one kill of a process.
 type kill struct {
 	at   time.Time
 	name string

@@ -19,8 +19,8 @@ import (
 	"go.opentelemetry.io/otel/trace"
 )
 
-// Worker is the worker that every command runs. It has the react agent, the providers with keys
-// in the environment, and the built-in tools.
+// Worker is the worker that commands run in their own process. It has the react agent, all model
+// providers of this program, and the built-in tools.
 type Worker struct {
 	// Flags of the commands set these fields.
 	Workspace string // root of the runs' directories

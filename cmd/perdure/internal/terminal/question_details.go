@@ -82,8 +82,8 @@ func linesOf(gutter string, style Style, text string) []detailLine {
 	return lines
 }
 
-// callLines returns the lines of the call of a built-in tool. ok is false if it is a call of another
-// tool, or if its arguments do not have the form that the tool expects; it is shown as JSON then.
+// callLines returns the lines of a call of a built-in tool. ok is false for a call of another tool, and
+// for arguments that do not have the form that the tool expects. Such a call is shown as JSON.
 func callLines(tool string, arguments []byte) (lines []detailLine, ok bool) {
 	members, ok := membersOf(arguments)
 	if !ok {
