@@ -77,10 +77,10 @@ func (d devProcess) read(t *testing.T, id uuid.UUID, cursor, text string) (at st
 	return ""
 }
 
-// TestInterruptedRunsContinueInPostgreSQL kills the server of runs of react agents, whose store is then
-// copied to PostgreSQL. The runs continue there: no model call with a stored answer is repeated, and the
-// interrupted tool runs only once. A message wakes a waiting run, and a reader continues after the last
-// event that it received.
+// TestInterruptedRunsContinueInPostgreSQL kills a server while react agents run, and copies its store to
+// PostgreSQL. It checks that the runs continue in PostgreSQL: no model call with a stored answer is
+// repeated, and the interrupted tool runs only once. A message wakes a waiting run, and a reader continues
+// after the last event that it received.
 func TestInterruptedRunsContinueInPostgreSQL(t *testing.T) {
 	longtest.Skip(t, "PostgreSQL")
 	dir, url := t.TempDir(), opentest.URL(t)
@@ -154,8 +154,8 @@ func tokenOf(t *testing.T, dir string) string {
 }
 
 // TestBackupCheckAndRestore makes a backup while a server runs. It checks that the restored store has the
-// contents of the time of the backup, and that readers of its logs get a reset. perdure's check of a store
-// finds no damage in the store and in the backup. In a copy of the backup it finds a text that the test has
+// contents of the time of the backup, and that readers of its logs get a reset. perdure store check finds
+// no damage in the store and in the backup. In a copy of the backup it finds a text that the test has
 // changed.
 func TestBackupCheckAndRestore(t *testing.T) {
 	longtest.Skip(t, "seconds")

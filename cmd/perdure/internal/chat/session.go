@@ -54,8 +54,8 @@ type session struct {
 	id     uuid.UUID // the followed run; uuid.Nil between runs
 	input  perdure.ReactInput
 	chosen *perdure.ModelChoice // the user's choice of a model; nil means the run's first model
-	// preferred are the models for new runs, first the one that the user has chosen. The others are
-	// from the run in which it was chosen.
+	// preferred are the models for new runs, first the one that the user has chosen. The others are the
+	// other models of the run for which the user chose it.
 	preferred []perdure.ModelConfig
 	busy      bool
 	react     bool // the run is of the react agent

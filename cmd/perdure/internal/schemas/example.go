@@ -13,8 +13,9 @@ const (
 	maxExample = 600
 )
 
-// Example returns a value for an example: that of the schema if it has one, else an object with its
-// required members. It returns nil if the schema says nothing or the value would be long.
+// Example returns an example of the value that a schema accepts: the schema's own example if it has
+// one, otherwise an object with its required members. It returns nil if the schema accepts any
+// value, or if the example would be long.
 func Example(raw json.RawMessage) json.RawMessage {
 	d := parse(raw)
 	if d == nil {

@@ -90,7 +90,7 @@ func cutLine(line string) string {
 	return strings.ToValidUTF8(line[:maxFoldedLine], "") + "…"
 }
 
-// lines returns the number of lines after the head.
+// lines returns the number of lines of the output after the head.
 func (f *folded) lines() int { return f.left + len(f.tail) }
 
 // rest returns the number of lines that are left out, and the end of the output. It forgets these

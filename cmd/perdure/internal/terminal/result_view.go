@@ -77,7 +77,8 @@ func (v *TextView) Remark(s Style, text string) {
 	v.notice(s, Clean(text))
 }
 
-// contentText is like outputText, for a run that may be LOCAL.
+// contentText returns the beginning of an output, or a placeholder if the run is LOCAL and only its
+// worker has the output.
 func contentText(content json.RawMessage, local bool) string {
 	if local && string(content) == string(perdure.OnWorker) {
 		return ContentOnWorkerText
