@@ -224,7 +224,7 @@ func (s *Server) assemble(watch observers) (err error) {
 		Engine:    s.engine, Links: s.engine.Questions, Store: s.store, Hints: s.hints.Notifier, Observer: watch.webhooks, Logger: s.Logger,
 		Network: webhook.Network{AllowLoopback: s.Dev, AllowPrivate: s.WebhookAllowPrivate},
 	})
-	// Whoever can read the token's file owns the data directory, in every mode.
+	// The token is accepted in every mode: whoever can read its file owns the data directory.
 	access := access{engine: s.engine, token: s.token}
 	log := eventlog.New(s.engine.Read(), s.store.Epoch(), s.hints.Notifier)
 	s.engine.Grown = func(g engine.Growth) bool { return log.Grown(g.Execution, g.Head, g.Records) }
@@ -286,8 +286,8 @@ func (s *Server) fail(err error) {
 // data directory releases the worker's leases.
 func (s *Server) Dispatch(org string) perdure.Dispatch { return s.engine.Dispatch(org, true) }
 
-// ServeContents lets clients of an org read content that only a worker stores, even if the worker
-// does not run. It ends when the returned function is called.
+// ServeContents lets clients of an org read content that only a worker stores, even if the worker does
+// not run. Calling end stops that.
 func (s *Server) ServeContents(org string, worker uuid.UUID, source perdure.ContentSource) (end func()) {
 	return s.engine.Homes().ServeContents(org, worker, source)
 }

@@ -56,8 +56,8 @@ func startDev(t *testing.T, dir string, args ...string) devProcess {
 	return devProcess{p, c}
 }
 
-// read reads the log of a run, from the cursor until the text appears. It returns the cursor of that place,
-// and fails if the server sends a reset.
+// read reads the log of a run, from the cursor until the text appears. It returns the cursor after the
+// event with the text, and fails if the server sends a reset.
 func (d devProcess) read(t *testing.T, id uuid.UUID, cursor, text string) (at string) {
 	t.Helper()
 	seen := ""
@@ -129,7 +129,8 @@ func TestInterruptedRunsContinueInPostgreSQL(t *testing.T) {
 		t.Errorf("the tool ran: %q, %v", ran, err)
 	}
 	opentest.Database(t, url)
-	// The rows are in PostgreSQL; the server refuses to open this directory.
+	// The runs are in PostgreSQL now. The server refuses to open a data directory that still has the copied
+	// file.
 	if err := os.Remove(filepath.Join(dir, "d", "perdure.db")); err != nil {
 		t.Fatal(err)
 	}

@@ -25,9 +25,10 @@ var (
 	errLeft     = errors.New("the user has left the chat")
 	errInputEnd = errors.New("the input has ended")
 	errSwitched = errors.New("the chat goes on with another run")
-	// errAnswerStopped ends a question in the terminal, because the user has stopped the turn.
+	// errAnswerStopped ends the asking of a question in the terminal, because the user has stopped the
+	// turn.
 	errAnswerStopped = errors.New("the turn was stopped")
-	// errLeftOpen ends a question in the terminal that stays open.
+	// errLeftOpen ends the asking of a question in the terminal. The question stays open.
 	errLeftOpen = errors.New("the question stays open")
 	// errSetAside interrupts the current question, or the following of events, for another question.
 	errSetAside = errors.New("another question is asked first")
@@ -283,7 +284,8 @@ func (s *session) switchTo(t Target) {
 	}
 }
 
-// chooseTarget leaves the current run for a target. It reports false if there is a target already.
+// chooseTarget leaves the current run for a target. It returns false if another target is already
+// chosen.
 func (s *session) chooseTarget(t Target) bool {
 	s.mu.Lock()
 	defer s.mu.Unlock()

@@ -7,7 +7,7 @@ import (
 	"github.com/perdure/perdure"
 )
 
-// markShown records a block of which a part is shown.
+// markShown records that a part of a block is shown.
 func (v *TextView) markShown(r *perdure.Record) {
 	if r.Chunk.Text == "" {
 		return

@@ -29,7 +29,7 @@ type TextView struct {
 	// waits for them. The view then does not show that they are asked.
 	AsksInPlace bool
 	// StoppedHere reports whether it was this program that asked for a turn to be stopped. It is called
-	// once for each such request in the log; nil means that it never was.
+	// once for each such request in the log. nil means that this program never asks for that.
 	StoppedHere func() bool
 	// ShowSignals shows the signals of a react agent other than messages. Those of other agents are
 	// always shown.
