@@ -16,7 +16,7 @@ import (
 	"github.com/perdure/perdure"
 )
 
-// DefaultOrg is the org that a server in dev mode uses.
+// DefaultOrg is the org that exists on every server from the start.
 const DefaultOrg = "default"
 
 // Options configure a client: the server's address, the API key and the org.
@@ -24,7 +24,7 @@ type Options struct {
 	// BaseURL is the server's address, without path, user or password. Its scheme is http or https.
 	// Required.
 	BaseURL string
-	// Key is the secret of an API key, or the token of dev mode.
+	// Key is the secret of an API key, or the token of the server's data directory.
 	Key string
 	// Org is the org of the key; default "default". The token of a server's data directory can be used
 	// with any org.

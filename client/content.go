@@ -11,7 +11,7 @@ import (
 )
 
 // Content reads a content of the execution id. sum is the hash of the content in hexadecimal; members
-// of responses whose names end in Sha256 have it. The caller closes the result. Errors: not_found,
+// of responses whose names end in Sha256 contain it. The caller closes the result. Errors: not_found,
 // unavailable (the worker that has the content is not connected).
 func (c *Client) Content(ctx context.Context, id uuid.UUID, sum string) (io.ReadCloser, error) {
 	resp, err := c.send(ctx, request{method: http.MethodGet, path: []string{executions, id.String(), "content", sum}})

@@ -284,8 +284,8 @@ func ownTools(s observation, all []*exchange) string {
 	)
 }
 
-// overWebSocket checks the same loop over one WebSocket connection. No response is created by an
-// HTTP request.
+// overWebSocket checks the loop that ownTools checks, over one WebSocket connection. No response is
+// created by an HTTP request.
 func overWebSocket(s observation, all []*exchange) string {
 	connections := 0
 	for _, x := range all {
@@ -301,8 +301,8 @@ func overWebSocket(s observation, all []*exchange) string {
 	)
 }
 
-// perdureTools checks a loop in which read-file runs at Perdure, once in a separate turn and once
-// beside a call of the client's tool, and a second turn.
+// perdureTools checks a loop in which read-file runs at Perdure: once in a separate turn, and once
+// together with a call of the client's tool. A second turn follows.
 func perdureTools(s observation, all []*exchange) string {
 	var here, there []string
 	for _, x := range creates(all) {

@@ -213,8 +213,8 @@ func readAll(stream *ssestream.Stream[responses.ResponseStreamEventUnion], event
 	return events, errors.Join(stream.Err(), stream.Close())
 }
 
-// websocket runs the conversation over one connection. In the mode stateless only the connection
-// stores the chain.
+// websocket runs the conversation over one connection. In the mode stateless, only the connection
+// stores the chain of responses.
 func (g *goClient) websocket(ctx context.Context) (observation, error) {
 	connection, err := g.client.Responses.Connect(ctx, responses.ResponseConnectionOptions{})
 	if err != nil {

@@ -44,7 +44,8 @@ func newCollector(t *testing.T) *collector {
 	return c
 }
 
-// environment returns the variables that make a process export its spans here without long delays.
+// environment returns the variables that make a process export its spans to the collector without
+// long delays.
 func (c *collector) environment(service string) []string {
 	return []string{"OTEL_EXPORTER_OTLP_ENDPOINT=" + c.url, "OTEL_SERVICE_NAME=" + service, "OTEL_BSP_SCHEDULE_DELAY=50"}
 }

@@ -52,7 +52,7 @@ func compactionOver(t *testing.T, w wire) {
 	f := s.follow(id)
 	s.showIfFailed(f, id)
 	s.answered(id, 1, "Answer zero.")
-	s.sayAs(id, "Question 1?", "Question 1?"+strings.Repeat(" long", 2000)) // over the part of the window that is kept
+	s.sayAs(id, "Question 1?", "Question 1?"+strings.Repeat(" long", 2000)) // longer than the part of the conversation that a compaction keeps
 	s.answered(id, 2, "Answer one.")
 	s.say(id, "Question 2?")
 	eventually(t, "a summary is written", func() bool { return f.has("data", `"started"`) })

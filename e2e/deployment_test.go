@@ -55,7 +55,7 @@ func newDeployment(t *testing.T, with setup) *deployment {
 	}
 	lease := cmp.Or(with.lease, time.Second).String()
 	data := filepath.Join(root, "data")
-	// Cleanups run last in, first out, so no process has the file open then.
+	// This cleanup runs last, because it is registered first. No process has the file open then.
 	t.Cleanup(func() { opentest.File(t, filepath.Join(data, "perdure.db")) })
 	if with.dev {
 		s.server = launch(t, command{name: "dev", env: env, dir: s.workspace, argv: []string{
@@ -91,7 +91,7 @@ func (s *deployment) token(data string) string {
 	return strings.TrimSpace(string(raw))
 }
 
-// connect waits until the server answers.
+// connect waits until the server answers, and sets the client.
 func (s *deployment) connect(tokenFile string) {
 	s.t.Helper()
 	eventually(s.t, "the server answers", func() bool {
@@ -221,7 +221,7 @@ func (s *deployment) say(id uuid.UUID, text string) {
 	s.sayAs(id, text, text)
 }
 
-// sayAs is like say, with a name for the message's id that differs from the text.
+// sayAs is like say, with a separate id for the message. The id of say's message is its text.
 func (s *deployment) sayAs(id uuid.UUID, name, text string) {
 	s.t.Helper()
 	message := client.UserMessage(text)
@@ -259,7 +259,8 @@ func (s *deployment) read(name string) string {
 	return string(raw)
 }
 
-// within returns a context that limits a wait in a separate goroutine.
+// within returns a context that ends after five minutes. It is for a goroutine of a test that waits
+// for something.
 func within(t *testing.T) context.Context {
 	ctx, cancel := context.WithTimeout(t.Context(), 5*time.Minute)
 	t.Cleanup(cancel)

@@ -58,7 +58,7 @@ func (c *smallDiskServer) perdure(args ...string) string {
 	return p.output.String()
 }
 
-// ready returns the answer of /readyz.
+// ready returns the response of /readyz.
 func (c *smallDiskServer) ready() (code int, text string) {
 	c.t.Helper()
 	r, err := http.Get("http://" + c.ops + "/readyz")

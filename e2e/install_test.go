@@ -35,10 +35,11 @@ func TestTheModuleInstallsByItsPath(t *testing.T) {
 // own, which is filled from proxies.
 type moduleUser struct{ env []string }
 
-// newModuleUser uses the proxy of the tree first, then this machine's module cache, which saves
-// downloads, and then the configured proxy. No checksum database knows the tree; wantKnownModules
-// checks the sums of the other modules. -trimpath keeps the path of the module cache out of
-// compiled files, so that the next run of the test can use the build cache.
+// newModuleUser returns a user whose go command gets modules from proxy, which has the module of the
+// source tree, otherwise from this machine's module cache, which saves downloads, and otherwise from the
+// configured proxy. No checksum database knows the module of the source tree; wantKnownModules checks
+// the sums of the other modules. -trimpath keeps the path of the module cache out of compiled files, so
+// that the next run of the test can use the build cache.
 func newModuleUser(t *testing.T, proxy string) moduleUser {
 	t.Helper()
 	here := strings.Split(printed(t, "go", "env", "GOMODCACHE", "GOPROXY"), "\n")

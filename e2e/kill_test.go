@@ -102,7 +102,7 @@ func checkNothingLost(t *testing.T, events []event, tasks map[uuid.UUID]*taskTra
 	}
 }
 
-// kill is the end of a process.
+// kill is one kill of a process.
 type kill struct {
 	at   time.Time
 	name string
@@ -152,8 +152,8 @@ func (s *deployment) killOne(random *rand.Rand) kill {
 	return k
 }
 
-// sameLog checks that the seqs are dense. It also checks that a client that followed the log
-// through all kills has the same events as one that reads it now.
+// sameLog checks that the seqs of the log have no gaps. It also checks that a client that followed the
+// log through all kills has the same events as one that reads it now.
 func (s *deployment) sameLog(f *follower, id uuid.UUID) []event {
 	s.t.Helper()
 	followed, err := fold(f.all(s.t))

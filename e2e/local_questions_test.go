@@ -43,7 +43,7 @@ func (s *deployment) asked(id uuid.UUID, shown bool) *perdure.Question {
 	return q
 }
 
-// decide answers a question with the hash of the details that it shows.
+// decide answers a question. The answer has the hash of the details that the question shows.
 func (s *deployment) decide(q *perdure.Question, r client.AnswerRequest) error {
 	s.t.Helper()
 	r.DetailsSHA256 = &q.DetailsSHA256

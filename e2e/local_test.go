@@ -18,10 +18,11 @@ import (
 	"github.com/perdure/perdure/client"
 )
 
-// marked is a word that is in every content of the script below, and in no name.
+// marked is a word that is in every content of the script privately, and in no name.
 const marked = "zebracrossing"
 
-// privately is the script of a conversation of two messages, with tools that write marks.
+// privately is the script of a conversation of two messages. Its bash calls append marks to the file
+// effects.txt, one when they begin and one when they end.
 const privately = `
 pace 4ms
 turn
@@ -214,8 +215,8 @@ func callsIn(t *testing.T, journal string) map[int]int {
 	return c.callsByTurn()
 }
 
-// checkMarks checks the marks of the tools: no tool took effect twice, and without interrupted
-// tools no mark is missing.
+// checkMarks checks the marks in the file effects.txt: none is there twice, and if no tool was
+// interrupted, none is missing.
 func (s *deployment) checkMarks(tasks map[uuid.UUID]*taskTrace) {
 	s.t.Helper()
 	effects := map[string]int{}

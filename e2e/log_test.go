@@ -168,7 +168,7 @@ func (f *logReader) close(e client.Event) error {
 		return nil
 	}
 	if block.content == "" {
-		return nil // superseded after its end; fold checks it
+		return nil // a reader does not receive the content of a block that is superseded after its end; fold checks that it was
 	}
 	sum := sha256.Sum256([]byte(block.content))
 	if c.Length != int64(len(block.content)) || !block.elsewhere && c.SHA256 != hex.EncodeToString(sum[:]) {

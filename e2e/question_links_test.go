@@ -49,10 +49,10 @@ func (s *deployment) postUnread(address string, form url.Values) {
 	}
 }
 
-// TestAVoteByLinkOutlivesAKill kills the server after the vote of a link is stored and before its page
-// has received the answer, and sends the form once more to the next server. There is one vote, and the
-// page says that it was recorded: for a question that it has decided, and for one that needs another
-// vote.
+// TestAVoteByLinkOutlivesAKill votes on a question through a link, and kills the server after the vote
+// is stored and before the response is read. It then sends the same form to the next server. It checks
+// that there is one vote and that the page says that the vote was recorded. The question needs one
+// vote in the first case, and two in the second.
 func TestAVoteByLinkOutlivesAKill(t *testing.T) {
 	for needed, says := range map[int]string{1: "Approved by ann", 2: "Your vote counts: Approved. 1 of 2"} {
 		t.Run(fmt.Sprint(needed), func(t *testing.T) {

@@ -154,7 +154,7 @@ func TestModelThatCannotBeCalled(t *testing.T) {
 	if !said {
 		t.Error("no error event says which key is missing")
 	}
-	// The worker has registered, with the endpoints that it allows.
+	// By now the worker has registered the endpoints that it allows.
 	models := []perdure.ModelConfig{{Provider: "openai", ModelID: "m", BaseURL: thief.URL + "/v1", APIKeyEnv: "SECRET"}}
 	_, started := s.Start(t.Context(), client.StartRequest{UserPrompt: "hi", Models: models})
 	_, created := s.CreateDefinition(t.Context(), perdure.Definition{Name: "n", Slug: "n", Models: models})

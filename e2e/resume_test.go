@@ -52,7 +52,8 @@ func TestRunKilledAndResumed(t *testing.T) {
 	if got := c.read("effects.txt"); got != "one\ntwo\nthree\n" {
 		t.Errorf("the effects are %q", got)
 	}
-	// The call of the third turn was in flight at the second kill.
+	// The second kill happened during the model call of the third turn, so that call was made
+	// twice.
 	if got, want := c.callsByTurn(), map[int]int{1: 1, 2: 1, 3: 2, 4: 1}; len(got) != len(want) || got[1] != 1 || got[2] != 1 || got[3] != 2 || got[4] != 1 {
 		t.Errorf("the model was called %v times by turn, not %v", got, want)
 	}

@@ -25,8 +25,8 @@ func longScript() (first, second []turn) {
 	return first, second
 }
 
-// scriptTurn returns a turn. The turns rotate through one tool, several parallel tools, and
-// barriers between other tools.
+// scriptTurn returns turn i of the script. Every fourth turn has the same tools. Some tools of a
+// turn run in parallel, and others wait for the tools before them.
 func scriptTurn(i int) turn {
 	t := turn{
 		Thinking: fmt.Sprintf("This is turn %d, so step %d is next.", i, i),
@@ -70,7 +70,8 @@ func countCalls(turns []turn) int {
 	return n
 }
 
-// furnish writes the files that the script reads and edits to the workspace.
+// furnish writes the files that the tools of the script read and edit. The files are in the
+// workspace.
 func (s *deployment) furnish(turns int) {
 	for i := range turns {
 		s.write(fmt.Sprintf("docs/%d.txt", i), fmt.Sprintf("one\nneedle-%d\nthree\n", i))

@@ -258,7 +258,7 @@ func (v *secretsDeployment) everything() {
 		for _, path := range []string{"/metrics", "/healthz", "/readyz"} {
 			v.absent(path+" of "+name, []byte(pageAt(v.T, at+path)))
 		}
-		// cmdline is not read, because it contains what the operator typed.
+		// /debug/pprof/cmdline is not read, because it contains what the operator typed.
 		stacks := pageAt(v.T, strings.Replace(at, "://", "://x:"+v.opsToken(name)+"@", 1)+"/debug/pprof/goroutine?debug=2")
 		if !strings.Contains(stacks, "goroutine 1 [") {
 			v.Errorf("the profile of %s is %.200s", name, stacks)

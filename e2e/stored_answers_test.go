@@ -114,7 +114,7 @@ func (a *answerDeployment) race(random *rand.Rand) {
 	a.bought++
 	eventually(a.t, "the answer comes", func() bool { return a.kept() > before || a.over(runs) })
 	for range random.IntN(2000) {
-		a.kept() // a random short delay before the kill
+		a.kept() // reading the folder takes time, so the delay before the kill is random
 	}
 	a.worker.kill()
 	a.worker = launch(a.t, a.worker.command)

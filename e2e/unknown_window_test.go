@@ -28,7 +28,7 @@ func TestAModelWithoutAWindow(t *testing.T) {
 	f := s.follow(id)
 	s.showIfFailed(f, id)
 	s.answered(id, 1, "Answer 0.")
-	long := strings.Repeat(" long", 20_000) // over the part of a conversation that is kept
+	long := strings.Repeat(" long", 20_000) // longer than the part of the conversation that a compaction keeps
 	for i := 1; i < 3; i++ {
 		s.sayAs(id, fmt.Sprint(i), fmt.Sprintf("Question %d?%s", i, long))
 		s.answered(id, i+1, fmt.Sprintf("Answer %d.", i))

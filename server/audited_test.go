@@ -17,10 +17,10 @@ func (w *world) audits(org string) (n int) {
 	return n
 }
 
-// TestEveryChangeIsOneRecord checks that every operation of a list writes one audit record. The
-// operations change a key, a definition, the retention, a session or a webhook, pause or resume a
-// queue, answer a question, revoke a grant, or begin a bulk action. An operation that is refused or
-// that changes another object writes none. A repeated DELETE or PATCH changes nothing and writes none.
+// TestEveryChangeIsOneRecord calls every operation that needs a key. An operation writes one audit
+// record if it changes a key, a definition, the retention, a session or a webhook, pauses or resumes a
+// queue, answers a question, revokes a grant, or begins a bulk action. Every other operation, and
+// every refused one, writes none. A repeated DELETE or PATCH changes nothing and writes none.
 func TestEveryChangeIsOneRecord(t *testing.T) {
 	w := newWorld(t)
 	tried := 0

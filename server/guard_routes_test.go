@@ -117,7 +117,7 @@ var routes = map[string]route{
 	"GET /ai/":          {}, // the pages, without data
 	"GET /docs":         {},
 	"GET /openapi.json": {},
-	"GET /q/{token}":    {}, // the token admits
+	"GET /q/{token}":    {}, // the token in the path permits access
 	"POST /q/{token}":   {ctype: "application/x-www-form-urlencoded"},
 
 	"GET /api/orgs/{org}/agent-executions/{id}/ws": {needs: asClient, headers: []string{

@@ -87,8 +87,8 @@ func methods(t *testing.T) map[string]protoreflect.MethodDescriptor {
 	return all
 }
 
-// requestFiller creates requests that have these ids and this lease. All other members have valid values,
-// so that only the access check can refuse a request.
+// requestFiller creates requests with the ids and the lease in its fields. All other members of a request
+// have valid values, so that only the access check can refuse the request.
 type requestFiller struct {
 	execution, task, entry, blob uuid.UUID
 	claim, taskClaim             uuid.UUID

@@ -12,8 +12,8 @@ import (
 	"github.com/prometheus/client_golang/prometheus"
 )
 
-// observers has one observer for each part of the server, which the part informs of what it does. All are
-// nil if the server has no metrics.
+// observers are the observers of the parts of the server. Each part tells its observer what it does. All
+// observers are nil if the server has no metrics.
 type observers struct {
 	registerer prometheus.Registerer
 	store      *store.Observer
@@ -23,8 +23,7 @@ type observers struct {
 	webhooks   webhook.Observer
 }
 
-// observers creates the observers. It also creates a registry if an OpsAddr is set and no
-// Registerer.
+// observers creates the observers. If OpsAddr is set and Registerer is not, it also creates a registry.
 func (s *Server) observers() (observers, error) {
 	if s.Registerer == nil && s.OpsAddr != "" {
 		s.Registerer = ops.NewRegistry(s.Version)

@@ -35,7 +35,8 @@ import (
 	"go.opentelemetry.io/otel/trace"
 )
 
-// DevOrg is the org of dev mode.
+// DevOrg is the org of dev mode, and the org in which the token of the data directory acts unless a call
+// names another one.
 const DevOrg = perdure.DefaultOrg
 
 // DefaultOrgsCPU is the default of Config.OrgsCPU.
@@ -84,8 +85,9 @@ type Config struct {
 	StreamsPerKey int
 	// StreamsPerOrg is the maximum number of durable streams per org; default 10,000.
 	StreamsPerOrg int
-	// Dev selects dev mode: the server accepts the token in Data, serves loopback only, and checks
-	// Host and Origin. Without Dev, API keys are required.
+	// Dev selects dev mode: the server listens only at loopback addresses, and refuses requests that
+	// have the Host of another machine or come from a page of another origin. In either mode the server
+	// accepts API keys and the token in Data.
 	Dev bool
 	// Lease is how long a claim lasts without a renewal; default 15 s.
 	Lease time.Duration
@@ -222,7 +224,7 @@ func (s *Server) assemble(watch observers) (err error) {
 		Engine:    s.engine, Links: s.engine.Questions, Store: s.store, Hints: s.hints.Notifier, Observer: watch.webhooks, Logger: s.Logger,
 		Network: webhook.Network{AllowLoopback: s.Dev, AllowPrivate: s.WebhookAllowPrivate},
 	})
-	// Whoever can read the token's file owns the data directory, in every mode.
+	// The token is accepted in every mode: whoever can read its file owns the data directory.
 	access := access{engine: s.engine, token: s.token}
 	log := eventlog.New(s.engine.Read(), s.store.Epoch(), s.hints.Notifier)
 	s.engine.Grown = func(g engine.Growth) bool { return log.Grown(g.Execution, g.Head, g.Records) }
@@ -272,7 +274,7 @@ func (s *Server) secured() (*tls.Config, error) {
 	return workers.forListener("h2"), nil
 }
 
-// fail ends the server when the store can no longer determine which writes succeeded.
+// fail ends the server after an error after which the store must not be written any more.
 func (s *Server) fail(err error) {
 	select {
 	case s.fatal <- err:
@@ -284,13 +286,13 @@ func (s *Server) fail(err error) {
 // data directory releases the worker's leases.
 func (s *Server) Dispatch(org string) perdure.Dispatch { return s.engine.Dispatch(org, true) }
 
-// ServeContents lets clients of an org read content that only a worker stores, even if the worker
-// does not run. It ends when the returned function is called.
+// ServeContents lets clients of an org read content that only a worker stores, even if the worker does
+// not run. Calling end stops that.
 func (s *Server) ServeContents(org string, worker uuid.UUID, source perdure.ContentSource) (end func()) {
 	return s.engine.Homes().ServeContents(org, worker, source)
 }
 
-// Token returns the bearer of dev mode.
+// Token returns the token of the data directory, with which an operator authenticates.
 func (s *Server) Token() string { return s.token }
 
 // CreateKey creates an API key of an org, and returns the key and its secret.

@@ -12,7 +12,7 @@ import (
 // page holds.
 type browser struct{ id, cookie, half string }
 
-// headers returns the headers of the browser's requests. Either half may be "" to leave it out.
+// headers returns the headers of the browser's requests. An empty cookie or half is left out.
 func (b browser) headers() []string {
 	var all []string
 	if b.cookie != "" {

@@ -46,8 +46,8 @@ type CopyConfig struct {
 	From string
 	// To is the URL of a PostgreSQL database that contains no store.
 	To string
-	// If Keep is set, the source can still be used after the copy. The copy then has another epoch, so
-	// that cursors of the source do not match its logs.
+	// Keep keeps the source usable after the copy. The copy then has another epoch, so that cursors of
+	// the source do not match the logs of the copy.
 	Keep   bool
 	Logger *slog.Logger
 	// Told is called again and again with the progress of the copy.

@@ -10,8 +10,8 @@ import (
 var secretArguments = []string{"--key", "--store", "--nats"}
 
 // takeArguments returns the arguments of this process. It overwrites the secrets among them in
-// memory, because every user can read them with ps or in /proc/PID/cmdline. They are visible from
-// the start of the process until this call.
+// memory, because every user can read them with ps or in /proc/PID/cmdline. The secrets are visible
+// from the start of the process until this call.
 func takeArguments() []string {
 	args := make([]string, len(os.Args))
 	for i, arg := range os.Args {
@@ -19,7 +19,7 @@ func takeArguments() []string {
 	}
 	for i, secret := range secretParts(args) {
 		shown := os.Args[i]
-		os.Args[i] = args[i][:len(args[i])-len(secret)] + "..." // profiles show this
+		os.Args[i] = args[i][:len(args[i])-len(secret)] + "..." // runtime profiles contain os.Args
 		blank(shown[len(shown)-len(secret):])
 	}
 	return args[1:]

@@ -8,7 +8,8 @@ import (
 	"github.com/perdure/perdure/internal/longtest"
 )
 
-// TestBulkActionsAskInATerminal checks that nothing happens unless a person confirms the number of runs.
+// TestBulkActionsAskInATerminal checks that a bulk action changes no run unless a person confirms the
+// number of runs in the terminal.
 func TestBulkActionsAskInATerminal(t *testing.T) {
 	longtest.Skip(t, "seconds")
 	dir := t.TempDir()

@@ -157,7 +157,7 @@ func TestInspectedCallsAroundACompaction(t *testing.T) {
 	d.ask("GET", at+uuid.NewString(), "", 404)
 	d.ask("GET", at+"x", "", 404)
 	d.ask("GET", at+ids[0].String()+"?cursor=7", "", 400)
-	d.ask("GET", at+ids[0].String()+"/request", "", 400) // a script gets no request
+	d.ask("GET", at+ids[0].String()+"/request", "", 400) // the scripted provider has no API, so there is no request
 	d.ask("GET", at+ids[0].String()+"/request?as=nobody", "", 400)
 	if body := d.ask("GET", at+ids[2].String()+"/request?as=gemini", "", 200); !strings.Contains(string(body), "## Goal") {
 		t.Errorf("the request for the summary: %s", body)

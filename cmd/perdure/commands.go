@@ -40,7 +40,7 @@ func newRootCommand(a *setup.App) *cobra.Command {
 			if err := a.Begin(cmd); err != nil {
 				return err
 			}
-			return setup.CheckFlagGroups(cmd) // after Begin, which reads flags from variables
+			return setup.CheckFlagGroups(cmd) // must follow Begin, which sets flags from environment variables
 		},
 	}
 	a.Flags(cmd)

@@ -72,7 +72,8 @@ type service struct {
 	MemLimit    string       `yaml:"mem_limit"`
 }
 
-// networkNames are the networks of a service, which may have addresses.
+// networkNames are the networks of a service, by name. In each network the service may have a fixed
+// address.
 type networkNames map[string]struct {
 	Address string `yaml:"ipv4_address"`
 }

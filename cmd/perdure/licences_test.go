@@ -13,11 +13,11 @@ import (
 	"github.com/perdure/perdure/internal/longtest"
 )
 
-// allowed are the licences that permit the distribution of the program and its pages.
+// allowed are the licences that permit the distribution of the program and its web pages.
 var allowed = []string{"Apache-2.0", "BSD-2-Clause", "BSD-3-Clause", "BSD", "ISC", "MIT", "MPL-2.0", "0BSD", "CC0-1.0", "Unlicense"}
 
-// told contains a phrase that identifies each licence. The strictest licence comes first, because a
-// file may contain several.
+// told contains a phrase for each licence by which a text of that licence is recognized. The strictest
+// licence comes first, because a file may contain several.
 var told = []struct {
 	phrase  *regexp.Regexp
 	licence string
@@ -91,8 +91,8 @@ func licenceIn(t *testing.T, dir string) string {
 	return ""
 }
 
-// TestLicencesOfThePagesAreAllowed checks that every package of the pages in web/package-lock.json has
-// an allowed licence, except packages for development only.
+// TestLicencesOfThePagesAreAllowed checks that every package of the web pages in web/package-lock.json
+// has an allowed licence, except packages for development only.
 func TestLicencesOfThePagesAreAllowed(t *testing.T) {
 	raw, err := os.ReadFile("../../web/package-lock.json")
 	if err != nil {

@@ -73,7 +73,7 @@ func TestAllOutputGoesThroughAScreen(t *testing.T) {
 	}
 }
 
-// nameOf returns the name of an identifier or of a selector like package.name, "" of others.
+// nameOf returns the name of an identifier or of a selector like package.name; "" for another expression.
 func nameOf(e ast.Expr) string {
 	switch e := e.(type) {
 	case *ast.Ident:

@@ -210,7 +210,7 @@ func TestRunRemembersInPlace(t *testing.T) {
 	if q := a.question(first); q.Answer.Verdict != perdure.VerdictApprove || q.Votes[0].Remember == nil || q.Votes[0].Remember.Match != perdure.GrantTool {
 		t.Errorf("the first answer is %+v", q.Answer)
 	}
-	second := next.ask("second", call, `{"command":"pwd"}`) // it waits, and the wait is over
+	second := next.ask("second", call, `{"command":"pwd"}`) // the run waits for the answer, and the server gives it at once
 	next = a.claim()
 	if q := a.question(second); q.Answer == nil || q.Answer.By != perdure.AnsweredByGrant {
 		t.Errorf("the second answer is %+v", q.Answer)

@@ -176,7 +176,7 @@ func TestAnswersWithValues(t *testing.T) {
 	if err := json.Unmarshal([]byte(outputOf(t, a.dir, "answer", form, `{"days": 2}`, "--json", "--id", "a")), &q); err != nil || valueOf(q) != `{"days":2}` {
 		t.Errorf("the answer is %+v, %v", q.Answer, err)
 	}
-	launch(t, a.dir, "answer", form, `{"days": 2}`, "--id", "a").wantEnd(0, "answered {") // a repeat
+	launch(t, a.dir, "answer", form, `{"days": 2}`, "--id", "a").wantEnd(0, "answered {") // repeats the answer with the id a
 	r := a.claim()
 	r.number = 0
 	pick := r.ask("pick", perdure.QuestionTerms{

@@ -17,7 +17,8 @@ import (
 	_ "modernc.org/sqlite"
 )
 
-// conversation is a run with a conversation. A test replaces the store of its server with an older copy.
+// conversation is a run that has a conversation, on a server whose store the test replaces with an older
+// copy.
 type conversation struct {
 	t    *testing.T
 	dir  string
@@ -80,9 +81,9 @@ func (c *conversation) first(cursor string) client.Event {
 	return client.Event{}
 }
 
-// wantNoticed checks the cursors after the store was set back to the position back, and its log has grown
-// beyond all cursors again. Cursors up to back are still valid. A reader with a later cursor must get a
-// reset.
+// wantNoticed checks the cursors after the store was replaced by an older copy, whose log ended at the
+// position back, and its log has then grown beyond all cursors. Cursors up to back are still valid. A
+// reader with a later cursor must get a reset.
 func (c *conversation) wantNoticed(cursors map[int64]string, back int64) {
 	c.t.Helper()
 	for pos, cursor := range cursors {
@@ -133,8 +134,8 @@ func TestReplacedPostgreSQLDataIsDetected(t *testing.T) {
 	c.stop()
 }
 
-// TestReplacedSQLiteFileIsDetected replaces the database file with an older copy that has the newest
-// mark (user_version), as a volume snapshot could have. It checks that readers whose position has
+// TestReplacedSQLiteFileIsDetected replaces the database file with an older copy in which user_version
+// has its newest value, as a volume snapshot could have. It checks that readers whose position has
 // another record get a reset.
 func TestReplacedSQLiteFileIsDetected(t *testing.T) {
 	longtest.Skip(t, "seconds")
@@ -169,7 +170,7 @@ func TestReplacedSQLiteFileIsDetected(t *testing.T) {
 func TestCursorsStayValidInACopy(t *testing.T) {
 	longtest.Skip(t, "PostgreSQL")
 	c, url := startConversation(t), opentest.URL(t)
-	c.cursors(1) // a message that arrives before the agent waits is taken without a wait
+	c.cursors(1) // if a message arrives before the agent waits, the agent takes it without a wait
 	c.say()
 	cursors := c.cursors(2)
 	launch(t, c.dir, "store", "backup", "backup.db").wantEnd(0)
@@ -191,7 +192,8 @@ func TestCursorsStayValidInACopy(t *testing.T) {
 	c.stop()
 }
 
-// versionOf runs a statement and returns the version that it selects.
+// versionOf runs a statement on the SQLite file, and returns the version number that the statement
+// selects.
 func versionOf(t *testing.T, file, query string) string {
 	t.Helper()
 	db, err := sql.Open("sqlite", "file:"+file)

@@ -132,7 +132,7 @@ func (s *devServer) logTo(at string, last func(logRecord) bool) []logRecord {
 	}
 }
 
-// dataOf returns the member data of an event that the agent itself has written to the log.
+// dataOf returns the member "data" in the data of the event. The agent itself has written it.
 func (e logRecord) dataOf() map[string]any {
 	inner, _ := e.data["data"].(map[string]any)
 	return inner
@@ -168,8 +168,9 @@ turn
 	}
 }
 
-// TestRunWaitsForTheUserOverREST checks a run that is not one-shot. After the model's answer, its status
-// says that the run waits for the user. It continues with the user's next message, and can be cancelled.
+// TestRunWaitsForTheUserOverREST checks a run that is not one-shot. After the model has answered, the
+// status of the run says that it waits for the user. The run continues with the user's next message, and
+// can be cancelled.
 func TestRunWaitsForTheUserOverREST(t *testing.T) {
 	dir := t.TempDir()
 	write(t, dir, "s", "turn\n  text Hello.\nturn\n  text Again.\n")
@@ -204,7 +205,7 @@ func TestDevKnowsItsKindsBeforeItListens(t *testing.T) {
 	dev := launch(t, dir, "dev", "--addr", "127.0.0.1:0", "--grpc-addr", "127.0.0.1:0")
 	socket := filepath.Join(dir, "d", "perdure.sock")
 	transport := &http.Transport{DialContext: func(ctx context.Context, _, _ string) (net.Conn, error) {
-		for { // the socket is the first listener
+		for { // repeated until perdure dev opens the socket, which it does before it opens its other listeners
 			conn, err := (&net.Dialer{}).DialContext(ctx, "unix", socket)
 			if err == nil || ctx.Err() != nil {
 				return conn, err
@@ -213,7 +214,7 @@ func TestDevKnowsItsKindsBeforeItListens(t *testing.T) {
 	}}
 	t.Cleanup(transport.CloseIdleConnections)
 	s := &devServer{program: dev, url: "http://localhost/api/orgs/default", http: &http.Client{Transport: transport}}
-	res, err := s.http.Get("http://localhost/healthz") // succeeds once it listens
+	res, err := s.http.Get("http://localhost/healthz") // returns when perdure dev listens
 	if err != nil {
 		t.Fatal(err)
 	}

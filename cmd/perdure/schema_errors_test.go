@@ -42,7 +42,7 @@ func TestErrorsShowTheFieldsOfASchema(t *testing.T) {
 		launch(t, dir, args...).wantEnd(setup.ExitUsage, wants...)
 	}
 	example := append(fields, "example: perdure start parcel "+value)
-	launch(t, dir, "start", "parcel", `{"article":"text"}`, "--detach").wantEnd(0) // when the worker has registered
+	launch(t, dir, "start", "parcel", `{"article":"text"}`, "--detach").wantEnd(0) // succeeds once the worker has registered
 	refused([]string{"KIND is missing", "the registered kinds are:\n    parcel\n", "example: perdure start parcel " + value}, "start")
 	refused(append(example, "the input of parcel is missing"), "start", "parcel")
 	refused(append(example, "the value is no JSON: {x (invalid character"), "start", "parcel", "{x")

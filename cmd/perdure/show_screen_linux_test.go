@@ -149,7 +149,7 @@ func TestRunsOfAnyKindFitTheTerminal(t *testing.T) {
 }
 
 // TestRunsOfSeveralKindsAreListed checks that perdure runs lists runs of several kinds in one line
-// each. It also shows titles of runs that other clients have started.
+// each. The list also has the titles of runs that other clients have started.
 func TestRunsOfSeveralKindsAreListed(t *testing.T) {
 	longtest.Skip(t, "seconds")
 	dir := t.TempDir()

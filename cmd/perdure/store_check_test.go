@@ -24,7 +24,7 @@ func TestStoreCheckFindsEveryFault(t *testing.T) {
 		t.Fatal(err)
 	}
 	for query, want := range map[string]string{
-		"UPDATE store SET created_at = 1":                                                                                                       "", // finds nothing
+		"UPDATE store SET created_at = 1":                                                                                                       "", // a change without a finding
 		"UPDATE agent_execution SET status = 'RUNNING', completed_at = NULL":                                                                    "a worker holds it: false",
 		"UPDATE agent_execution SET status = 'WAITING', completed_at = NULL":                                                                    "WAITING for nothing",
 		"UPDATE agent_execution SET completed_at = NULL":                                                                                        "ended at",

@@ -56,8 +56,8 @@ func startDev(t *testing.T, dir string, args ...string) devProcess {
 	return devProcess{p, c}
 }
 
-// read reads the log of a run, from the cursor until the text appears. It returns the cursor of that place,
-// and fails if the server sends a reset.
+// read reads the log of a run, from the cursor until the text appears. It returns the cursor after the
+// event with the text, and fails if the server sends a reset.
 func (d devProcess) read(t *testing.T, id uuid.UUID, cursor, text string) (at string) {
 	t.Helper()
 	seen := ""
@@ -77,10 +77,10 @@ func (d devProcess) read(t *testing.T, id uuid.UUID, cursor, text string) (at st
 	return ""
 }
 
-// TestInterruptedRunsContinueInPostgreSQL kills the server of runs of react agents, whose store is then
-// copied to PostgreSQL. The runs continue there: no model call with a stored answer is repeated, and the
-// interrupted tool runs only once. A message wakes a waiting run, and a reader continues after the last
-// event that it received.
+// TestInterruptedRunsContinueInPostgreSQL kills a server while react agents run, and copies its store to
+// PostgreSQL. It checks that the runs continue in PostgreSQL: no model call with a stored answer is
+// repeated, and the interrupted tool runs only once. A message wakes a waiting run, and a reader continues
+// after the last event that it received.
 func TestInterruptedRunsContinueInPostgreSQL(t *testing.T) {
 	longtest.Skip(t, "PostgreSQL")
 	dir, url := t.TempDir(), opentest.URL(t)
@@ -129,7 +129,8 @@ func TestInterruptedRunsContinueInPostgreSQL(t *testing.T) {
 		t.Errorf("the tool ran: %q, %v", ran, err)
 	}
 	opentest.Database(t, url)
-	// The rows are in PostgreSQL; the server refuses to open this directory.
+	// The runs are in PostgreSQL now. The server refuses to open a data directory that still has the copied
+	// file.
 	if err := os.Remove(filepath.Join(dir, "d", "perdure.db")); err != nil {
 		t.Fatal(err)
 	}
@@ -154,8 +155,8 @@ func tokenOf(t *testing.T, dir string) string {
 }
 
 // TestBackupCheckAndRestore makes a backup while a server runs. It checks that the restored store has the
-// contents of the time of the backup, and that readers of its logs get a reset. perdure's check of a store
-// finds no damage in the store and in the backup. In a copy of the backup it finds a text that the test has
+// contents of the time of the backup, and that readers of its logs get a reset. perdure store check finds
+// no damage in the store and in the backup. In a copy of the backup it finds a text that the test has
 // changed.
 func TestBackupCheckAndRestore(t *testing.T) {
 	longtest.Skip(t, "seconds")

@@ -21,8 +21,8 @@ func commands(t *testing.T) []*cobra.Command {
 	return all
 }
 
-// TestRefusedArgumentsAreExplained checks that each command answers missing and superfluous arguments
-// with what is wrong, its usage line and an example of itself.
+// TestRefusedArgumentsAreExplained checks that each command refuses missing and superfluous arguments
+// with an error that says what is wrong, with its usage line, and with an example of the command.
 func TestRefusedArgumentsAreExplained(t *testing.T) {
 	refused := 0
 	for _, cmd := range commands(t) {

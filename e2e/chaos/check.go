@@ -8,7 +8,7 @@ import (
 	"github.com/perdure/perdure"
 )
 
-// Check returns all faults of a run.
+// Check returns a description of each error in the data of a run.
 func Check(r Run) []string {
 	c := &check{Run: r, tasks: map[string]*task{}, byCall: map[string]*task{}, results: map[string]string{}}
 	c.end()

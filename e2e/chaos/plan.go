@@ -20,26 +20,26 @@ const (
 
 	RestartDatabase Kind = "restart database" // a clean restart that does not wait for clients
 	CrashDatabase   Kind = "crash database"   // a crash with recovery
-	DropConnections Kind = "drop connections" // pg_terminate_backend of some
+	DropConnections Kind = "drop connections" // pg_terminate_backend ends some of the connections
 
-	CutWorker   Kind = "cut worker"   // the connections break, new ones are refused for a while
+	CutWorker   Kind = "cut worker"   // the worker's connections break, and new ones are refused for a while
 	HoldUp      Kind = "hold up"      // data from the worker does not arrive until the fault heals
 	HoldDown    Kind = "hold down"    // answers to the worker do not arrive until the fault heals
-	HalfOpen    Kind = "half-open"    // the connections are dead permanently, and the worker is not notified
-	DelayWorker Kind = "delay worker" // all data arrives later
+	HalfOpen    Kind = "half-open"    // the worker's connections are dead permanently, and the worker is not notified
+	DelayWorker Kind = "delay worker" // all data from and to the worker arrives later
 
-	CutDatabase      Kind = "cut database" // the same faults between one server and the database
+	CutDatabase      Kind = "cut database" // this and the next three: as for a worker, between one server and the database
 	HoldDatabase     Kind = "hold database"
 	HalfOpenDatabase Kind = "half-open database"
 	DelayDatabase    Kind = "delay database"
 
-	StopHints Kind = "stop hints" // NATS is unavailable for a while
-	CutHints  Kind = "cut hints"  // for one server
+	StopHints Kind = "stop hints" // NATS is unavailable to all servers for a while
+	CutHints  Kind = "cut hints"  // NATS is unavailable to one server for a while
 	HoldHints Kind = "hold hints"
 
-	FullDisk Kind = "full disk" // the disk of the SQLite file
+	FullDisk Kind = "full disk" // the disk with the SQLite file has no free space
 
-	JumpServer Kind = "jump server" // its clock is changed By, and corrected after For
+	JumpServer Kind = "jump server" // the clock of a server is moved by By, and corrected after For
 	JumpWorker Kind = "jump worker"
 )
 

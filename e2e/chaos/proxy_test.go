@@ -77,7 +77,7 @@ func (c caller) hears(want string) {
 	}
 }
 
-// silent checks that neither data nor an end arrives for a moment.
+// silent checks that for a moment neither data nor the end of the connection arrives.
 func (c caller) silent() {
 	c.Helper()
 	if err := c.SetReadDeadline(time.Now().Add(50 * time.Millisecond)); err != nil {

@@ -61,12 +61,13 @@ type echo struct {
 	Body string `json:"body"`
 }
 
-// stepsInput requests steps and then tasks, one after another. If Gates is set, the agent waits at
-// the gates "steps" and "tasks" before each group, and counts as arrived at "done" after each.
+// stepsInput requests steps and then tasks, one after another. If Gates is set, it is the prefix of the
+// names of four gates. The agent waits at the gate "step" before the steps and at the gate "task"
+// before the tasks. Afterwards it counts as arrived at the gate "step done" or "task done".
 type stepsInput struct {
 	Steps int    `json:"steps"`
 	Tasks int    `json:"tasks"`
-	Size  int    `json:"size"` // bytes of the input and the result of each
+	Size  int    `json:"size"` // bytes of the input and the result of each step and task
 	Gates string `json:"gates"`
 }
 

@@ -41,7 +41,7 @@ type attacker struct {
 	number int // number of created objects
 }
 
-// attackCounts contains the results of attacks since the last "counts" question.
+// attackCounts contains the results of attacks since the last "counts" request.
 type attackCounts struct {
 	For     time.Duration
 	Since   time.Time
@@ -112,7 +112,8 @@ func (a *attacker) counted() attackCounts {
 	return c
 }
 
-// prepare registers kinds and starts the executions that are attacked.
+// prepare registers the kinds of the attacks, starts a worker for the attack "starts", and starts
+// the execution that the other attacks use.
 func (a *attacker) prepare(ctx context.Context) (err error) {
 	if a.api, err = a.client(); err != nil {
 		return err

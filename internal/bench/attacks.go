@@ -58,7 +58,7 @@ func start(ctx context.Context, a *attacker) error {
 	return err
 }
 
-// noise sends a signal with a name that the execution never waits for.
+// noise sends a signal to the execution in the field target, which never takes it.
 func noise(ctx context.Context, a *attacker) error {
 	return a.send(ctx, "POST", a.path("/"+a.target.String()+"/signal"), "application/json", small())
 }
@@ -72,7 +72,7 @@ func noiseOf(size int) []byte {
 	return fmt.Appendf(nil, `{"signalName":"noise","signalValue":%q}`, body(size))
 }
 
-// large sends a signal with a value of 1 MiB.
+// large sends a signal with a value of 1 MiB to the execution in the field target.
 func large(ctx context.Context, a *attacker) error {
 	return a.send(ctx, "POST", a.path("/"+a.target.String()+"/signal"), "application/json", big())
 }

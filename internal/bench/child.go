@@ -16,14 +16,14 @@ import (
 	"github.com/perdure/perdure/internal/garbage"
 )
 
-// child is a process of this program in another role. It reads questions, each a line of JSON, and
+// child is a process of this program in another role. It reads requests, each a line of JSON, and
 // answers each with a line of JSON. It ends at the end of its input.
 type child struct {
 	role string
 	cmd  *exec.Cmd
 	in   io.WriteCloser
 	out  *bufio.Reader
-	mu   sync.Mutex // serializes questions
+	mu   sync.Mutex // serializes requests
 }
 
 // childCommand is the first two arguments of a child, before the role and the role's arguments.
@@ -76,7 +76,7 @@ type childReply struct {
 	Value json.RawMessage
 }
 
-// ask asks the child a question and decodes the answer into reply, unless reply is nil.
+// ask sends a request to the child and decodes the answer into reply, unless reply is nil.
 func (c *child) ask(do string, args, reply any) error {
 	c.mu.Lock()
 	defer c.mu.Unlock()
@@ -109,7 +109,7 @@ func (c *child) close() error {
 	return errors.Join(c.in.Close(), c.cmd.Wait())
 }
 
-// handler answers one kind of question.
+// handler answers one kind of request.
 type handler func(args json.RawMessage) (any, error)
 
 // on creates a handler from a function with typed arguments.
@@ -123,7 +123,7 @@ func on[T any](do func(T) (any, error)) handler {
 	}
 }
 
-// serveRequests is the main loop of a child. It returns at the end of the questions or of ctx.
+// serveRequests is the main loop of a child. It returns at the end of the requests or of ctx.
 func serveRequests(ctx context.Context, verbs map[string]handler) error {
 	over := make(chan error, 1)
 	go func() { over <- handleRequests(verbs) }() // ends with the process at the latest

@@ -32,7 +32,7 @@ func fanOut(ctx context.Context, b *bench) error {
 }
 
 // retryLate calls run. If the readers were not connected in time, it calls run again with more time,
-// at most lateTries times.
+// until it has called run lateTries times.
 func retryLate(l *load, run func() error) error {
 	for try := 1; ; try++ {
 		err := run()

@@ -19,7 +19,7 @@ const grownRunKind = "bench-lived"
 type grownRunInput struct {
 	Entries int    `json:"entries"`
 	Steps   int    `json:"steps"`
-	Size    int    `json:"size"`   // bytes of each
+	Size    int    `json:"size"`   // bytes of each entry and of each step's result
 	Wait    string `json:"wait"`   // name of the signal; "" means no wait
 	Prompt  string `json:"prompt"` // a text to search for
 }

@@ -18,7 +18,7 @@ import (
 
 // Growth measures the costs of a large store.
 type Growth struct {
-	Stores     []string // sqlite, postgres, postgres://URL
+	Stores     []string // values as in Config.Stores
 	Executions []int    // numbers of ended executions, in ascending order
 	Entries    []int    // numbers of entries of one run
 	Steps      []int    // numbers of steps of one run, without a checkpoint
@@ -293,9 +293,9 @@ func (s *grownStore) walk(id uuid.UUID) (cursors []string, err error) {
 	}
 }
 
-// again starts a run, and restarts the server with its worker while the run waits. It measures the
-// time that the new worker, whose caches are empty, needs from a signal until it has reached the
-// same position.
+// again starts a run, and restarts the server with its worker while the run waits for a signal. It
+// measures the time from the signal until the new worker, whose caches are empty, has brought the
+// run to the place where it waited.
 func (s *grownStore) again(in grownRunInput, what string) (uuid.UUID, error) {
 	id, err := s.agent(grownRunKind, in)
 	if err != nil {

@@ -67,7 +67,8 @@ type growthSample struct {
 	stored, written int64 // sizes in bytes
 }
 
-// countAfter waits until the given number of turns has ended, and measures.
+// countAfter waits until the given number of turns has ended, and returns the costs and sizes at that
+// time.
 func (s *deployment) countAfter(ctx context.Context, turns int) (c growthSample, err error) {
 	if err := s.worker.ask("reach", workerArgs{N: turns}, nil); err != nil {
 		return c, err

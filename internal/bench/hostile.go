@@ -107,7 +107,7 @@ func (h Hostile) on(ctx context.Context, all *stores, store string, out io.Write
 	if err := attacker.ask("begin", h.Attacks, nil); err != nil {
 		return err
 	}
-	if err := guests.ask("window", max(2*time.Second, h.For/4), &warm); err != nil { // waits until the attack has reached its full rate
+	if err := guests.ask("window", max(2*time.Second, h.For/4), &warm); err != nil { // so that the attack reaches its full rate before the measurement
 		return err
 	}
 	var done attackCounts
@@ -147,8 +147,8 @@ func (m windowUsage) String() string {
 	return fmt.Sprintf("the server used %.2f cores; %s", m.CPU.Seconds()/m.took.Seconds(), m.scheduling)
 }
 
-// window lets the guests send requests for a while. It returns the times of those requests, and what the
-// server has used meanwhile.
+// window lets the guests send requests for the duration h.For. It returns the times of those requests, and
+// what the server has used of the machine meanwhile.
 func (h Hostile) window(s *deployment, guests *child) (samples map[string][]time.Duration, m windowUsage, err error) {
 	var before, after schedulerStats
 	var used resourceUsage

@@ -24,7 +24,7 @@ type Machine struct {
 	Go       string  `json:"go"`
 	Revision string  `json:"revision"`
 	FlushMS  float64 `json:"flushMs"`    // median time in ms of a durable write of 4 KiB in the folder of the databases
-	FlushP99 float64 `json:"flushP99Ms"` // its 99th percentile
+	FlushP99 float64 `json:"flushP99Ms"` // 99th percentile of the same times
 	Load     string  `json:"load"`       // load averages at the start
 	Postgres string  `json:"postgres,omitempty"`
 	InMemory bool    `json:"inMemory"` // whether the folder of the databases is in memory

@@ -36,8 +36,8 @@ func (b *bench) profilePath(kind string) string {
 	return filepath.Join(b.Profiles, fmt.Sprintf("%s-%s-%s.%s", b.workload.Name, store, b.worker, kind))
 }
 
-// processVerbs returns the questions about a child's process: resource usage, scheduling and
-// profiles.
+// processVerbs returns the handlers for requests about a child's process: resource usage,
+// scheduling and profiles.
 func processVerbs() map[string]handler {
 	var p cpuProfile
 	return map[string]handler{

@@ -22,7 +22,7 @@ import (
 	"github.com/perdure/perdure/client"
 )
 
-// followTarget is a stream for a reader.
+// followTarget is a stream that a reader follows.
 type followTarget struct {
 	ID        int // number of the stream at the provider
 	Execution uuid.UUID

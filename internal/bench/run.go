@@ -15,8 +15,9 @@ import (
 type Config struct {
 	// Workloads are names of workloads; empty means all.
 	Workloads []string
-	// Stores are sqlite, postgres (a new server, from the binaries of this machine) and
-	// postgres://URL (a new database on that server, whose user may create one); default sqlite.
+	// Stores are sqlite, postgres (a new server, from the binaries of this machine) and URLs that
+	// begin with postgres:// (a new database on that server, which the user in the URL must be
+	// allowed to create); default sqlite.
 	Stores []string
 	// Workers are the places of the worker: inprocess and grpc; default both.
 	Workers []string

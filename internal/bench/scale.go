@@ -25,7 +25,7 @@ type scaleRun struct {
 
 	*deployment
 	idlers []followTarget
-	rows   map[bool][]scaleResult // results of the runs; the key says whether the run had readers
+	rows   map[bool][]scaleResult // results of the rounds; the key says whether the round had readers
 }
 
 // scaleResult has the measurements of one round.
@@ -142,7 +142,7 @@ func (s *scaleRun) sum() error {
 	return checkNoLoss(wrong)
 }
 
-// round measures one round, with streams that last for long. If with is set, readers are connected.
+// round measures one round, whose streams last for the duration long. If with is set, readers are connected.
 func (s *scaleRun) round(ctx context.Context, with bool, long time.Duration) (r scaleResult, err error) {
 	if with {
 		if r.perIdle, err = s.idleReaders(); err != nil {

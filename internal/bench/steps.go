@@ -160,7 +160,7 @@ func best(all []float64) float64 {
 
 // burst is the result of many agents or starts that run at the same time.
 type burst struct {
-	rate          float64 // steps per second
+	rate          float64 // steps or starts per second
 	cpu, postgres float64 // CPU seconds per thousand operations
 	delays        []time.Duration
 }

@@ -51,7 +51,7 @@ func manyWaiting(ctx context.Context, b *bench) error {
 	})
 }
 
-// busy reports whether an execution is PENDING or RUNNING.
+// busy reports whether any execution is PENDING or RUNNING.
 func (s *deployment) busy() (bool, error) {
 	for _, err := range s.api.List(s.ctx, client.ExecutionFilter{Status: []perdure.Status{perdure.StatusPending, perdure.StatusRunning}}) {
 		return err == nil, err

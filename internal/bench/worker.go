@@ -115,7 +115,7 @@ func workerRole(ctx context.Context, args []string) error {
 
 var errNoWorker = errors.New("there is no worker in this process")
 
-// workerHandlers returns the questions to a process with a worker.
+// workerHandlers returns the handlers for requests to a process with a worker.
 func workerHandlers(worker func() *benchWorker) map[string]handler {
 	verbs := map[string]handler{}
 	for name, do := range map[string]func(w *benchWorker, name string, n int) any{
@@ -138,7 +138,7 @@ func workerHandlers(worker func() *benchWorker) map[string]handler {
 	return verbs
 }
 
-// workerArgs holds the arguments of a question to a worker.
+// workerArgs holds the arguments of a request to a worker.
 type workerArgs struct {
 	Name string
 	N    int

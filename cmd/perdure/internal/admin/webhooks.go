@@ -83,8 +83,8 @@ func newWebhooksCreateCommand(a *setup.App) *cobra.Command {
 const keyIDHelp = "id of a key: question.asked then carries a link with which that key answers"
 
 // changedKey returns the key to which a webhook is bound after a change. If changed is set, text is the
-// value of the flag, and an empty text means no key. If changed is not set, the webhook keeps the key
-// known.
+// value of the flag, and an empty text means no key. If changed is not set, the webhook stays bound to
+// known, its present key.
 func changedKey(changed bool, text string, known *uuid.UUID) (*uuid.UUID, error) {
 	if !changed {
 		return known, nil

@@ -12,9 +12,9 @@ import (
 	"github.com/perdure/perdure/cmd/perdure/internal/setup"
 )
 
-// TestTheModelTableExtendsTheBuiltInOnes checks that the limits of the file are those of the
-// worker's providers and of the catalog, and that a file that cannot be used is a usage error that
-// names the member.
+// TestTheModelTableExtendsTheBuiltInOnes checks that the worker's providers and the catalog use the
+// limits in the file of --model-table. A file that cannot be used is a usage error that names the
+// wrong member.
 func TestTheModelTableExtendsTheBuiltInOnes(t *testing.T) {
 	path := filepath.Join(t.TempDir(), "models.json")
 	write := func(text string) {

@@ -19,8 +19,8 @@ import (
 	"go.opentelemetry.io/otel/trace"
 )
 
-// Worker is the worker that every command runs. It has the react agent, the providers with keys
-// in the environment, and the built-in tools.
+// Worker is the worker that commands run in their own process. It has the react agent, all model
+// providers of this program, and the built-in tools.
 type Worker struct {
 	// Flags of the commands set these fields.
 	Workspace string // root of the runs' directories
@@ -105,9 +105,9 @@ func (w *Worker) newWorker(d perdure.Dispatch, data string, kept *local.Store, s
 	return running, nil
 }
 
-// RegisterKinds registers the kinds and their providers at a server that has not yet seen a worker,
-// so that it can check requests that name them. The registration has no worker's id, so lists of workers
-// do not show it.
+// RegisterKinds registers the kinds and their providers before any worker has connected, so that the
+// server can check requests that name them. The registration has no worker's id, so it does not appear
+// in lists of workers.
 func (w *Worker) RegisterKinds(ctx context.Context, d perdure.Dispatch) error {
 	providers, err := w.providers()
 	if err != nil {

@@ -52,7 +52,7 @@ func (w *Worker) Start(ctx context.Context, d perdure.Dispatch, data string) (st
 	}
 	w.ID = kept.WorkerID()
 	setup.ListDataDir(data)
-	// After this, renaming a directory above the data directory does not expose it.
+	// From here on, renaming a directory above the data directory does not give tools access to it.
 	if err := errors.Join(tool.HoldDataDir(data), tool.HoldSecrets(w.secretPaths(data))); err != nil {
 		return nil, errors.Join(err, kept.Close())
 	}

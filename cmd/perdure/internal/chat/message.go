@@ -80,7 +80,7 @@ func pathWords(text string) []string {
 	return words
 }
 
-// readImage reads a regular file. It fails if the file is larger than images may be.
+// readImage reads a regular file. It fails if the file is larger than perdure.MaxImageBytes.
 func readImage(path string) ([]byte, error) {
 	info, err := os.Stat(path)
 	if err != nil {

@@ -18,7 +18,7 @@ const maxPastContent = 1 << 20
 func (s *session) ShowPast(ctx context.Context, snapshot *client.Snapshot) (err error) {
 	x := snapshot.Execution
 	s.mu.Lock()
-	s.busy, s.failed = works(x), x.TurnFailed() // the events that follow begin here
+	s.busy, s.failed = works(x), x.TurnFailed() // the state at the snapshot, after which the followed events begin
 	s.mu.Unlock()
 	s.showStatus()
 	past := terminal.Past{Entries: snapshot.Entries, EntriesBefore: snapshot.EntriesBefore, Load: func(e *perdure.Entry) error {

@@ -25,9 +25,10 @@ var (
 	errLeft     = errors.New("the user has left the chat")
 	errInputEnd = errors.New("the input has ended")
 	errSwitched = errors.New("the chat goes on with another run")
-	// errAnswerStopped ends a question in the terminal, because the user has stopped the turn.
+	// errAnswerStopped ends the asking of a question in the terminal, because the user has stopped the
+	// turn.
 	errAnswerStopped = errors.New("the turn was stopped")
-	// errLeftOpen ends a question in the terminal that stays open.
+	// errLeftOpen ends the asking of a question in the terminal. The question stays open.
 	errLeftOpen = errors.New("the question stays open")
 	// errSetAside interrupts the current question, or the following of events, for another question.
 	errSetAside = errors.New("another question is asked first")
@@ -54,8 +55,8 @@ type session struct {
 	id     uuid.UUID // the followed run; uuid.Nil between runs
 	input  perdure.ReactInput
 	chosen *perdure.ModelChoice // the user's choice of a model; nil means the run's first model
-	// preferred are the models for new runs, first the one that the user has chosen. The others are
-	// from the run in which it was chosen.
+	// preferred are the models for new runs, first the one that the user has chosen. The others are the
+	// other models of the run for which the user chose it.
 	preferred []perdure.ModelConfig
 	busy      bool
 	react     bool // the run is of the react agent
@@ -244,8 +245,8 @@ func (s *session) follow(ctx context.Context, w *watcher.Watcher) (switched bool
 	}
 }
 
-// works reports whether a run does something else than to wait for the user. A run whose tool runs is
-// WAITING, too.
+// works reports whether a run does something other than wait for the user. The status does not tell,
+// because a run whose tool is running is WAITING, too.
 func works(x *perdure.Execution) bool {
 	return x.Status != perdure.StatusWaiting || x.WaitReason != lookup.WaitsForSignal
 }
@@ -283,7 +284,8 @@ func (s *session) switchTo(t Target) {
 	}
 }
 
-// chooseTarget leaves the current run for a target. It reports false if there is a target already.
+// chooseTarget leaves the current run for a target. It returns false if another target is already
+// chosen.
 func (s *session) chooseTarget(t Target) bool {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -301,7 +303,8 @@ func (s *session) chooseTarget(t Target) bool {
 	return true
 }
 
-// opened ends the opening of a run.
+// opened records that the next run was opened, or could not be opened. It ends the wait of awaitOpen,
+// unless the user has chosen another run in the meantime.
 func (s *session) opened() {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -311,7 +314,8 @@ func (s *session) opened() {
 	}
 }
 
-// awaitOpen waits while a run is opened, so that what is typed meanwhile is for that run.
+// awaitOpen waits while a run is being opened, so that text which the user has typed meanwhile goes to
+// that run.
 func (s *session) awaitOpen(ctx context.Context) error {
 	s.mu.Lock()
 	opening := s.opening

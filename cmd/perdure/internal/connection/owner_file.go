@@ -29,7 +29,7 @@ type Owner struct {
 	GRPC string `json:"grpc"`
 	// Certificate is the file with the certificate of that address; "" for plain text.
 	Certificate string `json:"certificate,omitempty"`
-	// Workspace is the absolute root of dev's worker; "" for other kinds.
+	// Workspace is the absolute path of the workspace of dev's worker; "" for other kinds.
 	Workspace string `json:"workspace,omitempty"`
 }
 
@@ -66,5 +66,6 @@ func ReadOwner(data string) (*Owner, error) {
 	return o, nil
 }
 
-// WorkspaceFile is the file with the workspace root of dev's worker, for later commands.
+// WorkspaceFile is the file with the path of the workspace of dev's worker, which later commands
+// read.
 func WorkspaceFile(data string) string { return filepath.Join(data, "workspace") }

@@ -6,8 +6,9 @@ import (
 	"github.com/perdure/perdure"
 )
 
-// PrivateQueue is the prefix of a private queue: a command executes the run in it with a worker of its own.
-// Workers of other data directories do not claim work from such a queue.
+// PrivateQueue is the prefix of the names of private queues. A command that puts a run into a private queue
+// executes the run with a worker of its own. Workers of other data directories do not claim work from that
+// queue.
 const PrivateQueue = "run:"
 
 // IsPrivate reports whether the run's queue is private. Only the command that started the run, or

@@ -41,7 +41,7 @@ func (r *RunConn) Connect(ctx context.Context) error {
 	return nil
 }
 
-// StartWorker starts a worker for the queue if the run needs one here.
+// StartWorker starts a worker for the queue if the run needs one in this process.
 func (r *RunConn) StartWorker(ctx context.Context, queue string) error {
 	if !r.NeedsWorker(queue) {
 		return nil

@@ -15,7 +15,7 @@ type Candidate struct {
 }
 
 // Completer returns the candidates for the last word of a text, best first. The text is the input up
-// to the cursor. It must be fast: it is called at each key.
+// to the cursor. A Completer must be fast, because it is called at each key.
 type Completer func(text string) []Candidate
 
 // menu is the list of candidates below the input.

@@ -129,7 +129,7 @@ func (r *recall) add(text string) {
 	r.reset()
 }
 
-// reset ends the walk through the history. The input line shows the draft again.
+// reset ends the walk through the history. The text in the input line is a draft again.
 func (r *recall) reset() { r.at = len(r.history.lines) }
 
 // recalls shows the previous or the next input of the history, if the cursor is in the first or the

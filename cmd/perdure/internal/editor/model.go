@@ -19,7 +19,8 @@ const (
 	maxInputLines = 10_000
 	// maxMenuRows is the maximum number of visible candidates of a completion.
 	maxMenuRows = 6
-	// maxQueueRows is the maximum number of visible inputs that wait.
+	// maxQueueRows is the maximum number of inputs shown above the input line that the run has not
+	// taken yet.
 	maxQueueRows = 3
 	promptText   = "› "
 )
@@ -30,7 +31,7 @@ type (
 	queueMsg  []string
 )
 
-// model is the state of the editor. Its methods run in the goroutine of the program.
+// model is the state of the editor. Its methods run in the goroutine of the tea.Program.
 type model struct {
 	e             *Editor
 	area          textarea.Model

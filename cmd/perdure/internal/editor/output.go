@@ -102,12 +102,13 @@ func expandTabs(line string) string {
 	}
 }
 
-// frameRows divides the terminal's height. A portion of output has fewer rows than one of the parts,
-// because the input and the rows around it may need the other part.
+// frameRows is the number of equal parts into which the terminal's height is divided. Output is inserted
+// in portions that have fewer rows than one part, because the frame with the input line may need the other
+// part.
 const frameRows = 2
 
-// flush sends the held rows, in portions that scroll less than the terminal's height. The open text
-// comes first, so that no text is shown twice.
+// flush sends the held rows, in portions that scroll less than the terminal's height. Before them it sends
+// the current open text. Otherwise an old open text would still be shown below the row that contains it.
 func (o *output) flush() {
 	o.send(openMsg(o.open))
 	most := max(o.height()/frameRows-1, 1)

@@ -50,7 +50,7 @@ type reflow struct {
 	next   atomic.Pointer[frame] // the frame that the next write draws
 	shown  atomic.Pointer[frame] // the frame on the terminal; nil if there is none
 	paused atomic.Bool           // another program has the terminal
-	width  int                   // only for the goroutine of the program
+	width  int                   // width of the terminal; only the goroutine of the tea.Program uses it
 }
 
 // wrapsRows reports whether the terminal wraps the rows on its screen when it becomes narrower. The

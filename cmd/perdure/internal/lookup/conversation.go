@@ -14,9 +14,9 @@ import (
 // so that the provider could not use its cache.
 const promptChangedText = "(the prompt began otherwise than the one before: the provider's cache was missed)"
 
-// readConversation returns the entries of a run from the start. It also returns the answers whose
-// prompt did not begin with the previous prompt, oldest first. It reads every entry once: those on
-// the path, and the llm_call entries, which record the change.
+// readConversation returns the path of a run, from its first entry. It also returns the ids of the
+// answers whose prompt did not begin with the previous prompt, oldest first. It reads every entry
+// once: those on the path, and the llm_call entries, which record the change.
 func readConversation(ctx context.Context, conn *connection.Conn, run uuid.UUID) (path []perdure.Entry, changed []uuid.UUID, err error) {
 	s, err := conn.Snapshot(ctx, run, 1)
 	if err != nil {

@@ -30,7 +30,7 @@ func AllQuestions(ctx context.Context, c *client.Client, run uuid.UUID) ([]*perd
 	all := []*perdure.Question{}
 	for q, err := range c.Questions(ctx, client.QuestionFilter{ExecutionID: &run}) {
 		if perdure.IsCode(err, perdure.NotFound) {
-			return all, nil // a server of an earlier version
+			return all, nil // a server of an earlier version, which has no questions
 		}
 		if err != nil {
 			return nil, err

@@ -93,7 +93,8 @@ func continues(x *perdure.Execution) bool {
 const maxRepeated = 1000
 
 // repeatOf returns the command that starts a run of the same kind with the same input; "" if the input
-// is long or not known. The built-in agent has its own command, with settings that are not repeated.
+// is long or not known, or if the run is LOCAL. It also returns "" for the built-in agent: perdure run
+// starts it, with settings that are not repeated here.
 func repeatOf(x *perdure.Execution) string {
 	if x.Kind == perdure.ReactKind || x.PersistenceMode == perdure.Local || len(x.Input) > maxRepeated {
 		return ""

@@ -33,7 +33,7 @@ func printAway(a *setup.App, x *perdure.Execution) {
 }
 
 // waitedFeatures returns the features that a worker must support to execute a PENDING run, separated by
-// commas; "" if the run needs none.
+// commas; "" if the run needs none, or is not PENDING.
 func waitedFeatures(x *perdure.Execution) string {
 	if x.Status != perdure.StatusPending {
 		return ""
@@ -164,7 +164,8 @@ func Title(x *perdure.Execution) string {
 	return x.Title
 }
 
-// PrintIdle prints the command with which an unfinished run can be continued.
+// PrintIdle prints why an unfinished run does not continue: its worker is not connected, no worker takes it
+// from its queue, or no server runs. In the last case it also prints the command that continues the run.
 func PrintIdle(ctx context.Context, a *setup.App, conn *connection.Conn, x *perdure.Execution) {
 	if !conn.Offline() {
 		printAway(a, x)

@@ -57,8 +57,8 @@ func TestStatusesHaveTheWordsOfThePage(t *testing.T) {
 	}
 }
 
-// TestAPausedQueueIsSaidBeforeFeatures checks that a list says of a run of a paused queue that the queue
-// is paused, and not which worker the run needs. The queues are read once.
+// TestAPausedQueueIsSaidBeforeFeatures checks what a list says about a run whose queue is paused: that
+// the queue is paused, and not which features its worker needs. The queues are read once.
 func TestAPausedQueueIsSaidBeforeFeatures(t *testing.T) {
 	reads := 0
 	c := connectiontest.Answering(t, func(*http.Request) any {

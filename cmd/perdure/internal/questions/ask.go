@@ -20,8 +20,9 @@ type Terminal struct {
 	ReadLine func(ctx context.Context, p Prompt) (line string, ok bool, err error)
 	// Edit lets the person change a text in an editor.
 	Edit func(ctx context.Context, text []byte) ([]byte, error)
-	// Headed reports whether the heading of the question is already on the screen, as the last output; the
-	// view of the log prints it for the question's event. If Headed is nil, no heading is.
+	// Headed reports whether the last output on the screen is the heading of the question. The view of the
+	// log prints that heading for the event of the question. nil means that the heading is not on the
+	// screen.
 	Headed func(q *perdure.Question) bool
 }
 

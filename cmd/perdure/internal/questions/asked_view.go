@@ -7,8 +7,8 @@ import (
 	"github.com/perdure/perdure/cmd/perdure/internal/terminal"
 )
 
-// show shows a question that is asked here. exact reports whether its details are shown as they are
-// stored, and in full.
+// show prints a question before the terminal asks for its answer. exact reports whether the details
+// are printed as they are stored, and in full.
 func (t Terminal) show(q *perdure.Question, details []byte) (exact bool, err error) {
 	if t.Headed == nil || !t.Headed(q) {
 		_ = t.Out.Linef("")
@@ -19,7 +19,7 @@ func (t Terminal) show(q *perdure.Question, details []byte) (exact bool, err err
 	if q.OnWorker() {
 		_ = t.Out.Linef("  what is asked is on the worker of the run, which is not connected; it can only be denied")
 	}
-	if prompt := strings.TrimSpace(terminal.Clean(q.Prompt)); strings.Contains(prompt, "\n") { // else the heading has it
+	if prompt := strings.TrimSpace(terminal.Clean(q.Prompt)); strings.Contains(prompt, "\n") { // a prompt of one line is already in the heading
 		_ = t.Out.Indented("  ", prompt)
 	}
 	exact = true

@@ -103,8 +103,8 @@ func planTools(names []string) []string {
 	return kept
 }
 
-// instruct sets the system prompt and the tools of the request by the flags. d is the definition of
-// the run, nil if there is none.
+// instruct sets the system prompt and the tools of the request as the flags say. d is the definition
+// of the run, nil if there is none.
 func (r *RunCommand) instruct(conn *connection.Conn, q *client.StartRequest, d *perdure.Definition) error {
 	here := conn.HasNoWorkers() || conn.Owner != nil && conn.Owner.Workspace != ""
 	system := ""

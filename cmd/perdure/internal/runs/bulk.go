@@ -62,7 +62,8 @@ func newBulkCommand(a *setup.App, verb bulkVerb) *cobra.Command {
 	return cmd
 }
 
-// bulk shows the number of runs, asks, and follows the bulk action to its end.
+// bulk shows the number of runs, asks the user to confirm it unless yes is set, and follows the
+// bulk action to its end.
 func bulk(ctx context.Context, a *setup.App, c *client.Client, r client.BulkRequest, verb bulkVerb, yes bool) error {
 	n, err := c.CountBulkAction(ctx, r)
 	if err != nil {
@@ -97,7 +98,8 @@ func runCount(n int) string {
 	return fmt.Sprintf("%d runs", n)
 }
 
-// confirm asks a person. Without a terminal it refuses, so that no script waits for an answer.
+// confirm asks the user a question and reports whether the answer is yes. Without a terminal it
+// returns an error, so that no script waits for an answer.
 func confirm(ctx context.Context, a *setup.App, question string) (bool, error) {
 	if !terminal.IsTerminal(a.Stdin) {
 		return false, setup.NewUsageError(question+" There is no terminal to ask", "add --yes to begin without being asked")

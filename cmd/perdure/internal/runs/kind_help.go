@@ -31,7 +31,7 @@ func findKind(ctx context.Context, c *client.Client, name string) (perdure.KindI
 	return perdure.KindInfo{Kind: name}, nil
 }
 
-// isAbout reports whether the server has refused a field of a request, or a part of it.
+// isAbout reports whether the server has refused a field of a request, or a part of that field.
 func isAbout(err error, field string) bool {
 	var coded *perdure.Error
 	if !errors.As(err, &coded) || coded.Code != perdure.InvalidArgument {
@@ -63,8 +63,8 @@ func running(ctx context.Context, a *setup.App, do func(ctx context.Context, c *
 	_ = conn.Close() // the connection was only read
 }
 
-// explainInput adds a description of the input that the kind takes to the error of a start with an
-// unfit input.
+// explainInput returns the error of perdure start for an input that does not fit the kind. The error
+// describes the input that the kind takes.
 func (s *startCommand) explainInput(ctx context.Context, c *client.Client, q client.StartRequest, wrong error) error {
 	kind, err := findKind(ctx, c, q.Kind)
 	if err != nil {
@@ -81,7 +81,7 @@ func (s *startCommand) explainInput(ctx context.Context, c *client.Client, q cli
 	return setup.NewUsageError(problem, schemas.Explain(kind.InputSchema, "perdure start "+setup.ShellWord(q.Kind)))
 }
 
-// errNoKind returns the error of a start that names no kind.
+// errNoKind returns the error of perdure start without a kind.
 func (s *startCommand) errNoKind(cmd *cobra.Command) error {
 	remedy := setup.UsageOf(cmd)
 	running(cmd.Context(), s.App, func(ctx context.Context, c *client.Client) {
@@ -92,7 +92,8 @@ func (s *startCommand) errNoKind(cmd *cobra.Command) error {
 	return setup.NewUsageError("KIND is missing: the kind of agent to start", remedy)
 }
 
-// explainKind adds the nearest registered kind, or all, to the error of a start of an unknown kind.
+// explainKind returns the error of perdure start for an unknown kind. The error names the registered
+// kind with the most similar name, or otherwise all registered kinds.
 func (s *startCommand) explainKind(ctx context.Context, c *client.Client, name string, wrong error) error {
 	kinds := startableKinds(ctx, c)
 	if len(kinds) == 0 {

@@ -83,7 +83,7 @@ func (r *resumeCommand) run(ctx context.Context, id, prompt string) error {
 }
 
 // attach prepares the watcher of a run that has not ended, sends the prompt, and starts a worker if
-// the run needs one here.
+// the run needs one in this process.
 func (r *resumeCommand) attach(ctx context.Context, w *watcher.Watcher, x *perdure.Execution, prompt string) error {
 	if w.NeedsWorker(x.Queue) {
 		r.worker.Home = x.HomeID
@@ -114,7 +114,7 @@ func (r *resumeCommand) showEnded(ctx context.Context, w *watcher.Watcher, x *pe
 	return w.ShowResult(ctx)
 }
 
-// prepareWorker finds the run's workspace, and checks that its models can be called from here.
+// prepareWorker finds the run's workspace, and checks that this process can call the run's models.
 func (r *resumeCommand) prepareWorker(conn *connection.RunConn, x *perdure.Execution) error {
 	if r.worker.Workspace == "" {
 		r.worker.Workspace = workspaceOf(conn.Conn.Data, x)

@@ -49,7 +49,8 @@ func readSignals(ctx context.Context, c *client.Client, x *perdure.Execution) (k
 	return k, err
 }
 
-// names returns the names of the signals, those that are awaited first, without patterns.
+// names returns the names of the signals, those that are awaited first. Patterns of names are left
+// out.
 func (k knownSignals) names() []string {
 	names := slices.Clone(k.awaited)
 	for _, s := range k.specs {

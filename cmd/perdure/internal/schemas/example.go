@@ -13,8 +13,9 @@ const (
 	maxExample = 600
 )
 
-// Example returns a value for an example: that of the schema if it has one, else an object with its
-// required members. It returns nil if the schema says nothing or the value would be long.
+// Example returns an example of the value that a schema accepts: the schema's own example if it has
+// one, otherwise an object with its required members. It returns nil if the schema accepts any
+// value, or if the example would be long.
 func Example(raw json.RawMessage) json.RawMessage {
 	d := parse(raw)
 	if d == nil {
@@ -77,7 +78,8 @@ func (d *document) example(s *schema, depth int) json.RawMessage {
 	return json.RawMessage("null")
 }
 
-// exampleObject returns an object with the required members of a schema, or else its first member.
+// exampleObject returns an object with the required members of a schema. If a schema requires none,
+// the outermost object has the schema's first member.
 func (d *document) exampleObject(s *schema, depth int) json.RawMessage {
 	object := []byte("{")
 	for i, p := range s.Properties {

@@ -21,7 +21,7 @@ const (
 )
 
 // Fields describes the value that a schema accepts, a line for each field: its name, its type,
-// whether it is required, and its values. It returns nil if the schema says nothing.
+// whether it is required, and its values. It returns nil for a schema that accepts any value.
 func Fields(raw json.RawMessage) []string {
 	d := parse(raw)
 	if d == nil {

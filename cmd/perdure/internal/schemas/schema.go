@@ -117,7 +117,8 @@ func (d *document) resolve(s *schema) *schema {
 	})
 }
 
-// resolveFirst is resolve for an example, which must fit the first alternative.
+// resolveFirst is resolve for an example: of several alternatives it joins only the first one, which
+// the example must fit.
 func (d *document) resolveFirst(s *schema) *schema {
 	return d.joined(s, func(joined *schema, alternatives []*schema) {
 		if len(alternatives) > 0 {

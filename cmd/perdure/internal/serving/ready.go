@@ -34,7 +34,7 @@ health checks of containers that have no other program.`,
 	}
 }
 
-// readyWithin is the time limit of the request.
+// readyWithin is the time limit of the request to /readyz.
 const readyWithin = 5 * time.Second
 
 func ready(ctx context.Context, a *setup.App, base string) error {

@@ -105,7 +105,8 @@ func (s *serverCommand) check() error {
 	return nil
 }
 
-// ofProcessors returns Config.OrgsCPU, in which 0 is the default.
+// ofProcessors returns the value of Config.OrgsCPU for the flag --orgs-cpu. The flag's 0 means no
+// limit, for which the field has a negative value.
 func (s *serverCommand) ofProcessors() int {
 	if s.orgsCPU == 0 {
 		return -1

@@ -34,8 +34,8 @@ type App struct {
 	begun bool // flags and arguments were valid
 }
 
-// Lines returns the reader of the lines of standard input. It reads ahead, so that a command has only
-// one.
+// Lines returns the only reader of the lines of standard input. The command must not create another
+// one, because the reader reads ahead.
 func (a *App) Lines() *terminal.LineReader {
 	if a.lines == nil {
 		a.lines = &terminal.LineReader{In: a.Stdin}

@@ -76,8 +76,8 @@ func ListDataDir(data string) {
 	}
 }
 
-// OtherDataDirs returns the list itself and this user's data directories other than data. Some of
-// them may no longer exist.
+// OtherDataDirs returns the directories that tools may not access: this user's data directories
+// other than data, and the directory that lists them. Some of them may no longer exist.
 func OtherDataDirs(data string) []string {
 	paths := []string{systemDataDir}
 	if home, err := os.UserHomeDir(); err == nil {

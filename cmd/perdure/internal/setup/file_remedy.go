@@ -103,8 +103,7 @@ func userName(id int) string {
 	return "the user " + text
 }
 
-// isWithin reports whether a path is the folder itself, is in the folder, or is a folder that contains
-// it.
+// isWithin reports whether one of the two paths is, or contains, the other.
 func isWithin(path, folder string) bool {
 	abs, err := filepath.Abs(path)
 	if err != nil {

@@ -55,7 +55,7 @@ func startTracing(ctx context.Context, version string) (tracing, error) {
 	if err != nil {
 		return tracing{}, NewUsageError("traces cannot be exported: "+err.Error(), "look at the variables OTEL_EXPORTER_OTLP_*")
 	}
-	// OTEL_SERVICE_NAME and OTEL_RESOURCE_ATTRIBUTES take precedence.
+	// OTEL_SERVICE_NAME and OTEL_RESOURCE_ATTRIBUTES take precedence over these attributes.
 	about, err := resource.New(ctx,
 		resource.WithAttributes(semconv.ServiceName("perdure"), semconv.ServiceVersion(version)),
 		resource.WithTelemetrySDK(), resource.WithHost(), resource.WithFromEnv())
@@ -65,8 +65,8 @@ func startTracing(ctx context.Context, version string) (tracing, error) {
 	return tracing{provider: sdktrace.NewTracerProvider(sdktrace.WithBatcher(exporter), sdktrace.WithResource(about))}, nil
 }
 
-// checkExporter refuses values that the exporter would skip with a log line. That line would repeat
-// the value, including a password or key.
+// checkExporter refuses environment variables with values that the exporter would ignore, with a line
+// in the log. That line would contain the value, which may have a password or key in it.
 func checkExporter() error {
 	for _, name := range []string{"OTEL_EXPORTER_OTLP_ENDPOINT", "OTEL_EXPORTER_OTLP_TRACES_ENDPOINT"} {
 		if u, err := url.Parse(os.Getenv(name)); err != nil || os.Getenv(name) != "" && u.Host == "" {

@@ -14,7 +14,8 @@ type UsageError struct {
 	Remedy  string // "" if there is none
 }
 
-// NewUsageError returns an error with the problem and the remedy, or "" for no remedy.
+// NewUsageError returns an error with the problem what and the remedy do. An empty do means that there
+// is no remedy.
 func NewUsageError(what, do string) UsageError { return UsageError{Problem: what, Remedy: do} }
 
 func (e UsageError) Error() string {

@@ -91,8 +91,8 @@ func (v *TextView) stopped(value json.RawMessage) error {
 	return v.p.err
 }
 
-// waiting shows what an agent waits for. It does not show a wait only for tasks and questions, because
-// those are shown by themselves.
+// waiting shows what an agent waits for. If that is only tasks and questions, it shows nothing,
+// because their own events are shown.
 func (v *TextView) waiting(e client.Event) error {
 	var d struct {
 		Wait perdure.Wait `json:"wait"`

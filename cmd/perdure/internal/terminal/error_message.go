@@ -7,8 +7,8 @@ import (
 	"github.com/perdure/perdure"
 )
 
-// ErrorMessage returns the message without the error's code at its beginning, because the message
-// repeats it.
+// ErrorMessage returns the text of an error without the code at its beginning, because the message
+// says the same in words.
 func ErrorMessage(err error) string {
 	var coded *perdure.Error
 	if !errors.As(err, &coded) {

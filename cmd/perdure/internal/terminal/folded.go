@@ -51,7 +51,8 @@ type folded struct {
 	open bool     // the last line of tail has no line end yet
 }
 
-// take returns the part of the next piece that belongs to the head.
+// take adds the next piece of the output. It returns the part of the piece that belongs to the head,
+// which is shown at once.
 func (f *folded) take(text string) string {
 	var head strings.Builder
 	for piece := range strings.Lines(text) {
@@ -89,11 +90,11 @@ func cutLine(line string) string {
 	return strings.ToValidUTF8(line[:maxFoldedLine], "") + "…"
 }
 
-// lines returns the number of lines after the head.
+// lines returns the number of lines of the output after the head.
 func (f *folded) lines() int { return f.left + len(f.tail) }
 
-// rest returns the number of lines that are left out, and the end of the output. It resets the fold,
-// but not the head.
+// rest returns the number of lines that are left out, and the end of the output. It forgets these
+// lines, but still counts the head as shown.
 func (f *folded) rest() (left int, end string) {
 	left, end = f.left, strings.Join(f.tail, "\n")
 	f.tail, f.left, f.open = nil, 0, false

@@ -11,7 +11,7 @@ import (
 type LineReader struct {
 	In    io.Reader
 	lines *bufio.Scanner
-	read  chan readLine // of the read in the background; nil if there is none
+	read  chan readLine // receives the result of the read in the background; nil if there is none
 }
 
 // readLine is the result of a read; ok is false at the end of the input.

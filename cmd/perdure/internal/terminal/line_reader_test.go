@@ -8,7 +8,8 @@ import (
 	"github.com/perdure/perdure/cmd/perdure/internal/terminal"
 )
 
-// A line that comes after the end of a read is returned by the next read.
+// TestLineReaderKeepsTheLineOfAnEndedRead checks that a line that comes after the context of a read
+// has ended is returned by the next read.
 func TestLineReaderKeepsTheLineOfAnEndedRead(t *testing.T) {
 	in, out := io.Pipe()
 	r := terminal.LineReader{In: in}

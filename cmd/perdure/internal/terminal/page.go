@@ -50,7 +50,7 @@ func (s *Screen) Rows() int {
 	return 24
 }
 
-// Columns returns the width of the terminal that output can use, or 0 if the screen is not one or
+// Columns returns the width of the terminal that output can use, or 0 if the screen is not a terminal or
 // cannot erase lines. Within a frame the last column stays free.
 func (s *Screen) Columns() int {
 	f := s.file()

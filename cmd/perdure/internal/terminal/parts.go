@@ -9,7 +9,7 @@ import (
 // partsText returns the texts of parts, with the names of images and files.
 func partsText(parts []perdure.Part) string {
 	var words strings.Builder
-	named := false // last, so that following text begins a line
+	named := false // the last line is the name of an image or a file; text after it begins a new line
 	for _, p := range parts {
 		if named && (p.Type != perdure.PartText || p.Text != "") {
 			words.WriteByte('\n')

@@ -23,7 +23,7 @@ const (
 	maxCrowdedLine = 200
 )
 
-// ViewAll is the answer in a terminal that shows the details of a question in full.
+// ViewAll is what a person types in a terminal to see the details of a question in full.
 const ViewAll = "v"
 
 // QuestionDetails are the details of a question as a person reads them: the command of bash as it is
@@ -34,8 +34,8 @@ type QuestionDetails struct {
 	Exact bool
 }
 
-// detailLine is a line of details. A line with a gutter is a part of a command or of a file; no text
-// in it can pass for another line.
+// detailLine is a line of details. A gutter at its start marks a line of a command or of a file, so
+// that no text in that line can pass for another line of output.
 type detailLine struct {
 	gutter string
 	style  Style
@@ -82,8 +82,8 @@ func linesOf(gutter string, style Style, text string) []detailLine {
 	return lines
 }
 
-// callLines returns the lines of the call of a built-in tool. ok is false if it is a call of another
-// tool, or if its arguments do not have the form that the tool expects; it is shown as JSON then.
+// callLines returns the lines of a call of a built-in tool. ok is false for a call of another tool, and
+// for arguments that do not have the form that the tool expects. Such a call is shown as JSON.
 func callLines(tool string, arguments []byte) (lines []detailLine, ok bool) {
 	members, ok := membersOf(arguments)
 	if !ok {

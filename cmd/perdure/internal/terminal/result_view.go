@@ -70,14 +70,15 @@ func (v *TextView) Usage(r Result) {
 
 // Remark shows a remark of the command itself, which may have several lines.
 func (v *TextView) Remark(s Style, text string) {
-	if v.p.current == noticeSection && strings.Contains(text, "\n") { // a list is apart from what is above
+	if v.p.current == noticeSection && strings.Contains(text, "\n") { // a blank line separates a list from the notices above it
 		v.p.newline()
 		v.p.raw("\n")
 	}
 	v.notice(s, Clean(text))
 }
 
-// contentText is like outputText, for a run that may be LOCAL.
+// contentText returns the beginning of an output, or a placeholder if the run is LOCAL and only its
+// worker has the output.
 func contentText(content json.RawMessage, local bool) string {
 	if local && string(content) == string(perdure.OnWorker) {
 		return ContentOnWorkerText
@@ -94,7 +95,8 @@ func outputText(output json.RawMessage) string {
 	return Clean(strings.ToValidUTF8(string(output[:most]), "")) + fmt.Sprintf("... (%s bytes; --json shows all)", grouped(int64(len(output))))
 }
 
-// next returns the possible commands for a run that waits or has failed.
+// next returns the commands that the user may run next, if the run waits, has failed, or continues
+// without the user.
 func (v *TextView) next(r Result) []string {
 	id, flags := r.ID.String(), v.serverFlags
 	waits := r.Status == perdure.StatusWaiting
@@ -131,7 +133,8 @@ func (v *TextView) next(r Result) []string {
 	return nil
 }
 
-// failedCommands returns the commands for a run that has failed, other than the one that shows it.
+// failedCommands returns the commands for a run that has failed. They do not include perdure show if
+// that command itself prints the result.
 func failedCommands(r Result, flags string) []string {
 	lines := []string{"what happened:  perdure show " + r.ID.String() + flags}
 	if r.Command == "show" {

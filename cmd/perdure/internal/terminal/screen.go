@@ -194,8 +194,8 @@ func (s *Screen) WriteAnswer(text string) error {
 	return err
 }
 
-// writeStyled writes text that the caller has styled. Color sequences and the sequences that erase
-// a line pass. Everything else becomes visible.
+// writeStyled writes text that the caller has styled. It writes color sequences and the sequences that
+// erase a line unchanged. Everything else becomes visible.
 func (s *Screen) writeStyled(text string) error {
 	s.mu.Lock()
 	defer s.mu.Unlock()

@@ -12,7 +12,7 @@ import (
 // Signals are the newest signals of a run.
 type Signals struct {
 	Newest  []*perdure.Signal
-	Earlier int // the number of those before them
+	Earlier int // number of signals before the newest ones
 	// Local reports that the run is LOCAL, so that the server shows no values.
 	Local bool
 	// Ended reports that the run has ended. It then takes no more signals.

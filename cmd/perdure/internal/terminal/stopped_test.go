@@ -17,7 +17,7 @@ const stoppedCall = `entry.appended {"role":"assistant","entryType":"message","c
 `
 
 // TestAStoppedTurnIsShownOnce checks that a turn that a person stops has one line that says so, and
-// that each cancelled call has one verdict.
+// that each cancelled call has one line for its end.
 func TestAStoppedTurnIsShownOnce(t *testing.T) {
 	wantShown(t, stoppedCall, `
 ● bash one

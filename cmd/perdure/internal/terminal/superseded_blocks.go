@@ -7,7 +7,7 @@ import (
 	"github.com/perdure/perdure"
 )
 
-// markShown records a block of which a part is shown.
+// markShown records that a part of a block is shown.
 func (v *TextView) markShown(r *perdure.Record) {
 	if r.Chunk.Text == "" {
 		return
@@ -34,7 +34,7 @@ func (v *TextView) closeBlock(r *perdure.Record) error {
 		return err
 	}
 	if b := v.blocks[d.BlockSeq]; b != nil && b.kind == perdure.EventToken {
-		v.p.beforeSection() // no text will continue its last paragraph
+		v.p.beforeSection() // the last paragraph of the block gets no more text
 	}
 	delete(v.blocks, d.BlockSeq)
 	task := taskOf(r)

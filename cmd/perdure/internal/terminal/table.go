@@ -21,8 +21,8 @@ type Column struct {
 	Omit int
 	// Cut allows the column to end in "…". At most one column, the last one, may have it.
 	Cut bool
-	// Least is the width below which a column that may be cut does not go, if others can be omitted;
-	// 0 is minCutWidth.
+	// Least is the minimum width of a column that may be cut, as long as other columns can be omitted
+	// instead; 0 means minCutWidth.
 	Least int
 	Style func(cell string) Style // nil for no style
 }

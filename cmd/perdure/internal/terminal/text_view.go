@@ -11,8 +11,8 @@ import (
 	"github.com/perdure/perdure/internal/log/fold"
 )
 
-// TextView shows a run to a person. In a pipe it writes the same lines without colors. It never
-// erases output.
+// TextView shows a run to a person. In a pipe it writes the same lines without colors. It erases
+// nothing except temporary lines.
 type TextView struct {
 	Streams
 	// serverFlags are the flags with which the suggested commands reach the same server.
@@ -29,13 +29,13 @@ type TextView struct {
 	// waits for them. The view then does not show that they are asked.
 	AsksInPlace bool
 	// StoppedHere reports whether it was this program that asked for a turn to be stopped. It is called
-	// once for each such request in the log; nil means that it never was.
+	// once for each such request in the log. nil means that this program never asks for that.
 	StoppedHere func() bool
 	// ShowSignals shows the signals of a react agent other than messages. Those of other agents are
 	// always shown.
 	ShowSignals   bool
 	agent         agentEvents
-	typedMessages int // number of expected messages that were typed here
+	typedMessages int // number of messages that the user typed here and that are not in the log yet
 
 	open      fold.Blocks // blocks of text
 	blocks    map[int64]*shownBlock
@@ -188,7 +188,8 @@ func (v *TextView) appendText(r *perdure.Record) {
 	v.p.write(StyleNone, text)
 }
 
-// data shows the beginning and the end of a call. It skips the events of an application.
+// data shows the beginning and the end of a tool call, and a failed compaction. It skips events that an
+// application has written.
 func (v *TextView) data(r *perdure.Record) {
 	switch d := fold.PayloadOf(r); {
 	case d.Type == fold.CallStart:

@@ -157,7 +157,8 @@ what was said above does not count
 `)
 }
 
-// TestSnapshotOverlaps checks that only the new part of a snapshot's text is shown.
+// TestSnapshotOverlaps checks that only the new text is shown if a snapshot of a block repeats text that
+// was already shown.
 func TestSnapshotOverlaps(t *testing.T) {
 	wantShown(t, `
 	token {"seq":2,"offset":0,"data":"Hello, "}

@@ -118,7 +118,7 @@ func (t *toolCallView) print(c *toolCall, text string) {
 	}
 }
 
-// resume begins the output of a call. If other output came before, it names the call again.
+// resume begins the output of a call. If other output came before, resume names the call again.
 func (t *toolCallView) resume(c *toolCall) {
 	t.header(c)
 	if t.last != c {
@@ -217,7 +217,8 @@ func (t *toolCallView) result(id string, r fold.CallResult) {
 }
 
 // resultLines splits a result into the lines to show and the reason of the end, which may be the last
-// line, such as [exit code 1]. If a command had live output, its other lines were already shown.
+// line, such as [exit code 1]. It leaves out the lines of a command whose output was already shown
+// while it ran.
 func (c *toolCall) resultLines(r fold.CallResult) (body []string, why string) {
 	lines := strings.Split(strings.TrimSpace(Clean(r.Text)), "\n")
 	last := lines[len(lines)-1]
@@ -291,7 +292,7 @@ var mainArguments = []string{"command", "path", "pattern", "file", "url", "query
 
 const maxTitle = 120
 
-// summarise formats a call's arguments in one line: the main argument, or all.
+// summarise formats a call's arguments in one line: the main arguments, or all if there are none.
 func summarise(part perdure.Part) string {
 	if part.RawArguments != "" {
 		return CallSummary([]byte(part.RawArguments))
@@ -299,7 +300,8 @@ func summarise(part perdure.Part) string {
 	return CallSummary(part.Arguments)
 }
 
-// CallSummary returns the beginning of a call's arguments in one line: the main argument, or all.
+// CallSummary returns the beginning of a call's arguments in one line: the main arguments, or all if
+// there are none.
 func CallSummary(arguments []byte) string {
 	text := string(arguments)
 	var dense bytes.Buffer
@@ -315,7 +317,7 @@ func CallSummary(arguments []byte) string {
 			}
 		}
 		if len(said) > 0 {
-			if args["pattern"] != nil { // pattern in path, as a user would type it
+			if args["pattern"] != nil { // the pattern comes before the path, as a user would type it
 				slices.Reverse(said)
 			}
 			text = strings.Join(said, " ")

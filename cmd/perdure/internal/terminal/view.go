@@ -16,13 +16,13 @@ type View interface {
 	// AddEntries tells the view which entries of the run already exist.
 	AddEntries(entries []perdure.Entry)
 	Event(e client.Event) error
-	// UserMessage reports that the next user message was entered here.
+	// UserMessage reports that the user has entered the next user message in this command.
 	UserMessage(text string)
 	// Prompt prompts the user for input.
 	Prompt()
 	// ConnectionLost reports that the stream broke and continues after the pause.
 	ConnectionLost(cause error, pause time.Duration)
-	// Result shows the final state.
+	// Result shows the state of the run at the end of the command.
 	Result(r Result) error
 }
 
@@ -37,7 +37,7 @@ type Result struct {
 	React bool `json:"-"`
 	// Word is the status for people; "" stands for the status itself.
 	Word string `json:"-"`
-	// Command is the command that shows the result; "" is one that has shown the whole run.
+	// Command is "show" if perdure show prints the result; "" for every other command.
 	Command string `json:"-"`
 	// Watchable reports that the run continues without the user, while a server is up.
 	Watchable bool `json:"-"`

@@ -59,7 +59,7 @@ func (v *TextView) Input(input json.RawMessage, local bool) {
 	v.p.hanging(StyleNone, "input: "+contentText(input, local))
 }
 
-// waitNames are the names of what a wait refers to by its id.
+// waitNames are the names of the tasks and questions to which a wait refers by id.
 type waitNames struct {
 	tasks     map[uuid.UUID]string // kinds of tasks, by id
 	questions map[uuid.UUID]string // titles of questions, by id

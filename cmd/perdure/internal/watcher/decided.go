@@ -23,7 +23,7 @@ func (w *Watcher) whileOpen(ctx context.Context, id uuid.UUID) (open context.Con
 	reads.Go(func() {
 		for e, err := range c.Follow(open, w.id, cursor) {
 			if err != nil {
-				return // the answer, when it is sent, returns what is wrong
+				return // the user's answer then fails with the reason when it is sent
 			}
 			if e.Type.Ends() || decides(e, id) {
 				cancel(errDecided)

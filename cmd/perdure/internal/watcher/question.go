@@ -13,7 +13,8 @@ import (
 	"github.com/perdure/perdure/cmd/perdure/internal/terminal"
 )
 
-// asks reports whether the command asks in place: it has a terminal for text.
+// asks reports whether the command asks questions in place: input and output are a terminal, and
+// the output is text for people.
 func (w *Watcher) asks() bool {
 	a := w.RunConn.App
 	return !a.JSON && !a.Quiet && terminal.IsTerminal(w.Stdin) && terminal.IsTerminal(w.Stdout)
@@ -59,7 +60,7 @@ func (w *Watcher) AskOne(ctx context.Context, id uuid.UUID) (bool, error) {
 	open, stop := w.whileOpen(ctx, q.ID)
 	defer stop()
 	t := questions.Terminal{Out: w.Stdout, Edit: w.editFile, Headed: w.headed, ReadLine: func(_ context.Context, p questions.Prompt) (string, bool, error) {
-		return w.readAnswer(open, q, p) // the editor is not ended with the question: it has the terminal
+		return w.readAnswer(open, q, p) // only the reading ends with the question; an editor, which has the terminal, does not
 	}}
 	for {
 		r, ok, err := t.Ask(ctx, q, details)

@@ -20,17 +20,17 @@ type stepFeed struct {
 	cursor string // cursor of the page that was read last
 	read   int    // number of items that were read from that page
 	more   bool   // there may be items that were not read
-	seq    int64  // all steps that were recorded before the event with this seq have been shown
+	seq    int64  // newest seq of the run when the list was last requested; steps before later events may not be in it
 	steps  []*perdure.Task
 }
 
-// newStepFeed returns the feed of a run. seq is the newest event of which the run is known.
+// newStepFeed returns the feed of the steps of a run, from the first step on.
 func newStepFeed(conn *connection.Conn, x *perdure.Execution) *stepFeed {
 	return &stepFeed{conn: conn, id: x.ID, more: true, seq: x.MaxSeq}
 }
 
-// before returns the next step that was recorded before the event with the number, at the time, or
-// nil.
+// before returns the next step that was recorded before an event, or nil if there is none. seq and at
+// are the seq and the time of the event.
 func (f *stepFeed) before(ctx context.Context, seq int64, at perdure.Time) (*perdure.Task, error) {
 	if seq > f.seq && !f.more {
 		x, err := f.conn.Get(ctx, f.id)
@@ -117,7 +117,8 @@ func (w *Watcher) showLaterSteps(ctx context.Context) error {
 	return w.showSteps(ctx, 0, perdure.AtMilli(math.MaxInt64))
 }
 
-// IncludeSteps makes the watcher show the steps of a run that is not of the react agent.
+// IncludeSteps sets the watcher to show the steps of a run, if its output is text and the run is not
+// of the react agent.
 func (w *Watcher) IncludeSteps(x *perdure.Execution) {
 	if _, text := w.View.(*terminal.TextView); text && x.Kind != perdure.ReactKind {
 		w.steps = newStepFeed(w.RunConn.Conn, x)

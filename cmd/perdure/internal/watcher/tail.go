@@ -91,7 +91,8 @@ func (w *Watcher) replay(ctx context.Context, x *perdure.Execution) error {
 	return w.ShowResult(ctx)
 }
 
-// showInput shows the input of a run that is not of the react agent, which has it in its conversation.
+// showInput shows the input of a run, except a run of the react agent: its input is in its
+// conversation.
 func showInput(ctx context.Context, conn *connection.Conn, x *perdure.Execution, text *terminal.TextView) error {
 	if x.Kind == perdure.ReactKind {
 		return nil

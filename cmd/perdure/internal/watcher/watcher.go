@@ -22,13 +22,13 @@ import (
 type Watcher struct {
 	*connection.RunConn
 	View terminal.View
-	// Cursor is the place in the log after which the watcher follows.
+	// Cursor is the position in the log after which the watcher follows.
 	Cursor string
 	Chat   bool // continue the run with the user's input
-	// If Patient is set, the watcher continues while the run waits for the user, as tail does.
+	// Patient is set if the watcher continues while the run waits for the user, as tail does.
 	Patient bool
 
-	Status perdure.Status // status by the log, for commands
+	Status perdure.Status // the run's status at which the watcher stopped following; "" to continue
 	Reason string         // why the run waits, if the status is WAITING
 
 	// Session is the chat with an input line that the watcher belongs to; nil if there is none.
@@ -108,8 +108,8 @@ func (w *Watcher) FollowToEnd(ctx context.Context) error {
 	}
 }
 
-// Settle handles the end of the events. It asks the run's open questions, reads the user's next
-// input, or shows the final state of the run. Reading input clears the status.
+// Settle handles the end of the events. It asks the run's open questions, reads the user's next input,
+// or shows the final state of the run. It sets Status to "" if the watcher is to continue.
 func (w *Watcher) Settle(ctx context.Context) error {
 	if w.Status == perdure.StatusWaiting && w.Reason == lookup.WaitsForQuestion {
 		goesOn := false
@@ -142,8 +142,8 @@ func (w *Watcher) Settle(ctx context.Context) error {
 	return w.ShowResult(ctx)
 }
 
-// OwnerGone reports whether err means that the process of another run, in which the server was, has
-// ended.
+// OwnerGone reports whether err means that the server has ended because it was in the process of
+// another run, and that process has ended.
 func (w *Watcher) OwnerGone(err error) bool {
 	guest := w.Owner != nil && w.Owner.Kind == connection.OwnerRun
 	return guest && (errors.Is(err, errOwnerEnded) || perdure.IsCode(err, perdure.Unavailable))
@@ -183,8 +183,8 @@ func (w *Watcher) Follow(ctx context.Context) (perdure.Status, error) {
 	return "", nil
 }
 
-// watchForWorker prints after a while why no worker has claimed the run. taken reports that the run has
-// an event of a worker, and stop ends the watch.
+// watchForWorker prints why no worker has claimed the run, if it is still PENDING after a while. The
+// caller calls taken when it reads an event that a worker has written, and stop to end the watch.
 func (w *Watcher) watchForWorker(ctx context.Context) (taken, stop func()) {
 	fresh := w.Cursor == ""
 	ctx, cancel := context.WithCancel(ctx)
@@ -206,7 +206,7 @@ func (w *Watcher) watchForWorker(ctx context.Context) (taken, stop func()) {
 	})
 }
 
-// noWorkerAfter is the time after which a run without a worker is remarked on.
+// noWorkerAfter is the time after which the command prints why no worker has claimed the run.
 const noWorkerAfter = 5 * time.Second
 
 // endStatus returns the status with which the command stops following after this event, or "" to

@@ -65,8 +65,8 @@ func TestStylesEndWithTheirLine(t *testing.T) {
 	}
 }
 
-// TestAnyTextIsLaidOut checks that formatting keeps the words of a text, controls nothing, and needs no
-// more columns than it has, except for code and for words that do not fit.
+// TestAnyTextIsLaidOut checks that formatting keeps the words of a text, that the result cannot control
+// the terminal, and that it fits the width, except for code and for words that are too long.
 func TestAnyTextIsLaidOut(t *testing.T) {
 	piece := rapid.SampledFrom([]string{
 		"word", " ", "\n", "\n\n", "- ", "1. ", "> ", "# ", "**", "*", "`", "```\n", "| a | b |\n|---|---|\n", "|", "[x](y)", "![", "](", "<b>", "&#27;",

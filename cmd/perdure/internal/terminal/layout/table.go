@@ -63,8 +63,8 @@ func columnWidths(rows [][]string, columns, width int) []int {
 		if spare <= width || wide[at] <= minColumnWidth {
 			return wide
 		}
-		// Each step narrows the widest column, until it is narrower than the second widest column or the table
-		// fits.
+		// Each iteration narrows the widest column, until it is narrower than the second widest column or the
+		// table fits.
 		rest := slices.Clone(wide)
 		rest[at] = minColumnWidth
 		wide[at] = max(slices.Max(rest)-1, wide[at]-(spare-width), minColumnWidth)

@@ -24,7 +24,7 @@ var Escapes = []string{
 }
 
 // Unsafe returns the first character in the output that no terminal may receive, -1 if there is
-// none. It states the rule independently of the code that it checks.
+// none. Unsafe shares no code with the functions that it checks.
 func Unsafe(printed string) rune {
 	before := rune(0)
 	for i, r := range printed {
