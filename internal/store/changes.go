@@ -33,19 +33,18 @@ type Changes struct {
 	// deleted.
 	Grant     *perdure.ApprovalGrant
 	DropGrant *uuid.UUID // id of a grant to delete, if it belongs to the command's org
-	// Link is a new link to a question. If its key then has more than perdure.MaxLinks links to the
-	// question, the oldest of them are deleted.
+	// Link is a new link to a question. If its API key then has more than perdure.MaxLinks links to
+	// the question, the oldest of them are deleted.
 	Link      *perdure.QuestionLink
 	DropLinks *LinkDrop
-	// SweepLinks is the maximum number of expired links to questions of the execution that are
-	// deleted.
+	// SweepLinks is how many expired links to questions of the execution are deleted at most.
 	SweepLinks   int
-	Take         []string // ids of signals to take, at the checkpoint number Execution.CheckpointSeq
+	Take         []string // ids of signals to take; their TakenAt becomes Execution.CheckpointSeq
 	ConsumeTaken bool
 	Records      []perdure.Record   // new events and chunks, with their Pos and Seq
 	ChunkKeys    []perdure.BlockKey // for each record that is a chunk, in order: the key of its block
-	// Blocks are rows to insert or replace. A block that closes is compacted. A superseded block loses
-	// its content.
+	// Blocks are rows to insert or replace. When a block closes, its chunks are joined into one
+	// content, which is stored in the block's row. The content of a superseded block is deleted.
 	Blocks      []Block
 	OwnBlobs    []uuid.UUID
 	Blob        *Blob  // row to insert or replace
@@ -75,7 +74,7 @@ type Changes struct {
 	// Free is the maximum number of unused pages that the store returns to the file system.
 	// SweepReader.Unused reports how many there are.
 	Free int
-	// Texts is the new text index of a block of executions.
+	// Texts is the text index to write for a block of executions: see TextBlock.
 	Texts *TextBlock
 
 	// Responses are the responses to new inputs. Join lists responses whose input was taken up by

@@ -40,8 +40,8 @@ type LogReader interface {
 	OpenBlocks(ctx context.Context, execution uuid.UUID) ([]BlockContent, Head, error)
 
 	// TextsOf returns the text blocks of one attempt of a task, in order and with their content.
-	// Superseded blocks are left out. Before the total length of the contents would exceed most
-	// bytes, the result ends.
+	// Superseded blocks are left out. The result ends before the total length of the contents
+	// exceeds most bytes.
 	TextsOf(ctx context.Context, execution, task uuid.UUID, attempt int, most int64) ([]BlockContent, error)
 
 	// EntriesOf is described in [ExecutionReader].

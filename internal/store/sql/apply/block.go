@@ -16,7 +16,7 @@ import (
 
 var (
 	upsertBlock = statement.Declare(log.BlockRows.UpsertStatement())
-	// blocksClosed leaves out blocks that the source of an attempt has used for events.
+	// blocksClosed leaves out rows whose block number was used for an event: see store.Block.Event.
 	blocksClosed = statement.Read(log.BlockSelect + " AND b.task_id = ? AND b.attempt = ? AND b.open = 0 AND " + column.UnindexedNumber("b.event") + " = 0 AND b.seq > 0 AND b.reason IS DISTINCT FROM 'superseded'")
 )
 
@@ -64,8 +64,8 @@ func putBlock(v statement.View, execution uuid.UUID, before, b *store.Block) err
 }
 
 // compact moves the chunks of a closed block into the block's row. The row then contains the
-// content, or a reference to an equal text of an entry. It also contains the positions of the cuts,
-// so that readers see the same records as before.
+// content, or a reference to an equal text of an entry. It also contains the list of the chunks
+// (see cutList), so that readers see the same records as before.
 func compact(v statement.View, execution uuid.UUID, b *store.Block) error {
 	var (
 		content = make([]byte, 0, b.Length)

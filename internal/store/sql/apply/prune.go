@@ -124,7 +124,7 @@ func (t *Transaction) dropCheckpoints(id uuid.UUID, before perdure.Time, limit i
 // dropping deletes at most ?2 rows of the execution ?1 from one table.
 type dropping struct {
 	query   *statement.Statement
-	cost    int  // the cost of deleting one row, because some rows may be large
+	cost    int  // cost of deleting one row: higher for rows that may be large
 	entries bool // if set, dropEntries is called and the field query is not used
 }
 
@@ -290,7 +290,7 @@ func (t *Transaction) dropLooseBlobs(id uuid.UUID, before perdure.Time) error {
 	return err
 }
 
-// applyFree returns at most that many unused pages to the file system.
+// applyFree returns unused pages to the file system, at most the given number.
 func (t *Transaction) applyFree(pages int) error {
 	if pages <= 0 || t.Dialect.Free == nil {
 		return nil

@@ -23,8 +23,8 @@ var (
 		" (SELECT value_blob FROM agent_signal WHERE agent_execution_id = ?1 AND state = ?2 AND value_blob IS NOT NULL)")
 	signalValues = statement.Alone("UPDATE agent_signal SET signal_value = NULL, value_blob = NULL WHERE agent_execution_id = ? AND state = ?" +
 		" AND (signal_value IS NOT NULL OR value_blob IS NOT NULL)")
-	// dropUploads deletes blobs to which no commit refers. A value that did not fit into an answer was
-	// stored in such a blob.
+	// dropUploads deletes the blobs of an execution to which no commit refers. If a signal's value
+	// was too large for a message to a worker, the server has stored a copy of it in such a blob.
 	dropUploads = statement.Remove("blob", statement.Columns("agent_execution_id").Fixed("owned", "= 0"))
 )
 

@@ -7,9 +7,9 @@ import (
 	"github.com/perdure/perdure/internal/store/sql/statement"
 )
 
-// everything lists the tasks and blocks that an execution may have. It exists for an execution that
-// has been cached since its creation. Other tasks and blocks certainly do not exist, so no query for
-// them is needed.
+// everything says which tasks an execution may have, and whether it may have blocks. It exists for
+// an execution that has been cached since its creation. Other tasks and blocks certainly do not
+// exist, so no query for them is needed.
 type everything struct {
 	tasks  map[uuid.UUID]struct{} // contains all tasks that may exist
 	blocks bool                   // reports whether blocks may exist

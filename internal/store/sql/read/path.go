@@ -20,8 +20,8 @@ const (
 	pathBytes = 512 << 10
 )
 
-// entriesOfRange needs INDEXED BY: SQLite has no statistics here, and several indexes begin with the
-// execution's id.
+// entriesOfRange selects the entries of one segment whose depths are in a range. It needs INDEXED
+// BY: SQLite has no statistics here, and several indexes begin with the execution's id.
 var entriesOfRange = statement.Read("SELECT e.depth, " + load.EntryColumns + " FROM agent_entry e INDEXED BY idx_agent_entry_place" +
 	" WHERE e.agent_execution_id = ? AND e.segment = ? AND e.depth > ? AND e.depth <= ? AND e.depth > 0 ORDER BY e.depth")
 
@@ -138,7 +138,7 @@ func findRoute(v statement.View, execution, leaf uuid.UUID, after *uuid.UUID, ne
 	if newest > 0 {
 		floor = max(floor, top.Depth-newest)
 	}
-	down := floor // includes the range that contains the entry after
+	down := floor // ranges are read from depth down+1 on; they must include the entry after
 	if after != nil {
 		down = from.Depth - 1
 	}

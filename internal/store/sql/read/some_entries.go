@@ -26,7 +26,7 @@ func blobsByID(w *statement.Dialect) *statement.Statement {
 	return statement.NewAlone("SELECT c.id, c.content FROM " + w.AmongIDs("blob_chunk", "c") + " ORDER BY c.id, c.n")
 }
 
-// foundEntry is an entry, with the length of its blob as stored.
+// foundEntry is an entry, with the number of bytes of its blob that are stored.
 type foundEntry struct {
 	perdure.Entry
 	held int64

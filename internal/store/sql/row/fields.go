@@ -17,7 +17,7 @@ type Field[T any] struct {
 	scan  func(x *T) any // nil if the column is not read
 }
 
-// Unread returns the field for a column that is written, but not read together with the rows.
+// Unread returns the field of a column that is written, but not read together with the rows.
 func (f Field[T]) Unread() Field[T] {
 	f.scan = nil
 	return f
