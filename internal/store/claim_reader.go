@@ -46,8 +46,9 @@ type ClaimReader interface {
 	// ended, or have a newer commit. It needs one query for any number of executions.
 	Moved(ctx context.Context, org string, all []Standing) ([]uuid.UUID, error)
 
-	// Together calls the function read with a reader. All reads through that reader see the same
-	// moment, and together they cost as much as one read. The reader is valid only during the call.
+	// Together calls the function read with a reader. All reads through that reader see the store
+	// as it was at one moment, and together they cost as much as one read. The reader is valid only
+	// during the call.
 	Together(ctx context.Context, read func(ClaimReader) error) error
 }
 

@@ -48,9 +48,10 @@ type ExecutionReader interface {
 	CommonAncestor(ctx context.Context, execution, a, b uuid.UUID) (*uuid.UUID, error)
 	Entry(ctx context.Context, execution, id uuid.UUID) (*perdure.Entry, error)
 	// EntriesOf returns entries by id, in the order of ids, in one query round. It loads a content
-	// from its blob if the blob has at most most bytes, even if the reader is lazy. Larger contents
-	// are left as references. At about PageBytes the result ends early; the caller then calls
-	// EntriesOf again for the remaining ids. Errors: not_found if an entry does not exist.
+	// from its blob even if the reader is lazy, unless the blob has more bytes than the parameter
+	// most. Such larger contents are left as references. At about PageBytes the result ends early;
+	// the caller then calls EntriesOf again for the remaining ids. Errors: not_found if an entry
+	// does not exist.
 	EntriesOf(ctx context.Context, execution uuid.UUID, ids []uuid.UUID, most int64) ([]perdure.Entry, error)
 	// AllEntries lists every entry, oldest first.
 	AllEntries(ctx context.Context, execution uuid.UUID, cursor string, limit int) (Page[perdure.Entry], error)

@@ -171,7 +171,7 @@ func (t *Transaction) thin(part int, block int64, stay *[trigram.TextBlock]bool)
 
 // freeNumber must be called after an execution's row was deleted. In a database that reuses
 // numbers, a new execution may get the deleted number. freeNumber makes the filler of the text
-// index index the blocks with such numbers again.
+// index process the blocks with such numbers again.
 func (t *Transaction) freeNumber() error {
 	if !t.Dialect.ReusesNumbers {
 		return nil

@@ -14,7 +14,8 @@ var (
 		" ON CONFLICT (agent_execution_id, id) DO NOTHING")
 	emptyBlob = statement.Update("blob", statement.Terms{}.Fixed("held", "= 0").Fixed("staged", "= 0").Fixed("digest", "= NULL"), statement.Columns("agent_execution_id, id"))
 	dropRows  = statement.Remove("blob_chunk", statement.Columns("agent_execution_id, id"))
-	// withheldBlobs leaves out blobs of length 0, because they are complete without bytes.
+	// withheldBlobs selects withheld blobs whose content is not completely staged. It leaves out
+	// blobs of length 0, because they are complete without bytes.
 	withheldBlobs = statement.Read(contents.BlobColumns + " AND owned = 1 AND held + staged < length ORDER BY id LIMIT ?")
 	stageBlob     = statement.Alone("UPDATE blob SET staged = ?3 WHERE agent_execution_id = ?1 AND id = ?2 AND held = 0 AND ?4 <= staged AND ?3 <= length")
 	unveilBlobs   = statement.Alone("UPDATE blob SET held = length, staged = 0 WHERE agent_execution_id = ? AND owned = 1 AND held = 0 AND staged = length")

@@ -17,13 +17,13 @@ type everything struct {
 
 const (
 	// everyTask is the maximum number of tasks that are listed for an execution. taskKnown is the
-	// size, in bytes, that each of them counts in the cache.
+	// size, in bytes, with which each of them counts in the cache.
 	everyTask = 1000
 	taskKnown = 48
 )
 
-// Began records that the transaction has inserted the execution. So the store contains nothing else
-// of it.
+// Began records that the transaction has inserted the execution. So the store had no tasks and
+// blocks of it before.
 func (t *Batch) Began(id uuid.UUID) {
 	if t.cache != nil {
 		t.begun[id] = struct{}{}

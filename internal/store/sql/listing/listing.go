@@ -198,8 +198,8 @@ func (l *Query) probe(v statement.View, before int64) (best int, few bool, err e
 	return best, least == 0, nil
 }
 
-// take makes the option with the index best the source of the candidates, and all other options
-// conditions. If best is -1, all options become conditions.
+// take uses the option with the index best as the source of the candidates, and turns all other
+// options into conditions. If best is -1, all options become conditions.
 func (l *Query) take(best int) {
 	for i, o := range l.options {
 		if i == best {

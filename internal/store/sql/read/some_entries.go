@@ -32,8 +32,8 @@ type foundEntry struct {
 	held int64
 }
 
-// whole reports whether to load the content of the entry from its blob. The blob must be complete
-// and not longer than most bytes.
+// whole reports whether to load the content of the entry from its blob. The blob must be complete,
+// and its length in bytes must not exceed the parameter most.
 func (e *foundEntry) whole(most int64) bool {
 	return e.Blob != nil && e.held == e.Blob.Length && e.Blob.Length <= most
 }

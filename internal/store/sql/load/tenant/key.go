@@ -27,7 +27,8 @@ var KeyRows = row.New("api_key", 1, []row.Field[perdure.APIKey]{
 var KeySelect = "SELECT " + KeyRows.List("k") + " FROM api_key k WHERE "
 
 var (
-	// RunningWithKey counts the running executions that an API key has started.
+	// RunningWithKey counts the executions that an API key has started and that have not ended. It
+	// leaves out those that wait for something other than a task.
 	RunningWithKey = statement.Read("SELECT count(*) FROM agent_execution INDEXED BY idx_agent_execution_key_open" +
 		" WHERE key_id = ? AND completed_at IS NULL AND (status <> 'WAITING' OR wait_reason = 'task')")
 	// StoredWithKey selects the number of stored bytes that count for an API key: those of its

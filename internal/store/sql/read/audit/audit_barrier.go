@@ -104,8 +104,8 @@ func (c barrierCheck) onPath(p load.TreePlace) bool {
 	return slices.ContainsFunc(c.ranges, func(r load.PathRange) bool { return r.Contains(p) })
 }
 
-// tiles checks the entries before the first kept one: each is pinned or in a range of LeftOut,
-// without gaps.
+// tiles checks that each entry before the first kept one is either pinned or in a range of
+// barrier.LeftOut.
 func (c barrierCheck) tiles(barrier load.Barrier) error {
 	left := barrier.LeftOut
 	depth := int64(1)

@@ -204,8 +204,8 @@ func (s *source) scan() []any {
 	}
 }
 
-// at returns the record for the chunk of a block that became the cut c. The parameter content is the
-// content of the whole block.
+// at returns the record of one chunk of a block. The chunk has the position, offset, time and nonce
+// of c, and the text content.
 func (s *source) at(c log.Cut, content []byte) perdure.Record {
 	r, chunk := s.record, s.chunk
 	if s.task != uuid.Nil {

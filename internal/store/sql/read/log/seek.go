@@ -49,8 +49,8 @@ func posOf(v statement.View, execution uuid.UUID, seq int64) (pos int64, found b
 	return pos, true, nil
 }
 
-// Both queries read an index backwards to the first match. The names of the event types are passed
-// as one text, so that the statement is always the same.
+// newestRecord and newestBlock read an index backwards to the first match. The names of the event
+// types are passed as one text, so that the statement is always the same.
 var (
 	newestRecord = statement.Read("SELECT seq FROM log_record WHERE agent_execution_id = ?1 AND pos <= ?2 AND ?3 LIKE '%,' || type || ',%' ORDER BY pos DESC LIMIT 1")
 	newestBlock  = statement.Read("SELECT b.seq FROM log_block b WHERE b.agent_execution_id = ?1" + ofBlocks +
